@@ -1,0 +1,62 @@
+# Copyright (c) the terraform-provider-agent authors
+# SPDX-License-Identifier: MPL-2.0
+
+# Needs Go and make only; every other tool comes as a Go module.
+# TF_CLI=<path or name> chooses the Terraform-compatible CLI.
+
+.PHONY: bench help build install demo simulator test chaos fuzz lint docs picture fmt clis clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
+
+build: ## build the provider into bin/
+	go build -o bin/ .
+
+install: ## build the provider for your own CLI, and tell how to use it there
+	go run ./internal/tfcli/cmd/install
+
+demo: ## show the provider at work: simulator, CLI and example, end to end
+	go run ./internal/demo/cmd/demo
+
+simulator: ## run the simulated service in the foreground
+	go run ./internal/simulator/cmd/simulator
+
+test: ## run every test, acceptance tests included
+	internal/tools/test.sh
+
+test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MATRIX=-others leaves out the one of make test
+	go run ./internal/testmatrix/cmd/testmatrix $(MATRIX)
+
+chaos: ## a random mix of 10,000 faults, then CLI=200 kills and 200 interrupts of a real CLI; CHAOS_SEED repeats a run
+	CHAOS_FAULTS=10000 go test -v -count=1 -timeout 2h -run '^TestChaosFaults$$' ./internal/provider
+	CHAOS_CLI=$${CLI:-200} go test -v -count=1 -timeout 2h -run 'X04|X02_interrupt_at_any_moment' ./internal/chaos
+
+bench: ## measure the provider with a real CLI beside the CLI's own floor (about 10 minutes), and its parts
+	go run ./internal/bench/cmd/bench
+	go test -run '^$$' -bench . -benchmem ./internal/agentapi ./internal/wait ./internal/journal ./internal/provider
+
+fuzz: ## fuzz every target, each for FUZZTIME=60s
+	internal/tools/fuzz.sh
+
+lint: ## run every static check
+	internal/tools/lint.sh
+
+docs: ## write docs/ from the schema, templates/ and examples/
+	internal/tools/docs.sh
+
+picture: ## record the demo and draw the pictures of README and guides (needs asciinema, npm and graphviz)
+	internal/tools/picture.sh
+
+fmt: ## format Go code and examples
+	go tool -modfile=internal/tools/go.mod golangci-lint fmt ./...
+	if [ -d examples ]; then "$$(go run ./internal/tfcli/cmd/tfcli find)" fmt -recursive examples; fi
+
+clis: ## build Terraform and OpenTofu from source into the user's cache folder, for tests only
+	go run ./internal/tfcli/cmd/tfcli build terraform
+	go run ./internal/tfcli/cmd/tfcli build opentofu
+
+release-check: ## make a release of the last commit, signed with a throw-away key, and install it for real
+	go run ./internal/release/cmd/release check
+
+clean: ## remove what was built here
+	rm -rf bin dist

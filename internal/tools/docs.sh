@@ -1,0 +1,29 @@
+#!/bin/sh
+# Copyright (c) the terraform-provider-agent authors
+# SPDX-License-Identifier: MPL-2.0
+
+# Writes docs/ from the provider's schemas, templates/ and examples/, and checks
+# the result against the registry's rules.
+set -eu
+cd "$(dirname "$0")/../.."
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+tfplugindocs() {
+	# Of use only when it fails: it tells each file that it looks at.
+	go tool -modfile=internal/tools/go.mod tfplugindocs "$1" \
+		--provider-name agent --providers-schema "$tmp/schema.json" >"$tmp/log" 2>&1 || {
+		cat "$tmp/log" >&2
+		exit 1
+	}
+}
+
+go run ./internal/tfcli/cmd/providerschema >"$tmp/schema.json"
+# Without it tfplugindocs would leave their pages out, and say nothing.
+grep -q '"action_schemas"' "$tmp/schema.json" || {
+	echo "the CLI tells no schemas of actions: it takes Terraform 1.14 or later" >&2
+	exit 1
+}
+tfplugindocs generate
+tfplugindocs validate

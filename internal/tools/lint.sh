@@ -1,0 +1,52 @@
+#!/bin/sh
+# Copyright (c) the terraform-provider-agent authors
+# SPDX-License-Identifier: MPL-2.0
+
+# Runs every check, also after one has failed, and names at the end those that did.
+set -eu
+cd "$(dirname "$0")/../.."
+
+failed=
+check() {
+	echo "+ $*"
+	"$@" || failed="$failed
+  $*"
+}
+
+check go tool -modfile=internal/tools/go.mod golangci-lint run ./...
+
+# The stubs have no dependencies of their own: the module that replaces by them decides.
+for module in $(git ls-files 'go.mod' '*/go.mod' | grep -v /stubs/ | xargs -n 1 dirname); do
+	# Tidying GoReleaser's would ask for a module of a test of a dependency, which not every module proxy has.
+	[ "$module" = internal/tools/goreleaser ] || check go -C "$module" mod tidy -diff
+	check go -C "$module" mod verify
+done
+
+# Nothing to do about it where its database is out of reach; a finding is another message.
+echo "+ govulncheck -test ./..."
+if ! found=$(go tool -modfile=internal/tools/go.mod govulncheck -test ./... 2>&1); then
+	case $found in
+	*"fetching vulnerabilities: "*) echo "govulncheck: not checked: its database cannot be reached from here" ;;
+	*)
+		echo "$found"
+		failed="$failed
+  govulncheck"
+		;;
+	esac
+fi
+
+check internal/tools/changelog.sh
+
+if [ -d examples ]; then
+	cli=$(go run ./internal/tfcli/cmd/tfcli find)
+	check "$cli" fmt -check -diff -recursive examples
+fi
+if [ -d .github/workflows ]; then
+	check go tool -modfile=internal/tools/actionlint/go.mod actionlint
+	check go tool -modfile=internal/tools/actionlint/go.mod actionlint examples/guides/pipelines/github-actions.yml
+fi
+
+if [ -n "$failed" ]; then
+	echo "failed:$failed" >&2
+	exit 1
+fi

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Copyright (c) the terraform-provider-agent authors
+# SPDX-License-Identifier: MPL-2.0
+
+# Draws the pictures of docs/: demo.svg from a recording of the demo, and
+# lifecycle.svg from picture/lifecycle.dot.
+set -eu
+cd "$(dirname "$0")/../.."
+
+missing=
+for tool in asciinema npm dot; do
+	command -v "$tool" >/dev/null || missing="$missing $tool"
+done
+if [ -n "$missing" ]; then
+	echo "missing:$missing; on Debian: apt install asciinema npm graphviz" >&2
+	exit 1
+fi
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+mkdir -p docs/images
+
+dot -Tsvg internal/tools/picture/lifecycle.dot >docs/images/lifecycle.svg
+
+npm install --silent --no-save --no-audit --no-fund --prefix "$tmp" svg-term-cli@2.1.1
+go build -o "$tmp/demo" ./internal/demo/cmd/demo
+echo "recording the demo, half a minute"
+asciinema rec --quiet --cols 116 --rows 32 --command "$tmp/demo" "$tmp/demo.cast" </dev/null
+grep -q 'That took' "$tmp/demo.cast" || {
+	echo "the demo did not come to its end:" >&2
+	cat "$tmp/demo.cast" >&2
+	exit 1
+}
+awk -f internal/tools/picture/retime.awk "$tmp/demo.cast" >"$tmp/retimed.cast"
+"$tmp/node_modules/.bin/svg-term" --in "$tmp/retimed.cast" --out docs/images/demo.svg --window --no-cursor
+
+ls -l docs/images

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Copyright (c) the terraform-provider-agent authors
+# SPDX-License-Identifier: MPL-2.0
+
+# Runs every test, acceptance tests included, on the CLI that tfcli finds, and
+# lists what failed or was skipped, and why. Then it fuzzes each target a little.
+set -eu
+cd "$(dirname "$0")/../.."
+
+# Ends here when there is no CLI: acceptance tests are never skipped for lack of one.
+env=$(go run ./internal/tfcli/cmd/tfcli env)
+eval "$env"
+echo "CLI: $("$TF_ACC_TERRAFORM_PATH" version | head -n 1) ($TF_ACC_TERRAFORM_PATH)"
+
+race=-race
+if [ "$(go env CGO_ENABLED)" != 1 ]; then
+	race=
+	echo "no C compiler: the tests run without the race detector"
+fi
+
+set -x
+# shellcheck disable=SC2086 # race may be empty
+go tool -modfile=internal/tools/go.mod gotestsum --format pkgname --format-hide-empty-pkg -- $race ./...
+# A number, not a time: the same work on every machine, however busy it is.
+FUZZTIME=1000x exec internal/tools/fuzz.sh
