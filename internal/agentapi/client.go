@@ -1,0 +1,279 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package agentapi is a typed client of the agent service: create a job, send
+// it a message, retrieve it. At most one POST reaches the service for each
+// CreateJob or SendMessage, and an outcome that cannot be known is reported as
+// ErrUnknownOutcome, never tried again.
+package agentapi
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	// postPause and getPause are the first pauses after a 429 without Retry-After:
+	// the known limit on POSTs is an hourly one, GETs have none that is documented.
+	postPause = 10 * time.Second
+	getPause  = time.Second
+)
+
+// Config is what a Client needs. Everything but Log is required.
+type Config struct {
+	BaseURL           *url.URL       // scheme, host and an optional path prefix
+	Key               Key            // sent as a bearer token to BaseURL, and nowhere else
+	UserAgent         string         // sent with every request
+	RequestTimeout    time.Duration  // for one HTTP exchange, the body of the answer included
+	MaxPollsPerSecond float64        // shared by all calls of PollJob
+	RootCAs           *x509.CertPool // nil: the system's
+	Dial              Dial           // nil: a net.Dialer
+	// Log is called after each exchange when it is not nil.
+	Log func(context.Context, Exchange)
+}
+
+// Client calls the service. It is safe for concurrent use.
+type Client struct {
+	paths          paths
+	key            Key
+	userAgent      string
+	requestTimeout time.Duration
+	log            func(context.Context, Exchange)
+
+	postTransport, getTransport http.RoundTripper
+	posts                       gates
+	gets                        *gate
+	polls                       *rate.Limiter
+}
+
+// New returns a Client. It makes no call.
+func New(config Config) *Client {
+	post, get := newTransports(config.RootCAs, config.Dial)
+	return &Client{
+		paths:          newPaths(config.BaseURL),
+		key:            config.Key,
+		userAgent:      config.UserAgent,
+		requestTimeout: config.RequestTimeout,
+		log:            config.Log,
+		postTransport:  post,
+		getTransport:   get,
+		gets:           newGate(getPause),
+		polls:          rate.NewLimiter(rate.Limit(config.MaxPollsPerSecond), max(1, int(config.MaxPollsPerSecond/10))),
+	}
+}
+
+// Recorder is told what becomes of a POST, so that a crash does not lose it:
+// just before each attempt is sent, and, before anything is logged, when the
+// answer names the job or when the attempt had no effect. An unknown outcome
+// follows Sending with nothing.
+type Recorder interface {
+	Sending()
+	Answered(jobID string)
+	Withdrawn()
+}
+
+// CreateJob starts a job. Until the request is on its way ctx ends the call;
+// from then on the answer is awaited for the request timeout whatever happens
+// to ctx, because a lost answer is a lost job. The error is an *Error.
+func (c *Client) CreateJob(ctx context.Context, projectID, prompt string, recorders ...Recorder) (*Job, error) {
+	return c.post(ctx, request{op: OpCreate, projectID: projectID, url: c.paths.jobs(projectID)}, prompt, recorders)
+}
+
+// SendMessage sends a follow-up prompt to a job, under the rules of CreateJob.
+func (c *Client) SendMessage(ctx context.Context, projectID, jobID, prompt string, recorders ...Recorder) (*Job, error) {
+	return c.post(ctx, request{op: OpMessage, projectID: projectID, jobID: jobID, url: c.paths.message(projectID, jobID)}, prompt, recorders)
+}
+
+func (c *Client) post(ctx context.Context, r request, prompt string, recorders []Recorder) (*Job, error) {
+	if err := r.checkIDs(); err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(struct {
+		Prompt string `json:"prompt"`
+	}{prompt})
+	if err != nil {
+		return nil, r.fail(NotSent, err)
+	}
+	r.method, r.body = http.MethodPost, body
+
+	gate := c.posts.project(r.projectID)
+	var firstFailure time.Time
+	for attempt := 0; ; attempt++ {
+		turn, err := gate.enter(ctx)
+		if err != nil {
+			return nil, r.fail(NotSent, err)
+		}
+		for _, recorder := range recorders {
+			recorder.Sending()
+		}
+		got, err := c.do(ctx, c.postTransport, r)
+		job, failure := c.judgePost(r, got, err)
+		for _, recorder := range recorders {
+			switch {
+			case failure == nil:
+				recorder.Answered(job.ID)
+			case failure.Class != UnknownOutcome:
+				recorder.Withdrawn()
+			}
+		}
+		c.logged(ctx, r, got, err)
+		if got.status == http.StatusTooManyRequests {
+			pause, told := retryAfter(got.header, time.Now())
+			gate.limited(turn, pause, told)
+			firstFailure, attempt = time.Time{}, 0
+			continue
+		}
+		gate.leave(turn, got.status != 0 && got.status < 500)
+		if failure == nil {
+			return job, nil
+		}
+		if failure.Class != NotSent || final(err) {
+			return nil, failure
+		}
+		if firstFailure.IsZero() {
+			firstFailure = time.Now()
+		}
+		pause := backoff(attempt)
+		if time.Since(firstFailure)+pause > retryLimit || Sleep(ctx, pause) != nil {
+			return nil, failure
+		}
+	}
+}
+
+// judgePost applies the table "Sending at most once": what is not a whole job
+// record and not a definite no leaves the outcome unknown.
+func (c *Client) judgePost(r request, got *answer, err error) (*Job, *Error) {
+	switch {
+	case got.status == 0 && !got.reached:
+		return nil, r.fail(NotSent, err)
+	case got.status >= 300 && got.status < 500:
+		return nil, c.answered(r, Refused, got, nil)
+	case got.status < 200 || got.status >= 500:
+		return nil, c.answered(r, UnknownOutcome, got, err)
+	case err != nil:
+		return nil, c.answered(r, UnknownOutcome, got, err)
+	}
+	job, err := decodeJob(got.body)
+	if err == nil && r.jobID != "" && job.ID != r.jobID {
+		err = ErrWrongJob
+	}
+	if err != nil {
+		return nil, c.answered(r, UnknownOutcome, got, err)
+	}
+	c.key.scrub(job)
+	return job, nil
+}
+
+// GetJob retrieves a job. What may pass (5xx, 429, a broken connection or
+// answer) is tried again until ctx ends; the error is an *Error.
+func (c *Client) GetJob(ctx context.Context, projectID, jobID string) (*Job, error) {
+	for attempt := 0; ; attempt++ {
+		job, failure := c.getOnce(ctx, projectID, jobID)
+		if failure == nil {
+			return job, nil
+		}
+		if failure.Class != Unavailable || errors.Is(failure, ErrPauseTooLong) || Sleep(ctx, max(backoff(attempt), failure.RetryAfter)) != nil {
+			return nil, failure
+		}
+	}
+}
+
+// PollJob retrieves a job once, within the shared budget of polls. After a 429
+// it waits for the shared pause; everything else is the caller's to repeat.
+func (c *Client) PollJob(ctx context.Context, projectID, jobID string) (*Job, error) {
+	if err := c.polls.Wait(ctx); err != nil {
+		r := request{op: OpGet, projectID: projectID, jobID: jobID}
+		if ctx.Err() == nil { // the turn would come after the deadline
+			<-ctx.Done()
+		}
+		return nil, r.fail(Unavailable, context.Cause(ctx))
+	}
+	job, failure := c.getOnce(ctx, projectID, jobID)
+	if failure != nil {
+		return nil, failure
+	}
+	return job, nil
+}
+
+func (c *Client) getOnce(ctx context.Context, projectID, jobID string) (*Job, *Error) {
+	r := request{op: OpGet, method: http.MethodGet, projectID: projectID, jobID: jobID, url: c.paths.job(projectID, jobID)}
+	if err := r.checkIDs(); err != nil {
+		return nil, err
+	}
+	for {
+		turn, err := c.gets.enter(ctx)
+		if err != nil {
+			return nil, r.fail(Unavailable, err)
+		}
+		got, err := c.do(ctx, c.getTransport, r)
+		c.logged(ctx, r, got, err)
+		if got.status != http.StatusTooManyRequests {
+			c.gets.leave(turn, got.status != 0 && got.status < 500)
+			return c.judgeGet(r, got, err)
+		}
+		pause, told := retryAfter(got.header, time.Now())
+		c.gets.limited(turn, pause, told)
+	}
+}
+
+func (c *Client) judgeGet(r request, got *answer, err error) (*Job, *Error) {
+	switch {
+	case err != nil && final(err):
+		return nil, c.answered(r, Refused, got, err)
+	case got.status == 0 || got.status >= 500 || got.status == http.StatusRequestTimeout || got.status == http.StatusTooEarly:
+		return nil, c.answered(r, Unavailable, got, err)
+	case isWebPage(got.header, got.body):
+		return nil, c.answered(r, Unusable, got, ErrWebPage)
+	case got.status >= 300:
+		return nil, c.answered(r, Refused, got, nil)
+	case err != nil:
+		return nil, c.answered(r, Unavailable, got, err)
+	}
+	job, err := decodeJob(got.body)
+	if err != nil {
+		return nil, c.answered(r, Unavailable, got, err)
+	}
+	if job.ID != r.jobID {
+		return nil, c.answered(r, Unusable, got, ErrWrongJob)
+	}
+	c.key.scrub(job)
+	return job, nil
+}
+
+// answered describes a failure with what the answer says of it.
+func (c *Client) answered(r request, class Class, got *answer, err error) *Error {
+	failure := r.fail(class, c.key.maskError(err))
+	failure.StatusCode = got.status
+	if got.status != 0 && (got.status < 200 || got.status >= 300) {
+		failure.Detail = Printable(c.key.mask(serviceWords(got.header, got.body)))
+		failure.RetryAfter, _ = retryAfter(got.header, time.Now())
+		switch {
+		case got.status >= 300 && got.status < 400:
+			failure.Detail = Printable(c.key.mask(got.header.Get("Location")))
+		case err == nil && isWebPage(got.header, got.body):
+			failure.Err = ErrWebPage
+		}
+	}
+	return failure
+}
+
+// final reports whether trying again cannot help although nothing was sent.
+func final(err error) bool {
+	return errors.Is(err, ErrCertificate) || errors.Is(err, ErrProxy)
+}
+
+var errBadID = errors.New("a project or job id has a character that cannot stand in a path")
+
+func (r request) checkIDs() *Error {
+	if !ValidID(r.projectID) || r.jobID != "" && !ValidID(r.jobID) || r.op != OpCreate && r.jobID == "" {
+		return r.fail(NotSent, errBadID)
+	}
+	return nil
+}

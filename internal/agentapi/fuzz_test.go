@@ -1,0 +1,160 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package agentapi
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func FuzzDecodeJob(f *testing.F) {
+	for _, seed := range []string{
+		record, "", "null", "[]", `{"id":"a","id":"b"}`, `{"id":"a"}x`, `{"id":"a/b"}`, `{"id":"a","source":{"ref":null}}`,
+		`{"id":"a",}`, `{"id":1}`, `{"id":"a","x":{"x":[1,{}]}}`, "{\"id\":\"\xff\"}", `{"id":"\ud800"}`, `{"id":"a" }`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		job, err := decodeJob(data)
+		if (job == nil) == (err == nil) {
+			t.Fatalf("decodeJob(%q) = %v, %v", data, job, err)
+		}
+		if err != nil {
+			if text := Printable(err.Error()); utf8.RuneCountInString(text) > maxShown {
+				t.Errorf("the error has more than %d characters: %q", maxShown, text)
+			}
+			return
+		}
+		if !ValidID(job.ID) {
+			t.Errorf("decodeJob(%q) accepts the id %q", data, job.ID)
+		}
+		// encoding/json, which takes the last of two, agrees with what was accepted.
+		var fields map[string]any
+		if err := json.Unmarshal(data, &fields); err != nil {
+			t.Fatalf("decodeJob accepts %q, encoding/json does not: %v", data, err)
+		}
+		text := func(object map[string]any, name string) *string {
+			if s, ok := object[name].(string); ok {
+				return &s
+			}
+			return nil
+		}
+		want := &Job{ID: *text(fields, "id"), Model: text(fields, "model"), PRLink: text(fields, "prLink"), CreatedAt: text(fields, "createdAt"), ArchivedAt: text(fields, "archivedAt")}
+		if status := text(fields, "status"); status != nil {
+			want.Status = Status(*status)
+		}
+		if job.Source != nil { // nil too when it has a name twice
+			source, _ := fields["source"].(map[string]any)
+			want.Source = &Source{Repository: text(source, "repository"), Ref: text(source, "ref")}
+		}
+		if diff := cmp.Diff(want, job); diff != "" {
+			t.Errorf("decodeJob(%q) (-want +got):\n%s", data, diff)
+		}
+	})
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"", ""}, {"5", ""}, {"-5", ""}, {"99999999999999999999", ""}, {"soon", "later"},
+		{"Wed, 04 Mar 2026 05:07:07 GMT", "Wed, 04 Mar 2026 05:06:07 GMT"}, {"Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 0001 00:00:00 GMT"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, value, date string) {
+		pause, ok := retryAfter(headers("Retry-After", value, "Date", date), now)
+		if pause < 0 || pause > maxRetryAfter || !ok && pause != 0 {
+			t.Errorf("retryAfter(%q, Date %q) = %v, %t", value, date, pause, ok)
+		}
+		if pause > 0 && !now.Add(pause).After(now) {
+			t.Errorf("the pause %v overflows the clock", pause)
+		}
+	})
+}
+
+// FuzzPaths: an id that is valid stays in its segment, whoever reads the URL.
+func FuzzPaths(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"p", "job_1"}, {"..", "."}, {"a/b", "c?d"}, {"%2e%2e", "%2f"}, {"a;b", "c:d"}, {"-._~!$&'()*+,;=:@", "@"}, {"a b", "#"}, {"\\", "\x00"}, {"ä", "🚀"}, {"//h", "http:"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, project, job string) {
+		if !ValidID(project) || !ValidID(job) {
+			return
+		}
+		for _, base := range []string{"https://host.invalid", "https://host.invalid:8443/a/b%2fc/"} {
+			root, err := url.Parse(base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newPaths(root)
+			prefix := strings.TrimRight(root.Path, "/") + "/v2/agent/"
+			for built, want := range map[string][]string{
+				p.jobs(project):         {project, "job"},
+				p.job(project, job):     {project, "job", job},
+				p.message(project, job): {project, "job", job, "message"},
+			} {
+				u, err := url.Parse(built)
+				if err != nil {
+					t.Fatalf("%q: %v", built, err)
+				}
+				if u.Scheme != root.Scheme || u.Host != root.Host || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || u.Opaque != "" {
+					t.Errorf("%q leaves the path", built)
+				}
+				rest, ok := strings.CutPrefix(u.Path, prefix)
+				if diff := cmp.Diff(want, strings.Split(rest, "/")); !ok || diff != "" {
+					t.Errorf("%q: segments (-want +got):\n%s", built, diff)
+				}
+				// Neither cleaning the path nor decoding it once more moves a segment.
+				if clean := u.JoinPath().Path; clean != u.Path {
+					t.Errorf("%q becomes %q when it is cleaned", built, clean)
+				}
+				if root.RawPath == "" {
+					if again, err := url.PathUnescape(u.Path); err != nil || again != u.Path {
+						t.Errorf("%q becomes %q when it is decoded twice", built, again)
+					}
+				}
+			}
+		}
+	})
+}
+
+func FuzzPrintable(f *testing.F) {
+	for _, seed := range []string{"", "text", "a\x1b[2Jb", "\x7f\u009b\u202e", "\xff\xc3", strings.Repeat("a", 511) + "\n", strings.Repeat("é", 513), strings.Repeat("\n", 86), "\U000e0001"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := Printable(text)
+		if !utf8.ValidString(got) {
+			t.Errorf("Printable(%q) = %q is not UTF-8", text, got)
+		}
+		if n := utf8.RuneCountInString(got); n > maxShown {
+			t.Errorf("Printable(%q) has %d characters", text, n)
+		}
+		for _, r := range got {
+			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || r != ' ' && unicode.IsSpace(r) {
+				t.Errorf("Printable(%q) shows %U", text, r)
+			}
+		}
+		if again := Printable(got); again != got {
+			t.Errorf("Printable(%q) = %q, of which it makes %q", text, got, again)
+		}
+		// The cut leaves a beginning of the whole, and no part of an escape.
+		if head, cut := strings.CutSuffix(got, "…"); cut && !strings.HasSuffix(text, "…") {
+			if i := strings.LastIndex(head, `\`); i >= 0 && !strings.Contains(text, `\`) {
+				if rest := head[i:]; len(rest) < 4 || rest[1] == 'u' && len(rest) < 6 {
+					t.Errorf("Printable(%q) ends in part of an escape: %q", text, rest)
+				}
+			}
+		}
+	})
+}

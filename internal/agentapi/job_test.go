@@ -1,0 +1,117 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package agentapi
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDecodeJob(t *testing.T) {
+	t.Parallel()
+	whole := &Job{
+		ID: "job_1", Status: StatusActive, Model: new("m"), PRLink: new("https://x.invalid/1"),
+		Source: &Source{Repository: new("a/b"), Ref: new("main")}, CreatedAt: new("2026-01-02T03:04:05Z"), ArchivedAt: new("2026-01-03"),
+	}
+	bare := &Job{ID: "job_1"}
+	for name, tc := range map[string]struct {
+		body string
+		want *Job // nil: refused with err
+		err  error
+	}{
+		"whole": {body: `{"id":"job_1","status":"active","source":{"repository":"a/b","ref":"main"},"model":"m",
+			"prLink":"https://x.invalid/1","createdAt":"2026-01-02T03:04:05Z","archivedAt":"2026-01-03"}`, want: whole},
+		"nulls":                 {body: `{"id":"job_1","status":null,"source":null,"model":null,"prLink":null,"createdAt":null,"archivedAt":null}`, want: bare},
+		"missing":               {body: `{"id":"job_1"}`, want: bare},
+		"null ref":              {body: `{"id":"job_1","source":{"repository":"a/b","ref":null}}`, want: &Job{ID: "job_1", Source: &Source{Repository: new("a/b")}}},
+		"empty source":          {body: `{"id":"job_1","source":{}}`, want: &Job{ID: "job_1", Source: &Source{}}},
+		"odd forms":             {body: `{"id":"job_1","status":"paused","createdAt":"2026-01-02 03:04","prLink":"","model":" "}`, want: &Job{ID: "job_1", Status: "paused", CreatedAt: new("2026-01-02 03:04"), PRLink: new(""), Model: new(" ")}},
+		"wrong types":           {body: `{"id":"job_1","status":1,"source":"a/b","model":{},"prLink":["x"],"createdAt":1767322800,"archivedAt":false}`, want: bare},
+		"wrong types in source": {body: `{"id":"job_1","source":{"repository":1,"ref":[]}}`, want: &Job{ID: "job_1", Source: &Source{}}},
+		"source with a twice":   {body: `{"id":"job_1","source":{"ref":"a","ref":"b"}}`, want: bare},
+		"unknown fields":        {body: `{"extra":{"id":"x","a":[1,{"b":2}]},"id":"job_1","z":1e999}`, want: bare},
+		"white space around":    {body: " \r\n\t{ \"id\" : \"job_1\" } \n", want: bare},
+		"escaped id":            {body: `{"\u0069d":"job\u005f1"}`, want: bare},
+		"lower case only":       {body: `{"id":"job_1","Status":"active","PRLINK":"x","ID":"job_2"}`, want: bare},
+		"longest id":            {body: `{"id":"` + strings.Repeat("a", 256) + `"}`, want: &Job{ID: strings.Repeat("a", 256)}},
+		"punctuation in id":     {body: `{"id":"-._~!$&'()*+,;=:@"}`, want: &Job{ID: "-._~!$&'()*+,;=:@"}},
+
+		"empty":               {body: "", err: errNoObject},
+		"white space":         {body: " \n", err: errNoObject},
+		"null":                {body: "null", err: errNoObject},
+		"array":               {body: `[{"id":"job_1"}]`, err: errNoObject},
+		"string":              {body: `"job_1"`, err: errNoObject},
+		"HTML":                {body: "<html>", err: errNoObject},
+		"truncated":           {body: `{"id":"job_1","status":"act`},
+		"truncated after id":  {body: `{"id":"job_1"`},
+		"truncated in source": {body: `{"id":"job_1","source":{"ref":"x"`},
+		"comma at the end":    {body: `{"id":"job_1",}`},
+		"no comma":            {body: `{"id":"job_1" "status":"active"}`},
+		"no colon":            {body: `{"id" "job_1"}`},
+		"number as a name":    {body: `{1:2,"id":"job_1"}`},
+		"wrong end":           {body: `{"id":"job_1"]`},
+		"trailing object":     {body: `{"id":"job_1"}{"id":"job_2"}`, err: errTrailing},
+		"trailing text":       {body: `{"id":"job_1"} x`, err: errTrailing},
+		"trailing NUL":        {body: `{"id":"job_1"}` + "\x00", err: errTrailing},
+		"id twice":            {body: `{"id":"job_1","id":"job_2"}`, err: errDuplicate},
+		"same id twice":       {body: `{"id":"job_1","status":"active","id":"job_1"}`, err: errDuplicate},
+		"id twice, escaped":   {body: `{"id":"job_1","\u0069d":"job_2"}`, err: errDuplicate},
+		"other field twice":   {body: `{"id":"job_1","status":"active","status":"completed"}`, err: errDuplicate},
+		"no id":               {body: `{"status":"active"}`, err: errNoID},
+		"empty object":        {body: `{}`, err: errNoID},
+		"ID":                  {body: `{"ID":"job_1"}`, err: errNoID},
+		"id null":             {body: `{"id":null}`, err: errNoID},
+		"id empty":            {body: `{"id":""}`, err: errNoID},
+		"id a number":         {body: `{"id":17}`, err: errNoID},
+		"id an object":        {body: `{"id":{"id":"job_1"}}`, err: errNoID},
+		"id a list":           {body: `{"id":["job_1"]}`, err: errNoID},
+		"id with a slash":     {body: `{"id":"a/b"}`, err: errNoID},
+		"id climbs":           {body: `{"id":".."}`, err: errNoID},
+		"id climbs inside":    {body: `{"id":"a..b"}`, err: errNoID},
+		"id a dot":            {body: `{"id":"."}`, err: errNoID},
+		"id with a space":     {body: `{"id":"a b"}`, err: errNoID},
+		"id with percent":     {body: `{"id":"a%2fb"}`, err: errNoID},
+		"id with query":       {body: `{"id":"a?b"}`, err: errNoID},
+		"id with fragment":    {body: `{"id":"a#b"}`, err: errNoID},
+		"id with backslash":   {body: `{"id":"a\\b"}`, err: errNoID},
+		"id with NUL":         {body: `{"id":"a\u0000b"}`, err: errNoID},
+		"id with newline":     {body: `{"id":"a\nb"}`, err: errNoID},
+		"id with escape":      {body: `{"id":"a\u001b[2Jb"}`, err: errNoID},
+		"id with C1":          {body: `{"id":"a\u009bb"}`, err: errNoID},
+		"id with bidi":        {body: `{"id":"a\u202eb"}`, err: errNoID},
+		"id not ASCII":        {body: `{"id":"jöb"}`, err: errNoID},
+		"id broken UTF-8":     {body: "{\"id\":\"a\xffb\"}", err: errNoID},
+		"id too long":         {body: `{"id":"` + strings.Repeat("a", 257) + `"}`, err: errNoID},
+		"too deep":            {body: `{"id":"job_1","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := decodeJob([]byte(tc.body))
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("decodeJob (-want +got):\n%s", diff)
+			}
+			if (err == nil) != (tc.want != nil) || tc.err != nil && !errors.Is(err, tc.err) {
+				t.Errorf("error %v, want %v", err, tc.err)
+			}
+			if err != nil && strings.ContainsFunc(err.Error(), func(r rune) bool { return r < ' ' && r != '\n' || r >= 0x7f && r < 0xa0 || r == 0x202e }) {
+				t.Errorf("the error shows control characters: %q", err)
+			}
+		})
+	}
+}
+
+func TestTerminal(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[Status]bool{
+		StatusActive: false, StatusCompleted: true, StatusArchived: true, StatusFailed: true,
+		"": false, "paused": false, "Completed": false, "completed ": false,
+	} {
+		if got := status.Terminal(); got != want {
+			t.Errorf("Status(%q).Terminal() = %t, want %t", status, got, want)
+		}
+	}
+}

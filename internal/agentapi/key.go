@@ -1,0 +1,72 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package agentapi
+
+import (
+	"errors"
+	"strings"
+)
+
+// masked stands wherever a key would have been printed.
+const masked = "(sensitive)"
+
+// Key is an admin API key. It cannot be printed: not by fmt, not by an
+// encoder, and not through reflection, because the text is held by a closure.
+type Key struct{ reveal func() string }
+
+// NewKey wraps the text of an admin API key.
+func NewKey(text string) Key { return Key{reveal: func() string { return text }} }
+
+// String hides the key.
+func (Key) String() string { return masked }
+
+// GoString hides the key from the %#v verb.
+func (Key) GoString() string { return masked }
+
+// MarshalText hides the key from encoders.
+func (Key) MarshalText() ([]byte, error) { return []byte(masked), nil }
+
+func (k Key) empty() bool { return k.reveal == nil || k.reveal() == "" }
+
+// mask removes the key from text, because a service may echo what it was sent.
+func (k Key) mask(text string) string {
+	if k.empty() {
+		return text
+	}
+	return strings.ReplaceAll(text, k.reveal(), masked)
+}
+
+// maskError removes the key from an error: net/http quotes what a server sent,
+// and so does a refused job id.
+func (k Key) maskError(err error) error {
+	if id, ok := errors.AsType[*badIDError](err); ok {
+		return &badIDError{k.mask(id.id)} // before the text is cut
+	}
+	if err == nil || k.empty() || !strings.Contains(err.Error(), k.reveal()) {
+		return err
+	}
+	return errors.New(k.mask(err.Error()))
+}
+
+// shortestSecret is the length from which a key is taken out of a record: a
+// shorter one may well be a part of an honest value.
+const shortestSecret = 8
+
+// scrub removes the key from a record that echoes it, because a record goes
+// into the state.
+func (k Key) scrub(job *Job) {
+	if k.empty() || len(k.reveal()) < shortestSecret {
+		return
+	}
+	job.Status = Status(k.mask(string(job.Status)))
+	texts := []*string{job.Model, job.PRLink, job.CreatedAt, job.ArchivedAt}
+	if job.Source != nil {
+		texts = append(texts, job.Source.Repository, job.Source.Ref)
+	}
+	for _, text := range texts {
+		if text != nil {
+			*text = k.mask(*text)
+		}
+	}
+}

@@ -1,0 +1,160 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func noCanary(t testing.TB, what, text string) {
+	t.Helper()
+	if strings.Contains(text, canary) {
+		t.Errorf("%s shows the key: %s", what, text)
+	}
+}
+
+func TestKeyCannotBePrinted(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, "https://service.invalid")
+	config := Config{Key: NewKey(canary)}
+	failure := c.answered(request{op: OpCreate}, Refused, &answer{status: 401, body: []byte("no " + canary)}, nil)
+	values := map[string]any{
+		"Key": config.Key, "*Key": &config.Key, "Config": config, "*Config": &config,
+		"Client": reflect.ValueOf(c).Elem(), "*Client": c, "Error": *failure, "*Error": failure,
+		"in a map": map[string]any{"key": config.Key}, "in a slice": []Key{config.Key},
+	}
+	for name, value := range values {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
+			text := fmt.Sprintf(verb, value)
+			noCanary(t, name+" "+verb, text)
+			if strings.Contains(text, fmt.Sprintf("%x", canary)) {
+				t.Errorf("%s %s shows the key in hexadecimal: %s", name, verb, text)
+			}
+		}
+		text, _ := json.Marshal(value) // a Config has a function, which JSON refuses
+		noCanary(t, name+" as JSON", string(text))
+	}
+	if got := fmt.Sprint(config.Key); got != masked {
+		t.Errorf("Key prints as %q, want %q", got, masked)
+	}
+	if got, err := json.Marshal(map[string]Key{"k": config.Key}); err != nil || string(got) != `{"k":"(sensitive)"}` {
+		t.Errorf("Key as JSON: %s, %v", got, err)
+	}
+	if got, err := xml.Marshal(config.Key); err != nil || !strings.Contains(string(got), masked) {
+		t.Errorf("Key as XML: %s, %v", got, err)
+	}
+}
+
+// TestKeyIsOutOfReachOfReflection walks everything a printed value can reach.
+func TestKeyIsOutOfReachOfReflection(t *testing.T) {
+	t.Parallel()
+	seen := map[uintptr]bool{}
+	strs := 0
+	var walk func(path string, v reflect.Value, depth int)
+	walk = func(path string, v reflect.Value, depth int) {
+		if depth > 12 {
+			return
+		}
+		switch v.Kind() {
+		case reflect.String:
+			strs++
+			noCanary(t, path, v.String())
+		case reflect.Pointer:
+			if !v.IsNil() && !seen[v.Pointer()] {
+				seen[v.Pointer()] = true
+				walk(path, v.Elem(), depth+1)
+			}
+		case reflect.Interface:
+			if !v.IsNil() {
+				walk(path, v.Elem(), depth+1)
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				walk(path+"."+v.Type().Field(i).Name, v.Field(i), depth+1)
+			}
+		case reflect.Slice, reflect.Array:
+			if v.Type().Elem().Kind() == reflect.Uint8 && v.Kind() == reflect.Slice {
+				noCanary(t, path, string(v.Bytes()))
+				return
+			}
+			for i := range v.Len() {
+				walk(path, v.Index(i), depth+1)
+			}
+		case reflect.Map:
+			for _, k := range v.MapKeys() {
+				walk(path, k, depth+1)
+				walk(path, v.MapIndex(k), depth+1)
+			}
+		}
+	}
+	c := newClient(t, "https://service.invalid")
+	walk("Client", reflect.ValueOf(c), 0)
+	walk("Config", reflect.ValueOf(Config{Key: NewKey(canary), UserAgent: "x"}), 0)
+	if strs < 5 {
+		t.Fatalf("the walk met only %d strings", strs)
+	}
+}
+
+func TestEchoedKeyIsMasked(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 500) + canary // the cut must come after the masking
+	for name, answer := range map[string]string{
+		"JSON":                "HTTP/1.1 401 X\r\nContent-Length: 100\r\n\r\n" + fmt.Sprintf("%-100s", `{"error":"bad key `+canary+`"}`),
+		"nested JSON":         "HTTP/1.1 403 X\r\nConnection: close\r\n\r\n" + `{"error":{"message":"bad key ` + canary + `"}}`,
+		"text":                "HTTP/1.1 400 X\r\nConnection: close\r\n\r\nAuthorization: Bearer " + canary,
+		"cut":                 "HTTP/1.1 400 X\r\nConnection: close\r\n\r\n" + long,
+		"location":            "HTTP/1.1 302 X\r\nLocation: https://x.invalid/?k=" + canary + "\r\nContent-Length: 0\r\n\r\n",
+		"malformed answer":    "HTTP/1.1 " + canary + "\r\n\r\n",
+		"malformed header":    "HTTP/1.1 200 OK\r\n" + canary + "\r\n\r\n",
+		"id":                  "HTTP/1.1 201 X\r\nConnection: close\r\n\r\n" + `{"id":"a/` + canary + `"}`,
+		"id cut in the key":   "HTTP/1.1 201 X\r\nConnection: close\r\n\r\n" + `{"id":"/` + long + `"}`,
+		"server error":        "HTTP/1.1 500 X\r\nConnection: close\r\n\r\n" + `{"message":"` + canary + `"}`,
+		"status line wording": "HTTP/1.1 400 " + canary + "\r\nContent-Length: 0\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startService(t, nil, func(conn net.Conn, r *http.Request, _ int) {
+				if r.Header.Get("Authorization") != "Bearer "+canary {
+					t.Errorf("Authorization: %q", r.Header.Get("Authorization"))
+				}
+				_, _ = io.WriteString(conn, answer)
+				_ = conn.Close()
+			})
+			var logged []Exchange
+			c := newClient(t, s.url, func(config *Config) {
+				config.Log = func(_ context.Context, e Exchange) { logged = append(logged, e) }
+			})
+			_, err := c.CreateJob(t.Context(), "p", "x")
+			if err == nil {
+				t.Fatal("no error")
+			}
+			s.wantPosts(t, 1)
+			for cause := err; cause != nil; {
+				text := fmt.Sprintf("%v %+v %#v", cause, cause, cause)
+				noCanary(t, "the error", text)
+				if strings.Contains(text, canary[:8]) {
+					t.Errorf("the error shows part of the key: %s", text)
+				}
+				unwrap, _ := cause.(interface{ Unwrap() error })
+				if unwrap == nil {
+					break
+				}
+				cause = unwrap.Unwrap()
+			}
+			if len(logged) != 1 {
+				t.Fatalf("%d exchanges logged, want 1", len(logged))
+			}
+			noCanary(t, "the log", fmt.Sprintf("%+v %v", logged[0], logged[0].Err))
+		})
+	}
+}

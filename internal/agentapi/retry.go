@@ -1,0 +1,61 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package agentapi
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+const (
+	// retryLimit is for how long a POST that was not sent is tried again.
+	retryLimit = 60 * time.Second
+	retryBase  = 500 * time.Millisecond
+	retryCap   = 10 * time.Second
+	// maxRetryAfter keeps an absurd Retry-After from overflowing the clock.
+	maxRetryAfter = 365 * 24 * time.Hour
+)
+
+// backoff is the pause before try number attempt+1: capped, exponential, with
+// full jitter, so that many callers do not come back together.
+func backoff(attempt int) time.Duration {
+	ceiling := retryCap
+	if attempt < 5 {
+		ceiling = min(retryBase<<attempt, retryCap)
+	}
+	return rand.N(ceiling) + time.Millisecond
+}
+
+// retryAfter reads the Retry-After header: seconds, or a date, which is read
+// against the answer's own Date header because the two clocks may differ. A
+// date in the past means now. ok is false when there is none or it makes no sense.
+func retryAfter(header http.Header, now time.Time) (pause time.Duration, ok bool) {
+	value := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter), true
+	}
+	date, err := http.ParseTime(value)
+	if err != nil {
+		return 0, false
+	}
+	if sent, err := http.ParseTime(header.Get("Date")); err == nil {
+		now = sent
+	}
+	return min(max(date.Sub(now), 0), maxRetryAfter), true
+}
+
+// Sleep waits for d; it returns early, with the cause, when ctx ends.
+func Sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,102 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package agentapi
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	date := func(d time.Duration) string { return now.Add(d).Format("Mon, 02 Jan 2006 15:04:05 GMT") }
+	const far = "Fri, 31 Dec 9999 23:59:59 GMT"
+	for name, tc := range map[string]struct {
+		value, date string
+		want        time.Duration
+		ok          bool
+	}{
+		"none":                          {},
+		"seconds":                       {value: "120", want: 2 * time.Minute, ok: true},
+		"leading zeros":                 {value: "007", want: 7 * time.Second, ok: true},
+		"zero":                          {value: "0", ok: true},
+		"seconds ignore the date":       {value: "5", date: date(-time.Hour), want: 5 * time.Second, ok: true},
+		"date":                          {value: date(90 * time.Second), want: 90 * time.Second, ok: true},
+		"past date":                     {value: date(-time.Hour), ok: true},
+		"date, their clock ahead":       {value: date(time.Hour + time.Minute), date: date(time.Hour), want: time.Minute, ok: true},
+		"date, their clock behind":      {value: date(-time.Hour + time.Minute), date: date(-time.Hour), want: time.Minute, ok: true},
+		"past date, their clock behind": {value: date(-2 * time.Hour), date: date(-time.Hour), ok: true},
+		"date, their date garbage":      {value: date(time.Minute), date: "yesterday", want: time.Minute, ok: true},
+		"RFC 850 date":                  {value: "Wednesday, 04-Mar-26 05:07:07 GMT", want: time.Minute, ok: true},
+		"asctime date":                  {value: "Wed Mar  4 05:07:07 2026", want: time.Minute, ok: true},
+		"negative":                      {value: "-5"},
+		"plus":                          {value: "+5"},
+		"fraction":                      {value: "1.5"},
+		"unit":                          {value: "5s"},
+		"garbage":                       {value: "soon"},
+		"a year and more":               {value: "99999999", want: maxRetryAfter, ok: true},
+		"largest":                       {value: "2147483647", want: maxRetryAfter, ok: true},
+		"overflows 31 bits":             {value: "2147483648"},
+		"overflows 64 bits":             {value: "99999999999999999999999"},
+		"far date":                      {value: far, want: maxRetryAfter, ok: true},
+		"far dates":                     {value: far, date: "Mon, 01 Jan 0001 00:00:00 GMT", want: maxRetryAfter, ok: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := headers("Retry-After", tc.value)
+			if tc.date != "" {
+				h.Set("Date", tc.date)
+			}
+			got, ok := retryAfter(h, now)
+			if got != tc.want || ok != tc.ok {
+				t.Errorf("retryAfter(%q, Date %q) = %v, %t, want %v, %t", tc.value, tc.date, got, ok, tc.want, tc.ok)
+			}
+		})
+	}
+}
+
+func TestBackoff(t *testing.T) {
+	t.Parallel()
+	for attempt, ceiling := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 10 * time.Second, 10 * time.Second} {
+		var longest time.Duration
+		distinct := map[time.Duration]bool{}
+		for range 500 {
+			pause := backoff(attempt)
+			if pause <= 0 || pause > ceiling+time.Millisecond {
+				t.Fatalf("backoff(%d) = %v, want within (0, %v]", attempt, pause, ceiling)
+			}
+			longest = max(longest, pause)
+			distinct[pause] = true
+		}
+		if longest < ceiling/2 || len(distinct) < 400 {
+			t.Errorf("backoff(%d): longest of 500 is %v, %d distinct: no full jitter up to %v", attempt, longest, len(distinct), ceiling)
+		}
+	}
+	for _, attempt := range []int{63, 64, 1000, 1 << 40} {
+		if pause := backoff(attempt); pause <= 0 || pause > retryCap+time.Millisecond {
+			t.Errorf("backoff(%d) = %v", attempt, pause)
+		}
+	}
+}
+
+func TestSleep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		if err := Sleep(t.Context(), time.Hour); err != nil || time.Since(start) != time.Hour {
+			t.Errorf("Sleep: %v after %v", err, time.Since(start))
+		}
+		cause := errors.New("cause")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(cause) })
+		start = time.Now()
+		if err := Sleep(ctx, time.Hour); !errors.Is(err, cause) || time.Since(start) != time.Minute {
+			t.Errorf("interrupted Sleep: %v after %v", err, time.Since(start))
+		}
+	})
+}

@@ -1,0 +1,227 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package agentapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// maxBody is how much of an answer is read, after decompression: a job record
+// is under a kilobyte, and more than this is an attack or a mistake.
+const maxBody = 1 << 20
+
+var (
+	errTooLarge = errors.New("the answer is larger than 1 MiB")
+	errTimeout  = errors.New("no complete answer within the request timeout")
+)
+
+// Dial opens a connection, like net.Dialer's DialContext.
+type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// newTransports returns one transport for POSTs and one for GETs. Go sends a
+// request again by itself when a kept-alive or HTTP/2 connection ends under it,
+// so a POST gets a fresh HTTP/1.1 connection; GETs are pooled.
+func newTransports(roots *x509.CertPool, dial Dial) (post, get *http.Transport) {
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	}
+	build := func() *http.Transport {
+		return &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			OnProxyConnectResponse: refuseProxyAnswer,
+			DialContext:            dial,
+			TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:    15 * time.Second,
+			MaxResponseHeaderBytes: 64 << 10,
+			Protocols:              new(http.Protocols),
+		}
+	}
+	post, get = build(), build()
+	post.Protocols.SetHTTP1(true)
+	post.DisableKeepAlives = true
+	get.Protocols.SetHTTP1(true)
+	get.Protocols.SetHTTP2(true)
+	get.MaxIdleConns, get.MaxIdleConnsPerHost = 128, 128
+	get.IdleConnTimeout = 90 * time.Second
+	return post, get
+}
+
+// refuseProxyAnswer gives a proxy's refusal a type: 4xx is final, the rest may pass.
+func refuseProxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+	if answer.StatusCode >= 400 && answer.StatusCode < 500 {
+		return fmt.Errorf("%w with %d %s", ErrProxy, answer.StatusCode, http.StatusText(answer.StatusCode))
+	}
+	return nil
+}
+
+// request is one call to the service before it is written.
+type request struct {
+	op               Op
+	method, url      string
+	projectID, jobID string
+	body             []byte
+}
+
+func (r request) fail(class Class, err error) *Error {
+	return &Error{Op: r.op, Class: class, ProjectID: r.projectID, JobID: r.jobID, Err: err}
+}
+
+// answer is what came back: the head of the answer, and as much of its body as
+// could be read.
+type answer struct {
+	status  int // 0: none
+	header  http.Header
+	body    []byte
+	reached bool // a connection to the service was there, and bytes may have been sent
+	took    time.Duration
+}
+
+// Exchange is one HTTP request and its outcome, for the log. It holds neither
+// the key nor a prompt.
+type Exchange struct {
+	Op          Op
+	Method, URL string
+	RequestSize int // bytes of the body
+	StatusCode  int // 0 without an answer
+	AnswerSize  int // bytes of the decompressed body
+	Duration    time.Duration
+	Err         error
+}
+
+// do makes one HTTP exchange. The error says why the answer is missing or cut
+// short; the answer is never nil.
+func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request) (*answer, error) {
+	got := new(answer)
+	start := time.Now()
+	err := c.key.maskError(c.exchange(ctx, transport, r, got))
+	got.took = time.Since(start)
+	return got, err
+}
+
+func (c *Client) logged(ctx context.Context, r request, got *answer, err error) {
+	if c.log != nil {
+		c.log(ctx, Exchange{
+			Op: r.op, Method: r.method, URL: r.url, RequestSize: len(r.body), StatusCode: got.status,
+			AnswerSize: len(got.body), Duration: got.took, Err: err,
+		})
+	}
+}
+
+func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r request, got *answer) error {
+	var way delivery
+	if r.method == http.MethodPost {
+		var stop func()
+		ctx, stop = way.detach(ctx)
+		defer stop()
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, c.requestTimeout, errTimeout)
+	defer cancel()
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(httptrace.GotConnInfo) { way.connect() },
+	})
+	req, err := http.NewRequestWithContext(traced, r.method, r.url, bytes.NewReader(r.body))
+	if err != nil {
+		return err
+	}
+	if r.body == nil {
+		req.Body = http.NoBody
+	} else {
+		req.Body = io.NopCloser(postBody{bytes.NewReader(r.body), &way})
+		req.Header.Set("Content-Type", "application/json")
+	}
+	req.GetBody = nil // without it nothing below can send the body a second time
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", c.userAgent)
+	req.Header.Set("Authorization", "Bearer "+c.key.reveal())
+
+	res, err := transport.RoundTrip(req)
+	got.reached = way.reached()
+	if err != nil {
+		return causeOf(ctx, err)
+	}
+	defer func() { _ = res.Body.Close() }()
+	got.status, got.header = res.StatusCode, res.Header
+	got.body, err = io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	if err != nil {
+		return causeOf(ctx, err)
+	}
+	if len(got.body) > maxBody {
+		got.body = nil
+		return errTooLarge
+	}
+	return nil
+}
+
+// delivery decides between a connection, from which on a POST is on its way and
+// cannot be taken back, and the end of its context before that.
+type delivery struct {
+	mu                 sync.Mutex
+	connected, givenUp bool // one at the most
+}
+
+func (d *delivery) connect() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.connected = !d.givenUp
+}
+
+func (d *delivery) reached() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.connected
+}
+
+// detach returns a context that ctx ends only as long as there is no connection.
+func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
+	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if !d.connected {
+			d.givenUp = true
+			cancel(context.Cause(ctx))
+		}
+	})
+	return detached, func() { stop(); cancel(nil) }
+}
+
+// postBody keeps a request that was given up from being sent over a connection that
+// came in the same moment.
+type postBody struct {
+	io.Reader
+	delivery *delivery
+}
+
+func (b postBody) Read(p []byte) (int, error) {
+	b.delivery.mu.Lock()
+	defer b.delivery.mu.Unlock()
+	if b.delivery.givenUp {
+		return 0, context.Canceled
+	}
+	return b.Reader.Read(p)
+}
+
+// causeOf prefers what ended the request over the transport's wording of it,
+// and gives certificate errors one type.
+func causeOf(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("%w: %w", ErrCertificate, err)
+	}
+	return err
+}
