@@ -1,0 +1,88 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package wait
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+)
+
+// endsAt is a Poller for many waits at once: their job ends at one moment.
+type endsAt time.Time
+
+func (e endsAt) PollJob(ctx context.Context, _, _ string) (*agentapi.Job, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if time.Now().Before(time.Time(e)) {
+		return job(agentapi.StatusActive), nil
+	}
+	return job(agentapi.StatusCompleted), nil
+}
+
+func manyWaits(ctx context.Context, waits int, length time.Duration) error {
+	w := Waiter{Poller: endsAt(time.Now().Add(length)), Schedule: usual}
+	failures := make(chan error, waits)
+	var all sync.WaitGroup
+	for range waits {
+		all.Go(func() {
+			if _, err := w.Wait(ctx, Request{ProjectID: "p", JobID: "job_1", After: Created}); err != nil {
+				failures <- err
+			}
+		})
+	}
+	all.Wait()
+	close(failures)
+	var first error
+	for err := range failures {
+		first = errors.Join(first, err)
+	}
+	return first
+}
+
+func TestManyWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		if err := manyWaits(t.Context(), 1000, time.Minute); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took < time.Minute || took > time.Minute+8*time.Second {
+			t.Errorf("a thousand waits for a job of a minute took %v", took)
+		}
+	})
+}
+
+// BenchmarkWaits is the cost of waiting five minutes, all polls included.
+func BenchmarkWaits(b *testing.B) {
+	for _, waits := range []int{1000, 10000} {
+		b.Run(fmt.Sprint(waits), func(b *testing.B) {
+			b.ReportAllocs()
+			// synctest needs a *testing.T, which testing.Benchmark cannot give: so
+			// the bubble is made by a test that is run for each round.
+			for b.Loop() {
+				ok := testing.RunTests(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
+					Name: "waits", F: func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) {
+							if err := manyWaits(t.Context(), waits, 5*time.Minute); err != nil {
+								t.Error(err)
+							}
+						})
+					},
+				}})
+				if !ok {
+					b.Fatal("a wait failed")
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N)/float64(waits), "µs/wait")
+		})
+	}
+}

@@ -1,0 +1,44 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package wait
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+)
+
+// Why a wait ended before its job did, for errors.Is.
+var (
+	// ErrTimeout: the context's deadline passed.
+	ErrTimeout = errors.New("the job did not end in time")
+	// ErrInterrupted: the context was cancelled.
+	ErrInterrupted = errors.New("the wait was interrupted")
+	// ErrNoStatus: the service left the status out of several answers in a row.
+	ErrNoStatus = errors.New("the service's answers have no status")
+)
+
+// Error is a wait that ended before its job did. It wraps ErrTimeout,
+// ErrInterrupted, ErrNoStatus, or the *agentapi.Error that ended it.
+type Error struct {
+	JobID      string
+	LastStatus agentapi.Status // as last seen; empty when it never was
+	Waited     time.Duration
+	LastFault  error // the failure of the last poll, when there was one
+	Err        error
+}
+
+// Error tells how long the wait lasted and what was seen last.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("job %s: %v after %s", e.JobID, e.Err, e.Waited.Round(time.Second))
+	if e.LastStatus != "" {
+		text += fmt.Sprintf(", last seen as %q", agentapi.Printable(string(e.LastStatus)))
+	}
+	return text
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }

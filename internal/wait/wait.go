@@ -1,0 +1,146 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package wait polls a job until the service has ended its work on it.
+package wait
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+)
+
+// Settle is how long after a message a terminal status may still be the one
+// from before it.
+const Settle = 10 * time.Second
+
+const (
+	// newJobGrace is how long a new job may answer 404: a service may store it late.
+	newJobGrace = 60 * time.Second
+	// maxNoStatus is how many answers in a row may lack a status.
+	maxNoStatus = 3
+)
+
+// Poller retrieves a job once; *agentapi.Client is one.
+type Poller interface {
+	PollJob(ctx context.Context, projectID, jobID string) (*agentapi.Job, error)
+}
+
+// Event is what happened to the job just before the wait.
+type Event int
+
+const (
+	// Resumed: nothing; the wait looks at the job at once.
+	Resumed Event = iota
+	// Created: the job is new and may not be found yet.
+	Created
+	// Messaged: the job got a message and may still show its former end.
+	Messaged
+)
+
+// Request says which job to wait for.
+type Request struct {
+	ProjectID, JobID string
+	After            Event
+	// At is when a message was accepted; the zero time stands for the start of the wait.
+	At time.Time
+	// Progress is called after each poll that told a status, when it is not nil.
+	Progress func(job *agentapi.Job, age time.Duration)
+}
+
+// Waiter polls jobs by one schedule. It is safe for concurrent use.
+type Waiter struct {
+	Poller   Poller
+	Schedule Schedule
+}
+
+// Wait polls until the job is terminal and returns its record. When it ends
+// before that the error is an *Error, and the record the last one seen, or nil.
+func (w Waiter) Wait(ctx context.Context, r Request) (*agentapi.Job, error) {
+	p := progress{request: r, start: time.Now()}
+	if r.At.IsZero() {
+		p.request.At = p.start
+	}
+	var pause time.Duration
+	if r.After != Resumed {
+		pause = w.Schedule.first()
+	}
+	for {
+		if err := agentapi.Sleep(ctx, pause); err != nil {
+			return p.last, p.ended(stopped(err))
+		}
+		job, err := w.Poller.PollJob(ctx, r.ProjectID, r.JobID)
+		if err != nil && ctx.Err() != nil {
+			return p.last, p.ended(stopped(context.Cause(ctx)))
+		}
+		if done, err := p.judge(job, err); done || err != nil {
+			return p.last, err
+		}
+		pause = max(w.Schedule.next(time.Since(p.start)), p.hold)
+	}
+}
+
+// progress is what a wait has learnt so far.
+type progress struct {
+	request   Request
+	start     time.Time
+	last      *agentapi.Job
+	lastFault error
+	sawActive bool          // since the start
+	noStatus  int           // answers in a row without a status
+	hold      time.Duration // what the service asked to wait at least
+}
+
+// judge takes one poll's outcome in and reports whether the job has ended; the
+// error is not nil when waiting on cannot help.
+func (p *progress) judge(job *agentapi.Job, err error) (done bool, _ error) {
+	age := time.Since(p.start)
+	p.lastFault, p.hold = err, 0
+	if err != nil {
+		var failure *agentapi.Error
+		switch {
+		case !errors.As(err, &failure):
+			return false, p.ended(err)
+		case failure.Class == agentapi.Unavailable && !errors.Is(err, agentapi.ErrPauseTooLong):
+			p.hold = failure.RetryAfter
+			return false, nil
+		case errors.Is(err, agentapi.ErrNotFound) && p.request.After == Created && age < newJobGrace:
+			return false, nil
+		}
+		return false, p.ended(err)
+	}
+	if job.Status == "" {
+		if p.noStatus++; p.noStatus == maxNoStatus {
+			return false, p.ended(ErrNoStatus)
+		}
+		return false, nil
+	}
+	p.noStatus, p.last = 0, job
+	if p.request.Progress != nil {
+		p.request.Progress(job, age)
+	}
+	if !job.Status.Terminal() {
+		p.sawActive = true
+		return false, nil
+	}
+	// Right after a message the record may still be the one from before it.
+	return p.request.After != Messaged || p.sawActive || time.Since(p.request.At) >= Settle, nil
+}
+
+func (p *progress) ended(reason error) error {
+	failure := &Error{JobID: p.request.JobID, Waited: time.Since(p.start), LastFault: p.lastFault, Err: reason}
+	if p.last != nil {
+		failure.LastStatus = p.last.Status
+	}
+	return failure
+}
+
+// stopped names the end of a context.
+func stopped(cause error) error {
+	if errors.Is(cause, context.DeadlineExceeded) {
+		return ErrTimeout
+	}
+	return ErrInterrupted
+}
