@@ -1,0 +1,251 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package simulator
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// timeFormat is how the service writes a time.
+const timeFormat = "2006-01-02T15:04:05.000Z"
+
+// Job is a job as it truly is, whatever a stale record or a fault shows.
+type Job struct {
+	ID          string    `json:"id"`
+	Project     string    `json:"project"`
+	Status      string    `json:"status"`
+	Prompts     []string  `json:"prompts"` // the create's, then those of the messages
+	PullRequest string    `json:"pullRequest,omitempty"`
+	CreatedAt   time.Time `json:"createdAt"`
+	// EndedAt is when it became completed, archived or failed; zero while it is not.
+	EndedAt time.Time `json:"endedAt,omitzero"`
+	// ArchivedAt is when it was archived; zero while it is not.
+	ArchivedAt time.Time `json:"archivedAt,omitzero"`
+	// FirstTerminalGet is when a GET first answered with this end. A message
+	// that revives the job sets it back to zero.
+	FirstTerminalGet time.Time `json:"firstTerminalGet,omitzero"`
+}
+
+// job is one job. Everything but the constants is guarded by Server.mu.
+type job struct {
+	id, project string
+	pull        string
+	created     time.Time
+
+	turns   int // prompts that were let in, also those still on their way into prompts
+	prompts []string
+	script  Script
+
+	status           string // from endsAt on; active before
+	endsAt           time.Time
+	archivedAt       time.Time
+	firstTerminalGet time.Time
+
+	staleRecord map[string]any
+	staleUntil  time.Time
+}
+
+func terminal(status string) bool {
+	return status == statusCompleted || status == statusArchived || status == statusFailed
+}
+
+// begin starts a turn: the job is active from now on, for as long as the script says.
+func (j *job) begin(prompt string, script Script, now time.Time) {
+	if len(j.prompts) > 0 && script.Stale > 0 {
+		j.staleRecord, _ = j.record(now)
+		j.staleUntil = now.Add(script.Stale)
+	} else {
+		j.staleRecord = nil
+	}
+	j.prompts = append(j.prompts, prompt)
+	j.script = script.follow(j.script)
+	j.status = j.script.Status
+	j.endsAt = now.Add(script.Duration)
+	j.archivedAt = j.endsAt
+	j.firstTerminalGet = time.Time{}
+}
+
+// force sets the status from outside.
+func (j *job) force(status string, now time.Time) {
+	// A job that is archived after it has ended did not end a second time.
+	if !terminal(status) || !terminal(j.statusAt(now)) {
+		j.endsAt = now
+		j.firstTerminalGet = time.Time{}
+	}
+	j.status = status
+	j.archivedAt = now
+	j.staleRecord = nil
+}
+
+func (j *job) statusAt(now time.Time) string {
+	if now.Before(j.endsAt) {
+		return statusActive
+	}
+	return j.status
+}
+
+// pullRequest returns the link, or "" while there is none.
+func (j *job) pullRequest(now time.Time) string {
+	status := j.statusAt(now)
+	if j.script.NoPullRequest || status != statusCompleted && status != statusArchived {
+		return ""
+	}
+	return j.pull
+}
+
+// record returns what the service shows of the job, and whether that is its
+// true end.
+func (j *job) record(now time.Time) (map[string]any, bool) {
+	if j.staleRecord != nil && now.Before(j.staleUntil) {
+		return j.staleRecord, false
+	}
+	r := map[string]any{
+		"id":         j.id,
+		"status":     j.statusAt(now),
+		"model":      "simulated-model",
+		"source":     j.source(),
+		"prLink":     nil,
+		"createdAt":  j.created.UTC().Format(timeFormat),
+		"archivedAt": nil,
+	}
+	if link := j.pullRequest(now); link != "" {
+		r["prLink"] = link
+	}
+	if j.statusAt(now) == statusArchived {
+		r["archivedAt"] = j.archivedAt.UTC().Format(timeFormat)
+	}
+	if j.script.NullModel {
+		r["model"] = nil
+	} else if j.script.Model != nil {
+		r["model"] = *j.script.Model
+	}
+	if j.script.CreatedAt != nil {
+		r["createdAt"] = *j.script.CreatedAt
+	}
+	for name, value := range j.script.Extra {
+		if value == (Omit{}) {
+			delete(r, name)
+		} else {
+			r[name] = value
+		}
+	}
+	shown, _ := r["status"].(string)
+	return r, terminal(shown) && terminal(j.statusAt(now))
+}
+
+func (j *job) source() map[string]any {
+	if j.script.NullSource {
+		return nil
+	}
+	source := Source{Repository: "example/docs", Ref: "main"}
+	if j.script.Source != nil {
+		source = *j.script.Source
+	}
+	fields := map[string]any{"repository": source.Repository, "ref": source.Ref}
+	if j.script.NullRef {
+		fields["ref"] = nil
+	}
+	return fields
+}
+
+// snapshot returns the job as it truly is.
+func (j *job) snapshot(now time.Time) Job {
+	job := Job{
+		ID:               j.id,
+		Project:          j.project,
+		Status:           j.statusAt(now),
+		Prompts:          slices.Clone(j.prompts),
+		PullRequest:      j.pullRequest(now),
+		CreatedAt:        j.created,
+		FirstTerminalGet: j.firstTerminalGet,
+	}
+	if terminal(job.Status) {
+		job.EndedAt = j.endsAt
+	}
+	if job.Status == statusArchived {
+		job.ArchivedAt = j.archivedAt
+	}
+	return job
+}
+
+// Jobs returns all jobs in the order of their creation, as they truly are now.
+func (s *Server) Jobs() []Job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	list := make([]Job, len(s.order))
+	for i, j := range s.order {
+		list[i] = j.snapshot(now)
+	}
+	return list
+}
+
+// Job returns one job as it truly is now, and whether there is one.
+func (s *Server) Job(id string) (Job, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, ok := s.jobs[id]
+	if !ok {
+		return Job{}, false
+	}
+	return j.snapshot(s.now()), true
+}
+
+// Create starts a job as somebody else would: no request is recorded, and the
+// limit does not count it.
+func (s *Server) Create(project, prompt string) Job {
+	script := s.script(project, prompt, 0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	return s.addJob(project, prompt, script, now).snapshot(now)
+}
+
+// SetStatus forces a status, whether the contract knows it or not. It holds
+// until the next message. An unknown id is ignored.
+func (s *Server) SetStatus(id, status string) { s.setStatus(id, status) }
+
+func (s *Server) setStatus(id, status string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, ok := s.jobs[id]
+	if ok {
+		j.force(status, s.now())
+	}
+	return ok
+}
+
+// Forget drops a job: it answers 404 from now on. An unknown id is ignored.
+func (s *Server) Forget(id string) { s.forget(id) }
+
+func (s *Server) forget(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j, ok := s.jobs[id]
+	if ok {
+		delete(s.jobs, id)
+		s.order = slices.DeleteFunc(s.order, func(other *job) bool { return other == j })
+	}
+	return ok
+}
+
+// addJob starts a job. The caller holds s.mu.
+func (s *Server) addJob(project, prompt string, script Script, now time.Time) *job {
+	s.created++
+	j := &job{
+		id:      "job_" + strings.ToLower(rand.Text()),
+		project: project,
+		pull:    fmt.Sprintf("https://github.com/example/docs/pull/%d", s.created),
+		created: now,
+		turns:   1,
+	}
+	j.begin(prompt, script, now)
+	s.jobs[j.id] = j
+	s.order = append(s.order, j)
+	return j
+}

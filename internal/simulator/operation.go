@@ -1,0 +1,107 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package simulator
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+func (s *Server) createJob(project, prompt string) answer {
+	if refusal, ok := s.admit(project); !ok {
+		return refusal
+	}
+	script := s.script(project, prompt, 0)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	record, _ := s.addJob(project, prompt, script, now).record(now)
+	return success(http.StatusCreated, record)
+}
+
+func (s *Server) admit(project string) (answer, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.admitLocked(project)
+}
+
+// admitLocked counts a use of the limit, or returns the refusal. The caller holds s.mu.
+func (s *Server) admitLocked(project string) (answer, bool) {
+	rest, ok := s.takeUse(project, s.now())
+	if ok {
+		return answer{}, true
+	}
+	a := failure(http.StatusTooManyRequests, "rate limit exceeded")
+	if s.limit.RetryAfter {
+		a.header = http.Header{"Retry-After": {retryAfter(rest)}}
+	}
+	return a, false
+}
+
+// retryAfter rounds up: a client that waits that long finds the window over.
+func retryAfter(d time.Duration) string {
+	return strconv.Itoa(int(math.Ceil(d.Seconds())))
+}
+
+func (s *Server) sendMessage(project, id, prompt string) answer {
+	j, turn, refusal := s.openTurn(project, id)
+	if j == nil {
+		return refusal
+	}
+	// Outside the lock: a script may ask the server.
+	script := s.script(project, prompt, turn)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	j.begin(prompt, script, now)
+	record, _ := j.record(now)
+	return success(http.StatusOK, record)
+}
+
+// openTurn lets a message in. It returns the job and the number of the turn,
+// or no job and the refusal.
+func (s *Server) openTurn(project, id string) (*job, int, answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.find(project, id)
+	if j == nil {
+		return nil, 0, notFound()
+	}
+	if status := j.statusAt(s.now()); status == statusFailed || status == statusArchived {
+		return nil, 0, failure(http.StatusConflict, "job is "+status+" and takes no messages")
+	}
+	if refusal, ok := s.admitLocked(project); !ok {
+		return nil, 0, refusal
+	}
+	turn := j.turns
+	j.turns++
+	return j, turn, answer{}
+}
+
+func (s *Server) getJob(project, id string) answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.find(project, id)
+	if j == nil {
+		return notFound()
+	}
+	record, end := j.record(s.now())
+	a := success(http.StatusOK, record)
+	if end {
+		a.shownEnd = j
+	}
+	return a
+}
+
+// find returns a project's job, or nil. The caller holds s.mu.
+func (s *Server) find(project, id string) *job {
+	if j := s.jobs[id]; j != nil && j.project == project {
+		return j
+	}
+	return nil
+}
+
+func notFound() answer { return failure(http.StatusNotFound, "job not found") }

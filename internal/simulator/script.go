@@ -1,0 +1,112 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package simulator
+
+import (
+	"strings"
+	"time"
+)
+
+// defaultDuration is how long a job of ParsePrompt is active.
+const defaultDuration = 2 * time.Second
+
+// The statuses of the contract.
+const (
+	statusActive    = "active"
+	statusCompleted = "completed"
+	statusArchived  = "archived"
+	statusFailed    = "failed"
+)
+
+// Script says how a job goes on after a create or a message, and what its
+// record shows from then on. The zero value ends at once as completed, with a
+// pull request.
+type Script struct {
+	// Duration is how long the job is active. 0: it ends at once.
+	Duration time.Duration
+	// Status is the one that follows. "" is completed; "active" never ends.
+	Status string
+	// NoPullRequest leaves prLink null. It is null while active and when failed anyhow.
+	NoPullRequest bool
+
+	// Model, Source and CreatedAt replace what the record shows. Nil: what an
+	// earlier turn said, else a default.
+	Model     *string
+	Source    *Source
+	CreatedAt *string
+	// NullModel, NullSource and NullRef show JSON null instead.
+	NullModel, NullSource, NullRef bool
+
+	// Stale is for how long after a message its answer and every GET still
+	// show the record as it was before.
+	Stale time.Duration
+	// Extra is laid over the record last, for this turn only. A value of
+	// [Omit] leaves the field out, nil makes it null.
+	Extra map[string]any
+}
+
+// Source is where a job works.
+type Source struct {
+	Repository string
+	Ref        string
+}
+
+// Omit as a value in [Script.Extra] leaves that field out of the record.
+type Omit struct{}
+
+// ParsePrompt is the script used by default: completed with a pull request
+// after 2 s, unless the prompt says otherwise (see [Script.WithDirectives]).
+func ParsePrompt(_, prompt string, _ int) Script {
+	return Script{Duration: defaultDuration}.WithDirectives(prompt)
+}
+
+// WithDirectives returns the script changed by the directives in a prompt,
+// such as "[simulate: 30s, failed]". Known are a duration, a final status
+// (completed, failed, archived, or active for a job that never ends),
+// no-pull-request, and stale=DURATION. Others are ignored.
+func (s Script) WithDirectives(prompt string) Script {
+	_, rest, found := strings.Cut(prompt, "[simulate:")
+	directives, _, closed := strings.Cut(rest, "]")
+	if !found || !closed {
+		return s
+	}
+	for directive := range strings.SplitSeq(directives, ",") {
+		directive = strings.TrimSpace(directive)
+		switch directive {
+		case statusActive, statusCompleted, statusArchived, statusFailed:
+			s.Status = directive
+			continue
+		case "no-pull-request":
+			s.NoPullRequest = true
+			continue
+		}
+		value, stale := strings.CutPrefix(directive, "stale=")
+		d, err := time.ParseDuration(value)
+		switch {
+		case err != nil || d < 0:
+		case stale:
+			s.Stale = d
+		default:
+			s.Duration = d
+		}
+	}
+	return s
+}
+
+// follow returns the script with what it leaves open taken over from the turn before.
+func (s Script) follow(before Script) Script {
+	if s.Status == "" {
+		s.Status = statusCompleted
+	}
+	if s.Model == nil && !s.NullModel {
+		s.Model, s.NullModel = before.Model, before.NullModel
+	}
+	if s.Source == nil && !s.NullSource && !s.NullRef {
+		s.Source, s.NullSource, s.NullRef = before.Source, before.NullSource, before.NullRef
+	}
+	if s.CreatedAt == nil {
+		s.CreatedAt = before.CreatedAt
+	}
+	return s
+}
