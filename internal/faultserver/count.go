@@ -1,0 +1,66 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package faultserver
+
+import "net"
+
+// Requests returns what was read so far, in that order.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// Count returns how many requests of a kind were read whole.
+func (s *Server) Count(kind Kind) int {
+	n := 0
+	for _, r := range s.Requests() {
+		if r.Kind == kind && r.Whole {
+			n++
+		}
+	}
+	return n
+}
+
+// Dials returns how many connections were tried, those made to fail included.
+func (s *Server) Dials() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dials
+}
+
+// Received returns how many bytes have arrived, those of TLS included.
+func (s *Server) Received() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytesIn
+}
+
+// Sent returns how many bytes the clients, or their sockets, have taken.
+func (s *Server) Sent() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytesOut
+}
+
+type countingConn struct {
+	net.Conn
+	server *Server
+}
+
+func (c *countingConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	c.server.bytesIn += n
+	return n, err
+}
+
+func (c *countingConn) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	c.server.bytesOut += n
+	return n, err
+}

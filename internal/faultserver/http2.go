@@ -1,0 +1,135 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package faultserver
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// StreamFault is played for one request that came by HTTP/2, in place of its
+// answer.
+type StreamFault func(framer *http2.Framer, stream uint32) error
+
+// RefuseStream answers RST_STREAM with REFUSED_STREAM.
+func RefuseStream(framer *http2.Framer, stream uint32) error {
+	return framer.WriteRSTStream(stream, http2.ErrCodeRefusedStream)
+}
+
+// ProtocolErrorStream answers RST_STREAM with PROTOCOL_ERROR.
+func ProtocolErrorStream(framer *http2.Framer, stream uint32) error {
+	return framer.WriteRSTStream(stream, http2.ErrCodeProtocol)
+}
+
+// GoAway claims that no stream was ever processed, and closes the connection.
+func GoAway(framer *http2.Framer, _ uint32) error {
+	if err := framer.WriteGoAway(0, http2.ErrCodeNo, nil); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// GoAwayProtocolError ends the connection for the client's alleged fault.
+func GoAwayProtocolError(framer *http2.Framer, stream uint32) error {
+	if err := framer.WriteGoAway(stream, http2.ErrCodeProtocol, nil); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
+// serveStreams speaks HTTP/2, as much of it as a Go client needs.
+func (s *Server) serveStreams(conn net.Conn, number int) {
+	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
+		return
+	}
+	framer := http2.NewFramer(conn, conn)
+	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	if framer.WriteSettings() != nil {
+		return
+	}
+	requests := map[uint32]*http.Request{}
+	bodies := map[uint32]*bytes.Buffer{}
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			return
+		}
+		stream, ended := frame.Header().StreamID, false
+		switch frame := frame.(type) {
+		case *http2.SettingsFrame:
+			if !frame.IsAck() {
+				err = framer.WriteSettingsAck()
+			}
+		case *http2.PingFrame:
+			if !frame.IsAck() {
+				err = framer.WritePing(true, frame.Data)
+			}
+		case *http2.MetaHeadersFrame:
+			requests[stream], bodies[stream] = requestOf(frame), new(bytes.Buffer)
+			ended = frame.StreamEnded()
+		case *http2.DataFrame:
+			if body := bodies[stream]; body != nil {
+				body.Write(frame.Data())
+			}
+			ended = frame.StreamEnded()
+		}
+		if r := requests[stream]; ended && r != nil {
+			r.Body = io.NopCloser(bodies[stream])
+			s.record(r, number, true)
+			err = s.playStream(framer, stream, r)
+			delete(requests, stream)
+			delete(bodies, stream)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func requestOf(frame *http2.MetaHeadersFrame) *http.Request {
+	r := &http.Request{
+		Method: frame.PseudoValue("method"), Proto: "HTTP/2.0", ProtoMajor: 2,
+		Host: frame.PseudoValue("authority"), Header: http.Header{},
+	}
+	r.URL, _ = url.ParseRequestURI(frame.PseudoValue("path"))
+	if r.URL == nil {
+		r.URL = new(url.URL)
+	}
+	for _, field := range frame.RegularFields() {
+		r.Header.Add(field.Name, field.Value)
+	}
+	return r
+}
+
+// playStream plays the next fault, or the healthy answer when there is none left.
+func (s *Server) playStream(framer *http2.Framer, stream uint32, r *http.Request) error {
+	s.mu.Lock()
+	var fault StreamFault
+	if len(s.streamFaults) > 0 {
+		fault, s.streamFaults = s.streamFaults[0], s.streamFaults[1:]
+	}
+	s.mu.Unlock()
+	if fault != nil {
+		return fault(framer, stream)
+	}
+	recorder := httptest.NewRecorder()
+	s.healthy.ServeHTTP(recorder, r)
+	var fields bytes.Buffer
+	encoder := hpack.NewEncoder(&fields)
+	_ = encoder.WriteField(hpack.HeaderField{Name: ":status", Value: strconv.Itoa(recorder.Code)}) // a buffer takes all
+	_ = encoder.WriteField(hpack.HeaderField{Name: "content-type", Value: recorder.Header().Get("Content-Type")})
+	err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: fields.Bytes(), EndHeaders: true})
+	if err != nil {
+		return err
+	}
+	return framer.WriteData(stream, true, recorder.Body.Bytes())
+}

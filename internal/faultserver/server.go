@@ -1,0 +1,298 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package faultserver is the service's end of a connection, for tests: it
+// plays one scripted fault for each request, down to what travels on the wire,
+// and counts the POSTs whose body it has read whole. What no script covers is
+// answered by a healthy handler.
+package faultserver
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Kind is what a request asks for, as its method and path tell.
+type Kind string
+
+// The kinds of request.
+const (
+	Create  Kind = "create"
+	Message Kind = "message"
+	Get     Kind = "get"
+	Other   Kind = "other"
+)
+
+// Play is the service's part in one exchange, after the request was read.
+type Play func(*Exchange)
+
+// Options say what the server is like. The zero value is HTTP/1.1 on a
+// loopback port.
+type Options struct {
+	// InMemory replaces sockets by pipes, which live in a synctest bubble. The
+	// client must use Server.Dial.
+	InMemory bool
+	// Certificate turns TLS on.
+	Certificate Certificate
+	// HTTP2 are played, one for each request that comes by HTTP/2. Not nil: the
+	// server offers it by ALPN, besides HTTP/1.1. It needs a Certificate.
+	HTTP2 []StreamFault
+	// Address to listen on, as host and port. Empty: a free loopback port.
+	Address string
+}
+
+// Server is one server. Its methods may be called by any goroutine.
+type Server struct {
+	URL string
+	// Authority is the PEM form of the authority behind the certificate, empty
+	// without TLS.
+	Authority string
+
+	healthy http.Handler
+	tls     *tls.Config
+	running sync.WaitGroup
+
+	mu           sync.Mutex
+	closed       bool
+	scripts      map[Kind][]Play
+	always       map[Kind]Play
+	connectPlays []func(net.Conn)
+	dialErrors   []error
+	streamFaults []StreamFault
+	conns        map[net.Conn]struct{}
+	requests     []Request
+	dials        int
+	bytesIn      int
+	bytesOut     int
+}
+
+// Request is one request whose head was read.
+type Request struct {
+	Time       time.Time
+	Kind       Kind
+	Proto      string // HTTP/1.1 or HTTP/2.0
+	Path       string // escaped, as it was sent
+	Connection int    // which connection it came by, from 1
+	Whole      bool   // the body was read to its end
+}
+
+// New starts a server that ends with the test.
+func New(t testing.TB, healthy http.Handler, o Options) *Server {
+	t.Helper()
+	s := &Server{
+		healthy: healthy, scripts: map[Kind][]Play{}, always: map[Kind]Play{},
+		streamFaults: o.HTTP2, conns: map[net.Conn]struct{}{},
+	}
+	scheme := "http://"
+	if o.Certificate != NoCertificate {
+		scheme = "https://"
+		s.tls, s.Authority = serverTLS(t, o.Certificate)
+		if o.HTTP2 != nil {
+			s.tls.NextProtos = []string{"h2", "http/1.1"}
+		}
+	}
+	t.Cleanup(s.close)
+	if o.InMemory {
+		s.URL = scheme + "127.0.0.1:1"
+		return s
+	}
+	address := o.Address
+	if address == "" {
+		address = "127.0.0.1:0"
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.URL = scheme + listener.Addr().String()
+	t.Cleanup(func() { _ = listener.Close() }) // before s.close, which waits for this goroutine
+	s.running.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			s.start(conn)
+		}
+	})
+	return s
+}
+
+// FreeAddress returns a loopback address on which nothing listens.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
+}
+
+// Dial opens a connection to an in-memory server, whatever the address.
+func (s *Server) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	s.mu.Lock()
+	var err error
+	if len(s.dialErrors) > 0 {
+		err = s.dialErrors[0]
+		if len(s.dialErrors) > 1 {
+			s.dialErrors = s.dialErrors[1:]
+		}
+	}
+	if err != nil {
+		s.dials++
+		s.mu.Unlock()
+		return nil, err
+	}
+	s.mu.Unlock()
+	client, server := net.Pipe()
+	s.start(server)
+	return client, nil
+}
+
+// FailDials makes the next calls of Dial fail with these errors; the last of
+// them stays, so that nil as the last one ends the fault.
+func (s *Server) FailDials(errs ...error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dialErrors = errs
+}
+
+// OnConnect is played on the next connections in turn, before anything is read
+// from them. They are closed afterwards.
+func (s *Server) OnConnect(plays ...func(net.Conn)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.connectPlays = append(s.connectPlays, plays...)
+}
+
+// Script has the next requests of a kind answered by these plays in turn.
+func (s *Server) Script(kind Kind, plays ...Play) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scripts[kind] = append(s.scripts[kind], plays...)
+}
+
+// Always has every request of a kind answered by one play, once its script is
+// over; nil ends that.
+func (s *Server) Always(kind Kind, play Play) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.always[kind] = play
+}
+
+// start serves a connection in its own goroutine.
+func (s *Server) start(conn net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		_ = conn.Close()
+		return
+	}
+	s.dials++
+	number := s.dials
+	counted := &countingConn{Conn: conn, server: s}
+	s.conns[counted] = struct{}{}
+	var play func(net.Conn)
+	if len(s.connectPlays) > 0 {
+		play, s.connectPlays = s.connectPlays[0], s.connectPlays[1:]
+	}
+	s.running.Go(func() {
+		defer func() {
+			_ = counted.Close()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.conns, counted)
+		}()
+		if play != nil {
+			play(counted)
+			return
+		}
+		s.serve(counted, number)
+	})
+}
+
+func (s *Server) serve(raw *countingConn, number int) {
+	conn := net.Conn(raw)
+	if s.tls != nil {
+		secure := tls.Server(raw, s.tls)
+		if secure.Handshake() != nil {
+			return
+		}
+		if secure.ConnectionState().NegotiatedProtocol == "h2" {
+			s.serveStreams(secure, number)
+			return
+		}
+		conn = secure
+	}
+	reader := bufio.NewReader(conn)
+	for reused := false; ; reused = true {
+		r, err := http.ReadRequest(reader)
+		if err != nil {
+			return
+		}
+		body, err := io.ReadAll(r.Body)
+		play := s.record(r, number, err == nil)
+		if err != nil {
+			return
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		x := &Exchange{Request: r, Reused: reused, conn: conn, raw: raw.Conn, reader: reader, healthy: s.healthy}
+		play(x)
+		if x.over || r.Close {
+			return
+		}
+	}
+}
+
+// record takes a request down and returns what shall be played for it.
+func (s *Server) record(r *http.Request, connection int, whole bool) Play {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind := kindOf(r)
+	s.requests = append(s.requests, Request{
+		Time: time.Now(), Kind: kind, Proto: r.Proto, Path: r.URL.EscapedPath(), Connection: connection, Whole: whole,
+	})
+	if script := s.scripts[kind]; whole && len(script) > 0 {
+		s.scripts[kind] = script[1:]
+		return script[0]
+	}
+	if play := s.always[kind]; play != nil {
+		return play
+	}
+	return Healthy
+}
+
+func kindOf(r *http.Request) Kind {
+	switch {
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/job"):
+		return Create
+	case r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/message"):
+		return Message
+	case r.Method == http.MethodGet:
+		return Get
+	}
+	return Other
+}
+
+// close ends all connections and waits for their goroutines.
+func (s *Server) close() {
+	s.mu.Lock()
+	s.closed = true
+	for conn := range s.conns {
+		_ = conn.Close()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}
