@@ -1,0 +1,41 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-version"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+)
+
+func TestShellEnv(t *testing.T) {
+	cli := tfcli.CLI{Path: "/it's here/$terraform", Product: tfcli.Terraform, Version: version.Must(version.NewVersion("1.2.3"))}
+	got := shellEnv(cli, []string{"TF_LOG=x", "TF_VAR_a-b=x", "AGENT_ADMIN_KEY=x", "PATH=/bin"})
+	want := `unset AGENT_ADMIN_KEY
+unset TF_LOG
+export CHECKPOINT_DISABLE='1'
+export TF_CLI_CONFIG_FILE='` + os.DevNull + `'
+export TF_ACC='1'
+export TF_ACC_TERRAFORM_PATH='/it'\''s here/$terraform'
+export TF_ACC_TERRAFORM_VERSION='1.2.3'
+`
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestUnknownCommand(t *testing.T) {
+	for _, args := range [][]string{nil, {"build"}, {"build", "packer"}, {"find", "more"}} {
+		var out, log bytes.Buffer
+		if err := run(t.Context(), args, &out, &log); !errors.Is(err, errUsage) {
+			t.Errorf("%v: got %v, want %v", args, err, errUsage)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package tfcli
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/hashicorp/hc-install/product"
+	"github.com/hashicorp/hc-install/releases"
+)
+
+const (
+	reachTimeout    = 10 * time.Second // for each step until the first byte of an answer
+	downloadTimeout = 2 * time.Minute  // for all of it
+)
+
+// download fetches the newest Terraform into the cache folder; hc-install
+// checks its signature. Where the release site is out of reach it fails within
+// seconds, so that building from source starts without a long pause.
+func download(ctx context.Context) (CLI, error) {
+	dir, err := cacheDir()
+	if err != nil {
+		return CLI{}, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return CLI{}, err
+	}
+	tmpDir, err := os.MkdirTemp(dir, "download-")
+	if err != nil {
+		return CLI{}, err
+	}
+	defer func() { _ = os.RemoveAll(tmpDir) }() // a rest does no harm: no version is looked for under that name
+
+	source := &releases.LatestVersion{
+		Product:    product.Terraform,
+		InstallDir: tmpDir,
+		Timeout:    downloadTimeout,
+		HTTPClient: &http.Client{Transport: &http.Transport{
+			Proxy:                 http.ProxyFromEnvironment,
+			DialContext:           (&net.Dialer{Timeout: reachTimeout}).DialContext,
+			TLSHandshakeTimeout:   reachTimeout,
+			ResponseHeaderTimeout: reachTimeout,
+			ForceAttemptHTTP2:     true,
+		}},
+	}
+	fetched, err := source.Install(ctx)
+	if err != nil {
+		return CLI{}, err
+	}
+	cli, err := inspect(ctx, fetched, "downloaded")
+	if err != nil {
+		return CLI{}, err
+	}
+
+	path := filepath.Join(dir, Terraform+"_"+cli.Version.String(), exeName(Terraform))
+	err = install(ctx, path, func(_ context.Context, tmp string) error { return os.Rename(fetched, tmp) })
+	if err != nil {
+		return CLI{}, err
+	}
+	cli.Path = path
+	return cli, nil
+}

@@ -1,0 +1,158 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package tfcli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// The registries that a source address without a host is short for.
+const (
+	terraformRegistry = "registry.terraform.io"
+	tofuRegistry      = "registry.opentofu.org"
+)
+
+// Plugin is the provider as InstallPlugin has left it in a folder. Give one of
+// the two files to CLI.Command.
+type Plugin struct {
+	Executable string // absolute
+	// MirrorConfig is a CLI configuration with which init takes the provider
+	// from a mirror beside it, and nothing else from anywhere.
+	MirrorConfig string
+	// OverrideConfig is a CLI configuration with which commands use the
+	// executable without init; each of them warns about that.
+	OverrideConfig string
+}
+
+// InstallPlugin builds the provider of the repository that the current folder
+// belongs to, and installs it below dir for Terraform and OpenTofu. The address
+// is "HOST/NAMESPACE/NAME". The version is one like "1.2.3": a CLI takes a
+// pre-release only where a configuration asks for exactly that one.
+func InstallPlugin(ctx context.Context, dir, address, version string) (Plugin, error) {
+	root, err := RepositoryRoot(ctx)
+	if err != nil {
+		return Plugin{}, err
+	}
+	// Go's test cache sees a file only when the test itself looks at it.
+	if _, err := os.Stat(filepath.Join(root, "main.go")); err != nil {
+		return Plugin{}, err
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return Plugin{}, err
+	}
+	parts := strings.Split(address, "/")
+	if len(parts) != 3 {
+		return Plugin{}, fmt.Errorf("address %q is not HOST/NAMESPACE/NAME", address)
+	}
+	source, name := parts[1]+"/"+parts[2], parts[2]
+	mirror := filepath.Join(dir, "mirror")
+	place := func(host string) string {
+		return filepath.Join(mirror, host, filepath.FromSlash(source), version, runtime.GOOS+"_"+runtime.GOARCH,
+			exeName(fmt.Sprintf("terraform-provider-%s_v%s", name, version)))
+	}
+
+	p := Plugin{
+		Executable:     place(terraformRegistry),
+		MirrorConfig:   filepath.Join(dir, "mirror.tfrc"),
+		OverrideConfig: filepath.Join(dir, "override.tfrc"),
+	}
+	// The version is in the flags; what git would add needs git.
+	if _, err := runGo(ctx, root, "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -X main.version="+version, "-o", p.Executable, "."); err != nil {
+		return Plugin{}, fmt.Errorf("building the provider: %w", err)
+	}
+	if err := linkOrCopy(p.Executable, place(tofuRegistry)); err != nil {
+		return Plugin{}, err
+	}
+	err = errors.Join(
+		os.WriteFile(p.MirrorConfig, []byte(mirrorConfig(mirror, source, "")), 0o600),
+		os.WriteFile(p.OverrideConfig, []byte(overrideConfig(filepath.Dir(p.Executable), source, "")), 0o600),
+	)
+	return p, err
+}
+
+// Command prepares a call of the CLI with a CLI configuration file, in the
+// current folder. The user's own settings for Terraform and for the provider
+// do not reach it; append to Env what it needs.
+func (c CLI) Command(ctx context.Context, configFile string, args ...string) *exec.Cmd {
+	cmd := command(ctx, c.Path, args...)
+	cmd.Env = append(cmd.Env, "TF_CLI_CONFIG_FILE="+configFile)
+	return cmd
+}
+
+// RepositoryRoot returns the folder of the go.mod that the current folder
+// belongs to.
+func RepositoryRoot(ctx context.Context) (string, error) {
+	gomod, err := runGo(ctx, "", "env", "GOMOD")
+	if err != nil {
+		return "", err
+	}
+	if gomod == "" || gomod == os.DevNull {
+		return "", errors.New("not inside the provider's repository: there is no go.mod")
+	}
+	return filepath.Dir(gomod), nil
+}
+
+// addresses are those of a source, in HCL, at both registries.
+func addresses(source string) (terraform, tofu string) {
+	return fmt.Sprintf("%q", path.Join(terraformRegistry, source)), fmt.Sprintf("%q", path.Join(tofuRegistry, source))
+}
+
+// mirrorConfig is a CLI configuration that takes a provider from a mirror.
+// The rest says where others come from.
+func mirrorConfig(mirror, source, rest string) string {
+	terraform, tofu := addresses(source)
+	return fmt.Sprintf(`provider_installation {
+  filesystem_mirror {
+    path    = %q
+    include = [%s, %s]
+  }
+%s}
+`, filepath.ToSlash(mirror), terraform, tofu, rest)
+}
+
+// overrideConfig is a CLI configuration that uses the provider in a folder
+// without init. The rest says where others come from.
+func overrideConfig(folder, source, rest string) string {
+	terraform, tofu := addresses(source)
+	return fmt.Sprintf(`provider_installation {
+  dev_overrides {
+    %s = %[3]q
+    %[2]s = %[3]q
+  }
+%[4]s}
+`, terraform, tofu, filepath.ToSlash(folder), rest)
+}
+
+// linkOrCopy makes a second name for a file, or a copy where links are not to be had.
+func linkOrCopy(from, to string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if os.Link(from, to) == nil {
+		return nil
+	}
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, in.Close()) }()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = io.Copy(out, in)
+	return err
+}
