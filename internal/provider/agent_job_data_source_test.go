@@ -1,0 +1,184 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+func TestDataSource(t *testing.T) {
+	short, endless := simulator.Script{Duration: 100 * time.Millisecond}, simulator.Script{Duration: time.Hour}
+	fails := simulator.Script{Duration: 100 * time.Millisecond, Status: "failed"}
+	waits := attrs{"enabled": true}
+	for name, test := range map[string]struct {
+		script  simulator.Script
+		config  attrs // besides the id
+		prepare func(s *service, id string)
+		status  any      // of the record; nil: the read fails
+		says    []string // what the diagnostics hold; none: there are none
+	}{
+		"read once while active":    {script: endless, status: "active"},
+		"own project":               {script: endless, config: attrs{"project_id": project}, status: "active"},
+		"wait for the end":          {script: short, config: attrs{"wait": waits}, status: "completed"},
+		"wait is off by default":    {script: endless, config: attrs{"wait": attrs{"on_failure": "error"}}, status: "active"},
+		"failed, read once":         {script: simulator.Script{Status: "failed"}, status: "failed"},
+		"failed, waited for":        {script: fails, config: attrs{"wait": waits}, says: []string{"ERROR: Agent job failed", "ID", "wait.on_failure"}},
+		"failed, on_failure = warn": {script: fails, config: attrs{"wait": attrs{"enabled": true, "on_failure": "warn"}}, status: "failed", says: []string{"WARNING: Agent job failed"}},
+		"timeout": {
+			script: endless, config: attrs{"wait": waits, "timeouts": attrs{"read": "300ms"}},
+			says: []string{"ERROR: Agent job still running", "ID", "The next plan or apply waits on."},
+		},
+		"timeout, on_timeout = warn": {
+			script: endless, config: attrs{"wait": attrs{"enabled": true, "on_timeout": "warn"}, "timeouts": attrs{"read": "300ms"}}, status: "active",
+			says: []string{"WARNING: Agent job still running"},
+		},
+		"timeout without an answer is an error": {
+			script: endless, config: attrs{"wait": attrs{"enabled": true, "on_timeout": "warn"}, "timeouts": attrs{"read": "300ms"}},
+			prepare: func(s *service, _ string) { s.Inject(simulator.Fault{Status: 503, Times: -1}) },
+			says:    []string{"ERROR: Agent job still running", "503"},
+		},
+		"unknown job": {
+			prepare: func(s *service, id string) { s.Forget(id) },
+			says:    []string{"ERROR: Agent job not found", "ID", "project_id"},
+		},
+		"unknown job, waited for": {
+			config:  attrs{"wait": attrs{"enabled": true, "on_timeout": "warn"}},
+			prepare: func(s *service, id string) { s.Forget(id) },
+			says:    []string{"ERROR: Agent job not found", "ID"},
+		},
+		"key refused": {
+			prepare: func(s *service, _ string) { s.Inject(simulator.Fault{Status: 403, Body: `{"error":"no scope"}`}) },
+			says:    []string{"ERROR: Failed to read agent job", "no scope", "admin_key"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, always(test.script))
+			id := s.Create(project, "write").ID
+			if test.prepare != nil {
+				test.prepare(s, id)
+			}
+			c := newCore(t, s.attrs())
+			config := attrs{"id": id}
+			maps.Copy(config, test.config)
+			state, diags := c.data(t.Context(), config)
+			if failed(diags) != (test.status == nil) || len(diags) > 0 != (len(test.says) > 0) {
+				t.Fatalf("diagnostics: %s", text(diags))
+			}
+			for _, words := range test.says {
+				if words == "ID" {
+					words = id
+				}
+				contains(t, text(diags), words)
+			}
+			if got := c.attribute(state, "status"); got != test.status {
+				t.Errorf("status %v, want %v", got, test.status)
+			}
+			if test.status != nil && c.attribute(state, "project_id") != project {
+				t.Errorf("project_id is %v", c.attribute(state, "project_id"))
+			}
+			s.sent(t, 0, 0)
+		})
+	}
+}
+
+func TestDataSourceNeedsTheProvider(t *testing.T) {
+	s := newService(t, nil)
+	for name, attribute := range map[string]string{"admin_key": "admin_key", "project_id": "project_id"} {
+		t.Run(name, func(t *testing.T) {
+			config := s.attrs()
+			config[attribute] = unknown{}
+			_, diags := newCore(t, config).data(t.Context(), attrs{"id": "job_1", "project_id": project})
+			contains(t, text(diags), "ERROR: Agent provider not configured", "Not known yet: "+attribute)
+		})
+	}
+	t.Run("no project", func(t *testing.T) {
+		t.Setenv("AGENT_PROJECT_ID", "")
+		config := s.attrs()
+		delete(config, "project_id")
+		_, diags := newCore(t, config).data(t.Context(), attrs{"id": "job_1"})
+		wantPath(t, diags, tftypes.NewAttributePath().WithAttributeName("project_id"))
+	})
+}
+
+func TestDataSourceInterrupted(t *testing.T) {
+	s := newService(t, always(simulator.Script{Duration: time.Hour}))
+	id := s.Create(project, "write").ID
+	c := newCore(t, s.attrs())
+	done := make(chan []*tfprotov6.Diagnostic)
+	go func() {
+		_, diags := c.data(t.Context(), attrs{"id": id, "wait": attrs{"enabled": true, "on_timeout": "warn"}})
+		done <- diags
+	}()
+	for s.Counts().Get == 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	start := time.Now()
+	c.stop()
+	diags := <-done
+	if took := time.Since(start); took > 2*time.Second {
+		t.Errorf("stopped after %s", took)
+	}
+	contains(t, text(diags), "ERROR: Agent job still running", id, "interrupted")
+}
+
+// A message of the same run leaves its mark: the former end does not count.
+func TestDataSourceWaitsForWhatTheRunHasDone(t *testing.T) {
+	s := newService(t, func(_ string, turn int) simulator.Script {
+		if turn == 0 {
+			return simulator.Script{Duration: 100 * time.Millisecond}
+		}
+		return simulator.Script{Duration: time.Second, Stale: 500 * time.Millisecond, Status: "archived"}
+	})
+	c := newCore(t, s.attrs())
+	noWait, waits := attrs{"enabled": false}, attrs{"enabled": true}
+	if diags := c.run(t.Context(), attrs{"prompt": "write", "wait": noWait}); failed(diags) {
+		t.Fatal(text(diags))
+	}
+	config := attrs{"id": c.get("id"), "wait": waits}
+	// The service may store a job late.
+	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`})
+	if state, diags := c.data(t.Context(), config); c.attribute(state, "status") != "completed" {
+		t.Fatalf("after the create: %v %s", c.attribute(state, "status"), text(diags))
+	}
+	if diags := c.run(t.Context(), attrs{"prompt": "write more", "wait": noWait}); failed(diags) {
+		t.Fatal(text(diags))
+	}
+	if state, diags := c.data(t.Context(), config); c.attribute(state, "status") != "archived" {
+		t.Errorf("after the message: %v %s", c.attribute(state, "status"), text(diags))
+	}
+	s.sent(t, 1, 1)
+}
+
+func TestAccTwoSteps(t *testing.T) {
+	s := newService(t, nil)
+	config := s.config(jobConfig("Write", `wait = { enabled = false }`), `
+data "agent_job" "end" {
+  id   = agent_job.test.id
+  wait = { enabled = true }
+}
+output "pull_request" {
+  value = data.agent_job.end.pr_link
+}
+`)
+	run(t, resource.TestStep{
+		Config: config,
+		ConfigStateChecks: []statecheck.StateCheck{
+			expectAttr("status", knownvalue.StringExact("active")),
+			statecheck.ExpectKnownValue("data.agent_job.end", tfjsonpath.New("status"), knownvalue.StringExact("completed")),
+			statecheck.ExpectKnownOutputValue("pull_request", knownvalue.StringExact("https://github.com/example/docs/pull/1")),
+		},
+	}, expectNoChange(config))
+	s.sent(t, 1, 0)
+}

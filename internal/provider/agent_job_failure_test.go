@@ -1,0 +1,116 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// failing ends jobs as failed whose prompt says so.
+func failing(prompt string, _ int) simulator.Script {
+	script := simulator.Script{Duration: 100 * time.Millisecond}
+	if strings.Contains(prompt, "fail") {
+		script.Status = "failed"
+	}
+	return script
+}
+
+func TestAccFailedJobIsTainted(t *testing.T) {
+	s := newService(t, failing)
+	run(t,
+		resource.TestStep{
+			Config:      s.config(jobConfig("fail")),
+			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*next apply starts a new job`),
+		},
+		// A tainted job is replaced whatever else has changed.
+		resource.TestStep{
+			Config:           s.config(jobConfig("work")),
+			ConfigPlanChecks: expectAction(plancheck.ResourceActionDestroyBeforeCreate),
+			Check:            s.sentCheck(t, 2, 0),
+		},
+	)
+}
+
+func TestAccFailedJobKeptByWarn(t *testing.T) {
+	s := newService(t, failing)
+	config := s.config(jobConfig("fail", `wait = { on_failure = "warn" }`))
+	run(t,
+		resource.TestStep{
+			Config:            config,
+			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("failed"))},
+		},
+		expectNoChange(config),
+		// It takes no message, so a new prompt is for a new job.
+		resource.TestStep{
+			Config:           s.config(jobConfig("work", `wait = { on_failure = "warn" }`)),
+			ConfigPlanChecks: expectAction(plancheck.ResourceActionDestroyBeforeCreate),
+			Check:            s.sentCheck(t, 2, 0),
+		},
+	)
+}
+
+func TestAccFoundFailedAfterCutShortWaitIsReplaced(t *testing.T) {
+	turn := 0
+	s := newService(t, func(string, int) simulator.Script {
+		turn++
+		if turn == 1 {
+			return simulator.Script{Duration: time.Hour}
+		}
+		return simulator.Script{Duration: 100 * time.Millisecond}
+	})
+	config := s.config(jobConfig("Write", `timeouts = { create = "1s" }`))
+	run(t,
+		resource.TestStep{Config: config, ExpectNonEmptyPlan: true},
+		resource.TestStep{
+			PreConfig:         func() { s.SetStatus(s.onlyJob(t).ID, "failed") },
+			Config:            config,
+			ConfigPlanChecks:  expectAction(plancheck.ResourceActionDestroyBeforeCreate),
+			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))},
+		},
+		expectNoChange(config),
+	)
+	s.sent(t, 2, 0)
+}
+
+func TestFoundFailedIsReplacedWithAReason(t *testing.T) {
+	s := newService(t, always(simulator.Script{Duration: time.Hour}))
+	c := newCore(t, s.attrs())
+	config := attrs{"prompt": "write", "timeouts": attrs{"create": "300ms"}}
+	contains(t, text(c.run(t.Context(), config)), "WARNING: Agent job still running", "sends nothing")
+	s.SetStatus(s.onlyJob(t).ID, "failed")
+	c.refresh(t.Context())
+	contains(t, text(c.plan(t.Context(), config)), "Failed agent job is started anew", "on_failure")
+	if !c.replace {
+		t.Error("the job is not replaced")
+	}
+	config["wait"] = attrs{"on_failure": "warn"}
+	contains(t, text(c.plan(t.Context(), config)), "WARNING: Agent job failed")
+	if c.replace {
+		t.Error("the job is replaced although on_failure is warn")
+	}
+}
+
+func TestFailedImportIsNeverReplaced(t *testing.T) {
+	s := newService(t, failing)
+	id := s.Create(project, "fail").ID
+	time.Sleep(150 * time.Millisecond)
+	c := newCore(t, s.attrs())
+	c.importState(t.Context(), project+"/"+id)
+	diags := c.run(t.Context(), attrs{"prompt": "write", "triggers": attrs{"a": "1"}})
+	contains(t, text(diags), "WARNING: Agent job failed")
+	if failed(diags) || c.get("id") != id {
+		t.Errorf("the job was not kept: %s", text(diags))
+	}
+	s.sent(t, 0, 0)
+}

@@ -1,0 +1,124 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfversion"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// ended is a job that somebody else has started and that is over.
+func (s *service) ended() string {
+	id := s.Create(project, "from elsewhere").ID
+	s.SetStatus(id, "completed")
+	return id
+}
+
+func TestAccImportByID(t *testing.T) {
+	s := newService(t, nil)
+	id := s.ended()
+	withTriggers := s.config(jobConfig("What it was asked", `triggers = { spec = "1" }`))
+	run(t,
+		resource.TestStep{
+			Config:             withTriggers,
+			ResourceName:       job,
+			ImportState:        true,
+			ImportStateId:      project + "/" + id,
+			ImportStatePersist: true,
+		},
+		resource.TestStep{
+			Config:           withTriggers,
+			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{
+				expectAttr("id", knownvalue.StringExact(id)),
+				expectAttr("prompt", knownvalue.StringExact("What it was asked")),
+			},
+		},
+		expectNoChange(withTriggers),
+	)
+	s.sent(t, 0, 0)
+}
+
+func TestAccImportByIdentity(t *testing.T) {
+	s := newService(t, nil)
+	id := s.ended()
+	config := s.config(jobConfig("What it was asked", `triggers = { spec = "1" }`), fmt.Sprintf(`
+import {
+  to       = agent_job.test
+  identity = { project_id = %q, id = %q }
+}`, project, id))
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: providerFactories(),
+		// The import block takes an identity from this version on.
+		TerraformVersionChecks: []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_12_0)},
+		Steps: []resource.TestStep{
+			{Config: config, ConfigStateChecks: []statecheck.StateCheck{expectAttr("id", knownvalue.StringExact(id))}},
+			expectNoChange(config),
+		},
+	})
+	s.sent(t, 0, 0)
+}
+
+func TestImportByIdentity(t *testing.T) {
+	s := newService(t, nil)
+	id := s.ended()
+	c := newCore(t, s.attrs())
+	kind := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String}}
+	resp, err := c.server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{
+		TypeName: "agent_job",
+		Identity: &tfprotov6.ResourceIdentityData{IdentityData: c.dynamic(object(kind, attrs{"project_id": project, "id": id}))},
+	})
+	if err != nil || failed(resp.Diagnostics) {
+		t.Fatal(err, text(resp.Diagnostics))
+	}
+	c.state, c.private, c.ident = c.decode(resp.ImportedResources[0].State), nil, resp.ImportedResources[0].Identity
+	if diags := c.run(t.Context(), attrs{"prompt": "What it was asked", "triggers": attrs{"spec": "1"}}); len(diags) > 0 {
+		t.Error(text(diags))
+	}
+	if c.get("id") != id || c.get("status") != "completed" || c.get("prompt") != "What it was asked" {
+		t.Errorf("state after the import: %s", c.state)
+	}
+	s.sent(t, 0, 0)
+}
+
+func TestAccImportOfRunningJobWaitsForIt(t *testing.T) {
+	s := newService(t, always(simulator.Script{Duration: 3 * time.Second}))
+	id := s.Create(project, "from elsewhere").ID
+	config := s.config(jobConfig("What it was asked"))
+	run(t,
+		resource.TestStep{Config: config, ResourceName: job, ImportState: true, ImportStateId: project + "/" + id, ImportStatePersist: true},
+		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))}},
+	)
+	s.sent(t, 0, 0)
+}
+
+func TestAccImportOfUnknownJob(t *testing.T) {
+	s := newService(t, nil)
+	for _, test := range []struct{ name, id, want string }{
+		{"unknown", project + "/job_nobody", `(?s)Failed to import agent job.*404`},
+		{"no slash", "job_1", `PROJECT_ID/JOB_ID`},
+		{"a slash too many", "a/b/c", `PROJECT_ID/JOB_ID`},
+		{"dots", "../job_1", `PROJECT_ID/JOB_ID`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			run(t, resource.TestStep{
+				Config: s.config(jobConfig("Write")), ResourceName: job, ImportState: true,
+				ImportStateId: test.id, ExpectError: regexp.MustCompile(test.want),
+			})
+		})
+	}
+	s.sent(t, 0, 0)
+}

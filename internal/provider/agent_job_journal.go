@@ -1,0 +1,110 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+)
+
+// lateJob is how long after its create a job may still be unknown to the service.
+const lateJob = 60 * time.Second
+
+// dataFolder is where the CLI keeps what belongs to the root module.
+func dataFolder() string {
+	if folder := os.Getenv("TF_DATA_DIR"); folder != "" {
+		return folder
+	}
+	return ".terraform"
+}
+
+func journalFolder() string {
+	folder := filepath.Join(dataFolder(), typeName)
+	if absolute, err := filepath.Abs(folder); err == nil {
+		return absolute
+	}
+	return folder
+}
+
+// journalScope tells states apart: two of them never share a job. The CLI does
+// not say which it uses, so its traces are read: what cannot be read counts as empty.
+func journalScope(baseURL string) string {
+	workspace := os.Getenv("TF_WORKSPACE")
+	if workspace == "" {
+		chosen, _ := os.ReadFile(filepath.Join(dataFolder(), "environment"))
+		workspace = string(chosen)
+	}
+	var initialised struct {
+		Backend json.RawMessage `json:"backend"`
+	}
+	if text, err := os.ReadFile(filepath.Join(dataFolder(), "terraform.tfstate")); err == nil {
+		_ = json.Unmarshal(text, &initialised)
+	}
+	return fmt.Sprintf("%s\n%s\n%x", baseURL, workspace, sha256.Sum256(initialised.Backend))
+}
+
+func (c *connection) createKey(ctx context.Context, job *jobModel) journal.Key {
+	triggers := map[string]*string{}
+	_ = job.Triggers.ElementsAs(ctx, &triggers, true)
+	sorted, _ := json.Marshal(triggers)
+	return journal.CreateKey(c.scope, job.ProjectID.ValueString(), job.Prompt.ValueString(), string(sorted))
+}
+
+func (c *connection) messageKey(job *jobModel) journal.Key {
+	return journal.MessageKey(c.scope, job.ProjectID.ValueString(), job.ID.ValueString(), job.Prompt.ValueString())
+}
+
+// seen drops what crashed runs have left about a job that the state holds.
+func (c *connection) seen(job *jobModel) {
+	if c != nil && c.journal.HasLeft() {
+		c.journal.Seen(job.ID.ValueString(), c.messageKey(job))
+	}
+}
+
+// adopt looks for a job that a crashed run has started for the same request.
+// Without one it returns nil, and the request may be sent unless stop is true.
+func (r *jobResource) adopt(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out jobResult) (record *agentapi.Job, stop bool) {
+	crashes, project := r.conn.journal, job.ProjectID.ValueString()
+	for {
+		left := crashes.Take(ctx, key)
+		if left == nil {
+			return nil, false
+		}
+		if left.JobID == "" {
+			crashes.Settle(left)
+			out.diags.AddError("Outcome of an earlier create unknown", say(
+				fmt.Sprintf("A run that was ended by force had sent this request to project %s at %s, and no answer had come. A job may have been started. "+
+					"Nothing was sent now. This is said once.", project, left.At.UTC().Format(time.RFC3339)),
+				fmt.Sprintf("Look for the job at the service. If it is there, bring it in with: terraform import ADDRESS %s/JOB_ID. Otherwise apply again: that sends the prompt.", project)))
+			return nil, true
+		}
+		looking, cancel := context.WithTimeout(ctx, readTimeout)
+		record, err := r.conn.client.GetJob(looking, project, left.JobID)
+		cancel()
+		switch {
+		case err == nil && record.Status != agentapi.StatusFailed && record.Status != agentapi.StatusArchived:
+			call.Answered(left.JobID) // in our own journal before it leaves the other
+			crashes.Settle(left)
+			out.diags.AddWarning("Agent job of an earlier run adopted", fmt.Sprintf(
+				"A run that was ended by force had started job %s for the same prompt in project %s. This resource takes it over; nothing was sent.", left.JobID, project))
+			return record, false
+		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || time.Since(left.At) < lateJob):
+			crashes.Return(left)
+			out.diags.AddError("Failed to create agent job", say(
+				fmt.Sprintf("A run that was ended by force had started job %s for the same prompt in project %s, and the job cannot be looked up now. Nothing was sent.", left.JobID, project),
+				cause(err), "Apply again once the service answers."))
+			return nil, true
+		}
+		crashes.Settle(left) // it has failed or is gone: a new one is due
+	}
+}

@@ -1,0 +1,148 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+)
+
+// movedState is a file of testdata/moved.
+type movedState struct {
+	Provider      string          `json:"provider"`
+	Type          string          `json:"type"`
+	SchemaVersion int64           `json:"schema_version"`
+	Attributes    json.RawMessage `json:"attributes"`
+}
+
+func readMoved(t *testing.T, name string) movedState {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "moved", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var moved movedState
+	if err := json.Unmarshal(text, &moved); err != nil {
+		t.Fatal(err)
+	}
+	return moved
+}
+
+// move asks a provider that is not configured, as the CLI does.
+func (c *core) move(from movedState) []*tfprotov6.Diagnostic {
+	c.t.Helper()
+	resp, err := c.server.MoveResourceState(c.t.Context(), &tfprotov6.MoveResourceStateRequest{
+		SourceProviderAddress: from.Provider, SourceTypeName: from.Type, SourceSchemaVersion: from.SchemaVersion,
+		SourceState: &tfprotov6.RawState{JSON: from.Attributes}, TargetTypeName: "agent_job",
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.state, c.ident = c.decode(resp.TargetState), resp.TargetIdentity
+	c.private = resp.TargetPrivate
+	return resp.Diagnostics
+}
+
+// unconfigured is a core whose provider has no configuration.
+func unconfigured(t *testing.T) *core {
+	t.Helper()
+	c := &core{t: t, server: provider.NewServer(provider.New("test", nil)())}
+	c.resource = c.schemas().ResourceSchemas["agent_job"].ValueType().(tftypes.Object)
+	return c
+}
+
+func TestMoveState(t *testing.T) {
+	files, err := filepath.Glob("testdata/moved/*.json")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
+			c := unconfigured(t)
+			diags := c.move(readMoved(t, name))
+			if strings.HasPrefix(name, "refused_") {
+				contains(t, text(diags), "ERROR: Failed to move to agent_job", "does not name a job", "removed block")
+				return
+			}
+			if len(diags) > 0 {
+				t.Fatal(text(diags))
+			}
+			want := attrs{"project_id": "proj_123", "id": "job_456"}
+			if !c.state.Equal(object(c.resource, want)) {
+				t.Errorf("state %s, want %v and nulls", c.state, want)
+			}
+			identity := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String}}
+			got, err := c.ident.IdentityData.Unmarshal(identity)
+			if err != nil || !got.Equal(object(identity, want)) {
+				t.Errorf("identity %s, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestMoveStateOfOthers(t *testing.T) {
+	for name, change := range map[string]func(*movedState){
+		"another namespace": func(m *movedState) { m.Provider = "registry.terraform.io/example/restful" },
+		"another type":      func(m *movedState) { m.Type = "restful_list" },
+		"restapi's type":    func(m *movedState) { m.Type = "restapi_object" },
+		"no host":           func(m *movedState) { m.Provider = "magodo/restful" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			moved := readMoved(t, "restful_resource")
+			change(&moved)
+			if diags := unconfigured(t).move(moved); !failed(diags) {
+				t.Errorf("taken over: %s", text(diags))
+			}
+		})
+	}
+	for name, state := range map[string]string{"empty": "", "null": "null", "a list": "[]", "no text": `{"id":7,"path":{}}`, "a word": `{"id":"x","path":"job"}`} {
+		t.Run(name, func(t *testing.T) {
+			for _, typeName := range []string{"restful_resource", "restapi_object"} {
+				source := map[string]string{"restful_resource": "h/magodo/restful", "restapi_object": "h/Mastercard/restapi"}[typeName]
+				diags := unconfigured(t).move(movedState{Provider: source, Type: typeName, Attributes: json.RawMessage(state)})
+				contains(t, text(diags), "does not name a job")
+			}
+		})
+	}
+}
+
+// A moved job is recorded by the next apply, and nothing is ever sent.
+func TestMovedJobIsRecorded(t *testing.T) {
+	s := newService(t, nil)
+	id := s.Create("proj_123", "before").ID
+	s.SetStatus(id, "completed")
+	c := unconfigured(t)
+	moved := readMoved(t, "restapi_object")
+	moved.Attributes = json.RawMessage(strings.ReplaceAll(string(moved.Attributes), "job_456", id))
+	if diags := c.move(moved); failed(diags) {
+		t.Fatal(text(diags))
+	}
+	c.connect(s.attrs())
+	config := attrs{"prompt": "Add a quickstart", "triggers": attrs{"a": "1"}}
+	for range 2 {
+		if diags := c.run(t.Context(), config); len(diags) > 0 {
+			t.Fatal(text(diags))
+		}
+	}
+	wanted := attrs{"id": id, "status": "completed", "project_id": "proj_123", "prompt": "Add a quickstart"}
+	for name, want := range wanted {
+		if got := c.get(name); got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	c.plan(t.Context(), config)
+	if !c.empty() {
+		t.Error("a plan after the move changes something")
+	}
+	s.sent(t, 0, 0)
+}

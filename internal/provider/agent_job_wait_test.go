@@ -1,0 +1,69 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+func TestAccWaitDisabled(t *testing.T) {
+	s := newService(t, always(simulator.Script{Duration: time.Hour}))
+	off := s.config(jobConfig("Write", `wait = { enabled = false }`))
+	on := s.config(jobConfig("Write"))
+	run(t,
+		resource.TestStep{
+			Config:            off,
+			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("active"))},
+		},
+		expectNoChange(off),
+		resource.TestStep{
+			PreConfig: func() {
+				id := s.onlyJob(t).ID
+				time.AfterFunc(2*time.Second, func() { s.SetStatus(id, "completed") })
+			},
+			Config:            on,
+			ConfigPlanChecks:  expectAction(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))},
+		},
+		expectNoChange(on),
+	)
+	s.sent(t, 1, 0)
+}
+
+func TestAccWaitTimeoutInCreateKeepsTheJob(t *testing.T) {
+	s := newService(t, always(simulator.Script{Duration: time.Hour}))
+	config := s.config(jobConfig("Write", `timeouts = { create = "1s" }`))
+	run(t,
+		resource.TestStep{
+			Config:             config,
+			ExpectNonEmptyPlan: true, // it is to be waited for
+			ConfigStateChecks:  []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("active"))},
+			Check:              s.sentCheck(t, 1, 0),
+		},
+		resource.TestStep{
+			PreConfig: func() {
+				id := s.onlyJob(t).ID
+				time.AfterFunc(2*time.Second, func() { s.SetStatus(id, "completed") })
+			},
+			Config: config,
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction(job, plancheck.ResourceActionUpdate),
+				plancheck.ExpectUnknownValue(job, tfjsonpath.New("pr_link")),
+				plancheck.ExpectKnownValue(job, tfjsonpath.New("id"), knownvalue.NotNull()),
+			}},
+			ConfigStateChecks: []statecheck.StateCheck{expectAttr("pr_link", knownvalue.NotNull())},
+		},
+		expectNoChange(config),
+	)
+	s.sent(t, 1, 0)
+}

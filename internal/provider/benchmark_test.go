@@ -1,0 +1,52 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// BenchmarkRefreshAndPlan is what a plan costs for each job that has ended:
+// the four calls that the CLI makes, without gRPC.
+func BenchmarkRefreshAndPlan(b *testing.B) {
+	s := newService(b, always(simulator.Script{}))
+	c := newCore(b, s.attrs())
+	config := attrs{"prompt": "Add a quickstart for the Python SDK"}
+	c.run(b.Context(), config)
+	wanted := object(c.resource, config)
+	state, dynamic := c.dynamic(c.state), c.dynamic(wanted)
+	proposed := c.dynamic(c.proposed(wanted, c.state))
+	for _, call := range []struct {
+		name string
+		do   func() error
+	}{
+		{"validate", func() error {
+			_, err := c.server.ValidateResourceConfig(b.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: "agent_job", Config: dynamic})
+			return err
+		}},
+		{"read", func() error {
+			_, err := c.server.ReadResource(b.Context(), &tfprotov6.ReadResourceRequest{TypeName: "agent_job", CurrentState: state, Private: c.private, CurrentIdentity: c.ident})
+			return err
+		}},
+		{"plan", func() error {
+			_, err := c.server.PlanResourceChange(b.Context(), &tfprotov6.PlanResourceChangeRequest{
+				TypeName: "agent_job", PriorState: state, ProposedNewState: proposed, Config: dynamic, PriorPrivate: c.private, PriorIdentity: c.ident,
+			})
+			return err
+		}},
+	} {
+		b.Run(call.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := call.do(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,94 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+)
+
+// The framework keeps a reference to the context of every call until the
+// process ends (seen in 1.19), and with it the loggers and the gRPC stream: 20
+// KB a call, which at a thousand jobs is most of the heap. So it gets a context
+// that lets go of the call's own one when the call returns.
+
+// callContext stands for another context until it is released; from then on it
+// is a cancelled one without values.
+type callContext struct {
+	of atomic.Pointer[context.Context]
+}
+
+// releasable returns ctx in a form that does not keep it alive once release
+// was called.
+func releasable(ctx context.Context) (_ context.Context, release func()) {
+	c := new(callContext)
+	c.of.Store(&ctx)
+	return c, func() { c.of.Store(nil) }
+}
+
+func (c *callContext) context() context.Context {
+	if ctx := c.of.Load(); ctx != nil {
+		return *ctx
+	}
+	return released{}
+}
+
+func (c *callContext) Deadline() (time.Time, bool) { return c.context().Deadline() }
+func (c *callContext) Done() <-chan struct{}       { return c.context().Done() }
+func (c *callContext) Err() error                  { return c.context().Err() }
+func (c *callContext) Value(key any) any           { return c.context().Value(key) }
+
+// released is a context that is over.
+type released struct{}
+
+func (released) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (released) Err() error                  { return context.Canceled }
+func (released) Value(any) any               { return nil }
+
+func (released) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// The calls that are made for each job.
+
+func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+	ctx, release := releasable(ctx)
+	defer release()
+	return s.ProviderServerWithActions.ValidateResourceConfig(ctx, req)
+}
+
+func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	ctx, release := releasable(ctx)
+	defer release()
+	return s.ProviderServerWithActions.UpgradeResourceState(ctx, req)
+}
+
+func (s *server) UpgradeResourceIdentity(ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+	ctx, release := releasable(ctx)
+	defer release()
+	return s.ProviderServerWithActions.UpgradeResourceIdentity(ctx, req)
+}
+
+func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	ctx, release := releasable(ctx)
+	defer release()
+	return s.ProviderServerWithActions.ReadResource(ctx, req)
+}
+
+func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+	ctx, release := releasable(ctx)
+	defer release()
+	return s.ProviderServerWithActions.PlanResourceChange(ctx, req)
+}
+
+func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	ctx, release := releasable(ctx)
+	defer release()
+	return s.ProviderServerWithActions.ApplyResourceChange(ctx, req)
+}

@@ -1,0 +1,236 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+)
+
+// The environment variables that stand in for attributes that are not set.
+const (
+	envBaseURL   = "AGENT_BASE_URL"
+	envAdminKey  = "AGENT_ADMIN_KEY"
+	envProjectID = "AGENT_PROJECT_ID"
+)
+
+const (
+	defaultRequestTimeout  = 60 * time.Second
+	defaultMinInterval     = 800 * time.Millisecond
+	defaultMaxInterval     = 10 * time.Second
+	defaultMaxPollsPerSec  = 100
+	shortestRequestTimeout = time.Second
+	shortestPollInterval   = 10 * time.Millisecond
+)
+
+type providerModel struct {
+	BaseURL           types.String `tfsdk:"base_url"`
+	AdminKey          types.String `tfsdk:"admin_key"`
+	ProjectID         types.String `tfsdk:"project_id"`
+	RequestTimeout    types.String `tfsdk:"request_timeout"`
+	Poll              types.Object `tfsdk:"poll"`
+	CACertificatesPEM types.String `tfsdk:"ca_certificates_pem"`
+	Journal           types.Bool   `tfsdk:"journal"`
+}
+
+type pollModel struct {
+	MinInterval  types.String `tfsdk:"min_interval"`
+	MaxInterval  types.String `tfsdk:"max_interval"`
+	MaxPerSecond types.Int64  `tfsdk:"max_per_second"`
+}
+
+// connection is what the provider's configuration gives to its resources.
+type connection struct {
+	client    *agentapi.Client // nil while an attribute is not known yet
+	waiter    wait.Waiter
+	projectID types.String // the default project; null without one
+	unknown   []string     // the attributes not known yet
+	mask      func(context.Context) context.Context
+	journal   *journal.Journal // nil: none is kept
+	scope     string           // tells states apart in the journal
+	recent    recentEvents
+}
+
+// connect makes the connection, or says which attributes it must wait for.
+func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *connection {
+	conn := &connection{projectID: orEnv(m.ProjectID, envProjectID)}
+	poll := pollModel{}
+	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
+		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
+	}
+	for _, attribute := range []struct {
+		name  string
+		value interface{ IsUnknown() bool }
+	}{
+		{"base_url", m.BaseURL}, {"admin_key", m.AdminKey}, {"project_id", m.ProjectID},
+		{"request_timeout", m.RequestTimeout}, {"poll", m.Poll}, {"poll.min_interval", poll.MinInterval},
+		{"poll.max_interval", poll.MaxInterval}, {"poll.max_per_second", poll.MaxPerSecond},
+		{"ca_certificates_pem", m.CACertificatesPEM}, {"journal", m.Journal},
+	} {
+		if attribute.value.IsUnknown() {
+			conn.unknown = append(conn.unknown, attribute.name)
+		}
+	}
+	if project := conn.projectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
+		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", invalidID(project.ValueString()))
+	}
+	base := m.baseURL(diags)
+	key := m.adminKey(diags)
+	config := agentapi.Config{
+		BaseURL:           base,
+		Key:               key,
+		UserAgent:         fmt.Sprintf("terraform-provider-agent/%s (+terraform %s)", p.version, terraformVersion),
+		RequestTimeout:    durationOr(m.RequestTimeout, defaultRequestTimeout),
+		MaxPollsPerSecond: defaultMaxPollsPerSec,
+		RootCAs:           m.roots(diags),
+		Dial:              p.dial,
+		Log:               exchangeLogger(),
+	}
+	if !poll.MaxPerSecond.IsNull() {
+		config.MaxPollsPerSecond = float64(poll.MaxPerSecond.ValueInt64())
+	}
+	schedule := wait.Schedule{
+		Min: durationOr(poll.MinInterval, defaultMinInterval),
+		Max: durationOr(poll.MaxInterval, defaultMaxInterval),
+	}
+	if schedule.Min > schedule.Max && len(conn.unknown) == 0 {
+		diags.AddAttributeError(path.Root("poll").AtName("min_interval"), "Poll interval out of order",
+			fmt.Sprintf("min_interval (%s) is longer than max_interval (%s).", schedule.Min, schedule.Max))
+	}
+	if diags.HasError() || len(conn.unknown) > 0 {
+		return conn
+	}
+	conn.mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
+	if m.Journal.IsNull() || m.Journal.ValueBool() {
+		conn.journal, conn.scope = p.journal, journalScope(base.String())
+	}
+	conn.client = agentapi.New(config)
+	conn.waiter = wait.Waiter{Poller: conn.client, Schedule: schedule}
+	return conn
+}
+
+func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
+	value := orEnv(m.BaseURL, envBaseURL)
+	if value.IsUnknown() {
+		return nil
+	}
+	if value.IsNull() {
+		addMissing(diags, "base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com")
+		return nil
+	}
+	base, err := parseBaseURL(value.ValueString())
+	if err != nil {
+		diags.AddAttributeError(path.Root("base_url"), "Invalid base URL", sentence(err))
+	}
+	return base
+}
+
+func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
+	value := orEnv(m.AdminKey, envAdminKey)
+	switch {
+	case value.IsUnknown():
+	case value.IsNull():
+		addMissing(diags, "admin_key", envAdminKey, "an admin API key of the agent service")
+	default:
+		if err := checkKey(value.ValueString()); err != nil {
+			diags.AddAttributeError(path.Root("admin_key"), "Invalid admin key", sentence(err))
+		}
+	}
+	return agentapi.NewKey(value.ValueString())
+}
+
+func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
+	if m.CACertificatesPEM.IsNull() || m.CACertificatesPEM.IsUnknown() {
+		return nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM([]byte(m.CACertificatesPEM.ValueString())) {
+		diags.AddAttributeError(path.Root("ca_certificates_pem"), "Invalid CA certificates",
+			"The text holds no certificate in PEM form (-----BEGIN CERTIFICATE-----).")
+	}
+	return pool
+}
+
+func addMissing(diags *diag.Diagnostics, attribute, variable, what string) {
+	diags.AddAttributeError(path.Root(attribute), "Missing "+attribute,
+		fmt.Sprintf("The provider needs %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
+}
+
+// parseBaseURL checks where the key may be sent. Its errors never repeat the
+// text, which may hold a password.
+func parseBaseURL(text string) (*url.URL, error) {
+	base, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, errors.New("the base URL cannot be read as a URL")
+	case base.Scheme != "https" && base.Scheme != "http" || base.Hostname() == "":
+		return nil, errors.New("the base URL must be absolute, like https://api.example.com")
+	case base.User != nil:
+		return nil, errors.New("the base URL must not hold a user name or password: the key goes into admin_key")
+	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || strings.Contains(text, "#"):
+		return nil, errors.New("the base URL must not have a query or a fragment")
+	case base.Scheme == "http" && !loopback(base.Hostname()):
+		return nil, errors.New("the base URL must start with https:// because the key would be sent in the clear; http:// is for loopback addresses only")
+	}
+	return base, nil
+}
+
+func loopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
+}
+
+// checkKey finds what can never be sent in a header, without showing the key.
+func checkKey(key string) error {
+	if strings.TrimSpace(key) == "" {
+		return errors.New("the key is empty")
+	}
+	if strings.TrimSpace(key) != key {
+		return errors.New("the key begins or ends with a space or a line break, as keys read from a file often do: wrap it in trimspace()")
+	}
+	for _, r := range key {
+		if r <= ' ' || r > '~' {
+			return errors.New("the key has a space, a control character or a character outside ASCII, which no HTTP header can carry")
+		}
+	}
+	return nil
+}
+
+// orEnv returns the environment variable when the value is null; an empty
+// variable counts as not set.
+func orEnv(value types.String, variable string) types.String {
+	if value.IsNull() {
+		if text := os.Getenv(variable); text != "" {
+			return types.StringValue(text)
+		}
+	}
+	return value
+}
+
+// durationOr reads a duration that its validator has accepted.
+func durationOr(value types.String, byDefault time.Duration) time.Duration {
+	if d, err := time.ParseDuration(value.ValueString()); err == nil {
+		return d
+	}
+	return byDefault
+}

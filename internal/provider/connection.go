@@ -1,0 +1,80 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+)
+
+// usable reports whether the service can be called, and says why not.
+func (c *connection) usable(diags *diag.Diagnostics) bool {
+	if c != nil && c.client != nil {
+		return true
+	}
+	diags.AddError("Agent provider not configured", say(
+		"The provider's configuration is not known, so the service cannot be called.", c.notKnownYet()))
+	return false
+}
+
+// notKnownYet names the attributes that a plan cannot know, in a sentence.
+func (c *connection) notKnownYet() string {
+	if c == nil || len(c.unknown) == 0 {
+		return ""
+	}
+	return "Not known yet: " + strings.Join(c.unknown, ", ") + "."
+}
+
+// projectOr is the project that an object names itself, or else the provider's
+// default. Without either it says so and returns null.
+func (c *connection) projectOr(own types.String, diags *diag.Diagnostics) types.String {
+	if !own.IsNull() {
+		return own
+	}
+	if c == nil {
+		return types.StringUnknown()
+	}
+	if c.projectID.IsNull() {
+		addMissing(diags, "project_id", envProjectID, "the project that the job shall belong to, here or as its default")
+	}
+	return c.projectID
+}
+
+// recentEvents are what this process has done to jobs. A data source that waits
+// for one of them must know: the service may show a new job late, and after a
+// message the former end for a while.
+type recentEvents struct {
+	mu sync.Mutex
+	of map[recentJob]recentEvent
+}
+
+type recentJob struct{ projectID, jobID string }
+
+type recentEvent struct {
+	event wait.Event
+	at    time.Time
+}
+
+func (r *recentEvents) add(projectID, jobID string, event wait.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.of == nil {
+		r.of = map[recentJob]recentEvent{}
+	}
+	r.of[recentJob{projectID, jobID}] = recentEvent{event, time.Now()}
+}
+
+// request is a wait for the job as the events leave it.
+func (r *recentEvents) request(projectID, jobID string) wait.Request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	recent := r.of[recentJob{projectID, jobID}] // the zero value is wait.Resumed
+	return wait.Request{ProjectID: projectID, JobID: jobID, After: recent.event, At: recent.at}
+}

@@ -1,0 +1,180 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+)
+
+// say makes the detail of a diagnostic from sentences, leaving out empty ones.
+func say(sentences ...string) string {
+	kept := sentences[:0:0]
+	for _, sentence := range sentences {
+		if sentence != "" {
+			kept = append(kept, sentence)
+		}
+	}
+	return strings.Join(kept, "\n\n")
+}
+
+// cause tells in a sentence or two why a call failed, and what can be done about it.
+func cause(err error) string {
+	return say(capital(reason(err))+".", hint(err))
+}
+
+// reason words the failure of a call.
+func reason(err error) string {
+	var failure *agentapi.Error
+	if !errors.As(err, &failure) {
+		return agentapi.Printable(err.Error())
+	}
+	var parts []string
+	if failure.StatusCode != 0 {
+		parts = append(parts, fmt.Sprintf("the service answered %d %s", failure.StatusCode, http.StatusText(failure.StatusCode)))
+	}
+	switch {
+	case errors.Is(failure.Err, context.Canceled):
+		parts = append(parts, "the run was interrupted")
+	case errors.Is(failure.Err, context.DeadlineExceeded):
+		parts = append(parts, "the time that timeouts allows is over")
+	case failure.Err != nil:
+		parts = append(parts, agentapi.Printable(failure.Err.Error()))
+	}
+	if failure.Detail != "" {
+		parts = append(parts, `it says "`+failure.Detail+`"`)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// hint says what to look at, by the type of the failure.
+func hint(err error) string {
+	var failure *agentapi.Error
+	errors.As(err, &failure)
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return ""
+	case errors.Is(err, agentapi.ErrProxy):
+		return "Check HTTPS_PROXY and NO_PROXY in Terraform's environment."
+	case errors.Is(err, agentapi.ErrCertificate):
+		return "Check base_url. If the service has a certificate from a private authority, give it as ca_certificates_pem."
+	case errors.Is(err, agentapi.ErrWebPage):
+		return "Something other than the agent service answered: check base_url, and whether a proxy or a login page is in between."
+	case errors.Is(err, agentapi.ErrUnauthorized):
+		return "Check admin_key (or AGENT_ADMIN_KEY): the key may be unknown, expired, without the scope that is needed, or not allowed from this address."
+	case errors.Is(err, agentapi.ErrRedirected):
+		return "Redirects are not followed, so that the key goes only where you said: set base_url to the service's own address."
+	case errors.Is(err, agentapi.ErrNotFound):
+		return "Check base_url, project_id and the key: a service answers 404 for each of them, and for a job that it no longer keeps."
+	case errors.Is(err, agentapi.ErrPauseTooLong):
+		return "The service limits how many requests it takes in a time. Apply again later, or raise timeouts so that Terraform can wait for its turn."
+	case errors.Is(err, agentapi.ErrNotSent) && failure.StatusCode == 0 && failure.Err != nil:
+		return "Check base_url and the network between this machine and the service."
+	}
+	return ""
+}
+
+// quoted shows text that is not ours: escaped, cut, in quotation marks.
+func quoted(text string) string { return `"` + agentapi.Printable(text) + `"` }
+
+func capital(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// createFailure words the failure of a create: whether a job may exist comes first.
+func createFailure(err error, projectID string) string {
+	switch {
+	case errors.Is(err, agentapi.ErrUnknownOutcome):
+		return say(
+			fmt.Sprintf("The request was sent to project %s, but no answer tells its outcome: a job may have been started. It will not be sent again by itself.", projectID),
+			cause(err),
+			fmt.Sprintf("Look for the job at the service before you apply again, because applying again sends the prompt again. "+
+				"If the job is there, bring it in with: terraform import ADDRESS %s/JOB_ID", projectID))
+	case errors.Is(err, agentapi.ErrNotSent):
+		return say("Nothing was sent to the service, so no job was started.", cause(err), "Applying again starts the job.")
+	default:
+		return say("The service refused the request, so no job was started.", cause(err))
+	}
+}
+
+// messageFailure words the failure of a follow-up message that had no effect.
+func messageFailure(err error, jobID string) string {
+	if errors.Is(err, agentapi.ErrNotSent) {
+		return say(fmt.Sprintf("Nothing was sent to job %s; the job and the state are as before.", jobID), cause(err), "Applying again sends the message.")
+	}
+	return say(
+		fmt.Sprintf("The service refused the message to job %s; the job and the state are as before.", jobID),
+		cause(err),
+		"To give the prompt to a new job instead, apply with -replace=ADDRESS, or change triggers.")
+}
+
+// unconfirmedMessage words the outcome of a message that nobody knows.
+func unconfirmedMessage(err error, jobID string) (summary, detail string) {
+	return "Outcome of message to agent job unknown", say(
+		fmt.Sprintf("The message was sent to job %s, but no answer tells whether it arrived, and the job does not show it. "+
+			"The new prompt is recorded in the state, so that it is not sent a second time by itself.", jobID),
+		cause(err),
+		"Look at the job at the service. If the message is not there, change the prompt (a word is enough) and apply: that sends it.")
+}
+
+// waysFromMissing are what is left to do about a job that the service forgot.
+const waysFromMissing = "If the job is truly gone: -replace=ADDRESS starts a new one, and 'terraform state rm ADDRESS' forgets it."
+
+// unfinishedWait words a wait that ended before its job; next says what follows.
+func unfinishedWait(err error, jobID, next string) (summary, detail string) {
+	summary = "Agent job still running"
+	var ended *wait.Error
+	if !errors.As(err, &ended) {
+		return summary, say(fmt.Sprintf("Job %s: %s.", jobID, agentapi.Printable(err.Error())), next)
+	}
+	if errors.Is(err, agentapi.ErrNotFound) {
+		return "Agent job not found", say(
+			fmt.Sprintf("The service does not know job %s (any more), so its end cannot be waited for. Nothing was sent, and the state keeps the job as it was last seen.", jobID),
+			cause(err), waysFromMissing)
+	}
+	var why string
+	switch {
+	case errors.Is(err, wait.ErrInterrupted):
+		why = "The wait was interrupted."
+	case errors.Is(err, wait.ErrTimeout):
+		why = fmt.Sprintf("It had not ended after %s, which is as long as timeouts allows.", ended.Waited.Round(time.Second))
+	case errors.Is(err, wait.ErrNoStatus):
+		why = "The service's answers have no status."
+	default:
+		why = cause(err)
+	}
+	seen := ""
+	if ended.LastStatus != "" && ended.LastStatus != agentapi.StatusActive {
+		seen = fmt.Sprintf("It was last seen as %s.", quoted(string(ended.LastStatus)))
+	}
+	trouble := ""
+	if ended.LastFault != nil && !errors.Is(err, ended.LastFault) {
+		trouble = "The last look at it failed: " + reason(ended.LastFault) + "."
+	}
+	return summary, say(
+		fmt.Sprintf("Terraform stopped waiting for job %s; the job itself goes on at the service.", jobID),
+		why, seen, trouble,
+		next)
+}
+
+// failedJob words a job that the service gave up.
+func failedJob(m *jobModel, next string) (summary, detail string) {
+	link := "It opened no pull request."
+	if !m.PRLink.IsNull() {
+		link = "Its pull request: " + m.PRLink.ValueString()
+	}
+	return "Agent job failed", say(
+		fmt.Sprintf("Job %s in project %s ended as failed: the service met an error that it could not recover from.", m.ID.ValueString(), m.ProjectID.ValueString()),
+		link, next)
+}

@@ -1,0 +1,37 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+)
+
+// NewDialing returns a provider that reaches its service through dial, which
+// need not be a network: tests on a fake clock cannot use one.
+func NewDialing(dial agentapi.Dial) provider.Provider {
+	return &agentProvider{version: "test", dial: dial}
+}
+
+// NewPanicking returns a provider that panics with value at each poll of a wait.
+func NewPanicking(value string) provider.Provider {
+	return &panicking{agentProvider: agentProvider{version: "test"}, value: value}
+}
+
+type panicking struct {
+	agentProvider
+	value string
+}
+
+func (p *panicking) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
+	p.agentProvider.Configure(ctx, req, resp)
+	if conn, ok := resp.ResourceData.(*connection); ok {
+		conn.waiter.Poller = p
+	}
+}
+
+func (p *panicking) PollJob(context.Context, string, string) (*agentapi.Job, error) { panic(p.value) }

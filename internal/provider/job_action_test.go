@@ -1,0 +1,276 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// actionCase is one of the two actions, ready to be invoked.
+type actionCase struct {
+	name   string
+	config attrs
+	kind   simulator.Kind
+	// jobID is the one that the message is for; empty for a start.
+	jobID string
+}
+
+// eachAction runs a test with each action against a service of its own, whose
+// jobs go as script says. The job that gets a message has ended before.
+func eachAction(t *testing.T, script simulator.Script, test func(t *testing.T, s *service, c *core, a actionCase)) {
+	t.Helper()
+	for _, name := range []string{"agent_start_job", "agent_send_message"} {
+		t.Run(name, func(t *testing.T) {
+			s := newService(t, func(prompt string, _ int) simulator.Script {
+				if prompt == "before" {
+					return simulator.Script{}
+				}
+				return script
+			})
+			a := actionCase{name: name, config: attrs{"prompt": "write"}, kind: simulator.KindCreate}
+			if name == "agent_send_message" {
+				a.jobID, a.kind = s.Create(project, "before").ID, simulator.KindMessage
+				a.config["id"] = a.jobID
+			}
+			test(t, s, newCore(t, s.attrs()), a)
+		})
+	}
+}
+
+// sentOnce asserts that the action's prompt has reached the service once.
+func (a actionCase) sentOnce(t *testing.T, s *service) {
+	t.Helper()
+	if a.kind == simulator.KindCreate {
+		s.sent(t, 1, 0)
+	} else {
+		s.sent(t, 0, 1)
+	}
+}
+
+func TestActionWaits(t *testing.T) {
+	eachAction(t, simulator.Script{Duration: 200 * time.Millisecond}, func(t *testing.T, s *service, c *core, a actionCase) {
+		progress, diags := c.invoke(t.Context(), a.name, a.config)
+		if len(diags) > 0 {
+			t.Fatal(text(diags))
+		}
+		job := s.onlyJob(t)
+		first := "Job " + job.ID + " started in project proj_1."
+		if a.jobID != "" {
+			first = "Message sent to job " + job.ID + " in project proj_1."
+		}
+		want := []string{first, "Job " + job.ID + " ended as completed (0s elapsed). Pull request: https://github.com/example/docs/pull/1"}
+		if diff := cmp.Diff(want, progress); diff != "" {
+			t.Errorf("progress (-want +got):\n%s", diff)
+		}
+		a.sentOnce(t, s)
+	})
+}
+
+func TestActionWithoutWait(t *testing.T) {
+	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
+		a.config["wait"] = attrs{"enabled": false}
+		progress, diags := c.invoke(t.Context(), a.name, a.config)
+		if len(diags) > 0 || len(progress) != 1 {
+			t.Errorf("progress %q, diagnostics %s", progress, text(diags))
+		}
+		if got := s.Counts().Get; got != 0 {
+			t.Errorf("%d GETs", got)
+		}
+		a.sentOnce(t, s)
+	})
+}
+
+// The end from before a message does not count.
+func TestActionMessageSeesStaleRecords(t *testing.T) {
+	eachAction(t, simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"},
+		func(t *testing.T, _ *service, c *core, a actionCase) {
+			progress, diags := c.invoke(t.Context(), a.name, a.config)
+			if len(diags) > 0 {
+				t.Fatal(text(diags))
+			}
+			for _, line := range progress {
+				if strings.Contains(line, "completed") {
+					t.Errorf("the former end was taken for the new one: %s", line)
+				}
+			}
+			contains(t, progress[len(progress)-1], "ended as archived (1s elapsed)")
+		})
+}
+
+func TestActionTellsOddLinks(t *testing.T) {
+	eachAction(t, simulator.Script{Duration: 200 * time.Millisecond, Extra: map[string]any{"prLink": "javascript:alert(1)"}}, func(t *testing.T, s *service, c *core, a actionCase) {
+		progress, diags := c.invoke(t.Context(), a.name, a.config)
+		contains(t, text(diags), "WARNING: Pull request link left out")
+		contains(t, progress[len(progress)-1], "It opened no pull request.")
+		for _, d := range diags {
+			if d.Attribute != nil {
+				t.Errorf("a warning points at %s, which an action does not have", d.Attribute)
+			}
+		}
+	})
+}
+
+func TestActionTellsStatuses(t *testing.T) {
+	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
+		progress := &lines{seen: make(chan struct{})}
+		done := make(chan []*tfprotov6.Diagnostic)
+		go func() { done <- c.invokeInto(t.Context(), progress, a.name, a.config) }()
+		<-progress.seen
+		id := s.onlyJob(t).ID
+		s.SetStatus(id, "que\x1bued")
+		for progress.count() < 2 {
+			time.Sleep(5 * time.Millisecond)
+		}
+		s.SetStatus(id, "completed")
+		if diags := <-done; len(diags) > 0 {
+			t.Error(text(diags))
+		}
+		if len(progress.all) != 3 || progress.all[1] != "Job "+id+` is que\u001bued (0s elapsed).` {
+			t.Errorf("progress: %q", progress.all)
+		}
+	})
+}
+
+// A01: the outcome of the POST is unknown.
+func TestActionA01UnknownOutcome(t *testing.T) {
+	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
+		s.Inject(simulator.Fault{Kind: a.kind, AfterEffect: true, Drop: true})
+		progress, diags := c.invoke(t.Context(), a.name, a.config)
+		if len(progress) > 0 {
+			t.Errorf("progress: %q", progress)
+		}
+		contains(t, text(diags), "ERROR: Failed to", "no answer tells its outcome", "It will not be sent again by itself.", "before you run the action again")
+		if a.jobID == "" {
+			contains(t, text(diags), "a job may have been started", project)
+		} else {
+			contains(t, text(diags), "sent to job "+a.jobID+" in project proj_1", "it may have arrived")
+		}
+		a.sentOnce(t, s)
+	})
+}
+
+// A02: Ctrl-C in the wait.
+func TestActionA02Interrupted(t *testing.T) {
+	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
+		a.config["wait"] = attrs{"on_timeout": "warn"} // an interrupt is an error all the same
+		progress := &lines{seen: make(chan struct{})}
+		done := make(chan []*tfprotov6.Diagnostic)
+		go func() { done <- c.invokeInto(t.Context(), progress, a.name, a.config) }()
+		<-progress.seen
+		start := time.Now()
+		c.stop()
+		diags := <-done
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("stopped after %s", took)
+		}
+		id := s.onlyJob(t).ID
+		contains(t, progress.all[0], id)
+		contains(t, text(diags), "ERROR: Agent job still running", id, "interrupted", "Terraform keeps no record of it.")
+		a.sentOnce(t, s)
+	})
+}
+
+// A03: the job ends as failed.
+func TestActionA03JobFails(t *testing.T) {
+	const link = "https://github.com/example/docs/pull/77"
+	for name, test := range map[string]struct {
+		link any
+		says string
+	}{
+		"with a link":    {link: link, says: link},
+		"without a link": {says: "It opened no pull request."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			script := simulator.Script{Duration: 100 * time.Millisecond, Status: "failed", Extra: map[string]any{"prLink": test.link}}
+			eachAction(t, script, func(t *testing.T, s *service, c *core, a actionCase) {
+				progress, diags := c.invoke(t.Context(), a.name, a.config)
+				id := s.onlyJob(t).ID
+				contains(t, progress[len(progress)-1], id, "ended as failed")
+				contains(t, text(diags), "ERROR: Agent job failed", id, test.says)
+				a.sentOnce(t, s)
+
+				a.config["wait"] = attrs{"on_failure": "warn"}
+				if a.jobID != "" { // a failed job takes no message
+					a.config["id"] = s.Create(project, "before").ID
+				}
+				_, diags = c.invoke(t.Context(), a.name, a.config)
+				contains(t, text(diags), "WARNING: Agent job failed")
+				if failed(diags) {
+					t.Error("on_failure = warn fails")
+				}
+			})
+		})
+	}
+}
+
+func TestActionTimeout(t *testing.T) {
+	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
+		a.config["timeouts"] = attrs{"invoke": "300ms"}
+		_, diags := c.invoke(t.Context(), a.name, a.config)
+		contains(t, text(diags), "ERROR: Agent job still running", s.Jobs()[0].ID, project)
+		a.config["wait"] = attrs{"on_timeout": "warn"}
+		_, diags = c.invoke(t.Context(), a.name, a.config)
+		contains(t, text(diags), "WARNING: Agent job still running")
+		if failed(diags) {
+			t.Error("on_timeout = warn fails")
+		}
+	})
+}
+
+func TestActionRefused(t *testing.T) {
+	eachAction(t, simulator.Script{}, func(t *testing.T, s *service, c *core, a actionCase) {
+		s.Inject(simulator.Fault{Kind: a.kind, Status: 404, Body: `{"error":"no such thing"}`})
+		_, diags := c.invoke(t.Context(), a.name, a.config)
+		contains(t, text(diags), "ERROR: Failed to", "no such thing", "it has had no effect", "project_id")
+		a.sentOnce(t, s)
+	})
+}
+
+func TestActionArguments(t *testing.T) {
+	at := tftypes.NewAttributePath
+	eachAction(t, simulator.Script{}, func(t *testing.T, s *service, c *core, a actionCase) {
+		for name, test := range map[string]struct {
+			attribute string
+			value     any
+			path      *tftypes.AttributePath
+		}{
+			"white space":       {"prompt", " \n", at().WithAttributeName("prompt")},
+			"slash in project":  {"project_id", "a/b", at().WithAttributeName("project_id")},
+			"zero timeout":      {"timeouts", attrs{"invoke": "0s"}, at().WithAttributeName("timeouts").WithAttributeName("invoke")},
+			"unreadable":        {"timeouts", attrs{"invoke": "soon"}, at().WithAttributeName("timeouts").WithAttributeName("invoke")},
+			"unknown on_failed": {"wait", attrs{"on_failure": "retry"}, at().WithAttributeName("wait").WithAttributeName("on_failure")},
+		} {
+			t.Run(name, func(t *testing.T) {
+				config := attrs{}
+				maps.Copy(config, a.config)
+				config[test.attribute] = test.value
+				_, diags := c.invoke(t.Context(), a.name, config)
+				wantPath(t, diags, test.path)
+			})
+		}
+		t.Run("no project", func(t *testing.T) {
+			t.Setenv("AGENT_PROJECT_ID", "")
+			config := s.attrs()
+			delete(config, "project_id")
+			_, diags := newCore(t, config).invoke(t.Context(), a.name, a.config)
+			wantPath(t, diags, at().WithAttributeName("project_id"))
+		})
+		t.Run("unknown key", func(t *testing.T) {
+			config := s.attrs()
+			config["admin_key"] = unknown{}
+			_, diags := newCore(t, config).invoke(t.Context(), a.name, a.config)
+			contains(t, text(diags), "ERROR: Agent provider not configured", "Not known yet: admin_key.")
+		})
+		s.sent(t, 0, 0)
+	})
+}

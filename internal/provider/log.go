@@ -1,0 +1,81 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+)
+
+// envProviderLog is the variable that sets the level of this provider's own log.
+const envProviderLog = "TF_LOG_PROVIDER_AGENT"
+
+// logging reports whether Terraform was asked for a log of its providers.
+func logging() bool {
+	for _, variable := range []string{"TF_LOG", "TF_LOG_PROVIDER", envProviderLog} {
+		if level := os.Getenv(variable); level != "" && !strings.EqualFold(level, "off") {
+			return true
+		}
+	}
+	return false
+}
+
+// silenceUnreadLog turns the plugin's loggers off when nobody has asked for a
+// log. By default they format every trace and leave it to the CLI to drop it:
+// most of the CPU of a refresh.
+func silenceUnreadLog() error {
+	const envSDKLog = "TF_LOG_SDK"
+	for _, variable := range os.Environ() {
+		if strings.HasPrefix(variable, envSDKLog) {
+			return nil // somebody debugs the SDK
+		}
+	}
+	if logging() {
+		return nil
+	}
+	return errors.Join(os.Setenv(envSDKLog, "off"), os.Setenv(envProviderLog, "off"))
+}
+
+// keyMask prepares a call's context so that nothing logged with it can show
+// the key, whoever logs it.
+func keyMask(key string) func(context.Context) context.Context {
+	if !logging() {
+		return func(ctx context.Context) context.Context { return ctx }
+	}
+	return func(ctx context.Context) context.Context {
+		ctx = tflog.MaskAllFieldValuesStrings(ctx, key)
+		ctx = tflog.MaskMessageStrings(ctx, key)
+		return tflog.MaskFieldValuesWithFieldKeys(ctx, "Authorization", "authorization", "admin_key")
+	}
+}
+
+// exchangeLogger writes each HTTP exchange to Terraform's log: sizes and
+// outcome, never a prompt, a header or a body. It is nil when no log is asked
+// for, because even a dropped entry costs its fields.
+func exchangeLogger() func(context.Context, agentapi.Exchange) {
+	if !logging() {
+		return nil
+	}
+	return func(ctx context.Context, e agentapi.Exchange) {
+		fields := map[string]any{
+			"operation":     string(e.Op),
+			"method":        e.Method,
+			"url":           e.URL,
+			"request_bytes": e.RequestSize,
+			"status":        e.StatusCode,
+			"answer_bytes":  e.AnswerSize,
+			"duration_ms":   e.Duration.Milliseconds(),
+		}
+		if e.Err != nil {
+			fields["error"] = agentapi.Printable(e.Err.Error())
+		}
+		tflog.Debug(ctx, "called the agent service", fields)
+	}
+}

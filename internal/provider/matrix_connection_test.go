@@ -1,0 +1,76 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+)
+
+func connectionRows() []row {
+	var rows []row
+	// Red without: ErrCertificate in final (sent again until the deadline).
+	for _, c := range []struct {
+		name        string
+		certificate faultserver.Certificate
+		provider    attrs
+		word        string
+	}{
+		{"expired", faultserver.ExpiredCertificate, nil, "expired"},
+		{"untrusted", faultserver.GoodCertificate, attrs{"ca_certificates_pem": nil}, "unknown authority"},
+		{"for_another_name", faultserver.WrongNameCertificate, nil, "127.0.0.1"},
+	} {
+		rows = append(rows, row{
+			name: "C02_certificate_" + c.name, provider: c.provider, serve: faultserver.Options{Certificate: c.certificate},
+			test: func(m *matrix) {
+				m.notSent(m.run(with(job1(), attrs{"timeouts": attrs{"create": "3s"}})), "The server's certificate could not be verified", c.word, "ca_certificates_pem")
+				if n := m.Dials(); n != 1 {
+					m.Errorf("%d connections, want 1", n)
+				}
+			},
+		})
+	}
+	// Red without: HTTP/1.1 alone for POSTs in newTransports.
+	for name, fault := range map[string]faultserver.StreamFault{
+		"goaway": faultserver.GoAway, "goaway_protocol_error": faultserver.GoAwayProtocolError,
+		"refused_stream": faultserver.RefuseStream, "protocol_error": faultserver.ProtocolErrorStream,
+	} {
+		rows = append(rows, row{
+			name:  "C11_http2_" + name,
+			serve: faultserver.Options{Certificate: faultserver.GoodCertificate, HTTP2: []faultserver.StreamFault{fault}},
+			test: func(m *matrix) {
+				m.ok(m.run(job1()))
+				m.wantState("completed")
+				m.wantPosts(1, 0)
+				for _, r := range m.Requests() {
+					if want := map[faultserver.Kind]string{faultserver.Create: "HTTP/1.1", faultserver.Get: "HTTP/2.0"}[r.Kind]; r.Proto != want {
+						m.Errorf("%s came by %s, want %s", r.Kind, r.Proto, want)
+					}
+				}
+			},
+		})
+	}
+	// A server that keeps no connection and says nothing of it: a POST on a used
+	// one is read and not answered. Red without: DisableKeepAlives for POSTs.
+	return append(rows, row{name: "C12_idle_connection_closed", clock: true, test: func(m *matrix) {
+		freshOnly := func(x *faultserver.Exchange) {
+			if x.Reused {
+				faultserver.EOF(x)
+				return
+			}
+			faultserver.Healthy(x)
+		}
+		m.Always(faultserver.Create, freshOnly)
+		m.Always(faultserver.Message, freshOnly)
+		m.Always(faultserver.Get, faultserver.Last(faultserver.Healthy))
+		m.created(job1())
+		for _, prompt := range []string{"Add a tutorial", "Add a glossary"} {
+			m.wantDiags(m.run(attrs{"prompt": prompt}), "WARNING: New prompt is sent to the existing agent job")
+			m.wantState("completed")
+		}
+		m.wantPosts(1, 2)
+		if prompts := m.sim.Jobs()[0].Prompts; len(prompts) != 3 {
+			m.Errorf("the job has the prompts %q", prompts)
+		}
+	}})
+}

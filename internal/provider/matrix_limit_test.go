@@ -1,0 +1,115 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+)
+
+// limited answers 429; header makes its header lines when the answer is sent.
+func limited(header func(now time.Time) []string) faultserver.Play {
+	return func(x *faultserver.Exchange) {
+		faultserver.Answer(429, `{"error":"slow down"}`, header(time.Now())...)(x)
+	}
+}
+
+func header(lines ...string) func(time.Time) []string {
+	return func(time.Time) []string { return lines }
+}
+
+// dates gives a Retry-After date on a clock that is skew ahead of ours. With
+// sent it has a Date header on the same clock.
+func dates(after, skew time.Duration, sent bool) func(time.Time) []string {
+	return func(now time.Time) []string {
+		lines := []string{"Retry-After: " + now.Add(skew+after).UTC().Format(http.TimeFormat)}
+		if sent {
+			lines = append(lines, "Date: "+now.Add(skew).UTC().Format(http.TimeFormat))
+		}
+		return lines
+	}
+}
+
+func limitRows() []row {
+	var rows []row
+	// Red without: the branch for 429 in Client.post (F); each pause without its case in retryAfter.
+	for _, c := range []struct {
+		name        string
+		header      func(time.Time) []string
+		least, most time.Duration // between the refused POST and the next
+	}{
+		{"C09_without_retry_after", header(), 5 * time.Second, 10 * time.Second},
+		{"C09_seconds", header("Retry-After: 40"), 40 * time.Second, 41 * time.Second},
+		{"C09_zero_seconds", header("Retry-After: 0"), 0, time.Second},
+		{"C09_date", dates(45*time.Second, 0, true), 44 * time.Second, 46 * time.Second},
+		{"C09_date_without_date_header", dates(45*time.Second, 0, false), 44 * time.Second, 46 * time.Second},
+		{"C09_date_past", dates(-time.Hour, 0, true), 0, time.Second},
+		{"C09_negative", header("Retry-After: -5"), 5 * time.Second, 10 * time.Second},
+		{"C09_garbage", header("Retry-After: soon"), 5 * time.Second, 10 * time.Second},
+		// Red without: the answer's Date header in retryAfter.
+		{"P12_retry_after_date_clock_ahead", dates(45*time.Second, time.Hour, true), 44 * time.Second, 46 * time.Second},
+		{"P12_retry_after_date_clock_behind", dates(45*time.Second, -time.Hour, true), 44 * time.Second, 46 * time.Second},
+	} {
+		rows = append(rows, row{name: c.name, clock: true, test: func(m *matrix) {
+			m.Script(faultserver.Create, limited(c.header))
+			m.ok(m.run(job1()))
+			m.wantState("completed")
+			m.wantPosts(2, 0)
+			if jobs := len(m.sim.Jobs()); jobs != 1 {
+				m.Errorf("the service has %d jobs", jobs)
+			}
+			m.wantPause(faultserver.Create, c.least, c.most)
+		}})
+	}
+	return append(rows,
+		row{name: "C09_message", clock: true, test: func(m *matrix) {
+			m.created(job1())
+			m.Script(faultserver.Message, limited(header("Retry-After: 30")))
+			diags := m.run(attrs{"prompt": "Add a tutorial"})
+			m.wantDiags(diags, "WARNING: New prompt is sent to the existing agent job")
+			m.wantState("completed")
+			m.wantPosts(1, 2)
+			m.wantPause(faultserver.Message, 30*time.Second, 31*time.Second)
+			if prompts := m.sim.Jobs()[0].Prompts; len(prompts) != 2 {
+				m.Errorf("the job has the prompts %q", prompts)
+			}
+		}},
+		// Red without: ErrPauseTooLong in gate.limited (the row would wait for its timeout).
+		row{name: "C09_beyond_the_deadline", clock: true, test: func(m *matrix) {
+			m.Script(faultserver.Create, limited(header("Retry-After: 3600")))
+			start := time.Now()
+			diags := m.run(with(job1(), attrs{"timeouts": attrs{"create": "10m"}}))
+			if took := time.Since(start); took > time.Second {
+				m.Errorf("gave up after %s", took)
+			}
+			m.wantDiags(diags, createFailed)
+			m.wantWords(diags, "Nothing was sent to the service, so no job was started.",
+				"The rate limit lasts longer than the time that is left", "raise timeouts")
+			m.wantNoState()
+			m.wantPosts(1, 0) // the one that was answered 429
+			m.ok(m.connect())
+			m.ok(m.run(job1()))
+			m.wantPosts(2, 0)
+		}},
+	)
+}
+
+// wantPause asserts the time between the first two requests of a kind.
+func (m *matrix) wantPause(kind faultserver.Kind, least, most time.Duration) {
+	m.Helper()
+	var times []time.Time
+	for _, r := range m.Requests() {
+		if r.Kind == kind {
+			times = append(times, r.Time)
+		}
+	}
+	if len(times) < 2 {
+		m.Fatalf("%d requests", len(times))
+	}
+	if pause := times[1].Sub(times[0]); pause < least || pause > most {
+		m.Errorf("a pause of %s, want %s to %s", pause, least, most)
+	}
+}

@@ -1,0 +1,177 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+const (
+	messagePlanned     = "WARNING: New prompt is sent to the existing agent job"
+	messageFailed      = "ERROR: Failed to send message to agent job"
+	messageUnknown     = "ERROR: Outcome of message to agent job unknown"
+	messageUnconfirmed = "WARNING: Message to agent job unconfirmed"
+)
+
+// job2 is job1 with the prompt changed.
+func job2() attrs { return attrs{"prompt": "Add a tutorial"} }
+
+// turns gives the first prompt 20 s and every message this script.
+func turns(message simulator.Script) func(string, int) simulator.Script {
+	return func(_ string, turn int) simulator.Script {
+		if turn == 0 {
+			return simulator.Script{Duration: 20 * time.Second}
+		}
+		return message
+	}
+}
+
+// messaged runs job2 and asserts that it took between least and most.
+func (m *matrix) messaged(least, most time.Duration) {
+	m.Helper()
+	start := time.Now()
+	m.wantDiags(m.run(job2()), messagePlanned)
+	if took := time.Since(start); took < least || took > most {
+		m.Errorf("it took %s, want %s to %s", took, least, most)
+	}
+	m.wantState("completed")
+	m.wantPosts(1, 1)
+	if got := m.core.get("prompt"); got != job2()["prompt"] {
+		m.Errorf("prompt in state: %v", got)
+	}
+	m.ok(m.run(job2()))
+	m.wantPosts(1, 1)
+}
+
+// messageRows are faults around a follow-up message.
+func messageRows() []row {
+	stale := turns(simulator.Script{Duration: 40 * time.Second, Stale: 8 * time.Second})
+	longTurn := turns(simulator.Script{Duration: 40 * time.Second})
+	acceptedAfter := func(name string, fault faultserver.Play) row {
+		// Red without: seeMessage (the outcome would be unknown).
+		return row{name: "M04_" + name, clock: true, script: longTurn, test: func(m *matrix) {
+			m.created(job1())
+			m.Script(faultserver.Message, faultserver.Effect(fault))
+			m.messaged(40*time.Second, 50*time.Second)
+		}}
+	}
+	rows := []row{
+		// Red without: After: wait.Messaged (a terminal status counts only once active was seen).
+		{name: "M01_answered_with_the_old_record", clock: true, script: stale, test: func(m *matrix) {
+			m.created(job1())
+			m.messaged(40*time.Second, 50*time.Second)
+		}},
+		{name: "M01_answered_active_and_get_shows_the_old_end", clock: true, script: stale, test: func(m *matrix) {
+			m.created(job1())
+			m.Script(faultserver.Message, faultserver.Effect(shows(nil)))
+			m.messaged(40*time.Second, 50*time.Second)
+		}},
+		// Red without: mayBeStale in noteRead, for a run that was cut short just after the message.
+		{name: "M01_cut_short_and_refreshed_while_stale", clock: true, script: stale, test: func(m *matrix) {
+			m.created(job1())
+			job := with(job2(), attrs{"timeouts": attrs{"update": "3s"}})
+			m.wantDiags(m.run(job), messagePlanned, "ERROR: Agent job still running")
+			m.wantState("active")
+			m.ok(m.connect())
+			m.ok(m.refresh())
+			m.wantState("active")
+			m.resumed(job2())
+			if end := m.sim.Jobs()[0]; end.Status != "completed" {
+				m.Errorf("the job is %s", end.Status)
+			}
+		}},
+		// Red without: the settle time in progress.judge (it would wait until the timeout).
+		{name: "M02_ended_before_active_was_seen", clock: true, script: turns(simulator.Script{}), test: func(m *matrix) {
+			m.created(job1())
+			m.messaged(10*time.Second, 13*time.Second)
+		}},
+		acceptedAfter("reset_after_the_message_arrived", faultserver.Reset),
+		acceptedAfter("eof_after_the_message_arrived", faultserver.EOF),
+		acceptedAfter("502_after_the_message_arrived", faultserver.Answer(502, "")),
+		acceptedAfter("empty_answer_after_the_message_arrived", faultserver.Answer(200, "")),
+		acceptedAfter("record_of_another_job_after_the_message_arrived", faultserver.Answer(200, jobJSON(attrs{"id": "job_other"}))),
+		// Red without: the new prompt in the state of an unknown outcome (the next apply would send it again).
+		{name: "M04_reset_and_nothing_to_be_seen", clock: true, script: longTurn, test: func(m *matrix) {
+			m.created(job1())
+			id := m.core.get("id").(string)
+			m.Script(faultserver.Message, faultserver.Reset)
+			diags := m.run(job2())
+			m.wantDiags(diags, messagePlanned, messageUnknown)
+			m.wantWords(diags, id, "no answer tells whether it arrived", "not sent a second time by itself", "change the prompt")
+			m.wantState("completed")
+			m.wantPosts(1, 1)
+			for range 2 {
+				m.ok(m.connect())
+				diags = m.run(job2())
+				m.wantDiags(diags, messageUnconfirmed)
+				m.wantWords(diags, id, "change the prompt (a word is enough) and apply: that sends it")
+				m.wantState("completed")
+				m.wantPosts(1, 1)
+			}
+			again := attrs{"prompt": "Add a tutorial, please"}
+			m.wantDiags(m.run(again), messagePlanned)
+			m.wantState("completed")
+			m.wantPosts(1, 2)
+			m.ok(m.run(again))
+			m.wantPosts(1, 2)
+		}},
+		// A job that was active before shows nothing by being active. Red without: the check of ended in seeMessage.
+		{name: "M04_reset_while_the_job_was_active", clock: true, script: longTurn, test: func(m *matrix) {
+			noWait := attrs{"wait": attrs{"enabled": false}}
+			m.ok(m.run(with(job1(), noWait)))
+			m.Script(faultserver.Message, faultserver.Effect(faultserver.Reset))
+			m.wantDiags(m.run(with(job2(), noWait)), messagePlanned, messageUnknown)
+			m.wantState("active")
+			m.wantPosts(1, 1)
+			m.wantDiags(m.run(with(job2(), noWait)), messageUnconfirmed)
+			m.wantPosts(1, 1)
+		}},
+		// Red when progress.judge takes a link for the end.
+		{name: "M05_old_link_after_the_message", clock: true, script: longTurn, test: func(m *matrix) {
+			m.created(job1())
+			link := m.core.get("pr_link")
+			old := shows(attrs{"prLink": link})
+			m.Script(faultserver.Message, faultserver.Effect(old))
+			m.plan(job2())
+			m.Script(faultserver.Get, shows(nil), old, old, old)
+			start := time.Now()
+			m.ok(m.apply(job2()))
+			if took := time.Since(start); took < 40*time.Second {
+				m.Errorf("it took %s only", took)
+			}
+			m.wantState("completed")
+			m.wantPosts(1, 1)
+		}},
+	}
+	// Red without: 4xx as refused in judgePost; red when a refused prompt is saved.
+	for _, status := range []int{400, 404, 409, 410} {
+		rows = append(rows, row{name: fmt.Sprintf("M03_%d", status), clock: true, script: longTurn, test: func(m *matrix) {
+			m.created(job1())
+			before := m.core.state
+			m.Script(faultserver.Message, faultserver.Answer(status, `{"error":"it is closed"}`))
+			diags := m.run(job2())
+			m.wantDiags(diags, messagePlanned, messageFailed)
+			m.wantWords(diags, fmt.Sprintf("The service answered %d", status), `it says "it is closed"`,
+				"the job and the state are as before", "To give the prompt to a new job instead, apply with -replace=ADDRESS")
+			if diff := cmp.Diff(before.String(), m.core.state.String()); diff != "" {
+				m.Errorf("the state was changed:\n%s", diff)
+			}
+			m.wantState("completed")
+			m.wantPosts(1, 1)
+			if prompts := m.sim.Jobs()[0].Prompts; len(prompts) != 1 {
+				m.Errorf("the job has the prompts %q", prompts)
+			}
+			m.wantDiags(m.run(job2()), messagePlanned)
+			m.wantState("completed")
+			m.wantPosts(1, 2)
+		}})
+	}
+	return rows
+}

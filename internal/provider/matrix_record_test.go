@@ -1,0 +1,106 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// recordRows are odd records of a job that goes well.
+func recordRows() []row {
+	extra := func(fields attrs) func(string, int) simulator.Script {
+		for name, field := range fields {
+			if _, out := field.(omit); out {
+				fields[name] = simulator.Omit{}
+			}
+		}
+		return always(simulator.Script{Duration: 30 * time.Millisecond, Extra: fields})
+	}
+	var rows []row
+	// Red without: webLink in jobModel.apply.
+	for name, link := range map[string]string{
+		"script": "javascript:alert(1)", "other_scheme": "ftp://example.com/1", "relative": "/pull/1", "no_host": "https:///pull/1",
+		"control": "https://example.com/\x1b[2J", "newline": "https://example.com/\n1", "space": "https://example.com/ 1",
+		"bidirectional": "https://example.com/\u202e1", "empty": "",
+	} {
+		rows = append(rows, row{name: "P03_link_" + name, script: extra(attrs{"prLink": link}), test: func(m *matrix) {
+			diags := m.run(job1())
+			m.wantDiags(diags, "WARNING: Pull request link left out")
+			shown := map[string]string{"control": "u001b[2J", "newline": "u000a1", "bidirectional": "u202e1"}[name]
+			if shown == "" {
+				shown = link
+			}
+			m.wantWords(diags, shown, "not a plain http or https URL")
+			m.wantState("completed")
+			if got := m.core.get("pr_link"); got != nil {
+				m.Errorf("pr_link: %q", got)
+			}
+			m.wantPosts(1, 0)
+		}})
+	}
+	// Red without: the lenient optionalString (a field of an odd form as an error), and without
+	// plain strings for times.
+	type shown struct{ Link, Source, Model, Created, Archived any }
+	for _, c := range []struct {
+		name   string
+		fields attrs
+		want   shown
+	}{
+		{"no_files_changed", attrs{"prLink": nil, "createdAt": "2026-01-02T03:04:05Z", "source": nil, "model": nil}, shown{Created: "2026-01-02T03:04:05Z"}},
+		{"nulls", attrs{"prLink": nil, "source": nil, "model": nil, "createdAt": nil, "archivedAt": nil}, shown{}},
+		{"missing", attrs{"prLink": omit{}, "source": omit{}, "model": omit{}, "createdAt": omit{}, "archivedAt": omit{}}, shown{}},
+		{"times_of_an_odd_form", attrs{"prLink": nil, "source": nil, "model": nil, "createdAt": "2026-01-02T03:04:05", "archivedAt": "2026-W01-5"},
+			shown{Created: "2026-01-02T03:04:05", Archived: "2026-W01-5"}},
+		{"other_types", attrs{"prLink": 1, "source": "main", "model": []string{"m"}, "createdAt": 1767323045, "archivedAt": false}, shown{}},
+		{"unknown_fields", attrs{"prLink": nil, "source": nil, "model": "m", "createdAt": nil, "mood": attrs{"of": "the day"}, "ID": "job_0", "Status": "failed"},
+			shown{Model: "m"}},
+	} {
+		rows = append(rows, row{name: "P05_" + c.name, script: extra(c.fields), test: func(m *matrix) {
+			m.ok(m.run(job1()))
+			m.wantState("completed")
+			m.wantPosts(1, 0)
+			got := shown{
+				Link: m.core.get("pr_link"), Source: m.core.get("source"), Model: m.core.get("model"),
+				Created: m.core.get("created_at"), Archived: m.core.get("archived_at"),
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				m.Errorf("state (-want +got):\n%s", diff)
+			}
+			m.ok(m.run(job1()))
+			if !m.core.empty() {
+				m.Error("the next plan is not empty")
+			}
+			m.wantPosts(1, 0)
+		}})
+	}
+	other := shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"})
+	return append(rows,
+		// Red without: ErrWrongJob in judgeGet.
+		row{name: "P11_another_id_in_the_wait", clock: true, test: func(m *matrix) {
+			m.Script(faultserver.Get, shows(nil), other)
+			m.kept(m.run(job1()), "the answer is the record of another job")
+			if got := m.core.get("pr_link"); got != nil {
+				m.Errorf("pr_link of another job: %v", got)
+			}
+			m.resumed(job1())
+		}},
+		row{name: "P11_another_id_in_read", test: func(m *matrix) {
+			m.created(job1())
+			before := m.core.state
+			m.Script(faultserver.Get, other)
+			diags := m.refresh()
+			m.wantDiags(diags, "ERROR: Failed to read agent job")
+			m.wantWords(diags, "the answer is the record of another job", "The state keeps it as it was last seen")
+			if diff := cmp.Diff(before.String(), m.core.state.String()); diff != "" {
+				m.Errorf("the state was changed:\n%s", diff)
+			}
+			m.ok(m.refresh())
+		}},
+	)
+}

@@ -1,0 +1,100 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// unknownRows are values that are not known while Terraform plans.
+func unknownRows() []row {
+	var rows []row
+	for name, more := range map[string]attrs{
+		"admin_key": {"admin_key": unknown{}}, "base_url": {"base_url": unknown{}}, "project_id": {"project_id": unknown{}},
+		"request_timeout": {"request_timeout": unknown{}}, "poll": {"poll": unknown{}}, "ca_certificates_pem": {"ca_certificates_pem": unknown{}},
+	} {
+		rows = append(rows,
+			// Red without: conn.unknown in connect (a client with an empty key or address), and planProject for project_id.
+			row{name: "I06_" + name + "_unknown_at_plan", test: func(m *matrix) {
+				known := m.config
+				m.ok(m.configure(more))
+				m.ok(m.plan(job1()))
+				want := any(project)
+				if name == "project_id" {
+					want = unknown{}
+				}
+				if got := m.core.attribute(m.core.planned, "project_id"); got != want {
+					m.Errorf("planned project_id: %v, want %v", got, want)
+				}
+				m.silent()
+				diags := m.imports("proj_1/job_1")
+				m.wantDiags(diags, "ERROR: Failed to import agent job")
+				m.wantWords(diags, "Not known yet: "+name)
+				m.silent()
+				m.forget()
+				m.config = known
+				m.ok(m.connect())
+				m.created(job1())
+				m.wantPosts(1, 0)
+			}},
+			// Red without: keepUnread in Read.
+			row{name: "I06_" + name + "_unknown_at_refresh", test: func(m *matrix) {
+				m.created(job1())
+				before, requests := m.core.state.String(), len(m.Requests())
+				m.ok(m.configure(more))
+				diags := m.refresh()
+				m.wantDiags(diags, "WARNING: Agent job not refreshed")
+				m.wantWords(diags, "Not known yet: "+name)
+				m.ok(m.plan(job1()))
+				if !m.core.empty() {
+					m.Error("the plan is not empty")
+				}
+				if diff := cmp.Diff(before, m.core.state.String()); diff != "" {
+					m.Errorf("the state was changed:\n%s", diff)
+				}
+				if n := len(m.Requests()); n != requests {
+					m.Errorf("%d calls", n-requests)
+				}
+			}},
+			// Red without: the same in the data source.
+			row{name: "I06_" + name + "_unknown_in_data_source", test: func(m *matrix) {
+				source := m.schemas().DataSourceSchemas["agent_job"]
+				m.ok(m.configure(more))
+				config := m.core.dynamic(object(source.ValueType().(tftypes.Object), attrs{"id": "job_1", "project_id": project}))
+				resp, err := m.core.server.ReadDataSource(m.ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: config})
+				if err != nil {
+					m.Fatal(err)
+				}
+				if !failed(m.note(resp.Diagnostics)) {
+					m.Error("no error")
+				}
+				m.wantWords(resp.Diagnostics, name)
+				m.silent()
+			}},
+		)
+	}
+	return append(rows,
+		// Red without: promptValidator passing over unknown values.
+		row{name: "I06_prompt_unknown_at_plan", test: func(m *matrix) {
+			m.ok(m.note(m.core.validate(attrs{"prompt": unknown{}, "project_id": unknown{}})))
+			m.ok(m.plan(attrs{"prompt": unknown{}}))
+			m.silent()
+			m.ok(m.plan(attrs{"prompt": "write", "project_id": unknown{}}))
+			m.silent()
+		}},
+		// Red without: the prompts themselves being compared in compare (a message would be sent).
+		row{name: "I06_prompt_unknown_at_plan_of_an_existing_job", test: func(m *matrix) {
+			m.created(job1())
+			requests := len(m.Requests())
+			m.wantDiags(m.plan(attrs{"prompt": unknown{}}), messagePlanned)
+			if n := len(m.Requests()); n != requests {
+				m.Errorf("%d calls", n-requests)
+			}
+			m.ok(m.run(job1()))
+			m.wantPosts(1, 0)
+		}},
+	)
+}

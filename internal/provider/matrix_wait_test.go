@@ -1,0 +1,161 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// waitRows are answers to polls that say nothing, or nothing true, about the end.
+func waitRows() []row {
+	const waitOn = "WARNING: Agent job is still running"
+	rows := []row{
+		// Red when Terminal means "everything but active".
+		{name: "P01_unknown_status_until_timeout", clock: true, test: func(m *matrix) {
+			m.Always(faultserver.Get, shows(attrs{"status": "reviewing\u001b[2J"}))
+			job := with(job1(), attrs{"timeouts": attrs{"create": "2m"}})
+			diags := m.run(job)
+			m.kept(diags, "It had not ended after 2m0s", `reviewing`, "u001b[2J")
+			if strings.Contains(text(diags), "\x1b") {
+				m.Errorf("not escaped: %q", text(diags))
+			}
+			m.Always(faultserver.Get, nil)
+			m.resumed(job)
+		}},
+		{name: "P01_unknown_status_then_end", clock: true, test: func(m *matrix) {
+			m.Script(faultserver.Get, shows(attrs{"status": "reviewing"}), shows(attrs{"status": "COMPLETED"}), shows(attrs{"status": "done"}))
+			m.ok(m.run(job1()))
+			m.wantState("completed")
+			m.wantPosts(1, 0)
+		}},
+		// Red without: noStatus starting anew with every status seen.
+		{name: "P02_no_status_now_and_then", clock: true, test: func(m *matrix) {
+			missing, active := shows(attrs{"status": nil}), shows(nil)
+			m.Script(faultserver.Get, missing, missing, active, missing, missing, active, missing)
+			m.ok(m.run(job1()))
+			m.wantState("completed")
+		}},
+		// Red when progress.judge takes a link for the end.
+		{name: "P04_link_while_active", script: func(string, int) simulator.Script {
+			return simulator.Script{Duration: 100 * time.Millisecond, Extra: map[string]any{"prLink": "https://example.com/pull/1"}}
+		}, test: func(m *matrix) {
+			m.ok(m.run(job1()))
+			m.wantState("completed")
+			if gets := m.Count(faultserver.Get); gets < 3 {
+				m.Errorf("looked %d times only", gets)
+			}
+			if link := m.core.get("pr_link"); link != "https://example.com/pull/1" {
+				m.Errorf("pr_link: %v", link)
+			}
+		}},
+		// Red without: Unavailable as a reason to poll on in progress.judge.
+		{name: "P06_ten_minutes_of_faults", clock: true, script: always(simulator.Script{Duration: 5 * time.Minute}), test: func(m *matrix) {
+			faults := []faultserver.Play{
+				faultserver.Answer(500, ""), faultserver.Answer(502, "<html>bad gateway", "Content-Type: text/html"),
+				faultserver.Answer(503, `{"error":"later"}`, "Retry-After: 3"), faultserver.Answer(504, "{}"),
+				faultserver.Reset, faultserver.EOF, faultserver.Raw("nonsense\r\n\r\n"), faultserver.Answer(200, ""),
+				faultserver.Truncated(200, jobJSON(nil), 40), faultserver.Answer(200, jobJSON(nil)[:40]), faultserver.Answer(200, "null"),
+				faultserver.Oversize(200, 2<<20), faultserver.Answer(408, ""), faultserver.Stall,
+			}
+			start, n := time.Now(), 0
+			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
+				if time.Since(start) > 10*time.Minute {
+					faultserver.Healthy(x)
+					return
+				}
+				n++
+				faults[n%len(faults)](x)
+			})
+			m.ok(m.run(job1()))
+			m.wantState("completed")
+			m.wantPosts(1, 0)
+			if took := time.Since(start); took < 10*time.Minute || took > 12*time.Minute {
+				m.Errorf("it took %s", took)
+			}
+			if n < 3*len(faults) {
+				m.Errorf("%d faults only", n)
+			}
+		}},
+		// Red without: newJobGrace in progress.judge.
+		{name: "P08_404_just_after_create", clock: true, test: func(m *matrix) {
+			start := time.Now()
+			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
+				if time.Since(start) < 50*time.Second {
+					faultserver.Answer(404, `{"error":"job not found"}`)(x)
+					return
+				}
+				faultserver.Healthy(x)
+			})
+			m.ok(m.run(job1()))
+			m.wantState("completed")
+			m.wantPosts(1, 0)
+		}},
+		// Red without: the 60 s in newJobGrace, and without 404 as the end of a wait.
+		{name: "P09_404_later_in_the_wait", clock: true, script: always(simulator.Script{Duration: 5 * time.Minute}), test: func(m *matrix) {
+			start := time.Now()
+			notFound := faultserver.Answer(404, `{"error":"job not found"}`)
+			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
+				if time.Since(start) < 70*time.Second {
+					faultserver.Healthy(x)
+					return
+				}
+				notFound(x)
+			})
+			diags := m.run(job1())
+			m.wantDiags(diags, "WARNING: Agent job not found")
+			m.wantWords(diags, "Nothing was sent, and the state keeps the job as it was last seen", "-replace=ADDRESS")
+			m.wantState("active")
+			m.wantPosts(1, 0)
+			if took := time.Since(start); took > 90*time.Second {
+				m.Errorf("it took %s", took)
+			}
+
+			m.wantDiags(m.run(job1()), "WARNING: Agent job not found", waitOn, "ERROR: Agent job not found")
+			m.wantState("active")
+			m.wantPosts(1, 0)
+			m.Always(faultserver.Get, nil)
+			m.resumed(job1())
+		}},
+	}
+	// Red without: maxNoStatus in progress.judge (it would wait until the timeout).
+	for name, status := range map[string]any{"null": nil, "missing": omit{}, "number": 3, "empty": ""} {
+		rows = append(rows, row{name: "P02_status_" + name, clock: true, test: func(m *matrix) {
+			m.Always(faultserver.Get, shows(attrs{"status": status}))
+			m.kept(m.run(job1()), "The service's answers have no status")
+			if gets := m.Count(faultserver.Get); gets != 3 {
+				m.Errorf("looked %d times, want 3", gets)
+			}
+			m.Always(faultserver.Get, nil)
+			m.resumed(job1())
+		}})
+	}
+	// Red without: Refused as the end of a wait in progress.judge.
+	for _, status := range []int{401, 403} {
+		refused := faultserver.Answer(status, `{"error":"key expired"}`)
+		rows = append(rows, row{name: fmt.Sprintf("P07_%d_in_a_create", status), clock: true, test: func(m *matrix) {
+			m.Script(faultserver.Get, shows(nil), refused)
+			m.kept(m.run(job1()), fmt.Sprintf("The service answered %d", status), "key expired", "Check admin_key")
+			if gets := m.Count(faultserver.Get); gets != 2 {
+				m.Errorf("looked %d times, want 2", gets)
+			}
+			m.resumed(job1())
+		}}, row{name: fmt.Sprintf("P07_%d_in_an_update", status), clock: true, test: func(m *matrix) {
+			m.created(job1())
+			m.plan(attrs{"prompt": "Add a tutorial"})
+			m.Script(faultserver.Get, shows(nil), refused)
+			diags := m.apply(attrs{"prompt": "Add a tutorial"})
+			m.wantDiags(diags, "ERROR: Agent job still running")
+			m.wantWords(diags, fmt.Sprintf("The service answered %d", status), "Check admin_key", "The next apply waits on and sends nothing")
+			m.wantState("active")
+			m.wantPosts(1, 1)
+			m.resumed(attrs{"prompt": "Add a tutorial"})
+		}})
+	}
+	return rows
+}

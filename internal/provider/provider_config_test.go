@@ -1,0 +1,145 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+)
+
+func TestAccConfigurationFromEnvironment(t *testing.T) {
+	s := newService(t, nil)
+	t.Setenv("AGENT_BASE_URL", s.url+"/")
+	t.Setenv("AGENT_ADMIN_KEY", canaryKey)
+	t.Setenv("AGENT_PROJECT_ID", "proj_env")
+	run(t, resource.TestStep{
+		Config:            `provider "agent" {}` + "\n" + jobConfig("Write"),
+		ConfigStateChecks: []statecheck.StateCheck{expectAttr("project_id", knownvalue.StringExact("proj_env"))},
+	})
+	s.sent(t, 1, 0)
+}
+
+func TestAccUnknownKeyAtPlan(t *testing.T) {
+	s := newService(t, nil)
+	config := func(trigger string) string {
+		return fmt.Sprintf(`
+resource "terraform_data" "key" {
+  input            = %q
+  triggers_replace = %q
+}
+provider "agent" {
+  base_url   = %q
+  admin_key  = terraform_data.key.output
+  project_id = %q
+  poll       = { min_interval = "20ms" }
+}
+`, canaryKey, trigger, s.url, project) + jobConfig("Write")
+	}
+	calls := 0
+	run(t,
+		resource.TestStep{Config: config("1")},
+		resource.TestStep{
+			PreConfig: func() { calls = s.Counts().Get },
+			Config:    config("2"), // the key is unknown again, and a job is in the state
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
+				plancheck.ExpectResourceAction(job, plancheck.ResourceActionNoop),
+			}},
+		},
+	)
+	if calls == 0 {
+		t.Error("the first step made no GET")
+	}
+	s.sent(t, 1, 0)
+}
+
+func TestUnknownConfigurationIsSaid(t *testing.T) {
+	s := newService(t, nil)
+	c := newCore(t, s.attrs())
+	c.run(t.Context(), attrs{"prompt": "write"})
+	config := s.attrs()
+	config["admin_key"] = unknown{}
+	c.connect(config)
+	contains(t, text(c.refresh(t.Context())), "WARNING: Agent job not refreshed", "admin_key")
+	contains(t, text(c.importState(t.Context(), "p/j")), "ERROR: Failed to import agent job", "admin_key")
+}
+
+func TestAccChangedDefaultProjectLeavesJobsWhereTheyAre(t *testing.T) {
+	s := newService(t, nil)
+	other := strings.Replace(s.config(jobConfig("Write")), project, "proj_other", 1)
+	own := s.config(jobConfig("Write", `project_id = "proj_own"`))
+	run(t,
+		resource.TestStep{Config: s.config(jobConfig("Write"))},
+		expectNoChange(other),
+		resource.TestStep{Config: own, ConfigPlanChecks: expectAction(plancheck.ResourceActionDestroyBeforeCreate)},
+		expectNoChange(own),
+	)
+	s.sent(t, 2, 0)
+}
+
+func TestAccMissingConfiguration(t *testing.T) {
+	for _, name := range []string{"base_url", "admin_key", "project_id"} {
+		t.Run(name, func(t *testing.T) {
+			lines := map[string]string{
+				"base_url":   `base_url = "https://api.example.com"`,
+				"admin_key":  fmt.Sprintf("admin_key = %q", canaryKey),
+				"project_id": `project_id = "proj_1"`,
+			}
+			delete(lines, name)
+			var given []string
+			for _, line := range lines {
+				given = append(given, line)
+			}
+			run(t, resource.TestStep{
+				Config:      "provider \"agent\" {\n" + strings.Join(given, "\n") + "\n}\n" + jobConfig("Write"),
+				ExpectError: regexp.MustCompile(`(?s)Missing ` + name + `.*AGENT_` + strings.ToUpper(name)),
+			})
+		})
+	}
+}
+
+func TestInvalidProviderConfiguration(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		attribute string
+		value     any
+		want      string
+	}{
+		{"no scheme", "base_url", "api.example.com", "absolute"},
+		{"userinfo", "base_url", "https://user:" + canaryKey + "@api.example.com", "user name or password"},
+		{"query", "base_url", "https://api.example.com?a=b", "query"},
+		{"fragment", "base_url", "https://api.example.com#a", "fragment"},
+		{"http elsewhere", "base_url", "http://api.example.com", "https://"},
+		{"key empty", "admin_key", "", "empty"},
+		{"key with a line break", "admin_key", canaryKey + "\n", "trimspace"},
+		{"key with a control character", "admin_key", canaryKey + "\x07x", "control character"},
+		{"project with a slash", "project_id", "a/b", "cannot be the id"},
+		{"timeout of nothing", "request_timeout", "0s", "at least 1s"},
+		{"timeout without unit", "request_timeout", "60", "duration"},
+		{"intervals", "poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "longer than max_interval"},
+		{"no polls", "poll", attrs{"max_per_second": 0}, "at least 1"},
+		{"certificates", "ca_certificates_pem", "no", "PEM"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			config := attrs{"base_url": "https://api.example.com", "admin_key": canaryKey, "project_id": project}
+			config[test.attribute] = test.value
+			got := text(checkProvider(t, config))
+			contains(t, got, "ERROR", test.want)
+			if strings.Contains(got, canaryKey) {
+				t.Errorf("the key is shown: %s", got)
+			}
+		})
+	}
+	for _, fine := range []string{"https://api.example.com/prefix/", "http://127.0.0.1:80", "http://localhost", "http://[::1]:8080/x"} {
+		if diags := checkProvider(t, attrs{"base_url": fine, "admin_key": canaryKey}); len(diags) > 0 {
+			t.Errorf("%s: %s", fine, text(diags))
+		}
+	}
+}

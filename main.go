@@ -1,0 +1,46 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Command terraform-provider-agent is the plugin that Terraform and OpenTofu start.
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+)
+
+// version is set by the release build.
+var version = "dev"
+
+// tuneMemory trades memory that a plugin can have for the CPU of collecting it,
+// up to what a thousand waits need. The usual variables override it.
+func tuneMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(100 << 20)
+	}
+}
+
+func main() {
+	debug := flag.Bool("debug", false, "wait for a debugger, and print how to attach Terraform")
+	flag.Parse()
+
+	tuneMemory()
+
+	// The CLI drives the shutdown. A signal to the whole process group, or a log
+	// that nobody reads any more, must not end the plugin while an answer is due.
+	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+
+	if err := provider.Serve(context.Background(), version, *debug); err != nil {
+		log.Fatal(err)
+	}
+}
