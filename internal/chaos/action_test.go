@@ -1,0 +1,92 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+package chaos
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-version"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+)
+
+// needsActions skips a test on a CLI that has no actions.
+func needsActions(t *testing.T) {
+	t.Helper()
+	if cli.Product != tfcli.Terraform || cli.Version.Core().LessThan(version.Must(version.NewVersion("1.14.0"))) {
+		t.Skipf("actions need Terraform 1.14 or later, this is %s %s", cli.Product, cli.Version)
+	}
+}
+
+const startJob = `
+action "agent_start_job" "test" {
+  config {
+    prompt = "write"
+  }
+}
+`
+
+// Red without: a StopProvider that returns only when the actions have told their end.
+func TestA02_interrupt_in_the_wait_of_an_action(t *testing.T) {
+	needsActions(t)
+	for _, test := range []struct {
+		name   string
+		signal func(*process)
+	}{
+		{"SIGINT", func(p *process) { p.signal(syscall.SIGINT) }},
+		{"SIGINT to the group", func(p *process) { p.signalGroup(syscall.SIGINT) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, simulator.Script{Duration: time.Hour}, startJob)
+			p := w.start("apply", "-invoke=action.agent_start_job.test", "-auto-approve", "-no-color")
+			w.until("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
+			start := time.Now()
+			test.signal(p)
+			output := p.wait()
+			if took := time.Since(start); took > stopLimit {
+				t.Errorf("stopped after %s, want at most %s", took, stopLimit)
+			}
+			if p.ok() {
+				t.Error("an interrupted action succeeds")
+			}
+			if id := w.sim.Jobs()[0].ID; strings.Count(output, id) < 2 || !strings.Contains(output, "Error: Agent job still running") {
+				t.Errorf("the output does not say that job %s goes on:\n%s", id, output)
+			}
+			w.posts(1, 0)
+		})
+	}
+}
+
+func TestA02_interrupt_while_the_POST_of_an_action_is_in_flight(t *testing.T) {
+	needsActions(t)
+	w := newWorld(t, simulator.Script{Duration: time.Hour}, startJob)
+	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: time.Second})
+	p := w.start("apply", "-invoke=action.agent_start_job.test", "-auto-approve", "-no-color")
+	w.until("the POST is read", func() bool { return w.sim.Counts().Create == 1 })
+	p.signal(syscall.SIGINT)
+	output := p.wait()
+	if id := w.sim.Jobs()[0].ID; p.ok() || !strings.Contains(output, id) {
+		t.Errorf("the output does not name job %s:\n%s", id, output)
+	}
+	w.posts(1, 0)
+}
+
+func TestA03_invoked_job_fails(t *testing.T) {
+	needsActions(t)
+	script := simulator.Script{Duration: 300 * time.Millisecond, Status: "failed"}
+	w := newWorld(t, script, startJob)
+	p := w.start("apply", "-invoke=action.agent_start_job.test", "-auto-approve", "-no-color")
+	output := p.wait()
+	id := w.sim.Jobs()[0].ID
+	if p.ok() || !strings.Contains(output, "Agent job failed") || strings.Count(output, id) < 2 {
+		t.Errorf("the output does not say that job %s failed:\n%s", id, output)
+	}
+	w.posts(1, 0)
+}

@@ -1,0 +1,278 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+// Package chaos interrupts and kills a real CLI with the real provider, at
+// every moment, and counts what reached the service.
+package chaos
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+)
+
+const (
+	canaryKey = "mint_canary-51e0c7-do-not-print"
+	project   = "proj_1"
+)
+
+var (
+	cli    tfcli.CLI
+	plugin tfcli.Plugin
+)
+
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "chaos")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	ctx, cancel := testContext()
+	defer cancel()
+	if cli, err = tfcli.Find(ctx, os.Stderr); err == nil {
+		plugin, err = tfcli.InstallPlugin(ctx, dir, provider.Address, "0.0.1")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println("CLI:", cli)
+	return m.Run()
+}
+
+// world is a root module, its data folder, and a service.
+type world struct {
+	t   *testing.T
+	sim *simulator.Server
+	url string
+	dir string
+	env []string
+}
+
+func newWorld(t *testing.T, script simulator.Script, config string) *world {
+	t.Helper()
+	sim := simulator.New(simulator.Options{
+		Key:    canaryKey,
+		Script: func(string, string, int) simulator.Script { return script },
+	})
+	server := httptest.NewServer(sim)
+	t.Cleanup(server.Close)
+	w := &world{t: t, sim: sim, url: server.URL, dir: t.TempDir()}
+	w.write(config)
+	return w
+}
+
+// write puts the configuration in place.
+func (w *world) write(resources string) {
+	w.t.Helper()
+	config := `
+terraform {
+  required_providers {
+    agent = { source = "agentjobs/agent" }
+  }
+}
+provider "agent" {
+  poll = { min_interval = "50ms", max_interval = "200ms" }
+}
+` + resources
+	if err := os.WriteFile(filepath.Join(w.dir, "main.tf"), []byte(config), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// process is a command of the CLI under way.
+type process struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	out  lockedBuffer
+	done chan struct{}
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// start starts a command in a process group of its own, as a shell does.
+func (w *world) start(args ...string) *process {
+	w.t.Helper()
+	p := &process{t: w.t, done: make(chan struct{})}
+	p.cmd = cli.Command(w.t.Context(), plugin.OverrideConfig, args...)
+	p.cmd.Dir = w.dir
+	p.cmd.Env = append(p.cmd.Env, "AGENT_BASE_URL="+w.url, "AGENT_ADMIN_KEY="+canaryKey, "AGENT_PROJECT_ID="+project)
+	p.cmd.Env = append(p.cmd.Env, w.env...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	p.cmd.WaitDelay = 2 * time.Second // a killed CLI may leave the plugin holding the pipe
+	if err := p.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { p.signalGroup(syscall.SIGKILL) })
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.done)
+	}()
+	return p
+}
+
+func (p *process) signal(s syscall.Signal)      { _ = syscall.Kill(p.cmd.Process.Pid, s) }
+func (p *process) signalGroup(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
+
+// wait waits for the end and returns what was printed. The key must not be in it.
+func (p *process) wait() string {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(time.Minute):
+		p.signalGroup(syscall.SIGKILL)
+		p.t.Fatalf("did not end:\n%s", p.out.String())
+	}
+	if strings.Contains(p.out.String(), canaryKey) {
+		p.t.Error("the key is in the output")
+	}
+	return p.out.String()
+}
+
+func (p *process) ok() bool { return p.cmd.ProcessState != nil && p.cmd.ProcessState.Success() }
+
+// apply runs a whole apply.
+func (w *world) apply() (output string, ok bool) {
+	w.t.Helper()
+	p := w.start("apply", "-auto-approve", "-no-color", "-input=false")
+	output = p.wait()
+	return output, p.ok()
+}
+
+// applied runs an apply that must succeed.
+func (w *world) applied() string {
+	w.t.Helper()
+	output, ok := w.apply()
+	if !ok {
+		w.t.Fatalf("apply failed:\n%s", output)
+	}
+	return output
+}
+
+// until waits for something to come true.
+func (w *world) until(what string, true func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !true(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// instance is a job in the state file.
+type instance struct {
+	ID, Status string
+	Tainted    bool
+}
+
+// state reads the state file; without one there are no instances.
+func (w *world) state() []instance {
+	w.t.Helper()
+	text, err := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
+	if err != nil {
+		return nil
+	}
+	if bytes.Contains(text, []byte(canaryKey)) {
+		w.t.Error("the key is in the state")
+	}
+	var file struct {
+		Resources []struct {
+			Instances []struct {
+				Status     string
+				Attributes struct{ ID, Status string }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		w.t.Fatal(err)
+	}
+	var all []instance
+	for _, r := range file.Resources {
+		for _, i := range r.Instances {
+			all = append(all, instance{i.Attributes.ID, i.Attributes.Status, i.Status == "tainted"})
+		}
+	}
+	return all
+}
+
+// onlyInstance is the one job in the state: kept, untainted.
+func (w *world) onlyInstance() instance {
+	w.t.Helper()
+	all := w.state()
+	if len(all) != 1 || all[0].ID == "" || all[0].Tainted {
+		w.t.Fatalf("the state holds %+v, want one untainted job", all)
+	}
+	return all[0]
+}
+
+// journals lists what is left of the crash journal.
+func (w *world) journals() []string {
+	files, _ := filepath.Glob(filepath.Join(w.dir, ".terraform", "agent", "*"))
+	return files
+}
+
+// posts asserts how many POSTs the service has read.
+func (w *world) posts(creates, messages int) {
+	w.t.Helper()
+	if got := w.sim.Counts(); got.Create != creates || got.Message != messages {
+		w.t.Errorf("the service read %d creates and %d messages, want %d and %d", got.Create, got.Message, creates, messages)
+	}
+}
+
+// assertEachJobOnce asserts that all jobs of the service are in the state, each once.
+func (w *world) assertEachJobOnce() {
+	w.t.Helper()
+	seen := map[string]int{}
+	for _, i := range w.state() {
+		seen[i.ID]++
+		if i.Tainted {
+			w.t.Errorf("%s is tainted", i.ID)
+		}
+	}
+	for _, j := range w.sim.Jobs() {
+		if seen[j.ID] != 1 {
+			w.t.Errorf("job %s is in the state %d times", j.ID, seen[j.ID])
+		}
+		delete(seen, j.ID)
+	}
+	if len(seen) > 0 {
+		w.t.Errorf("in the state, unknown to the service: %v", seen)
+	}
+	if left := w.journals(); len(left) > 0 {
+		w.t.Errorf("the crash journal is left after a clean end: %v", left)
+	}
+}

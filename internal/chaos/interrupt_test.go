@@ -1,0 +1,222 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+package chaos
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+const (
+	oneJob = `
+resource "agent_job" "test" {
+  prompt = "write"
+}
+`
+	// stopLimit is how long an interrupted wait may take to end the CLI.
+	stopLimit = 2 * time.Second
+)
+
+func testContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 10*time.Minute)
+}
+
+// Red without: the detached context of a POST on its way.
+func TestX01_interrupt_while_the_POST_is_in_flight(t *testing.T) {
+	w := newWorld(t, simulator.Script{Duration: time.Hour}, oneJob)
+	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: 1500 * time.Millisecond})
+	p := w.start("apply", "-auto-approve", "-no-color")
+	w.until("the POST is read", func() bool { return w.sim.Counts().Create == 1 })
+	p.signal(syscall.SIGINT)
+	p.wait()
+	if got := w.onlyInstance(); got.Status != "active" {
+		t.Errorf("status %q, want active", got.Status)
+	}
+	w.sim.SetStatus(w.onlyInstance().ID, "completed")
+	w.applied()
+	w.posts(1, 0)
+	w.assertEachJobOnce()
+}
+
+// Red without: the state saved before the wait; a warning, not an error, after an interrupt.
+func TestX02_interrupt_in_the_wait(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		signal func(*process)
+	}{
+		{"SIGINT", func(p *process) { p.signal(syscall.SIGINT) }},
+		{"SIGINT to the group", func(p *process) { p.signalGroup(syscall.SIGINT) }},
+		{"SIGTERM", func(p *process) { p.signal(syscall.SIGTERM) }},
+		{"SIGTERM to the group", func(p *process) { p.signalGroup(syscall.SIGTERM) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, simulator.Script{Duration: time.Hour}, oneJob)
+			p := w.start("apply", "-auto-approve", "-no-color")
+			w.until("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
+			start := time.Now()
+			test.signal(p)
+			output := p.wait()
+			took := time.Since(start)
+			t.Logf("stopped after %s", took.Round(time.Millisecond))
+			if took > stopLimit {
+				t.Errorf("stopped after %s, want at most %s", took, stopLimit)
+			}
+			if got := w.onlyInstance(); got.Status != "active" {
+				t.Errorf("status %q, want active", got.Status)
+			}
+			if !strings.Contains(output, w.onlyInstance().ID) {
+				t.Errorf("the output does not name the job:\n%s", output)
+			}
+			w.sim.SetStatus(w.onlyInstance().ID, "completed")
+			w.applied()
+			w.posts(1, 0)
+			w.assertEachJobOnce()
+		})
+	}
+}
+
+// Red without: the queue of the gate that a cancelled context leaves.
+func TestX03_interrupt_while_paused_by_a_limit(t *testing.T) {
+	w := newWorld(t, simulator.Script{}, oneJob)
+	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 429, RetryAfter: "600"})
+	p := w.start("apply", "-auto-approve", "-no-color")
+	w.until("the POST is refused", func() bool { return w.sim.Counts().Create == 1 })
+	time.Sleep(200 * time.Millisecond)
+	p.signal(syscall.SIGINT)
+	output := p.wait()
+	if !strings.Contains(output, "Nothing was sent") {
+		t.Errorf("the output does not say that nothing was sent:\n%s", output)
+	}
+	if got := w.state(); len(got) != 0 {
+		t.Errorf("the state holds %+v", got)
+	}
+	w.posts(1, 0) // the one that was refused
+	if jobs := w.sim.Jobs(); len(jobs) != 0 {
+		t.Errorf("%d jobs were started", len(jobs))
+	}
+	w.applied()
+	w.assertEachJobOnce()
+}
+
+// Red without: the report that stands in for an error of the journal.
+func TestX05_journal_not_usable(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		prepare func(folder string) error
+	}{
+		{"not a folder", func(folder string) error { return os.WriteFile(folder, nil, 0o600) }},
+		{"damaged file", func(folder string) error {
+			if err := os.MkdirAll(folder, 0o700); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(folder, "a.jsonl"), []byte("{\"n\":1,\x00\xff\n{\"n\":2}\n[1]\n"), 0o600)
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, simulator.Script{}, oneJob)
+			if err := os.Mkdir(filepath.Join(w.dir, ".terraform"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := test.prepare(filepath.Join(w.dir, ".terraform", "agent")); err != nil {
+				t.Fatal(err)
+			}
+			w.env = []string{"TF_LOG=WARN"}
+			output := w.applied()
+			if test.name == "not a folder" && !strings.Contains(output, "the crash journal cannot be used") {
+				t.Errorf("no warning in the log:\n%s", output)
+			}
+			w.onlyInstance()
+			w.posts(1, 0)
+		})
+	}
+}
+
+// Red without: the workspace in the key, and the file removed at a clean end.
+func TestX07_each_job_belongs_to_one_resource(t *testing.T) {
+	const threeJobs = `
+resource "agent_job" "test" {
+  count  = 3
+  prompt = "write"
+}
+`
+	t.Run("identical prompts under count, state rm", func(t *testing.T) {
+		w := newWorld(t, simulator.Script{Duration: 100 * time.Millisecond}, threeJobs)
+		w.applied()
+		w.assertEachJobOnce()
+		w.posts(3, 0)
+		if p := w.start("state", "rm", "agent_job.test[1]"); !strings.Contains(p.wait(), "Successfully removed") {
+			t.Fatal(p.out.String())
+		}
+		w.applied()
+		w.posts(4, 0) // what was forgotten is started anew, nothing is adopted
+	})
+	t.Run("two workspaces, one killed", func(t *testing.T) {
+		w := newWorld(t, simulator.Script{Duration: time.Hour}, oneJob)
+		for _, name := range []string{"a", "b"} {
+			w.start("workspace", "new", name).wait()
+		}
+		w.env = []string{"TF_WORKSPACE=a"}
+		p := w.start("apply", "-auto-approve", "-no-color")
+		w.until("the job is polled", func() bool { return w.sim.Counts().Get > 0 })
+		p.signalGroup(syscall.SIGKILL)
+		<-p.done
+		killed := w.sim.Jobs()[0].ID
+		w.sim.SetStatus(killed, "completed")
+
+		w.env = []string{"TF_WORKSPACE=b"}
+		other := w.start("apply", "-auto-approve", "-no-color")
+		w.until("a second job is started", func() bool { return w.sim.Counts().Create == 2 })
+		w.sim.SetStatus(w.sim.Jobs()[1].ID, "completed")
+		if out := other.wait(); strings.Contains(out, "adopted") {
+			t.Errorf("workspace b adopted the job of a:\n%s", out)
+		}
+		w.env = []string{"TF_WORKSPACE=a"}
+		// a's state lock file, if the kill left one, is the user's to remove; the local backend leaves none
+		if out := w.applied(); !strings.Contains(out, killed) && !strings.Contains(out, "No changes") {
+			t.Errorf("workspace a did not get its job back:\n%s", out)
+		}
+		w.posts(2, 0)
+	})
+	t.Run("two configurations at once", func(t *testing.T) {
+		a := newWorld(t, simulator.Script{Duration: 300 * time.Millisecond}, oneJob)
+		b := &world{t: t, sim: a.sim, url: a.url, dir: t.TempDir()}
+		b.write(oneJob)
+		p := a.start("apply", "-auto-approve", "-no-color")
+		b.applied()
+		p.wait()
+		if a.onlyInstance().ID == b.onlyInstance().ID {
+			t.Error("two configurations share a job")
+		}
+		a.posts(2, 0)
+	})
+}
+
+// Red without: the file kept while a call that has posted is under way.
+func TestX08_second_interrupt(t *testing.T) {
+	w := newWorld(t, simulator.Script{Duration: time.Hour}, oneJob)
+	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, AfterEffect: true, Delay: 9 * time.Second})
+	p := w.start("apply", "-auto-approve", "-no-color")
+	w.until("the POST is read", func() bool { return w.sim.Counts().Create == 1 })
+	p.signal(syscall.SIGINT)
+	time.Sleep(300 * time.Millisecond)
+	p.signal(syscall.SIGINT)
+	p.wait()
+	w.until("the job is started", func() bool { return len(w.sim.Jobs()) == 1 })
+	w.sim.SetStatus(w.sim.Jobs()[0].ID, "completed")
+	output, ok := w.apply()
+	t.Logf("the next apply:\n%s", output)
+	if !ok && !strings.Contains(output, "Outcome of an earlier create unknown") {
+		t.Errorf("neither adopted nor reported:\n%s", output)
+	}
+	w.posts(1, 0)
+}

@@ -1,0 +1,106 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// fleet is three times as many jobs as the service takes in its hour.
+const fleet = 300
+
+func limitedWorld(t *testing.T, hour time.Duration, told bool, timeout string) *world {
+	t.Helper()
+	sim := simulator.New(simulator.Options{
+		Key:    canaryKey,
+		Script: func(string, string, int) simulator.Script { return simulator.Script{} },
+		Limit:  &simulator.Limit{Uses: fleet / 3, Per: hour, RetryAfter: told},
+	})
+	server := httptest.NewServer(sim)
+	t.Cleanup(server.Close)
+	w := &world{t: t, sim: sim, url: server.URL, dir: t.TempDir()}
+	w.write(fmt.Sprintf("resource \"agent_job\" \"test\" {\n  count    = %d\n  prompt   = \"write\"\n  timeouts = { create = %q }\n}\n", fleet, timeout))
+	return w
+}
+
+// refusedAfterFirst is the share of the POSTs sent after the first 429 was
+// answered that were answered 429 too.
+func refusedAfterFirst(all []simulator.Request) (refused, sent int) {
+	var first time.Time
+	for _, r := range all {
+		switch {
+		case r.Kind != simulator.KindCreate:
+		case first.IsZero() && r.Status == 429:
+			first = r.Time
+		case !first.IsZero() && r.Time.Sub(first) > 100*time.Millisecond: // the rest of the first rush was on its way
+			sent++
+			if r.Status == 429 {
+				refused++
+			}
+		}
+	}
+	return refused, sent
+}
+
+// Red without: the gate's pause, its probe, or its width.
+func TestFleetUnderAnHourlyLimit(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name string
+		told bool
+	}{{"with Retry-After", true}, {"without", false}} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			w := limitedWorld(t, 5*time.Second, test.told, "10m")
+			p := w.start("apply", "-auto-approve", "-no-color", fmt.Sprintf("-parallelism=%d", fleet))
+			if output := p.wait(); !p.ok() {
+				t.Fatalf("apply failed:\n%s", output[max(0, len(output)-3000):])
+			}
+			if jobs := len(w.sim.Jobs()); jobs != fleet {
+				t.Errorf("%d jobs were started, want %d", jobs, fleet)
+			}
+			w.assertEachJobOnce()
+			refused, sent := refusedAfterFirst(w.sim.Requests())
+			t.Logf("%d of %d POSTs after the first 429 were answered 429", refused, sent)
+			if refused*20 >= sent {
+				t.Errorf("%d of %d POSTs after the first 429 were answered 429, want less than 5%%", refused, sent)
+			}
+		})
+	}
+}
+
+// Red without: ErrPauseTooLong.
+func TestFleetThatCannotWaitForItsTurn(t *testing.T) {
+	t.Parallel()
+	w := limitedWorld(t, 15*time.Second, true, "5s")
+	start := time.Now()
+	p := w.start("apply", "-auto-approve", "-no-color", fmt.Sprintf("-parallelism=%d", fleet))
+	output := p.wait()
+	if p.ok() || !strings.Contains(output, "Nothing was sent") || !strings.Contains(output, "rate limit") {
+		t.Fatalf("the rest did not fail as not sent:\n%s", output[max(0, len(output)-3000):])
+	}
+	t.Logf("the first apply ended after %s", time.Since(start).Round(time.Millisecond))
+	for _, i := range w.state() {
+		if i.Tainted {
+			t.Errorf("%s is tainted", i.ID)
+		}
+	}
+	w.write(fmt.Sprintf("resource \"agent_job\" \"test\" {\n  count  = %d\n  prompt = \"write\"\n}\n", fleet))
+	p = w.start("apply", "-auto-approve", "-no-color", fmt.Sprintf("-parallelism=%d", fleet))
+	if output := p.wait(); !p.ok() {
+		t.Fatalf("the next apply failed:\n%s", output[max(0, len(output)-3000):])
+	}
+	if jobs := len(w.sim.Jobs()); jobs != fleet {
+		t.Errorf("%d jobs were started, want %d", jobs, fleet)
+	}
+	w.assertEachJobOnce()
+}

@@ -1,0 +1,71 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+package chaos
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// A log at TRACE, the output, the state, a saved plan and whatever else a run
+// leaves behind hold no byte of the key, from the environment or ephemeral.
+func TestKeyIsNowhere(t *testing.T) {
+	for _, test := range []struct {
+		name, variables string
+		env             []string
+	}{
+		{"from the environment", "", nil},
+		{"ephemeral", "variable \"key\" {\n  type      = string\n  sensitive = true\n  ephemeral = true\n}\n", []string{"AGENT_ADMIN_KEY=", "TF_VAR_key=" + canaryKey}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, simulator.Script{}, oneJob)
+			if test.variables != "" {
+				w.write(test.variables + oneJob)
+				main := filepath.Join(w.dir, "main.tf")
+				text, err := os.ReadFile(main)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text = bytes.Replace(text, []byte("provider \"agent\" {"), []byte("provider \"agent\" {\n  admin_key = var.key"), 1)
+				if err := os.WriteFile(main, text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.env = append(test.env, "TF_LOG=TRACE")
+			w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 500, Body: `{"error":"you sent ` + canaryKey + `"}`})
+			for _, args := range [][]string{{"plan", "-out=saved", "-no-color"}, {"apply", "-no-color", "saved"}, {"plan", "-no-color"}} {
+				p := w.start(args...)
+				log := p.wait() // which searches it for the key
+				if !p.ok() {
+					t.Fatalf("%v failed:\n%s", args, log[max(0, len(log)-3000):])
+				}
+				if args[0] == "apply" && !strings.Contains(log, "called the agent service") {
+					t.Error("the log does not show the calls, so the search proves nothing")
+				}
+			}
+			w.onlyInstance()
+			err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
+				if err != nil || entry.IsDir() {
+					return err
+				}
+				text, err := os.ReadFile(path)
+				if bytes.Contains(text, []byte(canaryKey)) {
+					t.Errorf("the key is in %s", entry.Name())
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
