@@ -1,0 +1,1 @@
+terraform apply -invoke=action.agent_send_message.shorter

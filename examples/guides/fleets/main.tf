@@ -1,0 +1,37 @@
+terraform {
+  required_providers {
+    agent = {
+      source = "agentjobs/agent"
+    }
+  }
+}
+
+provider "agent" {
+  poll = { max_per_second = 20 }
+}
+
+variable "projects" {
+  description = "Project ids of the documentation, by repository."
+  type        = map(string)
+}
+
+resource "agent_job" "spelling" {
+  for_each = var.projects
+
+  project_id = each.value
+  prompt     = "Correct the spelling on all pages"
+
+  # A job that fails is shown and kept; the others go on.
+  wait = { on_failure = "warn" }
+
+  # Pauses for the rate limit count too: an hour for each hundred prompts of a project, and then some.
+  timeouts = { create = "3h", update = "3h" }
+}
+
+output "pull_requests" {
+  value = { for repository, job in agent_job.spelling : repository => job.pr_link }
+}
+
+output "not_completed" {
+  value = { for repository, job in agent_job.spelling : repository => job.status if job.status != "completed" }
+}

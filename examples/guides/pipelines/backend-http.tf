@@ -1,0 +1,3 @@
+terraform {
+  backend "http" {} # TF_HTTP_ADDRESS and the like say where
+}

@@ -1,0 +1,9 @@
+terraform {
+  cloud {
+    organization = "example"
+
+    workspaces {
+      name = "documentation"
+    }
+  }
+}

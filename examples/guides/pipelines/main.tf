@@ -1,0 +1,34 @@
+terraform {
+  required_providers {
+    agent = {
+      source = "agentjobs/agent"
+    }
+  }
+}
+
+variable "agent_admin_key" {
+  description = "Admin API key of the agent service."
+  type        = string
+  sensitive   = true
+  ephemeral   = true # in no saved plan: each command needs it again
+}
+
+provider "agent" {
+  admin_key = var.agent_admin_key # AGENT_BASE_URL and AGENT_PROJECT_ID are set by the pipeline
+}
+
+resource "agent_job" "reference" {
+  prompt   = "Bring the API reference up to date"
+  timeouts = { create = "20m", update = "20m" }
+
+  lifecycle {
+    postcondition {
+      condition     = contains(["completed", "archived"], self.status)
+      error_message = "Job ${self.id} is ${self.status}."
+    }
+  }
+}
+
+output "pull_request" {
+  value = agent_job.reference.pr_link
+}

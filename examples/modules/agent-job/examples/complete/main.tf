@@ -1,0 +1,21 @@
+terraform {
+  required_providers {
+    agent = {
+      source = "agentjobs/agent"
+    }
+  }
+}
+
+# Reads AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID.
+provider "agent" {}
+
+module "quickstart" {
+  source = "../.."
+
+  prompt  = "Add a quickstart for the Python SDK"
+  timeout = "30m"
+}
+
+output "pull_request" {
+  value = module.quickstart.pr_link
+}

@@ -1,0 +1,61 @@
+# The real provider, where AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID point it:
+# at the simulator. Other services start real jobs.
+
+provider "agent" {}
+
+variables {
+  prompt = "Add a quickstart for the Python SDK [simulate: 1s]"
+}
+
+run "a_job_is_waited_for" {
+  assert {
+    condition     = output.status == "completed" && startswith(output.pr_link, "https://")
+    error_message = "The job is ${output.status}, its pull request ${coalesce(output.pr_link, "null")}."
+  }
+}
+
+run "a_new_prompt_is_waited_for" {
+  variables {
+    prompt = "Show the async client too [simulate: 1s]"
+  }
+
+  assert {
+    condition     = output.status == "completed"
+    error_message = "Job ${output.id} is ${output.status}."
+  }
+}
+
+run "a_new_trigger_is_waited_for" {
+  variables {
+    triggers = { release = "2.4.0" }
+  }
+
+  assert {
+    condition     = output.status == "completed"
+    error_message = "Job ${output.id} is ${output.status}."
+  }
+}
+
+run "a_failed_job_is_kept_when_not_strict" {
+  variables {
+    prompt   = "Add a quickstart for the Python SDK [simulate: 1s, failed]"
+    strict   = false
+    triggers = { release = "2.5.0" }
+  }
+
+  assert {
+    condition     = output.status == "failed" && output.pr_link == null
+    error_message = "The job is ${output.status}."
+  }
+}
+
+# The last one, because its job goes on.
+run "a_job_that_takes_too_long_is_an_error" {
+  variables {
+    prompt   = "Add a quickstart for the Python SDK [simulate: active]"
+    timeout  = "2s"
+    triggers = { release = "2.6.0" }
+  }
+
+  expect_failures = [agent_job.this]
+}

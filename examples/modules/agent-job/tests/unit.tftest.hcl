@@ -1,0 +1,58 @@
+# Needs no service and no key: the provider is a mock.
+
+mock_provider "agent" {
+  mock_resource "agent_job" {
+    defaults = {
+      id      = "job_mock"
+      status  = "completed"
+      pr_link = "https://github.com/example/docs/pull/1"
+    }
+  }
+}
+
+variables {
+  prompt = "Add a quickstart for the Python SDK"
+}
+
+run "defaults" {
+  command = plan
+
+  assert {
+    condition     = agent_job.this.prompt == var.prompt
+    error_message = "The prompt is not passed on."
+  }
+
+  assert {
+    condition     = agent_job.this.wait.on_failure == "error" && agent_job.this.timeouts.create == "60m" && agent_job.this.timeouts.update == "60m"
+    error_message = "Not strict by default, or another timeout."
+  }
+
+  assert {
+    condition     = agent_job.this.triggers == null
+    error_message = "There are triggers that nobody set."
+  }
+}
+
+run "not_strict" {
+  command = plan
+
+  variables {
+    strict = false
+  }
+
+  assert {
+    condition     = agent_job.this.wait.on_failure == "warn"
+    error_message = "A failed job must not fail the run."
+  }
+}
+
+run "completed" {
+  assert {
+    condition     = output.id == "job_mock" && output.status == "completed" && output.pr_link == "https://github.com/example/docs/pull/1"
+    error_message = "The outputs do not show the job."
+  }
+}
+
+# That a job which has not ended fails the run is in integration.tftest.hcl:
+# Terraform fills a mock in while it applies, OpenTofu while it plans, and no
+# expect_failures fits both.

@@ -1,0 +1,9 @@
+terraform {
+  required_version = ">= 1.2"
+
+  required_providers {
+    agent = {
+      source = "agentjobs/agent"
+    }
+  }
+}

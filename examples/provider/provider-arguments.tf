@@ -1,0 +1,26 @@
+terraform {
+  required_providers {
+    agent = {
+      source = "agentjobs/agent"
+    }
+  }
+}
+
+variable "agent_base_url" {
+  type = string
+}
+
+variable "agent_admin_key" {
+  type      = string
+  sensitive = true
+  ephemeral = true # Terraform 1.10, OpenTofu 1.11 or later: kept out of saved plans
+}
+
+provider "agent" {
+  base_url   = var.agent_base_url
+  admin_key  = var.agent_admin_key
+  project_id = "proj_123"
+
+  request_timeout = "30s"
+  poll            = { max_interval = "5s" }
+}

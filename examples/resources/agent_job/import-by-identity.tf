@@ -1,0 +1,11 @@
+import {
+  to = agent_job.quickstart
+  identity = {
+    project_id = "proj_123"
+    id         = "job_456"
+  }
+}
+
+resource "agent_job" "quickstart" {
+  prompt = "Add a quickstart for the Python SDK" # recorded, not sent
+}

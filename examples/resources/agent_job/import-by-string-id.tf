@@ -1,0 +1,8 @@
+import {
+  to = agent_job.quickstart
+  id = "proj_123/job_456"
+}
+
+resource "agent_job" "quickstart" {
+  prompt = "Add a quickstart for the Python SDK" # recorded, not sent
+}

@@ -1,0 +1,1 @@
+terraform import agent_job.quickstart proj_123/job_456

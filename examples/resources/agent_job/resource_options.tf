@@ -1,0 +1,15 @@
+variable "release" {
+  type    = string
+  default = "2.4.0"
+}
+
+resource "agent_job" "release_notes" {
+  prompt     = "Write the release notes of the newest release"
+  project_id = "proj_123"
+
+  # A new value starts a new job.
+  triggers = { release = var.release }
+
+  wait     = { on_failure = "warn" }
+  timeouts = { create = "30m", update = "30m" }
+}

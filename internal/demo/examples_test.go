@@ -1,0 +1,173 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package demo
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// example is a root module made of files of examples/.
+type example struct {
+	files           []string
+	setup           bool       // add what the first lines of provider.tf have
+	terraform, tofu string     // the least versions; "-" is none
+	job             bool       // there is a job already, under the id that the files have
+	before          string     // a file with a call that comes before the apply
+	apply           []string   // instead of a plain apply
+	want            [][]string // the prompts of all jobs in the end
+}
+
+func examples() map[string]example {
+	const (
+		jobs = "resources/agent_job/"
+		data = "data-sources/agent_job/"
+	)
+	elsewhere := [][]string{{"from elsewhere"}}
+	fleet, projects := [][]string{}, []string{}
+	for i := range 100 {
+		fleet = append(fleet, []string{"Correct the spelling on all pages"})
+		projects = append(projects, fmt.Sprintf(`"docs-%[1]d" = "proj_%[1]d"`, i))
+	}
+	return map[string]example{
+		"demo": {
+			files: []string{"demo/main.tf"},
+			want:  [][]string{{firstPrompt}},
+		},
+		"provider": {
+			files: []string{"provider/provider.tf"},
+			want:  [][]string{{"Add a quickstart for the Python SDK"}},
+		},
+		"provider-arguments and resources": {
+			files: []string{
+				"provider/provider-arguments.tf", jobs + "resource.tf", jobs + "resource_options.tf",
+				jobs + "resource_strict.tf", jobs + "resource_background.tf",
+			},
+			terraform: "1.10.0", tofu: "1.11.0", // ephemeral variables
+			want: [][]string{
+				{"Add a quickstart for the Python SDK"}, {"Bring the API reference up to date"},
+				{"Correct the spelling on all pages"}, {"Write the release notes of the newest release"},
+			},
+		},
+		"import-by-string-id": {
+			files: []string{jobs + "import-by-string-id.tf"}, setup: true, job: true, want: elsewhere,
+		},
+		"import-by-identity": {
+			files: []string{jobs + "import-by-identity.tf"}, setup: true, job: true, want: elsewhere,
+			terraform: "1.12.0", tofu: "1.12.0",
+		},
+		"import": {
+			files: []string{jobs + "resource.tf"}, setup: true, job: true, want: elsewhere,
+			before: jobs + "import.sh",
+		},
+		"data source": {
+			files: []string{data + "data-source.tf"}, setup: true, job: true, want: elsewhere,
+		},
+		"data source, two steps": {
+			files: []string{data + "data-source_two_steps.tf"}, setup: true,
+			want: [][]string{{"Write the changelog of the newest release"}},
+		},
+		"action agent_start_job": {
+			files: []string{"actions/agent_start_job/action.tf"}, setup: true,
+			terraform: "1.14.0", tofu: "-",
+			want: [][]string{{"Bring the API reference up to date with version 2.4.0"}},
+		},
+		"action agent_send_message": {
+			files: []string{"actions/agent_send_message/action.tf"}, setup: true, job: true,
+			terraform: "1.14.0", tofu: "-",
+			apply: []string{"actions/agent_send_message/invoke.sh"},
+			want:  [][]string{{"from elsewhere", "Make the introduction shorter"}},
+		},
+		"function": {
+			files: []string{"functions/parse_pr_link/function.tf"}, setup: true,
+			terraform: "1.8.0", tofu: "1.7.0",
+			want: [][]string{{"Add a quickstart for the Python SDK"}},
+		},
+		"fleet": {
+			files: []string{"guides/fleets/main.tf"},
+			apply: []string{"-parallelism=100", "-var", "projects={" + strings.Join(projects, ", ") + "}"},
+			want:  fleet,
+		},
+	}
+}
+
+// The examples of the documentation, each run as it is by a real CLI; only the
+// id of a job that was there before is put in.
+func TestAccExamples(t *testing.T) {
+	all := newTrials(t)
+	setup, _, _ := strings.Cut(all.read(t, "provider/provider.tf"), "resource ")
+	tests := examples()
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		test := tests[name]
+		t.Run(name, func(t *testing.T) {
+			all.since(t, test.terraform, test.tofu)
+			s := all.start(t, 0)
+			id := "job_456"
+			if test.job {
+				id = s.service.Create("proj_123", "from elsewhere").ID
+			}
+			read := func(name string) string { return strings.ReplaceAll(all.read(t, name), "job_456", id) }
+			script := func(name string) []string { return strings.Fields(read(name))[1:] } // without the CLI's name
+
+			if test.setup {
+				s.write(t, "setup.tf", setup)
+			}
+			for _, file := range test.files {
+				s.write(t, path.Base(file), read(file))
+			}
+			if test.before != "" {
+				s.call(t, script(test.before)...)
+			}
+			apply := slices.Clone(test.apply)
+			if len(apply) == 1 {
+				apply = script(apply[0])[1:]
+			}
+			s.call(t, append([]string{"apply", "-auto-approve", "-no-color"}, apply...)...)
+			plan := slices.DeleteFunc(apply, func(arg string) bool { return strings.HasPrefix(arg, "-invoke") })
+			s.call(t, append([]string{"plan", "-detailed-exitcode", "-no-color"}, plan...)...)
+			if diff := cmp.Diff(test.want, s.prompts()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// Every configuration below examples/ is run by a test; those of modules by
+// TestAccModules, which looks for them itself.
+func TestEveryExampleIsRun(t *testing.T) {
+	var run []string
+	for _, test := range examples() {
+		run = append(run, test.files...)
+	}
+	run = append(run, pipelineFiles()...)
+	run = append(run, migratingFiles()...)
+	slices.Sort(run)
+	there := slices.DeleteFunc(filesIn(t, "../../examples", ".tf", ".yml", ".yaml"),
+		func(file string) bool { return strings.HasPrefix(file, "modules/") })
+	if diff := cmp.Diff(there, slices.Compact(run)); diff != "" {
+		t.Errorf("examples that exist (-) and that are run (+):\n%s", diff)
+	}
+}
+
+// The configuration in the README is one that TestAccExamples runs.
+func TestReadme(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	example, err := os.ReadFile("../../examples/provider/provider.tf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(readme), "```terraform\n"+string(example)+"```\n") {
+		t.Error("README.md does not show examples/provider/provider.tf as it is")
+	}
+}

@@ -1,0 +1,164 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package demo
+
+import (
+	"io/fs"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-version"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+)
+
+// canary is the key: it must turn up in no output.
+const canary = "canary_2b7e"
+
+// trials run configurations of examples/ on a real CLI with the real plugin.
+type trials struct {
+	cli    tfcli.CLI
+	plugin tfcli.Plugin
+	root   string
+}
+
+func newTrials(t *testing.T) trials {
+	t.Helper()
+	if os.Getenv("TF_ACC") == "" {
+		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
+	}
+	t.Setenv(tfcli.EnvCLI, os.Getenv("TF_ACC_TERRAFORM_PATH"))
+	cli, err := tfcli.Find(t.Context(), t.Output())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := tfcli.InstallPlugin(t.Context(), t.TempDir(), provider.Address, pluginVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := tfcli.RepositoryRoot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return trials{cli, plugin, root}
+}
+
+// since skips a test on a CLI that is too old for it. "" is any version, "-" none.
+func (s trials) since(t *testing.T, terraform, tofu string) {
+	t.Helper()
+	least := terraform
+	if s.cli.Product == tfcli.Tofu {
+		least = tofu
+	}
+	if least == "-" || least != "" && s.cli.Version.LessThan(version.Must(version.NewVersion(least))) {
+		t.Skipf("needs Terraform %s or OpenTofu %s (- is none), this is %s %s", terraform, tofu, s.cli.Product, s.cli.Version)
+	}
+}
+
+// read returns a file of examples/.
+func (s trials) read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.root, "examples", filepath.FromSlash(name)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// trial is a root module in a folder of its own, and a service for it.
+type trial struct {
+	trials
+	service *simulator.Server
+	dir     string
+	config  string // of the CLI
+	env     []string
+}
+
+// start starts a service whose jobs last that long, and makes an empty root module.
+func (s trials) start(t *testing.T, jobs time.Duration) *trial {
+	t.Helper()
+	service := simulator.New(simulator.Options{Key: canary, Script: func(_, prompt string, _ int) simulator.Script {
+		return simulator.Script{Duration: jobs}.WithDirectives(prompt)
+	}})
+	server := httptest.NewServer(service)
+	t.Cleanup(server.Close)
+	return &trial{
+		trials: s, service: service, dir: t.TempDir(), config: s.plugin.OverrideConfig,
+		env: []string{
+			"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=" + canary, "AGENT_PROJECT_ID=proj_123",
+			"TF_VAR_agent_base_url=" + server.URL, "TF_VAR_agent_admin_key=" + canary,
+		},
+	}
+}
+
+// write puts a file into the root module.
+func (s *trial) write(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join(s.dir, filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// try calls the CLI and returns what it shows, and whether it succeeded.
+func (s *trial) try(t *testing.T, args ...string) (output string, ok bool) {
+	t.Helper()
+	cmd := s.cli.Command(t.Context(), s.config, args...)
+	cmd.Dir = s.dir
+	cmd.Env = append(cmd.Env, s.env...)
+	text, err := cmd.CombinedOutput()
+	if strings.Contains(string(text), canary) {
+		t.Errorf("%s shows the key:\n%s", args[0], text)
+	}
+	return string(text), err == nil
+}
+
+// call calls the CLI, which must succeed.
+func (s *trial) call(t *testing.T, args ...string) string {
+	t.Helper()
+	text, ok := s.try(t, args...)
+	if !ok {
+		t.Fatalf("%s failed:\n%s", strings.Join(args, " "), text)
+	}
+	return text
+}
+
+// prompts are those of each job, in a fixed order.
+func (s *trial) prompts() [][]string {
+	var all [][]string
+	for _, job := range s.service.Jobs() {
+		all = append(all, job.Prompts)
+	}
+	slices.SortFunc(all, slices.Compare)
+	return all
+}
+
+// filesIn lists the files below dir that end so, with slashes, as a clone has them.
+func filesIn(t *testing.T, dir string, endings ...string) []string {
+	t.Helper()
+	var files []string
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Name() == ".terraform" {
+			return fs.SkipDir
+		}
+		if err == nil && slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(path, ending) }) {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
