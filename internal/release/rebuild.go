@@ -1,0 +1,48 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package release
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// buildAgain builds everything in another folder, and this platform's
+// executable from an empty build cache too, and compares byte for byte.
+func (c *check) buildAgain(ctx context.Context, d dist) error {
+	c.step("the same again, from a clone elsewhere")
+	clone := filepath.Join(c.tmp, "elsewhere", "another-clone")
+	if _, err := call(exec.CommandContext(ctx, "git", "clone", "--quiet", c.root, clone)); err != nil {
+		return err
+	}
+	if err := c.goreleaser(ctx, clone, "release", "--snapshot", "--clean", "--skip=sbom,sign"); err != nil {
+		return err
+	}
+	first, err := os.ReadFile(filepath.Join(d.dir, d.name("SHA256SUMS")))
+	if err != nil {
+		return err
+	}
+	second, err := os.ReadFile(filepath.Join(clone, "dist", d.name("SHA256SUMS")))
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(first, second) {
+		return fmt.Errorf("two builds differ:\n%s\n%s", first, second)
+	}
+
+	c.step("and this platform's executable, from an empty build cache")
+	executable := filepath.Join(c.tmp, "executable")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false",
+		"-ldflags", "-s -w -X main.version="+d.version, "-o", executable, ".")
+	cmd.Dir = clone
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOCACHE="+filepath.Join(c.tmp, "cache"))
+	if _, err := call(cmd); err != nil {
+		return err
+	}
+	return d.sameExecutable(executable)
+}

@@ -1,0 +1,113 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package release
+
+import (
+	"archive/zip"
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// write puts content into a file of its own and returns its path.
+func write(t *testing.T, name, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// expect compares an error with the part of its text that it must have; "" is none.
+func expect(t *testing.T, err error, want string) {
+	t.Helper()
+	if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want an error with %q", err, want)
+	}
+}
+
+func TestVerifySums(t *testing.T) {
+	want := map[string]string{"a.zip": "aa", "manifest.json": "bb"}
+	tests := map[string]struct{ content, err string }{
+		"all":              {content: "aa  a.zip\nbb  manifest.json\n"},
+		"manifest missing": {content: "aa  a.zip\n", err: `checksum of manifest.json is ""`},
+		"other checksum":   {content: "ab  a.zip\nbb  manifest.json\n", err: `checksum of a.zip is "ab"`},
+		"an SBOM too":      {content: "aa  a.zip\ncc  a.zip.spdx.json\nbb  manifest.json\n", err: "lists a.zip.spdx.json"},
+		"a signature too":  {content: "aa  a.zip\nbb  manifest.json\ndd  SHA256SUMS.sig\n", err: "lists SHA256SUMS.sig"},
+		"not a list":       {content: "aa a.zip\n", err: "not a checksum"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			expect(t, verifySums(write(t, "SHA256SUMS", test.content), want), test.err)
+		})
+	}
+}
+
+func TestVerifyManifest(t *testing.T) {
+	tests := map[string]struct{ content, err string }{
+		"as it should be": {content: `{"version": 1, "metadata": {"protocol_versions": ["6.0"]}}`},
+		"protocol 5":      {content: `{"version": 1, "metadata": {"protocol_versions": ["5.0"]}}`, err: "want version 1 and protocol 6.0"},
+		"none":            {content: `{"version": 1}`, err: "want version 1 and protocol 6.0"},
+		"unknown field":   {content: `{"version": 1, "protocol_versions": ["6.0"]}`, err: "unknown field"},
+		"comma":           {content: `{"version": 1, "metadata": {"protocol_versions": ["6.0",]}}`, err: "invalid character"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			expect(t, verifyManifest(write(t, "manifest.json", test.content)), test.err)
+		})
+	}
+	t.Run("of this repository", func(t *testing.T) {
+		expect(t, verifyManifest("../../terraform-registry-manifest.json"), "")
+	})
+}
+
+func TestVerifySBOM(t *testing.T) {
+	tests := map[string]struct{ content, err string }{
+		"as it should be": {content: `{"spdxVersion": "SPDX-2.3", "packages": [{"name": "github.com/hashicorp/terraform-plugin-framework"}]}`},
+		"empty":           {content: `{"spdxVersion": "SPDX-2.3", "packages": []}`, err: "names the plugin framework"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := verifySBOM(write(t, "sbom", test.content))
+			expect(t, err, test.err)
+		})
+	}
+}
+
+func TestVerifyZip(t *testing.T) {
+	const executable = project + "_v1.2.3"
+	tests := map[string]struct {
+		name  string
+		files []string
+		err   string
+	}{
+		"name":             {name: project + "-1.2.3-linux-amd64.zip", err: "not named"},
+		"other version":    {name: project + "_1.2.4_linux_amd64.zip", err: "not named"},
+		"no license":       {name: project + "_1.2.3_linux_amd64.zip", files: []string{executable}, err: "holds 1 files"},
+		"readme":           {name: project + "_1.2.3_linux_amd64.zip", files: []string{"LICENSE", "README.md"}, err: "holds README.md"},
+		"not .exe":         {name: project + "_1.2.3_windows_amd64.zip", files: []string{"LICENSE", executable}, err: "holds " + executable},
+		"not a Go program": {name: project + "_1.2.3_linux_amd64.zip", files: []string{"LICENSE", executable}, err: "unrecognized file format"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var content bytes.Buffer
+			archive := zip.NewWriter(&content)
+			for _, file := range test.files {
+				header := &zip.FileHeader{Name: file}
+				header.SetMode(0o755)
+				if _, err := archive.CreateHeader(header); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := archive.Close(); err != nil {
+				t.Fatal(err)
+			}
+			_, err := dist{version: "1.2.3"}.verifyZip(write(t, test.name, content.String()))
+			expect(t, err, test.err)
+		})
+	}
+}
