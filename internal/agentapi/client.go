@@ -64,7 +64,7 @@ func New(config Config) *Client {
 		log:            config.Log,
 		postTransport:  post,
 		getTransport:   get,
-		gets:           newGate(getPause),
+		gets:           newGate(getPause, 0),
 		polls:          rate.NewLimiter(rate.Limit(config.MaxPollsPerSecond), max(1, int(config.MaxPollsPerSecond/10))),
 	}
 }

@@ -11,18 +11,18 @@ import (
 	"time"
 )
 
-// gateWidth is how many calls may be under way at once after the service has
-// limited us: as many answers 429 at the most when the next limit is met.
+// gateWidth is how many calls may be under way at once: POSTs always, GETs after
+// the service has limited us. As many are answered 429 when a limit is met.
 const gateWidth = 4
 
-// gate is the shared pause after a 429. Until the first one it is open. Then
-// all calls stop until the pause is over, one goes as a probe, and when the
-// service takes it the rest follow, few at a time, in the order they came.
+// gate is the shared pause after a 429: all calls stop until the pause is over,
+// one goes as a probe, and when the service takes it the rest follow, few at a
+// time, in the order they came.
 type gate struct {
 	base time.Duration // first pause when the service names none
 
 	mu       sync.Mutex
-	width    int       // calls allowed at once; 0 = no limit met so far
+	width    int       // calls allowed at once; 0 = any number
 	busy     int       // calls under way
 	reopens  time.Time // no call passes before
 	epoch    int       // counts the pauses, so that late answers 429 do not add up
@@ -39,7 +39,7 @@ type waiter struct {
 // pass is the right to make one call.
 type pass struct{ epoch int }
 
-func newGate(base time.Duration) *gate { return &gate{base: base} }
+func newGate(base time.Duration, width int) *gate { return &gate{base: base, width: width} }
 
 // enter waits for the turn of one call. It fails at once with ErrPauseTooLong
 // when the pause outlasts the deadline of ctx.
@@ -171,7 +171,7 @@ func (g *gates) project(id string) *gate {
 		g.byProject = make(map[string]*gate, 1)
 	}
 	if g.byProject[id] == nil {
-		g.byProject[id] = newGate(postPause)
+		g.byProject[id] = newGate(postPause, gateWidth)
 	}
 	return g.byProject[id]
 }

@@ -231,7 +231,7 @@ func TestCancelledInTheQueue(t *testing.T) {
 func TestTurnOfACancelledCallGoesOn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(postPause)
+		g := newGate(postPause, gateWidth)
 		g.width = 1
 		if _, err := g.enter(t.Context()); err != nil {
 			t.Fatal(err)
@@ -260,6 +260,25 @@ func TestTurnOfACancelledCallGoesOn(t *testing.T) {
 	})
 }
 
+// TestFewPOSTsAtOnce: the rush before the first 429 is as narrow as the one
+// after it, or most of the rush would be refused.
+func TestFewPOSTsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{latency: time.Second, answer: func(int, *http.Request) (int, http.Header, string) { return 201, nil, record }}
+		c := newFakeClient(t, f)
+		for range 50 {
+			go c.CreateJob(t.Context(), "p", "x")     //nolint:errcheck // f counts
+			go c.CreateJob(t.Context(), "other", "x") //nolint:errcheck // f counts
+		}
+		time.Sleep(500 * time.Millisecond)
+		if got := len(f.soFar()); got != 2*gateWidth {
+			t.Errorf("%d POSTs are under way for two projects, want %d for each", got, gateWidth)
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
 func TestLate429sDoNotAddUp(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -272,7 +291,7 @@ func TestLate429sDoNotAddUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				g := newGate(postPause)
+				g := newGate(postPause, 0) // as many under way as there are GETs
 				start := time.Now()
 				turns := make([]pass, 50)
 				for i := range turns {

@@ -32,20 +32,22 @@ func limitedWorld(t *testing.T, hour time.Duration, told bool, timeout string) *
 	return w
 }
 
-// refusedAfterFirst is the share of the POSTs sent after the first 429 was
-// answered that were answered 429 too.
+// refusedAfterFirst is the share of the POSTs that came after the first 429
+// was answered and were answered 429 too.
 func refusedAfterFirst(all []simulator.Request) (refused, sent int) {
-	var first time.Time
+	limited := false
 	for _, r := range all {
-		switch {
-		case r.Kind != simulator.KindCreate:
-		case first.IsZero() && r.Status == 429:
-			first = r.Time
-		case !first.IsZero() && r.Time.Sub(first) > 100*time.Millisecond: // the rest of the first rush was on its way
+		if r.Kind != simulator.KindCreate {
+			continue
+		}
+		if limited {
 			sent++
-			if r.Status == 429 {
+		}
+		if r.Status == 429 {
+			if limited {
 				refused++
 			}
+			limited = true
 		}
 	}
 	return refused, sent
