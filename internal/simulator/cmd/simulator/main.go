@@ -165,12 +165,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	case <-ctx.Done():
 	}
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if err := server.Shutdown(closing); err != nil {
-		return errors.Join(err, server.Close())
-	}
-	return nil
+	// Shutdown would wait for connections that a client has opened to no use.
+	return server.Close()
 }
 
 // logged writes a line for every request. The key is masked wherever a client

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -133,12 +134,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The command ends at once even though a request is still delayed.
+// The command ends at once even though a request is still delayed and a client
+// has opened a connection without using it.
 func TestRunEndsDelayedRequests(t *testing.T) {
 	c := startCommand(t)
 	if key := c.env["AGENT_ADMIN_KEY"]; len(key) < 20 {
 		t.Errorf("random key %q", key)
 	}
+	unused, err := net.Dial("tcp", strings.TrimPrefix(c.env["AGENT_BASE_URL"], "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unused.Close()
 	if status, body := c.do(t, "POST", "/_simulator/faults", `{"kind":"get","delay":"1h"}`); status != 204 {
 		t.Fatal(status, body)
 	}
