@@ -18,13 +18,13 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 		"id": schema.StringAttribute{
 			Required:            true,
 			MarkdownDescription: "Id of the job.",
-			Validators:          []validator.String{idValidator{}},
+			Validators:          []validator.String{validID()},
 		},
 		"project_id": schema.StringAttribute{
 			Optional:            true,
 			Computed:            true,
 			MarkdownDescription: "Project that the job belongs to. Default: the provider's `project_id`.",
-			Validators:          []validator.String{idValidator{}},
+			Validators:          []validator.String{validID()},
 		},
 		"wait": schema.SingleNestedAttribute{
 			Optional: true,

@@ -31,7 +31,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "What the agent shall do. A change is sent as a follow-up message to the same job; " +
 					"when the job has ended as `failed` or `archived` a new job is started, which gets the new text alone. " +
 					"After an import the text is recorded and nothing is sent.",
-				Validators: []validator.String{promptValidator{}},
+				Validators: []validator.String{validPrompt()},
 			},
 			"triggers": schema.MapAttribute{
 				Optional:    true,
@@ -44,7 +44,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Computed: true,
 				MarkdownDescription: "Project that the job belongs to. Default: the provider's `project_id` when the job is created. " +
 					"Changing it here starts a new job there; a changed default leaves existing jobs where they are.",
-				Validators: []validator.String{idValidator{}},
+				Validators: []validator.String{validID()},
 			},
 			"wait": schema.SingleNestedAttribute{
 				Optional:            true,

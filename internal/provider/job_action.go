@@ -56,12 +56,12 @@ func actionAttributes(ctx context.Context, prompt, projectID string) map[string]
 		"prompt": schema.StringAttribute{
 			Required:            true,
 			MarkdownDescription: prompt,
-			Validators:          []validator.String{promptValidator{}},
+			Validators:          []validator.String{validPrompt()},
 		},
 		"project_id": schema.StringAttribute{
 			Optional:            true,
 			MarkdownDescription: projectID + " Default: the provider's `project_id`.",
-			Validators:          []validator.String{idValidator{}},
+			Validators:          []validator.String{validID()},
 		},
 		"wait": schema.SingleNestedAttribute{
 			Optional:            true,

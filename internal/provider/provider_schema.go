@@ -18,26 +18,26 @@ func providerSchema() schema.Schema {
 				MarkdownDescription: "URL of the agent service, for example `https://api.example.com`; a path prefix is fine. " +
 					"Required here or in the environment variable `AGENT_BASE_URL`: there is no default, because the key is sent there. " +
 					"`http://` is accepted for loopback addresses only.",
-				Validators: []validator.String{baseURLValidator{}},
+				Validators: []validator.String{validBaseURL()},
 			},
 			"admin_key": schema.StringAttribute{
 				Optional:  true,
 				Sensitive: true,
 				MarkdownDescription: "Admin API key of the agent service. Required here or in the environment variable `AGENT_ADMIN_KEY`. " +
 					"It is sent to `base_url` only, and never stored in the state; an ephemeral value keeps it out of saved plans too.",
-				Validators: []validator.String{keyValidator{}},
+				Validators: []validator.String{validKey()},
 			},
 			"project_id": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Project for every job that names none of its own. Also from the environment variable `AGENT_PROJECT_ID`. " +
 					"Changing it affects new jobs only; existing ones stay in their project.",
-				Validators: []validator.String{idValidator{}},
+				Validators: []validator.String{validID()},
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Longest duration of one HTTP request, answer included, for example `30s`. Default: `60s`. " +
 					"After an interrupt the answer to a create or message under way is awaited for as long.",
-				Validators: []validator.String{durationValidator{atLeast: shortestRequestTimeout}},
+				Validators: []validator.String{validDuration(shortestRequestTimeout)},
 			},
 			"poll": schema.SingleNestedAttribute{
 				Optional: true,
@@ -47,12 +47,12 @@ func providerSchema() schema.Schema {
 					"min_interval": schema.StringAttribute{
 						Optional:            true,
 						MarkdownDescription: "Shortest interval, at least `10ms`; the first is twice as long. Default: `800ms`.",
-						Validators:          []validator.String{durationValidator{atLeast: shortestPollInterval}},
+						Validators:          []validator.String{validDuration(shortestPollInterval)},
 					},
 					"max_interval": schema.StringAttribute{
 						Optional:            true,
 						MarkdownDescription: "Longest interval, at least `min_interval`. Default: `10s`.",
-						Validators:          []validator.String{durationValidator{atLeast: shortestPollInterval}},
+						Validators:          []validator.String{validDuration(shortestPollInterval)},
 					},
 					"max_per_second": schema.Int64Attribute{
 						Optional:            true,

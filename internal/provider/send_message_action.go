@@ -40,7 +40,7 @@ func (a *sendMessageAction) Schema(ctx context.Context, _ action.SchemaRequest, 
 	attributes["id"] = schema.StringAttribute{
 		Required:            true,
 		MarkdownDescription: "Id of the job that the message is for.",
-		Validators:          []validator.String{idValidator{}},
+		Validators:          []validator.String{validID()},
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Sends a follow-up message to a job of the agent, whoever started it, and waits until the job has ended again. " +

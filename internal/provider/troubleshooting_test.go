@@ -43,7 +43,8 @@ func TestGuideHasEveryMessage(t *testing.T) {
 }
 
 // summaries finds the first texts of diagnostics in the package's source: in
-// calls that add one, and in functions that return one as "summary".
+// calls that add one, in functions that return one as "summary", and in fields
+// of that name.
 func summaries(t *testing.T) []string {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
@@ -68,7 +69,7 @@ func summaries(t *testing.T) []string {
 					t.Fatal(err)
 				}
 				found[text] = true
-			case *ast.CallExpr, *ast.Ident: // found where it is made
+			case *ast.CallExpr, *ast.Ident, *ast.SelectorExpr: // found where it is made
 			case *ast.BinaryExpr: // "Missing "+attribute: found where addMissing is called
 			default:
 				t.Errorf("%s: a summary of a form that this test does not know", fset.Position(expression.Pos()))
@@ -96,6 +97,10 @@ func summaries(t *testing.T) []string {
 						}
 						return true
 					})
+				}
+			case *ast.KeyValueExpr:
+				if name, ok := n.Key.(*ast.Ident); ok && name.Name == "summary" {
+					note(n.Value)
 				}
 			case *ast.ValueSpec:
 				for i, name := range n.Names {

@@ -16,65 +16,64 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 )
 
-// known returns the text of an attribute that can be checked already.
-func known(req validator.StringRequest) (string, bool) {
-	return req.ConfigValue.ValueString(), !req.ConfigValue.IsNull() && !req.ConfigValue.IsUnknown()
-}
-
-// sentence makes an error the detail of a diagnostic.
+// sentence makes an error the detail of a diagnostic; nil has none.
 func sentence(err error) string {
+	if err == nil {
+		return ""
+	}
 	text := err.Error()
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-type baseURLValidator struct{}
-
-func (baseURLValidator) Description(context.Context) string {
-	return "an absolute https URL, or http on a loopback address, without user, query and fragment"
+// stringRule is a validator of texts: summary heads the diagnostic when check
+// returns the detail of one.
+type stringRule struct {
+	summary, description string
+	check                func(text string) (problem string)
 }
 
-func (v baseURLValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
+func (r stringRule) Description(context.Context) string         { return r.description }
+func (r stringRule) MarkdownDescription(context.Context) string { return r.description }
 
-func (baseURLValidator) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if text, ok := known(req); ok {
-		if _, err := parseBaseURL(text); err != nil {
-			resp.Diagnostics.AddAttributeError(req.Path, "Invalid base URL", sentence(err))
-		}
+func (r stringRule) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
+	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
+		return
+	}
+	if problem := r.check(req.ConfigValue.ValueString()); problem != "" {
+		resp.Diagnostics.AddAttributeError(req.Path, r.summary, problem)
 	}
 }
 
-type keyValidator struct{}
-
-func (keyValidator) Description(context.Context) string {
-	return "not empty, printable ASCII without spaces"
+func validBaseURL() validator.String {
+	return stringRule{
+		summary:     "Invalid base URL",
+		description: "an absolute https URL, or http on a loopback address, without user, query and fragment",
+		check: func(text string) string {
+			_, err := parseBaseURL(text)
+			return sentence(err)
+		},
+	}
 }
 
-func (v keyValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (keyValidator) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if text, ok := known(req); ok {
-		if err := checkKey(text); err != nil {
-			resp.Diagnostics.AddAttributeError(req.Path, "Invalid admin key", sentence(err))
-		}
+func validKey() validator.String {
+	return stringRule{
+		summary:     "Invalid admin key",
+		description: "not empty, printable ASCII without spaces",
+		check:       func(text string) string { return sentence(checkKey(text)) },
 	}
 }
 
 // idRule says in words what agentapi.ValidID accepts.
 const idRule = "1 to 256 letters, digits and the characters -._~!$&'()*+,;=:@, without \"..\""
 
-// idValidator accepts what can stand as one segment of the service's paths.
-type idValidator struct{}
-
-func (idValidator) Description(context.Context) string {
-	return idRule
-}
-
-func (v idValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (idValidator) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if text, ok := known(req); ok && !agentapi.ValidID(text) {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid id", invalidID(text))
-	}
+// validID accepts what can stand as one segment of the service's paths.
+func validID() validator.String {
+	return stringRule{summary: "Invalid id", description: idRule, check: func(text string) string {
+		if agentapi.ValidID(text) {
+			return ""
+		}
+		return invalidID(text)
+	}}
 }
 
 func invalidID(text string) string {
@@ -82,22 +81,12 @@ func invalidID(text string) string {
 		quoted(text), idRule)
 }
 
-// promptValidator refuses what the service could not use as an instruction.
-type promptValidator struct{}
-
-func (promptValidator) Description(context.Context) string {
-	return "not empty or only white space, valid UTF-8 without NUL"
-}
-
-func (v promptValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (promptValidator) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	text, ok := known(req)
-	if !ok {
-		return
-	}
-	if err := checkPrompt(text); err != nil {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid prompt", sentence(err))
+// validPrompt refuses what the service could not use as an instruction.
+func validPrompt() validator.String {
+	return stringRule{
+		summary:     "Invalid prompt",
+		description: "not empty or only white space, valid UTF-8 without NUL",
+		check:       func(text string) string { return sentence(checkPrompt(text)) },
 	}
 }
 
@@ -113,22 +102,13 @@ func checkPrompt(text string) error {
 	return nil
 }
 
-// durationValidator accepts Go's form of a duration from a shortest one on.
-type durationValidator struct{ atLeast time.Duration }
-
-func (v durationValidator) Description(context.Context) string {
-	return fmt.Sprintf("a duration like \"90s\" or \"1h30m\", at least %s", v.atLeast)
-}
-
-func (v durationValidator) MarkdownDescription(ctx context.Context) string { return v.Description(ctx) }
-
-func (v durationValidator) ValidateString(ctx context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	text, ok := known(req)
-	if !ok {
-		return
-	}
-	if d, err := time.ParseDuration(text); err != nil || d < v.atLeast {
-		resp.Diagnostics.AddAttributeError(req.Path, "Invalid duration",
-			fmt.Sprintf("%s is not %s.", quoted(text), v.Description(ctx)))
-	}
+// validDuration accepts Go's form of a duration from a shortest one on.
+func validDuration(shortest time.Duration) validator.String {
+	rule := fmt.Sprintf("a duration like \"90s\" or \"1h30m\", at least %s", shortest)
+	return stringRule{summary: "Invalid duration", description: rule, check: func(text string) string {
+		if d, err := time.ParseDuration(text); err == nil && d >= shortest {
+			return ""
+		}
+		return fmt.Sprintf("%s is not %s.", quoted(text), rule)
+	}}
 }
