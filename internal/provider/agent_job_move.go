@@ -9,9 +9,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
@@ -32,11 +32,7 @@ func (r *jobResource) MoveState(context.Context) []resource.StateMover {
 func moveFrom(provider string, typeNames []string, find func(state []byte) (jobPath, bool)) func(context.Context, resource.MoveStateRequest, *resource.MoveStateResponse) {
 	return func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
 		_, source, _ := strings.Cut(req.SourceProviderAddress, "/")
-		known := false
-		for _, name := range typeNames {
-			known = known || req.SourceTypeName == name
-		}
-		if !known || !strings.EqualFold(source, provider) || req.SourceRawState == nil {
+		if !slices.Contains(typeNames, req.SourceTypeName) || !strings.EqualFold(source, provider) || req.SourceRawState == nil {
 			return
 		}
 		job, ok := find(req.SourceRawState.JSON)
@@ -49,12 +45,7 @@ func moveFrom(provider string, typeNames []string, find func(state []byte) (jobP
 				"If it is a job, forget it with a removed block (destroy = false) and bring it in with an import block whose id is PROJECT_ID/JOB_ID."))
 			return
 		}
-		resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("project_id"), job.projectID)...)
-		resp.Diagnostics.Append(resp.TargetState.SetAttribute(ctx, path.Root("id"), job.jobID)...)
-		if resp.TargetIdentity != nil {
-			resp.Diagnostics.Append(resp.TargetIdentity.SetAttribute(ctx, path.Root("project_id"), job.projectID)...)
-			resp.Diagnostics.Append(resp.TargetIdentity.SetAttribute(ctx, path.Root("id"), job.jobID)...)
-		}
+		resp.Diagnostics.Append(nameJob(ctx, &resp.TargetState, resp.TargetIdentity, job.projectID, job.jobID)...)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
@@ -202,12 +201,7 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 			"Give the import id as PROJECT_ID/JOB_ID."))
 		return
 	}
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("project_id"), project)...)
-	resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root("id"), id)...)
-	if resp.Identity != nil {
-		resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("project_id"), project)...)
-		resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root("id"), id)...)
-	}
+	resp.Diagnostics.Append(nameJob(ctx, &resp.State, resp.Identity, project, id)...)
 }
 
 // keepUnread is a refresh while the provider's configuration is not known.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 )
 
@@ -36,6 +37,17 @@ func (o jobResult) identify(ctx context.Context, job *jobModel) {
 			o.identity.Raw = raw
 		}
 	}
+}
+
+// nameJob fills an empty state with the names of a job, for a read to follow.
+func nameJob(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, projectID, jobID string) (diags diag.Diagnostics) {
+	for name, value := range map[string]string{"project_id": projectID, "id": jobID} {
+		diags.Append(state.SetAttribute(ctx, path.Root(name), value)...)
+		if identity != nil {
+			diags.Append(identity.SetAttribute(ctx, path.Root(name), value)...)
+		}
+	}
+	return diags
 }
 
 // recovered turns a panic into a diagnostic, because one that ends the process

@@ -22,8 +22,13 @@ type callContext struct {
 	of atomic.Pointer[context.Context]
 }
 
-// releasable returns ctx in a form that does not keep it alive once release
-// was called.
+// released makes a call with a context that lets go of ctx when it returns.
+func released[Request, Response any](ctx context.Context, req Request, call func(context.Context, Request) (Response, error)) (Response, error) {
+	ctx, release := releasable(ctx)
+	defer release()
+	return call(ctx, req)
+}
+
 func releasable(ctx context.Context) (_ context.Context, release func()) {
 	c := new(callContext)
 	c.of.Store(&ctx)
@@ -34,7 +39,7 @@ func (c *callContext) context() context.Context {
 	if ctx := c.of.Load(); ctx != nil {
 		return *ctx
 	}
-	return released{}
+	return over{}
 }
 
 func (c *callContext) Deadline() (time.Time, bool) { return c.context().Deadline() }
@@ -42,14 +47,14 @@ func (c *callContext) Done() <-chan struct{}       { return c.context().Done() }
 func (c *callContext) Err() error                  { return c.context().Err() }
 func (c *callContext) Value(key any) any           { return c.context().Value(key) }
 
-// released is a context that is over.
-type released struct{}
+// over is a context that has ended.
+type over struct{}
 
-func (released) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (released) Err() error                  { return context.Canceled }
-func (released) Value(any) any               { return nil }
+func (over) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (over) Err() error                  { return context.Canceled }
+func (over) Value(any) any               { return nil }
 
-func (released) Done() <-chan struct{} {
+func (over) Done() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done
@@ -58,37 +63,25 @@ func (released) Done() <-chan struct{} {
 // The calls that are made for each job.
 
 func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	ctx, release := releasable(ctx)
-	defer release()
-	return s.ProviderServerWithActions.ValidateResourceConfig(ctx, req)
+	return released(ctx, req, s.ProviderServerWithActions.ValidateResourceConfig)
 }
 
 func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	ctx, release := releasable(ctx)
-	defer release()
-	return s.ProviderServerWithActions.UpgradeResourceState(ctx, req)
+	return released(ctx, req, s.ProviderServerWithActions.UpgradeResourceState)
 }
 
 func (s *server) UpgradeResourceIdentity(ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	ctx, release := releasable(ctx)
-	defer release()
-	return s.ProviderServerWithActions.UpgradeResourceIdentity(ctx, req)
+	return released(ctx, req, s.ProviderServerWithActions.UpgradeResourceIdentity)
 }
 
 func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	ctx, release := releasable(ctx)
-	defer release()
-	return s.ProviderServerWithActions.ReadResource(ctx, req)
+	return released(ctx, req, s.ProviderServerWithActions.ReadResource)
 }
 
 func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
-	ctx, release := releasable(ctx)
-	defer release()
-	return s.ProviderServerWithActions.PlanResourceChange(ctx, req)
+	return released(ctx, req, s.ProviderServerWithActions.PlanResourceChange)
 }
 
 func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
-	ctx, release := releasable(ctx)
-	defer release()
-	return s.ProviderServerWithActions.ApplyResourceChange(ctx, req)
+	return released(ctx, req, s.ProviderServerWithActions.ApplyResourceChange)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // A call's context, and the kilobytes that hang on it, can be collected once
-// the call has returned. Red without: releasable.
+// the call has returned. Red without: released.
 func TestCallsAreForgotten(t *testing.T) {
 	c := newCore(t, attrs{"base_url": "https://api.example.com", "admin_key": canaryKey, "project_id": project})
 	server := provider.NewServer(provider.New("test", nil)())
