@@ -164,6 +164,9 @@ func (c *Client) judgePost(r request, got *answer, err error) (*Job, *Error) {
 	if err == nil && r.jobID != "" && job.ID != r.jobID {
 		err = ErrWrongJob
 	}
+	if err == nil && c.key.in(job.ID) { // an id goes into the state, the log and every message
+		err = &badIDError{job.ID}
+	}
 	if err != nil {
 		return nil, c.answered(r, UnknownOutcome, got, err)
 	}

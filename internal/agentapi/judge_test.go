@@ -49,6 +49,7 @@ func TestJudgePost(t *testing.T) {
 		"C05 trailing data":         {create, answer{status: 201, body: []byte(record + record)}, nil, UnknownOutcome, errTrailing},
 		"C05 HTML":                  {create, answer{status: 200, body: []byte("<html>")}, nil, UnknownOutcome, errNoObject},
 		"C06 id with slash":         {create, answer{status: 201, body: []byte(`{"id":"a/../b"}`)}, nil, UnknownOutcome, errNoID},
+		"C06 id with the key":       {create, answer{status: 201, body: []byte(`{"id":"a` + canary + `"}`)}, nil, UnknownOutcome, errNoID},
 		"101":                       {create, answer{status: 101}, nil, UnknownOutcome, nil},
 		"refused, body cut":         {create, answer{status: 400, body: []byte(`{"err`)}, cut, Refused, nil},
 		"refused, record in it":     {create, answer{status: 409, body: []byte(record)}, nil, Refused, nil},
@@ -67,6 +68,9 @@ func TestJudgePost(t *testing.T) {
 			}
 			if job != nil || failure == nil {
 				t.Fatalf("judgePost = %v, %v, want class %d", job, failure, tc.class)
+			}
+			if strings.Contains(failure.Error(), canary) {
+				t.Errorf("the key is in %q", failure)
 			}
 			if failure.Class != tc.class || failure.StatusCode != tc.got.status || tc.is != nil && !errors.Is(failure, tc.is) {
 				t.Errorf("class %d, status %d, %v; want class %d, status %d, %v", failure.Class, failure.StatusCode, failure, tc.class, tc.got.status, tc.is)

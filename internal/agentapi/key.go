@@ -53,19 +53,23 @@ func (k Key) maskError(err error) error {
 // shorter one may well be a part of an honest value.
 const shortestSecret = 8
 
+// in reports whether text repeats the key.
+func (k Key) in(text string) bool {
+	return !k.empty() && len(k.reveal()) >= shortestSecret && strings.Contains(text, k.reveal())
+}
+
 // scrub removes the key from a record that echoes it, because a record goes
 // into the state.
 func (k Key) scrub(job *Job) {
-	if k.empty() || len(k.reveal()) < shortestSecret {
-		return
+	if k.in(string(job.Status)) {
+		job.Status = Status(k.mask(string(job.Status)))
 	}
-	job.Status = Status(k.mask(string(job.Status)))
 	texts := []*string{job.Model, job.PRLink, job.CreatedAt, job.ArchivedAt}
 	if job.Source != nil {
 		texts = append(texts, job.Source.Repository, job.Source.Ref)
 	}
 	for _, text := range texts {
-		if text != nil {
+		if text != nil && k.in(*text) {
 			*text = k.mask(*text)
 		}
 	}
