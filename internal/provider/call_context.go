@@ -60,7 +60,7 @@ func (over) Done() <-chan struct{} {
 	return done
 }
 
-// The calls that are made for each job.
+// The calls that are made for each job, besides ApplyResourceChange.
 
 func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
 	return released(ctx, req, s.ProviderServerWithActions.ValidateResourceConfig)
@@ -80,8 +80,4 @@ func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRe
 
 func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
 	return released(ctx, req, s.ProviderServerWithActions.PlanResourceChange)
-}
-
-func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
-	return released(ctx, req, s.ProviderServerWithActions.ApplyResourceChange)
 }

@@ -180,6 +180,19 @@ func TestActionA02Interrupted(t *testing.T) {
 	})
 }
 
+// The CLI stops the provider once: an action that begins after it sends nothing.
+func TestActionAfterAStop(t *testing.T) {
+	eachAction(t, simulator.Script{}, func(t *testing.T, s *service, c *core, a actionCase) {
+		before := s.Counts()
+		c.stop()
+		_, diags := c.invoke(t.Context(), a.name, a.config)
+		contains(t, text(diags), "ERROR: Failed to", "Nothing was sent", "interrupted")
+		if diff := cmp.Diff(before, s.Counts()); diff != "" {
+			t.Errorf("requests (-before +after):\n%s", diff)
+		}
+	})
+}
+
 // A03: the job ends as failed.
 func TestActionA03JobFails(t *testing.T) {
 	const link = "https://github.com/example/docs/pull/77"

@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -26,7 +27,32 @@ func NewServer(agent provider.Provider) tfprotov6.ProviderServer {
 type server struct {
 	tfprotov6.ProviderServerWithActions // all that the framework's server can do
 
+	stopped  atomic.Bool  // the CLI has asked us to stop
 	invoking sync.RWMutex // read-locked by each action under way
+}
+
+// stoppable returns a context that is over when the CLI has asked us to stop
+// already: it does so once, and calls that it had just begun may come later.
+func (s *server) stoppable(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if s.stopped.Load() {
+		cancel()
+	}
+	return ctx, cancel
+}
+
+// ApplyResourceChange starts nothing and waits for nothing after a stop.
+func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	ctx, cancel := s.stoppable(ctx)
+	defer cancel()
+	return released(ctx, req, s.ProviderServerWithActions.ApplyResourceChange)
+}
+
+// ReadDataSource waits for nothing after a stop.
+func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
+	ctx, cancel := s.stoppable(ctx)
+	defer cancel()
+	return s.ProviderServerWithActions.ReadDataSource(ctx, req)
 }
 
 // CallFunction reads null arguments as OpenTofu sends them (seen in 1.12):
@@ -43,14 +69,18 @@ func (s *server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRe
 	return s.ProviderServerWithActions.CallFunction(ctx, &tfprotov6.CallFunctionRequest{Name: req.Name, Arguments: arguments})
 }
 
-// InvokeAction tells StopProvider for how long the action's events are on their way.
+// InvokeAction starts nothing after a stop, and tells StopProvider for how long
+// the action's events are on their way.
 func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {
+	ctx, cancel := s.stoppable(ctx)
 	stream, err := s.ProviderServerWithActions.InvokeAction(ctx, req)
 	if err != nil {
+		cancel()
 		return nil, err
 	}
 	events := stream.Events
 	stream.Events = func(push func(tfprotov6.InvokeActionEvent) bool) {
+		defer cancel()
 		s.invoking.RLock()
 		defer s.invoking.RUnlock()
 		events(push)
@@ -63,6 +93,7 @@ func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 // what an action still has to say, its job's id and its error, and Terraform
 // takes the silence for success. It takes no longer than a POST does.
 func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
+	s.stopped.Store(true)
 	resp, err := s.ProviderServerWithActions.StopProvider(ctx, req)
 	s.invoking.Lock()
 	defer s.invoking.Unlock()

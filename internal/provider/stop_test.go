@@ -1,0 +1,66 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// The CLI stops the provider once, and an apply that it has just begun may
+// arrive after that: it sends nothing and does not wait.
+func TestApplyAfterAStop(t *testing.T) {
+	s := newService(t, always(simulator.Script{Duration: time.Hour}))
+	short := attrs{"create": "1s", "update": "1h"}
+	for name, test := range map[string]struct {
+		before, config attrs
+		says           []string
+		status         any
+	}{
+		"create": {
+			config: attrs{"prompt": "write"},
+			says:   []string{"ERROR: Failed to create agent job", "Nothing was sent", "interrupted"},
+		},
+		"message": {
+			before: attrs{"prompt": "write", "timeouts": short},
+			config: attrs{"prompt": "write more", "timeouts": short},
+			says:   []string{"ERROR: Failed to send message to agent job", "Nothing was sent", "interrupted"},
+			status: "active",
+		},
+		"wait": {
+			before: attrs{"prompt": "write", "timeouts": short},
+			config: attrs{"prompt": "write", "timeouts": short},
+			says:   []string{"WARNING: Agent job still running", "interrupted"},
+			status: "active",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCore(t, s.attrs())
+			if test.before != nil {
+				c.plan(t.Context(), test.before)
+				c.apply(t.Context(), test.before)
+			}
+			before := s.Counts()
+			c.plan(t.Context(), test.config)
+			c.stop()
+			contains(t, text(c.apply(t.Context(), test.config)), test.says...)
+			if diff := cmp.Diff(before, s.Counts()); diff != "" {
+				t.Errorf("requests (-before +after):\n%s", diff)
+			}
+			if got := c.get("status"); got != test.status || c.tainted {
+				t.Errorf("status %v, tainted %t; want %v, untainted", got, c.tainted, test.status)
+			}
+		})
+	}
+	t.Run("data source", func(t *testing.T) {
+		c := newCore(t, s.attrs())
+		c.stop()
+		_, diags := c.data(t.Context(), attrs{"id": s.Create(project, "write").ID, "wait": attrs{"enabled": true}})
+		contains(t, text(diags), "ERROR: Agent job still running", "interrupted")
+	})
+}
