@@ -1,0 +1,83 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package agentapi
+
+import (
+	"errors"
+	"net/http"
+	"time"
+)
+
+// judgePost applies the table "Sending at most once": what is not a whole job
+// record and not a definite no leaves the outcome unknown.
+func (c *Client) judgePost(r request, got *answer, err error) (*Job, *Error) {
+	switch {
+	case got.status == 0 && !got.reached:
+		return nil, r.fail(NotSent, err)
+	case got.status >= 300 && got.status < 500:
+		return nil, c.answered(r, Refused, got, nil)
+	case got.status < 200 || got.status >= 500:
+		return nil, c.answered(r, UnknownOutcome, got, err)
+	case err != nil:
+		return nil, c.answered(r, UnknownOutcome, got, err)
+	}
+	job, err := decodeJob(got.body)
+	if err == nil && r.jobID != "" && job.ID != r.jobID {
+		err = ErrWrongJob
+	}
+	if err == nil && c.key.in(job.ID) { // an id goes into the state, the log and every message
+		err = &badIDError{job.ID}
+	}
+	if err != nil {
+		return nil, c.answered(r, UnknownOutcome, got, err)
+	}
+	c.key.scrub(job)
+	return job, nil
+}
+
+func (c *Client) judgeGet(r request, got *answer, err error) (*Job, *Error) {
+	switch {
+	case err != nil && final(err):
+		return nil, c.answered(r, Refused, got, err)
+	case got.status == 0 || got.status >= 500 || got.status == http.StatusRequestTimeout || got.status == http.StatusTooEarly:
+		return nil, c.answered(r, Unavailable, got, err)
+	case isWebPage(got.header, got.body):
+		return nil, c.answered(r, Unusable, got, ErrWebPage)
+	case got.status >= 300:
+		return nil, c.answered(r, Refused, got, nil)
+	case err != nil:
+		return nil, c.answered(r, Unavailable, got, err)
+	}
+	job, err := decodeJob(got.body)
+	if err != nil {
+		return nil, c.answered(r, Unavailable, got, err)
+	}
+	if job.ID != r.jobID {
+		return nil, c.answered(r, Unusable, got, ErrWrongJob)
+	}
+	c.key.scrub(job)
+	return job, nil
+}
+
+// answered describes a failure with what the answer says of it.
+func (c *Client) answered(r request, class Class, got *answer, err error) *Error {
+	failure := r.fail(class, c.key.maskError(err))
+	failure.StatusCode = got.status
+	if got.status != 0 && (got.status < 200 || got.status >= 300) {
+		failure.Detail = Printable(c.key.mask(serviceWords(got.header, got.body)))
+		failure.RetryAfter, _ = retryAfter(got.header, time.Now())
+		switch {
+		case got.status >= 300 && got.status < 400:
+			failure.Detail = Printable(c.key.mask(got.header.Get("Location")))
+		case err == nil && isWebPage(got.header, got.body):
+			failure.Err = ErrWebPage
+		}
+	}
+	return failure
+}
+
+// final reports whether trying again cannot help although nothing was sent.
+func final(err error) bool {
+	return errors.Is(err, ErrCertificate) || errors.Is(err, ErrProxy)
+}
