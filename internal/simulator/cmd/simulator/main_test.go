@@ -145,7 +145,7 @@ func TestRunEndsDelayedRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unused.Close()
+	defer func() { _ = unused.Close() }()
 	if status, body := c.do(t, "POST", "/_simulator/faults", `{"kind":"get","delay":"1h"}`); status != 204 {
 		t.Fatal(status, body)
 	}
