@@ -182,7 +182,7 @@ func parseBaseURL(text string) (*url.URL, error) {
 	base, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, errors.New("the base URL cannot be read as a URL")
+		return nil, errors.New("the base URL cannot be read as a URL: it must be absolute, like https://api.example.com")
 	case base.Scheme != "https" && base.Scheme != "http" || base.Hostname() == "":
 		return nil, errors.New("the base URL must be absolute, like https://api.example.com")
 	case base.User != nil:

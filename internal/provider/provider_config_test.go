@@ -113,6 +113,7 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 		want      string
 	}{
 		{"no scheme", "base_url", "api.example.com", "absolute"},
+		{"address and port", "base_url", "127.0.0.1:8787", "absolute"},
 		{"userinfo", "base_url", "https://user:" + canaryKey + "@api.example.com", "user name or password"},
 		{"query", "base_url", "https://api.example.com?a=b", "query"},
 		{"fragment", "base_url", "https://api.example.com#a", "fragment"},
