@@ -149,13 +149,13 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	res, err := transport.RoundTrip(req)
 	got.reached = way.reached()
 	if err != nil {
-		return causeOf(ctx, err)
+		return causeOf(ctx, got.reached, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	got.status, got.header = res.StatusCode, res.Header
 	got.body, err = io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	if err != nil {
-		return causeOf(ctx, err)
+		return causeOf(ctx, true, err)
 	}
 	if len(got.body) > maxBody {
 		got.body = nil
@@ -165,13 +165,19 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 }
 
 // causeOf prefers what ended the request over the transport's wording of it,
-// and gives certificate errors one type.
-func causeOf(ctx context.Context, err error) error {
+// gives certificate errors one type, and says when there was no connection.
+func causeOf(ctx context.Context, connected bool, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return fmt.Errorf("%w: %w", ErrCertificate, err)
 	}
-	return err
+	if connected || errors.Is(err, ErrProxy) {
+		return err
+	}
+	if errors.Is(err, context.DeadlineExceeded) { // the dialer's own timeout: it must not pass for the end of ctx
+		err = errors.New(err.Error())
+	}
+	return fmt.Errorf("no connection to the service: %w", err)
 }

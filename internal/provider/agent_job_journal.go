@@ -88,7 +88,7 @@ func (r *jobResource) adopt(ctx context.Context, job *jobModel, key journal.Key,
 				fmt.Sprintf("Look for the job at the service. If it is there, bring it in with: terraform import ADDRESS %s/JOB_ID. Otherwise apply again: that sends the prompt.", project)))
 			return nil, true
 		}
-		looking, cancel := context.WithTimeout(ctx, readTimeout)
+		looking, cancel := withReadTimeout(ctx)
 		record, err := r.conn.client.GetJob(looking, project, left.JobID)
 		cancel()
 		switch {

@@ -19,6 +19,11 @@ import (
 // readTimeout is for how long a refresh tries to reach the service.
 const readTimeout = 60 * time.Second
 
+// withReadTimeout keeps a refresh from naming the resource's timeouts as its own.
+func withReadTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, readTimeout, errors.New("no answer within a minute"))
+}
+
 var (
 	_ resource.ResourceWithConfigure      = (*jobResource)(nil)
 	_ resource.ResourceWithIdentity       = (*jobResource)(nil)
@@ -105,7 +110,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	r.conn.seen(&job)
-	ctx, cancel := context.WithTimeout(r.conn.mask(ctx), readTimeout)
+	ctx, cancel := withReadTimeout(r.conn.mask(ctx))
 	defer cancel()
 
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()

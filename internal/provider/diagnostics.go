@@ -76,7 +76,7 @@ func hint(err error) string {
 		return "Check base_url, project_id and the key: a service answers 404 for each of them, and for a job that it no longer keeps."
 	case errors.Is(err, agentapi.ErrPauseTooLong):
 		return "The service limits how many requests it takes in a time. Apply again later, or raise timeouts so that Terraform can wait for its turn."
-	case errors.Is(err, agentapi.ErrNotSent) && failure.StatusCode == 0 && failure.Err != nil:
+	case (errors.Is(err, agentapi.ErrNotSent) || errors.Is(err, agentapi.ErrUnavailable)) && failure.StatusCode == 0 && failure.Err != nil:
 		return "Check base_url and the network between this machine and the service."
 	}
 	return ""

@@ -65,9 +65,11 @@ func (m *matrix) refused(diags []*tfprotov6.Diagnostic, words ...string) {
 func createRows() []row {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	unknownHost := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "agent.invalid", IsNotFound: true}}
+	// A deadline that has passed makes a dialer fail at once as its own timeout does.
+	_, dialTimeout := (&net.Dialer{Deadline: time.Unix(1, 0)}).Dial("tcp", "127.0.0.1:1")
 	untilDeadline := func(m *matrix, word string) {
 		start := time.Now()
-		m.notSent(m.run(job1()), word, "Check base_url and the network")
+		m.notSent(m.run(job1()), "No connection to the service: ", word, "Check base_url and the network")
 		if took := time.Since(start); took < 45*time.Second || took > time.Minute {
 			m.Errorf("gave up after %s", took)
 		}
@@ -88,6 +90,11 @@ func createRows() []row {
 		{name: "C01_dns_failure_until_deadline", clock: true, test: func(m *matrix) {
 			m.FailDials(unknownHost)
 			untilDeadline(m, "no such host")
+		}},
+		// Red without: DeadlineExceeded in causeOf (a dialer's timeout passes for that of the resource).
+		{name: "C01_dial_timeout_until_deadline", clock: true, test: func(m *matrix) {
+			m.FailDials(dialTimeout)
+			untilDeadline(m, "i/o timeout")
 		}},
 		// Red without: httptrace's GotConn as the mark of "reached" (every failure unknown).
 		{name: "C01_tls_handshake_reset_until_deadline", clock: true, serve: faultserver.Options{Certificate: faultserver.GoodCertificate},

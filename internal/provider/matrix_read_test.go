@@ -4,6 +4,8 @@
 package provider_test
 
 import (
+	"errors"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
@@ -74,6 +76,29 @@ func readRows() []row {
 			}
 			m.wantPosts(0, 0)
 		}},
+	}
+	// A refresh gives up after a minute, whatever the resource's timeouts, and says so.
+	// Red without: ErrUnavailable in hint; the cause in withReadTimeout.
+	for name, test := range map[string]struct {
+		fail func(m *matrix)
+		word string
+	}{
+		"no_connection": {func(m *matrix) { m.FailDials(errors.New("connection refused")) }, "No connection to the service: connection refused."},
+		"no_answer": {func(m *matrix) {
+			m.Always(faultserver.Get, faultserver.Stall)
+		}, "No answer within a minute."},
+	} {
+		rows = append(rows, row{name: "P06_" + name + "_in_read", clock: true, provider: attrs{"request_timeout": "2m"}, test: func(m *matrix) {
+			m.created(job1())
+			m.ok(m.connect())
+			test.fail(m)
+			unchanged(m, func() {
+				diags := m.refresh()
+				m.wantDiags(diags, readFailed)
+				m.wantWords(diags, test.word, "Check base_url and the network")
+			})
+			m.wantPosts(1, 0)
+		}})
 	}
 	// Red without: isWebPage in judgeGet (a 404 would be taken for the service's word).
 	for name, play := range map[string]faultserver.Play{
