@@ -121,7 +121,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 			mark(ctx, resp.Private, markMissing)
 			resp.Diagnostics.AddWarning("Agent job not found", say(
 				fmt.Sprintf("The service does not know job %s in project %s (any more). The state keeps the job as it was last seen, because a wrong key, "+
-					"project or base URL is answered in the same way. This is said once.", id, project),
+					"project or base URL is answered in the same way. An apply says this once.", id, project),
 				waysFromMissing))
 		}
 		out.identify(ctx, &job)
