@@ -111,7 +111,11 @@ func listen(ctx context.Context, c config) (net.Listener, error) {
 		return nil, fmt.Errorf("%w: -listen %s can be reached from other machines; add -allow-remote if that is meant", errUsage, c.listen)
 	}
 	var lc net.ListenConfig
-	return lc.Listen(ctx, "tcp", addr.String())
+	listener, err := lc.Listen(ctx, "tcp", addr.String())
+	if err != nil {
+		return nil, fmt.Errorf("%w; for a free port: go run ./internal/simulator/cmd/simulator -listen 127.0.0.1:0", err)
+	}
+	return listener, nil
 }
 
 // baseURL returns the URL under which this machine reaches the listener.

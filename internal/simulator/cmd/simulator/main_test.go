@@ -166,6 +166,18 @@ func TestRunEndsDelayedRequests(t *testing.T) {
 	}
 }
 
+func TestAddressInUse(t *testing.T) {
+	taken := startCommand(t)
+	address := strings.TrimPrefix(taken.env["AGENT_BASE_URL"], "http://")
+	err := run(t.Context(), []string{"-listen", address}, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "-listen 127.0.0.1:0") {
+		t.Errorf("error %v, want one that names %s and the way out", err, address)
+	}
+	if err := taken.stop(); err != nil {
+		t.Errorf("end: %v", err)
+	}
+}
+
 func TestUsage(t *testing.T) {
 	tests := map[string]struct {
 		args []string
