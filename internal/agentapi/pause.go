@@ -5,6 +5,7 @@ package agentapi
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -56,8 +57,8 @@ func (g *gate) enter(ctx context.Context) (pass, error) {
 	w := &waiter{ready: make(chan error, 1)}
 	w.deadline, _ = ctx.Deadline()
 	if g.outlasts(w) {
-		g.mu.Unlock()
-		return pass{}, ErrPauseTooLong
+		defer g.mu.Unlock()
+		return pass{}, g.tooLong()
 	}
 	g.queue = append(g.queue, w)
 	g.mu.Unlock()
@@ -122,7 +123,7 @@ func (g *gate) limited(p pass, after time.Duration, told bool) {
 	g.queue = slices.DeleteFunc(g.queue, func(w *waiter) bool {
 		tooLong := g.outlasts(w)
 		if tooLong {
-			w.ready <- ErrPauseTooLong
+			w.ready <- g.tooLong()
 		}
 		return tooLong
 	})
@@ -145,6 +146,11 @@ func (g *gate) open() bool {
 
 func (g *gate) outlasts(w *waiter) bool {
 	return !w.deadline.IsZero() && g.reopens.After(w.deadline)
+}
+
+// tooLong says when applying again is worth while, or how long timeouts must be.
+func (g *gate) tooLong() error {
+	return fmt.Errorf("%w: the next request may go out in %s", ErrPauseTooLong, time.Until(g.reopens).Round(time.Second))
 }
 
 // admit lets in as many waiting calls as the gate allows.

@@ -87,7 +87,7 @@ func limitRows() []row {
 			}
 			m.wantDiags(diags, createFailed)
 			m.wantWords(diags, "Nothing was sent to the service, so no job was started.",
-				"The rate limit lasts longer than the time that is left", "raise timeouts")
+				"The rate limit lasts longer than the time that is left: the next request may go out in 1h0m0s.", "raise timeouts")
 			m.wantNoState()
 			m.wantPosts(1, 0) // the one that was answered 429
 			m.ok(m.connect())
