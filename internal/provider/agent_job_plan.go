@@ -127,7 +127,7 @@ func (c change) explain(state *jobModel, replace, retry bool, diags *diag.Diagno
 			fmt.Sprintf("Apply waits for the end of job %s (status %q) and sends nothing.", id, status))
 	case state.is(agentapi.StatusFailed):
 		diags.AddAttributeWarning(path.Root("status"), "Agent job failed",
-			fmt.Sprintf("Job %s has ended as failed, and nothing in the configuration has changed since. "+
-				"To start a new job, change the prompt, or plan with -replace=ADDRESS.", id))
+			fmt.Sprintf("Job %s has ended as failed, and nothing in the configuration has changed since: "+
+				"it stays as it is, unless you change the prompt or plan with -replace=ADDRESS.", id))
 	}
 }
