@@ -33,5 +33,10 @@ output "pull_requests" {
 }
 
 output "not_completed" {
-  value = { for repository, job in agent_job.spelling : repository => job.status if job.status != "completed" }
+  value = {
+    for repository, job in agent_job.spelling : repository => {
+      status = job.status
+      job    = "${job.project_id}/${job.id}"
+    } if job.status != "completed"
+  }
 }
