@@ -56,7 +56,7 @@ func (f *prLinkFunction) Run(ctx context.Context, req function.RunRequest, resp 
 	}
 	link, err := parsePRLink(text.ValueString())
 	if err != nil {
-		resp.Error = function.NewArgumentFuncError(0, sentence(err))
+		resp.Error = function.NewArgumentFuncError(0, err.Error()) // the CLI adds the period
 		return
 	}
 	resp.Error = resp.Result.Set(ctx, types.ObjectValueMust(prLinkTypes, map[string]attr.Value{

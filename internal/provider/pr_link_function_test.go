@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"math/big"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,6 +48,10 @@ func TestParsePRLinkFunction(t *testing.T) {
 	_, failure = c.call("parse_pr_link", tftypes.NewValue(tftypes.String, "https://example.com/\x1b[2J"))
 	if failure == nil || failure.FunctionArgument == nil || *failure.FunctionArgument != 0 {
 		t.Fatalf("no error about the argument: %v", failure)
+	}
+	// The CLI shows it as: Invalid value for "url" parameter: TEXT.
+	if strings.HasSuffix(failure.Text, ".") {
+		t.Errorf("two periods would end %q", failure.Text)
 	}
 }
 
