@@ -94,6 +94,7 @@ func TestProxy(t *testing.T) {
 		"tunnel":           {nil, 1, false},
 		"407":              {[]int{407}, 1, true},
 		"403":              {[]int{403}, 1, true},
+		"500 passes":       {[]int{500}, 2, false},
 		"502 passes":       {[]int{502}, 2, false},
 		"503, then 407":    {[]int{503, 407}, 2, true},
 		"302 is no tunnel": {[]int{302}, 2, false},
