@@ -4,6 +4,7 @@
 package agentapi
 
 import (
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -12,7 +13,10 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -73,7 +77,7 @@ func TestLostAnswerIsUnknown(t *testing.T) {
 		"half a chunk":        text("HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n" + record),
 		"whole but too short": text("HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\n" + record),
 		"broken gzip":         text("HTTP/1.1 201 Created\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello"),
-		"endless header":      text("HTTP/1.1 201 Created\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 100)),
+		"long header":         text("HTTP/1.1 201 Created\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 100) + "\r\n" + record),
 		"server error":        reply(502, "<html>"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,6 +127,53 @@ func TestIdleConnectionClosed(t *testing.T) {
 		}
 	}
 	s.wantPosts(t, 5)
+}
+
+// TestConnectionsOfGETs: as many as are used at once are kept, and none for ever.
+func TestConnectionsOfGETs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const callers = 128
+		var dials, open atomic.Int64
+		c := newClient(t, "http://127.0.0.1", func(config *Config) {
+			config.Dial = func(context.Context, string, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				dials.Add(1)
+				open.Add(1)
+				go func() {
+					defer open.Add(-1)
+					reader := bufio.NewReader(far)
+					for {
+						if _, err := http.ReadRequest(reader); err != nil {
+							return
+						}
+						time.Sleep(time.Second) // until all have asked
+						write(far, 200, record)
+					}
+				}()
+				return near, nil
+			}
+		})
+		for range 3 {
+			var all sync.WaitGroup
+			for range callers {
+				all.Go(func() {
+					if _, err := c.GetJob(t.Context(), "p", "job_1"); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			synctest.Wait() // the connections are idle again
+		}
+		if dials.Load() != callers {
+			t.Errorf("%d connections for %d callers", dials.Load(), callers)
+		}
+		time.Sleep(2 * time.Minute)
+		if open.Load() != 0 {
+			t.Errorf("%d connections are open after two idle minutes", open.Load())
+		}
+	})
 }
 
 // TestAnswerIsBounded is row C13.

@@ -4,18 +4,21 @@
 package agentapi
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -137,6 +140,42 @@ func TestHandshakeResetIsTriedAgain(t *testing.T) {
 	if faults.hits != 3 {
 		t.Errorf("%d connections, want two that were reset and one that served", faults.hits)
 	}
+}
+
+// TestOldTLSIsRefused: the key is not shown to a service that offers nothing newer than TLS 1.1.
+func TestOldTLSIsRefused(t *testing.T) {
+	t.Parallel()
+	cert, pool := certificate(t, time.Now().Add(time.Hour), net.IPv4(127, 0, 0, 1))
+	s := startService(t, func(l net.Listener) net.Listener {
+		return tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+	}, reply(200, record))
+	c := newClient(t, s.url, func(config *Config) { config.RootCAs = pool })
+	if job, err := c.PollJob(t.Context(), "p", "job_1"); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("%v, %v, want ErrUnavailable", job, err)
+	}
+	if got := s.counted(); got.conns != 1 || got.gets != 0 {
+		t.Errorf("the service got %+v, want a handshake alone", got)
+	}
+}
+
+// TestHandshakeThatHangs: it leaves time to try again within one call.
+func TestHandshakeThatHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var logged Exchange
+		c := newClient(t, "https://127.0.0.1", requestTimeout(time.Minute), func(config *Config) {
+			config.Dial = func(context.Context, string, string) (net.Conn, error) {
+				near, far := net.Pipe()
+				go func() { _, _ = io.Copy(io.Discard, far) }()
+				return near, nil
+			}
+			config.Log = func(_ context.Context, e Exchange) { logged = e }
+		})
+		_, err := c.PollJob(t.Context(), "p", "job_1")
+		if !errors.Is(err, ErrUnavailable) || logged.Duration != 15*time.Second {
+			t.Errorf("%v after %v, want ErrUnavailable after 15s", err, logged.Duration)
+		}
+	})
 }
 
 // TestHTTP2IsForGETsAlone is row C11: where a server offers HTTP/2, which sends
