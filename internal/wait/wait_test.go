@@ -53,11 +53,17 @@ func TestUnknownStatusIsPolledOn(t *testing.T) {
 	})
 }
 
-func TestLongStatusIsCut(t *testing.T) {
+func TestErrorText(t *testing.T) {
 	t.Parallel()
-	failure := &Error{JobID: "job_1", LastStatus: agentapi.Status(strings.Repeat("x", 10000)), Err: ErrTimeout}
-	if text := failure.Error(); len(text) > 700 {
-		t.Errorf("the error has %d bytes: %.100s…", len(text), text)
+	for want, failure := range map[string]*Error{
+		"job job_1: the job did not end in time after 1m1s": {JobID: "job_1", Waited: 61499 * time.Millisecond, Err: ErrTimeout},
+		`job job_1: the wait was interrupted after 0s, last seen as "` + strings.Repeat("x", 511) + `…"`: {
+			JobID: "job_1", LastStatus: agentapi.Status(strings.Repeat("x", 10000)), Err: ErrInterrupted,
+		},
+	} {
+		if got := failure.Error(); got != want {
+			t.Errorf("Error() = %q, want %q", got, want)
+		}
 	}
 }
 
@@ -202,6 +208,11 @@ func TestRetryAfterOfATroubleIsKept(t *testing.T) {
 	t.Parallel()
 	busy := fault(agentapi.Unavailable, 503, nil)
 	busy.RetryAfter = 2 * time.Minute
+	run(t, Resumed, time.Hour, sequence(busy, agentapi.StatusCompleted), func(r result, _ *Error) {
+		if r.is != nil || r.took != 2*time.Minute {
+			t.Errorf("%+v, want the end after 2m and no more", r)
+		}
+	})
 	run(t, Resumed, time.Hour, sequence(busy, agentapi.StatusActive, agentapi.StatusCompleted), func(r result, _ *Error) {
 		if r.is != nil || r.took < 2*time.Minute || r.took > 2*time.Minute+15*time.Second {
 			t.Errorf("%+v, want the end soon after 2m", r)
