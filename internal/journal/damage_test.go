@@ -136,16 +136,20 @@ func TestX05_other_things_in_the_folder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "note.txt"), []byte(answered), 0o600); err != nil {
-		t.Fatal(err)
+	// Their names begin like those of a journal's locks, or end so.
+	for _, name := range []string{"note.txt", "dead-1.txt", "deader" + lockSuffix} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(answered), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+	write(t, dir, sent+gone) // goes as soon as it is read
 	r := new(reports)
 	j := Open(dir, r.add)
 	if _, id := take(t, j, key); id != "nothing" {
 		t.Errorf("took %s", id)
 	}
 	worksOn(t, j, dir, 0, r)
-	if files, err := os.ReadDir(dir); len(files) != 3 {
+	if files, err := os.ReadDir(dir); len(files) != 5 {
 		t.Errorf("%d files are left, %v", len(files), err)
 	}
 }

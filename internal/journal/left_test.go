@@ -4,6 +4,8 @@
 package journal
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -155,6 +157,9 @@ func TestReturn(t *testing.T) {
 		t.Fatalf("took %s, which was given back", id)
 	}
 	two.Settle(r)
+	if err := os.Mkdir(dir, 0o700); err != nil { // as when another process has just left the folder
+		t.Fatal(err)
+	}
 	if _, id := take(t, one, key); id != "nothing" {
 		t.Errorf("took %s, which another process has settled", id)
 	}
@@ -202,7 +207,30 @@ func TestSettle_by_two_processes(t *testing.T) {
 	r2, _ := take(t, two, otherKey)
 	one.Settle(r1)
 	wantFiles(t, dir, 1)
+	if _, id := take(t, two, key); id != "nothing" {
+		t.Errorf("took %s, which another process has settled", id)
+	}
+	if claims, err := filepath.Glob(filepath.Join(dir, "*-*")); err != nil || len(claims) != 1 {
+		t.Errorf("claims: %q, %v; want that of the request that is taken", claims, err)
+	}
 	two.Settle(r2)
+	wantFiles(t, dir, 0)
+}
+
+// A damaged line does not hide what another process has settled: red without
+// left in refresh.
+func TestSettle_of_a_damaged_file(t *testing.T) {
+	dir := folder(t)
+	write(t, dir, answered+second+"{\n")
+	one, two := Open(dir, func(error) {}), Open(dir, func(error) {})
+	two.HasLeft() // has read the file
+	r, _ := take(t, one, key)
+	one.Settle(r)
+	if r, id := take(t, two, key); id != "job_2" {
+		t.Errorf("took %s, want job_2", id)
+	} else {
+		two.Settle(r)
+	}
 	wantFiles(t, dir, 0)
 }
 

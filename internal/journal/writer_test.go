@@ -70,18 +70,27 @@ func TestAppend_shares_syncs(t *testing.T) {
 			for n := 2; n <= callers; n++ {
 				all.Go(func() { one(n) })
 			}
-			waitFor(t, func() bool {
-				j.writer.mu.Lock()
-				defer j.writer.mu.Unlock()
-				return j.writer.next != nil && strings.Count(string(j.writer.next.lines), "\n") == callers-1
+			waiting := func(want int) {
+				waitFor(t, func() bool {
+					j.writer.mu.Lock()
+					defer j.writer.mu.Unlock()
+					return j.writer.next != nil && strings.Count(string(j.writer.next.lines), "\n") == want
+				})
+			}
+			waiting(callers - 1)
+			all.Go(func() { // who needs no sync takes none from the others
+				if got := j.writer.append(entry{Number: 1, Gone: true}, false, nil); !errors.Is(got, err) {
+					t.Errorf("append returned %v, want %v", got, err)
+				}
 			})
+			waiting(callers)
 			released()
 			all.Wait()
 			if got := file.syncs.Load(); got != 2 {
 				t.Errorf("%d syncs for %d callers, want 2", got, callers)
 			}
-			if got := strings.Count(text(t, dir), "\n"); got != callers {
-				t.Errorf("%d lines, want %d", got, callers)
+			if got := strings.Count(text(t, dir), "\n"); got != callers+1 {
+				t.Errorf("%d lines, want %d", got, callers+1)
 			}
 			crash(t, j)
 		})
