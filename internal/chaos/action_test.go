@@ -11,17 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/go-version"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
 
 // needsActions skips a test on a CLI that has no actions.
 func needsActions(t *testing.T) {
 	t.Helper()
-	if cli.Product != tfcli.Terraform || cli.Version.Core().LessThan(version.Must(version.NewVersion("1.14.0"))) {
-		t.Skipf("actions need Terraform 1.14 or later, this is %s %s", cli.Product, cli.Version)
+	if !cli.HasActions() {
+		t.Skipf("actions need Terraform 1.14 or later, this is %s", cli.Name())
 	}
 }
 

@@ -15,8 +15,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/go-version"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
@@ -36,7 +34,7 @@ func (i install) initAndApply(ctx context.Context) error {
 	resource := `resource "agent_job" "check" {
   prompt = "Is the release any good?"
 `
-	if i.hasActions() {
+	if i.cli.HasActions() {
 		creates = 2
 		resource += `
   lifecycle {
@@ -48,7 +46,7 @@ func (i install) initAndApply(ctx context.Context) error {
 `
 	}
 	resource += "}\n"
-	if i.hasActions() {
+	if i.cli.HasActions() {
 		resource += `
 action "agent_start_job" "check" {
   config {
@@ -96,10 +94,6 @@ action "agent_start_job" "check" {
 		}
 	}
 	return i.checkState()
-}
-
-func (i install) hasActions() bool {
-	return i.cli.Product == tfcli.Terraform && i.cli.Version.Core().GreaterThanOrEqual(version.Must(version.NewVersion("1.14.0")))
 }
 
 // checkVersion asks the CLI which version it has installed.

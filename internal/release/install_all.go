@@ -44,7 +44,7 @@ func (c *check) installAll(ctx context.Context, d dist, artifacts []Artifact) (_
 	url += "/"
 
 	var done []installation
-	for n, cli := range tfcli.All(ctx) {
+	for n, cli := range tfcli.All(ctx, c.out) {
 		for _, kind := range []struct{ name, key, location string }{
 			{"filesystem_mirror", "path", filepath.ToSlash(mirror)},
 			{"network_mirror", "url", url},

@@ -86,7 +86,7 @@ func Run(ctx context.Context, out io.Writer, others bool) error {
 
 // all returns each product and version once: what is there, and what the repository pins.
 func all(ctx context.Context, log io.Writer) ([]tfcli.CLI, error) {
-	clis := tfcli.All(ctx)
+	clis := tfcli.All(ctx, log)
 	for _, product := range []string{tfcli.Terraform, tfcli.Tofu} {
 		cli, err := tfcli.Build(ctx, product, log)
 		if err != nil {
@@ -178,11 +178,7 @@ func test(ctx context.Context, root string, cli tfcli.CLI, selected selection) (
 }
 
 func testEnv(cli tfcli.CLI) []string {
-	foreign := tfcli.ForeignEnv(os.Environ())
-	env := slices.DeleteFunc(os.Environ(), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, "=")
-		return slices.Contains(foreign, name)
-	})
+	env := slices.DeleteFunc(os.Environ(), tfcli.IsForeign)
 	return append(append(env, cli.TestEnv()...), tfcli.EnvCLI+"="+cli.Path)
 }
 

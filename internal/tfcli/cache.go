@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -42,21 +43,24 @@ func exeName(product string) string {
 }
 
 // fromCache returns what the cache folder holds: Terraform before OpenTofu, as
-// on PATH, and of each the newest first. What does not run is left out.
-func fromCache(ctx context.Context) []CLI {
-	dir, err := cacheDir()
-	if err != nil {
-		return nil
-	}
+// on PATH, and of each the newest first.
+func fromCache(ctx context.Context, log io.Writer) []CLI {
 	var found []CLI
 	for _, product := range []string{Terraform, Tofu} {
+		pattern, err := cachePath(product, "*")
+		if err != nil {
+			return nil
+		}
 		// The only error is a malformed pattern; a cache folder whose name makes
 		// one is as good as an empty one.
-		paths, _ := filepath.Glob(filepath.Join(dir, product+"_*", exeName(product)))
+		paths, _ := filepath.Glob(pattern)
 		for _, path := range paths {
-			if cli, err := inspect(ctx, path, "cache"); err == nil {
-				found = append(found, cli)
+			cli, err := inspect(ctx, path, "cache")
+			if err != nil {
+				logf(log, "passed over: %v", err)
+				continue
 			}
+			found = append(found, cli)
 		}
 	}
 	slices.SortStableFunc(found, func(a, b CLI) int {
@@ -68,7 +72,7 @@ func fromCache(ctx context.Context) []CLI {
 // install puts an executable at path, unless it is there already, so that no
 // other process ever sees half of it or does the same work at the same time:
 // under a lock, create writes to a temporary name, which is renamed.
-func install(ctx context.Context, path string, create func(ctx context.Context, tmp string) error) (err error) {
+func install(ctx context.Context, path string, create func(tmp string) error) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
@@ -88,7 +92,7 @@ func install(ctx context.Context, path string, create func(ctx context.Context, 
 	defer func() { err = errors.Join(err, os.RemoveAll(tmpDir)) }()
 
 	tmp := filepath.Join(tmpDir, filepath.Base(path))
-	if err := create(ctx, tmp); err != nil {
+	if err := create(tmp); err != nil {
 		return err
 	}
 	return os.Rename(tmp, path)

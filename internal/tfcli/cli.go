@@ -6,8 +6,8 @@
 package tfcli
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -32,73 +32,54 @@ type CLI struct {
 	Origin  string           // where it was found, for people: "$TF_CLI", "PATH", "cache", "downloaded" or "built"
 }
 
+// Name is product and version, such as "terraform 1.16.3".
+func (c CLI) Name() string { return c.Product + " " + c.Version.String() }
+
 // String names the CLI in one line.
-func (c CLI) String() string {
-	return fmt.Sprintf("%s %s (%s, from %s)", c.Product, c.Version, c.Path, c.Origin)
+func (c CLI) String() string { return fmt.Sprintf("%s (%s, from %s)", c.Name(), c.Path, c.Origin) }
+
+// HasActions says whether the CLI knows actions: Terraform does since 1.14.
+func (c CLI) HasActions() bool {
+	return c.Product == Terraform && c.Version.Core().GreaterThanOrEqual(version.Must(version.NewVersion("1.14.0")))
 }
 
-// inspect asks the executable who it is. The JSON form tells the version alone:
-// OpenTofu and Terraform differ in the first word of the text form only.
-func inspect(ctx context.Context, path, origin string) (CLI, error) {
-	text, err := output(command(ctx, path, "version"))
-	if err != nil {
-		return CLI{}, err
-	}
-	cli := CLI{Path: path, Origin: origin}
-	switch {
-	case strings.HasPrefix(text, "Terraform v"):
-		cli.Product = Terraform
-	case strings.HasPrefix(text, "OpenTofu v"):
-		cli.Product = Tofu
-	default:
-		return CLI{}, fmt.Errorf("%s is neither Terraform nor OpenTofu", path)
-	}
-
-	doc, err := output(command(ctx, path, "version", "-json"))
-	if err != nil {
-		return CLI{}, err
-	}
-	var answer struct {
-		Version *version.Version `json:"terraform_version"`
-	}
-	if err := json.Unmarshal([]byte(doc), &answer); err != nil {
-		return CLI{}, fmt.Errorf("%s version -json: %w", path, err)
-	}
-	if answer.Version == nil {
-		return CLI{}, fmt.Errorf("%s version -json: no terraform_version", path)
-	}
-	cli.Version = answer.Version
-	return cli, nil
-}
-
-// command prepares a call of the CLI that the user's own settings for Terraform
-// do not reach: an argument or a log level there would change what it prints.
-func command(ctx context.Context, path string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Env = append(slices.DeleteFunc(os.Environ(), isForeign), neutralEnv()...)
+// Command prepares a call of the CLI with a CLI configuration file, in the
+// current folder. The user's own settings for Terraform and for the provider do
+// not reach it: an argument or a log level there would change what it prints.
+// Append to Env what it needs.
+func (c CLI) Command(ctx context.Context, configFile string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, c.Path, args...)
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), IsForeign), "CHECKPOINT_DISABLE=1", "TF_CLI_CONFIG_FILE="+configFile)
 	return cmd
 }
 
-// output runs the command and returns what it prints; a failure tells the first
-// line that it wrote to stderr.
+// inspect asks the executable who it is.
+func inspect(ctx context.Context, path, origin string) (CLI, error) {
+	cli := CLI{Path: path, Origin: origin}
+	text, err := output(cli.Command(ctx, os.DevNull, "version"))
+	if err != nil {
+		return CLI{}, err
+	}
+	var name, number string // "Terraform v1.16.3"
+	_, _ = fmt.Sscan(text, &name, &number)
+	cli.Product = map[string]string{"Terraform": Terraform, "OpenTofu": Tofu}[name]
+	cli.Version, err = version.NewVersion(number)
+	if cli.Product == "" || err != nil {
+		return CLI{}, fmt.Errorf("%s is neither Terraform nor OpenTofu: its version is %q", path, text)
+	}
+	return cli, nil
+}
+
+// output runs a command and returns what it prints; a failure tells what it
+// wrote to stderr.
 func output(cmd *exec.Cmd) (string, error) {
 	out, err := cmd.Output()
 	if err != nil {
-		line := err.Error()
+		var said []byte
 		if exit := new(exec.ExitError); errors.As(err, &exit) {
-			line = firstLine(string(exit.Stderr), line)
+			said = exit.Stderr
 		}
-		return "", fmt.Errorf("%s: %s", strings.Join(cmd.Args, " "), line)
+		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(said))
 	}
 	return strings.TrimSpace(string(out)), nil
-}
-
-// firstLine returns the first line of text that is not blank, else fallback.
-func firstLine(text, fallback string) string {
-	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); line != "" {
-			return line
-		}
-	}
-	return fallback
 }

@@ -8,22 +8,17 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/hc-install/product"
 	"github.com/hashicorp/hc-install/releases"
 )
 
-const (
-	reachTimeout    = 10 * time.Second // for each step until the first byte of an answer
-	downloadTimeout = 2 * time.Minute  // for all of it
-)
-
 // download fetches the newest Terraform into the cache folder; hc-install
 // checks its signature. Where the release site is out of reach it fails within
 // seconds, so that building from source starts without a long pause.
 func download(ctx context.Context) (CLI, error) {
+	const reach = 10 * time.Second // for each step until the first byte of an answer
 	dir, err := cacheDir()
 	if err != nil {
 		return CLI{}, err
@@ -40,12 +35,12 @@ func download(ctx context.Context) (CLI, error) {
 	source := &releases.LatestVersion{
 		Product:    product.Terraform,
 		InstallDir: tmpDir,
-		Timeout:    downloadTimeout,
+		Timeout:    10 * time.Minute, // for all of it
 		HTTPClient: &http.Client{Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
-			DialContext:           (&net.Dialer{Timeout: reachTimeout}).DialContext,
-			TLSHandshakeTimeout:   reachTimeout,
-			ResponseHeaderTimeout: reachTimeout,
+			DialContext:           (&net.Dialer{Timeout: reach}).DialContext,
+			TLSHandshakeTimeout:   reach,
+			ResponseHeaderTimeout: reach,
 			ForceAttemptHTTP2:     true,
 		}},
 	}
@@ -58,11 +53,9 @@ func download(ctx context.Context) (CLI, error) {
 		return CLI{}, err
 	}
 
-	path := filepath.Join(dir, Terraform+"_"+cli.Version.String(), exeName(Terraform))
-	err = install(ctx, path, func(_ context.Context, tmp string) error { return os.Rename(fetched, tmp) })
+	cli.Path, err = cachePath(Terraform, cli.Version.String())
 	if err != nil {
 		return CLI{}, err
 	}
-	cli.Path = path
-	return cli, nil
+	return cli, install(ctx, cli.Path, func(tmp string) error { return os.Rename(fetched, tmp) })
 }

@@ -53,8 +53,6 @@ func fakeCLI(script string, args []string) int {
 	switch command {
 	case "version":
 		fmt.Printf("%s v%s\non test\n", name, version)
-	case "version -json":
-		fmt.Printf("{\"terraform_version\": %q}\n", version)
 	case "providers schema -json":
 		return fakeSchema(name, config)
 	default:

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 )
 
 // EnvCLI is the environment variable that names the CLI to use: a path, or a
@@ -20,38 +21,32 @@ const EnvCLI = "TF_CLI"
 // Find returns the first of: what $TF_CLI names (and nothing else when it is
 // set), terraform on PATH, tofu on PATH, one in the cache folder, a downloaded
 // Terraform, OpenTofu built from source. What is passed over, and the progress
-// of the slow ones, goes to log, a line each.
+// of the slow ones, goes to log.
 func Find(ctx context.Context, log io.Writer) (CLI, error) {
-	if cli, ok, err := chosen(ctx); ok || err != nil {
-		return cli, err
+	found, err := chosen(ctx)
+	if err != nil {
+		return CLI{}, err
 	}
-	for _, name := range []string{Terraform, Tofu} {
-		cli, err := fromPath(ctx, name, "PATH")
-		if err == nil {
-			return cli, nil
-		}
-		if !errors.Is(err, exec.ErrNotFound) {
-			logf(log, "passed over: %v", err)
-		}
+	if found == nil {
+		found = All(ctx, log)
 	}
-
-	if cached := fromCache(ctx); len(cached) > 0 {
-		return cached[0], nil
+	if found == nil {
+		return downloadOrBuild(ctx, Tofu, log)
 	}
-	return downloadOrBuild(ctx, Tofu, log)
+	return found[0], nil
 }
 
-// chosen returns what $TF_CLI names; not ok when it is not set.
-func chosen(ctx context.Context) (cli CLI, ok bool, err error) {
+// chosen returns what $TF_CLI names; none when it is not set.
+func chosen(ctx context.Context) ([]CLI, error) {
 	name := os.Getenv(EnvCLI)
 	if name == "" {
-		return CLI{}, false, nil
+		return nil, nil
 	}
-	cli, err = fromPath(ctx, name, "$"+EnvCLI)
+	cli, err := fromPath(ctx, name, "$"+EnvCLI)
 	if err != nil {
-		return CLI{}, false, fmt.Errorf("$%s: %w", EnvCLI, err)
+		return nil, fmt.Errorf("$%s: %w", EnvCLI, err)
 	}
-	return cli, true, nil
+	return []CLI{cli}, nil
 }
 
 // downloadOrBuild downloads Terraform, or else builds the given product.
@@ -66,36 +61,32 @@ func downloadOrBuild(ctx context.Context, product string, log io.Writer) (CLI, e
 }
 
 // All returns the CLIs that are there already: terraform and tofu on PATH, then
-// those in the cache folder. An executable with several names is listed once.
-func All(ctx context.Context) []CLI {
+// those in the cache folder. An executable with several names is listed once,
+// and one that does not run is passed over, with a word in log.
+func All(ctx context.Context, log io.Writer) []CLI {
 	var found []CLI
 	for _, name := range []string{Terraform, Tofu} {
-		if cli, err := fromPath(ctx, name, "PATH"); err == nil {
+		cli, err := fromPath(ctx, name, "PATH")
+		switch {
+		case err == nil:
 			found = append(found, cli)
+		case !errors.Is(err, exec.ErrNotFound):
+			logf(log, "passed over: %v", err)
 		}
 	}
-	found = append(found, fromCache(ctx)...)
+	found = append(found, fromCache(ctx, log)...)
 
 	var unique []CLI
 	var seen []os.FileInfo
 	for _, cli := range found {
 		info, err := os.Stat(cli.Path)
-		if err != nil || containsFile(seen, info) {
+		if err != nil || slices.ContainsFunc(seen, func(other os.FileInfo) bool { return os.SameFile(other, info) }) {
 			continue
 		}
 		seen = append(seen, info)
 		unique = append(unique, cli)
 	}
 	return unique
-}
-
-func containsFile(files []os.FileInfo, file os.FileInfo) bool {
-	for _, other := range files {
-		if os.SameFile(other, file) {
-			return true
-		}
-	}
-	return false
 }
 
 // fromPath takes a path or a name to look up on PATH. The error is

@@ -7,9 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -82,15 +80,6 @@ func InstallPlugin(ctx context.Context, dir, address, version string) (Plugin, e
 	return p, err
 }
 
-// Command prepares a call of the CLI with a CLI configuration file, in the
-// current folder. The user's own settings for Terraform and for the provider
-// do not reach it; append to Env what it needs.
-func (c CLI) Command(ctx context.Context, configFile string, args ...string) *exec.Cmd {
-	cmd := command(ctx, c.Path, args...)
-	cmd.Env = append(cmd.Env, "TF_CLI_CONFIG_FILE="+configFile)
-	return cmd
-}
-
 // RepositoryRoot returns the folder of the go.mod that the current folder
 // belongs to.
 func RepositoryRoot(ctx context.Context) (string, error) {
@@ -136,23 +125,16 @@ func overrideConfig(folder, source, rest string) string {
 }
 
 // linkOrCopy makes a second name for a file, or a copy where links are not to be had.
-func linkOrCopy(from, to string) (err error) {
+func linkOrCopy(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err
 	}
 	if os.Link(from, to) == nil {
 		return nil
 	}
-	in, err := os.Open(from)
+	content, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o755)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, out.Close()) }()
-	_, err = io.Copy(out, in)
-	return err
+	return os.WriteFile(to, content, 0o755)
 }

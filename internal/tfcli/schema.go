@@ -12,8 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"github.com/hashicorp/go-version"
 )
 
 // FindForDocs is Find for generating documentation, which must not depend on
@@ -21,24 +19,17 @@ import (
 // builds one in the end. Older ones leave resource identity, and OpenTofu
 // leaves actions, out of their schema output without a word.
 func FindForDocs(ctx context.Context, log io.Writer) (CLI, error) {
-	candidates := All(ctx)
-	if cli, ok, err := chosen(ctx); err != nil {
+	found, err := chosen(ctx)
+	if err != nil {
 		return CLI{}, err
-	} else if ok {
-		candidates = append([]CLI{cli}, candidates...)
 	}
-	for _, cli := range candidates {
-		if cli.tellsWholeSchema() {
+	for _, cli := range append(found, All(ctx, log)...) {
+		if cli.HasActions() {
 			return cli, nil
 		}
 		logf(log, "passed over, its schema output is not complete: %s", cli)
 	}
 	return downloadOrBuild(ctx, Terraform, log)
-}
-
-func (c CLI) tellsWholeSchema() bool {
-	actions := version.Must(version.NewVersion("1.14.0"))
-	return c.Product == Terraform && c.Version.Core().GreaterThanOrEqual(actions)
 }
 
 // ProviderSchema returns the schemas of the provider at address

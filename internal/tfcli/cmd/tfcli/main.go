@@ -18,77 +18,64 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
 
-const usage = `usage: tfcli <command>
+var (
+	shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+	errUsage = errors.New(`usage: tfcli <command>
 
   find                      print the path of the CLI to test with
   env                       print shell lines that make tests run on it
   list                      print every CLI that is there already
   build terraform|opentofu  build one from source, print its path
 
-TF_CLI chooses the CLI: a path, or a name on PATH.
-`
-
-var shellName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-
-var errUsage = errors.New("unknown command")
+TF_CLI chooses the CLI: a path, or a name on PATH`)
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	switch {
-	case errors.Is(err, errUsage):
-		fmt.Fprint(os.Stderr, usage)
-		os.Exit(2)
-	case err != nil:
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "tfcli:", err)
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, args []string, out, log io.Writer) error {
-	switch strings.Join(args, " ") {
-	case "find":
-		cli, err := tfcli.Find(ctx, log)
-		return report(out, cli, err)
-	case "env":
-		cli, err := tfcli.Find(ctx, log)
-		if err != nil {
-			return err
-		}
-		_, err = io.WriteString(out, shellEnv(cli, os.Environ()))
-		return err
+	var cli tfcli.CLI
+	var err error
+	command := strings.Join(args, " ")
+	switch command {
+	case "find", "env":
+		cli, err = tfcli.Find(ctx, log)
 	case "list":
-		for _, cli := range tfcli.All(ctx) {
-			if _, err := fmt.Fprintln(out, cli); err != nil {
-				return err
-			}
+		for _, cli := range tfcli.All(ctx, log) {
+			fmt.Fprintln(out, cli)
 		}
 		return nil
 	case "build terraform":
-		cli, err := tfcli.Build(ctx, tfcli.Terraform, log)
-		return report(out, cli, err)
+		cli, err = tfcli.Build(ctx, tfcli.Terraform, log)
 	case "build opentofu":
-		cli, err := tfcli.Build(ctx, tfcli.Tofu, log)
-		return report(out, cli, err)
+		cli, err = tfcli.Build(ctx, tfcli.Tofu, log)
 	default:
 		return errUsage
 	}
-}
-
-func report(out io.Writer, cli tfcli.CLI, err error) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintln(out, cli.Path)
+	answer := cli.Path + "\n"
+	if command == "env" {
+		answer = shellEnv(cli, os.Environ())
+	}
+	_, err = io.WriteString(out, answer)
 	return err
 }
 
 // shellEnv returns lines for a POSIX shell's eval.
 func shellEnv(cli tfcli.CLI, environ []string) string {
 	var lines strings.Builder
-	for _, name := range tfcli.ForeignEnv(environ) {
-		if shellName.MatchString(name) { // TF_VAR_a-b is legal for Terraform, and fatal in an unset
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if tfcli.IsForeign(entry) && shellName.MatchString(name) { // TF_VAR_a-b is legal for Terraform, and fatal in an unset
 			fmt.Fprintf(&lines, "unset %s\n", name)
 		}
 	}

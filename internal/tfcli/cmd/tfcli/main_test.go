@@ -18,8 +18,8 @@ import (
 func TestShellEnv(t *testing.T) {
 	cli := tfcli.CLI{Path: "/it's here/$terraform", Product: tfcli.Terraform, Version: version.Must(version.NewVersion("1.2.3"))}
 	got := shellEnv(cli, []string{"TF_LOG=x", "TF_VAR_a-b=x", "AGENT_ADMIN_KEY=x", "PATH=/bin"})
-	want := `unset AGENT_ADMIN_KEY
-unset TF_LOG
+	want := `unset TF_LOG
+unset AGENT_ADMIN_KEY
 export CHECKPOINT_DISABLE='1'
 export TF_CLI_CONFIG_FILE='` + os.DevNull + `'
 export TF_ACC='1'
