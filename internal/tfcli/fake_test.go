@@ -26,6 +26,8 @@ func TestMain(m *testing.M) {
 	for name, value := range map[string]string{
 		"HTTPS_PROXY": "http://127.0.0.1:1", // nothing listens there: no test reaches a real server
 		"https_proxy": "http://127.0.0.1:1",
+		"NO_PROXY":    "",
+		"no_proxy":    "",
 		"GORACE":      "atexit_sleep_ms=0", // else each fake CLI takes a second to end
 	} {
 		if err := os.Setenv(name, value); err != nil {
