@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
@@ -59,7 +58,7 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	if l.cli, err = tfcli.Find(ctx, os.Stderr); err != nil {
 		return err
 	}
-	if l.plugin, err = tfcli.InstallPlugin(ctx, dir, provider.Address, "0.0.1"); err != nil {
+	if l.plugin, err = tfcli.InstallPlugin(ctx, dir); err != nil {
 		return err
 	}
 	if l.service, err = startService(ctx, dir); err != nil {

@@ -21,7 +21,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	// The plugin is built from it; without this Go would take the results of a run before a change of it.
+	_ "github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
@@ -48,7 +49,7 @@ func runTests(m *testing.M) int {
 	ctx, cancel := testContext()
 	defer cancel()
 	if cli, err = tfcli.Find(ctx, os.Stderr); err == nil {
-		plugin, err = tfcli.InstallPlugin(ctx, dir, provider.Address, "0.0.1")
+		plugin, err = tfcli.InstallPlugin(ctx, dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

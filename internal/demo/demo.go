@@ -17,13 +17,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
-
-// pluginVersion is what the CLI shows of a provider that was never released.
-const pluginVersion = "0.0.1"
 
 var (
 	// ErrDiffers says that something was not as expected; the report names it.
@@ -99,7 +95,7 @@ func (d *demo) prepare(ctx context.Context, tmp string) error {
 		return err
 	}
 	fmt.Fprintln(d, "provider: building it; the first time this takes a minute")
-	d.plugin, err = tfcli.InstallPlugin(ctx, filepath.Join(tmp, "plugin"), provider.Address, pluginVersion)
+	d.plugin, err = tfcli.InstallPlugin(ctx, filepath.Join(tmp, "plugin"))
 	if err != nil {
 		return err
 	}

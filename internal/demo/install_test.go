@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
 
@@ -28,7 +27,7 @@ func TestAccInstall(t *testing.T) {
 	var shown bytes.Buffer
 	for range 2 {
 		shown.Reset()
-		if err := tfcli.InstallForUser(t.Context(), dir, provider.Address, "0.0.1", &shown); err != nil {
+		if err := tfcli.InstallForUser(t.Context(), dir, &shown); err != nil {
 			t.Fatal(err)
 		}
 	}

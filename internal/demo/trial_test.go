@@ -15,7 +15,8 @@ import (
 
 	"github.com/hashicorp/go-version"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	// The plugin is built from it; without this Go would take the results of a run before a change of it.
+	_ "github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
@@ -40,7 +41,7 @@ func newTrials(t *testing.T) trials {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin, err := tfcli.InstallPlugin(t.Context(), t.TempDir(), provider.Address, pluginVersion)
+	plugin, err := tfcli.InstallPlugin(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ action "agent_start_job" "check" {
 }
 `
 	}
-	text := fmt.Sprintf("terraform {\n  required_providers {\n    agent = {\n      source  = %q\n      version = %q\n    }\n  }\n}\n\n%s", source, i.version, resource)
+	text := fmt.Sprintf("terraform {\n  required_providers {\n    agent = {\n      source  = %q\n      version = %q\n    }\n  }\n}\n\n%s", tfcli.Source, i.version, resource)
 	if err := os.WriteFile(filepath.Join(i.dir, "main.tf"), []byte(text), 0o600); err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (i install) checkVersion(ctx context.Context) error {
 		return err
 	}
 	for address, version := range answer.Selections {
-		if strings.HasSuffix(address, "/"+source) && version == i.version {
+		if strings.HasSuffix(address, "/"+tfcli.Source) && version == i.version {
 			return nil
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-)
 
-const source = "agentjobs/agent"
+	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+)
 
 // archive is a zip as the network mirror protocol describes it.
 type archive struct {
@@ -33,7 +33,7 @@ func writeMirror(dir string, zips []Artifact, dist, version string) error {
 	}
 	// A source address without a host is short for one of these, by product.
 	for _, host := range []string{"registry.terraform.io", "registry.opentofu.org"} {
-		folder := filepath.Join(dir, host, filepath.FromSlash(source))
+		folder := filepath.Join(dir, host, filepath.FromSlash(tfcli.Source))
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return err
 		}

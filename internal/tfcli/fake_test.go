@@ -56,6 +56,10 @@ func fakeCLI(script string, args []string) int {
 	case "version":
 		fmt.Printf("%s v%s\non test\n", name, version)
 	case "providers schema -json":
+		if version == "0.0.0" {
+			fmt.Println("{}")
+			break
+		}
 		return fakeSchema(name, config)
 	default:
 		return 2
@@ -64,20 +68,20 @@ func fakeCLI(script string, args []string) int {
 }
 
 // fakeSchema answers with the address as the product would complete it, when the
-// configuration asks for the provider and the CLI configuration tells where it is.
+// configuration asks for the provider and the CLI configuration overrides it.
 func fakeSchema(name, config string) int {
 	tf, err := os.ReadFile("main.tf")
-	if err != nil || !strings.Contains(string(tf), `source = "example/thing"`) {
+	if err != nil || !strings.Contains(string(tf), `source = "agentjobs/agent"`) {
 		fmt.Fprintln(os.Stderr, "no such provider", err)
 		return 1
 	}
 	host := map[string]string{"Terraform": terraformRegistry, "OpenTofu": tofuRegistry}[name]
 	rc, err := os.ReadFile(config)
-	if err != nil || !strings.Contains(string(rc), `"`+host+`/example/thing" = "/where it is"`) {
+	if err != nil || !strings.Contains(string(rc), `"`+host+`/agentjobs/agent" = "`) {
 		fmt.Fprintln(os.Stderr, "no override", err)
 		return 1
 	}
-	fmt.Printf(`{"format_version":"1.0","provider_schemas":{"%s/example/thing":{"provider":{"version":9007199254740993}}}}`, host)
+	fmt.Printf(`{"format_version":"1.0","provider_schemas":{"%s/agentjobs/agent":{"provider":{"version":9007199254740993}}}}`, host)
 	return 0
 }
 

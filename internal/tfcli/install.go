@@ -8,16 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
-	"strings"
 )
 
-// The registries that a source address without a host is short for.
 const (
+	// Source is the provider's address at a registry, without the host.
+	Source = "agentjobs/agent"
+
+	// The registries that a source address without a host is short for.
 	terraformRegistry = "registry.terraform.io"
 	tofuRegistry      = "registry.opentofu.org"
+
+	// pluginVersion is one that no release has, so that a release is never
+	// mistaken for what was built here. No pre-release: a CLI takes one only where
+	// a configuration asks for exactly that.
+	pluginVersion = "0.0.1"
 )
 
 // Plugin is the provider as InstallPlugin has left it in a folder. Give one of
@@ -33,10 +39,8 @@ type Plugin struct {
 }
 
 // InstallPlugin builds the provider of the repository that the current folder
-// belongs to, and installs it below dir for Terraform and OpenTofu. The address
-// is "HOST/NAMESPACE/NAME". The version is one like "1.2.3": a CLI takes a
-// pre-release only where a configuration asks for exactly that one.
-func InstallPlugin(ctx context.Context, dir, address, version string) (Plugin, error) {
+// belongs to, and installs it below dir for Terraform and OpenTofu.
+func InstallPlugin(ctx context.Context, dir string) (Plugin, error) {
 	root, err := RepositoryRoot(ctx)
 	if err != nil {
 		return Plugin{}, err
@@ -49,15 +53,10 @@ func InstallPlugin(ctx context.Context, dir, address, version string) (Plugin, e
 	if err != nil {
 		return Plugin{}, err
 	}
-	parts := strings.Split(address, "/")
-	if len(parts) != 3 {
-		return Plugin{}, fmt.Errorf("address %q is not HOST/NAMESPACE/NAME", address)
-	}
-	source, name := parts[1]+"/"+parts[2], parts[2]
 	mirror := filepath.Join(dir, "mirror")
 	place := func(host string) string {
-		return filepath.Join(mirror, host, filepath.FromSlash(source), version, runtime.GOOS+"_"+runtime.GOARCH,
-			exeName(fmt.Sprintf("terraform-provider-%s_v%s", name, version)))
+		return filepath.Join(mirror, host, filepath.FromSlash(Source), pluginVersion, runtime.GOOS+"_"+runtime.GOARCH,
+			exeName("terraform-provider-agent_v"+pluginVersion))
 	}
 
 	p := Plugin{
@@ -67,15 +66,15 @@ func InstallPlugin(ctx context.Context, dir, address, version string) (Plugin, e
 	}
 	// The version is in the flags; what git would add needs git.
 	if _, err := runGo(ctx, root, "build", "-trimpath", "-buildvcs=false",
-		"-ldflags", "-s -w -X main.version="+version, "-o", p.Executable, "."); err != nil {
+		"-ldflags", "-s -w -X main.version="+pluginVersion, "-o", p.Executable, "."); err != nil {
 		return Plugin{}, fmt.Errorf("building the provider: %w", err)
 	}
 	if err := linkOrCopy(p.Executable, place(tofuRegistry)); err != nil {
 		return Plugin{}, err
 	}
 	err = errors.Join(
-		os.WriteFile(p.MirrorConfig, []byte(mirrorConfig(mirror, source, "")), 0o600),
-		os.WriteFile(p.OverrideConfig, []byte(overrideConfig(filepath.Dir(p.Executable), source, "")), 0o600),
+		os.WriteFile(p.MirrorConfig, []byte(mirrorConfig(mirror, "")), 0o600),
+		os.WriteFile(p.OverrideConfig, []byte(overrideConfig(filepath.Dir(p.Executable), "")), 0o600),
 	)
 	return p, err
 }
@@ -93,35 +92,28 @@ func RepositoryRoot(ctx context.Context) (string, error) {
 	return filepath.Dir(gomod), nil
 }
 
-// addresses are those of a source, in HCL, at both registries.
-func addresses(source string) (terraform, tofu string) {
-	return fmt.Sprintf("%q", path.Join(terraformRegistry, source)), fmt.Sprintf("%q", path.Join(tofuRegistry, source))
-}
-
-// mirrorConfig is a CLI configuration that takes a provider from a mirror.
+// mirrorConfig is a CLI configuration that takes the provider from a mirror.
 // The rest says where others come from.
-func mirrorConfig(mirror, source, rest string) string {
-	terraform, tofu := addresses(source)
+func mirrorConfig(mirror, rest string) string {
 	return fmt.Sprintf(`provider_installation {
   filesystem_mirror {
     path    = %q
-    include = [%s, %s]
+    include = [%q, %q]
   }
 %s}
-`, filepath.ToSlash(mirror), terraform, tofu, rest)
+`, filepath.ToSlash(mirror), terraformRegistry+"/"+Source, tofuRegistry+"/"+Source, rest)
 }
 
 // overrideConfig is a CLI configuration that uses the provider in a folder
 // without init. The rest says where others come from.
-func overrideConfig(folder, source, rest string) string {
-	terraform, tofu := addresses(source)
+func overrideConfig(folder, rest string) string {
 	return fmt.Sprintf(`provider_installation {
   dev_overrides {
-    %s = %[3]q
-    %[2]s = %[3]q
+    %q = %[3]q
+    %[2]q = %[3]q
   }
 %[4]s}
-`, terraform, tofu, filepath.ToSlash(folder), rest)
+`, terraformRegistry+"/"+Source, tofuRegistry+"/"+Source, filepath.ToSlash(folder), rest)
 }
 
 // linkOrCopy makes a second name for a file, or a copy where links are not to be had.

@@ -21,16 +21,16 @@ func TestInstallPlugin(t *testing.T) {
 		"main.go": "package main\n\nvar version = \"dev\"\n\nfunc main() { println(version) }\n",
 	})
 	dir := t.TempDir()
-	got, err := InstallPlugin(t.Context(), dir, "registry.terraform.io/example/thing", "1.2.3")
+	got, err := InstallPlugin(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 
 	platform := runtime.GOOS + "_" + runtime.GOARCH
-	exe := exeName("terraform-provider-thing_v1.2.3")
+	exe := exeName("terraform-provider-agent_v0.0.1")
 	want := []string{
-		"mirror/registry.opentofu.org/example/thing/1.2.3/" + platform + "/" + exe,
-		"mirror/registry.terraform.io/example/thing/1.2.3/" + platform + "/" + exe,
+		"mirror/registry.opentofu.org/agentjobs/agent/0.0.1/" + platform + "/" + exe,
+		"mirror/registry.terraform.io/agentjobs/agent/0.0.1/" + platform + "/" + exe,
 		"mirror.tfrc",
 		"override.tfrc",
 	}
@@ -39,7 +39,7 @@ func TestInstallPlugin(t *testing.T) {
 	}
 	for _, executable := range []string{got.Executable, filepath.Join(dir, filepath.FromSlash(want[0]))} {
 		text, err := exec.CommandContext(t.Context(), executable).CombinedOutput()
-		if err != nil || strings.TrimSpace(string(text)) != "1.2.3" {
+		if err != nil || strings.TrimSpace(string(text)) != "0.0.1" {
 			t.Errorf("%s: %q, %v", executable, text, err)
 		}
 	}
@@ -48,14 +48,14 @@ func TestInstallPlugin(t *testing.T) {
 		got.MirrorConfig: fmt.Sprintf(`provider_installation {
   filesystem_mirror {
     path    = "%s/mirror"
-    include = ["registry.terraform.io/example/thing", "registry.opentofu.org/example/thing"]
+    include = ["registry.terraform.io/agentjobs/agent", "registry.opentofu.org/agentjobs/agent"]
   }
 }
 `, slashed),
 		got.OverrideConfig: fmt.Sprintf(`provider_installation {
   dev_overrides {
-    "registry.terraform.io/example/thing" = "%[1]s"
-    "registry.opentofu.org/example/thing" = "%[1]s"
+    "registry.terraform.io/agentjobs/agent" = "%[1]s"
+    "registry.opentofu.org/agentjobs/agent" = "%[1]s"
   }
 }
 `, filepath.ToSlash(filepath.Dir(got.Executable))),
@@ -71,10 +71,9 @@ func TestInstallPlugin(t *testing.T) {
 }
 
 func TestInstallPluginErrors(t *testing.T) {
-	tests := map[string]struct{ address, main, want string }{
-		"address":            {"example/thing", "package main\n\nfunc main() {}\n", "HOST/NAMESPACE/NAME"},
-		"does not compile":   {"registry.terraform.io/example/thing", "package main\n\nfunc main() { undefinedThing() }\n", "undefined: undefinedThing"},
-		"outside any module": {"registry.terraform.io/example/thing", "", "no go.mod"},
+	tests := map[string]struct{ main, want string }{
+		"does not compile":   {"package main\n\nfunc main() { undefinedThing() }\n", "undefined: undefinedThing"},
+		"outside any module": {"", "no go.mod"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +81,7 @@ func TestInstallPluginErrors(t *testing.T) {
 			if test.main == "" {
 				t.Chdir(t.TempDir())
 			}
-			_, err := InstallPlugin(t.Context(), t.TempDir(), test.address, "1.2.3")
+			_, err := InstallPlugin(t.Context(), t.TempDir())
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want an error with %q", err, test.want)
 			}

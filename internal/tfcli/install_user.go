@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
 // UserFolder is where the provider is installed for a user's own CLI: a folder
@@ -23,7 +22,7 @@ func UserFolder() (string, error) {
 // InstallForUser is InstallPlugin for a user's own CLI: it replaces what an
 // earlier call has left in dir, and tells out how to use it. Nothing outside
 // dir is written, the user's CLI configuration least of all.
-func InstallForUser(ctx context.Context, dir, address, version string, out io.Writer) error {
+func InstallForUser(ctx context.Context, dir string, out io.Writer) error {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -32,14 +31,13 @@ func InstallForUser(ctx context.Context, dir, address, version string, out io.Wr
 	if err := os.RemoveAll(mirror); err != nil {
 		return err
 	}
-	p, err := InstallPlugin(ctx, dir, address, version)
+	p, err := InstallPlugin(ctx, dir)
 	if err != nil {
 		return err
 	}
-	_, source, _ := strings.Cut(address, "/")
-	terraform, tofu := addresses(source)
-	override := overrideConfig(filepath.Dir(p.Executable), source, "  direct {}\n")
-	withInit := mirrorConfig(mirror, source, fmt.Sprintf("  direct {\n    exclude = [%s, %s]\n  }\n", terraform, tofu))
+	override := overrideConfig(filepath.Dir(p.Executable), "  direct {}\n")
+	withInit := mirrorConfig(mirror, fmt.Sprintf("  direct {\n    exclude = [%q, %q]\n  }\n",
+		terraformRegistry+"/"+Source, tofuRegistry+"/"+Source))
 	err = errors.Join(
 		os.WriteFile(p.OverrideConfig, []byte(override), 0o600),
 		os.WriteFile(p.MirrorConfig, []byte(withInit), 0o600),
@@ -47,7 +45,7 @@ func InstallForUser(ctx context.Context, dir, address, version string, out io.Wr
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, `%s %s is in %s
+	_, err = fmt.Fprintf(out, `agent %s is in %s
 
 Use it without init, in this shell alone:
 
@@ -68,6 +66,6 @@ export TF_CLI_CONFIG_FILE='%s'
 After another install, delete the provider's entry from .terraform.lock.hcl and run init again.
 
 Nothing else was changed. To remove it, delete %s
-`, filepath.Base(source), version, dir, p.OverrideConfig, override, p.MirrorConfig, withInit, dir)
+`, pluginVersion, dir, p.OverrideConfig, override, p.MirrorConfig, withInit, dir)
 	return err
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 )
@@ -32,25 +31,20 @@ func FindForDocs(ctx context.Context, log io.Writer) (CLI, error) {
 	return downloadOrBuild(ctx, Terraform, log)
 }
 
-// ProviderSchema returns the schemas of the provider at address
-// ("HOST/NAMESPACE/NAME") as the JSON document that tfplugindocs reads, which
-// has them under the plain name. The plugin is what InstallPlugin made of it.
-func (c CLI) ProviderSchema(ctx context.Context, plugin Plugin, address string) ([]byte, error) {
-	tmp, err := os.MkdirTemp("", "tfcli-schema-")
+// ProviderSchema returns the provider's schemas as the JSON document that
+// tfplugindocs reads, which has them under the plain name. It installs the
+// plugin in dir, an empty folder.
+func (c CLI) ProviderSchema(ctx context.Context, dir string) ([]byte, error) {
+	plugin, err := InstallPlugin(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }() // in the system's folder for such rests
-
-	// Which registry a source without a host is short for differs between products.
-	_, source, _ := strings.Cut(address, "/")
-	name := path.Base(source)
-	main := fmt.Sprintf("terraform {\n  required_providers {\n    %s = { source = %q }\n  }\n}\n", name, source)
-	if err := os.WriteFile(filepath.Join(tmp, "main.tf"), []byte(main), 0o600); err != nil {
+	main := fmt.Sprintf("terraform {\n  required_providers {\n    agent = { source = %q }\n  }\n}\n", Source)
+	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte(main), 0o600); err != nil {
 		return nil, err
 	}
 	cmd := c.Command(ctx, plugin.OverrideConfig, "providers", "schema", "-json")
-	cmd.Dir = tmp
+	cmd.Dir = dir
 	text, err := output(cmd)
 	if err != nil {
 		return nil, err
@@ -63,11 +57,12 @@ func (c CLI) ProviderSchema(ctx context.Context, plugin Plugin, address string) 
 	if err := json.Unmarshal([]byte(text), &doc); err != nil {
 		return nil, err
 	}
+	// Which registry a source without a host is short for differs between products.
 	for key, schema := range doc.Schemas {
-		if strings.HasSuffix(key, "/"+source) {
-			doc.Schemas = map[string]json.RawMessage{name: schema}
+		if strings.HasSuffix(key, "/"+Source) {
+			doc.Schemas = map[string]json.RawMessage{"agent": schema}
 			return json.Marshal(doc)
 		}
 	}
-	return nil, fmt.Errorf("%s told no schema of %s", c, source)
+	return nil, fmt.Errorf("%s told no schema of %s", c, Source)
 }

@@ -5,8 +5,6 @@ package tfcli
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,28 +12,24 @@ import (
 )
 
 func TestProviderSchema(t *testing.T) {
-	for _, script := range []string{"Terraform 1.16.3", "OpenTofu 1.12.6"} {
+	const schema = `{"format_version":"1.0","provider_schemas":{"agent":{"provider":{"version":9007199254740993}}}}`
+	for script, want := range map[string]string{
+		"Terraform 1.16.3": schema,
+		"OpenTofu 1.12.6":  schema,
+		"Terraform 0.0.0":  "", // tells of no provider
+	} {
 		t.Run(script, func(t *testing.T) {
-			cli, err := inspect(t.Context(), putFake(t, isolate(t), "cli", script), "test")
+			enterRepository(t, map[string]string{"main.go": "package main\n\nfunc main() {}\n"})
+			cli, err := inspect(t.Context(), putFake(t, t.TempDir(), "cli", script), "test")
 			if err != nil {
 				t.Fatal(err)
 			}
-			config := filepath.Join(t.TempDir(), "override.tfrc")
-			if err := os.WriteFile(config, []byte(overrideConfig("/where it is", "example/thing", "")), 0o600); err != nil {
+			got, err := cli.ProviderSchema(t.Context(), t.TempDir())
+			if (err == nil) != (want != "") {
 				t.Fatal(err)
 			}
-			plugin := Plugin{OverrideConfig: config}
-			got, err := cli.ProviderSchema(t.Context(), plugin, "registry.terraform.io/example/thing")
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := `{"format_version":"1.0","provider_schemas":{"thing":{"provider":{"version":9007199254740993}}}}`
 			if diff := cmp.Diff(want, string(got)); diff != "" {
 				t.Error(diff)
-			}
-
-			if _, err := cli.ProviderSchema(t.Context(), plugin, "registry.terraform.io/other/thing"); err == nil {
-				t.Error("no error for a provider that the CLI does not know")
 			}
 		})
 	}

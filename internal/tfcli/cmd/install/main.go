@@ -11,19 +11,15 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
-
-// version is one that no release has, so that a release is never mistaken for it.
-const version = "0.0.1"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	dir, err := tfcli.UserFolder()
 	if err == nil {
-		err = tfcli.InstallForUser(ctx, dir, provider.Address, version, os.Stdout)
+		err = tfcli.InstallForUser(ctx, dir, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "install:", err)

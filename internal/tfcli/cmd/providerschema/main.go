@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
 
@@ -35,11 +34,7 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	plugin, err := tfcli.InstallPlugin(ctx, dir, provider.Address, "0.0.0")
-	if err != nil {
-		return err
-	}
-	doc, err := cli.ProviderSchema(ctx, plugin, provider.Address)
+	doc, err := cli.ProviderSchema(ctx, dir)
 	if err != nil {
 		return err
 	}
