@@ -4,10 +4,8 @@
 package testmatrix
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -43,18 +41,21 @@ type outcome struct {
 
 type testID struct{ pkg, test string }
 
+// parent is the test that a subtest belongs to, and the package of any other.
+func (id testID) parent() testID {
+	return testID{id.pkg, id.test[:max(0, strings.LastIndexByte(id.test, '/'))]}
+}
+
 // reason finds what t.Skip was given: the rest of a line that starts with file and line number.
 var reason = regexp.MustCompile(`(?m)^\s+\S+\.go:\d+: (.*)$`)
 
 // parse reads the output of "go test -json".
-func parse(in io.Reader) (Result, error) {
+func parse(text string) Result {
 	outcomes := map[testID]*outcome{}
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
+	for line := range strings.Lines(text) {
 		var e event
-		if json.Unmarshal(lines.Bytes(), &e) != nil {
-			e = event{Action: "output", Output: lines.Text() + "\n"} // the go command's own words
+		if json.Unmarshal([]byte(line), &e) != nil {
+			e = event{Action: "output", Output: line} // the go command's own words
 		}
 		id := testID{e.Package, e.Test}
 		if e.ImportPath != "" { // the compiler's words, which may be about a package that this one imports
@@ -71,40 +72,30 @@ func parse(in io.Reader) (Result, error) {
 			o.action = e.Action
 		}
 	}
-	return summarize(outcomes), lines.Err()
+	return summarize(outcomes)
 }
 
+// summarize counts tests, from the innermost subtests up to the package: what
+// has parts that failed is told, but not counted again.
 func summarize(outcomes map[testID]*outcome) Result {
-	order := slices.SortedFunc(maps.Keys(outcomes), func(a, b testID) int {
-		return strings.Compare(a.pkg+"\x00"+a.test, b.pkg+"\x00"+b.test)
-	})
-	parents := map[testID]bool{}
-	failedIn := map[string]bool{} // packages with a failed test
-	for id, o := range outcomes {
-		for i, c := range id.test {
-			if c == '/' {
-				parents[testID{id.pkg, id.test[:i]}] = true
-			}
-		}
-		// A test that never ended was cut off, by a panic or the time limit.
-		failedIn[id.pkg] = failedIn[id.pkg] || id.test != "" && (o.action == "fail" || o.action == "")
-	}
-
 	var r Result
-	for _, id := range order {
+	parts, failedParts := map[testID]bool{}, map[testID]bool{}
+	for _, id := range slices.Backward(slices.SortedFunc(maps.Keys(outcomes), func(a, b testID) int {
+		return strings.Compare(a.pkg+"\x00"+a.test, b.pkg+"\x00"+b.test)
+	})) {
 		o := outcomes[id]
-		fail := func() { r.Failures = append(r.Failures, fmt.Sprintf("%s %s\n%s", id.pkg, id.test, o.output.String())) }
+		isTest := id.test != ""
+		if o.action == "" && isTest {
+			o.action = "fail" // cut off, by a panic or the time limit
+		}
 		switch {
-		case o.action == "build-fail": // counted with each package that it was built for
-			fail()
-		case id.test == "" && (o.action != "fail" || failedIn[id.pkg]):
-			// A package fails with its tests; that is counted there.
-			if o.action == "fail" {
-				fail()
+		case o.action == "fail" || o.action == "build-fail":
+			r.Failures = append(r.Failures, fmt.Sprintf("%s %s\n%s", id.pkg, id.test, o.output.String()))
+			if o.action == "fail" && !failedParts[id] { // a failed build fails each package that it was for
+				r.Failed++
 			}
-		case o.action == "fail" && parents[id]:
-			fail()
-		case parents[id]:
+			failedParts[id.parent()] = true
+		case parts[id] || !isTest:
 		case o.action == "pass":
 			r.Passed++
 		case o.action == "skip":
@@ -113,10 +104,10 @@ func summarize(outcomes map[testID]*outcome) Result {
 				why = found[len(found)-1][1]
 			}
 			r.Skipped = append(r.Skipped, Skip{id.test, why})
-		default:
-			r.Failed++
-			fail()
 		}
+		parts[id.parent()] = true
 	}
+	slices.Reverse(r.Skipped)
+	slices.Reverse(r.Failures)
 	return r
 }

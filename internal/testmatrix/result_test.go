@@ -4,7 +4,6 @@
 package testmatrix
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +43,12 @@ func TestParse(t *testing.T) {
 {"Action":"fail","Package":"p"}`,
 			want: Result{Passed: 1, Failed: 1, Failures: []string{"p \n", "p TestA\n", "p TestA/one\nwrong\n"}},
 		},
+		"failed after its subtests": {
+			in: `{"Action":"pass","Package":"p","Test":"TestA/one"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}`,
+			want: Result{Passed: 1, Failed: 1, Failures: []string{"p \n", "p TestA\n"}},
+		},
 		"cut off by a panic": {
 			in: `{"Action":"output","Package":"p","Test":"TestA","Output":"panic: no\n"}
 {"Action":"fail","Package":"p"}`,
@@ -60,10 +65,7 @@ func TestParse(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := parse(strings.NewReader(test.in))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := parse(test.in)
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Error(diff)
 			}

@@ -41,10 +41,10 @@ func show(out io.Writer, rows []row) error {
 			continue
 		}
 		for _, s := range r.result.Skipped {
-			fmt.Fprintf(out, "skipped on %s %s: %s: %s\n", r.cli.Product, r.cli.Version, s.Test, s.Reason)
+			fmt.Fprintf(out, "skipped on %s: %s: %s\n", r.cli.Name(), s.Test, s.Reason)
 		}
 		if r.result.Passed == 0 {
-			fmt.Fprintf(out, "nothing passed on %s %s\n", r.cli.Product, r.cli.Version)
+			fmt.Fprintf(out, "nothing passed on %s\n", r.cli.Name())
 		}
 	}
 	return nil
