@@ -85,7 +85,7 @@ func (r *jobResource) adopt(ctx context.Context, job *jobModel, key journal.Key,
 			out.diags.AddError("Outcome of an earlier create unknown", say(
 				fmt.Sprintf("A run that was ended by force had sent this request to project %s at %s, and no answer had come. A job may have been started. "+
 					"Nothing was sent now. This is said once.", project, left.At.UTC().Format(time.RFC3339)),
-				fmt.Sprintf("Look for the job at the service. If it is there, bring it in with: terraform import ADDRESS %s/JOB_ID. Otherwise apply again: that sends the prompt.", project)))
+				fmt.Sprintf("Look for the job at the service. If it is there, bring it in with: terraform (or tofu) import ADDRESS %s/JOB_ID. Otherwise apply again: that sends the prompt.", project)))
 			return nil, true
 		}
 		looking, cancel := withReadTimeout(ctx)

@@ -183,7 +183,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	r.conn.seen(&job)
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		resp.Diagnostics.AddWarning("Agent job goes on", fmt.Sprintf(
-			"Job %s in project %s was active when it was last seen. The service cannot cancel a job: Terraform has forgotten it, and it may still open a pull request.",
+			"Job %s in project %s was active when it was last seen. The service cannot cancel a job: the state has forgotten it, and it may still open a pull request.",
 			job.ID.ValueString(), job.ProjectID.ValueString()))
 	}
 }

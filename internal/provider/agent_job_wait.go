@@ -45,7 +45,7 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 	case record.Status == agentapi.StatusFailed:
 		out.diags.AddWarning(failedJob(job, byHand))
 	case record.Status == agentapi.StatusArchived:
-		out.diags.AddWarning("Agent job archived", fmt.Sprintf("Job %s was archived while Terraform waited for it.", job.ID.ValueString()))
+		out.diags.AddWarning("Agent job archived", fmt.Sprintf("Job %s was archived while the run waited for it.", job.ID.ValueString()))
 	}
 }
 

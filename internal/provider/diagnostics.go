@@ -63,7 +63,7 @@ func hint(err error) string {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return ""
 	case errors.Is(err, agentapi.ErrProxy):
-		return "Check HTTPS_PROXY and NO_PROXY in Terraform's environment."
+		return "Check HTTPS_PROXY and NO_PROXY in the environment of this run."
 	case errors.Is(err, agentapi.ErrCertificate):
 		return "Check base_url. If the service has a certificate from a private authority, give it as ca_certificates_pem."
 	case errors.Is(err, agentapi.ErrWebPage):
@@ -75,7 +75,7 @@ func hint(err error) string {
 	case errors.Is(err, agentapi.ErrNotFound):
 		return "Check base_url, project_id and the key: a service answers 404 for each of them, and for a job that it no longer keeps."
 	case errors.Is(err, agentapi.ErrPauseTooLong):
-		return "The service limits how many requests it takes in a time. Apply again later, or raise timeouts so that Terraform can wait for its turn."
+		return "The service limits how many requests it takes in a time. Apply again later, or raise timeouts so that the run can wait for its turn."
 	case (errors.Is(err, agentapi.ErrNotSent) || errors.Is(err, agentapi.ErrUnavailable)) && failure.StatusCode == 0 && failure.Err != nil:
 		return "Check base_url and the network between this machine and the service."
 	}
@@ -100,7 +100,7 @@ func createFailure(err error, projectID string) string {
 			fmt.Sprintf("The request was sent to project %s, but no answer tells its outcome: a job may have been started. It will not be sent again by itself.", projectID),
 			cause(err),
 			fmt.Sprintf("Look for the job at the service before you apply again, because applying again sends the prompt again. "+
-				"If the job is there, bring it in with: terraform import ADDRESS %s/JOB_ID", projectID))
+				"If the job is there, bring it in with: terraform (or tofu) import ADDRESS %s/JOB_ID", projectID))
 	case errors.Is(err, agentapi.ErrNotSent):
 		return say("Nothing was sent to the service, so no job was started.", cause(err), "Applying again starts the job.")
 	default:
@@ -129,7 +129,7 @@ func unconfirmedMessage(err error, jobID string) (summary, detail string) {
 }
 
 // waysFromMissing are what is left to do about a job that the service forgot.
-const waysFromMissing = "If the job is truly gone: -replace=ADDRESS starts a new one, and 'terraform state rm ADDRESS' forgets it."
+const waysFromMissing = "If the job is truly gone: -replace=ADDRESS starts a new one, and 'terraform (or tofu) state rm ADDRESS' forgets it."
 
 // unfinishedWait words a wait that ended before its job; next says what follows.
 func unfinishedWait(err error, jobID, next string) (summary, detail string) {
@@ -163,7 +163,7 @@ func unfinishedWait(err error, jobID, next string) (summary, detail string) {
 		trouble = "The last look at it failed: " + reason(ended.LastFault) + "."
 	}
 	return summary, say(
-		fmt.Sprintf("Terraform stopped waiting for job %s; the job itself goes on at the service.", jobID),
+		fmt.Sprintf("This run no longer waits for job %s; the job itself goes on at the service.", jobID),
 		why, seen, trouble,
 		next)
 }

@@ -39,7 +39,7 @@ func (m *matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words 
 	m.wantWords(diags, append(words,
 		"no answer tells its outcome: a job may have been started. It will not be sent again by itself.",
 		"Look for the job at the service before you apply again, because applying again sends the prompt again.",
-		"terraform import ADDRESS proj_1/JOB_ID")...)
+		"terraform (or tofu) import ADDRESS proj_1/JOB_ID")...)
 	m.wantNoState()
 	m.wantPosts(posts, 0)
 	if gets := m.Count(faultserver.Get); gets != 0 {

@@ -42,17 +42,29 @@ func TestGuideHasEveryMessage(t *testing.T) {
 	}
 }
 
-// summaries finds the first texts of diagnostics in the package's source: in
-// calls that add one, in functions that return one as "summary", and in fields
-// of that name.
-func summaries(t *testing.T) []string {
+// commandOfOne is a command that only users of Terraform have.
+var commandOfOne = regexp.MustCompile(`\bterraform [a-z]`)
+
+// No text of the provider tells users of OpenTofu a command that they do not have.
+func TestTextsNameBothCLIs(t *testing.T) {
+	fset := token.NewFileSet()
+	for _, parsed := range sources(t, fset) {
+		ast.Inspect(parsed, func(node ast.Node) bool {
+			if text, ok := node.(*ast.BasicLit); ok && commandOfOne.MatchString(text.Value) {
+				t.Errorf("%s: %s", fset.Position(text.Pos()), text.Value)
+			}
+			return true
+		})
+	}
+}
+
+// sources parses the package's files, tests left out.
+func sources(t *testing.T, fset *token.FileSet) (all []*ast.File) {
 	t.Helper()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]bool{}
-	fset := token.NewFileSet()
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
@@ -61,6 +73,19 @@ func summaries(t *testing.T) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
+		all = append(all, parsed)
+	}
+	return all
+}
+
+// summaries finds the first texts of diagnostics in the package's source: in
+// calls that add one, in functions that return one as "summary", and in fields
+// of that name.
+func summaries(t *testing.T) []string {
+	t.Helper()
+	found := map[string]bool{}
+	fset := token.NewFileSet()
+	for _, parsed := range sources(t, fset) {
 		note := func(expression ast.Expr) {
 			switch e := expression.(type) {
 			case *ast.BasicLit:
