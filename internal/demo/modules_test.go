@@ -5,8 +5,10 @@ package demo
 
 import (
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -18,7 +20,7 @@ import (
 func moduleJobs() map[string][][]string {
 	const first = "Add a quickstart for the Python SDK [simulate: "
 	return map[string][][]string{
-		"agent-job/integration.tftest.hcl": {
+		"agent-job": {
 			{first + "1s, failed]"},
 			{first + "1s]"},
 			{first + "1s]", "Show the async client too [simulate: 1s]"},
@@ -41,30 +43,34 @@ func TestAccModules(t *testing.T) {
 			t.Helper()
 			s := all.start(t, 0)
 			s.config = all.plugin.MirrorConfig
-			for _, file := range filesIn(t, module, ".tf", ".tftest.hcl") {
+			for _, file := range filesIn(t, module, ".tf", "test.hcl") {
 				s.write(t, file, all.read(t, path.Join("modules", name, file)))
 			}
 			return s
 		}
-		tests, err := filepath.Glob(filepath.Join(module, "tests", "*.tftest.hcl"))
-		if err != nil || len(tests) < 2 {
-			t.Fatalf("tests of %s: %v, %v", name, tests, err)
-		}
-		for _, test := range tests {
-			file := filepath.Base(test)
-			t.Run(name+"/"+file, func(t *testing.T) {
+		for _, run := range []struct {
+			folder string
+			want   [][]string // the prompts of the jobs
+		}{{"tests", nil}, {"tests/integration", moduleJobs()[name]}} {
+			t.Run(name+"/"+run.folder, func(t *testing.T) {
 				all.since(t, "1.7.0", "1.8.0") // mocks
 				s := start(t)
-				if strings.HasPrefix(file, "unit") {
+				if run.want == nil {
 					s.env = nil // a mock needs none
 				}
 				s.call(t, "init", "-no-color")
-				shown := s.call(t, "test", "-no-color", "-filter=tests/"+file)
-				if !strings.Contains(shown, " passed, 0 failed.") || strings.Contains(shown, "Success! 0 passed") {
-					t.Errorf("%s", shown)
-				}
+				shown := s.call(t, "test", "-no-color", "-test-directory="+run.folder)
 				t.Log(shown)
-				if diff := cmp.Diff(moduleJobs()[name+"/"+file], s.prompts()); diff != "" {
+				passed := 0
+				for _, file := range filesIn(t, filepath.Join(module, run.folder), ".tftest.hcl") {
+					if dir, _ := path.Split(file); dir == "" {
+						passed += strings.Count(all.read(t, path.Join("modules", name, run.folder, file)), "\nrun ")
+					}
+				}
+				if passed == 0 || !strings.Contains(shown, fmt.Sprintf("Success! %d passed, 0 failed.", passed)) {
+					t.Errorf("not all of %d runs have passed", passed)
+				}
+				if diff := cmp.Diff(run.want, s.prompts()); diff != "" {
 					t.Errorf("prompts of the jobs at the service (-want +got):\n%s", diff)
 				}
 			})
@@ -106,5 +112,42 @@ func TestAccModules(t *testing.T) {
 				t.Error("the usage in README.md is not that of examples/complete")
 			}
 		})
+	}
+}
+
+// The README's recipe for another repository, but for the clone and its
+// installation, which TestAccInstall looks at.
+func TestAccModuleRecipe(t *testing.T) {
+	all := newTrials(t)
+	all.since(t, "1.7.0", "1.8.0")
+	if runtime.GOOS == "windows" {
+		t.Skip("it is for a shell")
+	}
+	_, text, _ := strings.Cut(all.read(t, "modules/agent-job/README.md"), "```shell\ngit clone ")
+	text, _, _ = strings.Cut(text, "```")
+	_, text, ok := strings.Cut(text, "| tail -n 1)\"\n")
+	if !ok {
+		t.Fatal("the recipe is not where it was")
+	}
+	s := all.start(t, 0)
+	for _, file := range filesIn(t, filepath.Join(all.root, "examples", "modules", "agent-job"), ".tf") {
+		s.write(t, file, all.read(t, path.Join("modules", "agent-job", file)))
+	}
+	s.write(t, "tests/integration/one.tftest.hcl", `run "one" {
+  variables {
+    prompt = "[simulate: 0s]"
+  }
+}
+`)
+	if err := os.Symlink(all.root, filepath.Join(s.dir, "terraform-provider-agent")); err != nil {
+		t.Fatal(err)
+	}
+	cmd := all.cli.Command(t.Context(), all.plugin.MirrorConfig, "-e", "-c", `terraform() { "$TEST_CLI" "$@"; }`+"\n"+text)
+	cmd.Path, cmd.Args[0], cmd.Dir = "/bin/sh", "sh", s.dir
+	cmd.Env = append(cmd.Env, "TEST_CLI="+all.cli.Path)
+	shown, err := cmd.CombinedOutput()
+	log, _ := os.ReadFile(filepath.Join(s.dir, "simulator.log"))
+	if err != nil || !strings.Contains(string(shown), "1 passed, 0 failed.") || strings.Count(string(log), " POST ") != 1 {
+		t.Errorf("%v\n%s\nsimulator:\n%s", err, shown, log)
 	}
 }

@@ -52,7 +52,3 @@ run "completed" {
     error_message = "The outputs do not show the job."
   }
 }
-
-# That a job which has not ended fails the run is in integration.tftest.hcl:
-# Terraform fills a mock in while it applies, OpenTofu while it plans, and no
-# expect_failures fits both.
