@@ -1,0 +1,95 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+package chaos
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-version"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+)
+
+const encryption = `
+key_provider "pbkdf2" "team" {
+  passphrase = "correct-horse-battery-staple"
+}
+method "aes_gcm" "team" {
+  keys = key_provider.pbkdf2.team
+}
+state {
+  method   = method.aes_gcm.team
+  enforced = true
+}
+plan {
+  method   = method.aes_gcm.team
+  enforced = true
+}
+`
+
+// Where OpenTofu encrypts the state and the plan, nothing of ours tells what
+// they would, and an apply that was killed is taken up all the same.
+func TestEncryptedState(t *testing.T) {
+	if cli.Product != tfcli.Tofu || cli.Version.LessThan(version.Must(version.NewVersion("1.7.0"))) {
+		t.Skipf("needs OpenTofu 1.7 or later, this is %s", cli)
+	}
+	const prompt = "canary-prompt-77ac"
+	w := newWorld(t, simulator.Script{Duration: time.Hour}, "variable \"prompt\" {}\nresource \"agent_job\" \"test\" {\n  prompt = var.prompt\n}\n")
+	w.env = []string{"TF_ENCRYPTION=" + encryption, "TF_VAR_prompt=" + prompt}
+	nowhere := func(secret string) {
+		t.Helper()
+		err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			if bytes.Contains(text, []byte(secret)) {
+				t.Errorf("%q is in %s", secret, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	call := func(args ...string) string {
+		t.Helper()
+		p := w.start(args...)
+		if output := p.wait(); p.ok() {
+			return output
+		}
+		t.Fatalf("%v failed:\n%s", args, p.out.String())
+		return ""
+	}
+
+	call("plan", "-no-color", "-out=saved")
+	p := w.start("apply", "-no-color", "saved")
+	w.until("the job is polled", func() bool { return w.sim.Counts().Get > 0 })
+	p.signalGroup(syscall.SIGKILL)
+	p.wait()
+	if len(w.journals()) == 0 {
+		t.Error("no crash journal is left, so the search proves nothing")
+	}
+	nowhere(prompt)
+
+	id := w.sim.Jobs()[0].ID
+	w.sim.SetStatus(id, "completed")
+	if output := call("apply", "-no-color", "saved"); !strings.Contains(output, "Agent job of an earlier run adopted") {
+		t.Errorf("the job was not taken over:\n%s", output)
+	}
+	call("plan", "-no-color", "-detailed-exitcode")
+	w.posts(1, 0)
+	nowhere(prompt)
+	nowhere(id)
+}
