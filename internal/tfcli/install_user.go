@@ -55,8 +55,8 @@ That file stands in for your own configuration of the CLI. To keep yours, copy i
 ~/.tofurc, on Windows %%APPDATA%%\terraform.rc or tofu.rc):
 
 %s
-With dev_overrides each command warns that they are in use, and init is needed for other providers and for modules only;
-if it fails for want of this provider, use the other way.
+With dev_overrides each command warns that they are in use. Modules come with get, and init is needed for other providers
+only; if it fails for want of this provider, use the other way.
 
 Use it with init, as if it came from a registry:
 
