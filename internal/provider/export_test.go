@@ -9,12 +9,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 )
 
 // NewDialing returns a provider that reaches its service through dial, which
-// need not be a network: tests on a fake clock cannot use one.
-func NewDialing(dial agentapi.Dial) provider.Provider {
-	return &agentProvider{version: "test", dial: dial}
+// need not be a network: tests on a fake clock cannot use one. Its crash journal
+// may be nil.
+func NewDialing(dial agentapi.Dial, crashes *journal.Journal) provider.Provider {
+	return &agentProvider{version: "test", dial: dial, journal: crashes}
 }
 
 // NewPanicking returns a provider that panics with value at each poll of a wait.

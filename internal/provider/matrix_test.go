@@ -26,6 +26,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
@@ -51,6 +52,7 @@ func TestMatrix(t *testing.T) {
 	for _, rows := range [][]row{
 		createRows(), answerRows(), limitRows(), redirectRows(), connectionRows(), proxyRows(),
 		waitRows(), recordRows(), readRows(), messageRows(), pacingRows(), inputRows(), unknownRows(),
+		crashRows(),
 	} {
 		for _, r := range rows {
 			t.Run(r.name, func(t *testing.T) {
@@ -79,7 +81,7 @@ func (r row) run(t *testing.T, data string) {
 		Key:    canaryKey,
 		Script: func(_, prompt string, turn int) simulator.Script { return r.script(prompt, turn) },
 	})
-	m := &matrix{T: t, Server: faultserver.New(t, sim, r.serve), sim: sim, log: new(safeBuffer)}
+	m := &matrix{T: t, Server: faultserver.New(t, sim, r.serve), sim: sim, log: new(safeBuffer), data: data}
 	m.ctx = tflogtest.RootLogger(tfsdklogtest.RootLogger(t.Context(), m.log), m.log)
 	m.config = attrs{
 		"base_url": m.URL, "admin_key": canaryKey, "project_id": project,
@@ -113,12 +115,15 @@ type matrix struct {
 	dial   agentapi.Dial
 	log    *safeBuffer
 	shown  bytes.Buffer // all that Terraform would print or store
+
+	data    string           // TF_DATA_DIR
+	crashes *journal.Journal // nil: none is kept
 }
 
 // connect starts a fresh provider with m.config, as the next command does.
 func (m *matrix) connect() []*tfprotov6.Diagnostic {
 	m.Helper()
-	diags := m.core.connectTo(m.ctx, provider.NewDialing(m.dial), m.config)
+	diags := m.core.connectTo(m.ctx, provider.NewDialing(m.dial, m.crashes), m.config)
 	return m.note(diags)
 }
 

@@ -1,0 +1,268 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+)
+
+const (
+	adopted      = "WARNING: Agent job of an earlier run adopted"
+	messageFound = "WARNING: Message of an earlier run found"
+)
+
+// journals lists the files of the crash journal.
+func (m *matrix) journals() []string {
+	m.Helper()
+	files, err := filepath.Glob(filepath.Join(m.data, "agent", "*.jsonl"))
+	if err != nil {
+		m.Fatal(err)
+	}
+	return files
+}
+
+// journaled starts a provider that keeps a crash journal.
+func (m *matrix) journaled() {
+	m.Helper()
+	m.crashes = journal.Open(filepath.Join(m.data, "agent"), func(err error) { m.Error(err) })
+	m.ok(m.connect())
+}
+
+// crash leaves the first entries that the provider has noted as a killed one
+// would, and starts the next one.
+func (m *matrix) crash(entries int) {
+	m.Helper()
+	files := m.journals()
+	if len(files) != 1 {
+		m.Fatalf("journals: %q, want one", files)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		m.Fatal(err)
+	}
+	m.crashes.Close()
+	lines := strings.SplitAfter(string(text), "\n")
+	if len(lines) <= entries {
+		m.Fatalf("%d entries: %q", len(lines)-1, text)
+	}
+	dead := filepath.Join(m.data, "agent", "dead.jsonl")
+	if err := os.MkdirAll(filepath.Dir(dead), 0o700); err != nil {
+		m.Fatal(err)
+	}
+	if err := os.WriteFile(dead, []byte(strings.Join(lines[:entries], "")), 0o600); err != nil {
+		m.Fatal(err)
+	}
+	m.journaled()
+}
+
+// settled ends the provider and asserts that nothing is left to remember.
+func (m *matrix) settled() {
+	m.Helper()
+	m.crashes.Close()
+	if files := m.journals(); len(files) > 0 {
+		m.Errorf("journals: %q", files)
+	}
+}
+
+// started is a job whose run was killed after so many of its two entries: the
+// POST on its way, and the answer.
+func (m *matrix) started(job attrs, entries int) (id string) {
+	m.Helper()
+	m.journaled()
+	m.ok(m.run(job))
+	id = m.core.get("id").(string)
+	m.forget()
+	m.crash(entries)
+	return id
+}
+
+// adopts runs the job and asserts that the one of the killed run is taken over.
+func (m *matrix) adopts(job attrs, id string) {
+	m.Helper()
+	posts := m.Count(faultserver.Create)
+	diags := m.run(job)
+	m.wantDiags(diags, adopted)
+	m.wantWords(diags, "job "+id, "in project proj_1", "nothing was sent")
+	m.wantState("completed")
+	m.wantPosts(posts, 0)
+	if got := m.core.get("id"); got != id {
+		m.Errorf("id %v, want %s", got, id)
+	}
+}
+
+// starts runs the job and asserts that a new one is started without a word.
+func (m *matrix) starts(job attrs, id string) {
+	m.Helper()
+	posts := m.Count(faultserver.Create)
+	m.ok(m.run(job))
+	m.wantState("completed")
+	m.wantPosts(posts+1, 0)
+	if got := m.core.get("id"); got == id {
+		m.Errorf("id %v is that of the killed run", got)
+	}
+	m.settled()
+}
+
+// crashRows are what the run after a killed one makes of its journal. What is
+// killed here is the journal alone; package chaos kills the real thing.
+func crashRows() []row {
+	noWait := with(job1(), attrs{"wait": attrs{"enabled": false}})
+	const cannotLook = "the job cannot be looked up now. Nothing was sent."
+	rows := []row{
+		// Red without: adopt; at the end, without Settle, or Answered before it.
+		{name: "X04_the_job_has_ended", clock: true, test: func(m *matrix) {
+			id := m.started(job1(), 2)
+			m.adopts(job1(), id)
+			m.forget()
+			m.crash(1) // killed again, just after it took the job over
+			m.adopts(job1(), id)
+			m.settled()
+		}},
+		{name: "X04_the_job_is_active", clock: true, test: func(m *matrix) {
+			m.adopts(job1(), m.started(noWait, 2))
+			m.settled()
+		}},
+		// Red without: the loop in adopt.
+		{name: "X04_the_first_of_two_jobs_has_failed", clock: true, test: func(m *matrix) {
+			m.journaled()
+			var ids []string
+			for range 2 {
+				m.ok(m.run(noWait))
+				ids = append(ids, m.core.get("id").(string))
+				m.forget()
+				time.Sleep(time.Second) // the older is looked at first
+			}
+			m.sim.SetStatus(ids[0], "failed")
+			m.crash(4)
+			m.adopts(job1(), ids[1])
+			m.settled()
+		}},
+		// Red without: lateJob, and Return.
+		{name: "X04_the_job_is_unknown", clock: true, test: func(m *matrix) {
+			id := m.started(noWait, 2)
+			m.sim.Forget(id)
+			for _, pause := range []time.Duration{0, 59 * time.Second} {
+				time.Sleep(pause)
+				diags := m.run(job1())
+				m.wantDiags(diags, createFailed)
+				m.wantWords(diags, id, cannotLook, "404 Not Found", "Apply again once the service answers.")
+				m.wantNoState()
+			}
+			time.Sleep(2 * time.Second)
+			m.starts(job1(), id)
+		}},
+		// Red without: the limit of the look-up, and Return.
+		{name: "X04_the_job_cannot_be_looked_up", clock: true, test: func(m *matrix) {
+			id := m.started(job1(), 2)
+			m.Always(faultserver.Get, faultserver.Answer(503, ""))
+			begin := time.Now()
+			diags := m.run(job1())
+			m.wantDiags(diags, createFailed)
+			m.wantWords(diags, id, cannotLook, "503 Service Unavailable", "Apply again once the service answers.")
+			if took := time.Since(begin); took != time.Minute {
+				m.Errorf("it took %s", took)
+			}
+			m.wantNoState()
+			m.Always(faultserver.Get, nil)
+			m.adopts(job1(), id)
+			m.settled()
+		}},
+		// Red without: the intent before the POST.
+		{name: "X04_no_answer_had_come", clock: true, test: func(m *matrix) {
+			at := time.Now().UTC().Format(time.RFC3339)
+			id := m.started(job1(), 1)
+			diags := m.run(job1())
+			m.wantDiags(diags, "ERROR: Outcome of an earlier create unknown")
+			m.wantWords(diags, "to project proj_1 at "+at+",", "Nothing was sent now. This is said once.", "terraform import ADDRESS proj_1/JOB_ID")
+			m.wantNoState()
+			m.wantPosts(1, 0)
+			m.starts(job1(), id)
+		}},
+		// Red without: the same for messages.
+		{name: "X04_the_message_was_taken", clock: true, test: func(m *matrix) {
+			id := m.sent(2)
+			for entries := 1; entries >= 0; entries-- { // killed again, just after it was found
+				before := *m.core
+				diags := m.run(job2())
+				m.wantDiags(diags, messagePlanned, messageFound)
+				m.wantWords(diags, "job "+id, "Nothing was sent now.")
+				m.wantState("completed")
+				m.wantPosts(1, 1)
+				if entries > 0 {
+					*m.core = before
+					m.crash(entries)
+				}
+			}
+			m.ok(m.run(job2()))
+			m.settled()
+		}},
+		// Red without: Return.
+		{name: "X04_the_message_cannot_be_looked_up", clock: true, test: func(m *matrix) {
+			id := m.sent(2)
+			job := with(job2(), attrs{"timeouts": attrs{"update": "30s"}})
+			m.wantDiags(m.plan(job), messagePlanned)
+			m.Always(faultserver.Get, faultserver.Answer(503, ""))
+			diags := m.apply(job)
+			m.wantDiags(diags, messageFailed)
+			m.wantWords(diags, "Nothing was sent to job "+id, "503 Service Unavailable")
+			m.wantPosts(1, 1)
+			m.Always(faultserver.Get, nil)
+			m.wantDiags(m.run(job2()), messagePlanned, messageFound)
+			m.wantState("completed")
+			m.wantPosts(1, 1)
+			m.settled()
+		}},
+		{name: "X04_no_answer_to_the_message_had_come", clock: true, test: func(m *matrix) {
+			id := m.sent(1)
+			diags := m.run(job2())
+			m.wantDiags(diags, messagePlanned, messageUnknown)
+			m.wantWords(diags, "job "+id, "A run that was ended by force had sent it, and no answer had come.")
+			m.wantPosts(1, 1)
+			m.wantDiags(m.run(job2()), messageUnconfirmed)
+			m.wantPosts(1, 1)
+			m.settled()
+		}},
+	}
+	for _, status := range []string{"failed", "archived"} {
+		// Red without: the statuses in adopt.
+		rows = append(rows, row{name: "X04_the_job_is_" + status, clock: true, test: func(m *matrix) {
+			id := m.started(noWait, 2)
+			m.sim.SetStatus(id, status)
+			m.starts(job1(), id)
+		}})
+	}
+	// Red without: seen in Read, ModifyPlan and Delete.
+	for name, step := range map[string]func(m *matrix){
+		"refresh": func(m *matrix) { m.refresh() }, "plan": func(m *matrix) { m.plan(job1()) }, "destroy": func(m *matrix) { m.core.destroy(m.ctx) },
+	} {
+		rows = append(rows, row{name: "X04_the_state_holds_the_job_at_" + name, clock: true, test: func(m *matrix) {
+			m.journaled()
+			m.ok(m.run(job1()))
+			m.crash(2)
+			step(m)
+			m.settled()
+		}})
+	}
+	return append(rows, scopeRows()...)
+}
+
+// sent is a job whose message was sent by a run that was killed after so many
+// of its two entries. The message has ended, and the state is the one from before.
+func (m *matrix) sent(entries int) (id string) {
+	m.Helper()
+	id = m.created(job1())
+	before := *m.core
+	m.journaled()
+	before.server = m.core.server
+	m.wantDiags(m.run(job2()), messagePlanned)
+	*m.core = before
+	m.crash(entries)
+	return id
+}

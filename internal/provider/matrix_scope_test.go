@@ -1,0 +1,78 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+)
+
+// scopeRows change what a journal is for between the two runs.
+func scopeRows() []row {
+	write := func(name, text string) func(m *matrix) {
+		return func(m *matrix) {
+			if err := os.WriteFile(filepath.Join(m.data, name), []byte(text), 0o600); err != nil {
+				m.Fatal(err)
+			}
+		}
+	}
+	backend := func(path string) func(m *matrix) {
+		return write("terraform.tfstate", `{"version":3,"backend":{"type":"local","config":{"path":"`+path+`"}}}`)
+	}
+	workspace := func(name string) func(m *matrix) {
+		return func(m *matrix) { m.Setenv("TF_WORKSPACE", name) }
+	}
+	configure := func(name string, value any) func(m *matrix) {
+		return func(m *matrix) { m.config[name] = value }
+	}
+	var rows []row
+	for name, c := range map[string]struct {
+		first, second func(m *matrix)
+		job           attrs // of the second run, laid over the first one's
+		same          bool
+	}{
+		"other_workspace":               {first: workspace("a"), second: workspace("b")},
+		"other_selected_workspace":      {first: write("environment", "a"), second: write("environment", "b")},
+		"workspace_over_selected_one":   {first: write("environment", "a"), second: workspace("b")},
+		"same_workspace_by_other_means": {first: write("environment", "a"), second: workspace("a"), same: true},
+		"other_backend":                 {first: backend("a"), second: backend("b")},
+		"same_backend":                  {first: backend("a"), second: backend("a"), same: true},
+		"other_base_url":                {second: configure("base_url", "http://127.0.0.1:2")},
+		"other_default_project":         {second: configure("project_id", "proj_2")},
+		"other_project":                 {job: attrs{"project_id": "proj_2"}},
+		"other_prompt":                  {job: attrs{"prompt": "Add a tutorial"}},
+		"other_triggers":                {job: attrs{"triggers": attrs{"a": "1"}}},
+		"other_timeouts":                {job: attrs{"timeouts": attrs{"create": "5m"}}, same: true},
+	} {
+		// Red without: each part of journalScope and createKey.
+		rows = append(rows, row{name: "X07_" + name, clock: true, test: func(m *matrix) {
+			if c.first != nil {
+				c.first(m)
+			}
+			id := m.started(job1(), 2)
+			if c.second != nil {
+				c.second(m)
+				m.ok(m.connect())
+			}
+			job := with(job1(), c.job)
+			if c.same {
+				m.adopts(job, id)
+				m.settled()
+				return
+			}
+			posts := m.Count(faultserver.Create)
+			m.ok(m.run(job))
+			m.wantPosts(posts+1, 0)
+			if got := m.core.get("id"); got == id {
+				m.Errorf("id %v is that of the killed run", got)
+			}
+			if !m.crashes.HasLeft() {
+				m.Error("the job of the killed run is forgotten")
+			}
+		}})
+	}
+	return rows
+}
