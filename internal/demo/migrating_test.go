@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,11 +30,11 @@ func migratingFiles() []string {
 // is all that the CLI wants of it.
 func TestAccMoved(t *testing.T) {
 	all := newTrials(t)
-	for _, typeName := range []string{"restful_resource", "restful_operation", "restapi_object"} {
-		t.Run(typeName, func(t *testing.T) {
+	for name, count := range map[string]int{"restful_resource": 1, "restful_operation": 1, "restapi_object": 1, "restful_resource, count": 2} {
+		t.Run(name, func(t *testing.T) {
 			all.since(t, "1.8.0", "1.10.0") // moved blocks between types
 			s := all.start(t, 0)
-			id := s.service.Create("proj_123", "from elsewhere").ID
+			typeName, _, _ := strings.Cut(name, ",")
 			text, err := os.ReadFile(filepath.Join("..", "provider", "testdata", "moved", typeName+".json"))
 			if err != nil {
 				t.Fatal(err)
@@ -43,8 +44,18 @@ func TestAccMoved(t *testing.T) {
 				SchemaVersion int64                      `json:"schema_version"`
 				Attributes    map[string]json.RawMessage `json:"attributes"`
 			}
-			if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "job_456", id)), &moved); err != nil {
-				t.Fatal(err)
+			var instances []any
+			for i := range count {
+				id := s.service.Create("proj_123", "from elsewhere").ID
+				moved.Attributes = nil // each has a map of its own
+				if err := json.Unmarshal([]byte(strings.ReplaceAll(string(text), "job_456", id)), &moved); err != nil {
+					t.Fatal(err)
+				}
+				instance := map[string]any{"schema_version": moved.SchemaVersion, "attributes": moved.Attributes}
+				if count > 1 {
+					instance["index_key"] = i
+				}
+				instances = append(instances, instance)
 			}
 			address := strings.ToLower(moved.Provider)
 			if all.cli.Product == tfcli.Tofu {
@@ -55,22 +66,28 @@ func TestAccMoved(t *testing.T) {
 				"version": 4, "terraform_version": "1.0.0", "serial": 1, "lineage": "test", "outputs": map[string]any{},
 				"resources": []any{map[string]any{
 					"mode": "managed", "type": typeName, "name": "quickstart", "provider": fmt.Sprintf("provider[%q]", address),
-					"instances": []any{map[string]any{"schema_version": moved.SchemaVersion, "attributes": moved.Attributes}},
+					"instances": instances,
 				}},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			s.write(t, "terraform.tfstate", string(state))
-			s.write(t, "main.tf", all.read(t, migrating+typeName+".tf"))
-			shown := s.call(t, "plan", "-no-color")
+			config := all.read(t, migrating+typeName+".tf")
+			if count > 1 {
+				config = strings.Replace(config, "  prompt =", fmt.Sprintf("  count  = %d\n  prompt =", count), 1)
+			}
+			s.write(t, "main.tf", config)
+			// One after the other, because OpenTofu tells another source of all but the first.
+			shown := s.call(t, "plan", "-no-color", "-parallelism=1")
 			if !strings.Contains(shown, typeName+".quickstart has moved to agent_job.quickstart") &&
 				!strings.Contains(shown, "moved from "+typeName+".quickstart") {
 				t.Errorf("no move in the plan:\n%s", shown)
 			}
-			s.call(t, "apply", "-auto-approve", "-no-color")
+			s.call(t, "apply", "-auto-approve", "-no-color", "-parallelism=1")
 			s.call(t, "plan", "-detailed-exitcode", "-no-color")
-			if diff := cmp.Diff([][]string{{"from elsewhere"}}, s.prompts()); diff != "" {
+			want := slices.Repeat([][]string{{"from elsewhere"}}, count)
+			if diff := cmp.Diff(want, s.prompts()); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -27,12 +27,10 @@ func (r *jobResource) MoveState(context.Context) []resource.StateMover {
 	}
 }
 
-// moveFrom moves from the types of one provider. Its host does not matter: it
-// differs between Terraform and OpenTofu.
+// moveFrom moves from the types of one provider.
 func moveFrom(provider string, typeNames []string, find func(state []byte) (jobPath, bool)) func(context.Context, resource.MoveStateRequest, *resource.MoveStateResponse) {
 	return func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
-		_, source, _ := strings.Cut(req.SourceProviderAddress, "/")
-		if !slices.Contains(typeNames, req.SourceTypeName) || !strings.EqualFold(source, provider) || req.SourceRawState == nil {
+		if !slices.Contains(typeNames, req.SourceTypeName) || !standsFor(req.SourceProviderAddress, provider) || req.SourceRawState == nil {
 			return
 		}
 		job, ok := find(req.SourceRawState.JSON)
@@ -47,6 +45,16 @@ func moveFrom(provider string, typeNames []string, find func(state []byte) (jobP
 		}
 		resp.Diagnostics.Append(nameJob(ctx, &resp.TargetState, resp.TargetIdentity, job.projectID, job.jobID)...)
 	}
+}
+
+// standsFor reports whether an address stands for a provider. The host differs
+// between Terraform and OpenTofu. OpenTofu before 1.11.12 and 1.12.4 gives the
+// provider's name alone, and later ones, of a resource with count or for_each,
+// this provider for all instances but the first.
+func standsFor(address, provider string) bool {
+	_, name, _ := strings.Cut(provider, "/")
+	_, source, _ := strings.Cut(address, "/")
+	return address == name || strings.EqualFold(source, provider) || strings.HasSuffix(source, "/"+typeName)
 }
 
 // jobPath is what the state of another provider says of a job: what was found

@@ -90,12 +90,28 @@ func TestMoveState(t *testing.T) {
 	}
 }
 
+// OpenTofu does not always name the former provider in full: see standsFor.
+func TestMoveStateFromAnOddAddress(t *testing.T) {
+	for _, name := range []string{"restful_resource", "restful_operation", "restapi_object"} {
+		bare, _, _ := strings.Cut(name, "_")
+		for _, address := range []string{bare, "registry.opentofu.org/agentjobs/agent", "registry.example.com/private/agent"} {
+			moved := readMoved(t, name)
+			moved.Provider = address
+			c := unconfigured(t)
+			if diags := c.move(moved); len(diags) > 0 || !c.state.Equal(object(c.resource, attrs{"project_id": "proj_123", "id": "job_456"})) {
+				t.Errorf("%s from %s: %s %s", name, address, text(diags), c.state)
+			}
+		}
+	}
+}
+
 func TestMoveStateOfOthers(t *testing.T) {
 	for name, change := range map[string]func(*movedState){
 		"another namespace": func(m *movedState) { m.Provider = "registry.terraform.io/example/restful" },
 		"another type":      func(m *movedState) { m.Type = "restful_list" },
 		"restapi's type":    func(m *movedState) { m.Type = "restapi_object" },
 		"no host":           func(m *movedState) { m.Provider = "magodo/restful" },
+		"another name":      func(m *movedState) { m.Provider = "restapi" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			moved := readMoved(t, "restful_resource")
