@@ -40,7 +40,8 @@ func moveFrom(provider string, typeNames []string, find func(state []byte) (jobP
 					"and its path does not end like PROJECT_ID/job with the job's id in its answer. "+
 					"It has the id %s and the path %s. Nothing was changed.",
 					req.SourceTypeName, quoted(job.ID), quoted(job.Path)),
-				"If it is a job, forget it with a removed block (destroy = false) and bring it in with an import block whose id is PROJECT_ID/JOB_ID."))
+				"If it is a job, take the moved block out, forget the old resource with 'terraform (or tofu) state rm' or a removed block (destroy = false), "+
+					"and bring the job in with an import block whose id is PROJECT_ID/JOB_ID."))
 			return
 		}
 		resp.Diagnostics.Append(nameJob(ctx, &resp.TargetState, resp.TargetIdentity, job.projectID, job.jobID)...)
