@@ -180,7 +180,7 @@ func crashRows() []row {
 			id := m.started(job1(), 1)
 			diags := m.run(job1())
 			m.wantDiags(diags, "ERROR: Outcome of an earlier create unknown")
-			m.wantWords(diags, "to project proj_1 at "+at+",", "Nothing was sent now. This is said once.", "terraform import ADDRESS proj_1/JOB_ID")
+			m.wantWords(diags, "to project proj_1 at "+at+",", "Nothing was sent now. This is said once.", "terraform (or tofu) import ADDRESS proj_1/JOB_ID")
 			m.wantNoState()
 			m.wantPosts(1, 0)
 			m.starts(job1(), id)
