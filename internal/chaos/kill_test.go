@@ -8,6 +8,7 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -92,6 +93,71 @@ func TestX04_kill_at_any_moment(t *testing.T) {
 	if sum.reported > sum.rounds {
 		t.Errorf("more unknown outcomes than one in each round")
 	}
+}
+
+// A plugin whose CLI is gone stays until the answers are on disk, although
+// nobody reads its log. Red without: parentGone, orphanDrain, and each signal
+// that main ignores.
+func TestX04_CLI_gone_while_POSTs_are_in_flight(t *testing.T) {
+	for name, end := range map[string]func(*process){
+		"killed":          func(p *process) { p.signal(syscall.SIGKILL) },
+		"terminal closed": func(p *process) { p.signalGroup(syscall.SIGHUP) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, simulator.Script{}, "resource \"agent_job\" \"test\" {\n  count  = 2\n  prompt = \"write\"\n}\n")
+			w.env = []string{"TF_LOG=DEBUG"}
+			w.sim.Inject(
+				simulator.Fault{Kind: simulator.KindCreate, Delay: 500 * time.Millisecond},
+				simulator.Fault{Kind: simulator.KindCreate, Delay: 2500 * time.Millisecond}, // longer than shutdownDrain
+			)
+			p := w.start("apply", "-auto-approve", "-no-color")
+			w.until("the POSTs are read", func() bool { return w.sim.Counts().Create == 2 })
+			end(p)
+			<-p.done
+			w.until("the answers are on disk", func() bool {
+				files, _ := filepath.Glob(filepath.Join(w.dir, ".terraform", "agent", "*.jsonl"))
+				if len(files) != 1 {
+					return false
+				}
+				text, _ := os.ReadFile(files[0])
+				return strings.Count(string(text), `"id":`) == 2
+			})
+			w.env = nil
+			w.applied()
+			w.posts(2, 0)
+			w.assertEachJobOnce()
+		})
+	}
+}
+
+// A plugin whose CLI is gone does not live on for a refresh. Red without: parentGone.
+func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
+	w := newWorld(t, simulator.Script{}, oneJob)
+	w.applied()
+	sockets, err := os.MkdirTemp("", "x04") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(sockets) }()
+	w.env = []string{"TMPDIR=" + sockets}
+	read := w.sim.Counts().Get
+	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Delay: time.Minute})
+	p := w.start("plan", "-no-color")
+	w.until("the job is read", func() bool { return w.sim.Counts().Get > read })
+	p.signal(syscall.SIGKILL)
+	<-p.done
+	listening := func() bool {
+		files, err := filepath.Glob(filepath.Join(sockets, "plugin*"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("sockets: %q, %v", files, err)
+		}
+		conn, err := net.Dial("unix", files[0])
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}
+	w.until("the plugin has ended", func() bool { return !listening() })
 }
 
 // The moments of X01 to X03, spread over the whole run.
