@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -39,11 +40,8 @@ func journalFolder() string {
 // journalScope tells states apart: two of them never share a job. The CLI does
 // not say which it uses, so its traces are read: what cannot be read counts as empty.
 func journalScope(baseURL string) string {
-	workspace := os.Getenv("TF_WORKSPACE")
-	if workspace == "" {
-		chosen, _ := os.ReadFile(filepath.Join(dataFolder(), "environment"))
-		workspace = string(chosen)
-	}
+	chosen, _ := os.ReadFile(filepath.Join(dataFolder(), "environment"))
+	workspace := cmp.Or(os.Getenv("TF_WORKSPACE"), string(chosen), "default")
 	var initialised struct {
 		Backend json.RawMessage `json:"backend"`
 	}

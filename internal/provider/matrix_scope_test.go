@@ -38,6 +38,8 @@ func scopeRows() []row {
 		"other_selected_workspace":      {first: write("environment", "a"), second: write("environment", "b")},
 		"workspace_over_selected_one":   {first: write("environment", "a"), second: workspace("b")},
 		"same_workspace_by_other_means": {first: write("environment", "a"), second: workspace("a"), same: true},
+		"default_workspace_selected":    {second: write("environment", "default"), same: true},
+		"default_workspace_named":       {second: workspace("default"), same: true},
 		"other_backend":                 {first: backend("a"), second: backend("b")},
 		"same_backend":                  {first: backend("a"), second: backend("a"), same: true},
 		"other_base_url":                {second: configure("base_url", "http://127.0.0.1:2")},
