@@ -61,10 +61,12 @@ func (r *jobResource) sendOrAdopt(ctx context.Context, job *jobModel, key journa
 		r.conn.journal.Settle(left)
 		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, JobID: id, Err: errEndedByForce}
 	}
-	record, err := r.conn.client.GetJob(ctx, job.ProjectID.ValueString(), id)
+	looking, cancel := withReadTimeout(ctx)
+	defer cancel()
+	record, err := r.conn.client.GetJob(looking, job.ProjectID.ValueString(), id)
 	if err != nil {
 		r.conn.journal.Return(left)
-		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.NotSent, JobID: id, Err: err}
+		return nil, err
 	}
 	call.Answered(id) // in our own journal before it leaves the other
 	r.conn.journal.Settle(left)

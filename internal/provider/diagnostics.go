@@ -110,6 +110,11 @@ func createFailure(err error, projectID string) string {
 
 // messageFailure words the failure of a follow-up message that had no effect.
 func messageFailure(err error, jobID string) string {
+	if failure, ok := errors.AsType[*agentapi.Error](err); ok && failure.Op == agentapi.OpGet {
+		return say(
+			fmt.Sprintf("A run that was ended by force had sent the new prompt to job %s, which took it, and the job cannot be looked up now. Nothing was sent now; the state is as before.", jobID),
+			cause(err), "Apply again once the service answers.")
+	}
 	if errors.Is(err, agentapi.ErrNotSent) {
 		return say(fmt.Sprintf("Nothing was sent to job %s; the job and the state are as before.", jobID), cause(err), "Applying again sends the message.")
 	}

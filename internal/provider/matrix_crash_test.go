@@ -203,15 +203,18 @@ func crashRows() []row {
 			m.ok(m.run(job2()))
 			m.settled()
 		}},
-		// Red without: Return.
+		// Red without: the limit of the look-up, and Return.
 		{name: "X04_the_message_cannot_be_looked_up", clock: true, test: func(m *matrix) {
 			id := m.sent(2)
-			job := with(job2(), attrs{"timeouts": attrs{"update": "30s"}})
-			m.wantDiags(m.plan(job), messagePlanned)
+			m.wantDiags(m.plan(job2()), messagePlanned)
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
-			diags := m.apply(job)
+			begin := time.Now()
+			diags := m.apply(job2())
 			m.wantDiags(diags, messageFailed)
-			m.wantWords(diags, "Nothing was sent to job "+id, "503 Service Unavailable")
+			m.wantWords(diags, "the new prompt to job "+id+", which took it", "Nothing was sent now", "503 Service Unavailable", "Apply again once the service answers.")
+			if took := time.Since(begin); took != time.Minute {
+				m.Errorf("it took %s", took)
+			}
 			m.wantPosts(1, 1)
 			m.Always(faultserver.Get, nil)
 			m.wantDiags(m.run(job2()), messagePlanned, messageFound)
