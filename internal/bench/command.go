@@ -10,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
 
-// sixtyBytes is the input of the floor's resources, as long as a prompt of ours.
-const sixtyBytes = "Add a quickstart for the Python SDK, please [simulate: 3.0s]"
+// agent is the beginning of a configuration with the provider.
+const agent = "terraform {\n  required_providers {\n    agent = { source = \"" + tfcli.Source + "\" }\n  }\n}\nprovider \"agent\" {}\n"
 
 // result is one run of the CLI.
 type result struct {
@@ -22,40 +24,36 @@ type result struct {
 	peak int64         // bytes, the largest resident set of a provider's process
 }
 
-// module writes a root module with the provider and the given resources.
-func (l *lab) module(resources string) string {
-	return l.write("terraform {\n  required_providers {\n    agent = { source = \"agentjobs/agent\" }\n  }\n}\nprovider \"agent\" {}\n" + resources)
-}
-
-// floorModule writes a root module without the provider.
-func (l *lab) floorModule(resources string) string { return l.write(resources) }
-
-func (l *lab) write(text string) string {
+// module writes a root module.
+func (l *lab) module(text string) string {
 	dir, err := os.MkdirTemp(l.dir, "module")
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "main.tf"), []byte(text), 0o600)
 	}
-	if err != nil {
-		panic(err) // no room for a temporary file
+	if err != nil && l.err == nil {
+		l.err = err
 	}
 	return dir
 }
 
 // command runs the CLI in a folder and watches the provider's processes.
-func (l *lab) command(ctx context.Context, dir string, args ...string) (result, error) {
+func (l *lab) command(ctx context.Context, dir string, env []string, args ...string) (r result) {
+	if l.err != nil {
+		return r
+	}
 	cmd := l.cli.Command(ctx, l.plugin.OverrideConfig, args...)
 	cmd.Dir = dir
-	cmd.Env = append(cmd.Env, l.service.env()...)
+	cmd.Env = append(cmd.Env, env...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	watched := watch(ctx, l.plugin.Executable)
 	start := time.Now()
 	err := cmd.Run()
-	r := result{wall: time.Since(start)}
+	r.wall = time.Since(start)
 	r.cpu, r.peak = watched()
 	if err != nil {
 		text := output.String()
-		return r, fmt.Errorf("%v: %w\n%s", args, err, text[max(0, len(text)-2000):])
+		l.err = fmt.Errorf("%v: %w\n%s", args, err, text[max(0, len(text)-2000):])
 	}
-	return r, nil
+	return r
 }

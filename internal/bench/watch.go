@@ -25,6 +25,7 @@ const (
 // called, which tells their CPU time together and the largest resident set.
 // It needs /proc; elsewhere it tells zeros.
 func watch(ctx context.Context, executable string) func() (cpu time.Duration, peak int64) {
+	executable, _ = filepath.EvalSymlinks(executable) // as /proc tells it, wherever the temporary folder is a link to
 	ctx, cancel := context.WithCancel(ctx)
 	cpu, peak := map[string]time.Duration{}, int64(0)
 	done := make(chan struct{})
@@ -32,18 +33,10 @@ func watch(ctx context.Context, executable string) func() (cpu time.Duration, pe
 		defer close(done)
 		ticker := time.NewTicker(sampling)
 		defer ticker.Stop()
-		others := map[string]bool{} // looked at, and not ours
 		for {
 			folders, _ := filepath.Glob("/proc/[0-9]*")
 			for _, folder := range folders {
-				if others[folder] {
-					continue
-				}
-				link, err := os.Readlink(filepath.Join(folder, "exe"))
-				if link != executable {
-					// A process that is about to become ours is still the CLI.
-					base := filepath.Base(link)
-					others[folder] = err != nil || base != "terraform" && base != "tofu"
+				if link, _ := os.Readlink(filepath.Join(folder, "exe")); link != executable {
 					continue
 				}
 				if used, ok := cpuTime(folder); ok {
@@ -75,8 +68,7 @@ func cpuTime(folder string) (time.Duration, bool) {
 	if err != nil {
 		return 0, false
 	}
-	_, rest, _ := bytes.Cut(text, []byte(") ")) // the name may hold spaces
-	fields := strings.Fields(string(rest))
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // behind the name, which may hold anything
 	if len(fields) < 13 {
 		return 0, false
 	}

@@ -16,14 +16,12 @@ import (
 )
 
 func main() {
-	var o bench.Options
-	flag.IntVar(&o.Repeat, "repeat", 3, "measure each figure `n` times and take the median")
-	flag.IntVar(&o.Most, "most", 1000, "the largest `number` of jobs")
-	flag.StringVar(&o.JSON, "json", "bin/bench.json", "`file` for the figures")
+	repeat := flag.Int("repeat", 3, "measure each figure `n` times and take the median")
+	most := flag.Int("most", 1000, "the largest `number` of jobs")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := bench.Run(ctx, o, os.Stdout); err != nil {
+	if err := bench.Run(ctx, *repeat, *most, os.Stdout, "bin/bench.json"); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
