@@ -63,18 +63,19 @@ func (c *check) run(ctx context.Context) error {
 	if err := c.clone(ctx, clone); err != nil {
 		return err
 	}
-	c.step("goreleaser check")
-	if err := c.goreleaser(ctx, clone, "check"); err != nil {
+	// Before GoReleaser calls it for several archives at once, and each builds it.
+	c.step("syft, then goreleaser check (the first time many minutes: both are built)")
+	if err := c.tool(ctx, clone, "syft", "version"); err != nil {
 		return err
 	}
-	if err := c.writeNotes(clone); err != nil {
+	if err := c.tool(ctx, clone, "goreleaser", "check"); err != nil {
 		return err
 	}
 	c.step("goreleaser release --snapshot: every platform, SBOMs, signatures (minutes)")
-	if err := c.goreleaser(ctx, clone, "release", "--snapshot", "--clean", "--release-notes", "../notes.md"); err != nil {
+	if err := c.snapshot(ctx, clone); err != nil {
 		return err
 	}
-	d, err := openDist(filepath.Join(clone, "dist"), filepath.Join(clone, "terraform-registry-manifest.json"))
+	d, err := openDist(clone)
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (c *check) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := c.buildAgain(ctx, d); err != nil {
+	if err := c.buildAgain(ctx, clone, d); err != nil {
 		return err
 	}
 	installs, err := c.installAll(ctx, d, artifacts)
@@ -109,63 +110,41 @@ func (c *check) clone(ctx context.Context, dir string) error {
 	return err
 }
 
-// goreleaser runs the GoReleaser that the clone pins; what it prints is told
-// when it fails.
-func (c *check) goreleaser(ctx context.Context, clone string, args ...string) error {
-	args = append([]string{"tool", "-modfile=internal/tools/goreleaser/go.mod", "goreleaser"}, args...)
-	cmd := exec.CommandContext(ctx, "go", args...)
+// snapshot makes the release of a clone. GoReleaser's own limit of an hour is
+// none for a slow machine.
+func (c *check) snapshot(ctx context.Context, clone string, args ...string) error {
+	return c.tool(ctx, clone, "goreleaser", append([]string{"release", "--snapshot", "--clean", "--timeout=24h"}, args...)...)
+}
+
+// tool runs a tool that the clone pins in a module of its own; what it prints
+// is told when it fails.
+func (c *check) tool(ctx context.Context, clone, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", append([]string{"tool", "-modfile=internal/tools/" + name + "/go.mod", name}, args...)...)
 	cmd.Dir = clone
 	cmd.Env = append(os.Environ(), "GNUPGHOME="+c.keyring.dir, "GPG_FINGERPRINT="+c.keyring.fingerprint)
 	_, err := call(cmd)
 	return err
 }
 
-// writeNotes writes the notes of the version to come, where there is anything to say.
-func (c *check) writeNotes(clone string) error {
-	changelog, err := os.ReadFile(filepath.Join(clone, "CHANGELOG.md"))
-	if err != nil {
-		return err
-	}
-	notes, err := Notes(string(changelog), Unreleased)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(c.tmp, "notes.md"), []byte(notes), 0o600)
-}
-
-// openDist finds out the version from the list of checksums.
-func openDist(dir, manifest string) (dist, error) {
-	matches, err := filepath.Glob(filepath.Join(dir, project+"_*_SHA256SUMS"))
-	if err != nil {
-		return dist{}, err
-	}
-	for _, match := range matches {
-		version := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(match), project+"_"), "_SHA256SUMS")
-		if !strings.HasSuffix(version, "_SBOM") {
-			return dist{dir: dir, version: version, manifest: manifest}, nil
-		}
-	}
-	return dist{}, fmt.Errorf("no %s_VERSION_SHA256SUMS in %s", project, dir)
-}
-
-func (c *check) report(artifacts []Artifact, installs []installation) error {
-	var files, clis strings.Builder
-	fmt.Fprintln(&files, "ARTIFACT\tBYTES\tSHA256\tWHAT")
+// report prints two tables. The installs are lines of the second, with tabs.
+func (c *check) report(artifacts []artifact, installs []string) error {
+	table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "\nARTIFACT\tBYTES\tSHA256\tWHAT")
 	for _, a := range artifacts {
-		fmt.Fprintf(&files, "%s\t%d\t%.12s…\t%s\n", a.Name, a.Size, a.SHA256, a.What)
+		fmt.Fprintf(table, "%s\t%d\t%.12s…\t%s\n", a.name, a.size, a.sha256, a.what)
 	}
-	fmt.Fprintln(&clis, "CLI\tMIRROR\tDONE")
-	for _, i := range installs {
-		fmt.Fprintf(&clis, "%s\t%s\t%s\n", i.cli, i.mirror, i.done)
-	}
-	for _, text := range []string{files.String(), clis.String()} {
-		table := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
-		fmt.Fprint(table, "\n", text)
-		if err := table.Flush(); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(c.out, "\nTwo builds were byte for byte the same; %s/%s also from an empty build cache.\nNothing was published. That took %s.\n",
+	fmt.Fprintln(table, "\nCLI\tMIRROR\tDONE")
+	fmt.Fprintln(table, strings.Join(installs, "\n"))
+	fmt.Fprintf(table, "\nTwo builds were byte for byte the same; %s/%s also from an empty build cache.\nNothing was published. That took %s.\n",
 		runtime.GOOS, runtime.GOARCH, time.Since(c.start).Round(time.Second))
-	return nil
+	return table.Flush()
+}
+
+// call runs a command and returns all that it prints; a failure tells it.
+func call(cmd *exec.Cmd) (string, error) {
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, text)
+	}
+	return string(text), err
 }

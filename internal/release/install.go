@@ -8,8 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -28,15 +28,13 @@ type install struct {
 	env     []string // for the CLI, beside what points at the service
 }
 
-// initAndApply installs the provider and runs one job with it.
+// initAndApply installs the provider and runs one job with it, and another as
+// an action where the CLI has actions.
 func (i install) initAndApply(ctx context.Context) error {
-	creates := 1
-	resource := `resource "agent_job" "check" {
-  prompt = "Is the release any good?"
-`
+	creates, trigger, action := 1, "", ""
 	if i.cli.HasActions() {
 		creates = 2
-		resource += `
+		trigger = `
   lifecycle {
     action_trigger {
       events  = [after_create]
@@ -44,10 +42,7 @@ func (i install) initAndApply(ctx context.Context) error {
     }
   }
 `
-	}
-	resource += "}\n"
-	if i.cli.HasActions() {
-		resource += `
+		action = `
 action "agent_start_job" "check" {
   config {
     prompt = "And its actions?"
@@ -55,7 +50,23 @@ action "agent_start_job" "check" {
 }
 `
 	}
-	text := fmt.Sprintf("terraform {\n  required_providers {\n    agent = {\n      source  = %q\n      version = %q\n    }\n  }\n}\n\n%s", tfcli.Source, i.version, resource)
+	text := fmt.Sprintf(`terraform {
+  required_providers {
+    agent = {
+      source  = %q
+      version = %q
+    }
+  }
+}
+
+resource "agent_job" "check" {
+  prompt = "Is the release any good?"
+%s}
+%s
+output "completed" {
+  value = agent_job.check.status == "completed" && agent_job.check.pr_link != null
+}
+`, tfcli.Source, i.version, trigger, action)
 	if err := os.WriteFile(filepath.Join(i.dir, "main.tf"), []byte(text), 0o600); err != nil {
 		return err
 	}
@@ -69,13 +80,11 @@ action "agent_start_job" "check" {
 
 	const key = "canary_release_check"
 	service := simulator.New(simulator.Options{Key: key, Script: func(string, string, int) simulator.Script { return simulator.Script{} }})
-	url, stop, err := serve(ctx, service, nil)
-	if err != nil {
-		return err
-	}
-	i.env = append(i.env, "AGENT_BASE_URL="+url, "AGENT_ADMIN_KEY="+key, "AGENT_PROJECT_ID=proj_check")
+	server := httptest.NewServer(service)
+	defer server.Close()
+	i.env = append(i.env, "AGENT_BASE_URL="+server.URL, "AGENT_ADMIN_KEY="+key, "AGENT_PROJECT_ID=proj_check")
 	output, err := i.run(ctx, "apply", "-auto-approve", "-input=false", "-no-color")
-	if err := errors.Join(err, stop()); err != nil {
+	if err != nil {
 		return err
 	}
 	if strings.Contains(output, key) {
@@ -93,7 +102,11 @@ action "agent_start_job" "check" {
 			return fmt.Errorf("a request was sent by %q, want version %s", agent, i.version)
 		}
 	}
-	return i.checkState()
+	completed, err := i.run(ctx, "output", "-json", "completed")
+	if err == nil && strings.TrimSpace(completed) != "true" {
+		err = errors.New("the state holds no completed job with its pull request")
+	}
+	return err
 }
 
 // checkVersion asks the CLI which version it has installed.
@@ -114,33 +127,6 @@ func (i install) checkVersion(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("%s has selected %v", i.cli, answer.Selections)
-}
-
-func (i install) checkState() error {
-	text, err := os.ReadFile(filepath.Join(i.dir, "terraform.tfstate"))
-	if err != nil {
-		return err
-	}
-	var state struct {
-		Resources []struct {
-			Instances []struct {
-				Attributes struct {
-					Status string
-					PRLink string `json:"pr_link"`
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal(text, &state); err != nil {
-		return err
-	}
-	if len(state.Resources) != 1 || len(state.Resources[0].Instances) != 1 {
-		return fmt.Errorf("the state holds %+v, want one job", state)
-	}
-	if job := state.Resources[0].Instances[0].Attributes; job.Status != "completed" || job.PRLink == "" {
-		return fmt.Errorf("the state holds %+v, want a completed job with its pull request", job)
-	}
-	return nil
 }
 
 // lock locks the provider for several platforms against the network mirror at
@@ -176,13 +162,4 @@ func (i install) run(ctx context.Context, args ...string) (string, error) {
 	cmd.Dir = i.dir
 	cmd.Env = append(cmd.Env, i.env...)
 	return call(cmd)
-}
-
-// call runs a command and returns all that it prints; a failure tells it.
-func call(cmd *exec.Cmd) (string, error) {
-	text, err := cmd.CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, text)
-	}
-	return string(text), err
 }

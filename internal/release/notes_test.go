@@ -26,7 +26,7 @@ func TestNotes(t *testing.T) {
 	tests := map[string]struct{ version, want, err string }{
 		"between two":     {version: "1.10.0", want: "### Added\n\n- New.\n"},
 		"the last":        {version: "1.1.0", want: "- Old.\n"},
-		"empty":           {version: Unreleased, err: "says nothing"},
+		"empty":           {version: "Unreleased", err: "says nothing"},
 		"none":            {version: "2.0.0", err: "no heading"},
 		"part of another": {version: "1.1", err: "no heading"},
 	}

@@ -19,12 +19,12 @@ import (
 
 const project = "terraform-provider-agent"
 
-// Artifact is a file of a release.
-type Artifact struct {
-	Name   string
-	Size   int64 // bytes
-	SHA256 string
-	What   string // for people
+// artifact is a file of a release.
+type artifact struct {
+	name   string
+	size   int // bytes
+	sha256 string
+	what   string // for people
 }
 
 // dist is what GoReleaser has left of one version in a folder.
@@ -33,12 +33,25 @@ type dist struct {
 	manifest     string // the manifest's file, which is renamed only when it is published
 }
 
+// openDist finds what was made in a clone.
+func openDist(clone string) (dist, error) {
+	d := dist{dir: filepath.Join(clone, "dist"), manifest: filepath.Join(clone, "terraform-registry-manifest.json")}
+	text, err := os.ReadFile(filepath.Join(d.dir, "metadata.json"))
+	if err != nil {
+		return d, err
+	}
+	var metadata struct{ Version string }
+	err = json.Unmarshal(text, &metadata)
+	d.version = metadata.Version
+	return d, err
+}
+
 func (d dist) name(rest string) string { return project + "_" + d.version + "_" + rest }
 
 // verify holds a release against the rules of the registry
 // (https://developer.hashicorp.com/terraform/registry/providers/publishing)
 // and returns all that it publishes. The error names everything that is wrong.
-func (d dist) verify(ctx context.Context, keyring keyring) ([]Artifact, error) {
+func (d dist) verify(ctx context.Context, keyring keyring) ([]artifact, error) {
 	zips, err := filepath.Glob(filepath.Join(d.dir, "*.zip"))
 	if err != nil {
 		return nil, err
@@ -48,10 +61,10 @@ func (d dist) verify(ctx context.Context, keyring keyring) ([]Artifact, error) {
 	}
 	slices.Sort(zips)
 
-	var artifacts []Artifact
+	var artifacts []artifact
 	var wrong []error
 	sums, sbomSums := map[string]string{}, map[string]string{}
-	add := func(path, name, what string) Artifact {
+	add := func(path, name, what string) artifact {
 		a, err := describe(path, name, what)
 		wrong = append(wrong, err)
 		artifacts = append(artifacts, a)
@@ -61,16 +74,16 @@ func (d dist) verify(ctx context.Context, keyring keyring) ([]Artifact, error) {
 		what, err := d.verifyZip(zip)
 		wrong = append(wrong, err)
 		a := add(zip, filepath.Base(zip), what)
-		sums[a.Name] = a.SHA256
+		sums[a.name] = a.sha256
 	}
 	wrong = append(wrong, verifyManifest(d.manifest))
 	a := add(d.manifest, d.name("manifest.json"), "manifest for the registry")
-	sums[a.Name] = a.SHA256
+	sums[a.name] = a.sha256
 	for _, zip := range zips {
 		packages, err := verifySBOM(zip + ".spdx.json")
 		wrong = append(wrong, err)
 		a := add(zip+".spdx.json", filepath.Base(zip)+".spdx.json", fmt.Sprintf("SBOM, %d packages", packages))
-		sbomSums[a.Name] = a.SHA256
+		sbomSums[a.name] = a.sha256
 	}
 	for name, want := range map[string]map[string]string{"SHA256SUMS": sums, "SBOM_SHA256SUMS": sbomSums} {
 		file := filepath.Join(d.dir, d.name(name))
@@ -78,13 +91,13 @@ func (d dist) verify(ctx context.Context, keyring keyring) ([]Artifact, error) {
 		add(file+".sig", d.name(name)+".sig", "signature, GPG")
 		wrong = append(wrong, verifySums(file, want), keyring.verify(ctx, file))
 	}
-	slices.SortStableFunc(artifacts, func(a, b Artifact) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(artifacts, func(a, b artifact) int { return strings.Compare(a.name, b.name) })
 	return artifacts, errors.Join(wrong...)
 }
 
-func describe(path, name, what string) (Artifact, error) {
+func describe(path, name, what string) (artifact, error) {
 	content, err := os.ReadFile(path)
-	return Artifact{Name: name, Size: int64(len(content)), SHA256: fmt.Sprintf("%x", sha256.Sum256(content)), What: what}, err
+	return artifact{name, len(content), fmt.Sprintf("%x", sha256.Sum256(content)), what}, err
 }
 
 // verifySums says whether the file lists exactly these files: the registry
@@ -94,24 +107,22 @@ func verifySums(file string, want map[string]string) error {
 	if err != nil {
 		return err
 	}
-	got := map[string]string{}
+	var wrong []error
+	missing := maps.Clone(want)
 	for line := range strings.Lines(string(content)) {
 		sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
-		if !ok {
-			return fmt.Errorf("%s: not a checksum: %q", file, line)
-		}
-		got[name] = sum
-	}
-	var wrong []error
-	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if want[name] == "" {
+		delete(missing, name)
+		switch {
+		case !ok:
+			wrong = append(wrong, fmt.Errorf("%s: not a checksum: %q", file, line))
+		case want[name] == "":
 			wrong = append(wrong, fmt.Errorf("%s lists %s, which does not belong there", file, name))
+		case want[name] != sum:
+			wrong = append(wrong, fmt.Errorf("%s: checksum of %s is %q, want %s", file, name, sum, want[name]))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		if got[name] != want[name] {
-			wrong = append(wrong, fmt.Errorf("%s: checksum of %s is %q, want %s", file, name, got[name], want[name]))
-		}
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		wrong = append(wrong, fmt.Errorf("%s lists no %s", file, name))
 	}
 	return errors.Join(wrong...)
 }

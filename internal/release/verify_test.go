@@ -6,6 +6,7 @@ package release
 import (
 	"archive/zip"
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +35,7 @@ func TestVerifySums(t *testing.T) {
 	want := map[string]string{"a.zip": "aa", "manifest.json": "bb"}
 	tests := map[string]struct{ content, err string }{
 		"all":              {content: "aa  a.zip\nbb  manifest.json\n"},
-		"manifest missing": {content: "aa  a.zip\n", err: `checksum of manifest.json is ""`},
+		"manifest missing": {content: "aa  a.zip\n", err: "lists no manifest.json"},
 		"other checksum":   {content: "ab  a.zip\nbb  manifest.json\n", err: `checksum of a.zip is "ab"`},
 		"an SBOM too":      {content: "aa  a.zip\ncc  a.zip.spdx.json\nbb  manifest.json\n", err: "lists a.zip.spdx.json"},
 		"a signature too":  {content: "aa  a.zip\nbb  manifest.json\ndd  SHA256SUMS.sig\n", err: "lists SHA256SUMS.sig"},
@@ -80,17 +81,31 @@ func TestVerifySBOM(t *testing.T) {
 
 func TestVerifyZip(t *testing.T) {
 	const executable = project + "_v1.2.3"
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := map[string]struct {
-		name  string
-		files []string
-		err   string
+		name    string
+		files   []string
+		content []byte
+		mode    fs.FileMode
+		err     string
 	}{
 		"name":             {name: project + "-1.2.3-linux-amd64.zip", err: "not named"},
 		"other version":    {name: project + "_1.2.4_linux_amd64.zip", err: "not named"},
-		"no license":       {name: project + "_1.2.3_linux_amd64.zip", files: []string{executable}, err: "holds 1 files"},
-		"readme":           {name: project + "_1.2.3_linux_amd64.zip", files: []string{"LICENSE", "README.md"}, err: "holds README.md"},
-		"not .exe":         {name: project + "_1.2.3_windows_amd64.zip", files: []string{"LICENSE", executable}, err: "holds " + executable},
-		"not a Go program": {name: project + "_1.2.3_linux_amd64.zip", files: []string{"LICENSE", executable}, err: "unrecognized file format"},
+		"no license":       {name: project + "_1.2.3_linux_amd64.zip", files: []string{executable}, mode: 0o755, err: "holds [" + executable + "]"},
+		"readme":           {name: project + "_1.2.3_linux_amd64.zip", files: []string{"LICENSE", "README.md"}, err: "holds [LICENSE README.md]"},
+		"not .exe":         {name: project + "_1.2.3_windows_amd64.zip", files: []string{"LICENSE", executable}, mode: 0o755, err: "holds [LICENSE " + executable + "]"},
+		"not executable":   {name: project + "_1.2.3_linux_amd64.zip", files: []string{"LICENSE", executable}, mode: 0o644, err: "is not executable"},
+		"not a Go program": {name: project + "_1.2.3_linux_amd64.zip", files: []string{"LICENSE", executable}, mode: 0o755, err: "unrecognized file format"},
+		"for another system": {
+			name: project + "_1.2.3_plan9_mips.zip", files: []string{"LICENSE", executable}, mode: 0o755, content: program, err: "was built with",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +113,12 @@ func TestVerifyZip(t *testing.T) {
 			archive := zip.NewWriter(&content)
 			for _, file := range test.files {
 				header := &zip.FileHeader{Name: file}
-				header.SetMode(0o755)
-				if _, err := archive.CreateHeader(header); err != nil {
+				header.SetMode(test.mode)
+				w, err := archive.CreateHeader(header)
+				if err == nil {
+					_, err = w.Write(test.content)
+				}
+				if err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -9,113 +9,65 @@ import (
 	"debug/buildinfo"
 	"errors"
 	"fmt"
-	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"regexp"
-	"runtime"
+	"slices"
 	"strings"
 )
 
 // zipName is the rest of an archive's name: system and architecture.
 var zipName = regexp.MustCompile(`^([a-z0-9]+)_([a-z0-9]+)\.zip$`)
 
-// verifyZip looks into an archive: the executable under the name that a CLI
-// looks for, built for the system in the archive's name, and the license.
+// verifyZip looks into an archive: how was the executable built, and was it for
+// the system in the archive's name?
 func (d dist) verifyZip(file string) (what string, err error) {
 	platform := zipName.FindStringSubmatch(strings.TrimPrefix(filepath.Base(file), d.name("")))
 	if platform == nil {
 		return "", fmt.Errorf("%s is not named PROJECT_VERSION_OS_ARCH.zip", file)
 	}
-	executable := project + "_v" + d.version
-	if platform[1] == "windows" {
-		executable += ".exe"
-	}
-	archive, err := zip.OpenReader(file)
+	content, err := d.executable(file, platform[1])
 	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, archive.Close()) }()
-	if len(archive.File) != 2 {
-		return "", fmt.Errorf("%s holds %d files, want the executable and the license", file, len(archive.File))
-	}
-	for _, entry := range archive.File {
-		switch entry.Name {
-		case "LICENSE":
-		case executable:
-			if entry.Mode().Perm()&0o111 == 0 {
-				return "", fmt.Errorf("%s: %s is not executable", file, entry.Name)
-			}
-			goVersion, err := verifyExecutable(entry, platform[1], platform[2])
-			if err != nil {
-				return "", fmt.Errorf("%s: %w", file, err)
-			}
-			what = "provider, " + goVersion
-		default:
-			return "", fmt.Errorf("%s holds %s", file, entry.Name)
-		}
-	}
-	return what, nil
-}
-
-// verifyExecutable reads how the executable was built.
-func verifyExecutable(entry *zip.File, goos, goarch string) (goVersion string, err error) {
-	content, err := readEntry(entry)
-	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", file, err)
 	}
 	info, err := buildinfo.Read(bytes.NewReader(content))
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", file, err)
 	}
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	for key, want := range map[string]string{"GOOS": goos, "GOARCH": goarch, "CGO_ENABLED": "0", "-trimpath": "true", "vcs.revision": ""} {
+	for key, want := range map[string]string{"GOOS": platform[1], "GOARCH": platform[2], "CGO_ENABLED": "0", "-trimpath": "true", "vcs.revision": ""} {
 		if settings[key] != want {
-			return "", fmt.Errorf("%s was built with %s=%q, want %q", entry.Name, key, settings[key], want)
+			return "", fmt.Errorf("%s was built with %s=%q, want %q", file, key, settings[key], want)
 		}
 	}
-	return info.GoVersion, nil
+	return "provider, " + info.GoVersion, nil
 }
 
-func readEntry(entry *zip.File) (_ []byte, err error) {
-	const most = 200 << 20
-	if entry.UncompressedSize64 > most {
-		return nil, fmt.Errorf("%s has %d bytes, more than it ever should", entry.Name, entry.UncompressedSize64)
+// executable reads the executable out of an archive, where it must be under the
+// name that a CLI looks for, beside the license and nothing else.
+func (d dist) executable(file, goos string) (_ []byte, err error) {
+	name := project + "_v" + d.version
+	if goos == "windows" {
+		name += ".exe"
 	}
-	r, err := entry.Open()
+	archive, err := zip.OpenReader(file)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
-	return io.ReadAll(io.LimitReader(r, most))
-}
-
-// sameExecutable compares an executable with the one in this platform's archive.
-func (d dist) sameExecutable(file string) (err error) {
-	want, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	archive, err := zip.OpenReader(filepath.Join(d.dir, d.name(runtime.GOOS+"_"+runtime.GOARCH+".zip")))
-	if err != nil {
-		return err
-	}
 	defer func() { err = errors.Join(err, archive.Close()) }()
+	var names []string
 	for _, entry := range archive.File {
-		if !strings.HasPrefix(entry.Name, project) {
-			continue
+		names = append(names, entry.Name)
+		if entry.Name == name && entry.Mode().Perm()&0o111 == 0 {
+			return nil, fmt.Errorf("%s is not executable", name)
 		}
-		got, err := readEntry(entry)
-		if err != nil {
-			return err
-		}
-		if !bytes.Equal(got, want) {
-			return fmt.Errorf("%s differs from one built with an empty build cache", entry.Name)
-		}
-		return nil
 	}
-	return fmt.Errorf("no executable for %s/%s", runtime.GOOS, runtime.GOARCH)
+	slices.Sort(names)
+	if want := []string{"LICENSE", name}; !slices.Equal(names, want) {
+		return nil, fmt.Errorf("it holds %v, want %v", names, want)
+	}
+	return fs.ReadFile(archive, name)
 }

@@ -17,23 +17,15 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/release"
 )
 
-const usage = `usage: release <command>
+var errUsage = errors.New(`usage: release <command>
 
   check           make a release of the last commit, without publishing it, and install it
-  notes VERSION   print what CHANGELOG.md says of a version, such as v1.2.3
-`
-
-var errUsage = errors.New("unknown command")
+  notes VERSION   print what CHANGELOG.md says of a version, such as v1.2.3`)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err := run(ctx, os.Args[1:], os.Stdout)
-	switch {
-	case errors.Is(err, errUsage):
-		fmt.Fprint(os.Stderr, usage)
-		os.Exit(2)
-	case err != nil:
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
