@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 
@@ -109,6 +110,20 @@ func (c *core) invokeInto(ctx context.Context, l *lines, action string, config a
 		c.t.Errorf("the action completed %d times", completed)
 	}
 	return diags
+}
+
+// keepsPlan asserts, as the CLI does, that the state has all that the plan promised.
+func (c *core) keepsPlan() {
+	c.t.Helper()
+	planned, got := map[string]tftypes.Value{}, map[string]tftypes.Value{}
+	if err := errors.Join(c.planned.As(&planned), c.state.As(&got)); err != nil {
+		c.t.Fatal(err)
+	}
+	for name, value := range planned {
+		if value.IsFullyKnown() && !value.Equal(got[name]) {
+			c.t.Errorf("inconsistent result after apply: %s was planned as %s and is %s", name, value, got[name])
+		}
+	}
 }
 
 // stop is what the CLI does at the first Ctrl-C.

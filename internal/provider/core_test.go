@@ -289,6 +289,9 @@ func (c *core) apply(ctx context.Context, config attrs) []*tfprotov6.Diagnostic 
 	if !c.state.IsFullyKnown() {
 		c.t.Errorf("the state after apply has unknown values: %s", c.state)
 	}
+	if !failed(resp.Diagnostics) {
+		c.keepsPlan()
+	}
 	return append(diags, resp.Diagnostics...)
 }
 
