@@ -109,7 +109,7 @@ func (c change) message() bool { return c.newPrompt && !c.deadJob }
 
 // explain says in the plan what its symbols cannot.
 func (c change) explain(state *jobModel, replace, retry bool, diags *diag.Diagnostics) {
-	id, status := state.ID.ValueString(), agentapi.Printable(state.Status.ValueString())
+	id, status := state.ID.ValueString(), state.Status.ValueString()
 	switch {
 	case c.newPrompt && c.deadJob:
 		diags.AddAttributeWarning(path.Root("prompt"), "New prompt starts a new agent job",
@@ -124,7 +124,7 @@ func (c change) explain(state *jobModel, replace, retry bool, diags *diag.Diagno
 			fmt.Sprintf("Apply sends the new prompt to job %s as a follow-up message. For a new job instead, plan with -replace=ADDRESS, or change triggers.", id))
 	case c.resume:
 		diags.AddAttributeWarning(path.Root("status"), "Agent job is still running",
-			fmt.Sprintf("Apply waits for the end of job %s (status %q) and sends nothing.", id, status))
+			fmt.Sprintf("Apply waits for the end of job %s (status %s) and sends nothing.", id, quoted(status)))
 	case state.is(agentapi.StatusFailed):
 		diags.AddAttributeWarning(path.Root("status"), "Agent job failed",
 			fmt.Sprintf("Job %s has ended as failed, and nothing in the configuration has changed since: "+

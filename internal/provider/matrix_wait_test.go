@@ -25,6 +25,10 @@ func waitRows() []row {
 			if strings.Contains(text(diags), "\x1b") {
 				m.Errorf("not escaped: %q", text(diags))
 			}
+			m.ok(m.refresh())
+			diags = m.plan(job)
+			m.wantDiags(diags, waitOn)
+			m.wantWords(diags, `(status "reviewing\u001b[2J") and sends nothing.`)
 			m.Always(faultserver.Get, nil)
 			m.resumed(job)
 		}},
