@@ -116,13 +116,17 @@ func TestDataSourceInterrupted(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: time.Hour}))
 	id := s.Create(project, "write").ID
 	c := newCore(t, s.attrs())
-	done := make(chan []*tfprotov6.Diagnostic)
+	done := make(chan []*tfprotov6.Diagnostic, 1)
 	go func() {
 		_, diags := c.data(t.Context(), attrs{"id": id, "wait": attrs{"enabled": true, "on_timeout": "warn"}})
 		done <- diags
 	}()
 	for s.Counts().Get == 0 {
-		time.Sleep(5 * time.Millisecond)
+		select {
+		case diags := <-done:
+			t.Fatalf("ended without a look at the job: %s", text(diags))
+		case <-time.After(5 * time.Millisecond):
+		}
 	}
 	start := time.Now()
 	c.stop()

@@ -68,6 +68,9 @@ func pacingRows() []row {
 				waits.Go(func() { n.ok(n.run(attrs{"prompt": prompt})) })
 			}
 			waits.Wait()
+			if m.Failed() {
+				return // there may be no job to count the looks at
+			}
 			in := func(n *matrix) (times int) {
 				for _, at := range n.looks(n.core.get("id").(string)) {
 					if at.After(pause.from) && at.Before(pause.from.Add(50*time.Second)) {
