@@ -56,7 +56,7 @@ func (c *core) move(from movedState) []*tfprotov6.Diagnostic {
 func unconfigured(t *testing.T) *core {
 	t.Helper()
 	c := &core{t: t, server: provider.NewServer(provider.New("test", nil)())}
-	c.resource = c.schemas().ResourceSchemas["agent_job"].ValueType().(tftypes.Object)
+	c.learn(c.schemas().ResourceSchemas["agent_job"])
 	return c
 }
 

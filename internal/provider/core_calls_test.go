@@ -23,6 +23,17 @@ func (c *core) schemas() *tfprotov6.GetProviderSchemaResponse {
 	return schemas
 }
 
+// learn takes over the schema of the resource.
+func (c *core) learn(schema *tfprotov6.Schema) {
+	c.resource = schema.ValueType().(tftypes.Object)
+	c.computed = nil
+	for _, attribute := range schema.Block.Attributes {
+		if attribute.Computed {
+			c.computed = append(c.computed, attribute.Name)
+		}
+	}
+}
+
 // data validates and reads the data source agent_job and returns its state.
 func (c *core) data(ctx context.Context, config attrs) (tftypes.Value, []*tfprotov6.Diagnostic) {
 	c.t.Helper()

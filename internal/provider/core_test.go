@@ -26,6 +26,7 @@ type core struct {
 	t        testing.TB
 	server   tfprotov6.ProviderServer
 	resource tftypes.Object
+	computed []string // attributes of the resource that the provider may set
 
 	state    tftypes.Value
 	private  []byte
@@ -59,7 +60,7 @@ func (c *core) connectTo(ctx context.Context, agent frameworkprovider.Provider, 
 		c.t.Fatal(err)
 	}
 	c.server = server
-	c.resource = schemas.ResourceSchemas["agent_job"].ValueType().(tftypes.Object)
+	c.learn(schemas.ResourceSchemas["agent_job"])
 	config := c.dynamic(object(schemas.Provider.ValueType().(tftypes.Object), providerConfig))
 	resp, err := server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.16.0", Config: config})
 	if err != nil {
@@ -256,7 +257,7 @@ func (c *core) proposed(config, prior tftypes.Value) tftypes.Value {
 	if err := prior.As(&had); err != nil {
 		c.t.Fatal(err)
 	}
-	for _, name := range []string{"project_id", "id", "status", "source", "model", "pr_link", "created_at", "archived_at"} {
+	for _, name := range c.computed {
 		if wanted[name].IsNull() {
 			wanted[name] = had[name]
 		}

@@ -1,0 +1,85 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// filled makes a value of kind without a null in it; no text comes twice, and
+// each is a duration.
+func filled(kind tftypes.Type, texts *int) tftypes.Value {
+	switch kind := kind.(type) {
+	case tftypes.Object:
+		values := map[string]tftypes.Value{}
+		for _, name := range slices.Sorted(maps.Keys(kind.AttributeTypes)) {
+			values[name] = filled(kind.AttributeTypes[name], texts)
+		}
+		return tftypes.NewValue(kind, values)
+	case tftypes.Map:
+		return tftypes.NewValue(kind, map[string]tftypes.Value{"key": filled(kind.ElementType, texts)})
+	}
+	if kind.Is(tftypes.Bool) {
+		return tftypes.NewValue(kind, true)
+	}
+	*texts++
+	return tftypes.NewValue(kind, fmt.Sprintf("%dm", *texts))
+}
+
+func members(t *testing.T, object tftypes.Value) map[string]tftypes.Value {
+	t.Helper()
+	values := map[string]tftypes.Value{}
+	if err := object.As(&values); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+// Every attribute of the schema comes through a plan and an update that change
+// another one. First for whoever adds an attribute: what else fails then says less.
+func TestCodecKnowsEveryAttribute(t *testing.T) {
+	c := unconfigured(t)
+	texts := 0
+	want := members(t, filled(c.resource, &texts))
+	want["status"] = tftypes.NewValue(tftypes.String, "completed")
+	c.state = tftypes.NewValue(c.resource, maps.Clone(want))
+	want["wait"] = tftypes.NewValue(want["wait"].Type(), nil)
+	config := attrs{}
+	for name, value := range want {
+		if !slices.Contains(c.computed, name) {
+			config[name] = value
+		}
+	}
+
+	diags := c.run(t.Context(), config)
+	if failed(diags) {
+		t.Fatalf("is each attribute of the schema in agent_job_codec.go, both in attributes and in decode?\n%s", text(diags))
+	}
+	got := members(t, c.state)
+	for name := range want {
+		if !got[name].Equal(want[name]) {
+			t.Errorf("%s was %s and is %s: is it in agent_job_codec.go, both in attributes and in decode?", name, want[name], got[name])
+		}
+	}
+}
+
+// A message may change all that the service tells but these.
+func TestPlanOfAMessagePromisesOnlyWhatNeverChanges(t *testing.T) {
+	never := []string{"id", "created_at", "project_id"}
+	s := newService(t, nil)
+	c := newCore(t, s.attrs())
+	if diags := append(c.run(t.Context(), attrs{"prompt": "write"}), c.plan(t.Context(), attrs{"prompt": "write more"})...); failed(diags) {
+		t.Fatal(text(diags))
+	}
+	for _, name := range c.computed {
+		if promised := c.attribute(c.planned, name) != (unknown{}); promised != slices.Contains(never, name) {
+			t.Errorf("the plan promises %s: %t. Can a message change it? If so, it belongs into forgetWhatMayChange (agent_job_plan.go), if not, into this test", name, promised)
+		}
+	}
+}
