@@ -4,8 +4,8 @@
 
 # A change of what is shipped needs an entry under Unreleased in CHANGELOG.md.
 # Compares the working tree with where the branch left main: with
-# $CHANGELOG_BASE, or else the remote's main branch. A commit with the trailer
-# "Changelog: none" says that users cannot notice the change.
+# $CHANGELOG_BASE, or else the remote's main branch. The trailer "Changelog: none"
+# says of its own commit that users cannot notice the change.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -22,12 +22,15 @@ base=$(git merge-base "$base" HEAD) || {
 	exit 0
 }
 
-changed=$(git diff --name-only "$base" -- main.go internal/provider internal/agentapi internal/wait internal/journal ':!*_test.go')
+# What is not committed yet, and each commit that does not say none.
+changed=$({
+	git diff --name-only HEAD
+	for commit in $(git rev-list --no-merges "$base"..HEAD); do
+		git log -1 --format='%(trailers:key=Changelog,valueonly)' "$commit" | grep -qix none ||
+			git diff-tree -r --no-commit-id --name-only "$commit"
+	done
+} | grep -E '^(main\.go$|internal/(provider|agentapi|wait|journal)/)' | grep -v '_test\.go$' | sort -u || true)
 if [ -z "$changed" ]; then
-	exit 0
-fi
-if git log --format='%(trailers:key=Changelog,valueonly)' "$base"..HEAD | grep -qix none; then
-	echo 'changelog: not asked for: a commit says "Changelog: none"'
 	exit 0
 fi
 
