@@ -63,7 +63,7 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 	}
 	return schema.Schema{
 		MarkdownDescription: "Reads a job of the agent, whoever started it, and waits for its end when asked to.\n\n" +
-			"With `wait = { enabled = false }` on the resource `agent_job` and a wait here, a run has two steps: the resource stores the job's id at once, " +
+			"With `wait = { enabled = false }` on the resource `agent_job` and a wait here, a run has two steps: the resource ends once the service has taken the prompt, " +
 			"and the wait follows.",
 		Attributes: attributes,
 	}

@@ -1,6 +1,6 @@
 resource "agent_job" "changelog" {
   prompt = "Write the changelog of the newest release"
-  wait   = { enabled = false } # the id is stored at once
+  wait   = { enabled = false } # ends once the service has taken the prompt
 }
 
 data "agent_job" "changelog" {
