@@ -29,13 +29,7 @@ func dataFolder() string {
 	return ".terraform"
 }
 
-func journalFolder() string {
-	folder := filepath.Join(dataFolder(), typeName)
-	if absolute, err := filepath.Abs(folder); err == nil {
-		return absolute
-	}
-	return folder
-}
+func journalFolder() string { return filepath.Join(dataFolder(), typeName) }
 
 // journalScope tells states apart: two of them never share a job. The CLI does
 // not say which it uses, so its traces are read: what cannot be read counts as empty.

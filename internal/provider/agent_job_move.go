@@ -30,7 +30,7 @@ func (r *jobResource) MoveState(context.Context) []resource.StateMover {
 // moveFrom moves from the types of one provider.
 func moveFrom(provider string, typeNames []string, find func(state []byte) (jobPath, bool)) func(context.Context, resource.MoveStateRequest, *resource.MoveStateResponse) {
 	return func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
-		if !slices.Contains(typeNames, req.SourceTypeName) || !standsFor(req.SourceProviderAddress, provider) || req.SourceRawState == nil {
+		if !slices.Contains(typeNames, req.SourceTypeName) || !standsFor(req.SourceProviderAddress, provider) {
 			return
 		}
 		job, ok := find(req.SourceRawState.JSON)
@@ -136,9 +136,6 @@ func pathNames(text string) []string {
 	if err != nil {
 		return nil
 	}
-	names, ok := pathSegments(parsed)
-	if !ok {
-		return nil
-	}
+	names, _ := pathSegments(parsed)
 	return names
 }

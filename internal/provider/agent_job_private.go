@@ -42,11 +42,7 @@ func isMarked(ctx context.Context, p privateState, key string) bool {
 
 func mark(ctx context.Context, p privateState, key string) { p.SetKey(ctx, key, []byte("true")) }
 
-func unmark(ctx context.Context, p privateState, key string) {
-	if isMarked(ctx, p, key) {
-		p.SetKey(ctx, key, nil)
-	}
-}
+func unmark(ctx context.Context, p privateState, key string) { p.SetKey(ctx, key, nil) }
 
 func getUnfinished(ctx context.Context, p privateState) (u unfinished) {
 	if value, _ := p.GetKey(ctx, markUnfinished); len(value) > 0 {
@@ -63,5 +59,5 @@ func setUnfinished(ctx context.Context, p privateState, u unfinished) {
 
 // mayBeStale reports whether a terminal status may still be from before the message.
 func (u unfinished) mayBeStale() bool {
-	return !u.Message.IsZero() && time.Since(u.Message) < wait.Settle
+	return time.Since(u.Message) < wait.Settle
 }
