@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,10 +30,14 @@ func TestDataSource(t *testing.T) {
 		status  any      // of the record; nil: the read fails
 		says    []string // what the diagnostics hold; none: there are none
 	}{
-		"read once while active":    {script: endless, status: "active"},
-		"own project":               {script: endless, config: attrs{"project_id": project}, status: "active"},
-		"wait for the end":          {script: short, config: attrs{"wait": waits}, status: "completed"},
-		"wait is off by default":    {script: endless, config: attrs{"wait": attrs{"on_failure": "error"}}, status: "active"},
+		"read once while active": {script: endless, status: "active"},
+		"own project":            {script: endless, config: attrs{"project_id": project}, status: "active"},
+		"wait for the end":       {script: short, config: attrs{"wait": waits}, status: "completed"},
+		"wait is off by default": {script: endless, config: attrs{"wait": attrs{"on_failure": "error"}}, status: "active"},
+		"odd link": {
+			script: simulator.Script{Extra: map[string]any{"prLink": "javascript:alert(1)"}}, status: "completed",
+			says: []string{"WARNING: Pull request link left out", "ID"},
+		},
 		"failed, read once":         {script: simulator.Script{Status: "failed"}, status: "failed"},
 		"failed, waited for":        {script: fails, config: attrs{"wait": waits}, says: []string{"ERROR: Agent job failed", "ID", "wait.on_failure"}},
 		"failed, on_failure = warn": {script: fails, config: attrs{"wait": attrs{"enabled": true, "on_failure": "warn"}}, status: "failed", says: []string{"WARNING: Agent job failed"}},
@@ -51,7 +56,7 @@ func TestDataSource(t *testing.T) {
 		},
 		"unknown job": {
 			prepare: func(s *service, id string) { s.Forget(id) },
-			says:    []string{"ERROR: Agent job not found", "ID", "project_id"},
+			says:    []string{"ERROR: Agent job not found", "job ID in project proj_1.", "project_id"},
 		},
 		"unknown job, waited for": {
 			config:  attrs{"wait": attrs{"enabled": true, "on_timeout": "warn"}},
@@ -60,7 +65,7 @@ func TestDataSource(t *testing.T) {
 		},
 		"key refused": {
 			prepare: func(s *service, _ string) { s.Inject(simulator.Fault{Status: 403, Body: `{"error":"no scope"}`}) },
-			says:    []string{"ERROR: Failed to read agent job", "no scope", "admin_key"},
+			says:    []string{"ERROR: Failed to read agent job", "Job ID in project proj_1.", "no scope", "admin_key"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,10 +82,7 @@ func TestDataSource(t *testing.T) {
 				t.Fatalf("diagnostics: %s", text(diags))
 			}
 			for _, words := range test.says {
-				if words == "ID" {
-					words = id
-				}
-				contains(t, text(diags), words)
+				contains(t, text(diags), strings.ReplaceAll(words, "ID", id))
 			}
 			if got := c.attribute(state, "status"); got != test.status {
 				t.Errorf("status %v, want %v", got, test.status)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -91,8 +92,15 @@ func TestFoundFailedIsReplacedWithAReason(t *testing.T) {
 	s.SetStatus(s.onlyJob(t).ID, "failed")
 	c.refresh(t.Context())
 	contains(t, text(c.plan(t.Context(), config)), "Failed agent job is started anew", "on_failure")
-	if !c.replace {
-		t.Error("the job is not replaced")
+	if diff := cmp.Diff([]string{`AttributeName("status")`}, c.because); diff != "" {
+		t.Errorf("replaced because of (-want +got):\n%s", diff)
+	}
+	contains(t, text(c.plan(t.Context(), with(config, attrs{"prompt": "write again"}))), "New prompt starts a new agent job")
+	if diff := cmp.Diff([]string{`AttributeName("prompt")`}, c.because); diff != "" {
+		t.Errorf("with a new prompt, replaced because of (-want +got):\n%s", diff)
+	}
+	if diags := c.plan(t.Context(), with(config, attrs{"triggers": attrs{"a": "1"}})); len(diags) > 0 {
+		t.Errorf("with new triggers: %s", text(diags))
 	}
 	config["wait"] = attrs{"on_failure": "warn"}
 	contains(t, text(c.plan(t.Context(), config)), "WARNING: Agent job failed")

@@ -71,7 +71,7 @@ func TestMoveState(t *testing.T) {
 			c := unconfigured(t)
 			diags := c.move(readMoved(t, name))
 			if strings.HasPrefix(name, "refused_") {
-				contains(t, text(diags), "ERROR: Failed to move to agent_job", "does not name a job", "removed block")
+				contains(t, text(diags), "ERROR: Failed to move to agent_job", "does not name a job", "Nothing was changed.", "removed block")
 				return
 			}
 			if len(diags) > 0 {
@@ -102,6 +102,31 @@ func TestMoveStateFromAnOddAddress(t *testing.T) {
 				t.Errorf("%s from %s: %s %s", name, address, text(diags), c.state)
 			}
 		}
+	}
+}
+
+// Attributes that no state of testdata has in this way.
+func TestMoveStateOfOddForms(t *testing.T) {
+	const restful, restapi = "restful_resource", "restapi_object"
+	for name, test := range map[string]struct{ typeName, state, says string }{
+		"answer as text":           {restful, `{"id":"x","path":"/v2/agent/proj_123/job","output":"{\"id\":\"job_456\"}"}`, ""},
+		"answer without its type":  {restful, `{"id":"x","path":"/v2/agent/proj_123/job","output":{"id":"job_456"}}`, ""},
+		"path of the job":          {restful, `{"id":"x","path":"/v2/agent/proj_123/job/job_456"}`, ""},
+		"restapi, id is a path":    {restapi, `{"id":"/v2/agent/proj_123/job/job_456","path":"/elsewhere"}`, ""},
+		"restapi, path of the job": {restapi, `{"id":"x","path":"/v2/agent/proj_123/job/job_456"}`, ""},
+		"project with a space":     {restful, `{"id":"/v2/agent/a%20b/job/job_456","path":"/here"}`, `It has the id "/v2/agent/a%20b/job/job_456" and the path "/here".`},
+		"escaped slash":            {restful, `{"id":"/v2/agent/a%2fproj_123/job/job_456"}`, `and the path ""`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			source := map[string]string{restful: "h/magodo/restful", restapi: "h/Mastercard/restapi"}[test.typeName]
+			c := unconfigured(t)
+			diags := c.move(movedState{Provider: source, Type: test.typeName, Attributes: json.RawMessage(test.state)})
+			if test.says != "" {
+				contains(t, text(diags), "does not name a job", test.says)
+			} else if len(diags) > 0 || c.get("project_id") != "proj_123" || c.get("id") != "job_456" {
+				t.Errorf("state %s, %s", c.state, text(diags))
+			}
+		})
 	}
 }
 

@@ -43,6 +43,9 @@ func TestPlanSaysWhatItWillSend(t *testing.T) {
 	id := c.get("id").(string)
 
 	contains(t, text(c.plan(ctx, attrs{"prompt": "write more"})), "WARNING: New prompt is sent to the existing agent job", id)
+	if diags := c.plan(ctx, attrs{"prompt": "write more", "triggers": attrs{"a": "1"}}); len(diags) > 0 || !c.replace {
+		t.Errorf("a new job because of triggers: replaced %t, %s", c.replace, text(diags))
+	}
 	contains(t, text(c.run(ctx, attrs{"prompt": "now fail"})), "ERROR: Agent job failed", id, "change the prompt")
 	if c.tainted {
 		t.Error("a failed message tainted the job")

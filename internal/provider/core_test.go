@@ -35,6 +35,7 @@ type core struct {
 	planned  tftypes.Value
 	planPriv []byte
 	replace  bool
+	because  []string // the attributes that ask for it
 }
 
 // newCore configures a provider of its own.
@@ -219,6 +220,10 @@ func (c *core) plan(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
 	prior, private := c.state, c.private
 	resp := c.planAgainst(ctx, config, prior, private)
 	c.replace = !prior.IsNull() && (c.tainted || len(resp.RequiresReplace) > 0)
+	c.because = nil
+	for _, path := range resp.RequiresReplace {
+		c.because = append(c.because, path.String())
+	}
 	diags := resp.Diagnostics
 	if c.replace && !failed(diags) {
 		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.resource, nil), nil)

@@ -19,20 +19,25 @@ func NewDialing(dial agentapi.Dial, crashes *journal.Journal) provider.Provider 
 	return &agentProvider{version: "test", dial: dial, journal: crashes}
 }
 
-// NewPanicking returns a provider that panics with value at each poll of a wait.
-func NewPanicking(value string) provider.Provider {
-	return &panicking{agentProvider: agentProvider{version: "test"}, value: value}
+// NewPanicking returns a provider that panics with value at each poll of a wait
+// or, with early, as soon as a call has read its arguments.
+func NewPanicking(value string, early bool) provider.Provider {
+	return &panicking{agentProvider: agentProvider{version: "test"}, value: value, early: early}
 }
 
 type panicking struct {
 	agentProvider
 	value string
+	early bool
 }
 
 func (p *panicking) Configure(ctx context.Context, req provider.ConfigureRequest, resp *provider.ConfigureResponse) {
 	p.agentProvider.Configure(ctx, req, resp)
 	if conn, ok := resp.ResourceData.(*connection); ok {
 		conn.waiter.Poller = p
+		if p.early {
+			conn.mask = func(context.Context) context.Context { panic(p.value) }
+		}
 	}
 }
 

@@ -243,7 +243,7 @@ func crashRows() []row {
 	}
 	// Red without: seen in Read, ModifyPlan and Delete.
 	for name, step := range map[string]func(m *matrix){
-		"refresh": func(m *matrix) { m.refresh() }, "plan": func(m *matrix) { m.plan(job1()) }, "destroy": func(m *matrix) { m.core.destroy(m.ctx) },
+		"refresh": func(m *matrix) { m.refresh() }, "plan": func(m *matrix) { m.plan(job1()) }, "destroy": func(m *matrix) { m.ok(m.core.destroy(m.ctx)) },
 	} {
 		rows = append(rows, row{name: "X04_the_state_holds_the_job_at_" + name, clock: true, test: func(m *matrix) {
 			m.journaled()

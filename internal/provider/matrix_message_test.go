@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 const (
@@ -102,8 +103,12 @@ func messageRows() []row {
 			m.created(job1())
 			id := m.core.get("id").(string)
 			m.Script(faultserver.Message, faultserver.Reset)
+			start := time.Now()
 			diags := m.run(job2())
 			m.wantDiags(diags, messagePlanned, messageUnknown)
+			if took := time.Since(start); took > wait.Settle+time.Second {
+				m.Errorf("looked for its effect for %s", took)
+			}
 			m.wantWords(diags, id, "no answer tells whether it arrived", "not sent a second time by itself", "change the prompt")
 			m.wantState("completed")
 			m.wantPosts(1, 1)
@@ -111,10 +116,11 @@ func messageRows() []row {
 				m.ok(m.connect())
 				diags = m.run(job2())
 				m.wantDiags(diags, messageUnconfirmed)
-				m.wantWords(diags, id, "change the prompt (a word is enough) and apply: that sends it")
+				m.wantWords(diags, id, "Look at the job at the service.", "change the prompt (a word is enough) and apply: that sends it")
 				m.wantState("completed")
 				m.wantPosts(1, 1)
 			}
+			m.ok(m.plan(with(job2(), attrs{"triggers": attrs{"a": "1"}}))) // a new job
 			again := attrs{"prompt": "Add a tutorial, please"}
 			m.wantDiags(m.run(again), messagePlanned)
 			m.wantState("completed")

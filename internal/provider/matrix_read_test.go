@@ -47,6 +47,7 @@ func readRows() []row {
 			m.created(job1())
 			unchanged(m, func() {
 				m.Always(faultserver.Get, missing)
+				m.core.ident = nil // as in the state of an old CLI
 				diags := m.refresh()
 				m.wantDiags(diags, notFound)
 				m.wantWords(diags, "a wrong key, project or base URL is answered in the same way", "-replace=ADDRESS")

@@ -4,6 +4,8 @@
 package provider_test
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -44,6 +46,15 @@ func recordRows() []row {
 			m.wantPosts(1, 0)
 		}})
 	}
+	longest := "https://example.com/" + strings.Repeat("a", 2048-len("https://example.com/"))
+	for link, want := range map[string]any{longest: longest, longest + "a": nil} {
+		rows = append(rows, row{name: fmt.Sprintf("P03_link_of_%d", len(link)), script: extra(attrs{"prLink": link}), test: func(m *matrix) {
+			m.run(job1())
+			if got := m.core.get("pr_link"); got != want {
+				m.Errorf("pr_link: %v", got)
+			}
+		}})
+	}
 	// Red without: the lenient optionalString (a field of an odd form as an error), and without
 	// plain strings for times.
 	type shown struct{ Link, Source, Model, Created, Archived any }
@@ -81,6 +92,24 @@ func recordRows() []row {
 	}
 	other := shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"})
 	return append(rows,
+		// Red without: apply leaving created_at alone, and active in place of no status.
+		row{name: "P05_created_at_of_another_form_later", clock: true, test: func(m *matrix) {
+			m.created(job1())
+			created := m.core.get("created_at")
+			m.Script(faultserver.Get, shows(attrs{"status": "completed", "createdAt": "2026-01-02"}))
+			m.ok(m.refresh())
+			if got := m.core.get("created_at"); got != created {
+				m.Errorf("created_at: %v, want %v", got, created)
+			}
+		}},
+		row{name: "P02_create_answered_without_a_status", clock: true, test: func(m *matrix) {
+			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
+				id := m.sim.Create(project, "Add a quickstart").ID
+				faultserver.Answer(201, jobJSON(attrs{"id": id, "status": omit{}}))(x)
+			})
+			m.ok(m.run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
+			m.wantState("active")
+		}},
 		// Red without: ErrWrongJob in judgeGet.
 		row{name: "P11_another_id_in_the_wait", clock: true, test: func(m *matrix) {
 			m.Script(faultserver.Get, shows(nil), other)

@@ -45,6 +45,7 @@ func unknownRows() []row {
 				m.created(job1())
 				before, requests := m.core.state.String(), len(m.Requests())
 				m.ok(m.configure(more))
+				m.core.ident = nil // as in the state of an old CLI
 				diags := m.refresh()
 				m.wantDiags(diags, "WARNING: Agent job not refreshed")
 				m.wantWords(diags, "Not known yet: "+name)
@@ -84,6 +85,13 @@ func unknownRows() []row {
 			m.silent()
 			m.ok(m.plan(attrs{"prompt": "write", "project_id": unknown{}}))
 			m.silent()
+		}},
+		// Red without: a wait that is not known counting as its default, on.
+		row{name: "I06_wait_unknown_at_plan_of_an_active_job", test: func(m *matrix) {
+			m.ok(m.run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
+			for _, wait := range []any{unknown{}, attrs{"enabled": unknown{}}} {
+				m.wantDiags(m.plan(with(job1(), attrs{"wait": wait})), "WARNING: Agent job is still running")
+			}
 		}},
 		// Red without: the prompts themselves being compared in compare (a message would be sent).
 		row{name: "I06_prompt_unknown_at_plan_of_an_existing_job", test: func(m *matrix) {

@@ -14,7 +14,8 @@ import (
 
 // waitRows are answers to polls that say nothing, or nothing true, about the end.
 func waitRows() []row {
-	const waitOn = "WARNING: Agent job is still running"
+	const waitOn, hour = "WARNING: Agent job is still running", "It had not ended after 1h0m0s"
+	endless := always(simulator.Script{Duration: 2 * time.Hour})
 	rows := []row{
 		// Red when Terminal means "everything but active".
 		{name: "P01_unknown_status_until_timeout", clock: true, test: func(m *matrix) {
@@ -84,6 +85,37 @@ func waitRows() []row {
 			}
 			if n < 3*len(faults) {
 				m.Errorf("%d faults only", n)
+			}
+		}},
+		// Red without: the defaults of timeouts.
+		{name: "P06_an_hour_in_a_create", clock: true, script: endless, test: func(m *matrix) {
+			m.kept(m.run(job1()), hour)
+		}},
+		{name: "P06_an_hour_in_an_update", clock: true, script: turns(simulator.Script{Duration: 2 * time.Hour}), test: func(m *matrix) {
+			m.created(job1())
+			diags := m.run(job2())
+			m.wantDiags(diags, messagePlanned, "ERROR: Agent job still running")
+			m.wantWords(diags, hour)
+		}},
+		{name: "P06_an_hour_in_a_data_source", clock: true, script: endless, test: func(m *matrix) {
+			id := m.sim.Create(project, "by hand").ID
+			_, diags := m.core.data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}})
+			m.wantWords(m.note(diags), hour)
+
+			m.Always(faultserver.Get, faultserver.Answer(503, ""))
+			start := time.Now()
+			_, diags = m.core.data(m.ctx, attrs{"id": id})
+			m.wantWords(m.note(diags), "ERROR: Failed to read agent job", "503 Service Unavailable")
+			if took := time.Since(start); took != time.Minute {
+				m.Errorf("tried for %s", took)
+			}
+		}},
+		{name: "P06_an_hour_in_an_action", clock: true, script: endless, test: func(m *matrix) {
+			progress, diags := m.core.invoke(m.ctx, "agent_start_job", job1())
+			m.wantWords(m.note(diags), hour)
+			// A line each ten seconds, or at the next look after them.
+			if n := len(progress) - 1; n < 180 || n > 360 {
+				m.Errorf("%d lines of progress in an hour", n)
 			}
 		}},
 		// Red without: newJobGrace in progress.judge.

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
@@ -16,7 +19,7 @@ import (
 func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: 100 * time.Millisecond}))
 	c := newCore(t, s.attrs())
-	c.connectTo(t.Context(), provider.NewPanicking("with "+canaryKey), s.attrs())
+	c.connectTo(t.Context(), provider.NewPanicking("with "+canaryKey, false), s.attrs())
 
 	created := text(c.run(t.Context(), attrs{"prompt": "write"}))
 	contains(t, created, "WARNING: Bug in the agent provider", s.onlyJob(t).ID)
@@ -27,7 +30,7 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 
 	c.connect(s.attrs()) // the next run, mended
 	c.run(t.Context(), attrs{"prompt": "write"})
-	c.connectTo(t.Context(), provider.NewPanicking("with "+canaryKey), s.attrs())
+	c.connectTo(t.Context(), provider.NewPanicking("with "+canaryKey, false), s.attrs())
 	updated := text(c.run(t.Context(), attrs{"prompt": "write more"}))
 	contains(t, updated, "ERROR: Bug in the agent provider", s.onlyJob(t).ID)
 	if c.get("prompt") != "write more" {
@@ -42,4 +45,44 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	if strings.Contains(created+updated, canaryKey) {
 		t.Error("the key is in the output")
 	}
+}
+
+// Red without: recovered in each of them.
+func TestX06_panic_anywhere(t *testing.T) {
+	s := newService(t, nil)
+	c := newCore(t, s.attrs())
+	c.run(t.Context(), attrs{"prompt": "write"})
+	id := s.onlyJob(t).ID
+	state, nothing := c.state, c.decode(nil)
+	apply := func(prior tftypes.Value) func() []*tfprotov6.Diagnostic {
+		return func() []*tfprotov6.Diagnostic {
+			c.state = prior
+			return append(c.plan(t.Context(), attrs{"prompt": "write more"}), c.apply(t.Context(), attrs{"prompt": "write more"})...)
+		}
+	}
+	invoke := func(action string, config attrs) func() []*tfprotov6.Diagnostic {
+		return func() []*tfprotov6.Diagnostic {
+			_, diags := c.invoke(t.Context(), action, with(attrs{"prompt": "write"}, config))
+			return diags
+		}
+	}
+	for _, test := range []struct {
+		says string
+		call func() []*tfprotov6.Diagnostic
+	}{
+		{`create of job "" in project proj_1. Please report this.` + "\n\nSomething may have been sent", apply(nothing)},
+		{"read of job \"" + id + "\" in project proj_1.", func() []*tfprotov6.Diagnostic { c.state = state; return c.refresh(t.Context()) }},
+		{"update of job \"" + id + "\" in project proj_1.", apply(state)},
+		{"read of a data source", func() []*tfprotov6.Diagnostic { _, diags := c.data(t.Context(), attrs{"id": id}); return diags }},
+		{"start of a job, which may have been started", invoke("agent_start_job", nil)},
+		{"sending of a message, which may have arrived", invoke("agent_send_message", attrs{"id": id})},
+	} {
+		c.connectTo(t.Context(), provider.NewPanicking("with "+canaryKey, true), s.attrs())
+		got := text(test.call())
+		contains(t, got, "ERROR: Bug in the agent provider: The provider met a bug in the "+test.says)
+		if strings.Contains(got, canaryKey) {
+			t.Errorf("the key is in the output: %s", got)
+		}
+	}
+	s.sent(t, 1, 0)
 }
