@@ -66,6 +66,8 @@ func TestCountsOnlyWholePosts(t *testing.T) {
 func TestPlays(t *testing.T) {
 	s := faultserver.New(t, healthy, faultserver.Options{})
 	c := client(t, s)
+	// Most plays close the connection just when the client thinks it is free for the next.
+	c.Transport.(*http.Transport).DisableKeepAlives = true
 	faults := map[string]faultserver.Play{
 		"reset": faultserver.Reset, "EOF": faultserver.EOF, "raw": faultserver.Raw("nonsense"),
 		"truncated": faultserver.Truncated(200, "whole", 3), "effect": faultserver.Effect(faultserver.EOF),
