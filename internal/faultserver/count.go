@@ -3,13 +3,16 @@
 
 package faultserver
 
-import "net"
+import (
+	"net"
+	"slices"
+)
 
 // Requests returns what was read so far, in that order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Request(nil), s.requests...)
+	return slices.Clone(s.requests)
 }
 
 // Count returns how many requests of a kind were read whole.

@@ -32,30 +32,23 @@ func ProtocolErrorStream(framer *http2.Framer, stream uint32) error {
 
 // GoAway claims that no stream was ever processed, and closes the connection.
 func GoAway(framer *http2.Framer, _ uint32) error {
-	if err := framer.WriteGoAway(0, http2.ErrCodeNo, nil); err != nil {
-		return err
-	}
+	_ = framer.WriteGoAway(0, http2.ErrCodeNo, nil)
 	return io.EOF
 }
 
 // GoAwayProtocolError ends the connection for the client's alleged fault.
 func GoAwayProtocolError(framer *http2.Framer, stream uint32) error {
-	if err := framer.WriteGoAway(stream, http2.ErrCodeProtocol, nil); err != nil {
-		return err
-	}
+	_ = framer.WriteGoAway(stream, http2.ErrCodeProtocol, nil)
 	return io.EOF
 }
 
 // serveStreams speaks HTTP/2, as much of it as a Go client needs.
-func (s *Server) serveStreams(conn net.Conn, number int) {
-	if _, err := io.ReadFull(conn, make([]byte, len(http2.ClientPreface))); err != nil {
-		return
-	}
+func (s *Server) serveStreams(conn net.Conn) {
 	framer := http2.NewFramer(conn, conn)
 	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-	if framer.WriteSettings() != nil {
-		return
-	}
+	// Where these fail, so does ReadFrame.
+	_, _ = io.ReadFull(conn, make([]byte, len(http2.ClientPreface)))
+	_ = framer.WriteSettings()
 	requests := map[uint32]*http.Request{}
 	bodies := map[uint32]*bytes.Buffer{}
 	for {
@@ -69,10 +62,6 @@ func (s *Server) serveStreams(conn net.Conn, number int) {
 			if !frame.IsAck() {
 				err = framer.WriteSettingsAck()
 			}
-		case *http2.PingFrame:
-			if !frame.IsAck() {
-				err = framer.WritePing(true, frame.Data)
-			}
 		case *http2.MetaHeadersFrame:
 			requests[stream], bodies[stream] = requestOf(frame), new(bytes.Buffer)
 			ended = frame.StreamEnded()
@@ -84,7 +73,7 @@ func (s *Server) serveStreams(conn net.Conn, number int) {
 		}
 		if r := requests[stream]; ended && r != nil {
 			r.Body = io.NopCloser(bodies[stream])
-			s.record(r, number, true)
+			s.record(r, true)
 			err = s.playStream(framer, stream, r)
 			delete(requests, stream)
 			delete(bodies, stream)
@@ -101,9 +90,6 @@ func requestOf(frame *http2.MetaHeadersFrame) *http.Request {
 		Host: frame.PseudoValue("authority"), Header: http.Header{},
 	}
 	r.URL, _ = url.ParseRequestURI(frame.PseudoValue("path"))
-	if r.URL == nil {
-		r.URL = new(url.URL)
-	}
 	for _, field := range frame.RegularFields() {
 		r.Header.Add(field.Name, field.Value)
 	}
@@ -127,9 +113,6 @@ func (s *Server) playStream(framer *http2.Framer, stream uint32, r *http.Request
 	encoder := hpack.NewEncoder(&fields)
 	_ = encoder.WriteField(hpack.HeaderField{Name: ":status", Value: strconv.Itoa(recorder.Code)}) // a buffer takes all
 	_ = encoder.WriteField(hpack.HeaderField{Name: "content-type", Value: recorder.Header().Get("Content-Type")})
-	err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: fields.Bytes(), EndHeaders: true})
-	if err != nil {
-		return err
-	}
+	_ = framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: fields.Bytes(), EndHeaders: true})
 	return framer.WriteData(stream, true, recorder.Body.Bytes())
 }

@@ -113,16 +113,7 @@ func Truncated(status int, body string, n int) Play {
 }
 
 // Oversize sends a body of n spaces.
-func Oversize(status, n int) Play {
-	return func(x *Exchange) {
-		x.over = true
-		_, err := io.WriteString(x.conn, head(status, n, nil))
-		chunk := bytes.Repeat([]byte(" "), 16<<10)
-		for sent := 0; sent < n && err == nil; sent += len(chunk) {
-			_, err = x.conn.Write(chunk[:min(len(chunk), n-sent)])
-		}
-	}
-}
+func Oversize(status, n int) Play { return Last(Answer(status, strings.Repeat(" ", n))) }
 
 // Slow sends the answer's body, one byte each interval, until the client has
 // had enough.
@@ -139,17 +130,11 @@ func Slow(status int, body string, interval time.Duration) Play {
 
 // GzipBomb sends a small body that decompresses to n spaces.
 func GzipBomb(status, n int) Play {
-	return func(x *Exchange) {
-		x.over = true
-		var packed bytes.Buffer
-		writer, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
-		chunk := bytes.Repeat([]byte(" "), 1<<20)
-		for sent := 0; sent < n; sent += len(chunk) {
-			_, _ = writer.Write(chunk)
-		}
-		_ = writer.Close()
-		_, _ = io.WriteString(x.conn, head(status, packed.Len(), []string{"Content-Encoding: gzip"})+packed.String())
-	}
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	_, _ = io.WriteString(writer, strings.Repeat(" ", n)) // a buffer takes all
+	_ = writer.Close()
+	return Last(Answer(status, packed.String(), "Content-Encoding: gzip"))
 }
 
 func head(status, length int, headers []string) string {

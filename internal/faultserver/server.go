@@ -9,6 +9,7 @@ package faultserver
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
@@ -76,12 +77,11 @@ type Server struct {
 
 // Request is one request whose head was read.
 type Request struct {
-	Time       time.Time
-	Kind       Kind
-	Proto      string // HTTP/1.1 or HTTP/2.0
-	Path       string // escaped, as it was sent
-	Connection int    // which connection it came by, from 1
-	Whole      bool   // the body was read to its end
+	Time  time.Time
+	Kind  Kind
+	Proto string // HTTP/1.1 or HTTP/2.0
+	Path  string // escaped, as it was sent
+	Whole bool   // the body was read to its end
 }
 
 // New starts a server that ends with the test.
@@ -104,11 +104,7 @@ func New(t testing.TB, healthy http.Handler, o Options) *Server {
 		s.URL = scheme + "127.0.0.1:1"
 		return s
 	}
-	address := o.Address
-	if address == "" {
-		address = "127.0.0.1:0"
-	}
-	listener, err := net.Listen("tcp", address)
+	listener, err := net.Listen("tcp", cmp.Or(o.Address, "127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,27 +134,28 @@ func FreeAddress(t testing.TB) string {
 }
 
 // Dial opens a connection to an in-memory server, whatever the address.
-func (s *Server) Dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	s.mu.Lock()
-	var err error
-	if len(s.dialErrors) > 0 {
-		err = s.dialErrors[0]
-		if len(s.dialErrors) > 1 {
-			s.dialErrors = s.dialErrors[1:]
-		}
-	}
-	if err != nil {
-		s.dials++
-		s.mu.Unlock()
+func (s *Server) Dial(context.Context, string, string) (net.Conn, error) {
+	if err := s.dialError(); err != nil {
 		return nil, err
 	}
-	s.mu.Unlock()
 	client, server := net.Pipe()
 	s.start(server)
 	return client, nil
+}
+
+func (s *Server) dialError() (err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.dialErrors) > 0 {
+		err = s.dialErrors[0]
+	}
+	if len(s.dialErrors) > 1 {
+		s.dialErrors = s.dialErrors[1:]
+	}
+	if err != nil {
+		s.dials++
+	}
+	return err
 }
 
 // FailDials makes the next calls of Dial fail with these errors; the last of
@@ -201,7 +198,6 @@ func (s *Server) start(conn net.Conn) {
 		return
 	}
 	s.dials++
-	number := s.dials
 	counted := &countingConn{Conn: conn, server: s}
 	s.conns[counted] = struct{}{}
 	var play func(net.Conn)
@@ -219,11 +215,11 @@ func (s *Server) start(conn net.Conn) {
 			play(counted)
 			return
 		}
-		s.serve(counted, number)
+		s.serve(counted)
 	})
 }
 
-func (s *Server) serve(raw *countingConn, number int) {
+func (s *Server) serve(raw *countingConn) {
 	conn := net.Conn(raw)
 	if s.tls != nil {
 		secure := tls.Server(raw, s.tls)
@@ -231,7 +227,7 @@ func (s *Server) serve(raw *countingConn, number int) {
 			return
 		}
 		if secure.ConnectionState().NegotiatedProtocol == "h2" {
-			s.serveStreams(secure, number)
+			s.serveStreams(secure)
 			return
 		}
 		conn = secure
@@ -243,12 +239,12 @@ func (s *Server) serve(raw *countingConn, number int) {
 			return
 		}
 		body, err := io.ReadAll(r.Body)
-		play := s.record(r, number, err == nil)
+		play := s.record(r, err == nil)
 		if err != nil {
 			return
 		}
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		x := &Exchange{Request: r, Reused: reused, conn: conn, raw: raw.Conn, reader: reader, healthy: s.healthy}
+		x := &Exchange{Request: r, Reused: reused, conn: conn, raw: raw, reader: reader, healthy: s.healthy}
 		play(x)
 		if x.over || r.Close {
 			return
@@ -257,13 +253,11 @@ func (s *Server) serve(raw *countingConn, number int) {
 }
 
 // record takes a request down and returns what shall be played for it.
-func (s *Server) record(r *http.Request, connection int, whole bool) Play {
+func (s *Server) record(r *http.Request, whole bool) Play {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kind := kindOf(r)
-	s.requests = append(s.requests, Request{
-		Time: time.Now(), Kind: kind, Proto: r.Proto, Path: r.URL.EscapedPath(), Connection: connection, Whole: whole,
-	})
+	s.requests = append(s.requests, Request{Time: time.Now(), Kind: kind, Proto: r.Proto, Path: r.URL.EscapedPath(), Whole: whole})
 	if script := s.scripts[kind]; whole && len(script) > 0 {
 		s.scripts[kind] = script[1:]
 		return script[0]

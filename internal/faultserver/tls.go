@@ -4,6 +4,8 @@
 package faultserver
 
 import (
+	"cmp"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -51,30 +53,22 @@ func serverTLS(t testing.TB, certificate Certificate) (*tls.Config, string) {
 	case WrongNameCertificate:
 		leaf.IPAddresses, leaf.DNSNames = nil, []string{"elsewhere.invalid"}
 	}
-	authorityKey, leafKey := newKey(t), newKey(t)
-	signedAuthority := sign(t, authority, authority, authorityKey, authorityKey)
-	signedLeaf := sign(t, leaf, authority, leafKey, authorityKey)
-	config := &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{signedLeaf}, PrivateKey: leafKey}},
-		MinVersion:   tls.VersionTLS12,
-	}
-	return config, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signedAuthority}))
+	signedAuthority := sign(t, authority, authority, nil)
+	signedLeaf := sign(t, leaf, authority, signedAuthority.PrivateKey)
+	config := &tls.Config{Certificates: []tls.Certificate{signedLeaf}, MinVersion: tls.VersionTLS12}
+	return config, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signedAuthority.Certificate[0]}))
 }
 
-func newKey(t testing.TB) *ecdsa.PrivateKey {
+// sign gives a certificate a key; without one of the parent it is signed by its own.
+func sign(t testing.TB, certificate, parent *x509.Certificate, parentKey crypto.PrivateKey) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return key
-}
-
-func sign(t testing.TB, certificate, parent *x509.Certificate, key, parentKey *ecdsa.PrivateKey) []byte {
-	t.Helper()
-	signed, err := x509.CreateCertificate(rand.Reader, certificate, parent, &key.PublicKey, parentKey)
+	signed, err := x509.CreateCertificate(rand.Reader, certificate, parent, &key.PublicKey, cmp.Or(parentKey, crypto.PrivateKey(key)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return signed
+	return tls.Certificate{Certificate: [][]byte{signed}, PrivateKey: key}
 }
