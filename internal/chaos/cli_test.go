@@ -30,6 +30,8 @@ import (
 const (
 	canaryKey = "mint_canary-51e0c7-do-not-print"
 	project   = "proj_1"
+	// patience ends what hangs, however slow the machine is.
+	patience = 5 * time.Minute
 )
 
 var (
@@ -154,7 +156,7 @@ func (p *process) wait() string {
 	p.t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		p.signalGroup(syscall.SIGKILL)
 		p.t.Fatalf("did not end:\n%s", p.out.String())
 	}
@@ -187,7 +189,7 @@ func (w *world) applied() string {
 // until waits for something to come true.
 func (w *world) until(what string, true func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !true(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !true(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("never happened: %s", what)
 		}
