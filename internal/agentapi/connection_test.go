@@ -36,18 +36,21 @@ func TestRefusedConnectionIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	address := unused(t)
 	var tries []Exchange
-	c := newClient(t, "http://"+address, func(config *Config) {
-		config.Log = func(_ context.Context, e Exchange) { tries = append(tries, e) }
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), 1600*time.Millisecond)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	c := newClient(t, "http://"+address, func(config *Config) {
+		config.Log = func(_ context.Context, e Exchange) {
+			if tries = append(tries, e); len(tries) == 2 {
+				cancel()
+			}
+		}
+	})
 	job, err := c.CreateJob(ctx, "p", "x")
 	if failure, _ := errors.AsType[*Error](err); job != nil || !errors.Is(err, ErrNotSent) || failure.StatusCode != 0 {
 		t.Errorf("%v, %v, want ErrNotSent", job, err)
 	}
-	// The first pause is half a second at the most.
-	if len(tries) < 2 {
-		t.Errorf("%d tries, want at least 2", len(tries))
+	if len(tries) != 2 {
+		t.Errorf("%d tries, want 2", len(tries))
 	}
 	for _, e := range tries {
 		if e.Err == nil || e.StatusCode != 0 || e.RequestSize == 0 {
@@ -69,7 +72,6 @@ func TestLostAnswerIsUnknown(t *testing.T) {
 	for name, answer := range map[string]script{
 		"reset":               func(conn net.Conn, _ *http.Request, _ int) { reset(conn) },
 		"EOF":                 func(conn net.Conn, _ *http.Request, _ int) { _ = conn.Close() },
-		"header timeout":      func(conn net.Conn, _ *http.Request, _ int) { _, _ = conn.Read(make([]byte, 1)) },
 		"half a status line":  text("HTTP/1.1 2"),
 		"half a header":       text("HTTP/1.1 201 Created\r\nContent-Le"),
 		"no HTTP":             text("220 mail.invalid ESMTP\r\n"),
@@ -83,18 +85,13 @@ func TestLostAnswerIsUnknown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startService(t, nil, answer)
-			c := newClient(t, s.url, requestTimeout(time.Second))
-			if name != "header timeout" {
-				c.requestTimeout = 5 * time.Second
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a call that sends again ends with it
-			defer cancel()
-			job, err := c.CreateJob(ctx, "p", "x")
+			c := newClient(t, s.url)
+			job, err := c.CreateJob(t.Context(), "p", "x")
 			if job != nil || !errors.Is(err, ErrUnknownOutcome) {
 				t.Errorf("CreateJob: %v, %v, want ErrUnknownOutcome", job, err)
 			}
 			s.wantPosts(t, 1)
-			job, err = c.SendMessage(ctx, "p", "job_1", "x")
+			job, err = c.SendMessage(t.Context(), "p", "job_1", "x")
 			if job != nil || !errors.Is(err, ErrUnknownOutcome) {
 				t.Errorf("SendMessage: %v, %v, want ErrUnknownOutcome", job, err)
 			}
@@ -190,12 +187,10 @@ func TestAnswerIsBounded(t *testing.T) {
 		answer script
 		is     error
 	}{
-		"10 MB":           {reply(201, `{"id":"job_1","x":"`+strings.Repeat("x", 10<<20)+`"}`), errTooLarge},
-		"1 MiB and one":   {reply(201, record+strings.Repeat(" ", maxBody+1-len(record))), errTooLarge},
-		"1 MiB":           {reply(201, record+strings.Repeat(" ", maxBody-len(record))), nil},
-		"gzip bomb":       {reply(201, bomb.String(), "Content-Encoding: gzip"), errTooLarge},
-		"slow-loris body": {slowly("HTTP/1.1 201 Created\r\nContent-Length: 1000\r\n\r\n", strings.Repeat(" ", 900)), errTimeout},
-		"slow-loris head": {slowly("", "HTTP/1.1 201 Created\r\n"+strings.Repeat("X-A: b\r\n", 100)), errTimeout},
+		"10 MB":         {reply(201, `{"id":"job_1","x":"`+strings.Repeat("x", 10<<20)+`"}`), errTooLarge},
+		"1 MiB and one": {reply(201, record+strings.Repeat(" ", maxBody+1-len(record))), errTooLarge},
+		"1 MiB":         {reply(201, record+strings.Repeat(" ", maxBody-len(record))), nil},
+		"gzip bomb":     {reply(201, bomb.String(), "Content-Encoding: gzip"), errTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -203,9 +198,6 @@ func TestAnswerIsBounded(t *testing.T) {
 			size := -1
 			c := newClient(t, s.url, func(config *Config) {
 				config.Log = func(_ context.Context, e Exchange) { size = e.AnswerSize }
-				if errors.Is(tc.is, errTimeout) {
-					config.RequestTimeout = time.Second
-				}
 			})
 			job, err := c.CreateJob(t.Context(), "p", "x")
 			s.wantPosts(t, 1)
@@ -221,6 +213,36 @@ func TestAnswerIsBounded(t *testing.T) {
 			if !errors.Is(err, ErrUnknownOutcome) || !errors.Is(err, tc.is) {
 				t.Errorf("%v, want ErrUnknownOutcome and %v", err, tc.is)
 			}
+		})
+	}
+}
+
+// TestSlowAnswerEndsInTime is the slow-loris of row C13, on pipes and a fake clock.
+func TestSlowAnswerEndsInTime(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]script{
+		"body": slowly("HTTP/1.1 201 Created\r\nContent-Length: 1000\r\n\r\n", strings.Repeat(" ", 900)),
+		"head": slowly("", "HTTP/1.1 201 Created\r\n"+strings.Repeat("X-A: b\r\n", 100)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := new(service)
+				c := newClient(t, "http://service.invalid", func(config *Config) {
+					config.Dial = func(context.Context, string, string) (net.Conn, error) {
+						client, server := net.Pipe()
+						s.open.Go(func() { s.serve(server, answer) })
+						return client, nil
+					}
+				})
+				start := time.Now()
+				_, err := c.CreateJob(t.Context(), "p", "x")
+				if took := time.Since(start); !errors.Is(err, ErrUnknownOutcome) || !errors.Is(err, errTimeout) || took != c.requestTimeout {
+					t.Errorf("%v after %s, want ErrUnknownOutcome and errTimeout after %s", err, took, c.requestTimeout)
+				}
+				s.open.Wait()
+				s.wantPosts(t, 1)
+			})
 		})
 	}
 }
@@ -261,7 +283,7 @@ func slowly(at, drip string) script {
 			if _, err := io.WriteString(conn, drip[i:i+1]); err != nil {
 				return
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(time.Second)
 		}
 	}
 }

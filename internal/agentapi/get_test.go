@@ -115,24 +115,24 @@ func TestGetFinals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := scripted([]outcome{tc.answer})
-			c := newFakeClient(t, f)
-			for name, get := range map[string]func(context.Context, string, string) (*Job, error){"GetJob": c.GetJob, "PollJob": c.PollJob} {
-				f.dials = 0
-				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a call that tries again fails sooner
-				job, err := get(ctx, "p", "job_1")
-				cancel()
-				var failure *Error
-				if job != nil || !errors.As(err, &failure) || !errors.Is(err, tc.is) || errors.Is(err, tc.isNo) {
-					t.Fatalf("%s: %v, %v, want %v and not %v", name, job, err, tc.is, tc.isNo)
+			synctest.Test(t, func(t *testing.T) {
+				f := scripted([]outcome{tc.answer})
+				c := newFakeClient(t, f)
+				for name, get := range map[string]func(context.Context, string, string) (*Job, error){"GetJob": c.GetJob, "PollJob": c.PollJob} {
+					f.dials = 0
+					job, err := get(t.Context(), "p", "job_1")
+					var failure *Error
+					if job != nil || !errors.As(err, &failure) || !errors.Is(err, tc.is) || errors.Is(err, tc.isNo) {
+						t.Fatalf("%s: %v, %v, want %v and not %v", name, job, err, tc.is, tc.isNo)
+					}
+					if failure.Op != OpGet || failure.JobID != "job_1" || failure.ProjectID != "p" || failure.StatusCode != tc.answer.status {
+						t.Errorf("%s: %+v", name, *failure)
+					}
+					if f.dials != 1 {
+						t.Errorf("%s: %d requests, want 1", name, f.dials)
+					}
 				}
-				if failure.Op != OpGet || failure.JobID != "job_1" || failure.ProjectID != "p" || failure.StatusCode != tc.answer.status {
-					t.Errorf("%s: %+v", name, *failure)
-				}
-				if f.dials != 1 {
-					t.Errorf("%s: %d requests, want 1", name, f.dials)
-				}
-			}
+			})
 		})
 	}
 }

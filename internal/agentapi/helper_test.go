@@ -36,7 +36,7 @@ func newClient(t testing.TB, base string, change ...func(*Config)) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := Config{BaseURL: u, Key: NewKey(canary), UserAgent: "test/1", RequestTimeout: 5 * time.Second, MaxPollsPerSecond: 1000}
+	config := Config{BaseURL: u, Key: NewKey(canary), UserAgent: "test/1", RequestTimeout: time.Minute, MaxPollsPerSecond: 1000}
 	for _, f := range change {
 		f(&config)
 	}
@@ -44,10 +44,6 @@ func newClient(t testing.TB, base string, change ...func(*Config)) *Client {
 	pooled := c.getTransport.(*http.Transport)
 	t.Cleanup(pooled.CloseIdleConnections)
 	return c
-}
-
-func requestTimeout(d time.Duration) func(*Config) {
-	return func(c *Config) { c.RequestTimeout = d }
 }
 
 // service is a scripted HTTP/1.1 server on a listener of its own.
