@@ -163,7 +163,7 @@ func TestHandshakeThatHangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var logged Exchange
-		c := newClient(t, "https://127.0.0.1", requestTimeout(time.Minute), func(config *Config) {
+		c := newClient(t, "https://127.0.0.1", func(config *Config) {
 			config.Dial = func(context.Context, string, string) (net.Conn, error) {
 				near, far := net.Pipe()
 				go func() { _, _ = io.Copy(io.Discard, far) }()
