@@ -4,7 +4,7 @@
 # Needs Go and make only; every other tool comes as a Go module.
 # TF_CLI=<path or name> chooses the Terraform-compatible CLI.
 
-.PHONY: bench help build install demo simulator test chaos fuzz lint docs picture fmt clis clean
+.PHONY: help build install demo simulator test test-matrix chaos bench fuzz lint docs picture fmt clis release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -49,7 +49,7 @@ picture: ## record the demo and draw the pictures of README and guides (needs as
 
 fmt: ## format Go code and examples
 	go tool -modfile=internal/tools/go.mod golangci-lint fmt ./...
-	if [ -d examples ]; then "$$(go run ./internal/tfcli/cmd/tfcli find)" fmt -recursive examples; fi
+	"$$(go run ./internal/tfcli/cmd/tfcli find)" fmt -recursive examples
 
 clis: ## build Terraform and OpenTofu from source into the user's cache folder, for tests only
 	go run ./internal/tfcli/cmd/tfcli build terraform

@@ -37,14 +37,8 @@ fi
 
 check internal/tools/changelog.sh
 
-if [ -d examples ]; then
-	cli=$(go run ./internal/tfcli/cmd/tfcli find)
-	check "$cli" fmt -check -diff -recursive examples
-fi
-if [ -d .github/workflows ]; then
-	check go tool -modfile=internal/tools/actionlint/go.mod actionlint
-	check go tool -modfile=internal/tools/actionlint/go.mod actionlint examples/guides/pipelines/github-actions.yml
-fi
+check "$(go run ./internal/tfcli/cmd/tfcli find)" fmt -check -diff -recursive examples
+check go tool -modfile=internal/tools/actionlint/go.mod actionlint .github/workflows/*.yml examples/guides/pipelines/github-actions.yml
 
 if [ -n "$failed" ]; then
 	echo "failed:$failed" >&2
