@@ -2,6 +2,9 @@ module github.com/agentjobs/terraform-provider-agent
 
 go 1.26.0
 
+// What the workflows install; they fetch no other, so it must do for each module in internal/tools.
+toolchain go1.26.8
+
 require (
 	github.com/gofrs/flock v0.13.1
 	github.com/google/go-cmp v0.7.0
