@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -34,16 +35,23 @@ func (d dist) verifyZip(file string) (what string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
+	if err := verifyBuild(info, platform[1], platform[2]); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	return "provider, " + info.GoVersion, nil
+}
+
+func verifyBuild(info *debug.BuildInfo, goos, goarch string) error {
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
 	}
-	for key, want := range map[string]string{"GOOS": platform[1], "GOARCH": platform[2], "CGO_ENABLED": "0", "-trimpath": "true", "vcs.revision": ""} {
+	for key, want := range map[string]string{"GOOS": goos, "GOARCH": goarch, "CGO_ENABLED": "0", "-trimpath": "true", "vcs.revision": ""} {
 		if settings[key] != want {
-			return "", fmt.Errorf("%s was built with %s=%q, want %q", file, key, settings[key], want)
+			return fmt.Errorf("it was built with %s=%q, want %q", key, settings[key], want)
 		}
 	}
-	return "provider, " + info.GoVersion, nil
+	return nil
 }
 
 // executable reads the executable out of an archive, where it must be under the
