@@ -70,6 +70,7 @@ type Error struct {
 	Class      Class
 	ProjectID  string
 	JobID      string        // empty for a create
+	Request    string        // method and URL; empty when none was tried
 	StatusCode int           // 0 without an HTTP answer
 	Detail     string        // the service's own words: escaped, cut, the key masked
 	RetryAfter time.Duration // how long the service asked to wait; 0 when it did not

@@ -14,7 +14,7 @@ import (
 func (c *Client) judgePost(r request, got *answer, err error) (*Job, *Error) {
 	switch {
 	case got.status == 0 && !got.reached:
-		return nil, r.fail(NotSent, err)
+		return nil, c.answered(r, NotSent, got, err)
 	case got.status >= 300 && got.status < 500:
 		return nil, c.answered(r, Refused, got, nil)
 	case got.status < 200 || got.status >= 500:
@@ -63,6 +63,7 @@ func (c *Client) judgeGet(r request, got *answer, err error) (*Job, *Error) {
 // answered describes a failure with what the answer says of it.
 func (c *Client) answered(r request, class Class, got *answer, err error) *Error {
 	failure := r.fail(class, c.key.maskError(err))
+	failure.Request = r.method + " " + Printable(c.key.mask(r.url))
 	failure.StatusCode = got.status
 	if got.status != 0 && (got.status < 200 || got.status >= 300) {
 		failure.Detail = Printable(c.key.mask(serviceWords(got.header, got.body)))

@@ -4,6 +4,7 @@
 package agentapi
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -161,7 +162,7 @@ func TestRefusalTellsTheServicesWords(t *testing.T) {
 					return status, headers("Content-Type", form.kind), form.body
 				}}
 				_, err := newFakeClient(t, f).CreateJob(t.Context(), "p", "x")
-				want := Error{Op: OpCreate, Class: Refused, ProjectID: "p", StatusCode: status, Detail: form.want}
+				want := Error{Op: OpCreate, Class: Refused, ProjectID: "p", Request: "POST https://service.invalid/v2/agent/p/job", StatusCode: status, Detail: form.want}
 				if strings.HasPrefix(name, "HTML") {
 					want.Err = ErrWebPage
 				}
@@ -180,6 +181,42 @@ func TestRefusalTellsTheServicesWords(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestFailureNamesItsRequest: a wrong base URL or project shows in it.
+func TestFailureNamesItsRequest(t *testing.T) {
+	t.Parallel()
+	create := func(c *Client) error { _, err := c.CreateJob(t.Context(), "p", "x"); return err }
+	for name, tc := range map[string]struct {
+		base string
+		dial error
+		call func(*Client) error
+		want string
+	}{
+		"create":            {"https://service.invalid", nil, create, "POST https://service.invalid/v2/agent/p/job"},
+		"no connection":     {"https://service.invalid", ErrCertificate, create, "POST https://service.invalid/v2/agent/p/job"},
+		"prefix twice":      {"https://service.invalid/v2/", nil, create, "POST https://service.invalid/v2/v2/agent/p/job"},
+		"key in the prefix": {"https://service.invalid/" + canary, nil, create, "POST https://service.invalid/(sensitive)/v2/agent/p/job"},
+		"message": {"https://service.invalid", nil, func(c *Client) error { _, err := c.SendMessage(t.Context(), "p", "j", "x"); return err },
+			"POST https://service.invalid/v2/agent/p/job/j/message"},
+		"get": {"https://service.invalid", nil, func(c *Client) error { _, err := c.GetJob(t.Context(), "p", "j"); return err },
+			"GET https://service.invalid/v2/agent/p/job/j"},
+		"none made": {"https://service.invalid", nil, func(c *Client) error { _, err := c.CreateJob(t.Context(), "a/b", "x"); return err }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fake{
+				dial:   func(context.Context, int) error { return tc.dial },
+				answer: func(int, *http.Request) (int, http.Header, string) { return 404, nil, "" },
+			}
+			c := newClient(t, tc.base)
+			c.postTransport, c.getTransport = f, f
+			var failure *Error
+			if err := tc.call(c); !errors.As(err, &failure) || failure.Request != tc.want {
+				t.Errorf("%v, request %q, want %q", err, failure.Request, tc.want)
+			}
+		})
 	}
 }
 

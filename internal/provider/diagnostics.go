@@ -52,7 +52,11 @@ func reason(err error) string {
 	if failure.Detail != "" {
 		parts = append(parts, `it says "`+failure.Detail+`"`)
 	}
-	return strings.Join(parts, ", ")
+	text := strings.Join(parts, ", ")
+	if failure.Request != "" {
+		text += " (" + failure.Request + ")" // most often it shows at a glance what is wrong with base_url or the project
+	}
+	return text
 }
 
 // hint says what to look at, by the type of the failure.

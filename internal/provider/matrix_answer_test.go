@@ -86,12 +86,12 @@ func refusalRows() []row {
 		{"nothing", "", "application/json", nil},
 	}
 	var rows []row
-	// Red without: 4xx as a final refusal in judgePost; the words, without serviceWords.
+	// Red without: 4xx as a final refusal in judgePost; the words, without serviceWords; the URL, without Request in reason.
 	for _, status := range []int{400, 401, 403, 404, 409, 413, 422} {
 		for _, a := range answers {
 			rows = append(rows, row{name: fmt.Sprintf("C08_%d_%s", status, a.name), test: func(m *matrix) {
 				m.Script(faultserver.Create, faultserver.Answer(status, a.body, "Content-Type: "+a.kind))
-				m.refused(m.run(job1()), append(a.words, fmt.Sprintf("The service answered %d", status))...)
+				m.refused(m.run(job1()), append(a.words, fmt.Sprintf("The service answered %d", status), "(POST "+m.URL+"/v2/agent/proj_1/job)")...)
 			}})
 		}
 	}

@@ -84,10 +84,10 @@ func readRows() []row {
 		fail func(m *matrix)
 		word string
 	}{
-		"no_connection": {func(m *matrix) { m.FailDials(errors.New("connection refused")) }, "No connection to the service: connection refused."},
+		"no_connection": {func(m *matrix) { m.FailDials(errors.New("connection refused")) }, "No connection to the service: connection refused (GET http://"},
 		"no_answer": {func(m *matrix) {
 			m.Always(faultserver.Get, faultserver.Stall)
-		}, "No answer within a minute."},
+		}, "No answer within a minute (GET http://"},
 	} {
 		rows = append(rows, row{name: "P06_" + name + "_in_read", clock: true, provider: attrs{"request_timeout": "2m"}, test: func(m *matrix) {
 			m.created(job1())
