@@ -53,6 +53,7 @@ func (m *matrix) messaged(least, most time.Duration) {
 
 // messageRows are faults around a follow-up message.
 func messageRows() []row {
+	noWait := attrs{"wait": attrs{"enabled": false}}
 	stale := turns(simulator.Script{Duration: 40 * time.Second, Stale: 8 * time.Second})
 	longTurn := turns(simulator.Script{Duration: 40 * time.Second})
 	acceptedAfter := func(name string, fault faultserver.Play) row {
@@ -128,9 +129,28 @@ func messageRows() []row {
 			m.ok(m.run(again))
 			m.wantPosts(1, 2)
 		}},
+		// Red without: the look at unconfirmed in noteRead.
+		{name: "M04_reset_and_the_effect_is_seen_later", clock: true, script: longTurn, test: func(m *matrix) {
+			m.created(job1())
+			m.Script(faultserver.Message, faultserver.Reset)
+			m.wantDiags(m.run(job2()), messagePlanned, messageUnknown)
+			m.sim.SetStatus(m.core.get("id").(string), "active")
+			m.ok(m.run(with(job2(), noWait)))
+			m.wantState("active")
+			m.wantPosts(1, 1)
+		}},
+		// Red without: the mark of a message gone once active was seen.
+		{name: "M01_ended_soon_after_active_was_seen", clock: true, script: turns(simulator.Script{Duration: 3 * time.Second}), test: func(m *matrix) {
+			m.created(job1())
+			m.wantDiags(m.run(with(job2(), noWait)), messagePlanned)
+			for _, status := range []string{"active", "completed"} {
+				time.Sleep(2 * time.Second)
+				m.ok(m.refresh())
+				m.wantState(status)
+			}
+		}},
 		// A job that was active before shows nothing by being active. Red without: the check of ended in seeMessage.
 		{name: "M04_reset_while_the_job_was_active", clock: true, script: longTurn, test: func(m *matrix) {
-			noWait := attrs{"wait": attrs{"enabled": false}}
 			m.ok(m.run(with(job1(), noWait)))
 			m.Script(faultserver.Message, faultserver.Effect(faultserver.Reset))
 			m.wantDiags(m.run(with(job2(), noWait)), messagePlanned, messageUnknown)
