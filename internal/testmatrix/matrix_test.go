@@ -57,8 +57,9 @@ func TestMain(*testing.M) { println("no CLI"); os.Exit(1) }
 	if got.OK() || got.Failed != 1 || !strings.Contains(strings.Join(got.Failures, ""), "no CLI") {
 		t.Errorf("got %+v, want a failure with what the package said", got)
 	}
-	got = test(t.Context(), root, cli, selection{"./nowhere", "."})
-	if got.OK() || got.Failed != 1 || !strings.Contains(strings.Join(got.Failures, ""), "nowhere") {
+	t.Setenv("GOFLAGS", "-nonsense")
+	got = test(t.Context(), root, cli, selection{"./env", "."})
+	if got.OK() || got.Failed != 1 || !strings.Contains(strings.Join(got.Failures, ""), "nonsense") {
 		t.Errorf("got %+v, want a failure with what go said", got)
 	}
 }

@@ -28,6 +28,7 @@ func TestParse(t *testing.T) {
 		},
 		"skipped with a reason": {
 			in: `{"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN   TestA\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:60: found 1.11\n"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"    a_test.go:66: needs 1.12\n"}
 {"Action":"output","Package":"p","Test":"TestA","Output":"--- SKIP: TestA (0.00s)\n"}
 {"Action":"skip","Package":"p","Test":"TestA"}

@@ -4,6 +4,7 @@
 package testmatrix
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -20,7 +21,8 @@ type row struct {
 	note   string
 }
 
-// show prints the table, and below it why tests were skipped.
+// show prints the table, and below it why tests were skipped. The error names
+// each CLI on which something failed, or nothing passed.
 func show(out io.Writer, rows []row) error {
 	fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
@@ -33,9 +35,7 @@ func show(out io.Writer, rows []row) error {
 		}
 		fmt.Fprintf(table, "%d\t%d\t%d\t%s\n", r.result.Passed, r.result.Failed, len(r.result.Skipped), r.took.Round(time.Second))
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
+	err := table.Flush()
 	for _, r := range rows {
 		if r.result == nil {
 			continue
@@ -43,9 +43,9 @@ func show(out io.Writer, rows []row) error {
 		for _, s := range r.result.Skipped {
 			fmt.Fprintf(out, "skipped on %s: %s: %s\n", r.cli.Name(), s.Test, s.Reason)
 		}
-		if r.result.Passed == 0 {
-			fmt.Fprintf(out, "nothing passed on %s\n", r.cli.Name())
+		if !r.result.OK() {
+			err = errors.Join(err, fmt.Errorf("%s: %d failed, %d passed", r.cli.Name(), r.result.Failed, r.result.Passed))
 		}
 	}
-	return nil
+	return err
 }
