@@ -58,10 +58,15 @@ var (
 	// ErrRedirected matches a 3xx answer. Redirects are never followed: the key
 	// goes only where the user said.
 	ErrRedirected = errors.New("redirected")
-	// ErrProxy matches a proxy that refused the connection.
-	ErrProxy = errors.New("the proxy refused the connection")
+	// ErrProxy matches a proxy that cannot be reached or refused the connection.
+	ErrProxy = errors.New("proxy")
 	// ErrCertificate matches a server certificate that could not be verified.
 	ErrCertificate = errors.New("the server's certificate could not be verified")
+	// ErrNoTLS matches a server that answered https:// with something else.
+	ErrNoTLS = errors.New("the server does not speak TLS")
+	// ErrClientCertificate matches a server that takes no request without a
+	// certificate of the client.
+	ErrClientCertificate = errors.New("the server asks for a client certificate")
 )
 
 // Error is the failure of one call.

@@ -80,5 +80,6 @@ func (c *Client) answered(r request, class Class, got *answer, err error) *Error
 
 // final reports whether trying again cannot help although nothing was sent.
 func final(err error) bool {
-	return errors.Is(err, ErrCertificate) || errors.Is(err, ErrProxy)
+	proxy, ok := errors.AsType[*proxyError](err)
+	return ok && proxy.refused || errors.Is(err, ErrCertificate) || errors.Is(err, ErrNoTLS) || errors.Is(err, ErrClientCertificate)
 }

@@ -140,3 +140,23 @@ func TestProxyOfGETs(t *testing.T) {
 	}
 	s.wantPosts(t, 0)
 }
+
+// TestTroubleOfAProxyIsNamed: it may pass, and it is not the service's.
+func TestTroubleOfAProxyIsNamed(t *testing.T) {
+	t.Parallel()
+	refusing, _ := startProxy(t, 502)
+	for name, tc := range map[string]struct{ address, says string }{
+		"refuses":     {refusing, "the proxy refused the connection with 502 Bad Gateway"},
+		"unreachable": {"127.0.0.1:0", "no connection to the proxy: dial tcp"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClient(t, "https://service.invalid")
+			c.getTransport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: tc.address})
+			_, err := c.PollJob(t.Context(), "p", "job_1")
+			if !errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrProxy) || !strings.Contains(err.Error(), tc.says) {
+				t.Errorf("%v, want ErrUnavailable, ErrProxy and %q", err, tc.says)
+			}
+		})
+	}
+}

@@ -58,12 +58,24 @@ func newTransports(roots *x509.CertPool, dial Dial) (post, get *http.Transport) 
 	return post, get
 }
 
+// proxyError is a failure of the proxy, before the service was reached.
+type proxyError struct {
+	error
+	refused bool // a definite no: trying again cannot help
+}
+
+func (*proxyError) Is(target error) bool { return target == ErrProxy }
+
 // refuseProxyAnswer gives a proxy's refusal a type: 4xx is final, the rest may pass.
 func refuseProxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
-	if answer.StatusCode >= 400 && answer.StatusCode < 500 {
-		return fmt.Errorf("%w with %d %s", ErrProxy, answer.StatusCode, http.StatusText(answer.StatusCode))
+	status := answer.StatusCode
+	if status == http.StatusOK {
+		return nil
 	}
-	return nil
+	return &proxyError{
+		fmt.Errorf("the proxy refused the connection with %d %s", status, http.StatusText(status)),
+		status >= 400 && status < 500,
+	}
 }
 
 // request is one call to the service before it is written.
@@ -149,7 +161,11 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	res, err := transport.RoundTrip(req)
 	got.reached = way.reached()
 	if err != nil {
-		return causeOf(ctx, got.reached, err)
+		err = causeOf(ctx, got.reached, err)
+		if errors.Is(err, ErrClientCertificate) {
+			got.reached = false // the handshake has failed: what was written behind it is not read
+		}
+		return err
 	}
 	defer func() { _ = res.Body.Close() }()
 	got.status, got.header = res.StatusCode, res.Header
@@ -165,18 +181,30 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 }
 
 // causeOf prefers what ended the request over the transport's wording of it,
-// gives certificate errors one type, and says when there was no connection.
+// gives what is final a type, and says when there was no connection.
 func causeOf(ctx context.Context, connected bool, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return fmt.Errorf("%w: %w", ErrCertificate, err)
+	if unverified, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("%w: %w", ErrCertificate, unverified.Err)
 	}
-	if connected || errors.Is(err, ErrProxy) {
+	operation, _ := errors.AsType[*net.OpError](err)
+	record, noTLS := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case errors.Is(err, ErrProxy):
 		return err
-	}
-	if errors.Is(err, context.DeadlineExceeded) { // the dialer's own timeout: it must not pass for the end of ctx
+	case operation != nil && operation.Op == "proxyconnect":
+		return &proxyError{fmt.Errorf("no connection to the proxy: %s", operation.Err), false}
+	case noTLS && record.Conn != nil: // its first bytes were none of a handshake
+		return fmt.Errorf("%w: %w", ErrNoTLS, err)
+	case operation != nil && operation.Op == "remote error" && operation.Err.Error() == "tls: certificate required":
+		return ErrClientCertificate
+	case connected && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		return fmt.Errorf("the connection was closed too early: %w", err)
+	case connected:
+		return err
+	case errors.Is(err, context.DeadlineExceeded): // the dialer's own timeout: it must not pass for the end of ctx
 		err = errors.New(err.Error())
 	}
 	return fmt.Errorf("no connection to the service: %w", err)

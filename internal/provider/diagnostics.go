@@ -5,6 +5,7 @@ package provider
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -67,9 +68,13 @@ func hint(err error) string {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return ""
 	case errors.Is(err, agentapi.ErrProxy):
-		return "Check HTTPS_PROXY and NO_PROXY in the environment of this run."
+		return "Check HTTPS_PROXY and NO_PROXY in the environment of this run, and whether the proxy may and can reach base_url."
 	case errors.Is(err, agentapi.ErrCertificate):
-		return "Check base_url. If the service has a certificate from a private authority, give it as ca_certificates_pem."
+		return certificateHint(err)
+	case errors.Is(err, agentapi.ErrNoTLS):
+		return "Check base_url: it starts with https://, and what answers at its host and port is something else."
+	case errors.Is(err, agentapi.ErrClientCertificate):
+		return "The provider has none to show: set base_url to an address of the service that asks for none."
 	case errors.Is(err, agentapi.ErrWebPage):
 		return "Something other than the agent service answered: check base_url, and whether a proxy or a login page is in between."
 	case errors.Is(err, agentapi.ErrUnauthorized):
@@ -81,9 +86,20 @@ func hint(err error) string {
 	case errors.Is(err, agentapi.ErrPauseTooLong):
 		return "The service limits how many requests it takes in a time. Apply again later, or raise timeouts so that the run can wait for its turn."
 	case (errors.Is(err, agentapi.ErrNotSent) || errors.Is(err, agentapi.ErrUnavailable)) && failure.StatusCode == 0 && failure.Err != nil:
-		return "Check base_url and the network between this machine and the service."
+		return "Check base_url and the network between this machine and the service, HTTPS_PROXY and NO_PROXY too."
 	}
 	return ""
+}
+
+// certificateHint tells apart whose mistake a certificate is.
+func certificateHint(err error) string {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return "Check the clock of this machine. If it is right, the service needs a new certificate."
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "Check base_url: the certificate is for another host name."
+	}
+	return "Check base_url. If the service, or a proxy that reads the traffic, has a certificate from a private authority, give that authority's certificate as ca_certificates_pem."
 }
 
 // quoted shows text that is not ours: escaped, cut, in quotation marks.

@@ -14,16 +14,16 @@ func connectionRows() []row {
 		name        string
 		certificate faultserver.Certificate
 		provider    attrs
-		word        string
+		word, hint  string
 	}{
-		{"expired", faultserver.ExpiredCertificate, nil, "expired"},
-		{"untrusted", faultserver.GoodCertificate, attrs{"ca_certificates_pem": nil}, "unknown authority"},
-		{"for_another_name", faultserver.WrongNameCertificate, nil, "127.0.0.1"},
+		{"expired", faultserver.ExpiredCertificate, nil, "expired", "Check the clock of this machine"},
+		{"untrusted", faultserver.GoodCertificate, attrs{"ca_certificates_pem": nil}, "unknown authority", "ca_certificates_pem"},
+		{"for_another_name", faultserver.WrongNameCertificate, nil, "127.0.0.1", "the certificate is for another host name"},
 	} {
 		rows = append(rows, row{
 			name: "C02_certificate_" + c.name, provider: c.provider, serve: faultserver.Options{Certificate: c.certificate},
 			test: func(m *matrix) {
-				m.notSent(m.run(with(job1(), attrs{"timeouts": attrs{"create": "3s"}})), "The server's certificate could not be verified", c.word, "ca_certificates_pem")
+				m.notSent(m.run(with(job1(), attrs{"timeouts": attrs{"create": "3s"}})), "The server's certificate could not be verified", c.word, c.hint)
 				if n := m.Dials(); n != 1 {
 					m.Errorf("%d connections, want 1", n)
 				}

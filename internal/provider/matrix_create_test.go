@@ -145,7 +145,7 @@ func createRows() []row {
 		}},
 		{name: "C03_eof_after_request", test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.EOF)
-			m.unknownOutcome(m.run(job1()), 1, "EOF")
+			m.unknownOutcome(m.run(job1()), 1, "The connection was closed too early: EOF")
 		}},
 		{name: "C03_eof_in_header", test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Raw("HTTP/1.1 201 Cre"))
