@@ -64,9 +64,6 @@ var (
 	ErrCertificate = errors.New("the server's certificate could not be verified")
 	// ErrNoTLS matches a server that answered https:// with something else.
 	ErrNoTLS = errors.New("the server does not speak TLS")
-	// ErrClientCertificate matches a server that takes no request without a
-	// certificate of the client.
-	ErrClientCertificate = errors.New("the server asks for a client certificate")
 )
 
 // Error is the failure of one call.

@@ -81,5 +81,5 @@ func (c *Client) answered(r request, class Class, got *answer, err error) *Error
 // final reports whether trying again cannot help although nothing was sent.
 func final(err error) bool {
 	proxy, ok := errors.AsType[*proxyError](err)
-	return ok && proxy.refused || errors.Is(err, ErrCertificate) || errors.Is(err, ErrNoTLS) || errors.Is(err, ErrClientCertificate)
+	return ok && proxy.refused || errors.Is(err, ErrCertificate) || errors.Is(err, ErrNoTLS)
 }

@@ -16,7 +16,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,59 +98,42 @@ func TestBadCertificateIsFinal(t *testing.T) {
 	}
 }
 
-// greeting answers each connection in its own way, and reads it to its end: a
-// reset could overtake the answer.
-type greeting struct {
+// plain answers each connection in plain HTTP, and reads it to its end: a reset
+// could overtake the answer.
+type plain struct {
 	net.Listener
-	greet func(net.Conn)
+	answered *atomic.Int64
 }
 
-func (l greeting) Accept() (net.Conn, error) {
+func (l plain) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
-		l.greet(conn)
+		l.answered.Add(1)
+		_, _ = conn.Read(make([]byte, 1))
+		write(conn, 400, "this is plain HTTP")
 		_, _ = io.Copy(io.Discard, conn)
 		_ = conn.Close()
 	}
 }
 
-// TestWrongKindOfServerIsFinal: what was meant for another kind of client has not
-// had a request, and trying again does not change it.
-func TestWrongKindOfServerIsFinal(t *testing.T) {
+// TestServerWithoutTLSIsFinal: it has not had a request, and trying again does
+// not change it.
+func TestServerWithoutTLSIsFinal(t *testing.T) {
 	t.Parallel()
-	cert, pool := certificate(t, time.Now().Add(time.Hour), net.IPv4(127, 0, 0, 1))
-	for name, tc := range map[string]struct {
-		greet func(net.Conn)
-		is    error
-	}{
-		"plain HTTP": {func(conn net.Conn) {
-			_, _ = conn.Read(make([]byte, 1))
-			write(conn, 400, "this is plain HTTP")
-		}, ErrNoTLS},
-		"client certificate": {func(conn net.Conn) {
-			_ = tls.Server(conn, &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAnyClientCert}).Handshake()
-		}, ErrClientCertificate},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			greeted := 0
-			s := startService(t, func(l net.Listener) net.Listener {
-				return greeting{l, func(conn net.Conn) { greeted++; tc.greet(conn) }}
-			}, reply(201, record))
-			c := newClient(t, s.url, func(config *Config) { config.RootCAs = pool })
-			if _, err := c.CreateJob(t.Context(), "p", "x"); !errors.Is(err, ErrNotSent) || !errors.Is(err, tc.is) {
-				t.Errorf("CreateJob: %v, want ErrNotSent and %v", err, tc.is)
-			}
-			if _, err := c.PollJob(t.Context(), "p", "job_1"); !errors.Is(err, ErrRefused) || !errors.Is(err, tc.is) {
-				t.Errorf("PollJob: %v, want ErrRefused and %v", err, tc.is)
-			}
-			if greeted != 2 {
-				t.Errorf("%d connections, want one for each call", greeted)
-			}
-		})
+	var answered atomic.Int64
+	s := startService(t, func(l net.Listener) net.Listener { return plain{l, &answered} }, reply(201, record))
+	c := newClient(t, strings.Replace(s.url, "http://", "https://", 1))
+	if _, err := c.CreateJob(t.Context(), "p", "x"); !errors.Is(err, ErrNotSent) || !errors.Is(err, ErrNoTLS) {
+		t.Errorf("CreateJob: %v, want ErrNotSent and ErrNoTLS", err)
+	}
+	if _, err := c.PollJob(t.Context(), "p", "job_1"); !errors.Is(err, ErrRefused) || !errors.Is(err, ErrNoTLS) {
+		t.Errorf("PollJob: %v, want ErrRefused and ErrNoTLS", err)
+	}
+	if got := answered.Load(); got != 2 {
+		t.Errorf("%d connections, want one for each call", got)
 	}
 }
 

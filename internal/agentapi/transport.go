@@ -161,11 +161,7 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	res, err := transport.RoundTrip(req)
 	got.reached = way.reached()
 	if err != nil {
-		err = causeOf(ctx, got.reached, err)
-		if errors.Is(err, ErrClientCertificate) {
-			got.reached = false // the handshake has failed: what was written behind it is not read
-		}
-		return err
+		return causeOf(ctx, got.reached, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	got.status, got.header = res.StatusCode, res.Header
@@ -198,8 +194,6 @@ func causeOf(ctx context.Context, connected bool, err error) error {
 		return &proxyError{fmt.Errorf("no connection to the proxy: %s", operation.Err), false}
 	case noTLS && record.Conn != nil: // its first bytes were none of a handshake
 		return fmt.Errorf("%w: %w", ErrNoTLS, err)
-	case operation != nil && operation.Op == "remote error" && operation.Err.Error() == "tls: certificate required":
-		return ErrClientCertificate
 	case connected && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		return fmt.Errorf("the connection was closed too early: %w", err)
 	case connected:

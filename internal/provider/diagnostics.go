@@ -73,8 +73,6 @@ func hint(err error) string {
 		return certificateHint(err)
 	case errors.Is(err, agentapi.ErrNoTLS):
 		return "Check base_url: it starts with https://, and what answers at its host and port is something else."
-	case errors.Is(err, agentapi.ErrClientCertificate):
-		return "The provider has none to show: set base_url to an address of the service that asks for none."
 	case errors.Is(err, agentapi.ErrWebPage):
 		return "Something other than the agent service answered: check base_url, and whether a proxy or a login page is in between."
 	case errors.Is(err, agentapi.ErrUnauthorized):

@@ -27,8 +27,6 @@ func TestHint(t *testing.T) {
 			"Check HTTPS_PROXY and NO_PROXY in the environment of this run, and whether the proxy may and can reach base_url."},
 		"plain HTTP": {agentapi.Error{Class: agentapi.NotSent, Err: agentapi.ErrNoTLS},
 			"Check base_url: it starts with https://, and what answers at its host and port is something else."},
-		"client certificate": {agentapi.Error{Class: agentapi.NotSent, Err: agentapi.ErrClientCertificate},
-			"The provider has none to show: set base_url to an address of the service that asks for none."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
