@@ -66,7 +66,7 @@ func readRows() []row {
 		{name: "P09_404_in_import", test: func(m *matrix) {
 			diags := m.imports("proj_1/job_nobody_knows")
 			m.wantDiags(diags, "ERROR: Failed to import agent job")
-			m.wantWords(diags, "job_nobody_knows", "404 Not Found", "Check base_url, project_id and the key")
+			m.wantWords(diags, "Job job_nobody_knows in project proj_1 could not be looked up, so nothing was imported.", "404 Not Found", "Check base_url, project_id and the key")
 			m.wantPosts(0, 0)
 		}},
 		{name: "P09_import_of_a_job_that_is_there", test: func(m *matrix) {
@@ -107,12 +107,12 @@ func readRows() []row {
 		"html_404_as_json": faultserver.Answer(404, "<html>Not here"),
 	} {
 		rows = append(rows, row{name: "P09_" + name + "_in_read", test: func(m *matrix) {
-			m.created(job1())
+			id := m.created(job1())
 			m.Always(faultserver.Get, play)
 			unchanged(m, func() {
 				diags := m.refresh()
 				m.wantDiags(diags, readFailed)
-				m.wantWords(diags, "the answer is a web page", "Something other than the agent service answered")
+				m.wantWords(diags, "Job "+id+" in project proj_1. The state keeps it as it was last seen.", "the answer is a web page", "Something other than the agent service answered")
 			})
 			m.wantState("completed")
 			m.wantPosts(1, 0)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
@@ -90,6 +91,16 @@ func recordRows() []row {
 			m.wantPosts(1, 0)
 		}})
 	}
+	// answered creates a job without a wait, with fields laid over the answer.
+	answered := func(name string, fields attrs, test func(*matrix, []*tfprotov6.Diagnostic)) row {
+		return row{name: name, clock: true, test: func(m *matrix) {
+			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
+				id := m.sim.Create(project, "Add a quickstart").ID
+				faultserver.Answer(201, jobJSON(with(attrs{"id": id}, fields)))(x)
+			})
+			test(m, m.run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
+		}}
+	}
 	other := shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"})
 	return append(rows,
 		// Red without: apply leaving created_at alone, and active in place of no status.
@@ -102,14 +113,25 @@ func recordRows() []row {
 				m.Errorf("created_at: %v, want %v", got, created)
 			}
 		}},
-		row{name: "P02_create_answered_without_a_status", clock: true, test: func(m *matrix) {
-			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
-				id := m.sim.Create(project, "Add a quickstart").ID
-				faultserver.Answer(201, jobJSON(attrs{"id": id, "status": omit{}}))(x)
-			})
-			m.ok(m.run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
+		answered("P02_create_answered_without_a_status", attrs{"status": omit{}}, func(m *matrix, diags []*tfprotov6.Diagnostic) {
+			m.ok(diags)
 			m.wantState("active")
-		}},
+		}),
+		// Red without: created_at as unknown in forgetWhatMayChange.
+		answered("P05_create_answered_without_created_at", attrs{"createdAt": nil}, func(m *matrix, diags []*tfprotov6.Diagnostic) {
+			m.ok(diags)
+			m.wantDiags(m.plan(job1()), "WARNING: Agent job is still running")
+			m.ok(m.apply(job1()))
+			if m.core.get("created_at") == nil {
+				m.Error("created_at is still null")
+			}
+		}),
+		// Red without: the warnings of apply in Create, and in Read.
+		answered("P03_create_answered_with_an_odd_link", attrs{"prLink": "/pull/1"}, func(m *matrix, diags []*tfprotov6.Diagnostic) {
+			m.wantDiags(diags, "WARNING: Pull request link left out")
+			m.Script(faultserver.Get, shows(attrs{"prLink": "/pull/1"}))
+			m.wantDiags(m.refresh(), "WARNING: Pull request link left out")
+		}),
 		// Red without: ErrWrongJob in judgeGet.
 		row{name: "P11_another_id_in_the_wait", clock: true, test: func(m *matrix) {
 			m.Script(faultserver.Get, shows(nil), other)

@@ -11,6 +11,13 @@ import (
 
 // unknownRows are values that are not known while Terraform plans.
 func unknownRows() []row {
+	// Red without: usable in Create and Update.
+	notConfigured := func(m *matrix, job attrs) {
+		m.Helper()
+		diags := m.apply(job)
+		m.wantDiags(diags, "ERROR: Agent provider not configured")
+		m.wantWords(diags, "Not known yet: ")
+	}
 	var rows []row
 	for name, more := range map[string]attrs{
 		"admin_key": {"admin_key": unknown{}}, "base_url": {"base_url": unknown{}}, "project_id": {"project_id": unknown{}},
@@ -29,10 +36,11 @@ func unknownRows() []row {
 				if got := m.core.attribute(m.core.planned, "project_id"); got != want {
 					m.Errorf("planned project_id: %v, want %v", got, want)
 				}
+				notConfigured(m, job1())
 				m.silent()
 				diags := m.imports("proj_1/job_1")
 				m.wantDiags(diags, "ERROR: Failed to import agent job")
-				m.wantWords(diags, "Not known yet: "+name)
+				m.wantWords(diags, "must be known to look the job up. Not known yet: "+name)
 				m.silent()
 				m.forget()
 				m.config = known
@@ -56,6 +64,8 @@ func unknownRows() []row {
 				if diff := cmp.Diff(before, m.core.state.String()); diff != "" {
 					m.Errorf("the state was changed:\n%s", diff)
 				}
+				m.wantDiags(m.plan(job2()), messagePlanned)
+				notConfigured(m, job2())
 				if n := len(m.Requests()); n != requests {
 					m.Errorf("%d calls", n-requests)
 				}

@@ -71,6 +71,23 @@ func TestUnknownConfigurationIsSaid(t *testing.T) {
 	contains(t, text(c.importState(t.Context(), "p/j")), "ERROR: Failed to import agent job", "admin_key")
 }
 
+// No CLI does so; it must not panic. Red without: the checks for a nil connection.
+func TestNoConfigurationAtAll(t *testing.T) {
+	c := unconfigured(t)
+	c.state = object(c.resource, attrs{"project_id": project, "id": "job_1", "status": "active", "prompt": "write"})
+	contains(t, text(c.refresh(t.Context())), "WARNING: Agent job not refreshed")
+	contains(t, text(c.plan(t.Context(), attrs{"prompt": "write more"})), "WARNING: New prompt is sent")
+	contains(t, text(c.apply(t.Context(), attrs{"prompt": "write more"})), "ERROR: Agent provider not configured")
+	contains(t, text(c.destroy(t.Context())), "WARNING: Agent job goes on")
+	if diags := c.plan(t.Context(), attrs{"prompt": "write"}); len(diags) > 0 {
+		t.Error(text(diags))
+	}
+	_, diags := c.data(t.Context(), attrs{"id": "job_1"})
+	contains(t, text(diags), "ERROR: Agent provider not configured")
+	_, diags = c.invoke(t.Context(), "agent_start_job", attrs{"prompt": "write"})
+	contains(t, text(diags), "ERROR: Agent provider not configured")
+}
+
 func TestAccChangedDefaultProjectLeavesJobsWhereTheyAre(t *testing.T) {
 	s := newService(t, nil)
 	other := strings.Replace(s.config(jobConfig("Write")), project, "proj_other", 1)
