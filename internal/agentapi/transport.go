@@ -191,7 +191,7 @@ func causeOf(ctx context.Context, connected bool, err error) error {
 	case errors.Is(err, ErrProxy):
 		return err
 	case operation != nil && operation.Op == "proxyconnect":
-		return &proxyError{fmt.Errorf("no connection to the proxy: %s", operation.Err), false}
+		return &proxyError{errors.New("no connection to the proxy: " + operation.Err.Error()), false}
 	case noTLS && record.Conn != nil: // its first bytes were none of a handshake
 		return fmt.Errorf("%w: %w", ErrNoTLS, err)
 	case connected && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
