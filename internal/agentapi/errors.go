@@ -46,6 +46,8 @@ var (
 	ErrUnavailable    = errors.New("service unavailable")
 	// ErrUnauthorized matches the answers 401 and 403.
 	ErrUnauthorized = errors.New("key not accepted")
+	// ErrForbidden matches the answer 403: the key is known, and may not do this.
+	ErrForbidden = errors.New("forbidden")
 	// ErrNotFound matches an answer 404 that is not a web page.
 	ErrNotFound = errors.New("not found")
 	// ErrWebPage matches an HTML answer: something other than the service replied.
@@ -111,6 +113,8 @@ func (e *Error) Is(target error) bool {
 		return e.Class == Unavailable
 	case ErrUnauthorized:
 		return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
+	case ErrForbidden:
+		return e.StatusCode == http.StatusForbidden
 	case ErrNotFound:
 		return e.StatusCode == http.StatusNotFound && !errors.Is(e.Err, ErrWebPage)
 	case ErrRedirected:

@@ -109,6 +109,7 @@ func TestGetFinals(t *testing.T) {
 		"404 type alone": {outcome{404, headers("Content-Type", "application/xhtml+xml"), ""}, ErrWebPage, ErrNotFound},
 		"410":            {outcome{status: 410}, ErrRefused, ErrNotFound},
 		"302":            {outcome{302, headers("Location", "https://x.invalid"), ""}, ErrRedirected, ErrNotFound},
+		"302 HTML":       {outcome{302, html, "<a>Found</a>"}, ErrRedirected, ErrWebPage},
 		"200 HTML":       {outcome{200, html, "<html>sign in"}, ErrWebPage, ErrUnavailable},
 		"wrong id":       {outcome{status: 200, body: `{"id":"job_2","status":"completed"}`}, ErrWrongJob, ErrUnavailable},
 		"id, other case": {outcome{status: 200, body: `{"id":"JOB_1","status":"completed"}`}, ErrWrongJob, ErrUnavailable},

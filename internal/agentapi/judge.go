@@ -23,6 +23,9 @@ func (c *Client) judgePost(r request, got *answer, err error) (*Job, *Error) {
 		return nil, c.answered(r, UnknownOutcome, got, err)
 	}
 	job, err := decodeJob(got.body)
+	if err != nil && isWebPage(got.header, got.body) {
+		err = ErrWebPage
+	}
 	if err == nil && r.jobID != "" && job.ID != r.jobID {
 		err = ErrWrongJob
 	}
@@ -42,9 +45,11 @@ func (c *Client) judgeGet(r request, got *answer, err error) (*Job, *Error) {
 		return nil, c.answered(r, Refused, got, err)
 	case got.status == 0 || got.status >= 500 || got.status == http.StatusRequestTimeout || got.status == http.StatusTooEarly:
 		return nil, c.answered(r, Unavailable, got, err)
+	case got.status >= 300 && got.status < 400:
+		return nil, c.answered(r, Refused, got, nil)
 	case isWebPage(got.header, got.body):
 		return nil, c.answered(r, Unusable, got, ErrWebPage)
-	case got.status >= 300:
+	case got.status >= 400:
 		return nil, c.answered(r, Refused, got, nil)
 	case err != nil:
 		return nil, c.answered(r, Unavailable, got, err)

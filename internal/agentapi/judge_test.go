@@ -48,7 +48,7 @@ func TestJudgePost(t *testing.T) {
 		"C05 id not a string":       {create, answer{status: 201, body: []byte(`{"id":7}`)}, nil, UnknownOutcome, errNoID},
 		"C05 id twice":              {create, answer{status: 201, body: []byte(`{"id":"a","id":"b"}`)}, nil, UnknownOutcome, errDuplicate},
 		"C05 trailing data":         {create, answer{status: 201, body: []byte(record + record)}, nil, UnknownOutcome, errTrailing},
-		"C05 HTML":                  {create, answer{status: 200, body: []byte("<html>")}, nil, UnknownOutcome, errNoObject},
+		"C05 HTML":                  {create, answer{status: 200, body: []byte("<html>")}, nil, UnknownOutcome, ErrWebPage},
 		"C06 id with slash":         {create, answer{status: 201, body: []byte(`{"id":"a/../b"}`)}, nil, UnknownOutcome, errNoID},
 		"C06 id with the key":       {create, answer{status: 201, body: []byte(`{"id":"a` + canary + `"}`)}, nil, UnknownOutcome, errNoID},
 		"101":                       {create, answer{status: 101}, nil, UnknownOutcome, nil},
@@ -122,7 +122,7 @@ func TestEveryStatusOfAPost(t *testing.T) {
 				if got := errors.Is(err, ErrRedirected); got != (status/100 == 3) {
 					t.Errorf("%s answered %d: ErrRedirected %t", name, status, got)
 				}
-				if got := errors.Is(err, ErrWebPage); got != (form == "HTML" && status >= 400) {
+				if got := errors.Is(err, ErrWebPage); got != (form == "HTML" && (status < 300 || status >= 400)) {
 					t.Errorf("%s answered %d %s: ErrWebPage %t", name, status, form, got)
 				}
 			}

@@ -50,7 +50,11 @@ func reason(err error) string {
 	case failure.Err != nil:
 		parts = append(parts, agentapi.Printable(failure.Err.Error()))
 	}
-	if failure.Detail != "" {
+	switch {
+	case failure.Detail == "":
+	case errors.Is(failure, agentapi.ErrRedirected):
+		parts = append(parts, `it points to "`+failure.Detail+`"`)
+	default:
 		parts = append(parts, `it says "`+failure.Detail+`"`)
 	}
 	text := strings.Join(parts, ", ")
@@ -73,12 +77,16 @@ func hint(err error) string {
 		return certificateHint(err)
 	case errors.Is(err, agentapi.ErrNoTLS):
 		return "Check base_url: it starts with https://, and what answers at its host and port is something else."
-	case errors.Is(err, agentapi.ErrWebPage):
+	case errors.Is(err, agentapi.ErrWebPage) && failure.StatusCode < http.StatusInternalServerError:
 		return "Something other than the agent service answered: check base_url, and whether a proxy or a login page is in between."
+	case errors.Is(err, agentapi.ErrForbidden):
+		return "Check admin_key, or AGENT_ADMIN_KEY when that is not set: the key may lack the scope that is needed, or not be allowed from this address."
 	case errors.Is(err, agentapi.ErrUnauthorized):
-		return "Check admin_key (or AGENT_ADMIN_KEY): the key may be unknown, expired, without the scope that is needed, or not allowed from this address."
+		return "Check admin_key, or AGENT_ADMIN_KEY when that is not set: the key may be unknown to this service, or expired."
 	case errors.Is(err, agentapi.ErrRedirected):
-		return "Redirects are not followed, so that the key goes only where you said: set base_url to the service's own address."
+		return "Redirects are not followed, so that the key goes only where you said. Check base_url, and whether a proxy or a login page is in between."
+	case errors.Is(err, agentapi.ErrNotFound) && failure.Op == agentapi.OpCreate:
+		return "Check base_url, project_id and the key: a service answers 404 for each of them."
 	case errors.Is(err, agentapi.ErrNotFound):
 		return "Check base_url, project_id and the key: a service answers 404 for each of them, and for a job that it no longer keeps."
 	case errors.Is(err, agentapi.ErrPauseTooLong):
@@ -136,10 +144,11 @@ func messageFailure(err error, jobID string) string {
 	if errors.Is(err, agentapi.ErrNotSent) {
 		return say(fmt.Sprintf("Nothing was sent to job %s; the job and the state are as before.", jobID), cause(err), "Applying again sends the message.")
 	}
-	return say(
-		fmt.Sprintf("The service refused the message to job %s; the job and the state are as before.", jobID),
-		cause(err),
-		"To give the prompt to a new job instead, apply with -replace=ADDRESS, or change triggers.")
+	next := "To give the prompt to a new job instead, apply with -replace=ADDRESS, or change triggers."
+	if errors.Is(err, agentapi.ErrUnauthorized) || errors.Is(err, agentapi.ErrWebPage) || errors.Is(err, agentapi.ErrRedirected) {
+		next = "Applying again sends the message." // a new job would be refused too
+	}
+	return say(fmt.Sprintf("The service refused the message to job %s; the job and the state are as before.", jobID), cause(err), next)
 }
 
 // unconfirmedMessage words the outcome of a message that nobody knows.

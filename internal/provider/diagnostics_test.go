@@ -6,6 +6,7 @@ package provider
 import (
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,11 +28,53 @@ func TestHint(t *testing.T) {
 			"Check HTTPS_PROXY and NO_PROXY in the environment of this run, and whether the proxy may and can reach base_url."},
 		"plain HTTP": {agentapi.Error{Class: agentapi.NotSent, Err: agentapi.ErrNoTLS},
 			"Check base_url: it starts with https://, and what answers at its host and port is something else."},
+		"401": {agentapi.Error{Class: agentapi.Refused, StatusCode: 401},
+			"Check admin_key, or AGENT_ADMIN_KEY when that is not set: the key may be unknown to this service, or expired."},
+		"403": {agentapi.Error{Class: agentapi.Refused, StatusCode: 403},
+			"Check admin_key, or AGENT_ADMIN_KEY when that is not set: the key may lack the scope that is needed, or not be allowed from this address."},
+		"402": {agentapi.Error{Class: agentapi.Refused, StatusCode: 402, Detail: "Buy more"}, ""},
+		"302": {agentapi.Error{Class: agentapi.Refused, StatusCode: 302},
+			"Redirects are not followed, so that the key goes only where you said. Check base_url, and whether a proxy or a login page is in between."},
+		"404 for a create": {agentapi.Error{Op: agentapi.OpCreate, Class: agentapi.Refused, StatusCode: 404},
+			"Check base_url, project_id and the key: a service answers 404 for each of them."},
+		"404 for a message": {agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.Refused, StatusCode: 404},
+			"Check base_url, project_id and the key: a service answers 404 for each of them, and for a job that it no longer keeps."},
+		"web page with 404": {agentapi.Error{Class: agentapi.Refused, StatusCode: 404, Err: agentapi.ErrWebPage},
+			"Something other than the agent service answered: check base_url, and whether a proxy or a login page is in between."},
+		"web page with 200": {agentapi.Error{Class: agentapi.UnknownOutcome, StatusCode: 200, Err: agentapi.ErrWebPage},
+			"Something other than the agent service answered: check base_url, and whether a proxy or a login page is in between."},
+		"web page with 503": {agentapi.Error{Class: agentapi.Unavailable, StatusCode: 503, Err: agentapi.ErrWebPage}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if diff := cmp.Diff(tc.want, hint(&tc.failure)); diff != "" {
 				t.Errorf("hint (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A message that was refused is given to a new job only where that can help.
+func TestMessageFailureTellsWhatHelps(t *testing.T) {
+	t.Parallel()
+	const again, another = "Applying again sends the message.", "To give the prompt to a new job instead"
+	for name, tc := range map[string]struct {
+		failure agentapi.Error
+		want    string
+		not     string
+	}{
+		"key":      {agentapi.Error{Class: agentapi.Refused, StatusCode: 401}, again, another},
+		"scope":    {agentapi.Error{Class: agentapi.Refused, StatusCode: 403}, again, another},
+		"redirect": {agentapi.Error{Class: agentapi.Refused, StatusCode: 302}, again, another},
+		"web page": {agentapi.Error{Class: agentapi.Refused, StatusCode: 400, Err: agentapi.ErrWebPage}, again, another},
+		"not sent": {agentapi.Error{Class: agentapi.NotSent, Err: io.EOF}, again, another},
+		"closed":   {agentapi.Error{Class: agentapi.Refused, StatusCode: 409}, another, again},
+		"gone":     {agentapi.Error{Class: agentapi.Refused, StatusCode: 404}, another, again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := messageFailure(&tc.failure, "job_1"); !strings.Contains(got, tc.want) || strings.Contains(got, tc.not) {
+				t.Errorf("%s\nwant %q in it, not %q", got, tc.want, tc.not)
 			}
 		})
 	}

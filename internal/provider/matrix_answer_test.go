@@ -38,7 +38,7 @@ func answerRows() []row {
 		{"id_twice", faultserver.Answer(201, `{"id":"job_1",`+whole[1:]), "a field twice"},
 		{"trailing_data", faultserver.Answer(201, whole+`{"id":"job_2"}`), "goes on after the job record"},
 		{"array", faultserver.Answer(201, "["+whole+"]"), "not a JSON object"},
-		{"html", faultserver.Answer(201, "<html>welcome</html>", "Content-Type: text/html"), "not a JSON object"},
+		{"html", faultserver.Answer(201, "<html>welcome</html>", "Content-Type: text/html"), "the answer is a web page, not the service's JSON"},
 	} {
 		rows = append(rows, row{name: "C05_" + c.name, clock: true, test: func(m *matrix) {
 			m.Script(faultserver.Create, c.play)
