@@ -89,7 +89,7 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		}
 	}
 	if project := conn.projectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
-		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", invalidID(project.ValueString()))
+		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", say(invalidID(project.ValueString()), origin(m.ProjectID, envProjectID)))
 	}
 	base := m.baseURL(diags)
 	key := m.adminKey(diags)
@@ -137,7 +137,7 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 	}
 	base, err := parseBaseURL(value.ValueString())
 	if err != nil {
-		diags.AddAttributeError(path.Root("base_url"), "Invalid base URL", sentence(err))
+		diags.AddAttributeError(path.Root("base_url"), "Invalid base URL", say(sentence(err), origin(m.BaseURL, envBaseURL)))
 	}
 	return base
 }
@@ -150,7 +150,7 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 		addMissing(diags, "admin_key", envAdminKey, "an admin API key of the agent service")
 	default:
 		if err := checkKey(value.ValueString()); err != nil {
-			diags.AddAttributeError(path.Root("admin_key"), "Invalid admin key", sentence(err))
+			diags.AddAttributeError(path.Root("admin_key"), "Invalid admin key", say(sentence(err), origin(m.AdminKey, envAdminKey)))
 		}
 	}
 	return agentapi.NewKey(value.ValueString())
@@ -166,7 +166,7 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 	}
 	if !pool.AppendCertsFromPEM([]byte(m.CACertificatesPEM.ValueString())) {
 		diags.AddAttributeError(path.Root("ca_certificates_pem"), "Invalid CA certificates",
-			"The text holds no certificate in PEM form (-----BEGIN CERTIFICATE-----).")
+			"No certificate can be read from the text. It must be what a file in PEM form holds (-----BEGIN CERTIFICATE-----), not its name: file(\"ca.pem\").")
 	}
 	return pool
 }
@@ -181,6 +181,10 @@ func addMissing(diags *diag.Diagnostics, attribute, variable, what string) {
 func parseBaseURL(text string) (*url.URL, error) {
 	base, err := url.Parse(text)
 	switch {
+	case text == "":
+		return nil, errors.New("the base URL is empty")
+	case strings.Trim(text, " \t\r\n\"'") != text:
+		return nil, errors.New("the base URL begins or ends with a space, a line break or a quotation mark")
 	case err != nil:
 		return nil, errors.New("the base URL cannot be read as a URL: it must be absolute, like https://api.example.com")
 	case base.Scheme != "https" && base.Scheme != "http" || base.Hostname() == "":
@@ -206,14 +210,29 @@ func checkKey(key string) error {
 		return errors.New("the key is empty")
 	}
 	if strings.TrimSpace(key) != key {
-		return errors.New("the key begins or ends with a space or a line break, as keys read from a file often do: wrap it in trimspace()")
+		return errors.New("the key begins or ends with a space or a line break, as keys read from a file often do: take it off, in a configuration with trimspace()")
+	}
+	if strings.Trim(key, `"'`) != key {
+		return errors.New("the key begins or ends with a quotation mark: take it off")
+	}
+	if strings.HasPrefix(strings.ToLower(key), "bearer ") {
+		return errors.New(`the key begins with the word "Bearer": leave it out, the provider adds it`)
 	}
 	for _, r := range key {
 		if r <= ' ' || r > '~' {
-			return errors.New("the key has a space, a control character or a character outside ASCII, which no HTTP header can carry")
+			return errors.New("the key has a space, a control character or a character outside ASCII, which no API key has")
 		}
 	}
 	return nil
+}
+
+// origin names the environment variable that a value comes from: what is wrong
+// is not to be seen in the provider block, which may not even exist.
+func origin(value types.String, variable string) string {
+	if value.IsNull() {
+		return "The value is that of the environment variable " + variable + "."
+	}
+	return ""
 }
 
 // orEnv returns the environment variable when the value is null; an empty

@@ -135,7 +135,13 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 		{"query", "base_url", "https://api.example.com?a=b", "query"},
 		{"fragment", "base_url", "https://api.example.com#a", "fragment"},
 		{"http elsewhere", "base_url", "http://api.example.com", "https://"},
+		{"URL empty", "base_url", "", "empty"},
+		{"URL with a line break", "base_url", "https://api.example.com\n", "line break"},
+		{"URL in quotation marks", "base_url", `"https://api.example.com"`, "quotation mark"},
+		{"key for a URL", "base_url", canaryKey, "absolute"},
 		{"key empty", "admin_key", "", "empty"},
+		{"key in quotation marks", "admin_key", `"` + canaryKey + `"`, "quotation mark"},
+		{"key with its scheme", "admin_key", "Bearer " + canaryKey, `"Bearer": leave it out`},
 		{"key with a line break", "admin_key", canaryKey + "\n", "trimspace"},
 		{"key with a control character", "admin_key", canaryKey + "\x07x", "control character"},
 		{"project with a slash", "project_id", "a/b", "cannot be the id"},
@@ -159,5 +165,26 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 		if diags := checkProvider(t, attrs{"base_url": fine, "admin_key": canaryKey}); len(diags) > 0 {
 			t.Errorf("%s: %s", fine, text(diags))
 		}
+	}
+}
+
+// Who has no provider block must be told where a bad value comes from.
+func TestOriginOfABadValueIsSaid(t *testing.T) {
+	for variable, bad := range map[string]string{
+		"AGENT_BASE_URL": "https://api.example.com\n", "AGENT_ADMIN_KEY": canaryKey + "\r", "AGENT_PROJECT_ID": "a b",
+	} {
+		t.Run(variable, func(t *testing.T) {
+			for name, good := range map[string]string{
+				"AGENT_BASE_URL": "https://api.example.com", "AGENT_ADMIN_KEY": canaryKey, "AGENT_PROJECT_ID": project,
+			} {
+				t.Setenv(name, good)
+			}
+			t.Setenv(variable, bad)
+			contains(t, text(checkProvider(t, nil)), "ERROR: Invalid", "environment variable "+variable)
+			attribute := strings.ToLower(strings.TrimPrefix(variable, "AGENT_"))
+			if got := text(checkProvider(t, attrs{attribute: bad})); !strings.Contains(got, "ERROR: Invalid") || strings.Contains(got, variable) {
+				t.Errorf("of a value in the provider block: %s", got)
+			}
+		})
 	}
 }
