@@ -59,7 +59,6 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 	if after == wait.Messaged && errors.As(err, &ended) && ended.LastStatus != "" && !ended.LastStatus.Terminal() {
 		unmark(ctx, out.private, markUnfinished) // the message has shown its effect: any end seen from now on is its own
 	}
-	summary, detail := unfinishedWait(err, job.ID.ValueString(), "Its id is in the state. The next apply waits on and sends nothing.")
 	onTimeout := options.onTimeout
 	if onTimeout == "" && after != wait.Created {
 		onTimeout = onError
@@ -67,7 +66,17 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 	if errors.Is(err, agentapi.ErrNotFound) && after != wait.Created {
 		onTimeout = onError // no later apply can do better
 	}
-	if onTimeout == onError && !errors.Is(err, wait.ErrInterrupted) {
+	fails := onTimeout == onError && !errors.Is(err, wait.ErrInterrupted)
+	next := "Its id is in the state. The next apply waits on and sends nothing."
+	switch {
+	case fails && after == wait.Created:
+		next = "Because wait.on_timeout is \"error\", the job is tainted: the next apply starts a second one. " +
+			"To wait for this one instead, apply after: terraform (or tofu) untaint ADDRESS"
+	case after == wait.Messaged:
+		next = "The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing."
+	}
+	summary, detail := unfinishedWait(err, job.ID.ValueString(), next)
+	if fails {
 		out.diags.AddError(summary, detail)
 		return
 	}

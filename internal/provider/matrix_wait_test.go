@@ -187,10 +187,25 @@ func waitRows() []row {
 			m.Script(faultserver.Get, shows(nil), refused)
 			diags := m.apply(attrs{"prompt": "Add a tutorial"})
 			m.wantDiags(diags, "ERROR: Agent job still running")
-			m.wantWords(diags, fmt.Sprintf("The service answered %d", status), "Check admin_key", "The next apply waits on and sends nothing")
+			m.wantWords(diags, fmt.Sprintf("The service answered %d", status), "Check admin_key",
+				"The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing.")
 			m.wantState("active")
 			m.wantPosts(1, 1)
 			m.resumed(attrs{"prompt": "Add a tutorial"})
+		}}, row{name: fmt.Sprintf("P07_%d_in_a_create_with_on_timeout_error", status), clock: true, test: func(m *matrix) {
+			// Red without: fails in cutShort. An error taints, so the next apply does not wait on.
+			m.Script(faultserver.Get, shows(nil), refused)
+			diags := m.run(with(job1(), attrs{"wait": attrs{"on_timeout": "error"}}))
+			m.wantDiags(diags, "ERROR: Agent job still running")
+			m.wantWords(diags, "the next apply starts a second one", "untaint ADDRESS")
+			if strings.Contains(text(diags), "sends nothing") {
+				m.Errorf("it promises that nothing is sent: %s", text(diags))
+			}
+			if m.core.get("status") != "active" || !m.core.tainted {
+				m.Errorf("status %v, tainted %t", m.core.get("status"), m.core.tainted)
+			}
+			m.core.tainted = false // as untaint does
+			m.resumed(job1())
 		}})
 	}
 	return rows
