@@ -69,7 +69,7 @@ func hint(err error) string {
 	var failure *agentapi.Error
 	errors.As(err, &failure)
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, agentapi.ErrUnavailable):
 		return ""
 	case errors.Is(err, agentapi.ErrProxy):
 		return "Check HTTPS_PROXY and NO_PROXY in the environment of this run, and whether the proxy may and can reach base_url."

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -22,6 +23,10 @@ func TestHint(t *testing.T) {
 		want    string
 	}{
 		"no connection": {agentapi.Error{Class: agentapi.NotSent, Err: errors.New("no such host")},
+			"Check base_url and the network between this machine and the service, HTTPS_PROXY and NO_PROXY too."},
+		"interrupted": {agentapi.Error{Class: agentapi.NotSent, Err: context.Canceled}, ""},
+		"timeouts":    {agentapi.Error{Class: agentapi.NotSent, Err: context.DeadlineExceeded}, ""},
+		"timeouts of a read": {agentapi.Error{Class: agentapi.Unavailable, Err: context.DeadlineExceeded},
 			"Check base_url and the network between this machine and the service, HTTPS_PROXY and NO_PROXY too."},
 		"answer lost": {agentapi.Error{Class: agentapi.UnknownOutcome, Err: io.EOF}, ""},
 		"proxy": {agentapi.Error{Class: agentapi.NotSent, Err: agentapi.ErrProxy},
