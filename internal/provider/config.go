@@ -6,12 +6,9 @@ package provider
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -20,7 +17,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
@@ -54,18 +50,6 @@ type pollModel struct {
 	MinInterval  types.String `tfsdk:"min_interval"`
 	MaxInterval  types.String `tfsdk:"max_interval"`
 	MaxPerSecond types.Int64  `tfsdk:"max_per_second"`
-}
-
-// connection is what the provider's configuration gives to its resources.
-type connection struct {
-	client    *agentapi.Client // nil while an attribute is not known yet
-	waiter    wait.Waiter
-	projectID types.String // the default project; null without one
-	unknown   []string     // the attributes not known yet
-	mask      func(context.Context) context.Context
-	journal   *journal.Journal // nil: none is kept
-	scope     string           // tells states apart in the journal
-	recent    recentEvents
 }
 
 // connect makes the connection, or says which attributes it must wait for.
@@ -174,56 +158,6 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 func addMissing(diags *diag.Diagnostics, attribute, variable, what string) {
 	diags.AddAttributeError(path.Root(attribute), "Missing "+attribute,
 		fmt.Sprintf("The provider needs %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
-}
-
-// parseBaseURL checks where the key may be sent. Its errors never repeat the
-// text, which may hold a password.
-func parseBaseURL(text string) (*url.URL, error) {
-	base, err := url.Parse(text)
-	switch {
-	case text == "":
-		return nil, errors.New("the base URL is empty")
-	case strings.Trim(text, " \t\r\n\"'") != text:
-		return nil, errors.New("the base URL begins or ends with a space, a line break or a quotation mark")
-	case err != nil:
-		return nil, errors.New("the base URL cannot be read as a URL: it must be absolute, like https://api.example.com")
-	case base.Scheme != "https" && base.Scheme != "http" || base.Hostname() == "":
-		return nil, errors.New("the base URL must be absolute, like https://api.example.com")
-	case base.User != nil:
-		return nil, errors.New("the base URL must not hold a user name or password: the key goes into admin_key")
-	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || strings.Contains(text, "#"):
-		return nil, errors.New("the base URL must not have a query or a fragment")
-	case base.Scheme == "http" && !loopback(base.Hostname()):
-		return nil, errors.New("the base URL must start with https:// because the key would be sent in the clear; http:// is for loopback addresses only")
-	}
-	return base, nil
-}
-
-func loopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
-}
-
-// checkKey finds what can never be sent in a header, without showing the key.
-func checkKey(key string) error {
-	if strings.TrimSpace(key) == "" {
-		return errors.New("the key is empty")
-	}
-	if strings.TrimSpace(key) != key {
-		return errors.New("the key begins or ends with a space or a line break, as keys read from a file often do: take it off, in a configuration with trimspace()")
-	}
-	if strings.Trim(key, `"'`) != key {
-		return errors.New("the key begins or ends with a quotation mark: take it off")
-	}
-	if strings.HasPrefix(strings.ToLower(key), "bearer ") {
-		return errors.New(`the key begins with the word "Bearer": leave it out, the provider adds it`)
-	}
-	for _, r := range key {
-		if r <= ' ' || r > '~' {
-			return errors.New("the key has a space, a control character or a character outside ASCII, which no API key has")
-		}
-	}
-	return nil
 }
 
 // origin names the environment variable that a value comes from: what is wrong

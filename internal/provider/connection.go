@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"time"
@@ -11,8 +12,22 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
+
+// connection is what the provider's configuration gives to its resources.
+type connection struct {
+	client    *agentapi.Client // nil while an attribute is not known yet
+	waiter    wait.Waiter
+	projectID types.String // the default project; null without one
+	unknown   []string     // the attributes not known yet
+	mask      func(context.Context) context.Context
+	journal   *journal.Journal // nil: none is kept
+	scope     string           // tells states apart in the journal
+	recent    recentEvents
+}
 
 // usable reports whether the service can be called, and says why not.
 func (c *connection) usable(diags *diag.Diagnostics) bool {

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -61,6 +63,56 @@ func validKey() validator.String {
 		description: "not empty, printable ASCII without spaces",
 		check:       func(text string) string { return sentence(checkKey(text)) },
 	}
+}
+
+// parseBaseURL checks where the key may be sent. Its errors never repeat the
+// text, which may hold a password.
+func parseBaseURL(text string) (*url.URL, error) {
+	base, err := url.Parse(text)
+	switch {
+	case text == "":
+		return nil, errors.New("the base URL is empty")
+	case strings.Trim(text, " \t\r\n\"'") != text:
+		return nil, errors.New("the base URL begins or ends with a space, a line break or a quotation mark")
+	case err != nil:
+		return nil, errors.New("the base URL cannot be read as a URL: it must be absolute, like https://api.example.com")
+	case base.Scheme != "https" && base.Scheme != "http" || base.Hostname() == "":
+		return nil, errors.New("the base URL must be absolute, like https://api.example.com")
+	case base.User != nil:
+		return nil, errors.New("the base URL must not hold a user name or password: the key goes into admin_key")
+	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || strings.Contains(text, "#"):
+		return nil, errors.New("the base URL must not have a query or a fragment")
+	case base.Scheme == "http" && !loopback(base.Hostname()):
+		return nil, errors.New("the base URL must start with https:// because the key would be sent in the clear; http:// is for loopback addresses only")
+	}
+	return base, nil
+}
+
+func loopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
+}
+
+// checkKey finds what can never be sent in a header, without showing the key.
+func checkKey(key string) error {
+	if strings.TrimSpace(key) == "" {
+		return errors.New("the key is empty")
+	}
+	if strings.TrimSpace(key) != key {
+		return errors.New("the key begins or ends with a space or a line break, as keys read from a file often do: take it off, in a configuration with trimspace()")
+	}
+	if strings.Trim(key, `"'`) != key {
+		return errors.New("the key begins or ends with a quotation mark: take it off")
+	}
+	if strings.HasPrefix(strings.ToLower(key), "bearer ") {
+		return errors.New(`the key begins with the word "Bearer": leave it out, the provider adds it`)
+	}
+	for _, r := range key {
+		if r <= ' ' || r > '~' {
+			return errors.New("the key has a space, a control character or a character outside ASCII, which no API key has")
+		}
+	}
+	return nil
 }
 
 // idRule says in words what agentapi.ValidID accepts.
