@@ -4,17 +4,21 @@
 package provider_test
 
 import (
+	"context"
 	"fmt"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
@@ -31,10 +35,11 @@ func providerFactories() map[string]func() (tfprotov6.ProviderServer, error) {
 	}
 }
 
-// service is a simulated service behind a real HTTP server.
+// service is a simulated service behind a real HTTP server, or on pipes (bubble).
 type service struct {
 	*simulator.Server
-	url string
+	url  string
+	wire *faultserver.Server // of a bubble
 }
 
 // newService starts a service whose jobs go as script says; nil: 150 ms, then completed.
@@ -43,13 +48,31 @@ func newService(t testing.TB, script func(prompt string, turn int) simulator.Scr
 	if script == nil {
 		script = func(string, int) simulator.Script { return simulator.Script{Duration: 150 * time.Millisecond} }
 	}
-	sim := simulator.New(simulator.Options{
-		Key:    canaryKey,
-		Script: func(_, prompt string, turn int) simulator.Script { return script(prompt, turn) },
-	})
+	sim := newSimulator(script)
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	return &service{Server: sim, url: server.URL}
+}
+
+func newSimulator(script func(prompt string, turn int) simulator.Script) *simulator.Server {
+	return simulator.New(simulator.Options{
+		Key:    canaryKey,
+		Script: func(_, prompt string, turn int) simulator.Script { return script(prompt, turn) },
+	})
+}
+
+// bubble runs a test on a fake clock, with a service on pipes whose jobs go as script says.
+func bubble(t *testing.T, script func(prompt string, turn int) simulator.Script, test func(t *testing.T, s *service, c *core)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		sim := newSimulator(script)
+		wire := faultserver.New(t, sim, faultserver.Options{InMemory: true})
+		s := &service{Server: sim, url: wire.URL, wire: wire}
+		c := &core{t: t}
+		c.connectTo(t.Context(), provider.NewDialing(wire.Dial, nil), s.attrs())
+		c.state = c.decode(nil)
+		test(t, s, c)
+	})
 }
 
 // always gives every turn of every job the same script.
@@ -100,6 +123,21 @@ func (s *service) onlyJob(t *testing.T) simulator.Job {
 	}
 	return jobs[0]
 }
+
+// afterPlan does something between a step's plan and its apply.
+type afterPlan func()
+
+func (do afterPlan) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) {
+	do()
+}
+
+// ends lets the one job end when the step's plan is made: its apply finds the end.
+func (s *service) ends(t *testing.T) plancheck.PlanCheck {
+	return afterPlan(func() { s.SetStatus(s.onlyJob(t).ID, "completed") })
+}
+
+// cutShort lets the next wait end at once, with the job active in the state.
+func (s *service) cutShort() { s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 401}) }
 
 // run runs the steps against one service. Not parallel with others: the CLI's
 // processes fill the machine as it is.

@@ -69,28 +69,28 @@ func TestDataSource(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, always(test.script))
-			id := s.Create(project, "write").ID
-			if test.prepare != nil {
-				test.prepare(s, id)
-			}
-			c := newCore(t, s.attrs())
-			config := attrs{"id": id}
-			maps.Copy(config, test.config)
-			state, diags := c.data(t.Context(), config)
-			if failed(diags) != (test.status == nil) || len(diags) > 0 != (len(test.says) > 0) {
-				t.Fatalf("diagnostics: %s", text(diags))
-			}
-			for _, words := range test.says {
-				contains(t, text(diags), strings.ReplaceAll(words, "ID", id))
-			}
-			if got := c.attribute(state, "status"); got != test.status {
-				t.Errorf("status %v, want %v", got, test.status)
-			}
-			if test.status != nil && c.attribute(state, "project_id") != project {
-				t.Errorf("project_id is %v", c.attribute(state, "project_id"))
-			}
-			s.sent(t, 0, 0)
+			bubble(t, always(test.script), func(t *testing.T, s *service, c *core) {
+				id := s.Create(project, "write").ID
+				if test.prepare != nil {
+					test.prepare(s, id)
+				}
+				config := attrs{"id": id}
+				maps.Copy(config, test.config)
+				state, diags := c.data(t.Context(), config)
+				if failed(diags) != (test.status == nil) || len(diags) > 0 != (len(test.says) > 0) {
+					t.Fatalf("diagnostics: %s", text(diags))
+				}
+				for _, words := range test.says {
+					contains(t, text(diags), strings.ReplaceAll(words, "ID", id))
+				}
+				if got := c.attribute(state, "status"); got != test.status {
+					t.Errorf("status %v, want %v", got, test.status)
+				}
+				if test.status != nil && c.attribute(state, "project_id") != project {
+					t.Errorf("project_id is %v", c.attribute(state, "project_id"))
+				}
+				s.sent(t, 0, 0)
+			})
 		})
 	}
 }
@@ -115,39 +115,38 @@ func TestDataSourceNeedsTheProvider(t *testing.T) {
 }
 
 func TestDataSourceInterrupted(t *testing.T) {
-	s := newService(t, always(simulator.Script{Duration: time.Hour}))
-	id := s.Create(project, "write").ID
-	c := newCore(t, s.attrs())
-	done := make(chan []*tfprotov6.Diagnostic, 1)
-	go func() {
-		_, diags := c.data(t.Context(), attrs{"id": id, "wait": attrs{"enabled": true, "on_timeout": "warn"}})
-		done <- diags
-	}()
-	for s.Counts().Get == 0 {
-		select {
-		case diags := <-done:
-			t.Fatalf("ended without a look at the job: %s", text(diags))
-		case <-time.After(5 * time.Millisecond):
+	bubble(t, always(simulator.Script{Duration: time.Hour}), func(t *testing.T, s *service, c *core) {
+		id := s.Create(project, "write").ID
+		done := make(chan []*tfprotov6.Diagnostic, 1)
+		go func() {
+			_, diags := c.data(t.Context(), attrs{"id": id, "wait": attrs{"enabled": true, "on_timeout": "warn"}})
+			done <- diags
+		}()
+		time.Sleep(time.Minute)
+		if len(done) > 0 || s.Counts().Get == 0 {
+			t.Fatalf("%d looks at the job, ended: %t", s.Counts().Get, len(done) > 0)
 		}
-	}
-	start := time.Now()
-	c.stop()
-	diags := <-done
-	if took := time.Since(start); took > 2*time.Second {
-		t.Errorf("stopped after %s", took)
-	}
-	contains(t, text(diags), "ERROR: Agent job still running", id, "interrupted")
+		start := time.Now()
+		c.stop()
+		diags := <-done
+		if took := time.Since(start); took > 2*time.Second {
+			t.Errorf("stopped after %s", took)
+		}
+		contains(t, text(diags), "ERROR: Agent job still running", id, "interrupted")
+	})
 }
 
 // A message of the same run leaves its mark: the former end does not count.
 func TestDataSourceWaitsForWhatTheRunHasDone(t *testing.T) {
-	s := newService(t, func(_ string, turn int) simulator.Script {
+	bubble(t, func(_ string, turn int) simulator.Script {
 		if turn == 0 {
-			return simulator.Script{Duration: 100 * time.Millisecond}
+			return simulator.Script{Duration: 10 * time.Second}
 		}
-		return simulator.Script{Duration: time.Second, Stale: 500 * time.Millisecond, Status: "archived"}
-	})
-	c := newCore(t, s.attrs())
+		return simulator.Script{Duration: 20 * time.Second, Stale: 5 * time.Second, Status: "archived"}
+	}, dataSourceAfterOwnChanges)
+}
+
+func dataSourceAfterOwnChanges(t *testing.T, s *service, c *core) {
 	noWait, waits := attrs{"enabled": false}, attrs{"enabled": true}
 	if diags := c.run(t.Context(), attrs{"prompt": "write", "wait": noWait}); failed(diags) {
 		t.Fatal(text(diags))

@@ -70,7 +70,8 @@ func TestAccFoundFailedAfterCutShortWaitIsReplaced(t *testing.T) {
 		}
 		return simulator.Script{Duration: 100 * time.Millisecond}
 	})
-	config := s.config(jobConfig("Write", `timeouts = { create = "1s" }`))
+	s.cutShort()
+	config := s.config(jobConfig("Write"))
 	run(t,
 		resource.TestStep{Config: config, ExpectNonEmptyPlan: true},
 		resource.TestStep{
@@ -85,9 +86,11 @@ func TestAccFoundFailedAfterCutShortWaitIsReplaced(t *testing.T) {
 }
 
 func TestFoundFailedIsReplacedWithAReason(t *testing.T) {
-	s := newService(t, always(simulator.Script{Duration: time.Hour}))
-	c := newCore(t, s.attrs())
-	config := attrs{"prompt": "write", "timeouts": attrs{"create": "300ms"}}
+	bubble(t, always(simulator.Script{Duration: time.Hour}), foundFailed)
+}
+
+func foundFailed(t *testing.T, s *service, c *core) {
+	config := attrs{"prompt": "write", "timeouts": attrs{"create": "1m"}}
 	contains(t, text(c.run(t.Context(), config)), "WARNING: Agent job still running", "sends nothing")
 	s.SetStatus(s.onlyJob(t).ID, "failed")
 	c.refresh(t.Context())
@@ -112,7 +115,7 @@ func TestFoundFailedIsReplacedWithAReason(t *testing.T) {
 func TestFailedImportIsNeverReplaced(t *testing.T) {
 	s := newService(t, failing)
 	id := s.Create(project, "fail").ID
-	time.Sleep(150 * time.Millisecond)
+	s.SetStatus(id, "failed")
 	c := newCore(t, s.attrs())
 	c.importState(t.Context(), project+"/"+id)
 	diags := c.run(t.Context(), attrs{"prompt": "write", "triggers": attrs{"a": "1"}})

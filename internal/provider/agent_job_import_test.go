@@ -95,12 +95,16 @@ func TestImportByIdentity(t *testing.T) {
 }
 
 func TestAccImportOfRunningJobWaitsForIt(t *testing.T) {
-	s := newService(t, always(simulator.Script{Duration: 3 * time.Second}))
+	s := newService(t, always(simulator.Script{Duration: time.Hour}))
 	id := s.Create(project, "from elsewhere").ID
 	config := s.config(jobConfig("What it was asked"))
 	run(t,
 		resource.TestStep{Config: config, ResourceName: job, ImportState: true, ImportStateId: project + "/" + id, ImportStatePersist: true},
-		resource.TestStep{Config: config, ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))}},
+		resource.TestStep{
+			Config:            config,
+			ConfigPlanChecks:  expectAction(plancheck.ResourceActionUpdate, s.ends(t)),
+			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))},
+		},
 	)
 	s.sent(t, 0, 0)
 }

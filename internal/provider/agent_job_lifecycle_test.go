@@ -19,8 +19,8 @@ import (
 )
 
 // expectAction asserts what the plan does to the job.
-func expectAction(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
-	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(job, action)}}
+func expectAction(action plancheck.ResourceActionType, more ...plancheck.PlanCheck) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: append(more, plancheck.ExpectResourceAction(job, action))}
 }
 
 // expectNoChange is a step whose plan must be empty.
@@ -122,8 +122,9 @@ func TestAccTimeoutsOnlyChangeSendsNothing(t *testing.T) {
 
 func TestAccPostconditionOnStatus(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: time.Hour}))
+	s.cutShort()
 	run(t, resource.TestStep{
-		Config: s.config(jobConfig("Write", `timeouts = { create = "1s" }`, `
+		Config: s.config(jobConfig("Write", `
   lifecycle {
     postcondition {
       condition     = contains(["completed", "archived"], self.status)

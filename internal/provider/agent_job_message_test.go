@@ -43,9 +43,9 @@ func TestAccWaitTimeoutInUpdateIsAnError(t *testing.T) {
 	s := newService(t, func(_ string, turn int) simulator.Script {
 		return simulator.Script{Duration: []time.Duration{50 * time.Millisecond, time.Hour}[turn]}
 	})
-	short := s.config(jobConfig("Write more", `timeouts = { update = "1s" }`))
+	short := s.config(jobConfig("Write more", `timeouts = { update = "10s" }`))
 	run(t,
-		resource.TestStep{Config: s.config(jobConfig("Write", `timeouts = { update = "1s" }`))},
+		resource.TestStep{Config: s.config(jobConfig("Write", `timeouts = { update = "10s" }`))},
 		resource.TestStep{
 			Config:      short,
 			ExpectError: regexp.MustCompile(`(?s)Agent job still running.*sends\s+nothing`),
@@ -62,7 +62,9 @@ func TestAccWaitTimeoutInUpdateIsAnError(t *testing.T) {
 // Found by chaos: the effect of a message that was reported as unknown was taken
 // for that of the next one, which had not arrived.
 func TestUnconfirmedMessageProvesNothingOfTheNext(t *testing.T) {
-	s := newService(t, nil)
+	s := newService(t, func(_ string, turn int) simulator.Script {
+		return simulator.Script{Duration: []time.Duration{50 * time.Millisecond, time.Hour}[turn]}
+	})
 	c := newCore(t, s.attrs())
 	c.run(t.Context(), attrs{"prompt": "write"})
 	// A has its effect late, so that it is not seen in time; its answer is lost.

@@ -26,7 +26,8 @@ func TestAccMissingJobThatHadEndedIsKept(t *testing.T) {
 
 func TestAccMissingJobThatWasActive(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: time.Hour}))
-	config := s.config(jobConfig("Write", `timeouts = { create = "1s" }`))
+	s.cutShort()
+	config := s.config(jobConfig("Write"))
 	run(t,
 		resource.TestStep{Config: config, ExpectNonEmptyPlan: true},
 		resource.TestStep{

@@ -27,12 +27,8 @@ func TestAccWaitDisabled(t *testing.T) {
 		},
 		expectNoChange(off),
 		resource.TestStep{
-			PreConfig: func() {
-				id := s.onlyJob(t).ID
-				time.AfterFunc(2*time.Second, func() { s.SetStatus(id, "completed") })
-			},
 			Config:            on,
-			ConfigPlanChecks:  expectAction(plancheck.ResourceActionUpdate),
+			ConfigPlanChecks:  expectAction(plancheck.ResourceActionUpdate, s.ends(t)),
 			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))},
 		},
 		expectNoChange(on),
@@ -42,7 +38,7 @@ func TestAccWaitDisabled(t *testing.T) {
 
 func TestAccWaitTimeoutInCreateKeepsTheJob(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: time.Hour}))
-	config := s.config(jobConfig("Write", `timeouts = { create = "1s" }`))
+	config := s.config(jobConfig("Write", `timeouts = { create = "10s" }`))
 	run(t,
 		resource.TestStep{
 			Config:             config,
@@ -51,16 +47,10 @@ func TestAccWaitTimeoutInCreateKeepsTheJob(t *testing.T) {
 			Check:              s.sentCheck(t, 1, 0),
 		},
 		resource.TestStep{
-			PreConfig: func() {
-				id := s.onlyJob(t).ID
-				time.AfterFunc(2*time.Second, func() { s.SetStatus(id, "completed") })
-			},
 			Config: config,
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-				plancheck.ExpectResourceAction(job, plancheck.ResourceActionUpdate),
+			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate, s.ends(t),
 				plancheck.ExpectUnknownValue(job, tfjsonpath.New("pr_link")),
-				plancheck.ExpectKnownValue(job, tfjsonpath.New("id"), knownvalue.NotNull()),
-			}},
+				plancheck.ExpectKnownValue(job, tfjsonpath.New("id"), knownvalue.NotNull())),
 			ConfigStateChecks: []statecheck.StateCheck{expectAttr("pr_link", knownvalue.NotNull())},
 		},
 		expectNoChange(config),

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
@@ -25,24 +26,26 @@ type actionCase struct {
 	jobID string
 }
 
-// eachAction runs a test with each action against a service of its own, whose
-// jobs go as script says. The job that gets a message has ended before.
+// eachAction runs a test with each action in a bubble of its own, where jobs go
+// as script says. The job that gets a message has ended before.
 func eachAction(t *testing.T, script simulator.Script, test func(t *testing.T, s *service, c *core, a actionCase)) {
 	t.Helper()
+	scripts := func(prompt string, _ int) simulator.Script {
+		if prompt == "before" {
+			return simulator.Script{}
+		}
+		return script
+	}
 	for _, name := range []string{"agent_start_job", "agent_send_message"} {
 		t.Run(name, func(t *testing.T) {
-			s := newService(t, func(prompt string, _ int) simulator.Script {
-				if prompt == "before" {
-					return simulator.Script{}
+			bubble(t, scripts, func(t *testing.T, s *service, c *core) {
+				a := actionCase{name: name, config: attrs{"prompt": "write"}, kind: simulator.KindCreate}
+				if name == "agent_send_message" {
+					a.jobID, a.kind = s.Create(project, "before").ID, simulator.KindMessage
+					a.config["id"] = a.jobID
 				}
-				return script
+				test(t, s, c, a)
 			})
-			a := actionCase{name: name, config: attrs{"prompt": "write"}, kind: simulator.KindCreate}
-			if name == "agent_send_message" {
-				a.jobID, a.kind = s.Create(project, "before").ID, simulator.KindMessage
-				a.config["id"] = a.jobID
-			}
-			test(t, s, newCore(t, s.attrs()), a)
 		})
 	}
 }
@@ -144,7 +147,7 @@ func TestActionTellsStatuses(t *testing.T) {
 // A01: the outcome of the POST is unknown.
 func TestActionA01UnknownOutcome(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
-		s.Inject(simulator.Fault{Kind: a.kind, AfterEffect: true, Drop: true})
+		s.wire.Script(faultserver.Kind(a.kind), faultserver.Effect(faultserver.EOF))
 		progress, diags := c.invoke(t.Context(), a.name, a.config)
 		if len(progress) > 0 {
 			t.Errorf("progress: %q", progress)
@@ -263,27 +266,23 @@ func TestActionArguments(t *testing.T) {
 			"unreadable":        {"timeouts", attrs{"invoke": "soon"}, at().WithAttributeName("timeouts").WithAttributeName("invoke")},
 			"unknown on_failed": {"wait", attrs{"on_failure": "retry"}, at().WithAttributeName("wait").WithAttributeName("on_failure")},
 		} {
-			t.Run(name, func(t *testing.T) {
-				config := attrs{}
-				maps.Copy(config, a.config)
-				config[test.attribute] = test.value
-				_, diags := c.invoke(t.Context(), a.name, config)
-				wantPath(t, diags, test.path)
-			})
+			config := maps.Clone(a.config)
+			config[test.attribute] = test.value
+			_, diags := c.invoke(t.Context(), a.name, config)
+			if wantPath(t, diags, test.path); t.Failed() {
+				t.Fatal("that was:", name)
+			}
 		}
-		t.Run("no project", func(t *testing.T) {
-			t.Setenv("AGENT_PROJECT_ID", "")
-			config := s.attrs()
-			delete(config, "project_id")
-			_, diags := newCore(t, config).invoke(t.Context(), a.name, a.config)
-			wantPath(t, diags, at().WithAttributeName("project_id"))
-		})
-		t.Run("unknown key", func(t *testing.T) {
-			config := s.attrs()
-			config["admin_key"] = unknown{}
-			_, diags := newCore(t, config).invoke(t.Context(), a.name, a.config)
-			contains(t, text(diags), "ERROR: Agent provider not configured", "Not known yet: admin_key.")
-		})
+		config := s.attrs()
+		config["admin_key"] = unknown{}
+		_, diags := newCore(t, config).invoke(t.Context(), a.name, a.config)
+		contains(t, text(diags), "ERROR: Agent provider not configured", "Not known yet: admin_key.")
+
+		t.Setenv("AGENT_PROJECT_ID", "")
+		config = s.attrs()
+		delete(config, "project_id")
+		_, diags = newCore(t, config).invoke(t.Context(), a.name, a.config)
+		wantPath(t, diags, at().WithAttributeName("project_id"))
 		s.sent(t, 0, 0)
 	})
 }

@@ -23,7 +23,7 @@ func connectionRows() []row {
 		rows = append(rows, row{
 			name: "C02_certificate_" + c.name, provider: c.provider, serve: faultserver.Options{Certificate: c.certificate},
 			test: func(m *matrix) {
-				m.notSent(m.run(with(job1(), attrs{"timeouts": attrs{"create": "3s"}})), "The server's certificate could not be verified", c.word, c.hint)
+				m.notSent(m.run(with(job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The server's certificate could not be verified", c.word, c.hint)
 				if n := m.Dials(); n != 1 {
 					m.Errorf("%d connections, want 1", n)
 				}

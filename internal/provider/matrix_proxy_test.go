@@ -19,7 +19,7 @@ func proxyRows() []row {
 	// Red without: refuseProxyAnswer, or proxyError in final (sent again until the deadline).
 	return []row{{name: "C14_proxy_answers_407", provider: attrs{"base_url": "https://agent.invalid"}, test: func(m *matrix) {
 		if os.Getenv(inner) != "" {
-			m.notSent(m.run(with(job1(), attrs{"timeouts": attrs{"create": "3s"}})), "The proxy refused the connection with 407 Proxy Authentication Required", "Check HTTPS_PROXY and NO_PROXY")
+			m.notSent(m.run(with(job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The proxy refused the connection with 407 Proxy Authentication Required", "Check HTTPS_PROXY and NO_PROXY")
 			return
 		}
 		proxy := faultserver.New(m, m.sim, faultserver.Options{})

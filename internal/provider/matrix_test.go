@@ -77,10 +77,7 @@ func (r row) run(t *testing.T, data string) {
 		}
 		r.script = always(simulator.Script{Duration: duration})
 	}
-	sim := simulator.New(simulator.Options{
-		Key:    canaryKey,
-		Script: func(_, prompt string, turn int) simulator.Script { return r.script(prompt, turn) },
-	})
+	sim := newSimulator(r.script)
 	m := &matrix{T: t, Server: faultserver.New(t, sim, r.serve), sim: sim, log: new(safeBuffer), data: data}
 	m.ctx = tflogtest.RootLogger(tfsdklogtest.RootLogger(t.Context(), m.log), m.log)
 	m.config = attrs{

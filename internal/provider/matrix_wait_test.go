@@ -47,8 +47,8 @@ func waitRows() []row {
 			m.wantState("completed")
 		}},
 		// Red when progress.judge takes a link for the end.
-		{name: "P04_link_while_active", script: func(string, int) simulator.Script {
-			return simulator.Script{Duration: 100 * time.Millisecond, Extra: map[string]any{"prLink": "https://example.com/pull/1"}}
+		{name: "P04_link_while_active", clock: true, script: func(string, int) simulator.Script {
+			return simulator.Script{Duration: 20 * time.Second, Extra: map[string]any{"prLink": "https://example.com/pull/1"}}
 		}, test: func(m *matrix) {
 			m.ok(m.run(job1()))
 			m.wantState("completed")

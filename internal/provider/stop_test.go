@@ -15,7 +15,7 @@ import (
 // The CLI stops the provider once, and an apply that it has just begun may
 // arrive after that: it sends nothing and does not wait.
 func TestApplyAfterAStop(t *testing.T) {
-	s := newService(t, always(simulator.Script{Duration: time.Hour}))
+	endless := always(simulator.Script{Duration: time.Hour})
 	short := attrs{"create": "1s", "update": "1h"}
 	for name, test := range map[string]struct {
 		before, config attrs
@@ -40,27 +40,29 @@ func TestApplyAfterAStop(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newCore(t, s.attrs())
-			if test.before != nil {
-				c.plan(t.Context(), test.before)
-				c.apply(t.Context(), test.before)
-			}
-			before := s.Counts()
-			c.plan(t.Context(), test.config)
-			c.stop()
-			contains(t, text(c.apply(t.Context(), test.config)), test.says...)
-			if diff := cmp.Diff(before, s.Counts()); diff != "" {
-				t.Errorf("requests (-before +after):\n%s", diff)
-			}
-			if got := c.get("status"); got != test.status || c.tainted {
-				t.Errorf("status %v, tainted %t; want %v, untainted", got, c.tainted, test.status)
-			}
+			bubble(t, endless, func(t *testing.T, s *service, c *core) {
+				if test.before != nil {
+					c.plan(t.Context(), test.before)
+					c.apply(t.Context(), test.before)
+				}
+				before := s.Counts()
+				c.plan(t.Context(), test.config)
+				c.stop()
+				contains(t, text(c.apply(t.Context(), test.config)), test.says...)
+				if diff := cmp.Diff(before, s.Counts()); diff != "" {
+					t.Errorf("requests (-before +after):\n%s", diff)
+				}
+				if got := c.get("status"); got != test.status || c.tainted {
+					t.Errorf("status %v, tainted %t; want %v, untainted", got, c.tainted, test.status)
+				}
+			})
 		})
 	}
 	t.Run("data source", func(t *testing.T) {
-		c := newCore(t, s.attrs())
-		c.stop()
-		_, diags := c.data(t.Context(), attrs{"id": s.Create(project, "write").ID, "wait": attrs{"enabled": true}})
-		contains(t, text(diags), "ERROR: Agent job still running", "interrupted")
+		bubble(t, endless, func(t *testing.T, s *service, c *core) {
+			c.stop()
+			_, diags := c.data(t.Context(), attrs{"id": s.Create(project, "write").ID, "wait": attrs{"enabled": true}})
+			contains(t, text(diags), "ERROR: Agent job still running", "interrupted")
+		})
 	})
 }
