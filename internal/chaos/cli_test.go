@@ -72,10 +72,14 @@ type world struct {
 
 func newWorld(t *testing.T, script simulator.Script, config string) *world {
 	t.Helper()
-	sim := simulator.New(simulator.Options{
+	return newWorldOf(t, simulator.New(simulator.Options{
 		Key:    canaryKey,
 		Script: func(string, string, int) simulator.Script { return script },
-	})
+	}), config)
+}
+
+func newWorldOf(t *testing.T, sim *simulator.Server, config string) *world {
+	t.Helper()
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
 	w := &world{t: t, sim: sim, url: server.URL, dir: t.TempDir()}

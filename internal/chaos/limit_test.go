@@ -7,7 +7,6 @@ package chaos
 
 import (
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -15,21 +14,28 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// fleet is three times as many jobs as the service takes in its hour.
+// fleet is more jobs than the service takes in its hour.
 const fleet = 300
 
-func limitedWorld(t *testing.T, hour time.Duration, told bool, timeout string) *world {
+func limitedWorld(t *testing.T, limit simulator.Limit) *world {
 	t.Helper()
-	sim := simulator.New(simulator.Options{
+	return newWorldOf(t, simulator.New(simulator.Options{
 		Key:    canaryKey,
 		Script: func(string, string, int) simulator.Script { return simulator.Script{} },
-		Limit:  &simulator.Limit{Uses: fleet / 3, Per: hour, RetryAfter: told},
-	})
-	server := httptest.NewServer(sim)
-	t.Cleanup(server.Close)
-	w := &world{t: t, sim: sim, url: server.URL, dir: t.TempDir()}
-	w.write(fmt.Sprintf("resource \"agent_job\" \"test\" {\n  count    = %d\n  prompt   = \"write\"\n  timeouts = { create = %q }\n}\n", fleet, timeout))
-	return w
+		Limit:  &limit,
+	}), fmt.Sprintf(`
+resource "agent_job" "test" {
+  count    = %d
+  prompt   = "write"
+  timeouts = { create = "10m" }
+}
+`, fleet))
+}
+
+// startFleet applies all jobs at once.
+func (w *world) startFleet() *process {
+	w.t.Helper()
+	return w.start("apply", "-auto-approve", "-no-color", fmt.Sprintf("-parallelism=%d", fleet))
 }
 
 // refusedAfterFirst is the share of the POSTs that came after the first 429
@@ -62,8 +68,8 @@ func TestFleetUnderAnHourlyLimit(t *testing.T) {
 	}{{"with Retry-After", true}, {"without", false}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			w := limitedWorld(t, 5*time.Second, test.told, "10m")
-			p := w.start("apply", "-auto-approve", "-no-color", fmt.Sprintf("-parallelism=%d", fleet))
+			w := limitedWorld(t, simulator.Limit{Uses: fleet / 3, Per: 10 * time.Second, RetryAfter: test.told})
+			p := w.startFleet()
 			if output := p.wait(); !p.ok() {
 				t.Fatalf("apply failed:\n%s", output[max(0, len(output)-3000):])
 			}
@@ -83,21 +89,19 @@ func TestFleetUnderAnHourlyLimit(t *testing.T) {
 // Red without: ErrPauseTooLong.
 func TestFleetThatCannotWaitForItsTurn(t *testing.T) {
 	t.Parallel()
-	w := limitedWorld(t, 15*time.Second, true, "5s")
-	start := time.Now()
-	p := w.start("apply", "-auto-approve", "-no-color", fmt.Sprintf("-parallelism=%d", fleet))
+	w := limitedWorld(t, simulator.Limit{Uses: fleet * 2 / 3, Per: time.Hour, RetryAfter: true})
+	p := w.startFleet()
 	output := p.wait()
 	if p.ok() || !strings.Contains(output, "Nothing was sent") || !strings.Contains(output, "rate limit") {
 		t.Fatalf("the rest did not fail as not sent:\n%s", output[max(0, len(output)-3000):])
 	}
-	t.Logf("the first apply ended after %s", time.Since(start).Round(time.Millisecond))
 	for _, i := range w.state() {
 		if i.Tainted {
 			t.Errorf("%s is tainted", i.ID)
 		}
 	}
-	w.write(fmt.Sprintf("resource \"agent_job\" \"test\" {\n  count  = %d\n  prompt = \"write\"\n}\n", fleet))
-	p = w.start("apply", "-auto-approve", "-no-color", fmt.Sprintf("-parallelism=%d", fleet))
+	w.sim.EndWindows() // an hour later
+	p = w.startFleet()
 	if output := p.wait(); !p.ok() {
 		t.Fatalf("the next apply failed:\n%s", output[max(0, len(output)-3000):])
 	}

@@ -244,6 +244,14 @@ func TestLimit(t *testing.T) {
 		t.Errorf("next window: %d", got)
 	}
 
+	if got := message(t, s, id, "y").status; got != 200 {
+		t.Errorf("second use of the next window: %d", got)
+	}
+	s.EndWindows()
+	if got := create(t, s, "y").status; got != 201 {
+		t.Errorf("after the end of all windows: %d", got)
+	}
+
 	silent := simulator.New(simulator.Options{Limit: &simulator.Limit{Per: time.Minute}})
 	if got := create(t, silent, "y"); got.status != 429 || got.header.Get("Retry-After") != "" {
 		t.Errorf("without Retry-After: %+v", got)

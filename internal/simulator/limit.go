@@ -20,6 +20,13 @@ type window struct {
 	used  int
 }
 
+// EndWindows ends all windows, as time does.
+func (s *Server) EndWindows() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.windows)
+}
+
 // takeUse counts a use of the limit. Where none is left it returns how long
 // the window still lasts and false. The caller holds s.mu.
 func (s *Server) takeUse(project string, now time.Time) (time.Duration, bool) {
