@@ -42,7 +42,7 @@ func TestA02_interrupt_in_the_wait_of_an_action(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, simulator.Script{Duration: time.Hour}, startJob)
-			p := w.start("apply", "-invoke=action.agent_start_job.test", "-auto-approve", "-no-color")
+			p := w.startApply("-invoke=action.agent_start_job.test")
 			w.until("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
 			start := time.Now()
 			test.signal(p)
@@ -65,7 +65,7 @@ func TestA02_interrupt_while_the_POST_of_an_action_is_in_flight(t *testing.T) {
 	needsActions(t)
 	w := newWorld(t, simulator.Script{Duration: time.Hour}, startJob)
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: time.Second})
-	p := w.start("apply", "-invoke=action.agent_start_job.test", "-auto-approve", "-no-color")
+	p := w.startApply("-invoke=action.agent_start_job.test")
 	w.until("the POST is read", func() bool { return w.sim.Counts().Create == 1 })
 	p.signal(syscall.SIGINT)
 	output := p.wait()
@@ -79,7 +79,7 @@ func TestA03_invoked_job_fails(t *testing.T) {
 	needsActions(t)
 	script := simulator.Script{Duration: 300 * time.Millisecond, Status: "failed"}
 	w := newWorld(t, script, startJob)
-	p := w.start("apply", "-invoke=action.agent_start_job.test", "-auto-approve", "-no-color")
+	p := w.startApply("-invoke=action.agent_start_job.test")
 	output := p.wait()
 	id := w.sim.Jobs()[0].ID
 	if p.ok() || !strings.Contains(output, "Agent job failed") || strings.Count(output, id) < 2 {

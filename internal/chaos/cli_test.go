@@ -172,10 +172,16 @@ func (p *process) wait() string {
 
 func (p *process) ok() bool { return p.cmd.ProcessState != nil && p.cmd.ProcessState.Success() }
 
+// startApply starts an apply.
+func (w *world) startApply(more ...string) *process {
+	w.t.Helper()
+	return w.start(append([]string{"apply", "-auto-approve", "-no-color", "-input=false"}, more...)...)
+}
+
 // apply runs a whole apply.
 func (w *world) apply() (output string, ok bool) {
 	w.t.Helper()
-	p := w.start("apply", "-auto-approve", "-no-color", "-input=false")
+	p := w.startApply()
 	output = p.wait()
 	return output, p.ok()
 }

@@ -38,7 +38,7 @@ func TestDebug(t *testing.T) {
 		attach = strings.ReplaceAll(attach, "registry.terraform.io", "registry.opentofu.org")
 	}
 	w.env = []string{attach}
-	p := w.start("apply", "-auto-approve", "-no-color")
+	p := w.startApply()
 	output := p.wait()
 	_ = debugged.Process.Signal(os.Interrupt)
 	if err := debugged.Wait(); err != nil || !p.ok() {

@@ -37,7 +37,7 @@ func testContext() (context.Context, context.CancelFunc) {
 func TestX01_interrupt_while_the_POST_is_in_flight(t *testing.T) {
 	w := newWorld(t, simulator.Script{Duration: time.Hour}, oneJob)
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: 1500 * time.Millisecond})
-	p := w.start("apply", "-auto-approve", "-no-color")
+	p := w.startApply()
 	w.until("the POST is read", func() bool { return w.sim.Counts().Create == 1 })
 	p.signal(syscall.SIGINT)
 	p.wait()
@@ -63,7 +63,7 @@ func TestX02_interrupt_in_the_wait(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, simulator.Script{Duration: time.Hour}, oneJob)
-			p := w.start("apply", "-auto-approve", "-no-color")
+			p := w.startApply()
 			w.until("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
 			start := time.Now()
 			test.signal(p)
@@ -91,7 +91,7 @@ func TestX02_interrupt_in_the_wait(t *testing.T) {
 func TestX03_interrupt_while_paused_by_a_limit(t *testing.T) {
 	w := newWorld(t, simulator.Script{}, oneJob)
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 429, RetryAfter: "600"})
-	p := w.start("apply", "-auto-approve", "-no-color")
+	p := w.startApply()
 	w.until("the POST is refused", func() bool { return w.sim.Counts().Create == 1 })
 	time.Sleep(200 * time.Millisecond)
 	p.signal(syscall.SIGINT)
@@ -168,7 +168,7 @@ resource "agent_job" "test" {
 			w.start("workspace", "new", name).wait()
 		}
 		w.env = []string{"TF_WORKSPACE=a"}
-		p := w.start("apply", "-auto-approve", "-no-color")
+		p := w.startApply()
 		w.until("the job is polled", func() bool { return w.sim.Counts().Get > 0 })
 		p.signalGroup(syscall.SIGKILL)
 		<-p.done
@@ -176,7 +176,7 @@ resource "agent_job" "test" {
 		w.sim.SetStatus(killed, "completed")
 
 		w.env = []string{"TF_WORKSPACE=b"}
-		other := w.start("apply", "-auto-approve", "-no-color")
+		other := w.startApply()
 		w.until("a second job is started", func() bool { return w.sim.Counts().Create == 2 })
 		w.sim.SetStatus(w.sim.Jobs()[1].ID, "completed")
 		if out := other.wait(); strings.Contains(out, "adopted") {
@@ -193,7 +193,7 @@ resource "agent_job" "test" {
 		a := newWorld(t, simulator.Script{Duration: 300 * time.Millisecond}, oneJob)
 		b := &world{t: t, sim: a.sim, url: a.url, dir: t.TempDir()}
 		b.write(oneJob)
-		p := a.start("apply", "-auto-approve", "-no-color")
+		p := a.startApply()
 		b.applied()
 		p.wait()
 		if a.onlyInstance().ID == b.onlyInstance().ID {
@@ -207,7 +207,7 @@ resource "agent_job" "test" {
 func TestX08_second_interrupt(t *testing.T) {
 	w := newWorld(t, simulator.Script{Duration: time.Hour}, oneJob)
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, AfterEffect: true, Delay: 9 * time.Second})
-	p := w.start("apply", "-auto-approve", "-no-color")
+	p := w.startApply()
 	w.until("the POST is read", func() bool { return w.sim.Counts().Create == 1 })
 	p.signal(syscall.SIGINT)
 	time.Sleep(300 * time.Millisecond)

@@ -110,7 +110,7 @@ func TestX04_CLI_gone_while_POSTs_are_in_flight(t *testing.T) {
 				simulator.Fault{Kind: simulator.KindCreate, Delay: 500 * time.Millisecond},
 				simulator.Fault{Kind: simulator.KindCreate, Delay: 2500 * time.Millisecond}, // longer than shutdownDrain
 			)
-			p := w.start("apply", "-auto-approve", "-no-color")
+			p := w.startApply()
 			w.until("the POSTs are read", func() bool { return w.sim.Counts().Create == 2 })
 			end(p)
 			<-p.done
@@ -228,7 +228,7 @@ func endAtAnyMoment(t *testing.T, random *rand.Rand, how []func(*process)) (sum 
 		simulator.Fault{Kind: simulator.KindCreate, Times: 3, Delay: moment(random, 200*time.Millisecond), AfterEffect: random.IntN(2) == 1},
 		simulator.Fault{Kind: simulator.KindMessage, Times: 3, Delay: moment(random, 200*time.Millisecond), AfterEffect: random.IntN(2) == 1},
 	)
-	p := w.start("apply", "-auto-approve", "-no-color", "-input=false")
+	p := w.startApply()
 	time.Sleep(100*time.Millisecond + moment(random, 1200*time.Millisecond))
 	how[random.IntN(len(how))](p)
 	<-p.done

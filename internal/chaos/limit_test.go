@@ -35,7 +35,7 @@ resource "agent_job" "test" {
 // startFleet applies all jobs at once.
 func (w *world) startFleet() *process {
 	w.t.Helper()
-	return w.start("apply", "-auto-approve", "-no-color", fmt.Sprintf("-parallelism=%d", fleet))
+	return w.startApply(fmt.Sprintf("-parallelism=%d", fleet))
 }
 
 // refusedAfterFirst is the share of the POSTs that came after the first 429

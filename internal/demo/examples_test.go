@@ -130,9 +130,9 @@ func TestAccExamples(t *testing.T) {
 			if len(apply) == 1 {
 				apply = script(apply[0])[1:]
 			}
-			s.call(t, append([]string{"apply", "-auto-approve", "-no-color"}, apply...)...)
+			s.call(t, append([]string{"apply", "-auto-approve"}, apply...)...)
 			plan := slices.DeleteFunc(apply, func(arg string) bool { return strings.HasPrefix(arg, "-invoke") })
-			s.call(t, append([]string{"plan", "-detailed-exitcode", "-no-color"}, plan...)...)
+			s.call(t, append([]string{"plan", "-detailed-exitcode"}, plan...)...)
 			if diff := cmp.Diff(test.want, s.prompts()); diff != "" {
 				t.Error(diff)
 			}

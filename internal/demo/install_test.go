@@ -41,9 +41,9 @@ func TestAccInstall(t *testing.T) {
 			t.Helper()
 			s.write(t, "main.tf", all.read(t, "provider/provider.tf"))
 			if name == "mirror" {
-				s.call(t, "init", "-no-color")
+				s.call(t, "init")
 			}
-			s.call(t, "apply", "-auto-approve", "-no-color")
+			s.call(t, "apply", "-auto-approve")
 			if diff := cmp.Diff([][]string{{"Add a quickstart for the Python SDK"}}, s.prompts()); diff != "" {
 				t.Error(diff)
 			}

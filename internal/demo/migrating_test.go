@@ -79,13 +79,13 @@ func TestAccMoved(t *testing.T) {
 			}
 			s.write(t, "main.tf", config)
 			// One after the other, because OpenTofu tells another source of all but the first.
-			shown := s.call(t, "plan", "-no-color", "-parallelism=1")
+			shown := s.call(t, "plan", "-parallelism=1")
 			if !strings.Contains(shown, typeName+".quickstart has moved to agent_job.quickstart") &&
 				!strings.Contains(shown, "moved from "+typeName+".quickstart") {
 				t.Errorf("no move in the plan:\n%s", shown)
 			}
-			s.call(t, "apply", "-auto-approve", "-no-color", "-parallelism=1")
-			s.call(t, "plan", "-detailed-exitcode", "-no-color")
+			s.call(t, "apply", "-auto-approve", "-parallelism=1")
+			s.call(t, "plan", "-detailed-exitcode")
 			want := slices.Repeat([][]string{{"from elsewhere"}}, count)
 			if diff := cmp.Diff(want, s.prompts()); diff != "" {
 				t.Error(diff)
@@ -101,7 +101,7 @@ func TestAccGenerateConfig(t *testing.T) {
 	s := all.start(t, 0)
 	id := s.service.Create("proj_123", "from elsewhere").ID
 	s.write(t, "import.tf", strings.ReplaceAll(all.read(t, migrating+"import.tf"), "job_456", id))
-	shown, ok := s.try(t, "plan", "-generate-config-out=generated.tf", "-no-color")
+	shown, ok := s.try(t, "plan", "-generate-config-out=generated.tf")
 	if ok || !strings.Contains(shown, "Must set a configuration value for the prompt attribute") {
 		t.Errorf("%t\n%s", ok, shown)
 	}
@@ -113,8 +113,8 @@ func TestAccGenerateConfig(t *testing.T) {
 		t.Errorf("%s", generated)
 	}
 	s.write(t, "generated.tf", strings.ReplaceAll(string(generated), "prompt     = null", `prompt = "Add a quickstart for the Python SDK"`))
-	s.call(t, "apply", "-auto-approve", "-no-color")
-	s.call(t, "plan", "-detailed-exitcode", "-no-color")
+	s.call(t, "apply", "-auto-approve")
+	s.call(t, "plan", "-detailed-exitcode")
 	if diff := cmp.Diff([][]string{{"from elsewhere"}}, s.prompts()); diff != "" {
 		t.Error(diff)
 	}

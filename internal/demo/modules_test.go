@@ -58,8 +58,8 @@ func TestAccModules(t *testing.T) {
 				if run.want == nil {
 					s.env = nil // a mock needs none
 				}
-				s.call(t, "init", "-no-color")
-				shown := s.call(t, "test", "-no-color", "-test-directory="+run.folder)
+				s.call(t, "init")
+				shown := s.call(t, "test", "-test-directory="+run.folder)
 				t.Log(shown)
 				passed := 0
 				for _, file := range filesIn(t, filepath.Join(module, run.folder), ".tftest.hcl") {
@@ -83,9 +83,9 @@ func TestAccModules(t *testing.T) {
 			t.Run(name+"/"+filepath.Base(example), func(t *testing.T) {
 				s := start(t)
 				s.dir = filepath.Join(s.dir, "examples", filepath.Base(example))
-				s.call(t, "init", "-no-color")
-				s.call(t, "apply", "-auto-approve", "-no-color")
-				s.call(t, "plan", "-detailed-exitcode", "-no-color")
+				s.call(t, "init")
+				s.call(t, "apply", "-auto-approve")
+				s.call(t, "plan", "-detailed-exitcode")
 				if diff := cmp.Diff([][]string{{"Add a quickstart for the Python SDK"}}, s.prompts()); diff != "" {
 					t.Error(diff)
 				}

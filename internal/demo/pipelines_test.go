@@ -86,12 +86,12 @@ func TestAccPipelines(t *testing.T) {
 	t.Run("strict", func(t *testing.T) {
 		s := all.start(t, 5*time.Second)
 		s.write(t, "main.tf", strings.ReplaceAll(all.read(t, pipelines+"main.tf"), `"20m"`, `"2s"`))
-		text, ok := s.try(t, "apply", "-auto-approve", "-no-color")
+		text, ok := s.try(t, "apply", "-auto-approve")
 		if ok || !strings.Contains(text, "Resource postcondition failed") || !strings.Contains(text, " is active.") {
 			t.Errorf("an apply whose job goes on: %t\n%s", ok, text)
 		}
 		s.write(t, "main.tf", all.read(t, pipelines+"main.tf"))
-		s.call(t, "apply", "-auto-approve", "-no-color")
+		s.call(t, "apply", "-auto-approve")
 		if diff := cmp.Diff([][]string{{"Bring the API reference up to date"}}, s.prompts()); diff != "" {
 			t.Error(diff)
 		}
@@ -103,8 +103,8 @@ func TestAccPipelines(t *testing.T) {
 		for _, file := range []string{"main.tf", "hcp-terraform.tf"} {
 			s.write(t, file, all.read(t, pipelines+file))
 		}
-		s.call(t, "init", "-backend=false", "-no-color")
-		s.call(t, "validate", "-no-color")
+		s.call(t, "init", "-backend=false")
+		s.call(t, "validate")
 	})
 }
 
@@ -203,14 +203,14 @@ func TestAccTwoSteps(t *testing.T) {
 	s.write(t, "setup.tf", setup)
 	text := all.read(t, "data-sources/agent_job/data-source_two_steps.tf")
 	s.write(t, "main.tf", text)
-	s.call(t, "apply", "-auto-approve", "-no-color")
+	s.call(t, "apply", "-auto-approve")
 	const first, second = "Write the changelog of the newest release", "Shorten the changelog"
 	s.write(t, "main.tf", strings.ReplaceAll(text, first, second))
-	s.call(t, "apply", "-auto-approve", "-no-color")
+	s.call(t, "apply", "-auto-approve")
 	if job := s.service.Jobs(); len(job) != 1 || job[0].Status != "completed" {
 		t.Errorf("after the second wait: %+v", job)
 	}
-	s.call(t, "plan", "-detailed-exitcode", "-no-color")
+	s.call(t, "plan", "-detailed-exitcode")
 	if diff := cmp.Diff([][]string{{first, second}}, s.prompts()); diff != "" {
 		t.Error(diff)
 	}

@@ -115,7 +115,7 @@ func (s *trial) write(t *testing.T, name, text string) {
 // try calls the CLI and returns what it shows, and whether it succeeded.
 func (s *trial) try(t *testing.T, args ...string) (output string, ok bool) {
 	t.Helper()
-	cmd := s.cli.Command(t.Context(), s.config, args...)
+	cmd := s.cli.Command(t.Context(), s.config, append([]string{args[0], "-no-color"}, args[1:]...)...)
 	cmd.Dir = s.dir
 	cmd.Env = append(cmd.Env, s.env...)
 	text, err := cmd.CombinedOutput()
