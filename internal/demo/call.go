@@ -45,8 +45,10 @@ func (d *demo) call(ctx context.Context, s step, before simulator.Counts) (outpu
 		if err := d.service.awaitWait(ctx, before); err != nil {
 			return err
 		}
-		if err := pause(ctx, watching); err != nil {
-			return err
+		select {
+		case <-time.After(watching):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 		fmt.Fprintln(d, "^C")
 		return interruptGroup(cmd)
@@ -93,16 +95,4 @@ func runGroup(ctx context.Context, cmd *exec.Cmd, alongside func(context.Context
 		return 0, failed
 	}
 	return 0, nil
-}
-
-// pause waits for d, or until the context ends; then it returns its error.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

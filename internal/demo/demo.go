@@ -21,12 +21,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
 )
 
-var (
-	// ErrDiffers says that something was not as expected; the report names it.
-	ErrDiffers = errors.New("not everything was as expected")
-	// ErrInterrupted says that the context ended before the demo did.
-	ErrInterrupted = errors.New("interrupted")
-)
+// ErrInterrupted says that the context ended before the demo did.
+var ErrInterrupted = errors.New("interrupted")
 
 // Run runs the demo and shows it on out, in color if asked to. The current
 // folder must be inside the provider's repository. When ctx ends, so does the
@@ -68,11 +64,8 @@ func (d *demo) run(ctx context.Context, tmp string) (err error) {
 	if err := d.prepare(ctx, tmp); err != nil {
 		return err
 	}
-	d.service, err = startService(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.service.stop()) }()
+	d.service = startService()
+	defer d.service.stop()
 	fmt.Fprintf(d, "service:  simulated, on %s; the key is in AGENT_ADMIN_KEY\n", d.service.url)
 
 	start := time.Now()
@@ -82,8 +75,8 @@ func (d *demo) run(ctx context.Context, tmp string) (err error) {
 	}
 	d.report.show(d.screen)
 	fmt.Fprintf(d, "\nThat took %s.\n", time.Since(start).Round(time.Second))
-	if failed == nil && d.report.wrong() > 0 {
-		return ErrDiffers
+	if failed == nil && !d.report.ok() {
+		return errors.New("not everything was as expected")
 	}
 	return failed
 }
@@ -104,20 +97,11 @@ func (d *demo) prepare(ctx context.Context, tmp string) error {
 		return err
 	}
 	// The configuration alone, not what somebody's own run may have left there.
-	files, err := filepath.Glob(filepath.Join(root, "examples", "demo", "*.tf"))
+	text, err := os.ReadFile(filepath.Join(root, "examples", "demo", "main.tf"))
 	if err != nil {
 		return err
 	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(filepath.Join(d.dir, filepath.Base(file)), text, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	return os.WriteFile(filepath.Join(d.dir, "main.tf"), text, 0o600)
 }
 
 // runSteps runs all steps until one ends as it should not.

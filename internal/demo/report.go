@@ -5,6 +5,7 @@ package demo
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -44,20 +45,10 @@ func (r *report) check(ok bool, format string, args ...any) {
 	r.checks = append(r.checks, check{fmt.Sprintf(format, args...), ok})
 }
 
-// wrong counts what differs from what was expected.
-func (r *report) wrong() int {
-	n := 0
-	for _, row := range r.rows {
-		if !row.want.met(row.sent) {
-			n++
-		}
-	}
-	for _, check := range r.checks {
-		if !check.ok {
-			n++
-		}
-	}
-	return n
+// ok tells whether everything was as expected.
+func (r *report) ok() bool {
+	return !slices.ContainsFunc(r.rows, func(r row) bool { return !r.want.met(r.sent) }) &&
+		!slices.ContainsFunc(r.checks, func(c check) bool { return !c.ok })
 }
 
 // show prints the table and the list.

@@ -60,8 +60,23 @@ WRONG  the state is empty
 	if diff := cmp.Diff(want, shown.String()); diff != "" {
 		t.Error(diff)
 	}
-	if got := r.wrong(); got != 2 {
-		t.Errorf("%d wrong, want 2", got)
+}
+
+func TestReportIsOK(t *testing.T) {
+	good, bad := row{name: "plan"}, row{name: "apply", want: traffic{create: 1}}
+	for name, test := range map[string]struct {
+		report report
+		want   bool
+	}{
+		"all is well": {report{rows: []row{good}, checks: []check{{"a", true}}}, true},
+		"a row":       {report{rows: []row{good, bad}, checks: []check{{"a", true}}}, false},
+		"a check":     {report{rows: []row{good}, checks: []check{{"a", true}, {"b", false}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := test.report.ok(); got != test.want {
+				t.Errorf("ok: %t, want %t", got, test.want)
+			}
+		})
 	}
 }
 

@@ -6,9 +6,7 @@ package demo
 import (
 	"context"
 	"crypto/rand"
-	"errors"
-	"net"
-	"net/http"
+	"net/http/httptest"
 	"strings"
 	"time"
 
@@ -31,34 +29,18 @@ func turnDuration(turn int) time.Duration {
 type service struct {
 	*simulator.Server
 	url, key string
-	stop     func() error
+	stop     func()
 }
 
-func startService(ctx context.Context) (*service, error) {
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	s := &service{
-		url: "http://" + listener.Addr().String(),
-		// A canary: wherever it turns up, the real key would.
-		key: "canary_" + strings.ToLower(rand.Text()),
-	}
-	s.Server = simulator.New(simulator.Options{Key: s.key, Script: func(_, _ string, turn int) simulator.Script {
+func startService() *service {
+	// A canary: wherever it turns up, the real key would.
+	key := "canary_" + strings.ToLower(rand.Text())
+	service := &service{key: key, Server: simulator.New(simulator.Options{Key: key, Script: func(_, _ string, turn int) simulator.Script {
 		return simulator.Script{Duration: turnDuration(turn)}
-	}})
-	server := &http.Server{Handler: s.Server, ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	s.stop = func() error {
-		err := server.Close()
-		if failed := <-served; !errors.Is(failed, http.ErrServerClosed) {
-			err = errors.Join(err, failed)
-		}
-		return err
-	}
-	return s, nil
+	}})}
+	server := httptest.NewServer(service)
+	service.url, service.stop = server.URL, server.Close
+	return service
 }
 
 // environment is what points the provider at the service.
@@ -69,10 +51,7 @@ func (s *service) environment() []string {
 // awaitWait returns once the provider has sent a message after the counts given
 // and has begun to look for the end of the job.
 func (s *service) awaitWait(ctx context.Context, before simulator.Counts) error {
-	ticker := time.NewTicker(20 * time.Millisecond)
-	defer ticker.Stop()
-	gets := -1
-	for {
+	for gets := -1; ; {
 		now := s.Counts()
 		switch {
 		case gets >= 0 && now.Get > gets:
@@ -81,7 +60,7 @@ func (s *service) awaitWait(ctx context.Context, before simulator.Counts) error 
 			gets = now.Get
 		}
 		select {
-		case <-ticker.C:
+		case <-time.After(20 * time.Millisecond):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -17,15 +17,8 @@ import (
 )
 
 func TestAwaitWait(t *testing.T) {
-	s, err := startService(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.stop(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s := startService()
+	defer s.stop()
 	job := s.Create(project, firstPrompt)
 	s.SetStatus(job.ID, "completed")
 	call := func(method, path, body string) {

@@ -39,24 +39,16 @@ func readState(dir string) (jobState, error) {
 	if err := json.Unmarshal(text, &file); err != nil {
 		return jobState{}, fmt.Errorf("reading the state: %w", err)
 	}
-	var found []jobState
+	var state jobState
 	for _, resource := range file.Resources {
 		for _, instance := range resource.Instances {
-			found = append(found, jobState{
-				id:      instance.Attributes.ID,
-				status:  instance.Attributes.Status,
-				tainted: instance.Status == "tainted",
-			})
+			if state != (jobState{}) {
+				return jobState{}, errors.New("the state holds more than one resource")
+			}
+			state = jobState{instance.Attributes.ID, instance.Attributes.Status, instance.Status == "tainted"}
 		}
 	}
-	switch len(found) {
-	case 0:
-		return jobState{}, nil
-	case 1:
-		return found[0], nil
-	default:
-		return jobState{}, fmt.Errorf("the state holds %d resources, not one", len(found))
-	}
+	return state, nil
 }
 
 // filesWith returns the files below dir that hold the text. Links are not
