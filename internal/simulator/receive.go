@@ -129,5 +129,6 @@ func parseBody(contentType string, body []byte) (string, error) {
 	if fields.Prompt == nil || *fields.Prompt == "" {
 		return "", errors.New("prompt is required and must not be empty")
 	}
-	return *fields.Prompt, nil
+	_, err := Script{}.directed(*fields.Prompt)
+	return *fields.Prompt, err
 }

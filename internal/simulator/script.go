@@ -4,6 +4,8 @@
 package simulator
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -64,12 +66,26 @@ func ParsePrompt(_, prompt string, _ int) Script {
 // WithDirectives returns the script changed by the directives in a prompt,
 // such as "[simulate: 30s, failed]". Known are a duration, a final status
 // (completed, failed, archived, or active for a job that never ends),
-// no-pull-request, and stale=DURATION. Others are ignored.
+// no-pull-request, and stale=DURATION. With any other it panics; a request with
+// such a prompt is refused with 400 before.
 func (s Script) WithDirectives(prompt string) Script {
+	s, err := s.directed(prompt)
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+// directed is WithDirectives with an error: ignored, a typo would show
+// something else than the prompt says.
+func (s Script) directed(prompt string) (Script, error) {
 	_, rest, found := strings.Cut(prompt, "[simulate:")
-	directives, _, closed := strings.Cut(rest, "]")
-	if !found || !closed {
-		return s
+	if !found {
+		return s, nil
+	}
+	directives, rest, closed := strings.Cut(rest, "]")
+	if !closed || strings.Contains(rest, "[simulate:") {
+		return s, errors.New("the simulator takes one [simulate: …] in a prompt, closed by ]")
 	}
 	for directive := range strings.SplitSeq(directives, ",") {
 		directive = strings.TrimSpace(directive)
@@ -85,13 +101,15 @@ func (s Script) WithDirectives(prompt string) Script {
 		d, err := time.ParseDuration(value)
 		switch {
 		case err != nil || d < 0:
+			return s, fmt.Errorf("the simulator does not know %q in [simulate: …]: it takes a duration such as 30s, "+
+				"completed, failed, archived, active, no-pull-request and stale=5s", directive)
 		case stale:
 			s.Stale = d
 		default:
 			s.Duration = d
 		}
 	}
-	return s
+	return s, nil
 }
 
 // follow returns the script with what it leaves open taken over from the turn before.

@@ -33,6 +33,7 @@ Directives, separated by commas:
   completed | failed | archived | active   how it ends (active: never)
   no-pull-request                          it changes no files
   stale=5s                                 after a message: the old record is shown for so long
+A prompt with any other directive is refused with 400.
 `
 
 func main() {

@@ -105,6 +105,7 @@ func TestRun(t *testing.T) {
 	}{
 		{"POST", jobs, `{"prompt":"x"}`, 201, `"status":"completed"`},
 		{"POST", jobs, `{"prompt":"x [simulate: 1h]"}`, 201, `"status":"active"`},
+		{"POST", jobs, `{"prompt":"x [simulate: slow]"}`, 400, "slow"},
 		{"POST", jobs, `{"prompt":"x"}`, 429, "rate limit"},
 		{"GET", "/" + canary, "", 404, "not found"},
 		{"POST", "/_simulator/faults", `{"drop":true}`, 204, ""},
@@ -112,7 +113,7 @@ func TestRun(t *testing.T) {
 		{"POST", "/dropped", "{}", 0, "EOF"},
 		{"POST", "/_simulator/faults", `{"truncate":8}`, 204, ""},
 		{"POST", "/truncated", "{}", 404, `{"error" unexpected EOF`},
-		{"GET", "/_simulator/counts", "", 200, `{"create":3,"message":0,"get":0,"other":3}`},
+		{"GET", "/_simulator/counts", "", 200, `{"create":4,"message":0,"get":0,"other":3}`},
 	}
 	for _, step := range steps {
 		status, body := c.do(t, step.method, step.path, step.body)
