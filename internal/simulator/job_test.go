@@ -204,6 +204,10 @@ func TestScriptAsksServer(t *testing.T) {
 	id := createID(t, s, "x")
 	message(t, s, id, "y")
 	message(t, s, id, "z")
+	s.Jobs()[0].Prompts[0] = "changed by a caller"
+	if job, _ := s.Job(id); job.Prompts[0] != "x" {
+		t.Errorf("prompts %q", job.Prompts)
+	}
 	if diff := cmp.Diff([]int{0, 0, 1, 1, 2, 1}, turns); diff != "" {
 		t.Errorf("turns and jobs (-want +got):\n%s", diff)
 	}

@@ -64,6 +64,7 @@ func TestContract(t *testing.T) {
 		"trailing slash":          {method: "POST", path: "/v2/agent/proj/job/", body: `{"prompt":"x"}`, want: 404, wantError: "not found", wantCounts: simulator.Counts{Other: 1}},
 		"double slash":            {method: "POST", path: "//v2/agent/proj/job", body: `{"prompt":"x"}`, want: 404, wantError: "not found", wantCounts: simulator.Counts{Other: 1}},
 		"no list":                 {method: "GET", path: "/v2/agent/proj/job", want: 405, wantError: "method not allowed", wantAllow: "POST", wantCounts: simulator.Counts{Other: 1}},
+		"no list of messages":     {method: "GET", path: "/v2/agent/proj/job/{id}/message", want: 405, wantError: "method not allowed", wantAllow: "POST", wantCounts: simulator.Counts{Other: 1}},
 		"no delete":               {method: "DELETE", path: "/v2/agent/proj/job/{id}", want: 405, wantError: "method not allowed", wantAllow: "GET", wantCounts: simulator.Counts{Other: 1}},
 		"prefix":                  {method: "GET", path: "/gateway/v2/agent/proj/job/{id}", options: simulator.Options{PathPrefix: "/gateway/"}, want: 200, wantCounts: simulator.Counts{Get: 1}},
 		"prefix expected":         {method: "GET", path: "/v2/agent/proj/job/{id}", options: simulator.Options{PathPrefix: "/gateway"}, want: 404, wantError: "not found", wantCounts: simulator.Counts{Other: 1}},

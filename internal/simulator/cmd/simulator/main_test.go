@@ -89,6 +89,9 @@ func (c command) do(t *testing.T, method, path, body string) (int, string) {
 	if err != nil {
 		return response.StatusCode, string(data) + " " + err.Error()
 	}
+	if response.Header.Get("Retry-After") != "" {
+		data = append(data, "Retry-After"...)
+	}
 	return response.StatusCode, string(data)
 }
 
@@ -106,7 +109,7 @@ func TestRun(t *testing.T) {
 		{"POST", jobs, `{"prompt":"x"}`, 201, `"status":"completed"`},
 		{"POST", jobs, `{"prompt":"x [simulate: 1h]"}`, 201, `"status":"active"`},
 		{"POST", jobs, `{"prompt":"x [simulate: slow]"}`, 400, "slow"},
-		{"POST", jobs, `{"prompt":"x"}`, 429, "rate limit"},
+		{"POST", jobs, `{"prompt":"x"}`, 429, `{"error":"rate limit exceeded"}Retry-After`},
 		{"GET", "/" + canary, "", 404, "not found"},
 		{"POST", "/_simulator/faults", `{"drop":true}`, 204, ""},
 		// A dropped GET would be sent again by net/http itself.
