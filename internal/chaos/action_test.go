@@ -44,12 +44,8 @@ func TestA02_interrupt_in_the_wait_of_an_action(t *testing.T) {
 			w := newWorld(t, simulator.Script{Duration: time.Hour}, startJob)
 			p := w.startApply("-invoke=action.agent_start_job.test")
 			w.until("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
-			start := time.Now()
 			test.signal(p)
 			output := p.wait()
-			if took := time.Since(start); took > stopLimit {
-				t.Errorf("stopped after %s, want at most %s", took, stopLimit)
-			}
 			if p.ok() {
 				t.Error("an interrupted action succeeds")
 			}

@@ -17,17 +17,11 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-const (
-	oneJob = `
+const oneJob = `
 resource "agent_job" "test" {
   prompt = "write"
 }
 `
-	// stopLimit is how long an interrupted wait may take to end the CLI on a busy
-	// machine. That the provider's part takes no 2 s is shown on fake clocks
-	// (checkStop in TestChaosFaults, TestActionA02Interrupted).
-	stopLimit = 30 * time.Second
-)
 
 func testContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), 10*time.Minute)
@@ -50,7 +44,9 @@ func TestX01_interrupt_while_the_POST_is_in_flight(t *testing.T) {
 	w.assertEachJobOnce()
 }
 
-// Red without: the state saved before the wait; a warning, not an error, after an interrupt.
+// Red without: the state saved before the wait; a warning, not an error, after an
+// interrupt. That the provider's part takes no 2 s is shown on fake clocks
+// (checkStop in TestChaosFaults, TestActionA02Interrupted).
 func TestX02_interrupt_in_the_wait(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -68,11 +64,7 @@ func TestX02_interrupt_in_the_wait(t *testing.T) {
 			start := time.Now()
 			test.signal(p)
 			output := p.wait()
-			took := time.Since(start)
-			t.Logf("stopped after %s", took.Round(time.Millisecond))
-			if took > stopLimit {
-				t.Errorf("stopped after %s, want at most %s", took, stopLimit)
-			}
+			t.Logf("stopped after %s", time.Since(start).Round(time.Millisecond))
 			if got := w.onlyInstance(); got.Status != "active" {
 				t.Errorf("status %q, want active", got.Status)
 			}

@@ -108,7 +108,7 @@ func TestX04_CLI_gone_while_POSTs_are_in_flight(t *testing.T) {
 			w.env = []string{"TF_LOG=DEBUG"}
 			w.sim.Inject(
 				simulator.Fault{Kind: simulator.KindCreate, Delay: 500 * time.Millisecond},
-				simulator.Fault{Kind: simulator.KindCreate, Delay: 2500 * time.Millisecond}, // longer than shutdownDrain
+				simulator.Fault{Kind: simulator.KindCreate, Delay: 5 * time.Second}, // longer than shutdownDrain
 			)
 			p := w.startApply()
 			w.until("the POSTs are read", func() bool { return w.sim.Counts().Create == 2 })
