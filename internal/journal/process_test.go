@@ -44,13 +44,14 @@ func TestX04_process_is_killed_while_another_asks(t *testing.T) {
 	dir := folder(t)
 	child := startChild(t, "posts", dir)
 	child.ready()
-	j := openQuiet(t, dir)
-	time.AfterFunc(100*time.Millisecond, func() { _ = child.cmd.Process.Kill() })
-	if _, id := take(t, j, key); id != "job_1" {
-		t.Errorf("took %s", id)
-	}
-	child.kill()
-	crash(t, j)
+	synctest.Test(t, func(t *testing.T) {
+		j := openQuiet(t, dir)
+		time.AfterFunc(time.Second, child.kill) // the clock stands until it is dead
+		if _, id := take(t, j, key); id != "job_1" {
+			t.Errorf("took %s", id)
+		}
+		crash(t, j)
+	})
 }
 
 // The table of what becomes of Take beside a living process that has noted the key.
