@@ -84,12 +84,13 @@ func TestAccPipelines(t *testing.T) {
 		})
 	}
 	t.Run("strict", func(t *testing.T) {
-		s := all.start(t, 5*time.Second)
-		s.write(t, "main.tf", strings.ReplaceAll(all.read(t, pipelines+"main.tf"), `"20m"`, `"2s"`))
+		s := all.start(t, time.Hour)
+		s.write(t, "main.tf", strings.ReplaceAll(all.read(t, pipelines+"main.tf"), `"20m"`, `"10s"`))
 		text, ok := s.try(t, "apply", "-auto-approve")
 		if ok || !strings.Contains(text, "Resource postcondition failed") || !strings.Contains(text, " is active.") {
 			t.Errorf("an apply whose job goes on: %t\n%s", ok, text)
 		}
+		s.service.SetStatus(s.service.Jobs()[0].ID, "completed")
 		s.write(t, "main.tf", all.read(t, pipelines+"main.tf"))
 		s.call(t, "apply", "-auto-approve")
 		if diff := cmp.Diff([][]string{{"Bring the API reference up to date"}}, s.prompts()); diff != "" {

@@ -96,7 +96,7 @@ func (c command) do(t *testing.T, method, path, body string) (int, string) {
 }
 
 func TestRun(t *testing.T) {
-	c := startCommand(t, "-key", canary, "-project", "proj_x", "-limit", "2", "-limit-per", "30s", "-duration", "0s")
+	c := startCommand(t, "-key", canary, "-project", "proj_x", "-limit", "2", "-limit-per", "30m", "-duration", "0s")
 	if c.env["AGENT_ADMIN_KEY"] != canary || c.env["AGENT_PROJECT_ID"] != "proj_x" || len(c.env) != 3 {
 		t.Errorf("environment %v", c.env)
 	}

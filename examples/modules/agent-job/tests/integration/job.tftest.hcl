@@ -53,7 +53,7 @@ run "a_failed_job_is_kept_when_not_strict" {
 run "a_job_that_takes_too_long_is_an_error" {
   variables {
     prompt   = "Add a quickstart for the Python SDK [simulate: active]"
-    timeout  = "2s"
+    timeout  = "10s"
     triggers = { release = "2.6.0" }
   }
 
