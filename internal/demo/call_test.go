@@ -71,21 +71,28 @@ func TestRunGroupInterruptsAll(t *testing.T) {
 
 func TestRunGroupResults(t *testing.T) {
 	broken := errors.New("broken")
+	returns := func(err error) func(context.Context) error {
+		return func(context.Context) error { return err }
+	}
+	untilTheEnd := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	tests := map[string]struct {
 		script    string
-		alongside error
+		alongside func(context.Context) error
 		exit      int
 		err       error
 	}{
-		"success":                        {script: "exit 0"},
-		"exit code":                      {script: "exit 2", exit: 2},
-		"what goes alongside ends early": {script: "exit 0", alongside: context.Canceled},
-		"what goes alongside fails":      {script: "exit 0", alongside: broken, err: broken},
+		"success":                          {script: "exit 0", alongside: returns(nil)},
+		"exit code":                        {script: "exit 2", alongside: returns(nil), exit: 2},
+		"what goes alongside is cut short": {script: "exit 0", alongside: untilTheEnd},
+		"what goes alongside fails":        {script: "exit 0", alongside: returns(broken), err: broken},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), "sh", "-c", test.script)
-			exit, err := runGroup(t.Context(), cmd, func(context.Context) error { return test.alongside })
+			exit, err := runGroup(t.Context(), cmd, test.alongside)
 			if exit != test.exit || !errors.Is(err, test.err) {
 				t.Errorf("exit code %d, error %v, want %d, %v", exit, err, test.exit, test.err)
 			}

@@ -40,6 +40,7 @@ func TestReport(t *testing.T) {
 	r := report{rows: []row{
 		{"plan", traffic{}, simulator.Counts{}},
 		{"apply", traffic{create: 1, get: true}, simulator.Counts{Create: 2, Get: 14}},
+		{"more", traffic{message: 1, get: true}, simulator.Counts{Message: 1, Get: 3}},
 	}}
 	r.check(true, "the id is %s", "job_1")
 	r.check(false, "the state is empty")
@@ -52,13 +53,21 @@ func TestReport(t *testing.T) {
                                 sent  expected    sent  expected    sent  expected
 plan                               0  0              0  0              0  0           ok
 apply                              2  1              0  0             14  at least 1  WRONG
-all                                2  1              0  0             14
+more                               0  0              1  1              3  at least 1  ok
+all                                2  1              1  1             17
 
 ok  the id is job_1
 WRONG  the state is empty
 `
 	if diff := cmp.Diff(want, shown.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestPlus(t *testing.T) {
+	a, b := simulator.Counts{Create: 10, Message: 20, Get: 30, Other: 40}, simulator.Counts{Create: 1, Message: 2, Get: 3, Other: 4}
+	if got, want := plus(a, b, -1), (simulator.Counts{Create: 9, Message: 18, Get: 27, Other: 36}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 

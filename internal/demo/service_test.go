@@ -7,73 +7,94 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-func TestAwaitWait(t *testing.T) {
-	s := startService()
-	defer s.stop()
-	job := s.Create(project, firstPrompt)
-	s.SetStatus(job.ID, "completed")
-	call := func(method, path, body string) {
-		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, s.url+"/v2/agent/"+project+"/job/"+job.ID+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+s.key)
-		r.Header.Set("Content-Type", "application/json")
-		response, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusOK {
-			t.Fatal(response.Status, err)
-		}
-	}
+// send sends a request with the key, as the provider does, and returns the status.
+func (s *service) send(t *testing.T, method, path, body string) int {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, "/v2/agent/"+project+"/job"+path, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+s.key)
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	return w.Code
+}
 
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	before := s.Counts()
-	call("GET", "", "") // the refresh
-	if err := s.awaitWait(ended, before); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the refresh: %v", err)
-	}
-	call("POST", "/message", `{"prompt":"more"}`)
-	if err := s.awaitWait(ended, before); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the message: %v", err)
-	}
-	waiting := make(chan error, 1)
-	go func() { waiting <- s.awaitWait(t.Context(), before) }()
-	for len(waiting) == 0 {
-		call("GET", "", "") // a poll
-	}
-	if err := <-waiting; err != nil {
-		t.Errorf("after a poll: %v", err)
-	}
+func newService() *service {
+	return &service{key: "canary", Server: simulator.New(simulator.Options{Key: "canary"})}
+}
+
+func TestAwaitWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService()
+		id := s.Create(project, firstPrompt).ID
+		ctx, cancel := context.WithCancel(t.Context())
+		done, cancelled := make(chan error, 1), make(chan error, 1)
+		before := s.Counts()
+		go func() { done <- s.awaitWait(t.Context(), before) }()
+		go func() { cancelled <- s.awaitWait(ctx, before) }()
+		for _, step := range []struct{ name, method, path, body string }{
+			{"the refresh", "GET", "/" + id, ""},
+			{"the message", "POST", "/" + id + "/message", `{"prompt":"more"}`},
+		} {
+			if got := s.send(t, step.method, step.path, step.body); got != 200 {
+				t.Fatalf("%s: %d", step.name, got)
+			}
+			time.Sleep(time.Minute)
+			if len(done) > 0 {
+				t.Errorf("it ends after %s", step.name)
+			}
+		}
+		cancel()
+		if err := <-cancelled; !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled: %v", err)
+		}
+		s.send(t, "GET", "/"+id, "") // a poll
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestCheckService(t *testing.T) {
 	tests := map[string]struct {
-		prompts []string // each a job of its own
-		leaks   []string
-		want    []bool
+		prompts  []string // of one job
+		more     int      // jobs
+		leaks    []string
+		stranger bool // sends a request
+		want     []bool
 	}{
-		"no job":   {want: []bool{false, true, true}},
-		"two jobs": {prompts: []string{firstPrompt, secondPrompt}, want: []bool{false, true, true}},
-		"leaks":    {leaks: []string{"the output of plan"}, want: []bool{false, true, false}},
+		"all is well":      {prompts: []string{firstPrompt, secondPrompt, thirdPrompt}, want: []bool{true, true, true}},
+		"no job":           {want: []bool{false, true, true}},
+		"a prompt missing": {prompts: []string{firstPrompt, thirdPrompt}, want: []bool{false, true, true}},
+		"two jobs":         {prompts: []string{firstPrompt, secondPrompt, thirdPrompt}, more: 1, want: []bool{false, true, true}},
+		"without the key":  {stranger: true, want: []bool{false, false, true}},
+		"leaks":            {leaks: []string{"the output of plan"}, want: []bool{false, true, false}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := &demo{service: &service{Server: simulator.New(simulator.Options{})}, leaks: test.leaks}
+			d := &demo{service: newService(), leaks: test.leaks}
+			path, wantStatus := "", 201
 			for _, prompt := range test.prompts {
-				d.service.Create(project, prompt)
+				if got := d.service.send(t, "POST", path, `{"prompt":"`+prompt+`"}`); got != wantStatus {
+					t.Fatal(got)
+				}
+				path, wantStatus = "/"+d.service.Jobs()[0].ID+"/message", 200
+			}
+			for range test.more {
+				d.service.Create(project, firstPrompt)
+			}
+			if test.stranger {
+				d.service.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", "/", nil))
 			}
 			d.checkService()
 			var got []bool
