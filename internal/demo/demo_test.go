@@ -1,0 +1,21 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package demo
+
+import (
+	"bytes"
+	"testing"
+)
+
+// TestDemo is `make demo`, half a minute; by its name it is no part of the test matrix.
+func TestDemo(t *testing.T) {
+	if !canInterrupt {
+		t.Skip("nobody can press Ctrl-C here")
+	}
+	newTrials(t) // skips without a CLI, and chooses it
+	var shown bytes.Buffer
+	if err := Run(t.Context(), &shown, false); err != nil {
+		t.Errorf("%v\n%s", err, &shown)
+	}
+}
