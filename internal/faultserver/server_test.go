@@ -150,6 +150,7 @@ func TestScripts(t *testing.T) {
 			break
 		}
 		body, _ := io.ReadAll(answer.Body)
+		_ = answer.Body.Close()
 		got = append(got, string(body))
 	}
 	want := []string{"first false", "message true", "second true", "other true", "always true", ""}
