@@ -35,7 +35,7 @@ func Run(ctx context.Context, out io.Writer, color bool) error {
 	if err != nil {
 		return err
 	}
-	d := &demo{screen: screen{out, color}}
+	d := &demo{screen: screen{&inTurn{Writer: out}, color}}
 	err = d.run(ctx, tmp)
 	if err != nil && ctx.Err() != nil {
 		err = ErrInterrupted

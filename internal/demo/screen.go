@@ -8,12 +8,25 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // screen is where everything is shown.
 type screen struct {
 	io.Writer
 	color bool
+}
+
+// inTurn lets one write at a time: a CLI's output and the Ctrl-C in it come from two goroutines.
+type inTurn struct {
+	io.Writer
+	mu sync.Mutex
+}
+
+func (w *inTurn) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.Writer.Write(p)
 }
 
 // The codes that set a color or a weight on a terminal.
