@@ -72,9 +72,9 @@ func New(config Config) *Client {
 // Recorder is told what becomes of a POST, so that a crash does not lose it:
 // just before each attempt is sent, and, before anything is logged, when the
 // answer names the job or when the attempt had no effect. An unknown outcome
-// follows Sending with nothing.
+// follows Sending with nothing. An error of Sending keeps the POST from being sent.
 type Recorder interface {
-	Sending()
+	Sending() error
 	Answered(jobID string)
 	Withdrawn()
 }
@@ -111,7 +111,11 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 			return nil, r.fail(NotSent, err)
 		}
 		for _, recorder := range recorders {
-			recorder.Sending()
+			if err := recorder.Sending(); err != nil {
+				recorder.Withdrawn()
+				gate.leave(turn, false)
+				return nil, r.fail(NotSent, err)
+			}
 		}
 		got, err := c.do(ctx, c.postTransport, r)
 		job, failure := c.judgePost(r, got, err)

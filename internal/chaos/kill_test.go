@@ -96,8 +96,8 @@ func TestX04_kill_at_any_moment(t *testing.T) {
 }
 
 // A plugin whose CLI is gone stays until the answers are on disk, although
-// nobody reads its log. Red without: parentGone, orphanDrain, and each signal
-// that main ignores.
+// nobody reads its log, and the next apply waits for them. Red without:
+// parentGone, orphanDrain, answerGrace, and each signal that main ignores.
 func TestX04_CLI_gone_while_POSTs_are_in_flight(t *testing.T) {
 	for name, end := range map[string]func(*process){
 		"killed":          func(p *process) { p.signal(syscall.SIGKILL) },
@@ -114,15 +114,7 @@ func TestX04_CLI_gone_while_POSTs_are_in_flight(t *testing.T) {
 			w.until("the POSTs are read", func() bool { return w.sim.Counts().Create == 2 })
 			end(p)
 			<-p.done
-			w.until("the answers are on disk", func() bool {
-				files, _ := filepath.Glob(filepath.Join(w.dir, ".terraform", "agent", "*.jsonl"))
-				if len(files) != 1 {
-					return false
-				}
-				text, _ := os.ReadFile(files[0])
-				return strings.Count(string(text), `"id":`) == 2
-			})
-			w.env = nil
+			w.env = nil // and at once
 			w.applied()
 			w.posts(2, 0)
 			w.assertEachJobOnce()

@@ -23,7 +23,7 @@ func BenchmarkAppend(b *testing.B) {
 				all.Go(func() {
 					call := j.Begin(b.Context(), key)
 					for range work {
-						call.Sending()
+						_ = call.Sending()
 					}
 					call.End()
 				})

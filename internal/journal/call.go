@@ -5,6 +5,8 @@ package journal
 
 import (
 	"context"
+	"errors"
+	"os"
 	"time"
 )
 
@@ -28,13 +30,21 @@ func (j *Journal) Begin(ctx context.Context, key Key) *Call {
 	return &Call{journal: j, key: key, number: j.number, ctx: ctx}
 }
 
-// Sending notes that a POST is about to be sent. It returns once that is on disk.
-func (c *Call) Sending() {
+var errNoCLI = errors.New("the CLI has ended")
+
+// Sending notes that a POST is about to be sent. It returns once that is on disk,
+// and with an error when the CLI is gone: the next run may have looked for the
+// note already, and must not be followed by a POST that it knows nothing of.
+func (c *Call) Sending() error {
 	if c == nil {
-		return
+		return nil
 	}
 	c.pending()
 	c.write(entry{Key: c.key, Number: c.number, At: time.Now().Unix()}, true)
+	if os.Getppid() != c.journal.parent {
+		return errNoCLI
+	}
+	return nil
 }
 
 // Answered notes the job that the POST has started or reached. It returns once

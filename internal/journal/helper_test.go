@@ -153,7 +153,7 @@ func noteIn(ctx context.Context, j *Journal, key Key, steps ...string) *Call {
 	for _, step := range steps {
 		switch step {
 		case "":
-			c.Sending()
+			_ = c.Sending()
 		case "withdrawn":
 			c.Withdrawn()
 		default:

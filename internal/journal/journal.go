@@ -58,6 +58,7 @@ func hash(parts []string) string {
 // that cannot be written or read is reported once, and costs nothing else.
 type Journal struct {
 	dir    string
+	parent int // the CLI's process
 	report func(error)
 	once   sync.Once // the report
 
@@ -75,7 +76,7 @@ type Journal struct {
 // Open returns the journal kept in the folder dir. It touches nothing yet.
 // report is called at most once, with the first thing that goes wrong.
 func Open(dir string, report func(error)) *Journal {
-	j := &Journal{dir: dir, report: report, calls: map[int]bool{}, lost: make(chan struct{})}
+	j := &Journal{dir: dir, parent: os.Getppid(), report: report, calls: map[int]bool{}, lost: make(chan struct{})}
 	j.left = left{journal: j, files: map[string]*leftFile{}, dealt: map[answer]bool{}, tolerated: map[string]bool{}}
 	return j
 }

@@ -190,14 +190,14 @@ func TestDrain(t *testing.T) {
 		want time.Duration // 0: at once
 	}{
 		{"nothing was sent", func(*Call) {}, 0},
-		{"call has ended", func(c *Call) { c.Sending(); c.Answered("job_1"); c.End() }, 0},
-		{"refused", func(c *Call) { c.Sending(); c.Withdrawn() }, 0},
+		{"call has ended", func(c *Call) { _ = c.Sending(); c.Answered("job_1"); c.End() }, 0},
+		{"refused", func(c *Call) { _ = c.Sending(); c.Withdrawn() }, 0},
 		{"call ends later", func(c *Call) {
-			c.Sending()
+			_ = c.Sending()
 			time.AfterFunc(300*time.Millisecond, c.End)
 		}, 300 * time.Millisecond},
-		{"answered, but not to the CLI", func(c *Call) { c.Sending(); c.Answered("job_1") }, time.Second},
-		{"never answered", func(c *Call) { c.Sending() }, time.Second},
+		{"answered, but not to the CLI", func(c *Call) { _ = c.Sending(); c.Answered("job_1") }, time.Second},
+		{"never answered", func(c *Call) { _ = c.Sending() }, time.Second},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -304,4 +304,21 @@ func TestTwo_journals_in_one_folder(t *testing.T) {
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
+}
+
+// A POST whose CLI is gone is not sent: the next run may not know of it. Red
+// without the look at the parent, or before the note is on disk.
+func TestSending_without_a_CLI(t *testing.T) {
+	j := openQuiet(t, folder(t))
+	file := countSyncs(t, j)
+	call := j.Begin(t.Context(), key)
+	if err := call.Sending(); err != nil {
+		t.Errorf("with a CLI: %v", err)
+	}
+	j.parent = -1
+	if err := call.Sending(); !errors.Is(err, errNoCLI) || file.syncs.Load() != 2 {
+		t.Errorf("without a CLI: %v after %d syncs, want errNoCLI after 2", err, file.syncs.Load())
+	}
+	call.Withdrawn()
+	j.Close()
 }

@@ -18,9 +18,13 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// orphanGrace is how long a request that a living process has noted too is
-// held back: the process may have lost its CLI and be about to end.
-const orphanGrace = 3 * time.Second
+const (
+	// orphanGrace is how long a request that a living process has noted too is
+	// held back: the process may have lost its CLI and be about to end.
+	orphanGrace = 3 * time.Second
+	// answerGrace is how long while that process has no answer yet.
+	answerGrace = 2 * time.Minute
+)
 
 // Left is a request that a process noted before it crashed.
 type Left struct {
@@ -185,11 +189,15 @@ func (l *left) forget(sync bool, match func(*Left) bool) {
 // it too: that one may have lost its CLI and be about to end. A process that
 // goes on living is tolerated from then on.
 func (l *left) waitForOrphans(ctx context.Context, key Key) {
-	for deadline := time.Now().Add(orphanGrace); ; {
+	start := time.Now()
+	for quiet := start; ; {
 		l.mu.Lock()
 		l.scan()
-		alive := l.alive(key)
-		if time.Now().After(deadline) {
+		alive, unanswered := l.alive(key)
+		if unanswered && time.Since(start) < answerGrace {
+			quiet = time.Now()
+		}
+		if time.Since(quiet) > orphanGrace {
 			for _, name := range alive {
 				l.tolerated[name] = true
 			}

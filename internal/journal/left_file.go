@@ -57,18 +57,24 @@ func (l *left) scan() {
 	}
 }
 
-// alive names the files of other living processes that hold the key.
-func (l *left) alive(key Key) []string {
-	var alive []string
+// alive names the files of other living processes that hold the key, and says
+// whether one of them waits for the answer to it.
+func (l *left) alive(key Key) (alive []string, unanswered bool) {
 	for _, name := range l.names() {
 		if l.files[name] != nil || l.tolerated[name] {
 			continue
 		}
-		if text, err := readText(name); err == nil && bytes.Contains(text, []byte(key)) {
-			alive = append(alive, name)
+		text, err := readText(name)
+		if err != nil || !bytes.Contains(text, []byte(key)) {
+			continue
+		}
+		alive = append(alive, name)
+		noted, _ := readEntries(text)
+		for _, r := range noted {
+			unanswered = unanswered || r.Key == key && r.JobID == ""
 		}
 	}
-	return alive
+	return alive, unanswered
 }
 
 // names are the files in the folder but our own, without suffix.

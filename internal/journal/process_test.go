@@ -61,6 +61,7 @@ func TestTake_beside_a_living_process(t *testing.T) {
 		dies    time.Duration // 0: it does not
 		ends    time.Duration // cleanly; 0: it does not
 		patient time.Duration // 0: as long as it takes
+		answer  time.Duration // 0: it has come already
 		own     bool          // the process is our own
 		key     Key
 		want    string
@@ -69,6 +70,10 @@ func TestTake_beside_a_living_process(t *testing.T) {
 		{name: "lives on", key: key, want: "nothing", took: orphanGrace},
 		{name: "dies", dies: time.Second, key: key, want: "job_1", took: time.Second},
 		{name: "ends", ends: time.Second, key: key, want: "nothing", took: time.Second},
+		{name: "has no answer", answer: time.Hour, key: key, want: "nothing", took: answerGrace + orphanGrace},
+		{name: "has its answer late", answer: time.Minute, key: key, want: "nothing", took: time.Minute + orphanGrace},
+		{name: "has its answer late, and dies", answer: 50 * time.Second, dies: 51 * time.Second, key: key, want: "job_1", took: 51 * time.Second},
+		{name: "dies without an answer", answer: time.Hour, dies: 50 * time.Second, key: key, want: "", took: 50 * time.Second},
 		{name: "is our own", own: true, key: key, want: "nothing"}, // as under count
 		{name: "has another key", key: otherKey, want: "nothing"},
 		{name: "the caller gives up", patient: time.Second, key: key, want: "nothing", took: time.Second},
@@ -78,7 +83,10 @@ func TestTake_beside_a_living_process(t *testing.T) {
 			dir := folder(t)
 			synctest.Test(t, func(t *testing.T) {
 				other := openQuiet(t, dir)
-				call := note(other, key, "", "job_1")
+				call := note(other, key, "")
+				answered := time.AfterFunc(test.answer, func() { call.Answered("job_1") })
+				defer answered.Stop()
+				synctest.Wait()
 				if test.dies > 0 {
 					time.AfterFunc(test.dies, func() { crash(t, other) })
 				}

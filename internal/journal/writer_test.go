@@ -113,7 +113,7 @@ func TestWhat_is_synced(t *testing.T) {
 		do   func()
 		want int64
 	}{
-		{"Sending", call.Sending, 1},
+		{"Sending", func() { _ = call.Sending() }, 1},
 		{"Withdrawn", call.Withdrawn, 1}, // lost, it costs a report at most
 		{"Answered", func() { call.Answered("job_1") }, 2},
 		{"End", call.End, 2},
@@ -137,7 +137,7 @@ func TestThousand_calls_at_once(t *testing.T) {
 		all.Go(func() {
 			call := j.Begin(t.Context(), CreateKey(fmt.Sprint(i)))
 			defer call.End()
-			call.Sending()
+			_ = call.Sending()
 			if i%3 > 0 {
 				call.Answered(fmt.Sprintf("job_%d", i))
 			}
