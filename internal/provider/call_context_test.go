@@ -5,8 +5,10 @@ package provider_test
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -14,29 +16,76 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
-// A call's context, and the kilobytes that hang on it, can be collected once
-// the call has returned. Red without: released.
+type contextKey struct{}
+
+// The context of each call that is made for a job, and the kilobytes that hang
+// on it, can be collected once the call has returned. Red without: released.
 func TestCallsAreForgotten(t *testing.T) {
-	c := newCore(t, attrs{"base_url": "https://api.example.com", "admin_key": canaryKey, "project_id": project})
-	server := provider.NewServer(provider.New("test", nil)())
-	config := c.dynamic(object(c.resource, attrs{"prompt": "write"}))
-	type key struct{}
-	var held []weak.Pointer[[1 << 16]byte]
-	for range 10 {
-		value := new([1 << 16]byte)
-		held = append(held, weak.Make(value))
-		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), key{}, value))
-		if _, err := server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: "agent_job", Config: config}); err != nil {
-			t.Fatal(err)
+	s := newService(t, nil)
+	c := newCore(t, s.attrs())
+	job := attrs{"prompt": "write"}
+	if diags := c.run(t.Context(), job); len(diags) > 0 {
+		t.Fatal(text(diags))
+	}
+	identity := &tfprotov6.RawState{JSON: []byte(`{"project_id":"proj_1","id":"` + c.get("id").(string) + `"}`)}
+	held := map[string][]weak.Pointer[[1 << 16]byte]{}
+	for name, call := range map[string]func(context.Context) error{
+		"ValidateResourceConfig": func(ctx context.Context) error {
+			config := c.dynamic(object(c.resource, job))
+			_, err := c.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: "agent_job", Config: config})
+			return err
+		},
+		"UpgradeResourceState": func(ctx context.Context) error {
+			_, err := c.server.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: identity})
+			return err
+		},
+		"UpgradeResourceIdentity": func(ctx context.Context) error {
+			_, err := c.server.UpgradeResourceIdentity(ctx, &tfprotov6.UpgradeResourceIdentityRequest{TypeName: "agent_job", RawIdentity: identity})
+			return err
+		},
+		"ReadResource":       func(ctx context.Context) error { c.refresh(ctx); return nil },
+		"PlanResourceChange": func(ctx context.Context) error { c.plan(ctx, job); return nil },
+		"ApplyResourceChange": func(ctx context.Context) error {
+			waits := with(job, attrs{"wait": attrs{"enabled": len(held["ApplyResourceChange"])%2 == 0}})
+			c.plan(t.Context(), waits)
+			c.apply(ctx, waits)
+			return nil
+		},
+	} {
+		for range 10 {
+			value := new([1 << 16]byte)
+			held[name] = append(held[name], weak.Make(value))
+			ctx, cancel := context.WithCancel(context.WithValue(t.Context(), contextKey{}, value))
+			if err := call(ctx); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
 		}
-		cancel()
 	}
 	runtime.GC()
 	runtime.GC()
-	for i, value := range held {
-		if value.Value() != nil {
-			t.Errorf("the context of call %d is still held", i)
+	for name, values := range held {
+		for i, value := range values {
+			if value.Value() != nil {
+				t.Errorf("the context of call %d of %s is still held", i, name)
+			}
 		}
 	}
-	runtime.KeepAlive(server)
+	runtime.KeepAlive(c.server)
+}
+
+// A context that was let go of is over, for whoever still has it.
+func TestReleasedContextIsOver(t *testing.T) {
+	ends := time.Now().Add(time.Hour)
+	parent, cancel := context.WithDeadline(context.WithValue(t.Context(), contextKey{}, 1), ends)
+	defer cancel()
+	ctx, release := provider.Releasable(parent)
+	if at, ok := ctx.Deadline(); !ok || !at.Equal(ends) || ctx.Err() != nil || ctx.Value(contextKey{}) != 1 || ctx.Done() != parent.Done() {
+		t.Error("the context is not like its parent")
+	}
+	release()
+	<-ctx.Done()
+	if _, ok := ctx.Deadline(); ok || !errors.Is(ctx.Err(), context.Canceled) || ctx.Value(contextKey{}) != nil {
+		t.Errorf("a context that was let go of: %v", ctx.Err())
+	}
 }

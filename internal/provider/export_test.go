@@ -5,12 +5,23 @@ package provider
 
 import (
 	"context"
+	"crypto/x509"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 )
+
+// Roots are the authorities that the provider trusts with these certificates configured.
+func Roots(pem string) *x509.CertPool {
+	return providerModel{CACertificatesPEM: types.StringValue(pem)}.roots(new(diag.Diagnostics))
+}
+
+// Releasable is a context for one call, and what ends it.
+var Releasable = releasable
 
 // NewDialing returns a provider that reaches its service through dial, which
 // need not be a network: tests on a fake clock cannot use one. Its crash journal

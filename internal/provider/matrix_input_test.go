@@ -147,7 +147,8 @@ func inputRows() []row {
 	// Nobody should, but its place in the URL is no reason to log the key. Red without: keyMask in each call.
 	rows = append(rows, row{name: "I05_base_url_with_the_key", test: func(m *matrix) {
 		behind := faultserver.New(m, http.StripPrefix("/"+canaryKey, m.sim), faultserver.Options{})
-		m.ok(m.configure(attrs{"base_url": behind.URL + "/" + canaryKey}))
+		m.Setenv("AGENT_ADMIN_KEY", canaryKey)
+		m.ok(m.configure(attrs{"base_url": behind.URL + "/" + canaryKey, "admin_key": nil}))
 		id := m.created(job1())
 		m.wantDiags(m.run(job2()), messagePlanned)
 		m.ok(m.refresh())

@@ -149,6 +149,28 @@ func messageRows() []row {
 				m.wantState(status)
 			}
 		}},
+		// Red without: the time of the message in the wait that follows later, of the job and of a data source.
+		{name: "M02_waited_for_nine_seconds_later", clock: true, script: turns(simulator.Script{}), test: func(m *matrix) {
+			m.created(job1())
+			m.wantDiags(m.run(with(job2(), noWait)), messagePlanned)
+			time.Sleep(9 * time.Second)
+			start := time.Now()
+			_, diags := m.core.data(m.ctx, attrs{"id": m.core.get("id"), "wait": attrs{"enabled": true}})
+			m.ok(m.note(diags))
+			m.wantDiags(m.plan(job2()), "WARNING: Agent job is still running")
+			m.ok(m.apply(job2()))
+			if took := time.Since(start); took > 7*time.Second {
+				m.Errorf("it took %s", took)
+			}
+		}},
+		// Red without: the mark gone when a wait that is cut short has seen active.
+		{name: "M01_ended_soon_after_a_wait_was_cut_short", clock: true, script: turns(simulator.Script{Duration: 5 * time.Second}), test: func(m *matrix) {
+			m.created(job1())
+			m.wantDiags(m.run(with(job2(), attrs{"timeouts": attrs{"update": "4s"}})), messagePlanned, "ERROR: Agent job still running")
+			time.Sleep(2 * time.Second)
+			m.ok(m.refresh())
+			m.wantState("completed")
+		}},
 		// A job that was active before shows nothing by being active. Red without: the check of ended in seeMessage.
 		{name: "M04_reset_while_the_job_was_active", clock: true, script: longTurn, test: func(m *matrix) {
 			m.ok(m.run(with(job1(), noWait)))

@@ -52,7 +52,7 @@ func TestMatrix(t *testing.T) {
 	for _, rows := range [][]row{
 		createRows(), answerRows(), limitRows(), redirectRows(), connectionRows(), proxyRows(),
 		waitRows(), recordRows(), readRows(), messageRows(), pacingRows(), inputRows(), unknownRows(),
-		crashRows(),
+		crashRows(), configRows(),
 	} {
 		for _, r := range rows {
 			t.Run(r.name, func(t *testing.T) {

@@ -22,6 +22,10 @@ func unknownRows() []row {
 	for name, more := range map[string]attrs{
 		"admin_key": {"admin_key": unknown{}}, "base_url": {"base_url": unknown{}}, "project_id": {"project_id": unknown{}},
 		"request_timeout": {"request_timeout": unknown{}}, "poll": {"poll": unknown{}}, "ca_certificates_pem": {"ca_certificates_pem": unknown{}},
+		"journal": {"journal": unknown{}}, "base_url, admin_key": {"base_url": unknown{}, "admin_key": unknown{}},
+		"poll.min_interval":   {"poll": attrs{"min_interval": unknown{}, "max_interval": "10ms"}},
+		"poll.max_interval":   {"poll": attrs{"min_interval": "20s", "max_interval": unknown{}}},
+		"poll.max_per_second": {"poll": attrs{"max_per_second": unknown{}}},
 	} {
 		rows = append(rows,
 			// Red without: conn.unknown in connect (a client with an empty key or address), and planProject for project_id.
@@ -40,7 +44,7 @@ func unknownRows() []row {
 				m.silent()
 				diags := m.imports("proj_1/job_1")
 				m.wantDiags(diags, "ERROR: Failed to import agent job")
-				m.wantWords(diags, "must be known to look the job up. Not known yet: "+name)
+				m.wantWords(diags, "must be known to look the job up. Not known yet: "+name+".")
 				m.silent()
 				m.forget()
 				m.config = known
@@ -56,7 +60,7 @@ func unknownRows() []row {
 				m.core.ident = nil // as in the state of an old CLI
 				diags := m.refresh()
 				m.wantDiags(diags, "WARNING: Agent job not refreshed")
-				m.wantWords(diags, "Not known yet: "+name)
+				m.wantWords(diags, "Not known yet: "+name+".")
 				m.ok(m.plan(job1()))
 				if !m.core.empty() {
 					m.Error("the plan is not empty")

@@ -153,12 +153,45 @@ func waitRows() []row {
 			}
 
 			m.wantDiags(m.run(job1()), "WARNING: Agent job not found", waitOn, "ERROR: Agent job not found")
+			warn := with(job1(), attrs{"wait": attrs{"on_timeout": "warn"}}) // no later apply could do better
+			m.wantDiags(m.run(warn), waitOn, "ERROR: Agent job not found")
 			m.wantState("active")
 			m.wantPosts(1, 0)
 			m.Always(faultserver.Get, nil)
 			m.resumed(job1())
 		}},
+		// Red without: the mark gone once a wait has found the job.
+		{name: "P09_404_found_by_a_wait_and_gone_again", clock: true, test: func(m *matrix) {
+			m.ok(m.run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
+			notFound := faultserver.Answer(404, `{"error":"job not found"}`)
+			m.Always(faultserver.Get, notFound)
+			m.wantDiags(m.refresh(), "WARNING: Agent job not found")
+			m.Always(faultserver.Get, nil)
+			m.wantDiags(m.plan(job1()), waitOn)
+			m.ok(m.apply(job1()))
+			m.Always(faultserver.Get, notFound)
+			m.wantDiags(m.refresh(), "WARNING: Agent job not found")
+		}},
 	}
+	for status, says := range map[string]string{"archived": "WARNING: Agent job archived", "failed": "WARNING: Agent job failed"} {
+		// Red without: each warning of await.
+		rows = append(rows, row{name: "P01_" + status, clock: true, script: always(simulator.Script{Duration: 20 * time.Second, Status: status}), test: func(m *matrix) {
+			diags := m.run(with(job1(), attrs{"wait": attrs{"on_failure": "warn"}}))
+			m.wantDiags(diags, says)
+			m.wantWords(diags, m.core.get("id").(string))
+			m.wantState(status)
+		}})
+	}
+	rows = append(rows,
+		// Red without: the mark of the first run in await.
+		row{name: "P01_failed_in_the_wait_after_a_timeout", clock: true, script: always(simulator.Script{Duration: 20 * time.Second, Status: "failed"}), test: func(m *matrix) {
+			job := with(job1(), attrs{"timeouts": attrs{"create": "10s"}})
+			m.kept(m.run(job))
+			diags := m.run(job)
+			m.wantDiags(diags, waitOn, "ERROR: Agent job failed")
+			m.wantWords(diags, "The next apply starts a new job with the same prompt.")
+			m.wantDiags(m.plan(job), "WARNING: Failed agent job is started anew")
+		}})
 	// Red without: maxNoStatus in progress.judge (it would wait until the timeout).
 	for name, status := range map[string]any{"null": nil, "missing": omit{}, "number": 3, "empty": ""} {
 		rows = append(rows, row{name: "P02_status_" + name, clock: true, test: func(m *matrix) {

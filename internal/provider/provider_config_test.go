@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"crypto/x509"
 	"fmt"
 	"regexp"
 	"strings"
@@ -13,6 +14,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
 func TestAccConfigurationFromEnvironment(t *testing.T) {
@@ -69,6 +73,18 @@ func TestUnknownConfigurationIsSaid(t *testing.T) {
 	c.connect(config)
 	contains(t, text(c.refresh(t.Context())), "WARNING: Agent job not refreshed", "admin_key")
 	contains(t, text(c.importState(t.Context(), "p/j")), "ERROR: Failed to import agent job", "admin_key")
+}
+
+func TestAuthoritiesAreTrustedBesidesTheSystems(t *testing.T) {
+	authority := faultserver.New(t, nil, faultserver.Options{Certificate: faultserver.GoodCertificate}).Authority
+	want, err := x509.SystemCertPool()
+	if err != nil {
+		t.Skip(err)
+	}
+	want.AppendCertsFromPEM([]byte(authority))
+	if !provider.Roots(authority).Equal(want) {
+		t.Error("other authorities are trusted than the system's and the one that was given")
+	}
 }
 
 // No CLI does so; it must not panic. Red without: the checks for a nil connection.
@@ -147,7 +163,9 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 		{"project with a slash", "project_id", "a/b", "cannot be the id"},
 		{"timeout of nothing", "request_timeout", "0s", "at least 1s"},
 		{"timeout without unit", "request_timeout", "60", "duration"},
-		{"intervals", "poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "longer than max_interval"},
+		{"intervals", "poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "min_interval (10s) is longer than max_interval (1s)."},
+		{"shortest interval of next to nothing", "poll", attrs{"min_interval": "9ms"}, "at least 10ms"},
+		{"longest interval of next to nothing", "poll", attrs{"min_interval": "10ms", "max_interval": "9ms"}, "at least 10ms"},
 		{"no polls", "poll", attrs{"max_per_second": 0}, "at least 1"},
 		{"certificates", "ca_certificates_pem", "no", "PEM"},
 	} {
@@ -161,9 +179,14 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 			}
 		})
 	}
-	for _, fine := range []string{"https://api.example.com/prefix/", "http://127.0.0.1:80", "http://localhost", "http://[::1]:8080/x"} {
-		if diags := checkProvider(t, attrs{"base_url": fine, "admin_key": canaryKey}); len(diags) > 0 {
-			t.Errorf("%s: %s", fine, text(diags))
+	good := attrs{"base_url": "https://api.example.com", "admin_key": canaryKey}
+	for _, fine := range []attrs{
+		{"base_url": "https://api.example.com/prefix/"}, {"base_url": "http://127.0.0.1:80"}, {"base_url": "http://localhost"},
+		{"base_url": "http://[::1]:8080/x"}, {"base_url": "http://[::ffff:127.0.0.1]"}, {"admin_key": "!~"}, {"request_timeout": "1s"},
+		{"poll": attrs{"min_interval": "10ms", "max_interval": "10ms", "max_per_second": 1}},
+	} {
+		if diags := checkProvider(t, with(good, fine)); len(diags) > 0 {
+			t.Errorf("%v: %s", fine, text(diags))
 		}
 	}
 }
