@@ -36,6 +36,10 @@ func failure(status int, text string) answer {
 	return success(status, map[string]string{"error": text})
 }
 
+func unauthorized() answer { return failure(http.StatusUnauthorized, "invalid or missing API key") }
+
+func notFound() answer { return failure(http.StatusNotFound, "job not found") }
+
 // write sends the answer, cut or slowed down as the fault says.
 func (a answer) write(ctx context.Context, w http.ResponseWriter, f Fault) {
 	header := w.Header()
@@ -75,10 +79,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

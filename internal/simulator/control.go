@@ -22,7 +22,7 @@ const controlPrefix = "/_simulator/"
 // POST faults, reset (empties record and fault queue) and jobs/{id}/status,
 // DELETE jobs/{id}.
 func (s *Server) serveControl(w http.ResponseWriter, r *http.Request, path string) {
-	a := failure(http.StatusUnauthorized, "invalid or missing API key")
+	a := unauthorized()
 	if s.authorized(r.Header) {
 		a = s.control(r, path)
 	}
@@ -56,7 +56,7 @@ func (s *Server) control(r *http.Request, path string) answer {
 	if id, ok := strings.CutSuffix(id, "/status"); ok && r.Method == http.MethodPost {
 		return s.controlStatus(r, id)
 	}
-	if r.Method == http.MethodDelete && s.forget(id) {
+	if r.Method == http.MethodDelete && s.Forget(id) {
 		return answer{status: http.StatusNoContent}
 	}
 	return notFound()
@@ -73,14 +73,14 @@ func (s *Server) controlStatus(r *http.Request, id string) answer {
 	if err != nil {
 		return failure(http.StatusBadRequest, err.Error())
 	}
-	if !s.setStatus(id, body.Status) {
+	if !s.SetStatus(id, body.Status) {
 		return notFound()
 	}
 	return answer{status: http.StatusNoContent}
 }
 
 func decode(r *http.Request, value any) error {
-	data, err := readBody(r.Body)
+	data, err := readBody(r)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ package simulator_test
 
 import (
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -65,11 +64,7 @@ func (r reply) object(t *testing.T) map[string]any {
 
 func newRequest(t *testing.T, method, url, body string) *http.Request {
 	t.Helper()
-	var reader io.Reader
-	if body != "" {
-		reader = strings.NewReader(body)
-	}
-	r, err := http.NewRequestWithContext(t.Context(), method, url, reader)
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,10 +207,8 @@ func (s *Server) Create(project, prompt string) Job {
 }
 
 // SetStatus forces a status, whether the contract knows it or not. It holds
-// until the next message. An unknown id is ignored.
-func (s *Server) SetStatus(id, status string) { s.setStatus(id, status) }
-
-func (s *Server) setStatus(id, status string) bool {
+// until the next message. It returns whether there is such a job.
+func (s *Server) SetStatus(id, status string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j, ok := s.jobs[id]
@@ -220,10 +218,8 @@ func (s *Server) setStatus(id, status string) bool {
 	return ok
 }
 
-// Forget drops a job: it answers 404 from now on. An unknown id is ignored.
-func (s *Server) Forget(id string) { s.forget(id) }
-
-func (s *Server) forget(id string) bool {
+// Forget drops a job: it answers 404 from now on. It returns whether there was one.
+func (s *Server) Forget(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	j, ok := s.jobs[id]

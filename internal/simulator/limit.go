@@ -3,7 +3,12 @@
 
 package simulator
 
-import "time"
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+)
 
 // Limit bounds the creates and messages of each project, counted together.
 // Only those that took effect count. The window is fixed: it begins with the
@@ -16,8 +21,8 @@ type Limit struct {
 
 // window is one project's current window.
 type window struct {
-	start time.Time
-	used  int
+	end  time.Time
+	used int
 }
 
 // EndWindows ends all windows, as time does.
@@ -27,20 +32,26 @@ func (s *Server) EndWindows() {
 	clear(s.windows)
 }
 
-// takeUse counts a use of the limit. Where none is left it returns how long
-// the window still lasts and false. The caller holds s.mu.
-func (s *Server) takeUse(project string, now time.Time) (time.Duration, bool) {
+// admit counts a use of the limit, or returns a refusal, which has a status.
+// The caller holds s.mu.
+func (s *Server) admit(project string, now time.Time) (refusal answer) {
 	if s.limit == nil {
-		return 0, true
+		return answer{}
 	}
 	w := s.windows[project]
-	if w == nil || !now.Before(w.start.Add(s.limit.Per)) {
-		w = &window{start: now}
+	if w == nil || !now.Before(w.end) {
+		w = &window{end: now.Add(s.limit.Per)}
 		s.windows[project] = w
 	}
-	if w.used >= s.limit.Uses {
-		return w.start.Add(s.limit.Per).Sub(now), false
+	if w.used < s.limit.Uses {
+		w.used++
+		return answer{}
 	}
-	w.used++
-	return 0, true
+	refusal = failure(http.StatusTooManyRequests, "rate limit exceeded")
+	if s.limit.RetryAfter {
+		// Rounded up: a client that waits that long finds the window over.
+		rest := int(math.Ceil(w.end.Sub(now).Seconds()))
+		refusal.header = http.Header{"Retry-After": {strconv.Itoa(rest)}}
+	}
+	return refusal
 }

@@ -3,47 +3,19 @@
 
 package simulator
 
-import (
-	"math"
-	"net/http"
-	"strconv"
-	"time"
-)
+import "net/http"
 
 func (s *Server) createJob(project, prompt string) answer {
-	if refusal, ok := s.admit(project); !ok {
-		return refusal
-	}
+	// Outside the lock, here and below: a script may ask the server.
 	script := s.script(project, prompt, 0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
+	if refusal := s.admit(project, now); refusal.status != 0 {
+		return refusal
+	}
 	record, _ := s.addJob(project, prompt, script, now).record(now)
 	return success(http.StatusCreated, record)
-}
-
-func (s *Server) admit(project string) (answer, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.admitLocked(project)
-}
-
-// admitLocked counts a use of the limit, or returns the refusal. The caller holds s.mu.
-func (s *Server) admitLocked(project string) (answer, bool) {
-	rest, ok := s.takeUse(project, s.now())
-	if ok {
-		return answer{}, true
-	}
-	a := failure(http.StatusTooManyRequests, "rate limit exceeded")
-	if s.limit.RetryAfter {
-		a.header = http.Header{"Retry-After": {retryAfter(rest)}}
-	}
-	return a, false
-}
-
-// retryAfter rounds up: a client that waits that long finds the window over.
-func retryAfter(d time.Duration) string {
-	return strconv.Itoa(int(math.Ceil(d.Seconds())))
 }
 
 func (s *Server) sendMessage(project, id, prompt string) answer {
@@ -51,7 +23,6 @@ func (s *Server) sendMessage(project, id, prompt string) answer {
 	if j == nil {
 		return refusal
 	}
-	// Outside the lock: a script may ask the server.
 	script := s.script(project, prompt, turn)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +44,7 @@ func (s *Server) openTurn(project, id string) (*job, int, answer) {
 	if status := j.statusAt(s.now()); status == statusFailed || status == statusArchived {
 		return nil, 0, failure(http.StatusConflict, "job is "+status+" and takes no messages")
 	}
-	if refusal, ok := s.admitLocked(project); !ok {
+	if refusal := s.admit(project, s.now()); refusal.status != 0 {
 		return nil, 0, refusal
 	}
 	turn := j.turns
@@ -103,5 +74,3 @@ func (s *Server) find(project, id string) *job {
 	}
 	return nil
 }
-
-func notFound() answer { return failure(http.StatusNotFound, "job not found") }

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -18,21 +19,14 @@ import (
 // maxBody bounds what is read of a request: far above any sensible prompt.
 const maxBody = 8 << 20
 
-var errBodyTooLarge = errors.New("request body too large")
+// jobPath is matched with the escaped path, so that an escaped slash stays
+// inside its segment.
+var jobPath = regexp.MustCompile(`^/v2/agent/([^/]+)/job(?:/([^/]+)(/message)?)?$`)
 
-// call is a request that was read, and what is wrong with it.
-type call struct {
-	request *Request
-	// allow is the method that the path would take, when it is not this one.
-	allow string
-	// problem and problemStatus refuse a body that breaks the contract.
-	problem       string
-	problemStatus int
-}
-
-// receive reads a request whole and records it.
-func (s *Server) receive(r *http.Request) call {
-	req := &Request{
+// receive reads a request whole and records it. The refusal has a status if
+// there is something wrong with the request.
+func (s *Server) receive(r *http.Request) (request *Request, refusal answer) {
+	request = &Request{
 		Time:       s.now(),
 		Kind:       KindOther,
 		Method:     r.Method,
@@ -40,75 +34,61 @@ func (s *Server) receive(r *http.Request) call {
 		Header:     r.Header.Clone(),
 		Authorized: s.authorized(r.Header),
 	}
-	req.Header.Del("Authorization")
-	c := call{request: req}
-	s.route(&c, r.URL)
+	request.Header.Del("Authorization")
+	allow := s.route(request, r.URL)
 
 	var err error
-	req.Body, err = readBody(r.Body)
-	req.Complete = err == nil
+	request.Body, err = readBody(r)
+	request.Complete = err == nil
+	if err == nil && (request.Kind == KindCreate || request.Kind == KindMessage) {
+		request.Prompt, err = parseBody(r.Header.Get("Content-Type"), request.Body)
+	}
+	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.Is(err, errBodyTooLarge):
-		c.problem, c.problemStatus = err.Error(), http.StatusRequestEntityTooLarge
+	case !request.Authorized:
+		refusal = unauthorized()
+	case allow != "":
+		refusal = failure(http.StatusMethodNotAllowed, "method not allowed")
+		refusal.header = http.Header{"Allow": {allow}}
+	case request.Kind == KindOther:
+		refusal = failure(http.StatusNotFound, "not found")
+	case errors.As(err, &tooLarge):
+		refusal = failure(http.StatusRequestEntityTooLarge, "request body too large")
+	case !request.Complete:
+		refusal = failure(http.StatusBadRequest, "request body could not be read")
 	case err != nil:
-		c.problem, c.problemStatus = "request body could not be read", http.StatusBadRequest
-	case req.Kind == KindCreate || req.Kind == KindMessage:
-		req.Prompt, err = parseBody(r.Header.Get("Content-Type"), req.Body)
-		if err != nil {
-			c.problem, c.problemStatus = err.Error(), http.StatusBadRequest
-		}
+		refusal = failure(http.StatusBadRequest, err.Error())
 	}
-	s.record(req)
-	return c
+	s.record(request)
+	return request, refusal
 }
 
-// route finds out what a request asks for. It works on the escaped path, so
-// that an escaped slash stays inside its segment, and never redirects.
-func (s *Server) route(c *call, u *url.URL) {
-	rest, ok := strings.CutPrefix(u.EscapedPath(), s.prefix+"/v2/agent/")
-	if !ok {
-		return
+// route finds out what a request asks for, and never redirects. It returns the
+// method that the path would take, when it is not this one.
+func (s *Server) route(r *Request, u *url.URL) (allow string) {
+	path, ok := strings.CutPrefix(u.EscapedPath(), s.prefix)
+	parts := jobPath.FindStringSubmatch(path)
+	if !ok || parts == nil {
+		return ""
 	}
-	parts := strings.Split(rest, "/")
-	for i, part := range parts {
-		plain, err := url.PathUnescape(part)
-		if err != nil || plain == "" {
-			return
-		}
-		parts[i] = plain
-	}
-	var kind Kind
-	method := http.MethodPost
+	kind, method := KindCreate, http.MethodPost
 	switch {
-	case len(parts) == 2 && parts[1] == "job":
-		kind = KindCreate
-	case len(parts) == 3 && parts[1] == "job":
-		kind, method = KindGet, http.MethodGet
-	case len(parts) == 4 && parts[1] == "job" && parts[3] == "message":
+	case parts[3] != "":
 		kind = KindMessage
-	default:
-		return
+	case parts[2] != "":
+		kind, method = KindGet, http.MethodGet
 	}
-	c.request.Project = parts[0]
-	if len(parts) > 2 {
-		c.request.JobID = parts[2]
+	r.Project, _ = url.PathUnescape(parts[1]) // what EscapedPath returns is well-formed
+	r.JobID, _ = url.PathUnescape(parts[2])
+	if r.Method != method {
+		return method
 	}
-	if c.request.Method != method {
-		c.allow = method
-		return
-	}
-	c.request.Kind = kind
+	r.Kind = kind
+	return ""
 }
 
-func readBody(body io.Reader) ([]byte, error) {
-	if body == nil {
-		return nil, nil
-	}
-	data, err := io.ReadAll(io.LimitReader(body, maxBody+1))
-	if err == nil && len(data) > maxBody {
-		return data[:maxBody], errBodyTooLarge
-	}
-	return data, err
+func readBody(r *http.Request) ([]byte, error) {
+	return io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 }
 
 // parseBody returns the prompt of a create or message.
@@ -121,14 +101,14 @@ func parseBody(contentType string, body []byte) (string, error) {
 		return "", errors.New("request body is not valid UTF-8")
 	}
 	var fields struct {
-		Prompt *string `json:"prompt"`
+		Prompt string `json:"prompt"`
 	}
 	if err := json.Unmarshal(body, &fields); err != nil {
 		return "", fmt.Errorf("request body is not the JSON expected: %w", err)
 	}
-	if fields.Prompt == nil || *fields.Prompt == "" {
+	if fields.Prompt == "" {
 		return "", errors.New("prompt is required and must not be empty")
 	}
-	_, err := Script{}.directed(*fields.Prompt)
-	return *fields.Prompt, err
+	_, err := Script{}.directed(fields.Prompt)
+	return fields.Prompt, err
 }

@@ -93,53 +93,43 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := r.Context()
-	c := s.receive(r)
-	f := s.takeFault(c.request)
+	request, refusal := s.receive(r)
+	f := s.takeFault(request)
 	if f.Delay > 0 || f.Slow > 0 {
 		liftDeadlines(w)
 	}
 
 	var a answer
 	if f.AfterEffect {
-		a = s.perform(c)
+		a = s.perform(request, refusal)
 	}
 	if err := pause(ctx, f.Delay); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	if !f.AfterEffect && !f.replaces() {
-		a = s.perform(c)
+		a = s.perform(request, refusal)
 	}
 	if f.Drop {
 		panic(http.ErrAbortHandler)
 	}
-	a = f.alter(a, c.request.Kind)
+	a = f.alter(a, request.Kind)
 	// Before the answer, so that who has read it finds the record complete.
-	s.answered(c.request, a, f)
+	s.answered(request, a, f)
 	a.write(ctx, w, f)
 }
 
-// perform carries out a request that was received and returns the answer that
-// the contract gives.
-func (s *Server) perform(c call) answer {
+// perform carries out a request, unless it is to be refused, and returns the
+// answer that the contract gives.
+func (s *Server) perform(r *Request, refusal answer) answer {
 	switch {
-	case !c.request.Authorized:
-		return failure(http.StatusUnauthorized, "invalid or missing API key")
-	case c.allow != "":
-		a := failure(http.StatusMethodNotAllowed, "method not allowed")
-		a.header = http.Header{"Allow": {c.allow}}
-		return a
-	case c.request.Kind == KindOther:
-		return failure(http.StatusNotFound, "not found")
-	case c.problem != "":
-		return failure(c.problemStatus, c.problem)
-	}
-	switch c.request.Kind {
-	case KindCreate:
-		return s.createJob(c.request.Project, c.request.Prompt)
-	case KindMessage:
-		return s.sendMessage(c.request.Project, c.request.JobID, c.request.Prompt)
+	case refusal.status != 0:
+		return refusal
+	case r.Kind == KindCreate:
+		return s.createJob(r.Project, r.Prompt)
+	case r.Kind == KindMessage:
+		return s.sendMessage(r.Project, r.JobID, r.Prompt)
 	default:
-		return s.getJob(c.request.Project, c.request.JobID)
+		return s.getJob(r.Project, r.JobID)
 	}
 }
 
