@@ -74,7 +74,7 @@ func newWorld(t *testing.T, script simulator.Script, config string) *world {
 	t.Helper()
 	return newWorldOf(t, simulator.New(simulator.Options{
 		Key:    canaryKey,
-		Script: func(string, string, int) simulator.Script { return script },
+		Script: func(string, int) simulator.Script { return script },
 	}), config)
 }
 

@@ -21,7 +21,7 @@ func limitedWorld(t *testing.T, limit simulator.Limit) *world {
 	t.Helper()
 	return newWorldOf(t, simulator.New(simulator.Options{
 		Key:    canaryKey,
-		Script: func(string, string, int) simulator.Script { return simulator.Script{} },
+		Script: func(string, int) simulator.Script { return simulator.Script{} },
 		Limit:  &limit,
 	}), fmt.Sprintf(`
 resource "agent_job" "test" {

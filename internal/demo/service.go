@@ -35,7 +35,7 @@ type service struct {
 func startService() *service {
 	// A canary: wherever it turns up, the real key would.
 	key := "canary_" + strings.ToLower(rand.Text())
-	service := &service{key: key, Server: simulator.New(simulator.Options{Key: key, Script: func(_, _ string, turn int) simulator.Script {
+	service := &service{key: key, Server: simulator.New(simulator.Options{Key: key, Script: func(_ string, turn int) simulator.Script {
 		return simulator.Script{Duration: turnDuration(turn)}
 	}})}
 	server := httptest.NewServer(service)

@@ -86,8 +86,8 @@ type trial struct {
 // start starts a service whose jobs last that long, and makes an empty root module.
 func (s trials) start(t *testing.T, jobs time.Duration) *trial {
 	t.Helper()
-	service := simulator.New(simulator.Options{Key: canary, Script: func(_, prompt string, _ int) simulator.Script {
-		return simulator.Script{Duration: jobs}.WithDirectives(prompt)
+	service := simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script {
+		return simulator.Script{Duration: jobs}
 	}})
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)

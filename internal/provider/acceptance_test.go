@@ -55,10 +55,7 @@ func newService(t testing.TB, script func(prompt string, turn int) simulator.Scr
 }
 
 func newSimulator(script func(prompt string, turn int) simulator.Script) *simulator.Server {
-	return simulator.New(simulator.Options{
-		Key:    canaryKey,
-		Script: func(_, prompt string, turn int) simulator.Script { return script(prompt, turn) },
-	})
+	return simulator.New(simulator.Options{Key: canaryKey, Script: script})
 }
 
 // bubble runs a test on a fake clock, with a service on pipes whose jobs go as script says.

@@ -64,7 +64,7 @@ func (p *pause) holds(at time.Time) bool { return at.After(p.from) && at.Before(
 func newWorld(t *testing.T, number uint64, random *rand.Rand, sum *tally) *world {
 	w := &world{T: t, number: number, random: random, sum: sum, tls: random.IntN(4) == 0, watch: &keyWatch{}, start: time.Now(),
 		chooser: chooser{postRows(), getRows()}}
-	w.sim = simulator.New(simulator.Options{Key: canaryKey, Script: func(_, prompt string, turn int) simulator.Script {
+	w.sim = simulator.New(simulator.Options{Key: canaryKey, Script: func(prompt string, turn int) simulator.Script {
 		return w.orderOf(prompt).script(turn)
 	}})
 	serve, authorities := faultserver.Options{InMemory: true}, ""

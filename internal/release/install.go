@@ -79,7 +79,7 @@ output "completed" {
 	}
 
 	const key = "canary_release_check"
-	service := simulator.New(simulator.Options{Key: key, Script: func(string, string, int) simulator.Script { return simulator.Script{} }})
+	service := simulator.New(simulator.Options{Key: key, Script: func(string, int) simulator.Script { return simulator.Script{} }})
 	server := httptest.NewServer(service)
 	defer server.Close()
 	i.env = append(i.env, "AGENT_BASE_URL="+server.URL, "AGENT_ADMIN_KEY="+key, "AGENT_PROJECT_ID=proj_check")

@@ -14,8 +14,7 @@ import (
 )
 
 // controlPrefix is where the simulator itself is asked and steered, for those
-// who do not share its process. It takes the same key, is not below
-// PathPrefix, and is not recorded.
+// who do not share its process. It takes the same key and is not recorded.
 const controlPrefix = "/_simulator/"
 
 // serveControl answers below controlPrefix: GET requests, counts and jobs,

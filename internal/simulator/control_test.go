@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,7 +46,7 @@ func TestControlAnswers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := simulator.New(simulator.Options{Key: canary, PathPrefix: "/gateway"})
+			s := simulator.New(simulator.Options{Key: canary})
 			path := "/_simulator/" + strings.ReplaceAll(tt.path, "{id}", s.Create("proj", "x").ID)
 			if got := call(t, s, tt.method, path, tt.body); got.status != tt.want {
 				t.Errorf("status %d, want %d: %s", got.status, tt.want, got.body)
@@ -63,11 +64,12 @@ func TestControlAnswers(t *testing.T) {
 }
 
 // Everything a process on its own can do, seen through the wire.
-func TestControlEffects(t *testing.T) {
-	c := newClock()
-	s := simulator.New(simulator.Options{Key: canary, Now: c.Now})
+func TestControlEffects(t *testing.T) { synctest.Test(t, controlEffects) }
+
+func controlEffects(t *testing.T) {
+	s := simulator.New(simulator.Options{Key: canary})
 	id := createID(t, s, "x")
-	c.advance(5 * time.Second)
+	time.Sleep(5 * time.Second)
 	get(t, s, id)
 
 	decode := func(path string, value any) {

@@ -69,7 +69,7 @@ func TestFaultQueue(t *testing.T) {
 }
 
 func TestClearFaults(t *testing.T) {
-	s := simulator.New(simulator.Options{})
+	s := simulator.New(simulator.Options{Key: canary})
 	s.Inject(simulator.Fault{Status: 500, Times: -1})
 	s.ClearFaults()
 	if got := create(t, s, "x").status; got != 201 {
@@ -113,7 +113,7 @@ func TestFaultAnswer(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := simulator.New(simulator.Options{})
+			s := simulator.New(simulator.Options{Key: canary})
 			s.Inject(tt.fault)
 			got := create(t, s, "x")
 			if got.status != tt.wantStatus || len(s.Jobs()) != tt.wantJobs {
@@ -128,7 +128,7 @@ func TestFaultAnswer(t *testing.T) {
 }
 
 func TestFaultAfterMessage(t *testing.T) {
-	s := simulator.New(simulator.Options{})
+	s := simulator.New(simulator.Options{Key: canary})
 	id := createID(t, s, "x")
 	s.Inject(simulator.Fault{Status: 500}, simulator.Fault{Status: 500, AfterEffect: true})
 	message(t, s, id, "lost")
@@ -140,13 +140,14 @@ func TestFaultAfterMessage(t *testing.T) {
 }
 
 // An end that a fault hides is not shown.
-func TestFirstTerminalGetBehindFault(t *testing.T) {
-	c := newClock()
-	s := simulator.New(simulator.Options{Now: c.Now, Script: scripted(simulator.Script{})})
+func TestFirstTerminalGetBehindFault(t *testing.T) { synctest.Test(t, firstTerminalGetBehindFault) }
+
+func firstTerminalGetBehindFault(t *testing.T) {
+	s := simulator.New(simulator.Options{Key: canary, Script: scripted(simulator.Script{})})
 	id := createID(t, s, "x")
 	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 500, AfterEffect: true}, simulator.Fault{Kind: simulator.KindGet, Truncate: 3})
 	get(t, s, id)
-	c.advance(time.Second)
+	time.Sleep(time.Second)
 	func() {
 		defer expectAbort(t)
 		get(t, s, id)
@@ -154,7 +155,7 @@ func TestFirstTerminalGetBehindFault(t *testing.T) {
 	if job, _ := s.Job(id); !job.FirstTerminalGet.IsZero() {
 		t.Error("a hidden end counts as shown")
 	}
-	c.advance(time.Second)
+	time.Sleep(time.Second)
 	get(t, s, id)
 	if job, _ := s.Job(id); !job.FirstTerminalGet.Equal(start.Add(2 * time.Second)) {
 		t.Errorf("shown at %v", job.FirstTerminalGet)
@@ -165,7 +166,7 @@ func TestFirstTerminalGetBehindFault(t *testing.T) {
 // the past.
 func TestFirstTerminalGetBehindMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := simulator.New(simulator.Options{Script: scripted(simulator.Script{}, simulator.Script{Duration: time.Hour})})
+		s := simulator.New(simulator.Options{Key: canary, Script: scripted(simulator.Script{}, simulator.Script{Duration: time.Hour})})
 		id := createID(t, s, "x")
 		s.Inject(simulator.Fault{Kind: simulator.KindGet, AfterEffect: true, Delay: time.Minute})
 		done := make(chan any, 1)

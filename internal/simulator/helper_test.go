@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,31 +17,12 @@ import (
 // canary is the key of every test; it must not turn up anywhere.
 const canary = "canary_5f3a9c71"
 
-var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-
-// clock is a clock that moves when it is told to.
-type clock struct {
-	mu  sync.Mutex
-	now time.Time
-}
-
-func newClock() *clock { return &clock{now: start} }
-
-func (c *clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now = c.now.Add(d)
-}
+// start is when the clock of a bubble begins.
+var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // scripted returns a script function that gives one script for each turn.
-func scripted(turns ...simulator.Script) func(string, string, int) simulator.Script {
-	return func(_, _ string, turn int) simulator.Script { return turns[turn] }
+func scripted(turns ...simulator.Script) func(string, int) simulator.Script {
+	return func(_ string, turn int) simulator.Script { return turns[turn] }
 }
 
 // reply is an answer as a client sees it.

@@ -177,7 +177,7 @@ func (j *job) snapshot(now time.Time) Job {
 func (s *Server) Jobs() []Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
+	now := time.Now()
 	list := make([]Job, len(s.order))
 	for i, j := range s.order {
 		list[i] = j.snapshot(now)
@@ -193,16 +193,16 @@ func (s *Server) Job(id string) (Job, bool) {
 	if !ok {
 		return Job{}, false
 	}
-	return j.snapshot(s.now()), true
+	return j.snapshot(time.Now()), true
 }
 
 // Create starts a job as somebody else would: no request is recorded, and the
 // limit does not count it.
 func (s *Server) Create(project, prompt string) Job {
-	script := s.script(project, prompt, 0)
+	script := s.scriptFor(prompt, 0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
+	now := time.Now()
 	return s.addJob(project, prompt, script, now).snapshot(now)
 }
 
@@ -213,7 +213,7 @@ func (s *Server) SetStatus(id, status string) bool {
 	defer s.mu.Unlock()
 	j, ok := s.jobs[id]
 	if ok {
-		j.force(status, s.now())
+		j.force(status, time.Now())
 	}
 	return ok
 }

@@ -5,6 +5,7 @@ package simulator_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -23,7 +24,7 @@ func TestJobRecord(t *testing.T) {
 		"default":    {},
 		"no link":    {script: simulator.Script{NoPullRequest: true}, want: map[string]any{"prLink": nil}},
 		"failed":     {script: simulator.Script{Status: "failed"}, want: map[string]any{"status": "failed", "prLink": nil}},
-		"archived":   {script: simulator.Script{Status: "archived"}, want: map[string]any{"status": "archived", "archivedAt": "2026-01-02T03:04:15.000Z"}},
+		"archived":   {script: simulator.Script{Status: "archived"}, want: map[string]any{"status": "archived", "archivedAt": "2000-01-01T00:00:10.000Z"}},
 		"unknown":    {script: simulator.Script{Status: "paused"}, want: map[string]any{"status": "paused", "prLink": nil}},
 		"never ends": {script: simulator.Script{Status: "active"}, want: map[string]any{"status": "active", "prLink": nil}},
 		"overrides": {
@@ -39,36 +40,38 @@ func TestJobRecord(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			c := newClock()
-			tt.script.Duration = 10 * second
-			s := simulator.New(simulator.Options{Now: c.Now, Script: scripted(tt.script)})
-			create(t, s, "x")
-			id := s.Jobs()[0].ID
-			want := map[string]any{
-				"id": id, "status": "completed", "model": "simulated-model", "prLink": "https://github.com/example/docs/pull/1",
-				"source":    map[string]any{"repository": "example/docs", "ref": "main"},
-				"createdAt": "2026-01-02T03:04:05.000Z", "archivedAt": nil,
-			}
-			for name, value := range tt.want {
-				want[name] = value
-				if value == (simulator.Omit{}) {
-					delete(want, name)
+			synctest.Test(t, func(t *testing.T) {
+				tt.script.Duration = 10 * second
+				s := simulator.New(simulator.Options{Key: canary, Script: scripted(tt.script)})
+				create(t, s, "x")
+				id := s.Jobs()[0].ID
+				want := map[string]any{
+					"id": id, "status": "completed", "model": "simulated-model", "prLink": "https://github.com/example/docs/pull/1",
+					"source":    map[string]any{"repository": "example/docs", "ref": "main"},
+					"createdAt": "2000-01-01T00:00:00.000Z", "archivedAt": nil,
 				}
-			}
-			c.advance(10 * second)
-			if diff := cmp.Diff(want, get(t, s, id).object(t)); diff != "" {
-				t.Errorf("record (-want +got):\n%s", diff)
-			}
+				for name, value := range tt.want {
+					want[name] = value
+					if value == (simulator.Omit{}) {
+						delete(want, name)
+					}
+				}
+				time.Sleep(10 * second)
+				if diff := cmp.Diff(want, get(t, s, id).object(t)); diff != "" {
+					t.Errorf("record (-want +got):\n%s", diff)
+				}
+			})
 		})
 	}
 }
 
 // One job's life: what GET shows, and what is true, step by step.
-func TestJobLife(t *testing.T) {
+func TestJobLife(t *testing.T) { synctest.Test(t, jobLife) }
+
+func jobLife(t *testing.T) {
 	const link = "https://github.com/example/docs/pull/1"
 	type shown struct{ Status, Link any }
-	c := newClock()
-	s := simulator.New(simulator.Options{Now: c.Now, Script: scripted(
+	s := simulator.New(simulator.Options{Key: canary, Script: scripted(
 		simulator.Script{Duration: 10 * second, Model: new("m"), CreatedAt: new("c"), Source: &simulator.Source{Repository: "r"}},
 		simulator.Script{Duration: 20 * second, Stale: 5 * second},
 		simulator.Script{Duration: 2 * second, Stale: 5 * second, Status: "archived"},
@@ -112,7 +115,7 @@ func TestJobLife(t *testing.T) {
 			job: simulator.Job{Status: "completed", Prompts: []string{"one", "two", "three"}, PullRequest: link, EndedAt: at(41 * second), FirstTerminalGet: at(41 * second)}},
 	}
 	for _, step := range steps {
-		c.advance(step.wait)
+		time.Sleep(step.wait)
 		if step.do == nil {
 			step.do = func() reply { return get(t, s, id) }
 		}
@@ -132,9 +135,10 @@ func TestJobLife(t *testing.T) {
 }
 
 // Neither a forced status nor the next message is hidden by an old stale record.
-func TestStaleEndsEarly(t *testing.T) {
-	c := newClock()
-	s := simulator.New(simulator.Options{Now: c.Now, Script: scripted(
+func TestStaleEndsEarly(t *testing.T) { synctest.Test(t, staleEndsEarly) }
+
+func staleEndsEarly(t *testing.T) {
+	s := simulator.New(simulator.Options{Key: canary, Script: scripted(
 		simulator.Script{Stale: time.Hour}, simulator.Script{Duration: second, Stale: time.Hour}, simulator.Script{Duration: second})})
 	id := createID(t, s, "one")
 	if got := status(t, s, id); got != "completed" {
@@ -158,7 +162,7 @@ func TestStaleEndsEarly(t *testing.T) {
 }
 
 func TestForget(t *testing.T) {
-	s := simulator.New(simulator.Options{})
+	s := simulator.New(simulator.Options{Key: canary})
 	kept, gone := createID(t, s, "x"), createID(t, s, "y")
 	s.Forget(gone)
 	s.Forget("job_unknown")
@@ -177,9 +181,10 @@ func TestForget(t *testing.T) {
 	}
 }
 
-func TestCreateOutside(t *testing.T) {
-	c := newClock()
-	s := simulator.New(simulator.Options{Now: c.Now, Limit: &simulator.Limit{Uses: 1, Per: time.Hour}})
+func TestCreateOutside(t *testing.T) { synctest.Test(t, createOutside) }
+
+func createOutside(t *testing.T) {
+	s := simulator.New(simulator.Options{Key: canary, Limit: &simulator.Limit{Uses: 1, Per: time.Hour}})
 	job := s.Create("proj", "x")
 	want := simulator.Job{ID: job.ID, Project: "proj", Status: "active", Prompts: []string{"x"}, CreatedAt: start}
 	if diff := cmp.Diff(want, job, cmpopts.EquateEmpty()); diff != "" {
@@ -197,7 +202,7 @@ func TestCreateOutside(t *testing.T) {
 func TestScriptAsksServer(t *testing.T) {
 	var s *simulator.Server
 	var turns []int
-	s = simulator.New(simulator.Options{Script: func(_, _ string, turn int) simulator.Script {
+	s = simulator.New(simulator.Options{Key: canary, Script: func(_ string, turn int) simulator.Script {
 		turns = append(turns, turn, len(s.Jobs()))
 		return simulator.Script{}
 	}})
@@ -213,12 +218,13 @@ func TestScriptAsksServer(t *testing.T) {
 	}
 }
 
-func TestLimit(t *testing.T) {
-	c := newClock()
-	s := simulator.New(simulator.Options{Now: c.Now, Limit: &simulator.Limit{Uses: 2, Per: time.Minute, RetryAfter: true}})
-	c.advance(time.Hour)
+func TestLimit(t *testing.T) { synctest.Test(t, limit) }
+
+func limit(t *testing.T) {
+	s := simulator.New(simulator.Options{Key: canary, Limit: &simulator.Limit{Uses: 2, Per: time.Minute, RetryAfter: true}})
+	time.Sleep(time.Hour)
 	id := createID(t, s, "x")
-	c.advance(10*second + 500*time.Millisecond)
+	time.Sleep(10*second + 500*time.Millisecond)
 	if got := message(t, s, "job_none", "x").status; got != 404 {
 		t.Errorf("unknown job: %d", got)
 	}
@@ -239,11 +245,11 @@ func TestLimit(t *testing.T) {
 	if got := call(t, s, "POST", "/v2/agent/other/job", `{"prompt":"x"}`).status; got != 201 {
 		t.Errorf("another project is limited too: %d", got)
 	}
-	c.advance(49*second + 500*time.Millisecond - 1)
+	time.Sleep(49*second + 500*time.Millisecond - time.Nanosecond)
 	if got := create(t, s, "y"); got.status != 429 || got.header.Get("Retry-After") != "1" {
 		t.Errorf("end of the window: %+v", got)
 	}
-	c.advance(1)
+	time.Sleep(time.Nanosecond)
 	if got := create(t, s, "y").status; got != 201 {
 		t.Errorf("next window: %d", got)
 	}
@@ -256,7 +262,7 @@ func TestLimit(t *testing.T) {
 		t.Errorf("after the end of all windows: %d", got)
 	}
 
-	silent := simulator.New(simulator.Options{Limit: &simulator.Limit{Per: time.Minute}})
+	silent := simulator.New(simulator.Options{Key: canary, Limit: &simulator.Limit{Per: time.Minute}})
 	if got := create(t, silent, "y"); got.status != 429 || got.header.Get("Retry-After") != "" {
 		t.Errorf("without Retry-After: %+v", got)
 	}

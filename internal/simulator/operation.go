@@ -3,14 +3,17 @@
 
 package simulator
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 func (s *Server) createJob(project, prompt string) answer {
 	// Outside the lock, here and below: a script may ask the server.
-	script := s.script(project, prompt, 0)
+	script := s.scriptFor(prompt, 0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
+	now := time.Now()
 	if refusal := s.admit(project, now); refusal.status != 0 {
 		return refusal
 	}
@@ -23,10 +26,10 @@ func (s *Server) sendMessage(project, id, prompt string) answer {
 	if j == nil {
 		return refusal
 	}
-	script := s.script(project, prompt, turn)
+	script := s.scriptFor(prompt, turn)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.now()
+	now := time.Now()
 	j.begin(prompt, script, now)
 	record, _ := j.record(now)
 	return success(http.StatusOK, record)
@@ -41,10 +44,10 @@ func (s *Server) openTurn(project, id string) (*job, int, answer) {
 	if j == nil {
 		return nil, 0, notFound()
 	}
-	if status := j.statusAt(s.now()); status == statusFailed || status == statusArchived {
+	if status := j.statusAt(time.Now()); status == statusFailed || status == statusArchived {
 		return nil, 0, failure(http.StatusConflict, "job is "+status+" and takes no messages")
 	}
-	if refusal := s.admit(project, s.now()); refusal.status != 0 {
+	if refusal := s.admit(project, time.Now()); refusal.status != 0 {
 		return nil, 0, refusal
 	}
 	turn := j.turns
@@ -59,7 +62,7 @@ func (s *Server) getJob(project, id string) answer {
 	if j == nil {
 		return notFound()
 	}
-	record, end := j.record(s.now())
+	record, end := j.record(time.Now())
 	a := success(http.StatusOK, record)
 	if end {
 		a.shownEnd = j

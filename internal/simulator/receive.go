@@ -12,7 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -27,7 +27,7 @@ var jobPath = regexp.MustCompile(`^/v2/agent/([^/]+)/job(?:/([^/]+)(/message)?)?
 // there is something wrong with the request.
 func (s *Server) receive(r *http.Request) (request *Request, refusal answer) {
 	request = &Request{
-		Time:       s.now(),
+		Time:       time.Now(),
 		Kind:       KindOther,
 		Method:     r.Method,
 		Path:       r.URL.RequestURI(),
@@ -35,7 +35,7 @@ func (s *Server) receive(r *http.Request) (request *Request, refusal answer) {
 		Authorized: s.authorized(r.Header),
 	}
 	request.Header.Del("Authorization")
-	allow := s.route(request, r.URL)
+	allow := request.route(r.URL)
 
 	var err error
 	request.Body, err = readBody(r)
@@ -65,10 +65,9 @@ func (s *Server) receive(r *http.Request) (request *Request, refusal answer) {
 
 // route finds out what a request asks for, and never redirects. It returns the
 // method that the path would take, when it is not this one.
-func (s *Server) route(r *Request, u *url.URL) (allow string) {
-	path, ok := strings.CutPrefix(u.EscapedPath(), s.prefix)
-	parts := jobPath.FindStringSubmatch(path)
-	if !ok || parts == nil {
+func (r *Request) route(u *url.URL) (allow string) {
+	parts := jobPath.FindStringSubmatch(u.EscapedPath())
+	if parts == nil {
 		return ""
 	}
 	kind, method := KindCreate, http.MethodPost

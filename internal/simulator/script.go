@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// defaultDuration is how long a job of ParsePrompt is active.
-const defaultDuration = 2 * time.Second
-
 // The statuses of the contract.
 const (
 	statusActive    = "active"
@@ -57,26 +54,17 @@ type Source struct {
 // Omit as a value in [Script.Extra] leaves that field out of the record.
 type Omit struct{}
 
-// ParsePrompt is the script used by default: completed with a pull request
-// after 2 s, unless the prompt says otherwise (see [Script.WithDirectives]).
-func ParsePrompt(_, prompt string, _ int) Script {
-	return Script{Duration: defaultDuration}.WithDirectives(prompt)
-}
-
-// WithDirectives returns the script changed by the directives in a prompt,
-// such as "[simulate: 30s, failed]". Known are a duration, a final status
-// (completed, failed, archived, or active for a job that never ends),
-// no-pull-request, and stale=DURATION. With any other it panics; a request with
-// such a prompt is refused with 400 before.
-func (s Script) WithDirectives(prompt string) Script {
-	s, err := s.directed(prompt)
+// scriptFor asks for a script and lays the prompt's directives over it.
+func (s *Server) scriptFor(prompt string, turn int) Script {
+	script, err := s.script(prompt, turn).directed(prompt)
 	if err != nil {
-		panic(err)
+		panic(err) // of Create alone: a request with such a prompt is refused with 400 before
 	}
-	return s
+	return script
 }
 
-// directed is WithDirectives with an error: ignored, a typo would show
+// directed returns the script changed by the directives in a prompt, such as
+// "[simulate: 30s, failed]". Any other is an error: ignored, a typo would show
 // something else than the prompt says.
 func (s Script) directed(prompt string) (Script, error) {
 	_, rest, found := strings.Cut(prompt, "[simulate:")

@@ -20,22 +20,17 @@ import (
 	"time"
 )
 
-// Options configure a [Server]. The zero value accepts any key and runs every
-// job as [ParsePrompt] says.
+// Options configure a [Server].
 type Options struct {
-	// Key is the only admin key accepted. Empty: any bearer token that is not empty.
+	// Key is the only admin key accepted.
 	Key string
 	// Script says how a job goes on after a prompt; turn is 0 for the create,
 	// then 1, 2, … for the messages. It is called without any lock held, by
-	// several goroutines at once. Nil: [ParsePrompt].
-	Script func(project, prompt string, turn int) Script
-	// Now is the clock. Nil: time.Now. Delays of faults are real time whatever it says.
-	Now func() time.Time
+	// several goroutines at once. Nil: completed after 2 s. Directives in the
+	// prompt come on top.
+	Script func(prompt string, turn int) Script
 	// Limit bounds creates and messages. Nil: no limit.
 	Limit *Limit
-	// PathPrefix, for example "/gateway", is the path below which the API lives.
-	// Everything outside it is answered 404. Empty: the root.
-	PathPrefix string
 }
 
 // Server is the simulated service. Its methods may be called at any time by
@@ -47,10 +42,8 @@ type Options struct {
 // recovers that and treats the connection as closed.
 type Server struct {
 	key    string
-	script func(project, prompt string, turn int) Script
-	now    func() time.Time
+	script func(prompt string, turn int) Script
 	limit  *Limit
-	prefix string
 
 	// mu is never held while a request is read, delayed or answered.
 	mu       sync.Mutex
@@ -65,22 +58,9 @@ type Server struct {
 
 // New returns a service without jobs.
 func New(o Options) *Server {
-	s := &Server{
-		key:     o.Key,
-		script:  o.Script,
-		now:     o.Now,
-		limit:   o.Limit,
-		jobs:    map[string]*job{},
-		windows: map[string]*window{},
-	}
+	s := &Server{key: o.Key, script: o.Script, limit: o.Limit, jobs: map[string]*job{}, windows: map[string]*window{}}
 	if s.script == nil {
-		s.script = ParsePrompt
-	}
-	if s.now == nil {
-		s.now = time.Now
-	}
-	if prefix := strings.Trim(o.PathPrefix, "/"); prefix != "" {
-		s.prefix = "/" + prefix
+		s.script = func(string, int) Script { return Script{Duration: 2 * time.Second} }
 	}
 	return s
 }
@@ -138,7 +118,7 @@ func (s *Server) answered(r *Request, a answer, f Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r.Status = a.status
-	now := s.now()
+	now := time.Now()
 	// A message may have revived the job since the answer was made.
 	if j := a.shownEnd; j != nil && f.Truncate == 0 && j.firstTerminalGet.IsZero() && terminal(j.statusAt(now)) {
 		j.firstTerminalGet = now
@@ -147,9 +127,5 @@ func (s *Server) answered(r *Request, a answer, f Fault) {
 
 // authorized tells whether a request carries the key.
 func (s *Server) authorized(h http.Header) bool {
-	token, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer ")
-	if !ok || token == "" {
-		return false
-	}
-	return s.key == "" || subtle.ConstantTimeCompare([]byte(token), []byte(s.key)) == 1
+	return subtle.ConstantTimeCompare([]byte(h.Get("Authorization")), []byte("Bearer "+s.key)) == 1
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -23,7 +24,6 @@ func TestContract(t *testing.T) {
 		method, path, body string
 		authorization      string // "" is the right one
 		contentType        string // "" is application/json
-		options            simulator.Options
 		want               int
 		wantError          string
 		wantAllow          string
@@ -35,13 +35,11 @@ func TestContract(t *testing.T) {
 			wantCounts: simulator.Counts{Create: 1}},
 		"message":                {method: "POST", path: "/v2/agent/proj/job/{id}/message", body: `{"prompt":"x"}`, want: 200, wantCounts: simulator.Counts{Message: 1}},
 		"get":                    {method: "GET", path: "/v2/agent/proj/job/{id}", want: 200, wantCounts: simulator.Counts{Get: 1}},
-		"any key":                {method: "GET", path: "/v2/agent/proj/job/{id}", authorization: "Bearer other", options: simulator.Options{}, want: 200, wantCounts: simulator.Counts{Get: 1}},
-		"any key, but none":      {method: "GET", path: "/v2/agent/proj/job/{id}", authorization: none, options: simulator.Options{}, want: 401, wantError: "invalid or missing API key", wantCounts: simulator.Counts{Get: 1}},
-		"any key, but empty":     {method: "GET", path: "/v2/agent/proj/job/{id}", authorization: "Bearer ", options: simulator.Options{}, want: 401, wantError: "invalid or missing API key", wantCounts: simulator.Counts{Get: 1}},
-		"no key":                 {method: "POST", path: "/v2/agent/proj/job", body: `{"prompt":"x"}`, authorization: none, options: simulator.Options{Key: canary}, want: 401, wantError: "invalid or missing API key", wantCounts: simulator.Counts{Create: 1}},
-		"wrong key":              {method: "POST", path: "/v2/agent/proj/job", body: `{"prompt":"x"}`, authorization: "Bearer wrong", options: simulator.Options{Key: canary}, want: 401, wantError: "invalid or missing API key", wantCounts: simulator.Counts{Create: 1}},
-		"key without scheme":     {method: "POST", path: "/v2/agent/proj/job", body: `{"prompt":"x"}`, authorization: canary, options: simulator.Options{Key: canary}, want: 401, wantError: "invalid or missing API key", wantCounts: simulator.Counts{Create: 1}},
-		"wrong key, unknown job": {method: "GET", path: "/v2/agent/proj/job/job_none", authorization: "Bearer wrong", options: simulator.Options{Key: canary}, want: 401, wantError: "invalid or missing API key", wantCounts: simulator.Counts{Get: 1}},
+		"empty key":              {method: "GET", path: "/v2/agent/proj/job/{id}", authorization: "Bearer ", want: 401, wantError: "invalid or missing API key", wantCounts: simulator.Counts{Get: 1}},
+		"no key":                 {method: "POST", path: "/v2/agent/proj/job", body: `{"prompt":"x"}`, authorization: none, want: 401, wantError: "invalid or missing API key", wantCounts: simulator.Counts{Create: 1}},
+		"wrong key":              {method: "POST", path: "/v2/agent/proj/job", body: `{"prompt":"x"}`, authorization: "Bearer wrong", want: 401, wantError: "invalid or missing API key", wantCounts: simulator.Counts{Create: 1}},
+		"key without scheme":     {method: "POST", path: "/v2/agent/proj/job", body: `{"prompt":"x"}`, authorization: canary, want: 401, wantError: "invalid or missing API key", wantCounts: simulator.Counts{Create: 1}},
+		"wrong key, unknown job": {method: "GET", path: "/v2/agent/proj/job/job_none", authorization: "Bearer wrong", want: 401, wantError: "invalid or missing API key", wantCounts: simulator.Counts{Get: 1}},
 
 		"empty prompt":          {method: "POST", path: "/v2/agent/proj/job", body: `{"prompt":""}`, want: 400, wantError: "prompt is required", wantCounts: simulator.Counts{Create: 1}},
 		"missing prompt":        {method: "POST", path: "/v2/agent/proj/job", body: `{}`, want: 400, wantError: "prompt is required", wantCounts: simulator.Counts{Create: 1}},
@@ -55,24 +53,21 @@ func TestContract(t *testing.T) {
 		"message, empty prompt": {method: "POST", path: "/v2/agent/proj/job/{id}/message", body: `{"prompt":""}`, want: 400, wantError: "prompt is required", wantCounts: simulator.Counts{Message: 1}},
 		"body too large":        {method: "POST", path: "/v2/agent/proj/job", body: `{"prompt":"` + strings.Repeat("x", 9<<20) + `"}`, want: 413, wantError: "too large"},
 
-		"get unknown job":         {method: "GET", path: "/v2/agent/proj/job/job_none", want: 404, wantError: "job not found", wantCounts: simulator.Counts{Get: 1}},
-		"get in another project":  {method: "GET", path: "/v2/agent/other/job/{id}", want: 404, wantError: "job not found", wantCounts: simulator.Counts{Get: 1}},
-		"message to unknown job":  {method: "POST", path: "/v2/agent/proj/job/job_none/message", body: `{"prompt":"x"}`, want: 404, wantError: "job not found", wantCounts: simulator.Counts{Message: 1}},
-		"message, other project":  {method: "POST", path: "/v2/agent/other/job/{id}/message", body: `{"prompt":"x"}`, want: 404, wantError: "job not found", wantCounts: simulator.Counts{Message: 1}},
-		"escaped slash":           {method: "GET", path: "/v2/agent/proj/job/a%2Fmessage", want: 404, wantError: "job not found", wantCounts: simulator.Counts{Get: 1}},
-		"unknown path":            {method: "GET", path: "/v1/agent/proj/job/{id}", want: 404, wantError: "not found", wantCounts: simulator.Counts{Other: 1}},
-		"trailing slash":          {method: "POST", path: "/v2/agent/proj/job/", body: `{"prompt":"x"}`, want: 404, wantError: "not found", wantCounts: simulator.Counts{Other: 1}},
-		"double slash":            {method: "POST", path: "//v2/agent/proj/job", body: `{"prompt":"x"}`, want: 404, wantError: "not found", wantCounts: simulator.Counts{Other: 1}},
-		"no list":                 {method: "GET", path: "/v2/agent/proj/job", want: 405, wantError: "method not allowed", wantAllow: "POST", wantCounts: simulator.Counts{Other: 1}},
-		"no list of messages":     {method: "GET", path: "/v2/agent/proj/job/{id}/message", want: 405, wantError: "method not allowed", wantAllow: "POST", wantCounts: simulator.Counts{Other: 1}},
-		"no delete":               {method: "DELETE", path: "/v2/agent/proj/job/{id}", want: 405, wantError: "method not allowed", wantAllow: "GET", wantCounts: simulator.Counts{Other: 1}},
-		"prefix":                  {method: "GET", path: "/gateway/v2/agent/proj/job/{id}", options: simulator.Options{PathPrefix: "/gateway/"}, want: 200, wantCounts: simulator.Counts{Get: 1}},
-		"prefix expected":         {method: "GET", path: "/v2/agent/proj/job/{id}", options: simulator.Options{PathPrefix: "/gateway"}, want: 404, wantError: "not found", wantCounts: simulator.Counts{Other: 1}},
-		"prefix that only starts": {method: "GET", path: "/gateway2/v2/agent/proj/job/{id}", options: simulator.Options{PathPrefix: "/gateway"}, want: 404, wantError: "not found", wantCounts: simulator.Counts{Other: 1}},
+		"get unknown job":        {method: "GET", path: "/v2/agent/proj/job/job_none", want: 404, wantError: "job not found", wantCounts: simulator.Counts{Get: 1}},
+		"get in another project": {method: "GET", path: "/v2/agent/other/job/{id}", want: 404, wantError: "job not found", wantCounts: simulator.Counts{Get: 1}},
+		"message to unknown job": {method: "POST", path: "/v2/agent/proj/job/job_none/message", body: `{"prompt":"x"}`, want: 404, wantError: "job not found", wantCounts: simulator.Counts{Message: 1}},
+		"message, other project": {method: "POST", path: "/v2/agent/other/job/{id}/message", body: `{"prompt":"x"}`, want: 404, wantError: "job not found", wantCounts: simulator.Counts{Message: 1}},
+		"escaped slash":          {method: "GET", path: "/v2/agent/proj/job/a%2Fmessage", want: 404, wantError: "job not found", wantCounts: simulator.Counts{Get: 1}},
+		"unknown path":           {method: "GET", path: "/v1/agent/proj/job/{id}", want: 404, wantError: "not found", wantCounts: simulator.Counts{Other: 1}},
+		"trailing slash":         {method: "POST", path: "/v2/agent/proj/job/", body: `{"prompt":"x"}`, want: 404, wantError: "not found", wantCounts: simulator.Counts{Other: 1}},
+		"double slash":           {method: "POST", path: "//v2/agent/proj/job", body: `{"prompt":"x"}`, want: 404, wantError: "not found", wantCounts: simulator.Counts{Other: 1}},
+		"no list":                {method: "GET", path: "/v2/agent/proj/job", want: 405, wantError: "method not allowed", wantAllow: "POST", wantCounts: simulator.Counts{Other: 1}},
+		"no list of messages":    {method: "GET", path: "/v2/agent/proj/job/{id}/message", want: 405, wantError: "method not allowed", wantAllow: "POST", wantCounts: simulator.Counts{Other: 1}},
+		"no delete":              {method: "DELETE", path: "/v2/agent/proj/job/{id}", want: 405, wantError: "method not allowed", wantAllow: "GET", wantCounts: simulator.Counts{Other: 1}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := simulator.New(tt.options)
+			s := simulator.New(simulator.Options{Key: canary})
 			job := s.Create("proj", "existing")
 			r := newRequest(t, tt.method, "http://simulator"+strings.ReplaceAll(tt.path, "{id}", job.ID), tt.body)
 			switch tt.authorization {
@@ -129,7 +124,7 @@ func TestConflict(t *testing.T) {
 }
 
 func TestIDs(t *testing.T) {
-	s := simulator.New(simulator.Options{})
+	s := simulator.New(simulator.Options{Key: canary})
 	pattern := regexp.MustCompile(`^job_[a-z0-9]{12,}$`)
 	seen := map[string]bool{}
 	for range 100 {
@@ -141,9 +136,10 @@ func TestIDs(t *testing.T) {
 	}
 }
 
-func TestRequestRecord(t *testing.T) {
-	c := newClock()
-	s := simulator.New(simulator.Options{Key: canary, Now: c.Now})
+func TestRequestRecord(t *testing.T) { synctest.Test(t, requestRecord) }
+
+func requestRecord(t *testing.T) {
+	s := simulator.New(simulator.Options{Key: canary})
 	body := `{"prompt":"a \"b\" ☃"}`
 	r := newRequest(t, "POST", "http://simulator/v2/agent/my%20proj/job?debug=1", body)
 	r.Header.Set("User-Agent", "test")

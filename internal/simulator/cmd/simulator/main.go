@@ -139,10 +139,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	options := simulator.Options{
-		Key: c.key,
-		Script: func(_, prompt string, _ int) simulator.Script {
-			return simulator.Script{Duration: c.duration}.WithDirectives(prompt)
-		},
+		Key:    c.key,
+		Script: func(string, int) simulator.Script { return simulator.Script{Duration: c.duration} },
 	}
 	if c.limit > 0 {
 		options.Limit = &simulator.Limit{Uses: c.limit, Per: c.limitPer, RetryAfter: true}
