@@ -75,8 +75,8 @@ func TestAccArchived(t *testing.T) {
 }
 
 func TestAccCreatedAtWithoutZone(t *testing.T) {
-	odd := "2026-03-01T12:00:00"
-	s := newService(t, always(simulator.Script{CreatedAt: &odd}))
+	const odd = "2026-03-01T12:00:00"
+	s := newService(t, always(simulator.Script{Extra: map[string]any{"createdAt": odd}}))
 	config := s.config(jobConfig("Write"))
 	run(t, resource.TestStep{
 		Config:            config,

@@ -111,7 +111,7 @@ func (o *order) script(turn int) simulator.Script {
 	switch {
 	case turn == 0 && r.IntN(5) == 0:
 		created := time.Now().Add([]time.Duration{-time.Hour, time.Hour}[r.IntN(2)]).UTC().Format(time.RFC3339)
-		s.CreatedAt = &created
+		s.Extra = map[string]any{"createdAt": created}
 		o.sum.fault(rowID('P', 12))
 	case turn > 0 && r.IntN(3) == 0:
 		s.Duration = max(s.Duration, 20*time.Second)

@@ -97,7 +97,7 @@ func pacingRows() []row {
 			name: "P12_created_at_of_a_clock_" + name, clock: true,
 			script: func(string, int) simulator.Script {
 				created := time.Now().Add(skew).UTC().Format(time.RFC3339)
-				return simulator.Script{Duration: 20 * time.Second, CreatedAt: &created}
+				return simulator.Script{Duration: 20 * time.Second, Extra: map[string]any{"createdAt": created}}
 			},
 			test: func(m *matrix) {
 				start := time.Now()

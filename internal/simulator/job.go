@@ -4,8 +4,10 @@
 package simulator
 
 import (
+	"cmp"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -63,8 +65,11 @@ func (j *job) begin(prompt string, script Script, now time.Time) {
 		j.staleRecord = nil
 	}
 	j.prompts = append(j.prompts, prompt)
-	j.script = script.follow(j.script)
-	j.status = j.script.Status
+	if script.Extra == nil {
+		script.Extra = j.script.Extra
+	}
+	j.script = script
+	j.status = cmp.Or(script.Status, statusCompleted)
 	j.endsAt = now.Add(script.Duration)
 	j.archivedAt = j.endsAt
 	j.firstTerminalGet = time.Time{}
@@ -108,7 +113,7 @@ func (j *job) record(now time.Time) (map[string]any, bool) {
 		"id":         j.id,
 		"status":     j.statusAt(now),
 		"model":      "simulated-model",
-		"source":     j.source(),
+		"source":     map[string]any{"repository": "example/docs", "ref": "main"},
 		"prLink":     nil,
 		"createdAt":  j.created.UTC().Format(timeFormat),
 		"archivedAt": nil,
@@ -119,38 +124,10 @@ func (j *job) record(now time.Time) (map[string]any, bool) {
 	if j.statusAt(now) == statusArchived {
 		r["archivedAt"] = j.archivedAt.UTC().Format(timeFormat)
 	}
-	if j.script.NullModel {
-		r["model"] = nil
-	} else if j.script.Model != nil {
-		r["model"] = *j.script.Model
-	}
-	if j.script.CreatedAt != nil {
-		r["createdAt"] = *j.script.CreatedAt
-	}
-	for name, value := range j.script.Extra {
-		if value == (Omit{}) {
-			delete(r, name)
-		} else {
-			r[name] = value
-		}
-	}
+	maps.Copy(r, j.script.Extra)
+	maps.DeleteFunc(r, func(_ string, value any) bool { return value == (Omit{}) })
 	shown, _ := r["status"].(string)
 	return r, terminal(shown) && terminal(j.statusAt(now))
-}
-
-func (j *job) source() map[string]any {
-	if j.script.NullSource {
-		return nil
-	}
-	source := Source{Repository: "example/docs", Ref: "main"}
-	if j.script.Source != nil {
-		source = *j.script.Source
-	}
-	fields := map[string]any{"repository": source.Repository, "ref": source.Ref}
-	if j.script.NullRef {
-		fields["ref"] = nil
-	}
-	return fields
 }
 
 // snapshot returns the job as it truly is.

@@ -28,27 +28,12 @@ type Script struct {
 	Status string
 	// NoPullRequest leaves prLink null. It is null while active and when failed anyhow.
 	NoPullRequest bool
-
-	// Model, Source and CreatedAt replace what the record shows. Nil: what an
-	// earlier turn said, else a default.
-	Model     *string
-	Source    *Source
-	CreatedAt *string
-	// NullModel, NullSource and NullRef show JSON null instead.
-	NullModel, NullSource, NullRef bool
-
 	// Stale is for how long after a message its answer and every GET still
 	// show the record as it was before.
 	Stale time.Duration
-	// Extra is laid over the record last, for this turn only. A value of
-	// [Omit] leaves the field out, nil makes it null.
+	// Extra is laid over the record last. A value of [Omit] leaves the field out,
+	// nil makes it null. Nil: what the turn before had.
 	Extra map[string]any
-}
-
-// Source is where a job works.
-type Source struct {
-	Repository string
-	Ref        string
 }
 
 // Omit as a value in [Script.Extra] leaves that field out of the record.
@@ -98,21 +83,4 @@ func (s Script) directed(prompt string) (Script, error) {
 		}
 	}
 	return s, nil
-}
-
-// follow returns the script with what it leaves open taken over from the turn before.
-func (s Script) follow(before Script) Script {
-	if s.Status == "" {
-		s.Status = statusCompleted
-	}
-	if s.Model == nil && !s.NullModel {
-		s.Model, s.NullModel = before.Model, before.NullModel
-	}
-	if s.Source == nil && !s.NullSource && !s.NullRef {
-		s.Source, s.NullSource, s.NullRef = before.Source, before.NullSource, before.NullRef
-	}
-	if s.CreatedAt == nil {
-		s.CreatedAt = before.CreatedAt
-	}
-	return s
 }
