@@ -20,8 +20,15 @@ func Roots(pem string) *x509.CertPool {
 	return providerModel{CACertificatesPEM: types.StringValue(pem)}.roots(new(diag.Diagnostics))
 }
 
-// Releasable is a context for one call, and what ends it.
-var Releasable = releasable
+var (
+	// Releasable is a context for one call, and what ends it.
+	Releasable = releasable
+	// SilenceUnreadLog turns loggers off when nobody has asked for a log.
+	SilenceUnreadLog = silenceUnreadLog
+)
+
+// LogsExchanges reports whether HTTP exchanges are logged.
+func LogsExchanges() bool { return exchangeLogger() != nil }
 
 // NewDialing returns a provider that reaches its service through dial, which
 // need not be a network: tests on a fake clock cannot use one. Its crash journal
