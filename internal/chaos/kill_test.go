@@ -6,6 +6,7 @@
 package chaos
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -60,13 +61,17 @@ func jobs(prompt string) string {
 // unpersisted are jobs that the provider had told the CLI of, and had ended
 // well, before the CLI was killed: OpenTofu, and every remote backend, persists
 // the state after that, and nothing of ours is there any more to remember them.
-type tally struct{ rounds, reported, adopted, unpersisted, lost, duplicates, tainted int }
+//
+// torn are rounds in which the CLI was killed while it wrote its own state, which
+// Terraform empties first: all jobs in it are gone, however long ago they ended.
+type tally struct{ rounds, reported, adopted, unpersisted, torn, lost, duplicates, tainted int }
 
 func (s *tally) add(o tally) {
 	s.rounds += o.rounds
 	s.reported += o.reported
 	s.adopted += o.adopted
 	s.unpersisted += o.unpersisted
+	s.torn += o.torn
 	s.lost += o.lost
 	s.duplicates += o.duplicates
 	s.tainted += o.tainted
@@ -224,6 +229,10 @@ func endAtAnyMoment(t *testing.T, random *rand.Rand, how []func(*process)) (sum 
 	time.Sleep(100*time.Millisecond + moment(random, 1200*time.Millisecond))
 	how[random.IntN(len(how))](p)
 	<-p.done
+	text, _ := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
+	if !json.Valid(text) && (messages || len(text) > 0) { // of creates it is empty until one has ended
+		return tally{rounds: 1, torn: 1}
+	}
 	unpersisted := w.toldButNotPersisted(p.out.String())
 
 	reported, adopted := 0, 0
