@@ -59,7 +59,7 @@ func refusedAfterFirst(all []simulator.Request) (refused, sent int) {
 	return refused, sent
 }
 
-// Red without: the gate's pause, its probe, or its width.
+// Red without: the gate's pause or its width. (Its probe: TestFirst429StopsTheProject.)
 func TestFleetUnderAnHourlyLimit(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
