@@ -152,7 +152,7 @@ func (w *world) start(args ...string) *process {
 	return p
 }
 
-func (p *process) signal(s syscall.Signal)      { _ = syscall.Kill(p.cmd.Process.Pid, s) }
+func (p *process) signal(s syscall.Signal)      { _ = p.cmd.Process.Signal(s) }
 func (p *process) signalGroup(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
 
 // wait waits for the end and returns what was printed. The key must not be in it.
