@@ -41,7 +41,6 @@ func TestKeyIsNowhere(t *testing.T) {
 				}
 			}
 			w.env = append(test.env, "TF_LOG=TRACE")
-			w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 500, Body: `{"error":"you sent ` + canaryKey + `"}`})
 			for _, args := range [][]string{{"plan", "-out=saved", "-no-color"}, {"apply", "-no-color", "saved"}, {"plan", "-no-color"}} {
 				p := w.start(args...)
 				log := p.wait() // which searches it for the key
@@ -51,6 +50,10 @@ func TestKeyIsNowhere(t *testing.T) {
 				if args[0] == "apply" && !strings.Contains(log, "called the agent service") {
 					t.Error("the log does not show the calls, so the search proves nothing")
 				}
+			}
+			w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 403, Body: `{"error":"you sent ` + canaryKey + `"}`})
+			if log := w.start("plan", "-no-color").wait(); !strings.Contains(log, "you sent (sensitive)") {
+				t.Errorf("the service's words are not shown, so the search proves nothing:\n%s", log[max(0, len(log)-3000):])
 			}
 			w.onlyInstance()
 			err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
