@@ -90,7 +90,7 @@ func parseBaseURL(text string) (*url.URL, error) {
 
 func loopback(host string) bool {
 	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.Unmap().IsLoopback()
+	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
 // checkKey finds what can never be sent in a header, without showing the key.
