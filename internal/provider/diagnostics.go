@@ -166,10 +166,8 @@ const waysFromMissing = "If the job is truly gone: -replace=ADDRESS starts a new
 // unfinishedWait words a wait that ended before its job; next says what follows.
 func unfinishedWait(err error, jobID, next string) (summary, detail string) {
 	summary = "Agent job still running"
-	var ended *wait.Error
-	if !errors.As(err, &ended) {
-		return summary, say(fmt.Sprintf("Job %s: %s.", jobID, agentapi.Printable(err.Error())), next)
-	}
+	ended := new(wait.Error)
+	errors.As(err, &ended) // a wait returns no other
 	if errors.Is(err, agentapi.ErrNotFound) {
 		return "Agent job not found", say(
 			fmt.Sprintf("The service does not know job %s (any more), so its end cannot be waited for. Nothing was sent, and the state keeps the job as it was last seen.", jobID),

@@ -9,10 +9,12 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // A hint names the likeliest cause, and no other first.
@@ -80,6 +82,60 @@ func TestMessageFailureTellsWhatHelps(t *testing.T) {
 			t.Parallel()
 			if got := messageFailure(&tc.failure, "job_1"); !strings.Contains(got, tc.want) || strings.Contains(got, tc.not) {
 				t.Errorf("%s\nwant %q in it, not %q", got, tc.want, tc.not)
+			}
+		})
+	}
+}
+
+func TestReason(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"the run was interrupted":                               &agentapi.Error{Err: context.Canceled},
+		"the time that timeouts allows is over":                 &agentapi.Error{Err: context.DeadlineExceeded},
+		`the service answered 409 Conflict, it says "closed"`:   &agentapi.Error{StatusCode: 409, Detail: "closed"},
+		`the service answered 302 Found, it points to "/login"`: &agentapi.Error{StatusCode: 302, Detail: "/login"},
+		`the service answered 500 Internal Server Error, EOF`:   &agentapi.Error{StatusCode: 500, Err: io.EOF},
+		`a failure of another kind, escaped: \u001b[2J`:         errors.New("a failure of another kind, escaped: \x1b[2J"),
+		`unexpected EOF`: &wait.Error{JobID: "job_1", Err: &agentapi.Error{Err: io.ErrUnexpectedEOF}},
+		"job job_1: " + io.EOF.Error() + ` after 0s, last seen as "a"`: &wait.Error{JobID: "job_1", LastStatus: "a", Err: io.EOF},
+	} {
+		if diff := cmp.Diff(want, reason(err)); diff != "" {
+			t.Errorf("reason (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// The text of a wait that was cut short says each thing once.
+func TestUnfinishedWait(t *testing.T) {
+	t.Parallel()
+	const goesOn = "This run no longer waits for job job_1; the job itself goes on at the service."
+	refused := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.Refused, StatusCode: 400}
+	busy := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.Unavailable, StatusCode: 503}
+	for name, test := range map[string]struct {
+		err  wait.Error
+		want []string
+	}{
+		"timeout": {
+			wait.Error{Err: wait.ErrTimeout, Waited: 61499 * time.Millisecond, LastStatus: agentapi.StatusActive},
+			[]string{goesOn, "It had not ended after 1m1s, which is as long as timeouts allows."},
+		},
+		"timeout, odd status": {
+			wait.Error{Err: wait.ErrTimeout, Waited: time.Minute, LastStatus: "a\nb"},
+			[]string{goesOn, "It had not ended after 1m0s, which is as long as timeouts allows.", `It was last seen as "a\u000ab".`},
+		},
+		"timeout while the service is busy": {
+			wait.Error{Err: wait.ErrTimeout, Waited: time.Minute, LastFault: busy},
+			[]string{goesOn, "It had not ended after 1m0s, which is as long as timeouts allows.", "The last look at it failed: the service answered 503 Service Unavailable."},
+		},
+		"interrupted": {wait.Error{Err: wait.ErrInterrupted}, []string{goesOn, "The wait was interrupted."}},
+		"no status":   {wait.Error{Err: wait.ErrNoStatus}, []string{goesOn, "The service's answers have no status."}},
+		"refused":     {wait.Error{Err: refused, LastFault: refused}, []string{goesOn, "The service answered 400 Bad Request."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, got := unfinishedWait(&test.err, "job_1", "Then this.")
+			if diff := cmp.Diff(say(append(test.want, "Then this.")...), got); diff != "" {
+				t.Errorf("detail (-want +got):\n%s", diff)
 			}
 		})
 	}
