@@ -87,7 +87,8 @@ func (c *core) invoke(ctx context.Context, action string, config attrs) ([]strin
 	return l.all, diags
 }
 
-func (c *core) invokeInto(ctx context.Context, l *lines, action string, config attrs) []*tfprotov6.Diagnostic {
+// planAction validates and plans an action.
+func (c *core) planAction(ctx context.Context, action string, config attrs) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
 	c.t.Helper()
 	server := c.server.(tfprotov6.ProviderServerWithActions)
 	wanted := c.dynamic(object(c.schemas().ActionSchemas[action].Schema.ValueType().(tftypes.Object), config))
@@ -99,11 +100,16 @@ func (c *core) invokeInto(ctx context.Context, l *lines, action string, config a
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	diags := append(valid.Diagnostics, plan.Diagnostics...)
+	return wanted, append(valid.Diagnostics, plan.Diagnostics...)
+}
+
+func (c *core) invokeInto(ctx context.Context, l *lines, action string, config attrs) []*tfprotov6.Diagnostic {
+	c.t.Helper()
+	wanted, diags := c.planAction(ctx, action, config)
 	if failed(diags) {
 		return diags
 	}
-	stream, err := server.InvokeAction(ctx, &tfprotov6.InvokeActionRequest{ActionType: action, Config: wanted})
+	stream, err := c.server.(tfprotov6.ProviderServerWithActions).InvokeAction(ctx, &tfprotov6.InvokeActionRequest{ActionType: action, Config: wanted})
 	if err != nil {
 		c.t.Fatal(err)
 	}

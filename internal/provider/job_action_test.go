@@ -212,7 +212,7 @@ func TestActionA03JobFails(t *testing.T) {
 				progress, diags := c.invoke(t.Context(), a.name, a.config)
 				id := s.onlyJob(t).ID
 				contains(t, progress[len(progress)-1], id, "ended as failed")
-				contains(t, text(diags), "ERROR: Agent job failed", id, test.says)
+				contains(t, text(diags), "ERROR: Agent job failed", "Job "+id+" in project proj_1 ended as failed", test.says)
 				a.sentOnce(t, s)
 
 				a.config["wait"] = attrs{"on_failure": "warn"}
@@ -281,8 +281,9 @@ func TestActionArguments(t *testing.T) {
 		t.Setenv("AGENT_PROJECT_ID", "")
 		config = s.attrs()
 		delete(config, "project_id")
-		_, diags = newCore(t, config).invoke(t.Context(), a.name, a.config)
+		_, diags = newCore(t, config).planAction(t.Context(), a.name, a.config)
 		wantPath(t, diags, at().WithAttributeName("project_id"))
+		contains(t, text(diags), "needs the project that the job shall belong to, here or as its default.", "AGENT_PROJECT_ID")
 		s.sent(t, 0, 0)
 	})
 }
