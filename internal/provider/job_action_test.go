@@ -247,7 +247,11 @@ func TestActionRefused(t *testing.T) {
 	eachAction(t, simulator.Script{}, func(t *testing.T, s *service, c *core, a actionCase) {
 		s.Inject(simulator.Fault{Kind: a.kind, Status: 404, Body: `{"error":"no such thing"}`})
 		_, diags := c.invoke(t.Context(), a.name, a.config)
-		contains(t, text(diags), "ERROR: Failed to", "no such thing", "it has had no effect", "project_id")
+		target := "project proj_1"
+		if a.jobID != "" {
+			target = "job " + a.jobID + " in project proj_1"
+		}
+		contains(t, text(diags), "ERROR: Failed to", "no such thing", "refused the prompt for "+target+", so it has had no effect", "project_id")
 		a.sentOnce(t, s)
 	})
 }
