@@ -62,6 +62,9 @@ func (a actionCase) sentOnce(t *testing.T, s *service) {
 
 func TestActionWaits(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: 200 * time.Millisecond}, func(t *testing.T, s *service, c *core, a actionCase) {
+		if a.jobID == "" { // the service may store a job late
+			s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`})
+		}
 		progress, diags := c.invoke(t.Context(), a.name, a.config)
 		if len(diags) > 0 {
 			t.Fatal(text(diags))
@@ -79,8 +82,9 @@ func TestActionWaits(t *testing.T) {
 	})
 }
 
+// A data source of the same run can wait instead, and knows what the action has done.
 func TestActionWithoutWait(t *testing.T) {
-	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
+	eachAction(t, simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"}, func(t *testing.T, s *service, c *core, a actionCase) {
 		a.config["wait"] = attrs{"enabled": false}
 		progress, diags := c.invoke(t.Context(), a.name, a.config)
 		if len(diags) > 0 || len(progress) != 1 {
@@ -88,6 +92,13 @@ func TestActionWithoutWait(t *testing.T) {
 		}
 		if got := s.Counts().Get; got != 0 {
 			t.Errorf("%d GETs", got)
+		}
+		if a.jobID == "" { // the service may store a job late
+			s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`})
+		}
+		state, diags := c.data(t.Context(), attrs{"id": s.onlyJob(t).ID, "wait": attrs{"enabled": true}})
+		if status := c.attribute(state, "status"); status != "archived" {
+			t.Errorf("status %v: %s", status, text(diags))
 		}
 		a.sentOnce(t, s)
 	})
@@ -233,7 +244,8 @@ func TestActionTimeout(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
 		a.config["timeouts"] = attrs{"invoke": "300ms"}
 		_, diags := c.invoke(t.Context(), a.name, a.config)
-		contains(t, text(diags), "ERROR: Agent job still running", s.Jobs()[0].ID, project)
+		contains(t, text(diags), "ERROR: Agent job still running", "read job "+s.Jobs()[0].ID+" of project proj_1 with the data source agent_job",
+			"Running the action again sends the prompt again.")
 		a.config["wait"] = attrs{"on_timeout": "warn"}
 		_, diags = c.invoke(t.Context(), a.name, a.config)
 		contains(t, text(diags), "WARNING: Agent job still running")

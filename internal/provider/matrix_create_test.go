@@ -4,14 +4,19 @@
 package provider_test
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-log/tflogtest"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 )
@@ -108,6 +113,30 @@ func createRows() []row {
 			m.ok(m.run(job1()))
 			m.wantState("completed")
 			m.wantPosts(1, 0)
+		}},
+		// Red without: the fields of the log, and Printable in it.
+		{name: "C01_logged", clock: true, test: func(m *matrix) {
+			m.FailDials(errors.New("no\x1b[2J route"), nil)
+			m.ok(m.run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
+			entries, err := tflogtest.MultilineJSONDecode(strings.NewReader(m.log.String()))
+			if err != nil {
+				m.Fatal(err)
+			}
+			var got []attrs
+			for _, e := range entries {
+				if e["@message"] == "called the agent service" {
+					maps.DeleteFunc(e, func(name string, _ any) bool { return name[0] == '@' || strings.HasPrefix(name, "tf_") })
+					got = append(got, e)
+				}
+			}
+			post := attrs{"operation": "create job", "method": "POST", "url": m.URL + "/v2/agent/proj_1/job", "request_bytes": 29.0, "duration_ms": 0.0}
+			want := []attrs{
+				with(post, attrs{"status": 0.0, "answer_bytes": 0.0, "error": `no connection to the service: no\u001b[2J route`}),
+				with(post, attrs{"status": 201.0, "answer_bytes": 206.0}), // ids are of one length
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				m.Errorf("log (-want +got):\n%s", diff)
+			}
 		}},
 		// Red without: the loop in Client.post; with real sockets and RST.
 		{name: "C01_tls_handshake_reset_then_accepted", serve: faultserver.Options{Certificate: faultserver.GoodCertificate},

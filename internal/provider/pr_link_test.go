@@ -22,6 +22,7 @@ func prLinks() map[string]prLink {
 		"https://gitlab.com/example/docs/-/merge_requests/3":             {"gitlab.com", "example", "docs", 3},
 		"https://gitlab.example.com/a/b/c/docs/-/merge_requests/3/diffs": {"gitlab.example.com", "a/b/c", "docs", 3},
 		"https://gitlab.example.com/a/docs/merge_requests/3":             {"gitlab.example.com", "a", "docs", 3},
+		"https://gitlab.example.com/a/b/pull/5/-/merge_requests/3":       {"gitlab.example.com", "a/b/pull", "5", 3},
 
 		"https://bitbucket.org/example/docs/pull-requests/5/add-a-page":                           {"bitbucket.org", "example", "docs", 5},
 		"https://bitbucket.example.com/projects/DOC/repos/docs/pull-requests/5/overview":          {"bitbucket.example.com", "DOC", "docs", 5},
@@ -32,6 +33,7 @@ func prLinks() map[string]prLink {
 		"https://dev.azure.com/example/_git/docs/pullrequest/9":                                   {"dev.azure.com", "example/docs", "docs", 9},
 		"https://example.visualstudio.com/My%20Project/_git/docs/pullrequest/9":                   {"example.visualstudio.com", "example/My Project", "docs", 9},
 		"https://example.visualstudio.com/DefaultCollection/My%20Project/_git/docs/pullrequest/9": {"example.visualstudio.com", "example/My Project", "docs", 9},
+		"https://example.visualstudio.com/defaultcollection/_git/docs/pullrequest/9":              {"example.visualstudio.com", "example/docs", "docs", 9},
 		"https://example.visualstudio.com/_git/docs/pullrequest/9":                                {"example.visualstudio.com", "example/docs", "docs", 9},
 		"https://azure.example.com/tfs/Collection/Project/_git/docs/pullrequest/9":                {"azure.example.com", "tfs/Collection/Project", "docs", 9},
 
@@ -39,6 +41,7 @@ func prLinks() map[string]prLink {
 		"docs/pull/12":                                                        {},
 		"//github.com/example/docs/pull/12":                                   {},
 		"ssh://github.com/example/docs/pull/12":                               {},
+		"https://:443/example/docs/pull/12":                                   {},
 		"https:///example/docs/pull/12":                                       {},
 		"https://github.com":                                                  {},
 		"https://github.com/example/docs":                                     {},
