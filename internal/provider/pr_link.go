@@ -105,9 +105,6 @@ func gitlabLink(_ string, s []string) (prLink, bool) {
 		if names[i-1] == "-" {
 			names = names[:i-1]
 		}
-		if len(names) < 2 {
-			return prLink{}, false
-		}
 		return repositoryAt(names[:len(names)-1], names[len(names)-1], s[i+1])
 	}
 	return prLink{}, false
