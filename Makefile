@@ -48,7 +48,7 @@ picture: ## record the demo and draw the pictures of README and guides (needs as
 	internal/tools/picture.sh
 
 fmt: ## format Go code and examples
-	go tool -modfile=internal/tools/go.mod golangci-lint fmt ./...
+	go tool -modfile=internal/tools/lint/go.mod golangci-lint fmt ./...
 	"$$(go run ./internal/tfcli/cmd/tfcli find)" fmt -recursive examples
 
 clis: ## build Terraform and OpenTofu from source into the user's cache folder, for tests only

@@ -12,7 +12,7 @@ trap 'rm -rf "$tmp"' EXIT
 
 tfplugindocs() {
 	# Of use only when it fails: it tells each file that it looks at.
-	go tool -modfile=internal/tools/go.mod tfplugindocs "$1" \
+	go tool -modfile=internal/tools/lint/go.mod tfplugindocs "$1" \
 		--provider-name agent --providers-schema "$tmp/schema.json" >"$tmp/log" 2>&1 || {
 		cat "$tmp/log" >&2
 		exit 1

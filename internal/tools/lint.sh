@@ -13,7 +13,7 @@ check() {
   $*"
 }
 
-check go tool -modfile=internal/tools/go.mod golangci-lint run ./...
+check go tool -modfile=internal/tools/lint/go.mod golangci-lint run ./...
 
 # The stubs have no dependencies of their own: the module that replaces by them decides.
 for module in $(git ls-files 'go.mod' '*/go.mod' | grep -v /stubs/ | xargs -n 1 dirname); do
@@ -24,7 +24,7 @@ done
 
 # Nothing to do about it where its database is out of reach; a finding is another message.
 echo "+ govulncheck -test ./..."
-if ! found=$(go tool -modfile=internal/tools/go.mod govulncheck -test ./... 2>&1); then
+if ! found=$(go tool -modfile=internal/tools/lint/go.mod govulncheck -test ./... 2>&1); then
 	case $found in
 	*"fetching vulnerabilities: "*) echo "govulncheck: not checked: its database cannot be reached from here" ;;
 	*)

@@ -21,6 +21,6 @@ fi
 set -x
 # The limit is for a test that hangs: Go's own ten minutes are one for slow machines too.
 # shellcheck disable=SC2086 # race may be empty
-go tool -modfile=internal/tools/go.mod gotestsum --format pkgname --format-hide-empty-pkg -- -timeout=1h $race ./...
+go tool -modfile=internal/tools/lint/go.mod gotestsum --format pkgname --format-hide-empty-pkg -- -timeout=1h $race ./...
 # A number, not a time: the same work on every machine, however busy it is.
 FUZZTIME=1000x exec internal/tools/fuzz.sh

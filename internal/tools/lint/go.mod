@@ -1,5 +1,5 @@
-// Tools for working on the provider, apart from its own dependencies. See README.md.
-module github.com/agentjobs/terraform-provider-agent/internal/tools
+// Tools for working on the provider, apart from its own dependencies. See ../README.md.
+module github.com/agentjobs/terraform-provider-agent/internal/tools/lint
 
 go 1.26.0
 
