@@ -13,7 +13,7 @@ build: ## build the provider into bin/
 	go build -o bin/ .
 
 install: ## build the provider for your own CLI, and tell how to use it there
-	go run ./internal/tfcli/cmd/install
+	go run ./internal/tools/tfcli/cmd/install
 
 demo: ## show the provider at work: simulator, CLI and example, end to end
 	go run ./internal/demo/cmd/demo
@@ -49,11 +49,11 @@ picture: ## record the demo and draw the pictures of README and guides (needs as
 
 fmt: ## format Go code and examples
 	go tool -modfile=internal/tools/lint/go.mod golangci-lint fmt ./...
-	"$$(go run ./internal/tfcli/cmd/tfcli find)" fmt -recursive examples
+	"$$(go run ./internal/tools/tfcli/cmd/tfcli find)" fmt -recursive examples
 
 clis: ## build Terraform and OpenTofu from source into the user's cache folder, for tests only
-	go run ./internal/tfcli/cmd/tfcli build terraform
-	go run ./internal/tfcli/cmd/tfcli build opentofu
+	go run ./internal/tools/tfcli/cmd/tfcli build terraform
+	go run ./internal/tools/tfcli/cmd/tfcli build opentofu
 
 release-check: ## make a release of the last commit, signed with a throw-away key, and install it for real
 	go run ./internal/release/cmd/release check

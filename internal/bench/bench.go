@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 // sixtyBytes is the input of the floor's resources, as long as a prompt of ours.

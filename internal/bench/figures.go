@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 // figure is one measured value: the median of the samples.

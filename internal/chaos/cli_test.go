@@ -24,7 +24,7 @@ import (
 	// The plugin is built from it; without this Go would take the results of a run before a change of it.
 	_ "github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 const (

@@ -18,7 +18,7 @@ import (
 	"github.com/hashicorp/go-version"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 const encryption = `

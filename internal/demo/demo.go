@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 // ErrInterrupted says that the context ended before the demo did.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 var (

@@ -15,7 +15,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 // installAll does on every CLI what a user does, from both kinds of mirror, and

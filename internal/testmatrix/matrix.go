@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 // selection is a package, and a pattern of the tests in it that start a CLI. The

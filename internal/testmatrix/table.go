@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 // row is a line of the table: a result, or a note why there is none.

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-version"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 func TestShow(t *testing.T) {

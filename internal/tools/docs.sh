@@ -19,6 +19,6 @@ tfplugindocs() {
 	}
 }
 
-go run ./internal/tfcli/cmd/providerschema >"$tmp/schema.json"
+go run ./internal/tools/tfcli/cmd/providerschema >"$tmp/schema.json"
 tfplugindocs generate
 tfplugindocs validate

@@ -37,7 +37,7 @@ fi
 
 check internal/tools/changelog.sh
 
-check "$(go run ./internal/tfcli/cmd/tfcli find)" fmt -check -diff -recursive examples
+check "$(go run ./internal/tools/tfcli/cmd/tfcli find)" fmt -check -diff -recursive examples
 check go tool -modfile=internal/tools/actionlint/go.mod actionlint .github/workflows/*.yml examples/guides/pipelines/github-actions.yml
 
 if [ -n "$failed" ]; then

@@ -8,7 +8,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 
 # Ends here when there is no CLI: acceptance tests are never skipped for lack of one.
-env=$(go run ./internal/tfcli/cmd/tfcli env)
+env=$(go run ./internal/tools/tfcli/cmd/tfcli env)
 eval "$env"
 echo "CLI: $("$TF_ACC_TERRAFORM_PATH" version | head -n 1) ($TF_ACC_TERRAFORM_PATH)"
 

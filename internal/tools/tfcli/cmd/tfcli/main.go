@@ -15,7 +15,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 var (

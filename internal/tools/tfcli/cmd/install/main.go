@@ -11,7 +11,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/tfcli"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 func main() {
