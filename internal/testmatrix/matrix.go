@@ -26,7 +26,7 @@ type selection struct{ path, pattern string }
 func selections() []selection {
 	return []selection{
 		{"./internal/provider", "^TestAcc"},
-		{"./internal/demo", "^TestAcc"},
+		{"./internal/tools/demo", "^TestAcc"},
 		{"./internal/chaos", "."},
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/demo"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/demo"
 )
 
 func main() {

@@ -150,7 +150,7 @@ func TestEveryExampleIsRun(t *testing.T) {
 	run = append(run, pipelineFiles()...)
 	run = append(run, migratingFiles()...)
 	slices.Sort(run)
-	there := slices.DeleteFunc(filesIn(t, "../../examples", ".tf", ".yml", ".yaml"),
+	there := slices.DeleteFunc(filesIn(t, "../../../examples", ".tf", ".yml", ".yaml"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })
 	if diff := cmp.Diff(there, slices.Compact(run)); diff != "" {
 		t.Errorf("examples that exist (-) and that are run (+):\n%s", diff)
@@ -159,11 +159,11 @@ func TestEveryExampleIsRun(t *testing.T) {
 
 // The configuration in the README is one that TestAccExamples runs.
 func TestReadme(t *testing.T) {
-	readme, err := os.ReadFile("../../README.md")
+	readme, err := os.ReadFile("../../../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	example, err := os.ReadFile("../../examples/provider/provider.tf")
+	example, err := os.ReadFile("../../../examples/provider/provider.tf")
 	if err != nil {
 		t.Fatal(err)
 	}
