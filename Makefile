@@ -32,7 +32,7 @@ chaos: ## a random mix of 10,000 faults, then CLI=200 kills and 200 interrupts o
 	CHAOS_CLI=$${CLI:-200} go test -v -count=1 -timeout 2h -run 'X04|X02_interrupt_at_any_moment' ./internal/chaos
 
 bench: ## measure the provider with a real CLI beside the CLI's own floor (about 10 minutes), and its parts
-	go run ./internal/bench/cmd/bench
+	go run ./internal/tools/bench/cmd/bench
 	go test -run '^$$' -bench . -benchmem ./internal/agentapi ./internal/wait ./internal/journal ./internal/provider
 
 fuzz: ## fuzz every target, each for FUZZTIME=60s

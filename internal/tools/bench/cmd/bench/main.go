@@ -12,7 +12,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/bench"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/bench"
 )
 
 func main() {
