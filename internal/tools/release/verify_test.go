@@ -66,7 +66,7 @@ func TestVerifyManifest(t *testing.T) {
 		})
 	}
 	t.Run("of this repository", func(t *testing.T) {
-		expect(t, verifyManifest("../../terraform-registry-manifest.json"), "")
+		expect(t, verifyManifest("../../../terraform-registry-manifest.json"), "")
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/release"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/release"
 )
 
 var errUsage = errors.New(`usage: release <command>
