@@ -25,7 +25,7 @@ test: ## run every test, acceptance tests included
 	internal/tools/test.sh
 
 test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MATRIX=-others leaves out the one of make test
-	go run ./internal/testmatrix/cmd/testmatrix $(MATRIX)
+	go run ./internal/tools/testmatrix/cmd/testmatrix $(MATRIX)
 
 chaos: ## a random mix of 10,000 faults, then CLI=200 kills and 200 interrupts of a real CLI; CHAOS_SEED repeats a run
 	CHAOS_FAULTS=10000 go test -v -count=1 -timeout 2h -run '^TestChaosFaults$$' ./internal/provider

@@ -11,7 +11,7 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/testmatrix"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/testmatrix"
 )
 
 func main() {
