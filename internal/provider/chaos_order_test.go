@@ -12,8 +12,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // order is one resource and its user, who applies until the prompts wanted are

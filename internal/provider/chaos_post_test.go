@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // postFault is what happens to a POST, before or instead of its answer.

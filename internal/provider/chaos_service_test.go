@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // dial is the provider's way to the service; faults before the connection are here.

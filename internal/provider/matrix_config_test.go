@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // configRows are settings that work, and their defaults.

@@ -4,7 +4,7 @@
 package provider_test
 
 import (
-	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 func connectionRows() []row {

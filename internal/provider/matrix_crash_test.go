@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 const (

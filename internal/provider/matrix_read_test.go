@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // imports brings a job in, as "terraform import" does.

@@ -6,7 +6,7 @@ package provider_test
 import (
 	"fmt"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // redirectRows show that the key and the prompt go to base_url alone. Red

@@ -25,10 +25,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tfsdklogtest"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // row is one fault of the matrix; its id begins the name.

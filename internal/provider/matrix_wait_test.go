@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // waitRows are answers to polls that say nothing, or nothing true, about the end.
