@@ -29,7 +29,7 @@ test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MA
 
 chaos: ## a random mix of 10,000 faults, then CLI=200 kills and 200 interrupts of a real CLI; CHAOS_SEED repeats a run
 	CHAOS_FAULTS=10000 go test -v -count=1 -timeout 2h -run '^TestChaosFaults$$' ./internal/provider
-	CHAOS_CLI=$${CLI:-200} go test -v -count=1 -timeout 2h -run 'X04|X02_interrupt_at_any_moment' ./internal/chaos
+	CHAOS_CLI=$${CLI:-200} go test -v -count=1 -timeout 2h -run 'X04|X02_interrupt_at_any_moment' ./internal/test/chaos
 
 bench: ## measure the provider with a real CLI beside the CLI's own floor (about 10 minutes), and its parts
 	go run ./internal/tools/bench/cmd/bench

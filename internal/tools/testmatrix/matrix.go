@@ -27,7 +27,7 @@ func selections() []selection {
 	return []selection{
 		{"./internal/provider", "^TestAcc"},
 		{"./internal/tools/demo", "^TestAcc"},
-		{"./internal/chaos", "."},
+		{"./internal/test/chaos", "."},
 	}
 }
 
