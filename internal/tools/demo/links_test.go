@@ -30,7 +30,7 @@ func anchors(page string) map[string]bool {
 // Every link between the pages of this repository leads somewhere.
 func TestLinks(t *testing.T) {
 	const root = "../../.."
-	pages := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "internal/tools/README.md"}
+	pages := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "internal/README.md", "internal/test/FAULTS.md", "internal/tools/README.md"}
 	for _, folder := range []string{"docs", "examples"} {
 		for _, page := range filesIn(t, filepath.Join(root, folder), ".md") {
 			pages = append(pages, folder+"/"+page)
