@@ -16,10 +16,8 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
-
-// lateJob is how long after its create a job may still be unknown to the service.
-const lateJob = 60 * time.Second
 
 // dataFolder is where the CLI keeps what belongs to the root module.
 func dataFolder() string {
@@ -90,7 +88,7 @@ func (r *jobResource) adopt(ctx context.Context, job *jobModel, key journal.Key,
 			out.diags.AddWarning("Agent job of an earlier run adopted", fmt.Sprintf(
 				"A run that was ended by force had started job %s for the same prompt in project %s. This resource takes it over; nothing was sent.", left.JobID, project))
 			return record, false
-		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || time.Since(left.At) < lateJob):
+		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || time.Since(left.At) < wait.NewJobGrace):
 			crashes.Return(left)
 			out.diags.AddError("Failed to create agent job", say(
 				fmt.Sprintf("A run that was ended by force had started job %s for the same prompt in project %s, and the job cannot be looked up now. Nothing was sent.", left.JobID, project),

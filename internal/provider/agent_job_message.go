@@ -25,8 +25,9 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 	switch {
 	case errors.Is(err, agentapi.ErrUnknownOutcome):
 		// While a message before this one is unconfirmed too, what the job shows may be its effect.
-		if !isMarked(ctx, out.private, markUnconfirmed) {
-			record = r.seeMessage(ctx, job)
+		// And a job that was active before shows nothing by being active.
+		if !isMarked(ctx, out.private, markUnconfirmed) && job.ended() {
+			record = wait.MessageEffect(ctx, r.conn.client, job.ProjectID.ValueString(), id, r.conn.waiter.Schedule.Min)
 		}
 		if record == nil {
 			mark(ctx, out.private, markUnconfirmed)
@@ -75,28 +76,6 @@ func (r *jobResource) sendOrAdopt(ctx context.Context, job *jobModel, key journa
 	return record, nil
 }
 
-// seeMessage looks for the effect of a message whose answer was lost: a job that
-// had ended and is active again. It returns nil when there is none to be seen.
-func (r *jobResource) seeMessage(ctx context.Context, job *jobModel) *agentapi.Job {
-	if !job.ended() {
-		return nil // active before and after: that shows nothing
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait.Settle)
-	defer cancel()
-	for {
-		record, err := r.conn.client.GetJob(ctx, job.ProjectID.ValueString(), job.ID.ValueString())
-		if err != nil {
-			return nil
-		}
-		if record.Status == agentapi.StatusActive {
-			return record
-		}
-		if agentapi.Sleep(ctx, r.conn.waiter.Schedule.Min) != nil {
-			return nil
-		}
-	}
-}
-
 // noteRead brings the marks up to date with what a refresh shows.
 func noteRead(ctx context.Context, private privateState, job *jobModel, record *agentapi.Job) {
 	unmark(ctx, private, markMissing)
@@ -106,7 +85,7 @@ func noteRead(ctx context.Context, private privateState, job *jobModel, record *
 	u := getUnfinished(ctx, private)
 	switch {
 	case u.Message.IsZero():
-	case record.Status.Terminal() && u.mayBeStale():
+	case wait.MayBeStale(record.Status, u.Message):
 		record.Status = agentapi.StatusActive // the end that shows may be the one from before the message
 	default:
 		unmark(ctx, private, markUnfinished)

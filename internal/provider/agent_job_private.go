@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // Marks in the private state: what a later plan must know and no attribute says.
@@ -55,9 +53,4 @@ func setUnfinished(ctx context.Context, p privateState, u unfinished) {
 	if value, err := json.Marshal(u); err == nil {
 		p.SetKey(ctx, markUnfinished, value)
 	}
-}
-
-// mayBeStale reports whether a terminal status may still be from before the message.
-func (u unfinished) mayBeStale() bool {
-	return time.Since(u.Message) < wait.Settle
 }

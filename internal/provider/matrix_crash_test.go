@@ -144,7 +144,7 @@ func crashRows() []row {
 			m.adopts(job1(), ids[1])
 			m.settled()
 		}},
-		// Red without: lateJob, and Return.
+		// Red without: NewJobGrace, and Return.
 		{name: "X04_the_job_is_unknown", clock: true, test: func(m *matrix) {
 			id := m.started(noWait, 2)
 			m.sim.Forget(id)

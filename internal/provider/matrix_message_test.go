@@ -57,7 +57,7 @@ func messageRows() []row {
 	stale := turns(simulator.Script{Duration: 40 * time.Second, Stale: 8 * time.Second})
 	longTurn := turns(simulator.Script{Duration: 40 * time.Second})
 	acceptedAfter := func(name string, fault faultserver.Play) row {
-		// Red without: seeMessage (the outcome would be unknown).
+		// Red without: MessageEffect (the outcome would be unknown).
 		return row{name: "M04_" + name, clock: true, script: longTurn, test: func(m *matrix) {
 			m.created(job1())
 			m.Script(faultserver.Message, faultserver.Effect(fault))
@@ -75,7 +75,7 @@ func messageRows() []row {
 			m.Script(faultserver.Message, faultserver.Effect(shows(nil)))
 			m.messaged(40*time.Second, 50*time.Second)
 		}},
-		// Red without: mayBeStale in noteRead, for a run that was cut short just after the message.
+		// Red without: MayBeStale in noteRead, for a run that was cut short just after the message.
 		{name: "M01_cut_short_and_refreshed_while_stale", clock: true, script: stale, test: func(m *matrix) {
 			m.created(job1())
 			job := with(job2(), attrs{"timeouts": attrs{"update": "3s"}})
@@ -171,7 +171,7 @@ func messageRows() []row {
 			m.ok(m.refresh())
 			m.wantState("completed")
 		}},
-		// A job that was active before shows nothing by being active. Red without: the check of ended in seeMessage.
+		// A job that was active before shows nothing by being active. Red without: job.ended in sendMessage.
 		{name: "M04_reset_while_the_job_was_active", clock: true, script: longTurn, test: func(m *matrix) {
 			m.ok(m.run(with(job1(), noWait)))
 			m.Script(faultserver.Message, faultserver.Effect(faultserver.Reset))

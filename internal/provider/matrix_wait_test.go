@@ -118,7 +118,7 @@ func waitRows() []row {
 				m.Errorf("%d lines of progress in an hour", n)
 			}
 		}},
-		// Red without: newJobGrace in progress.judge.
+		// Red without: NewJobGrace in progress.judge.
 		{name: "P08_404_just_after_create", clock: true, test: func(m *matrix) {
 			start := time.Now()
 			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
@@ -132,7 +132,7 @@ func waitRows() []row {
 			m.wantState("completed")
 			m.wantPosts(1, 0)
 		}},
-		// Red without: the 60 s in newJobGrace, and without 404 as the end of a wait.
+		// Red without: the 60 s in NewJobGrace, and without 404 as the end of a wait.
 		{name: "P09_404_later_in_the_wait", clock: true, script: always(simulator.Script{Duration: 5 * time.Minute}), test: func(m *matrix) {
 			start := time.Now()
 			notFound := faultserver.Answer(404, `{"error":"job not found"}`)

@@ -144,8 +144,8 @@ func TestNotFound(t *testing.T) {
 	t.Run("never found", func(t *testing.T) {
 		t.Parallel()
 		run(t, Created, time.Hour, foundAt(24*time.Hour), func(r result, failure *Error) {
-			if !errors.Is(failure, agentapi.ErrNotFound) || r.took < newJobGrace || r.took > newJobGrace+8*time.Second || r.status != "" {
-				t.Errorf("%+v, want ErrNotFound soon after %v", r, newJobGrace)
+			if !errors.Is(failure, agentapi.ErrNotFound) || r.took < NewJobGrace || r.took > NewJobGrace+8*time.Second || r.status != "" {
+				t.Errorf("%+v, want ErrNotFound soon after %v", r, NewJobGrace)
 			}
 		})
 	})
