@@ -31,7 +31,7 @@ const (
 
 func providerFactories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
-		"agent": func() (tfprotov6.ProviderServer, error) { return provider.NewServer(provider.New("test", nil)()), nil },
+		"agent": func() (tfprotov6.ProviderServer, error) { return provider.NewServer(provider.New("test", provider.Options{})), nil },
 	}
 }
 
@@ -66,7 +66,7 @@ func bubble(t *testing.T, script func(prompt string, turn int) simulator.Script,
 		wire := faultserver.New(t, sim, faultserver.Options{InMemory: true})
 		s := &service{Server: sim, url: wire.URL, wire: wire}
 		c := &core{t: t}
-		c.connectTo(t.Context(), provider.NewDialing(wire.Dial, nil), s.attrs())
+		c.connectTo(t.Context(), provider.New("test", provider.Options{Dial: wire.Dial}), s.attrs())
 		c.state = c.decode(nil)
 		test(t, s, c)
 	})

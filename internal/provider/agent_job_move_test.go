@@ -55,7 +55,7 @@ func (c *core) move(from movedState) []*tfprotov6.Diagnostic {
 // unconfigured is a core whose provider has no configuration.
 func unconfigured(t *testing.T) *core {
 	t.Helper()
-	c := &core{t: t, server: provider.NewServer(provider.New("test", nil)())}
+	c := &core{t: t, server: provider.NewServer(provider.New("test", provider.Options{}))}
 	c.learn(c.schemas().ResourceSchemas["agent_job"])
 	return c
 }

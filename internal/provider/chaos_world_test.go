@@ -131,7 +131,7 @@ func (w *world) apply() {
 	w.stopped, w.postRest, w.getRest, w.slack = time.Time{}, pause{}, pause{}, 0
 	w.mu.Unlock()
 	w.schemas = &core{t: w.T}
-	if diags := w.schemas.connectTo(w.context(nil), provider.NewDialing(w.dial, nil), w.config); len(diags) > 0 {
+	if diags := w.schemas.connectTo(w.context(nil), provider.New("test", provider.Options{Dial: w.dial}), w.config); len(diags) > 0 {
 		w.Error(text(diags))
 	}
 	w.each(func(o *order) { o.plan() })

@@ -84,7 +84,7 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		RequestTimeout:    durationOr(m.RequestTimeout, defaultRequestTimeout),
 		MaxPollsPerSecond: defaultMaxPollsPerSec,
 		RootCAs:           m.roots(diags),
-		Dial:              p.dial,
+		Dial:              p.options.Dial,
 		Log:               exchangeLogger(),
 	}
 	if !poll.MaxPerSecond.IsNull() {
@@ -103,7 +103,7 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 	}
 	conn.mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if m.Journal.IsNull() || m.Journal.ValueBool() {
-		conn.journal, conn.scope = p.journal, journalScope(base.String())
+		conn.journal, conn.scope = p.options.Journal, journalScope(base.String())
 	}
 	conn.client = agentapi.New(config)
 	conn.waiter = wait.Waiter{Poller: conn.client, Schedule: schedule}

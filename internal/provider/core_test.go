@@ -50,7 +50,7 @@ func newCore(t testing.TB, providerConfig attrs) *core {
 // connect starts a fresh provider, as the next command of the CLI does.
 func (c *core) connect(providerConfig attrs) []*tfprotov6.Diagnostic {
 	c.t.Helper()
-	return c.connectTo(c.t.Context(), provider.New("test", nil)(), providerConfig)
+	return c.connectTo(c.t.Context(), provider.New("test", provider.Options{}), providerConfig)
 }
 
 func (c *core) connectTo(ctx context.Context, agent frameworkprovider.Provider, providerConfig attrs) []*tfprotov6.Diagnostic {

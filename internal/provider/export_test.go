@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 )
 
 // Roots are the authorities that the provider trusts with these certificates configured.
@@ -29,13 +28,6 @@ var (
 
 // LogsExchanges reports whether HTTP exchanges are logged.
 func LogsExchanges() bool { return exchangeLogger() != nil }
-
-// NewDialing returns a provider that reaches its service through dial, which
-// need not be a network: tests on a fake clock cannot use one. Its crash journal
-// may be nil.
-func NewDialing(dial agentapi.Dial, crashes *journal.Journal) provider.Provider {
-	return &agentProvider{version: "test", dial: dial, journal: crashes}
-}
 
 // NewPanicking returns a provider that panics with value at each poll of a wait
 // or, with early, as soon as a call has read its arguments.

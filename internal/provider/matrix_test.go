@@ -120,7 +120,7 @@ type matrix struct {
 // connect starts a fresh provider with m.config, as the next command does.
 func (m *matrix) connect() []*tfprotov6.Diagnostic {
 	m.Helper()
-	diags := m.core.connectTo(m.ctx, provider.NewDialing(m.dial, m.crashes), m.config)
+	diags := m.core.connectTo(m.ctx, provider.New("test", provider.Options{Dial: m.dial, Journal: m.crashes}), m.config)
 	return m.note(diags)
 }
 

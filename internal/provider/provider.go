@@ -29,16 +29,20 @@ var (
 	_ provider.ProviderWithFunctions = (*agentProvider)(nil)
 )
 
-type agentProvider struct {
-	version string
-	journal *journal.Journal // nil: none is kept
-	dial    agentapi.Dial    // nil: the client's own
+// Options are what a provider gets from its process.
+type Options struct {
+	Journal *journal.Journal // nil: none is kept
+	Dial    agentapi.Dial    // reaches the service; nil: a network connection
 }
 
-// New returns the provider for one version of the plugin. Its crash journal is
-// the process's own; nil keeps none.
-func New(version string, crashes *journal.Journal) func() provider.Provider {
-	return func() provider.Provider { return &agentProvider{version: version, journal: crashes} }
+type agentProvider struct {
+	version string
+	options Options
+}
+
+// New returns the provider for one version of the plugin.
+func New(version string, options Options) provider.Provider {
+	return &agentProvider{version: version, options: options}
 }
 
 func (p *agentProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {

@@ -35,7 +35,7 @@ func Serve(ctx context.Context, version string, debug bool) error {
 		return err
 	}
 	if debug {
-		return tf6server.Serve(Address, func() tfprotov6.ProviderServer { return NewServer(New(version, nil)()) }, tf6server.WithManagedDebug())
+		return tf6server.Serve(Address, func() tfprotov6.ProviderServer { return NewServer(New(version, Options{})) }, tf6server.WithManagedDebug())
 	}
 	// The CLI reads a level at the start of a line of the process's first stderr.
 	warnings := log.New(os.Stderr, "[WARN] ", log.Lmsgprefix)
@@ -47,7 +47,7 @@ func Serve(ctx context.Context, version string, debug bool) error {
 	served := make(chan error, 1)
 	go func() {
 		served <- tf6server.Serve(Address, func() tfprotov6.ProviderServer {
-			return withJournal(NewServer(New(version, crashes)()), crashes)
+			return withJournal(NewServer(New(version, Options{Journal: crashes})), crashes)
 		})
 	}()
 	select {
