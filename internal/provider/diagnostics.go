@@ -39,8 +39,8 @@ func reason(err error) string {
 		return agentapi.Printable(err.Error())
 	}
 	var parts []string
-	if failure.StatusCode != 0 {
-		parts = append(parts, fmt.Sprintf("the service answered %d %s", failure.StatusCode, http.StatusText(failure.StatusCode)))
+	if answer := failure.Answer(); answer != "" {
+		parts = append(parts, answer)
 	}
 	switch {
 	case errors.Is(failure.Err, context.Canceled):
