@@ -31,7 +31,9 @@ const (
 
 func providerFactories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
-		"agent": func() (tfprotov6.ProviderServer, error) { return provider.NewServer(provider.New("test", provider.Options{})), nil },
+		"agent": func() (tfprotov6.ProviderServer, error) {
+			return provider.NewServer(provider.New("test", provider.Options{})), nil
+		},
 	}
 }
 

@@ -4,44 +4,16 @@
 package provider
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
-
-// dataFolder is where the CLI keeps what belongs to the root module.
-func dataFolder() string {
-	if folder := os.Getenv("TF_DATA_DIR"); folder != "" {
-		return folder
-	}
-	return ".terraform"
-}
-
-func journalFolder() string { return filepath.Join(dataFolder(), typeName) }
-
-// journalScope tells states apart: two of them never share a job. The CLI does
-// not say which it uses, so its traces are read: what cannot be read counts as empty.
-func journalScope(baseURL string) string {
-	chosen, _ := os.ReadFile(filepath.Join(dataFolder(), "environment"))
-	workspace := cmp.Or(os.Getenv("TF_WORKSPACE"), string(chosen), "default")
-	var initialised struct {
-		Backend json.RawMessage `json:"backend"`
-	}
-	if text, err := os.ReadFile(filepath.Join(dataFolder(), "terraform.tfstate")); err == nil {
-		_ = json.Unmarshal(text, &initialised)
-	}
-	return fmt.Sprintf("%s\n%s\n%x", baseURL, workspace, sha256.Sum256(initialised.Backend))
-}
 
 func (c *connection) createKey(ctx context.Context, job *jobModel) journal.Key {
 	triggers := map[string]*string{}
@@ -78,9 +50,7 @@ func (r *jobResource) adopt(ctx context.Context, job *jobModel, key journal.Key,
 				fmt.Sprintf("Look for the job at the service. If it is there, bring it in with: terraform (or tofu) import ADDRESS %s/JOB_ID. Otherwise apply again: that sends the prompt.", project)))
 			return nil, true
 		}
-		looking, cancel := withReadTimeout(ctx)
-		record, err := r.conn.client.GetJob(looking, project, left.JobID)
-		cancel()
+		record, err := r.conn.lookUp(ctx, project, left.JobID)
 		switch {
 		case err == nil && record.Status != agentapi.StatusFailed && record.Status != agentapi.StatusArchived:
 			call.Answered(left.JobID) // in our own journal before it leaves the other

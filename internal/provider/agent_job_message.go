@@ -62,9 +62,7 @@ func (r *jobResource) sendOrAdopt(ctx context.Context, job *jobModel, key journa
 		r.conn.journal.Settle(left)
 		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, JobID: id, Err: errEndedByForce}
 	}
-	looking, cancel := withReadTimeout(ctx)
-	defer cancel()
-	record, err := r.conn.client.GetJob(looking, job.ProjectID.ValueString(), id)
+	record, err := r.conn.lookUp(ctx, job.ProjectID.ValueString(), id)
 	if err != nil {
 		r.conn.journal.Return(left)
 		return nil, err

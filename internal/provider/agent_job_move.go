@@ -55,7 +55,7 @@ func moveFrom(provider string, typeNames []string, find func(state []byte) (jobP
 func standsFor(address, provider string) bool {
 	_, name, _ := strings.Cut(provider, "/")
 	_, source, _ := strings.Cut(address, "/")
-	return address == name || strings.EqualFold(source, provider) || strings.HasSuffix(source, "/"+typeName)
+	return address == name || strings.EqualFold(source, provider) || strings.HasSuffix(source, "/agent")
 }
 
 // jobPath is what the state of another provider says of a job: what was found

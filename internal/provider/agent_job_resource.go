@@ -7,22 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
-
-// readTimeout is for how long a refresh tries to reach the service.
-const readTimeout = 60 * time.Second
-
-// withReadTimeout keeps a refresh from naming the resource's timeouts as its own.
-func withReadTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, readTimeout, errors.New("no answer within a minute"))
-}
 
 var (
 	_ resource.ResourceWithConfigure      = (*jobResource)(nil)
@@ -37,8 +27,8 @@ type jobResource struct{ conn *connection }
 
 func newJobResource() resource.Resource { return &jobResource{} }
 
-func (r *jobResource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = typeName + "_job"
+func (r *jobResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_job"
 }
 
 func (r *jobResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
@@ -51,6 +41,10 @@ func (r *jobResource) IdentitySchema(_ context.Context, _ resource.IdentitySchem
 
 func (r *jobResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
 	r.conn, _ = req.ProviderData.(*connection)
+}
+
+func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "create", "update")
 }
 
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -110,11 +104,9 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	r.conn.seen(&job)
-	ctx, cancel := withReadTimeout(r.conn.mask(ctx))
-	defer cancel()
-
+	ctx = r.conn.mask(ctx)
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
-	record, err := r.conn.client.GetJob(ctx, project, id)
+	record, err := r.conn.lookUp(ctx, project, id)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
 		if !isMarked(ctx, resp.Private, markMissing) {
@@ -186,27 +178,6 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 			"Job %s in project %s was active when it was last seen. The service cannot cancel a job: the state has forgotten it, and it may still open a pull request.",
 			job.ID.ValueString(), job.ProjectID.ValueString()))
 	}
-}
-
-func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
-	var identity jobIdentity
-	if req.ID == "" {
-		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
-	}
-	project, id := identity.ProjectID.ValueString(), identity.ID.ValueString()
-	if req.ID != "" {
-		project, id, _ = strings.Cut(req.ID, "/")
-	}
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	if !agentapi.ValidID(project) || !agentapi.ValidID(id) {
-		resp.Diagnostics.AddError("Failed to import agent job", say(
-			fmt.Sprintf("Project %s and job %s do not name a job: each must have %s.", quoted(project), quoted(id), idRule),
-			"Give the import id as PROJECT_ID/JOB_ID."))
-		return
-	}
-	resp.Diagnostics.Append(nameJob(ctx, &resp.State, resp.Identity, project, id)...)
 }
 
 // keepUnread is a refresh while the provider's configuration is not known.

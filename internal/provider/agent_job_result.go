@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 )
 
@@ -39,17 +38,6 @@ func (o jobResult) identify(ctx context.Context, job *jobModel) {
 	}
 }
 
-// nameJob fills an empty state with the names of a job, for a read to follow.
-func nameJob(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, projectID, jobID string) (diags diag.Diagnostics) {
-	for name, value := range map[string]string{"project_id": projectID, "id": jobID} {
-		diags.Append(state.SetAttribute(ctx, path.Root(name), value)...)
-		if identity != nil {
-			diags.Append(identity.SetAttribute(ctx, path.Root(name), value)...)
-		}
-	}
-	return diags
-}
-
 // recovered turns a panic into a diagnostic, because one that ends the process
 // loses the id of the job and of every other one under way. The value of the
 // panic is not shown: it may hold anything. Use it deferred.
@@ -67,4 +55,12 @@ func (o jobResult) recovered(ctx context.Context, operation string, job *jobMode
 	o.diags.AddError(summary, say(
 		fmt.Sprintf("The provider met a bug in the %s of job %q in project %s. Please report this.", operation, job.ID.ValueString(), job.ProjectID.ValueString()),
 		"Something may have been sent: look at the jobs of the project at the service before you apply again."))
+}
+
+// recovered turns a panic into an error, because one that ends the process
+// loses the jobs that others are just starting. Use it deferred.
+func recovered(operation string, diags *diag.Diagnostics) {
+	if recover() != nil { // the value may hold anything: it is not shown
+		diags.AddError("Bug in the agent provider", fmt.Sprintf("The provider met a bug in the %s. Please report this.", operation))
+	}
 }

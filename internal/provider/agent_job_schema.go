@@ -5,6 +5,9 @@ package provider
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -121,4 +124,25 @@ func jobIdentitySchema() identityschema.Schema {
 			"id":         identityschema.StringAttribute{RequiredForImport: true, Description: "Id of the job."},
 		},
 	}
+}
+
+// validPrompt refuses what the service could not use as an instruction.
+func validPrompt() validator.String {
+	return stringRule{
+		summary:     "Invalid prompt",
+		description: "not empty or only white space, valid UTF-8 without NUL",
+		check:       func(text string) string { return sentence(checkPrompt(text)) },
+	}
+}
+
+func checkPrompt(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return errors.New("the prompt is empty: say what the agent shall do")
+	case strings.ContainsRune(text, 0):
+		return errors.New("the prompt holds a NUL character")
+	case !utf8.ValidString(text):
+		return errors.New("the prompt is not valid UTF-8")
+	}
+	return nil
 }

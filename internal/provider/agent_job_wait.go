@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
@@ -81,4 +83,39 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 		return
 	}
 	out.diags.AddWarning(summary, detail)
+}
+
+// waitEnd is how a wait ended that keeps no job in the state: one of a data
+// source or an action. The resource has rules of its own.
+type waitEnd struct {
+	job     *jobModel
+	err     error // nil: the job has ended
+	options waitOptions
+}
+
+// report says what the end means for the run, and what can be done about a job
+// that goes on or has failed. Being interrupted is an error whatever the options say.
+func (w waitEnd) report(diags *diag.Diagnostics, onGoing, onFailed string) {
+	add := func(severity, summary, detail string) {
+		if severity == onWarn {
+			diags.AddWarning(summary, detail)
+			return
+		}
+		diags.AddError(summary, detail)
+	}
+	id := w.job.ID.ValueString()
+	switch {
+	case errors.Is(w.err, agentapi.ErrNotFound):
+		diags.AddError(jobNotFound(w.err, w.job.ProjectID.ValueString(), id))
+	case w.err != nil:
+		severity := w.options.onTimeout
+		if errors.Is(w.err, wait.ErrInterrupted) {
+			severity = onError
+		}
+		summary, detail := unfinishedWait(w.err, id, onGoing)
+		add(severity, summary, detail)
+	case w.job.is(agentapi.StatusFailed):
+		summary, detail := failedJob(w.job, onFailed)
+		add(w.options.onFailure, summary, detail)
+	}
 }

@@ -24,7 +24,7 @@ import (
 const (
 	envBaseURL   = "AGENT_BASE_URL"
 	envAdminKey  = "AGENT_ADMIN_KEY"
-	envProjectID = "AGENT_PROJECT_ID"
+	envProjectID = EnvProjectID
 )
 
 const (
@@ -153,11 +153,6 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 			"No certificate can be read from the text. It must be what a file in PEM form holds (-----BEGIN CERTIFICATE-----), not its name: file(\"ca.pem\").")
 	}
 	return pool
-}
-
-func addMissing(diags *diag.Diagnostics, attribute, variable, what string) {
-	diags.AddAttributeError(path.Root(attribute), "Missing "+attribute,
-		fmt.Sprintf("The provider needs %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
 }
 
 // origin names the environment variable that a value comes from: what is wrong

@@ -5,6 +5,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,12 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
+
+// EnvProjectID is the environment variable that stands in for the provider's project_id.
+const EnvProjectID = "AGENT_PROJECT_ID"
+
+// readTimeout is for how long a refresh tries to reach the service.
+const readTimeout = 60 * time.Second
 
 // connection is what the provider's configuration gives to its resources.
 type connection struct {
@@ -60,6 +67,14 @@ func (c *connection) projectOr(own types.String, diags *diag.Diagnostics) types.
 		addMissing(diags, "project_id", envProjectID, "the project that the job shall belong to, here or as its default")
 	}
 	return c.projectID
+}
+
+// lookUp retrieves a job, for as long as a refresh tries to reach the service.
+// The end of that time is not the end of the resource's timeouts.
+func (c *connection) lookUp(ctx context.Context, projectID, jobID string) (*agentapi.Job, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errors.New("no answer within a minute"))
+	defer cancel()
+	return c.client.GetJob(ctx, projectID, jobID)
 }
 
 // recentEvents are what this process has done to jobs. A data source that waits

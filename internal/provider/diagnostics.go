@@ -16,17 +16,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
-// say makes the detail of a diagnostic from sentences, leaving out empty ones.
-func say(sentences ...string) string {
-	kept := sentences[:0:0]
-	for _, sentence := range sentences {
-		if sentence != "" {
-			kept = append(kept, sentence)
-		}
-	}
-	return strings.Join(kept, "\n\n")
-}
-
 // cause tells in a sentence or two why a call failed, and what can be done about it.
 func cause(err error) string {
 	return say(capital(reason(err))+".", hint(err))
@@ -107,9 +96,6 @@ func certificateHint(err error) string {
 	}
 	return "Check base_url. If the service, or a proxy that reads the traffic, has a certificate from a private authority, give that authority's certificate as ca_certificates_pem."
 }
-
-// quoted shows text that is not ours: escaped, cut, in quotation marks.
-func quoted(text string) string { return `"` + agentapi.Printable(text) + `"` }
 
 func capital(text string) string {
 	if text == "" {
@@ -196,6 +182,12 @@ func unfinishedWait(err error, jobID, next string) (summary, detail string) {
 		fmt.Sprintf("This run no longer waits for job %s; the job itself goes on at the service.", jobID),
 		why, seen, trouble,
 		next)
+}
+
+// jobNotFound words that a job to be read does not exist.
+func jobNotFound(err error, projectID, jobID string) (summary, detail string) {
+	return "Agent job not found", say(
+		fmt.Sprintf("The service does not know job %s in project %s.", jobID, projectID), cause(err))
 }
 
 // failedJob words a job that the service gave up.

@@ -50,19 +50,6 @@ func notPRLink(text string) error {
 		"which is like https://github.com/OWNER/REPOSITORY/pull/12", quoted(text))
 }
 
-// pathSegments splits the path, each segment unescaped by itself, so that an
-// escaped slash cannot move a name into another place.
-func pathSegments(parsed *url.URL) (segments []string, ok bool) {
-	for segment := range strings.SplitSeq(strings.Trim(parsed.EscapedPath(), "/"), "/") {
-		name, err := url.PathUnescape(segment)
-		if err != nil || name == "" || strings.ContainsRune(name, '/') {
-			return nil, false
-		}
-		segments = append(segments, name)
-	}
-	return segments, true
-}
-
 // repositoryAt makes a link of the names before the marker and the number after it.
 func repositoryAt(owner []string, repository, number string) (prLink, bool) {
 	n, err := strconv.ParseInt(number, 10, 64)

@@ -31,8 +31,8 @@ type sendMessageModel struct {
 	actionModel
 }
 
-func (a *sendMessageAction) Metadata(_ context.Context, _ action.MetadataRequest, resp *action.MetadataResponse) {
-	resp.TypeName = typeName + "_send_message"
+func (a *sendMessageAction) Metadata(_ context.Context, req action.MetadataRequest, resp *action.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_send_message"
 }
 
 func (a *sendMessageAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {

@@ -23,8 +23,8 @@ type startJobAction struct{ jobAction }
 
 func newStartJobAction() action.Action { return &startJobAction{} }
 
-func (a *startJobAction) Metadata(_ context.Context, _ action.MetadataRequest, resp *action.MetadataResponse) {
-	resp.TypeName = typeName + "_start_job"
+func (a *startJobAction) Metadata(_ context.Context, req action.MetadataRequest, resp *action.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_start_job"
 }
 
 func (a *startJobAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {

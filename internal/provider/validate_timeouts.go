@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
@@ -27,8 +26,4 @@ func checkTimeouts(ctx context.Context, config tfsdk.Config, diags *diag.Diagnos
 				fmt.Sprintf("%s leaves no time for anything: give a duration above zero, for example \"30m\".", quoted(text.ValueString())))
 		}
 	}
-}
-
-func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
-	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "create", "update")
 }

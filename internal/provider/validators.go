@@ -4,47 +4,15 @@
 package provider
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 )
-
-// sentence makes an error the detail of a diagnostic; nil has none.
-func sentence(err error) string {
-	if err == nil {
-		return ""
-	}
-	text := err.Error()
-	return strings.ToUpper(text[:1]) + text[1:] + "."
-}
-
-// stringRule is a validator of texts: summary heads the diagnostic when check
-// returns the detail of one.
-type stringRule struct {
-	summary, description string
-	check                func(text string) (problem string)
-}
-
-func (r stringRule) Description(context.Context) string         { return r.description }
-func (r stringRule) MarkdownDescription(context.Context) string { return r.description }
-
-func (r stringRule) ValidateString(_ context.Context, req validator.StringRequest, resp *validator.StringResponse) {
-	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
-		return
-	}
-	if problem := r.check(req.ConfigValue.ValueString()); problem != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, r.summary, problem)
-	}
-}
 
 func validBaseURL() validator.String {
 	return stringRule{
@@ -111,45 +79,6 @@ func checkKey(key string) error {
 		if r <= ' ' || r > '~' {
 			return errors.New("the key has a space, a control character or a character outside ASCII, which no API key has")
 		}
-	}
-	return nil
-}
-
-// idRule says in words what agentapi.ValidID accepts.
-const idRule = "1 to 256 letters, digits and the characters -._~!$&'()*+,;=:@, without \"..\""
-
-// validID accepts what can stand as one segment of the service's paths.
-func validID() validator.String {
-	return stringRule{summary: "Invalid id", description: idRule, check: func(text string) string {
-		if agentapi.ValidID(text) {
-			return ""
-		}
-		return invalidID(text)
-	}}
-}
-
-func invalidID(text string) string {
-	return fmt.Sprintf("%s cannot be the id of a project or a job: it must have %s.",
-		quoted(text), idRule)
-}
-
-// validPrompt refuses what the service could not use as an instruction.
-func validPrompt() validator.String {
-	return stringRule{
-		summary:     "Invalid prompt",
-		description: "not empty or only white space, valid UTF-8 without NUL",
-		check:       func(text string) string { return sentence(checkPrompt(text)) },
-	}
-}
-
-func checkPrompt(text string) error {
-	switch {
-	case strings.TrimSpace(text) == "":
-		return errors.New("the prompt is empty: say what the agent shall do")
-	case strings.ContainsRune(text, 0):
-		return errors.New("the prompt holds a NUL character")
-	case !utf8.ValidString(text):
-		return errors.New("the prompt is not valid UTF-8")
 	}
 	return nil
 }
