@@ -20,7 +20,7 @@ var (
 	_ datasource.DataSourceWithValidateConfig = (*jobDataSource)(nil)
 )
 
-type jobDataSource struct{ conn *connection }
+type jobDataSource struct{ conn *ProviderData }
 
 func newJobDataSource() datasource.DataSource { return &jobDataSource{} }
 
@@ -41,7 +41,7 @@ func (d *jobDataSource) Schema(ctx context.Context, _ datasource.SchemaRequest, 
 }
 
 func (d *jobDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
-	d.conn, _ = req.ProviderData.(*connection)
+	d.conn, _ = req.ProviderData.(*ProviderData)
 }
 
 func (d *jobDataSource) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
@@ -67,16 +67,16 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(d.conn.mask(ctx), timeout)
+	ctx, cancel := context.WithTimeout(d.conn.Mask(ctx), timeout)
 	defer cancel()
 
 	project, id := job.ProjectID.ValueString(), job.ID.ValueString()
 	var record *agentapi.Job
 	var err error
 	if options.enabled {
-		record, err = d.conn.waiter.Wait(ctx, d.conn.recent.request(project, id))
+		record, err = d.conn.Waiter.Wait(ctx, d.conn.recent.request(project, id))
 	} else {
-		record, err = d.conn.client.GetJob(ctx, project, id)
+		record, err = d.conn.Client.GetJob(ctx, project, id)
 	}
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):

@@ -15,28 +15,28 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
-func (c *connection) createKey(ctx context.Context, job *jobModel) journal.Key {
+func (d *ProviderData) createKey(ctx context.Context, job *jobModel) journal.Key {
 	triggers := map[string]*string{}
 	_ = job.Triggers.ElementsAs(ctx, &triggers, true)
 	sorted, _ := json.Marshal(triggers)
-	return journal.CreateKey(c.scope, job.ProjectID.ValueString(), job.Prompt.ValueString(), string(sorted))
+	return journal.CreateKey(d.Scope, job.ProjectID.ValueString(), job.Prompt.ValueString(), string(sorted))
 }
 
-func (c *connection) messageKey(job *jobModel) journal.Key {
-	return journal.MessageKey(c.scope, job.ProjectID.ValueString(), job.ID.ValueString(), job.Prompt.ValueString())
+func (d *ProviderData) messageKey(job *jobModel) journal.Key {
+	return journal.MessageKey(d.Scope, job.ProjectID.ValueString(), job.ID.ValueString(), job.Prompt.ValueString())
 }
 
 // seen drops what crashed runs have left about a job that the state holds.
-func (c *connection) seen(job *jobModel) {
-	if c != nil && c.journal.HasLeft() {
-		c.journal.Seen(job.ID.ValueString(), c.messageKey(job))
+func (d *ProviderData) seen(job *jobModel) {
+	if d != nil && d.Journal.HasLeft() {
+		d.Journal.Seen(job.ID.ValueString(), d.messageKey(job))
 	}
 }
 
-// adopt looks for a job that a crashed run has started for the same request.
+// takeOver looks for a job that a crashed run has started for the same request.
 // Without one it returns nil, and the request may be sent unless stop is true.
-func (r *jobResource) adopt(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out jobResult) (record *agentapi.Job, stop bool) {
-	crashes, project := r.conn.journal, job.ProjectID.ValueString()
+func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (record *agentapi.Job, stop bool) {
+	crashes, project := r.conn.Journal, job.ProjectID.ValueString()
 	for {
 		left := crashes.Take(ctx, key)
 		if left == nil {

@@ -19,15 +19,15 @@ import (
 // sendMessage sends the new prompt to the job and reports whether it arrived.
 // From the moment it may have arrived the state holds the new prompt, so that
 // no later apply sends it again.
-func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out jobResult) (arrived bool) {
+func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (arrived bool) {
 	id := job.ID.ValueString()
-	record, err := r.sendOrAdopt(ctx, job, key, call, out)
+	record, err := r.sendOrTakeOver(ctx, job, key, call, out)
 	switch {
 	case errors.Is(err, agentapi.ErrUnknownOutcome):
 		// While a message before this one is unconfirmed too, what the job shows may be its effect.
 		// And a job that was active before shows nothing by being active.
 		if !isMarked(ctx, out.private, markUnconfirmed) && job.ended() {
-			record = wait.MessageEffect(ctx, r.conn.client, job.ProjectID.ValueString(), id, r.conn.waiter.Schedule.Min)
+			record = wait.MessageEffect(ctx, r.conn.Client, job.ProjectID.ValueString(), id, r.conn.Waiter.Schedule.Min)
 		}
 		if record == nil {
 			mark(ctx, out.private, markUnconfirmed)
@@ -51,24 +51,24 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 // errEndedByForce stands for the answer of a message that a crashed run had sent.
 var errEndedByForce = errors.New("a run that was ended by force had sent it, and no answer had come")
 
-// sendOrAdopt sends the message unless a crashed run has noted that it did.
-func (r *jobResource) sendOrAdopt(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out jobResult) (*agentapi.Job, error) {
+// sendOrTakeOver sends the message unless a crashed run has noted that it did.
+func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (*agentapi.Job, error) {
 	id := job.ID.ValueString()
-	left := r.conn.journal.Take(ctx, key)
+	left := r.conn.Journal.Take(ctx, key)
 	if left == nil {
-		return r.conn.client.SendMessage(ctx, job.ProjectID.ValueString(), id, job.Prompt.ValueString(), call)
+		return r.conn.Client.SendMessage(ctx, job.ProjectID.ValueString(), id, job.Prompt.ValueString(), call)
 	}
 	if left.JobID == "" {
-		r.conn.journal.Settle(left)
+		r.conn.Journal.Settle(left)
 		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, JobID: id, Err: errEndedByForce}
 	}
 	record, err := r.conn.lookUp(ctx, job.ProjectID.ValueString(), id)
 	if err != nil {
-		r.conn.journal.Return(left)
+		r.conn.Journal.Return(left)
 		return nil, err
 	}
 	call.Answered(id) // in our own journal before it leaves the other
-	r.conn.journal.Settle(left)
+	r.conn.Journal.Settle(left)
 	out.diags.AddWarning("Message of an earlier run found", fmt.Sprintf(
 		"A run that was ended by force had sent the new prompt to job %s, which took it. Nothing was sent now.", id))
 	return record, nil

@@ -23,7 +23,7 @@ var (
 	_ resource.ResourceWithValidateConfig = (*jobResource)(nil)
 )
 
-type jobResource struct{ conn *connection }
+type jobResource struct{ conn *ProviderData }
 
 func newJobResource() resource.Resource { return &jobResource{} }
 
@@ -40,7 +40,7 @@ func (r *jobResource) IdentitySchema(_ context.Context, _ resource.IdentitySchem
 }
 
 func (r *jobResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
-	r.conn, _ = req.ProviderData.(*connection)
+	r.conn, _ = req.ProviderData.(*ProviderData)
 }
 
 func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
@@ -48,7 +48,7 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 }
 
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	out := jobResult{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job jobModel
 	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
 	if resp.Diagnostics.HasError() || !r.conn.usable(&resp.Diagnostics) {
@@ -63,19 +63,19 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	defer out.recovered(ctx, "create", &job)
 	key := r.conn.createKey(ctx, &job)
-	call := r.conn.journal.Begin(ctx, key)
+	call := r.conn.Journal.Begin(ctx, key)
 	defer call.End()
-	ctx, cancel := context.WithTimeout(r.conn.mask(ctx), timeout)
+	ctx, cancel := context.WithTimeout(r.conn.Mask(ctx), timeout)
 	defer cancel()
 
-	record, stop := r.adopt(ctx, &job, key, call, out)
+	record, stop := r.takeOver(ctx, &job, key, call, out)
 	if stop {
 		return
 	}
 	if record == nil {
 		var err error
 		project := job.ProjectID.ValueString()
-		if record, err = r.conn.client.CreateJob(ctx, project, job.Prompt.ValueString(), call); err != nil {
+		if record, err = r.conn.Client.CreateJob(ctx, project, job.Prompt.ValueString(), call); err != nil {
 			resp.Diagnostics.AddError("Failed to create agent job", createFailure(err, project))
 			return
 		}
@@ -91,7 +91,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	out := jobResult{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job jobModel
 	resp.Diagnostics.Append(job.decode(ctx, req.State.Raw)...)
 	if resp.Diagnostics.HasError() {
@@ -99,12 +99,12 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	defer out.recovered(ctx, "read", &job)
 	imported := job.Status.IsNull()
-	if r.conn == nil || r.conn.client == nil {
+	if r.conn == nil || r.conn.Client == nil {
 		r.keepUnread(ctx, &job, imported, out)
 		return
 	}
 	r.conn.seen(&job)
-	ctx = r.conn.mask(ctx)
+	ctx = r.conn.Mask(ctx)
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
 	record, err := r.conn.lookUp(ctx, project, id)
 	switch {
@@ -129,7 +129,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 }
 
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	out := jobResult{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job, before jobModel
 	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
 	resp.Diagnostics.Append(before.decode(ctx, req.State.Raw)...)
@@ -154,9 +154,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	key := r.conn.messageKey(&job)
-	call := r.conn.journal.Begin(ctx, key)
+	call := r.conn.Journal.Begin(ctx, key)
 	defer call.End()
-	ctx, cancel := context.WithTimeout(r.conn.mask(ctx), timeout)
+	ctx, cancel := context.WithTimeout(r.conn.Mask(ctx), timeout)
 	defer cancel()
 
 	if !change.newPrompt {
@@ -181,7 +181,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 }
 
 // keepUnread is a refresh while the provider's configuration is not known.
-func (r *jobResource) keepUnread(ctx context.Context, job *jobModel, imported bool, out jobResult) {
+func (r *jobResource) keepUnread(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
 	if imported {
 		out.diags.AddError("Failed to import agent job", "The provider's configuration must be known to look the job up. "+r.conn.notKnownYet())
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 )
 
-// jobResult is where a call leaves what it has learnt about a job.
-type jobResult struct {
+// stateWriter writes a job to state, identity and private state.
+type stateWriter struct {
 	state    *tfsdk.State
 	identity *tfsdk.ResourceIdentity
 	private  privateState
@@ -20,20 +20,20 @@ type jobResult struct {
 }
 
 // save writes the job into the state, so that whatever follows cannot lose it.
-func (o jobResult) save(ctx context.Context, job *jobModel) {
-	raw, diags := job.encode(ctx, o.state.Raw.Type())
-	if o.diags.Append(diags...); !diags.HasError() {
-		o.state.Raw = raw
+func (w stateWriter) save(ctx context.Context, job *jobModel) {
+	raw, diags := job.encode(ctx, w.state.Raw.Type())
+	if w.diags.Append(diags...); !diags.HasError() {
+		w.state.Raw = raw
 	}
-	o.identify(ctx, job)
+	w.identify(ctx, job)
 }
 
 // identify repeats the identity, which a state from an old CLI does not have.
-func (o jobResult) identify(ctx context.Context, job *jobModel) {
-	if o.identity != nil {
-		raw, diags := job.encodeIdentity(ctx, o.identity.Raw.Type())
-		if o.diags.Append(diags...); !diags.HasError() {
-			o.identity.Raw = raw
+func (w stateWriter) identify(ctx context.Context, job *jobModel) {
+	if w.identity != nil {
+		raw, diags := job.encodeIdentity(ctx, w.identity.Raw.Type())
+		if w.diags.Append(diags...); !diags.HasError() {
+			w.identity.Raw = raw
 		}
 	}
 }
@@ -41,18 +41,18 @@ func (o jobResult) identify(ctx context.Context, job *jobModel) {
 // recovered turns a panic into a diagnostic, because one that ends the process
 // loses the id of the job and of every other one under way. The value of the
 // panic is not shown: it may hold anything. Use it deferred.
-func (o jobResult) recovered(ctx context.Context, operation string, job *jobModel) {
+func (w stateWriter) recovered(ctx context.Context, operation string, job *jobModel) {
 	if recover() == nil {
 		return
 	}
 	const summary = "Bug in the agent provider"
 	if id := job.ID.ValueString(); id != "" && operation == "create" {
-		o.save(ctx, job)
+		w.save(ctx, job)
 		// An error would taint the job, and the next apply would start a second one.
-		o.diags.AddWarning(summary, fmt.Sprintf("The provider met a bug after job %s was started. The job is in the state; the next apply waits on and sends nothing. Please report this.", id))
+		w.diags.AddWarning(summary, fmt.Sprintf("The provider met a bug after job %s was started. The job is in the state; the next apply waits on and sends nothing. Please report this.", id))
 		return
 	}
-	o.diags.AddError(summary, say(
+	w.diags.AddError(summary, say(
 		fmt.Sprintf("The provider met a bug in the %s of job %q in project %s. Please report this.", operation, job.ID.ValueString(), job.ProjectID.ValueString()),
 		"Something may have been sent: look at the jobs of the project at the service before you apply again."))
 }

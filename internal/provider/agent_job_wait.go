@@ -18,12 +18,12 @@ import (
 // its outcome means for the run. A wait that was cut short is never an error in
 // a create unless the user wants it: an error there taints, and the next apply
 // would start a second job.
-func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out jobResult) {
+func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	request := wait.Request{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
 	if u := getUnfinished(ctx, out.private); !u.Message.IsZero() {
 		request.After, request.At = wait.Messaged, u.Message
 	}
-	record, err := r.conn.waiter.Wait(ctx, request)
+	record, err := r.conn.Waiter.Wait(ctx, request)
 	if err != nil {
 		r.cutShort(ctx, job, err, request.After, options, out)
 		return
@@ -53,7 +53,7 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 
 // cutShort ends a call whose wait ended before its job. The state holds the
 // job, still active, and a mark tells the next plan what it was waiting for.
-func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out jobResult) {
+func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out stateWriter) {
 	if after == wait.Created {
 		setUnfinished(ctx, out.private, unfinished{Create: true})
 	}

@@ -5,15 +5,11 @@ package provider_test
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"testing"
-	"time"
 	"weak"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
 type contextKey struct{}
@@ -72,24 +68,4 @@ func TestCallsAreForgotten(t *testing.T) {
 		}
 	}
 	runtime.KeepAlive(c.server)
-}
-
-// A context that was let go of is over, for whoever still has it.
-func TestReleasedContextIsOver(t *testing.T) {
-	ends := time.Now().Add(time.Hour)
-	parent, cancel := context.WithDeadline(context.WithValue(t.Context(), contextKey{}, 1), ends)
-	defer cancel()
-	ctx, release := provider.Releasable(parent)
-	if at, ok := ctx.Deadline(); !ok || !at.Equal(ends) || ctx.Err() != nil || ctx.Value(contextKey{}) != 1 || ctx.Done() != parent.Done() {
-		t.Error("the context is not like its parent")
-	}
-	release()
-	select {
-	case <-ctx.Done():
-	default:
-		t.Error("Done is not closed")
-	}
-	if _, ok := ctx.Deadline(); ok || !errors.Is(ctx.Err(), context.Canceled) || ctx.Value(contextKey{}) != nil {
-		t.Errorf("a context that was let go of: %v", ctx.Err())
-	}
 }

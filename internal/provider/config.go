@@ -53,8 +53,8 @@ type pollModel struct {
 }
 
 // connect makes the connection, or says which attributes it must wait for.
-func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *connection {
-	conn := &connection{projectID: orEnv(m.ProjectID, envProjectID)}
+func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *ProviderData {
+	conn := &ProviderData{ProjectID: orEnv(m.ProjectID, envProjectID)}
 	poll := pollModel{}
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
@@ -69,10 +69,10 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		{"ca_certificates_pem", m.CACertificatesPEM}, {"journal", m.Journal},
 	} {
 		if attribute.value.IsUnknown() {
-			conn.unknown = append(conn.unknown, attribute.name)
+			conn.Unknown = append(conn.Unknown, attribute.name)
 		}
 	}
-	if project := conn.projectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
+	if project := conn.ProjectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
 		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", say(invalidID(project.ValueString()), origin(m.ProjectID, envProjectID)))
 	}
 	base := m.baseURL(diags)
@@ -94,19 +94,19 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		Min: durationOr(poll.MinInterval, defaultMinInterval),
 		Max: durationOr(poll.MaxInterval, defaultMaxInterval),
 	}
-	if schedule.Min > schedule.Max && len(conn.unknown) == 0 {
+	if schedule.Min > schedule.Max && len(conn.Unknown) == 0 {
 		diags.AddAttributeError(path.Root("poll").AtName("min_interval"), "Poll interval out of order",
 			fmt.Sprintf("min_interval (%s) is longer than max_interval (%s).", schedule.Min, schedule.Max))
 	}
-	if diags.HasError() || len(conn.unknown) > 0 {
+	if diags.HasError() || len(conn.Unknown) > 0 {
 		return conn
 	}
-	conn.mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
+	conn.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if m.Journal.IsNull() || m.Journal.ValueBool() {
-		conn.journal, conn.scope = p.options.Journal, journalScope(base.String())
+		conn.Journal, conn.Scope = p.options.Journal, journalScope(base.String())
 	}
-	conn.client = agentapi.New(config)
-	conn.waiter = wait.Waiter{Poller: conn.client, Schedule: schedule}
+	conn.Client = agentapi.New(config)
+	conn.Waiter = wait.Waiter{Poller: conn.Client, Schedule: schedule}
 	return conn
 }
 

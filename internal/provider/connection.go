@@ -24,57 +24,57 @@ const EnvProjectID = "AGENT_PROJECT_ID"
 // readTimeout is for how long a refresh tries to reach the service.
 const readTimeout = 60 * time.Second
 
-// connection is what the provider's configuration gives to its resources.
-type connection struct {
-	client    *agentapi.Client // nil while an attribute is not known yet
-	waiter    wait.Waiter
-	projectID types.String // the default project; null without one
-	unknown   []string     // the attributes not known yet
-	mask      func(context.Context) context.Context
-	journal   *journal.Journal // nil: none is kept
-	scope     string           // tells states apart in the journal
+// ProviderData is what the provider's configuration gives to its resources.
+type ProviderData struct {
+	Client    *agentapi.Client // nil while an attribute is not known yet
+	Waiter    wait.Waiter
+	ProjectID types.String // the default project; null without one
+	Unknown   []string     // the attributes not known yet
+	Mask      func(context.Context) context.Context
+	Journal   *journal.Journal // nil: none is kept
+	Scope     string           // tells states apart in the journal
 	recent    recentEvents
 }
 
 // usable reports whether the service can be called, and says why not.
-func (c *connection) usable(diags *diag.Diagnostics) bool {
-	if c != nil && c.client != nil {
+func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
+	if d != nil && d.Client != nil {
 		return true
 	}
 	diags.AddError("Agent provider not configured", say(
-		"The provider's configuration is not known, so the service cannot be called.", c.notKnownYet()))
+		"The provider's configuration is not known, so the service cannot be called.", d.notKnownYet()))
 	return false
 }
 
 // notKnownYet names the attributes that a plan cannot know, in a sentence.
-func (c *connection) notKnownYet() string {
-	if c == nil || len(c.unknown) == 0 {
+func (d *ProviderData) notKnownYet() string {
+	if d == nil || len(d.Unknown) == 0 {
 		return ""
 	}
-	return "Not known yet: " + strings.Join(c.unknown, ", ") + "."
+	return "Not known yet: " + strings.Join(d.Unknown, ", ") + "."
 }
 
 // projectOr is the project that an object names itself, or else the provider's
 // default. Without either it says so and returns null.
-func (c *connection) projectOr(own types.String, diags *diag.Diagnostics) types.String {
+func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) types.String {
 	if !own.IsNull() {
 		return own
 	}
-	if c == nil {
+	if d == nil {
 		return types.StringUnknown()
 	}
-	if c.projectID.IsNull() {
+	if d.ProjectID.IsNull() {
 		addMissing(diags, "project_id", envProjectID, "the project that the job shall belong to, here or as its default")
 	}
-	return c.projectID
+	return d.ProjectID
 }
 
 // lookUp retrieves a job, for as long as a refresh tries to reach the service.
 // The end of that time is not the end of the resource's timeouts.
-func (c *connection) lookUp(ctx context.Context, projectID, jobID string) (*agentapi.Job, error) {
+func (d *ProviderData) lookUp(ctx context.Context, projectID, jobID string) (*agentapi.Job, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errors.New("no answer within a minute"))
 	defer cancel()
-	return c.client.GetJob(ctx, projectID, jobID)
+	return d.Client.GetJob(ctx, projectID, jobID)
 }
 
 // recentEvents are what this process has done to jobs. A data source that waits

@@ -25,10 +25,10 @@ import (
 const progressInterval = 10 * time.Second
 
 // jobAction is what the actions have in common.
-type jobAction struct{ conn *connection }
+type jobAction struct{ conn *ProviderData }
 
 func (a *jobAction) Configure(_ context.Context, req action.ConfigureRequest, _ *action.ConfigureResponse) {
-	a.conn, _ = req.ProviderData.(*connection)
+	a.conn, _ = req.ProviderData.(*ProviderData)
 }
 
 func (a *jobAction) ValidateConfig(ctx context.Context, req action.ValidateConfigRequest, resp *action.ValidateConfigResponse) {
@@ -93,7 +93,7 @@ func actionAttributes(ctx context.Context, prompt, projectID string) map[string]
 
 // invocation is one run of an action, its arguments read.
 type invocation struct {
-	conn      *connection
+	conn      *ProviderData
 	projectID string
 	prompt    string
 	options   waitOptions
@@ -139,7 +139,7 @@ func (i invocation) follow(ctx context.Context, taken *agentapi.Job, event wait.
 		status, said = job.Status, time.Now()
 		i.progress("Job %s is %s (%s elapsed).", job.ID, agentapi.Printable(string(status)), age.Round(time.Second))
 	}
-	record, err := i.conn.waiter.Wait(ctx, request)
+	record, err := i.conn.Waiter.Wait(ctx, request)
 	if record == nil {
 		record = taken
 	}

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider_test
+package provider
 
 import (
 	"maps"
@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
 // What nobody reads is not written, and what somebody asks for is.
@@ -39,10 +37,10 @@ func TestLogLevels(t *testing.T) {
 				}
 			}
 		}
-		if logs := provider.LogsExchanges(); logs != test.logs {
+		if logs := exchangeLogger() != nil; logs != test.logs {
 			t.Errorf("%v: exchanges are logged: %t", test.given, logs)
 		}
-		if err := provider.SilenceUnreadLog(); err != nil {
+		if err := silenceUnreadLog(); err != nil {
 			t.Fatal(err)
 		}
 		want, got := map[string]string{}, map[string]string{}

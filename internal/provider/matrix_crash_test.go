@@ -116,7 +116,7 @@ func crashRows() []row {
 	noWait := with(job1(), attrs{"wait": attrs{"enabled": false}})
 	const cannotLook = "the job cannot be looked up now. Nothing was sent."
 	rows := []row{
-		// Red without: adopt; at the end, without Settle, or Answered before it.
+		// Red without: takeOver; at the end, without Settle, or Answered before it.
 		{name: "X04_the_job_has_ended", clock: true, test: func(m *matrix) {
 			id := m.started(job1(), 2)
 			m.adopts(job1(), id)
@@ -129,7 +129,7 @@ func crashRows() []row {
 			m.adopts(job1(), m.started(noWait, 2))
 			m.settled()
 		}},
-		// Red without: the loop in adopt.
+		// Red without: the loop in takeOver.
 		{name: "X04_the_first_of_two_jobs_has_failed", clock: true, test: func(m *matrix) {
 			m.journaled()
 			var ids []string
@@ -234,7 +234,7 @@ func crashRows() []row {
 		}},
 	}
 	for _, status := range []string{"failed", "archived"} {
-		// Red without: the statuses in adopt.
+		// Red without: the statuses in takeOver.
 		rows = append(rows, row{name: "X04_the_job_is_" + status, clock: true, test: func(m *matrix) {
 			id := m.started(noWait, 2)
 			m.sim.SetStatus(id, status)

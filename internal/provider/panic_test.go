@@ -4,22 +4,49 @@
 package provider_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
+	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
+
+// panicking is a provider that panics with value at each poll of a wait or, with
+// early, as soon as a call has read its arguments.
+type panicking struct {
+	frameworkprovider.ProviderWithActions
+	value string
+	early bool
+}
+
+func newPanicking(early bool) frameworkprovider.Provider {
+	return &panicking{provider.New("test", provider.Options{}).(frameworkprovider.ProviderWithActions), "with " + canaryKey, early}
+}
+
+func (p *panicking) Configure(ctx context.Context, req frameworkprovider.ConfigureRequest, resp *frameworkprovider.ConfigureResponse) {
+	p.ProviderWithActions.Configure(ctx, req, resp)
+	if data, ok := resp.ResourceData.(*provider.ProviderData); ok {
+		data.Waiter.Poller = p
+		if p.early {
+			data.Mask = func(context.Context) context.Context { panic(p.value) }
+		}
+	}
+}
+
+func (p *panicking) PollJob(context.Context, string, string) (*agentapi.Job, error) { panic(p.value) }
 
 // Red without: recovered in Create and Update.
 func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: 100 * time.Millisecond}))
 	c := newCore(t, s.attrs())
-	c.connectTo(t.Context(), provider.NewPanicking("with "+canaryKey, false), s.attrs())
+	c.connectTo(t.Context(), newPanicking(false), s.attrs())
 
 	created := text(c.run(t.Context(), attrs{"prompt": "write"}))
 	contains(t, created, "WARNING: Bug in the agent provider", s.onlyJob(t).ID)
@@ -30,7 +57,7 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 
 	c.connect(s.attrs()) // the next run, mended
 	c.run(t.Context(), attrs{"prompt": "write"})
-	c.connectTo(t.Context(), provider.NewPanicking("with "+canaryKey, false), s.attrs())
+	c.connectTo(t.Context(), newPanicking(false), s.attrs())
 	updated := text(c.run(t.Context(), attrs{"prompt": "write more"}))
 	contains(t, updated, "ERROR: Bug in the agent provider", s.onlyJob(t).ID)
 	if c.get("prompt") != "write more" {
@@ -77,7 +104,7 @@ func TestX06_panic_anywhere(t *testing.T) {
 		{"start of a job, which may have been started", invoke("agent_start_job", nil)},
 		{"sending of a message, which may have arrived", invoke("agent_send_message", attrs{"id": id})},
 	} {
-		c.connectTo(t.Context(), provider.NewPanicking("with "+canaryKey, true), s.attrs())
+		c.connectTo(t.Context(), newPanicking(true), s.attrs())
 		got := text(test.call())
 		contains(t, got, "ERROR: Bug in the agent provider: The provider met a bug in the "+test.says)
 		if strings.Contains(got, canaryKey) {

@@ -4,7 +4,6 @@
 package provider_test
 
 import (
-	"crypto/x509"
 	"fmt"
 	"regexp"
 	"strings"
@@ -14,9 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
 func TestAccConfigurationFromEnvironment(t *testing.T) {
@@ -73,18 +69,6 @@ func TestUnknownConfigurationIsSaid(t *testing.T) {
 	c.connect(config)
 	contains(t, text(c.refresh(t.Context())), "WARNING: Agent job not refreshed", "admin_key")
 	contains(t, text(c.importState(t.Context(), "p/j")), "ERROR: Failed to import agent job", "admin_key")
-}
-
-func TestAuthoritiesAreTrustedBesidesTheSystems(t *testing.T) {
-	authority := faultserver.New(t, nil, faultserver.Options{Certificate: faultserver.GoodCertificate}).Authority
-	want, err := x509.SystemCertPool()
-	if err != nil {
-		t.Skip(err)
-	}
-	want.AppendCertsFromPEM([]byte(authority))
-	if !provider.Roots(authority).Equal(want) {
-		t.Error("other authorities are trusted than the system's and the one that was given")
-	}
 }
 
 // No CLI does so; it must not panic. Red without: the checks for a nil connection.

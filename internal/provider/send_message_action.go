@@ -59,10 +59,10 @@ func (a *sendMessageAction) Invoke(ctx context.Context, req action.InvokeRequest
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithTimeout(a.conn.mask(ctx), run.timeout)
+	ctx, cancel := context.WithTimeout(a.conn.Mask(ctx), run.timeout)
 	defer cancel()
 	id := config.ID.ValueString()
-	job, err := a.conn.client.SendMessage(ctx, run.projectID, id, run.prompt)
+	job, err := a.conn.Client.SendMessage(ctx, run.projectID, id, run.prompt)
 	if err != nil {
 		run.failed(err, "Failed to send message to agent job", fmt.Sprintf("job %s in project %s", id, run.projectID), "it may have arrived")
 		return

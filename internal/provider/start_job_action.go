@@ -45,9 +45,9 @@ func (a *startJobAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 	if !ok {
 		return
 	}
-	ctx, cancel := context.WithTimeout(a.conn.mask(ctx), run.timeout)
+	ctx, cancel := context.WithTimeout(a.conn.Mask(ctx), run.timeout)
 	defer cancel()
-	job, err := a.conn.client.CreateJob(ctx, run.projectID, run.prompt)
+	job, err := a.conn.Client.CreateJob(ctx, run.projectID, run.prompt)
 	if err != nil {
 		run.failed(err, "Failed to start agent job", "project "+run.projectID, "a job may have been started")
 		return
