@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource/schema"
 	resourceschema "github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 )
 
 func jobDataSchema(ctx context.Context) schema.Schema {
@@ -18,13 +20,13 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 		"id": schema.StringAttribute{
 			Required:            true,
 			MarkdownDescription: "Id of the job.",
-			Validators:          []validator.String{validID()},
+			Validators:          []validator.String{validate.ID()},
 		},
 		"project_id": schema.StringAttribute{
 			Optional:            true,
 			Computed:            true,
 			MarkdownDescription: "Project that the job belongs to. Default: the provider's `project_id`.",
-			Validators:          []validator.String{validID()},
+			Validators:          []validator.String{validate.ID()},
 		},
 		"wait": schema.SingleNestedAttribute{
 			Optional: true,

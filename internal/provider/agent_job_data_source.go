@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 var (
@@ -82,7 +83,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	case errors.Is(err, agentapi.ErrNotFound):
 		resp.Diagnostics.AddError(jobNotFound(err, project, id))
 	case err != nil && !options.enabled:
-		resp.Diagnostics.AddError("Failed to read agent job", say(fmt.Sprintf("Job %s in project %s.", id, project), cause(err)))
+		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s in project %s.", id, project), cause(err)))
 	case err != nil && record == nil:
 		options.onTimeout = onError // there is nothing to go on with
 		fallthrough

@@ -14,6 +14,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
@@ -29,8 +31,8 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 		return
 	}
 	if !agentapi.ValidID(project) || !agentapi.ValidID(id) {
-		resp.Diagnostics.AddError("Failed to import agent job", say(
-			fmt.Sprintf("Project %s and job %s do not name a job: each must have %s.", quoted(project), quoted(id), idRule),
+		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(
+			fmt.Sprintf("Project %s and job %s do not name a job: each must have %s.", wording.Quote(project), wording.Quote(id), validate.IDRule),
 			"Give the import id as PROJECT_ID/JOB_ID."))
 		return
 	}

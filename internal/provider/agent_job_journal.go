@@ -13,6 +13,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 func (d *ProviderData) createKey(ctx context.Context, job *jobModel) journal.Key {
@@ -44,7 +45,7 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 		}
 		if left.JobID == "" {
 			crashes.Settle(left)
-			out.diags.AddError("Outcome of an earlier create unknown", say(
+			out.diags.AddError("Outcome of an earlier create unknown", wording.Paragraphs(
 				fmt.Sprintf("A run that was ended by force had sent this request to project %s at %s, and no answer had come. A job may have been started. "+
 					"Nothing was sent now. This is said once.", project, left.At.UTC().Format(time.RFC3339)),
 				fmt.Sprintf("Look for the job at the service. If it is there, bring it in with: terraform (or tofu) import ADDRESS %s/JOB_ID. Otherwise apply again: that sends the prompt.", project)))
@@ -60,7 +61,7 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 			return record, false
 		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || time.Since(left.At) < wait.NewJobGrace):
 			crashes.Return(left)
-			out.diags.AddError("Failed to create agent job", say(
+			out.diags.AddError("Failed to create agent job", wording.Paragraphs(
 				fmt.Sprintf("A run that was ended by force had started job %s for the same prompt in project %s, and the job cannot be looked up now. Nothing was sent.", left.JobID, project),
 				cause(err), "Apply again once the service answers."))
 			return nil, true

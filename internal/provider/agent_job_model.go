@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // defaultJobTimeout is how long a create or update may take when timeouts says nothing.
@@ -88,7 +89,7 @@ func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
 	if job.PRLink != nil && !webLink(*job.PRLink) {
 		r.PRLink = types.StringNull()
 		diags.AddAttributeWarning(path.Root("pr_link"), "Pull request link left out",
-			fmt.Sprintf("Job %s: the service gave a link that is not a plain http or https URL: %s.", job.ID, quoted(*job.PRLink)))
+			fmt.Sprintf("Job %s: the service gave a link that is not a plain http or https URL: %s.", job.ID, wording.Quote(*job.PRLink)))
 	}
 	if r.CreatedAt.IsNull() || r.CreatedAt.IsUnknown() { // it never changes, and a plan may have promised it
 		r.CreatedAt = types.StringPointerValue(job.CreatedAt)

@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/urlpath"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // MoveState takes jobs over that general REST providers have started. The
@@ -35,11 +37,11 @@ func moveFrom(provider string, typeNames []string, find func(state []byte) (jobP
 		}
 		job, ok := find(req.SourceRawState.JSON)
 		if !ok {
-			resp.Diagnostics.AddError("Failed to move to agent_job", say(
+			resp.Diagnostics.AddError("Failed to move to agent_job", wording.Paragraphs(
 				fmt.Sprintf("The %s does not name a job of the agent service: neither its id nor its path ends like PROJECT_ID/job/JOB_ID, "+
 					"and its path does not end like PROJECT_ID/job with the job's id in its answer. "+
 					"It has the id %s and the path %s. Nothing was changed.",
-					req.SourceTypeName, quoted(job.ID), quoted(job.Path)),
+					req.SourceTypeName, wording.Quote(job.ID), wording.Quote(job.Path)),
 				"If it is a job, take the moved block out, forget the old resource with 'terraform (or tofu) state rm' or a removed block (destroy = false), "+
 					"and bring the job in with an import block whose id is PROJECT_ID/JOB_ID."))
 			return
@@ -136,6 +138,6 @@ func pathNames(text string) []string {
 	if err != nil {
 		return nil
 	}
-	names, _ := pathSegments(parsed)
+	names, _ := urlpath.Segments(parsed)
 	return names
 }

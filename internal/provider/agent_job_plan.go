@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // ModifyPlan decides, from the difference between plan and state, whether an
@@ -124,7 +125,7 @@ func (c change) explain(state *jobModel, replace, retry bool, diags *diag.Diagno
 			fmt.Sprintf("Apply sends the new prompt to job %s as a follow-up message. For a new job instead, plan with -replace=ADDRESS, or change triggers.", id))
 	case c.resume:
 		diags.AddAttributeWarning(path.Root("status"), "Agent job is still running",
-			fmt.Sprintf("Apply waits for the end of job %s (status %s) and sends nothing.", id, quoted(status)))
+			fmt.Sprintf("Apply waits for the end of job %s (status %s) and sends nothing.", id, wording.Quote(status)))
 	case state.is(agentapi.StatusFailed):
 		diags.AddAttributeWarning(path.Root("status"), "Agent job failed",
 			fmt.Sprintf("Job %s has ended as failed, and nothing in the configuration has changed since: "+

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 var (
@@ -111,16 +112,16 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
 		if !isMarked(ctx, resp.Private, markMissing) {
 			mark(ctx, resp.Private, markMissing)
-			resp.Diagnostics.AddWarning("Agent job not found", say(
+			resp.Diagnostics.AddWarning("Agent job not found", wording.Paragraphs(
 				fmt.Sprintf("The service does not know job %s in project %s (any more). The state keeps the job as it was last seen, because a wrong key, "+
 					"project or base URL is answered in the same way. An apply says this once.", id, project),
 				waysFromMissing))
 		}
 		out.identify(ctx, &job)
 	case err != nil && imported:
-		resp.Diagnostics.AddError("Failed to import agent job", say(fmt.Sprintf("Job %s in project %s could not be looked up, so nothing was imported.", id, project), cause(err)))
+		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(fmt.Sprintf("Job %s in project %s could not be looked up, so nothing was imported.", id, project), cause(err)))
 	case err != nil:
-		resp.Diagnostics.AddError("Failed to read agent job", say(fmt.Sprintf("Job %s in project %s. The state keeps it as it was last seen.", id, project), cause(err)))
+		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s in project %s. The state keeps it as it was last seen.", id, project), cause(err)))
 	default:
 		noteRead(ctx, resp.Private, &job, record)
 		resp.Diagnostics.Append(job.apply(record)...)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // stateWriter writes a job to state, identity and private state.
@@ -52,7 +54,7 @@ func (w stateWriter) recovered(ctx context.Context, operation string, job *jobMo
 		w.diags.AddWarning(summary, fmt.Sprintf("The provider met a bug after job %s was started. The job is in the state; the next apply waits on and sends nothing. Please report this.", id))
 		return
 	}
-	w.diags.AddError(summary, say(
+	w.diags.AddError(summary, wording.Paragraphs(
 		fmt.Sprintf("The provider met a bug in the %s of job %q in project %s. Please report this.", operation, job.ID.ValueString(), job.ProjectID.ValueString()),
 		"Something may have been sent: look at the jobs of the project at the service before you apply again."))
 }

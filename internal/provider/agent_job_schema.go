@@ -15,6 +15,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // What a job that fails, or a wait that ends early, does to the run.
@@ -47,7 +50,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Computed: true,
 				MarkdownDescription: "Project that the job belongs to. Default: the provider's `project_id` when the job is created. " +
 					"Changing it here starts a new job there; a changed default leaves existing jobs where they are.",
-				Validators: []validator.String{validID()},
+				Validators: []validator.String{validate.ID()},
 			},
 			"wait": schema.SingleNestedAttribute{
 				Optional:            true,
@@ -128,10 +131,10 @@ func jobIdentitySchema() identityschema.Schema {
 
 // validPrompt refuses what the service could not use as an instruction.
 func validPrompt() validator.String {
-	return stringRule{
-		summary:     "Invalid prompt",
-		description: "not empty or only white space, valid UTF-8 without NUL",
-		check:       func(text string) string { return sentence(checkPrompt(text)) },
+	return validate.Rule{
+		Summary: "Invalid prompt",
+		Accepts: "not empty or only white space, valid UTF-8 without NUL",
+		Check:   func(text string) string { return wording.Sentence(checkPrompt(text)) },
 	}
 }
 

@@ -17,7 +17,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // The environment variables that stand in for attributes that are not set.
@@ -73,7 +75,7 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		}
 	}
 	if project := conn.ProjectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
-		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", say(invalidID(project.ValueString()), origin(m.ProjectID, envProjectID)))
+		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", wording.Paragraphs(validate.InvalidID(project.ValueString()), origin(m.ProjectID, envProjectID)))
 	}
 	base := m.baseURL(diags)
 	key := m.adminKey(diags)
@@ -116,12 +118,12 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 		return nil
 	}
 	if value.IsNull() {
-		addMissing(diags, "base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com")
+		wording.AddMissing(diags, "base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com")
 		return nil
 	}
 	base, err := parseBaseURL(value.ValueString())
 	if err != nil {
-		diags.AddAttributeError(path.Root("base_url"), "Invalid base URL", say(sentence(err), origin(m.BaseURL, envBaseURL)))
+		diags.AddAttributeError(path.Root("base_url"), "Invalid base URL", wording.Paragraphs(wording.Sentence(err), origin(m.BaseURL, envBaseURL)))
 	}
 	return base
 }
@@ -131,10 +133,10 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 	switch {
 	case value.IsUnknown():
 	case value.IsNull():
-		addMissing(diags, "admin_key", envAdminKey, "an admin API key of the agent service")
+		wording.AddMissing(diags, "admin_key", envAdminKey, "an admin API key of the agent service")
 	default:
 		if err := checkKey(value.ValueString()); err != nil {
-			diags.AddAttributeError(path.Root("admin_key"), "Invalid admin key", say(sentence(err), origin(m.AdminKey, envAdminKey)))
+			diags.AddAttributeError(path.Root("admin_key"), "Invalid admin key", wording.Paragraphs(wording.Sentence(err), origin(m.AdminKey, envAdminKey)))
 		}
 	}
 	return agentapi.NewKey(value.ValueString())

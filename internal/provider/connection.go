@@ -16,6 +16,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // EnvProjectID is the environment variable that stands in for the provider's project_id.
@@ -41,7 +42,7 @@ func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 	if d != nil && d.Client != nil {
 		return true
 	}
-	diags.AddError("Agent provider not configured", say(
+	diags.AddError("Agent provider not configured", wording.Paragraphs(
 		"The provider's configuration is not known, so the service cannot be called.", d.notKnownYet()))
 	return false
 }
@@ -64,7 +65,7 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 		return types.StringUnknown()
 	}
 	if d.ProjectID.IsNull() {
-		addMissing(diags, "project_id", envProjectID, "the project that the job shall belong to, here or as its default")
+		wording.AddMissing(diags, "project_id", envProjectID, "the project that the job shall belong to, here or as its default")
 	}
 	return d.ProjectID
 }

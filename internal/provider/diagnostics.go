@@ -14,11 +14,12 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // cause tells in a sentence or two why a call failed, and what can be done about it.
 func cause(err error) string {
-	return say(capital(reason(err))+".", hint(err))
+	return wording.Paragraphs(capital(reason(err))+".", hint(err))
 }
 
 // reason words the failure of a call.
@@ -108,38 +109,38 @@ func capital(text string) string {
 func createFailure(err error, projectID string) string {
 	switch {
 	case errors.Is(err, agentapi.ErrUnknownOutcome):
-		return say(
+		return wording.Paragraphs(
 			fmt.Sprintf("The request was sent to project %s, but no answer tells its outcome: a job may have been started. It will not be sent again by itself.", projectID),
 			cause(err),
 			fmt.Sprintf("Look for the job at the service before you apply again, because applying again sends the prompt again. "+
 				"If the job is there, bring it in with: terraform (or tofu) import ADDRESS %s/JOB_ID", projectID))
 	case errors.Is(err, agentapi.ErrNotSent):
-		return say("Nothing was sent to the service, so no job was started.", cause(err), "Applying again starts the job.")
+		return wording.Paragraphs("Nothing was sent to the service, so no job was started.", cause(err), "Applying again starts the job.")
 	default:
-		return say("The service refused the request, so no job was started.", cause(err))
+		return wording.Paragraphs("The service refused the request, so no job was started.", cause(err))
 	}
 }
 
 // messageFailure words the failure of a follow-up message that had no effect.
 func messageFailure(err error, jobID string) string {
 	if failure, ok := errors.AsType[*agentapi.Error](err); ok && failure.Op == agentapi.OpGet {
-		return say(
+		return wording.Paragraphs(
 			fmt.Sprintf("A run that was ended by force had sent the new prompt to job %s, which took it, and the job cannot be looked up now. Nothing was sent now; the state is as before.", jobID),
 			cause(err), "Apply again once the service answers.")
 	}
 	if errors.Is(err, agentapi.ErrNotSent) {
-		return say(fmt.Sprintf("Nothing was sent to job %s; the job and the state are as before.", jobID), cause(err), "Applying again sends the message.")
+		return wording.Paragraphs(fmt.Sprintf("Nothing was sent to job %s; the job and the state are as before.", jobID), cause(err), "Applying again sends the message.")
 	}
 	next := "To give the prompt to a new job instead, apply with -replace=ADDRESS, or change triggers."
 	if errors.Is(err, agentapi.ErrUnauthorized) || errors.Is(err, agentapi.ErrWebPage) || errors.Is(err, agentapi.ErrRedirected) {
 		next = "Applying again sends the message." // a new job would be refused too
 	}
-	return say(fmt.Sprintf("The service refused the message to job %s; the job and the state are as before.", jobID), cause(err), next)
+	return wording.Paragraphs(fmt.Sprintf("The service refused the message to job %s; the job and the state are as before.", jobID), cause(err), next)
 }
 
 // unconfirmedMessage words the outcome of a message that nobody knows.
 func unconfirmedMessage(err error, jobID string) (summary, detail string) {
-	return "Outcome of message to agent job unknown", say(
+	return "Outcome of message to agent job unknown", wording.Paragraphs(
 		fmt.Sprintf("The message was sent to job %s, but no answer tells whether it arrived, and the job does not show it. "+
 			"The new prompt is recorded in the state, so that it is not sent a second time by itself.", jobID),
 		cause(err),
@@ -155,7 +156,7 @@ func unfinishedWait(err error, jobID, next string) (summary, detail string) {
 	ended := new(wait.Error)
 	errors.As(err, &ended) // a wait returns no other
 	if errors.Is(err, agentapi.ErrNotFound) {
-		return "Agent job not found", say(
+		return "Agent job not found", wording.Paragraphs(
 			fmt.Sprintf("The service does not know job %s (any more), so its end cannot be waited for. Nothing was sent, and the state keeps the job as it was last seen.", jobID),
 			cause(err), waysFromMissing)
 	}
@@ -172,13 +173,13 @@ func unfinishedWait(err error, jobID, next string) (summary, detail string) {
 	}
 	seen := ""
 	if ended.LastStatus != "" && ended.LastStatus != agentapi.StatusActive {
-		seen = fmt.Sprintf("It was last seen as %s.", quoted(string(ended.LastStatus)))
+		seen = fmt.Sprintf("It was last seen as %s.", wording.Quote(string(ended.LastStatus)))
 	}
 	trouble := ""
 	if ended.LastFault != nil && !errors.Is(err, ended.LastFault) {
 		trouble = "The last look at it failed: " + reason(ended.LastFault) + "."
 	}
-	return summary, say(
+	return summary, wording.Paragraphs(
 		fmt.Sprintf("This run no longer waits for job %s; the job itself goes on at the service.", jobID),
 		why, seen, trouble,
 		next)
@@ -186,7 +187,7 @@ func unfinishedWait(err error, jobID, next string) (summary, detail string) {
 
 // jobNotFound words that a job to be read does not exist.
 func jobNotFound(err error, projectID, jobID string) (summary, detail string) {
-	return "Agent job not found", say(
+	return "Agent job not found", wording.Paragraphs(
 		fmt.Sprintf("The service does not know job %s in project %s.", jobID, projectID), cause(err))
 }
 
@@ -196,7 +197,7 @@ func failedJob(m *jobModel, next string) (summary, detail string) {
 	if !m.PRLink.IsNull() {
 		link = "Its pull request: " + m.PRLink.ValueString()
 	}
-	return "Agent job failed", say(
+	return "Agent job failed", wording.Paragraphs(
 		fmt.Sprintf("Job %s in project %s ended as failed: the service met an error that it could not recover from.", m.ID.ValueString(), m.ProjectID.ValueString()),
 		link, next)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // A hint names the likeliest cause, and no other first.
@@ -134,7 +135,7 @@ func TestUnfinishedWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, got := unfinishedWait(&test.err, "job_1", "Then this.")
-			if diff := cmp.Diff(say(append(test.want, "Then this.")...), got); diff != "" {
+			if diff := cmp.Diff(wording.Paragraphs(append(test.want, "Then this.")...), got); diff != "" {
 				t.Errorf("detail (-want +got):\n%s", diff)
 			}
 		})

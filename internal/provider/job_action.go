@@ -18,7 +18,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // progressInterval is how often an action says that its job is still active.
@@ -61,7 +63,7 @@ func actionAttributes(ctx context.Context, prompt, projectID string) map[string]
 		"project_id": schema.StringAttribute{
 			Optional:            true,
 			MarkdownDescription: projectID + " Default: the provider's `project_id`.",
-			Validators:          []validator.String{validID()},
+			Validators:          []validator.String{validate.ID()},
 		},
 		"wait": schema.SingleNestedAttribute{
 			Optional:            true,
@@ -174,5 +176,5 @@ func (i invocation) failed(err error, summary, target, mayHave string) {
 	default:
 		first = fmt.Sprintf("The service refused the prompt for %s, so it has had no effect.", target)
 	}
-	i.resp.Diagnostics.AddError(summary, say(first, cause(err), next))
+	i.resp.Diagnostics.AddError(summary, wording.Paragraphs(first, cause(err), next))
 }

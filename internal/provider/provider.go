@@ -16,6 +16,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/prlink"
 )
 
 // Address is where the provider is published.
@@ -82,5 +83,5 @@ func (p *agentProvider) Actions(context.Context) []func() action.Action {
 }
 
 func (p *agentProvider) Functions(context.Context) []func() function.Function {
-	return []func() function.Function{newPRLinkFunction}
+	return []func() function.Function{prlink.NewFunction}
 }

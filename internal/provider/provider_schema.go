@@ -7,6 +7,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 )
 
 func providerSchema() schema.Schema {
@@ -31,7 +33,7 @@ func providerSchema() schema.Schema {
 				Optional: true,
 				MarkdownDescription: "Project for every job that names none of its own. Also from the environment variable `AGENT_PROJECT_ID`. " +
 					"Changing it affects new jobs only; existing ones stay in their project.",
-				Validators: []validator.String{validID()},
+				Validators: []validator.String{validate.ID()},
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional: true,

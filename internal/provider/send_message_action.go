@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
@@ -40,7 +41,7 @@ func (a *sendMessageAction) Schema(ctx context.Context, _ action.SchemaRequest, 
 	attributes["id"] = schema.StringAttribute{
 		Required:            true,
 		MarkdownDescription: "Id of the job that the message is for.",
-		Validators:          []validator.String{validID()},
+		Validators:          []validator.String{validate.ID()},
 	}
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Sends a follow-up message to a job of the agent, whoever started it, and waits until the job has ended again. " +

@@ -48,7 +48,7 @@ var commandOfOne = regexp.MustCompile(`\bterraform [a-z]`)
 // No text of the provider tells users of OpenTofu a command that they do not have.
 func TestTextsNameBothCLIs(t *testing.T) {
 	fset := token.NewFileSet()
-	for _, parsed := range sources(t, fset) {
+	for _, parsed := range sources(t, fset, append(speaking(), "prlink")...) {
 		ast.Inspect(parsed, func(node ast.Node) bool {
 			if text, ok := node.(*ast.BasicLit); ok && commandOfOne.MatchString(text.Value) {
 				t.Errorf("%s: %s", fset.Position(text.Pos()), text.Value)
@@ -58,12 +58,19 @@ func TestTextsNameBothCLIs(t *testing.T) {
 	}
 }
 
-// sources parses the package's files, tests left out.
-func sources(t *testing.T, fset *token.FileSet) (all []*ast.File) {
+// speaking are the packages that make diagnostics.
+func speaking() []string { return []string{"job", "plugin", "provider", "validate", "wording"} }
+
+// sources parses the files of packages, tests left out.
+func sources(t *testing.T, fset *token.FileSet, packages ...string) (all []*ast.File) {
 	t.Helper()
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, name := range packages {
+		found, err := filepath.Glob("../" + name + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range files {
 		if strings.HasSuffix(file, "_test.go") {
@@ -85,7 +92,7 @@ func summaries(t *testing.T) []string {
 	t.Helper()
 	found := map[string]bool{}
 	fset := token.NewFileSet()
-	for _, parsed := range sources(t, fset) {
+	for _, parsed := range sources(t, fset, speaking()...) {
 		note := func(expression ast.Expr) {
 			switch e := expression.(type) {
 			case *ast.BasicLit:
@@ -95,7 +102,7 @@ func summaries(t *testing.T) []string {
 				}
 				found[text] = true
 			case *ast.CallExpr, *ast.Ident, *ast.SelectorExpr: // found where it is made
-			case *ast.BinaryExpr: // "Missing "+attribute: found where addMissing is called
+			case *ast.BinaryExpr: // "Missing "+attribute: found where AddMissing is called
 			default:
 				t.Errorf("%s: a summary of a form that this test does not know", fset.Position(expression.Pos()))
 			}
@@ -104,7 +111,7 @@ func summaries(t *testing.T) []string {
 			switch n := node.(type) {
 			case *ast.CallExpr:
 				switch name := calledName(n); {
-				case name == "addMissing":
+				case name == "AddMissing":
 					if attribute, ok := n.Args[1].(*ast.BasicLit); ok {
 						found["Missing "+strings.Trim(attribute.Value, `"`)] = true
 					}
@@ -124,7 +131,7 @@ func summaries(t *testing.T) []string {
 					})
 				}
 			case *ast.KeyValueExpr:
-				if name, ok := n.Key.(*ast.Ident); ok && name.Name == "summary" {
+				if name, ok := n.Key.(*ast.Ident); ok && strings.EqualFold(name.Name, "summary") {
 					note(n.Value)
 				}
 			case *ast.ValueSpec:
@@ -134,7 +141,7 @@ func summaries(t *testing.T) []string {
 					}
 				}
 			case *ast.AssignStmt:
-				if name, ok := n.Lhs[0].(*ast.Ident); ok && name.Name == "summary" {
+				if name, ok := n.Lhs[0].(*ast.Ident); ok && strings.EqualFold(name.Name, "summary") {
 					note(n.Rhs[0])
 				}
 			}

@@ -12,6 +12,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // checkTimeouts refuses timeouts that leave no time at all. Texts that are no
@@ -23,7 +25,7 @@ func checkTimeouts(ctx context.Context, config tfsdk.Config, diags *diag.Diagnos
 		diags.Append(config.GetAttribute(ctx, at, &text)...)
 		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
 			diags.AddAttributeError(at, "Impossible timeout",
-				fmt.Sprintf("%s leaves no time for anything: give a duration above zero, for example \"30m\".", quoted(text.ValueString())))
+				fmt.Sprintf("%s leaves no time for anything: give a duration above zero, for example \"30m\".", wording.Quote(text.ValueString())))
 		}
 	}
 }

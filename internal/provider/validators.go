@@ -12,24 +12,27 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 func validBaseURL() validator.String {
-	return stringRule{
-		summary:     "Invalid base URL",
-		description: "an absolute https URL, or http on a loopback address, without user, query and fragment",
-		check: func(text string) string {
+	return validate.Rule{
+		Summary: "Invalid base URL",
+		Accepts: "an absolute https URL, or http on a loopback address, without user, query and fragment",
+		Check: func(text string) string {
 			_, err := parseBaseURL(text)
-			return sentence(err)
+			return wording.Sentence(err)
 		},
 	}
 }
 
 func validKey() validator.String {
-	return stringRule{
-		summary:     "Invalid admin key",
-		description: "not empty, printable ASCII without spaces",
-		check:       func(text string) string { return sentence(checkKey(text)) },
+	return validate.Rule{
+		Summary: "Invalid admin key",
+		Accepts: "not empty, printable ASCII without spaces",
+		Check:   func(text string) string { return wording.Sentence(checkKey(text)) },
 	}
 }
 
@@ -86,10 +89,10 @@ func checkKey(key string) error {
 // validDuration accepts Go's form of a duration from a shortest one on.
 func validDuration(shortest time.Duration) validator.String {
 	rule := fmt.Sprintf("a duration like \"90s\" or \"1h30m\", at least %s", shortest)
-	return stringRule{summary: "Invalid duration", description: rule, check: func(text string) string {
+	return validate.Rule{Summary: "Invalid duration", Accepts: rule, Check: func(text string) string {
 		if d, err := time.ParseDuration(text); err == nil && d >= shortest {
 			return ""
 		}
-		return fmt.Sprintf("%s is not %s.", quoted(text), rule)
+		return fmt.Sprintf("%s is not %s.", wording.Quote(text), rule)
 	}}
 }

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider
+package prlink
 
 import (
 	"context"
@@ -15,7 +15,7 @@ var _ function.Function = (*prLinkFunction)(nil)
 
 type prLinkFunction struct{}
 
-func newPRLinkFunction() function.Function { return &prLinkFunction{} }
+func NewFunction() function.Function { return &prLinkFunction{} }
 
 //nolint:gochecknoglobals // never changed
 var prLinkTypes = map[string]attr.Type{
@@ -54,7 +54,7 @@ func (f *prLinkFunction) Run(ctx context.Context, req function.RunRequest, resp 
 		resp.Error = resp.Result.Set(ctx, types.ObjectNull(prLinkTypes))
 		return
 	}
-	link, err := parsePRLink(text.ValueString())
+	link, err := parse(text.ValueString())
 	if err != nil {
 		resp.Error = function.NewArgumentFuncError(0, err.Error()) // the CLI adds the period
 		return

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider
+package prlink
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 )
 
 // prLinks are links and what they say; a link that says nothing is an error.
-func prLinks() map[string]prLink {
-	return map[string]prLink{
+func prLinks() map[string]pullRequest {
+	return map[string]pullRequest{
 		"https://github.com/example/docs/pull/12":                  {"github.com", "example", "docs", 12},
 		"https://GitHub.com/Example/Docs.io/pull/12/files?w=1#d-3": {"github.com", "Example", "Docs.io", 12},
 		"http://github.example.com:8443/example/docs/pull/1/":      {"github.example.com:8443", "example", "docs", 1},
@@ -70,14 +70,14 @@ func prLinks() map[string]prLink {
 func TestParsePRLink(t *testing.T) {
 	for text, want := range prLinks() {
 		t.Run(text, func(t *testing.T) {
-			got, err := parsePRLink(text)
-			if (err != nil) != (want == prLink{}) {
+			got, err := parse(text)
+			if (err != nil) != (want == pullRequest{}) {
 				t.Fatalf("error: %v", err)
 			}
 			if err != nil && strings.Contains(err.Error(), "pa55") {
 				t.Errorf("the error shows a password: %v", err)
 			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(prLink{})); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(pullRequest{})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -91,12 +91,12 @@ func FuzzParsePRLink(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		link, err := parsePRLink(text)
+		link, err := parse(text)
 		if err != nil {
 			if strings.ContainsFunc(err.Error(), func(r rune) bool { return !unicode.IsPrint(r) }) {
 				t.Errorf("the error of %q is not safe to show: %q", text, err)
 			}
-			if link != (prLink{}) {
+			if link != (pullRequest{}) {
 				t.Errorf("%q gives an error and %+v", text, link)
 			}
 			return
@@ -110,7 +110,7 @@ func FuzzParsePRLink(f *testing.F) {
 		if strings.ContainsFunc(link.owner+link.repository, func(r rune) bool { return (r < 'a' || r > 'z') && r != '/' }) {
 			return // would have to be escaped
 		}
-		again, err := parsePRLink(fmt.Sprintf("https://%s/%s/%s/-/merge_requests/%d", "example.com", link.owner, link.repository, link.number))
+		again, err := parse(fmt.Sprintf("https://%s/%s/%s/-/merge_requests/%d", "example.com", link.owner, link.repository, link.number))
 		link.host = "example.com"
 		if err != nil || again != link {
 			t.Errorf("%q: %+v, then %+v (%v)", text, link, again, err)
