@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	canaryKey = "mint_canary-7f3a9b-do-not-print"
-	project   = "proj_1"
-	job       = "agent_job.test"
+	canaryKey  = "mint_canary-7f3a9b-do-not-print"
+	project    = "proj_1"
+	jobAddress = "agent_job.test"
 )
 
 func providerFactories() map[string]func() (tfprotov6.ProviderServer, error) {

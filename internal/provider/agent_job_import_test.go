@@ -34,7 +34,7 @@ func TestAccImportByID(t *testing.T) {
 	run(t,
 		resource.TestStep{
 			Config:             withTriggers,
-			ResourceName:       job,
+			ResourceName:       jobAddress,
 			ImportState:        true,
 			ImportStateId:      project + "/" + id,
 			ImportStatePersist: true,
@@ -99,7 +99,7 @@ func TestAccImportOfRunningJobWaitsForIt(t *testing.T) {
 	id := s.Create(project, "from elsewhere").ID
 	config := s.config(jobConfig("What it was asked"))
 	run(t,
-		resource.TestStep{Config: config, ResourceName: job, ImportState: true, ImportStateId: project + "/" + id, ImportStatePersist: true},
+		resource.TestStep{Config: config, ResourceName: jobAddress, ImportState: true, ImportStateId: project + "/" + id, ImportStatePersist: true},
 		resource.TestStep{
 			Config:            config,
 			ConfigPlanChecks:  expectAction(plancheck.ResourceActionUpdate, s.ends(t)),
@@ -119,7 +119,7 @@ func TestAccImportOfUnknownJob(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			run(t, resource.TestStep{
-				Config: s.config(jobConfig("Write")), ResourceName: job, ImportState: true,
+				Config: s.config(jobConfig("Write")), ResourceName: jobAddress, ImportState: true,
 				ImportStateId: test.id, ExpectError: regexp.MustCompile(test.want),
 			})
 		})

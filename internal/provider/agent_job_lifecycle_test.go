@@ -20,7 +20,7 @@ import (
 
 // expectAction asserts what the plan does to the job.
 func expectAction(action plancheck.ResourceActionType, more ...plancheck.PlanCheck) resource.ConfigPlanChecks {
-	return resource.ConfigPlanChecks{PreApply: append(more, plancheck.ExpectResourceAction(job, action))}
+	return resource.ConfigPlanChecks{PreApply: append(more, plancheck.ExpectResourceAction(jobAddress, action))}
 }
 
 // expectNoChange is a step whose plan must be empty.
@@ -29,7 +29,7 @@ func expectNoChange(config string) resource.TestStep {
 }
 
 func expectAttr(name string, check knownvalue.Check) statecheck.StateCheck {
-	return statecheck.ExpectKnownValue(job, tfjsonpath.New(name), check)
+	return statecheck.ExpectKnownValue(jobAddress, tfjsonpath.New(name), check)
 }
 
 func TestAccCreateReadDestroy(t *testing.T) {
@@ -101,9 +101,9 @@ func TestAccTriggersReplace(t *testing.T) {
 func TestAccTimeoutsOnlyChangeSendsNothing(t *testing.T) {
 	s := newService(t, nil)
 	var checks []plancheck.PlanCheck
-	checks = append(checks, plancheck.ExpectResourceAction(job, plancheck.ResourceActionUpdate))
+	checks = append(checks, plancheck.ExpectResourceAction(jobAddress, plancheck.ResourceActionUpdate))
 	for _, name := range []string{"id", "status", "pr_link", "model", "created_at", "source"} {
-		checks = append(checks, plancheck.ExpectKnownValue(job, tfjsonpath.New(name), knownvalue.NotNull()))
+		checks = append(checks, plancheck.ExpectKnownValue(jobAddress, tfjsonpath.New(name), knownvalue.NotNull()))
 	}
 	gets := 0
 	run(t,

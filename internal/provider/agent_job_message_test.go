@@ -21,7 +21,7 @@ import (
 func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 	s := newService(t, nil)
 	same := statecheck.CompareValue(compare.ValuesSame())
-	id := func() statecheck.StateCheck { return same.AddStateValue(job, tfjsonpath.New("id")) }
+	id := func() statecheck.StateCheck { return same.AddStateValue(jobAddress, tfjsonpath.New("id")) }
 	run(t,
 		resource.TestStep{Config: s.config(jobConfig("Write")), ConfigStateChecks: []statecheck.StateCheck{id()}},
 		resource.TestStep{

@@ -49,8 +49,8 @@ func TestAccWaitTimeoutInCreateKeepsTheJob(t *testing.T) {
 		resource.TestStep{
 			Config: config,
 			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate, s.ends(t),
-				plancheck.ExpectUnknownValue(job, tfjsonpath.New("pr_link")),
-				plancheck.ExpectKnownValue(job, tfjsonpath.New("id"), knownvalue.NotNull())),
+				plancheck.ExpectUnknownValue(jobAddress, tfjsonpath.New("pr_link")),
+				plancheck.ExpectKnownValue(jobAddress, tfjsonpath.New("id"), knownvalue.NotNull())),
 			ConfigStateChecks: []statecheck.StateCheck{expectAttr("pr_link", knownvalue.NotNull())},
 		},
 		expectNoChange(config),

@@ -24,9 +24,8 @@ import (
 
 // The environment variables that stand in for attributes that are not set.
 const (
-	envBaseURL   = "AGENT_BASE_URL"
-	envAdminKey  = "AGENT_ADMIN_KEY"
-	envProjectID = EnvProjectID
+	envBaseURL  = "AGENT_BASE_URL"
+	envAdminKey = "AGENT_ADMIN_KEY"
 )
 
 const (
@@ -56,7 +55,7 @@ type pollModel struct {
 
 // connect makes the connection, or says which attributes it must wait for.
 func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *ProviderData {
-	conn := &ProviderData{ProjectID: orEnv(m.ProjectID, envProjectID)}
+	conn := &ProviderData{ProjectID: orEnv(m.ProjectID, EnvProjectID)}
 	poll := pollModel{}
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
@@ -75,7 +74,7 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		}
 	}
 	if project := conn.ProjectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
-		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", wording.Paragraphs(validate.InvalidID(project.ValueString()), origin(m.ProjectID, envProjectID)))
+		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", wording.Paragraphs(validate.InvalidID(project.ValueString()), origin(m.ProjectID, EnvProjectID)))
 	}
 	base := m.baseURL(diags)
 	key := m.adminKey(diags)

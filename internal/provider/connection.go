@@ -65,7 +65,7 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 		return types.StringUnknown()
 	}
 	if d.ProjectID.IsNull() {
-		wording.AddMissing(diags, "project_id", envProjectID, "the project that the job shall belong to, here or as its default")
+		wording.AddMissing(diags, "project_id", EnvProjectID, "the project that the job shall belong to, here or as its default")
 	}
 	return d.ProjectID
 }

@@ -31,7 +31,7 @@ func scopeRows() []row {
 	var rows []row
 	for name, c := range map[string]struct {
 		first, second func(m *matrix)
-		job           attrs // of the second run, laid over the first one's
+		jobAddress    attrs // of the second run, laid over the first one's
 		same          bool
 	}{
 		"other_workspace":               {first: workspace("a"), second: workspace("b")},
@@ -44,10 +44,10 @@ func scopeRows() []row {
 		"same_backend":                  {first: backend("a"), second: backend("a"), same: true},
 		"other_base_url":                {second: configure("base_url", "http://127.0.0.1:2")},
 		"other_default_project":         {second: configure("project_id", "proj_2")},
-		"other_project":                 {job: attrs{"project_id": "proj_2"}},
-		"other_prompt":                  {job: attrs{"prompt": "Add a tutorial"}},
-		"other_triggers":                {job: attrs{"triggers": attrs{"a": "1"}}},
-		"other_timeouts":                {job: attrs{"timeouts": attrs{"create": "5m"}}, same: true},
+		"other_project":                 {jobAddress: attrs{"project_id": "proj_2"}},
+		"other_prompt":                  {jobAddress: attrs{"prompt": "Add a tutorial"}},
+		"other_triggers":                {jobAddress: attrs{"triggers": attrs{"a": "1"}}},
+		"other_timeouts":                {jobAddress: attrs{"timeouts": attrs{"create": "5m"}}, same: true},
 	} {
 		// Red without: each part of journalScope and createKey.
 		rows = append(rows, row{name: "X07_" + name, clock: true, test: func(m *matrix) {
@@ -59,7 +59,7 @@ func scopeRows() []row {
 				c.second(m)
 				m.ok(m.connect())
 			}
-			job := with(job1(), c.job)
+			job := with(job1(), c.jobAddress)
 			if c.same {
 				m.adopts(job, id)
 				m.settled()

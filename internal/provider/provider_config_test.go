@@ -50,7 +50,7 @@ provider "agent" {
 			PreConfig: func() { calls = s.Counts().Get },
 			Config:    config("2"), // the key is unknown again, and a job is in the state
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
-				plancheck.ExpectResourceAction(job, plancheck.ResourceActionNoop),
+				plancheck.ExpectResourceAction(jobAddress, plancheck.ResourceActionNoop),
 			}},
 		},
 	)
