@@ -59,12 +59,12 @@ func TestCodecKnowsEveryAttribute(t *testing.T) {
 
 	diags := c.run(t.Context(), config)
 	if failed(diags) {
-		t.Fatalf("is each attribute of the schema in agent_job_codec.go, both in attributes and in decode?\n%s", text(diags))
+		t.Fatalf("is each attribute of the schema in codec.go, both in attributes and in decode?\n%s", text(diags))
 	}
 	got := members(t, c.state)
 	for name := range want {
 		if !got[name].Equal(want[name]) {
-			t.Errorf("%s was %s and is %s: is it in agent_job_codec.go, both in attributes and in decode?", name, want[name], got[name])
+			t.Errorf("%s was %s and is %s: is it in codec.go, both in attributes and in decode?", name, want[name], got[name])
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestPlanOfAMessagePromisesOnlyWhatNeverChanges(t *testing.T) {
 	}
 	for _, name := range c.computed {
 		if promised := c.attribute(c.planned, name) != (unknown{}); promised != slices.Contains(never, name) {
-			t.Errorf("the plan promises %s: %t. Can a message change it? If so, it belongs into forgetWhatMayChange (agent_job_plan.go), if not, into this test", name, promised)
+			t.Errorf("the plan promises %s: %t. Can a message change it? If so, it belongs into forgetWhatMayChange (plan.go), if not, into this test", name, promised)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -53,9 +54,9 @@ type pollModel struct {
 	MaxPerSecond types.Int64  `tfsdk:"max_per_second"`
 }
 
-// connect makes the connection, or says which attributes it must wait for.
-func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *ProviderData {
-	conn := &ProviderData{ProjectID: orEnv(m.ProjectID, EnvProjectID)}
+// connect makes what the provider hands over, or says which attributes it must wait for.
+func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *job.ProviderData {
+	conn := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID)}
 	poll := pollModel{}
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
@@ -74,7 +75,7 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		}
 	}
 	if project := conn.ProjectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
-		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", wording.Paragraphs(validate.InvalidID(project.ValueString()), origin(m.ProjectID, EnvProjectID)))
+		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", wording.Paragraphs(validate.InvalidID(project.ValueString()), origin(m.ProjectID, job.EnvProjectID)))
 	}
 	base := m.baseURL(diags)
 	key := m.adminKey(diags)

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
@@ -32,7 +33,7 @@ func newPanicking(early bool) frameworkprovider.Provider {
 
 func (p *panicking) Configure(ctx context.Context, req frameworkprovider.ConfigureRequest, resp *frameworkprovider.ConfigureResponse) {
 	p.ProviderWithActions.Configure(ctx, req, resp)
-	if data, ok := resp.ResourceData.(*provider.ProviderData); ok {
+	if data, ok := resp.ResourceData.(*job.ProviderData); ok {
 		data.Waiter.Poller = p
 		if p.early {
 			data.Mask = func(context.Context) context.Context { panic(p.value) }

@@ -1,8 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package provider is the Terraform side: schema, plan, state and diagnostics
-// around the client and the wait.
+// Package provider is the provider block: its schema, configuration and
+// environment. It registers everything else.
 package provider
 
 import (
@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/prlink"
 )
@@ -71,15 +72,15 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 }
 
 func (p *agentProvider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{newJobResource}
+	return []func() resource.Resource{job.NewResource}
 }
 
 func (p *agentProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{newJobDataSource}
+	return []func() datasource.DataSource{job.NewDataSource}
 }
 
 func (p *agentProvider) Actions(context.Context) []func() action.Action {
-	return []func() action.Action{newStartJobAction, newSendMessageAction}
+	return []func() action.Action{job.NewStartJobAction, job.NewSendMessageAction}
 }
 
 func (p *agentProvider) Functions(context.Context) []func() function.Function {

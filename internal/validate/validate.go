@@ -22,7 +22,7 @@ type Rule struct {
 }
 
 // Description says what is accepted.
-func (r Rule) Description(context.Context) string         { return r.Accepts }
+func (r Rule) Description(context.Context) string { return r.Accepts }
 
 // MarkdownDescription says the same.
 func (r Rule) MarkdownDescription(context.Context) string { return r.Accepts }

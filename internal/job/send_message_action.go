@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider
+package job
 
 import (
 	"context"
@@ -25,7 +25,7 @@ var (
 // sendMessageAction sends a follow-up prompt to a job, whoever started it.
 type sendMessageAction struct{ jobAction }
 
-func newSendMessageAction() action.Action { return &sendMessageAction{} }
+func NewSendMessageAction() action.Action { return &sendMessageAction{} }
 
 type sendMessageModel struct {
 	ID types.String `tfsdk:"id"`

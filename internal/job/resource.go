@@ -1,7 +1,9 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider
+// Package job is agent_job: the resource, the data source and the actions, with
+// their schemas, plans, state and diagnostics.
+package job
 
 import (
 	"context"
@@ -26,7 +28,7 @@ var (
 
 type jobResource struct{ conn *ProviderData }
 
-func newJobResource() resource.Resource { return &jobResource{} }
+func NewResource() resource.Resource { return &jobResource{} }
 
 func (r *jobResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_job"

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider
+package job
 
 import (
 	"context"
@@ -23,7 +23,7 @@ var (
 
 type jobDataSource struct{ conn *ProviderData }
 
-func newJobDataSource() datasource.DataSource { return &jobDataSource{} }
+func NewDataSource() datasource.DataSource { return &jobDataSource{} }
 
 // jobDataModel is a job as a data source reads it.
 type jobDataModel struct {

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider
+package job
 
 import (
 	"context"
@@ -21,7 +21,7 @@ var (
 // startJobAction starts a job that no state keeps.
 type startJobAction struct{ jobAction }
 
-func newStartJobAction() action.Action { return &startJobAction{} }
+func NewStartJobAction() action.Action { return &startJobAction{} }
 
 func (a *startJobAction) Metadata(_ context.Context, req action.MetadataRequest, resp *action.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_start_job"
