@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
@@ -32,7 +33,7 @@ const (
 func providerFactories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
 		"agent": func() (tfprotov6.ProviderServer, error) {
-			return provider.NewServer(provider.New("test", provider.Options{})), nil
+			return plugin.NewServer(provider.New("test", provider.Options{})), nil
 		},
 	}
 }

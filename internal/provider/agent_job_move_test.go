@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
@@ -55,7 +56,7 @@ func (c *core) move(from movedState) []*tfprotov6.Diagnostic {
 // unconfigured is a core whose provider has no configuration.
 func unconfigured(t *testing.T) *core {
 	t.Helper()
-	c := &core{t: t, server: provider.NewServer(provider.New("test", provider.Options{}))}
+	c := &core{t: t, server: plugin.NewServer(provider.New("test", provider.Options{}))}
 	c.learn(c.schemas().ResourceSchemas["agent_job"])
 	return c
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
@@ -55,7 +56,7 @@ func (c *core) connect(providerConfig attrs) []*tfprotov6.Diagnostic {
 
 func (c *core) connectTo(ctx context.Context, agent frameworkprovider.Provider, providerConfig attrs) []*tfprotov6.Diagnostic {
 	c.t.Helper()
-	server := provider.NewServer(agent)
+	server := plugin.NewServer(agent)
 	schemas, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		c.t.Fatal(err)

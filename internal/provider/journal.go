@@ -20,7 +20,8 @@ func dataFolder() string {
 	return ".terraform"
 }
 
-func journalFolder() string { return filepath.Join(dataFolder(), typeName) }
+// JournalFolder is where the crash journal of a root module is kept.
+func JournalFolder() string { return filepath.Join(dataFolder(), typeName) }
 
 // journalScope tells states apart: two of them never share a job. The CLI does
 // not say which it uses, so its traces are read: what cannot be read counts as empty.

@@ -1,7 +1,9 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider
+// Package plugin is the process: it serves the provider, drains it when the CLI
+// ends, and works around bugs in the framework and the CLIs.
+package plugin
 
 import (
 	"context"
@@ -14,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
 const (
@@ -35,19 +38,19 @@ func Serve(ctx context.Context, version string, debug bool) error {
 		return err
 	}
 	if debug {
-		return tf6server.Serve(Address, func() tfprotov6.ProviderServer { return NewServer(New(version, Options{})) }, tf6server.WithManagedDebug())
+		return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer { return NewServer(provider.New(version, provider.Options{})) }, tf6server.WithManagedDebug())
 	}
 	// The CLI reads a level at the start of a line of the process's first stderr.
 	warnings := log.New(os.Stderr, "[WARN] ", log.Lmsgprefix)
-	crashes := journal.Open(journalFolder(), func(err error) {
+	crashes := journal.Open(provider.JournalFolder(), func(err error) {
 		warnings.Printf("agent: the crash journal cannot be used: %v", err)
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
-		served <- tf6server.Serve(Address, func() tfprotov6.ProviderServer {
-			return withJournal(NewServer(New(version, Options{Journal: crashes})), crashes)
+		served <- tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
+			return withJournal(NewServer(provider.New(version, provider.Options{Journal: crashes})), crashes)
 		})
 	}()
 	select {
