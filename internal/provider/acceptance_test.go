@@ -4,7 +4,6 @@
 package provider_test
 
 import (
-	"context"
 	"fmt"
 	"net/http/httptest"
 	"strings"
@@ -13,13 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
-	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
@@ -29,14 +23,6 @@ const (
 	project    = "proj_1"
 	jobAddress = "agent_job.test"
 )
-
-func providerFactories() map[string]func() (tfprotov6.ProviderServer, error) {
-	return map[string]func() (tfprotov6.ProviderServer, error){
-		"agent": func() (tfprotov6.ProviderServer, error) {
-			return plugin.NewServer(provider.New("test", provider.Options{})), nil
-		},
-	}
-}
 
 // service is a simulated service behind a real HTTP server, or on pipes (bubble).
 type service struct {
@@ -92,25 +78,12 @@ provider "agent" {
 `, s.url, canaryKey, project) + strings.Join(resources, "\n")
 }
 
-// jobConfig is agent_job.test with a prompt and more arguments, one a line.
-func jobConfig(prompt string, arguments ...string) string {
-	return fmt.Sprintf("resource \"agent_job\" \"test\" {\n  prompt = %q\n  %s\n}\n", prompt, strings.Join(arguments, "\n  "))
-}
-
 // sent asserts the POSTs that the service has read since it was started.
 func (s *service) sent(t *testing.T, creates, messages int) {
 	t.Helper()
 	got := s.Counts()
 	if diff := cmp.Diff([2]int{creates, messages}, [2]int{got.Create, got.Message}); diff != "" {
 		t.Errorf("creates and messages that reached the service (-want +got):\n%s", diff)
-	}
-}
-
-// sentCheck is sent as a check of a step.
-func (s *service) sentCheck(t *testing.T, creates, messages int) resource.TestCheckFunc {
-	return func(*terraform.State) error {
-		s.sent(t, creates, messages)
-		return nil
 	}
 }
 
@@ -124,24 +97,22 @@ func (s *service) onlyJob(t *testing.T) simulator.Job {
 	return jobs[0]
 }
 
-// afterPlan does something between a step's plan and its apply.
-type afterPlan func()
-
-func (do afterPlan) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) {
-	do()
-}
-
-// ends lets the one job end when the step's plan is made: its apply finds the end.
-func (s *service) ends(t *testing.T) plancheck.PlanCheck {
-	return afterPlan(func() { s.SetStatus(s.onlyJob(t).ID, "completed") })
-}
-
 // cutShort lets the next wait end at once, with the job active in the state.
 func (s *service) cutShort() { s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 401}) }
 
-// run runs the steps against one service. Not parallel with others: the CLI's
-// processes fill the machine as it is.
-func run(t *testing.T, steps ...resource.TestStep) {
+// attrs is the provider's configuration for the service, with quick polls.
+func (s *service) attrs() attrs {
+	return attrs{
+		"base_url": s.url, "admin_key": canaryKey, "project_id": project,
+		"poll": attrs{"min_interval": "20ms", "max_interval": "100ms"},
+	}
+}
+
+func contains(t *testing.T, got string, wanted ...string) {
 	t.Helper()
-	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: providerFactories(), Steps: steps})
+	for _, w := range wanted {
+		if !strings.Contains(got, w) {
+			t.Errorf("missing %q in:\n%s", w, got)
+		}
+	}
 }

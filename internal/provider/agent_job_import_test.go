@@ -21,7 +21,7 @@ import (
 )
 
 // ended is a job that somebody else has started and that is over.
-func (s *service) ended() string {
+func ended(s *service) string {
 	id := s.Create(project, "from elsewhere").ID
 	s.SetStatus(id, "completed")
 	return id
@@ -29,7 +29,7 @@ func (s *service) ended() string {
 
 func TestAccImportByID(t *testing.T) {
 	s := newService(t, nil)
-	id := s.ended()
+	id := ended(s)
 	withTriggers := s.config(jobConfig("What it was asked", `triggers = { spec = "1" }`))
 	run(t,
 		resource.TestStep{
@@ -54,7 +54,7 @@ func TestAccImportByID(t *testing.T) {
 
 func TestAccImportByIdentity(t *testing.T) {
 	s := newService(t, nil)
-	id := s.ended()
+	id := ended(s)
 	config := s.config(jobConfig("What it was asked", `triggers = { spec = "1" }`), fmt.Sprintf(`
 import {
   to       = agent_job.test
@@ -74,7 +74,7 @@ import {
 
 func TestImportByIdentity(t *testing.T) {
 	s := newService(t, nil)
-	id := s.ended()
+	id := ended(s)
 	c := newCore(t, s.attrs())
 	kind := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String}}
 	resp, err := c.server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{

@@ -18,20 +18,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// expectAction asserts what the plan does to the job.
-func expectAction(action plancheck.ResourceActionType, more ...plancheck.PlanCheck) resource.ConfigPlanChecks {
-	return resource.ConfigPlanChecks{PreApply: append(more, plancheck.ExpectResourceAction(jobAddress, action))}
-}
-
-// expectNoChange is a step whose plan must be empty.
-func expectNoChange(config string) resource.TestStep {
-	return resource.TestStep{Config: config, PlanOnly: true}
-}
-
-func expectAttr(name string, check knownvalue.Check) statecheck.StateCheck {
-	return statecheck.ExpectKnownValue(jobAddress, tfjsonpath.New(name), check)
-}
-
 func TestAccCreateReadDestroy(t *testing.T) {
 	s := newService(t, nil)
 	run(t, resource.TestStep{

@@ -12,9 +12,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
 // movedState is a file of testdata/moved.
@@ -39,7 +36,7 @@ func readMoved(t *testing.T, name string) movedState {
 }
 
 // move asks a provider that is not configured, as the CLI does.
-func (c *core) move(from movedState) []*tfprotov6.Diagnostic {
+func move(c *core, from movedState) []*tfprotov6.Diagnostic {
 	c.t.Helper()
 	resp, err := c.server.MoveResourceState(c.t.Context(), &tfprotov6.MoveResourceStateRequest{
 		SourceProviderAddress: from.Provider, SourceTypeName: from.Type, SourceSchemaVersion: from.SchemaVersion,
@@ -53,14 +50,6 @@ func (c *core) move(from movedState) []*tfprotov6.Diagnostic {
 	return resp.Diagnostics
 }
 
-// unconfigured is a core whose provider has no configuration.
-func unconfigured(t *testing.T) *core {
-	t.Helper()
-	c := &core{t: t, server: plugin.NewServer(provider.New("test", provider.Options{}))}
-	c.learn(c.schemas().ResourceSchemas["agent_job"])
-	return c
-}
-
 func TestMoveState(t *testing.T) {
 	files, err := filepath.Glob("testdata/moved/*.json")
 	if err != nil || len(files) < 5 {
@@ -70,7 +59,7 @@ func TestMoveState(t *testing.T) {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
 			c := unconfigured(t)
-			diags := c.move(readMoved(t, name))
+			diags := move(c, readMoved(t, name))
 			if strings.HasPrefix(name, "refused_") {
 				contains(t, text(diags), "ERROR: Failed to move to agent_job", "does not name a job", "Nothing was changed.", "removed block")
 				return
@@ -99,7 +88,7 @@ func TestMoveStateFromAnOddAddress(t *testing.T) {
 			moved := readMoved(t, name)
 			moved.Provider = address
 			c := unconfigured(t)
-			if diags := c.move(moved); len(diags) > 0 || !c.state.Equal(object(c.resource, attrs{"project_id": "proj_123", "id": "job_456"})) {
+			if diags := move(c, moved); len(diags) > 0 || !c.state.Equal(object(c.resource, attrs{"project_id": "proj_123", "id": "job_456"})) {
 				t.Errorf("%s from %s: %s %s", name, address, text(diags), c.state)
 			}
 		}
@@ -121,7 +110,7 @@ func TestMoveStateOfOddForms(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := map[string]string{restful: "h/magodo/restful", restapi: "h/Mastercard/restapi"}[test.typeName]
 			c := unconfigured(t)
-			diags := c.move(movedState{Provider: source, Type: test.typeName, Attributes: json.RawMessage(test.state)})
+			diags := move(c, movedState{Provider: source, Type: test.typeName, Attributes: json.RawMessage(test.state)})
 			if test.says != "" {
 				contains(t, text(diags), "does not name a job", test.says)
 			} else if len(diags) > 0 || c.get("project_id") != "proj_123" || c.get("id") != "job_456" {
@@ -142,7 +131,7 @@ func TestMoveStateOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			moved := readMoved(t, "restful_resource")
 			change(&moved)
-			if diags := unconfigured(t).move(moved); !failed(diags) {
+			if diags := move(unconfigured(t), moved); !failed(diags) {
 				t.Errorf("taken over: %s", text(diags))
 			}
 		})
@@ -151,7 +140,7 @@ func TestMoveStateOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, typeName := range []string{"restful_resource", "restapi_object"} {
 				source := map[string]string{"restful_resource": "h/magodo/restful", "restapi_object": "h/Mastercard/restapi"}[typeName]
-				diags := unconfigured(t).move(movedState{Provider: source, Type: typeName, Attributes: json.RawMessage(state)})
+				diags := move(unconfigured(t), movedState{Provider: source, Type: typeName, Attributes: json.RawMessage(state)})
 				contains(t, text(diags), "does not name a job")
 			}
 		})
@@ -166,7 +155,7 @@ func TestMovedJobIsRecorded(t *testing.T) {
 	c := unconfigured(t)
 	moved := readMoved(t, "restapi_object")
 	moved.Attributes = json.RawMessage(strings.ReplaceAll(string(moved.Attributes), "job_456", id))
-	if diags := c.move(moved); failed(diags) {
+	if diags := move(c, moved); failed(diags) {
 		t.Fatal(text(diags))
 	}
 	c.connect(s.attrs())

@@ -11,23 +11,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// attrs is the provider's configuration for the service, with quick polls.
-func (s *service) attrs() attrs {
-	return attrs{
-		"base_url": s.url, "admin_key": canaryKey, "project_id": project,
-		"poll": attrs{"min_interval": "20ms", "max_interval": "100ms"},
-	}
-}
-
-func contains(t *testing.T, got string, wanted ...string) {
-	t.Helper()
-	for _, w := range wanted {
-		if !strings.Contains(got, w) {
-			t.Errorf("missing %q in:\n%s", w, got)
-		}
-	}
-}
-
 func TestPlanSaysWhatItWillSend(t *testing.T) {
 	s := newService(t, func(prompt string, _ int) simulator.Script {
 		if strings.Contains(prompt, "fail") {

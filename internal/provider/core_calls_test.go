@@ -11,6 +11,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
 // schemas are the provider's, as the CLI asks for them.
@@ -169,13 +172,28 @@ func (c *core) call(name string, argument tftypes.Value) (tftypes.Value, *tfprot
 	return result, nil
 }
 
-// wantPath asserts an error that points at one attribute.
-func wantPath(t *testing.T, diags []*tfprotov6.Diagnostic, path *tftypes.AttributePath) {
+// unconfigured is a core whose provider has no configuration.
+func unconfigured(t *testing.T) *core {
 	t.Helper()
-	for _, d := range diags {
-		if d.Severity == tfprotov6.DiagnosticSeverityError && d.Attribute.Equal(path) {
-			return
-		}
+	c := &core{t: t, server: plugin.NewServer(provider.New("test", provider.Options{}))}
+	c.learn(c.schemas().ResourceSchemas["agent_job"])
+	return c
+}
+
+// checkProvider validates a provider configuration and configures with it.
+func checkProvider(t *testing.T, config attrs) []*tfprotov6.Diagnostic {
+	t.Helper()
+	c := &core{t: t}
+	configured := c.connect(config)
+	schemas, err := c.server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Errorf("no error at %s in:\n%s", path, text(diags))
+	resp, err := c.server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{
+		Config: c.dynamic(object(schemas.Provider.ValueType().(tftypes.Object), config)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(resp.Diagnostics, configured...)
 }

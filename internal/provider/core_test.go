@@ -5,7 +5,6 @@ package provider_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
@@ -15,11 +14,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
-
-// attrs is a configuration or a state by attribute; nil is null, unknown{} unknown.
-type attrs map[string]any
-
-type unknown struct{}
 
 // core plays Terraform's part for one resource over the plugin protocol: it
 // keeps state, private state and taint between the calls, as the CLI does.
@@ -69,55 +63,6 @@ func (c *core) connectTo(ctx context.Context, agent frameworkprovider.Provider, 
 		c.t.Fatal(err)
 	}
 	return resp.Diagnostics
-}
-
-// checkProvider validates a provider configuration and configures with it.
-func checkProvider(t *testing.T, config attrs) []*tfprotov6.Diagnostic {
-	t.Helper()
-	c := &core{t: t}
-	configured := c.connect(config)
-	schemas, err := c.server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := c.server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{
-		Config: c.dynamic(object(schemas.Provider.ValueType().(tftypes.Object), config)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return append(resp.Diagnostics, configured...)
-}
-
-// object makes a value of the schema's type; what is not given is null.
-func object(kind tftypes.Object, given attrs) tftypes.Value {
-	values := map[string]tftypes.Value{}
-	for name, attribute := range kind.AttributeTypes {
-		values[name] = value(attribute, given[name])
-	}
-	return tftypes.NewValue(kind, values)
-}
-
-func value(kind tftypes.Type, given any) tftypes.Value {
-	switch given := given.(type) {
-	case nil:
-		return tftypes.NewValue(kind, nil)
-	case unknown:
-		return tftypes.NewValue(kind, tftypes.UnknownValue)
-	case tftypes.Value:
-		return given
-	case attrs:
-		if kind, ok := kind.(tftypes.Map); ok {
-			elements := map[string]tftypes.Value{}
-			for name, element := range given {
-				elements[name] = value(kind.ElementType, element)
-			}
-			return tftypes.NewValue(kind, elements)
-		}
-		return object(kind.(tftypes.Object), given)
-	default:
-		return tftypes.NewValue(kind, given)
-	}
 }
 
 func (c *core) dynamic(v tftypes.Value) *tfprotov6.DynamicValue {
@@ -327,22 +272,4 @@ func (c *core) run(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
 		diags = append(diags, c.apply(ctx, config)...)
 	}
 	return diags
-}
-
-func failed(diags []*tfprotov6.Diagnostic) bool {
-	for _, d := range diags {
-		if d.Severity == tfprotov6.DiagnosticSeverityError {
-			return true
-		}
-	}
-	return false
-}
-
-// text is what the CLI would show of diagnostics, one "severity: summary: detail" each.
-func text(diags []*tfprotov6.Diagnostic) string {
-	var all string
-	for _, d := range diags {
-		all += fmt.Sprintf("%s: %s: %s\n", d.Severity, d.Summary, d.Detail)
-	}
-	return all
 }

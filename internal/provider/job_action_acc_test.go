@@ -27,7 +27,7 @@ func runActions(t *testing.T, steps ...resource.TestStep) {
 }
 
 // triggered is a configuration in which a change of the revision runs an action.
-func (s *service) triggered(revision, action string) string {
+func triggered(s *service, revision, action string) string {
 	return s.config(`
 resource "terraform_data" "spec" {
   input = "`+revision+`"
@@ -62,8 +62,8 @@ func TestAccActionTriggers(t *testing.T) {
 		t.Run(action, func(t *testing.T) {
 			s := newService(t, nil)
 			// The first message is for a job of the same apply.
-			runActions(t, resource.TestStep{Config: s.triggered("1", action)}, resource.TestStep{Config: s.triggered("2", action)},
-				expectNoChange(s.triggered("2", action)))
+			runActions(t, resource.TestStep{Config: triggered(s, "1", action)}, resource.TestStep{Config: triggered(s, "2", action)},
+				expectNoChange(triggered(s, "2", action)))
 			var got [][]string
 			for _, job := range s.Jobs() {
 				got = append(got, job.Prompts)
@@ -86,7 +86,7 @@ func TestAccActionA03JobFailsAndTaintsNothing(t *testing.T) {
 		}
 		return script
 	})
-	config := s.triggered("1", "action.agent_start_job.refresh")
+	config := triggered(s, "1", "action.agent_start_job.refresh")
 	runActions(t,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_`)},
 		// Neither what had triggered the action nor the job beside it is tainted.

@@ -23,9 +23,6 @@ import (
 
 const createFailed = "ERROR: Failed to create agent job"
 
-// job1 is the configuration that most rows apply.
-func job1() attrs { return attrs{"prompt": "Add a quickstart"} }
-
 // notSent asserts that a create failed and that nothing had reached the
 // service, and that the next apply sends.
 func (m *matrix) notSent(diags []*tfprotov6.Diagnostic, words ...string) {

@@ -4,34 +4,10 @@
 package provider_test
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 )
-
-// limited answers 429; header makes its header lines when the answer is sent.
-func limited(header func(now time.Time) []string) faultserver.Play {
-	return func(x *faultserver.Exchange) {
-		faultserver.Answer(429, `{"error":"slow down"}`, header(time.Now())...)(x)
-	}
-}
-
-func header(lines ...string) func(time.Time) []string {
-	return func(time.Time) []string { return lines }
-}
-
-// dates gives a Retry-After date on a clock that is skew ahead of ours. With
-// sent it has a Date header on the same clock.
-func dates(after, skew time.Duration, sent bool) func(time.Time) []string {
-	return func(now time.Time) []string {
-		lines := []string{"Retry-After: " + now.Add(skew+after).UTC().Format(http.TimeFormat)}
-		if sent {
-			lines = append(lines, "Date: "+now.Add(skew).UTC().Format(http.TimeFormat))
-		}
-		return lines
-	}
-}
 
 func limitRows() []row {
 	var rows []row

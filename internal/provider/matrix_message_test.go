@@ -17,12 +17,8 @@ import (
 const (
 	messagePlanned     = "WARNING: New prompt is sent to the existing agent job"
 	messageFailed      = "ERROR: Failed to send message to agent job"
-	messageUnknown     = "ERROR: Outcome of message to agent job unknown"
 	messageUnconfirmed = "WARNING: Message to agent job unconfirmed"
 )
-
-// job2 is job1 with the prompt changed.
-func job2() attrs { return attrs{"prompt": "Add a tutorial"} }
 
 // turns gives the first prompt 20 s and every message this script.
 func turns(message simulator.Script) func(string, int) simulator.Script {

@@ -6,7 +6,6 @@ package provider_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -270,40 +269,6 @@ func (m *matrix) searchForKey(data string) {
 	if len(m.Requests()) > 0 && !strings.Contains(log, "called the agent service") {
 		m.Errorf("the log is not complete:\n%s", log)
 	}
-}
-
-// omit as the value of a field leaves it out of a record.
-type omit struct{}
-
-// jobJSON is a whole record with fields laid over.
-func jobJSON(fields attrs) string {
-	record := attrs{
-		"id": "job_1", "status": "active", "model": "m", "prLink": nil, "archivedAt": nil,
-		"source": attrs{"repository": "example/docs", "ref": "main"}, "createdAt": "2026-01-02T03:04:05.678Z",
-	}
-	maps.Copy(record, fields)
-	maps.DeleteFunc(record, func(_ string, field any) bool { _, out := field.(omit); return out })
-	text, err := json.Marshal(record)
-	if err != nil {
-		panic(err)
-	}
-	return string(text)
-}
-
-// shows answers with the record of the job that was asked for, fields laid over.
-func shows(fields attrs) faultserver.Play {
-	return func(x *faultserver.Exchange) {
-		_, id, _ := strings.Cut(x.Request.URL.Path, "/job/")
-		id, _, _ = strings.Cut(id, "/")
-		faultserver.Answer(200, jobJSON(with(attrs{"id": id}, fields)))(x)
-	}
-}
-
-// with returns base with more laid over.
-func with(base, more attrs) attrs {
-	all := maps.Clone(base)
-	maps.Copy(all, more)
-	return all
 }
 
 // safeBuffer is a buffer for several goroutines.

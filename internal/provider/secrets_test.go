@@ -27,12 +27,3 @@ func TestEchoedKeyStaysOutOfTheState(t *testing.T) {
 		}
 	}
 }
-
-// What a configuration gives as the key is masked wherever a CLI shows it.
-func TestKeyIsSensitive(t *testing.T) {
-	for _, attribute := range unconfigured(t).schemas().Provider.Block.Attributes {
-		if attribute.Sensitive != (attribute.Name == "admin_key") {
-			t.Errorf("%s is sensitive: %t", attribute.Name, attribute.Sensitive)
-		}
-	}
-}

@@ -1,0 +1,76 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+)
+
+// expectAction asserts what the plan does to the job.
+func expectAction(action plancheck.ResourceActionType, more ...plancheck.PlanCheck) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: append(more, plancheck.ExpectResourceAction(jobAddress, action))}
+}
+
+// expectNoChange is a step whose plan must be empty.
+func expectNoChange(config string) resource.TestStep {
+	return resource.TestStep{Config: config, PlanOnly: true}
+}
+
+func expectAttr(name string, check knownvalue.Check) statecheck.StateCheck {
+	return statecheck.ExpectKnownValue(jobAddress, tfjsonpath.New(name), check)
+}
+
+func providerFactories() map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"agent": func() (tfprotov6.ProviderServer, error) {
+			return plugin.NewServer(provider.New("test", provider.Options{})), nil
+		},
+	}
+}
+
+// run runs the steps against one service. Not parallel with others: the CLI's
+// processes fill the machine as it is.
+func run(t *testing.T, steps ...resource.TestStep) {
+	t.Helper()
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: providerFactories(), Steps: steps})
+}
+
+// jobConfig is agent_job.test with a prompt and more arguments, one a line.
+func jobConfig(prompt string, arguments ...string) string {
+	return fmt.Sprintf("resource \"agent_job\" \"test\" {\n  prompt = %q\n  %s\n}\n", prompt, strings.Join(arguments, "\n  "))
+}
+
+// sentCheck is sent as a check of a step.
+func (s *service) sentCheck(t *testing.T, creates, messages int) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		s.sent(t, creates, messages)
+		return nil
+	}
+}
+
+// afterPlan does something between a step's plan and its apply.
+type afterPlan func()
+
+func (do afterPlan) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) {
+	do()
+}
+
+// ends lets the one job end when the step's plan is made: its apply finds the end.
+func (s *service) ends(t *testing.T) plancheck.PlanCheck {
+	return afterPlan(func() { s.SetStatus(s.onlyJob(t).ID, "completed") })
+}

@@ -1,0 +1,78 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+func TestActionTimeout(t *testing.T) {
+	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
+		a.config["timeouts"] = attrs{"invoke": "300ms"}
+		_, diags := c.invoke(t.Context(), a.name, a.config)
+		contains(t, text(diags), "ERROR: Agent job still running", "read job "+s.Jobs()[0].ID+" of project proj_1 with the data source agent_job",
+			"Running the action again sends the prompt again.")
+		a.config["wait"] = attrs{"on_timeout": "warn"}
+		_, diags = c.invoke(t.Context(), a.name, a.config)
+		contains(t, text(diags), "WARNING: Agent job still running")
+		if failed(diags) {
+			t.Error("on_timeout = warn fails")
+		}
+	})
+}
+
+func TestActionRefused(t *testing.T) {
+	eachAction(t, simulator.Script{}, func(t *testing.T, s *service, c *core, a actionCase) {
+		s.Inject(simulator.Fault{Kind: a.kind, Status: 404, Body: `{"error":"no such thing"}`})
+		_, diags := c.invoke(t.Context(), a.name, a.config)
+		target := "project proj_1"
+		if a.jobID != "" {
+			target = "job " + a.jobID + " in project proj_1"
+		}
+		contains(t, text(diags), "ERROR: Failed to", "no such thing", "refused the prompt for "+target+", so it has had no effect", "project_id")
+		a.sentOnce(t, s)
+	})
+}
+
+func TestActionArguments(t *testing.T) {
+	at := tftypes.NewAttributePath
+	eachAction(t, simulator.Script{}, func(t *testing.T, s *service, c *core, a actionCase) {
+		for name, test := range map[string]struct {
+			attribute string
+			value     any
+			path      *tftypes.AttributePath
+		}{
+			"white space":       {"prompt", " \n", at().WithAttributeName("prompt")},
+			"slash in project":  {"project_id", "a/b", at().WithAttributeName("project_id")},
+			"zero timeout":      {"timeouts", attrs{"invoke": "0s"}, at().WithAttributeName("timeouts").WithAttributeName("invoke")},
+			"unreadable":        {"timeouts", attrs{"invoke": "soon"}, at().WithAttributeName("timeouts").WithAttributeName("invoke")},
+			"unknown on_failed": {"wait", attrs{"on_failure": "retry"}, at().WithAttributeName("wait").WithAttributeName("on_failure")},
+		} {
+			config := maps.Clone(a.config)
+			config[test.attribute] = test.value
+			_, diags := c.invoke(t.Context(), a.name, config)
+			if wantPath(t, diags, test.path); t.Failed() {
+				t.Fatal("that was:", name)
+			}
+		}
+		config := s.attrs()
+		config["admin_key"] = unknown{}
+		_, diags := newCore(t, config).invoke(t.Context(), a.name, a.config)
+		contains(t, text(diags), "ERROR: Agent provider not configured", "Not known yet: admin_key.")
+
+		t.Setenv("AGENT_PROJECT_ID", "")
+		config = s.attrs()
+		delete(config, "project_id")
+		_, diags = newCore(t, config).planAction(t.Context(), a.name, a.config)
+		wantPath(t, diags, at().WithAttributeName("project_id"))
+		contains(t, text(diags), "needs the project that the job shall belong to, here or as its default.", "AGENT_PROJECT_ID")
+		s.sent(t, 0, 0)
+	})
+}

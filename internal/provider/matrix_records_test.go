@@ -1,0 +1,83 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package provider_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+)
+
+// matrixRows are the rows of the fault matrix, by family.
+var matrixRows = map[string]int{
+	"C": 14, // creating and sending
+	"P": 13, // waiting and reading
+	"M": 5,  // messages
+	"X": 8,  // interruptions
+	"A": 3,  // actions
+	"I": 6,  // input
+}
+
+// omit as the value of a field leaves it out of a record.
+type omit struct{}
+
+// jobJSON is a whole record with fields laid over.
+func jobJSON(fields attrs) string {
+	record := attrs{
+		"id": "job_1", "status": "active", "model": "m", "prLink": nil, "archivedAt": nil,
+		"source": attrs{"repository": "example/docs", "ref": "main"}, "createdAt": "2026-01-02T03:04:05.678Z",
+	}
+	maps.Copy(record, fields)
+	maps.DeleteFunc(record, func(_ string, field any) bool { _, out := field.(omit); return out })
+	text, err := json.Marshal(record)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// shows answers with the record of the job that was asked for, fields laid over.
+func shows(fields attrs) faultserver.Play {
+	return func(x *faultserver.Exchange) {
+		_, id, _ := strings.Cut(x.Request.URL.Path, "/job/")
+		id, _, _ = strings.Cut(id, "/")
+		faultserver.Answer(200, jobJSON(with(attrs{"id": id}, fields)))(x)
+	}
+}
+
+// limited answers 429; header makes its header lines when the answer is sent.
+func limited(header func(now time.Time) []string) faultserver.Play {
+	return func(x *faultserver.Exchange) {
+		faultserver.Answer(429, `{"error":"slow down"}`, header(time.Now())...)(x)
+	}
+}
+
+func header(lines ...string) func(time.Time) []string {
+	return func(time.Time) []string { return lines }
+}
+
+// dates gives a Retry-After date on a clock that is skew ahead of ours. With
+// sent it has a Date header on the same clock.
+func dates(after, skew time.Duration, sent bool) func(time.Time) []string {
+	return func(now time.Time) []string {
+		lines := []string{"Retry-After: " + now.Add(skew+after).UTC().Format(http.TimeFormat)}
+		if sent {
+			lines = append(lines, "Date: "+now.Add(skew).UTC().Format(http.TimeFormat))
+		}
+		return lines
+	}
+}
+
+// job1 is the configuration that most rows apply.
+func job1() attrs { return attrs{"prompt": "Add a quickstart"} }
+
+// job2 is job1 with the prompt changed.
+func job2() attrs { return attrs{"prompt": "Add a tutorial"} }
+
+// messageUnknown heads what is said of a message whose outcome nobody knows.
+const messageUnknown = "ERROR: Outcome of message to agent job unknown"
