@@ -27,8 +27,8 @@ const (
 // service is a simulated service behind a real HTTP server, or on pipes (bubble).
 type service struct {
 	*simulator.Server
-	url  string
-	wire *faultserver.Server // of a bubble
+	URL  string
+	Wire *faultserver.Server // of a bubble
 }
 
 // newService starts a service whose jobs go as script says; nil: 150 ms, then completed.
@@ -40,7 +40,7 @@ func newService(t testing.TB, script func(prompt string, turn int) simulator.Scr
 	sim := newSimulator(script)
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
-	return &service{Server: sim, url: server.URL}
+	return &service{Server: sim, URL: server.URL}
 }
 
 func newSimulator(script func(prompt string, turn int) simulator.Script) *simulator.Server {
@@ -53,10 +53,10 @@ func bubble(t *testing.T, script func(prompt string, turn int) simulator.Script,
 	synctest.Test(t, func(t *testing.T) {
 		sim := newSimulator(script)
 		wire := faultserver.New(t, sim, faultserver.Options{InMemory: true})
-		s := &service{Server: sim, url: wire.URL, wire: wire}
-		c := &core{t: t}
-		c.connectTo(t.Context(), provider.New("test", provider.Options{Dial: wire.Dial}), s.attrs())
-		c.state = c.decode(nil)
+		s := &service{Server: sim, URL: wire.URL, Wire: wire}
+		c := &core{T: t}
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: wire.Dial}), s.Attrs())
+		c.State = c.Decode(nil)
 		test(t, s, c)
 	})
 }
@@ -66,8 +66,8 @@ func always(s simulator.Script) func(string, int) simulator.Script {
 	return func(string, int) simulator.Script { return s }
 }
 
-// config is a provider block with quick polls, and the given resources.
-func (s *service) config(resources ...string) string {
+// Config is a provider block with quick polls, and the given resources.
+func (s *service) Config(resources ...string) string {
 	return fmt.Sprintf(`
 provider "agent" {
   base_url   = %q
@@ -75,11 +75,11 @@ provider "agent" {
   project_id = %q
   poll       = { min_interval = "20ms", max_interval = "100ms" }
 }
-`, s.url, canaryKey, project) + strings.Join(resources, "\n")
+`, s.URL, canaryKey, project) + strings.Join(resources, "\n")
 }
 
-// sent asserts the POSTs that the service has read since it was started.
-func (s *service) sent(t *testing.T, creates, messages int) {
+// Sent asserts the POSTs that the service has read since it was started.
+func (s *service) Sent(t *testing.T, creates, messages int) {
 	t.Helper()
 	got := s.Counts()
 	if diff := cmp.Diff([2]int{creates, messages}, [2]int{got.Create, got.Message}); diff != "" {
@@ -87,8 +87,8 @@ func (s *service) sent(t *testing.T, creates, messages int) {
 	}
 }
 
-// onlyJob is the one job that the service has.
-func (s *service) onlyJob(t *testing.T) simulator.Job {
+// OnlyJob is the one job that the service has.
+func (s *service) OnlyJob(t *testing.T) simulator.Job {
 	t.Helper()
 	jobs := s.Jobs()
 	if len(jobs) != 1 {
@@ -97,13 +97,13 @@ func (s *service) onlyJob(t *testing.T) simulator.Job {
 	return jobs[0]
 }
 
-// cutShort lets the next wait end at once, with the job active in the state.
-func (s *service) cutShort() { s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 401}) }
+// CutShort lets the next wait end at once, with the job active in the state.
+func (s *service) CutShort() { s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 401}) }
 
-// attrs is the provider's configuration for the service, with quick polls.
-func (s *service) attrs() attrs {
+// Attrs is the provider's configuration for the service, with quick polls.
+func (s *service) Attrs() attrs {
 	return attrs{
-		"base_url": s.url, "admin_key": canaryKey, "project_id": project,
+		"base_url": s.URL, "admin_key": canaryKey, "project_id": project,
 		"poll": attrs{"min_interval": "20ms", "max_interval": "100ms"},
 	}
 }

@@ -46,22 +46,22 @@ func members(t *testing.T, object tftypes.Value) map[string]tftypes.Value {
 func TestCodecKnowsEveryAttribute(t *testing.T) {
 	c := unconfigured(t)
 	texts := 0
-	want := members(t, filled(c.resource, &texts))
+	want := members(t, filled(c.Resource, &texts))
 	want["status"] = tftypes.NewValue(tftypes.String, "completed")
-	c.state = tftypes.NewValue(c.resource, maps.Clone(want))
+	c.State = tftypes.NewValue(c.Resource, maps.Clone(want))
 	want["wait"] = tftypes.NewValue(want["wait"].Type(), nil)
 	config := attrs{}
 	for name, value := range want {
-		if !slices.Contains(c.computed, name) {
+		if !slices.Contains(c.Computed, name) {
 			config[name] = value
 		}
 	}
 
-	diags := c.run(t.Context(), config)
+	diags := c.Run(t.Context(), config)
 	if failed(diags) {
 		t.Fatalf("is each attribute of the schema in codec.go, both in attributes and in decode?\n%s", text(diags))
 	}
-	got := members(t, c.state)
+	got := members(t, c.State)
 	for name := range want {
 		if !got[name].Equal(want[name]) {
 			t.Errorf("%s was %s and is %s: is it in codec.go, both in attributes and in decode?", name, want[name], got[name])
@@ -73,12 +73,12 @@ func TestCodecKnowsEveryAttribute(t *testing.T) {
 func TestPlanOfAMessagePromisesOnlyWhatNeverChanges(t *testing.T) {
 	never := []string{"id", "created_at", "project_id"}
 	s := newService(t, nil)
-	c := newCore(t, s.attrs())
-	if diags := append(c.run(t.Context(), attrs{"prompt": "write"}), c.plan(t.Context(), attrs{"prompt": "write more"})...); failed(diags) {
+	c := newCore(t, s.Attrs())
+	if diags := append(c.Run(t.Context(), attrs{"prompt": "write"}), c.Plan(t.Context(), attrs{"prompt": "write more"})...); failed(diags) {
 		t.Fatal(text(diags))
 	}
-	for _, name := range c.computed {
-		if promised := c.attribute(c.planned, name) != (unknown{}); promised != slices.Contains(never, name) {
+	for _, name := range c.Computed {
+		if promised := c.Attribute(c.Planned, name) != (unknown{}); promised != slices.Contains(never, name) {
 			t.Errorf("the plan promises %s: %t. Can a message change it? If so, it belongs into forgetWhatMayChange (plan.go), if not, into this test", name, promised)
 		}
 	}

@@ -76,20 +76,20 @@ func TestDataSource(t *testing.T) {
 				}
 				config := attrs{"id": id}
 				maps.Copy(config, test.config)
-				state, diags := c.data(t.Context(), config)
+				state, diags := c.Data(t.Context(), config)
 				if failed(diags) != (test.status == nil) || len(diags) > 0 != (len(test.says) > 0) {
 					t.Fatalf("diagnostics: %s", text(diags))
 				}
 				for _, words := range test.says {
 					contains(t, text(diags), strings.ReplaceAll(words, "ID", id))
 				}
-				if got := c.attribute(state, "status"); got != test.status {
+				if got := c.Attribute(state, "status"); got != test.status {
 					t.Errorf("status %v, want %v", got, test.status)
 				}
-				if test.status != nil && c.attribute(state, "project_id") != project {
-					t.Errorf("project_id is %v", c.attribute(state, "project_id"))
+				if test.status != nil && c.Attribute(state, "project_id") != project {
+					t.Errorf("project_id is %v", c.Attribute(state, "project_id"))
 				}
-				s.sent(t, 0, 0)
+				s.Sent(t, 0, 0)
 			})
 		})
 	}
@@ -99,17 +99,17 @@ func TestDataSourceNeedsTheProvider(t *testing.T) {
 	s := newService(t, nil)
 	for name, attribute := range map[string]string{"admin_key": "admin_key", "project_id": "project_id"} {
 		t.Run(name, func(t *testing.T) {
-			config := s.attrs()
+			config := s.Attrs()
 			config[attribute] = unknown{}
-			_, diags := newCore(t, config).data(t.Context(), attrs{"id": "job_1", "project_id": project})
+			_, diags := newCore(t, config).Data(t.Context(), attrs{"id": "job_1", "project_id": project})
 			contains(t, text(diags), "ERROR: Agent provider not configured", "Not known yet: "+attribute)
 		})
 	}
 	t.Run("no project", func(t *testing.T) {
 		t.Setenv("AGENT_PROJECT_ID", "")
-		config := s.attrs()
+		config := s.Attrs()
 		delete(config, "project_id")
-		_, diags := newCore(t, config).data(t.Context(), attrs{"id": "job_1"})
+		_, diags := newCore(t, config).Data(t.Context(), attrs{"id": "job_1"})
 		wantPath(t, diags, tftypes.NewAttributePath().WithAttributeName("project_id"))
 	})
 }
@@ -119,7 +119,7 @@ func TestDataSourceInterrupted(t *testing.T) {
 		id := s.Create(project, "write").ID
 		done := make(chan []*tfprotov6.Diagnostic, 1)
 		go func() {
-			_, diags := c.data(t.Context(), attrs{"id": id, "wait": attrs{"enabled": true, "on_timeout": "warn"}})
+			_, diags := c.Data(t.Context(), attrs{"id": id, "wait": attrs{"enabled": true, "on_timeout": "warn"}})
 			done <- diags
 		}()
 		time.Sleep(time.Minute)
@@ -127,7 +127,7 @@ func TestDataSourceInterrupted(t *testing.T) {
 			t.Fatalf("%d looks at the job, ended: %t", s.Counts().Get, len(done) > 0)
 		}
 		start := time.Now()
-		c.stop()
+		c.Stop()
 		diags := <-done
 		if took := time.Since(start); took > 2*time.Second {
 			t.Errorf("stopped after %s", took)
@@ -148,27 +148,27 @@ func TestDataSourceWaitsForWhatTheRunHasDone(t *testing.T) {
 
 func dataSourceAfterOwnChanges(t *testing.T, s *service, c *core) {
 	noWait, waits := attrs{"enabled": false}, attrs{"enabled": true}
-	if diags := c.run(t.Context(), attrs{"prompt": "write", "wait": noWait}); failed(diags) {
+	if diags := c.Run(t.Context(), attrs{"prompt": "write", "wait": noWait}); failed(diags) {
 		t.Fatal(text(diags))
 	}
-	config := attrs{"id": c.get("id"), "wait": waits}
+	config := attrs{"id": c.Get("id"), "wait": waits}
 	// The service may store a job late.
 	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`})
-	if state, diags := c.data(t.Context(), config); c.attribute(state, "status") != "completed" {
-		t.Fatalf("after the create: %v %s", c.attribute(state, "status"), text(diags))
+	if state, diags := c.Data(t.Context(), config); c.Attribute(state, "status") != "completed" {
+		t.Fatalf("after the create: %v %s", c.Attribute(state, "status"), text(diags))
 	}
-	if diags := c.run(t.Context(), attrs{"prompt": "write more", "wait": noWait}); failed(diags) {
+	if diags := c.Run(t.Context(), attrs{"prompt": "write more", "wait": noWait}); failed(diags) {
 		t.Fatal(text(diags))
 	}
-	if state, diags := c.data(t.Context(), config); c.attribute(state, "status") != "archived" {
-		t.Errorf("after the message: %v %s", c.attribute(state, "status"), text(diags))
+	if state, diags := c.Data(t.Context(), config); c.Attribute(state, "status") != "archived" {
+		t.Errorf("after the message: %v %s", c.Attribute(state, "status"), text(diags))
 	}
-	s.sent(t, 1, 1)
+	s.Sent(t, 1, 1)
 }
 
 func TestAccTwoSteps(t *testing.T) {
 	s := newService(t, nil)
-	config := s.config(jobConfig("Write", `wait = { enabled = false }`), `
+	config := s.Config(jobConfig("Write", `wait = { enabled = false }`), `
 data "agent_job" "end" {
   id   = agent_job.test.id
   wait = { enabled = true }
@@ -185,5 +185,5 @@ output "pull_request" {
 			statecheck.ExpectKnownOutputValue("pull_request", knownvalue.StringExact("https://github.com/example/docs/pull/1")),
 		},
 	}, expectNoChange(config))
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }

@@ -31,21 +31,21 @@ func TestAccFailedJobIsTainted(t *testing.T) {
 	s := newService(t, failing)
 	run(t,
 		resource.TestStep{
-			Config:      s.config(jobConfig("fail")),
+			Config:      s.Config(jobConfig("fail")),
 			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*next apply starts a new job`),
 		},
 		// A tainted job is replaced whatever else has changed.
 		resource.TestStep{
-			Config:           s.config(jobConfig("work")),
+			Config:           s.Config(jobConfig("work")),
 			ConfigPlanChecks: expectAction(plancheck.ResourceActionDestroyBeforeCreate),
-			Check:            s.sentCheck(t, 2, 0),
+			Check:            s.SentCheck(t, 2, 0),
 		},
 	)
 }
 
 func TestAccFailedJobKeptByWarn(t *testing.T) {
 	s := newService(t, failing)
-	config := s.config(jobConfig("fail", `wait = { on_failure = "warn" }`))
+	config := s.Config(jobConfig("fail", `wait = { on_failure = "warn" }`))
 	run(t,
 		resource.TestStep{
 			Config:            config,
@@ -54,9 +54,9 @@ func TestAccFailedJobKeptByWarn(t *testing.T) {
 		expectNoChange(config),
 		// It takes no message, so a new prompt is for a new job.
 		resource.TestStep{
-			Config:           s.config(jobConfig("work", `wait = { on_failure = "warn" }`)),
+			Config:           s.Config(jobConfig("work", `wait = { on_failure = "warn" }`)),
 			ConfigPlanChecks: expectAction(plancheck.ResourceActionDestroyBeforeCreate),
-			Check:            s.sentCheck(t, 2, 0),
+			Check:            s.SentCheck(t, 2, 0),
 		},
 	)
 }
@@ -70,19 +70,19 @@ func TestAccFoundFailedAfterCutShortWaitIsReplaced(t *testing.T) {
 		}
 		return simulator.Script{Duration: 100 * time.Millisecond}
 	})
-	s.cutShort()
-	config := s.config(jobConfig("Write"))
+	s.CutShort()
+	config := s.Config(jobConfig("Write"))
 	run(t,
 		resource.TestStep{Config: config, ExpectNonEmptyPlan: true},
 		resource.TestStep{
-			PreConfig:         func() { s.SetStatus(s.onlyJob(t).ID, "failed") },
+			PreConfig:         func() { s.SetStatus(s.OnlyJob(t).ID, "failed") },
 			Config:            config,
 			ConfigPlanChecks:  expectAction(plancheck.ResourceActionDestroyBeforeCreate),
 			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))},
 		},
 		expectNoChange(config),
 	)
-	s.sent(t, 2, 0)
+	s.Sent(t, 2, 0)
 }
 
 func TestFoundFailedIsReplacedWithAReason(t *testing.T) {
@@ -91,23 +91,23 @@ func TestFoundFailedIsReplacedWithAReason(t *testing.T) {
 
 func foundFailed(t *testing.T, s *service, c *core) {
 	config := attrs{"prompt": "write", "timeouts": attrs{"create": "1m"}}
-	contains(t, text(c.run(t.Context(), config)), "WARNING: Agent job still running", "sends nothing")
-	s.SetStatus(s.onlyJob(t).ID, "failed")
-	c.refresh(t.Context())
-	contains(t, text(c.plan(t.Context(), config)), "Failed agent job is started anew", "on_failure")
-	if diff := cmp.Diff([]string{`AttributeName("status")`}, c.because); diff != "" {
+	contains(t, text(c.Run(t.Context(), config)), "WARNING: Agent job still running", "sends nothing")
+	s.SetStatus(s.OnlyJob(t).ID, "failed")
+	c.Refresh(t.Context())
+	contains(t, text(c.Plan(t.Context(), config)), "Failed agent job is started anew", "on_failure")
+	if diff := cmp.Diff([]string{`AttributeName("status")`}, c.Because); diff != "" {
 		t.Errorf("replaced because of (-want +got):\n%s", diff)
 	}
-	contains(t, text(c.plan(t.Context(), with(config, attrs{"prompt": "write again"}))), "New prompt starts a new agent job")
-	if diff := cmp.Diff([]string{`AttributeName("prompt")`}, c.because); diff != "" {
+	contains(t, text(c.Plan(t.Context(), with(config, attrs{"prompt": "write again"}))), "New prompt starts a new agent job")
+	if diff := cmp.Diff([]string{`AttributeName("prompt")`}, c.Because); diff != "" {
 		t.Errorf("with a new prompt, replaced because of (-want +got):\n%s", diff)
 	}
-	if diags := c.plan(t.Context(), with(config, attrs{"triggers": attrs{"a": "1"}})); len(diags) > 0 {
+	if diags := c.Plan(t.Context(), with(config, attrs{"triggers": attrs{"a": "1"}})); len(diags) > 0 {
 		t.Errorf("with new triggers: %s", text(diags))
 	}
 	config["wait"] = attrs{"on_failure": "warn"}
-	contains(t, text(c.plan(t.Context(), config)), "WARNING: Agent job failed")
-	if c.replace {
+	contains(t, text(c.Plan(t.Context(), config)), "WARNING: Agent job failed")
+	if c.Replace {
 		t.Error("the job is replaced although on_failure is warn")
 	}
 }
@@ -116,12 +116,12 @@ func TestFailedImportIsNeverReplaced(t *testing.T) {
 	s := newService(t, failing)
 	id := s.Create(project, "fail").ID
 	s.SetStatus(id, "failed")
-	c := newCore(t, s.attrs())
-	c.importState(t.Context(), project+"/"+id)
-	diags := c.run(t.Context(), attrs{"prompt": "write", "triggers": attrs{"a": "1"}})
+	c := newCore(t, s.Attrs())
+	c.ImportState(t.Context(), project+"/"+id)
+	diags := c.Run(t.Context(), attrs{"prompt": "write", "triggers": attrs{"a": "1"}})
 	contains(t, text(diags), "WARNING: Agent job failed")
-	if failed(diags) || c.get("id") != id {
+	if failed(diags) || c.Get("id") != id {
 		t.Errorf("the job was not kept: %s", text(diags))
 	}
-	s.sent(t, 0, 0)
+	s.Sent(t, 0, 0)
 }

@@ -30,7 +30,7 @@ func ended(s *service) string {
 func TestAccImportByID(t *testing.T) {
 	s := newService(t, nil)
 	id := ended(s)
-	withTriggers := s.config(jobConfig("What it was asked", `triggers = { spec = "1" }`))
+	withTriggers := s.Config(jobConfig("What it was asked", `triggers = { spec = "1" }`))
 	run(t,
 		resource.TestStep{
 			Config:             withTriggers,
@@ -49,13 +49,13 @@ func TestAccImportByID(t *testing.T) {
 		},
 		expectNoChange(withTriggers),
 	)
-	s.sent(t, 0, 0)
+	s.Sent(t, 0, 0)
 }
 
 func TestAccImportByIdentity(t *testing.T) {
 	s := newService(t, nil)
 	id := ended(s)
-	config := s.config(jobConfig("What it was asked", `triggers = { spec = "1" }`), fmt.Sprintf(`
+	config := s.Config(jobConfig("What it was asked", `triggers = { spec = "1" }`), fmt.Sprintf(`
 import {
   to       = agent_job.test
   identity = { project_id = %q, id = %q }
@@ -69,44 +69,44 @@ import {
 			expectNoChange(config),
 		},
 	})
-	s.sent(t, 0, 0)
+	s.Sent(t, 0, 0)
 }
 
 func TestImportByIdentity(t *testing.T) {
 	s := newService(t, nil)
 	id := ended(s)
-	c := newCore(t, s.attrs())
+	c := newCore(t, s.Attrs())
 	kind := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String}}
-	resp, err := c.server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{
+	resp, err := c.Server.ImportResourceState(t.Context(), &tfprotov6.ImportResourceStateRequest{
 		TypeName: "agent_job",
-		Identity: &tfprotov6.ResourceIdentityData{IdentityData: c.dynamic(object(kind, attrs{"project_id": project, "id": id}))},
+		Identity: &tfprotov6.ResourceIdentityData{IdentityData: c.Dynamic(object(kind, attrs{"project_id": project, "id": id}))},
 	})
 	if err != nil || failed(resp.Diagnostics) {
 		t.Fatal(err, text(resp.Diagnostics))
 	}
-	c.state, c.private, c.ident = c.decode(resp.ImportedResources[0].State), nil, resp.ImportedResources[0].Identity
-	if diags := c.run(t.Context(), attrs{"prompt": "What it was asked", "triggers": attrs{"spec": "1"}}); len(diags) > 0 {
+	c.State, c.Private, c.Identity = c.Decode(resp.ImportedResources[0].State), nil, resp.ImportedResources[0].Identity
+	if diags := c.Run(t.Context(), attrs{"prompt": "What it was asked", "triggers": attrs{"spec": "1"}}); len(diags) > 0 {
 		t.Error(text(diags))
 	}
-	if c.get("id") != id || c.get("status") != "completed" || c.get("prompt") != "What it was asked" {
-		t.Errorf("state after the import: %s", c.state)
+	if c.Get("id") != id || c.Get("status") != "completed" || c.Get("prompt") != "What it was asked" {
+		t.Errorf("state after the import: %s", c.State)
 	}
-	s.sent(t, 0, 0)
+	s.Sent(t, 0, 0)
 }
 
 func TestAccImportOfRunningJobWaitsForIt(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: time.Hour}))
 	id := s.Create(project, "from elsewhere").ID
-	config := s.config(jobConfig("What it was asked"))
+	config := s.Config(jobConfig("What it was asked"))
 	run(t,
 		resource.TestStep{Config: config, ResourceName: jobAddress, ImportState: true, ImportStateId: project + "/" + id, ImportStatePersist: true},
 		resource.TestStep{
 			Config:            config,
-			ConfigPlanChecks:  expectAction(plancheck.ResourceActionUpdate, s.ends(t)),
+			ConfigPlanChecks:  expectAction(plancheck.ResourceActionUpdate, s.Ends(t)),
 			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))},
 		},
 	)
-	s.sent(t, 0, 0)
+	s.Sent(t, 0, 0)
 }
 
 func TestAccImportOfUnknownJob(t *testing.T) {
@@ -119,10 +119,10 @@ func TestAccImportOfUnknownJob(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			run(t, resource.TestStep{
-				Config: s.config(jobConfig("Write")), ResourceName: jobAddress, ImportState: true,
+				Config: s.Config(jobConfig("Write")), ResourceName: jobAddress, ImportState: true,
 				ImportStateId: test.id, ExpectError: regexp.MustCompile(test.want),
 			})
 		})
 	}
-	s.sent(t, 0, 0)
+	s.Sent(t, 0, 0)
 }

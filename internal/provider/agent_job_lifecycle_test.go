@@ -21,7 +21,7 @@ import (
 func TestAccCreateReadDestroy(t *testing.T) {
 	s := newService(t, nil)
 	run(t, resource.TestStep{
-		Config: s.config(jobConfig("Add a quickstart")),
+		Config: s.Config(jobConfig("Add a quickstart")),
 		ConfigStateChecks: []statecheck.StateCheck{
 			expectAttr("status", knownvalue.StringExact("completed")),
 			expectAttr("id", knownvalue.StringRegexp(regexp.MustCompile(`^job_`))),
@@ -32,24 +32,24 @@ func TestAccCreateReadDestroy(t *testing.T) {
 			expectAttr("created_at", knownvalue.NotNull()),
 			expectAttr("archived_at", knownvalue.Null()),
 		},
-		Check: s.sentCheck(t, 1, 0),
-	}, expectNoChange(s.config(jobConfig("Add a quickstart"))))
-	s.sent(t, 1, 0)
+		Check: s.SentCheck(t, 1, 0),
+	}, expectNoChange(s.Config(jobConfig("Add a quickstart"))))
+	s.Sent(t, 1, 0)
 }
 
 func TestAccCompletedWithoutPullRequest(t *testing.T) {
 	s := newService(t, always(simulator.Script{NoPullRequest: true}))
-	config := s.config(jobConfig("Check the links"))
+	config := s.Config(jobConfig("Check the links"))
 	run(t, resource.TestStep{
 		Config:            config,
 		ConfigStateChecks: []statecheck.StateCheck{expectAttr("pr_link", knownvalue.Null())},
 	}, expectNoChange(config))
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }
 
 func TestAccArchived(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: 100 * time.Millisecond, Status: "archived"}))
-	config := s.config(jobConfig("Tidy up"))
+	config := s.Config(jobConfig("Tidy up"))
 	run(t, resource.TestStep{
 		Config: config,
 		ConfigStateChecks: []statecheck.StateCheck{
@@ -57,31 +57,31 @@ func TestAccArchived(t *testing.T) {
 			expectAttr("archived_at", knownvalue.NotNull()),
 		},
 	}, expectNoChange(config))
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }
 
 func TestAccCreatedAtWithoutZone(t *testing.T) {
 	const odd = "2026-03-01T12:00:00"
 	s := newService(t, always(simulator.Script{Extra: map[string]any{"createdAt": odd}}))
-	config := s.config(jobConfig("Write"))
+	config := s.Config(jobConfig("Write"))
 	run(t, resource.TestStep{
 		Config:            config,
 		ConfigStateChecks: []statecheck.StateCheck{expectAttr("created_at", knownvalue.StringExact(odd))},
 	}, expectNoChange(config))
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }
 
 func TestAccTriggersReplace(t *testing.T) {
 	s := newService(t, nil)
 	with := func(spec string) string {
-		return s.config(jobConfig("Write", fmt.Sprintf("triggers = { spec = %q }", spec)))
+		return s.Config(jobConfig("Write", fmt.Sprintf("triggers = { spec = %q }", spec)))
 	}
 	run(t,
 		resource.TestStep{Config: with("1")},
 		resource.TestStep{Config: with("2"), ConfigPlanChecks: expectAction(plancheck.ResourceActionDestroyBeforeCreate)},
 		expectNoChange(with("2")),
 	)
-	s.sent(t, 2, 0)
+	s.Sent(t, 2, 0)
 }
 
 func TestAccTimeoutsOnlyChangeSendsNothing(t *testing.T) {
@@ -93,14 +93,14 @@ func TestAccTimeoutsOnlyChangeSendsNothing(t *testing.T) {
 	}
 	gets := 0
 	run(t,
-		resource.TestStep{Config: s.config(jobConfig("Write"))},
+		resource.TestStep{Config: s.Config(jobConfig("Write"))},
 		resource.TestStep{
 			PreConfig:        func() { gets = s.Counts().Get },
-			Config:           s.config(jobConfig("Write", `timeouts = { create = "5m" }`, `wait = { on_failure = "warn" }`)),
+			Config:           s.Config(jobConfig("Write", `timeouts = { create = "5m" }`, `wait = { on_failure = "warn" }`)),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks},
 		},
 	)
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 	if gets == 0 {
 		t.Error("the first step made no GET")
 	}
@@ -108,9 +108,9 @@ func TestAccTimeoutsOnlyChangeSendsNothing(t *testing.T) {
 
 func TestAccPostconditionOnStatus(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: time.Hour}))
-	s.cutShort()
+	s.CutShort()
 	run(t, resource.TestStep{
-		Config: s.config(jobConfig("Write", `
+		Config: s.Config(jobConfig("Write", `
   lifecycle {
     postcondition {
       condition     = contains(["completed", "archived"], self.status)
@@ -119,5 +119,5 @@ func TestAccPostconditionOnStatus(t *testing.T) {
   }`)),
 		ExpectError: regexp.MustCompile(`The job ended as\s+active\.`),
 	})
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }

@@ -23,40 +23,40 @@ func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 	same := statecheck.CompareValue(compare.ValuesSame())
 	id := func() statecheck.StateCheck { return same.AddStateValue(jobAddress, tfjsonpath.New("id")) }
 	run(t,
-		resource.TestStep{Config: s.config(jobConfig("Write")), ConfigStateChecks: []statecheck.StateCheck{id()}},
+		resource.TestStep{Config: s.Config(jobConfig("Write")), ConfigStateChecks: []statecheck.StateCheck{id()}},
 		resource.TestStep{
-			Config:           s.config(jobConfig("Write more")),
+			Config:           s.Config(jobConfig("Write more")),
 			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{
 				id(),
 				expectAttr("status", knownvalue.StringExact("completed")),
 				expectAttr("prompt", knownvalue.StringExact("Write more")),
 			},
-			Check: s.sentCheck(t, 1, 1),
+			Check: s.SentCheck(t, 1, 1),
 		},
-		expectNoChange(s.config(jobConfig("Write more"))),
+		expectNoChange(s.Config(jobConfig("Write more"))),
 	)
-	s.sent(t, 1, 1)
+	s.Sent(t, 1, 1)
 }
 
 func TestAccWaitTimeoutInUpdateIsAnError(t *testing.T) {
 	s := newService(t, func(_ string, turn int) simulator.Script {
 		return simulator.Script{Duration: []time.Duration{50 * time.Millisecond, time.Hour}[turn]}
 	})
-	short := s.config(jobConfig("Write more", `timeouts = { update = "10s" }`))
+	short := s.Config(jobConfig("Write more", `timeouts = { update = "10s" }`))
 	run(t,
-		resource.TestStep{Config: s.config(jobConfig("Write", `timeouts = { update = "10s" }`))},
+		resource.TestStep{Config: s.Config(jobConfig("Write", `timeouts = { update = "10s" }`))},
 		resource.TestStep{
 			Config:      short,
 			ExpectError: regexp.MustCompile(`(?s)Agent job still running.*sends\s+nothing`),
 		},
 		resource.TestStep{
-			PreConfig:         func() { s.SetStatus(s.onlyJob(t).ID, "completed") },
+			PreConfig:         func() { s.SetStatus(s.OnlyJob(t).ID, "completed") },
 			Config:            short,
 			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))},
 		},
 	)
-	s.sent(t, 1, 1)
+	s.Sent(t, 1, 1)
 }
 
 // Found by chaos: the effect of a message that was reported as unknown was taken
@@ -65,17 +65,17 @@ func TestUnconfirmedMessageProvesNothingOfTheNext(t *testing.T) {
 	s := newService(t, func(_ string, turn int) simulator.Script {
 		return simulator.Script{Duration: []time.Duration{50 * time.Millisecond, time.Hour}[turn]}
 	})
-	c := newCore(t, s.attrs())
-	c.run(t.Context(), attrs{"prompt": "write"})
+	c := newCore(t, s.Attrs())
+	c.Run(t.Context(), attrs{"prompt": "write"})
 	// A has its effect late, so that it is not seen in time; its answer is lost.
 	s.Inject(
 		simulator.Fault{Kind: simulator.KindMessage, Status: 500, AfterEffect: true},
 		simulator.Fault{Kind: simulator.KindMessage, Status: 500},
 	)
 	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"late"}`, ContentType: "application/json"})
-	contains(t, text(c.plan(t.Context(), attrs{"prompt": "A"}))+text(c.apply(t.Context(), attrs{"prompt": "A"})), "Outcome of message to agent job unknown")
+	contains(t, text(c.Plan(t.Context(), attrs{"prompt": "A"}))+text(c.Apply(t.Context(), attrs{"prompt": "A"})), "Outcome of message to agent job unknown")
 	// B does not arrive at all, while the job is active because of A.
-	got := text(c.plan(t.Context(), attrs{"prompt": "B"})) + text(c.apply(t.Context(), attrs{"prompt": "B"}))
+	got := text(c.Plan(t.Context(), attrs{"prompt": "B"})) + text(c.Apply(t.Context(), attrs{"prompt": "B"}))
 	contains(t, got, "Outcome of message to agent job unknown")
-	s.sent(t, 1, 2)
+	s.Sent(t, 1, 2)
 }

@@ -16,41 +16,41 @@ import (
 
 func TestAccMissingJobThatHadEndedIsKept(t *testing.T) {
 	s := newService(t, nil)
-	config := s.config(jobConfig("Write"))
+	config := s.Config(jobConfig("Write"))
 	run(t,
 		resource.TestStep{Config: config},
-		resource.TestStep{PreConfig: func() { s.Forget(s.onlyJob(t).ID) }, Config: config, PlanOnly: true},
+		resource.TestStep{PreConfig: func() { s.Forget(s.OnlyJob(t).ID) }, Config: config, PlanOnly: true},
 	)
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }
 
 func TestAccMissingJobThatWasActive(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: time.Hour}))
-	s.cutShort()
-	config := s.config(jobConfig("Write"))
+	s.CutShort()
+	config := s.Config(jobConfig("Write"))
 	run(t,
 		resource.TestStep{Config: config, ExpectNonEmptyPlan: true},
 		resource.TestStep{
-			PreConfig:        func() { s.Forget(s.onlyJob(t).ID) },
+			PreConfig:        func() { s.Forget(s.OnlyJob(t).ID) },
 			Config:           config,
 			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate),
 			ExpectError:      regexp.MustCompile(`(?s)not.found.*-replace=ADDRESS`),
 		},
 	)
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }
 
 func TestMissingJobIsWarnedOfOnce(t *testing.T) {
 	s := newService(t, nil)
-	c := newCore(t, s.attrs())
-	c.run(t.Context(), attrs{"prompt": "write"})
-	before := c.state
-	s.Forget(s.onlyJob(t).ID)
-	contains(t, text(c.refresh(t.Context())), "WARNING: Agent job not found", "once")
-	if diags := c.refresh(t.Context()); len(diags) > 0 {
+	c := newCore(t, s.Attrs())
+	c.Run(t.Context(), attrs{"prompt": "write"})
+	before := c.State
+	s.Forget(s.OnlyJob(t).ID)
+	contains(t, text(c.Refresh(t.Context())), "WARNING: Agent job not found", "once")
+	if diags := c.Refresh(t.Context()); len(diags) > 0 {
 		t.Errorf("said a second time: %s", text(diags))
 	}
-	if !c.state.Equal(before) {
-		t.Errorf("the state has changed: %s", c.state)
+	if !c.State.Equal(before) {
+		t.Errorf("the state has changed: %s", c.State)
 	}
 }

@@ -74,7 +74,7 @@ terraform {
 }
 `
 			old := fmt.Sprintf("resource %q \"old\" {\n  id   = \"/v2/agent/%s/job/%s\"\n  path = \"/v2/agent/%[2]s/job\"\n}\n", typeName, project, id)
-			moved := setup + s.config(jobConfig("Write", `triggers = { a = "1" }`), fmt.Sprintf("moved {\n  from = %s.old\n  to   = agent_job.test\n}\n", typeName))
+			moved := setup + s.Config(jobConfig("Write", `triggers = { a = "1" }`), fmt.Sprintf("moved {\n  from = %s.old\n  to   = agent_job.test\n}\n", typeName))
 			factories := providerFactories()
 			factories["restful"] = providerserver.NewProtocol6WithError(otherProvider{})
 			testresource.Test(t, testresource.TestCase{
@@ -94,7 +94,7 @@ terraform {
 					expectNoChange(moved),
 				},
 			})
-			s.sent(t, 0, 0)
+			s.Sent(t, 0, 0)
 		})
 	}
 }

@@ -37,16 +37,16 @@ func readMoved(t *testing.T, name string) movedState {
 
 // move asks a provider that is not configured, as the CLI does.
 func move(c *core, from movedState) []*tfprotov6.Diagnostic {
-	c.t.Helper()
-	resp, err := c.server.MoveResourceState(c.t.Context(), &tfprotov6.MoveResourceStateRequest{
+	c.T.Helper()
+	resp, err := c.Server.MoveResourceState(c.T.Context(), &tfprotov6.MoveResourceStateRequest{
 		SourceProviderAddress: from.Provider, SourceTypeName: from.Type, SourceSchemaVersion: from.SchemaVersion,
 		SourceState: &tfprotov6.RawState{JSON: from.Attributes}, TargetTypeName: "agent_job",
 	})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	c.state, c.ident = c.decode(resp.TargetState), resp.TargetIdentity
-	c.private = resp.TargetPrivate
+	c.State, c.Identity = c.Decode(resp.TargetState), resp.TargetIdentity
+	c.Private = resp.TargetPrivate
 	return resp.Diagnostics
 }
 
@@ -68,11 +68,11 @@ func TestMoveState(t *testing.T) {
 				t.Fatal(text(diags))
 			}
 			want := attrs{"project_id": "proj_123", "id": "job_456"}
-			if !c.state.Equal(object(c.resource, want)) {
-				t.Errorf("state %s, want %v and nulls", c.state, want)
+			if !c.State.Equal(object(c.Resource, want)) {
+				t.Errorf("state %s, want %v and nulls", c.State, want)
 			}
 			identity := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String}}
-			got, err := c.ident.IdentityData.Unmarshal(identity)
+			got, err := c.Identity.IdentityData.Unmarshal(identity)
 			if err != nil || !got.Equal(object(identity, want)) {
 				t.Errorf("identity %s, %v", got, err)
 			}
@@ -88,8 +88,8 @@ func TestMoveStateFromAnOddAddress(t *testing.T) {
 			moved := readMoved(t, name)
 			moved.Provider = address
 			c := unconfigured(t)
-			if diags := move(c, moved); len(diags) > 0 || !c.state.Equal(object(c.resource, attrs{"project_id": "proj_123", "id": "job_456"})) {
-				t.Errorf("%s from %s: %s %s", name, address, text(diags), c.state)
+			if diags := move(c, moved); len(diags) > 0 || !c.State.Equal(object(c.Resource, attrs{"project_id": "proj_123", "id": "job_456"})) {
+				t.Errorf("%s from %s: %s %s", name, address, text(diags), c.State)
 			}
 		}
 	}
@@ -113,8 +113,8 @@ func TestMoveStateOfOddForms(t *testing.T) {
 			diags := move(c, movedState{Provider: source, Type: test.typeName, Attributes: json.RawMessage(test.state)})
 			if test.says != "" {
 				contains(t, text(diags), "does not name a job", test.says)
-			} else if len(diags) > 0 || c.get("project_id") != "proj_123" || c.get("id") != "job_456" {
-				t.Errorf("state %s, %s", c.state, text(diags))
+			} else if len(diags) > 0 || c.Get("project_id") != "proj_123" || c.Get("id") != "job_456" {
+				t.Errorf("state %s, %s", c.State, text(diags))
 			}
 		})
 	}
@@ -158,22 +158,22 @@ func TestMovedJobIsRecorded(t *testing.T) {
 	if diags := move(c, moved); failed(diags) {
 		t.Fatal(text(diags))
 	}
-	c.connect(s.attrs())
+	c.Connect(s.Attrs())
 	config := attrs{"prompt": "Add a quickstart", "triggers": attrs{"a": "1"}}
 	for range 2 {
-		if diags := c.run(t.Context(), config); len(diags) > 0 {
+		if diags := c.Run(t.Context(), config); len(diags) > 0 {
 			t.Fatal(text(diags))
 		}
 	}
 	wanted := attrs{"id": id, "status": "completed", "project_id": "proj_123", "prompt": "Add a quickstart"}
 	for name, want := range wanted {
-		if got := c.get(name); got != want {
+		if got := c.Get(name); got != want {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
-	c.plan(t.Context(), config)
-	if !c.empty() {
+	c.Plan(t.Context(), config)
+	if !c.Empty() {
 		t.Error("a plan after the move changes something")
 	}
-	s.sent(t, 0, 0)
+	s.Sent(t, 0, 0)
 }

@@ -18,29 +18,29 @@ func TestPlanSaysWhatItWillSend(t *testing.T) {
 		}
 		return simulator.Script{Duration: 100 * time.Millisecond}
 	})
-	c := newCore(t, s.attrs())
+	c := newCore(t, s.Attrs())
 	ctx := t.Context()
-	if diags := c.run(ctx, attrs{"prompt": "write"}); len(diags) > 0 {
+	if diags := c.Run(ctx, attrs{"prompt": "write"}); len(diags) > 0 {
 		t.Fatal(text(diags))
 	}
-	id := c.get("id").(string)
+	id := c.Get("id").(string)
 
-	contains(t, text(c.plan(ctx, attrs{"prompt": "write more"})), "WARNING: New prompt is sent to the existing agent job", id)
-	if diags := c.plan(ctx, attrs{"prompt": "write more", "triggers": attrs{"a": "1"}}); len(diags) > 0 || !c.replace {
-		t.Errorf("a new job because of triggers: replaced %t, %s", c.replace, text(diags))
+	contains(t, text(c.Plan(ctx, attrs{"prompt": "write more"})), "WARNING: New prompt is sent to the existing agent job", id)
+	if diags := c.Plan(ctx, attrs{"prompt": "write more", "triggers": attrs{"a": "1"}}); len(diags) > 0 || !c.Replace {
+		t.Errorf("a new job because of triggers: replaced %t, %s", c.Replace, text(diags))
 	}
-	contains(t, text(c.run(ctx, attrs{"prompt": "now fail"})), "ERROR: Agent job failed", id, "change the prompt")
-	if c.tainted {
+	contains(t, text(c.Run(ctx, attrs{"prompt": "now fail"})), "ERROR: Agent job failed", id, "change the prompt")
+	if c.Tainted {
 		t.Error("a failed message tainted the job")
 	}
-	c.refresh(ctx)
-	contains(t, text(c.plan(ctx, attrs{"prompt": "now fail"})), "WARNING: Agent job failed", "-replace=ADDRESS")
-	if !c.empty() {
+	c.Refresh(ctx)
+	contains(t, text(c.Plan(ctx, attrs{"prompt": "now fail"})), "WARNING: Agent job failed", "-replace=ADDRESS")
+	if !c.Empty() {
 		t.Error("a plan after a failed message is not empty")
 	}
-	contains(t, text(c.plan(ctx, attrs{"prompt": "write again"})), "WARNING: New prompt starts a new agent job", id, "alone")
-	if !c.replace {
+	contains(t, text(c.Plan(ctx, attrs{"prompt": "write again"})), "WARNING: New prompt starts a new agent job", id, "alone")
+	if !c.Replace {
 		t.Error("a new prompt for a failed job does not replace it")
 	}
-	s.sent(t, 1, 1)
+	s.Sent(t, 1, 1)
 }

@@ -36,7 +36,7 @@ func TestMistakesAreFoundBeforeApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := attrs{"prompt": "write"}
 			maps.Copy(config, test.config)
-			wantPath(t, unconfigured(t).validate(config), test.path)
+			wantPath(t, unconfigured(t).Validate(config), test.path)
 		})
 	}
 	for name, config := range map[string]attrs{
@@ -45,7 +45,7 @@ func TestMistakesAreFoundBeforeApply(t *testing.T) {
 		"no timeouts":   {"prompt": "write", "timeouts": unknown{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diags := unconfigured(t).validate(config); len(diags) > 0 {
+			if diags := unconfigured(t).Validate(config); len(diags) > 0 {
 				t.Error(text(diags))
 			}
 		})
@@ -68,7 +68,7 @@ func TestMistakesInTheDataSource(t *testing.T) {
 		"on_timeout of old": {attrs{"id": "job_1", "wait": attrs{"on_timeout": "keep"}}, at().WithAttributeName("wait").WithAttributeName("on_timeout")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, diags := unconfigured(t).data(t.Context(), test.config)
+			_, diags := unconfigured(t).Data(t.Context(), test.config)
 			wantPath(t, diags, test.path)
 		})
 	}

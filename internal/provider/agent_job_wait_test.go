@@ -18,8 +18,8 @@ import (
 
 func TestAccWaitDisabled(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: time.Hour}))
-	off := s.config(jobConfig("Write", `wait = { enabled = false }`))
-	on := s.config(jobConfig("Write"))
+	off := s.Config(jobConfig("Write", `wait = { enabled = false }`))
+	on := s.Config(jobConfig("Write"))
 	run(t,
 		resource.TestStep{
 			Config:            off,
@@ -28,32 +28,32 @@ func TestAccWaitDisabled(t *testing.T) {
 		expectNoChange(off),
 		resource.TestStep{
 			Config:            on,
-			ConfigPlanChecks:  expectAction(plancheck.ResourceActionUpdate, s.ends(t)),
+			ConfigPlanChecks:  expectAction(plancheck.ResourceActionUpdate, s.Ends(t)),
 			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))},
 		},
 		expectNoChange(on),
 	)
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }
 
 func TestAccWaitTimeoutInCreateKeepsTheJob(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: time.Hour}))
-	config := s.config(jobConfig("Write", `timeouts = { create = "10s" }`))
+	config := s.Config(jobConfig("Write", `timeouts = { create = "10s" }`))
 	run(t,
 		resource.TestStep{
 			Config:             config,
 			ExpectNonEmptyPlan: true, // it is to be waited for
 			ConfigStateChecks:  []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("active"))},
-			Check:              s.sentCheck(t, 1, 0),
+			Check:              s.SentCheck(t, 1, 0),
 		},
 		resource.TestStep{
 			Config: config,
-			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate, s.ends(t),
+			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate, s.Ends(t),
 				plancheck.ExpectUnknownValue(jobAddress, tfjsonpath.New("pr_link")),
 				plancheck.ExpectKnownValue(jobAddress, tfjsonpath.New("id"), knownvalue.NotNull())),
 			ConfigStateChecks: []statecheck.StateCheck{expectAttr("pr_link", knownvalue.NotNull())},
 		},
 		expectNoChange(config),
 	)
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }

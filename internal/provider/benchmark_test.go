@@ -15,27 +15,27 @@ import (
 // the four calls that the CLI makes, without gRPC.
 func BenchmarkRefreshAndPlan(b *testing.B) {
 	s := newService(b, always(simulator.Script{}))
-	c := newCore(b, s.attrs())
+	c := newCore(b, s.Attrs())
 	config := attrs{"prompt": "Add a quickstart for the Python SDK"}
-	c.run(b.Context(), config)
-	wanted := object(c.resource, config)
-	state, dynamic := c.dynamic(c.state), c.dynamic(wanted)
-	proposed := c.dynamic(c.proposed(wanted, c.state))
+	c.Run(b.Context(), config)
+	wanted := object(c.Resource, config)
+	state, dynamic := c.Dynamic(c.State), c.Dynamic(wanted)
+	proposed := c.Dynamic(c.Proposed(wanted, c.State))
 	for _, call := range []struct {
 		name string
 		do   func() error
 	}{
 		{"validate", func() error {
-			_, err := c.server.ValidateResourceConfig(b.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: "agent_job", Config: dynamic})
+			_, err := c.Server.ValidateResourceConfig(b.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: "agent_job", Config: dynamic})
 			return err
 		}},
 		{"read", func() error {
-			_, err := c.server.ReadResource(b.Context(), &tfprotov6.ReadResourceRequest{TypeName: "agent_job", CurrentState: state, Private: c.private, CurrentIdentity: c.ident})
+			_, err := c.Server.ReadResource(b.Context(), &tfprotov6.ReadResourceRequest{TypeName: "agent_job", CurrentState: state, Private: c.Private, CurrentIdentity: c.Identity})
 			return err
 		}},
 		{"plan", func() error {
-			_, err := c.server.PlanResourceChange(b.Context(), &tfprotov6.PlanResourceChangeRequest{
-				TypeName: "agent_job", PriorState: state, ProposedNewState: proposed, Config: dynamic, PriorPrivate: c.private, PriorIdentity: c.ident,
+			_, err := c.Server.PlanResourceChange(b.Context(), &tfprotov6.PlanResourceChangeRequest{
+				TypeName: "agent_job", PriorState: state, ProposedNewState: proposed, Config: dynamic, PriorPrivate: c.Private, PriorIdentity: c.Identity,
 			})
 			return err
 		}},

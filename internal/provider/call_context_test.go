@@ -18,33 +18,33 @@ type contextKey struct{}
 // on it, can be collected once the call has returned. Red without: released.
 func TestCallsAreForgotten(t *testing.T) {
 	s := newService(t, nil)
-	c := newCore(t, s.attrs())
+	c := newCore(t, s.Attrs())
 	job := attrs{"prompt": "write"}
-	if diags := c.run(t.Context(), job); len(diags) > 0 {
+	if diags := c.Run(t.Context(), job); len(diags) > 0 {
 		t.Fatal(text(diags))
 	}
-	identity := &tfprotov6.RawState{JSON: []byte(`{"project_id":"proj_1","id":"` + c.get("id").(string) + `"}`)}
+	identity := &tfprotov6.RawState{JSON: []byte(`{"project_id":"proj_1","id":"` + c.Get("id").(string) + `"}`)}
 	held := map[string][]weak.Pointer[[1 << 16]byte]{}
 	for name, call := range map[string]func(context.Context) error{
 		"ValidateResourceConfig": func(ctx context.Context) error {
-			config := c.dynamic(object(c.resource, job))
-			_, err := c.server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: "agent_job", Config: config})
+			config := c.Dynamic(object(c.Resource, job))
+			_, err := c.Server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: "agent_job", Config: config})
 			return err
 		},
 		"UpgradeResourceState": func(ctx context.Context) error {
-			_, err := c.server.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: identity})
+			_, err := c.Server.UpgradeResourceState(ctx, &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: identity})
 			return err
 		},
 		"UpgradeResourceIdentity": func(ctx context.Context) error {
-			_, err := c.server.UpgradeResourceIdentity(ctx, &tfprotov6.UpgradeResourceIdentityRequest{TypeName: "agent_job", RawIdentity: identity})
+			_, err := c.Server.UpgradeResourceIdentity(ctx, &tfprotov6.UpgradeResourceIdentityRequest{TypeName: "agent_job", RawIdentity: identity})
 			return err
 		},
-		"ReadResource":       func(ctx context.Context) error { c.refresh(ctx); return nil },
-		"PlanResourceChange": func(ctx context.Context) error { c.plan(ctx, job); return nil },
+		"ReadResource":       func(ctx context.Context) error { c.Refresh(ctx); return nil },
+		"PlanResourceChange": func(ctx context.Context) error { c.Plan(ctx, job); return nil },
 		"ApplyResourceChange": func(ctx context.Context) error {
 			waits := with(job, attrs{"wait": attrs{"enabled": len(held["ApplyResourceChange"])%2 == 0}})
-			c.plan(t.Context(), waits)
-			c.apply(ctx, waits)
+			c.Plan(t.Context(), waits)
+			c.Apply(ctx, waits)
 			return nil
 		},
 	} {
@@ -67,5 +67,5 @@ func TestCallsAreForgotten(t *testing.T) {
 			}
 		}
 	}
-	runtime.KeepAlive(c.server)
+	runtime.KeepAlive(c.Server)
 }

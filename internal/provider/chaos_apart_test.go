@@ -39,19 +39,19 @@ func overHTTP2(t *testing.T, times int, random *rand.Rand, sum *tally) {
 					script[i] = faults[random.IntN(len(faults))]
 				}
 			}
-			row{serve: faultserver.Options{Certificate: faultserver.GoodCertificate, HTTP2: script}, test: func(m *matrix) {
-				m.ok(m.run(job1()))
-				m.wantState("completed")
-				m.wantPosts(1, 0)
-				if diags := m.run(job2()); failed(diags) {
+			row{Serve: faultserver.Options{Certificate: faultserver.GoodCertificate, HTTP2: script}, Test: func(m *matrix) {
+				m.OK(m.Run(job1()))
+				m.WantState("completed")
+				m.WantPosts(1, 0)
+				if diags := m.Run(job2()); failed(diags) {
 					m.Error(text(diags))
 				}
-				m.wantPosts(1, 1)
-				if len(m.sim.Jobs()) != 1 || len(m.sim.Jobs()[0].Prompts) != 2 {
+				m.WantPosts(1, 1)
+				if len(m.Sim.Jobs()) != 1 || len(m.Sim.Jobs()[0].Prompts) != 2 {
 					sum.wrong(duplicates, 1)
-					m.Errorf("jobs: %+v", m.sim.Jobs())
+					m.Errorf("jobs: %+v", m.Sim.Jobs())
 				}
-			}}.run(t, t.TempDir())
+			}}.Run(t, t.TempDir())
 			sum.fault(rowID('C', 11))
 			sum.number("jobs asked for", 1)
 			sum.number("jobs started", 1)
@@ -92,8 +92,8 @@ func throughProxy(t *testing.T, times int, sum *tally) {
 func proxied(t *testing.T, times int) {
 	t.Helper()
 	for range times {
-		row{provider: attrs{"base_url": "https://agent.invalid"}, test: func(m *matrix) {
-			m.notSent(m.run(job1()), "The proxy refused the connection with 407 Proxy Authentication Required")
-		}}.run(t, t.TempDir())
+		row{Provider: attrs{"base_url": "https://agent.invalid"}, Test: func(m *matrix) {
+			m.NotSent(m.Run(job1()), "The proxy refused the connection with 407 Proxy Authentication Required")
+		}}.Run(t, t.TempDir())
 	}
 }

@@ -25,7 +25,7 @@ func (o *order) note(call string, diags []*tfprotov6.Diagnostic) {
 		summary, _, _ := strings.Cut(d.Detail, "\n")
 		call += fmt.Sprintf(" | %s: %s: %.200s", d.Severity, d.Summary, summary)
 	}
-	o.tell("%s | state: %v %v", call, o.core.get("id"), o.core.get("status"))
+	o.tell("%s | state: %v %v", call, o.core.Get("id"), o.core.Get("status"))
 }
 
 func (o *order) tell(format string, args ...any) {

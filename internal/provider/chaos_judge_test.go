@@ -39,8 +39,8 @@ func (o *order) judge(e expectation, diags []*tfprotov6.Diagnostic) (unknown boo
 	o.mu.Unlock()
 	last := o.onlyOne(e, all)
 	shown := text(diags)
-	if o.core.tainted {
-		job, _ := o.sim.Job(o.core.get("id").(string))
+	if o.core.Tainted {
+		job, _ := o.sim.Job(o.core.Get("id").(string))
 		if job.Status != "failed" || o.onFailure != "error" {
 			o.fail(tainted, "job %s is %s: %s", job.ID, job.Status, shown)
 		}
@@ -64,7 +64,7 @@ func (o *order) judge(e expectation, diags []*tfprotov6.Diagnostic) (unknown boo
 		says("refused the message")
 		o.unchanged(e.before)
 	case accepted, unknownToAll:
-		if o.core.get("prompt") != e.want {
+		if o.core.Get("prompt") != e.want {
 			o.fail(duplicates, "the state has not got the prompt that was sent, so it will be sent again")
 		}
 		unknown = strings.Contains(shown, messageUnknown)
@@ -76,7 +76,7 @@ func (o *order) judge(e expectation, diags []*tfprotov6.Diagnostic) (unknown boo
 }
 
 func (o *order) judgeCreate(last sent, says func(string)) (unknown bool) {
-	id, _ := o.core.get("id").(string)
+	id, _ := o.core.Get("id").(string)
 	switch last.class {
 	case neverSent:
 		says("Nothing was sent")
@@ -129,8 +129,8 @@ func (o *order) onlyOne(e expectation, all []sent) sent {
 
 // unchanged asserts that a message without effect left the state alone.
 func (o *order) unchanged(before tftypes.Value) {
-	if !o.core.state.Equal(before) {
-		o.fail(other, "the state was changed from %s to %s", before, o.core.state)
+	if !o.core.State.Equal(before) {
+		o.fail(other, "the state was changed from %s to %s", before, o.core.State)
 	}
 }
 
@@ -139,8 +139,8 @@ func (o *order) intact(before tftypes.Value, diags []*tfprotov6.Diagnostic) {
 	if before.IsNull() {
 		return
 	}
-	if o.core.get("id") != o.core.attribute(before, "id") {
-		o.fail(lostIDs, "a refresh has changed the id to %v", o.core.get("id"))
+	if o.core.Get("id") != o.core.Attribute(before, "id") {
+		o.fail(lostIDs, "a refresh has changed the id to %v", o.core.Get("id"))
 	}
 	if failed(diags) || strings.Contains(text(diags), "Agent job not found") {
 		o.unchanged(before)
@@ -150,13 +150,13 @@ func (o *order) intact(before tftypes.Value, diags []*tfprotov6.Diagnostic) {
 // checkReplacement asserts that a new job is planned for one that has truly
 // ended without taking further prompts, and for no other.
 func (o *order) checkReplacement() {
-	if !o.core.replace {
+	if !o.core.Replace {
 		return
 	}
-	job, _ := o.sim.Job(o.core.get("id").(string))
+	job, _ := o.sim.Job(o.core.Get("id").(string))
 	dead := job.Status == "failed" || job.Status == "archived"
 	retry := job.Status == "failed" && o.onFailure == "error"
-	if !retry && (!dead || o.core.get("prompt") == o.wants[o.at]) {
+	if !retry && (!dead || o.core.Get("prompt") == o.wants[o.at]) {
 		o.fail(duplicates, "job %s, which is %s, is to be replaced", job.ID, job.Status)
 	}
 }
@@ -182,7 +182,7 @@ func (o *order) checkStop() {
 // close compares, at the very end, what was asked for with what there is.
 func (o *order) close() {
 	if !o.done() {
-		o.fail(other, "it never came to its end: state %s", o.core.state)
+		o.fail(other, "it never came to its end: state %s", o.core.State)
 	}
 	started, delivered, texts := 0, 0, map[string]int{}
 	for _, job := range o.sim.Jobs() {

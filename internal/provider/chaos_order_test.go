@@ -180,25 +180,25 @@ func (o *order) interruptedAt() time.Time {
 func (o *order) plan() {
 	o.ready, o.satisfied = false, false
 	if o.core == nil {
-		o.core = &core{t: o.T, resource: o.schemas.resource}
-		o.core.state = tftypes.NewValue(o.core.resource, nil)
+		o.core = &core{T: o.T, Resource: o.schemas.Resource}
+		o.core.State = tftypes.NewValue(o.core.Resource, nil)
 	}
-	o.core.server = o.schemas.server
+	o.core.Server = o.schemas.Server
 	ctx := o.begin(false)
 	defer o.cancel()
 	o.arm(o.random.IntN(3) == 0)
-	before := o.core.state
+	before := o.core.State
 	if o.toImport != "" {
-		diags := o.core.importState(ctx, project+"/"+o.toImport)
+		diags := o.core.ImportState(ctx, project+"/"+o.toImport)
 		o.note("import "+o.toImport, diags)
 		if failed(diags) {
-			o.core.state, o.core.private, o.core.ident = before, nil, nil
+			o.core.State, o.core.Private, o.core.Identity = before, nil, nil
 			return
 		}
 		delete(o.reported, o.toImport) // it is the one that was asked for
 		o.toImport = ""
 	} else {
-		diags := o.core.refresh(ctx)
+		diags := o.core.Refresh(ctx)
 		o.note("refresh", diags)
 		o.intact(before, diags)
 		if failed(diags) {
@@ -206,7 +206,7 @@ func (o *order) plan() {
 		}
 	}
 	o.hold()
-	if diags := o.core.plan(ctx, o.config()); failed(diags) {
+	if diags := o.core.Plan(ctx, o.config()); failed(diags) {
 		o.note("plan", diags)
 		return
 	}
@@ -224,17 +224,17 @@ func (o *order) apply() {
 	}
 	ctx := o.begin(true)
 	defer o.cancel()
-	e := expectation{before: o.core.state, want: o.wants[o.at]}
-	e.creating = e.before.IsNull() || o.core.replace
-	e.messaging = !e.creating && o.core.get("prompt") != nil && o.core.get("prompt") != e.want
+	e := expectation{before: o.core.State, want: o.wants[o.at]}
+	e.creating = e.before.IsNull() || o.core.Replace
+	e.messaging = !e.creating && o.core.Get("prompt") != nil && o.core.Get("prompt") != e.want
 	if e.creating || e.messaging {
 		o.armPosts(e.messaging)
 	}
 	o.arm(o.random.IntN(2) == 0)
-	if o.core.replace {
+	if o.core.Replace {
 		o.asked++
 	}
-	diags := o.core.apply(ctx, o.config())
+	diags := o.core.Apply(ctx, o.config())
 	o.silence()
 	o.note("apply", diags)
 	o.checkStop()
@@ -243,7 +243,7 @@ func (o *order) apply() {
 	switch {
 	case unknown:
 		o.lookAtService(e)
-	case !failed(diags) && o.core.get("prompt") == e.want:
+	case !failed(diags) && o.core.Get("prompt") == e.want:
 		o.satisfied = o.at == len(o.wants)-1
 		if !o.satisfied && (o.calm.Load() || o.random.IntN(5) > 0) {
 			o.at++
@@ -271,15 +271,15 @@ func (o *order) lookAtService(e expectation) {
 }
 
 // done reports whether the last apply left nothing to do.
-func (o *order) done() bool { return o.satisfied && o.ready && o.core.empty() }
+func (o *order) done() bool { return o.satisfied && o.ready && o.core.Empty() }
 
 // hold keeps the id that the state has now.
 func (o *order) hold() {
-	if id, ok := o.core.get("id").(string); ok {
+	if id, ok := o.core.Get("id").(string); ok {
 		o.held[id] = true
 	}
-	if !o.core.state.IsFullyKnown() {
-		o.fail(other, "unknown values in the state: %s", o.core.state)
+	if !o.core.State.IsFullyKnown() {
+		o.fail(other, "unknown values in the state: %s", o.core.State)
 	}
-	fmt.Fprintln(o.watch, o.core.state, string(o.core.private), string(o.core.planPriv))
+	fmt.Fprintln(o.watch, o.core.State, string(o.core.Private), string(o.core.PlannedPrivate))
 }

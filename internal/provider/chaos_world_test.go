@@ -130,8 +130,8 @@ func (w *world) apply() {
 	w.mu.Lock()
 	w.stopped, w.postRest, w.getRest, w.slack = time.Time{}, pause{}, pause{}, 0
 	w.mu.Unlock()
-	w.schemas = &core{t: w.T}
-	if diags := w.schemas.connectTo(w.context(nil), provider.New("test", provider.Options{Dial: w.dial}), w.config); len(diags) > 0 {
+	w.schemas = &core{T: w.T}
+	if diags := w.schemas.ConnectTo(w.context(nil), provider.New("test", provider.Options{Dial: w.dial}), w.config); len(diags) > 0 {
 		w.Error(text(diags))
 	}
 	w.each(func(o *order) { o.plan() })
@@ -176,7 +176,7 @@ func (w *world) stop() {
 	}
 	w.mu.Unlock()
 	w.sum.number("interrupts", 1)
-	w.schemas.stop()
+	w.schemas.Stop()
 }
 
 func (w *world) stoppedAt() time.Time {

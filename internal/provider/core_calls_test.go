@@ -16,46 +16,46 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
-// schemas are the provider's, as the CLI asks for them.
-func (c *core) schemas() *tfprotov6.GetProviderSchemaResponse {
-	c.t.Helper()
-	schemas, err := c.server.GetProviderSchema(c.t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+// Schemas are the provider's, as the CLI asks for them.
+func (c *core) Schemas() *tfprotov6.GetProviderSchemaResponse {
+	c.T.Helper()
+	schemas, err := c.Server.GetProviderSchema(c.T.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return schemas
 }
 
 // learn takes over the schema of the resource.
 func (c *core) learn(schema *tfprotov6.Schema) {
-	c.resource = schema.ValueType().(tftypes.Object)
-	c.computed = nil
+	c.Resource = schema.ValueType().(tftypes.Object)
+	c.Computed = nil
 	for _, attribute := range schema.Block.Attributes {
 		if attribute.Computed {
-			c.computed = append(c.computed, attribute.Name)
+			c.Computed = append(c.Computed, attribute.Name)
 		}
 	}
 }
 
-// data validates and reads the data source agent_job and returns its state.
-func (c *core) data(ctx context.Context, config attrs) (tftypes.Value, []*tfprotov6.Diagnostic) {
-	c.t.Helper()
-	kind := c.schemas().DataSourceSchemas["agent_job"].ValueType().(tftypes.Object)
-	wanted := c.dynamic(object(kind, config))
-	valid, err := c.server.ValidateDataResourceConfig(ctx, &tfprotov6.ValidateDataResourceConfigRequest{TypeName: "agent_job", Config: wanted})
+// Data validates and reads the data source agent_job and returns its state.
+func (c *core) Data(ctx context.Context, config attrs) (tftypes.Value, []*tfprotov6.Diagnostic) {
+	c.T.Helper()
+	kind := c.Schemas().DataSourceSchemas["agent_job"].ValueType().(tftypes.Object)
+	wanted := c.Dynamic(object(kind, config))
+	valid, err := c.Server.ValidateDataResourceConfig(ctx, &tfprotov6.ValidateDataResourceConfigRequest{TypeName: "agent_job", Config: wanted})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	if failed(valid.Diagnostics) {
 		return tftypes.NewValue(kind, nil), valid.Diagnostics
 	}
-	resp, err := c.server.ReadDataSource(ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: wanted})
+	resp, err := c.Server.ReadDataSource(ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: wanted})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	state, err := resp.State.Unmarshal(kind)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return state, resp.Diagnostics
 }
@@ -63,58 +63,58 @@ func (c *core) data(ctx context.Context, config attrs) (tftypes.Value, []*tfprot
 // lines collects what an action reports while it runs.
 type lines struct {
 	mu   sync.Mutex
-	all  []string
-	seen chan struct{} // closed by the first line
+	All  []string
+	Seen chan struct{} // closed by the first line
 }
 
 func (l *lines) add(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all = append(l.all, line)
-	if len(l.all) == 1 {
-		close(l.seen)
+	l.All = append(l.All, line)
+	if len(l.All) == 1 {
+		close(l.Seen)
 	}
 }
 
-func (l *lines) count() int {
+func (l *lines) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.all)
+	return len(l.All)
 }
 
-// invoke validates, plans and runs an action, as one apply does.
-func (c *core) invoke(ctx context.Context, action string, config attrs) ([]string, []*tfprotov6.Diagnostic) {
-	c.t.Helper()
-	l := &lines{seen: make(chan struct{})}
-	diags := c.invokeInto(ctx, l, action, config)
-	return l.all, diags
+// Invoke validates, plans and runs an action, as one apply does.
+func (c *core) Invoke(ctx context.Context, action string, config attrs) ([]string, []*tfprotov6.Diagnostic) {
+	c.T.Helper()
+	l := &lines{Seen: make(chan struct{})}
+	diags := c.InvokeInto(ctx, l, action, config)
+	return l.All, diags
 }
 
-// planAction validates and plans an action.
-func (c *core) planAction(ctx context.Context, action string, config attrs) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
-	c.t.Helper()
-	server := c.server.(tfprotov6.ProviderServerWithActions)
-	wanted := c.dynamic(object(c.schemas().ActionSchemas[action].Schema.ValueType().(tftypes.Object), config))
+// PlanAction validates and plans an action.
+func (c *core) PlanAction(ctx context.Context, action string, config attrs) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+	c.T.Helper()
+	server := c.Server.(tfprotov6.ProviderServerWithActions)
+	wanted := c.Dynamic(object(c.Schemas().ActionSchemas[action].Schema.ValueType().(tftypes.Object), config))
 	valid, err := server.ValidateActionConfig(ctx, &tfprotov6.ValidateActionConfigRequest{ActionType: action, Config: wanted})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	plan, err := server.PlanAction(ctx, &tfprotov6.PlanActionRequest{ActionType: action, Config: wanted})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return wanted, append(valid.Diagnostics, plan.Diagnostics...)
 }
 
-func (c *core) invokeInto(ctx context.Context, l *lines, action string, config attrs) []*tfprotov6.Diagnostic {
-	c.t.Helper()
-	wanted, diags := c.planAction(ctx, action, config)
+func (c *core) InvokeInto(ctx context.Context, l *lines, action string, config attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	wanted, diags := c.PlanAction(ctx, action, config)
 	if failed(diags) {
 		return diags
 	}
-	stream, err := c.server.(tfprotov6.ProviderServerWithActions).InvokeAction(ctx, &tfprotov6.InvokeActionRequest{ActionType: action, Config: wanted})
+	stream, err := c.Server.(tfprotov6.ProviderServerWithActions).InvokeAction(ctx, &tfprotov6.InvokeActionRequest{ActionType: action, Config: wanted})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	completed := 0
 	for event := range stream.Events {
@@ -127,47 +127,47 @@ func (c *core) invokeInto(ctx context.Context, l *lines, action string, config a
 		}
 	}
 	if completed != 1 {
-		c.t.Errorf("the action completed %d times", completed)
+		c.T.Errorf("the action completed %d times", completed)
 	}
 	return diags
 }
 
 // keepsPlan asserts, as the CLI does, that the state has all that the plan promised.
 func (c *core) keepsPlan() {
-	c.t.Helper()
+	c.T.Helper()
 	planned, got := map[string]tftypes.Value{}, map[string]tftypes.Value{}
-	if err := errors.Join(c.planned.As(&planned), c.state.As(&got)); err != nil {
-		c.t.Fatal(err)
+	if err := errors.Join(c.Planned.As(&planned), c.State.As(&got)); err != nil {
+		c.T.Fatal(err)
 	}
 	for name, value := range planned {
 		if value.IsFullyKnown() && !value.Equal(got[name]) {
-			c.t.Errorf("inconsistent result after apply: %s was planned as %s and is %s", name, value, got[name])
+			c.T.Errorf("inconsistent result after apply: %s was planned as %s and is %s", name, value, got[name])
 		}
 	}
 }
 
-// stop is what the CLI does at the first Ctrl-C.
-func (c *core) stop() {
-	c.t.Helper()
-	if _, err := c.server.StopProvider(c.t.Context(), &tfprotov6.StopProviderRequest{}); err != nil {
-		c.t.Fatal(err)
+// Stop is what the CLI does at the first Ctrl-C.
+func (c *core) Stop() {
+	c.T.Helper()
+	if _, err := c.Server.StopProvider(c.T.Context(), &tfprotov6.StopProviderRequest{}); err != nil {
+		c.T.Fatal(err)
 	}
 }
 
-// call calls a function of the provider.
-func (c *core) call(name string, argument tftypes.Value) (tftypes.Value, *tfprotov6.FunctionError) {
-	c.t.Helper()
-	kind := c.schemas().Functions[name].Return.Type
-	resp, err := c.server.CallFunction(c.t.Context(), &tfprotov6.CallFunctionRequest{Name: name, Arguments: []*tfprotov6.DynamicValue{c.dynamic(argument)}})
+// Call calls a function of the provider.
+func (c *core) Call(name string, argument tftypes.Value) (tftypes.Value, *tfprotov6.FunctionError) {
+	c.T.Helper()
+	kind := c.Schemas().Functions[name].Return.Type
+	resp, err := c.Server.CallFunction(c.T.Context(), &tfprotov6.CallFunctionRequest{Name: name, Arguments: []*tfprotov6.DynamicValue{c.Dynamic(argument)}})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	if resp.Error != nil {
 		return tftypes.NewValue(kind, nil), resp.Error
 	}
 	result, err := resp.Result.Unmarshal(kind)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return result, nil
 }
@@ -175,22 +175,22 @@ func (c *core) call(name string, argument tftypes.Value) (tftypes.Value, *tfprot
 // unconfigured is a core whose provider has no configuration.
 func unconfigured(t *testing.T) *core {
 	t.Helper()
-	c := &core{t: t, server: plugin.NewServer(provider.New("test", provider.Options{}))}
-	c.learn(c.schemas().ResourceSchemas["agent_job"])
+	c := &core{T: t, Server: plugin.NewServer(provider.New("test", provider.Options{}))}
+	c.learn(c.Schemas().ResourceSchemas["agent_job"])
 	return c
 }
 
 // checkProvider validates a provider configuration and configures with it.
 func checkProvider(t *testing.T, config attrs) []*tfprotov6.Diagnostic {
 	t.Helper()
-	c := &core{t: t}
-	configured := c.connect(config)
-	schemas, err := c.server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	c := &core{T: t}
+	configured := c.Connect(config)
+	schemas, err := c.Server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	resp, err := c.server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{
-		Config: c.dynamic(object(schemas.Provider.ValueType().(tftypes.Object), config)),
+	resp, err := c.Server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{
+		Config: c.Dynamic(object(schemas.Provider.ValueType().(tftypes.Object), config)),
 	})
 	if err != nil {
 		t.Fatal(err)

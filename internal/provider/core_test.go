@@ -18,88 +18,88 @@ import (
 // core plays Terraform's part for one resource over the plugin protocol: it
 // keeps state, private state and taint between the calls, as the CLI does.
 type core struct {
-	t        testing.TB
-	server   tfprotov6.ProviderServer
-	resource tftypes.Object
-	computed []string // attributes of the resource that the provider may set
+	T        testing.TB
+	Server   tfprotov6.ProviderServer
+	Resource tftypes.Object
+	Computed []string // attributes of the resource that the provider may set
 
-	state    tftypes.Value
-	private  []byte
-	ident    *tfprotov6.ResourceIdentityData
-	tainted  bool
-	planned  tftypes.Value
-	planPriv []byte
-	replace  bool
-	because  []string // the attributes that ask for it
+	State          tftypes.Value
+	Private        []byte
+	Identity       *tfprotov6.ResourceIdentityData
+	Tainted        bool
+	Planned        tftypes.Value
+	PlannedPrivate []byte
+	Replace        bool
+	Because        []string // the attributes that ask for it
 }
 
 // newCore configures a provider of its own.
 func newCore(t testing.TB, providerConfig attrs) *core {
 	t.Helper()
-	c := &core{t: t}
-	c.connect(providerConfig)
-	c.state = tftypes.NewValue(c.resource, nil)
+	c := &core{T: t}
+	c.Connect(providerConfig)
+	c.State = tftypes.NewValue(c.Resource, nil)
 	return c
 }
 
-// connect starts a fresh provider, as the next command of the CLI does.
-func (c *core) connect(providerConfig attrs) []*tfprotov6.Diagnostic {
-	c.t.Helper()
-	return c.connectTo(c.t.Context(), provider.New("test", provider.Options{}), providerConfig)
+// Connect starts a fresh provider, as the next command of the CLI does.
+func (c *core) Connect(providerConfig attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	return c.ConnectTo(c.T.Context(), provider.New("test", provider.Options{}), providerConfig)
 }
 
-func (c *core) connectTo(ctx context.Context, agent frameworkprovider.Provider, providerConfig attrs) []*tfprotov6.Diagnostic {
-	c.t.Helper()
+func (c *core) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, providerConfig attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
 	server := plugin.NewServer(agent)
 	schemas, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	c.server = server
+	c.Server = server
 	c.learn(schemas.ResourceSchemas["agent_job"])
-	config := c.dynamic(object(schemas.Provider.ValueType().(tftypes.Object), providerConfig))
+	config := c.Dynamic(object(schemas.Provider.ValueType().(tftypes.Object), providerConfig))
 	resp, err := server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.16.0", Config: config})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return resp.Diagnostics
 }
 
-func (c *core) dynamic(v tftypes.Value) *tfprotov6.DynamicValue {
-	c.t.Helper()
+func (c *core) Dynamic(v tftypes.Value) *tfprotov6.DynamicValue {
+	c.T.Helper()
 	d, err := tfprotov6.NewDynamicValue(v.Type(), v)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return &d
 }
 
-func (c *core) decode(d *tfprotov6.DynamicValue) tftypes.Value {
-	c.t.Helper()
+func (c *core) Decode(d *tfprotov6.DynamicValue) tftypes.Value {
+	c.T.Helper()
 	if d == nil {
-		return tftypes.NewValue(c.resource, nil)
+		return tftypes.NewValue(c.Resource, nil)
 	}
-	v, err := d.Unmarshal(c.resource)
+	v, err := d.Unmarshal(c.Resource)
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return v
 }
 
-// get is one attribute of the state, in Go's types; nil is null.
-func (c *core) get(name string) any {
-	c.t.Helper()
-	return c.attribute(c.state, name)
+// Get is one attribute of the state, in Go's types; nil is null.
+func (c *core) Get(name string) any {
+	c.T.Helper()
+	return c.Attribute(c.State, name)
 }
 
-func (c *core) attribute(object tftypes.Value, name string) any {
-	c.t.Helper()
+func (c *core) Attribute(object tftypes.Value, name string) any {
+	c.T.Helper()
 	if object.IsNull() {
 		return nil
 	}
 	values := map[string]tftypes.Value{}
 	if err := object.As(&values); err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	v := values[name]
 	switch {
@@ -115,131 +115,131 @@ func (c *core) attribute(object tftypes.Value, name string) any {
 	return text
 }
 
-// refresh reads the resource.
-func (c *core) refresh(ctx context.Context) []*tfprotov6.Diagnostic {
-	c.t.Helper()
-	if c.state.IsNull() {
+// Refresh reads the resource.
+func (c *core) Refresh(ctx context.Context) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	if c.State.IsNull() {
 		return nil
 	}
-	resp, err := c.server.ReadResource(ctx, &tfprotov6.ReadResourceRequest{
-		TypeName: "agent_job", CurrentState: c.dynamic(c.state), Private: c.private, CurrentIdentity: c.ident,
+	resp, err := c.Server.ReadResource(ctx, &tfprotov6.ReadResourceRequest{
+		TypeName: "agent_job", CurrentState: c.Dynamic(c.State), Private: c.Private, CurrentIdentity: c.Identity,
 	})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	if !failed(resp.Diagnostics) {
-		c.state, c.private, c.ident = c.decode(resp.NewState), resp.Private, resp.NewIdentity
+		c.State, c.Private, c.Identity = c.Decode(resp.NewState), resp.Private, resp.NewIdentity
 	}
 	return resp.Diagnostics
 }
 
-// importState imports a job by its id, as "terraform import" does, and reads it.
-func (c *core) importState(ctx context.Context, id string) []*tfprotov6.Diagnostic {
-	c.t.Helper()
-	resp, err := c.server.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
+// ImportState imports a job by its id, as "terraform import" does, and reads it.
+func (c *core) ImportState(ctx context.Context, id string) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	resp, err := c.Server.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	if failed(resp.Diagnostics) {
 		return resp.Diagnostics
 	}
 	imported := resp.ImportedResources[0]
-	c.state, c.private, c.ident = c.decode(imported.State), imported.Private, imported.Identity
-	return append(resp.Diagnostics, c.refresh(ctx)...)
+	c.State, c.Private, c.Identity = c.Decode(imported.State), imported.Private, imported.Identity
+	return append(resp.Diagnostics, c.Refresh(ctx)...)
 }
 
-// validate checks a configuration as "terraform validate" does.
-func (c *core) validate(config attrs) []*tfprotov6.Diagnostic {
-	c.t.Helper()
-	resp, err := c.server.ValidateResourceConfig(c.t.Context(), &tfprotov6.ValidateResourceConfigRequest{
-		TypeName: "agent_job", Config: c.dynamic(object(c.resource, config)),
+// Validate checks a configuration as "terraform validate" does.
+func (c *core) Validate(config attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	resp, err := c.Server.ValidateResourceConfig(c.T.Context(), &tfprotov6.ValidateResourceConfigRequest{
+		TypeName: "agent_job", Config: c.Dynamic(object(c.Resource, config)),
 	})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return resp.Diagnostics
 }
 
-// plan plans the configuration against the state and keeps the outcome for apply.
-func (c *core) plan(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
-	c.t.Helper()
-	prior, private := c.state, c.private
+// Plan plans the configuration against the state and keeps the outcome for apply.
+func (c *core) Plan(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	prior, private := c.State, c.Private
 	resp := c.planAgainst(ctx, config, prior, private)
-	c.replace = !prior.IsNull() && (c.tainted || len(resp.RequiresReplace) > 0)
-	c.because = nil
+	c.Replace = !prior.IsNull() && (c.Tainted || len(resp.RequiresReplace) > 0)
+	c.Because = nil
 	for _, path := range resp.RequiresReplace {
-		c.because = append(c.because, path.String())
+		c.Because = append(c.Because, path.String())
 	}
 	diags := resp.Diagnostics
-	if c.replace && !failed(diags) {
-		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.resource, nil), nil)
+	if c.Replace && !failed(diags) {
+		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), nil)
 		diags = append(diags, resp.Diagnostics...)
 	}
 	if !failed(diags) {
-		c.planned, c.planPriv = c.decode(resp.PlannedState), resp.PlannedPrivate
+		c.Planned, c.PlannedPrivate = c.Decode(resp.PlannedState), resp.PlannedPrivate
 	}
 	return diags
 }
 
 func (c *core) planAgainst(ctx context.Context, config attrs, prior tftypes.Value, private []byte) *tfprotov6.PlanResourceChangeResponse {
-	c.t.Helper()
-	wanted := object(c.resource, config)
-	resp, err := c.server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: "agent_job", PriorState: c.dynamic(prior), ProposedNewState: c.dynamic(c.proposed(wanted, prior)),
-		Config: c.dynamic(wanted), PriorPrivate: private, PriorIdentity: c.ident,
+	c.T.Helper()
+	wanted := object(c.Resource, config)
+	resp, err := c.Server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+		TypeName: "agent_job", PriorState: c.Dynamic(prior), ProposedNewState: c.Dynamic(c.Proposed(wanted, prior)),
+		Config: c.Dynamic(wanted), PriorPrivate: private, PriorIdentity: c.Identity,
 	})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	return resp
 }
 
-// proposed merges configuration and prior state: what the configuration leaves
+// Proposed merges configuration and prior state: what the configuration leaves
 // out keeps its prior value when the provider may compute it.
-func (c *core) proposed(config, prior tftypes.Value) tftypes.Value {
-	c.t.Helper()
+func (c *core) Proposed(config, prior tftypes.Value) tftypes.Value {
+	c.T.Helper()
 	if prior.IsNull() {
 		return config
 	}
 	wanted, had := map[string]tftypes.Value{}, map[string]tftypes.Value{}
 	if err := config.As(&wanted); err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
 	if err := prior.As(&had); err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	for _, name := range c.computed {
+	for _, name := range c.Computed {
 		if wanted[name].IsNull() {
 			wanted[name] = had[name]
 		}
 	}
-	return tftypes.NewValue(c.resource, wanted)
+	return tftypes.NewValue(c.Resource, wanted)
 }
 
-// empty reports whether the plan changes nothing.
-func (c *core) empty() bool { return !c.replace && c.planned.Equal(c.state) }
+// Empty reports whether the plan changes nothing.
+func (c *core) Empty() bool { return !c.Replace && c.Planned.Equal(c.State) }
 
-// apply applies what was planned.
-func (c *core) apply(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
-	c.t.Helper()
+// Apply applies what was planned.
+func (c *core) Apply(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
 	var diags []*tfprotov6.Diagnostic
-	if c.replace {
-		diags = append(diags, c.destroy(ctx)...)
-	} else if c.empty() {
+	if c.Replace {
+		diags = append(diags, c.Destroy(ctx)...)
+	} else if c.Empty() {
 		return nil
 	}
-	creating := c.state.IsNull()
-	resp, err := c.server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: "agent_job", PriorState: c.dynamic(c.state), PlannedState: c.dynamic(c.planned),
-		Config: c.dynamic(object(c.resource, config)), PlannedPrivate: c.planPriv, PlannedIdentity: c.ident,
+	creating := c.State.IsNull()
+	resp, err := c.Server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(c.Planned),
+		Config: c.Dynamic(object(c.Resource, config)), PlannedPrivate: c.PlannedPrivate, PlannedIdentity: c.Identity,
 	})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	c.state, c.private, c.ident = c.decode(resp.NewState), resp.Private, resp.NewIdentity
-	c.tainted = creating && failed(resp.Diagnostics) && !c.state.IsNull()
-	if !c.state.IsFullyKnown() {
-		c.t.Errorf("the state after apply has unknown values: %s", c.state)
+	c.State, c.Private, c.Identity = c.Decode(resp.NewState), resp.Private, resp.NewIdentity
+	c.Tainted = creating && failed(resp.Diagnostics) && !c.State.IsNull()
+	if !c.State.IsFullyKnown() {
+		c.T.Errorf("the state after apply has unknown values: %s", c.State)
 	}
 	if !failed(resp.Diagnostics) {
 		c.keepsPlan()
@@ -247,29 +247,29 @@ func (c *core) apply(ctx context.Context, config attrs) []*tfprotov6.Diagnostic 
 	return append(diags, resp.Diagnostics...)
 }
 
-func (c *core) destroy(ctx context.Context) []*tfprotov6.Diagnostic {
-	c.t.Helper()
-	nothing := tftypes.NewValue(c.resource, nil)
-	resp, err := c.server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
-		TypeName: "agent_job", PriorState: c.dynamic(c.state), PlannedState: c.dynamic(nothing), Config: c.dynamic(nothing),
-		PlannedPrivate: c.private,
+func (c *core) Destroy(ctx context.Context) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	nothing := tftypes.NewValue(c.Resource, nil)
+	resp, err := c.Server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(nothing), Config: c.Dynamic(nothing),
+		PlannedPrivate: c.Private,
 	})
 	if err != nil {
-		c.t.Fatal(err)
+		c.T.Fatal(err)
 	}
-	c.state, c.private, c.ident, c.tainted = c.decode(resp.NewState), nil, nil, false
+	c.State, c.Private, c.Identity, c.Tainted = c.Decode(resp.NewState), nil, nil, false
 	return resp.Diagnostics
 }
 
-// run is a whole "terraform apply": refresh, plan, apply. It stops at an error.
-func (c *core) run(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
-	c.t.Helper()
-	diags := c.refresh(ctx)
+// Run is a whole "terraform apply": refresh, plan, apply. It stops at an error.
+func (c *core) Run(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	diags := c.Refresh(ctx)
 	if !failed(diags) {
-		diags = append(diags, c.plan(ctx, config)...)
+		diags = append(diags, c.Plan(ctx, config)...)
 	}
 	if !failed(diags) {
-		diags = append(diags, c.apply(ctx, config)...)
+		diags = append(diags, c.Apply(ctx, config)...)
 	}
 	return diags
 }

@@ -66,12 +66,12 @@ func flatten(record map[string]any, prefix string, into map[string]any) {
 func TestFieldCoverage(t *testing.T) {
 	fields := contractFields(t)
 	s := newService(t, always(simulator.Script{Status: "archived"})) // the end that fills every field
-	c := newCore(t, s.attrs())
-	if diags := c.run(t.Context(), attrs{"prompt": "write"}); failed(diags) {
+	c := newCore(t, s.Attrs())
+	if diags := c.Run(t.Context(), attrs{"prompt": "write"}); failed(diags) {
 		t.Fatal(text(diags))
 	}
-	id := s.onlyJob(t).ID
-	data, diags := c.data(t.Context(), attrs{"id": id})
+	id := s.OnlyJob(t).ID
+	data, diags := c.Data(t.Context(), attrs{"id": id})
 	if failed(diags) {
 		t.Fatal(text(diags))
 	}
@@ -89,7 +89,7 @@ func TestFieldCoverage(t *testing.T) {
 		if field != "source" && (!isText || want == "") {
 			t.Errorf("the simulator's record has no %s to compare", field)
 		}
-		for what, state := range map[string]tftypes.Value{"resource": c.state, "data source": data} {
+		for what, state := range map[string]tftypes.Value{"resource": c.State, "data source": data} {
 			if got := leaf(t, state, attribute); isText && got != want {
 				t.Errorf("%s of the %s is %q, want %q", attribute, what, got, want)
 			}
@@ -100,7 +100,7 @@ func TestFieldCoverage(t *testing.T) {
 // getRecord asks the service itself, past the provider's client.
 func getRecord(t *testing.T, s *service, id string) map[string]any {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/v2/agent/"+project+"/job/"+id, nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v2/agent/"+project+"/job/"+id, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,10 +55,10 @@ func jobConfig(prompt string, arguments ...string) string {
 	return fmt.Sprintf("resource \"agent_job\" \"test\" {\n  prompt = %q\n  %s\n}\n", prompt, strings.Join(arguments, "\n  "))
 }
 
-// sentCheck is sent as a check of a step.
-func (s *service) sentCheck(t *testing.T, creates, messages int) resource.TestCheckFunc {
+// SentCheck is sent as a check of a step.
+func (s *service) SentCheck(t *testing.T, creates, messages int) resource.TestCheckFunc {
 	return func(*terraform.State) error {
-		s.sent(t, creates, messages)
+		s.Sent(t, creates, messages)
 		return nil
 	}
 }
@@ -70,7 +70,7 @@ func (do afterPlan) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plan
 	do()
 }
 
-// ends lets the one job end when the step's plan is made: its apply finds the end.
-func (s *service) ends(t *testing.T) plancheck.PlanCheck {
-	return afterPlan(func() { s.SetStatus(s.onlyJob(t).ID, "completed") })
+// Ends lets the one job end when the step's plan is made: its apply finds the end.
+func (s *service) Ends(t *testing.T) plancheck.PlanCheck {
+	return afterPlan(func() { s.SetStatus(s.OnlyJob(t).ID, "completed") })
 }

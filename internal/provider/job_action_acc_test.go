@@ -28,7 +28,7 @@ func runActions(t *testing.T, steps ...resource.TestStep) {
 
 // triggered is a configuration in which a change of the revision runs an action.
 func triggered(s *service, revision, action string) string {
-	return s.config(`
+	return s.Config(`
 resource "terraform_data" "spec" {
   input = "`+revision+`"
   lifecycle {

@@ -16,11 +16,11 @@ import (
 func TestActionTimeout(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
 		a.config["timeouts"] = attrs{"invoke": "300ms"}
-		_, diags := c.invoke(t.Context(), a.name, a.config)
+		_, diags := c.Invoke(t.Context(), a.name, a.config)
 		contains(t, text(diags), "ERROR: Agent job still running", "read job "+s.Jobs()[0].ID+" of project proj_1 with the data source agent_job",
 			"Running the action again sends the prompt again.")
 		a.config["wait"] = attrs{"on_timeout": "warn"}
-		_, diags = c.invoke(t.Context(), a.name, a.config)
+		_, diags = c.Invoke(t.Context(), a.name, a.config)
 		contains(t, text(diags), "WARNING: Agent job still running")
 		if failed(diags) {
 			t.Error("on_timeout = warn fails")
@@ -31,7 +31,7 @@ func TestActionTimeout(t *testing.T) {
 func TestActionRefused(t *testing.T) {
 	eachAction(t, simulator.Script{}, func(t *testing.T, s *service, c *core, a actionCase) {
 		s.Inject(simulator.Fault{Kind: a.kind, Status: 404, Body: `{"error":"no such thing"}`})
-		_, diags := c.invoke(t.Context(), a.name, a.config)
+		_, diags := c.Invoke(t.Context(), a.name, a.config)
 		target := "project proj_1"
 		if a.jobID != "" {
 			target = "job " + a.jobID + " in project proj_1"
@@ -57,22 +57,22 @@ func TestActionArguments(t *testing.T) {
 		} {
 			config := maps.Clone(a.config)
 			config[test.attribute] = test.value
-			_, diags := c.invoke(t.Context(), a.name, config)
+			_, diags := c.Invoke(t.Context(), a.name, config)
 			if wantPath(t, diags, test.path); t.Failed() {
 				t.Fatal("that was:", name)
 			}
 		}
-		config := s.attrs()
+		config := s.Attrs()
 		config["admin_key"] = unknown{}
-		_, diags := newCore(t, config).invoke(t.Context(), a.name, a.config)
+		_, diags := newCore(t, config).Invoke(t.Context(), a.name, a.config)
 		contains(t, text(diags), "ERROR: Agent provider not configured", "Not known yet: admin_key.")
 
 		t.Setenv("AGENT_PROJECT_ID", "")
-		config = s.attrs()
+		config = s.Attrs()
 		delete(config, "project_id")
-		_, diags = newCore(t, config).planAction(t.Context(), a.name, a.config)
+		_, diags = newCore(t, config).PlanAction(t.Context(), a.name, a.config)
 		wantPath(t, diags, at().WithAttributeName("project_id"))
 		contains(t, text(diags), "needs the project that the job shall belong to, here or as its default.", "AGENT_PROJECT_ID")
-		s.sent(t, 0, 0)
+		s.Sent(t, 0, 0)
 	})
 }

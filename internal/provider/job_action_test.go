@@ -52,9 +52,9 @@ func eachAction(t *testing.T, script simulator.Script, test func(t *testing.T, s
 func (a actionCase) sentOnce(t *testing.T, s *service) {
 	t.Helper()
 	if a.kind == simulator.KindCreate {
-		s.sent(t, 1, 0)
+		s.Sent(t, 1, 0)
 	} else {
-		s.sent(t, 0, 1)
+		s.Sent(t, 0, 1)
 	}
 }
 
@@ -63,11 +63,11 @@ func TestActionWaits(t *testing.T) {
 		if a.jobID == "" { // the service may store a job late
 			s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`})
 		}
-		progress, diags := c.invoke(t.Context(), a.name, a.config)
+		progress, diags := c.Invoke(t.Context(), a.name, a.config)
 		if len(diags) > 0 {
 			t.Fatal(text(diags))
 		}
-		job := s.onlyJob(t)
+		job := s.OnlyJob(t)
 		first := "Job " + job.ID + " started in project proj_1."
 		if a.jobID != "" {
 			first = "Message sent to job " + job.ID + " in project proj_1."
@@ -84,7 +84,7 @@ func TestActionWaits(t *testing.T) {
 func TestActionWithoutWait(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"}, func(t *testing.T, s *service, c *core, a actionCase) {
 		a.config["wait"] = attrs{"enabled": false}
-		progress, diags := c.invoke(t.Context(), a.name, a.config)
+		progress, diags := c.Invoke(t.Context(), a.name, a.config)
 		if len(diags) > 0 || len(progress) != 1 {
 			t.Errorf("progress %q, diagnostics %s", progress, text(diags))
 		}
@@ -94,8 +94,8 @@ func TestActionWithoutWait(t *testing.T) {
 		if a.jobID == "" { // the service may store a job late
 			s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`})
 		}
-		state, diags := c.data(t.Context(), attrs{"id": s.onlyJob(t).ID, "wait": attrs{"enabled": true}})
-		if status := c.attribute(state, "status"); status != "archived" {
+		state, diags := c.Data(t.Context(), attrs{"id": s.OnlyJob(t).ID, "wait": attrs{"enabled": true}})
+		if status := c.Attribute(state, "status"); status != "archived" {
 			t.Errorf("status %v: %s", status, text(diags))
 		}
 		a.sentOnce(t, s)
@@ -106,7 +106,7 @@ func TestActionWithoutWait(t *testing.T) {
 func TestActionMessageSeesStaleRecords(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"},
 		func(t *testing.T, _ *service, c *core, a actionCase) {
-			progress, diags := c.invoke(t.Context(), a.name, a.config)
+			progress, diags := c.Invoke(t.Context(), a.name, a.config)
 			if len(diags) > 0 {
 				t.Fatal(text(diags))
 			}
@@ -121,7 +121,7 @@ func TestActionMessageSeesStaleRecords(t *testing.T) {
 
 func TestActionTellsOddLinks(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: 200 * time.Millisecond, Extra: map[string]any{"prLink": "javascript:alert(1)"}}, func(t *testing.T, s *service, c *core, a actionCase) {
-		progress, diags := c.invoke(t.Context(), a.name, a.config)
+		progress, diags := c.Invoke(t.Context(), a.name, a.config)
 		contains(t, text(diags), "WARNING: Pull request link left out")
 		contains(t, progress[len(progress)-1], "It opened no pull request.")
 		for _, d := range diags {
@@ -134,21 +134,21 @@ func TestActionTellsOddLinks(t *testing.T) {
 
 func TestActionTellsStatuses(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
-		progress := &lines{seen: make(chan struct{})}
+		progress := &lines{Seen: make(chan struct{})}
 		done := make(chan []*tfprotov6.Diagnostic)
-		go func() { done <- c.invokeInto(t.Context(), progress, a.name, a.config) }()
-		<-progress.seen
-		id := s.onlyJob(t).ID
+		go func() { done <- c.InvokeInto(t.Context(), progress, a.name, a.config) }()
+		<-progress.Seen
+		id := s.OnlyJob(t).ID
 		s.SetStatus(id, "que\x1bued")
-		for progress.count() < 2 {
+		for progress.Count() < 2 {
 			time.Sleep(5 * time.Millisecond)
 		}
 		s.SetStatus(id, "completed")
 		if diags := <-done; len(diags) > 0 {
 			t.Error(text(diags))
 		}
-		if len(progress.all) != 3 || progress.all[1] != "Job "+id+` is que\u001bued (0s elapsed).` {
-			t.Errorf("progress: %q", progress.all)
+		if len(progress.All) != 3 || progress.All[1] != "Job "+id+` is que\u001bued (0s elapsed).` {
+			t.Errorf("progress: %q", progress.All)
 		}
 	})
 }
@@ -156,8 +156,8 @@ func TestActionTellsStatuses(t *testing.T) {
 // A01: the outcome of the POST is unknown.
 func TestActionA01UnknownOutcome(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
-		s.wire.Script(faultserver.Kind(a.kind), faultserver.Effect(faultserver.EOF))
-		progress, diags := c.invoke(t.Context(), a.name, a.config)
+		s.Wire.Script(faultserver.Kind(a.kind), faultserver.Effect(faultserver.EOF))
+		progress, diags := c.Invoke(t.Context(), a.name, a.config)
 		if len(progress) > 0 {
 			t.Errorf("progress: %q", progress)
 		}
@@ -175,18 +175,18 @@ func TestActionA01UnknownOutcome(t *testing.T) {
 func TestActionA02Interrupted(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
 		a.config["wait"] = attrs{"on_timeout": "warn"} // an interrupt is an error all the same
-		progress := &lines{seen: make(chan struct{})}
+		progress := &lines{Seen: make(chan struct{})}
 		done := make(chan []*tfprotov6.Diagnostic)
-		go func() { done <- c.invokeInto(t.Context(), progress, a.name, a.config) }()
-		<-progress.seen
+		go func() { done <- c.InvokeInto(t.Context(), progress, a.name, a.config) }()
+		<-progress.Seen
 		start := time.Now()
-		c.stop()
+		c.Stop()
 		diags := <-done
 		if took := time.Since(start); took > 2*time.Second {
 			t.Errorf("stopped after %s", took)
 		}
-		id := s.onlyJob(t).ID
-		contains(t, progress.all[0], id)
+		id := s.OnlyJob(t).ID
+		contains(t, progress.All[0], id)
 		contains(t, text(diags), "ERROR: Agent job still running", id, "interrupted", "Terraform keeps no record of it.")
 		a.sentOnce(t, s)
 	})
@@ -196,8 +196,8 @@ func TestActionA02Interrupted(t *testing.T) {
 func TestActionAfterAStop(t *testing.T) {
 	eachAction(t, simulator.Script{}, func(t *testing.T, s *service, c *core, a actionCase) {
 		before := s.Counts()
-		c.stop()
-		_, diags := c.invoke(t.Context(), a.name, a.config)
+		c.Stop()
+		_, diags := c.Invoke(t.Context(), a.name, a.config)
 		contains(t, text(diags), "ERROR: Failed to", "Nothing was sent", "interrupted")
 		if diff := cmp.Diff(before, s.Counts()); diff != "" {
 			t.Errorf("requests (-before +after):\n%s", diff)
@@ -218,8 +218,8 @@ func TestActionA03JobFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			script := simulator.Script{Duration: 100 * time.Millisecond, Status: "failed", Extra: map[string]any{"prLink": test.link}}
 			eachAction(t, script, func(t *testing.T, s *service, c *core, a actionCase) {
-				progress, diags := c.invoke(t.Context(), a.name, a.config)
-				id := s.onlyJob(t).ID
+				progress, diags := c.Invoke(t.Context(), a.name, a.config)
+				id := s.OnlyJob(t).ID
 				contains(t, progress[len(progress)-1], id, "ended as failed")
 				contains(t, text(diags), "ERROR: Agent job failed", "Job "+id+" in project proj_1 ended as failed", test.says)
 				a.sentOnce(t, s)
@@ -228,7 +228,7 @@ func TestActionA03JobFails(t *testing.T) {
 				if a.jobID != "" { // a failed job takes no message
 					a.config["id"] = s.Create(project, "before").ID
 				}
-				_, diags = c.invoke(t.Context(), a.name, a.config)
+				_, diags = c.Invoke(t.Context(), a.name, a.config)
 				contains(t, text(diags), "WARNING: Agent job failed")
 				if failed(diags) {
 					t.Error("on_failure = warn fails")

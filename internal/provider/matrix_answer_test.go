@@ -40,9 +40,9 @@ func answerRows() []row {
 		{"array", faultserver.Answer(201, "["+whole+"]"), "not a JSON object"},
 		{"html", faultserver.Answer(201, "<html>welcome</html>", "Content-Type: text/html"), "the answer is a web page, not the service's JSON"},
 	} {
-		rows = append(rows, row{name: "C05_" + c.name, clock: true, test: func(m *matrix) {
+		rows = append(rows, row{name: "C05_" + c.name, clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Create, c.play)
-			m.unknownOutcome(m.run(job1()), 1, c.word)
+			m.unknownOutcome(m.Run(job1()), 1, c.word)
 		}})
 	}
 	// Red without: ValidID in decodeJob.
@@ -50,9 +50,9 @@ func answerRows() []row {
 		"slash": "a/b", "dots": "../../secrets", "nul": "job\x00", "escape": "job\x1b[2J", "newline": "job\n1",
 		"percent": "a%2fb", "space": "a b", "query": "a?b", "bidirectional": "job\u202e1", "too_long": strings.Repeat("a", 300),
 	} {
-		rows = append(rows, row{name: "C06_id_with_" + name, clock: true, test: func(m *matrix) {
+		rows = append(rows, row{name: "C06_id_with_" + name, clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Answer(201, jobJSON(attrs{"id": id})))
-			diags := m.run(job1())
+			diags := m.Run(job1())
 			if shown := text(diags); strings.ContainsAny(shown, "\x00\x1b\u202e") || strings.Contains(shown, "job\n1") {
 				m.Errorf("not escaped: %q", shown)
 			}
@@ -64,10 +64,10 @@ func answerRows() []row {
 			}
 		}})
 	}
-	rows = append(rows, row{name: "C06_id_that_holds_the_key", clock: true, test: func(m *matrix) {
+	rows = append(rows, row{name: "C06_id_that_holds_the_key", clock: true, Test: func(m *matrix) {
 		// Red without: maskError for a refused id.
 		m.Script(faultserver.Create, faultserver.Answer(201, jobJSON(attrs{"id": "x/" + canaryKey})))
-		m.unknownOutcome(m.run(job1()), 1, "(sensitive)")
+		m.unknownOutcome(m.Run(job1()), 1, "(sensitive)")
 	}})
 	return append(append(rows, refusalRows()...), bodyRows()...)
 }
@@ -89,17 +89,17 @@ func refusalRows() []row {
 	// Red without: 4xx as a final refusal in judgePost; the words, without serviceWords; the URL, without Request in reason.
 	for _, status := range []int{400, 401, 403, 404, 409, 413, 422} {
 		for _, a := range answers {
-			rows = append(rows, row{name: fmt.Sprintf("C08_%d_%s", status, a.name), test: func(m *matrix) {
+			rows = append(rows, row{name: fmt.Sprintf("C08_%d_%s", status, a.name), Test: func(m *matrix) {
 				m.Script(faultserver.Create, faultserver.Answer(status, a.body, "Content-Type: "+a.kind))
-				m.refused(m.run(job1()), append(a.words, fmt.Sprintf("The service answered %d", status), "(POST "+m.URL+"/v2/agent/proj_1/job)")...)
+				m.refused(m.Run(job1()), append(a.words, fmt.Sprintf("The service answered %d", status), "(POST "+m.URL+"/v2/agent/proj_1/job)")...)
 			}})
 		}
 	}
 	return append(rows,
 		// Red without: Printable around the service's words.
-		row{name: "C08_words_are_escaped_and_cut", test: func(m *matrix) {
+		row{name: "C08_words_are_escaped_and_cut", Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Answer(400, `{"error":"\u001b[2J\u202e`+strings.Repeat("é", 10_000)+`"}`))
-			diags := m.run(job1())
+			diags := m.Run(job1())
 			m.refused(diags, "u001b[2J", "u202e")
 			if strings.ContainsAny(text(diags), "\x1b\u202e") {
 				m.Errorf("not escaped: %q", text(diags))
@@ -111,14 +111,14 @@ func refusalRows() []row {
 			}
 		}},
 		// Red without: key.mask in Client.answered.
-		row{name: "C08_echoed_key_is_masked", test: func(m *matrix) {
+		row{name: "C08_echoed_key_is_masked", Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Answer(401, `{"error":"unknown key `+canaryKey+`"}`))
-			m.refused(m.run(job1()), "unknown key (sensitive)", "Check admin_key")
+			m.refused(m.Run(job1()), "unknown key (sensitive)", "Check admin_key")
 		}},
 		// Red without: masking before cutting.
-		row{name: "C08_echoed_key_at_the_cut_is_masked", test: func(m *matrix) {
+		row{name: "C08_echoed_key_at_the_cut_is_masked", Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Answer(401, strings.Repeat("x", 500)+canaryKey))
-			diags := m.run(job1())
+			diags := m.Run(job1())
 			m.refused(diags, "(sensitive)")
 			if strings.Contains(text(diags), canaryKey[:8]) {
 				m.Error("a part of the key is shown")
@@ -133,30 +133,30 @@ func bodyRows() []row {
 	const limit = 1 << 20
 	return []row{
 		// Red without: the LimitReader in Client.exchange.
-		{name: "C13_10_MB_answer", clock: true, test: func(m *matrix) {
+		{name: "C13_10_MB_answer", clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Oversize(201, 10_000_000))
-			diags := m.run(job1())
+			diags := m.Run(job1())
 			if sent := m.Sent(); sent > limit+64<<10 {
 				m.Errorf("%d bytes were read", sent)
 			}
 			m.unknownOutcome(diags, 1, "larger than 1 MiB")
 		}},
 		// Red without: the request timeout covering the body (the row would end after the whole answer).
-		{name: "C13_slow_loris", clock: true, test: func(m *matrix) {
+		{name: "C13_slow_loris", clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Slow(201, jobJSON(nil), 9*time.Second))
 			start := time.Now()
-			diags := m.run(job1())
+			diags := m.Run(job1())
 			if took := time.Since(start); took != time.Minute {
 				m.Errorf("gave up after %s", took)
 			}
 			m.unknownOutcome(diags, 1, "o complete answer within the request timeout")
 		}},
 		// Red without: the LimitReader behind the decompression in Client.exchange.
-		{name: "C13_gzip_bomb", clock: true, test: func(m *matrix) {
+		{name: "C13_gzip_bomb", clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.GzipBomb(201, 16*limit))
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			diags := m.run(job1())
+			diags := m.Run(job1())
 			runtime.ReadMemStats(&after)
 			if used := after.TotalAlloc - before.TotalAlloc; used > 20*limit {
 				m.Errorf("%d MiB allocated for an answer of which 1 MiB may be decoded", used/limit)

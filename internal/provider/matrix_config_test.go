@@ -16,26 +16,26 @@ import (
 func configRows() []row {
 	rows := []row{
 		// Red without: the look at the attribute in orEnv; and without the parts of the User-Agent.
-		{name: "I06_attributes_over_environment", clock: true, test: func(m *matrix) {
+		{name: "I06_attributes_over_environment", clock: true, Test: func(m *matrix) {
 			m.Setenv("AGENT_BASE_URL", "http://agent.invalid")
 			m.Setenv("AGENT_ADMIN_KEY", "mint_other")
 			m.Setenv("AGENT_PROJECT_ID", "proj_other")
-			m.ok(m.connect())
+			m.OK(m.connect())
 			m.created(job1())
-			if got := m.core.get("project_id"); got != project {
+			if got := m.core.Get("project_id"); got != project {
 				m.Errorf("project_id: %v", got)
 			}
-			for _, r := range m.sim.Requests() {
+			for _, r := range m.Sim.Requests() {
 				if got := r.Header.Get("User-Agent"); got != "terraform-provider-agent/test (+terraform 1.16.0)" {
 					m.Errorf("User-Agent: %q", got)
 				}
 			}
 		}},
 		// Red without: the default intervals.
-		{name: "I06_default_intervals", clock: true, script: always(simulator.Script{Duration: 10 * time.Minute}), test: func(m *matrix) {
+		{name: "I06_default_intervals", clock: true, script: always(simulator.Script{Duration: 10 * time.Minute}), Test: func(m *matrix) {
 			start := time.Now()
 			m.created(job1())
-			looks := m.looks(m.core.get("id").(string))
+			looks := m.looks(m.core.Get("id").(string))
 			for name, c := range map[string]struct{ pause, mean time.Duration }{
 				"first": {looks[0].Sub(start), 1600 * time.Millisecond}, "second": {looks[1].Sub(looks[0]), 800 * time.Millisecond},
 				"last": {looks[len(looks)-1].Sub(looks[len(looks)-2]), 10 * time.Second},
@@ -54,13 +54,13 @@ func configRows() []row {
 		{attrs{"poll": attrs{"max_per_second": 10}}, 19900 * time.Millisecond},
 	} {
 		// Red without: the default of max_per_second, and without max_per_second.
-		rows = append(rows, row{name: fmt.Sprintf("I06_200_looks_in_%s", c.want), clock: true, provider: c.config, script: always(simulator.Script{}), test: func(m *matrix) {
-			id := m.sim.Create(project, "by hand").ID
+		rows = append(rows, row{name: fmt.Sprintf("I06_200_looks_in_%s", c.want), clock: true, Provider: c.config, script: always(simulator.Script{}), Test: func(m *matrix) {
+			id := m.Sim.Create(project, "by hand").ID
 			start := time.Now()
 			var all sync.WaitGroup
 			for range 200 {
 				all.Go(func() {
-					if _, diags := m.core.data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}}); len(diags) > 0 {
+					if _, diags := m.core.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}}); len(diags) > 0 {
 						m.Error(text(diags))
 					}
 				})
@@ -73,9 +73,9 @@ func configRows() []row {
 	}
 	for value, want := range map[any]int{nil: 1, true: 1, false: 0} {
 		// Red without: each half of the look at journal.
-		rows = append(rows, row{name: fmt.Sprintf("I06_journal_%v", value), clock: true, provider: attrs{"journal": value}, test: func(m *matrix) {
+		rows = append(rows, row{name: fmt.Sprintf("I06_journal_%v", value), clock: true, Provider: attrs{"journal": value}, Test: func(m *matrix) {
 			m.journaled()
-			m.ok(m.run(job1()))
+			m.OK(m.Run(job1()))
 			if got := m.journals(); len(got) != want {
 				m.Errorf("journals: %q, want %d", got, want)
 			}

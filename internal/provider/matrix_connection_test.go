@@ -21,9 +21,9 @@ func connectionRows() []row {
 		{"for_another_name", faultserver.WrongNameCertificate, nil, "127.0.0.1", "the certificate is for another host name"},
 	} {
 		rows = append(rows, row{
-			name: "C02_certificate_" + c.name, provider: c.provider, serve: faultserver.Options{Certificate: c.certificate},
-			test: func(m *matrix) {
-				m.notSent(m.run(with(job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The server's certificate could not be verified", c.word, c.hint)
+			name: "C02_certificate_" + c.name, Provider: c.provider, Serve: faultserver.Options{Certificate: c.certificate},
+			Test: func(m *matrix) {
+				m.NotSent(m.Run(with(job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The server's certificate could not be verified", c.word, c.hint)
 				if n := m.Dials(); n != 1 {
 					m.Errorf("%d connections, want 1", n)
 				}
@@ -37,11 +37,11 @@ func connectionRows() []row {
 	} {
 		rows = append(rows, row{
 			name:  "C11_http2_" + name,
-			serve: faultserver.Options{Certificate: faultserver.GoodCertificate, HTTP2: []faultserver.StreamFault{fault}},
-			test: func(m *matrix) {
-				m.ok(m.run(job1()))
-				m.wantState("completed")
-				m.wantPosts(1, 0)
+			Serve: faultserver.Options{Certificate: faultserver.GoodCertificate, HTTP2: []faultserver.StreamFault{fault}},
+			Test: func(m *matrix) {
+				m.OK(m.Run(job1()))
+				m.WantState("completed")
+				m.WantPosts(1, 0)
 				for _, r := range m.Requests() {
 					if want := map[faultserver.Kind]string{faultserver.Create: "HTTP/1.1", faultserver.Get: "HTTP/2.0"}[r.Kind]; r.Proto != want {
 						m.Errorf("%s came by %s, want %s", r.Kind, r.Proto, want)
@@ -52,7 +52,7 @@ func connectionRows() []row {
 	}
 	// A server that keeps no connection and says nothing of it: a POST on a used
 	// one is read and not answered. Red without: DisableKeepAlives for POSTs.
-	return append(rows, row{name: "C12_idle_connection_closed", clock: true, test: func(m *matrix) {
+	return append(rows, row{name: "C12_idle_connection_closed", clock: true, Test: func(m *matrix) {
 		freshOnly := func(x *faultserver.Exchange) {
 			if x.Reused {
 				faultserver.EOF(x)
@@ -65,11 +65,11 @@ func connectionRows() []row {
 		m.Always(faultserver.Get, faultserver.Last(faultserver.Healthy))
 		m.created(job1())
 		for _, prompt := range []string{"Add a tutorial", "Add a glossary"} {
-			m.wantDiags(m.run(attrs{"prompt": prompt}), "WARNING: New prompt is sent to the existing agent job")
-			m.wantState("completed")
+			m.wantDiags(m.Run(attrs{"prompt": prompt}), "WARNING: New prompt is sent to the existing agent job")
+			m.WantState("completed")
 		}
-		m.wantPosts(1, 2)
-		if prompts := m.sim.Jobs()[0].Prompts; len(prompts) != 3 {
+		m.WantPosts(1, 2)
+		if prompts := m.Sim.Jobs()[0].Prompts; len(prompts) != 3 {
 			m.Errorf("the job has the prompts %q", prompts)
 		}
 	}})

@@ -32,7 +32,7 @@ func (m *matrix) journals() []string {
 func (m *matrix) journaled() {
 	m.Helper()
 	m.crashes = journal.Open(filepath.Join(m.data, "agent"), func(err error) { m.Error(err) })
-	m.ok(m.connect())
+	m.OK(m.connect())
 }
 
 // crash leaves the first entries that the provider has noted as a killed one
@@ -76,8 +76,8 @@ func (m *matrix) settled() {
 func (m *matrix) started(job attrs, entries int) (id string) {
 	m.Helper()
 	m.journaled()
-	m.ok(m.run(job))
-	id = m.core.get("id").(string)
+	m.OK(m.Run(job))
+	id = m.core.Get("id").(string)
 	m.forget()
 	m.crash(entries)
 	return id
@@ -87,12 +87,12 @@ func (m *matrix) started(job attrs, entries int) (id string) {
 func (m *matrix) adopts(job attrs, id string) {
 	m.Helper()
 	posts := m.Count(faultserver.Create)
-	diags := m.run(job)
+	diags := m.Run(job)
 	m.wantDiags(diags, adopted)
 	m.wantWords(diags, "job "+id, "in project proj_1", "nothing was sent")
-	m.wantState("completed")
-	m.wantPosts(posts, 0)
-	if got := m.core.get("id"); got != id {
+	m.WantState("completed")
+	m.WantPosts(posts, 0)
+	if got := m.core.Get("id"); got != id {
 		m.Errorf("id %v, want %s", got, id)
 	}
 }
@@ -101,10 +101,10 @@ func (m *matrix) adopts(job attrs, id string) {
 func (m *matrix) starts(job attrs, id string) {
 	m.Helper()
 	posts := m.Count(faultserver.Create)
-	m.ok(m.run(job))
-	m.wantState("completed")
-	m.wantPosts(posts+1, 0)
-	if got := m.core.get("id"); got == id {
+	m.OK(m.Run(job))
+	m.WantState("completed")
+	m.WantPosts(posts+1, 0)
+	if got := m.core.Get("id"); got == id {
 		m.Errorf("id %v is that of the killed run", got)
 	}
 	m.settled()
@@ -117,7 +117,7 @@ func crashRows() []row {
 	const cannotLook = "the job cannot be looked up now. Nothing was sent."
 	rows := []row{
 		// Red without: takeOver; at the end, without Settle, or Answered before it.
-		{name: "X04_the_job_has_ended", clock: true, test: func(m *matrix) {
+		{name: "X04_the_job_has_ended", clock: true, Test: func(m *matrix) {
 			id := m.started(job1(), 2)
 			m.adopts(job1(), id)
 			m.forget()
@@ -125,32 +125,32 @@ func crashRows() []row {
 			m.adopts(job1(), id)
 			m.settled()
 		}},
-		{name: "X04_the_job_is_active", clock: true, test: func(m *matrix) {
+		{name: "X04_the_job_is_active", clock: true, Test: func(m *matrix) {
 			m.adopts(job1(), m.started(noWait, 2))
 			m.settled()
 		}},
 		// Red without: the loop in takeOver.
-		{name: "X04_the_first_of_two_jobs_has_failed", clock: true, test: func(m *matrix) {
+		{name: "X04_the_first_of_two_jobs_has_failed", clock: true, Test: func(m *matrix) {
 			m.journaled()
 			var ids []string
 			for range 2 {
-				m.ok(m.run(noWait))
-				ids = append(ids, m.core.get("id").(string))
+				m.OK(m.Run(noWait))
+				ids = append(ids, m.core.Get("id").(string))
 				m.forget()
 				time.Sleep(time.Second) // the older is looked at first
 			}
-			m.sim.SetStatus(ids[0], "failed")
+			m.Sim.SetStatus(ids[0], "failed")
 			m.crash(4)
 			m.adopts(job1(), ids[1])
 			m.settled()
 		}},
 		// Red without: NewJobGrace, and Return.
-		{name: "X04_the_job_is_unknown", clock: true, test: func(m *matrix) {
+		{name: "X04_the_job_is_unknown", clock: true, Test: func(m *matrix) {
 			id := m.started(noWait, 2)
-			m.sim.Forget(id)
+			m.Sim.Forget(id)
 			for _, pause := range []time.Duration{0, 59 * time.Second} {
 				time.Sleep(pause)
-				diags := m.run(job1())
+				diags := m.Run(job1())
 				m.wantDiags(diags, createFailed)
 				m.wantWords(diags, id, cannotLook, "404 Not Found", "Apply again once the service answers.")
 				m.wantNoState()
@@ -159,11 +159,11 @@ func crashRows() []row {
 			m.starts(job1(), id)
 		}},
 		// Red without: the limit of the look-up, and Return.
-		{name: "X04_the_job_cannot_be_looked_up", clock: true, test: func(m *matrix) {
+		{name: "X04_the_job_cannot_be_looked_up", clock: true, Test: func(m *matrix) {
 			id := m.started(job1(), 2)
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			begin := time.Now()
-			diags := m.run(job1())
+			diags := m.Run(job1())
 			m.wantDiags(diags, createFailed)
 			m.wantWords(diags, id, cannotLook, "503 Service Unavailable", "Apply again once the service answers.")
 			if took := time.Since(begin); took != time.Minute {
@@ -175,36 +175,36 @@ func crashRows() []row {
 			m.settled()
 		}},
 		// Red without: the intent before the POST.
-		{name: "X04_no_answer_had_come", clock: true, test: func(m *matrix) {
+		{name: "X04_no_answer_had_come", clock: true, Test: func(m *matrix) {
 			at := time.Now().UTC().Format(time.RFC3339)
 			id := m.started(job1(), 1)
-			diags := m.run(job1())
+			diags := m.Run(job1())
 			m.wantDiags(diags, "ERROR: Outcome of an earlier create unknown")
 			m.wantWords(diags, "to project proj_1 at "+at+",", "Nothing was sent now. This is said once.", "terraform (or tofu) import ADDRESS proj_1/JOB_ID")
 			m.wantNoState()
-			m.wantPosts(1, 0)
+			m.WantPosts(1, 0)
 			m.starts(job1(), id)
 		}},
 		// Red without: the same for messages.
-		{name: "X04_the_message_was_taken", clock: true, test: func(m *matrix) {
+		{name: "X04_the_message_was_taken", clock: true, Test: func(m *matrix) {
 			id := m.sent(2)
 			for entries := 1; entries >= 0; entries-- { // killed again, just after it was found
 				before := *m.core
-				diags := m.run(job2())
+				diags := m.Run(job2())
 				m.wantDiags(diags, messagePlanned, messageFound)
 				m.wantWords(diags, "job "+id, "Nothing was sent now.")
-				m.wantState("completed")
-				m.wantPosts(1, 1)
+				m.WantState("completed")
+				m.WantPosts(1, 1)
 				if entries > 0 {
 					*m.core = before
 					m.crash(entries)
 				}
 			}
-			m.ok(m.run(job2()))
+			m.OK(m.Run(job2()))
 			m.settled()
 		}},
 		// Red without: the limit of the look-up, and Return.
-		{name: "X04_the_message_cannot_be_looked_up", clock: true, test: func(m *matrix) {
+		{name: "X04_the_message_cannot_be_looked_up", clock: true, Test: func(m *matrix) {
 			id := m.sent(2)
 			m.wantDiags(m.plan(job2()), messagePlanned)
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
@@ -215,39 +215,39 @@ func crashRows() []row {
 			if took := time.Since(begin); took != time.Minute {
 				m.Errorf("it took %s", took)
 			}
-			m.wantPosts(1, 1)
+			m.WantPosts(1, 1)
 			m.Always(faultserver.Get, nil)
-			m.wantDiags(m.run(job2()), messagePlanned, messageFound)
-			m.wantState("completed")
-			m.wantPosts(1, 1)
+			m.wantDiags(m.Run(job2()), messagePlanned, messageFound)
+			m.WantState("completed")
+			m.WantPosts(1, 1)
 			m.settled()
 		}},
-		{name: "X04_no_answer_to_the_message_had_come", clock: true, test: func(m *matrix) {
+		{name: "X04_no_answer_to_the_message_had_come", clock: true, Test: func(m *matrix) {
 			id := m.sent(1)
-			diags := m.run(job2())
+			diags := m.Run(job2())
 			m.wantDiags(diags, messagePlanned, messageUnknown)
 			m.wantWords(diags, "job "+id, "A run that was ended by force had sent it, and no answer had come.")
-			m.wantPosts(1, 1)
-			m.wantDiags(m.run(job2()), messageUnconfirmed)
-			m.wantPosts(1, 1)
+			m.WantPosts(1, 1)
+			m.wantDiags(m.Run(job2()), messageUnconfirmed)
+			m.WantPosts(1, 1)
 			m.settled()
 		}},
 	}
 	for _, status := range []string{"failed", "archived"} {
 		// Red without: the statuses in takeOver.
-		rows = append(rows, row{name: "X04_the_job_is_" + status, clock: true, test: func(m *matrix) {
+		rows = append(rows, row{name: "X04_the_job_is_" + status, clock: true, Test: func(m *matrix) {
 			id := m.started(noWait, 2)
-			m.sim.SetStatus(id, status)
+			m.Sim.SetStatus(id, status)
 			m.starts(job1(), id)
 		}})
 	}
 	// Red without: seen in Read, ModifyPlan and Delete.
 	for name, step := range map[string]func(m *matrix){
-		"refresh": func(m *matrix) { m.refresh() }, "plan": func(m *matrix) { m.plan(job1()) }, "destroy": func(m *matrix) { m.ok(m.core.destroy(m.ctx)) },
+		"refresh": func(m *matrix) { m.refresh() }, "plan": func(m *matrix) { m.plan(job1()) }, "destroy": func(m *matrix) { m.OK(m.core.Destroy(m.ctx)) },
 	} {
-		rows = append(rows, row{name: "X04_the_state_holds_the_job_at_" + name, clock: true, test: func(m *matrix) {
+		rows = append(rows, row{name: "X04_the_state_holds_the_job_at_" + name, clock: true, Test: func(m *matrix) {
 			m.journaled()
-			m.ok(m.run(job1()))
+			m.OK(m.Run(job1()))
 			m.crash(2)
 			step(m)
 			m.settled()
@@ -263,8 +263,8 @@ func (m *matrix) sent(entries int) (id string) {
 	id = m.created(job1())
 	before := *m.core
 	m.journaled()
-	before.server = m.core.server
-	m.wantDiags(m.run(job2()), messagePlanned)
+	before.Server = m.core.Server
+	m.wantDiags(m.Run(job2()), messagePlanned)
 	*m.core = before
 	m.crash(entries)
 	return id

@@ -21,18 +21,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 )
 
-const createFailed = "ERROR: Failed to create agent job"
-
-// notSent asserts that a create failed and that nothing had reached the
-// service, and that the next apply sends.
-func (m *matrix) notSent(diags []*tfprotov6.Diagnostic, words ...string) {
-	m.Helper()
-	m.wantDiags(diags, createFailed)
-	m.wantWords(diags, append(words, "Nothing was sent to the service, so no job was started.", "Applying again starts the job.")...)
-	m.wantNoState()
-	m.wantPosts(0, 0)
-}
-
 // unknownOutcome asserts U for a create of which the service has read posts
 // POSTs, and that the next apply sends exactly one.
 func (m *matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words ...string) {
@@ -43,13 +31,13 @@ func (m *matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words 
 		"Look for the job at the service before you apply again, because applying again sends the prompt again.",
 		"terraform (or tofu) import ADDRESS proj_1/JOB_ID")...)
 	m.wantNoState()
-	m.wantPosts(posts, 0)
+	m.WantPosts(posts, 0)
 	if gets := m.Count(faultserver.Get); gets != 0 {
 		m.Errorf("%d GETs of a job that has no id", gets)
 	}
-	m.ok(m.run(job1()))
-	m.wantState("completed")
-	m.wantPosts(posts+1, 0)
+	m.OK(m.Run(job1()))
+	m.WantState("completed")
+	m.WantPosts(posts+1, 0)
 }
 
 // refused asserts F for a create: the service has read one POST and said no.
@@ -58,8 +46,8 @@ func (m *matrix) refused(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.wantDiags(diags, createFailed)
 	m.wantWords(diags, append(words, "The service refused the request, so no job was started.")...)
 	m.wantNoState()
-	m.wantPosts(1, 0)
-	if jobs := m.sim.Jobs(); len(jobs) != 0 {
+	m.WantPosts(1, 0)
+	if jobs := m.Sim.Jobs(); len(jobs) != 0 {
 		m.Errorf("the service has %d jobs", len(jobs))
 	}
 }
@@ -71,7 +59,7 @@ func createRows() []row {
 	_, dialTimeout := (&net.Dialer{Deadline: time.Unix(1, 0)}).Dial("tcp", "127.0.0.1:1")
 	untilDeadline := func(m *matrix, word string) {
 		start := time.Now()
-		m.notSent(m.run(job1()), "No connection to the service: ", word, "Check base_url and the network")
+		m.NotSent(m.Run(job1()), "No connection to the service: ", word, "Check base_url and the network")
 		if took := time.Since(start); took < 45*time.Second || took > time.Minute {
 			m.Errorf("gave up after %s", took)
 		}
@@ -81,40 +69,40 @@ func createRows() []row {
 	}
 	rows := []row{
 		// Red without: the loop in Client.post that sends again what was not sent.
-		{name: "C01_connection_refused_until_deadline", clock: true, test: func(m *matrix) {
+		{name: "C01_connection_refused_until_deadline", clock: true, Test: func(m *matrix) {
 			m.FailDials(refused)
 			untilDeadline(m, "connection refused")
 			m.FailDials(nil)
-			m.ok(m.run(job1()))
-			m.wantPosts(1, 0)
+			m.OK(m.Run(job1()))
+			m.WantPosts(1, 0)
 		}},
 		// Red without: the same.
-		{name: "C01_dns_failure_until_deadline", clock: true, test: func(m *matrix) {
+		{name: "C01_dns_failure_until_deadline", clock: true, Test: func(m *matrix) {
 			m.FailDials(unknownHost)
 			untilDeadline(m, "no such host")
 		}},
 		// Red without: DeadlineExceeded in causeOf (a dialer's timeout passes for that of the resource).
-		{name: "C01_dial_timeout_until_deadline", clock: true, test: func(m *matrix) {
+		{name: "C01_dial_timeout_until_deadline", clock: true, Test: func(m *matrix) {
 			m.FailDials(dialTimeout)
 			untilDeadline(m, "i/o timeout")
 		}},
 		// Red without: httptrace's GotConn as the mark of "reached" (every failure unknown).
-		{name: "C01_tls_handshake_reset_until_deadline", clock: true, serve: faultserver.Options{Certificate: faultserver.GoodCertificate},
-			test: func(m *matrix) {
+		{name: "C01_tls_handshake_reset_until_deadline", clock: true, Serve: faultserver.Options{Certificate: faultserver.GoodCertificate},
+			Test: func(m *matrix) {
 				m.OnConnect(slices.Repeat([]func(net.Conn){faultserver.ResetEarly}, 200)...)
 				untilDeadline(m, "closed pipe")
 			}},
 		// Red without: the loop in Client.post.
-		{name: "C01_refused_then_accepted", clock: true, test: func(m *matrix) {
+		{name: "C01_refused_then_accepted", clock: true, Test: func(m *matrix) {
 			m.FailDials(refused, unknownHost, refused, nil)
-			m.ok(m.run(job1()))
-			m.wantState("completed")
-			m.wantPosts(1, 0)
+			m.OK(m.Run(job1()))
+			m.WantState("completed")
+			m.WantPosts(1, 0)
 		}},
 		// Red without: the fields of the log, and Printable in it.
-		{name: "C01_logged", clock: true, test: func(m *matrix) {
+		{name: "C01_logged", clock: true, Test: func(m *matrix) {
 			m.FailDials(errors.New("no\x1b[2J route"), nil)
-			m.ok(m.run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
+			m.OK(m.Run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
 			entries, err := tflogtest.MultilineJSONDecode(strings.NewReader(m.log.String()))
 			if err != nil {
 				m.Fatal(err)
@@ -136,62 +124,62 @@ func createRows() []row {
 			}
 		}},
 		// Red without: the loop in Client.post; with real sockets and RST.
-		{name: "C01_tls_handshake_reset_then_accepted", serve: faultserver.Options{Certificate: faultserver.GoodCertificate},
-			test: func(m *matrix) {
+		{name: "C01_tls_handshake_reset_then_accepted", Serve: faultserver.Options{Certificate: faultserver.GoodCertificate},
+			Test: func(m *matrix) {
 				m.OnConnect(faultserver.ResetEarly)
-				m.ok(m.run(job1()))
-				m.wantState("completed")
-				m.wantPosts(1, 0)
+				m.OK(m.Run(job1()))
+				m.WantState("completed")
+				m.WantPosts(1, 0)
 			}},
 		// Red without: the loop in Client.post; nothing listens at first.
-		{name: "C01_refused_by_the_system_then_accepted", provider: attrs{"base_url": "http://127.0.0.1:1"}, test: func(m *matrix) {
+		{name: "C01_refused_by_the_system_then_accepted", Provider: attrs{"base_url": "http://127.0.0.1:1"}, Test: func(m *matrix) {
 			address := faultserver.FreeAddress(m)
 			m.config["base_url"] = "http://" + address
-			m.ok(m.connect())
+			m.OK(m.connect())
 			done := make(chan *faultserver.Server)
 			go func() {
 				time.Sleep(50 * time.Millisecond)
-				done <- faultserver.New(m, m.sim, faultserver.Options{Address: address})
+				done <- faultserver.New(m, m.Sim, faultserver.Options{Address: address})
 			}()
-			m.ok(m.run(job1()))
-			m.wantState("completed")
+			m.OK(m.Run(job1()))
+			m.WantState("completed")
 			if late := <-done; late.Count(faultserver.Create) != 1 {
 				m.Errorf("%d POSTs", late.Count(faultserver.Create))
 			}
 		}},
 
 		// Red without: the class "unknown outcome" for a POST without an answer (taken as not sent).
-		{name: "C03_reset_after_request", test: func(m *matrix) {
+		{name: "C03_reset_after_request", Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Reset)
-			m.unknownOutcome(m.run(job1()), 1, "connection reset")
+			m.unknownOutcome(m.Run(job1()), 1, "connection reset")
 		}},
-		{name: "C03_reset_after_effect", test: func(m *matrix) {
+		{name: "C03_reset_after_effect", Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Effect(faultserver.Reset))
-			m.unknownOutcome(m.run(job1()), 1, "connection reset")
+			m.unknownOutcome(m.Run(job1()), 1, "connection reset")
 		}},
-		{name: "C03_eof_after_request", test: func(m *matrix) {
+		{name: "C03_eof_after_request", Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.EOF)
-			m.unknownOutcome(m.run(job1()), 1, "The connection was closed too early: EOF")
+			m.unknownOutcome(m.Run(job1()), 1, "The connection was closed too early: EOF")
 		}},
-		{name: "C03_eof_in_header", test: func(m *matrix) {
+		{name: "C03_eof_in_header", Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Raw("HTTP/1.1 201 Cre"))
-			m.unknownOutcome(m.run(job1()), 1)
+			m.unknownOutcome(m.Run(job1()), 1)
 		}},
-		{name: "C03_nonsense_that_echoes_the_key", test: func(m *matrix) {
+		{name: "C03_nonsense_that_echoes_the_key", Test: func(m *matrix) {
 			// Red without: maskError in Client.do.
 			m.Script(faultserver.Create, faultserver.Raw("HTTP/1.1 201 Created\r\n"+canaryKey+"\r\n\r\n"))
-			m.unknownOutcome(m.run(job1()), 1, "(sensitive)")
+			m.unknownOutcome(m.Run(job1()), 1, "(sensitive)")
 		}},
 		// The service has read nothing, but nobody here can know that.
-		{name: "C03_reset_before_request", test: func(m *matrix) {
+		{name: "C03_reset_before_request", Test: func(m *matrix) {
 			m.OnConnect(faultserver.ResetEarly)
-			m.unknownOutcome(m.run(job1()), 0)
+			m.unknownOutcome(m.Run(job1()), 0)
 		}},
 		// Red without: the request timeout in Client.exchange (the row would hang in the bubble).
-		{name: "C03_header_timeout", clock: true, test: func(m *matrix) {
+		{name: "C03_header_timeout", clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Stall)
 			start := time.Now()
-			diags := m.run(job1())
+			diags := m.Run(job1())
 			if took := time.Since(start); took != time.Minute {
 				m.Errorf("gave up after %s", took)
 			}
@@ -199,21 +187,21 @@ func createRows() []row {
 		}},
 
 		// Red when judgePost demands 201.
-		{name: "C07_200_instead_of_201", test: func(m *matrix) {
+		{name: "C07_200_instead_of_201", Test: func(m *matrix) {
 			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
-				job := m.sim.Create(project, "Add a quickstart")
+				job := m.Sim.Create(project, "Add a quickstart")
 				faultserver.Answer(200, jobJSON(attrs{"id": job.ID}))(x)
 			})
-			m.ok(m.run(job1()))
-			m.wantState("completed")
-			m.wantPosts(1, 0)
+			m.OK(m.Run(job1()))
+			m.WantState("completed")
+			m.WantPosts(1, 0)
 		}},
 	}
 	// Red without: 5xx as an unknown outcome in judgePost (taken as refused, or sent again).
 	for _, status := range []int{500, 502, 503, 504} {
-		rows = append(rows, row{name: fmt.Sprintf("C04_status_%d", status), test: func(m *matrix) {
+		rows = append(rows, row{name: fmt.Sprintf("C04_status_%d", status), Test: func(m *matrix) {
 			m.Script(faultserver.Create, faultserver.Answer(status, `{"error":"try later"}`, "Retry-After: 1"))
-			m.unknownOutcome(m.run(job1()), 1, fmt.Sprintf("The service answered %d", status), "try later")
+			m.unknownOutcome(m.Run(job1()), 1, fmt.Sprintf("The service answered %d", status), "try later")
 		}})
 	}
 	return rows

@@ -16,7 +16,7 @@ import (
 
 func (m *matrix) schemas() *tfprotov6.GetProviderSchemaResponse {
 	m.Helper()
-	schemas, err := m.core.server.GetProviderSchema(m.ctx, &tfprotov6.GetProviderSchemaRequest{})
+	schemas, err := m.core.Server.GetProviderSchema(m.ctx, &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -28,8 +28,8 @@ func (m *matrix) schemas() *tfprotov6.GetProviderSchemaResponse {
 func (m *matrix) validateProvider(more attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
 	kind := m.schemas().Provider.ValueType().(tftypes.Object)
-	config := m.core.dynamic(object(kind, with(m.config, more)))
-	resp, err := m.core.server.ValidateProviderConfig(m.ctx, &tfprotov6.ValidateProviderConfigRequest{Config: config})
+	config := m.core.Dynamic(object(kind, with(m.config, more)))
+	resp, err := m.core.Server.ValidateProviderConfig(m.ctx, &tfprotov6.ValidateProviderConfigRequest{Config: config})
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func (m *matrix) validateProvider(more attrs) []*tfprotov6.Diagnostic {
 // configure starts a provider with more laid over its configuration, which is valid.
 func (m *matrix) configure(more attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	m.ok(m.validateProvider(more))
+	m.OK(m.validateProvider(more))
 	m.config = with(m.config, more)
 	return m.connect()
 }
@@ -66,8 +66,8 @@ func inputRows() []row {
 	var rows []row
 	// Red without: promptValidator (each case of checkPrompt).
 	for name, prompt := range map[string]string{"empty": "", "white_space": " \n\t\u2003", "nul": "a\x00b", "invalid_utf8": "a\xffb"} {
-		rows = append(rows, row{name: "I01_prompt_" + name, test: func(m *matrix) {
-			m.wantInvalid(m.note(m.core.validate(attrs{"prompt": prompt})), "prompt", "Invalid prompt")
+		rows = append(rows, row{name: "I01_prompt_" + name, Test: func(m *matrix) {
+			m.wantInvalid(m.note(m.core.Validate(attrs{"prompt": prompt})), "prompt", "Invalid prompt")
 		}})
 	}
 	// Red when the prompt is trimmed on its way.
@@ -76,14 +76,14 @@ func inputRows() []row {
 		"multi_line": "  first\r\n\tsecond\n\n", "emoji": "👩‍🚀 ünï \u2028 \u202e", "template": "${var.x} %{if true}$${y}%%{z}",
 		"markup": `<b>&amp;"'\</b>`, "escapes": `\u0041\n\\`,
 	} {
-		rows = append(rows, row{name: "I02_prompt_" + name, test: func(m *matrix) {
-			m.ok(m.run(attrs{"prompt": prompt}))
-			m.wantState("completed")
-			m.wantPosts(1, 0)
-			if got := m.sim.Jobs()[0].Prompts[0]; got != prompt {
+		rows = append(rows, row{name: "I02_prompt_" + name, Test: func(m *matrix) {
+			m.OK(m.Run(attrs{"prompt": prompt}))
+			m.WantState("completed")
+			m.WantPosts(1, 0)
+			if got := m.Sim.Jobs()[0].Prompts[0]; got != prompt {
 				m.Errorf("the service got %d bytes, want %d: %.80q", len(got), len(prompt), got)
 			}
-			if got := m.core.get("prompt"); got != prompt {
+			if got := m.core.Get("prompt"); got != prompt {
 				m.Errorf("prompt in state: %.80q", got)
 			}
 			if strings.Contains(m.log.String(), prompt) {
@@ -95,8 +95,8 @@ func inputRows() []row {
 	for name, id := range map[string]string{
 		"slash": "a/b", "dots": "..", "dots_inside": "a/../b", "question_mark": "a?b", "fragment": "a#b", "percent": "a%2fb", "space": "a b",
 	} {
-		rows = append(rows, row{name: "I03_id_with_" + name, test: func(m *matrix) {
-			m.wantInvalid(m.note(m.core.validate(attrs{"prompt": "write", "project_id": id})), "project_id", "Invalid id")
+		rows = append(rows, row{name: "I03_id_with_" + name, Test: func(m *matrix) {
+			m.wantInvalid(m.note(m.core.Validate(attrs{"prompt": "write", "project_id": id})), "project_id", "Invalid id")
 			for _, imported := range []string{"proj_1/" + id, id + "/job_1"} {
 				diags := m.imports(imported)
 				m.wantDiags(diags, "ERROR: Failed to import agent job")
@@ -112,13 +112,13 @@ func inputRows() []row {
 		"newline_at_the_end": canaryKey + "\n", "newline": "mint_\n" + canaryKey, "escape": "\x1b" + canaryKey, "space": canaryKey + " x",
 		"white_space": " \t", "delete": canaryKey + "\x7f", "not_ascii": canaryKey + "é",
 	} {
-		rows = append(rows, row{name: "I04_key_with_" + name, test: func(m *matrix) {
+		rows = append(rows, row{name: "I04_key_with_" + name, Test: func(m *matrix) {
 			m.wantInvalid(m.validateProvider(attrs{"admin_key": key}), "admin_key", "Invalid admin key")
 			m.Setenv("AGENT_ADMIN_KEY", key)
 			m.wantInvalid(m.configure(attrs{"admin_key": nil}), "admin_key", "Invalid admin key")
 		}})
 	}
-	rows = append(rows, row{name: "I04_key_empty", test: func(m *matrix) {
+	rows = append(rows, row{name: "I04_key_empty", Test: func(m *matrix) {
 		m.wantInvalid(m.validateProvider(attrs{"admin_key": ""}), "admin_key", "Invalid admin key")
 		m.Setenv("AGENT_ADMIN_KEY", "")
 		m.wantInvalid(m.configure(attrs{"admin_key": nil}), "admin_key", "Missing admin_key")
@@ -131,7 +131,7 @@ func inputRows() []row {
 		"http": "http://api.example.com", "http_private_address": "http://10.0.0.1", "http_like_loopback": "http://localhost.example.com",
 		"control": "https://api.example.com/\x7f", "empty": "",
 	} {
-		rows = append(rows, row{name: "I05_base_url_" + name, test: func(m *matrix) {
+		rows = append(rows, row{name: "I05_base_url_" + name, Test: func(m *matrix) {
 			diags := m.validateProvider(attrs{"base_url": base})
 			m.wantInvalid(diags, "base_url", "Invalid base URL")
 			if strings.Contains(text(diags), "swordfish") {
@@ -145,28 +145,28 @@ func inputRows() []row {
 		}})
 	}
 	// Nobody should, but its place in the URL is no reason to log the key. Red without: keyMask in each call.
-	rows = append(rows, row{name: "I05_base_url_with_the_key", test: func(m *matrix) {
-		behind := faultserver.New(m, http.StripPrefix("/"+canaryKey, m.sim), faultserver.Options{})
+	rows = append(rows, row{name: "I05_base_url_with_the_key", Test: func(m *matrix) {
+		behind := faultserver.New(m, http.StripPrefix("/"+canaryKey, m.Sim), faultserver.Options{})
 		m.Setenv("AGENT_ADMIN_KEY", canaryKey)
-		m.ok(m.configure(attrs{"base_url": behind.URL + "/" + canaryKey, "admin_key": nil}))
+		m.OK(m.configure(attrs{"base_url": behind.URL + "/" + canaryKey, "admin_key": nil}))
 		id := m.created(job1())
-		m.wantDiags(m.run(job2()), messagePlanned)
-		m.ok(m.refresh())
-		_, diags := m.core.data(m.ctx, attrs{"id": id})
-		m.ok(m.note(diags))
+		m.wantDiags(m.Run(job2()), messagePlanned)
+		m.OK(m.refresh())
+		_, diags := m.core.Data(m.ctx, attrs{"id": id})
+		m.OK(m.note(diags))
 		for action, config := range map[string]attrs{"agent_start_job": job1(), "agent_send_message": with(job1(), attrs{"id": id})} {
-			_, diags := m.core.invoke(m.ctx, action, with(config, attrs{"wait": attrs{"enabled": false}}))
-			m.ok(m.note(diags))
+			_, diags := m.core.Invoke(m.ctx, action, with(config, attrs{"wait": attrs{"enabled": false}}))
+			m.OK(m.note(diags))
 		}
 		if !strings.Contains(m.log.String(), "/***/v2/agent/proj_1/job") {
 			m.Errorf("no URL in the log:\n%s", m.log.String())
 		}
 	}})
 	for _, suffix := range []string{"", "/", "/gateway", "/gateway/", "/gateway//"} {
-		rows = append(rows, row{name: "I05_base_url_fine_with_suffix_" + strings.ReplaceAll(suffix, "/", "-"), test: func(m *matrix) {
+		rows = append(rows, row{name: "I05_base_url_fine_with_suffix_" + strings.ReplaceAll(suffix, "/", "-"), Test: func(m *matrix) {
 			prefix := strings.TrimRight(suffix, "/")
-			behind := faultserver.New(m, http.StripPrefix(prefix, m.sim), faultserver.Options{})
-			m.ok(m.configure(attrs{"base_url": behind.URL + suffix}))
+			behind := faultserver.New(m, http.StripPrefix(prefix, m.Sim), faultserver.Options{})
+			m.OK(m.configure(attrs{"base_url": behind.URL + suffix}))
 			m.created(job1())
 			for _, r := range behind.Requests() {
 				if !strings.HasPrefix(r.Path, prefix+"/v2/agent/proj_1/job") {

@@ -29,35 +29,35 @@ func limitRows() []row {
 		{"P12_retry_after_date_clock_ahead", dates(45*time.Second, time.Hour, true), 44 * time.Second, 46 * time.Second},
 		{"P12_retry_after_date_clock_behind", dates(45*time.Second, -time.Hour, true), 44 * time.Second, 46 * time.Second},
 	} {
-		rows = append(rows, row{name: c.name, clock: true, test: func(m *matrix) {
+		rows = append(rows, row{name: c.name, clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Create, limited(c.header))
-			m.ok(m.run(job1()))
-			m.wantState("completed")
-			m.wantPosts(2, 0)
-			if jobs := len(m.sim.Jobs()); jobs != 1 {
+			m.OK(m.Run(job1()))
+			m.WantState("completed")
+			m.WantPosts(2, 0)
+			if jobs := len(m.Sim.Jobs()); jobs != 1 {
 				m.Errorf("the service has %d jobs", jobs)
 			}
 			m.wantPause(faultserver.Create, c.least, c.most)
 		}})
 	}
 	return append(rows,
-		row{name: "C09_message", clock: true, test: func(m *matrix) {
+		row{name: "C09_message", clock: true, Test: func(m *matrix) {
 			m.created(job1())
 			m.Script(faultserver.Message, limited(header("Retry-After: 30")))
-			diags := m.run(attrs{"prompt": "Add a tutorial"})
+			diags := m.Run(attrs{"prompt": "Add a tutorial"})
 			m.wantDiags(diags, "WARNING: New prompt is sent to the existing agent job")
-			m.wantState("completed")
-			m.wantPosts(1, 2)
+			m.WantState("completed")
+			m.WantPosts(1, 2)
 			m.wantPause(faultserver.Message, 30*time.Second, 31*time.Second)
-			if prompts := m.sim.Jobs()[0].Prompts; len(prompts) != 2 {
+			if prompts := m.Sim.Jobs()[0].Prompts; len(prompts) != 2 {
 				m.Errorf("the job has the prompts %q", prompts)
 			}
 		}},
 		// Red without: ErrPauseTooLong in gate.limited (the row would wait for its timeout).
-		row{name: "C09_beyond_the_deadline", clock: true, test: func(m *matrix) {
+		row{name: "C09_beyond_the_deadline", clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Create, limited(header("Retry-After: 3600")))
 			start := time.Now()
-			diags := m.run(with(job1(), attrs{"timeouts": attrs{"create": "10m"}}))
+			diags := m.Run(with(job1(), attrs{"timeouts": attrs{"create": "10m"}}))
 			if took := time.Since(start); took > time.Second {
 				m.Errorf("gave up after %s", took)
 			}
@@ -65,10 +65,10 @@ func limitRows() []row {
 			m.wantWords(diags, "Nothing was sent to the service, so no job was started.",
 				"The rate limit lasts longer than the time that is left: the next request may go out in 1h0m0s.", "raise timeouts")
 			m.wantNoState()
-			m.wantPosts(1, 0) // the one that was answered 429
-			m.ok(m.connect())
-			m.ok(m.run(job1()))
-			m.wantPosts(2, 0)
+			m.WantPosts(1, 0) // the one that was answered 429
+			m.OK(m.connect())
+			m.OK(m.Run(job1()))
+			m.WantPosts(2, 0)
 		}},
 	)
 }

@@ -34,17 +34,17 @@ func turns(message simulator.Script) func(string, int) simulator.Script {
 func (m *matrix) messaged(least, most time.Duration) {
 	m.Helper()
 	start := time.Now()
-	m.wantDiags(m.run(job2()), messagePlanned)
+	m.wantDiags(m.Run(job2()), messagePlanned)
 	if took := time.Since(start); took < least || took > most {
 		m.Errorf("it took %s, want %s to %s", took, least, most)
 	}
-	m.wantState("completed")
-	m.wantPosts(1, 1)
-	if got := m.core.get("prompt"); got != job2()["prompt"] {
+	m.WantState("completed")
+	m.WantPosts(1, 1)
+	if got := m.core.Get("prompt"); got != job2()["prompt"] {
 		m.Errorf("prompt in state: %v", got)
 	}
-	m.ok(m.run(job2()))
-	m.wantPosts(1, 1)
+	m.OK(m.Run(job2()))
+	m.WantPosts(1, 1)
 }
 
 // messageRows are faults around a follow-up message.
@@ -54,7 +54,7 @@ func messageRows() []row {
 	longTurn := turns(simulator.Script{Duration: 40 * time.Second})
 	acceptedAfter := func(name string, fault faultserver.Play) row {
 		// Red without: MessageEffect (the outcome would be unknown).
-		return row{name: "M04_" + name, clock: true, script: longTurn, test: func(m *matrix) {
+		return row{name: "M04_" + name, clock: true, script: longTurn, Test: func(m *matrix) {
 			m.created(job1())
 			m.Script(faultserver.Message, faultserver.Effect(fault))
 			m.messaged(40*time.Second, 50*time.Second)
@@ -62,31 +62,31 @@ func messageRows() []row {
 	}
 	rows := []row{
 		// Red without: After: wait.Messaged (a terminal status counts only once active was seen).
-		{name: "M01_answered_with_the_old_record", clock: true, script: stale, test: func(m *matrix) {
+		{name: "M01_answered_with_the_old_record", clock: true, script: stale, Test: func(m *matrix) {
 			m.created(job1())
 			m.messaged(40*time.Second, 50*time.Second)
 		}},
-		{name: "M01_answered_active_and_get_shows_the_old_end", clock: true, script: stale, test: func(m *matrix) {
+		{name: "M01_answered_active_and_get_shows_the_old_end", clock: true, script: stale, Test: func(m *matrix) {
 			m.created(job1())
 			m.Script(faultserver.Message, faultserver.Effect(shows(nil)))
 			m.messaged(40*time.Second, 50*time.Second)
 		}},
 		// Red without: MayBeStale in noteRead, for a run that was cut short just after the message.
-		{name: "M01_cut_short_and_refreshed_while_stale", clock: true, script: stale, test: func(m *matrix) {
+		{name: "M01_cut_short_and_refreshed_while_stale", clock: true, script: stale, Test: func(m *matrix) {
 			m.created(job1())
 			job := with(job2(), attrs{"timeouts": attrs{"update": "3s"}})
-			m.wantDiags(m.run(job), messagePlanned, "ERROR: Agent job still running")
-			m.wantState("active")
-			m.ok(m.connect())
-			m.ok(m.refresh())
-			m.wantState("active")
+			m.wantDiags(m.Run(job), messagePlanned, "ERROR: Agent job still running")
+			m.WantState("active")
+			m.OK(m.connect())
+			m.OK(m.refresh())
+			m.WantState("active")
 			m.resumed(job2())
-			if end := m.sim.Jobs()[0]; end.Status != "completed" {
+			if end := m.Sim.Jobs()[0]; end.Status != "completed" {
 				m.Errorf("the job is %s", end.Status)
 			}
 		}},
 		// Red without: the settle time in progress.judge (it would wait until the timeout).
-		{name: "M02_ended_before_active_was_seen", clock: true, script: turns(simulator.Script{}), test: func(m *matrix) {
+		{name: "M02_ended_before_active_was_seen", clock: true, script: turns(simulator.Script{}), Test: func(m *matrix) {
 			m.created(job1())
 			m.messaged(10*time.Second, 13*time.Second)
 		}},
@@ -96,125 +96,125 @@ func messageRows() []row {
 		acceptedAfter("empty_answer_after_the_message_arrived", faultserver.Answer(200, "")),
 		acceptedAfter("record_of_another_job_after_the_message_arrived", faultserver.Answer(200, jobJSON(attrs{"id": "job_other"}))),
 		// Red without: the new prompt in the state of an unknown outcome (the next apply would send it again).
-		{name: "M04_reset_and_nothing_to_be_seen", clock: true, script: longTurn, test: func(m *matrix) {
+		{name: "M04_reset_and_nothing_to_be_seen", clock: true, script: longTurn, Test: func(m *matrix) {
 			m.created(job1())
-			id := m.core.get("id").(string)
+			id := m.core.Get("id").(string)
 			m.Script(faultserver.Message, faultserver.Reset)
 			start := time.Now()
-			diags := m.run(job2())
+			diags := m.Run(job2())
 			m.wantDiags(diags, messagePlanned, messageUnknown)
 			if took := time.Since(start); took > wait.Settle+time.Second {
 				m.Errorf("looked for its effect for %s", took)
 			}
 			m.wantWords(diags, id, "no answer tells whether it arrived", "not sent a second time by itself", "change the prompt")
-			m.wantState("completed")
-			m.wantPosts(1, 1)
+			m.WantState("completed")
+			m.WantPosts(1, 1)
 			for range 2 {
-				m.ok(m.connect())
-				diags = m.run(job2())
+				m.OK(m.connect())
+				diags = m.Run(job2())
 				m.wantDiags(diags, messageUnconfirmed)
 				m.wantWords(diags, id, "Look at the job at the service.", "change the prompt (a word is enough) and apply: that sends it")
-				m.wantState("completed")
-				m.wantPosts(1, 1)
+				m.WantState("completed")
+				m.WantPosts(1, 1)
 			}
-			m.ok(m.plan(with(job2(), attrs{"triggers": attrs{"a": "1"}}))) // a new job
+			m.OK(m.plan(with(job2(), attrs{"triggers": attrs{"a": "1"}}))) // a new job
 			again := attrs{"prompt": "Add a tutorial, please"}
-			m.wantDiags(m.run(again), messagePlanned)
-			m.wantState("completed")
-			m.wantPosts(1, 2)
-			m.ok(m.run(again))
-			m.wantPosts(1, 2)
+			m.wantDiags(m.Run(again), messagePlanned)
+			m.WantState("completed")
+			m.WantPosts(1, 2)
+			m.OK(m.Run(again))
+			m.WantPosts(1, 2)
 		}},
 		// Red without: the look at unconfirmed in noteRead.
-		{name: "M04_reset_and_the_effect_is_seen_later", clock: true, script: longTurn, test: func(m *matrix) {
+		{name: "M04_reset_and_the_effect_is_seen_later", clock: true, script: longTurn, Test: func(m *matrix) {
 			m.created(job1())
 			m.Script(faultserver.Message, faultserver.Reset)
-			m.wantDiags(m.run(job2()), messagePlanned, messageUnknown)
-			m.sim.SetStatus(m.core.get("id").(string), "active")
-			m.ok(m.run(with(job2(), noWait)))
-			m.wantState("active")
-			m.wantPosts(1, 1)
+			m.wantDiags(m.Run(job2()), messagePlanned, messageUnknown)
+			m.Sim.SetStatus(m.core.Get("id").(string), "active")
+			m.OK(m.Run(with(job2(), noWait)))
+			m.WantState("active")
+			m.WantPosts(1, 1)
 		}},
 		// Red without: the mark of a message gone once active was seen.
-		{name: "M01_ended_soon_after_active_was_seen", clock: true, script: turns(simulator.Script{Duration: 3 * time.Second}), test: func(m *matrix) {
+		{name: "M01_ended_soon_after_active_was_seen", clock: true, script: turns(simulator.Script{Duration: 3 * time.Second}), Test: func(m *matrix) {
 			m.created(job1())
-			m.wantDiags(m.run(with(job2(), noWait)), messagePlanned)
+			m.wantDiags(m.Run(with(job2(), noWait)), messagePlanned)
 			for _, status := range []string{"active", "completed"} {
 				time.Sleep(2 * time.Second)
-				m.ok(m.refresh())
-				m.wantState(status)
+				m.OK(m.refresh())
+				m.WantState(status)
 			}
 		}},
 		// Red without: the time of the message in the wait that follows later, of the job and of a data source.
-		{name: "M02_waited_for_nine_seconds_later", clock: true, script: turns(simulator.Script{}), test: func(m *matrix) {
+		{name: "M02_waited_for_nine_seconds_later", clock: true, script: turns(simulator.Script{}), Test: func(m *matrix) {
 			m.created(job1())
-			m.wantDiags(m.run(with(job2(), noWait)), messagePlanned)
+			m.wantDiags(m.Run(with(job2(), noWait)), messagePlanned)
 			time.Sleep(9 * time.Second)
 			start := time.Now()
-			_, diags := m.core.data(m.ctx, attrs{"id": m.core.get("id"), "wait": attrs{"enabled": true}})
-			m.ok(m.note(diags))
+			_, diags := m.core.Data(m.ctx, attrs{"id": m.core.Get("id"), "wait": attrs{"enabled": true}})
+			m.OK(m.note(diags))
 			m.wantDiags(m.plan(job2()), "WARNING: Agent job is still running")
-			m.ok(m.apply(job2()))
+			m.OK(m.apply(job2()))
 			if took := time.Since(start); took > 7*time.Second {
 				m.Errorf("it took %s", took)
 			}
 		}},
 		// Red without: the mark gone when a wait that is cut short has seen active.
-		{name: "M01_ended_soon_after_a_wait_was_cut_short", clock: true, script: turns(simulator.Script{Duration: 5 * time.Second}), test: func(m *matrix) {
+		{name: "M01_ended_soon_after_a_wait_was_cut_short", clock: true, script: turns(simulator.Script{Duration: 5 * time.Second}), Test: func(m *matrix) {
 			m.created(job1())
-			m.wantDiags(m.run(with(job2(), attrs{"timeouts": attrs{"update": "4s"}})), messagePlanned, "ERROR: Agent job still running")
+			m.wantDiags(m.Run(with(job2(), attrs{"timeouts": attrs{"update": "4s"}})), messagePlanned, "ERROR: Agent job still running")
 			time.Sleep(2 * time.Second)
-			m.ok(m.refresh())
-			m.wantState("completed")
+			m.OK(m.refresh())
+			m.WantState("completed")
 		}},
 		// A job that was active before shows nothing by being active. Red without: job.ended in sendMessage.
-		{name: "M04_reset_while_the_job_was_active", clock: true, script: longTurn, test: func(m *matrix) {
-			m.ok(m.run(with(job1(), noWait)))
+		{name: "M04_reset_while_the_job_was_active", clock: true, script: longTurn, Test: func(m *matrix) {
+			m.OK(m.Run(with(job1(), noWait)))
 			m.Script(faultserver.Message, faultserver.Effect(faultserver.Reset))
-			m.wantDiags(m.run(with(job2(), noWait)), messagePlanned, messageUnknown)
-			m.wantState("active")
-			m.wantPosts(1, 1)
-			m.wantDiags(m.run(with(job2(), noWait)), messageUnconfirmed)
-			m.wantPosts(1, 1)
+			m.wantDiags(m.Run(with(job2(), noWait)), messagePlanned, messageUnknown)
+			m.WantState("active")
+			m.WantPosts(1, 1)
+			m.wantDiags(m.Run(with(job2(), noWait)), messageUnconfirmed)
+			m.WantPosts(1, 1)
 		}},
 		// Red when progress.judge takes a link for the end.
-		{name: "M05_old_link_after_the_message", clock: true, script: longTurn, test: func(m *matrix) {
+		{name: "M05_old_link_after_the_message", clock: true, script: longTurn, Test: func(m *matrix) {
 			m.created(job1())
-			link := m.core.get("pr_link")
+			link := m.core.Get("pr_link")
 			old := shows(attrs{"prLink": link})
 			m.Script(faultserver.Message, faultserver.Effect(old))
 			m.plan(job2())
 			m.Script(faultserver.Get, shows(nil), old, old, old)
 			start := time.Now()
-			m.ok(m.apply(job2()))
+			m.OK(m.apply(job2()))
 			if took := time.Since(start); took < 40*time.Second {
 				m.Errorf("it took %s only", took)
 			}
-			m.wantState("completed")
-			m.wantPosts(1, 1)
+			m.WantState("completed")
+			m.WantPosts(1, 1)
 		}},
 	}
 	// Red without: 4xx as refused in judgePost; red when a refused prompt is saved.
 	for _, status := range []int{400, 404, 409, 410} {
-		rows = append(rows, row{name: fmt.Sprintf("M03_%d", status), clock: true, script: longTurn, test: func(m *matrix) {
+		rows = append(rows, row{name: fmt.Sprintf("M03_%d", status), clock: true, script: longTurn, Test: func(m *matrix) {
 			m.created(job1())
-			before := m.core.state
+			before := m.core.State
 			m.Script(faultserver.Message, faultserver.Answer(status, `{"error":"it is closed"}`))
-			diags := m.run(job2())
+			diags := m.Run(job2())
 			m.wantDiags(diags, messagePlanned, messageFailed)
 			m.wantWords(diags, fmt.Sprintf("The service answered %d", status), `it says "it is closed"`,
 				"the job and the state are as before", "To give the prompt to a new job instead, apply with -replace=ADDRESS")
-			if diff := cmp.Diff(before.String(), m.core.state.String()); diff != "" {
+			if diff := cmp.Diff(before.String(), m.core.State.String()); diff != "" {
 				m.Errorf("the state was changed:\n%s", diff)
 			}
-			m.wantState("completed")
-			m.wantPosts(1, 1)
-			if prompts := m.sim.Jobs()[0].Prompts; len(prompts) != 1 {
+			m.WantState("completed")
+			m.WantPosts(1, 1)
+			if prompts := m.Sim.Jobs()[0].Prompts; len(prompts) != 1 {
 				m.Errorf("the job has the prompts %q", prompts)
 			}
-			m.wantDiags(m.run(job2()), messagePlanned)
-			m.wantState("completed")
-			m.wantPosts(1, 2)
+			m.wantDiags(m.Run(job2()), messagePlanned)
+			m.WantState("completed")
+			m.WantPosts(1, 2)
 		}})
 	}
 	return rows

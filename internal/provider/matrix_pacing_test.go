@@ -22,7 +22,7 @@ import (
 // another is Terraform's part for one more resource of the same provider configuration.
 func (m *matrix) another() *matrix {
 	more := *m.core
-	n := &matrix{T: m.T, Server: m.Server, sim: m.sim, core: &more, ctx: m.ctx, config: m.config, dial: m.dial, log: m.log}
+	n := &matrix{T: m.T, Server: m.Server, Sim: m.Sim, core: &more, ctx: m.ctx, config: m.config, dial: m.dial, log: m.log}
 	n.forget()
 	return n
 }
@@ -41,16 +41,16 @@ func (m *matrix) looks(id string) (times []time.Time) {
 func pacingRows() []row {
 	rows := []row{
 		// Red without: one gate for all GETs of a client (each wait would pause for itself).
-		{name: "P10_429_pauses_every_wait", clock: true, script: always(simulator.Script{Duration: 3 * time.Minute}), test: func(m *matrix) {
+		{name: "P10_429_pauses_every_wait", clock: true, script: always(simulator.Script{Duration: 3 * time.Minute}), Test: func(m *matrix) {
 			second, apart := m.another(), m.another()
-			apart.ok(apart.connect())
+			apart.OK(apart.connect())
 			apart.forget()
 			var pause struct {
 				sync.Mutex
 				from time.Time
 			}
 			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
-				job, _ := m.sim.Job(x.Request.URL.Path[strings.LastIndex(x.Request.URL.Path, "/")+1:])
+				job, _ := m.Sim.Job(x.Request.URL.Path[strings.LastIndex(x.Request.URL.Path, "/")+1:])
 				pause.Lock()
 				first := pause.from.IsZero() && job.Prompts[0] != "apart" && time.Since(job.CreatedAt) > 30*time.Second
 				if first {
@@ -65,14 +65,14 @@ func pacingRows() []row {
 			})
 			var waits sync.WaitGroup
 			for prompt, n := range map[string]*matrix{"one": m, "two": second, "apart": apart} {
-				waits.Go(func() { n.ok(n.run(attrs{"prompt": prompt})) })
+				waits.Go(func() { n.OK(n.Run(attrs{"prompt": prompt})) })
 			}
 			waits.Wait()
 			if m.Failed() {
 				return // there may be no job to count the looks at
 			}
 			in := func(n *matrix) (times int) {
-				for _, at := range n.looks(n.core.get("id").(string)) {
+				for _, at := range n.looks(n.core.Get("id").(string)) {
 					if at.After(pause.from) && at.Before(pause.from.Add(50*time.Second)) {
 						times++
 					}
@@ -85,11 +85,11 @@ func pacingRows() []row {
 			if in(apart) < 3 {
 				m.Errorf("another configuration was paused too: %d looks", in(apart))
 			}
-			m.wantState("completed")
-			second.wantState("completed")
-			m.wantPosts(3, 0)
+			m.WantState("completed")
+			second.WantState("completed")
+			m.WantPosts(3, 0)
 		}},
-		{name: "P13_1000_waits", clock: true, script: always(simulator.Script{Duration: 30 * time.Second}), test: thousandWaits},
+		{name: "P13_1000_waits", clock: true, script: always(simulator.Script{Duration: 30 * time.Second}), Test: thousandWaits},
 	}
 	// No code looks at createdAt; red when progress.judge reckons with it.
 	for name, skew := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
@@ -99,11 +99,11 @@ func pacingRows() []row {
 				created := time.Now().Add(skew).UTC().Format(time.RFC3339)
 				return simulator.Script{Duration: 20 * time.Second, Extra: map[string]any{"createdAt": created}}
 			},
-			test: func(m *matrix) {
+			Test: func(m *matrix) {
 				start := time.Now()
-				m.ok(m.run(with(job1(), attrs{"timeouts": attrs{"create": "1m"}})))
-				m.wantState("completed")
-				m.wantPosts(1, 0)
+				m.OK(m.Run(with(job1(), attrs{"timeouts": attrs{"create": "1m"}})))
+				m.WantState("completed")
+				m.WantPosts(1, 0)
 				if took := time.Since(start); took > 25*time.Second {
 					m.Errorf("it took %s", took)
 				}
@@ -130,7 +130,7 @@ func thousandWaits(m *matrix) {
 	defer cancel()
 	ids := make([]string, waits)
 	for i := range ids {
-		ids[i] = m.sim.Create(project, "write").ID
+		ids[i] = m.Sim.Create(project, "write").ID
 	}
 	start := time.Now()
 	var all sync.WaitGroup

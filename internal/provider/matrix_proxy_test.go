@@ -17,12 +17,12 @@ import (
 func proxyRows() []row {
 	const inner = "PROXY_ROW"
 	// Red without: refuseProxyAnswer, or proxyError in final (sent again until the deadline).
-	return []row{{name: "C14_proxy_answers_407", provider: attrs{"base_url": "https://agent.invalid"}, test: func(m *matrix) {
+	return []row{{name: "C14_proxy_answers_407", Provider: attrs{"base_url": "https://agent.invalid"}, Test: func(m *matrix) {
 		if os.Getenv(inner) != "" {
-			m.notSent(m.run(with(job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The proxy refused the connection with 407 Proxy Authentication Required", "Check HTTPS_PROXY and NO_PROXY")
+			m.NotSent(m.Run(with(job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The proxy refused the connection with 407 Proxy Authentication Required", "Check HTTPS_PROXY and NO_PROXY")
 			return
 		}
-		proxy := faultserver.New(m, m.sim, faultserver.Options{})
+		proxy := faultserver.New(m, m.Sim, faultserver.Options{})
 		var connects []string
 		proxy.Always(faultserver.Other, func(x *faultserver.Exchange) {
 			connects = append(connects, x.Request.Method+" "+x.Request.Host+" "+x.Request.Header.Get("Authorization"))
@@ -42,6 +42,6 @@ func proxyRows() []row {
 		if !slices.Equal(connects, []string{"CONNECT agent.invalid:443 "}) {
 			m.Errorf("the proxy was asked for %q", connects)
 		}
-		m.wantPosts(0, 0)
+		m.WantPosts(0, 0)
 	}}}
 }

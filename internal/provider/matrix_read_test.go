@@ -16,7 +16,7 @@ import (
 func (m *matrix) imports(id string) []*tfprotov6.Diagnostic {
 	m.Helper()
 	m.forget()
-	resp, err := m.core.server.ImportResourceState(m.ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
+	resp, err := m.core.Server.ImportResourceState(m.ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -24,8 +24,8 @@ func (m *matrix) imports(id string) []*tfprotov6.Diagnostic {
 		return m.note(resp.Diagnostics)
 	}
 	imported := resp.ImportedResources[0]
-	m.core.state, m.core.private, m.core.ident = m.core.decode(imported.State), imported.Private, imported.Identity
-	return m.note(append(resp.Diagnostics, m.core.refresh(m.ctx)...))
+	m.core.State, m.core.Private, m.core.Identity = m.core.Decode(imported.State), imported.Private, imported.Identity
+	return m.note(append(resp.Diagnostics, m.core.Refresh(m.ctx)...))
 }
 
 // readRows are answers to a refresh and to an import that do not give the job.
@@ -35,47 +35,47 @@ func readRows() []row {
 	page := faultserver.Answer(404, "<!doctype html><p>Not here", "Content-Type: text/html")
 	unchanged := func(m *matrix, step func()) {
 		m.Helper()
-		before := m.core.state.String()
+		before := m.core.State.String()
 		step()
-		if diff := cmp.Diff(before, m.core.state.String()); diff != "" {
+		if diff := cmp.Diff(before, m.core.State.String()); diff != "" {
 			m.Errorf("the state was changed (-before +after):\n%s", diff)
 		}
 	}
 	rows := []row{
 		// Red without: 404 in Read as a reason to keep the state; said twice without markMissing.
-		{name: "P09_404_in_read", test: func(m *matrix) {
+		{name: "P09_404_in_read", Test: func(m *matrix) {
 			m.created(job1())
 			unchanged(m, func() {
 				m.Always(faultserver.Get, missing)
-				m.core.ident = nil // as in the state of an old CLI
+				m.core.Identity = nil // as in the state of an old CLI
 				diags := m.refresh()
 				m.wantDiags(diags, notFound)
 				m.wantWords(diags, "a wrong key, project or base URL is answered in the same way", "-replace=ADDRESS")
-				m.ok(m.connect())
-				m.ok(m.refresh())
-				m.ok(m.run(job1()))
-				m.wantPosts(1, 0)
+				m.OK(m.connect())
+				m.OK(m.refresh())
+				m.OK(m.Run(job1()))
+				m.WantPosts(1, 0)
 				m.Always(faultserver.Get, nil)
-				m.ok(m.refresh())
+				m.OK(m.refresh())
 				m.Always(faultserver.Get, missing)
 				m.wantDiags(m.refresh(), notFound)
 			})
-			m.wantState("completed")
+			m.WantState("completed")
 		}},
 		// Red without: the same, for an import.
-		{name: "P09_404_in_import", test: func(m *matrix) {
+		{name: "P09_404_in_import", Test: func(m *matrix) {
 			diags := m.imports("proj_1/job_nobody_knows")
 			m.wantDiags(diags, "ERROR: Failed to import agent job")
 			m.wantWords(diags, "Job job_nobody_knows in project proj_1 could not be looked up, so nothing was imported.", "404 Not Found", "Check base_url, project_id and the key")
-			m.wantPosts(0, 0)
+			m.WantPosts(0, 0)
 		}},
-		{name: "P09_import_of_a_job_that_is_there", test: func(m *matrix) {
-			id := m.sim.Create(project, "by hand").ID
-			m.ok(m.imports("proj_1/" + id))
-			if got := m.core.get("id"); got != id {
+		{name: "P09_import_of_a_job_that_is_there", Test: func(m *matrix) {
+			id := m.Sim.Create(project, "by hand").ID
+			m.OK(m.imports("proj_1/" + id))
+			if got := m.core.Get("id"); got != id {
 				m.Errorf("id %v, want %s", got, id)
 			}
-			m.wantPosts(0, 0)
+			m.WantPosts(0, 0)
 		}},
 	}
 	// A refresh gives up after a minute, whatever the resource's timeouts, and says so.
@@ -89,16 +89,16 @@ func readRows() []row {
 			m.Always(faultserver.Get, faultserver.Stall)
 		}, "No answer within a minute (GET http://"},
 	} {
-		rows = append(rows, row{name: "P06_" + name + "_in_read", clock: true, provider: attrs{"request_timeout": "2m"}, test: func(m *matrix) {
+		rows = append(rows, row{name: "P06_" + name + "_in_read", clock: true, Provider: attrs{"request_timeout": "2m"}, Test: func(m *matrix) {
 			m.created(job1())
-			m.ok(m.connect())
+			m.OK(m.connect())
 			test.fail(m)
 			unchanged(m, func() {
 				diags := m.refresh()
 				m.wantDiags(diags, readFailed)
 				m.wantWords(diags, test.word, "Check base_url and the network")
 			})
-			m.wantPosts(1, 0)
+			m.WantPosts(1, 0)
 		}})
 	}
 	// Red without: isWebPage in judgeGet (a 404 would be taken for the service's word).
@@ -106,7 +106,7 @@ func readRows() []row {
 		"html_404": page, "html_200": faultserver.Answer(200, "<html>Sign in", "Content-Type: text/html"),
 		"html_404_as_json": faultserver.Answer(404, "<html>Not here"),
 	} {
-		rows = append(rows, row{name: "P09_" + name + "_in_read", test: func(m *matrix) {
+		rows = append(rows, row{name: "P09_" + name + "_in_read", Test: func(m *matrix) {
 			id := m.created(job1())
 			m.Always(faultserver.Get, play)
 			unchanged(m, func() {
@@ -114,11 +114,11 @@ func readRows() []row {
 				m.wantDiags(diags, readFailed)
 				m.wantWords(diags, "Job "+id+" in project proj_1. The state keeps it as it was last seen.", "the answer is a web page", "Something other than the agent service answered")
 			})
-			m.wantState("completed")
-			m.wantPosts(1, 0)
-		}}, row{name: "P09_" + name + "_in_the_wait", clock: true, test: func(m *matrix) {
+			m.WantState("completed")
+			m.WantPosts(1, 0)
+		}}, row{name: "P09_" + name + "_in_the_wait", clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Get, play)
-			m.kept(m.run(job1()), "the answer is a web page")
+			m.kept(m.Run(job1()), "the answer is a web page")
 			m.resumed(job1())
 		}})
 	}

@@ -32,26 +32,26 @@ func recordRows() []row {
 		"control": "https://example.com/\x1b[2J", "newline": "https://example.com/\n1", "space": "https://example.com/ 1",
 		"bidirectional": "https://example.com/\u202e1", "empty": "",
 	} {
-		rows = append(rows, row{name: "P03_link_" + name, script: extra(attrs{"prLink": link}), test: func(m *matrix) {
-			diags := m.run(job1())
+		rows = append(rows, row{name: "P03_link_" + name, script: extra(attrs{"prLink": link}), Test: func(m *matrix) {
+			diags := m.Run(job1())
 			m.wantDiags(diags, "WARNING: Pull request link left out")
 			shown := map[string]string{"control": "u001b[2J", "newline": "u000a1", "bidirectional": "u202e1"}[name]
 			if shown == "" {
 				shown = link
 			}
 			m.wantWords(diags, shown, "not a plain http or https URL")
-			m.wantState("completed")
-			if got := m.core.get("pr_link"); got != nil {
+			m.WantState("completed")
+			if got := m.core.Get("pr_link"); got != nil {
 				m.Errorf("pr_link: %q", got)
 			}
-			m.wantPosts(1, 0)
+			m.WantPosts(1, 0)
 		}})
 	}
 	longest := "https://example.com/" + strings.Repeat("a", 2048-len("https://example.com/"))
 	for link, want := range map[string]any{longest: longest, longest + "a": nil} {
-		rows = append(rows, row{name: fmt.Sprintf("P03_link_of_%d", len(link)), script: extra(attrs{"prLink": link}), test: func(m *matrix) {
-			m.run(job1())
-			if got := m.core.get("pr_link"); got != want {
+		rows = append(rows, row{name: fmt.Sprintf("P03_link_of_%d", len(link)), script: extra(attrs{"prLink": link}), Test: func(m *matrix) {
+			m.Run(job1())
+			if got := m.core.Get("pr_link"); got != want {
 				m.Errorf("pr_link: %v", got)
 			}
 		}})
@@ -73,56 +73,56 @@ func recordRows() []row {
 		{"unknown_fields", attrs{"prLink": nil, "source": nil, "model": "m", "createdAt": nil, "mood": attrs{"of": "the day"}, "ID": "job_0", "Status": "failed"},
 			shown{Model: "m"}},
 	} {
-		rows = append(rows, row{name: "P05_" + c.name, script: extra(c.fields), test: func(m *matrix) {
-			m.ok(m.run(job1()))
-			m.wantState("completed")
-			m.wantPosts(1, 0)
+		rows = append(rows, row{name: "P05_" + c.name, script: extra(c.fields), Test: func(m *matrix) {
+			m.OK(m.Run(job1()))
+			m.WantState("completed")
+			m.WantPosts(1, 0)
 			got := shown{
-				Link: m.core.get("pr_link"), Source: m.core.get("source"), Model: m.core.get("model"),
-				Created: m.core.get("created_at"), Archived: m.core.get("archived_at"),
+				Link: m.core.Get("pr_link"), Source: m.core.Get("source"), Model: m.core.Get("model"),
+				Created: m.core.Get("created_at"), Archived: m.core.Get("archived_at"),
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				m.Errorf("state (-want +got):\n%s", diff)
 			}
-			m.ok(m.run(job1()))
-			if !m.core.empty() {
+			m.OK(m.Run(job1()))
+			if !m.core.Empty() {
 				m.Error("the next plan is not empty")
 			}
-			m.wantPosts(1, 0)
+			m.WantPosts(1, 0)
 		}})
 	}
 	// answered creates a job without a wait, with fields laid over the answer.
 	answered := func(name string, fields attrs, test func(*matrix, []*tfprotov6.Diagnostic)) row {
-		return row{name: name, clock: true, test: func(m *matrix) {
+		return row{name: name, clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
-				id := m.sim.Create(project, "Add a quickstart").ID
+				id := m.Sim.Create(project, "Add a quickstart").ID
 				faultserver.Answer(201, jobJSON(with(attrs{"id": id}, fields)))(x)
 			})
-			test(m, m.run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
+			test(m, m.Run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
 		}}
 	}
 	other := shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"})
 	return append(rows,
 		// Red without: apply leaving created_at alone, and active in place of no status.
-		row{name: "P05_created_at_of_another_form_later", clock: true, test: func(m *matrix) {
+		row{name: "P05_created_at_of_another_form_later", clock: true, Test: func(m *matrix) {
 			m.created(job1())
-			created := m.core.get("created_at")
+			created := m.core.Get("created_at")
 			m.Script(faultserver.Get, shows(attrs{"status": "completed", "createdAt": "2026-01-02"}))
-			m.ok(m.refresh())
-			if got := m.core.get("created_at"); got != created {
+			m.OK(m.refresh())
+			if got := m.core.Get("created_at"); got != created {
 				m.Errorf("created_at: %v, want %v", got, created)
 			}
 		}},
 		answered("P02_create_answered_without_a_status", attrs{"status": omit{}}, func(m *matrix, diags []*tfprotov6.Diagnostic) {
-			m.ok(diags)
-			m.wantState("active")
+			m.OK(diags)
+			m.WantState("active")
 		}),
 		// Red without: created_at as unknown in forgetWhatMayChange.
 		answered("P05_create_answered_without_created_at", attrs{"createdAt": nil}, func(m *matrix, diags []*tfprotov6.Diagnostic) {
-			m.ok(diags)
+			m.OK(diags)
 			m.wantDiags(m.plan(job1()), "WARNING: Agent job is still running")
-			m.ok(m.apply(job1()))
-			if m.core.get("created_at") == nil {
+			m.OK(m.apply(job1()))
+			if m.core.Get("created_at") == nil {
 				m.Error("created_at is still null")
 			}
 		}),
@@ -133,25 +133,25 @@ func recordRows() []row {
 			m.wantDiags(m.refresh(), "WARNING: Pull request link left out")
 		}),
 		// Red without: ErrWrongJob in judgeGet.
-		row{name: "P11_another_id_in_the_wait", clock: true, test: func(m *matrix) {
+		row{name: "P11_another_id_in_the_wait", clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Get, shows(nil), other)
-			m.kept(m.run(job1()), "the answer is the record of another job")
-			if got := m.core.get("pr_link"); got != nil {
+			m.kept(m.Run(job1()), "the answer is the record of another job")
+			if got := m.core.Get("pr_link"); got != nil {
 				m.Errorf("pr_link of another job: %v", got)
 			}
 			m.resumed(job1())
 		}},
-		row{name: "P11_another_id_in_read", test: func(m *matrix) {
+		row{name: "P11_another_id_in_read", Test: func(m *matrix) {
 			m.created(job1())
-			before := m.core.state
+			before := m.core.State
 			m.Script(faultserver.Get, other)
 			diags := m.refresh()
 			m.wantDiags(diags, "ERROR: Failed to read agent job")
 			m.wantWords(diags, "the answer is the record of another job", "The state keeps it as it was last seen")
-			if diff := cmp.Diff(before.String(), m.core.state.String()); diff != "" {
+			if diff := cmp.Diff(before.String(), m.core.State.String()); diff != "" {
 				m.Errorf("the state was changed:\n%s", diff)
 			}
-			m.ok(m.refresh())
+			m.OK(m.refresh())
 		}},
 	)
 }

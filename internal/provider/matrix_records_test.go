@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 )
 
@@ -79,5 +81,18 @@ func job1() attrs { return attrs{"prompt": "Add a quickstart"} }
 // job2 is job1 with the prompt changed.
 func job2() attrs { return attrs{"prompt": "Add a tutorial"} }
 
-// messageUnknown heads what is said of a message whose outcome nobody knows.
-const messageUnknown = "ERROR: Outcome of message to agent job unknown"
+// What heads the diagnostics of most rows.
+const (
+	createFailed   = "ERROR: Failed to create agent job"
+	messageUnknown = "ERROR: Outcome of message to agent job unknown"
+)
+
+// NotSent asserts that a create failed and that nothing had reached the
+// service, and that the next apply sends.
+func (m *matrix) NotSent(diags []*tfprotov6.Diagnostic, words ...string) {
+	m.Helper()
+	m.wantDiags(diags, createFailed)
+	m.wantWords(diags, append(words, "Nothing was sent to the service, so no job was started.", "Applying again starts the job.")...)
+	m.wantNoState()
+	m.WantPosts(0, 0)
+}

@@ -24,35 +24,35 @@ func redirectRows() []row {
 			{"to_other_host", faultserver.Options{}, new(faultserver.Options)},
 			{"from_https_to_http", faultserver.Options{Certificate: faultserver.GoodCertificate}, new(faultserver.Options)},
 		} {
-			rows = append(rows, row{name: fmt.Sprintf("C10_%d_%s", status, c.name), serve: c.serve, test: func(m *matrix) {
+			rows = append(rows, row{name: fmt.Sprintf("C10_%d_%s", status, c.name), Serve: c.serve, Test: func(m *matrix) {
 				target, other := m.Server, (*faultserver.Server)(nil)
 				if c.other != nil {
-					other = faultserver.New(m, m.sim, *c.other)
+					other = faultserver.New(m, m.Sim, *c.other)
 					target = other
 				}
 				location := target.URL + "/v2/agent/proj_1/elsewhere/job"
 				m.Script(faultserver.Create, faultserver.Answer(status, "", "Location: "+location))
-				diags := m.run(job1())
+				diags := m.Run(job1())
 				m.refused(diags, fmt.Sprintf("The service answered %d", status), location, "Redirects are not followed")
 				if n := len(m.Requests()); n != 1 {
 					m.Errorf("%d requests, want 1", n)
 				}
 				m.untouched(other)
 				m.created(job1())
-				m.wantPosts(2, 0)
+				m.WantPosts(2, 0)
 			}})
 		}
-		rows = append(rows, row{name: fmt.Sprintf("C10_%d_of_a_get", status), test: func(m *matrix) {
+		rows = append(rows, row{name: fmt.Sprintf("C10_%d_of_a_get", status), Test: func(m *matrix) {
 			m.created(job1())
-			other := faultserver.New(m, m.sim, faultserver.Options{})
+			other := faultserver.New(m, m.Sim, faultserver.Options{})
 			m.Script(faultserver.Get, faultserver.Answer(status, "", "Location: "+other.URL))
-			before := m.core.state
+			before := m.core.State
 			diags := m.refresh()
 			m.wantDiags(diags, "ERROR: Failed to read agent job")
 			m.wantWords(diags, "Redirects are not followed", "The state keeps it as it was last seen")
 			m.untouched(other)
-			if !m.core.state.Equal(before) {
-				m.Errorf("the state was changed to %s", m.core.state)
+			if !m.core.State.Equal(before) {
+				m.Errorf("the state was changed to %s", m.core.State)
 			}
 		}})
 	}

@@ -50,14 +50,14 @@ func scopeRows() []row {
 		"other_timeouts":                {jobAddress: attrs{"timeouts": attrs{"create": "5m"}}, same: true},
 	} {
 		// Red without: each part of journalScope and createKey.
-		rows = append(rows, row{name: "X07_" + name, clock: true, test: func(m *matrix) {
+		rows = append(rows, row{name: "X07_" + name, clock: true, Test: func(m *matrix) {
 			if c.first != nil {
 				c.first(m)
 			}
 			id := m.started(job1(), 2)
 			if c.second != nil {
 				c.second(m)
-				m.ok(m.connect())
+				m.OK(m.connect())
 			}
 			job := with(job1(), c.jobAddress)
 			if c.same {
@@ -66,9 +66,9 @@ func scopeRows() []row {
 				return
 			}
 			posts := m.Count(faultserver.Create)
-			m.ok(m.run(job))
-			m.wantPosts(posts+1, 0)
-			if got := m.core.get("id"); got == id {
+			m.OK(m.Run(job))
+			m.WantPosts(posts+1, 0)
+			if got := m.core.Get("id"); got == id {
 				m.Errorf("id %v is that of the killed run", got)
 			}
 			if !m.crashes.HasLeft() {

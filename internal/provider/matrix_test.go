@@ -15,7 +15,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -35,40 +34,17 @@ type row struct {
 	name string
 	// clock runs the row on a fake clock, with pipes in place of sockets.
 	clock bool
-	serve faultserver.Options
+	Serve faultserver.Options
 	// script says how the healthy service's jobs go; nil: 30 ms, 20 s on a
 	// fake clock, then completed.
 	script func(prompt string, turn int) simulator.Script
-	// provider is laid over the provider's configuration.
-	provider attrs
-	test     func(m *matrix)
+	// Provider is laid over the provider's configuration.
+	Provider attrs
+	Test     func(m *matrix)
 }
 
-// TestMatrix is the list of what the provider survives. After every row the
-// key is searched for in all that it has written.
-func TestMatrix(t *testing.T) {
-	t.Setenv("TF_LOG", "TRACE")
-	for _, rows := range [][]row{
-		createRows(), answerRows(), limitRows(), redirectRows(), connectionRows(), proxyRows(),
-		waitRows(), recordRows(), readRows(), messageRows(), pacingRows(), inputRows(), unknownRows(),
-		crashRows(), configRows(),
-	} {
-		for _, r := range rows {
-			t.Run(r.name, func(t *testing.T) {
-				data := t.TempDir()
-				t.Setenv("TF_DATA_DIR", data)
-				if r.clock {
-					synctest.Test(t, func(t *testing.T) { r.run(t, data) })
-				} else {
-					r.run(t, data)
-				}
-			})
-		}
-	}
-}
-
-func (r row) run(t *testing.T, data string) {
-	r.serve.InMemory = r.clock
+func (r row) Run(t *testing.T, data string) {
+	r.Serve.InMemory = r.clock
 	if r.script == nil {
 		duration := 30 * time.Millisecond
 		if r.clock {
@@ -77,7 +53,7 @@ func (r row) run(t *testing.T, data string) {
 		r.script = always(simulator.Script{Duration: duration})
 	}
 	sim := newSimulator(r.script)
-	m := &matrix{T: t, Server: faultserver.New(t, sim, r.serve), sim: sim, log: new(safeBuffer), data: data}
+	m := &matrix{T: t, Server: faultserver.New(t, sim, r.Serve), Sim: sim, log: new(safeBuffer), data: data}
 	m.ctx = tflogtest.RootLogger(tfsdklogtest.RootLogger(t.Context(), m.log), m.log)
 	m.config = attrs{
 		"base_url": m.URL, "admin_key": canaryKey, "project_id": project,
@@ -90,13 +66,13 @@ func (r row) run(t *testing.T, data string) {
 	if m.Authority != "" {
 		m.config["ca_certificates_pem"] = m.Authority
 	}
-	maps.Copy(m.config, r.provider)
-	m.core = &core{t: t}
+	maps.Copy(m.config, r.Provider)
+	m.core = &core{T: t}
 	if diags := m.connect(); len(diags) > 0 {
 		t.Fatal(text(diags))
 	}
 	m.forget()
-	r.test(m)
+	r.Test(m)
 	m.searchForKey(data)
 }
 
@@ -104,7 +80,7 @@ func (r row) run(t *testing.T, data string) {
 type matrix struct {
 	*testing.T
 	*faultserver.Server
-	sim    *simulator.Server
+	Sim    *simulator.Server
 	core   *core
 	ctx    context.Context
 	config attrs
@@ -119,53 +95,53 @@ type matrix struct {
 // connect starts a fresh provider with m.config, as the next command does.
 func (m *matrix) connect() []*tfprotov6.Diagnostic {
 	m.Helper()
-	diags := m.core.connectTo(m.ctx, provider.New("test", provider.Options{Dial: m.dial, Journal: m.crashes}), m.config)
+	diags := m.core.ConnectTo(m.ctx, provider.New("test", provider.Options{Dial: m.dial, Journal: m.crashes}), m.config)
 	return m.note(diags)
 }
 
 // forget empties Terraform's state.
 func (m *matrix) forget() {
-	m.core.state, m.core.private, m.core.ident, m.core.tainted = m.core.decode(nil), nil, nil, false
+	m.core.State, m.core.Private, m.core.Identity, m.core.Tainted = m.core.Decode(nil), nil, nil, false
 }
 
 // note keeps what was said and stored, for the search at the end.
 func (m *matrix) note(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
-	fmt.Fprintln(&m.shown, text(diags), m.core.state, m.core.planned, string(m.core.private), string(m.core.planPriv))
+	fmt.Fprintln(&m.shown, text(diags), m.core.State, m.core.Planned, string(m.core.Private), string(m.core.PlannedPrivate))
 	return diags
 }
 
-func (m *matrix) run(job attrs) []*tfprotov6.Diagnostic {
+func (m *matrix) Run(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	return m.note(m.core.run(m.ctx, job))
+	return m.note(m.core.Run(m.ctx, job))
 }
 
 func (m *matrix) plan(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	return m.note(m.core.plan(m.ctx, job))
+	return m.note(m.core.Plan(m.ctx, job))
 }
 
 func (m *matrix) apply(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	return m.note(m.core.apply(m.ctx, job))
+	return m.note(m.core.Apply(m.ctx, job))
 }
 
 func (m *matrix) refresh() []*tfprotov6.Diagnostic {
 	m.Helper()
-	return m.note(m.core.refresh(m.ctx))
+	return m.note(m.core.Refresh(m.ctx))
 }
 
 // created runs a job to its end without a fault.
 func (m *matrix) created(job attrs) (id string) {
 	m.Helper()
-	if diags := m.run(job); len(diags) > 0 {
+	if diags := m.Run(job); len(diags) > 0 {
 		m.Fatal(text(diags))
 	}
-	m.wantState("completed")
-	return m.core.get("id").(string)
+	m.WantState("completed")
+	return m.core.Get("id").(string)
 }
 
-// wantPosts asserts the creates and messages that the service has read whole.
-func (m *matrix) wantPosts(creates, messages int) {
+// WantPosts asserts the creates and messages that the service has read whole.
+func (m *matrix) WantPosts(creates, messages int) {
 	m.Helper()
 	want := [2]int{creates, messages}
 	if diff := cmp.Diff(want, [2]int{m.Count(faultserver.Create), m.Count(faultserver.Message)}); diff != "" {
@@ -173,16 +149,16 @@ func (m *matrix) wantPosts(creates, messages int) {
 	}
 }
 
-// wantState asserts the status in the state, and that nothing is tainted.
-func (m *matrix) wantState(status string) {
+// WantState asserts the status in the state, and that nothing is tainted.
+func (m *matrix) WantState(status string) {
 	m.Helper()
-	if got := m.core.get("status"); got != status {
+	if got := m.core.Get("status"); got != status {
 		m.Errorf("status in state: %v, want %s", got, status)
 	}
-	if id, _ := m.core.get("id").(string); id == "" {
+	if id, _ := m.core.Get("id").(string); id == "" {
 		m.Error("the state has no id")
 	}
-	if m.core.tainted {
+	if m.core.Tainted {
 		m.Error("the job is tainted")
 	}
 }
@@ -190,8 +166,8 @@ func (m *matrix) wantState(status string) {
 // wantNoState asserts that nothing was stored.
 func (m *matrix) wantNoState() {
 	m.Helper()
-	if !m.core.state.IsNull() {
-		m.Errorf("there is a state: %s", m.core.state)
+	if !m.core.State.IsNull() {
+		m.Errorf("there is a state: %s", m.core.State)
 	}
 }
 
@@ -214,8 +190,8 @@ func (m *matrix) wantWords(diags []*tfprotov6.Diagnostic, words ...string) {
 	contains(m.T, text(diags), words...)
 }
 
-// ok asserts that nothing was said.
-func (m *matrix) ok(diags []*tfprotov6.Diagnostic) {
+// OK asserts that nothing was said.
+func (m *matrix) OK(diags []*tfprotov6.Diagnostic) {
 	m.Helper()
 	m.wantDiags(diags)
 }
@@ -226,8 +202,8 @@ func (m *matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
 	m.wantDiags(diags, "WARNING: Agent job still running")
 	m.wantWords(diags, append(words, "Its id is in the state. The next apply waits on and sends nothing.")...)
-	m.wantState("active")
-	m.wantPosts(1, 0)
+	m.WantState("active")
+	m.WantPosts(1, 0)
 }
 
 // resumed runs again after the fault and asserts that the job ends without
@@ -235,11 +211,11 @@ func (m *matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
 func (m *matrix) resumed(job attrs) {
 	m.Helper()
 	before := [2]int{m.Count(faultserver.Create), m.Count(faultserver.Message)}
-	if diags := m.run(job); failed(diags) {
+	if diags := m.Run(job); failed(diags) {
 		m.Error(text(diags))
 	}
-	m.wantState("completed")
-	m.wantPosts(before[0], before[1])
+	m.WantState("completed")
+	m.WantPosts(before[0], before[1])
 }
 
 // searchForKey looks for the key in all that the row has shown, stored and logged.

@@ -29,15 +29,15 @@ func unknownRows() []row {
 	} {
 		rows = append(rows,
 			// Red without: conn.unknown in connect (a client with an empty key or address), and planProject for project_id.
-			row{name: "I06_" + name + "_unknown_at_plan", test: func(m *matrix) {
+			row{name: "I06_" + name + "_unknown_at_plan", Test: func(m *matrix) {
 				known := m.config
-				m.ok(m.configure(more))
-				m.ok(m.plan(job1()))
+				m.OK(m.configure(more))
+				m.OK(m.plan(job1()))
 				want := any(project)
 				if name == "project_id" {
 					want = unknown{}
 				}
-				if got := m.core.attribute(m.core.planned, "project_id"); got != want {
+				if got := m.core.Attribute(m.core.Planned, "project_id"); got != want {
 					m.Errorf("planned project_id: %v, want %v", got, want)
 				}
 				notConfigured(m, job1())
@@ -48,24 +48,24 @@ func unknownRows() []row {
 				m.silent()
 				m.forget()
 				m.config = known
-				m.ok(m.connect())
+				m.OK(m.connect())
 				m.created(job1())
-				m.wantPosts(1, 0)
+				m.WantPosts(1, 0)
 			}},
 			// Red without: keepUnread in Read.
-			row{name: "I06_" + name + "_unknown_at_refresh", test: func(m *matrix) {
+			row{name: "I06_" + name + "_unknown_at_refresh", Test: func(m *matrix) {
 				m.created(job1())
-				before, requests := m.core.state.String(), len(m.Requests())
-				m.ok(m.configure(more))
-				m.core.ident = nil // as in the state of an old CLI
+				before, requests := m.core.State.String(), len(m.Requests())
+				m.OK(m.configure(more))
+				m.core.Identity = nil // as in the state of an old CLI
 				diags := m.refresh()
 				m.wantDiags(diags, "WARNING: Agent job not refreshed")
 				m.wantWords(diags, "Not known yet: "+name+".")
-				m.ok(m.plan(job1()))
-				if !m.core.empty() {
+				m.OK(m.plan(job1()))
+				if !m.core.Empty() {
 					m.Error("the plan is not empty")
 				}
-				if diff := cmp.Diff(before, m.core.state.String()); diff != "" {
+				if diff := cmp.Diff(before, m.core.State.String()); diff != "" {
 					m.Errorf("the state was changed:\n%s", diff)
 				}
 				m.wantDiags(m.plan(job2()), messagePlanned)
@@ -75,11 +75,11 @@ func unknownRows() []row {
 				}
 			}},
 			// Red without: the same in the data source.
-			row{name: "I06_" + name + "_unknown_in_data_source", test: func(m *matrix) {
+			row{name: "I06_" + name + "_unknown_in_data_source", Test: func(m *matrix) {
 				source := m.schemas().DataSourceSchemas["agent_job"]
-				m.ok(m.configure(more))
-				config := m.core.dynamic(object(source.ValueType().(tftypes.Object), attrs{"id": "job_1", "project_id": project}))
-				resp, err := m.core.server.ReadDataSource(m.ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: config})
+				m.OK(m.configure(more))
+				config := m.core.Dynamic(object(source.ValueType().(tftypes.Object), attrs{"id": "job_1", "project_id": project}))
+				resp, err := m.core.Server.ReadDataSource(m.ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: config})
 				if err != nil {
 					m.Fatal(err)
 				}
@@ -93,30 +93,30 @@ func unknownRows() []row {
 	}
 	return append(rows,
 		// Red without: promptValidator passing over unknown values.
-		row{name: "I06_prompt_unknown_at_plan", test: func(m *matrix) {
-			m.ok(m.note(m.core.validate(attrs{"prompt": unknown{}, "project_id": unknown{}})))
-			m.ok(m.plan(attrs{"prompt": unknown{}}))
+		row{name: "I06_prompt_unknown_at_plan", Test: func(m *matrix) {
+			m.OK(m.note(m.core.Validate(attrs{"prompt": unknown{}, "project_id": unknown{}})))
+			m.OK(m.plan(attrs{"prompt": unknown{}}))
 			m.silent()
-			m.ok(m.plan(attrs{"prompt": "write", "project_id": unknown{}}))
+			m.OK(m.plan(attrs{"prompt": "write", "project_id": unknown{}}))
 			m.silent()
 		}},
 		// Red without: a wait that is not known counting as its default, on.
-		row{name: "I06_wait_unknown_at_plan_of_an_active_job", test: func(m *matrix) {
-			m.ok(m.run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
+		row{name: "I06_wait_unknown_at_plan_of_an_active_job", Test: func(m *matrix) {
+			m.OK(m.Run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
 			for _, wait := range []any{unknown{}, attrs{"enabled": unknown{}}} {
 				m.wantDiags(m.plan(with(job1(), attrs{"wait": wait})), "WARNING: Agent job is still running")
 			}
 		}},
 		// Red without: the prompts themselves being compared in compare (a message would be sent).
-		row{name: "I06_prompt_unknown_at_plan_of_an_existing_job", test: func(m *matrix) {
+		row{name: "I06_prompt_unknown_at_plan_of_an_existing_job", Test: func(m *matrix) {
 			m.created(job1())
 			requests := len(m.Requests())
 			m.wantDiags(m.plan(attrs{"prompt": unknown{}}), messagePlanned)
 			if n := len(m.Requests()); n != requests {
 				m.Errorf("%d calls", n-requests)
 			}
-			m.ok(m.run(job1()))
-			m.wantPosts(1, 0)
+			m.OK(m.Run(job1()))
+			m.WantPosts(1, 0)
 		}},
 	)
 }

@@ -18,49 +18,49 @@ func waitRows() []row {
 	endless := always(simulator.Script{Duration: 2 * time.Hour})
 	rows := []row{
 		// Red when Terminal means "everything but active".
-		{name: "P01_unknown_status_until_timeout", clock: true, test: func(m *matrix) {
+		{name: "P01_unknown_status_until_timeout", clock: true, Test: func(m *matrix) {
 			m.Always(faultserver.Get, shows(attrs{"status": "reviewing\u001b[2J"}))
 			job := with(job1(), attrs{"timeouts": attrs{"create": "2m"}})
-			diags := m.run(job)
+			diags := m.Run(job)
 			m.kept(diags, "It had not ended after 2m0s", `reviewing`, "u001b[2J")
 			if strings.Contains(text(diags), "\x1b") {
 				m.Errorf("not escaped: %q", text(diags))
 			}
-			m.ok(m.refresh())
+			m.OK(m.refresh())
 			diags = m.plan(job)
 			m.wantDiags(diags, waitOn)
 			m.wantWords(diags, `(status "reviewing\u001b[2J") and sends nothing.`)
 			m.Always(faultserver.Get, nil)
 			m.resumed(job)
 		}},
-		{name: "P01_unknown_status_then_end", clock: true, test: func(m *matrix) {
+		{name: "P01_unknown_status_then_end", clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Get, shows(attrs{"status": "reviewing"}), shows(attrs{"status": "COMPLETED"}), shows(attrs{"status": "done"}))
-			m.ok(m.run(job1()))
-			m.wantState("completed")
-			m.wantPosts(1, 0)
+			m.OK(m.Run(job1()))
+			m.WantState("completed")
+			m.WantPosts(1, 0)
 		}},
 		// Red without: noStatus starting anew with every status seen.
-		{name: "P02_no_status_now_and_then", clock: true, test: func(m *matrix) {
+		{name: "P02_no_status_now_and_then", clock: true, Test: func(m *matrix) {
 			missing, active := shows(attrs{"status": nil}), shows(nil)
 			m.Script(faultserver.Get, missing, missing, active, missing, missing, active, missing)
-			m.ok(m.run(job1()))
-			m.wantState("completed")
+			m.OK(m.Run(job1()))
+			m.WantState("completed")
 		}},
 		// Red when progress.judge takes a link for the end.
 		{name: "P04_link_while_active", clock: true, script: func(string, int) simulator.Script {
 			return simulator.Script{Duration: 20 * time.Second, Extra: map[string]any{"prLink": "https://example.com/pull/1"}}
-		}, test: func(m *matrix) {
-			m.ok(m.run(job1()))
-			m.wantState("completed")
+		}, Test: func(m *matrix) {
+			m.OK(m.Run(job1()))
+			m.WantState("completed")
 			if gets := m.Count(faultserver.Get); gets < 3 {
 				m.Errorf("looked %d times only", gets)
 			}
-			if link := m.core.get("pr_link"); link != "https://example.com/pull/1" {
+			if link := m.core.Get("pr_link"); link != "https://example.com/pull/1" {
 				m.Errorf("pr_link: %v", link)
 			}
 		}},
 		// Red without: Unavailable as a reason to poll on in progress.judge.
-		{name: "P06_ten_minutes_of_faults", clock: true, script: always(simulator.Script{Duration: 5 * time.Minute}), test: func(m *matrix) {
+		{name: "P06_ten_minutes_of_faults", clock: true, script: always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *matrix) {
 			faults := []faultserver.Play{
 				faultserver.Answer(500, ""), faultserver.Answer(502, "<html>bad gateway", "Content-Type: text/html"),
 				faultserver.Answer(503, `{"error":"later"}`, "Retry-After: 3"), faultserver.Answer(504, "{}"),
@@ -77,9 +77,9 @@ func waitRows() []row {
 				n++
 				faults[n%len(faults)](x)
 			})
-			m.ok(m.run(job1()))
-			m.wantState("completed")
-			m.wantPosts(1, 0)
+			m.OK(m.Run(job1()))
+			m.WantState("completed")
+			m.WantPosts(1, 0)
 			if took := time.Since(start); took < 10*time.Minute || took > 12*time.Minute {
 				m.Errorf("it took %s", took)
 			}
@@ -88,30 +88,30 @@ func waitRows() []row {
 			}
 		}},
 		// Red without: the defaults of timeouts.
-		{name: "P06_an_hour_in_a_create", clock: true, script: endless, test: func(m *matrix) {
-			m.kept(m.run(job1()), hour)
+		{name: "P06_an_hour_in_a_create", clock: true, script: endless, Test: func(m *matrix) {
+			m.kept(m.Run(job1()), hour)
 		}},
-		{name: "P06_an_hour_in_an_update", clock: true, script: turns(simulator.Script{Duration: 2 * time.Hour}), test: func(m *matrix) {
+		{name: "P06_an_hour_in_an_update", clock: true, script: turns(simulator.Script{Duration: 2 * time.Hour}), Test: func(m *matrix) {
 			m.created(job1())
-			diags := m.run(job2())
+			diags := m.Run(job2())
 			m.wantDiags(diags, messagePlanned, "ERROR: Agent job still running")
 			m.wantWords(diags, hour)
 		}},
-		{name: "P06_an_hour_in_a_data_source", clock: true, script: endless, test: func(m *matrix) {
-			id := m.sim.Create(project, "by hand").ID
-			_, diags := m.core.data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}})
+		{name: "P06_an_hour_in_a_data_source", clock: true, script: endless, Test: func(m *matrix) {
+			id := m.Sim.Create(project, "by hand").ID
+			_, diags := m.core.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}})
 			m.wantWords(m.note(diags), hour)
 
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			start := time.Now()
-			_, diags = m.core.data(m.ctx, attrs{"id": id})
+			_, diags = m.core.Data(m.ctx, attrs{"id": id})
 			m.wantWords(m.note(diags), "ERROR: Failed to read agent job", "503 Service Unavailable")
 			if took := time.Since(start); took != time.Minute {
 				m.Errorf("tried for %s", took)
 			}
 		}},
-		{name: "P06_an_hour_in_an_action", clock: true, script: endless, test: func(m *matrix) {
-			progress, diags := m.core.invoke(m.ctx, "agent_start_job", job1())
+		{name: "P06_an_hour_in_an_action", clock: true, script: endless, Test: func(m *matrix) {
+			progress, diags := m.core.Invoke(m.ctx, "agent_start_job", job1())
 			m.wantWords(m.note(diags), hour)
 			// A line each ten seconds, or at the next look after them.
 			if n := len(progress) - 1; n < 180 || n > 360 {
@@ -119,7 +119,7 @@ func waitRows() []row {
 			}
 		}},
 		// Red without: NewJobGrace in progress.judge.
-		{name: "P08_404_just_after_create", clock: true, test: func(m *matrix) {
+		{name: "P08_404_just_after_create", clock: true, Test: func(m *matrix) {
 			start := time.Now()
 			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
 				if time.Since(start) < 50*time.Second {
@@ -128,12 +128,12 @@ func waitRows() []row {
 				}
 				faultserver.Healthy(x)
 			})
-			m.ok(m.run(job1()))
-			m.wantState("completed")
-			m.wantPosts(1, 0)
+			m.OK(m.Run(job1()))
+			m.WantState("completed")
+			m.WantPosts(1, 0)
 		}},
 		// Red without: the 60 s in NewJobGrace, and without 404 as the end of a wait.
-		{name: "P09_404_later_in_the_wait", clock: true, script: always(simulator.Script{Duration: 5 * time.Minute}), test: func(m *matrix) {
+		{name: "P09_404_later_in_the_wait", clock: true, script: always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *matrix) {
 			start := time.Now()
 			notFound := faultserver.Answer(404, `{"error":"job not found"}`)
 			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
@@ -143,60 +143,60 @@ func waitRows() []row {
 				}
 				notFound(x)
 			})
-			diags := m.run(job1())
+			diags := m.Run(job1())
 			m.wantDiags(diags, "WARNING: Agent job not found")
 			m.wantWords(diags, "Nothing was sent, and the state keeps the job as it was last seen", "-replace=ADDRESS")
-			m.wantState("active")
-			m.wantPosts(1, 0)
+			m.WantState("active")
+			m.WantPosts(1, 0)
 			if took := time.Since(start); took > 90*time.Second {
 				m.Errorf("it took %s", took)
 			}
 
-			m.wantDiags(m.run(job1()), "WARNING: Agent job not found", waitOn, "ERROR: Agent job not found")
+			m.wantDiags(m.Run(job1()), "WARNING: Agent job not found", waitOn, "ERROR: Agent job not found")
 			warn := with(job1(), attrs{"wait": attrs{"on_timeout": "warn"}}) // no later apply could do better
-			m.wantDiags(m.run(warn), waitOn, "ERROR: Agent job not found")
-			m.wantState("active")
-			m.wantPosts(1, 0)
+			m.wantDiags(m.Run(warn), waitOn, "ERROR: Agent job not found")
+			m.WantState("active")
+			m.WantPosts(1, 0)
 			m.Always(faultserver.Get, nil)
 			m.resumed(job1())
 		}},
 		// Red without: the mark gone once a wait has found the job.
-		{name: "P09_404_found_by_a_wait_and_gone_again", clock: true, test: func(m *matrix) {
-			m.ok(m.run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
+		{name: "P09_404_found_by_a_wait_and_gone_again", clock: true, Test: func(m *matrix) {
+			m.OK(m.Run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
 			notFound := faultserver.Answer(404, `{"error":"job not found"}`)
 			m.Always(faultserver.Get, notFound)
 			m.wantDiags(m.refresh(), "WARNING: Agent job not found")
 			m.Always(faultserver.Get, nil)
 			m.wantDiags(m.plan(job1()), waitOn)
-			m.ok(m.apply(job1()))
+			m.OK(m.apply(job1()))
 			m.Always(faultserver.Get, notFound)
 			m.wantDiags(m.refresh(), "WARNING: Agent job not found")
 		}},
 	}
 	for status, says := range map[string]string{"archived": "WARNING: Agent job archived", "failed": "WARNING: Agent job failed"} {
 		// Red without: each warning of await.
-		rows = append(rows, row{name: "P01_" + status, clock: true, script: always(simulator.Script{Duration: 20 * time.Second, Status: status}), test: func(m *matrix) {
-			diags := m.run(with(job1(), attrs{"wait": attrs{"on_failure": "warn"}}))
+		rows = append(rows, row{name: "P01_" + status, clock: true, script: always(simulator.Script{Duration: 20 * time.Second, Status: status}), Test: func(m *matrix) {
+			diags := m.Run(with(job1(), attrs{"wait": attrs{"on_failure": "warn"}}))
 			m.wantDiags(diags, says)
-			m.wantWords(diags, m.core.get("id").(string))
-			m.wantState(status)
+			m.wantWords(diags, m.core.Get("id").(string))
+			m.WantState(status)
 		}})
 	}
 	rows = append(rows,
 		// Red without: the mark of the first run in await.
-		row{name: "P01_failed_in_the_wait_after_a_timeout", clock: true, script: always(simulator.Script{Duration: 20 * time.Second, Status: "failed"}), test: func(m *matrix) {
+		row{name: "P01_failed_in_the_wait_after_a_timeout", clock: true, script: always(simulator.Script{Duration: 20 * time.Second, Status: "failed"}), Test: func(m *matrix) {
 			job := with(job1(), attrs{"timeouts": attrs{"create": "10s"}})
-			m.kept(m.run(job))
-			diags := m.run(job)
+			m.kept(m.Run(job))
+			diags := m.Run(job)
 			m.wantDiags(diags, waitOn, "ERROR: Agent job failed")
 			m.wantWords(diags, "The next apply starts a new job with the same prompt.")
 			m.wantDiags(m.plan(job), "WARNING: Failed agent job is started anew")
 		}})
 	// Red without: maxNoStatus in progress.judge (it would wait until the timeout).
 	for name, status := range map[string]any{"null": nil, "missing": omit{}, "number": 3, "empty": ""} {
-		rows = append(rows, row{name: "P02_status_" + name, clock: true, test: func(m *matrix) {
+		rows = append(rows, row{name: "P02_status_" + name, clock: true, Test: func(m *matrix) {
 			m.Always(faultserver.Get, shows(attrs{"status": status}))
-			m.kept(m.run(job1()), "The service's answers have no status")
+			m.kept(m.Run(job1()), "The service's answers have no status")
 			if gets := m.Count(faultserver.Get); gets != 3 {
 				m.Errorf("looked %d times, want 3", gets)
 			}
@@ -207,14 +207,14 @@ func waitRows() []row {
 	// Red without: Refused as the end of a wait in progress.judge.
 	for _, status := range []int{401, 403} {
 		refused := faultserver.Answer(status, `{"error":"key expired"}`)
-		rows = append(rows, row{name: fmt.Sprintf("P07_%d_in_a_create", status), clock: true, test: func(m *matrix) {
+		rows = append(rows, row{name: fmt.Sprintf("P07_%d_in_a_create", status), clock: true, Test: func(m *matrix) {
 			m.Script(faultserver.Get, shows(nil), refused)
-			m.kept(m.run(job1()), fmt.Sprintf("The service answered %d", status), "key expired", "Check admin_key")
+			m.kept(m.Run(job1()), fmt.Sprintf("The service answered %d", status), "key expired", "Check admin_key")
 			if gets := m.Count(faultserver.Get); gets != 2 {
 				m.Errorf("looked %d times, want 2", gets)
 			}
 			m.resumed(job1())
-		}}, row{name: fmt.Sprintf("P07_%d_in_an_update", status), clock: true, test: func(m *matrix) {
+		}}, row{name: fmt.Sprintf("P07_%d_in_an_update", status), clock: true, Test: func(m *matrix) {
 			m.created(job1())
 			m.plan(attrs{"prompt": "Add a tutorial"})
 			m.Script(faultserver.Get, shows(nil), refused)
@@ -222,22 +222,22 @@ func waitRows() []row {
 			m.wantDiags(diags, "ERROR: Agent job still running")
 			m.wantWords(diags, fmt.Sprintf("The service answered %d", status), "Check admin_key",
 				"The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing.")
-			m.wantState("active")
-			m.wantPosts(1, 1)
+			m.WantState("active")
+			m.WantPosts(1, 1)
 			m.resumed(attrs{"prompt": "Add a tutorial"})
-		}}, row{name: fmt.Sprintf("P07_%d_in_a_create_with_on_timeout_error", status), clock: true, test: func(m *matrix) {
+		}}, row{name: fmt.Sprintf("P07_%d_in_a_create_with_on_timeout_error", status), clock: true, Test: func(m *matrix) {
 			// Red without: fails in cutShort. An error taints, so the next apply does not wait on.
 			m.Script(faultserver.Get, shows(nil), refused)
-			diags := m.run(with(job1(), attrs{"wait": attrs{"on_timeout": "error"}}))
+			diags := m.Run(with(job1(), attrs{"wait": attrs{"on_timeout": "error"}}))
 			m.wantDiags(diags, "ERROR: Agent job still running")
 			m.wantWords(diags, "the next apply starts a second one", "untaint ADDRESS")
 			if strings.Contains(text(diags), "sends nothing") {
 				m.Errorf("it promises that nothing is sent: %s", text(diags))
 			}
-			if m.core.get("status") != "active" || !m.core.tainted {
-				m.Errorf("status %v, tainted %t", m.core.get("status"), m.core.tainted)
+			if m.core.Get("status") != "active" || !m.core.Tainted {
+				m.Errorf("status %v, tainted %t", m.core.Get("status"), m.core.Tainted)
 			}
-			m.core.tainted = false // as untaint does
+			m.core.Tainted = false // as untaint does
 			m.resumed(job1())
 		}})
 	}

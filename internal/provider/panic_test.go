@@ -46,29 +46,29 @@ func (p *panicking) PollJob(context.Context, string, string) (*agentapi.Job, err
 // Red without: recovered in Create and Update.
 func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	s := newService(t, always(simulator.Script{Duration: 100 * time.Millisecond}))
-	c := newCore(t, s.attrs())
-	c.connectTo(t.Context(), newPanicking(false), s.attrs())
+	c := newCore(t, s.Attrs())
+	c.ConnectTo(t.Context(), newPanicking(false), s.Attrs())
 
-	created := text(c.run(t.Context(), attrs{"prompt": "write"}))
-	contains(t, created, "WARNING: Bug in the agent provider", s.onlyJob(t).ID)
-	if c.tainted || c.get("id") != s.onlyJob(t).ID || c.get("status") != "active" {
-		t.Errorf("the job was not kept: %s", c.state)
+	created := text(c.Run(t.Context(), attrs{"prompt": "write"}))
+	contains(t, created, "WARNING: Bug in the agent provider", s.OnlyJob(t).ID)
+	if c.Tainted || c.Get("id") != s.OnlyJob(t).ID || c.Get("status") != "active" {
+		t.Errorf("the job was not kept: %s", c.State)
 	}
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 
-	c.connect(s.attrs()) // the next run, mended
-	c.run(t.Context(), attrs{"prompt": "write"})
-	c.connectTo(t.Context(), newPanicking(false), s.attrs())
-	updated := text(c.run(t.Context(), attrs{"prompt": "write more"}))
-	contains(t, updated, "ERROR: Bug in the agent provider", s.onlyJob(t).ID)
-	if c.get("prompt") != "write more" {
-		t.Errorf("the message that was taken is not in the state: %s", c.state)
+	c.Connect(s.Attrs()) // the next run, mended
+	c.Run(t.Context(), attrs{"prompt": "write"})
+	c.ConnectTo(t.Context(), newPanicking(false), s.Attrs())
+	updated := text(c.Run(t.Context(), attrs{"prompt": "write more"}))
+	contains(t, updated, "ERROR: Bug in the agent provider", s.OnlyJob(t).ID)
+	if c.Get("prompt") != "write more" {
+		t.Errorf("the message that was taken is not in the state: %s", c.State)
 	}
-	c.connect(s.attrs())
-	c.run(t.Context(), attrs{"prompt": "write more"})
-	s.sent(t, 1, 1)
-	if c.get("status") != "completed" {
-		t.Errorf("state in the end: %s", c.state)
+	c.Connect(s.Attrs())
+	c.Run(t.Context(), attrs{"prompt": "write more"})
+	s.Sent(t, 1, 1)
+	if c.Get("status") != "completed" {
+		t.Errorf("state in the end: %s", c.State)
 	}
 	if strings.Contains(created+updated, canaryKey) {
 		t.Error("the key is in the output")
@@ -78,19 +78,19 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 // Red without: recovered in each of them.
 func TestX06_panic_anywhere(t *testing.T) {
 	s := newService(t, nil)
-	c := newCore(t, s.attrs())
-	c.run(t.Context(), attrs{"prompt": "write"})
-	id := s.onlyJob(t).ID
-	state, nothing := c.state, c.decode(nil)
+	c := newCore(t, s.Attrs())
+	c.Run(t.Context(), attrs{"prompt": "write"})
+	id := s.OnlyJob(t).ID
+	state, nothing := c.State, c.Decode(nil)
 	apply := func(prior tftypes.Value) func() []*tfprotov6.Diagnostic {
 		return func() []*tfprotov6.Diagnostic {
-			c.state = prior
-			return append(c.plan(t.Context(), attrs{"prompt": "write more"}), c.apply(t.Context(), attrs{"prompt": "write more"})...)
+			c.State = prior
+			return append(c.Plan(t.Context(), attrs{"prompt": "write more"}), c.Apply(t.Context(), attrs{"prompt": "write more"})...)
 		}
 	}
 	invoke := func(action string, config attrs) func() []*tfprotov6.Diagnostic {
 		return func() []*tfprotov6.Diagnostic {
-			_, diags := c.invoke(t.Context(), action, with(attrs{"prompt": "write"}, config))
+			_, diags := c.Invoke(t.Context(), action, with(attrs{"prompt": "write"}, config))
 			return diags
 		}
 	}
@@ -99,18 +99,18 @@ func TestX06_panic_anywhere(t *testing.T) {
 		call func() []*tfprotov6.Diagnostic
 	}{
 		{`create of job "" in project proj_1. Please report this.` + "\n\nSomething may have been sent", apply(nothing)},
-		{"read of job \"" + id + "\" in project proj_1.", func() []*tfprotov6.Diagnostic { c.state = state; return c.refresh(t.Context()) }},
+		{"read of job \"" + id + "\" in project proj_1.", func() []*tfprotov6.Diagnostic { c.State = state; return c.Refresh(t.Context()) }},
 		{"update of job \"" + id + "\" in project proj_1.", apply(state)},
-		{"read of a data source", func() []*tfprotov6.Diagnostic { _, diags := c.data(t.Context(), attrs{"id": id}); return diags }},
+		{"read of a data source", func() []*tfprotov6.Diagnostic { _, diags := c.Data(t.Context(), attrs{"id": id}); return diags }},
 		{"start of a job, which may have been started", invoke("agent_start_job", nil)},
 		{"sending of a message, which may have arrived", invoke("agent_send_message", attrs{"id": id})},
 	} {
-		c.connectTo(t.Context(), newPanicking(true), s.attrs())
+		c.ConnectTo(t.Context(), newPanicking(true), s.Attrs())
 		got := text(test.call())
 		contains(t, got, "ERROR: Bug in the agent provider: The provider met a bug in the "+test.says)
 		if strings.Contains(got, canaryKey) {
 			t.Errorf("the key is in the output: %s", got)
 		}
 	}
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }

@@ -20,8 +20,8 @@ import (
 
 func TestParsePRLinkFunction(t *testing.T) {
 	s := newService(t, nil)
-	c := newCore(t, s.attrs())
-	result, failure := c.call("parse_pr_link", tftypes.NewValue(tftypes.String, "https://github.com/example/docs/pull/12"))
+	c := newCore(t, s.Attrs())
+	result, failure := c.Call("parse_pr_link", tftypes.NewValue(tftypes.String, "https://github.com/example/docs/pull/12"))
 	if failure != nil {
 		t.Fatal(failure.Text)
 	}
@@ -37,15 +37,15 @@ func TestParsePRLinkFunction(t *testing.T) {
 		t.Errorf("result (-want +got):\n%s", diff)
 	}
 
-	if result, failure := c.call("parse_pr_link", tftypes.NewValue(tftypes.String, nil)); failure != nil || !result.IsNull() {
+	if result, failure := c.Call("parse_pr_link", tftypes.NewValue(tftypes.String, nil)); failure != nil || !result.IsNull() {
 		t.Errorf("null: %v, %v", result, failure)
 	}
 	// As OpenTofu sends a null.
-	resp, err := c.server.CallFunction(t.Context(), &tfprotov6.CallFunctionRequest{Name: "parse_pr_link", Arguments: []*tfprotov6.DynamicValue{{}}})
+	resp, err := c.Server.CallFunction(t.Context(), &tfprotov6.CallFunctionRequest{Name: "parse_pr_link", Arguments: []*tfprotov6.DynamicValue{{}}})
 	if err != nil || resp.Error != nil {
 		t.Errorf("an argument without data: %v, %v", resp, err)
 	}
-	_, failure = c.call("parse_pr_link", tftypes.NewValue(tftypes.String, "https://example.com/\x1b[2J"))
+	_, failure = c.Call("parse_pr_link", tftypes.NewValue(tftypes.String, "https://example.com/\x1b[2J"))
 	if failure == nil || failure.FunctionArgument == nil || *failure.FunctionArgument != 0 {
 		t.Fatalf("no error about the argument: %v", failure)
 	}
@@ -72,7 +72,7 @@ output "nothing" {
 		ProtoV6ProviderFactories: providerFactories(),
 		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_8_0)},
 		Steps: []resource.TestStep{{
-			Config:           s.config(config),
+			Config:           s.Config(config),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectUnknownOutputValue("owner")}},
 			ConfigStateChecks: []statecheck.StateCheck{
 				statecheck.ExpectKnownOutputValue("owner", knownvalue.StringExact("docs/api")),

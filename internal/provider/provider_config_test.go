@@ -17,14 +17,14 @@ import (
 
 func TestAccConfigurationFromEnvironment(t *testing.T) {
 	s := newService(t, nil)
-	t.Setenv("AGENT_BASE_URL", s.url+"/")
+	t.Setenv("AGENT_BASE_URL", s.URL+"/")
 	t.Setenv("AGENT_ADMIN_KEY", canaryKey)
 	t.Setenv("AGENT_PROJECT_ID", "proj_env")
 	run(t, resource.TestStep{
 		Config:            `provider "agent" {}` + "\n" + jobConfig("Write"),
 		ConfigStateChecks: []statecheck.StateCheck{expectAttr("project_id", knownvalue.StringExact("proj_env"))},
 	})
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }
 
 func TestAccUnknownKeyAtPlan(t *testing.T) {
@@ -41,7 +41,7 @@ provider "agent" {
   project_id = %q
   poll       = { min_interval = "20ms" }
 }
-`, canaryKey, trigger, s.url, project) + jobConfig("Write")
+`, canaryKey, trigger, s.URL, project) + jobConfig("Write")
 	}
 	calls := 0
 	run(t,
@@ -57,48 +57,48 @@ provider "agent" {
 	if calls == 0 {
 		t.Error("the first step made no GET")
 	}
-	s.sent(t, 1, 0)
+	s.Sent(t, 1, 0)
 }
 
 func TestUnknownConfigurationIsSaid(t *testing.T) {
 	s := newService(t, nil)
-	c := newCore(t, s.attrs())
-	c.run(t.Context(), attrs{"prompt": "write"})
-	config := s.attrs()
+	c := newCore(t, s.Attrs())
+	c.Run(t.Context(), attrs{"prompt": "write"})
+	config := s.Attrs()
 	config["admin_key"] = unknown{}
-	c.connect(config)
-	contains(t, text(c.refresh(t.Context())), "WARNING: Agent job not refreshed", "admin_key")
-	contains(t, text(c.importState(t.Context(), "p/j")), "ERROR: Failed to import agent job", "admin_key")
+	c.Connect(config)
+	contains(t, text(c.Refresh(t.Context())), "WARNING: Agent job not refreshed", "admin_key")
+	contains(t, text(c.ImportState(t.Context(), "p/j")), "ERROR: Failed to import agent job", "admin_key")
 }
 
 // No CLI does so; it must not panic. Red without: the checks for a nil connection.
 func TestNoConfigurationAtAll(t *testing.T) {
 	c := unconfigured(t)
-	c.state = object(c.resource, attrs{"project_id": project, "id": "job_1", "status": "active", "prompt": "write"})
-	contains(t, text(c.refresh(t.Context())), "WARNING: Agent job not refreshed")
-	contains(t, text(c.plan(t.Context(), attrs{"prompt": "write more"})), "WARNING: New prompt is sent")
-	contains(t, text(c.apply(t.Context(), attrs{"prompt": "write more"})), "ERROR: Agent provider not configured")
-	contains(t, text(c.destroy(t.Context())), "WARNING: Agent job goes on")
-	if diags := c.plan(t.Context(), attrs{"prompt": "write"}); len(diags) > 0 {
+	c.State = object(c.Resource, attrs{"project_id": project, "id": "job_1", "status": "active", "prompt": "write"})
+	contains(t, text(c.Refresh(t.Context())), "WARNING: Agent job not refreshed")
+	contains(t, text(c.Plan(t.Context(), attrs{"prompt": "write more"})), "WARNING: New prompt is sent")
+	contains(t, text(c.Apply(t.Context(), attrs{"prompt": "write more"})), "ERROR: Agent provider not configured")
+	contains(t, text(c.Destroy(t.Context())), "WARNING: Agent job goes on")
+	if diags := c.Plan(t.Context(), attrs{"prompt": "write"}); len(diags) > 0 {
 		t.Error(text(diags))
 	}
-	_, diags := c.data(t.Context(), attrs{"id": "job_1"})
+	_, diags := c.Data(t.Context(), attrs{"id": "job_1"})
 	contains(t, text(diags), "ERROR: Agent provider not configured")
-	_, diags = c.invoke(t.Context(), "agent_start_job", attrs{"prompt": "write"})
+	_, diags = c.Invoke(t.Context(), "agent_start_job", attrs{"prompt": "write"})
 	contains(t, text(diags), "ERROR: Agent provider not configured")
 }
 
 func TestAccChangedDefaultProjectLeavesJobsWhereTheyAre(t *testing.T) {
 	s := newService(t, nil)
-	other := strings.Replace(s.config(jobConfig("Write")), project, "proj_other", 1)
-	own := s.config(jobConfig("Write", `project_id = "proj_own"`))
+	other := strings.Replace(s.Config(jobConfig("Write")), project, "proj_other", 1)
+	own := s.Config(jobConfig("Write", `project_id = "proj_own"`))
 	run(t,
-		resource.TestStep{Config: s.config(jobConfig("Write"))},
+		resource.TestStep{Config: s.Config(jobConfig("Write"))},
 		expectNoChange(other),
 		resource.TestStep{Config: own, ConfigPlanChecks: expectAction(plancheck.ResourceActionDestroyBeforeCreate)},
 		expectNoChange(own),
 	)
-	s.sent(t, 2, 0)
+	s.Sent(t, 2, 0)
 }
 
 func TestAccMissingConfiguration(t *testing.T) {
@@ -198,7 +198,7 @@ func TestOriginOfABadValueIsSaid(t *testing.T) {
 
 // What a configuration gives as the key is masked wherever a CLI shows it.
 func TestKeyIsSensitive(t *testing.T) {
-	for _, attribute := range unconfigured(t).schemas().Provider.Block.Attributes {
+	for _, attribute := range unconfigured(t).Schemas().Provider.Block.Attributes {
 		if attribute.Sensitive != (attribute.Name == "admin_key") {
 			t.Errorf("%s is sensitive: %t", attribute.Name, attribute.Sensitive)
 		}

@@ -17,12 +17,12 @@ func TestEchoedKeyStaysOutOfTheState(t *testing.T) {
 		s := newService(t, always(simulator.Script{Extra: map[string]any{
 			"model": "model of " + canaryKey, "prLink": "https://git.example.com/pull/1?by=" + canaryKey,
 		}}))
-		c := newCore(t, s.attrs())
-		diags := c.run(t.Context(), attrs{"prompt": "write", "wait": attrs{"enabled": wait}})
-		if failed(diags) || c.get("model") != "model of (sensitive)" {
-			t.Errorf("waiting %t: model %v, %s", wait, c.get("model"), text(diags))
+		c := newCore(t, s.Attrs())
+		diags := c.Run(t.Context(), attrs{"prompt": "write", "wait": attrs{"enabled": wait}})
+		if failed(diags) || c.Get("model") != "model of (sensitive)" {
+			t.Errorf("waiting %t: model %v, %s", wait, c.Get("model"), text(diags))
 		}
-		if strings.Contains(c.state.String()+text(diags), canaryKey) {
+		if strings.Contains(c.State.String()+text(diags), canaryKey) {
 			t.Errorf("waiting %t: the key is in the state or the output", wait)
 		}
 	}

@@ -42,26 +42,26 @@ func TestApplyAfterAStop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, endless, func(t *testing.T, s *service, c *core) {
 				if test.before != nil {
-					c.plan(t.Context(), test.before)
-					c.apply(t.Context(), test.before)
+					c.Plan(t.Context(), test.before)
+					c.Apply(t.Context(), test.before)
 				}
 				before := s.Counts()
-				c.plan(t.Context(), test.config)
-				c.stop()
-				contains(t, text(c.apply(t.Context(), test.config)), test.says...)
+				c.Plan(t.Context(), test.config)
+				c.Stop()
+				contains(t, text(c.Apply(t.Context(), test.config)), test.says...)
 				if diff := cmp.Diff(before, s.Counts()); diff != "" {
 					t.Errorf("requests (-before +after):\n%s", diff)
 				}
-				if got := c.get("status"); got != test.status || c.tainted {
-					t.Errorf("status %v, tainted %t; want %v, untainted", got, c.tainted, test.status)
+				if got := c.Get("status"); got != test.status || c.Tainted {
+					t.Errorf("status %v, tainted %t; want %v, untainted", got, c.Tainted, test.status)
 				}
 			})
 		})
 	}
 	t.Run("data source", func(t *testing.T) {
 		bubble(t, endless, func(t *testing.T, s *service, c *core) {
-			c.stop()
-			_, diags := c.data(t.Context(), attrs{"id": s.Create(project, "write").ID, "wait": attrs{"enabled": true}})
+			c.Stop()
+			_, diags := c.Data(t.Context(), attrs{"id": s.Create(project, "write").ID, "wait": attrs{"enabled": true}})
 			contains(t, text(diags), "ERROR: Agent job still running", "interrupted")
 		})
 	})
