@@ -102,7 +102,7 @@ func (s *tally) judge(t *testing.T, wanted, mixed int) {
 		return
 	}
 	least := min(50, 50*wanted/10_000)
-	for family, n := range map[string]int{"C": matrixRows["C"], "P": matrixRows["P"], "M": matrixRows["M"]} {
+	for family, n := range map[string]int{"C": 14, "P": 13, "M": 5} { // rows of FAULTS.md
 		for i := range n {
 			id := fmt.Sprintf("%s%02d", family, i+1)
 			if got := s.faults[id]; got < least {

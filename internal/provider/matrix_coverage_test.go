@@ -18,6 +18,16 @@ import (
 	"testing"
 )
 
+// matrixRows are the rows of the fault matrix, by family.
+var matrixRows = map[string]int{
+	"C": 14, // creating and sending
+	"P": 13, // waiting and reading
+	"M": 5,  // messages
+	"X": 8,  // interruptions
+	"A": 3,  // actions
+	"I": 6,  // input
+}
+
 var (
 	// rowInText is a row's id at the start of the name of a subtest or of a row in a table.
 	rowInText = regexp.MustCompile(`^([CPMXAI]\d\d)(?:$|[_ :/])`)

@@ -15,16 +15,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 )
 
-// matrixRows are the rows of the fault matrix, by family.
-var matrixRows = map[string]int{
-	"C": 14, // creating and sending
-	"P": 13, // waiting and reading
-	"M": 5,  // messages
-	"X": 8,  // interruptions
-	"A": 3,  // actions
-	"I": 6,  // input
-}
-
 // omit as the value of a field leaves it out of a record.
 type omit struct{}
 
