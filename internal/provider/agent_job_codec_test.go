@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // filled makes a value of kind without a null in it; no text comes twice, and
@@ -44,7 +47,7 @@ func members(t *testing.T, object tftypes.Value) map[string]tftypes.Value {
 // Every attribute of the schema comes through a plan and an update that change
 // another one. First for whoever adds an attribute: what else fails then says less.
 func TestCodecKnowsEveryAttribute(t *testing.T) {
-	c := unconfigured(t)
+	c := fakecli.Unconfigured(t)
 	texts := 0
 	want := members(t, filled(c.Resource, &texts))
 	want["status"] = tftypes.NewValue(tftypes.String, "completed")
@@ -58,8 +61,8 @@ func TestCodecKnowsEveryAttribute(t *testing.T) {
 	}
 
 	diags := c.Run(t.Context(), config)
-	if failed(diags) {
-		t.Fatalf("is each attribute of the schema in codec.go, both in attributes and in decode?\n%s", text(diags))
+	if fakecli.Failed(diags) {
+		t.Fatalf("is each attribute of the schema in codec.go, both in attributes and in decode?\n%s", fakecli.Text(diags))
 	}
 	got := members(t, c.State)
 	for name := range want {
@@ -72,10 +75,10 @@ func TestCodecKnowsEveryAttribute(t *testing.T) {
 // A message may change all that the service tells but these.
 func TestPlanOfAMessagePromisesOnlyWhatNeverChanges(t *testing.T) {
 	never := []string{"id", "created_at", "project_id"}
-	s := newService(t, nil)
-	c := newCore(t, s.Attrs())
-	if diags := append(c.Run(t.Context(), attrs{"prompt": "write"}), c.Plan(t.Context(), attrs{"prompt": "write more"})...); failed(diags) {
-		t.Fatal(text(diags))
+	s := harness.NewService(t, nil)
+	c := fakecli.New(t, s.Attrs())
+	if diags := append(c.Run(t.Context(), attrs{"prompt": "write"}), c.Plan(t.Context(), attrs{"prompt": "write more"})...); fakecli.Failed(diags) {
+		t.Fatal(fakecli.Text(diags))
 	}
 	for _, name := range c.Computed {
 		if promised := c.Attribute(c.Planned, name) != (unknown{}); promised != slices.Contains(never, name) {

@@ -17,6 +17,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 func TestDataSource(t *testing.T) {
@@ -26,12 +28,12 @@ func TestDataSource(t *testing.T) {
 	for name, test := range map[string]struct {
 		script  simulator.Script
 		config  attrs // besides the id
-		prepare func(s *service, id string)
+		prepare func(s *harness.Service, id string)
 		status  any      // of the record; nil: the read fails
 		says    []string // what the diagnostics hold; none: there are none
 	}{
 		"read once while active": {script: endless, status: "active"},
-		"own project":            {script: endless, config: attrs{"project_id": project}, status: "active"},
+		"own project":            {script: endless, config: attrs{"project_id": harness.Project}, status: "active"},
 		"wait for the end":       {script: short, config: attrs{"wait": waits}, status: "completed"},
 		"wait is off by default": {script: endless, config: attrs{"wait": attrs{"on_failure": "error"}}, status: "active"},
 		"odd link": {
@@ -51,42 +53,44 @@ func TestDataSource(t *testing.T) {
 		},
 		"timeout without an answer is an error": {
 			script: endless, config: attrs{"wait": attrs{"enabled": true, "on_timeout": "warn"}, "timeouts": attrs{"read": "300ms"}},
-			prepare: func(s *service, _ string) { s.Inject(simulator.Fault{Status: 503, Times: -1}) },
+			prepare: func(s *harness.Service, _ string) { s.Inject(simulator.Fault{Status: 503, Times: -1}) },
 			says:    []string{"ERROR: Agent job still running", "503"},
 		},
 		"unknown job": {
-			prepare: func(s *service, id string) { s.Forget(id) },
+			prepare: func(s *harness.Service, id string) { s.Forget(id) },
 			says:    []string{"ERROR: Agent job not found", "job ID in project proj_1.", "project_id"},
 		},
 		"unknown job, waited for": {
 			config:  attrs{"wait": attrs{"enabled": true, "on_timeout": "warn"}},
-			prepare: func(s *service, id string) { s.Forget(id) },
+			prepare: func(s *harness.Service, id string) { s.Forget(id) },
 			says:    []string{"ERROR: Agent job not found", "ID"},
 		},
 		"key refused": {
-			prepare: func(s *service, _ string) { s.Inject(simulator.Fault{Status: 403, Body: `{"error":"no scope"}`}) },
-			says:    []string{"ERROR: Failed to read agent job", "Job ID in project proj_1.", "no scope", "admin_key"},
+			prepare: func(s *harness.Service, _ string) {
+				s.Inject(simulator.Fault{Status: 403, Body: `{"error":"no scope"}`})
+			},
+			says: []string{"ERROR: Failed to read agent job", "Job ID in project proj_1.", "no scope", "admin_key"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, always(test.script), func(t *testing.T, s *service, c *core) {
-				id := s.Create(project, "write").ID
+			harness.Bubble(t, harness.Always(test.script), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+				id := s.Create(harness.Project, "write").ID
 				if test.prepare != nil {
 					test.prepare(s, id)
 				}
 				config := attrs{"id": id}
 				maps.Copy(config, test.config)
 				state, diags := c.Data(t.Context(), config)
-				if failed(diags) != (test.status == nil) || len(diags) > 0 != (len(test.says) > 0) {
-					t.Fatalf("diagnostics: %s", text(diags))
+				if fakecli.Failed(diags) != (test.status == nil) || len(diags) > 0 != (len(test.says) > 0) {
+					t.Fatalf("diagnostics: %s", fakecli.Text(diags))
 				}
 				for _, words := range test.says {
-					contains(t, text(diags), strings.ReplaceAll(words, "ID", id))
+					harness.Contains(t, fakecli.Text(diags), strings.ReplaceAll(words, "ID", id))
 				}
 				if got := c.Attribute(state, "status"); got != test.status {
 					t.Errorf("status %v, want %v", got, test.status)
 				}
-				if test.status != nil && c.Attribute(state, "project_id") != project {
+				if test.status != nil && c.Attribute(state, "project_id") != harness.Project {
 					t.Errorf("project_id is %v", c.Attribute(state, "project_id"))
 				}
 				s.Sent(t, 0, 0)
@@ -96,27 +100,27 @@ func TestDataSource(t *testing.T) {
 }
 
 func TestDataSourceNeedsTheProvider(t *testing.T) {
-	s := newService(t, nil)
+	s := harness.NewService(t, nil)
 	for name, attribute := range map[string]string{"admin_key": "admin_key", "project_id": "project_id"} {
 		t.Run(name, func(t *testing.T) {
 			config := s.Attrs()
 			config[attribute] = unknown{}
-			_, diags := newCore(t, config).Data(t.Context(), attrs{"id": "job_1", "project_id": project})
-			contains(t, text(diags), "ERROR: Agent provider not configured", "Not known yet: "+attribute)
+			_, diags := fakecli.New(t, config).Data(t.Context(), attrs{"id": "job_1", "project_id": harness.Project})
+			harness.Contains(t, fakecli.Text(diags), "ERROR: Agent provider not configured", "Not known yet: "+attribute)
 		})
 	}
 	t.Run("no project", func(t *testing.T) {
 		t.Setenv("AGENT_PROJECT_ID", "")
 		config := s.Attrs()
 		delete(config, "project_id")
-		_, diags := newCore(t, config).Data(t.Context(), attrs{"id": "job_1"})
-		wantPath(t, diags, tftypes.NewAttributePath().WithAttributeName("project_id"))
+		_, diags := fakecli.New(t, config).Data(t.Context(), attrs{"id": "job_1"})
+		fakecli.WantPath(t, diags, tftypes.NewAttributePath().WithAttributeName("project_id"))
 	})
 }
 
 func TestDataSourceInterrupted(t *testing.T) {
-	bubble(t, always(simulator.Script{Duration: time.Hour}), func(t *testing.T, s *service, c *core) {
-		id := s.Create(project, "write").ID
+	harness.Bubble(t, harness.Always(simulator.Script{Duration: time.Hour}), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+		id := s.Create(harness.Project, "write").ID
 		done := make(chan []*tfprotov6.Diagnostic, 1)
 		go func() {
 			_, diags := c.Data(t.Context(), attrs{"id": id, "wait": attrs{"enabled": true, "on_timeout": "warn"}})
@@ -132,13 +136,13 @@ func TestDataSourceInterrupted(t *testing.T) {
 		if took := time.Since(start); took > 2*time.Second {
 			t.Errorf("stopped after %s", took)
 		}
-		contains(t, text(diags), "ERROR: Agent job still running", id, "interrupted")
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job still running", id, "interrupted")
 	})
 }
 
 // A message of the same run leaves its mark: the former end does not count.
 func TestDataSourceWaitsForWhatTheRunHasDone(t *testing.T) {
-	bubble(t, func(_ string, turn int) simulator.Script {
+	harness.Bubble(t, func(_ string, turn int) simulator.Script {
 		if turn == 0 {
 			return simulator.Script{Duration: 10 * time.Second}
 		}
@@ -146,29 +150,29 @@ func TestDataSourceWaitsForWhatTheRunHasDone(t *testing.T) {
 	}, dataSourceAfterOwnChanges)
 }
 
-func dataSourceAfterOwnChanges(t *testing.T, s *service, c *core) {
+func dataSourceAfterOwnChanges(t *testing.T, s *harness.Service, c *fakecli.CLI) {
 	noWait, waits := attrs{"enabled": false}, attrs{"enabled": true}
-	if diags := c.Run(t.Context(), attrs{"prompt": "write", "wait": noWait}); failed(diags) {
-		t.Fatal(text(diags))
+	if diags := c.Run(t.Context(), attrs{"prompt": "write", "wait": noWait}); fakecli.Failed(diags) {
+		t.Fatal(fakecli.Text(diags))
 	}
 	config := attrs{"id": c.Get("id"), "wait": waits}
 	// The service may store a job late.
 	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`})
 	if state, diags := c.Data(t.Context(), config); c.Attribute(state, "status") != "completed" {
-		t.Fatalf("after the create: %v %s", c.Attribute(state, "status"), text(diags))
+		t.Fatalf("after the create: %v %s", c.Attribute(state, "status"), fakecli.Text(diags))
 	}
-	if diags := c.Run(t.Context(), attrs{"prompt": "write more", "wait": noWait}); failed(diags) {
-		t.Fatal(text(diags))
+	if diags := c.Run(t.Context(), attrs{"prompt": "write more", "wait": noWait}); fakecli.Failed(diags) {
+		t.Fatal(fakecli.Text(diags))
 	}
 	if state, diags := c.Data(t.Context(), config); c.Attribute(state, "status") != "archived" {
-		t.Errorf("after the message: %v %s", c.Attribute(state, "status"), text(diags))
+		t.Errorf("after the message: %v %s", c.Attribute(state, "status"), fakecli.Text(diags))
 	}
 	s.Sent(t, 1, 1)
 }
 
 func TestAccTwoSteps(t *testing.T) {
-	s := newService(t, nil)
-	config := s.Config(jobConfig("Write", `wait = { enabled = false }`), `
+	s := harness.NewService(t, nil)
+	config := s.Config(harness.JobConfig("Write", `wait = { enabled = false }`), `
 data "agent_job" "end" {
   id   = agent_job.test.id
   wait = { enabled = true }
@@ -177,13 +181,13 @@ output "pull_request" {
   value = data.agent_job.end.pr_link
 }
 `)
-	run(t, resource.TestStep{
+	harness.Run(t, resource.TestStep{
 		Config: config,
 		ConfigStateChecks: []statecheck.StateCheck{
-			expectAttr("status", knownvalue.StringExact("active")),
+			harness.ExpectAttr("status", knownvalue.StringExact("active")),
 			statecheck.ExpectKnownValue("data.agent_job.end", tfjsonpath.New("status"), knownvalue.StringExact("completed")),
 			statecheck.ExpectKnownOutputValue("pull_request", knownvalue.StringExact("https://github.com/example/docs/pull/1")),
 		},
-	}, expectNoChange(config))
+	}, harness.ExpectNoChange(config))
 	s.Sent(t, 1, 0)
 }

@@ -16,87 +16,88 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 func TestAccCreateReadDestroy(t *testing.T) {
-	s := newService(t, nil)
-	run(t, resource.TestStep{
-		Config: s.Config(jobConfig("Add a quickstart")),
+	s := harness.NewService(t, nil)
+	harness.Run(t, resource.TestStep{
+		Config: s.Config(harness.JobConfig("Add a quickstart")),
 		ConfigStateChecks: []statecheck.StateCheck{
-			expectAttr("status", knownvalue.StringExact("completed")),
-			expectAttr("id", knownvalue.StringRegexp(regexp.MustCompile(`^job_`))),
-			expectAttr("pr_link", knownvalue.StringRegexp(regexp.MustCompile(`^https://`))),
-			expectAttr("project_id", knownvalue.StringExact(project)),
-			expectAttr("source", knownvalue.ObjectPartial(map[string]knownvalue.Check{"repository": knownvalue.NotNull()})),
-			expectAttr("model", knownvalue.NotNull()),
-			expectAttr("created_at", knownvalue.NotNull()),
-			expectAttr("archived_at", knownvalue.Null()),
+			harness.ExpectAttr("status", knownvalue.StringExact("completed")),
+			harness.ExpectAttr("id", knownvalue.StringRegexp(regexp.MustCompile(`^job_`))),
+			harness.ExpectAttr("pr_link", knownvalue.StringRegexp(regexp.MustCompile(`^https://`))),
+			harness.ExpectAttr("project_id", knownvalue.StringExact(harness.Project)),
+			harness.ExpectAttr("source", knownvalue.ObjectPartial(map[string]knownvalue.Check{"repository": knownvalue.NotNull()})),
+			harness.ExpectAttr("model", knownvalue.NotNull()),
+			harness.ExpectAttr("created_at", knownvalue.NotNull()),
+			harness.ExpectAttr("archived_at", knownvalue.Null()),
 		},
 		Check: s.SentCheck(t, 1, 0),
-	}, expectNoChange(s.Config(jobConfig("Add a quickstart"))))
+	}, harness.ExpectNoChange(s.Config(harness.JobConfig("Add a quickstart"))))
 	s.Sent(t, 1, 0)
 }
 
 func TestAccCompletedWithoutPullRequest(t *testing.T) {
-	s := newService(t, always(simulator.Script{NoPullRequest: true}))
-	config := s.Config(jobConfig("Check the links"))
-	run(t, resource.TestStep{
+	s := harness.NewService(t, harness.Always(simulator.Script{NoPullRequest: true}))
+	config := s.Config(harness.JobConfig("Check the links"))
+	harness.Run(t, resource.TestStep{
 		Config:            config,
-		ConfigStateChecks: []statecheck.StateCheck{expectAttr("pr_link", knownvalue.Null())},
-	}, expectNoChange(config))
+		ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("pr_link", knownvalue.Null())},
+	}, harness.ExpectNoChange(config))
 	s.Sent(t, 1, 0)
 }
 
 func TestAccArchived(t *testing.T) {
-	s := newService(t, always(simulator.Script{Duration: 100 * time.Millisecond, Status: "archived"}))
-	config := s.Config(jobConfig("Tidy up"))
-	run(t, resource.TestStep{
+	s := harness.NewService(t, harness.Always(simulator.Script{Duration: 100 * time.Millisecond, Status: "archived"}))
+	config := s.Config(harness.JobConfig("Tidy up"))
+	harness.Run(t, resource.TestStep{
 		Config: config,
 		ConfigStateChecks: []statecheck.StateCheck{
-			expectAttr("status", knownvalue.StringExact("archived")),
-			expectAttr("archived_at", knownvalue.NotNull()),
+			harness.ExpectAttr("status", knownvalue.StringExact("archived")),
+			harness.ExpectAttr("archived_at", knownvalue.NotNull()),
 		},
-	}, expectNoChange(config))
+	}, harness.ExpectNoChange(config))
 	s.Sent(t, 1, 0)
 }
 
 func TestAccCreatedAtWithoutZone(t *testing.T) {
 	const odd = "2026-03-01T12:00:00"
-	s := newService(t, always(simulator.Script{Extra: map[string]any{"createdAt": odd}}))
-	config := s.Config(jobConfig("Write"))
-	run(t, resource.TestStep{
+	s := harness.NewService(t, harness.Always(simulator.Script{Extra: map[string]any{"createdAt": odd}}))
+	config := s.Config(harness.JobConfig("Write"))
+	harness.Run(t, resource.TestStep{
 		Config:            config,
-		ConfigStateChecks: []statecheck.StateCheck{expectAttr("created_at", knownvalue.StringExact(odd))},
-	}, expectNoChange(config))
+		ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("created_at", knownvalue.StringExact(odd))},
+	}, harness.ExpectNoChange(config))
 	s.Sent(t, 1, 0)
 }
 
 func TestAccTriggersReplace(t *testing.T) {
-	s := newService(t, nil)
+	s := harness.NewService(t, nil)
 	with := func(spec string) string {
-		return s.Config(jobConfig("Write", fmt.Sprintf("triggers = { spec = %q }", spec)))
+		return s.Config(harness.JobConfig("Write", fmt.Sprintf("triggers = { spec = %q }", spec)))
 	}
-	run(t,
+	harness.Run(t,
 		resource.TestStep{Config: with("1")},
-		resource.TestStep{Config: with("2"), ConfigPlanChecks: expectAction(plancheck.ResourceActionDestroyBeforeCreate)},
-		expectNoChange(with("2")),
+		resource.TestStep{Config: with("2"), ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionDestroyBeforeCreate)},
+		harness.ExpectNoChange(with("2")),
 	)
 	s.Sent(t, 2, 0)
 }
 
 func TestAccTimeoutsOnlyChangeSendsNothing(t *testing.T) {
-	s := newService(t, nil)
+	s := harness.NewService(t, nil)
 	var checks []plancheck.PlanCheck
-	checks = append(checks, plancheck.ExpectResourceAction(jobAddress, plancheck.ResourceActionUpdate))
+	checks = append(checks, plancheck.ExpectResourceAction(harness.JobAddress, plancheck.ResourceActionUpdate))
 	for _, name := range []string{"id", "status", "pr_link", "model", "created_at", "source"} {
-		checks = append(checks, plancheck.ExpectKnownValue(jobAddress, tfjsonpath.New(name), knownvalue.NotNull()))
+		checks = append(checks, plancheck.ExpectKnownValue(harness.JobAddress, tfjsonpath.New(name), knownvalue.NotNull()))
 	}
 	gets := 0
-	run(t,
-		resource.TestStep{Config: s.Config(jobConfig("Write"))},
+	harness.Run(t,
+		resource.TestStep{Config: s.Config(harness.JobConfig("Write"))},
 		resource.TestStep{
 			PreConfig:        func() { gets = s.Counts().Get },
-			Config:           s.Config(jobConfig("Write", `timeouts = { create = "5m" }`, `wait = { on_failure = "warn" }`)),
+			Config:           s.Config(harness.JobConfig("Write", `timeouts = { create = "5m" }`, `wait = { on_failure = "warn" }`)),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks},
 		},
 	)
@@ -107,10 +108,10 @@ func TestAccTimeoutsOnlyChangeSendsNothing(t *testing.T) {
 }
 
 func TestAccPostconditionOnStatus(t *testing.T) {
-	s := newService(t, always(simulator.Script{Duration: time.Hour}))
+	s := harness.NewService(t, harness.Always(simulator.Script{Duration: time.Hour}))
 	s.CutShort()
-	run(t, resource.TestStep{
-		Config: s.Config(jobConfig("Write", `
+	harness.Run(t, resource.TestStep{
+		Config: s.Config(harness.JobConfig("Write", `
   lifecycle {
     postcondition {
       condition     = contains(["completed", "archived"], self.status)

@@ -16,36 +16,38 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 func TestAccPromptChangeSendsOneMessage(t *testing.T) {
-	s := newService(t, nil)
+	s := harness.NewService(t, nil)
 	same := statecheck.CompareValue(compare.ValuesSame())
-	id := func() statecheck.StateCheck { return same.AddStateValue(jobAddress, tfjsonpath.New("id")) }
-	run(t,
-		resource.TestStep{Config: s.Config(jobConfig("Write")), ConfigStateChecks: []statecheck.StateCheck{id()}},
+	id := func() statecheck.StateCheck { return same.AddStateValue(harness.JobAddress, tfjsonpath.New("id")) }
+	harness.Run(t,
+		resource.TestStep{Config: s.Config(harness.JobConfig("Write")), ConfigStateChecks: []statecheck.StateCheck{id()}},
 		resource.TestStep{
-			Config:           s.Config(jobConfig("Write more")),
-			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate),
+			Config:           s.Config(harness.JobConfig("Write more")),
+			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{
 				id(),
-				expectAttr("status", knownvalue.StringExact("completed")),
-				expectAttr("prompt", knownvalue.StringExact("Write more")),
+				harness.ExpectAttr("status", knownvalue.StringExact("completed")),
+				harness.ExpectAttr("prompt", knownvalue.StringExact("Write more")),
 			},
 			Check: s.SentCheck(t, 1, 1),
 		},
-		expectNoChange(s.Config(jobConfig("Write more"))),
+		harness.ExpectNoChange(s.Config(harness.JobConfig("Write more"))),
 	)
 	s.Sent(t, 1, 1)
 }
 
 func TestAccWaitTimeoutInUpdateIsAnError(t *testing.T) {
-	s := newService(t, func(_ string, turn int) simulator.Script {
+	s := harness.NewService(t, func(_ string, turn int) simulator.Script {
 		return simulator.Script{Duration: []time.Duration{50 * time.Millisecond, time.Hour}[turn]}
 	})
-	short := s.Config(jobConfig("Write more", `timeouts = { update = "10s" }`))
-	run(t,
-		resource.TestStep{Config: s.Config(jobConfig("Write", `timeouts = { update = "10s" }`))},
+	short := s.Config(harness.JobConfig("Write more", `timeouts = { update = "10s" }`))
+	harness.Run(t,
+		resource.TestStep{Config: s.Config(harness.JobConfig("Write", `timeouts = { update = "10s" }`))},
 		resource.TestStep{
 			Config:      short,
 			ExpectError: regexp.MustCompile(`(?s)Agent job still running.*sends\s+nothing`),
@@ -53,7 +55,7 @@ func TestAccWaitTimeoutInUpdateIsAnError(t *testing.T) {
 		resource.TestStep{
 			PreConfig:         func() { s.SetStatus(s.OnlyJob(t).ID, "completed") },
 			Config:            short,
-			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))},
+			ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("status", knownvalue.StringExact("completed"))},
 		},
 	)
 	s.Sent(t, 1, 1)
@@ -62,10 +64,10 @@ func TestAccWaitTimeoutInUpdateIsAnError(t *testing.T) {
 // Found by chaos: the effect of a message that was reported as unknown was taken
 // for that of the next one, which had not arrived.
 func TestUnconfirmedMessageProvesNothingOfTheNext(t *testing.T) {
-	s := newService(t, func(_ string, turn int) simulator.Script {
+	s := harness.NewService(t, func(_ string, turn int) simulator.Script {
 		return simulator.Script{Duration: []time.Duration{50 * time.Millisecond, time.Hour}[turn]}
 	})
-	c := newCore(t, s.Attrs())
+	c := fakecli.New(t, s.Attrs())
 	c.Run(t.Context(), attrs{"prompt": "write"})
 	// A has its effect late, so that it is not seen in time; its answer is lost.
 	s.Inject(
@@ -73,9 +75,9 @@ func TestUnconfirmedMessageProvesNothingOfTheNext(t *testing.T) {
 		simulator.Fault{Kind: simulator.KindMessage, Status: 500},
 	)
 	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"late"}`, ContentType: "application/json"})
-	contains(t, text(c.Plan(t.Context(), attrs{"prompt": "A"}))+text(c.Apply(t.Context(), attrs{"prompt": "A"})), "Outcome of message to agent job unknown")
+	harness.Contains(t, fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "A"}))+fakecli.Text(c.Apply(t.Context(), attrs{"prompt": "A"})), "Outcome of message to agent job unknown")
 	// B does not arrive at all, while the job is active because of A.
-	got := text(c.Plan(t.Context(), attrs{"prompt": "B"})) + text(c.Apply(t.Context(), attrs{"prompt": "B"}))
-	contains(t, got, "Outcome of message to agent job unknown")
+	got := fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "B"})) + fakecli.Text(c.Apply(t.Context(), attrs{"prompt": "B"}))
+	harness.Contains(t, got, "Outcome of message to agent job unknown")
 	s.Sent(t, 1, 2)
 }

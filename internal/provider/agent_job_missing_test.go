@@ -12,12 +12,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 func TestAccMissingJobThatHadEndedIsKept(t *testing.T) {
-	s := newService(t, nil)
-	config := s.Config(jobConfig("Write"))
-	run(t,
+	s := harness.NewService(t, nil)
+	config := s.Config(harness.JobConfig("Write"))
+	harness.Run(t,
 		resource.TestStep{Config: config},
 		resource.TestStep{PreConfig: func() { s.Forget(s.OnlyJob(t).ID) }, Config: config, PlanOnly: true},
 	)
@@ -25,15 +27,15 @@ func TestAccMissingJobThatHadEndedIsKept(t *testing.T) {
 }
 
 func TestAccMissingJobThatWasActive(t *testing.T) {
-	s := newService(t, always(simulator.Script{Duration: time.Hour}))
+	s := harness.NewService(t, harness.Always(simulator.Script{Duration: time.Hour}))
 	s.CutShort()
-	config := s.Config(jobConfig("Write"))
-	run(t,
+	config := s.Config(harness.JobConfig("Write"))
+	harness.Run(t,
 		resource.TestStep{Config: config, ExpectNonEmptyPlan: true},
 		resource.TestStep{
 			PreConfig:        func() { s.Forget(s.OnlyJob(t).ID) },
 			Config:           config,
-			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate),
+			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate),
 			ExpectError:      regexp.MustCompile(`(?s)not.found.*-replace=ADDRESS`),
 		},
 	)
@@ -41,14 +43,14 @@ func TestAccMissingJobThatWasActive(t *testing.T) {
 }
 
 func TestMissingJobIsWarnedOfOnce(t *testing.T) {
-	s := newService(t, nil)
-	c := newCore(t, s.Attrs())
+	s := harness.NewService(t, nil)
+	c := fakecli.New(t, s.Attrs())
 	c.Run(t.Context(), attrs{"prompt": "write"})
 	before := c.State
 	s.Forget(s.OnlyJob(t).ID)
-	contains(t, text(c.Refresh(t.Context())), "WARNING: Agent job not found", "once")
+	harness.Contains(t, fakecli.Text(c.Refresh(t.Context())), "WARNING: Agent job not found", "once")
 	if diags := c.Refresh(t.Context()); len(diags) > 0 {
-		t.Errorf("said a second time: %s", text(diags))
+		t.Errorf("said a second time: %s", fakecli.Text(diags))
 	}
 	if !c.State.Equal(before) {
 		t.Errorf("the state has changed: %s", c.State)

@@ -18,6 +18,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfversion"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // otherProvider stands for magodo/restful: it only stores what it is given.
@@ -62,8 +64,8 @@ func TestAccMoved(t *testing.T) {
 	t.Setenv("TF_ACC_PROVIDER_NAMESPACE", "magodo")
 	for _, typeName := range []string{"restful_resource", "restful_operation"} {
 		t.Run(typeName, func(t *testing.T) {
-			s := newService(t, nil)
-			id := s.Create(project, "before").ID
+			s := harness.NewService(t, nil)
+			id := s.Create(harness.Project, "before").ID
 			s.SetStatus(id, "completed")
 			const setup = `
 terraform {
@@ -73,9 +75,9 @@ terraform {
   }
 }
 `
-			old := fmt.Sprintf("resource %q \"old\" {\n  id   = \"/v2/agent/%s/job/%s\"\n  path = \"/v2/agent/%[2]s/job\"\n}\n", typeName, project, id)
-			moved := setup + s.Config(jobConfig("Write", `triggers = { a = "1" }`), fmt.Sprintf("moved {\n  from = %s.old\n  to   = agent_job.test\n}\n", typeName))
-			factories := providerFactories()
+			old := fmt.Sprintf("resource %q \"old\" {\n  id   = \"/v2/agent/%s/job/%s\"\n  path = \"/v2/agent/%[2]s/job\"\n}\n", typeName, harness.Project, id)
+			moved := setup + s.Config(harness.JobConfig("Write", `triggers = { a = "1" }`), fmt.Sprintf("moved {\n  from = %s.old\n  to   = agent_job.test\n}\n", typeName))
+			factories := harness.ProviderFactories()
 			factories["restful"] = providerserver.NewProtocol6WithError(otherProvider{})
 			testresource.Test(t, testresource.TestCase{
 				ProtoV6ProviderFactories: factories,
@@ -84,14 +86,14 @@ terraform {
 					{Config: setup + old},
 					{
 						Config:           moved,
-						ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate), // records prompt and triggers
+						ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate), // records prompt and triggers
 						ConfigStateChecks: []statecheck.StateCheck{
-							expectAttr("id", knownvalue.StringExact(id)),
-							expectAttr("status", knownvalue.StringExact("completed")),
-							expectAttr("prompt", knownvalue.StringExact("Write")),
+							harness.ExpectAttr("id", knownvalue.StringExact(id)),
+							harness.ExpectAttr("status", knownvalue.StringExact("completed")),
+							harness.ExpectAttr("prompt", knownvalue.StringExact("Write")),
 						},
 					},
-					expectNoChange(moved),
+					harness.ExpectNoChange(moved),
 				},
 			})
 			s.Sent(t, 0, 0)

@@ -12,6 +12,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // movedState is a file of testdata/moved.
@@ -36,7 +39,7 @@ func readMoved(t *testing.T, name string) movedState {
 }
 
 // move asks a provider that is not configured, as the CLI does.
-func move(c *core, from movedState) []*tfprotov6.Diagnostic {
+func move(c *fakecli.CLI, from movedState) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	resp, err := c.Server.MoveResourceState(c.T.Context(), &tfprotov6.MoveResourceStateRequest{
 		SourceProviderAddress: from.Provider, SourceTypeName: from.Type, SourceSchemaVersion: from.SchemaVersion,
@@ -58,22 +61,22 @@ func TestMoveState(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
 		t.Run(name, func(t *testing.T) {
-			c := unconfigured(t)
+			c := fakecli.Unconfigured(t)
 			diags := move(c, readMoved(t, name))
 			if strings.HasPrefix(name, "refused_") {
-				contains(t, text(diags), "ERROR: Failed to move to agent_job", "does not name a job", "Nothing was changed.", "removed block")
+				harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to move to agent_job", "does not name a job", "Nothing was changed.", "removed block")
 				return
 			}
 			if len(diags) > 0 {
-				t.Fatal(text(diags))
+				t.Fatal(fakecli.Text(diags))
 			}
 			want := attrs{"project_id": "proj_123", "id": "job_456"}
-			if !c.State.Equal(object(c.Resource, want)) {
+			if !c.State.Equal(fakecli.Object(c.Resource, want)) {
 				t.Errorf("state %s, want %v and nulls", c.State, want)
 			}
 			identity := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String}}
 			got, err := c.Identity.IdentityData.Unmarshal(identity)
-			if err != nil || !got.Equal(object(identity, want)) {
+			if err != nil || !got.Equal(fakecli.Object(identity, want)) {
 				t.Errorf("identity %s, %v", got, err)
 			}
 		})
@@ -87,9 +90,9 @@ func TestMoveStateFromAnOddAddress(t *testing.T) {
 		for _, address := range []string{bare, "registry.opentofu.org/agentjobs/agent", "registry.example.com/private/agent"} {
 			moved := readMoved(t, name)
 			moved.Provider = address
-			c := unconfigured(t)
-			if diags := move(c, moved); len(diags) > 0 || !c.State.Equal(object(c.Resource, attrs{"project_id": "proj_123", "id": "job_456"})) {
-				t.Errorf("%s from %s: %s %s", name, address, text(diags), c.State)
+			c := fakecli.Unconfigured(t)
+			if diags := move(c, moved); len(diags) > 0 || !c.State.Equal(fakecli.Object(c.Resource, attrs{"project_id": "proj_123", "id": "job_456"})) {
+				t.Errorf("%s from %s: %s %s", name, address, fakecli.Text(diags), c.State)
 			}
 		}
 	}
@@ -109,12 +112,12 @@ func TestMoveStateOfOddForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			source := map[string]string{restful: "h/magodo/restful", restapi: "h/Mastercard/restapi"}[test.typeName]
-			c := unconfigured(t)
+			c := fakecli.Unconfigured(t)
 			diags := move(c, movedState{Provider: source, Type: test.typeName, Attributes: json.RawMessage(test.state)})
 			if test.says != "" {
-				contains(t, text(diags), "does not name a job", test.says)
+				harness.Contains(t, fakecli.Text(diags), "does not name a job", test.says)
 			} else if len(diags) > 0 || c.Get("project_id") != "proj_123" || c.Get("id") != "job_456" {
-				t.Errorf("state %s, %s", c.State, text(diags))
+				t.Errorf("state %s, %s", c.State, fakecli.Text(diags))
 			}
 		})
 	}
@@ -131,8 +134,8 @@ func TestMoveStateOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			moved := readMoved(t, "restful_resource")
 			change(&moved)
-			if diags := move(unconfigured(t), moved); !failed(diags) {
-				t.Errorf("taken over: %s", text(diags))
+			if diags := move(fakecli.Unconfigured(t), moved); !fakecli.Failed(diags) {
+				t.Errorf("taken over: %s", fakecli.Text(diags))
 			}
 		})
 	}
@@ -140,8 +143,8 @@ func TestMoveStateOfOthers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, typeName := range []string{"restful_resource", "restapi_object"} {
 				source := map[string]string{"restful_resource": "h/magodo/restful", "restapi_object": "h/Mastercard/restapi"}[typeName]
-				diags := move(unconfigured(t), movedState{Provider: source, Type: typeName, Attributes: json.RawMessage(state)})
-				contains(t, text(diags), "does not name a job")
+				diags := move(fakecli.Unconfigured(t), movedState{Provider: source, Type: typeName, Attributes: json.RawMessage(state)})
+				harness.Contains(t, fakecli.Text(diags), "does not name a job")
 			}
 		})
 	}
@@ -149,20 +152,20 @@ func TestMoveStateOfOthers(t *testing.T) {
 
 // A moved job is recorded by the next apply, and nothing is ever sent.
 func TestMovedJobIsRecorded(t *testing.T) {
-	s := newService(t, nil)
+	s := harness.NewService(t, nil)
 	id := s.Create("proj_123", "before").ID
 	s.SetStatus(id, "completed")
-	c := unconfigured(t)
+	c := fakecli.Unconfigured(t)
 	moved := readMoved(t, "restapi_object")
 	moved.Attributes = json.RawMessage(strings.ReplaceAll(string(moved.Attributes), "job_456", id))
-	if diags := move(c, moved); failed(diags) {
-		t.Fatal(text(diags))
+	if diags := move(c, moved); fakecli.Failed(diags) {
+		t.Fatal(fakecli.Text(diags))
 	}
 	c.Connect(s.Attrs())
 	config := attrs{"prompt": "Add a quickstart", "triggers": attrs{"a": "1"}}
 	for range 2 {
 		if diags := c.Run(t.Context(), config); len(diags) > 0 {
-			t.Fatal(text(diags))
+			t.Fatal(fakecli.Text(diags))
 		}
 	}
 	wanted := attrs{"id": id, "status": "completed", "project_id": "proj_123", "prompt": "Add a quickstart"}

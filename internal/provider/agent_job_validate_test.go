@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
 // Mistakes are errors of "validate" and "plan" that point at the attribute.
@@ -36,7 +38,7 @@ func TestMistakesAreFoundBeforeApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			config := attrs{"prompt": "write"}
 			maps.Copy(config, test.config)
-			wantPath(t, unconfigured(t).Validate(config), test.path)
+			fakecli.WantPath(t, fakecli.Unconfigured(t).Validate(config), test.path)
 		})
 	}
 	for name, config := range map[string]attrs{
@@ -45,8 +47,8 @@ func TestMistakesAreFoundBeforeApply(t *testing.T) {
 		"no timeouts":   {"prompt": "write", "timeouts": unknown{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diags := unconfigured(t).Validate(config); len(diags) > 0 {
-				t.Error(text(diags))
+			if diags := fakecli.Unconfigured(t).Validate(config); len(diags) > 0 {
+				t.Error(fakecli.Text(diags))
 			}
 		})
 	}
@@ -68,8 +70,8 @@ func TestMistakesInTheDataSource(t *testing.T) {
 		"on_timeout of old": {attrs{"id": "job_1", "wait": attrs{"on_timeout": "keep"}}, at().WithAttributeName("wait").WithAttributeName("on_timeout")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, diags := unconfigured(t).Data(t.Context(), test.config)
-			wantPath(t, diags, test.path)
+			_, diags := fakecli.Unconfigured(t).Data(t.Context(), test.config)
+			fakecli.WantPath(t, diags, test.path)
 		})
 	}
 }

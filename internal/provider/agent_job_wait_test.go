@@ -14,46 +14,47 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 func TestAccWaitDisabled(t *testing.T) {
-	s := newService(t, always(simulator.Script{Duration: time.Hour}))
-	off := s.Config(jobConfig("Write", `wait = { enabled = false }`))
-	on := s.Config(jobConfig("Write"))
-	run(t,
+	s := harness.NewService(t, harness.Always(simulator.Script{Duration: time.Hour}))
+	off := s.Config(harness.JobConfig("Write", `wait = { enabled = false }`))
+	on := s.Config(harness.JobConfig("Write"))
+	harness.Run(t,
 		resource.TestStep{
 			Config:            off,
-			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("active"))},
+			ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("status", knownvalue.StringExact("active"))},
 		},
-		expectNoChange(off),
+		harness.ExpectNoChange(off),
 		resource.TestStep{
 			Config:            on,
-			ConfigPlanChecks:  expectAction(plancheck.ResourceActionUpdate, s.Ends(t)),
-			ConfigStateChecks: []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("completed"))},
+			ConfigPlanChecks:  harness.ExpectAction(plancheck.ResourceActionUpdate, s.Ends(t)),
+			ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("status", knownvalue.StringExact("completed"))},
 		},
-		expectNoChange(on),
+		harness.ExpectNoChange(on),
 	)
 	s.Sent(t, 1, 0)
 }
 
 func TestAccWaitTimeoutInCreateKeepsTheJob(t *testing.T) {
-	s := newService(t, always(simulator.Script{Duration: time.Hour}))
-	config := s.Config(jobConfig("Write", `timeouts = { create = "10s" }`))
-	run(t,
+	s := harness.NewService(t, harness.Always(simulator.Script{Duration: time.Hour}))
+	config := s.Config(harness.JobConfig("Write", `timeouts = { create = "10s" }`))
+	harness.Run(t,
 		resource.TestStep{
 			Config:             config,
 			ExpectNonEmptyPlan: true, // it is to be waited for
-			ConfigStateChecks:  []statecheck.StateCheck{expectAttr("status", knownvalue.StringExact("active"))},
+			ConfigStateChecks:  []statecheck.StateCheck{harness.ExpectAttr("status", knownvalue.StringExact("active"))},
 			Check:              s.SentCheck(t, 1, 0),
 		},
 		resource.TestStep{
 			Config: config,
-			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate, s.Ends(t),
-				plancheck.ExpectUnknownValue(jobAddress, tfjsonpath.New("pr_link")),
-				plancheck.ExpectKnownValue(jobAddress, tfjsonpath.New("id"), knownvalue.NotNull())),
-			ConfigStateChecks: []statecheck.StateCheck{expectAttr("pr_link", knownvalue.NotNull())},
+			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate, s.Ends(t),
+				plancheck.ExpectUnknownValue(harness.JobAddress, tfjsonpath.New("pr_link")),
+				plancheck.ExpectKnownValue(harness.JobAddress, tfjsonpath.New("id"), knownvalue.NotNull())),
+			ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("pr_link", knownvalue.NotNull())},
 		},
-		expectNoChange(config),
+		harness.ExpectNoChange(config),
 	)
 	s.Sent(t, 1, 0)
 }

@@ -9,16 +9,18 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // BenchmarkRefreshAndPlan is what a plan costs for each job that has ended:
 // the four calls that the CLI makes, without gRPC.
 func BenchmarkRefreshAndPlan(b *testing.B) {
-	s := newService(b, always(simulator.Script{}))
-	c := newCore(b, s.Attrs())
+	s := harness.NewService(b, harness.Always(simulator.Script{}))
+	c := fakecli.New(b, s.Attrs())
 	config := attrs{"prompt": "Add a quickstart for the Python SDK"}
 	c.Run(b.Context(), config)
-	wanted := object(c.Resource, config)
+	wanted := fakecli.Object(c.Resource, config)
 	state, dynamic := c.Dynamic(c.State), c.Dynamic(wanted)
 	proposed := c.Dynamic(c.Proposed(wanted, c.State))
 	for _, call := range []struct {

@@ -10,6 +10,9 @@ import (
 	"weak"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 type contextKey struct{}
@@ -17,17 +20,17 @@ type contextKey struct{}
 // The context of each call that is made for a job, and the kilobytes that hang
 // on it, can be collected once the call has returned. Red without: released.
 func TestCallsAreForgotten(t *testing.T) {
-	s := newService(t, nil)
-	c := newCore(t, s.Attrs())
+	s := harness.NewService(t, nil)
+	c := fakecli.New(t, s.Attrs())
 	job := attrs{"prompt": "write"}
 	if diags := c.Run(t.Context(), job); len(diags) > 0 {
-		t.Fatal(text(diags))
+		t.Fatal(fakecli.Text(diags))
 	}
 	identity := &tfprotov6.RawState{JSON: []byte(`{"project_id":"proj_1","id":"` + c.Get("id").(string) + `"}`)}
 	held := map[string][]weak.Pointer[[1 << 16]byte]{}
 	for name, call := range map[string]func(context.Context) error{
 		"ValidateResourceConfig": func(ctx context.Context) error {
-			config := c.Dynamic(object(c.Resource, job))
+			config := c.Dynamic(fakecli.Object(c.Resource, job))
 			_, err := c.Server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: "agent_job", Config: config})
 			return err
 		},
@@ -42,7 +45,7 @@ func TestCallsAreForgotten(t *testing.T) {
 		"ReadResource":       func(ctx context.Context) error { c.Refresh(ctx); return nil },
 		"PlanResourceChange": func(ctx context.Context) error { c.Plan(ctx, job); return nil },
 		"ApplyResourceChange": func(ctx context.Context) error {
-			waits := with(job, attrs{"wait": attrs{"enabled": len(held["ApplyResourceChange"])%2 == 0}})
+			waits := fakecli.With(job, attrs{"wait": attrs{"enabled": len(held["ApplyResourceChange"])%2 == 0}})
 			c.Plan(t.Context(), waits)
 			c.Apply(ctx, waits)
 			return nil

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // rowID is a row of the matrix. The tests that are counted for the matrix's
@@ -39,12 +41,12 @@ func overHTTP2(t *testing.T, times int, random *rand.Rand, sum *tally) {
 					script[i] = faults[random.IntN(len(faults))]
 				}
 			}
-			row{Serve: faultserver.Options{Certificate: faultserver.GoodCertificate, HTTP2: script}, Test: func(m *matrix) {
-				m.OK(m.Run(job1()))
+			Row{Serve: faultserver.Options{Certificate: faultserver.GoodCertificate, HTTP2: script}, Test: func(m *Matrix) {
+				m.OK(m.Run(Job1()))
 				m.WantState("completed")
 				m.WantPosts(1, 0)
-				if diags := m.Run(job2()); failed(diags) {
-					m.Error(text(diags))
+				if diags := m.Run(Job2()); fakecli.Failed(diags) {
+					m.Error(fakecli.Text(diags))
 				}
 				m.WantPosts(1, 1)
 				if len(m.Sim.Jobs()) != 1 || len(m.Sim.Jobs()[0].Prompts) != 2 {
@@ -76,7 +78,7 @@ func throughProxy(t *testing.T, times int, sum *tally) {
 		if err != nil {
 			t.Errorf("%v\n%s", err, output)
 		}
-		if n := strings.Count(string(output), canaryKey); n > 0 {
+		if n := strings.Count(string(output), harness.CanaryKey); n > 0 {
 			sum.wrong(keyBytes, n)
 		}
 		if got := len(proxy.Requests()); got != times {
@@ -92,8 +94,8 @@ func throughProxy(t *testing.T, times int, sum *tally) {
 func proxied(t *testing.T, times int) {
 	t.Helper()
 	for range times {
-		row{Provider: attrs{"base_url": "https://agent.invalid"}, Test: func(m *matrix) {
-			m.NotSent(m.Run(job1()), "The proxy refused the connection with 407 Proxy Authentication Required")
+		Row{Provider: attrs{"base_url": "https://agent.invalid"}, Test: func(m *Matrix) {
+			m.NotSent(m.Run(Job1()), "The proxy refused the connection with 407 Proxy Authentication Required")
 		}}.Run(t, t.TempDir())
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
 // getFault is what happens to polls or to a refresh.
@@ -63,7 +64,7 @@ func getRows() []getRow {
 			})
 		}},
 		{row: rowID('P', 2), weight: 3, wait: true, make: func(o *order) *getFault {
-			return overlaid(1+o.random.IntN(4), func(l looking) attrs { return attrs{"status": pick[any](l.random, nil, omit{}, 3, "")} })
+			return overlaid(1+o.random.IntN(4), func(l looking) attrs { return attrs{"status": pick[any](l.random, nil, Omit{}, 3, "")} })
 		}},
 		{row: rowID('P', 3), weight: 3, make: func(o *order) *getFault {
 			return overlaid(1+o.random.IntN(9), func(l looking) attrs {
@@ -102,14 +103,14 @@ func getRows() []getRow {
 			return f
 		}},
 		{row: rowID('P', 10), weight: 3, make: func(o *order) *getFault {
-			lines := pick(o.random, header("Retry-After: 50"), header("Retry-After: 5"), header(), header("Retry-After: soon"), header("Retry-After: 7200"))
+			lines := pick(o.random, Header("Retry-After: 50"), Header("Retry-After: 5"), Header(), Header("Retry-After: soon"), Header("Retry-After: 7200"))
 			return o.slowedDown(lines)
 		}},
 		{row: rowID('P', 12), weight: 1, make: func(o *order) *getFault {
-			return o.slowedDown(dates(20*time.Second, pick(o.random, -time.Hour, time.Hour), true))
+			return o.slowedDown(Dates(20*time.Second, pick(o.random, -time.Hour, time.Hour), true))
 		}},
 		{row: rowID('P', 11), weight: 2, make: func(o *order) *getFault {
-			return playing(1, faultserver.Answer(200, jobJSON(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"})))
+			return playing(1, faultserver.Answer(200, JobJSON(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"})))
 		}},
 		{row: rowID('C', 12), weight: 3, make: func(o *order) *getFault {
 			return &getFault{times: 1 + o.random.IntN(5), make: func(l looking) faultserver.Play {
@@ -138,7 +139,7 @@ func (o *order) slowedDown(lines func(time.Time) []string) *getFault {
 		o.world.mu.Lock()
 		o.getRest.begin(toldSeconds(told))
 		o.world.mu.Unlock()
-		return limited(header(told...))
+		return Limited(Header(told...))
 	}}
 }
 
@@ -155,9 +156,9 @@ func passing(r *rand.Rand, whole string) faultserver.Play {
 // oddFields are values of a record that the contract does not promise.
 func oddFields(r *rand.Rand) attrs {
 	all := attrs{
-		"source": pick[any](r, nil, omit{}, "main", attrs{"repository": nil}), "model": pick[any](r, nil, omit{}, []string{"m"}),
-		"createdAt":  pick[any](r, nil, omit{}, "2026-01-02T03:04:05", 1767323045),
-		"archivedAt": pick[any](r, nil, omit{}, "2026-W01-5", false), "mood": attrs{"of": "the day"}, "ID": "job_0",
+		"source": pick[any](r, nil, Omit{}, "main", attrs{"repository": nil}), "model": pick[any](r, nil, Omit{}, []string{"m"}),
+		"createdAt":  pick[any](r, nil, Omit{}, "2026-01-02T03:04:05", 1767323045),
+		"archivedAt": pick[any](r, nil, Omit{}, "2026-W01-5", false), "mood": attrs{"of": "the day"}, "ID": "job_0",
 	}
 	for name := range all {
 		if r.IntN(2) == 0 {
@@ -173,7 +174,7 @@ func laidOver(record string, fields attrs) string {
 	if err := json.Unmarshal([]byte(record), &all); err != nil {
 		panic(err)
 	}
-	return jobJSON(with(with(attrs{"model": omit{}, "prLink": omit{}, "archivedAt": omit{}, "source": omit{}, "createdAt": omit{}}, all), fields))
+	return JobJSON(fakecli.With(fakecli.With(attrs{"model": Omit{}, "prLink": Omit{}, "archivedAt": Omit{}, "source": Omit{}, "createdAt": Omit{}}, all), fields))
 }
 
 // record is the service's true answer.

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
 // played counts and notes a fault. The caller holds o.mu.
@@ -19,7 +21,7 @@ func (o *order) played(row string) {
 
 // note keeps what the CLI would have printed.
 func (o *order) note(call string, diags []*tfprotov6.Diagnostic) {
-	shown := text(diags)
+	shown := fakecli.Text(diags)
 	fmt.Fprintln(o.watch, shown)
 	for _, d := range diags {
 		summary, _, _ := strings.Cut(d.Detail, "\n")

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
 // class is how the provider has to take the answer of a POST.
@@ -38,7 +39,7 @@ func (o *order) judge(e expectation, diags []*tfprotov6.Diagnostic) (unknown boo
 	all := append([]sent(nil), o.sent...)
 	o.mu.Unlock()
 	last := o.onlyOne(e, all)
-	shown := text(diags)
+	shown := fakecli.Text(diags)
 	if o.core.Tainted {
 		job, _ := o.sim.Job(o.core.Get("id").(string))
 		if job.Status != "failed" || o.onFailure != "error" {
@@ -46,7 +47,7 @@ func (o *order) judge(e expectation, diags []*tfprotov6.Diagnostic) (unknown boo
 		}
 	}
 	says := func(words string) {
-		if !failed(diags) || !strings.Contains(shown, words) {
+		if !fakecli.Failed(diags) || !strings.Contains(shown, words) {
 			o.fail(other, "no error says %q: %s", words, shown)
 		}
 	}
@@ -67,7 +68,7 @@ func (o *order) judge(e expectation, diags []*tfprotov6.Diagnostic) (unknown boo
 		if o.core.Get("prompt") != e.want {
 			o.fail(duplicates, "the state has not got the prompt that was sent, so it will be sent again")
 		}
-		unknown = strings.Contains(shown, messageUnknown)
+		unknown = strings.Contains(shown, MessageUnknown)
 		if unknown && last.class == accepted || !unknown && last.job == "" {
 			o.fail(other, "a message whose answer was %s, from %s, was taken for another: %s", last.class, last.fault, shown)
 		}
@@ -142,7 +143,7 @@ func (o *order) intact(before tftypes.Value, diags []*tfprotov6.Diagnostic) {
 	if o.core.Get("id") != o.core.Attribute(before, "id") {
 		o.fail(lostIDs, "a refresh has changed the id to %v", o.core.Get("id"))
 	}
-	if failed(diags) || strings.Contains(text(diags), "Agent job not found") {
+	if fakecli.Failed(diags) || strings.Contains(fakecli.Text(diags), "Agent job not found") {
 		o.unchanged(before)
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // order is one resource and its user, who applies until the prompts wanted are
@@ -21,7 +23,7 @@ import (
 type order struct {
 	*world
 	name      string
-	core      *core
+	core      *fakecli.CLI
 	wants     []string // prompts, one after the other
 	at        int      // the one that is wanted now
 	options   attrs    // of the resource, besides the prompt
@@ -90,7 +92,7 @@ func newOrder(w *world, n int) *order {
 	return o
 }
 
-func (o *order) config() attrs { return with(o.options, attrs{"prompt": o.wants[o.at]}) }
+func (o *order) config() attrs { return fakecli.With(o.options, attrs{"prompt": o.wants[o.at]}) }
 
 // script says how the service goes on with the job after a prompt.
 func (o *order) script(turn int) simulator.Script {
@@ -180,7 +182,7 @@ func (o *order) interruptedAt() time.Time {
 func (o *order) plan() {
 	o.ready, o.satisfied = false, false
 	if o.core == nil {
-		o.core = &core{T: o.T, Resource: o.schemas.Resource}
+		o.core = &fakecli.CLI{T: o.T, Resource: o.schemas.Resource}
 		o.core.State = tftypes.NewValue(o.core.Resource, nil)
 	}
 	o.core.Server = o.schemas.Server
@@ -189,9 +191,9 @@ func (o *order) plan() {
 	o.arm(o.random.IntN(3) == 0)
 	before := o.core.State
 	if o.toImport != "" {
-		diags := o.core.ImportState(ctx, project+"/"+o.toImport)
+		diags := o.core.ImportState(ctx, harness.Project+"/"+o.toImport)
 		o.note("import "+o.toImport, diags)
-		if failed(diags) {
+		if fakecli.Failed(diags) {
 			o.core.State, o.core.Private, o.core.Identity = before, nil, nil
 			return
 		}
@@ -201,12 +203,12 @@ func (o *order) plan() {
 		diags := o.core.Refresh(ctx)
 		o.note("refresh", diags)
 		o.intact(before, diags)
-		if failed(diags) {
+		if fakecli.Failed(diags) {
 			return
 		}
 	}
 	o.hold()
-	if diags := o.core.Plan(ctx, o.config()); failed(diags) {
+	if diags := o.core.Plan(ctx, o.config()); fakecli.Failed(diags) {
 		o.note("plan", diags)
 		return
 	}
@@ -243,7 +245,7 @@ func (o *order) apply() {
 	switch {
 	case unknown:
 		o.lookAtService(e)
-	case !failed(diags) && o.core.Get("prompt") == e.want:
+	case !fakecli.Failed(diags) && o.core.Get("prompt") == e.want:
 		o.satisfied = o.at == len(o.wants)-1
 		if !o.satisfied && (o.calm.Load() || o.random.IntN(5) > 0) {
 			o.at++

@@ -18,6 +18,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // postFault is what happens to a POST, before or instead of its answer.
@@ -99,8 +100,8 @@ func postRows() []postRow {
 		}},
 		{row: rowID('C', 6), weight: 3, make: func(o *order) *postFault {
 			return either(o.random, func(p posting) {
-				id := pick(o.random, "a/b", "../../secrets", "job\x00", "job\x1b[2J", "a%2fb", "a b", "a?b", "job\u202e1", strings.Repeat("a", 300), "x/"+canaryKey)
-				p.answer(faultserver.Answer(201, jobJSON(attrs{"id": id})))
+				id := pick(o.random, "a/b", "../../secrets", "job\x00", "job\x1b[2J", "a%2fb", "a b", "a?b", "job\u202e1", strings.Repeat("a", 300), "x/"+harness.CanaryKey)
+				p.answer(faultserver.Answer(201, JobJSON(attrs{"id": id})))
 			})
 		}},
 		{row: rowID('C', 7), weight: 2, create: true, make: func(*order) *postFault {
@@ -125,7 +126,7 @@ func postRows() []postRow {
 		}},
 		{row: rowID('M', 4), weight: 14, message: true, make: func(o *order) *postFault {
 			return either(o.random, func(p posting) {
-				p.answer(pick(o.random, brokenOff(o.random), faultserver.Answer(200, ""), faultserver.Answer(200, jobJSON(attrs{"id": "job_other"}))))
+				p.answer(pick(o.random, brokenOff(o.random), faultserver.Answer(200, ""), faultserver.Answer(200, JobJSON(attrs{"id": "job_other"}))))
 			})
 		}},
 		{row: rowID('P', 5), weight: 2, make: func(o *order) *postFault {
@@ -162,38 +163,38 @@ func resetEarly(context.Context, string, string) (net.Conn, error) {
 // brokenOff ends an exchange without an answer.
 func brokenOff(r *rand.Rand) faultserver.Play {
 	return pick(r, faultserver.Reset, faultserver.EOF, faultserver.Raw("HTTP/1.1 201 Cre"), faultserver.Stall,
-		faultserver.Raw("HTTP/1.1 201 Created\r\n"+canaryKey+"\r\n\r\n"))
+		faultserver.Raw("HTTP/1.1 201 Created\r\n"+harness.CanaryKey+"\r\n\r\n"))
 }
 
 // noRecord answers with something that is no whole job record.
 func noRecord(r *rand.Rand, whole string) faultserver.Play {
 	return pick(r,
 		faultserver.Answer(201, whole[:len(whole)/2]), faultserver.Truncated(201, whole, len(whole)/2), faultserver.Answer(201, ""),
-		faultserver.Raw("HTTP/1.1 204 No Content\r\n\r\n"), faultserver.Answer(201, jobJSON(attrs{"id": omit{}})),
-		faultserver.Answer(201, jobJSON(attrs{"id": ""})), faultserver.Answer(201, jobJSON(attrs{"id": nil})),
-		faultserver.Answer(201, jobJSON(attrs{"id": 17})), faultserver.Answer(201, `{"id":"job_1",`+whole[1:]),
+		faultserver.Raw("HTTP/1.1 204 No Content\r\n\r\n"), faultserver.Answer(201, JobJSON(attrs{"id": Omit{}})),
+		faultserver.Answer(201, JobJSON(attrs{"id": ""})), faultserver.Answer(201, JobJSON(attrs{"id": nil})),
+		faultserver.Answer(201, JobJSON(attrs{"id": 17})), faultserver.Answer(201, `{"id":"job_1",`+whole[1:]),
 		faultserver.Answer(201, whole+whole), faultserver.Answer(201, "["+whole+"]"), faultserver.Answer(201, "<html>welcome"))
 }
 
 func refusalBody(r *rand.Rand) string {
 	return pick(r, `{"error":"no"}`, `{"error":{"message":"no"}}`, `{"title":"Bad","detail":"no"}`, "<!doctype html><p>no", "",
-		`{"error":"unknown key `+canaryKey+`"}`, strings.Repeat("x", 500)+canaryKey)
+		`{"error":"unknown key `+harness.CanaryKey+`"}`, strings.Repeat("x", 500)+harness.CanaryKey)
 }
 
 // limiting answers 429, with a pause told in one of the ways there are.
 func (o *order) limiting(skewed bool) *postFault {
 	seconds := pick(o.random, 0, 1, 5, 40, 300)
-	lines := pick(o.random, header(fmt.Sprintf("Retry-After: %d", seconds)), header(), header("Retry-After: -5"), header("Retry-After: soon"),
-		header("Retry-After: 7200"), dates(45*time.Second, 0, true), dates(-time.Hour, 0, true))
+	lines := pick(o.random, Header(fmt.Sprintf("Retry-After: %d", seconds)), Header(), Header("Retry-After: -5"), Header("Retry-After: soon"),
+		Header("Retry-After: 7200"), Dates(45*time.Second, 0, true), Dates(-time.Hour, 0, true))
 	if skewed {
-		lines = dates(45*time.Second, pick(o.random, -time.Hour, time.Hour), true)
+		lines = Dates(45*time.Second, pick(o.random, -time.Hour, time.Hour), true)
 	}
 	return &postFault{class: limitedForNow, play: func(p posting) {
 		told := lines(time.Now())
 		p.world.mu.Lock()
 		p.postRest.begin(toldSeconds(told))
 		p.world.mu.Unlock()
-		p.answer(limited(header(told...)))
+		p.answer(Limited(Header(told...)))
 	}}
 }
 
@@ -239,7 +240,7 @@ func (o *order) posted(kind faultserver.Kind, prompt string, x *faultserver.Exch
 	}
 	o.mu.Unlock()
 	s := sent{at: time.Now(), kind: kind, prompt: prompt, fault: f.row, class: f.class}
-	p := posting{o, x, jobJSON(nil)}
+	p := posting{o, x, JobJSON(nil)}
 	refusal := 0
 	if f.effect {
 		recorder := httptest.NewRecorder()

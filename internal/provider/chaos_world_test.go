@@ -20,6 +20,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // world is one root module: some jobs of one provider configuration, applied
@@ -35,7 +37,7 @@ type world struct {
 	bad      []*faultserver.Server // have the address, and not the right certificate
 	budget   int                   // polls per second when it is to be felt, else 0
 	config   attrs
-	schemas  *core // configured anew for each run
+	schemas  *fakecli.CLI // configured anew for each run
 	orders   []*order
 	chooser  chooser
 	watch    *keyWatch
@@ -64,7 +66,7 @@ func (p *pause) holds(at time.Time) bool { return at.After(p.from) && at.Before(
 func newWorld(t *testing.T, number uint64, random *rand.Rand, sum *tally) *world {
 	w := &world{T: t, number: number, random: random, sum: sum, tls: random.IntN(4) == 0, watch: &keyWatch{}, start: time.Now(),
 		chooser: chooser{postRows(), getRows()}}
-	w.sim = simulator.New(simulator.Options{Key: canaryKey, Script: func(prompt string, turn int) simulator.Script {
+	w.sim = simulator.New(simulator.Options{Key: harness.CanaryKey, Script: func(prompt string, turn int) simulator.Script {
 		return w.orderOf(prompt).script(turn)
 	}})
 	serve, authorities := faultserver.Options{InMemory: true}, ""
@@ -80,7 +82,7 @@ func newWorld(t *testing.T, number uint64, random *rand.Rand, sum *tally) *world
 		w.Always(kind, func(x *faultserver.Exchange) { w.post(kind, x) })
 	}
 	w.Always(faultserver.Get, w.get)
-	w.config = attrs{"base_url": w.URL, "admin_key": canaryKey, "project_id": project}
+	w.config = attrs{"base_url": w.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
 	if w.tls {
 		w.config["ca_certificates_pem"] = w.Authority + authorities
 	}
@@ -130,9 +132,9 @@ func (w *world) apply() {
 	w.mu.Lock()
 	w.stopped, w.postRest, w.getRest, w.slack = time.Time{}, pause{}, pause{}, 0
 	w.mu.Unlock()
-	w.schemas = &core{T: w.T}
+	w.schemas = &fakecli.CLI{T: w.T}
 	if diags := w.schemas.ConnectTo(w.context(nil), provider.New("test", provider.Options{Dial: w.dial}), w.config); len(diags) > 0 {
-		w.Error(text(diags))
+		w.Error(fakecli.Text(diags))
 	}
 	w.each(func(o *order) { o.plan() })
 	w.mu.Lock()

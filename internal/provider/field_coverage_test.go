@@ -16,6 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // contract quotes the service's own description of a job record, and says
@@ -65,15 +67,15 @@ func flatten(record map[string]any, prefix string, into map[string]any) {
 // resource and the data source; and the simulator shows no other field.
 func TestFieldCoverage(t *testing.T) {
 	fields := contractFields(t)
-	s := newService(t, always(simulator.Script{Status: "archived"})) // the end that fills every field
-	c := newCore(t, s.Attrs())
-	if diags := c.Run(t.Context(), attrs{"prompt": "write"}); failed(diags) {
-		t.Fatal(text(diags))
+	s := harness.NewService(t, harness.Always(simulator.Script{Status: "archived"})) // the end that fills every field
+	c := fakecli.New(t, s.Attrs())
+	if diags := c.Run(t.Context(), attrs{"prompt": "write"}); fakecli.Failed(diags) {
+		t.Fatal(fakecli.Text(diags))
 	}
 	id := s.OnlyJob(t).ID
 	data, diags := c.Data(t.Context(), attrs{"id": id})
-	if failed(diags) {
-		t.Fatal(text(diags))
+	if fakecli.Failed(diags) {
+		t.Fatal(fakecli.Text(diags))
 	}
 
 	record := map[string]any{}
@@ -98,13 +100,13 @@ func TestFieldCoverage(t *testing.T) {
 }
 
 // getRecord asks the service itself, past the provider's client.
-func getRecord(t *testing.T, s *service, id string) map[string]any {
+func getRecord(t *testing.T, s *harness.Service, id string) map[string]any {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v2/agent/"+project+"/job/"+id, nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v2/agent/"+harness.Project+"/job/"+id, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", "Bearer "+canaryKey)
+	req.Header.Set("Authorization", "Bearer "+harness.CanaryKey)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/tfversion"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // runActions is run for Terraform versions that know actions; it skips others
@@ -20,14 +21,14 @@ import (
 func runActions(t *testing.T, steps ...resource.TestStep) {
 	t.Helper()
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: providerFactories(),
+		ProtoV6ProviderFactories: harness.ProviderFactories(),
 		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_14_0)},
 		Steps:                    steps,
 	})
 }
 
 // triggered is a configuration in which a change of the revision runs an action.
-func triggered(s *service, revision, action string) string {
+func triggered(s *harness.Service, revision, action string) string {
 	return s.Config(`
 resource "terraform_data" "spec" {
   input = "`+revision+`"
@@ -44,7 +45,7 @@ action "agent_start_job" "refresh" {
     prompt = "refresh ${terraform_data.spec.output}"
   }
 }
-`, jobConfig("Write"), `
+`, harness.JobConfig("Write"), `
 action "agent_send_message" "tell" {
   config {
     id     = agent_job.test.id
@@ -60,10 +61,10 @@ func TestAccActionTriggers(t *testing.T) {
 		"action.agent_send_message.tell": {{"Write", "look at 1", "look at 2"}},
 	} {
 		t.Run(action, func(t *testing.T) {
-			s := newService(t, nil)
+			s := harness.NewService(t, nil)
 			// The first message is for a job of the same apply.
 			runActions(t, resource.TestStep{Config: triggered(s, "1", action)}, resource.TestStep{Config: triggered(s, "2", action)},
-				expectNoChange(triggered(s, "2", action)))
+				harness.ExpectNoChange(triggered(s, "2", action)))
 			var got [][]string
 			for _, job := range s.Jobs() {
 				got = append(got, job.Prompts)
@@ -79,7 +80,7 @@ func TestAccActionTriggers(t *testing.T) {
 }
 
 func TestAccActionA03JobFailsAndTaintsNothing(t *testing.T) {
-	s := newService(t, func(prompt string, _ int) simulator.Script {
+	s := harness.NewService(t, func(prompt string, _ int) simulator.Script {
 		script := simulator.Script{Duration: 100 * time.Millisecond}
 		if prompt != "Write" {
 			script.Status = "failed"
@@ -90,7 +91,7 @@ func TestAccActionA03JobFailsAndTaintsNothing(t *testing.T) {
 	runActions(t,
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_`)},
 		// Neither what had triggered the action nor the job beside it is tainted.
-		expectNoChange(config),
+		harness.ExpectNoChange(config),
 	)
 	if got := s.Counts().Create; got != 2 {
 		t.Errorf("%d creates, want the job's and the action's", got)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // actionCase is one of the two actions, ready to be invoked.
@@ -26,7 +28,7 @@ type actionCase struct {
 
 // eachAction runs a test with each action in a bubble of its own, where jobs go
 // as script says. The job that gets a message has ended before.
-func eachAction(t *testing.T, script simulator.Script, test func(t *testing.T, s *service, c *core, a actionCase)) {
+func eachAction(t *testing.T, script simulator.Script, test func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase)) {
 	t.Helper()
 	scripts := func(prompt string, _ int) simulator.Script {
 		if prompt == "before" {
@@ -36,10 +38,10 @@ func eachAction(t *testing.T, script simulator.Script, test func(t *testing.T, s
 	}
 	for _, name := range []string{"agent_start_job", "agent_send_message"} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, scripts, func(t *testing.T, s *service, c *core) {
+			harness.Bubble(t, scripts, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
 				a := actionCase{name: name, config: attrs{"prompt": "write"}, kind: simulator.KindCreate}
 				if name == "agent_send_message" {
-					a.jobID, a.kind = s.Create(project, "before").ID, simulator.KindMessage
+					a.jobID, a.kind = s.Create(harness.Project, "before").ID, simulator.KindMessage
 					a.config["id"] = a.jobID
 				}
 				test(t, s, c, a)
@@ -49,7 +51,7 @@ func eachAction(t *testing.T, script simulator.Script, test func(t *testing.T, s
 }
 
 // sentOnce asserts that the action's prompt has reached the service once.
-func (a actionCase) sentOnce(t *testing.T, s *service) {
+func (a actionCase) sentOnce(t *testing.T, s *harness.Service) {
 	t.Helper()
 	if a.kind == simulator.KindCreate {
 		s.Sent(t, 1, 0)
@@ -59,13 +61,13 @@ func (a actionCase) sentOnce(t *testing.T, s *service) {
 }
 
 func TestActionWaits(t *testing.T) {
-	eachAction(t, simulator.Script{Duration: 200 * time.Millisecond}, func(t *testing.T, s *service, c *core, a actionCase) {
+	eachAction(t, simulator.Script{Duration: 200 * time.Millisecond}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 		if a.jobID == "" { // the service may store a job late
 			s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`})
 		}
 		progress, diags := c.Invoke(t.Context(), a.name, a.config)
 		if len(diags) > 0 {
-			t.Fatal(text(diags))
+			t.Fatal(fakecli.Text(diags))
 		}
 		job := s.OnlyJob(t)
 		first := "Job " + job.ID + " started in project proj_1."
@@ -82,11 +84,11 @@ func TestActionWaits(t *testing.T) {
 
 // A data source of the same run can wait instead, and knows what the action has done.
 func TestActionWithoutWait(t *testing.T) {
-	eachAction(t, simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"}, func(t *testing.T, s *service, c *core, a actionCase) {
+	eachAction(t, simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 		a.config["wait"] = attrs{"enabled": false}
 		progress, diags := c.Invoke(t.Context(), a.name, a.config)
 		if len(diags) > 0 || len(progress) != 1 {
-			t.Errorf("progress %q, diagnostics %s", progress, text(diags))
+			t.Errorf("progress %q, diagnostics %s", progress, fakecli.Text(diags))
 		}
 		if got := s.Counts().Get; got != 0 {
 			t.Errorf("%d GETs", got)
@@ -96,7 +98,7 @@ func TestActionWithoutWait(t *testing.T) {
 		}
 		state, diags := c.Data(t.Context(), attrs{"id": s.OnlyJob(t).ID, "wait": attrs{"enabled": true}})
 		if status := c.Attribute(state, "status"); status != "archived" {
-			t.Errorf("status %v: %s", status, text(diags))
+			t.Errorf("status %v: %s", status, fakecli.Text(diags))
 		}
 		a.sentOnce(t, s)
 	})
@@ -105,25 +107,25 @@ func TestActionWithoutWait(t *testing.T) {
 // The end from before a message does not count.
 func TestActionMessageSeesStaleRecords(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"},
-		func(t *testing.T, _ *service, c *core, a actionCase) {
+		func(t *testing.T, _ *harness.Service, c *fakecli.CLI, a actionCase) {
 			progress, diags := c.Invoke(t.Context(), a.name, a.config)
 			if len(diags) > 0 {
-				t.Fatal(text(diags))
+				t.Fatal(fakecli.Text(diags))
 			}
 			for _, line := range progress {
 				if strings.Contains(line, "completed") {
 					t.Errorf("the former end was taken for the new one: %s", line)
 				}
 			}
-			contains(t, progress[len(progress)-1], "ended as archived (1s elapsed)")
+			harness.Contains(t, progress[len(progress)-1], "ended as archived (1s elapsed)")
 		})
 }
 
 func TestActionTellsOddLinks(t *testing.T) {
-	eachAction(t, simulator.Script{Duration: 200 * time.Millisecond, Extra: map[string]any{"prLink": "javascript:alert(1)"}}, func(t *testing.T, s *service, c *core, a actionCase) {
+	eachAction(t, simulator.Script{Duration: 200 * time.Millisecond, Extra: map[string]any{"prLink": "javascript:alert(1)"}}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 		progress, diags := c.Invoke(t.Context(), a.name, a.config)
-		contains(t, text(diags), "WARNING: Pull request link left out")
-		contains(t, progress[len(progress)-1], "It opened no pull request.")
+		harness.Contains(t, fakecli.Text(diags), "WARNING: Pull request link left out")
+		harness.Contains(t, progress[len(progress)-1], "It opened no pull request.")
 		for _, d := range diags {
 			if d.Attribute != nil {
 				t.Errorf("a warning points at %s, which an action does not have", d.Attribute)
@@ -133,8 +135,8 @@ func TestActionTellsOddLinks(t *testing.T) {
 }
 
 func TestActionTellsStatuses(t *testing.T) {
-	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
-		progress := &lines{Seen: make(chan struct{})}
+	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+		progress := &fakecli.Lines{Seen: make(chan struct{})}
 		done := make(chan []*tfprotov6.Diagnostic)
 		go func() { done <- c.InvokeInto(t.Context(), progress, a.name, a.config) }()
 		<-progress.Seen
@@ -145,7 +147,7 @@ func TestActionTellsStatuses(t *testing.T) {
 		}
 		s.SetStatus(id, "completed")
 		if diags := <-done; len(diags) > 0 {
-			t.Error(text(diags))
+			t.Error(fakecli.Text(diags))
 		}
 		if len(progress.All) != 3 || progress.All[1] != "Job "+id+` is que\u001bued (0s elapsed).` {
 			t.Errorf("progress: %q", progress.All)
@@ -155,17 +157,17 @@ func TestActionTellsStatuses(t *testing.T) {
 
 // A01: the outcome of the POST is unknown.
 func TestActionA01UnknownOutcome(t *testing.T) {
-	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
+	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 		s.Wire.Script(faultserver.Kind(a.kind), faultserver.Effect(faultserver.EOF))
 		progress, diags := c.Invoke(t.Context(), a.name, a.config)
 		if len(progress) > 0 {
 			t.Errorf("progress: %q", progress)
 		}
-		contains(t, text(diags), "ERROR: Failed to", "no answer tells its outcome", "It will not be sent again by itself.", "before you run the action again")
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to", "no answer tells its outcome", "It will not be sent again by itself.", "before you run the action again")
 		if a.jobID == "" {
-			contains(t, text(diags), "a job may have been started", project)
+			harness.Contains(t, fakecli.Text(diags), "a job may have been started", harness.Project)
 		} else {
-			contains(t, text(diags), "sent to job "+a.jobID+" in project proj_1", "it may have arrived")
+			harness.Contains(t, fakecli.Text(diags), "sent to job "+a.jobID+" in project proj_1", "it may have arrived")
 		}
 		a.sentOnce(t, s)
 	})
@@ -173,9 +175,9 @@ func TestActionA01UnknownOutcome(t *testing.T) {
 
 // A02: Ctrl-C in the wait.
 func TestActionA02Interrupted(t *testing.T) {
-	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *service, c *core, a actionCase) {
+	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 		a.config["wait"] = attrs{"on_timeout": "warn"} // an interrupt is an error all the same
-		progress := &lines{Seen: make(chan struct{})}
+		progress := &fakecli.Lines{Seen: make(chan struct{})}
 		done := make(chan []*tfprotov6.Diagnostic)
 		go func() { done <- c.InvokeInto(t.Context(), progress, a.name, a.config) }()
 		<-progress.Seen
@@ -186,19 +188,19 @@ func TestActionA02Interrupted(t *testing.T) {
 			t.Errorf("stopped after %s", took)
 		}
 		id := s.OnlyJob(t).ID
-		contains(t, progress.All[0], id)
-		contains(t, text(diags), "ERROR: Agent job still running", id, "interrupted", "Terraform keeps no record of it.")
+		harness.Contains(t, progress.All[0], id)
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job still running", id, "interrupted", "Terraform keeps no record of it.")
 		a.sentOnce(t, s)
 	})
 }
 
 // The CLI stops the provider once: an action that begins after it sends nothing.
 func TestActionAfterAStop(t *testing.T) {
-	eachAction(t, simulator.Script{}, func(t *testing.T, s *service, c *core, a actionCase) {
+	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 		before := s.Counts()
 		c.Stop()
 		_, diags := c.Invoke(t.Context(), a.name, a.config)
-		contains(t, text(diags), "ERROR: Failed to", "Nothing was sent", "interrupted")
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to", "Nothing was sent", "interrupted")
 		if diff := cmp.Diff(before, s.Counts()); diff != "" {
 			t.Errorf("requests (-before +after):\n%s", diff)
 		}
@@ -217,20 +219,20 @@ func TestActionA03JobFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			script := simulator.Script{Duration: 100 * time.Millisecond, Status: "failed", Extra: map[string]any{"prLink": test.link}}
-			eachAction(t, script, func(t *testing.T, s *service, c *core, a actionCase) {
+			eachAction(t, script, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 				progress, diags := c.Invoke(t.Context(), a.name, a.config)
 				id := s.OnlyJob(t).ID
-				contains(t, progress[len(progress)-1], id, "ended as failed")
-				contains(t, text(diags), "ERROR: Agent job failed", "Job "+id+" in project proj_1 ended as failed", test.says)
+				harness.Contains(t, progress[len(progress)-1], id, "ended as failed")
+				harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job failed", "Job "+id+" in project proj_1 ended as failed", test.says)
 				a.sentOnce(t, s)
 
 				a.config["wait"] = attrs{"on_failure": "warn"}
 				if a.jobID != "" { // a failed job takes no message
-					a.config["id"] = s.Create(project, "before").ID
+					a.config["id"] = s.Create(harness.Project, "before").ID
 				}
 				_, diags = c.Invoke(t.Context(), a.name, a.config)
-				contains(t, text(diags), "WARNING: Agent job failed")
-				if failed(diags) {
+				harness.Contains(t, fakecli.Text(diags), "WARNING: Agent job failed")
+				if fakecli.Failed(diags) {
 					t.Error("on_failure = warn fails")
 				}
 			})

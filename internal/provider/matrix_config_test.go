@@ -10,19 +10,21 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // configRows are settings that work, and their defaults.
-func configRows() []row {
-	rows := []row{
+func configRows() []Row {
+	rows := []Row{
 		// Red without: the look at the attribute in orEnv; and without the parts of the User-Agent.
-		{name: "I06_attributes_over_environment", clock: true, Test: func(m *matrix) {
+		{name: "I06_attributes_over_environment", clock: true, Test: func(m *Matrix) {
 			m.Setenv("AGENT_BASE_URL", "http://agent.invalid")
 			m.Setenv("AGENT_ADMIN_KEY", "mint_other")
 			m.Setenv("AGENT_PROJECT_ID", "proj_other")
 			m.OK(m.connect())
-			m.created(job1())
-			if got := m.core.Get("project_id"); got != project {
+			m.created(Job1())
+			if got := m.core.Get("project_id"); got != harness.Project {
 				m.Errorf("project_id: %v", got)
 			}
 			for _, r := range m.Sim.Requests() {
@@ -32,9 +34,9 @@ func configRows() []row {
 			}
 		}},
 		// Red without: the default intervals.
-		{name: "I06_default_intervals", clock: true, script: always(simulator.Script{Duration: 10 * time.Minute}), Test: func(m *matrix) {
+		{name: "I06_default_intervals", clock: true, script: harness.Always(simulator.Script{Duration: 10 * time.Minute}), Test: func(m *Matrix) {
 			start := time.Now()
-			m.created(job1())
+			m.created(Job1())
 			looks := m.looks(m.core.Get("id").(string))
 			for name, c := range map[string]struct{ pause, mean time.Duration }{
 				"first": {looks[0].Sub(start), 1600 * time.Millisecond}, "second": {looks[1].Sub(looks[0]), 800 * time.Millisecond},
@@ -54,14 +56,14 @@ func configRows() []row {
 		{attrs{"poll": attrs{"max_per_second": 10}}, 19900 * time.Millisecond},
 	} {
 		// Red without: the default of max_per_second, and without max_per_second.
-		rows = append(rows, row{name: fmt.Sprintf("I06_200_looks_in_%s", c.want), clock: true, Provider: c.config, script: always(simulator.Script{}), Test: func(m *matrix) {
-			id := m.Sim.Create(project, "by hand").ID
+		rows = append(rows, Row{name: fmt.Sprintf("I06_200_looks_in_%s", c.want), clock: true, Provider: c.config, script: harness.Always(simulator.Script{}), Test: func(m *Matrix) {
+			id := m.Sim.Create(harness.Project, "by hand").ID
 			start := time.Now()
 			var all sync.WaitGroup
 			for range 200 {
 				all.Go(func() {
 					if _, diags := m.core.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}}); len(diags) > 0 {
-						m.Error(text(diags))
+						m.Error(fakecli.Text(diags))
 					}
 				})
 			}
@@ -73,9 +75,9 @@ func configRows() []row {
 	}
 	for value, want := range map[any]int{nil: 1, true: 1, false: 0} {
 		// Red without: each half of the look at journal.
-		rows = append(rows, row{name: fmt.Sprintf("I06_journal_%v", value), clock: true, Provider: attrs{"journal": value}, Test: func(m *matrix) {
+		rows = append(rows, Row{name: fmt.Sprintf("I06_journal_%v", value), clock: true, Provider: attrs{"journal": value}, Test: func(m *Matrix) {
 			m.journaled()
-			m.OK(m.Run(job1()))
+			m.OK(m.Run(Job1()))
 			if got := m.journals(); len(got) != want {
 				m.Errorf("journals: %q, want %d", got, want)
 			}

@@ -5,10 +5,11 @@ package provider_test
 
 import (
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
-func connectionRows() []row {
-	var rows []row
+func connectionRows() []Row {
+	var rows []Row
 	// Red without: ErrCertificate in final (sent again until the deadline).
 	for _, c := range []struct {
 		name        string
@@ -20,10 +21,10 @@ func connectionRows() []row {
 		{"untrusted", faultserver.GoodCertificate, attrs{"ca_certificates_pem": nil}, "unknown authority", "ca_certificates_pem"},
 		{"for_another_name", faultserver.WrongNameCertificate, nil, "127.0.0.1", "the certificate is for another host name"},
 	} {
-		rows = append(rows, row{
+		rows = append(rows, Row{
 			name: "C02_certificate_" + c.name, Provider: c.provider, Serve: faultserver.Options{Certificate: c.certificate},
-			Test: func(m *matrix) {
-				m.NotSent(m.Run(with(job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The server's certificate could not be verified", c.word, c.hint)
+			Test: func(m *Matrix) {
+				m.NotSent(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The server's certificate could not be verified", c.word, c.hint)
 				if n := m.Dials(); n != 1 {
 					m.Errorf("%d connections, want 1", n)
 				}
@@ -35,11 +36,11 @@ func connectionRows() []row {
 		"goaway": faultserver.GoAway, "goaway_protocol_error": faultserver.GoAwayProtocolError,
 		"refused_stream": faultserver.RefuseStream, "protocol_error": faultserver.ProtocolErrorStream,
 	} {
-		rows = append(rows, row{
+		rows = append(rows, Row{
 			name:  "C11_http2_" + name,
 			Serve: faultserver.Options{Certificate: faultserver.GoodCertificate, HTTP2: []faultserver.StreamFault{fault}},
-			Test: func(m *matrix) {
-				m.OK(m.Run(job1()))
+			Test: func(m *Matrix) {
+				m.OK(m.Run(Job1()))
 				m.WantState("completed")
 				m.WantPosts(1, 0)
 				for _, r := range m.Requests() {
@@ -52,7 +53,7 @@ func connectionRows() []row {
 	}
 	// A server that keeps no connection and says nothing of it: a POST on a used
 	// one is read and not answered. Red without: DisableKeepAlives for POSTs.
-	return append(rows, row{name: "C12_idle_connection_closed", clock: true, Test: func(m *matrix) {
+	return append(rows, Row{name: "C12_idle_connection_closed", clock: true, Test: func(m *Matrix) {
 		freshOnly := func(x *faultserver.Exchange) {
 			if x.Reused {
 				faultserver.EOF(x)
@@ -63,7 +64,7 @@ func connectionRows() []row {
 		m.Always(faultserver.Create, freshOnly)
 		m.Always(faultserver.Message, freshOnly)
 		m.Always(faultserver.Get, faultserver.Last(faultserver.Healthy))
-		m.created(job1())
+		m.created(Job1())
 		for _, prompt := range []string{"Add a tutorial", "Add a glossary"} {
 			m.wantDiags(m.Run(attrs{"prompt": prompt}), "WARNING: New prompt is sent to the existing agent job")
 			m.WantState("completed")

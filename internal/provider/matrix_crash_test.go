@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 )
 
 // journals lists the files of the crash journal.
-func (m *matrix) journals() []string {
+func (m *Matrix) journals() []string {
 	m.Helper()
 	files, err := filepath.Glob(filepath.Join(m.data, "agent", "*.jsonl"))
 	if err != nil {
@@ -29,7 +30,7 @@ func (m *matrix) journals() []string {
 }
 
 // journaled starts a provider that keeps a crash journal.
-func (m *matrix) journaled() {
+func (m *Matrix) journaled() {
 	m.Helper()
 	m.crashes = journal.Open(filepath.Join(m.data, "agent"), func(err error) { m.Error(err) })
 	m.OK(m.connect())
@@ -37,7 +38,7 @@ func (m *matrix) journaled() {
 
 // crash leaves the first entries that the provider has noted as a killed one
 // would, and starts the next one.
-func (m *matrix) crash(entries int) {
+func (m *Matrix) crash(entries int) {
 	m.Helper()
 	files := m.journals()
 	if len(files) != 1 {
@@ -63,7 +64,7 @@ func (m *matrix) crash(entries int) {
 }
 
 // settled ends the provider and asserts that nothing is left to remember.
-func (m *matrix) settled() {
+func (m *Matrix) settled() {
 	m.Helper()
 	m.crashes.Close()
 	if files := m.journals(); len(files) > 0 {
@@ -73,7 +74,7 @@ func (m *matrix) settled() {
 
 // started is a job whose run was killed after so many of its two entries: the
 // POST on its way, and the answer.
-func (m *matrix) started(job attrs, entries int) (id string) {
+func (m *Matrix) started(job attrs, entries int) (id string) {
 	m.Helper()
 	m.journaled()
 	m.OK(m.Run(job))
@@ -84,7 +85,7 @@ func (m *matrix) started(job attrs, entries int) (id string) {
 }
 
 // adopts runs the job and asserts that the one of the killed run is taken over.
-func (m *matrix) adopts(job attrs, id string) {
+func (m *Matrix) adopts(job attrs, id string) {
 	m.Helper()
 	posts := m.Count(faultserver.Create)
 	diags := m.Run(job)
@@ -98,7 +99,7 @@ func (m *matrix) adopts(job attrs, id string) {
 }
 
 // starts runs the job and asserts that a new one is started without a word.
-func (m *matrix) starts(job attrs, id string) {
+func (m *Matrix) starts(job attrs, id string) {
 	m.Helper()
 	posts := m.Count(faultserver.Create)
 	m.OK(m.Run(job))
@@ -112,25 +113,25 @@ func (m *matrix) starts(job attrs, id string) {
 
 // crashRows are what the run after a killed one makes of its journal. What is
 // killed here is the journal alone; package chaos kills the real thing.
-func crashRows() []row {
-	noWait := with(job1(), attrs{"wait": attrs{"enabled": false}})
+func crashRows() []Row {
+	noWait := fakecli.With(Job1(), attrs{"wait": attrs{"enabled": false}})
 	const cannotLook = "the job cannot be looked up now. Nothing was sent."
-	rows := []row{
+	rows := []Row{
 		// Red without: takeOver; at the end, without Settle, or Answered before it.
-		{name: "X04_the_job_has_ended", clock: true, Test: func(m *matrix) {
-			id := m.started(job1(), 2)
-			m.adopts(job1(), id)
+		{name: "X04_the_job_has_ended", clock: true, Test: func(m *Matrix) {
+			id := m.started(Job1(), 2)
+			m.adopts(Job1(), id)
 			m.forget()
 			m.crash(1) // killed again, just after it took the job over
-			m.adopts(job1(), id)
+			m.adopts(Job1(), id)
 			m.settled()
 		}},
-		{name: "X04_the_job_is_active", clock: true, Test: func(m *matrix) {
-			m.adopts(job1(), m.started(noWait, 2))
+		{name: "X04_the_job_is_active", clock: true, Test: func(m *Matrix) {
+			m.adopts(Job1(), m.started(noWait, 2))
 			m.settled()
 		}},
 		// Red without: the loop in takeOver.
-		{name: "X04_the_first_of_two_jobs_has_failed", clock: true, Test: func(m *matrix) {
+		{name: "X04_the_first_of_two_jobs_has_failed", clock: true, Test: func(m *Matrix) {
 			m.journaled()
 			var ids []string
 			for range 2 {
@@ -141,29 +142,29 @@ func crashRows() []row {
 			}
 			m.Sim.SetStatus(ids[0], "failed")
 			m.crash(4)
-			m.adopts(job1(), ids[1])
+			m.adopts(Job1(), ids[1])
 			m.settled()
 		}},
 		// Red without: NewJobGrace, and Return.
-		{name: "X04_the_job_is_unknown", clock: true, Test: func(m *matrix) {
+		{name: "X04_the_job_is_unknown", clock: true, Test: func(m *Matrix) {
 			id := m.started(noWait, 2)
 			m.Sim.Forget(id)
 			for _, pause := range []time.Duration{0, 59 * time.Second} {
 				time.Sleep(pause)
-				diags := m.Run(job1())
+				diags := m.Run(Job1())
 				m.wantDiags(diags, createFailed)
 				m.wantWords(diags, id, cannotLook, "404 Not Found", "Apply again once the service answers.")
 				m.wantNoState()
 			}
 			time.Sleep(2 * time.Second)
-			m.starts(job1(), id)
+			m.starts(Job1(), id)
 		}},
 		// Red without: the limit of the look-up, and Return.
-		{name: "X04_the_job_cannot_be_looked_up", clock: true, Test: func(m *matrix) {
-			id := m.started(job1(), 2)
+		{name: "X04_the_job_cannot_be_looked_up", clock: true, Test: func(m *Matrix) {
+			id := m.started(Job1(), 2)
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			begin := time.Now()
-			diags := m.Run(job1())
+			diags := m.Run(Job1())
 			m.wantDiags(diags, createFailed)
 			m.wantWords(diags, id, cannotLook, "503 Service Unavailable", "Apply again once the service answers.")
 			if took := time.Since(begin); took != time.Minute {
@@ -171,26 +172,26 @@ func crashRows() []row {
 			}
 			m.wantNoState()
 			m.Always(faultserver.Get, nil)
-			m.adopts(job1(), id)
+			m.adopts(Job1(), id)
 			m.settled()
 		}},
 		// Red without: the intent before the POST.
-		{name: "X04_no_answer_had_come", clock: true, Test: func(m *matrix) {
+		{name: "X04_no_answer_had_come", clock: true, Test: func(m *Matrix) {
 			at := time.Now().UTC().Format(time.RFC3339)
-			id := m.started(job1(), 1)
-			diags := m.Run(job1())
+			id := m.started(Job1(), 1)
+			diags := m.Run(Job1())
 			m.wantDiags(diags, "ERROR: Outcome of an earlier create unknown")
 			m.wantWords(diags, "to project proj_1 at "+at+",", "Nothing was sent now. This is said once.", "terraform (or tofu) import ADDRESS proj_1/JOB_ID")
 			m.wantNoState()
 			m.WantPosts(1, 0)
-			m.starts(job1(), id)
+			m.starts(Job1(), id)
 		}},
 		// Red without: the same for messages.
-		{name: "X04_the_message_was_taken", clock: true, Test: func(m *matrix) {
+		{name: "X04_the_message_was_taken", clock: true, Test: func(m *Matrix) {
 			id := m.sent(2)
 			for entries := 1; entries >= 0; entries-- { // killed again, just after it was found
 				before := *m.core
-				diags := m.Run(job2())
+				diags := m.Run(Job2())
 				m.wantDiags(diags, messagePlanned, messageFound)
 				m.wantWords(diags, "job "+id, "Nothing was sent now.")
 				m.WantState("completed")
@@ -200,16 +201,16 @@ func crashRows() []row {
 					m.crash(entries)
 				}
 			}
-			m.OK(m.Run(job2()))
+			m.OK(m.Run(Job2()))
 			m.settled()
 		}},
 		// Red without: the limit of the look-up, and Return.
-		{name: "X04_the_message_cannot_be_looked_up", clock: true, Test: func(m *matrix) {
+		{name: "X04_the_message_cannot_be_looked_up", clock: true, Test: func(m *Matrix) {
 			id := m.sent(2)
-			m.wantDiags(m.plan(job2()), messagePlanned)
+			m.wantDiags(m.plan(Job2()), messagePlanned)
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			begin := time.Now()
-			diags := m.apply(job2())
+			diags := m.apply(Job2())
 			m.wantDiags(diags, messageFailed)
 			m.wantWords(diags, "the new prompt to job "+id+", which took it", "Nothing was sent now", "503 Service Unavailable", "Apply again once the service answers.")
 			if took := time.Since(begin); took != time.Minute {
@@ -217,37 +218,37 @@ func crashRows() []row {
 			}
 			m.WantPosts(1, 1)
 			m.Always(faultserver.Get, nil)
-			m.wantDiags(m.Run(job2()), messagePlanned, messageFound)
+			m.wantDiags(m.Run(Job2()), messagePlanned, messageFound)
 			m.WantState("completed")
 			m.WantPosts(1, 1)
 			m.settled()
 		}},
-		{name: "X04_no_answer_to_the_message_had_come", clock: true, Test: func(m *matrix) {
+		{name: "X04_no_answer_to_the_message_had_come", clock: true, Test: func(m *Matrix) {
 			id := m.sent(1)
-			diags := m.Run(job2())
-			m.wantDiags(diags, messagePlanned, messageUnknown)
+			diags := m.Run(Job2())
+			m.wantDiags(diags, messagePlanned, MessageUnknown)
 			m.wantWords(diags, "job "+id, "A run that was ended by force had sent it, and no answer had come.")
 			m.WantPosts(1, 1)
-			m.wantDiags(m.Run(job2()), messageUnconfirmed)
+			m.wantDiags(m.Run(Job2()), messageUnconfirmed)
 			m.WantPosts(1, 1)
 			m.settled()
 		}},
 	}
 	for _, status := range []string{"failed", "archived"} {
 		// Red without: the statuses in takeOver.
-		rows = append(rows, row{name: "X04_the_job_is_" + status, clock: true, Test: func(m *matrix) {
+		rows = append(rows, Row{name: "X04_the_job_is_" + status, clock: true, Test: func(m *Matrix) {
 			id := m.started(noWait, 2)
 			m.Sim.SetStatus(id, status)
-			m.starts(job1(), id)
+			m.starts(Job1(), id)
 		}})
 	}
 	// Red without: seen in Read, ModifyPlan and Delete.
-	for name, step := range map[string]func(m *matrix){
-		"refresh": func(m *matrix) { m.refresh() }, "plan": func(m *matrix) { m.plan(job1()) }, "destroy": func(m *matrix) { m.OK(m.core.Destroy(m.ctx)) },
+	for name, step := range map[string]func(m *Matrix){
+		"refresh": func(m *Matrix) { m.refresh() }, "plan": func(m *Matrix) { m.plan(Job1()) }, "destroy": func(m *Matrix) { m.OK(m.core.Destroy(m.ctx)) },
 	} {
-		rows = append(rows, row{name: "X04_the_state_holds_the_job_at_" + name, clock: true, Test: func(m *matrix) {
+		rows = append(rows, Row{name: "X04_the_state_holds_the_job_at_" + name, clock: true, Test: func(m *Matrix) {
 			m.journaled()
-			m.OK(m.Run(job1()))
+			m.OK(m.Run(Job1()))
 			m.crash(2)
 			step(m)
 			m.settled()
@@ -258,13 +259,13 @@ func crashRows() []row {
 
 // sent is a job whose message was sent by a run that was killed after so many
 // of its two entries. The message has ended, and the state is the one from before.
-func (m *matrix) sent(entries int) (id string) {
+func (m *Matrix) sent(entries int) (id string) {
 	m.Helper()
-	id = m.created(job1())
+	id = m.created(Job1())
 	before := *m.core
 	m.journaled()
 	before.Server = m.core.Server
-	m.wantDiags(m.Run(job2()), messagePlanned)
+	m.wantDiags(m.Run(Job2()), messagePlanned)
 	*m.core = before
 	m.crash(entries)
 	return id

@@ -7,31 +7,32 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
-func limitRows() []row {
-	var rows []row
+func limitRows() []Row {
+	var rows []Row
 	// Red without: the branch for 429 in Client.post (F); each pause without its case in retryAfter.
 	for _, c := range []struct {
 		name        string
-		header      func(time.Time) []string
+		Header      func(time.Time) []string
 		least, most time.Duration // between the refused POST and the next
 	}{
-		{"C09_without_retry_after", header(), 5 * time.Second, 10 * time.Second},
-		{"C09_seconds", header("Retry-After: 40"), 40 * time.Second, 41 * time.Second},
-		{"C09_zero_seconds", header("Retry-After: 0"), 0, time.Second},
-		{"C09_date", dates(45*time.Second, 0, true), 44 * time.Second, 46 * time.Second},
-		{"C09_date_without_date_header", dates(45*time.Second, 0, false), 44 * time.Second, 46 * time.Second},
-		{"C09_date_past", dates(-time.Hour, 0, true), 0, time.Second},
-		{"C09_negative", header("Retry-After: -5"), 5 * time.Second, 10 * time.Second},
-		{"C09_garbage", header("Retry-After: soon"), 5 * time.Second, 10 * time.Second},
+		{"C09_without_retry_after", Header(), 5 * time.Second, 10 * time.Second},
+		{"C09_seconds", Header("Retry-After: 40"), 40 * time.Second, 41 * time.Second},
+		{"C09_zero_seconds", Header("Retry-After: 0"), 0, time.Second},
+		{"C09_date", Dates(45*time.Second, 0, true), 44 * time.Second, 46 * time.Second},
+		{"C09_date_without_date_header", Dates(45*time.Second, 0, false), 44 * time.Second, 46 * time.Second},
+		{"C09_date_past", Dates(-time.Hour, 0, true), 0, time.Second},
+		{"C09_negative", Header("Retry-After: -5"), 5 * time.Second, 10 * time.Second},
+		{"C09_garbage", Header("Retry-After: soon"), 5 * time.Second, 10 * time.Second},
 		// Red without: the answer's Date header in retryAfter.
-		{"P12_retry_after_date_clock_ahead", dates(45*time.Second, time.Hour, true), 44 * time.Second, 46 * time.Second},
-		{"P12_retry_after_date_clock_behind", dates(45*time.Second, -time.Hour, true), 44 * time.Second, 46 * time.Second},
+		{"P12_retry_after_date_clock_ahead", Dates(45*time.Second, time.Hour, true), 44 * time.Second, 46 * time.Second},
+		{"P12_retry_after_date_clock_behind", Dates(45*time.Second, -time.Hour, true), 44 * time.Second, 46 * time.Second},
 	} {
-		rows = append(rows, row{name: c.name, clock: true, Test: func(m *matrix) {
-			m.Script(faultserver.Create, limited(c.header))
-			m.OK(m.Run(job1()))
+		rows = append(rows, Row{name: c.name, clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Create, Limited(c.Header))
+			m.OK(m.Run(Job1()))
 			m.WantState("completed")
 			m.WantPosts(2, 0)
 			if jobs := len(m.Sim.Jobs()); jobs != 1 {
@@ -41,9 +42,9 @@ func limitRows() []row {
 		}})
 	}
 	return append(rows,
-		row{name: "C09_message", clock: true, Test: func(m *matrix) {
-			m.created(job1())
-			m.Script(faultserver.Message, limited(header("Retry-After: 30")))
+		Row{name: "C09_message", clock: true, Test: func(m *Matrix) {
+			m.created(Job1())
+			m.Script(faultserver.Message, Limited(Header("Retry-After: 30")))
 			diags := m.Run(attrs{"prompt": "Add a tutorial"})
 			m.wantDiags(diags, "WARNING: New prompt is sent to the existing agent job")
 			m.WantState("completed")
@@ -54,10 +55,10 @@ func limitRows() []row {
 			}
 		}},
 		// Red without: ErrPauseTooLong in gate.limited (the row would wait for its timeout).
-		row{name: "C09_beyond_the_deadline", clock: true, Test: func(m *matrix) {
-			m.Script(faultserver.Create, limited(header("Retry-After: 3600")))
+		Row{name: "C09_beyond_the_deadline", clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Create, Limited(Header("Retry-After: 3600")))
 			start := time.Now()
-			diags := m.Run(with(job1(), attrs{"timeouts": attrs{"create": "10m"}}))
+			diags := m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10m"}}))
 			if took := time.Since(start); took > time.Second {
 				m.Errorf("gave up after %s", took)
 			}
@@ -67,14 +68,14 @@ func limitRows() []row {
 			m.wantNoState()
 			m.WantPosts(1, 0) // the one that was answered 429
 			m.OK(m.connect())
-			m.OK(m.Run(job1()))
+			m.OK(m.Run(Job1()))
 			m.WantPosts(2, 0)
 		}},
 	)
 }
 
 // wantPause asserts the time between the first two requests of a kind.
-func (m *matrix) wantPause(kind faultserver.Kind, least, most time.Duration) {
+func (m *Matrix) wantPause(kind faultserver.Kind, least, most time.Duration) {
 	m.Helper()
 	var times []time.Time
 	for _, r := range m.Requests() {

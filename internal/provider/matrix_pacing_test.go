@@ -16,19 +16,21 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // another is Terraform's part for one more resource of the same provider configuration.
-func (m *matrix) another() *matrix {
+func (m *Matrix) another() *Matrix {
 	more := *m.core
-	n := &matrix{T: m.T, Server: m.Server, Sim: m.Sim, core: &more, ctx: m.ctx, config: m.config, dial: m.dial, log: m.log}
+	n := &Matrix{T: m.T, Server: m.Server, Sim: m.Sim, core: &more, ctx: m.ctx, config: m.config, dial: m.dial, log: m.log}
 	n.forget()
 	return n
 }
 
 // looks are the times at which a job was asked for.
-func (m *matrix) looks(id string) (times []time.Time) {
+func (m *Matrix) looks(id string) (times []time.Time) {
 	for _, r := range m.Requests() {
 		if r.Kind == faultserver.Get && strings.HasSuffix(r.Path, "/"+id) {
 			times = append(times, r.Time)
@@ -38,10 +40,10 @@ func (m *matrix) looks(id string) (times []time.Time) {
 }
 
 // pacingRows are about the pace of all waits together.
-func pacingRows() []row {
-	rows := []row{
+func pacingRows() []Row {
+	rows := []Row{
 		// Red without: one gate for all GETs of a client (each wait would pause for itself).
-		{name: "P10_429_pauses_every_wait", clock: true, script: always(simulator.Script{Duration: 3 * time.Minute}), Test: func(m *matrix) {
+		{name: "P10_429_pauses_every_wait", clock: true, script: harness.Always(simulator.Script{Duration: 3 * time.Minute}), Test: func(m *Matrix) {
 			second, apart := m.another(), m.another()
 			apart.OK(apart.connect())
 			apart.forget()
@@ -64,14 +66,14 @@ func pacingRows() []row {
 				faultserver.Healthy(x)
 			})
 			var waits sync.WaitGroup
-			for prompt, n := range map[string]*matrix{"one": m, "two": second, "apart": apart} {
+			for prompt, n := range map[string]*Matrix{"one": m, "two": second, "apart": apart} {
 				waits.Go(func() { n.OK(n.Run(attrs{"prompt": prompt})) })
 			}
 			waits.Wait()
 			if m.Failed() {
 				return // there may be no job to count the looks at
 			}
-			in := func(n *matrix) (times int) {
+			in := func(n *Matrix) (times int) {
 				for _, at := range n.looks(n.core.Get("id").(string)) {
 					if at.After(pause.from) && at.Before(pause.from.Add(50*time.Second)) {
 						times++
@@ -89,19 +91,19 @@ func pacingRows() []row {
 			second.WantState("completed")
 			m.WantPosts(3, 0)
 		}},
-		{name: "P13_1000_waits", clock: true, script: always(simulator.Script{Duration: 30 * time.Second}), Test: thousandWaits},
+		{name: "P13_1000_waits", clock: true, script: harness.Always(simulator.Script{Duration: 30 * time.Second}), Test: thousandWaits},
 	}
 	// No code looks at createdAt; red when progress.judge reckons with it.
 	for name, skew := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
-		rows = append(rows, row{
+		rows = append(rows, Row{
 			name: "P12_created_at_of_a_clock_" + name, clock: true,
 			script: func(string, int) simulator.Script {
 				created := time.Now().Add(skew).UTC().Format(time.RFC3339)
 				return simulator.Script{Duration: 20 * time.Second, Extra: map[string]any{"createdAt": created}}
 			},
-			Test: func(m *matrix) {
+			Test: func(m *Matrix) {
 				start := time.Now()
-				m.OK(m.Run(with(job1(), attrs{"timeouts": attrs{"create": "1m"}})))
+				m.OK(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})))
 				m.WantState("completed")
 				m.WantPosts(1, 0)
 				if took := time.Since(start); took > 25*time.Second {
@@ -115,14 +117,14 @@ func pacingRows() []row {
 
 // thousandWaits is at the level of client and wait: nothing of Terraform
 // matters here. Red without: polls.Wait in Client.PollJob.
-func thousandWaits(m *matrix) {
+func thousandWaits(m *Matrix) {
 	const waits, budget = 1000, 100
 	base, err := url.Parse(m.URL)
 	if err != nil {
 		m.Fatal(err)
 	}
 	client := agentapi.New(agentapi.Config{
-		BaseURL: base, Key: agentapi.NewKey(canaryKey), RequestTimeout: time.Minute, MaxPollsPerSecond: budget, Dial: m.Dial,
+		BaseURL: base, Key: agentapi.NewKey(harness.CanaryKey), RequestTimeout: time.Minute, MaxPollsPerSecond: budget, Dial: m.Dial,
 		Log: func(_ context.Context, e agentapi.Exchange) { fmt.Fprintln(m.log, "called the agent service", e) },
 	})
 	waiter := wait.Waiter{Poller: client, Schedule: wait.Schedule{Min: 800 * time.Millisecond, Max: 10 * time.Second}}
@@ -130,13 +132,13 @@ func thousandWaits(m *matrix) {
 	defer cancel()
 	ids := make([]string, waits)
 	for i := range ids {
-		ids[i] = m.Sim.Create(project, "write").ID
+		ids[i] = m.Sim.Create(harness.Project, "write").ID
 	}
 	start := time.Now()
 	var all sync.WaitGroup
 	for _, id := range ids {
 		all.Go(func() {
-			if _, err := waiter.Wait(ctx, wait.Request{ProjectID: project, JobID: id, After: wait.Created}); err != nil {
+			if _, err := waiter.Wait(ctx, wait.Request{ProjectID: harness.Project, JobID: id, After: wait.Created}); err != nil {
 				m.Error(err)
 			}
 		})

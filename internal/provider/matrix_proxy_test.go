@@ -10,16 +10,18 @@ import (
 	"strings"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // proxyRows run in a process of their own: net/http reads the environment's
 // proxy once, and never uses it for a loopback address.
-func proxyRows() []row {
+func proxyRows() []Row {
 	const inner = "PROXY_ROW"
 	// Red without: refuseProxyAnswer, or proxyError in final (sent again until the deadline).
-	return []row{{name: "C14_proxy_answers_407", Provider: attrs{"base_url": "https://agent.invalid"}, Test: func(m *matrix) {
+	return []Row{{name: "C14_proxy_answers_407", Provider: attrs{"base_url": "https://agent.invalid"}, Test: func(m *Matrix) {
 		if os.Getenv(inner) != "" {
-			m.NotSent(m.Run(with(job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The proxy refused the connection with 407 Proxy Authentication Required", "Check HTTPS_PROXY and NO_PROXY")
+			m.NotSent(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The proxy refused the connection with 407 Proxy Authentication Required", "Check HTTPS_PROXY and NO_PROXY")
 			return
 		}
 		proxy := faultserver.New(m, m.Sim, faultserver.Options{})
@@ -36,7 +38,7 @@ func proxyRows() []row {
 		if err != nil {
 			m.Errorf("%v\n%s", err, output)
 		}
-		if strings.Contains(string(output), canaryKey) {
+		if strings.Contains(string(output), harness.CanaryKey) {
 			m.Error("the key is in the output")
 		}
 		if !slices.Equal(connects, []string{"CONNECT agent.invalid:443 "}) {

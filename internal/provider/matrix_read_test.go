@@ -10,17 +10,19 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // imports brings a job in, as "terraform import" does.
-func (m *matrix) imports(id string) []*tfprotov6.Diagnostic {
+func (m *Matrix) imports(id string) []*tfprotov6.Diagnostic {
 	m.Helper()
 	m.forget()
 	resp, err := m.core.Server.ImportResourceState(m.ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
 	if err != nil {
 		m.Fatal(err)
 	}
-	if failed(resp.Diagnostics) {
+	if fakecli.Failed(resp.Diagnostics) {
 		return m.note(resp.Diagnostics)
 	}
 	imported := resp.ImportedResources[0]
@@ -29,11 +31,11 @@ func (m *matrix) imports(id string) []*tfprotov6.Diagnostic {
 }
 
 // readRows are answers to a refresh and to an import that do not give the job.
-func readRows() []row {
+func readRows() []Row {
 	const readFailed, notFound = "ERROR: Failed to read agent job", "WARNING: Agent job not found"
 	missing := faultserver.Answer(404, `{"error":"job not found"}`)
 	page := faultserver.Answer(404, "<!doctype html><p>Not here", "Content-Type: text/html")
-	unchanged := func(m *matrix, step func()) {
+	unchanged := func(m *Matrix, step func()) {
 		m.Helper()
 		before := m.core.State.String()
 		step()
@@ -41,10 +43,10 @@ func readRows() []row {
 			m.Errorf("the state was changed (-before +after):\n%s", diff)
 		}
 	}
-	rows := []row{
+	rows := []Row{
 		// Red without: 404 in Read as a reason to keep the state; said twice without markMissing.
-		{name: "P09_404_in_read", Test: func(m *matrix) {
-			m.created(job1())
+		{name: "P09_404_in_read", Test: func(m *Matrix) {
+			m.created(Job1())
 			unchanged(m, func() {
 				m.Always(faultserver.Get, missing)
 				m.core.Identity = nil // as in the state of an old CLI
@@ -53,7 +55,7 @@ func readRows() []row {
 				m.wantWords(diags, "a wrong key, project or base URL is answered in the same way", "-replace=ADDRESS")
 				m.OK(m.connect())
 				m.OK(m.refresh())
-				m.OK(m.Run(job1()))
+				m.OK(m.Run(Job1()))
 				m.WantPosts(1, 0)
 				m.Always(faultserver.Get, nil)
 				m.OK(m.refresh())
@@ -63,14 +65,14 @@ func readRows() []row {
 			m.WantState("completed")
 		}},
 		// Red without: the same, for an import.
-		{name: "P09_404_in_import", Test: func(m *matrix) {
+		{name: "P09_404_in_import", Test: func(m *Matrix) {
 			diags := m.imports("proj_1/job_nobody_knows")
 			m.wantDiags(diags, "ERROR: Failed to import agent job")
 			m.wantWords(diags, "Job job_nobody_knows in project proj_1 could not be looked up, so nothing was imported.", "404 Not Found", "Check base_url, project_id and the key")
 			m.WantPosts(0, 0)
 		}},
-		{name: "P09_import_of_a_job_that_is_there", Test: func(m *matrix) {
-			id := m.Sim.Create(project, "by hand").ID
+		{name: "P09_import_of_a_job_that_is_there", Test: func(m *Matrix) {
+			id := m.Sim.Create(harness.Project, "by hand").ID
 			m.OK(m.imports("proj_1/" + id))
 			if got := m.core.Get("id"); got != id {
 				m.Errorf("id %v, want %s", got, id)
@@ -81,16 +83,16 @@ func readRows() []row {
 	// A refresh gives up after a minute, whatever the resource's timeouts, and says so.
 	// Red without: ErrUnavailable in hint; the cause in withReadTimeout.
 	for name, test := range map[string]struct {
-		fail func(m *matrix)
+		fail func(m *Matrix)
 		word string
 	}{
-		"no_connection": {func(m *matrix) { m.FailDials(errors.New("connection refused")) }, "No connection to the service: connection refused (GET http://"},
-		"no_answer": {func(m *matrix) {
+		"no_connection": {func(m *Matrix) { m.FailDials(errors.New("connection refused")) }, "No connection to the service: connection refused (GET http://"},
+		"no_answer": {func(m *Matrix) {
 			m.Always(faultserver.Get, faultserver.Stall)
 		}, "No answer within a minute (GET http://"},
 	} {
-		rows = append(rows, row{name: "P06_" + name + "_in_read", clock: true, Provider: attrs{"request_timeout": "2m"}, Test: func(m *matrix) {
-			m.created(job1())
+		rows = append(rows, Row{name: "P06_" + name + "_in_read", clock: true, Provider: attrs{"request_timeout": "2m"}, Test: func(m *Matrix) {
+			m.created(Job1())
 			m.OK(m.connect())
 			test.fail(m)
 			unchanged(m, func() {
@@ -106,8 +108,8 @@ func readRows() []row {
 		"html_404": page, "html_200": faultserver.Answer(200, "<html>Sign in", "Content-Type: text/html"),
 		"html_404_as_json": faultserver.Answer(404, "<html>Not here"),
 	} {
-		rows = append(rows, row{name: "P09_" + name + "_in_read", Test: func(m *matrix) {
-			id := m.created(job1())
+		rows = append(rows, Row{name: "P09_" + name + "_in_read", Test: func(m *Matrix) {
+			id := m.created(Job1())
 			m.Always(faultserver.Get, play)
 			unchanged(m, func() {
 				diags := m.refresh()
@@ -116,10 +118,10 @@ func readRows() []row {
 			})
 			m.WantState("completed")
 			m.WantPosts(1, 0)
-		}}, row{name: "P09_" + name + "_in_the_wait", clock: true, Test: func(m *matrix) {
+		}}, Row{name: "P09_" + name + "_in_the_wait", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Get, play)
-			m.kept(m.Run(job1()), "the answer is a web page")
-			m.resumed(job1())
+			m.kept(m.Run(Job1()), "the answer is a web page")
+			m.resumed(Job1())
 		}})
 	}
 	return rows

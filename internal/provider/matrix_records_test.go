@@ -13,19 +13,20 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
-// omit as the value of a field leaves it out of a record.
-type omit struct{}
+// Omit as the value of a field leaves it out of a record.
+type Omit struct{}
 
-// jobJSON is a whole record with fields laid over.
-func jobJSON(fields attrs) string {
+// JobJSON is a whole record with fields laid over.
+func JobJSON(fields attrs) string {
 	record := attrs{
 		"id": "job_1", "status": "active", "model": "m", "prLink": nil, "archivedAt": nil,
 		"source": attrs{"repository": "example/docs", "ref": "main"}, "createdAt": "2026-01-02T03:04:05.678Z",
 	}
 	maps.Copy(record, fields)
-	maps.DeleteFunc(record, func(_ string, field any) bool { _, out := field.(omit); return out })
+	maps.DeleteFunc(record, func(_ string, field any) bool { _, out := field.(Omit); return out })
 	text, err := json.Marshal(record)
 	if err != nil {
 		panic(err)
@@ -38,24 +39,24 @@ func shows(fields attrs) faultserver.Play {
 	return func(x *faultserver.Exchange) {
 		_, id, _ := strings.Cut(x.Request.URL.Path, "/job/")
 		id, _, _ = strings.Cut(id, "/")
-		faultserver.Answer(200, jobJSON(with(attrs{"id": id}, fields)))(x)
+		faultserver.Answer(200, JobJSON(fakecli.With(attrs{"id": id}, fields)))(x)
 	}
 }
 
-// limited answers 429; header makes its header lines when the answer is sent.
-func limited(header func(now time.Time) []string) faultserver.Play {
+// Limited answers 429; header makes its header lines when the answer is sent.
+func Limited(header func(now time.Time) []string) faultserver.Play {
 	return func(x *faultserver.Exchange) {
 		faultserver.Answer(429, `{"error":"slow down"}`, header(time.Now())...)(x)
 	}
 }
 
-func header(lines ...string) func(time.Time) []string {
+func Header(lines ...string) func(time.Time) []string {
 	return func(time.Time) []string { return lines }
 }
 
-// dates gives a Retry-After date on a clock that is skew ahead of ours. With
+// Dates gives a Retry-After date on a clock that is skew ahead of ours. With
 // sent it has a Date header on the same clock.
-func dates(after, skew time.Duration, sent bool) func(time.Time) []string {
+func Dates(after, skew time.Duration, sent bool) func(time.Time) []string {
 	return func(now time.Time) []string {
 		lines := []string{"Retry-After: " + now.Add(skew+after).UTC().Format(http.TimeFormat)}
 		if sent {
@@ -65,21 +66,21 @@ func dates(after, skew time.Duration, sent bool) func(time.Time) []string {
 	}
 }
 
-// job1 is the configuration that most rows apply.
-func job1() attrs { return attrs{"prompt": "Add a quickstart"} }
+// Job1 is the configuration that most rows apply.
+func Job1() attrs { return attrs{"prompt": "Add a quickstart"} }
 
-// job2 is job1 with the prompt changed.
-func job2() attrs { return attrs{"prompt": "Add a tutorial"} }
+// Job2 is job1 with the prompt changed.
+func Job2() attrs { return attrs{"prompt": "Add a tutorial"} }
 
 // What heads the diagnostics of most rows.
 const (
 	createFailed   = "ERROR: Failed to create agent job"
-	messageUnknown = "ERROR: Outcome of message to agent job unknown"
+	MessageUnknown = "ERROR: Outcome of message to agent job unknown"
 )
 
 // NotSent asserts that a create failed and that nothing had reached the
 // service, and that the next apply sends.
-func (m *matrix) NotSent(diags []*tfprotov6.Diagnostic, words ...string) {
+func (m *Matrix) NotSent(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
 	m.wantDiags(diags, createFailed)
 	m.wantWords(diags, append(words, "Nothing was sent to the service, so no job was started.", "Applying again starts the job.")...)

@@ -12,7 +12,7 @@ import (
 // key is searched for in all that it has written.
 func TestMatrix(t *testing.T) {
 	t.Setenv("TF_LOG", "TRACE")
-	for _, rows := range [][]row{
+	for _, rows := range [][]Row{
 		createRows(), answerRows(), limitRows(), redirectRows(), connectionRows(), proxyRows(),
 		waitRows(), recordRows(), readRows(), messageRows(), pacingRows(), inputRows(), unknownRows(),
 		crashRows(), configRows(),

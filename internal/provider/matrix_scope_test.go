@@ -8,30 +8,31 @@ import (
 	"path/filepath"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
 // scopeRows change what a journal is for between the two runs.
-func scopeRows() []row {
-	write := func(name, text string) func(m *matrix) {
-		return func(m *matrix) {
+func scopeRows() []Row {
+	write := func(name, text string) func(m *Matrix) {
+		return func(m *Matrix) {
 			if err := os.WriteFile(filepath.Join(m.data, name), []byte(text), 0o600); err != nil {
 				m.Fatal(err)
 			}
 		}
 	}
-	backend := func(path string) func(m *matrix) {
+	backend := func(path string) func(m *Matrix) {
 		return write("terraform.tfstate", `{"version":3,"backend":{"type":"local","config":{"path":"`+path+`"}}}`)
 	}
-	workspace := func(name string) func(m *matrix) {
-		return func(m *matrix) { m.Setenv("TF_WORKSPACE", name) }
+	workspace := func(name string) func(m *Matrix) {
+		return func(m *Matrix) { m.Setenv("TF_WORKSPACE", name) }
 	}
-	configure := func(name string, value any) func(m *matrix) {
-		return func(m *matrix) { m.config[name] = value }
+	configure := func(name string, value any) func(m *Matrix) {
+		return func(m *Matrix) { m.config[name] = value }
 	}
-	var rows []row
+	var rows []Row
 	for name, c := range map[string]struct {
-		first, second func(m *matrix)
-		jobAddress    attrs // of the second run, laid over the first one's
+		first, second func(m *Matrix)
+		JobAddress    attrs // of the second run, laid over the first one's
 		same          bool
 	}{
 		"other_workspace":               {first: workspace("a"), second: workspace("b")},
@@ -44,22 +45,22 @@ func scopeRows() []row {
 		"same_backend":                  {first: backend("a"), second: backend("a"), same: true},
 		"other_base_url":                {second: configure("base_url", "http://127.0.0.1:2")},
 		"other_default_project":         {second: configure("project_id", "proj_2")},
-		"other_project":                 {jobAddress: attrs{"project_id": "proj_2"}},
-		"other_prompt":                  {jobAddress: attrs{"prompt": "Add a tutorial"}},
-		"other_triggers":                {jobAddress: attrs{"triggers": attrs{"a": "1"}}},
-		"other_timeouts":                {jobAddress: attrs{"timeouts": attrs{"create": "5m"}}, same: true},
+		"other_project":                 {JobAddress: attrs{"project_id": "proj_2"}},
+		"other_prompt":                  {JobAddress: attrs{"prompt": "Add a tutorial"}},
+		"other_triggers":                {JobAddress: attrs{"triggers": attrs{"a": "1"}}},
+		"other_timeouts":                {JobAddress: attrs{"timeouts": attrs{"create": "5m"}}, same: true},
 	} {
 		// Red without: each part of journalScope and createKey.
-		rows = append(rows, row{name: "X07_" + name, clock: true, Test: func(m *matrix) {
+		rows = append(rows, Row{name: "X07_" + name, clock: true, Test: func(m *Matrix) {
 			if c.first != nil {
 				c.first(m)
 			}
-			id := m.started(job1(), 2)
+			id := m.started(Job1(), 2)
 			if c.second != nil {
 				c.second(m)
 				m.OK(m.connect())
 			}
-			job := with(job1(), c.jobAddress)
+			job := fakecli.With(Job1(), c.JobAddress)
 			if c.same {
 				m.adopts(job, id)
 				m.settled()

@@ -27,10 +27,12 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// row is one fault of the matrix; its id begins the name.
-type row struct {
+// Row is one fault of the matrix; its id begins the name.
+type Row struct {
 	name string
 	// clock runs the row on a fake clock, with pipes in place of sockets.
 	clock bool
@@ -40,23 +42,23 @@ type row struct {
 	script func(prompt string, turn int) simulator.Script
 	// Provider is laid over the provider's configuration.
 	Provider attrs
-	Test     func(m *matrix)
+	Test     func(m *Matrix)
 }
 
-func (r row) Run(t *testing.T, data string) {
+func (r Row) Run(t *testing.T, data string) {
 	r.Serve.InMemory = r.clock
 	if r.script == nil {
 		duration := 30 * time.Millisecond
 		if r.clock {
 			duration = 20 * time.Second
 		}
-		r.script = always(simulator.Script{Duration: duration})
+		r.script = harness.Always(simulator.Script{Duration: duration})
 	}
-	sim := newSimulator(r.script)
-	m := &matrix{T: t, Server: faultserver.New(t, sim, r.Serve), Sim: sim, log: new(safeBuffer), data: data}
+	sim := harness.NewSimulator(r.script)
+	m := &Matrix{T: t, Server: faultserver.New(t, sim, r.Serve), Sim: sim, log: new(safeBuffer), data: data}
 	m.ctx = tflogtest.RootLogger(tfsdklogtest.RootLogger(t.Context(), m.log), m.log)
 	m.config = attrs{
-		"base_url": m.URL, "admin_key": canaryKey, "project_id": project,
+		"base_url": m.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project,
 		"poll": attrs{"min_interval": "10ms", "max_interval": "100ms"},
 	}
 	if r.clock {
@@ -67,21 +69,21 @@ func (r row) Run(t *testing.T, data string) {
 		m.config["ca_certificates_pem"] = m.Authority
 	}
 	maps.Copy(m.config, r.Provider)
-	m.core = &core{T: t}
+	m.core = &fakecli.CLI{T: t}
 	if diags := m.connect(); len(diags) > 0 {
-		t.Fatal(text(diags))
+		t.Fatal(fakecli.Text(diags))
 	}
 	m.forget()
 	r.Test(m)
 	m.searchForKey(data)
 }
 
-// matrix is what a row works with: a faulty service, and Terraform's part.
-type matrix struct {
+// Matrix is what a row works with: a faulty service, and Terraform's part.
+type Matrix struct {
 	*testing.T
 	*faultserver.Server
 	Sim    *simulator.Server
-	core   *core
+	core   *fakecli.CLI
 	ctx    context.Context
 	config attrs
 	dial   agentapi.Dial
@@ -93,55 +95,55 @@ type matrix struct {
 }
 
 // connect starts a fresh provider with m.config, as the next command does.
-func (m *matrix) connect() []*tfprotov6.Diagnostic {
+func (m *Matrix) connect() []*tfprotov6.Diagnostic {
 	m.Helper()
 	diags := m.core.ConnectTo(m.ctx, provider.New("test", provider.Options{Dial: m.dial, Journal: m.crashes}), m.config)
 	return m.note(diags)
 }
 
 // forget empties Terraform's state.
-func (m *matrix) forget() {
+func (m *Matrix) forget() {
 	m.core.State, m.core.Private, m.core.Identity, m.core.Tainted = m.core.Decode(nil), nil, nil, false
 }
 
 // note keeps what was said and stored, for the search at the end.
-func (m *matrix) note(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
-	fmt.Fprintln(&m.shown, text(diags), m.core.State, m.core.Planned, string(m.core.Private), string(m.core.PlannedPrivate))
+func (m *Matrix) note(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
+	fmt.Fprintln(&m.shown, fakecli.Text(diags), m.core.State, m.core.Planned, string(m.core.Private), string(m.core.PlannedPrivate))
 	return diags
 }
 
-func (m *matrix) Run(job attrs) []*tfprotov6.Diagnostic {
+func (m *Matrix) Run(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
 	return m.note(m.core.Run(m.ctx, job))
 }
 
-func (m *matrix) plan(job attrs) []*tfprotov6.Diagnostic {
+func (m *Matrix) plan(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
 	return m.note(m.core.Plan(m.ctx, job))
 }
 
-func (m *matrix) apply(job attrs) []*tfprotov6.Diagnostic {
+func (m *Matrix) apply(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
 	return m.note(m.core.Apply(m.ctx, job))
 }
 
-func (m *matrix) refresh() []*tfprotov6.Diagnostic {
+func (m *Matrix) refresh() []*tfprotov6.Diagnostic {
 	m.Helper()
 	return m.note(m.core.Refresh(m.ctx))
 }
 
 // created runs a job to its end without a fault.
-func (m *matrix) created(job attrs) (id string) {
+func (m *Matrix) created(job attrs) (id string) {
 	m.Helper()
 	if diags := m.Run(job); len(diags) > 0 {
-		m.Fatal(text(diags))
+		m.Fatal(fakecli.Text(diags))
 	}
 	m.WantState("completed")
 	return m.core.Get("id").(string)
 }
 
 // WantPosts asserts the creates and messages that the service has read whole.
-func (m *matrix) WantPosts(creates, messages int) {
+func (m *Matrix) WantPosts(creates, messages int) {
 	m.Helper()
 	want := [2]int{creates, messages}
 	if diff := cmp.Diff(want, [2]int{m.Count(faultserver.Create), m.Count(faultserver.Message)}); diff != "" {
@@ -150,7 +152,7 @@ func (m *matrix) WantPosts(creates, messages int) {
 }
 
 // WantState asserts the status in the state, and that nothing is tainted.
-func (m *matrix) WantState(status string) {
+func (m *Matrix) WantState(status string) {
 	m.Helper()
 	if got := m.core.Get("status"); got != status {
 		m.Errorf("status in state: %v, want %s", got, status)
@@ -164,7 +166,7 @@ func (m *matrix) WantState(status string) {
 }
 
 // wantNoState asserts that nothing was stored.
-func (m *matrix) wantNoState() {
+func (m *Matrix) wantNoState() {
 	m.Helper()
 	if !m.core.State.IsNull() {
 		m.Errorf("there is a state: %s", m.core.State)
@@ -173,32 +175,32 @@ func (m *matrix) wantNoState() {
 
 // wantDiags asserts severity and summary of all diagnostics, in order, as
 // "SEVERITY: Summary".
-func (m *matrix) wantDiags(diags []*tfprotov6.Diagnostic, want ...string) {
+func (m *Matrix) wantDiags(diags []*tfprotov6.Diagnostic, want ...string) {
 	m.Helper()
 	var got []string
 	for _, d := range diags {
 		got = append(got, fmt.Sprintf("%s: %s", d.Severity, d.Summary))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		m.Errorf("diagnostics (-want +got):\n%s%s", diff, text(diags))
+		m.Errorf("diagnostics (-want +got):\n%s%s", diff, fakecli.Text(diags))
 	}
 }
 
 // wantWords asserts what the diagnostics say.
-func (m *matrix) wantWords(diags []*tfprotov6.Diagnostic, words ...string) {
+func (m *Matrix) wantWords(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
-	contains(m.T, text(diags), words...)
+	harness.Contains(m.T, fakecli.Text(diags), words...)
 }
 
 // OK asserts that nothing was said.
-func (m *matrix) OK(diags []*tfprotov6.Diagnostic) {
+func (m *Matrix) OK(diags []*tfprotov6.Diagnostic) {
 	m.Helper()
 	m.wantDiags(diags)
 }
 
 // kept asserts the outcome K of a create: the id and "active" in the state, a
 // warning, and a next apply that waits on without a POST.
-func (m *matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
+func (m *Matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
 	m.wantDiags(diags, "WARNING: Agent job still running")
 	m.wantWords(diags, append(words, "Its id is in the state. The next apply waits on and sends nothing.")...)
@@ -208,18 +210,18 @@ func (m *matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
 
 // resumed runs again after the fault and asserts that the job ends without
 // another POST.
-func (m *matrix) resumed(job attrs) {
+func (m *Matrix) resumed(job attrs) {
 	m.Helper()
 	before := [2]int{m.Count(faultserver.Create), m.Count(faultserver.Message)}
-	if diags := m.Run(job); failed(diags) {
-		m.Error(text(diags))
+	if diags := m.Run(job); fakecli.Failed(diags) {
+		m.Error(fakecli.Text(diags))
 	}
 	m.WantState("completed")
 	m.WantPosts(before[0], before[1])
 }
 
 // searchForKey looks for the key in all that the row has shown, stored and logged.
-func (m *matrix) searchForKey(data string) {
+func (m *Matrix) searchForKey(data string) {
 	m.Helper()
 	log := m.log.String()
 	places := map[string]string{"diagnostics, state or plan": m.shown.String(), "log": log}
@@ -238,8 +240,8 @@ func (m *matrix) searchForKey(data string) {
 		m.Error(err)
 	}
 	for place, content := range places {
-		if at := strings.Index(content, canaryKey); at >= 0 {
-			m.Errorf("the key is in the %s: …%s", place, content[max(0, at-200):at+len(canaryKey)])
+		if at := strings.Index(content, harness.CanaryKey); at >= 0 {
+			m.Errorf("the key is in the %s: …%s", place, content[max(0, at-200):at+len(harness.CanaryKey)])
 		}
 	}
 	if len(m.Requests()) > 0 && !strings.Contains(log, "called the agent service") {

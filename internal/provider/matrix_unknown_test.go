@@ -7,18 +7,21 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // unknownRows are values that are not known while Terraform plans.
-func unknownRows() []row {
+func unknownRows() []Row {
 	// Red without: usable in Create and Update.
-	notConfigured := func(m *matrix, job attrs) {
+	notConfigured := func(m *Matrix, job attrs) {
 		m.Helper()
 		diags := m.apply(job)
 		m.wantDiags(diags, "ERROR: Agent provider not configured")
 		m.wantWords(diags, "Not known yet: ")
 	}
-	var rows []row
+	var rows []Row
 	for name, more := range map[string]attrs{
 		"admin_key": {"admin_key": unknown{}}, "base_url": {"base_url": unknown{}}, "project_id": {"project_id": unknown{}},
 		"request_timeout": {"request_timeout": unknown{}}, "poll": {"poll": unknown{}}, "ca_certificates_pem": {"ca_certificates_pem": unknown{}},
@@ -29,18 +32,18 @@ func unknownRows() []row {
 	} {
 		rows = append(rows,
 			// Red without: conn.unknown in connect (a client with an empty key or address), and planProject for project_id.
-			row{name: "I06_" + name + "_unknown_at_plan", Test: func(m *matrix) {
+			Row{name: "I06_" + name + "_unknown_at_plan", Test: func(m *Matrix) {
 				known := m.config
 				m.OK(m.configure(more))
-				m.OK(m.plan(job1()))
-				want := any(project)
+				m.OK(m.plan(Job1()))
+				want := any(harness.Project)
 				if name == "project_id" {
 					want = unknown{}
 				}
 				if got := m.core.Attribute(m.core.Planned, "project_id"); got != want {
 					m.Errorf("planned project_id: %v, want %v", got, want)
 				}
-				notConfigured(m, job1())
+				notConfigured(m, Job1())
 				m.silent()
 				diags := m.imports("proj_1/job_1")
 				m.wantDiags(diags, "ERROR: Failed to import agent job")
@@ -49,41 +52,41 @@ func unknownRows() []row {
 				m.forget()
 				m.config = known
 				m.OK(m.connect())
-				m.created(job1())
+				m.created(Job1())
 				m.WantPosts(1, 0)
 			}},
 			// Red without: keepUnread in Read.
-			row{name: "I06_" + name + "_unknown_at_refresh", Test: func(m *matrix) {
-				m.created(job1())
+			Row{name: "I06_" + name + "_unknown_at_refresh", Test: func(m *Matrix) {
+				m.created(Job1())
 				before, requests := m.core.State.String(), len(m.Requests())
 				m.OK(m.configure(more))
 				m.core.Identity = nil // as in the state of an old CLI
 				diags := m.refresh()
 				m.wantDiags(diags, "WARNING: Agent job not refreshed")
 				m.wantWords(diags, "Not known yet: "+name+".")
-				m.OK(m.plan(job1()))
+				m.OK(m.plan(Job1()))
 				if !m.core.Empty() {
 					m.Error("the plan is not empty")
 				}
 				if diff := cmp.Diff(before, m.core.State.String()); diff != "" {
 					m.Errorf("the state was changed:\n%s", diff)
 				}
-				m.wantDiags(m.plan(job2()), messagePlanned)
-				notConfigured(m, job2())
+				m.wantDiags(m.plan(Job2()), messagePlanned)
+				notConfigured(m, Job2())
 				if n := len(m.Requests()); n != requests {
 					m.Errorf("%d calls", n-requests)
 				}
 			}},
 			// Red without: the same in the data source.
-			row{name: "I06_" + name + "_unknown_in_data_source", Test: func(m *matrix) {
+			Row{name: "I06_" + name + "_unknown_in_data_source", Test: func(m *Matrix) {
 				source := m.schemas().DataSourceSchemas["agent_job"]
 				m.OK(m.configure(more))
-				config := m.core.Dynamic(object(source.ValueType().(tftypes.Object), attrs{"id": "job_1", "project_id": project}))
+				config := m.core.Dynamic(fakecli.Object(source.ValueType().(tftypes.Object), attrs{"id": "job_1", "project_id": harness.Project}))
 				resp, err := m.core.Server.ReadDataSource(m.ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: config})
 				if err != nil {
 					m.Fatal(err)
 				}
-				if !failed(m.note(resp.Diagnostics)) {
+				if !fakecli.Failed(m.note(resp.Diagnostics)) {
 					m.Error("no error")
 				}
 				m.wantWords(resp.Diagnostics, name)
@@ -93,7 +96,7 @@ func unknownRows() []row {
 	}
 	return append(rows,
 		// Red without: promptValidator passing over unknown values.
-		row{name: "I06_prompt_unknown_at_plan", Test: func(m *matrix) {
+		Row{name: "I06_prompt_unknown_at_plan", Test: func(m *Matrix) {
 			m.OK(m.note(m.core.Validate(attrs{"prompt": unknown{}, "project_id": unknown{}})))
 			m.OK(m.plan(attrs{"prompt": unknown{}}))
 			m.silent()
@@ -101,21 +104,21 @@ func unknownRows() []row {
 			m.silent()
 		}},
 		// Red without: a wait that is not known counting as its default, on.
-		row{name: "I06_wait_unknown_at_plan_of_an_active_job", Test: func(m *matrix) {
-			m.OK(m.Run(with(job1(), attrs{"wait": attrs{"enabled": false}})))
+		Row{name: "I06_wait_unknown_at_plan_of_an_active_job", Test: func(m *Matrix) {
+			m.OK(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"enabled": false}})))
 			for _, wait := range []any{unknown{}, attrs{"enabled": unknown{}}} {
-				m.wantDiags(m.plan(with(job1(), attrs{"wait": wait})), "WARNING: Agent job is still running")
+				m.wantDiags(m.plan(fakecli.With(Job1(), attrs{"wait": wait})), "WARNING: Agent job is still running")
 			}
 		}},
 		// Red without: the prompts themselves being compared in compare (a message would be sent).
-		row{name: "I06_prompt_unknown_at_plan_of_an_existing_job", Test: func(m *matrix) {
-			m.created(job1())
+		Row{name: "I06_prompt_unknown_at_plan_of_an_existing_job", Test: func(m *Matrix) {
+			m.created(Job1())
 			requests := len(m.Requests())
 			m.wantDiags(m.plan(attrs{"prompt": unknown{}}), messagePlanned)
 			if n := len(m.Requests()); n != requests {
 				m.Errorf("%d calls", n-requests)
 			}
-			m.OK(m.Run(job1()))
+			m.OK(m.Run(Job1()))
 			m.WantPosts(1, 0)
 		}},
 	)

@@ -17,6 +17,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // panicking is a provider that panics with value at each poll of a wait or, with
@@ -28,7 +30,7 @@ type panicking struct {
 }
 
 func newPanicking(early bool) frameworkprovider.Provider {
-	return &panicking{provider.New("test", provider.Options{}).(frameworkprovider.ProviderWithActions), "with " + canaryKey, early}
+	return &panicking{provider.New("test", provider.Options{}).(frameworkprovider.ProviderWithActions), "with " + harness.CanaryKey, early}
 }
 
 func (p *panicking) Configure(ctx context.Context, req frameworkprovider.ConfigureRequest, resp *frameworkprovider.ConfigureResponse) {
@@ -45,12 +47,12 @@ func (p *panicking) PollJob(context.Context, string, string) (*agentapi.Job, err
 
 // Red without: recovered in Create and Update.
 func TestX06_panic_after_an_accepted_POST(t *testing.T) {
-	s := newService(t, always(simulator.Script{Duration: 100 * time.Millisecond}))
-	c := newCore(t, s.Attrs())
+	s := harness.NewService(t, harness.Always(simulator.Script{Duration: 100 * time.Millisecond}))
+	c := fakecli.New(t, s.Attrs())
 	c.ConnectTo(t.Context(), newPanicking(false), s.Attrs())
 
-	created := text(c.Run(t.Context(), attrs{"prompt": "write"}))
-	contains(t, created, "WARNING: Bug in the agent provider", s.OnlyJob(t).ID)
+	created := fakecli.Text(c.Run(t.Context(), attrs{"prompt": "write"}))
+	harness.Contains(t, created, "WARNING: Bug in the agent provider", s.OnlyJob(t).ID)
 	if c.Tainted || c.Get("id") != s.OnlyJob(t).ID || c.Get("status") != "active" {
 		t.Errorf("the job was not kept: %s", c.State)
 	}
@@ -59,8 +61,8 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	c.Connect(s.Attrs()) // the next run, mended
 	c.Run(t.Context(), attrs{"prompt": "write"})
 	c.ConnectTo(t.Context(), newPanicking(false), s.Attrs())
-	updated := text(c.Run(t.Context(), attrs{"prompt": "write more"}))
-	contains(t, updated, "ERROR: Bug in the agent provider", s.OnlyJob(t).ID)
+	updated := fakecli.Text(c.Run(t.Context(), attrs{"prompt": "write more"}))
+	harness.Contains(t, updated, "ERROR: Bug in the agent provider", s.OnlyJob(t).ID)
 	if c.Get("prompt") != "write more" {
 		t.Errorf("the message that was taken is not in the state: %s", c.State)
 	}
@@ -70,15 +72,15 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	if c.Get("status") != "completed" {
 		t.Errorf("state in the end: %s", c.State)
 	}
-	if strings.Contains(created+updated, canaryKey) {
+	if strings.Contains(created+updated, harness.CanaryKey) {
 		t.Error("the key is in the output")
 	}
 }
 
 // Red without: recovered in each of them.
 func TestX06_panic_anywhere(t *testing.T) {
-	s := newService(t, nil)
-	c := newCore(t, s.Attrs())
+	s := harness.NewService(t, nil)
+	c := fakecli.New(t, s.Attrs())
 	c.Run(t.Context(), attrs{"prompt": "write"})
 	id := s.OnlyJob(t).ID
 	state, nothing := c.State, c.Decode(nil)
@@ -90,7 +92,7 @@ func TestX06_panic_anywhere(t *testing.T) {
 	}
 	invoke := func(action string, config attrs) func() []*tfprotov6.Diagnostic {
 		return func() []*tfprotov6.Diagnostic {
-			_, diags := c.Invoke(t.Context(), action, with(attrs{"prompt": "write"}, config))
+			_, diags := c.Invoke(t.Context(), action, fakecli.With(attrs{"prompt": "write"}, config))
 			return diags
 		}
 	}
@@ -106,9 +108,9 @@ func TestX06_panic_anywhere(t *testing.T) {
 		{"sending of a message, which may have arrived", invoke("agent_send_message", attrs{"id": id})},
 	} {
 		c.ConnectTo(t.Context(), newPanicking(true), s.Attrs())
-		got := text(test.call())
-		contains(t, got, "ERROR: Bug in the agent provider: The provider met a bug in the "+test.says)
-		if strings.Contains(got, canaryKey) {
+		got := fakecli.Text(test.call())
+		harness.Contains(t, got, "ERROR: Bug in the agent provider: The provider met a bug in the "+test.says)
+		if strings.Contains(got, harness.CanaryKey) {
 			t.Errorf("the key is in the output: %s", got)
 		}
 	}

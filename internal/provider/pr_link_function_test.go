@@ -16,11 +16,14 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfversion"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 func TestParsePRLinkFunction(t *testing.T) {
-	s := newService(t, nil)
-	c := newCore(t, s.Attrs())
+	s := harness.NewService(t, nil)
+	c := fakecli.New(t, s.Attrs())
 	result, failure := c.Call("parse_pr_link", tftypes.NewValue(tftypes.String, "https://github.com/example/docs/pull/12"))
 	if failure != nil {
 		t.Fatal(failure.Text)
@@ -67,9 +70,9 @@ output "nothing" {
   value = provider::agent::parse_pr_link(null) == null
 }
 `
-	s := newService(t, nil)
+	s := harness.NewService(t, nil)
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: providerFactories(),
+		ProtoV6ProviderFactories: harness.ProviderFactories(),
 		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_8_0)},
 		Steps: []resource.TestStep{{
 			Config:           s.Config(config),

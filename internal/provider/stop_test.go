@@ -10,12 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // The CLI stops the provider once, and an apply that it has just begun may
 // arrive after that: it sends nothing and does not wait.
 func TestApplyAfterAStop(t *testing.T) {
-	endless := always(simulator.Script{Duration: time.Hour})
+	endless := harness.Always(simulator.Script{Duration: time.Hour})
 	short := attrs{"create": "1s", "update": "1h"}
 	for name, test := range map[string]struct {
 		before, config attrs
@@ -40,7 +42,7 @@ func TestApplyAfterAStop(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, endless, func(t *testing.T, s *service, c *core) {
+			harness.Bubble(t, endless, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
 				if test.before != nil {
 					c.Plan(t.Context(), test.before)
 					c.Apply(t.Context(), test.before)
@@ -48,7 +50,7 @@ func TestApplyAfterAStop(t *testing.T) {
 				before := s.Counts()
 				c.Plan(t.Context(), test.config)
 				c.Stop()
-				contains(t, text(c.Apply(t.Context(), test.config)), test.says...)
+				harness.Contains(t, fakecli.Text(c.Apply(t.Context(), test.config)), test.says...)
 				if diff := cmp.Diff(before, s.Counts()); diff != "" {
 					t.Errorf("requests (-before +after):\n%s", diff)
 				}
@@ -59,10 +61,10 @@ func TestApplyAfterAStop(t *testing.T) {
 		})
 	}
 	t.Run("data source", func(t *testing.T) {
-		bubble(t, endless, func(t *testing.T, s *service, c *core) {
+		harness.Bubble(t, endless, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
 			c.Stop()
-			_, diags := c.Data(t.Context(), attrs{"id": s.Create(project, "write").ID, "wait": attrs{"enabled": true}})
-			contains(t, text(diags), "ERROR: Agent job still running", "interrupted")
+			_, diags := c.Data(t.Context(), attrs{"id": s.Create(harness.Project, "write").ID, "wait": attrs{"enabled": true}})
+			harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job still running", "interrupted")
 		})
 	})
 }

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider_test
+package harness
 
 import (
 	"fmt"
@@ -16,58 +16,59 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
 const (
-	canaryKey  = "mint_canary-7f3a9b-do-not-print"
-	project    = "proj_1"
-	jobAddress = "agent_job.test"
+	CanaryKey  = "mint_canary-7f3a9b-do-not-print"
+	Project    = "proj_1"
+	JobAddress = "agent_job.test"
 )
 
-// service is a simulated service behind a real HTTP server, or on pipes (bubble).
-type service struct {
+// Service is a simulated service behind a real HTTP server, or on pipes (bubble).
+type Service struct {
 	*simulator.Server
 	URL  string
 	Wire *faultserver.Server // of a bubble
 }
 
-// newService starts a service whose jobs go as script says; nil: 150 ms, then completed.
-func newService(t testing.TB, script func(prompt string, turn int) simulator.Script) *service {
+// NewService starts a service whose jobs go as script says; nil: 150 ms, then completed.
+func NewService(t testing.TB, script func(prompt string, turn int) simulator.Script) *Service {
 	t.Helper()
 	if script == nil {
 		script = func(string, int) simulator.Script { return simulator.Script{Duration: 150 * time.Millisecond} }
 	}
-	sim := newSimulator(script)
+	sim := NewSimulator(script)
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
-	return &service{Server: sim, URL: server.URL}
+	return &Service{Server: sim, URL: server.URL}
 }
 
-func newSimulator(script func(prompt string, turn int) simulator.Script) *simulator.Server {
-	return simulator.New(simulator.Options{Key: canaryKey, Script: script})
+func NewSimulator(script func(prompt string, turn int) simulator.Script) *simulator.Server {
+	return simulator.New(simulator.Options{Key: CanaryKey, Script: script})
 }
 
-// bubble runs a test on a fake clock, with a service on pipes whose jobs go as script says.
-func bubble(t *testing.T, script func(prompt string, turn int) simulator.Script, test func(t *testing.T, s *service, c *core)) {
+// Bubble runs a test on a fake clock, with a service on pipes whose jobs go as script says.
+func Bubble(t *testing.T, script func(prompt string, turn int) simulator.Script, test func(t *testing.T, s *Service, c *fakecli.CLI)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		sim := newSimulator(script)
+		sim := NewSimulator(script)
 		wire := faultserver.New(t, sim, faultserver.Options{InMemory: true})
-		s := &service{Server: sim, URL: wire.URL, Wire: wire}
-		c := &core{T: t}
+		s := &Service{Server: sim, URL: wire.URL, Wire: wire}
+		c := &fakecli.CLI{T: t}
 		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: wire.Dial}), s.Attrs())
 		c.State = c.Decode(nil)
 		test(t, s, c)
 	})
 }
 
-// always gives every turn of every job the same script.
-func always(s simulator.Script) func(string, int) simulator.Script {
+// Always gives every turn of every job the same script.
+func Always(s simulator.Script) func(string, int) simulator.Script {
 	return func(string, int) simulator.Script { return s }
 }
 
 // Config is a provider block with quick polls, and the given resources.
-func (s *service) Config(resources ...string) string {
+func (s *Service) Config(resources ...string) string {
 	return fmt.Sprintf(`
 provider "agent" {
   base_url   = %q
@@ -75,11 +76,11 @@ provider "agent" {
   project_id = %q
   poll       = { min_interval = "20ms", max_interval = "100ms" }
 }
-`, s.URL, canaryKey, project) + strings.Join(resources, "\n")
+`, s.URL, CanaryKey, Project) + strings.Join(resources, "\n")
 }
 
 // Sent asserts the POSTs that the service has read since it was started.
-func (s *service) Sent(t *testing.T, creates, messages int) {
+func (s *Service) Sent(t *testing.T, creates, messages int) {
 	t.Helper()
 	got := s.Counts()
 	if diff := cmp.Diff([2]int{creates, messages}, [2]int{got.Create, got.Message}); diff != "" {
@@ -88,7 +89,7 @@ func (s *service) Sent(t *testing.T, creates, messages int) {
 }
 
 // OnlyJob is the one job that the service has.
-func (s *service) OnlyJob(t *testing.T) simulator.Job {
+func (s *Service) OnlyJob(t *testing.T) simulator.Job {
 	t.Helper()
 	jobs := s.Jobs()
 	if len(jobs) != 1 {
@@ -98,17 +99,17 @@ func (s *service) OnlyJob(t *testing.T) simulator.Job {
 }
 
 // CutShort lets the next wait end at once, with the job active in the state.
-func (s *service) CutShort() { s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 401}) }
+func (s *Service) CutShort() { s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 401}) }
 
 // Attrs is the provider's configuration for the service, with quick polls.
-func (s *service) Attrs() attrs {
-	return attrs{
-		"base_url": s.URL, "admin_key": canaryKey, "project_id": project,
-		"poll": attrs{"min_interval": "20ms", "max_interval": "100ms"},
+func (s *Service) Attrs() fakecli.Attrs {
+	return fakecli.Attrs{
+		"base_url": s.URL, "admin_key": CanaryKey, "project_id": Project,
+		"poll": fakecli.Attrs{"min_interval": "20ms", "max_interval": "100ms"},
 	}
 }
 
-func contains(t *testing.T, got string, wanted ...string) {
+func Contains(t *testing.T, got string, wanted ...string) {
 	t.Helper()
 	for _, w := range wanted {
 		if !strings.Contains(got, w) {

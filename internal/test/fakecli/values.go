@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider_test
+package fakecli
 
 import (
 	"fmt"
@@ -12,13 +12,13 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// attrs is a configuration or a state by attribute; nil is null, unknown{} unknown.
-type attrs map[string]any
+// Attrs is a configuration or a state by attribute; nil is null, unknown{} unknown.
+type Attrs map[string]any
 
-type unknown struct{}
+type Unknown struct{}
 
-// object makes a value of the schema's type; what is not given is null.
-func object(kind tftypes.Object, given attrs) tftypes.Value {
+// Object makes a value of the schema's type; what is not given is null.
+func Object(kind tftypes.Object, given Attrs) tftypes.Value {
 	values := map[string]tftypes.Value{}
 	for name, attribute := range kind.AttributeTypes {
 		values[name] = value(attribute, given[name])
@@ -30,11 +30,11 @@ func value(kind tftypes.Type, given any) tftypes.Value {
 	switch given := given.(type) {
 	case nil:
 		return tftypes.NewValue(kind, nil)
-	case unknown:
+	case Unknown:
 		return tftypes.NewValue(kind, tftypes.UnknownValue)
 	case tftypes.Value:
 		return given
-	case attrs:
+	case Attrs:
 		if kind, ok := kind.(tftypes.Map); ok {
 			elements := map[string]tftypes.Value{}
 			for name, element := range given {
@@ -42,13 +42,13 @@ func value(kind tftypes.Type, given any) tftypes.Value {
 			}
 			return tftypes.NewValue(kind, elements)
 		}
-		return object(kind.(tftypes.Object), given)
+		return Object(kind.(tftypes.Object), given)
 	default:
 		return tftypes.NewValue(kind, given)
 	}
 }
 
-func failed(diags []*tfprotov6.Diagnostic) bool {
+func Failed(diags []*tfprotov6.Diagnostic) bool {
 	for _, d := range diags {
 		if d.Severity == tfprotov6.DiagnosticSeverityError {
 			return true
@@ -57,8 +57,8 @@ func failed(diags []*tfprotov6.Diagnostic) bool {
 	return false
 }
 
-// text is what the CLI would show of diagnostics, one "severity: summary: detail" each.
-func text(diags []*tfprotov6.Diagnostic) string {
+// Text is what the CLI would show of diagnostics, one "severity: summary: detail" each.
+func Text(diags []*tfprotov6.Diagnostic) string {
 	var all string
 	for _, d := range diags {
 		all += fmt.Sprintf("%s: %s: %s\n", d.Severity, d.Summary, d.Detail)
@@ -66,20 +66,20 @@ func text(diags []*tfprotov6.Diagnostic) string {
 	return all
 }
 
-// with returns base with more laid over.
-func with(base, more attrs) attrs {
+// With returns base with more laid over.
+func With(base, more Attrs) Attrs {
 	all := maps.Clone(base)
 	maps.Copy(all, more)
 	return all
 }
 
-// wantPath asserts an error that points at one attribute.
-func wantPath(t *testing.T, diags []*tfprotov6.Diagnostic, path *tftypes.AttributePath) {
+// WantPath asserts an error that points at one attribute.
+func WantPath(t *testing.T, diags []*tfprotov6.Diagnostic, path *tftypes.AttributePath) {
 	t.Helper()
 	for _, d := range diags {
 		if d.Severity == tfprotov6.DiagnosticSeverityError && d.Attribute.Equal(path) {
 			return
 		}
 	}
-	t.Errorf("no error at %s in:\n%s", path, text(diags))
+	t.Errorf("no error at %s in:\n%s", path, Text(diags))
 }

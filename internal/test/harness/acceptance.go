@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider_test
+package harness
 
 import (
 	"context"
@@ -21,21 +21,21 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
-// expectAction asserts what the plan does to the job.
-func expectAction(action plancheck.ResourceActionType, more ...plancheck.PlanCheck) resource.ConfigPlanChecks {
-	return resource.ConfigPlanChecks{PreApply: append(more, plancheck.ExpectResourceAction(jobAddress, action))}
+// ExpectAction asserts what the plan does to the job.
+func ExpectAction(action plancheck.ResourceActionType, more ...plancheck.PlanCheck) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: append(more, plancheck.ExpectResourceAction(JobAddress, action))}
 }
 
-// expectNoChange is a step whose plan must be empty.
-func expectNoChange(config string) resource.TestStep {
+// ExpectNoChange is a step whose plan must be empty.
+func ExpectNoChange(config string) resource.TestStep {
 	return resource.TestStep{Config: config, PlanOnly: true}
 }
 
-func expectAttr(name string, check knownvalue.Check) statecheck.StateCheck {
-	return statecheck.ExpectKnownValue(jobAddress, tfjsonpath.New(name), check)
+func ExpectAttr(name string, check knownvalue.Check) statecheck.StateCheck {
+	return statecheck.ExpectKnownValue(JobAddress, tfjsonpath.New(name), check)
 }
 
-func providerFactories() map[string]func() (tfprotov6.ProviderServer, error) {
+func ProviderFactories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
 		"agent": func() (tfprotov6.ProviderServer, error) {
 			return plugin.NewServer(provider.New("test", provider.Options{})), nil
@@ -43,20 +43,20 @@ func providerFactories() map[string]func() (tfprotov6.ProviderServer, error) {
 	}
 }
 
-// run runs the steps against one service. Not parallel with others: the CLI's
+// Run runs the steps against one service. Not parallel with others: the CLI's
 // processes fill the machine as it is.
-func run(t *testing.T, steps ...resource.TestStep) {
+func Run(t *testing.T, steps ...resource.TestStep) {
 	t.Helper()
-	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: providerFactories(), Steps: steps})
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: ProviderFactories(), Steps: steps})
 }
 
-// jobConfig is agent_job.test with a prompt and more arguments, one a line.
-func jobConfig(prompt string, arguments ...string) string {
+// JobConfig is agent_job.test with a prompt and more arguments, one a line.
+func JobConfig(prompt string, arguments ...string) string {
 	return fmt.Sprintf("resource \"agent_job\" \"test\" {\n  prompt = %q\n  %s\n}\n", prompt, strings.Join(arguments, "\n  "))
 }
 
 // SentCheck is sent as a check of a step.
-func (s *service) SentCheck(t *testing.T, creates, messages int) resource.TestCheckFunc {
+func (s *Service) SentCheck(t *testing.T, creates, messages int) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		s.Sent(t, creates, messages)
 		return nil
@@ -71,6 +71,6 @@ func (do afterPlan) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plan
 }
 
 // Ends lets the one job end when the step's plan is made: its apply finds the end.
-func (s *service) Ends(t *testing.T) plancheck.PlanCheck {
+func (s *Service) Ends(t *testing.T) plancheck.PlanCheck {
 	return afterPlan(func() { s.SetStatus(s.OnlyJob(t).ID, "completed") })
 }

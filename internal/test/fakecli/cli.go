@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider_test
+package fakecli
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
-// core plays Terraform's part for one resource over the plugin protocol: it
+// CLI plays Terraform's part for one resource over the plugin protocol: it
 // keeps state, private state and taint between the calls, as the CLI does.
-type core struct {
+type CLI struct {
 	T        testing.TB
 	Server   tfprotov6.ProviderServer
 	Resource tftypes.Object
@@ -33,22 +33,22 @@ type core struct {
 	Because        []string // the attributes that ask for it
 }
 
-// newCore configures a provider of its own.
-func newCore(t testing.TB, providerConfig attrs) *core {
+// New configures a provider of its own.
+func New(t testing.TB, providerConfig Attrs) *CLI {
 	t.Helper()
-	c := &core{T: t}
+	c := &CLI{T: t}
 	c.Connect(providerConfig)
 	c.State = tftypes.NewValue(c.Resource, nil)
 	return c
 }
 
 // Connect starts a fresh provider, as the next command of the CLI does.
-func (c *core) Connect(providerConfig attrs) []*tfprotov6.Diagnostic {
+func (c *CLI) Connect(providerConfig Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	return c.ConnectTo(c.T.Context(), provider.New("test", provider.Options{}), providerConfig)
 }
 
-func (c *core) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, providerConfig attrs) []*tfprotov6.Diagnostic {
+func (c *CLI) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, providerConfig Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	server := plugin.NewServer(agent)
 	schemas, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
@@ -57,7 +57,7 @@ func (c *core) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, 
 	}
 	c.Server = server
 	c.learn(schemas.ResourceSchemas["agent_job"])
-	config := c.Dynamic(object(schemas.Provider.ValueType().(tftypes.Object), providerConfig))
+	config := c.Dynamic(Object(schemas.Provider.ValueType().(tftypes.Object), providerConfig))
 	resp, err := server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.16.0", Config: config})
 	if err != nil {
 		c.T.Fatal(err)
@@ -65,7 +65,7 @@ func (c *core) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, 
 	return resp.Diagnostics
 }
 
-func (c *core) Dynamic(v tftypes.Value) *tfprotov6.DynamicValue {
+func (c *CLI) Dynamic(v tftypes.Value) *tfprotov6.DynamicValue {
 	c.T.Helper()
 	d, err := tfprotov6.NewDynamicValue(v.Type(), v)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *core) Dynamic(v tftypes.Value) *tfprotov6.DynamicValue {
 	return &d
 }
 
-func (c *core) Decode(d *tfprotov6.DynamicValue) tftypes.Value {
+func (c *CLI) Decode(d *tfprotov6.DynamicValue) tftypes.Value {
 	c.T.Helper()
 	if d == nil {
 		return tftypes.NewValue(c.Resource, nil)
@@ -87,12 +87,12 @@ func (c *core) Decode(d *tfprotov6.DynamicValue) tftypes.Value {
 }
 
 // Get is one attribute of the state, in Go's types; nil is null.
-func (c *core) Get(name string) any {
+func (c *CLI) Get(name string) any {
 	c.T.Helper()
 	return c.Attribute(c.State, name)
 }
 
-func (c *core) Attribute(object tftypes.Value, name string) any {
+func (c *CLI) Attribute(object tftypes.Value, name string) any {
 	c.T.Helper()
 	if object.IsNull() {
 		return nil
@@ -106,7 +106,7 @@ func (c *core) Attribute(object tftypes.Value, name string) any {
 	case v.IsNull():
 		return nil
 	case !v.IsKnown():
-		return unknown{}
+		return Unknown{}
 	}
 	var text string
 	if err := v.As(&text); err != nil {
@@ -116,7 +116,7 @@ func (c *core) Attribute(object tftypes.Value, name string) any {
 }
 
 // Refresh reads the resource.
-func (c *core) Refresh(ctx context.Context) []*tfprotov6.Diagnostic {
+func (c *CLI) Refresh(ctx context.Context) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	if c.State.IsNull() {
 		return nil
@@ -127,20 +127,20 @@ func (c *core) Refresh(ctx context.Context) []*tfprotov6.Diagnostic {
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	if !failed(resp.Diagnostics) {
+	if !Failed(resp.Diagnostics) {
 		c.State, c.Private, c.Identity = c.Decode(resp.NewState), resp.Private, resp.NewIdentity
 	}
 	return resp.Diagnostics
 }
 
 // ImportState imports a job by its id, as "terraform import" does, and reads it.
-func (c *core) ImportState(ctx context.Context, id string) []*tfprotov6.Diagnostic {
+func (c *CLI) ImportState(ctx context.Context, id string) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	resp, err := c.Server.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	if failed(resp.Diagnostics) {
+	if Failed(resp.Diagnostics) {
 		return resp.Diagnostics
 	}
 	imported := resp.ImportedResources[0]
@@ -149,10 +149,10 @@ func (c *core) ImportState(ctx context.Context, id string) []*tfprotov6.Diagnost
 }
 
 // Validate checks a configuration as "terraform validate" does.
-func (c *core) Validate(config attrs) []*tfprotov6.Diagnostic {
+func (c *CLI) Validate(config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	resp, err := c.Server.ValidateResourceConfig(c.T.Context(), &tfprotov6.ValidateResourceConfigRequest{
-		TypeName: "agent_job", Config: c.Dynamic(object(c.Resource, config)),
+		TypeName: "agent_job", Config: c.Dynamic(Object(c.Resource, config)),
 	})
 	if err != nil {
 		c.T.Fatal(err)
@@ -161,7 +161,7 @@ func (c *core) Validate(config attrs) []*tfprotov6.Diagnostic {
 }
 
 // Plan plans the configuration against the state and keeps the outcome for apply.
-func (c *core) Plan(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
+func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	prior, private := c.State, c.Private
 	resp := c.planAgainst(ctx, config, prior, private)
@@ -171,19 +171,19 @@ func (c *core) Plan(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
 		c.Because = append(c.Because, path.String())
 	}
 	diags := resp.Diagnostics
-	if c.Replace && !failed(diags) {
+	if c.Replace && !Failed(diags) {
 		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), nil)
 		diags = append(diags, resp.Diagnostics...)
 	}
-	if !failed(diags) {
+	if !Failed(diags) {
 		c.Planned, c.PlannedPrivate = c.Decode(resp.PlannedState), resp.PlannedPrivate
 	}
 	return diags
 }
 
-func (c *core) planAgainst(ctx context.Context, config attrs, prior tftypes.Value, private []byte) *tfprotov6.PlanResourceChangeResponse {
+func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value, private []byte) *tfprotov6.PlanResourceChangeResponse {
 	c.T.Helper()
-	wanted := object(c.Resource, config)
+	wanted := Object(c.Resource, config)
 	resp, err := c.Server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: "agent_job", PriorState: c.Dynamic(prior), ProposedNewState: c.Dynamic(c.Proposed(wanted, prior)),
 		Config: c.Dynamic(wanted), PriorPrivate: private, PriorIdentity: c.Identity,
@@ -196,7 +196,7 @@ func (c *core) planAgainst(ctx context.Context, config attrs, prior tftypes.Valu
 
 // Proposed merges configuration and prior state: what the configuration leaves
 // out keeps its prior value when the provider may compute it.
-func (c *core) Proposed(config, prior tftypes.Value) tftypes.Value {
+func (c *CLI) Proposed(config, prior tftypes.Value) tftypes.Value {
 	c.T.Helper()
 	if prior.IsNull() {
 		return config
@@ -217,10 +217,10 @@ func (c *core) Proposed(config, prior tftypes.Value) tftypes.Value {
 }
 
 // Empty reports whether the plan changes nothing.
-func (c *core) Empty() bool { return !c.Replace && c.Planned.Equal(c.State) }
+func (c *CLI) Empty() bool { return !c.Replace && c.Planned.Equal(c.State) }
 
 // Apply applies what was planned.
-func (c *core) Apply(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
+func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	var diags []*tfprotov6.Diagnostic
 	if c.Replace {
@@ -231,23 +231,23 @@ func (c *core) Apply(ctx context.Context, config attrs) []*tfprotov6.Diagnostic 
 	creating := c.State.IsNull()
 	resp, err := c.Server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
 		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(c.Planned),
-		Config: c.Dynamic(object(c.Resource, config)), PlannedPrivate: c.PlannedPrivate, PlannedIdentity: c.Identity,
+		Config: c.Dynamic(Object(c.Resource, config)), PlannedPrivate: c.PlannedPrivate, PlannedIdentity: c.Identity,
 	})
 	if err != nil {
 		c.T.Fatal(err)
 	}
 	c.State, c.Private, c.Identity = c.Decode(resp.NewState), resp.Private, resp.NewIdentity
-	c.Tainted = creating && failed(resp.Diagnostics) && !c.State.IsNull()
+	c.Tainted = creating && Failed(resp.Diagnostics) && !c.State.IsNull()
 	if !c.State.IsFullyKnown() {
 		c.T.Errorf("the state after apply has unknown values: %s", c.State)
 	}
-	if !failed(resp.Diagnostics) {
+	if !Failed(resp.Diagnostics) {
 		c.keepsPlan()
 	}
 	return append(diags, resp.Diagnostics...)
 }
 
-func (c *core) Destroy(ctx context.Context) []*tfprotov6.Diagnostic {
+func (c *CLI) Destroy(ctx context.Context) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	nothing := tftypes.NewValue(c.Resource, nil)
 	resp, err := c.Server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
@@ -262,13 +262,13 @@ func (c *core) Destroy(ctx context.Context) []*tfprotov6.Diagnostic {
 }
 
 // Run is a whole "terraform apply": refresh, plan, apply. It stops at an error.
-func (c *core) Run(ctx context.Context, config attrs) []*tfprotov6.Diagnostic {
+func (c *CLI) Run(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	diags := c.Refresh(ctx)
-	if !failed(diags) {
+	if !Failed(diags) {
 		diags = append(diags, c.Plan(ctx, config)...)
 	}
-	if !failed(diags) {
+	if !Failed(diags) {
 		diags = append(diags, c.Apply(ctx, config)...)
 	}
 	return diags

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package provider_test
+package fakecli
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 )
 
 // Schemas are the provider's, as the CLI asks for them.
-func (c *core) Schemas() *tfprotov6.GetProviderSchemaResponse {
+func (c *CLI) Schemas() *tfprotov6.GetProviderSchemaResponse {
 	c.T.Helper()
 	schemas, err := c.Server.GetProviderSchema(c.T.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *core) Schemas() *tfprotov6.GetProviderSchemaResponse {
 }
 
 // learn takes over the schema of the resource.
-func (c *core) learn(schema *tfprotov6.Schema) {
+func (c *CLI) learn(schema *tfprotov6.Schema) {
 	c.Resource = schema.ValueType().(tftypes.Object)
 	c.Computed = nil
 	for _, attribute := range schema.Block.Attributes {
@@ -38,15 +38,15 @@ func (c *core) learn(schema *tfprotov6.Schema) {
 }
 
 // Data validates and reads the data source agent_job and returns its state.
-func (c *core) Data(ctx context.Context, config attrs) (tftypes.Value, []*tfprotov6.Diagnostic) {
+func (c *CLI) Data(ctx context.Context, config Attrs) (tftypes.Value, []*tfprotov6.Diagnostic) {
 	c.T.Helper()
 	kind := c.Schemas().DataSourceSchemas["agent_job"].ValueType().(tftypes.Object)
-	wanted := c.Dynamic(object(kind, config))
+	wanted := c.Dynamic(Object(kind, config))
 	valid, err := c.Server.ValidateDataResourceConfig(ctx, &tfprotov6.ValidateDataResourceConfigRequest{TypeName: "agent_job", Config: wanted})
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	if failed(valid.Diagnostics) {
+	if Failed(valid.Diagnostics) {
 		return tftypes.NewValue(kind, nil), valid.Diagnostics
 	}
 	resp, err := c.Server.ReadDataSource(ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: wanted})
@@ -60,14 +60,14 @@ func (c *core) Data(ctx context.Context, config attrs) (tftypes.Value, []*tfprot
 	return state, resp.Diagnostics
 }
 
-// lines collects what an action reports while it runs.
-type lines struct {
+// Lines collects what an action reports while it runs.
+type Lines struct {
 	mu   sync.Mutex
 	All  []string
 	Seen chan struct{} // closed by the first line
 }
 
-func (l *lines) add(line string) {
+func (l *Lines) add(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.All = append(l.All, line)
@@ -76,25 +76,25 @@ func (l *lines) add(line string) {
 	}
 }
 
-func (l *lines) Count() int {
+func (l *Lines) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.All)
 }
 
 // Invoke validates, plans and runs an action, as one apply does.
-func (c *core) Invoke(ctx context.Context, action string, config attrs) ([]string, []*tfprotov6.Diagnostic) {
+func (c *CLI) Invoke(ctx context.Context, action string, config Attrs) ([]string, []*tfprotov6.Diagnostic) {
 	c.T.Helper()
-	l := &lines{Seen: make(chan struct{})}
+	l := &Lines{Seen: make(chan struct{})}
 	diags := c.InvokeInto(ctx, l, action, config)
 	return l.All, diags
 }
 
 // PlanAction validates and plans an action.
-func (c *core) PlanAction(ctx context.Context, action string, config attrs) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+func (c *CLI) PlanAction(ctx context.Context, action string, config Attrs) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
 	c.T.Helper()
 	server := c.Server.(tfprotov6.ProviderServerWithActions)
-	wanted := c.Dynamic(object(c.Schemas().ActionSchemas[action].Schema.ValueType().(tftypes.Object), config))
+	wanted := c.Dynamic(Object(c.Schemas().ActionSchemas[action].Schema.ValueType().(tftypes.Object), config))
 	valid, err := server.ValidateActionConfig(ctx, &tfprotov6.ValidateActionConfigRequest{ActionType: action, Config: wanted})
 	if err != nil {
 		c.T.Fatal(err)
@@ -106,10 +106,10 @@ func (c *core) PlanAction(ctx context.Context, action string, config attrs) (*tf
 	return wanted, append(valid.Diagnostics, plan.Diagnostics...)
 }
 
-func (c *core) InvokeInto(ctx context.Context, l *lines, action string, config attrs) []*tfprotov6.Diagnostic {
+func (c *CLI) InvokeInto(ctx context.Context, l *Lines, action string, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	wanted, diags := c.PlanAction(ctx, action, config)
-	if failed(diags) {
+	if Failed(diags) {
 		return diags
 	}
 	stream, err := c.Server.(tfprotov6.ProviderServerWithActions).InvokeAction(ctx, &tfprotov6.InvokeActionRequest{ActionType: action, Config: wanted})
@@ -133,7 +133,7 @@ func (c *core) InvokeInto(ctx context.Context, l *lines, action string, config a
 }
 
 // keepsPlan asserts, as the CLI does, that the state has all that the plan promised.
-func (c *core) keepsPlan() {
+func (c *CLI) keepsPlan() {
 	c.T.Helper()
 	planned, got := map[string]tftypes.Value{}, map[string]tftypes.Value{}
 	if err := errors.Join(c.Planned.As(&planned), c.State.As(&got)); err != nil {
@@ -147,7 +147,7 @@ func (c *core) keepsPlan() {
 }
 
 // Stop is what the CLI does at the first Ctrl-C.
-func (c *core) Stop() {
+func (c *CLI) Stop() {
 	c.T.Helper()
 	if _, err := c.Server.StopProvider(c.T.Context(), &tfprotov6.StopProviderRequest{}); err != nil {
 		c.T.Fatal(err)
@@ -155,7 +155,7 @@ func (c *core) Stop() {
 }
 
 // Call calls a function of the provider.
-func (c *core) Call(name string, argument tftypes.Value) (tftypes.Value, *tfprotov6.FunctionError) {
+func (c *CLI) Call(name string, argument tftypes.Value) (tftypes.Value, *tfprotov6.FunctionError) {
 	c.T.Helper()
 	kind := c.Schemas().Functions[name].Return.Type
 	resp, err := c.Server.CallFunction(c.T.Context(), &tfprotov6.CallFunctionRequest{Name: name, Arguments: []*tfprotov6.DynamicValue{c.Dynamic(argument)}})
@@ -172,25 +172,25 @@ func (c *core) Call(name string, argument tftypes.Value) (tftypes.Value, *tfprot
 	return result, nil
 }
 
-// unconfigured is a core whose provider has no configuration.
-func unconfigured(t *testing.T) *core {
+// Unconfigured is a core whose provider has no configuration.
+func Unconfigured(t *testing.T) *CLI {
 	t.Helper()
-	c := &core{T: t, Server: plugin.NewServer(provider.New("test", provider.Options{}))}
+	c := &CLI{T: t, Server: plugin.NewServer(provider.New("test", provider.Options{}))}
 	c.learn(c.Schemas().ResourceSchemas["agent_job"])
 	return c
 }
 
-// checkProvider validates a provider configuration and configures with it.
-func checkProvider(t *testing.T, config attrs) []*tfprotov6.Diagnostic {
+// CheckProvider validates a provider configuration and configures with it.
+func CheckProvider(t *testing.T, config Attrs) []*tfprotov6.Diagnostic {
 	t.Helper()
-	c := &core{T: t}
+	c := &CLI{T: t}
 	configured := c.Connect(config)
 	schemas, err := c.Server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	resp, err := c.Server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{
-		Config: c.Dynamic(object(schemas.Provider.ValueType().(tftypes.Object), config)),
+		Config: c.Dynamic(Object(schemas.Provider.ValueType().(tftypes.Object), config)),
 	})
 	if err != nil {
 		t.Fatal(err)
