@@ -23,6 +23,7 @@ var (
 
 type jobDataSource struct{ conn *ProviderData }
 
+// NewDataSource returns the data source agent_job.
 func NewDataSource() datasource.DataSource { return &jobDataSource{} }
 
 // jobDataModel is a job as a data source reads it.

@@ -28,6 +28,7 @@ var (
 
 type jobResource struct{ conn *ProviderData }
 
+// NewResource returns the resource agent_job.
 func NewResource() resource.Resource { return &jobResource{} }
 
 func (r *jobResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {

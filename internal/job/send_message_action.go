@@ -25,6 +25,7 @@ var (
 // sendMessageAction sends a follow-up prompt to a job, whoever started it.
 type sendMessageAction struct{ jobAction }
 
+// NewSendMessageAction returns the action agent_send_message.
 func NewSendMessageAction() action.Action { return &sendMessageAction{} }
 
 type sendMessageModel struct {

@@ -21,6 +21,7 @@ var (
 // startJobAction starts a job that no state keeps.
 type startJobAction struct{ jobAction }
 
+// NewStartJobAction returns the action agent_start_job.
 func NewStartJobAction() action.Action { return &startJobAction{} }
 
 func (a *startJobAction) Metadata(_ context.Context, req action.MetadataRequest, resp *action.MetadataResponse) {

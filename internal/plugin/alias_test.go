@@ -5,7 +5,4 @@ package plugin_test
 
 import "github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 
-type (
-	attrs   = fakecli.Attrs
-	unknown = fakecli.Unknown
-)
+type attrs = fakecli.Attrs

@@ -15,6 +15,7 @@ var _ function.Function = (*prLinkFunction)(nil)
 
 type prLinkFunction struct{}
 
+// NewFunction returns the function parse_pr_link.
 func NewFunction() function.Function { return &prLinkFunction{} }
 
 //nolint:gochecknoglobals // never changed

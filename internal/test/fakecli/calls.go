@@ -76,6 +76,7 @@ func (l *Lines) add(line string) {
 	}
 }
 
+// Count is how many lines there are so far.
 func (l *Lines) Count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,6 +107,7 @@ func (c *CLI) PlanAction(ctx context.Context, action string, config Attrs) (*tfp
 	return wanted, append(valid.Diagnostics, plan.Diagnostics...)
 }
 
+// InvokeInto is Invoke for a test that reads the lines while the action runs.
 func (c *CLI) InvokeInto(ctx context.Context, l *Lines, action string, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	wanted, diags := c.PlanAction(ctx, action, config)

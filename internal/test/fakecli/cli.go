@@ -1,6 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
+// Package fakecli plays the CLI over the plugin protocol, in the process of the test.
 package fakecli
 
 import (
@@ -33,7 +34,7 @@ type CLI struct {
 	Because        []string // the attributes that ask for it
 }
 
-// New configures a provider of its own.
+// New returns a CLI without state whose provider is configured.
 func New(t testing.TB, providerConfig Attrs) *CLI {
 	t.Helper()
 	c := &CLI{T: t}
@@ -48,6 +49,7 @@ func (c *CLI) Connect(providerConfig Attrs) []*tfprotov6.Diagnostic {
 	return c.ConnectTo(c.T.Context(), provider.New("test", provider.Options{}), providerConfig)
 }
 
+// ConnectTo starts a provider that the test has made.
 func (c *CLI) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, providerConfig Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	server := plugin.NewServer(agent)
@@ -65,6 +67,7 @@ func (c *CLI) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, p
 	return resp.Diagnostics
 }
 
+// Dynamic puts a value into the form that the protocol sends.
 func (c *CLI) Dynamic(v tftypes.Value) *tfprotov6.DynamicValue {
 	c.T.Helper()
 	d, err := tfprotov6.NewDynamicValue(v.Type(), v)
@@ -74,6 +77,7 @@ func (c *CLI) Dynamic(v tftypes.Value) *tfprotov6.DynamicValue {
 	return &d
 }
 
+// Decode reads a state or a plan of the resource; nil is null.
 func (c *CLI) Decode(d *tfprotov6.DynamicValue) tftypes.Value {
 	c.T.Helper()
 	if d == nil {
@@ -92,6 +96,7 @@ func (c *CLI) Get(name string) any {
 	return c.Attribute(c.State, name)
 }
 
+// Attribute is one attribute of an object, in Go's types; nil is null.
 func (c *CLI) Attribute(object tftypes.Value, name string) any {
 	c.T.Helper()
 	if object.IsNull() {
@@ -247,6 +252,7 @@ func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	return append(diags, resp.Diagnostics...)
 }
 
+// Destroy applies the plan of a destroy.
 func (c *CLI) Destroy(ctx context.Context) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	nothing := tftypes.NewValue(c.Resource, nil)

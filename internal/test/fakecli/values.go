@@ -6,15 +6,17 @@ package fakecli
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Attrs is a configuration or a state by attribute; nil is null, unknown{} unknown.
+// Attrs is a configuration or a state by attribute; nil is null, Unknown{} unknown.
 type Attrs map[string]any
 
+// Unknown is a value that a plan does not know.
 type Unknown struct{}
 
 // Object makes a value of the schema's type; what is not given is null.
@@ -48,6 +50,7 @@ func value(kind tftypes.Type, given any) tftypes.Value {
 	}
 }
 
+// Failed reports whether one of them is an error.
 func Failed(diags []*tfprotov6.Diagnostic) bool {
 	for _, d := range diags {
 		if d.Severity == tfprotov6.DiagnosticSeverityError {
@@ -59,11 +62,11 @@ func Failed(diags []*tfprotov6.Diagnostic) bool {
 
 // Text is what the CLI would show of diagnostics, one "severity: summary: detail" each.
 func Text(diags []*tfprotov6.Diagnostic) string {
-	var all string
+	var all strings.Builder
 	for _, d := range diags {
-		all += fmt.Sprintf("%s: %s: %s\n", d.Severity, d.Summary, d.Detail)
+		fmt.Fprintf(&all, "%s: %s: %s\n", d.Severity, d.Summary, d.Detail)
 	}
-	return all
+	return all.String()
 }
 
 // With returns base with more laid over.

@@ -31,10 +31,12 @@ func ExpectNoChange(config string) resource.TestStep {
 	return resource.TestStep{Config: config, PlanOnly: true}
 }
 
+// ExpectAttr asserts an attribute of the job in the state.
 func ExpectAttr(name string, check knownvalue.Check) statecheck.StateCheck {
 	return statecheck.ExpectKnownValue(JobAddress, tfjsonpath.New(name), check)
 }
 
+// ProviderFactories serve the provider to the CLI from the process of the test.
 func ProviderFactories() map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
 		"agent": func() (tfprotov6.ProviderServer, error) {
@@ -55,7 +57,7 @@ func JobConfig(prompt string, arguments ...string) string {
 	return fmt.Sprintf("resource \"agent_job\" \"test\" {\n  prompt = %q\n  %s\n}\n", prompt, strings.Join(arguments, "\n  "))
 }
 
-// SentCheck is sent as a check of a step.
+// SentCheck is Sent as a check of a step.
 func (s *Service) SentCheck(t *testing.T, creates, messages int) resource.TestCheckFunc {
 	return func(*terraform.State) error {
 		s.Sent(t, creates, messages)

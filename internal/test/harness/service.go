@@ -1,6 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
+// Package harness is what tests of the provider share: the simulated service, a
+// configuration for it, and steps of acceptance tests.
 package harness
 
 import (
@@ -19,17 +21,18 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
+// What every test uses: the key is searched for in all that is shown.
 const (
 	CanaryKey  = "mint_canary-7f3a9b-do-not-print"
 	Project    = "proj_1"
 	JobAddress = "agent_job.test"
 )
 
-// Service is a simulated service behind a real HTTP server, or on pipes (bubble).
+// Service is a simulated service behind a real HTTP server, or on pipes (Bubble).
 type Service struct {
 	*simulator.Server
 	URL  string
-	Wire *faultserver.Server // of a bubble
+	Wire *faultserver.Server // in a bubble
 }
 
 // NewService starts a service whose jobs go as script says; nil: 150 ms, then completed.
@@ -44,6 +47,7 @@ func NewService(t testing.TB, script func(prompt string, turn int) simulator.Scr
 	return &Service{Server: sim, URL: server.URL}
 }
 
+// NewSimulator returns the service as a handler, with the key of the tests.
 func NewSimulator(script func(prompt string, turn int) simulator.Script) *simulator.Server {
 	return simulator.New(simulator.Options{Key: CanaryKey, Script: script})
 }
@@ -109,6 +113,7 @@ func (s *Service) Attrs() fakecli.Attrs {
 	}
 }
 
+// Contains asserts that a text has all the others in it.
 func Contains(t *testing.T, got string, wanted ...string) {
 	t.Helper()
 	for _, w := range wanted {

@@ -51,6 +51,7 @@ type Row struct {
 	Test     func(m *Matrix)
 }
 
+// Run runs the row; data is TF_DATA_DIR.
 func (r Row) Run(t *testing.T, data string) {
 	r.Serve.InMemory = r.clock
 	if r.script == nil {
@@ -118,6 +119,7 @@ func (m *Matrix) note(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 	return diags
 }
 
+// Run is a whole "terraform apply" of the job.
 func (m *Matrix) Run(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
 	return m.note(m.core.Run(m.ctx, job))

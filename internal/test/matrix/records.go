@@ -50,6 +50,7 @@ func Limited(header func(now time.Time) []string) faultserver.Play {
 	}
 }
 
+// Header is the same header lines at any time.
 func Header(lines ...string) func(time.Time) []string {
 	return func(time.Time) []string { return lines }
 }
@@ -69,7 +70,7 @@ func Dates(after, skew time.Duration, sent bool) func(time.Time) []string {
 // Job1 is the configuration that most rows apply.
 func Job1() attrs { return attrs{"prompt": "Add a quickstart"} }
 
-// Job2 is job1 with the prompt changed.
+// Job2 is Job1 with the prompt changed.
 func Job2() attrs { return attrs{"prompt": "Add a tutorial"} }
 
 // What heads the diagnostics of most rows.
