@@ -6,14 +6,19 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
@@ -148,4 +153,18 @@ func checkPrompt(text string) error {
 		return errors.New("the prompt is not valid UTF-8")
 	}
 	return nil
+}
+
+// checkTimeouts refuses timeouts that leave no time at all. Texts that are no
+// duration are refused by the attributes themselves.
+func checkTimeouts(ctx context.Context, config tfsdk.Config, diags *diag.Diagnostics, names ...string) {
+	for _, name := range names {
+		var text types.String
+		at := path.Root("timeouts").AtName(name)
+		diags.Append(config.GetAttribute(ctx, at, &text)...)
+		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
+			diags.AddAttributeError(at, "Impossible timeout",
+				fmt.Sprintf("%s leaves no time for anything: give a duration above zero, for example \"30m\".", wording.Quote(text.ValueString())))
+		}
+	}
 }
