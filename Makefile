@@ -28,12 +28,12 @@ test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MA
 	go run ./internal/tools/testmatrix/cmd/testmatrix $(MATRIX)
 
 chaos: ## a random mix of 10,000 faults, then CLI=200 kills and 200 interrupts of a real CLI; CHAOS_SEED repeats a run
-	CHAOS_FAULTS=10000 go test -v -count=1 -timeout 2h -run '^TestChaosFaults$$' ./internal/provider
+	CHAOS_FAULTS=10000 go test -v -count=1 -timeout 2h -run '^TestChaosFaults$$' ./internal/test/faultmix
 	CHAOS_CLI=$${CLI:-200} go test -v -count=1 -timeout 2h -run 'X04|X02_interrupt_at_any_moment' ./internal/test/chaos
 
 bench: ## measure the provider with a real CLI beside the CLI's own floor (about 10 minutes), and its parts
 	go run ./internal/tools/bench/cmd/bench
-	go test -run '^$$' -bench . -benchmem ./internal/agentapi ./internal/wait ./internal/journal ./internal/provider
+	go test -run '^$$' -bench . -benchmem ./internal/agentapi ./internal/wait ./internal/journal ./internal/job
 
 fuzz: ## fuzz every target, each for FUZZTIME=60s
 	internal/tools/fuzz.sh

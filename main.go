@@ -13,7 +13,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 )
 
 // version is set by the release build.
@@ -40,7 +40,7 @@ func main() {
 	// that nobody reads any more, must not end the plugin while an answer is due.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 
-	if err := provider.Serve(context.Background(), version, *debug); err != nil {
+	if err := plugin.Serve(context.Background(), version, *debug); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -85,8 +85,8 @@ type Error struct {
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(string(e.Op))
-	if e.StatusCode != 0 {
-		b.WriteString(strings.TrimSpace(fmt.Sprintf(": the service answered %d %s", e.StatusCode, http.StatusText(e.StatusCode))))
+	if answer := e.Answer(); answer != "" {
+		b.WriteString(": " + answer)
 	}
 	if e.Err != nil {
 		b.WriteString(": " + Printable(e.Err.Error()))
@@ -95,6 +95,14 @@ func (e *Error) Error() string {
 		b.WriteString(": " + e.Detail)
 	}
 	return b.String()
+}
+
+// Answer tells the status of the answer; it is empty without one.
+func (e *Error) Answer() string {
+	if e.StatusCode == 0 {
+		return ""
+	}
+	return strings.TrimSpace(fmt.Sprintf("the service answered %d %s", e.StatusCode, http.StatusText(e.StatusCode)))
 }
 
 // Unwrap returns the cause.

@@ -17,14 +17,16 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/job"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // The environment variables that stand in for attributes that are not set.
 const (
-	envBaseURL   = "AGENT_BASE_URL"
-	envAdminKey  = "AGENT_ADMIN_KEY"
-	envProjectID = "AGENT_PROJECT_ID"
+	envBaseURL  = "AGENT_BASE_URL"
+	envAdminKey = "AGENT_ADMIN_KEY"
 )
 
 const (
@@ -52,9 +54,9 @@ type pollModel struct {
 	MaxPerSecond types.Int64  `tfsdk:"max_per_second"`
 }
 
-// connect makes the connection, or says which attributes it must wait for.
-func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *connection {
-	conn := &connection{projectID: orEnv(m.ProjectID, envProjectID)}
+// connect makes what the provider hands over, or says which attributes it must wait for.
+func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *job.ProviderData {
+	conn := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID)}
 	poll := pollModel{}
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
@@ -69,11 +71,11 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		{"ca_certificates_pem", m.CACertificatesPEM}, {"journal", m.Journal},
 	} {
 		if attribute.value.IsUnknown() {
-			conn.unknown = append(conn.unknown, attribute.name)
+			conn.Unknown = append(conn.Unknown, attribute.name)
 		}
 	}
-	if project := conn.projectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
-		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", say(invalidID(project.ValueString()), origin(m.ProjectID, envProjectID)))
+	if project := conn.ProjectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
+		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", wording.Paragraphs(validate.InvalidID(project.ValueString()), origin(m.ProjectID, job.EnvProjectID)))
 	}
 	base := m.baseURL(diags)
 	key := m.adminKey(diags)
@@ -84,7 +86,7 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		RequestTimeout:    durationOr(m.RequestTimeout, defaultRequestTimeout),
 		MaxPollsPerSecond: defaultMaxPollsPerSec,
 		RootCAs:           m.roots(diags),
-		Dial:              p.dial,
+		Dial:              p.options.Dial,
 		Log:               exchangeLogger(),
 	}
 	if !poll.MaxPerSecond.IsNull() {
@@ -94,19 +96,19 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		Min: durationOr(poll.MinInterval, defaultMinInterval),
 		Max: durationOr(poll.MaxInterval, defaultMaxInterval),
 	}
-	if schedule.Min > schedule.Max && len(conn.unknown) == 0 {
+	if schedule.Min > schedule.Max && len(conn.Unknown) == 0 {
 		diags.AddAttributeError(path.Root("poll").AtName("min_interval"), "Poll interval out of order",
 			fmt.Sprintf("min_interval (%s) is longer than max_interval (%s).", schedule.Min, schedule.Max))
 	}
-	if diags.HasError() || len(conn.unknown) > 0 {
+	if diags.HasError() || len(conn.Unknown) > 0 {
 		return conn
 	}
-	conn.mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
+	conn.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if m.Journal.IsNull() || m.Journal.ValueBool() {
-		conn.journal, conn.scope = p.journal, journalScope(base.String())
+		conn.Journal, conn.Scope = p.options.Journal, journalScope(base.String())
 	}
-	conn.client = agentapi.New(config)
-	conn.waiter = wait.Waiter{Poller: conn.client, Schedule: schedule}
+	conn.Client = agentapi.New(config)
+	conn.Waiter = wait.Waiter{Poller: conn.Client, Schedule: schedule}
 	return conn
 }
 
@@ -116,12 +118,12 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 		return nil
 	}
 	if value.IsNull() {
-		addMissing(diags, "base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com")
+		wording.AddMissing(diags, "base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com")
 		return nil
 	}
 	base, err := parseBaseURL(value.ValueString())
 	if err != nil {
-		diags.AddAttributeError(path.Root("base_url"), "Invalid base URL", say(sentence(err), origin(m.BaseURL, envBaseURL)))
+		diags.AddAttributeError(path.Root("base_url"), "Invalid base URL", wording.Paragraphs(wording.Sentence(err), origin(m.BaseURL, envBaseURL)))
 	}
 	return base
 }
@@ -131,10 +133,10 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 	switch {
 	case value.IsUnknown():
 	case value.IsNull():
-		addMissing(diags, "admin_key", envAdminKey, "an admin API key of the agent service")
+		wording.AddMissing(diags, "admin_key", envAdminKey, "an admin API key of the agent service")
 	default:
 		if err := checkKey(value.ValueString()); err != nil {
-			diags.AddAttributeError(path.Root("admin_key"), "Invalid admin key", say(sentence(err), origin(m.AdminKey, envAdminKey)))
+			diags.AddAttributeError(path.Root("admin_key"), "Invalid admin key", wording.Paragraphs(wording.Sentence(err), origin(m.AdminKey, envAdminKey)))
 		}
 	}
 	return agentapi.NewKey(value.ValueString())
@@ -153,11 +155,6 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 			"No certificate can be read from the text. It must be what a file in PEM form holds (-----BEGIN CERTIFICATE-----), not its name: file(\"ca.pem\").")
 	}
 	return pool
-}
-
-func addMissing(diags *diag.Diagnostics, attribute, variable, what string) {
-	diags.AddAttributeError(path.Root(attribute), "Missing "+attribute,
-		fmt.Sprintf("The provider needs %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
 }
 
 // origin names the environment variable that a value comes from: what is wrong

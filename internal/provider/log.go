@@ -5,7 +5,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 
@@ -14,12 +13,12 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 )
 
-// envProviderLog is the variable that sets the level of this provider's own log.
-const envProviderLog = "TF_LOG_PROVIDER_AGENT"
+// EnvLog is the variable that sets the level of this provider's own log.
+const EnvLog = "TF_LOG_PROVIDER_AGENT"
 
-// logging reports whether Terraform was asked for a log of its providers.
-func logging() bool {
-	for _, variable := range []string{"TF_LOG", "TF_LOG_PROVIDER", envProviderLog} {
+// LogRequested reports whether Terraform was asked for a log of its providers.
+func LogRequested() bool {
+	for _, variable := range []string{"TF_LOG", "TF_LOG_PROVIDER", EnvLog} {
 		if level := os.Getenv(variable); level != "" && !strings.EqualFold(level, "off") {
 			return true
 		}
@@ -27,26 +26,10 @@ func logging() bool {
 	return false
 }
 
-// silenceUnreadLog turns the plugin's loggers off when nobody has asked for a
-// log. By default they format every trace and leave it to the CLI to drop it:
-// most of the CPU of a refresh.
-func silenceUnreadLog() error {
-	const envSDKLog = "TF_LOG_SDK"
-	for _, variable := range os.Environ() {
-		if strings.HasPrefix(variable, envSDKLog) {
-			return nil // somebody debugs the SDK
-		}
-	}
-	if logging() {
-		return nil
-	}
-	return errors.Join(os.Setenv(envSDKLog, "off"), os.Setenv(envProviderLog, "off"))
-}
-
 // keyMask prepares a call's context so that nothing logged with it can show
 // the key, whoever logs it.
 func keyMask(key string) func(context.Context) context.Context {
-	if !logging() {
+	if !LogRequested() {
 		return func(ctx context.Context) context.Context { return ctx }
 	}
 	return func(ctx context.Context) context.Context {
@@ -60,7 +43,7 @@ func keyMask(key string) func(context.Context) context.Context {
 // outcome, never a prompt, a header or a body. It is nil when no log is asked
 // for, because even a dropped entry costs its fields.
 func exchangeLogger() func(context.Context, agentapi.Exchange) {
-	if !logging() {
+	if !LogRequested() {
 		return nil
 	}
 	return func(ctx context.Context, e agentapi.Exchange) {

@@ -1,8 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package provider is the Terraform side: schema, plan, state and diagnostics
-// around the client and the wait.
+// Package provider is the provider block: its schema, configuration and
+// environment. It registers everything else.
 package provider
 
 import (
@@ -15,7 +15,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/prlink"
 )
 
 // Address is where the provider is published.
@@ -29,16 +31,20 @@ var (
 	_ provider.ProviderWithFunctions = (*agentProvider)(nil)
 )
 
-type agentProvider struct {
-	version string
-	journal *journal.Journal // nil: none is kept
-	dial    agentapi.Dial    // nil: the client's own
+// Options are what a provider gets from its process.
+type Options struct {
+	Journal *journal.Journal // nil: none is kept
+	Dial    agentapi.Dial    // reaches the service; nil: a network connection
 }
 
-// New returns the provider for one version of the plugin. Its crash journal is
-// the process's own; nil keeps none.
-func New(version string, crashes *journal.Journal) func() provider.Provider {
-	return func() provider.Provider { return &agentProvider{version: version, journal: crashes} }
+type agentProvider struct {
+	version string
+	options Options
+}
+
+// New returns the provider for one version of the plugin.
+func New(version string, options Options) provider.Provider {
+	return &agentProvider{version: version, options: options}
 }
 
 func (p *agentProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -66,17 +72,17 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 }
 
 func (p *agentProvider) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{newJobResource}
+	return []func() resource.Resource{job.NewResource}
 }
 
 func (p *agentProvider) DataSources(context.Context) []func() datasource.DataSource {
-	return []func() datasource.DataSource{newJobDataSource}
+	return []func() datasource.DataSource{job.NewDataSource}
 }
 
 func (p *agentProvider) Actions(context.Context) []func() action.Action {
-	return []func() action.Action{newStartJobAction, newSendMessageAction}
+	return []func() action.Action{job.NewStartJobAction, job.NewSendMessageAction}
 }
 
 func (p *agentProvider) Functions(context.Context) []func() function.Function {
-	return []func() function.Function{newPRLinkFunction}
+	return []func() function.Function{prlink.NewFunction}
 }

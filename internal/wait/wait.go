@@ -12,16 +12,21 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 )
 
-// Settle is how long after a message a terminal status may still be the one
-// from before it.
-const Settle = 10 * time.Second
-
 const (
-	// newJobGrace is how long a new job may answer 404: a service may store it late.
-	newJobGrace = 60 * time.Second
+	// Settle is how long after a message a terminal status may still be the one
+	// from before it.
+	Settle = 10 * time.Second
+	// NewJobGrace is how long a new job may answer 404: a service may store it late.
+	NewJobGrace = 60 * time.Second
 	// maxNoStatus is how many answers in a row may lack a status.
 	maxNoStatus = 3
 )
+
+// MayBeStale reports whether a status may still be the one from before a
+// message that was accepted at that time.
+func MayBeStale(status agentapi.Status, message time.Time) bool {
+	return status.Terminal() && time.Since(message) < Settle
+}
 
 // Poller retrieves a job once; *agentapi.Client is one.
 type Poller interface {
@@ -106,7 +111,7 @@ func (p *progress) judge(job *agentapi.Job, err error) (done bool, _ error) {
 		case failure.Class == agentapi.Unavailable && !errors.Is(err, agentapi.ErrPauseTooLong):
 			p.hold = failure.RetryAfter
 			return false, nil
-		case errors.Is(err, agentapi.ErrNotFound) && p.request.After == Created && age < newJobGrace:
+		case errors.Is(err, agentapi.ErrNotFound) && p.request.After == Created && age < NewJobGrace:
 			return false, nil
 		}
 		return false, p.ended(err)
@@ -125,8 +130,7 @@ func (p *progress) judge(job *agentapi.Job, err error) (done bool, _ error) {
 		p.sawActive = true
 		return false, nil
 	}
-	// Right after a message the record may still be the one from before it.
-	return p.request.After != Messaged || p.sawActive || time.Since(p.request.At) >= Settle, nil
+	return p.request.After != Messaged || p.sawActive || !MayBeStale(job.Status, p.request.At), nil
 }
 
 func (p *progress) ended(reason error) error {

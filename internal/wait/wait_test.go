@@ -4,10 +4,8 @@
 package wait
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -144,8 +142,8 @@ func TestNotFound(t *testing.T) {
 	t.Run("never found", func(t *testing.T) {
 		t.Parallel()
 		run(t, Created, time.Hour, foundAt(24*time.Hour), func(r result, failure *Error) {
-			if !errors.Is(failure, agentapi.ErrNotFound) || r.took < newJobGrace || r.took > newJobGrace+8*time.Second || r.status != "" {
-				t.Errorf("%+v, want ErrNotFound soon after %v", r, newJobGrace)
+			if !errors.Is(failure, agentapi.ErrNotFound) || r.took < NewJobGrace || r.took > NewJobGrace+8*time.Second || r.status != "" {
+				t.Errorf("%+v, want ErrNotFound soon after %v", r, NewJobGrace)
 			}
 		})
 	})
@@ -252,50 +250,4 @@ func TestProgress(t *testing.T) {
 			t.Errorf("at the ages (-want +got):\n%s", diff)
 		}
 	})
-}
-
-// TestInterruptions ends a wait at moments all over it, in a poll and between
-// two, by a cancel and by the deadline: it returns in that moment.
-func TestInterruptions(t *testing.T) {
-	t.Parallel()
-	for range 150 {
-		at := rand.N(40 * time.Second)
-		for name, tc := range map[string]struct {
-			end func(context.Context) (context.Context, context.CancelFunc)
-			is  error
-		}{
-			"cancel": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-				ctx, cancel := context.WithCancel(ctx)
-				time.AfterFunc(at, cancel)
-				return ctx, cancel
-			}, ErrInterrupted},
-			"deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, at) }, ErrTimeout},
-		} {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPoller(activeUntil(time.Hour, agentapi.StatusCompleted))
-				p.latency = time.Second
-				ctx, cancel := tc.end(t.Context())
-				defer cancel()
-				_, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, Request{ProjectID: "p", JobID: "job_1", After: Event(rand.N(3))})
-				if took := time.Since(p.start); !errors.Is(err, tc.is) || took != at {
-					t.Errorf("%s at %v: %v after %v, want %v", name, at, err, took, tc.is)
-				}
-			})
-		}
-	}
-}
-
-func TestInterruptedBeforeTheWait(t *testing.T) {
-	t.Parallel()
-	for _, after := range []Event{Resumed, Created, Messaged} {
-		synctest.Test(t, func(t *testing.T) {
-			p := newPoller(func(int, time.Duration) (*agentapi.Job, error) { return nil, fault500 })
-			ctx, cancel := context.WithCancelCause(t.Context())
-			cancel(errors.New("stop"))
-			got, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, Request{ProjectID: "p", JobID: "job_1", After: after})
-			if got != nil || !errors.Is(err, ErrInterrupted) || time.Since(p.start) != 0 {
-				t.Errorf("%v, %v after %v, want ErrInterrupted at once", got, err, time.Since(p.start))
-			}
-		})
-	}
 }

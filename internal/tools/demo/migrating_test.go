@@ -35,7 +35,7 @@ func TestAccMoved(t *testing.T) {
 			all.since(t, "1.8.0", "1.10.0") // moved blocks between types
 			s := all.start(t, 0)
 			typeName, _, _ := strings.Cut(name, ",")
-			text, err := os.ReadFile(filepath.Join("..", "..", "provider", "testdata", "moved", typeName+".json"))
+			text, err := os.ReadFile(filepath.Join("..", "..", "job", "testdata", "moved", typeName+".json"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/go-version"
 
 	// The plugin is built from it; without this Go would take the results of a run before a change of it.
-	_ "github.com/agentjobs/terraform-provider-agent/internal/provider"
+	_ "github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )

@@ -26,6 +26,8 @@ type selection struct{ path, pattern string }
 func selections() []selection {
 	return []selection{
 		{"./internal/provider", "^TestAcc"},
+		{"./internal/job", "^TestAcc"},
+		{"./internal/prlink", "^TestAcc"},
 		{"./internal/tools/demo", "^TestAcc"},
 		{"./internal/test/chaos", "."},
 	}

@@ -1,0 +1,121 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+)
+
+// await waits for the end of a job that is in the state already, and says what
+// its outcome means for the run. A wait that was cut short is never an error in
+// a create unless the user wants it: an error there taints, and the next apply
+// would start a second job.
+func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
+	request := wait.Request{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
+	if u := getUnfinished(ctx, out.private); !u.Message.IsZero() {
+		request.After, request.At = wait.Messaged, u.Message
+	}
+	record, err := r.conn.Waiter.Wait(ctx, request)
+	if err != nil {
+		r.cutShort(ctx, job, err, request.After, options, out)
+		return
+	}
+	invalid := job.apply(record)
+	out.save(ctx, job)
+	out.diags.Append(invalid...)
+	unmark(ctx, out.private, markMissing)
+
+	const byHand = "To start a new job, change the prompt, or apply with -replace=ADDRESS."
+	firstRun := after == wait.Created || getUnfinished(ctx, out.private).Create
+	if record.Status == agentapi.StatusFailed && options.onFailure == onError && firstRun {
+		// The mark, if there is one, stays: it makes the next plan start a new job.
+		out.diags.AddError(failedJob(job, "The next apply starts a new job with the same prompt. To keep a failed job instead, set wait.on_failure to \"warn\"."))
+		return
+	}
+	unmark(ctx, out.private, markUnfinished)
+	switch {
+	case record.Status == agentapi.StatusFailed && options.onFailure == onError:
+		out.diags.AddError(failedJob(job, byHand))
+	case record.Status == agentapi.StatusFailed:
+		out.diags.AddWarning(failedJob(job, byHand))
+	case record.Status == agentapi.StatusArchived:
+		out.diags.AddWarning("Agent job archived", fmt.Sprintf("Job %s was archived while the run waited for it.", job.ID.ValueString()))
+	}
+}
+
+// cutShort ends a call whose wait ended before its job. The state holds the
+// job, still active, and a mark tells the next plan what it was waiting for.
+func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out stateWriter) {
+	if after == wait.Created {
+		setUnfinished(ctx, out.private, unfinished{Create: true})
+	}
+	var ended *wait.Error
+	if after == wait.Messaged && errors.As(err, &ended) && ended.LastStatus != "" && !ended.LastStatus.Terminal() {
+		unmark(ctx, out.private, markUnfinished) // the message has shown its effect: any end seen from now on is its own
+	}
+	onTimeout := options.onTimeout
+	if onTimeout == "" && after != wait.Created {
+		onTimeout = onError
+	}
+	if errors.Is(err, agentapi.ErrNotFound) && after != wait.Created {
+		onTimeout = onError // no later apply can do better
+	}
+	fails := onTimeout == onError && !errors.Is(err, wait.ErrInterrupted)
+	next := "Its id is in the state. The next apply waits on and sends nothing."
+	switch {
+	case fails && after == wait.Created:
+		next = "Because wait.on_timeout is \"error\", the job is tainted: the next apply starts a second one. " +
+			"To wait for this one instead, apply after: terraform (or tofu) untaint ADDRESS"
+	case after == wait.Messaged:
+		next = "The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing."
+	}
+	summary, detail := unfinishedWait(err, job.ID.ValueString(), next)
+	if fails {
+		out.diags.AddError(summary, detail)
+		return
+	}
+	out.diags.AddWarning(summary, detail)
+}
+
+// waitEnd is how a wait ended that keeps no job in the state: one of a data
+// source or an action. The resource has rules of its own.
+type waitEnd struct {
+	job     *jobModel
+	err     error // nil: the job has ended
+	options waitOptions
+}
+
+// report says what the end means for the run, and what can be done about a job
+// that goes on or has failed. Being interrupted is an error whatever the options say.
+func (w waitEnd) report(diags *diag.Diagnostics, onGoing, onFailed string) {
+	add := func(severity, summary, detail string) {
+		if severity == onWarn {
+			diags.AddWarning(summary, detail)
+			return
+		}
+		diags.AddError(summary, detail)
+	}
+	id := w.job.ID.ValueString()
+	switch {
+	case errors.Is(w.err, agentapi.ErrNotFound):
+		diags.AddError(jobNotFound(w.err, w.job.ProjectID.ValueString(), id))
+	case w.err != nil:
+		severity := w.options.onTimeout
+		if errors.Is(w.err, wait.ErrInterrupted) {
+			severity = onError
+		}
+		summary, detail := unfinishedWait(w.err, id, onGoing)
+		add(severity, summary, detail)
+	case w.job.is(agentapi.StatusFailed):
+		summary, detail := failedJob(w.job, onFailed)
+		add(w.options.onFailure, summary, detail)
+	}
+}

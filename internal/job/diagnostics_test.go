@@ -1,0 +1,143 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
+)
+
+// A hint names the likeliest cause, and no other first.
+func TestHint(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		failure agentapi.Error
+		want    string
+	}{
+		"no connection": {agentapi.Error{Class: agentapi.NotSent, Err: errors.New("no such host")},
+			"Check base_url and the network between this machine and the service, HTTPS_PROXY and NO_PROXY too."},
+		"interrupted": {agentapi.Error{Class: agentapi.NotSent, Err: context.Canceled}, ""},
+		"timeouts":    {agentapi.Error{Class: agentapi.NotSent, Err: context.DeadlineExceeded}, ""},
+		"timeouts of a read": {agentapi.Error{Class: agentapi.Unavailable, Err: context.DeadlineExceeded},
+			"Check base_url and the network between this machine and the service, HTTPS_PROXY and NO_PROXY too."},
+		"answer lost": {agentapi.Error{Class: agentapi.UnknownOutcome, Err: io.EOF}, ""},
+		"proxy": {agentapi.Error{Class: agentapi.NotSent, Err: agentapi.ErrProxy},
+			"Check HTTPS_PROXY and NO_PROXY in the environment of this run, and whether the proxy may and can reach base_url."},
+		"plain HTTP": {agentapi.Error{Class: agentapi.NotSent, Err: agentapi.ErrNoTLS},
+			"Check base_url: it starts with https://, and what answers at its host and port is something else."},
+		"401": {agentapi.Error{Class: agentapi.Refused, StatusCode: 401},
+			"Check admin_key, or AGENT_ADMIN_KEY when that is not set: the key may be unknown to this service, or expired."},
+		"403": {agentapi.Error{Class: agentapi.Refused, StatusCode: 403},
+			"Check admin_key, or AGENT_ADMIN_KEY when that is not set: the key may lack the scope that is needed, or not be allowed from this address."},
+		"402": {agentapi.Error{Class: agentapi.Refused, StatusCode: 402, Detail: "Buy more"}, ""},
+		"302": {agentapi.Error{Class: agentapi.Refused, StatusCode: 302},
+			"Redirects are not followed, so that the key goes only where you said. Check base_url, and whether a proxy or a login page is in between."},
+		"404 for a create": {agentapi.Error{Op: agentapi.OpCreate, Class: agentapi.Refused, StatusCode: 404},
+			"Check base_url, project_id and the key: a service answers 404 for each of them."},
+		"404 for a message": {agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.Refused, StatusCode: 404},
+			"Check base_url, project_id and the key: a service answers 404 for each of them, and for a job that it no longer keeps."},
+		"web page with 404": {agentapi.Error{Class: agentapi.Refused, StatusCode: 404, Err: agentapi.ErrWebPage},
+			"Something other than the agent service answered: check base_url, and whether a proxy or a login page is in between."},
+		"web page with 200": {agentapi.Error{Class: agentapi.UnknownOutcome, StatusCode: 200, Err: agentapi.ErrWebPage},
+			"Something other than the agent service answered: check base_url, and whether a proxy or a login page is in between."},
+		"web page with 503": {agentapi.Error{Class: agentapi.Unavailable, StatusCode: 503, Err: agentapi.ErrWebPage}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.want, hint(&tc.failure)); diff != "" {
+				t.Errorf("hint (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A message that was refused is given to a new job only where that can help.
+func TestMessageFailureTellsWhatHelps(t *testing.T) {
+	t.Parallel()
+	const again, another = "Applying again sends the message.", "To give the prompt to a new job instead"
+	for name, tc := range map[string]struct {
+		failure agentapi.Error
+		want    string
+		not     string
+	}{
+		"key":      {agentapi.Error{Class: agentapi.Refused, StatusCode: 401}, again, another},
+		"scope":    {agentapi.Error{Class: agentapi.Refused, StatusCode: 403}, again, another},
+		"redirect": {agentapi.Error{Class: agentapi.Refused, StatusCode: 302}, again, another},
+		"web page": {agentapi.Error{Class: agentapi.Refused, StatusCode: 400, Err: agentapi.ErrWebPage}, again, another},
+		"not sent": {agentapi.Error{Class: agentapi.NotSent, Err: io.EOF}, again, another},
+		"closed":   {agentapi.Error{Class: agentapi.Refused, StatusCode: 409}, another, again},
+		"gone":     {agentapi.Error{Class: agentapi.Refused, StatusCode: 404}, another, again},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := messageFailure(&tc.failure, "job_1"); !strings.Contains(got, tc.want) || strings.Contains(got, tc.not) {
+				t.Errorf("%s\nwant %q in it, not %q", got, tc.want, tc.not)
+			}
+		})
+	}
+}
+
+func TestReason(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"the run was interrupted":                               &agentapi.Error{Err: context.Canceled},
+		"the time that timeouts allows is over":                 &agentapi.Error{Err: context.DeadlineExceeded},
+		`the service answered 409 Conflict, it says "closed"`:   &agentapi.Error{StatusCode: 409, Detail: "closed"},
+		`the service answered 302 Found, it points to "/login"`: &agentapi.Error{StatusCode: 302, Detail: "/login"},
+		`the service answered 500 Internal Server Error, EOF`:   &agentapi.Error{StatusCode: 500, Err: io.EOF},
+		`a failure of another kind, escaped: \u001b[2J`:         errors.New("a failure of another kind, escaped: \x1b[2J"),
+		`unexpected EOF`: &wait.Error{JobID: "job_1", Err: &agentapi.Error{Err: io.ErrUnexpectedEOF}},
+		"job job_1: " + io.EOF.Error() + ` after 0s, last seen as "a"`: &wait.Error{JobID: "job_1", LastStatus: "a", Err: io.EOF},
+	} {
+		if diff := cmp.Diff(want, reason(err)); diff != "" {
+			t.Errorf("reason (-want +got):\n%s", diff)
+		}
+	}
+}
+
+// The text of a wait that was cut short says each thing once.
+func TestUnfinishedWait(t *testing.T) {
+	t.Parallel()
+	const goesOn = "This run no longer waits for job job_1; the job itself goes on at the service."
+	refused := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.Refused, StatusCode: 400}
+	busy := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.Unavailable, StatusCode: 503}
+	for name, test := range map[string]struct {
+		err  wait.Error
+		want []string
+	}{
+		"timeout": {
+			wait.Error{Err: wait.ErrTimeout, Waited: 61499 * time.Millisecond, LastStatus: agentapi.StatusActive},
+			[]string{goesOn, "It had not ended after 1m1s, which is as long as timeouts allows."},
+		},
+		"timeout, odd status": {
+			wait.Error{Err: wait.ErrTimeout, Waited: time.Minute, LastStatus: "a\nb"},
+			[]string{goesOn, "It had not ended after 1m0s, which is as long as timeouts allows.", `It was last seen as "a\u000ab".`},
+		},
+		"timeout while the service is busy": {
+			wait.Error{Err: wait.ErrTimeout, Waited: time.Minute, LastFault: busy},
+			[]string{goesOn, "It had not ended after 1m0s, which is as long as timeouts allows.", "The last look at it failed: the service answered 503 Service Unavailable."},
+		},
+		"interrupted": {wait.Error{Err: wait.ErrInterrupted}, []string{goesOn, "The wait was interrupted."}},
+		"no status":   {wait.Error{Err: wait.ErrNoStatus}, []string{goesOn, "The service's answers have no status."}},
+		"refused":     {wait.Error{Err: refused, LastFault: refused}, []string{goesOn, "The service answered 400 Bad Request."}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, got := unfinishedWait(&test.err, "job_1", "Then this.")
+			if diff := cmp.Diff(wording.Paragraphs(append(test.want, "Then this.")...), got); diff != "" {
+				t.Errorf("detail (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,142 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job_test
+
+import (
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+// contract quotes the service's own description of a job record, and says
+// beside each field where it is exposed, or why it is not ("not: …").
+const contract = `
+| field               | type                                                                   | attribute         |
+|---------------------|------------------------------------------------------------------------|-------------------|
+| id                  | string, identifier of the job                                          | id                |
+| status              | active, completed, archived or failed                                  | status            |
+| source              | object                                                                 | source            |
+| source.repository   | string                                                                 | source.repository |
+| source.ref          | string, for example a branch                                           | source.ref        |
+| model               | string, the AI model used                                              | model             |
+| prLink              | string (URL) or null; null while active, null if no files were changed | pr_link           |
+| createdAt           | string, ISO 8601 UTC                                                   | created_at        |
+| archivedAt          | string, ISO 8601 UTC                                                   | archived_at       |
+`
+
+// contractFields reads the table: a field and its attribute or reason.
+func contractFields(t *testing.T) map[string]string {
+	t.Helper()
+	fields := map[string]string{}
+	for line := range strings.Lines(contract) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 3 || strings.HasPrefix(cells[0], "-") || strings.TrimSpace(cells[0]) == "field" {
+			continue
+		}
+		fields[strings.TrimSpace(cells[0])] = strings.TrimSpace(cells[2])
+	}
+	if len(fields) < 9 {
+		t.Fatalf("the table is not read: %v", fields)
+	}
+	return fields
+}
+
+// flatten gives the leaves and objects of a record by their dotted names.
+func flatten(record map[string]any, prefix string, into map[string]any) {
+	for name, value := range record {
+		into[prefix+name] = value
+		if inner, ok := value.(map[string]any); ok {
+			flatten(inner, prefix+name+".", into)
+		}
+	}
+}
+
+// Every field of the service's record is exposed, with its value, by the
+// resource and the data source; and the simulator shows no other field.
+func TestFieldCoverage(t *testing.T) {
+	fields := contractFields(t)
+	s := harness.NewService(t, harness.Always(simulator.Script{Status: "archived"})) // the end that fills every field
+	c := fakecli.New(t, s.Attrs())
+	if diags := c.Run(t.Context(), attrs{"prompt": "write"}); fakecli.Failed(diags) {
+		t.Fatal(fakecli.Text(diags))
+	}
+	id := s.OnlyJob(t).ID
+	data, diags := c.Data(t.Context(), attrs{"id": id})
+	if fakecli.Failed(diags) {
+		t.Fatal(fakecli.Text(diags))
+	}
+
+	record := map[string]any{}
+	flatten(getRecord(t, s, id), "", record)
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(fields)), slices.Sorted(maps.Keys(record))); diff != "" {
+		t.Errorf("fields of the contract (-) and of the simulator (+):\n%s", diff)
+	}
+	for field, attribute := range fields {
+		if strings.HasPrefix(attribute, "not:") {
+			continue
+		}
+		want, isText := record[field].(string)
+		if field != "source" && (!isText || want == "") {
+			t.Errorf("the simulator's record has no %s to compare", field)
+		}
+		for what, state := range map[string]tftypes.Value{"resource": c.State, "data source": data} {
+			if got := leaf(t, state, attribute); isText && got != want {
+				t.Errorf("%s of the %s is %q, want %q", attribute, what, got, want)
+			}
+		}
+	}
+}
+
+// getRecord asks the service itself, past the provider's client.
+func getRecord(t *testing.T, s *harness.Service, id string) map[string]any {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v2/agent/"+harness.Project+"/job/"+id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+harness.CanaryKey)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(resp.Body)
+	record := map[string]any{}
+	if err != nil || json.Unmarshal(body, &record) != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	return record
+}
+
+// leaf is the text at a dotted path of a state; empty for an object. A path
+// that the schema does not have fails the test.
+func leaf(t *testing.T, state tftypes.Value, dotted string) (text string) {
+	t.Helper()
+	path := tftypes.NewAttributePath()
+	for name := range strings.SplitSeq(dotted, ".") {
+		path = path.WithAttributeName(name)
+	}
+	found, _, err := tftypes.WalkAttributePath(state, path)
+	if err != nil {
+		t.Errorf("no attribute %s: %v", dotted, err)
+		return ""
+	}
+	if v := found.(tftypes.Value); v.Type().Is(tftypes.String) && !v.IsNull() {
+		if err := v.As(&text); err != nil {
+			t.Error(err)
+		}
+	}
+	return text
+}

@@ -1,0 +1,51 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
+)
+
+func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	var identity jobIdentity
+	if req.ID == "" {
+		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
+	}
+	project, id := identity.ProjectID.ValueString(), identity.ID.ValueString()
+	if req.ID != "" {
+		project, id, _ = strings.Cut(req.ID, "/")
+	}
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if !agentapi.ValidID(project) || !agentapi.ValidID(id) {
+		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(
+			fmt.Sprintf("Project %s and job %s do not name a job: each must have %s.", wording.Quote(project), wording.Quote(id), validate.IDRule),
+			"Give the import id as PROJECT_ID/JOB_ID."))
+		return
+	}
+	resp.Diagnostics.Append(nameJob(ctx, &resp.State, resp.Identity, project, id)...)
+}
+
+// nameJob fills an empty state with the names of a job, for a read to follow.
+func nameJob(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, projectID, jobID string) (diags diag.Diagnostics) {
+	for name, value := range map[string]string{"project_id": projectID, "id": jobID} {
+		diags.Append(state.SetAttribute(ctx, path.Root(name), value)...)
+		if identity != nil {
+			diags.Append(identity.SetAttribute(ctx, path.Root(name), value)...)
+		}
+	}
+	return diags
+}

@@ -1,0 +1,142 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
+)
+
+// defaultJobTimeout is how long a create or update may take when timeouts says nothing.
+const defaultJobTimeout = 60 * time.Minute
+
+// maxLinkLength bounds the link that is kept in the state.
+const maxLinkLength = 2048
+
+// jobModel is a job as the configuration, the plan and the state hold it.
+type jobModel struct {
+	Prompt    types.String   `tfsdk:"prompt"`
+	Triggers  types.Map      `tfsdk:"triggers"`
+	ProjectID types.String   `tfsdk:"project_id"`
+	Wait      types.Object   `tfsdk:"wait"`
+	Timeouts  timeouts.Value `tfsdk:"timeouts"`
+	jobRecord
+}
+
+// jobRecord are the attributes that the service gives.
+type jobRecord struct {
+	ID         types.String `tfsdk:"id"`
+	Status     types.String `tfsdk:"status"`
+	Source     types.Object `tfsdk:"source"`
+	Model      types.String `tfsdk:"model"`
+	PRLink     types.String `tfsdk:"pr_link"`
+	CreatedAt  types.String `tfsdk:"created_at"`
+	ArchivedAt types.String `tfsdk:"archived_at"`
+}
+
+// jobIdentity names a job for Terraform's identity of the resource.
+type jobIdentity struct {
+	ProjectID types.String `tfsdk:"project_id"`
+	ID        types.String `tfsdk:"id"`
+}
+
+// adopted reports that the job came by import or move: what it was asked is not known.
+func (m *jobModel) adopted() bool { return m.Prompt.IsNull() }
+
+func (r *jobRecord) is(status agentapi.Status) bool { return r.Status.ValueString() == string(status) }
+
+// ended reports whether the job was last seen at its end.
+func (r *jobRecord) ended() bool { return agentapi.Status(r.Status.ValueString()).Terminal() }
+
+//nolint:gochecknoglobals // never changed
+var sourceTypes = map[string]attr.Type{"repository": types.StringType, "ref": types.StringType}
+
+// apply writes the service's record into the model. It is the only writer of
+// these attributes, so create, read and update cannot disagree.
+func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
+	var diags diag.Diagnostics
+	r.ID = types.StringValue(job.ID)
+	switch {
+	case job.Status != "":
+		r.Status = types.StringValue(string(job.Status))
+	case r.Status.IsNull() || r.Status.IsUnknown():
+		r.Status = types.StringValue(string(agentapi.StatusActive))
+	}
+	r.Source = types.ObjectNull(sourceTypes)
+	if source := job.Source; source != nil {
+		r.Source = types.ObjectValueMust(sourceTypes, map[string]attr.Value{
+			"repository": types.StringPointerValue(source.Repository),
+			"ref":        types.StringPointerValue(source.Ref),
+		})
+	}
+	r.Model = types.StringPointerValue(job.Model)
+	r.PRLink = types.StringPointerValue(job.PRLink)
+	if job.PRLink != nil && !webLink(*job.PRLink) {
+		r.PRLink = types.StringNull()
+		diags.AddAttributeWarning(path.Root("pr_link"), "Pull request link left out",
+			fmt.Sprintf("Job %s: the service gave a link that is not a plain http or https URL: %s.", job.ID, wording.Quote(*job.PRLink)))
+	}
+	if r.CreatedAt.IsNull() || r.CreatedAt.IsUnknown() { // it never changes, and a plan may have promised it
+		r.CreatedAt = types.StringPointerValue(job.CreatedAt)
+	}
+	r.ArchivedAt = types.StringPointerValue(job.ArchivedAt)
+	return diags
+}
+
+// webLink reports whether a link can be shown and opened without surprise.
+func webLink(link string) bool {
+	parsed, err := url.Parse(link)
+	if err != nil || len(link) > maxLinkLength || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
+		return false
+	}
+	return !strings.ContainsFunc(link, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
+}
+
+// waitOptions are the settings of the wait block, with its defaults.
+type waitOptions struct {
+	enabled              bool
+	onFailure, onTimeout string // onTimeout is empty when it is not set
+}
+
+// waitOptions reads the wait block; what is not known yet counts as its default.
+func (m *jobModel) waitOptions(ctx context.Context) (waitOptions, diag.Diagnostics) {
+	return readWait(ctx, m.Wait, waitOptions{enabled: true, onFailure: onError})
+}
+
+// readWait reads a wait block over its defaults.
+func readWait(ctx context.Context, wait types.Object, options waitOptions) (waitOptions, diag.Diagnostics) {
+	if wait.IsNull() || wait.IsUnknown() {
+		return options, nil
+	}
+	var block struct {
+		Enabled   types.Bool   `tfsdk:"enabled"`
+		OnFailure types.String `tfsdk:"on_failure"`
+		OnTimeout types.String `tfsdk:"on_timeout"`
+	}
+	diags := wait.As(ctx, &block, basetypes.ObjectAsOptions{})
+	if !block.Enabled.IsNull() && !block.Enabled.IsUnknown() {
+		options.enabled = block.Enabled.ValueBool()
+	}
+	if text := block.OnFailure.ValueString(); text != "" {
+		options.onFailure = text
+	}
+	if text := block.OnTimeout.ValueString(); text != "" {
+		options.onTimeout = text
+	}
+	return options, diags
+}

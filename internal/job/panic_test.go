@@ -1,0 +1,118 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/job"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+// panicking is a provider that panics with value at each poll of a wait or, with
+// early, as soon as a call has read its arguments.
+type panicking struct {
+	frameworkprovider.ProviderWithActions
+	value string
+	early bool
+}
+
+func newPanicking(early bool) frameworkprovider.Provider {
+	return &panicking{provider.New("test", provider.Options{}).(frameworkprovider.ProviderWithActions), "with " + harness.CanaryKey, early}
+}
+
+func (p *panicking) Configure(ctx context.Context, req frameworkprovider.ConfigureRequest, resp *frameworkprovider.ConfigureResponse) {
+	p.ProviderWithActions.Configure(ctx, req, resp)
+	if data, ok := resp.ResourceData.(*job.ProviderData); ok {
+		data.Waiter.Poller = p
+		if p.early {
+			data.Mask = func(context.Context) context.Context { panic(p.value) }
+		}
+	}
+}
+
+func (p *panicking) PollJob(context.Context, string, string) (*agentapi.Job, error) { panic(p.value) }
+
+// Red without: recovered in Create and Update.
+func TestX06_panic_after_an_accepted_POST(t *testing.T) {
+	s := harness.NewService(t, harness.Always(simulator.Script{Duration: 100 * time.Millisecond}))
+	c := fakecli.New(t, s.Attrs())
+	c.ConnectTo(t.Context(), newPanicking(false), s.Attrs())
+
+	created := fakecli.Text(c.Run(t.Context(), attrs{"prompt": "write"}))
+	harness.Contains(t, created, "WARNING: Bug in the agent provider", s.OnlyJob(t).ID)
+	if c.Tainted || c.Get("id") != s.OnlyJob(t).ID || c.Get("status") != "active" {
+		t.Errorf("the job was not kept: %s", c.State)
+	}
+	s.Sent(t, 1, 0)
+
+	c.Connect(s.Attrs()) // the next run, mended
+	c.Run(t.Context(), attrs{"prompt": "write"})
+	c.ConnectTo(t.Context(), newPanicking(false), s.Attrs())
+	updated := fakecli.Text(c.Run(t.Context(), attrs{"prompt": "write more"}))
+	harness.Contains(t, updated, "ERROR: Bug in the agent provider", s.OnlyJob(t).ID)
+	if c.Get("prompt") != "write more" {
+		t.Errorf("the message that was taken is not in the state: %s", c.State)
+	}
+	c.Connect(s.Attrs())
+	c.Run(t.Context(), attrs{"prompt": "write more"})
+	s.Sent(t, 1, 1)
+	if c.Get("status") != "completed" {
+		t.Errorf("state in the end: %s", c.State)
+	}
+	if strings.Contains(created+updated, harness.CanaryKey) {
+		t.Error("the key is in the output")
+	}
+}
+
+// Red without: recovered in each of them.
+func TestX06_panic_anywhere(t *testing.T) {
+	s := harness.NewService(t, nil)
+	c := fakecli.New(t, s.Attrs())
+	c.Run(t.Context(), attrs{"prompt": "write"})
+	id := s.OnlyJob(t).ID
+	state, nothing := c.State, c.Decode(nil)
+	apply := func(prior tftypes.Value) func() []*tfprotov6.Diagnostic {
+		return func() []*tfprotov6.Diagnostic {
+			c.State = prior
+			return append(c.Plan(t.Context(), attrs{"prompt": "write more"}), c.Apply(t.Context(), attrs{"prompt": "write more"})...)
+		}
+	}
+	invoke := func(action string, config attrs) func() []*tfprotov6.Diagnostic {
+		return func() []*tfprotov6.Diagnostic {
+			_, diags := c.Invoke(t.Context(), action, fakecli.With(attrs{"prompt": "write"}, config))
+			return diags
+		}
+	}
+	for _, test := range []struct {
+		says string
+		call func() []*tfprotov6.Diagnostic
+	}{
+		{`create of job "" in project proj_1. Please report this.` + "\n\nSomething may have been sent", apply(nothing)},
+		{"read of job \"" + id + "\" in project proj_1.", func() []*tfprotov6.Diagnostic { c.State = state; return c.Refresh(t.Context()) }},
+		{"update of job \"" + id + "\" in project proj_1.", apply(state)},
+		{"read of a data source", func() []*tfprotov6.Diagnostic { _, diags := c.Data(t.Context(), attrs{"id": id}); return diags }},
+		{"start of a job, which may have been started", invoke("agent_start_job", nil)},
+		{"sending of a message, which may have arrived", invoke("agent_send_message", attrs{"id": id})},
+	} {
+		c.ConnectTo(t.Context(), newPanicking(true), s.Attrs())
+		got := fakecli.Text(test.call())
+		harness.Contains(t, got, "ERROR: Bug in the agent provider: The provider met a bug in the "+test.says)
+		if strings.Contains(got, harness.CanaryKey) {
+			t.Errorf("the key is in the output: %s", got)
+		}
+	}
+	s.Sent(t, 1, 0)
+}

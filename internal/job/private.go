@@ -1,0 +1,56 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+)
+
+// Marks in the private state: what a later plan must know and no attribute says.
+const (
+	// markUnfinished: a wait was cut short; its value is an unfinished.
+	markUnfinished = "unfinished"
+	// markMissing: the user was told that the service does not know the job.
+	markMissing = "missing"
+	// markUnconfirmed: a message was sent and nothing showed its effect.
+	markUnconfirmed = "unconfirmed"
+)
+
+// unfinished says what a wait that was cut short had waited for.
+type unfinished struct {
+	Create  bool      `json:"create,omitempty"` // the job's first run
+	Message time.Time `json:"message,omitzero"` // when a message was accepted
+}
+
+// privateState is the framework's private state, in a plan or a response.
+type privateState interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+func isMarked(ctx context.Context, p privateState, key string) bool {
+	value, _ := p.GetKey(ctx, key)
+	return len(value) > 0
+}
+
+func mark(ctx context.Context, p privateState, key string) { p.SetKey(ctx, key, []byte("true")) }
+
+func unmark(ctx context.Context, p privateState, key string) { p.SetKey(ctx, key, nil) }
+
+func getUnfinished(ctx context.Context, p privateState) (u unfinished) {
+	if value, _ := p.GetKey(ctx, markUnfinished); len(value) > 0 {
+		_ = json.Unmarshal(value, &u) // nothing but this file writes it
+	}
+	return u
+}
+
+func setUnfinished(ctx context.Context, p privateState, u unfinished) {
+	if value, err := json.Marshal(u); err == nil {
+		p.SetKey(ctx, markUnfinished, value)
+	}
+}

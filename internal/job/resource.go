@@ -1,0 +1,196 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package job is agent_job: the resource, the data source and the actions, with
+// their schemas, plans, state and diagnostics.
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/resource"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
+)
+
+var (
+	_ resource.ResourceWithConfigure      = (*jobResource)(nil)
+	_ resource.ResourceWithIdentity       = (*jobResource)(nil)
+	_ resource.ResourceWithImportState    = (*jobResource)(nil)
+	_ resource.ResourceWithModifyPlan     = (*jobResource)(nil)
+	_ resource.ResourceWithMoveState      = (*jobResource)(nil)
+	_ resource.ResourceWithValidateConfig = (*jobResource)(nil)
+)
+
+type jobResource struct{ conn *ProviderData }
+
+// NewResource returns the resource agent_job.
+func NewResource() resource.Resource { return &jobResource{} }
+
+func (r *jobResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_job"
+}
+
+func (r *jobResource) Schema(ctx context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
+	resp.Schema = jobSchema(ctx)
+}
+
+func (r *jobResource) IdentitySchema(_ context.Context, _ resource.IdentitySchemaRequest, resp *resource.IdentitySchemaResponse) {
+	resp.IdentitySchema = jobIdentitySchema()
+}
+
+func (r *jobResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
+	r.conn, _ = req.ProviderData.(*ProviderData)
+}
+
+func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
+	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "create", "update")
+}
+
+func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
+	var job jobModel
+	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
+	if resp.Diagnostics.HasError() || !r.conn.usable(&resp.Diagnostics) {
+		return
+	}
+	options, diags := job.waitOptions(ctx)
+	resp.Diagnostics.Append(diags...)
+	timeout, diags := job.Timeouts.Create(ctx, defaultJobTimeout)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	defer out.recovered(ctx, "create", &job)
+	key := r.conn.createKey(ctx, &job)
+	call := r.conn.Journal.Begin(ctx, key)
+	defer call.End()
+	ctx, cancel := context.WithTimeout(r.conn.Mask(ctx), timeout)
+	defer cancel()
+
+	record, stop := r.takeOver(ctx, &job, key, call, out)
+	if stop {
+		return
+	}
+	if record == nil {
+		var err error
+		project := job.ProjectID.ValueString()
+		if record, err = r.conn.Client.CreateJob(ctx, project, job.Prompt.ValueString(), call); err != nil {
+			resp.Diagnostics.AddError("Failed to create agent job", createFailure(err, project))
+			return
+		}
+		r.conn.recent.add(project, record.ID, wait.Created)
+	}
+	invalid := job.apply(record)
+	out.save(ctx, &job)
+	if !options.enabled {
+		resp.Diagnostics.Append(invalid...)
+		return
+	}
+	r.await(ctx, &job, wait.Created, options, out)
+}
+
+func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
+	var job jobModel
+	resp.Diagnostics.Append(job.decode(ctx, req.State.Raw)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	defer out.recovered(ctx, "read", &job)
+	imported := job.Status.IsNull()
+	if r.conn == nil || r.conn.Client == nil {
+		r.keepUnread(ctx, &job, imported, out)
+		return
+	}
+	r.conn.seen(&job)
+	ctx = r.conn.Mask(ctx)
+	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
+	record, err := r.conn.lookUp(ctx, project, id)
+	switch {
+	case errors.Is(err, agentapi.ErrNotFound) && !imported:
+		if !isMarked(ctx, resp.Private, markMissing) {
+			mark(ctx, resp.Private, markMissing)
+			resp.Diagnostics.AddWarning("Agent job not found", wording.Paragraphs(
+				fmt.Sprintf("The service does not know job %s in project %s (any more). The state keeps the job as it was last seen, because a wrong key, "+
+					"project or base URL is answered in the same way. An apply says this once.", id, project),
+				waysFromMissing))
+		}
+		out.identify(ctx, &job)
+	case err != nil && imported:
+		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(fmt.Sprintf("Job %s in project %s could not be looked up, so nothing was imported.", id, project), cause(err)))
+	case err != nil:
+		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s in project %s. The state keeps it as it was last seen.", id, project), cause(err)))
+	default:
+		noteRead(ctx, resp.Private, &job, record)
+		resp.Diagnostics.Append(job.apply(record)...)
+		out.save(ctx, &job)
+	}
+}
+
+func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
+	var job, before jobModel
+	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
+	resp.Diagnostics.Append(before.decode(ctx, req.State.Raw)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	options, diags := job.waitOptions(ctx)
+	resp.Diagnostics.Append(diags...)
+	timeout, diags := job.Timeouts.Update(ctx, defaultJobTimeout)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	defer out.recovered(ctx, "update", &before)
+	change := compare(&job, &before, options)
+	job.jobRecord = before.jobRecord
+	if !change.newPrompt && !change.resume {
+		out.save(ctx, &job)
+		return
+	}
+	if !r.conn.usable(&resp.Diagnostics) {
+		return
+	}
+	key := r.conn.messageKey(&job)
+	call := r.conn.Journal.Begin(ctx, key)
+	defer call.End()
+	ctx, cancel := context.WithTimeout(r.conn.Mask(ctx), timeout)
+	defer cancel()
+
+	if !change.newPrompt {
+		out.save(ctx, &job)
+		r.await(ctx, &job, wait.Resumed, options, out)
+		return
+	}
+	if r.sendMessage(ctx, &job, key, call, out) && options.enabled {
+		r.await(ctx, &job, wait.Messaged, options, out)
+	}
+}
+
+func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
+	var job jobModel
+	resp.Diagnostics.Append(job.decode(ctx, req.State.Raw)...)
+	r.conn.seen(&job)
+	if !resp.Diagnostics.HasError() && !job.ended() {
+		resp.Diagnostics.AddWarning("Agent job goes on", fmt.Sprintf(
+			"Job %s in project %s was active when it was last seen. The service cannot cancel a job: the state has forgotten it, and it may still open a pull request.",
+			job.ID.ValueString(), job.ProjectID.ValueString()))
+	}
+}
+
+// keepUnread is a refresh while the provider's configuration is not known.
+func (r *jobResource) keepUnread(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
+	if imported {
+		out.diags.AddError("Failed to import agent job", "The provider's configuration must be known to look the job up. "+r.conn.notKnownYet())
+		return
+	}
+	out.diags.AddWarning("Agent job not refreshed", fmt.Sprintf(
+		"Job %s is shown as it was last seen, because the provider's configuration is not known yet. %s", job.ID.ValueString(), r.conn.notKnownYet()))
+	out.identify(ctx, job)
+}

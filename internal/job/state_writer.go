@@ -1,0 +1,68 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
+)
+
+// stateWriter writes a job to state, identity and private state.
+type stateWriter struct {
+	state    *tfsdk.State
+	identity *tfsdk.ResourceIdentity
+	private  privateState
+	diags    *diag.Diagnostics
+}
+
+// save writes the job into the state, so that whatever follows cannot lose it.
+func (w stateWriter) save(ctx context.Context, job *jobModel) {
+	raw, diags := job.encode(ctx, w.state.Raw.Type())
+	if w.diags.Append(diags...); !diags.HasError() {
+		w.state.Raw = raw
+	}
+	w.identify(ctx, job)
+}
+
+// identify repeats the identity, which a state from an old CLI does not have.
+func (w stateWriter) identify(ctx context.Context, job *jobModel) {
+	if w.identity != nil {
+		raw, diags := job.encodeIdentity(ctx, w.identity.Raw.Type())
+		if w.diags.Append(diags...); !diags.HasError() {
+			w.identity.Raw = raw
+		}
+	}
+}
+
+// recovered turns a panic into a diagnostic, because one that ends the process
+// loses the id of the job and of every other one under way. The value of the
+// panic is not shown: it may hold anything. Use it deferred.
+func (w stateWriter) recovered(ctx context.Context, operation string, job *jobModel) {
+	if recover() == nil {
+		return
+	}
+	const summary = "Bug in the agent provider"
+	if id := job.ID.ValueString(); id != "" && operation == "create" {
+		w.save(ctx, job)
+		// An error would taint the job, and the next apply would start a second one.
+		w.diags.AddWarning(summary, fmt.Sprintf("The provider met a bug after job %s was started. The job is in the state; the next apply waits on and sends nothing. Please report this.", id))
+		return
+	}
+	w.diags.AddError(summary, wording.Paragraphs(
+		fmt.Sprintf("The provider met a bug in the %s of job %q in project %s. Please report this.", operation, job.ID.ValueString(), job.ProjectID.ValueString()),
+		"Something may have been sent: look at the jobs of the project at the service before you apply again."))
+}
+
+// recovered turns a panic into an error, because one that ends the process
+// loses the jobs that others are just starting. Use it deferred.
+func recovered(operation string, diags *diag.Diagnostics) {
+	if recover() != nil { // the value may hold anything: it is not shown
+		diags.AddError("Bug in the agent provider", fmt.Sprintf("The provider met a bug in the %s. Please report this.", operation))
+	}
+}

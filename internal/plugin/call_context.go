@@ -1,0 +1,83 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package plugin
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+)
+
+// The framework keeps a reference to the context of every call until the
+// process ends (seen in 1.19), and with it the loggers and the gRPC stream: 20
+// KB a call, which at a thousand jobs is most of the heap. So it gets a context
+// that lets go of the call's own one when the call returns.
+
+// callContext stands for another context until it is released; from then on it
+// is a cancelled one without values.
+type callContext struct {
+	of atomic.Pointer[context.Context]
+}
+
+// released makes a call with a context that lets go of ctx when it returns.
+func released[Request, Response any](ctx context.Context, req Request, call func(context.Context, Request) (Response, error)) (Response, error) {
+	ctx, release := releasable(ctx)
+	defer release()
+	return call(ctx, req)
+}
+
+func releasable(ctx context.Context) (_ context.Context, release func()) {
+	c := new(callContext)
+	c.of.Store(&ctx)
+	return c, func() { c.of.Store(nil) }
+}
+
+func (c *callContext) context() context.Context {
+	if ctx := c.of.Load(); ctx != nil {
+		return *ctx
+	}
+	return over{}
+}
+
+func (c *callContext) Deadline() (time.Time, bool) { return c.context().Deadline() }
+func (c *callContext) Done() <-chan struct{}       { return c.context().Done() }
+func (c *callContext) Err() error                  { return c.context().Err() }
+func (c *callContext) Value(key any) any           { return c.context().Value(key) }
+
+// over is a context that has ended.
+type over struct{}
+
+func (over) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (over) Err() error                  { return context.Canceled }
+func (over) Value(any) any               { return nil }
+
+func (over) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+// The calls that are made for each job, besides ApplyResourceChange.
+
+func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+	return released(ctx, req, s.ProviderServerWithActions.ValidateResourceConfig)
+}
+
+func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	return released(ctx, req, s.ProviderServerWithActions.UpgradeResourceState)
+}
+
+func (s *server) UpgradeResourceIdentity(ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+	return released(ctx, req, s.ProviderServerWithActions.UpgradeResourceIdentity)
+}
+
+func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	return released(ctx, req, s.ProviderServerWithActions.ReadResource)
+}
+
+func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+	return released(ctx, req, s.ProviderServerWithActions.PlanResourceChange)
+}

@@ -1,0 +1,101 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package plugin
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-framework/providerserver"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+)
+
+// NewServer returns the protocol server of a provider, fit for Terraform and OpenTofu.
+func NewServer(agent provider.Provider) tfprotov6.ProviderServer {
+	framework := providerserver.NewProtocol6(agent)()
+	all, ok := framework.(tfprotov6.ProviderServerWithActions)
+	if !ok {
+		return framework
+	}
+	return &server{ProviderServerWithActions: all}
+}
+
+// server is the framework's, with what goes wrong around it set right.
+type server struct {
+	tfprotov6.ProviderServerWithActions // all that the framework's server can do
+
+	stopped  atomic.Bool  // the CLI has asked us to stop
+	invoking sync.RWMutex // read-locked by each action under way
+}
+
+// stoppable returns a context that is over when the CLI has asked us to stop
+// already: it does so once, and calls that it had just begun may come later.
+func (s *server) stoppable(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if s.stopped.Load() {
+		cancel()
+	}
+	return ctx, cancel
+}
+
+// ApplyResourceChange starts nothing and waits for nothing after a stop.
+func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	ctx, cancel := s.stoppable(ctx)
+	defer cancel()
+	return released(ctx, req, s.ProviderServerWithActions.ApplyResourceChange)
+}
+
+// ReadDataSource waits for nothing after a stop.
+func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
+	ctx, cancel := s.stoppable(ctx)
+	defer cancel()
+	return s.ProviderServerWithActions.ReadDataSource(ctx, req)
+}
+
+// CallFunction reads null arguments as OpenTofu sends them (seen in 1.12):
+// without any data, which the framework takes for a broken value.
+func (s *server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
+	const null = 0xc0 // in MessagePack
+	arguments := make([]*tfprotov6.DynamicValue, len(req.Arguments))
+	for i, argument := range req.Arguments {
+		if argument == nil || len(argument.MsgPack)+len(argument.JSON) == 0 {
+			argument = &tfprotov6.DynamicValue{MsgPack: []byte{null}}
+		}
+		arguments[i] = argument
+	}
+	return s.ProviderServerWithActions.CallFunction(ctx, &tfprotov6.CallFunctionRequest{Name: req.Name, Arguments: arguments})
+}
+
+// InvokeAction starts nothing after a stop, and tells StopProvider for how long
+// the action's events are on their way.
+func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {
+	ctx, cancel := s.stoppable(ctx)
+	stream, err := s.ProviderServerWithActions.InvokeAction(ctx, req)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	events := stream.Events
+	stream.Events = func(push func(tfprotov6.InvokeActionEvent) bool) {
+		defer cancel()
+		s.invoking.RLock()
+		defer s.invoking.RUnlock()
+		events(push)
+	}
+	return stream, nil
+}
+
+// StopProvider cancels all calls and returns when the actions under way have
+// told their end. Once it has returned, terraform-plugin-go (seen in 0.31) drops
+// what an action still has to say, its job's id and its error, and Terraform
+// takes the silence for success. It takes no longer than a POST does.
+func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
+	s.stopped.Store(true)
+	resp, err := s.ProviderServerWithActions.StopProvider(ctx, req)
+	s.invoking.Lock()
+	defer s.invoking.Unlock()
+	return resp, err
+}

@@ -1,0 +1,70 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package plugin_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+// The CLI stops the provider once, and an apply that it has just begun may
+// arrive after that: it sends nothing and does not wait.
+func TestApplyAfterAStop(t *testing.T) {
+	endless := harness.Always(simulator.Script{Duration: time.Hour})
+	short := attrs{"create": "1s", "update": "1h"}
+	for name, test := range map[string]struct {
+		before, config attrs
+		says           []string
+		status         any
+	}{
+		"create": {
+			config: attrs{"prompt": "write"},
+			says:   []string{"ERROR: Failed to create agent job", "Nothing was sent", "interrupted"},
+		},
+		"message": {
+			before: attrs{"prompt": "write", "timeouts": short},
+			config: attrs{"prompt": "write more", "timeouts": short},
+			says:   []string{"ERROR: Failed to send message to agent job", "Nothing was sent", "interrupted"},
+			status: "active",
+		},
+		"wait": {
+			before: attrs{"prompt": "write", "timeouts": short},
+			config: attrs{"prompt": "write", "timeouts": short},
+			says:   []string{"WARNING: Agent job still running", "interrupted"},
+			status: "active",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, endless, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+				if test.before != nil {
+					c.Plan(t.Context(), test.before)
+					c.Apply(t.Context(), test.before)
+				}
+				before := s.Counts()
+				c.Plan(t.Context(), test.config)
+				c.Stop()
+				harness.Contains(t, fakecli.Text(c.Apply(t.Context(), test.config)), test.says...)
+				if diff := cmp.Diff(before, s.Counts()); diff != "" {
+					t.Errorf("requests (-before +after):\n%s", diff)
+				}
+				if got := c.Get("status"); got != test.status || c.Tainted {
+					t.Errorf("status %v, tainted %t; want %v, untainted", got, c.Tainted, test.status)
+				}
+			})
+		})
+	}
+	t.Run("data source", func(t *testing.T) {
+		harness.Bubble(t, endless, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+			c.Stop()
+			_, diags := c.Data(t.Context(), attrs{"id": s.Create(harness.Project, "write").ID, "wait": attrs{"enabled": true}})
+			harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job still running", "interrupted")
+		})
+	})
+}

@@ -1,0 +1,69 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package prlink
+
+import (
+	"context"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/function"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+)
+
+var _ function.Function = (*prLinkFunction)(nil)
+
+type prLinkFunction struct{}
+
+// NewFunction returns the function parse_pr_link.
+func NewFunction() function.Function { return &prLinkFunction{} }
+
+//nolint:gochecknoglobals // never changed
+var prLinkTypes = map[string]attr.Type{
+	"host": types.StringType, "owner": types.StringType, "repository": types.StringType, "number": types.Int64Type,
+}
+
+func (f *prLinkFunction) Metadata(_ context.Context, _ function.MetadataRequest, resp *function.MetadataResponse) {
+	resp.Name = "parse_pr_link"
+}
+
+func (f *prLinkFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
+	resp.Definition = function.Definition{
+		Summary: "Takes the link of a pull request apart",
+		MarkdownDescription: "Takes the link of a pull or merge request at GitHub, GitLab, Bitbucket or Azure DevOps apart, the self-hosted ones included. " +
+			"Needs Terraform 1.8, OpenTofu 1.7 or later.\n\n" +
+			"The result is an object of `host` (with the port when the link has one), `owner`, `repository` and `number`. " +
+			"The `owner` of a GitLab project has its subgroups (`group/subgroup`), that of an Azure DevOps repository is `organization/project`, " +
+			"and that of a Bitbucket Data Center repository is the key of its project, or `~user`.\n\n" +
+			"The result is null for null, as `pr_link` of a job is when no file was changed; `try(….number, null)` reads an attribute all the same. " +
+			"Any other text is an error.",
+		Parameters: []function.Parameter{function.StringParameter{
+			Name:                "url",
+			AllowNullValue:      true,
+			MarkdownDescription: "Link of a pull request, for example `https://github.com/example/docs/pull/12`.",
+		}},
+		Return: function.ObjectReturn{AttributeTypes: prLinkTypes},
+	}
+}
+
+func (f *prLinkFunction) Run(ctx context.Context, req function.RunRequest, resp *function.RunResponse) {
+	var text types.String
+	if resp.Error = req.Arguments.Get(ctx, &text); resp.Error != nil {
+		return
+	}
+	if text.IsNull() {
+		resp.Error = resp.Result.Set(ctx, types.ObjectNull(prLinkTypes))
+		return
+	}
+	link, err := parse(text.ValueString())
+	if err != nil {
+		resp.Error = function.NewArgumentFuncError(0, err.Error()) // the CLI adds the period
+		return
+	}
+	resp.Error = resp.Result.Set(ctx, types.ObjectValueMust(prLinkTypes, map[string]attr.Value{
+		"host":       types.StringValue(link.host),
+		"owner":      types.StringValue(link.owner),
+		"repository": types.StringValue(link.repository),
+		"number":     types.Int64Value(link.number),
+	}))
+}

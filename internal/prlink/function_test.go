@@ -1,0 +1,86 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package prlink_test
+
+import (
+	"math/big"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfversion"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+func TestParsePRLinkFunction(t *testing.T) {
+	s := harness.NewService(t, nil)
+	c := fakecli.New(t, s.Attrs())
+	result, failure := c.Call("parse_pr_link", tftypes.NewValue(tftypes.String, "https://github.com/example/docs/pull/12"))
+	if failure != nil {
+		t.Fatal(failure.Text)
+	}
+	got := map[string]tftypes.Value{}
+	if err := result.As(&got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]tftypes.Value{
+		"host": tftypes.NewValue(tftypes.String, "github.com"), "owner": tftypes.NewValue(tftypes.String, "example"),
+		"repository": tftypes.NewValue(tftypes.String, "docs"), "number": tftypes.NewValue(tftypes.Number, big.NewFloat(12)),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("result (-want +got):\n%s", diff)
+	}
+
+	if result, failure := c.Call("parse_pr_link", tftypes.NewValue(tftypes.String, nil)); failure != nil || !result.IsNull() {
+		t.Errorf("null: %v, %v", result, failure)
+	}
+	// As OpenTofu sends a null.
+	resp, err := c.Server.CallFunction(t.Context(), &tfprotov6.CallFunctionRequest{Name: "parse_pr_link", Arguments: []*tfprotov6.DynamicValue{{}}})
+	if err != nil || resp.Error != nil {
+		t.Errorf("an argument without data: %v, %v", resp, err)
+	}
+	_, failure = c.Call("parse_pr_link", tftypes.NewValue(tftypes.String, "https://example.com/\x1b[2J"))
+	if failure == nil || failure.FunctionArgument == nil || *failure.FunctionArgument != 0 {
+		t.Fatalf("no error about the argument: %v", failure)
+	}
+	// The CLI shows it as: Invalid value for "url" parameter: TEXT.
+	if strings.HasSuffix(failure.Text, ".") {
+		t.Errorf("two periods would end %q", failure.Text)
+	}
+}
+
+func TestAccParsePRLink(t *testing.T) {
+	const config = `
+resource "terraform_data" "link" {
+  input = "https://gitlab.example.com/docs/api/guide/-/merge_requests/7"
+}
+output "owner" {
+  value = provider::agent::parse_pr_link(terraform_data.link.output).owner
+}
+output "nothing" {
+  value = provider::agent::parse_pr_link(null) == null
+}
+`
+	s := harness.NewService(t, nil)
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: harness.ProviderFactories(),
+		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_8_0)},
+		Steps: []resource.TestStep{{
+			Config:           s.Config(config),
+			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectUnknownOutputValue("owner")}},
+			ConfigStateChecks: []statecheck.StateCheck{
+				statecheck.ExpectKnownOutputValue("owner", knownvalue.StringExact("docs/api")),
+				statecheck.ExpectKnownOutputValue("nothing", knownvalue.Bool(true)),
+			},
+		}},
+	})
+}

@@ -1,0 +1,201 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package fakecli
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+)
+
+// Schemas are the provider's, as the CLI asks for them.
+func (c *CLI) Schemas() *tfprotov6.GetProviderSchemaResponse {
+	c.T.Helper()
+	schemas, err := c.Server.GetProviderSchema(c.T.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return schemas
+}
+
+// learn takes over the schema of the resource.
+func (c *CLI) learn(schema *tfprotov6.Schema) {
+	c.Resource = schema.ValueType().(tftypes.Object)
+	c.Computed = nil
+	for _, attribute := range schema.Block.Attributes {
+		if attribute.Computed {
+			c.Computed = append(c.Computed, attribute.Name)
+		}
+	}
+}
+
+// Data validates and reads the data source agent_job and returns its state.
+func (c *CLI) Data(ctx context.Context, config Attrs) (tftypes.Value, []*tfprotov6.Diagnostic) {
+	c.T.Helper()
+	kind := c.Schemas().DataSourceSchemas["agent_job"].ValueType().(tftypes.Object)
+	wanted := c.Dynamic(Object(kind, config))
+	valid, err := c.Server.ValidateDataResourceConfig(ctx, &tfprotov6.ValidateDataResourceConfigRequest{TypeName: "agent_job", Config: wanted})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	if Failed(valid.Diagnostics) {
+		return tftypes.NewValue(kind, nil), valid.Diagnostics
+	}
+	resp, err := c.Server.ReadDataSource(ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: wanted})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	state, err := resp.State.Unmarshal(kind)
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return state, resp.Diagnostics
+}
+
+// Lines collects what an action reports while it runs.
+type Lines struct {
+	mu   sync.Mutex
+	All  []string
+	Seen chan struct{} // closed by the first line
+}
+
+func (l *Lines) add(line string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.All = append(l.All, line)
+	if len(l.All) == 1 {
+		close(l.Seen)
+	}
+}
+
+// Count is how many lines there are so far.
+func (l *Lines) Count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.All)
+}
+
+// Invoke validates, plans and runs an action, as one apply does.
+func (c *CLI) Invoke(ctx context.Context, action string, config Attrs) ([]string, []*tfprotov6.Diagnostic) {
+	c.T.Helper()
+	l := &Lines{Seen: make(chan struct{})}
+	diags := c.InvokeInto(ctx, l, action, config)
+	return l.All, diags
+}
+
+// PlanAction validates and plans an action.
+func (c *CLI) PlanAction(ctx context.Context, action string, config Attrs) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
+	c.T.Helper()
+	server := c.Server.(tfprotov6.ProviderServerWithActions)
+	wanted := c.Dynamic(Object(c.Schemas().ActionSchemas[action].Schema.ValueType().(tftypes.Object), config))
+	valid, err := server.ValidateActionConfig(ctx, &tfprotov6.ValidateActionConfigRequest{ActionType: action, Config: wanted})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	plan, err := server.PlanAction(ctx, &tfprotov6.PlanActionRequest{ActionType: action, Config: wanted})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return wanted, append(valid.Diagnostics, plan.Diagnostics...)
+}
+
+// InvokeInto is Invoke for a test that reads the lines while the action runs.
+func (c *CLI) InvokeInto(ctx context.Context, l *Lines, action string, config Attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	wanted, diags := c.PlanAction(ctx, action, config)
+	if Failed(diags) {
+		return diags
+	}
+	stream, err := c.Server.(tfprotov6.ProviderServerWithActions).InvokeAction(ctx, &tfprotov6.InvokeActionRequest{ActionType: action, Config: wanted})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	completed := 0
+	for event := range stream.Events {
+		switch event := event.Type.(type) {
+		case tfprotov6.ProgressInvokeActionEventType:
+			l.add(event.Message)
+		case tfprotov6.CompletedInvokeActionEventType:
+			completed++
+			diags = append(diags, event.Diagnostics...)
+		}
+	}
+	if completed != 1 {
+		c.T.Errorf("the action completed %d times", completed)
+	}
+	return diags
+}
+
+// keepsPlan asserts, as the CLI does, that the state has all that the plan promised.
+func (c *CLI) keepsPlan() {
+	c.T.Helper()
+	planned, got := map[string]tftypes.Value{}, map[string]tftypes.Value{}
+	if err := errors.Join(c.Planned.As(&planned), c.State.As(&got)); err != nil {
+		c.T.Fatal(err)
+	}
+	for name, value := range planned {
+		if value.IsFullyKnown() && !value.Equal(got[name]) {
+			c.T.Errorf("inconsistent result after apply: %s was planned as %s and is %s", name, value, got[name])
+		}
+	}
+}
+
+// Stop is what the CLI does at the first Ctrl-C.
+func (c *CLI) Stop() {
+	c.T.Helper()
+	if _, err := c.Server.StopProvider(c.T.Context(), &tfprotov6.StopProviderRequest{}); err != nil {
+		c.T.Fatal(err)
+	}
+}
+
+// Call calls a function of the provider.
+func (c *CLI) Call(name string, argument tftypes.Value) (tftypes.Value, *tfprotov6.FunctionError) {
+	c.T.Helper()
+	kind := c.Schemas().Functions[name].Return.Type
+	resp, err := c.Server.CallFunction(c.T.Context(), &tfprotov6.CallFunctionRequest{Name: name, Arguments: []*tfprotov6.DynamicValue{c.Dynamic(argument)}})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	if resp.Error != nil {
+		return tftypes.NewValue(kind, nil), resp.Error
+	}
+	result, err := resp.Result.Unmarshal(kind)
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return result, nil
+}
+
+// Unconfigured is a core whose provider has no configuration.
+func Unconfigured(t *testing.T) *CLI {
+	t.Helper()
+	c := &CLI{T: t, Server: plugin.NewServer(provider.New("test", provider.Options{}))}
+	c.learn(c.Schemas().ResourceSchemas["agent_job"])
+	return c
+}
+
+// CheckProvider validates a provider configuration and configures with it.
+func CheckProvider(t *testing.T, config Attrs) []*tfprotov6.Diagnostic {
+	t.Helper()
+	c := &CLI{T: t}
+	configured := c.Connect(config)
+	schemas, err := c.Server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := c.Server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{
+		Config: c.Dynamic(Object(schemas.Provider.ValueType().(tftypes.Object), config)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(resp.Diagnostics, configured...)
+}

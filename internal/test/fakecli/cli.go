@@ -1,0 +1,281 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package fakecli plays the CLI over the plugin protocol, in the process of the test.
+package fakecli
+
+import (
+	"context"
+	"testing"
+
+	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+)
+
+// CLI plays Terraform's part for one resource over the plugin protocol: it
+// keeps state, private state and taint between the calls, as the CLI does.
+type CLI struct {
+	T        testing.TB
+	Server   tfprotov6.ProviderServer
+	Resource tftypes.Object
+	Computed []string // attributes of the resource that the provider may set
+
+	State          tftypes.Value
+	Private        []byte
+	Identity       *tfprotov6.ResourceIdentityData
+	Tainted        bool
+	Planned        tftypes.Value
+	PlannedPrivate []byte
+	Replace        bool
+	Because        []string // the attributes that ask for it
+}
+
+// New returns a CLI without state whose provider is configured.
+func New(t testing.TB, providerConfig Attrs) *CLI {
+	t.Helper()
+	c := &CLI{T: t}
+	c.Connect(providerConfig)
+	c.State = tftypes.NewValue(c.Resource, nil)
+	return c
+}
+
+// Connect starts a fresh provider, as the next command of the CLI does.
+func (c *CLI) Connect(providerConfig Attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	return c.ConnectTo(c.T.Context(), provider.New("test", provider.Options{}), providerConfig)
+}
+
+// ConnectTo starts a provider that the test has made.
+func (c *CLI) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, providerConfig Attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	server := plugin.NewServer(agent)
+	schemas, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	c.Server = server
+	c.learn(schemas.ResourceSchemas["agent_job"])
+	config := c.Dynamic(Object(schemas.Provider.ValueType().(tftypes.Object), providerConfig))
+	resp, err := server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.16.0", Config: config})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return resp.Diagnostics
+}
+
+// Dynamic puts a value into the form that the protocol sends.
+func (c *CLI) Dynamic(v tftypes.Value) *tfprotov6.DynamicValue {
+	c.T.Helper()
+	d, err := tfprotov6.NewDynamicValue(v.Type(), v)
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return &d
+}
+
+// Decode reads a state or a plan of the resource; nil is null.
+func (c *CLI) Decode(d *tfprotov6.DynamicValue) tftypes.Value {
+	c.T.Helper()
+	if d == nil {
+		return tftypes.NewValue(c.Resource, nil)
+	}
+	v, err := d.Unmarshal(c.Resource)
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return v
+}
+
+// Get is one attribute of the state, in Go's types; nil is null.
+func (c *CLI) Get(name string) any {
+	c.T.Helper()
+	return c.Attribute(c.State, name)
+}
+
+// Attribute is one attribute of an object, in Go's types; nil is null.
+func (c *CLI) Attribute(object tftypes.Value, name string) any {
+	c.T.Helper()
+	if object.IsNull() {
+		return nil
+	}
+	values := map[string]tftypes.Value{}
+	if err := object.As(&values); err != nil {
+		c.T.Fatal(err)
+	}
+	v := values[name]
+	switch {
+	case v.IsNull():
+		return nil
+	case !v.IsKnown():
+		return Unknown{}
+	}
+	var text string
+	if err := v.As(&text); err != nil {
+		return v.String()
+	}
+	return text
+}
+
+// Refresh reads the resource.
+func (c *CLI) Refresh(ctx context.Context) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	if c.State.IsNull() {
+		return nil
+	}
+	resp, err := c.Server.ReadResource(ctx, &tfprotov6.ReadResourceRequest{
+		TypeName: "agent_job", CurrentState: c.Dynamic(c.State), Private: c.Private, CurrentIdentity: c.Identity,
+	})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	if !Failed(resp.Diagnostics) {
+		c.State, c.Private, c.Identity = c.Decode(resp.NewState), resp.Private, resp.NewIdentity
+	}
+	return resp.Diagnostics
+}
+
+// ImportState imports a job by its id, as "terraform import" does, and reads it.
+func (c *CLI) ImportState(ctx context.Context, id string) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	resp, err := c.Server.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	if Failed(resp.Diagnostics) {
+		return resp.Diagnostics
+	}
+	imported := resp.ImportedResources[0]
+	c.State, c.Private, c.Identity = c.Decode(imported.State), imported.Private, imported.Identity
+	return append(resp.Diagnostics, c.Refresh(ctx)...)
+}
+
+// Validate checks a configuration as "terraform validate" does.
+func (c *CLI) Validate(config Attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	resp, err := c.Server.ValidateResourceConfig(c.T.Context(), &tfprotov6.ValidateResourceConfigRequest{
+		TypeName: "agent_job", Config: c.Dynamic(Object(c.Resource, config)),
+	})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return resp.Diagnostics
+}
+
+// Plan plans the configuration against the state and keeps the outcome for apply.
+func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	prior, private := c.State, c.Private
+	resp := c.planAgainst(ctx, config, prior, private)
+	c.Replace = !prior.IsNull() && (c.Tainted || len(resp.RequiresReplace) > 0)
+	c.Because = nil
+	for _, path := range resp.RequiresReplace {
+		c.Because = append(c.Because, path.String())
+	}
+	diags := resp.Diagnostics
+	if c.Replace && !Failed(diags) {
+		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), nil)
+		diags = append(diags, resp.Diagnostics...)
+	}
+	if !Failed(diags) {
+		c.Planned, c.PlannedPrivate = c.Decode(resp.PlannedState), resp.PlannedPrivate
+	}
+	return diags
+}
+
+func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value, private []byte) *tfprotov6.PlanResourceChangeResponse {
+	c.T.Helper()
+	wanted := Object(c.Resource, config)
+	resp, err := c.Server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+		TypeName: "agent_job", PriorState: c.Dynamic(prior), ProposedNewState: c.Dynamic(c.Proposed(wanted, prior)),
+		Config: c.Dynamic(wanted), PriorPrivate: private, PriorIdentity: c.Identity,
+	})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return resp
+}
+
+// Proposed merges configuration and prior state: what the configuration leaves
+// out keeps its prior value when the provider may compute it.
+func (c *CLI) Proposed(config, prior tftypes.Value) tftypes.Value {
+	c.T.Helper()
+	if prior.IsNull() {
+		return config
+	}
+	wanted, had := map[string]tftypes.Value{}, map[string]tftypes.Value{}
+	if err := config.As(&wanted); err != nil {
+		c.T.Fatal(err)
+	}
+	if err := prior.As(&had); err != nil {
+		c.T.Fatal(err)
+	}
+	for _, name := range c.Computed {
+		if wanted[name].IsNull() {
+			wanted[name] = had[name]
+		}
+	}
+	return tftypes.NewValue(c.Resource, wanted)
+}
+
+// Empty reports whether the plan changes nothing.
+func (c *CLI) Empty() bool { return !c.Replace && c.Planned.Equal(c.State) }
+
+// Apply applies what was planned.
+func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	var diags []*tfprotov6.Diagnostic
+	if c.Replace {
+		diags = append(diags, c.Destroy(ctx)...)
+	} else if c.Empty() {
+		return nil
+	}
+	creating := c.State.IsNull()
+	resp, err := c.Server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(c.Planned),
+		Config: c.Dynamic(Object(c.Resource, config)), PlannedPrivate: c.PlannedPrivate, PlannedIdentity: c.Identity,
+	})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	c.State, c.Private, c.Identity = c.Decode(resp.NewState), resp.Private, resp.NewIdentity
+	c.Tainted = creating && Failed(resp.Diagnostics) && !c.State.IsNull()
+	if !c.State.IsFullyKnown() {
+		c.T.Errorf("the state after apply has unknown values: %s", c.State)
+	}
+	if !Failed(resp.Diagnostics) {
+		c.keepsPlan()
+	}
+	return append(diags, resp.Diagnostics...)
+}
+
+// Destroy applies the plan of a destroy.
+func (c *CLI) Destroy(ctx context.Context) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	nothing := tftypes.NewValue(c.Resource, nil)
+	resp, err := c.Server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
+		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(nothing), Config: c.Dynamic(nothing),
+		PlannedPrivate: c.Private,
+	})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	c.State, c.Private, c.Identity, c.Tainted = c.Decode(resp.NewState), nil, nil, false
+	return resp.Diagnostics
+}
+
+// Run is a whole "terraform apply": refresh, plan, apply. It stops at an error.
+func (c *CLI) Run(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	diags := c.Refresh(ctx)
+	if !Failed(diags) {
+		diags = append(diags, c.Plan(ctx, config)...)
+	}
+	if !Failed(diags) {
+		diags = append(diags, c.Apply(ctx, config)...)
+	}
+	return diags
+}

@@ -1,0 +1,88 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package fakecli
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+)
+
+// Attrs is a configuration or a state by attribute; nil is null, Unknown{} unknown.
+type Attrs map[string]any
+
+// Unknown is a value that a plan does not know.
+type Unknown struct{}
+
+// Object makes a value of the schema's type; what is not given is null.
+func Object(kind tftypes.Object, given Attrs) tftypes.Value {
+	values := map[string]tftypes.Value{}
+	for name, attribute := range kind.AttributeTypes {
+		values[name] = value(attribute, given[name])
+	}
+	return tftypes.NewValue(kind, values)
+}
+
+func value(kind tftypes.Type, given any) tftypes.Value {
+	switch given := given.(type) {
+	case nil:
+		return tftypes.NewValue(kind, nil)
+	case Unknown:
+		return tftypes.NewValue(kind, tftypes.UnknownValue)
+	case tftypes.Value:
+		return given
+	case Attrs:
+		if kind, ok := kind.(tftypes.Map); ok {
+			elements := map[string]tftypes.Value{}
+			for name, element := range given {
+				elements[name] = value(kind.ElementType, element)
+			}
+			return tftypes.NewValue(kind, elements)
+		}
+		return Object(kind.(tftypes.Object), given)
+	default:
+		return tftypes.NewValue(kind, given)
+	}
+}
+
+// Failed reports whether one of them is an error.
+func Failed(diags []*tfprotov6.Diagnostic) bool {
+	for _, d := range diags {
+		if d.Severity == tfprotov6.DiagnosticSeverityError {
+			return true
+		}
+	}
+	return false
+}
+
+// Text is what the CLI would show of diagnostics, one "severity: summary: detail" each.
+func Text(diags []*tfprotov6.Diagnostic) string {
+	var all strings.Builder
+	for _, d := range diags {
+		fmt.Fprintf(&all, "%s: %s: %s\n", d.Severity, d.Summary, d.Detail)
+	}
+	return all.String()
+}
+
+// With returns base with more laid over.
+func With(base, more Attrs) Attrs {
+	all := maps.Clone(base)
+	maps.Copy(all, more)
+	return all
+}
+
+// WantPath asserts an error that points at one attribute.
+func WantPath(t *testing.T, diags []*tfprotov6.Diagnostic, path *tftypes.AttributePath) {
+	t.Helper()
+	for _, d := range diags {
+		if d.Severity == tfprotov6.DiagnosticSeverityError && d.Attribute.Equal(path) {
+			return
+		}
+	}
+	t.Errorf("no error at %s in:\n%s", path, Text(diags))
+}

@@ -1,0 +1,225 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package faultmix
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net/http/httptest"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/matrix"
+)
+
+// getFault is what happens to polls or to a refresh.
+type getFault struct {
+	row   string
+	skip  int                          // healthy answers before it
+	times int                          // in a row
+	until time.Duration                // or for as long as this, since the first
+	when  func(job simulator.Job) bool // nil: always
+	make  func(l looking) faultserver.Play
+
+	first time.Time
+}
+
+// looking is one GET that waits for its answer.
+type looking struct {
+	*order
+	x   *faultserver.Exchange
+	job simulator.Job
+}
+
+// getRow makes the faults of one row.
+type getRow struct {
+	row    string
+	weight int
+	wait   bool // in a wait only
+	make   func(o *order) *getFault
+}
+
+// playing is one play for every time.
+func playing(times int, play faultserver.Play) *getFault {
+	return &getFault{times: times, make: func(looking) faultserver.Play { return play }}
+}
+
+// overlaid lays fields over the true record.
+func overlaid(times int, fields func(l looking) attrs) *getFault {
+	return &getFault{times: times, make: func(l looking) faultserver.Play {
+		return faultserver.Answer(200, laidOver(l.record(), fields(l)))
+	}}
+}
+
+// getRows are the faults of polls and refreshes that can be mixed.
+func getRows() []getRow {
+	const newJob = 50 * time.Second
+	active := func(job simulator.Job) bool { return job.Status == "active" }
+	return []getRow{
+		{row: rowID('P', 1), weight: 3, make: func(o *order) *getFault {
+			return overlaid(1+o.random.IntN(5), func(l looking) attrs {
+				return attrs{"status": pick(l.random, "reviewing\x1b[2J", "COMPLETED", "done")}
+			})
+		}},
+		{row: rowID('P', 2), weight: 3, wait: true, make: func(o *order) *getFault {
+			return overlaid(1+o.random.IntN(4), func(l looking) attrs { return attrs{"status": pick[any](l.random, nil, matrix.Omit{}, 3, "")} })
+		}},
+		{row: rowID('P', 3), weight: 3, make: func(o *order) *getFault {
+			return overlaid(1+o.random.IntN(9), func(l looking) attrs {
+				return attrs{"prLink": pick(l.random, "javascript:alert(1)", "ftp://example.com/1", "https://example.com/\x1b[2J", "https://example.com/\u202e1", "")}
+			})
+		}},
+		{row: rowID('P', 4), weight: 3, wait: true, make: func(o *order) *getFault {
+			f := overlaid(1+o.random.IntN(9), func(looking) attrs { return attrs{"prLink": "https://example.com/pull/1"} })
+			f.when = active
+			return f
+		}},
+		{row: rowID('P', 5), weight: 3, make: func(o *order) *getFault {
+			return overlaid(1+o.random.IntN(9), func(l looking) attrs { return oddFields(l.random) })
+		}},
+		{row: rowID('P', 6), weight: 4, make: func(o *order) *getFault {
+			f := &getFault{times: 1 + o.random.IntN(4), make: func(l looking) faultserver.Play { return passing(l.random, l.record()) }}
+			if o.random.IntN(5) == 0 {
+				f.until = time.Duration(1+o.random.IntN(10)) * time.Minute
+			}
+			return f
+		}},
+		{row: rowID('P', 7), weight: 2, make: func(o *order) *getFault {
+			return playing(1, faultserver.Answer(pick(o.random, 401, 403), refusalBody(o.random)))
+		}},
+		{row: rowID('P', 8), weight: 8, wait: true, make: func(o *order) *getFault {
+			f := playing(1+o.random.IntN(6), faultserver.Answer(404, `{"error":"job not found"}`))
+			f.when = func(job simulator.Job) bool {
+				return o.began.Add(newJob).After(time.Now()) && !job.CreatedAt.Before(o.began)
+			}
+			return f
+		}},
+		{row: rowID('P', 9), weight: 3, make: func(o *order) *getFault {
+			f := playing(1+o.random.IntN(3), pick(o.random, faultserver.Answer(404, `{"error":"job not found"}`), faultserver.Answer(404, "<!doctype html><p>Not here"),
+				faultserver.Answer(200, "<html>Sign in", "Content-Type: text/html")))
+			f.when = func(job simulator.Job) bool { return !o.applying || time.Since(job.CreatedAt) > time.Minute }
+			return f
+		}},
+		{row: rowID('P', 10), weight: 3, make: func(o *order) *getFault {
+			lines := pick(o.random, matrix.Header("Retry-After: 50"), matrix.Header("Retry-After: 5"), matrix.Header(), matrix.Header("Retry-After: soon"), matrix.Header("Retry-After: 7200"))
+			return o.slowedDown(lines)
+		}},
+		{row: rowID('P', 12), weight: 1, make: func(o *order) *getFault {
+			return o.slowedDown(matrix.Dates(20*time.Second, pick(o.random, -time.Hour, time.Hour), true))
+		}},
+		{row: rowID('P', 11), weight: 2, make: func(o *order) *getFault {
+			return playing(1, faultserver.Answer(200, matrix.JobJSON(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"})))
+		}},
+		{row: rowID('C', 12), weight: 3, make: func(o *order) *getFault {
+			return &getFault{times: 1 + o.random.IntN(5), make: func(l looking) faultserver.Play {
+				return faultserver.Last(faultserver.Answer(200, l.record()))
+			}}
+		}},
+		{row: rowID('M', 5), weight: 12, wait: true, make: func(o *order) *getFault {
+			f := overlaid(1+o.random.IntN(9), func(looking) attrs { return attrs{"prLink": "https://example.com/pull/0"} })
+			f.when = func(job simulator.Job) bool { return active(job) && len(job.Prompts) > 1 }
+			return f
+		}},
+		{row: rowID('X', 2), weight: 2, wait: true, make: func(o *order) *getFault {
+			return &getFault{times: 1, make: func(l looking) faultserver.Play {
+				l.interrupt()
+				return pick(l.random, faultserver.Healthy, faultserver.Stall)
+			}}
+		}},
+	}
+}
+
+// slowedDown answers a GET with 429, which all of the world's must heed.
+func (o *order) slowedDown(lines func(time.Time) []string) *getFault {
+	return &getFault{times: 1, make: func(looking) faultserver.Play {
+		told := lines(time.Now())
+		o.slacken(len(o.orders)) // their turns come during the pause, and they go after it
+		o.world.mu.Lock()
+		o.getRest.begin(toldSeconds(told))
+		o.world.mu.Unlock()
+		return matrix.Limited(matrix.Header(told...))
+	}}
+}
+
+// passing is a fault of a GET that may pass.
+func passing(r *rand.Rand, whole string) faultserver.Play {
+	return pick(r,
+		faultserver.Answer(500, ""), faultserver.Answer(502, "<html>bad gateway", "Content-Type: text/html"),
+		faultserver.Answer(503, `{"error":"later"}`, "Retry-After: 3"), faultserver.Answer(504, "{}"),
+		faultserver.Reset, faultserver.EOF, faultserver.Raw("nonsense\r\n\r\n"), faultserver.Answer(200, ""),
+		faultserver.Truncated(200, whole, 40), faultserver.Answer(200, whole[:len(whole)/2]), faultserver.Answer(200, "null"),
+		faultserver.Oversize(200, 2<<20), faultserver.Answer(408, ""), faultserver.Stall)
+}
+
+// oddFields are values of a record that the contract does not promise.
+func oddFields(r *rand.Rand) attrs {
+	all := attrs{
+		"source": pick[any](r, nil, matrix.Omit{}, "main", attrs{"repository": nil}), "model": pick[any](r, nil, matrix.Omit{}, []string{"m"}),
+		"createdAt":  pick[any](r, nil, matrix.Omit{}, "2026-01-02T03:04:05", 1767323045),
+		"archivedAt": pick[any](r, nil, matrix.Omit{}, "2026-W01-5", false), "mood": attrs{"of": "the day"}, "ID": "job_0",
+	}
+	for name := range all {
+		if r.IntN(2) == 0 {
+			delete(all, name)
+		}
+	}
+	return all
+}
+
+// laidOver is a record with fields laid over it.
+func laidOver(record string, fields attrs) string {
+	var all attrs
+	if err := json.Unmarshal([]byte(record), &all); err != nil {
+		panic(err)
+	}
+	return matrix.JobJSON(fakecli.With(fakecli.With(attrs{"model": matrix.Omit{}, "prLink": matrix.Omit{}, "archivedAt": matrix.Omit{}, "source": matrix.Omit{}, "createdAt": matrix.Omit{}}, all), fields))
+}
+
+// record is the service's true answer.
+func (l looking) record() string {
+	recorder := httptest.NewRecorder()
+	l.sim.ServeHTTP(recorder, l.x.Request)
+	return recorder.Body.String()
+}
+
+// looked answers a GET.
+func (o *order) looked(job simulator.Job, x *faultserver.Exchange) {
+	o.mu.Lock()
+	f := o.nextGet(job)
+	o.mu.Unlock()
+	if f == nil {
+		faultserver.Healthy(x)
+		return
+	}
+	o.slacken(1)
+	f.make(looking{o, x, job})(x)
+}
+
+// nextGet is the fault whose turn it is, or nil.
+func (o *order) nextGet(job simulator.Job) *getFault {
+	for range o.gets {
+		f := o.gets[0]
+		o.gets = o.gets[1:]
+		switch {
+		case f.skip > 0:
+			f.skip--
+			o.gets = append([]*getFault{f}, o.gets...)
+			return nil
+		case f.when != nil && !f.when(job):
+			o.gets = append(o.gets, f) // perhaps later
+			continue
+		}
+		if f.first.IsZero() {
+			f.first = time.Now()
+			o.played(f.row)
+		}
+		if f.times--; f.times > 0 || time.Since(f.first) < f.until {
+			o.gets = append([]*getFault{f}, o.gets...)
+		}
+		return f
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package harness
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
+	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
+	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/statecheck"
+	"github.com/hashicorp/terraform-plugin-testing/terraform"
+	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+)
+
+// ExpectAction asserts what the plan does to the job.
+func ExpectAction(action plancheck.ResourceActionType, more ...plancheck.PlanCheck) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: append(more, plancheck.ExpectResourceAction(JobAddress, action))}
+}
+
+// ExpectNoChange is a step whose plan must be empty.
+func ExpectNoChange(config string) resource.TestStep {
+	return resource.TestStep{Config: config, PlanOnly: true}
+}
+
+// ExpectAttr asserts an attribute of the job in the state.
+func ExpectAttr(name string, check knownvalue.Check) statecheck.StateCheck {
+	return statecheck.ExpectKnownValue(JobAddress, tfjsonpath.New(name), check)
+}
+
+// ProviderFactories serve the provider to the CLI from the process of the test.
+func ProviderFactories() map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"agent": func() (tfprotov6.ProviderServer, error) {
+			return plugin.NewServer(provider.New("test", provider.Options{})), nil
+		},
+	}
+}
+
+// Run runs the steps against one service. Not parallel with others: the CLI's
+// processes fill the machine as it is.
+func Run(t *testing.T, steps ...resource.TestStep) {
+	t.Helper()
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: ProviderFactories(), Steps: steps})
+}
+
+// JobConfig is agent_job.test with a prompt and more arguments, one a line.
+func JobConfig(prompt string, arguments ...string) string {
+	return fmt.Sprintf("resource \"agent_job\" \"test\" {\n  prompt = %q\n  %s\n}\n", prompt, strings.Join(arguments, "\n  "))
+}
+
+// SentCheck is Sent as a check of a step.
+func (s *Service) SentCheck(t *testing.T, creates, messages int) resource.TestCheckFunc {
+	return func(*terraform.State) error {
+		s.Sent(t, creates, messages)
+		return nil
+	}
+}
+
+// afterPlan does something between a step's plan and its apply.
+type afterPlan func()
+
+func (do afterPlan) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) {
+	do()
+}
+
+// Ends lets the one job end when the step's plan is made: its apply finds the end.
+func (s *Service) Ends(t *testing.T) plancheck.PlanCheck {
+	return afterPlan(func() { s.SetStatus(s.OnlyJob(t).ID, "completed") })
+}

@@ -1,0 +1,276 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package matrix is the fault matrix: each row is a fault, and what must follow.
+package matrix
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-log/tflogtest"
+	"github.com/hashicorp/terraform-plugin-log/tfsdklogtest"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+type (
+	attrs   = fakecli.Attrs
+	unknown = fakecli.Unknown
+)
+
+// Row is one fault of the matrix; its id begins the name.
+type Row struct {
+	name string
+	// clock runs the row on a fake clock, with pipes in place of sockets.
+	clock bool
+	Serve faultserver.Options
+	// script says how the healthy service's jobs go; nil: 30 ms, 20 s on a
+	// fake clock, then completed.
+	script func(prompt string, turn int) simulator.Script
+	// Provider is laid over the provider's configuration.
+	Provider attrs
+	Test     func(m *Matrix)
+}
+
+// Run runs the row; data is TF_DATA_DIR.
+func (r Row) Run(t *testing.T, data string) {
+	r.Serve.InMemory = r.clock
+	if r.script == nil {
+		duration := 30 * time.Millisecond
+		if r.clock {
+			duration = 20 * time.Second
+		}
+		r.script = harness.Always(simulator.Script{Duration: duration})
+	}
+	sim := harness.NewSimulator(r.script)
+	m := &Matrix{T: t, Server: faultserver.New(t, sim, r.Serve), Sim: sim, log: new(safeBuffer), data: data}
+	m.ctx = tflogtest.RootLogger(tfsdklogtest.RootLogger(t.Context(), m.log), m.log)
+	m.config = attrs{
+		"base_url": m.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project,
+		"poll": attrs{"min_interval": "10ms", "max_interval": "100ms"},
+	}
+	if r.clock {
+		m.dial = m.Dial
+		delete(m.config, "poll")
+	}
+	if m.Authority != "" {
+		m.config["ca_certificates_pem"] = m.Authority
+	}
+	maps.Copy(m.config, r.Provider)
+	m.core = &fakecli.CLI{T: t}
+	if diags := m.connect(); len(diags) > 0 {
+		t.Fatal(fakecli.Text(diags))
+	}
+	m.forget()
+	r.Test(m)
+	m.searchForKey(data)
+}
+
+// Matrix is what a row works with: a faulty service, and Terraform's part.
+type Matrix struct {
+	*testing.T
+	*faultserver.Server
+	Sim    *simulator.Server
+	core   *fakecli.CLI
+	ctx    context.Context
+	config attrs
+	dial   agentapi.Dial
+	log    *safeBuffer
+	shown  bytes.Buffer // all that Terraform would print or store
+
+	data    string           // TF_DATA_DIR
+	crashes *journal.Journal // nil: none is kept
+}
+
+// connect starts a fresh provider with m.config, as the next command does.
+func (m *Matrix) connect() []*tfprotov6.Diagnostic {
+	m.Helper()
+	diags := m.core.ConnectTo(m.ctx, provider.New("test", provider.Options{Dial: m.dial, Journal: m.crashes}), m.config)
+	return m.note(diags)
+}
+
+// forget empties Terraform's state.
+func (m *Matrix) forget() {
+	m.core.State, m.core.Private, m.core.Identity, m.core.Tainted = m.core.Decode(nil), nil, nil, false
+}
+
+// note keeps what was said and stored, for the search at the end.
+func (m *Matrix) note(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
+	fmt.Fprintln(&m.shown, fakecli.Text(diags), m.core.State, m.core.Planned, string(m.core.Private), string(m.core.PlannedPrivate))
+	return diags
+}
+
+// Run is a whole "terraform apply" of the job.
+func (m *Matrix) Run(job attrs) []*tfprotov6.Diagnostic {
+	m.Helper()
+	return m.note(m.core.Run(m.ctx, job))
+}
+
+func (m *Matrix) plan(job attrs) []*tfprotov6.Diagnostic {
+	m.Helper()
+	return m.note(m.core.Plan(m.ctx, job))
+}
+
+func (m *Matrix) apply(job attrs) []*tfprotov6.Diagnostic {
+	m.Helper()
+	return m.note(m.core.Apply(m.ctx, job))
+}
+
+func (m *Matrix) refresh() []*tfprotov6.Diagnostic {
+	m.Helper()
+	return m.note(m.core.Refresh(m.ctx))
+}
+
+// created runs a job to its end without a fault.
+func (m *Matrix) created(job attrs) (id string) {
+	m.Helper()
+	if diags := m.Run(job); len(diags) > 0 {
+		m.Fatal(fakecli.Text(diags))
+	}
+	m.WantState("completed")
+	return m.core.Get("id").(string)
+}
+
+// WantPosts asserts the creates and messages that the service has read whole.
+func (m *Matrix) WantPosts(creates, messages int) {
+	m.Helper()
+	want := [2]int{creates, messages}
+	if diff := cmp.Diff(want, [2]int{m.Count(faultserver.Create), m.Count(faultserver.Message)}); diff != "" {
+		m.Errorf("creates and messages read whole (-want +got):\n%s", diff)
+	}
+}
+
+// WantState asserts the status in the state, and that nothing is tainted.
+func (m *Matrix) WantState(status string) {
+	m.Helper()
+	if got := m.core.Get("status"); got != status {
+		m.Errorf("status in state: %v, want %s", got, status)
+	}
+	if id, _ := m.core.Get("id").(string); id == "" {
+		m.Error("the state has no id")
+	}
+	if m.core.Tainted {
+		m.Error("the job is tainted")
+	}
+}
+
+// wantNoState asserts that nothing was stored.
+func (m *Matrix) wantNoState() {
+	m.Helper()
+	if !m.core.State.IsNull() {
+		m.Errorf("there is a state: %s", m.core.State)
+	}
+}
+
+// wantDiags asserts severity and summary of all diagnostics, in order, as
+// "SEVERITY: Summary".
+func (m *Matrix) wantDiags(diags []*tfprotov6.Diagnostic, want ...string) {
+	m.Helper()
+	var got []string
+	for _, d := range diags {
+		got = append(got, fmt.Sprintf("%s: %s", d.Severity, d.Summary))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		m.Errorf("diagnostics (-want +got):\n%s%s", diff, fakecli.Text(diags))
+	}
+}
+
+// wantWords asserts what the diagnostics say.
+func (m *Matrix) wantWords(diags []*tfprotov6.Diagnostic, words ...string) {
+	m.Helper()
+	harness.Contains(m.T, fakecli.Text(diags), words...)
+}
+
+// OK asserts that nothing was said.
+func (m *Matrix) OK(diags []*tfprotov6.Diagnostic) {
+	m.Helper()
+	m.wantDiags(diags)
+}
+
+// kept asserts the outcome K of a create: the id and "active" in the state, a
+// warning, and a next apply that waits on without a POST.
+func (m *Matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
+	m.Helper()
+	m.wantDiags(diags, "WARNING: Agent job still running")
+	m.wantWords(diags, append(words, "Its id is in the state. The next apply waits on and sends nothing.")...)
+	m.WantState("active")
+	m.WantPosts(1, 0)
+}
+
+// resumed runs again after the fault and asserts that the job ends without
+// another POST.
+func (m *Matrix) resumed(job attrs) {
+	m.Helper()
+	before := [2]int{m.Count(faultserver.Create), m.Count(faultserver.Message)}
+	if diags := m.Run(job); fakecli.Failed(diags) {
+		m.Error(fakecli.Text(diags))
+	}
+	m.WantState("completed")
+	m.WantPosts(before[0], before[1])
+}
+
+// searchForKey looks for the key in all that the row has shown, stored and logged.
+func (m *Matrix) searchForKey(data string) {
+	m.Helper()
+	log := m.log.String()
+	places := map[string]string{"diagnostics, state or plan": m.shown.String(), "log": log}
+	err := filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		places["file "+filepath.Base(path)] = string(content)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		m.Error(err)
+	}
+	for place, content := range places {
+		if at := strings.Index(content, harness.CanaryKey); at >= 0 {
+			m.Errorf("the key is in the %s: …%s", place, content[max(0, at-200):at+len(harness.CanaryKey)])
+		}
+	}
+	if len(m.Requests()) > 0 && !strings.Contains(log, "called the agent service") {
+		m.Errorf("the log is not complete:\n%s", log)
+	}
+}
+
+// safeBuffer is a buffer for several goroutines.
+type safeBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}

@@ -1,0 +1,90 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package matrix
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+)
+
+// Omit as the value of a field leaves it out of a record.
+type Omit struct{}
+
+// JobJSON is a whole record with fields laid over.
+func JobJSON(fields attrs) string {
+	record := attrs{
+		"id": "job_1", "status": "active", "model": "m", "prLink": nil, "archivedAt": nil,
+		"source": attrs{"repository": "example/docs", "ref": "main"}, "createdAt": "2026-01-02T03:04:05.678Z",
+	}
+	maps.Copy(record, fields)
+	maps.DeleteFunc(record, func(_ string, field any) bool { _, out := field.(Omit); return out })
+	text, err := json.Marshal(record)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// shows answers with the record of the job that was asked for, fields laid over.
+func shows(fields attrs) faultserver.Play {
+	return func(x *faultserver.Exchange) {
+		_, id, _ := strings.Cut(x.Request.URL.Path, "/job/")
+		id, _, _ = strings.Cut(id, "/")
+		faultserver.Answer(200, JobJSON(fakecli.With(attrs{"id": id}, fields)))(x)
+	}
+}
+
+// Limited answers 429; header makes its header lines when the answer is sent.
+func Limited(header func(now time.Time) []string) faultserver.Play {
+	return func(x *faultserver.Exchange) {
+		faultserver.Answer(429, `{"error":"slow down"}`, header(time.Now())...)(x)
+	}
+}
+
+// Header is the same header lines at any time.
+func Header(lines ...string) func(time.Time) []string {
+	return func(time.Time) []string { return lines }
+}
+
+// Dates gives a Retry-After date on a clock that is skew ahead of ours. With
+// sent it has a Date header on the same clock.
+func Dates(after, skew time.Duration, sent bool) func(time.Time) []string {
+	return func(now time.Time) []string {
+		lines := []string{"Retry-After: " + now.Add(skew+after).UTC().Format(http.TimeFormat)}
+		if sent {
+			lines = append(lines, "Date: "+now.Add(skew).UTC().Format(http.TimeFormat))
+		}
+		return lines
+	}
+}
+
+// Job1 is the configuration that most rows apply.
+func Job1() attrs { return attrs{"prompt": "Add a quickstart"} }
+
+// Job2 is Job1 with the prompt changed.
+func Job2() attrs { return attrs{"prompt": "Add a tutorial"} }
+
+// What heads the diagnostics of most rows.
+const (
+	createFailed   = "ERROR: Failed to create agent job"
+	MessageUnknown = "ERROR: Outcome of message to agent job unknown"
+)
+
+// NotSent asserts that a create failed and that nothing had reached the
+// service, and that the next apply sends.
+func (m *Matrix) NotSent(diags []*tfprotov6.Diagnostic, words ...string) {
+	m.Helper()
+	m.wantDiags(diags, createFailed)
+	m.wantWords(diags, append(words, "Nothing was sent to the service, so no job was started.", "Applying again starts the job.")...)
+	m.wantNoState()
+	m.WantPosts(0, 0)
+}

@@ -1,0 +1,247 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package matrix
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+// waitRows are answers to polls that say nothing, or nothing true, about the end.
+func waitRows() []Row {
+	const waitOn, hour = "WARNING: Agent job is still running", "It had not ended after 1h0m0s"
+	endless := harness.Always(simulator.Script{Duration: 2 * time.Hour})
+	rows := []Row{
+		// Red when Terminal means "everything but active".
+		{name: "P01_unknown_status_until_timeout", clock: true, Test: func(m *Matrix) {
+			m.Always(faultserver.Get, shows(attrs{"status": "reviewing\u001b[2J"}))
+			job := fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "2m"}})
+			diags := m.Run(job)
+			m.kept(diags, "It had not ended after 2m0s", `reviewing`, "u001b[2J")
+			if strings.Contains(fakecli.Text(diags), "\x1b") {
+				m.Errorf("not escaped: %q", fakecli.Text(diags))
+			}
+			m.OK(m.refresh())
+			diags = m.plan(job)
+			m.wantDiags(diags, waitOn)
+			m.wantWords(diags, `(status "reviewing\u001b[2J") and sends nothing.`)
+			m.Always(faultserver.Get, nil)
+			m.resumed(job)
+		}},
+		{name: "P01_unknown_status_then_end", clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Get, shows(attrs{"status": "reviewing"}), shows(attrs{"status": "COMPLETED"}), shows(attrs{"status": "done"}))
+			m.OK(m.Run(Job1()))
+			m.WantState("completed")
+			m.WantPosts(1, 0)
+		}},
+		// Red without: noStatus starting anew with every status seen.
+		{name: "P02_no_status_now_and_then", clock: true, Test: func(m *Matrix) {
+			missing, active := shows(attrs{"status": nil}), shows(nil)
+			m.Script(faultserver.Get, missing, missing, active, missing, missing, active, missing)
+			m.OK(m.Run(Job1()))
+			m.WantState("completed")
+		}},
+		// Red when progress.judge takes a link for the end.
+		{name: "P04_link_while_active", clock: true, script: func(string, int) simulator.Script {
+			return simulator.Script{Duration: 20 * time.Second, Extra: map[string]any{"prLink": "https://example.com/pull/1"}}
+		}, Test: func(m *Matrix) {
+			m.OK(m.Run(Job1()))
+			m.WantState("completed")
+			if gets := m.Count(faultserver.Get); gets < 3 {
+				m.Errorf("looked %d times only", gets)
+			}
+			if link := m.core.Get("pr_link"); link != "https://example.com/pull/1" {
+				m.Errorf("pr_link: %v", link)
+			}
+		}},
+		// Red without: Unavailable as a reason to poll on in progress.judge.
+		{name: "P06_ten_minutes_of_faults", clock: true, script: harness.Always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *Matrix) {
+			faults := []faultserver.Play{
+				faultserver.Answer(500, ""), faultserver.Answer(502, "<html>bad gateway", "Content-Type: text/html"),
+				faultserver.Answer(503, `{"error":"later"}`, "Retry-After: 3"), faultserver.Answer(504, "{}"),
+				faultserver.Reset, faultserver.EOF, faultserver.Raw("nonsense\r\n\r\n"), faultserver.Answer(200, ""),
+				faultserver.Truncated(200, JobJSON(nil), 40), faultserver.Answer(200, JobJSON(nil)[:40]), faultserver.Answer(200, "null"),
+				faultserver.Oversize(200, 2<<20), faultserver.Answer(408, ""), faultserver.Stall,
+			}
+			start, n := time.Now(), 0
+			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
+				if time.Since(start) > 10*time.Minute {
+					faultserver.Healthy(x)
+					return
+				}
+				n++
+				faults[n%len(faults)](x)
+			})
+			m.OK(m.Run(Job1()))
+			m.WantState("completed")
+			m.WantPosts(1, 0)
+			if took := time.Since(start); took < 10*time.Minute || took > 12*time.Minute {
+				m.Errorf("it took %s", took)
+			}
+			if n < 3*len(faults) {
+				m.Errorf("%d faults only", n)
+			}
+		}},
+		// Red without: the defaults of timeouts.
+		{name: "P06_an_hour_in_a_create", clock: true, script: endless, Test: func(m *Matrix) {
+			m.kept(m.Run(Job1()), hour)
+		}},
+		{name: "P06_an_hour_in_an_update", clock: true, script: turns(simulator.Script{Duration: 2 * time.Hour}), Test: func(m *Matrix) {
+			m.created(Job1())
+			diags := m.Run(Job2())
+			m.wantDiags(diags, messagePlanned, "ERROR: Agent job still running")
+			m.wantWords(diags, hour)
+		}},
+		{name: "P06_an_hour_in_a_data_source", clock: true, script: endless, Test: func(m *Matrix) {
+			id := m.Sim.Create(harness.Project, "by hand").ID
+			_, diags := m.core.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}})
+			m.wantWords(m.note(diags), hour)
+
+			m.Always(faultserver.Get, faultserver.Answer(503, ""))
+			start := time.Now()
+			_, diags = m.core.Data(m.ctx, attrs{"id": id})
+			m.wantWords(m.note(diags), "ERROR: Failed to read agent job", "503 Service Unavailable")
+			if took := time.Since(start); took != time.Minute {
+				m.Errorf("tried for %s", took)
+			}
+		}},
+		{name: "P06_an_hour_in_an_action", clock: true, script: endless, Test: func(m *Matrix) {
+			progress, diags := m.core.Invoke(m.ctx, "agent_start_job", Job1())
+			m.wantWords(m.note(diags), hour)
+			// A line each ten seconds, or at the next look after them.
+			if n := len(progress) - 1; n < 180 || n > 360 {
+				m.Errorf("%d lines of progress in an hour", n)
+			}
+		}},
+		// Red without: NewJobGrace in progress.judge.
+		{name: "P08_404_just_after_create", clock: true, Test: func(m *Matrix) {
+			start := time.Now()
+			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
+				if time.Since(start) < 50*time.Second {
+					faultserver.Answer(404, `{"error":"job not found"}`)(x)
+					return
+				}
+				faultserver.Healthy(x)
+			})
+			m.OK(m.Run(Job1()))
+			m.WantState("completed")
+			m.WantPosts(1, 0)
+		}},
+		// Red without: the 60 s in NewJobGrace, and without 404 as the end of a wait.
+		{name: "P09_404_later_in_the_wait", clock: true, script: harness.Always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *Matrix) {
+			start := time.Now()
+			notFound := faultserver.Answer(404, `{"error":"job not found"}`)
+			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
+				if time.Since(start) < 70*time.Second {
+					faultserver.Healthy(x)
+					return
+				}
+				notFound(x)
+			})
+			diags := m.Run(Job1())
+			m.wantDiags(diags, "WARNING: Agent job not found")
+			m.wantWords(diags, "Nothing was sent, and the state keeps the job as it was last seen", "-replace=ADDRESS")
+			m.WantState("active")
+			m.WantPosts(1, 0)
+			if took := time.Since(start); took > 90*time.Second {
+				m.Errorf("it took %s", took)
+			}
+
+			m.wantDiags(m.Run(Job1()), "WARNING: Agent job not found", waitOn, "ERROR: Agent job not found")
+			warn := fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "warn"}}) // no later apply could do better
+			m.wantDiags(m.Run(warn), waitOn, "ERROR: Agent job not found")
+			m.WantState("active")
+			m.WantPosts(1, 0)
+			m.Always(faultserver.Get, nil)
+			m.resumed(Job1())
+		}},
+		// Red without: the mark gone once a wait has found the job.
+		{name: "P09_404_found_by_a_wait_and_gone_again", clock: true, Test: func(m *Matrix) {
+			m.OK(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"enabled": false}})))
+			notFound := faultserver.Answer(404, `{"error":"job not found"}`)
+			m.Always(faultserver.Get, notFound)
+			m.wantDiags(m.refresh(), "WARNING: Agent job not found")
+			m.Always(faultserver.Get, nil)
+			m.wantDiags(m.plan(Job1()), waitOn)
+			m.OK(m.apply(Job1()))
+			m.Always(faultserver.Get, notFound)
+			m.wantDiags(m.refresh(), "WARNING: Agent job not found")
+		}},
+	}
+	for status, says := range map[string]string{"archived": "WARNING: Agent job archived", "failed": "WARNING: Agent job failed"} {
+		// Red without: each warning of await.
+		rows = append(rows, Row{name: "P01_" + status, clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: status}), Test: func(m *Matrix) {
+			diags := m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}}))
+			m.wantDiags(diags, says)
+			m.wantWords(diags, m.core.Get("id").(string))
+			m.WantState(status)
+		}})
+	}
+	rows = append(rows,
+		// Red without: the mark of the first run in await.
+		Row{name: "P01_failed_in_the_wait_after_a_timeout", clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: "failed"}), Test: func(m *Matrix) {
+			job := fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10s"}})
+			m.kept(m.Run(job))
+			diags := m.Run(job)
+			m.wantDiags(diags, waitOn, "ERROR: Agent job failed")
+			m.wantWords(diags, "The next apply starts a new job with the same prompt.")
+			m.wantDiags(m.plan(job), "WARNING: Failed agent job is started anew")
+		}})
+	// Red without: maxNoStatus in progress.judge (it would wait until the timeout).
+	for name, status := range map[string]any{"null": nil, "missing": Omit{}, "number": 3, "empty": ""} {
+		rows = append(rows, Row{name: "P02_status_" + name, clock: true, Test: func(m *Matrix) {
+			m.Always(faultserver.Get, shows(attrs{"status": status}))
+			m.kept(m.Run(Job1()), "The service's answers have no status")
+			if gets := m.Count(faultserver.Get); gets != 3 {
+				m.Errorf("looked %d times, want 3", gets)
+			}
+			m.Always(faultserver.Get, nil)
+			m.resumed(Job1())
+		}})
+	}
+	// Red without: Refused as the end of a wait in progress.judge.
+	for _, status := range []int{401, 403} {
+		refused := faultserver.Answer(status, `{"error":"key expired"}`)
+		rows = append(rows, Row{name: fmt.Sprintf("P07_%d_in_a_create", status), clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Get, shows(nil), refused)
+			m.kept(m.Run(Job1()), fmt.Sprintf("The service answered %d", status), "key expired", "Check admin_key")
+			if gets := m.Count(faultserver.Get); gets != 2 {
+				m.Errorf("looked %d times, want 2", gets)
+			}
+			m.resumed(Job1())
+		}}, Row{name: fmt.Sprintf("P07_%d_in_an_update", status), clock: true, Test: func(m *Matrix) {
+			m.created(Job1())
+			m.plan(attrs{"prompt": "Add a tutorial"})
+			m.Script(faultserver.Get, shows(nil), refused)
+			diags := m.apply(attrs{"prompt": "Add a tutorial"})
+			m.wantDiags(diags, "ERROR: Agent job still running")
+			m.wantWords(diags, fmt.Sprintf("The service answered %d", status), "Check admin_key",
+				"The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing.")
+			m.WantState("active")
+			m.WantPosts(1, 1)
+			m.resumed(attrs{"prompt": "Add a tutorial"})
+		}}, Row{name: fmt.Sprintf("P07_%d_in_a_create_with_on_timeout_error", status), clock: true, Test: func(m *Matrix) {
+			// Red without: fails in cutShort. An error taints, so the next apply does not wait on.
+			m.Script(faultserver.Get, shows(nil), refused)
+			diags := m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "error"}}))
+			m.wantDiags(diags, "ERROR: Agent job still running")
+			m.wantWords(diags, "the next apply starts a second one", "untaint ADDRESS")
+			if strings.Contains(fakecli.Text(diags), "sends nothing") {
+				m.Errorf("it promises that nothing is sent: %s", fakecli.Text(diags))
+			}
+			if m.core.Get("status") != "active" || !m.core.Tainted {
+				m.Errorf("status %v, tainted %t", m.core.Get("status"), m.core.Tainted)
+			}
+			m.core.Tainted = false // as untaint does
+			m.resumed(Job1())
+		}})
+	}
+	return rows
+}
