@@ -4,10 +4,10 @@
 # Needs Go and make only; every other tool comes as a Go module.
 # TF_CLI=<path or name> chooses the Terraform-compatible CLI.
 
-.PHONY: help build install demo simulator test test-matrix chaos bench fuzz lint docs picture fmt clis release-check clean
+.PHONY: help build install demo simulator test test-s3 test-matrix chaos bench fuzz lint docs picture fmt clis release-check clean
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' Makefile | expand -t 16
 
 build: ## build the provider into bin/
 	go build -o bin/ .
@@ -23,6 +23,9 @@ simulator: ## run the simulated service in the foreground
 
 test: ## run every test, acceptance tests included
 	internal/tools/test.sh
+
+test-s3: ## run the tests that need an S3 server (MinIO, built from source the first time)
+	internal/tools/s3.sh go test -race -count=1 -run S3 ./internal/...
 
 test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MATRIX=-others leaves out the one of make test
 	go run ./internal/tools/testmatrix/cmd/testmatrix $(MATRIX)
