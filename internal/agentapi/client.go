@@ -71,12 +71,13 @@ func New(config Config) *Client {
 
 // Recorder is told what becomes of a POST, so that a crash does not lose it:
 // just before each attempt is sent, and, before anything is logged, when the
-// answer names the job or when the attempt had no effect. An unknown outcome
-// follows Sending with nothing. An error of Sending keeps the POST from being sent.
+// answer names the job, when the attempt had no effect, or when its outcome is
+// unknown. An error of Sending keeps the POST from being sent.
 type Recorder interface {
 	Sending() error
 	Answered(jobID string)
 	Withdrawn()
+	Unknown()
 }
 
 // CreateJob starts a job. Until the request is on its way ctx ends the call;
@@ -123,7 +124,9 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 			switch {
 			case failure == nil:
 				recorder.Answered(job.ID)
-			case failure.Class != UnknownOutcome:
+			case failure.Class == UnknownOutcome:
+				recorder.Unknown()
+			default:
 				recorder.Withdrawn()
 			}
 		}

@@ -7,51 +7,36 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 )
 
-// BenchmarkAppend measures one synced entry when many calls note theirs at once.
-func BenchmarkAppend(b *testing.B) {
-	for _, callers := range []int{1, 100, 1000} {
+// BenchmarkPost is the journal's share of a POST, in a folder.
+func BenchmarkPost(b *testing.B) {
+	for _, callers := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			j := openQuiet(b, folder(b))
-			file := countSyncs(b, j)
-			key := CreateKey("benchmark")
-			b.ReportAllocs()
-			work := make(chan struct{})
-			var all sync.WaitGroup
+			j, err := NewProcess("run").Open(Options{Location: Location{Folder: b.TempDir()}, RequestTimeout: time.Second, Report: func(err error) { b.Error(err) }})
+			if err != nil {
+				b.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			turns := make(chan int)
 			for range callers {
-				all.Go(func() {
-					call := j.Begin(b.Context(), key)
-					for range work {
-						_ = call.Sending()
+				wg.Go(func() {
+					for i := range turns {
+						c := j.Begin(b.Context(), CreateKey(fmt.Sprint(i)), "")
+						if err := c.Sending(); err != nil {
+							b.Error(err)
+						}
+						c.Answered("job")
+						c.End()
 					}
-					call.End()
 				})
 			}
-			for b.Loop() {
-				work <- struct{}{}
+			for i := range b.N {
+				turns <- i
 			}
-			close(work)
-			all.Wait()
-			b.ReportMetric(float64(file.syncs.Load())/float64(b.N), "syncs/op")
-			j.Close()
+			close(turns)
+			wg.Wait()
 		})
 	}
-}
-
-// BenchmarkTake measures taking and settling one of many requests.
-func BenchmarkTake(b *testing.B) {
-	dir := folder(b)
-	dead := openQuiet(b, dir)
-	for i := range 100 {
-		note(dead, CreateKey(fmt.Sprint(i)), "", fmt.Sprintf("job_%d", i))
-	}
-	crash(b, dead)
-	j := openQuiet(b, dir)
-	b.ReportAllocs()
-	for b.Loop() {
-		r, _ := take(b, j, CreateKey("1"))
-		j.Return(r)
-	}
-	crash(b, j)
 }

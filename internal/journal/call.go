@@ -6,89 +6,173 @@ package journal
 import (
 	"context"
 	"errors"
-	"os"
 	"time"
 )
 
-// Call follows one call of the CLI that may POST.
+// retryPause is how often recording a response is tried again.
+const retryPause = time.Second
+
+// Call follows one call of the CLI that may POST. A nil *Call records nothing.
 type Call struct {
-	journal *Journal
-	key     Key
-	number  int
-	ctx     context.Context
+	journal    *Journal
+	ctx        context.Context // the CLI's own: when it ends before the call does, the CLI is gone
+	entry      *entry
+	sentAt     time.Time // wall clock, which goes on while the machine sleeps
+	unknown    bool      // the outcome of the POST
+	unrecorded error     // of the response, or of a removal
 }
 
-// Begin starts to follow a call. ctx is the call's own context, without any
-// deadline of ours: when it ends before the call does, the CLI is gone.
-func (j *Journal) Begin(ctx context.Context, key Key) *Call {
+// Ref names an entry in the private state of a resource.
+type Ref struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"` // when it was sent, by the store's clock
+}
+
+func (e *entry) ref() Ref { return Ref{ID: e.id, At: e.sent().UTC()} }
+
+// Begin starts to follow a call whose request key stands for. jobID is empty
+// for a create. ctx is the call's context without any deadline of ours.
+func (j *Journal) Begin(ctx context.Context, key Key, jobID string) *Call {
 	if j == nil {
 		return nil
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.number++
-	return &Call{journal: j, key: key, number: j.number, ctx: ctx}
+	return &Call{journal: j, ctx: ctx, entry: &entry{
+		Key: key, JobID: jobID, Run: j.process.run, Sender: j.process.self, WaitFor: j.waitFor.Milliseconds(), id: newID(),
+	}}
 }
 
-var errNoCLI = errors.New("the CLI has ended")
+// bounded is a context for one access to the store, which the end of the call
+// does not cancel.
+func (c *Call) bounded() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(c.ctx), opTimeout)
+}
 
-// Sending notes that a POST is about to be sent. It returns once that is on disk,
-// and with an error when the CLI is gone: the next run may have looked for the
-// note already, and must not be followed by a POST that it knows nothing of.
+var errSlow = errors.New("took longer than 10 seconds")
+
+// Sending records that a POST is about to be sent. An error keeps it from being
+// sent: the record could not be written, or the CLI is gone. In that case the
+// next run may have looked for the record already, and must not be followed by
+// a POST that it knows nothing of.
 func (c *Call) Sending() error {
 	if c == nil {
 		return nil
 	}
-	c.pending()
-	c.write(entry{Key: c.key, Number: c.number, At: time.Now().Unix()}, true)
-	if os.Getppid() != c.journal.parent {
+	j := c.journal
+	j.process.posting(c)
+	ctx, cancel := context.WithTimeout(c.ctx, opTimeout)
+	defer cancel()
+	c.sentAt = time.Now().Round(0)
+	err := j.store.write(ctx, c.entry)
+	if err == nil && time.Since(c.sentAt) > opTimeout {
+		err = errSlow
+	}
+	if j.process.orphaned() || c.ctx.Err() != nil {
 		return errNoCLI
 	}
-	return nil
+	return j.failed("write", err)
 }
 
-// Answered notes the job that the POST has started or reached. It returns once
-// that is on disk.
+// Answered records the job that the POST started or reached. When that fails it
+// is tried again until the process ends: see Unrecorded.
 func (c *Call) Answered(jobID string) {
 	if c == nil {
 		return
 	}
-	c.pending()
-	c.write(entry{Key: c.key, Number: c.number, At: time.Now().Unix(), JobID: jobID}, true)
+	j, e, pending := c.journal, c.entry, *c.entry
+	c.unknown = false
+	e.JobID, e.Answered, e.SentAt, e.WaitFor = jobID, true, e.sent().UnixMilli(), 0
+	late := time.Since(c.sentAt) > j.waitFor
+	if late { // the pending entry may have been reported as unknown and be about to be removed
+		e.id = newID()
+	}
+	ctx, cancel := c.bounded()
+	defer cancel()
+	j.keep(e)
+	if c.unrecorded = j.failed("write", j.store.write(ctx, e)); c.unrecorded != nil {
+		j.process.retries.Go(func() { c.retry(*e) })
+	}
+	if late {
+		_ = j.store.remove(ctx, &pending) // gone already, most likely
+	}
 }
 
-// Withdrawn notes that the POST had no effect: it was not sent, or refused.
+// retry records a response until that succeeds. When the process ends before,
+// the pending entry is removed if possible: the state has the job.
+func (c *Call) retry(e entry) {
+	j := c.journal
+	for {
+		ctx, cancel := c.bounded()
+		select {
+		case <-j.process.ended:
+			_ = j.store.remove(ctx, &e)
+			cancel()
+			return
+		case <-time.After(retryPause):
+		}
+		err := j.store.write(ctx, &e)
+		cancel()
+		if err == nil {
+			return
+		}
+	}
+}
+
+// Withdrawn records that the POST had no effect: it was not sent, or refused.
 func (c *Call) Withdrawn() {
 	if c == nil {
 		return
 	}
-	c.journal.mu.Lock()
-	delete(c.journal.calls, c.number)
-	c.journal.mu.Unlock()
-	c.write(entry{Number: c.number, Gone: true}, false)
+	c.journal.process.withdrawn(c)
+	c.remove()
 }
 
-func (c *Call) pending() {
-	c.journal.mu.Lock()
-	defer c.journal.mu.Unlock()
-	c.journal.calls[c.number] = true
-}
-
-func (c *Call) write(e entry, sync bool) {
-	if err := c.journal.writer.append(e, sync, c.journal.open); err != nil {
-		c.journal.failed(err)
+// Unknown records that the outcome of the POST is unknown.
+func (c *Call) Unknown() {
+	if c != nil {
+		c.unknown = true
 	}
 }
 
-// End notes that the call returns to the CLI. Use it deferred.
+func (c *Call) remove() {
+	ctx, cancel := c.bounded()
+	defer cancel()
+	c.unrecorded = c.journal.failed("clean up", c.journal.store.remove(ctx, c.entry))
+}
+
+// Unrecorded is what kept a named store from recording the response, or from
+// removing the record of a request without effect; nil when all is well.
+func (c *Call) Unrecorded() error {
+	if c == nil {
+		return nil
+	}
+	return c.unrecorded
+}
+
+// Ref names the call's entry.
+func (c *Call) Ref() Ref {
+	if c == nil {
+		return Ref{}
+	}
+	return c.entry.ref()
+}
+
+// End records that the call returns to the CLI. An unknown outcome is reported
+// by this call when the CLI listens, and else by the next run, which need not
+// wait for a response any more. Use it deferred.
 func (c *Call) End() {
 	if c == nil {
 		return
 	}
-	c.journal.mu.Lock()
-	defer c.journal.mu.Unlock()
-	if c.ctx.Err() != nil && !c.journal.stop && c.journal.calls[c.number] && !c.journal.hasLost() {
-		close(c.journal.lost) // the connection is gone, and with it what this call returns
+	p := c.journal.process
+	switch {
+	case !c.unknown:
+	case c.ctx.Err() == nil && !p.isStopping() && !p.orphaned():
+		c.remove()
+	default:
+		c.entry.WaitFor = 0
+		ctx, cancel := c.bounded()
+		defer cancel()
+		_ = c.journal.failed("write", c.journal.store.write(ctx, c.entry)) // at worst the next run waits longer
 	}
-	delete(c.journal.calls, c.number)
+	p.returned(c)
 }

@@ -1,194 +1,173 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package journal remembers, across a crash, which job was started for which
-// request. It is for crashes only: a process that ends cleanly leaves no file.
+// Package journal remembers requests whose outcome the CLI's state may not hold.
 //
-// Each process writes one file, which holds hashes and job ids, never a prompt
-// or a key. The file is locked while the process lives; a file that nobody
-// locks is what a crash has left.
+// Only the state can tell that nothing was lost. So a process never forgets a
+// request because it ended well: an entry is removed once a later run has seen
+// its outcome in the state. See the table of events in internal/README.md.
 package journal
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
-const (
-	fileSuffix = ".jsonl"
-	lockSuffix = ".lock"
-	// openAttempts bounds how often a folder that goes away is made anew.
-	openAttempts = 10
-)
-
-// Key stands for one request: a hash, so that the file tells nothing of it.
-type Key string
-
-// createPrefix tells keys of creates from those of messages.
-const createPrefix = "create-"
-
-// CreateKey stands for a create that all the parts tell from others.
-func CreateKey(parts ...string) Key { return Key(createPrefix + hash(parts)) }
-
-// MessageKey stands for a message that all the parts tell from others.
-func MessageKey(parts ...string) Key { return Key("message-" + hash(parts)) }
-
-func hash(parts []string) string {
-	sum := sha256.New()
-	for _, part := range parts {
-		fixed := sha256.Sum256([]byte(part)) // of one width, so that parts cannot run together
-		sum.Write(fixed[:])
-	}
-	return hex.EncodeToString(sum.Sum(nil))
-}
-
-// Journal is the crash journal of one process. A nil *Journal keeps nothing.
-// Its methods may be called at the same time; none of them fails: a journal
-// that cannot be written or read is reported once, and costs nothing else.
+// Journal holds the requests of one configuration of the provider. A nil
+// *Journal keeps nothing. Its methods may be called at the same time.
+//
+// A journal in the default folder never fails a call: what goes wrong there is
+// reported and costs nothing else. The errors of a named one are *Error.
 type Journal struct {
-	dir    string
-	parent int // the CLI's process
-	report func(error)
-	once   sync.Once // the report
+	process *Process
+	store   store
+	named   bool
+	report  func(error)
+	waitFor time.Duration // from the record of a request until no response can come
 
-	writer writer
-	mu     sync.Mutex
-	lock   *flock.Flock // of the file; nil: there is none
-	calls  map[int]bool // by entry number: POSTs whose call has not been answered
-	number int
-	lost   chan struct{} // closed when an answer did not reach the CLI: the file stays
-	stop   bool          // the CLI has asked us to stop
+	load    sync.Once
+	loadErr error
 
-	left left
+	mu        sync.Mutex
+	entries   map[string]*entry // of other processes, by id
+	own       map[string]*entry // answered, of this process
+	busy      map[string]bool   // entries that a caller waits for or deals with
+	announced map[string]bool   // entries that a plan has announced
+	stuck     map[Key]error     // requests seen in the state whose entry could not be removed
 }
 
-// Open returns the journal kept in the folder dir. It touches nothing yet.
-// report is called at most once, with the first thing that goes wrong.
-func Open(dir string, report func(error)) *Journal {
-	j := &Journal{dir: dir, parent: os.Getppid(), report: report, calls: map[int]bool{}, lost: make(chan struct{})}
-	j.left = left{journal: j, files: map[string]*leftFile{}, dealt: map[answer]bool{}, tolerated: map[string]bool{}}
-	return j
-}
-
-func (j *Journal) failed(err error) { j.once.Do(func() { j.report(err) }) }
-
-// open starts this process's file at its first POST.
-func (j *Journal) open() (logFile, error) {
-	for attempt := 1; ; attempt++ {
-		file, err := j.create()
-		if err == nil {
-			return file, nil
-		}
-		// Another process that ends may just have removed the empty folder.
-		if !errors.Is(err, fs.ErrNotExist) || attempt == openAttempts {
-			return nil, err
-		}
-	}
-}
-
-// create makes the file, which nobody may see before it is locked.
-func (j *Journal) create() (*os.File, error) {
-	if err := os.MkdirAll(j.dir, 0o700); err != nil {
-		return nil, err
-	}
-	name := filepath.Join(j.dir, strings.ToLower(rand.Text()))
-	lock := flock.New(name + lockSuffix)
-	locked, err := lock.TryLock()
-	if err == nil && !locked {
-		err = fs.ErrExist
-	}
-	var file *os.File
+// failed passes an error on when the store is a named one, and reports it otherwise.
+func (j *Journal) failed(op string, err error) error {
 	if err == nil {
-		file, err = os.OpenFile(name+fileSuffix, os.O_CREATE|os.O_EXCL|os.O_APPEND|os.O_WRONLY, 0o600)
+		return nil
 	}
-	if err != nil {
-		_ = lock.Close()
-		sweep(name)
-		return nil, err
+	err = &Error{Store: j.store.String(), Op: op, Err: err}
+	if j.named {
+		return err
 	}
+	j.report(err)
+	return nil
+}
+
+// ready loads the entries once. A failure is final for the process: a thousand
+// resources must not time out one after the other.
+func (j *Journal) ready(ctx context.Context) error {
+	j.load.Do(func() {
+		ctx, cancel := context.WithTimeout(ctx, 3*opTimeout)
+		defer cancel()
+		entries, err := j.store.load(ctx, func(err error) { j.report(&Error{Store: j.store.String(), Op: "read", Err: err}) })
+		if j.loadErr = j.failed("read", err); err != nil {
+			return
+		}
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		for _, e := range entries {
+			// A late response is recorded beside the claim of its pending entry.
+			if old := j.entries[e.id]; e.Sender.ID != j.process.self.ID && (old == nil || !old.Answered) {
+				j.entries[e.id] = e
+			}
+		}
+	})
+	return j.loadErr
+}
+
+func (j *Journal) keep(e *entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.lock = lock
-	return file, nil
+	j.own[e.id] = e
 }
 
-// Lost is closed once the answer of a call that had posted could not reach the CLI.
-func (j *Journal) Lost() <-chan struct{} {
+func (j *Journal) removeOwn(ctx context.Context) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range j.own {
+		if j.failed("clean up", j.store.remove(ctx, e)) != nil {
+			return
+		}
+	}
+}
+
+// where returns the known entries that match, answered ones first, then by age.
+func (j *Journal) where(match func(*entry) bool) []*entry {
+	var found []*entry
+	for _, e := range j.entries {
+		if match(e) {
+			found = append(found, e)
+		}
+	}
+	slices.SortFunc(found, func(a, b *entry) int {
+		switch {
+		case a.Answered && !b.Answered:
+			return -1
+		case b.Answered && !a.Answered:
+			return 1
+		}
+		return cmp.Or(a.sent().Compare(b.sent()), strings.Compare(a.id, b.id))
+	})
+	return found
+}
+
+// Seen forgets the requests whose outcome the state holds: the one that ref
+// names, the create of the job, and all earlier messages to it. What this run
+// has sent stays, because it has not seen the state stored. An error means that
+// some could not be removed.
+func (j *Journal) Seen(ctx context.Context, jobID string, ref Ref) error {
+	return j.settle(ctx, func(e *entry) bool {
+		about := e.JobID == jobID && (e.isCreate() || e.sent().Before(ref.At))
+		return e.owner() != j.process.run && (e.id == ref.ID || about)
+	}, j.store.remove)
+}
+
+// Imported keeps this run from taking the job over a second time. Its entries
+// stay, because the state may yet forget the import.
+func (j *Journal) Imported(ctx context.Context, jobID string) error {
+	return j.settle(ctx, func(e *entry) bool { return e.owner() != j.process.run && e.JobID == jobID },
+		func(ctx context.Context, e *entry) error {
+			_, err := j.store.claim(ctx, e, j.process.run)
+			return err
+		})
+}
+
+// Forget removes everything about a job that is destroyed.
+func (j *Journal) Forget(ctx context.Context, jobID string) error {
+	return j.settle(ctx, func(e *entry) bool { return e.JobID == jobID }, j.store.remove)
+}
+
+// settle removes from the index what matches, after deal has dealt with it.
+func (j *Journal) settle(ctx context.Context, match func(*entry) bool, deal func(context.Context, *entry) error) error {
 	if j == nil {
 		return nil
 	}
-	return j.lost
-}
-
-func (j *Journal) hasLost() bool {
-	select {
-	case <-j.lost:
-		return true
-	default:
-		return false
-	}
-}
-
-// Stopping notes that the CLI has asked the calls under way to end: they will
-// be answered although their contexts are cancelled.
-func (j *Journal) Stopping() {
-	if j == nil {
-		return
+	if err := j.ready(ctx); err != nil {
+		return err
 	}
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.stop = true
-}
-
-// Drain waits until no call that has posted is under way, or ctx ends.
-func (j *Journal) Drain(ctx context.Context) {
-	if j == nil {
-		return
-	}
-	for {
-		j.mu.Lock()
-		under := len(j.calls)
-		j.mu.Unlock()
-		if under == 0 {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(10 * time.Millisecond):
+	found := j.where(func(e *entry) bool { return !j.busy[e.id] && match(e) })
+	for _, e := range j.own {
+		if match(e) {
+			found = append(found, e)
 		}
 	}
-}
+	for _, e := range found {
+		delete(j.entries, e.id)
+		delete(j.own, e.id)
+	}
+	j.mu.Unlock()
 
-// Close removes the file when every call that had posted was answered; else it
-// stays for the next process, locked until this one has ended, so that an
-// answer that still comes is noted. A POST after Close is noted in a new file.
-func (j *Journal) Close() {
-	if j == nil {
-		return
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	var failed error
+	for _, e := range found {
+		if err := j.failed("clean up", deal(ctx, e)); err != nil {
+			failed = err
+			j.mu.Lock()
+			j.stuck[e.Key] = err
+			j.mu.Unlock()
+		}
 	}
-	j.writer.disk.Lock() // before mu, as a write does that opens the file
-	defer j.writer.disk.Unlock()
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.lock == nil || len(j.calls) > 0 || j.hasLost() {
-		return
-	}
-	name := strings.TrimSuffix(j.lock.Path(), lockSuffix)
-	j.writer.close()
-	remove(name) // while it is locked: nobody is to read it now
-	_ = j.lock.Close()
-	j.lock = nil
-	sweep(name)
+	return failed
 }

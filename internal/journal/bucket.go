@@ -1,0 +1,256 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"golang.org/x/sync/errgroup"
+)
+
+// maxReads bounds how many entries are read at once.
+const maxReads = 16
+
+// bucket keeps each entry in an object named PREFIX/ID.json of an S3-compatible
+// store that supports conditional writes.
+type bucket struct {
+	client       *minio.Client
+	name, prefix string
+	offset       *clockOffset
+
+	probe    sync.Mutex
+	probed   bool
+	probeErr error
+}
+
+// clockOffset learns the store's clock from the Date of its responses.
+type clockOffset struct {
+	http.RoundTripper
+	ahead atomic.Int64
+}
+
+func (c *clockOffset) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := c.RoundTripper.RoundTrip(req)
+	if err == nil {
+		if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+			c.ahead.Store(int64(time.Until(date)))
+		}
+	}
+	return resp, err
+}
+
+// openBucket takes the credentials from the standard AWS environment, shared
+// files, web identity, container and instance roles, in this order.
+func openBucket(l Location) (*bucket, error) {
+	transport, err := minio.DefaultTransport(l.Secure)
+	if err != nil {
+		return nil, err
+	}
+	offset := &clockOffset{RoundTripper: transport}
+	client, err := minio.New(cmp.Or(l.Endpoint, "s3.amazonaws.com"), &minio.Options{
+		Creds: credentials.NewChainCredentials([]credentials.Provider{
+			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{Client: &http.Client{Transport: transport}},
+		}),
+		Secure:    l.Secure,
+		Region:    cmp.Or(l.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
+		Transport: offset,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &bucket{client: client, name: l.Bucket, prefix: l.Prefix, offset: offset}, nil
+}
+
+func (b *bucket) String() string { return "s3://" + b.name + "/" + b.prefix }
+func (b *bucket) now() time.Time {
+	return time.Now().Round(0).Add(time.Duration(b.offset.ahead.Load()))
+}
+func (b *bucket) pollInterval() time.Duration { return time.Second }
+func (b *bucket) dead(e *entry) bool          { return e.Sender.ended() }
+func (b *bucket) close()                      {}
+
+func (b *bucket) object(id string) string { return b.prefix + id + suffix }
+
+func (b *bucket) load(ctx context.Context, damaged func(error)) ([]*entry, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	var mu sync.Mutex
+	var entries []*entry
+	var listErr error
+	for object := range b.client.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix, Recursive: true}) {
+		if object.Err != nil {
+			listErr = object.Err
+			break
+		}
+		id, isEntry := strings.CutSuffix(strings.TrimPrefix(object.Key, b.prefix), suffix)
+		if !isEntry || !validID(id) {
+			continue
+		}
+		group.Go(func() error {
+			e, err := b.get(ctx, id)
+			if err != nil && !errors.Is(err, errDamaged) {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case b.now().Sub(object.LastModified) > maxAge:
+				if e != nil && !e.Answered {
+					damaged(expired(e))
+				}
+				return b.delete(ctx, id)
+			case err != nil:
+				damaged(err)
+			case e != nil:
+				entries = append(entries, e)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); listErr == nil {
+		listErr = err
+	}
+	return entries, listErr
+}
+
+// get returns nil for an object that is gone.
+func (b *bucket) get(ctx context.Context, id string) (*entry, error) {
+	object, err := b.client.GetObject(ctx, b.name, b.object(id), minio.GetObjectOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = object.Close() }()
+	text, err := io.ReadAll(io.LimitReader(object, maxEntry))
+	if statusOf(err) == http.StatusNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := object.Stat()
+	if err != nil {
+		return nil, err
+	}
+	e, err := decodeEntry(id, text)
+	if err != nil {
+		return nil, err
+	}
+	e.written, e.version = info.LastModified, info.ETag
+	return e, nil
+}
+
+func (b *bucket) read(ctx context.Context, e *entry) (*entry, error) { return b.get(ctx, e.id) }
+
+func (b *bucket) write(ctx context.Context, e *entry) error { return b.put(ctx, e, "") }
+
+// put replaces the object, or only its version when one is given.
+func (b *bucket) put(ctx context.Context, e *entry, version string) error {
+	text, err := e.encode()
+	if err != nil {
+		return err
+	}
+	options := minio.PutObjectOptions{ContentType: "application/json"}
+	if version != "" {
+		options.SetMatchETag(version)
+	}
+	for {
+		info, err := b.client.PutObject(ctx, b.name, b.object(e.id), bytes.NewReader(text), int64(len(text)), options)
+		switch {
+		case err == nil:
+			e.written, e.version = b.now(), info.ETag
+			return nil
+		case statusOf(err) != http.StatusConflict: // another write at the same time: the store asks to try again
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func statusOf(err error) int {
+	var response minio.ErrorResponse
+	if !errors.As(err, &response) {
+		return 0
+	}
+	return response.StatusCode
+}
+
+func (b *bucket) claim(ctx context.Context, e *entry, run Run) (bool, error) {
+	if err := b.checkConditions(ctx); err != nil {
+		return false, err
+	}
+	claimed := *e
+	claimed.Owner, claimed.Nonce = run, newID()
+	err := b.put(ctx, &claimed, e.version)
+	switch statusOf(err) {
+	case http.StatusNotFound:
+		return false, nil
+	case http.StatusPreconditionFailed: // our own first attempt may have arrived without its response
+		fresh, err := b.get(ctx, e.id)
+		if err != nil || fresh == nil || fresh.Nonce != claimed.Nonce {
+			return false, err
+		}
+		claimed = *fresh
+		err = nil
+	}
+	if err != nil {
+		return false, err
+	}
+	*e = claimed
+	return true, nil
+}
+
+var errUnconditional = errors.New("the store ignores conditional writes (If-Match), so two runs could take over the same job")
+
+// checkConditions finds a store that accepts a write whose condition does not
+// hold, before the first claim relies on it.
+func (b *bucket) checkConditions(ctx context.Context) error {
+	b.probe.Lock()
+	defer b.probe.Unlock()
+	if b.probed {
+		return b.probeErr
+	}
+	probe := &entry{id: "probe-" + newID()}
+	err := b.put(ctx, probe, "")
+	if err != nil {
+		return err
+	}
+	err = b.put(ctx, probe, strings.Repeat("0", 32))
+	removed := b.delete(ctx, probe.id)
+	switch {
+	case err == nil:
+		b.probeErr = errUnconditional
+	case statusOf(err) != http.StatusPreconditionFailed:
+		return err
+	case removed != nil:
+		return removed
+	}
+	b.probed = true
+	return b.probeErr
+}
+
+func (b *bucket) remove(ctx context.Context, e *entry) error { return b.delete(ctx, e.id) }
+
+func (b *bucket) delete(ctx context.Context, id string) error {
+	err := b.client.RemoveObject(ctx, b.name, b.object(id), minio.RemoveObjectOptions{})
+	if statusOf(err) == http.StatusNotFound {
+		return nil
+	}
+	return err
+}

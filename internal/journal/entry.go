@@ -1,0 +1,157 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+const (
+	// opTimeout bounds each access to a store. A POST whose record took longer is not sent.
+	opTimeout = 10 * time.Second
+	// maxAge is how long an entry waits for a run that wants its request.
+	maxAge = 30 * 24 * time.Hour
+	// maxEntry bounds what is read as an entry; they are about 400 bytes long.
+	maxEntry = 64 << 10
+
+	suffix       = ".json"
+	createPrefix = "create-"
+)
+
+// Key stands for one request: a hash, so that an entry tells nothing of it.
+type Key string
+
+// CreateKey stands for a create that the parts tell from others.
+func CreateKey(parts ...string) Key { return Key(createPrefix + hash(parts...)) }
+
+// MessageKey stands for a message that the parts tell from others.
+func MessageKey(parts ...string) Key { return Key("message-" + hash(parts...)) }
+
+func hash(parts ...string) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		fixed := sha256.Sum256([]byte(part)) // of one width, so that parts cannot run together
+		sum.Write(fixed[:])
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// newID names an entry, a process or a claim.
+func newID() string { return strings.ToLower(rand.Text()) }
+
+// entry is the record of one POST.
+type entry struct {
+	Key      Key    `json:"key"`
+	JobID    string `json:"job,omitempty"`      // of a message: the job it is for; of a create: the job, once answered
+	Answered bool   `json:"answered,omitempty"` // the service accepted it
+	Sender   sender `json:"sender"`
+	Run      Run    `json:"run"`             // of the sender
+	Owner    Run    `json:"owner,omitempty"` // the run that claimed it; a folder keeps it in the file's name
+	Nonce    string `json:"nonce,omitempty"` // of the claim, to recognize our own
+	SentAt   int64  `json:"sent,omitempty"`  // of an answered one, in ms by the store's clock
+	WaitFor  int64  `json:"wait,omitempty"`  // of a pending one: ms from its write until no response can come
+
+	id      string
+	written time.Time // by the store's clock
+	version string    // the bucket's ETag
+}
+
+func (e *entry) isCreate() bool { return strings.HasPrefix(string(e.Key), createPrefix) }
+
+func (e *entry) owner() Run {
+	if e.Owner != "" {
+		return e.Owner
+	}
+	return e.Run
+}
+
+func (e *entry) sent() time.Time {
+	if e.SentAt != 0 {
+		return time.UnixMilli(e.SentAt)
+	}
+	return e.written
+}
+
+// deadline is when the response to a pending request can no longer come.
+func (e *entry) deadline() time.Time {
+	return e.written.Add(time.Duration(e.WaitFor) * time.Millisecond)
+}
+
+func (e *entry) encode() ([]byte, error) { return json.Marshal(e) }
+
+var errDamaged = errors.New("not a journal entry")
+
+// decodeEntry reads the last whole line.
+func decodeEntry(id string, text []byte) (*entry, error) {
+	var last *entry
+	for line := range bytes.Lines(text) {
+		e := &entry{id: id}
+		if json.Unmarshal(line, e) == nil && e.Key != "" && e.Run != "" && (e.JobID != "" || !e.Answered) {
+			last = e
+		}
+	}
+	if last == nil {
+		return nil, fmt.Errorf("%s: %w", id+suffix, errDamaged)
+	}
+	return last, nil
+}
+
+// expired is the report of a request whose outcome nobody asked for.
+func expired(e *entry) error {
+	return fmt.Errorf("the outcome of a request sent at %s was never known; its entry is removed", e.sent().UTC().Format(time.RFC3339))
+}
+
+func validID(id string) bool {
+	return len(id) == len(newIDExample) && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
+// newIDExample has the length of every id.
+const newIDExample = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
+
+// store keeps entries. Every method is bounded by its context.
+type store interface {
+	// String names the store in errors.
+	String() string
+	// load returns all entries, and drops what is older than maxAge and no entry.
+	// What cannot be read is passed to damaged.
+	load(ctx context.Context, damaged func(error)) ([]*entry, error)
+	// write stores the entry durably, whether or not it exists, and sets its time.
+	write(ctx context.Context, e *entry) error
+	// read returns the entry as it is now; nil when it is gone.
+	read(ctx context.Context, e *entry) (*entry, error)
+	// claim makes run the owner of an entry that nobody changed since it was read.
+	claim(ctx context.Context, e *entry, run Run) (bool, error)
+	// remove deletes the entry, whoever owns it. It is no error when it is gone.
+	remove(ctx context.Context, e *entry) error
+	// dead reports whether the entry's sender is known to have ended.
+	dead(e *entry) bool
+	// now is the store's clock.
+	now() time.Time
+	// pollInterval is how often a pending entry is read while it is waited for.
+	pollInterval() time.Duration
+	// close releases what this process holds in the store.
+	close()
+}
+
+// Error is a journal that could not be used.
+type Error struct {
+	Store string // where the journal is kept
+	Op    string // what failed
+	Err   error
+}
+
+// Error says what failed and where.
+func (e *Error) Error() string { return fmt.Sprintf("%s the journal in %s: %v", e.Op, e.Store, e.Err) }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,280 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+const (
+	lockSuffix = ".lock"
+	// openAttempts bounds how often a folder that another process removes is made again.
+	openAttempts = 10
+)
+
+// folder keeps each entry in a file named ID-OWNER.json, so that renaming it is
+// a claim that only one process can win. Each process that writes holds a lock
+// on a file named PROCESS.lock until it ends, however it ends.
+type folder struct {
+	dir  string
+	self string // id of this process
+
+	mu     sync.Mutex
+	lock   *flock.Flock
+	offset time.Duration // of the file system's clock
+}
+
+func (f *folder) String() string              { return f.dir }
+func (f *folder) pollInterval() time.Duration { return 50 * time.Millisecond }
+
+func (f *folder) now() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return time.Now().Round(0).Add(f.offset)
+}
+
+func (f *folder) path(e *entry) string {
+	return filepath.Join(f.dir, e.id+"-"+string(e.owner())+suffix)
+}
+
+// splitName reads the name of an entry's file.
+func splitName(name string) (id string, owner Run, ok bool) {
+	base, isEntry := strings.CutSuffix(name, suffix)
+	id, run, found := strings.Cut(base, "-")
+	return id, Run(run), isEntry && found && validID(id)
+}
+
+func (f *folder) load(_ context.Context, damaged func(error)) ([]*entry, error) {
+	files, err := os.ReadDir(f.dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	_ = f.takeLock() // a folder that cannot be written can be read
+	var entries []*entry
+	for _, file := range files {
+		path := filepath.Join(f.dir, file.Name())
+		id, _, ok := splitName(file.Name())
+		if !file.Type().IsRegular() || !ok {
+			f.sweepLock(file)
+			continue
+		}
+		if info, err := file.Info(); err == nil && f.now().Sub(info.ModTime()) > maxAge {
+			if e, _ := f.readFile(path, id); e != nil && !e.Answered {
+				damaged(expired(e))
+			}
+			_ = os.Remove(path)
+			continue
+		}
+		switch e, err := f.readFile(path, id); {
+		case err == nil:
+			entries = append(entries, e)
+		case !errors.Is(err, fs.ErrNotExist):
+			damaged(err)
+		}
+	}
+	return entries, nil
+}
+
+// readFile reads an entry. Its owner is the one in the name.
+func (f *folder) readFile(path, id string) (*entry, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxEntry))
+	if err != nil {
+		return nil, err
+	}
+	e, err := decodeEntry(id, text)
+	if err != nil {
+		return nil, err
+	}
+	_, e.Owner, _ = splitName(filepath.Base(path))
+	e.written = info.ModTime()
+	return e, nil
+}
+
+// find returns the files of an entry, whoever owns it.
+func (f *folder) find(e *entry) []string {
+	files, _ := os.ReadDir(f.dir)
+	var paths []string
+	for _, file := range files {
+		if id, _, ok := splitName(file.Name()); ok && id == e.id {
+			paths = append(paths, filepath.Join(f.dir, file.Name()))
+		}
+	}
+	return paths
+}
+
+func (f *folder) read(_ context.Context, e *entry) (*entry, error) {
+	fresh, err := f.readFile(f.path(e), e.id)
+	if errors.Is(err, fs.ErrNotExist) {
+		for _, path := range f.find(e) {
+			fresh, err = f.readFile(path, e.id)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return fresh, err
+}
+
+// write appends to the entry's file: its last whole line counts, so a crash
+// leaves the entry as it was before.
+func (f *folder) write(ctx context.Context, e *entry) error {
+	text, err := e.encode()
+	if err != nil {
+		return err
+	}
+	file, created, err := f.open(f.path(e))
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(slices.Concat([]byte{'\n'}, text, []byte{'\n'})) // a failed write may have left half a line
+	if err == nil {
+		err = file.Sync()
+	}
+	info, statErr := file.Stat()
+	if err = errors.Join(err, statErr, file.Close(), ctx.Err()); err != nil {
+		return err
+	}
+	e.written = info.ModTime()
+	if created {
+		return syncDir(f.dir)
+	}
+	return nil
+}
+
+// open makes a file or opens it to append, and makes the folder before that.
+func (f *folder) open(path string) (file *os.File, created bool, err error) {
+	for range openAttempts {
+		if err = f.takeLock(); err == nil {
+			if file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0); err == nil {
+				return file, false, nil
+			}
+			file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		}
+		// Another process that ends may just have removed the empty folder.
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return file, true, err
+}
+
+// takeLock makes the folder and this process's lock in it, whose time tells the
+// file system's clock.
+func (f *folder) takeLock() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lock != nil {
+		return nil
+	}
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return err
+	}
+	lock := flock.New(filepath.Join(f.dir, f.self+lockSuffix))
+	if _, err := lock.TryLock(); err != nil {
+		return err
+	}
+	if info, err := os.Stat(lock.Path()); err == nil {
+		f.offset = time.Until(info.ModTime())
+	}
+	f.lock = lock
+	return nil
+}
+
+func (f *folder) claim(_ context.Context, e *entry, run Run) (bool, error) {
+	from := f.path(e)
+	claimed := *e
+	claimed.Owner = run
+	switch err := os.Rename(from, f.path(&claimed)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	*e = claimed
+	return true, syncDir(f.dir)
+}
+
+func (f *folder) remove(_ context.Context, e *entry) error {
+	err := os.Remove(f.path(e))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+		for _, path := range f.find(e) {
+			err = errors.Join(err, os.Remove(path))
+		}
+	}
+	return err
+}
+
+// dead reports whether nobody holds the lock of the entry's sender.
+func (f *folder) dead(e *entry) bool {
+	if !validID(e.Sender.ID) {
+		return true
+	}
+	path := filepath.Join(f.dir, e.Sender.ID+lockSuffix)
+	if _, err := os.Stat(path); err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	lock := flock.New(path)
+	free, err := lock.TryRLock() // shared: others that look are not taken for the sender
+	_ = lock.Close()
+	return err == nil && free
+}
+
+// sweepLock removes the lock of a process that has ended, as dead does not need
+// it. A new one may not be locked yet.
+func (f *folder) sweepLock(file fs.DirEntry) {
+	id, isLock := strings.CutSuffix(file.Name(), lockSuffix)
+	info, err := file.Info()
+	if isLock && validID(id) && err == nil && f.now().Sub(info.ModTime()) > time.Minute && f.dead(&entry{Sender: sender{ID: id}}) {
+		_ = os.Remove(filepath.Join(f.dir, file.Name()))
+	}
+}
+
+// close removes the lock, and the folder when nothing is left in it.
+func (f *folder) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.lock != nil {
+		_ = f.lock.Close()
+		_ = os.Remove(f.lock.Path())
+		f.lock = nil
+	}
+	_ = os.Remove(f.dir)
+}
+
+// syncDir makes new names durable, where the system can do that.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}

@@ -1,0 +1,86 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"strings"
+)
+
+// Location is where a journal is kept: in a folder or in a bucket.
+type Location struct {
+	Named  bool   // the user chose it: a journal that cannot be used is an error
+	Folder string // of a journal on disk
+
+	Bucket   string // of a journal in an S3-compatible store
+	Prefix   string // empty, or ends in a slash
+	Region   string // empty: from the environment, or asked of the store
+	Endpoint string // host and port; empty: that of AWS
+	Secure   bool   // https
+}
+
+var (
+	errScheme   = errors.New("the journal's URL must be an absolute path, or start with s3://")
+	errBucket   = errors.New("the journal's URL must be like s3://bucket/prefix?region=eu-central-1, without user, port and fragment")
+	errQuery    = errors.New("the journal's URL accepts only the parameters region and endpoint, each once")
+	errEndpoint = errors.New("the endpoint in the journal's URL must be an absolute https URL without user, path and query, or http on a loopback address")
+)
+
+// ParseURL reads where a named journal is kept: an absolute path, or
+// s3://BUCKET/PREFIX?region=REGION&endpoint=URL. Its errors never repeat the text.
+func ParseURL(text string) (Location, error) {
+	if filepath.IsAbs(text) {
+		return Location{Named: true, Folder: filepath.Clean(text)}, nil
+	}
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Scheme != "s3" {
+		return Location{}, errScheme
+	}
+	if parsed.Hostname() == "" || parsed.Host != parsed.Hostname() || parsed.User != nil || parsed.Fragment != "" || strings.Contains(text, "#") {
+		return Location{}, errBucket
+	}
+	l := Location{Named: true, Bucket: parsed.Host, Secure: true}
+	if l.Prefix = strings.Trim(parsed.Path, "/"); l.Prefix != "" {
+		l.Prefix += "/"
+	}
+	query, err := url.ParseQuery(parsed.RawQuery)
+	if err != nil {
+		return Location{}, errQuery
+	}
+	for name, values := range query {
+		if len(values) != 1 || values[0] == "" {
+			return Location{}, errQuery
+		}
+		switch name {
+		case "region":
+			l.Region = values[0]
+		case "endpoint":
+			if l.Endpoint, l.Secure, err = parseEndpoint(values[0]); err != nil {
+				return Location{}, err
+			}
+		default:
+			return Location{}, errQuery
+		}
+	}
+	return l, nil
+}
+
+func parseEndpoint(text string) (host string, secure bool, _ error) {
+	endpoint, err := url.Parse(text)
+	switch {
+	case err != nil, endpoint.Hostname() == "", endpoint.User != nil, strings.Trim(endpoint.Path, "/") != "", endpoint.RawQuery != "", endpoint.Fragment != "":
+		return "", false, errEndpoint
+	case endpoint.Scheme != "https" && (endpoint.Scheme != "http" || !isLoopback(endpoint.Hostname())):
+		return "", false, errEndpoint
+	}
+	return endpoint.Host, endpoint.Scheme == "https", nil
+}
+
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
+}

@@ -1,0 +1,187 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"context"
+	"time"
+)
+
+// Orphan is a request that an earlier run has sent, and whose outcome the state
+// does not show.
+type Orphan struct {
+	JobID  string // empty: the outcome is unknown
+	SentAt time.Time
+	Ref    Ref
+
+	entry *entry
+}
+
+func newOrphan(e *entry) *Orphan {
+	o := &Orphan{SentAt: e.sent(), Ref: e.ref(), entry: e}
+	if e.Answered {
+		o.JobID = e.JobID
+	}
+	return o
+}
+
+// wanted reports whether an entry of an earlier run answers the request. An
+// entry of this run never does, whichever of its processes has sent it.
+func (j *Journal) wanted(e *entry, key Key) bool {
+	return e.Key == key && e.owner() != j.process.run && !j.busy[e.id]
+}
+
+// Announce returns the request that an apply will take over instead of sending
+// its own, or nil. Each is announced to one caller.
+func (j *Journal) Announce(ctx context.Context, key Key) (*Orphan, error) {
+	if j == nil {
+		return nil, nil
+	}
+	if err := j.ready(ctx); err != nil {
+		return nil, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range j.where(func(e *entry) bool { return j.wanted(e, key) && !j.announced[e.id] }) {
+		j.announced[e.id] = true
+		return newOrphan(e), nil
+	}
+	return nil, j.stuck[key]
+}
+
+// TakeOver returns a request that an earlier run has sent under key, or nil: then
+// the caller may send. A request without a response is waited for until none can
+// come any more. It is then removed, and returned without a job: the caller must
+// report it. Nobody else gets the same request, in no process.
+func (j *Journal) TakeOver(ctx context.Context, key Key) (*Orphan, error) {
+	if j == nil {
+		return nil, nil
+	}
+	if err := j.ready(ctx); err != nil {
+		return nil, err
+	}
+	for {
+		e, err := j.reserve(key)
+		if e == nil {
+			return nil, err
+		}
+		claimed, err := j.await(ctx, e)
+		if claimed {
+			return newOrphan(e), nil
+		}
+		if ctx.Err() != nil {
+			j.free(e)
+			return nil, &Error{Store: j.store.String(), Op: "wait for an earlier request in", Err: context.Cause(ctx)}
+		}
+		if err := j.failed("take a request over from", err); err != nil {
+			j.free(e)
+			return nil, err
+		}
+		j.mu.Lock()
+		delete(j.entries, e.id) // another process has it, or it is gone, or the default folder is unusable
+		j.mu.Unlock()
+	}
+}
+
+func (j *Journal) reserve(key Key) (*entry, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	found := j.where(func(e *entry) bool { return j.wanted(e, key) })
+	if len(found) == 0 {
+		return nil, j.stuck[key]
+	}
+	j.busy[found[0].id] = true
+	return found[0], nil
+}
+
+func (j *Journal) free(e *entry) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.busy, e.id)
+}
+
+// await waits for the outcome of an earlier request and claims it. It returns
+// false when the entry is gone or has another owner.
+func (j *Journal) await(ctx context.Context, e *entry) (claimed bool, _ error) {
+	for {
+		over := e.Answered || j.store.now().After(e.deadline()) || j.store.dead(e)
+		fresh, err := j.read(ctx, e) // after that: it may have been answered just before it ended
+		if err != nil || fresh == nil || fresh.owner() != e.owner() {
+			return false, err
+		}
+		j.mu.Lock()
+		*e = *fresh
+		j.mu.Unlock()
+		if over {
+			break
+		}
+		if e.Answered {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-time.After(j.store.pollInterval()):
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
+	defer cancel()
+	j.mu.Lock()
+	claim := *e
+	j.mu.Unlock()
+	claimed, err := j.store.claim(ctx, &claim, j.process.run)
+	if err != nil && !j.named { // such as a folder that cannot be written: better without exclusion than sent twice
+		_ = j.failed("take a request over from", err)
+		claim.Owner, claimed = j.process.run, true
+	}
+	if !claimed {
+		return false, err
+	}
+	j.mu.Lock()
+	*e = claim
+	if e.Answered {
+		j.own[e.id] = e
+	}
+	j.mu.Unlock()
+	if !e.Answered {
+		_ = j.failed("clean up", j.store.remove(ctx, e)) // at worst it is reported twice
+	}
+	return true, nil
+}
+
+func (j *Journal) read(ctx context.Context, e *entry) (*entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	return j.store.read(ctx, e)
+}
+
+// Keep leaves a request that could not be dealt with to the next run.
+func (j *Journal) Keep(o *Orphan) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.own, o.entry.id)
+}
+
+// Drop forgets a request whose job has failed or is gone: a new one may be sent.
+func (j *Journal) Drop(ctx context.Context, o *Orphan) error {
+	j.mu.Lock()
+	delete(j.own, o.entry.id)
+	delete(j.entries, o.entry.id)
+	j.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	return j.failed("clean up", j.store.remove(ctx, o.entry))
+}
+
+// TookOver reports whether this run took the job over from an earlier one.
+func (j *Journal) TookOver(ctx context.Context, jobID string) bool {
+	if j == nil || j.ready(ctx) != nil {
+		return false
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.where(func(e *entry) bool {
+		return e.isCreate() && e.JobID == jobID && e.owner() == j.process.run && e.Run != j.process.run
+	})) > 0
+}

@@ -1,0 +1,171 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+)
+
+// Process is what journals know of this process and the CLI that started it.
+// A nil *Process opens no journals.
+type Process struct {
+	run    Run
+	self   sender
+	parent int
+	lost   chan struct{} // closed when a response did not reach the CLI
+	ended  chan struct{} // closed when the process ends
+
+	mu       sync.Mutex
+	calls    map[*Call]bool // that have posted and not returned
+	stopping bool           // the CLI asked us to stop
+	journals []*Journal
+	retries  sync.WaitGroup
+}
+
+// NewProcess returns the process as a part of run.
+func NewProcess(run Run) *Process {
+	return &Process{
+		run: run, self: thisProcess(), parent: os.Getppid(),
+		lost: make(chan struct{}), ended: make(chan struct{}), calls: map[*Call]bool{},
+	}
+}
+
+// Options say how one journal is kept.
+type Options struct {
+	Location
+	// RequestTimeout is the longest time between a POST and its response.
+	RequestTimeout time.Duration
+	// Report is called with what goes wrong in the default folder, and with what
+	// no call can return.
+	Report func(error)
+}
+
+// Open returns a journal. It touches nothing yet.
+func (p *Process) Open(options Options) (*Journal, error) {
+	if p == nil {
+		return nil, nil
+	}
+	j := &Journal{
+		process: p, named: options.Named, report: options.Report,
+		waitFor: opTimeout + options.RequestTimeout + opTimeout,
+		entries: map[string]*entry{}, own: map[string]*entry{}, busy: map[string]bool{},
+		announced: map[string]bool{}, stuck: map[Key]error{},
+	}
+	if options.Bucket == "" {
+		j.store = &folder{dir: options.Folder, self: p.self.ID}
+	} else {
+		var err error
+		if j.store, err = openBucket(options.Location); err != nil {
+			return nil, err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.journals = append(p.journals, j)
+	return j, nil
+}
+
+var errNoCLI = errors.New("the CLI has ended")
+
+func (p *Process) orphaned() bool { return os.Getppid() != p.parent }
+
+// Lost is closed once the response to a call that had posted could not reach the CLI.
+func (p *Process) Lost() <-chan struct{} { return p.lost }
+
+// Stopping records that the CLI asked the calls under way to end. It still
+// receives their responses although their contexts are cancelled.
+func (p *Process) Stopping() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stopping = true
+}
+
+func (p *Process) isStopping() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stopping
+}
+
+func (p *Process) posting(c *Call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls[c] = true
+}
+
+func (p *Process) withdrawn(c *Call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.calls, c)
+}
+
+// returned records that a call returns, and whether anybody receives its response.
+func (p *Process) returned(c *Call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.calls[c] && c.ctx.Err() != nil && !p.stopping && !p.hasLost() {
+		close(p.lost)
+	}
+	delete(p.calls, c)
+}
+
+func (p *Process) hasLost() bool {
+	select {
+	case <-p.lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// Drain waits until no call that has posted is under way, or ctx ends.
+func (p *Process) Drain(ctx context.Context) {
+	for p.posted() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (p *Process) posted() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.calls)
+}
+
+// undisturbed reports whether all went well as far as this process can know:
+// the CLI asked for no stop, is still there, and has received every response.
+func (p *Process) undisturbed() bool {
+	return !p.isStopping() && !p.hasLost() && p.posted() == 0 && !p.orphaned()
+}
+
+// Close ends the journals. Only what the default folder holds of an undisturbed
+// process is removed: everything else waits until a later run has seen its
+// outcome in the state.
+func (p *Process) Close(ctx context.Context) {
+	undisturbed := p.undisturbed()
+	close(p.ended)
+	retried := make(chan struct{})
+	go func() {
+		p.retries.Wait()
+		close(retried)
+	}()
+	select {
+	case <-retried:
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, j := range p.journals {
+		if !j.named && undisturbed {
+			j.removeOwn(ctx)
+		}
+		j.store.close()
+	}
+}

@@ -1,0 +1,43 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"os"
+	"strconv"
+)
+
+// Run names one run of the CLI. All provider processes that one CLI process
+// starts share it, provider aliases included.
+type Run string
+
+// CurrentRun is the run that this process belongs to. Without the start time of
+// the parent a reused process id would look like the same run.
+func CurrentRun() Run {
+	parent := os.Getppid()
+	return Run(hash(machine(), strconv.Itoa(parent), startTime(parent))[:16])
+}
+
+// sender is the process that sent a request.
+type sender struct {
+	ID      string `json:"id"`
+	Machine string `json:"machine"` // hash of boot, pid namespace and host
+	PID     int    `json:"pid"`
+	Start   string `json:"start"`
+}
+
+func thisProcess() sender {
+	return sender{ID: newID(), Machine: machine(), PID: os.Getpid(), Start: startTime(os.Getpid())}
+}
+
+// ended reports whether the process is known to have ended: it ran on this
+// machine, and its id is free or was given to another process.
+func (s sender) ended() bool {
+	return s.Start != "" && s.Machine == machine() && startTime(s.PID) != s.Start
+}
+
+func machine() string {
+	host, _ := os.Hostname()
+	return hash(host, bootID())[:16]
+}

@@ -1,0 +1,12 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build !linux && !darwin && !windows
+
+package journal
+
+func bootID() string { return "" }
+
+// startTime is unknown here: runs are told apart by the parent's id alone, and
+// the end of another process is never known.
+func startTime(int) string { return "" }
