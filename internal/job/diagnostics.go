@@ -115,18 +115,31 @@ func createFailure(err error, projectID string) string {
 			fmt.Sprintf("Look for the job at the service before you apply again, because applying again sends the prompt again. "+
 				"If the job is there, bring it in with: terraform (or tofu) import ADDRESS %s/JOB_ID", projectID))
 	case errors.Is(err, agentapi.ErrNotSent):
-		return wording.Paragraphs("Nothing was sent to the service, so no job was started.", cause(err), "Applying again starts the job.")
+		return notStarted(err, projectID)
 	default:
 		return wording.Paragraphs("The service refused the request, so no job was started.", cause(err))
 	}
+}
+
+func notStarted(err error, projectID string) string {
+	return wording.Paragraphs(fmt.Sprintf("Nothing was sent to project %s, so no job was started.", projectID), cause(err), "Applying again starts the job.")
+}
+
+// unknownCreate words a create of an earlier run whose outcome nobody knows.
+func unknownCreate(projectID string, sent time.Time) (summary, detail string) {
+	return "Outcome of an earlier create unknown", wording.Paragraphs(
+		fmt.Sprintf("An earlier run sent this request to project %s at %s and was ended before a response arrived. A job may have been started. "+
+			"Nothing was sent now. This is reported once.", projectID, sent.UTC().Format(time.RFC3339)),
+		fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it with: terraform (or tofu) import ADDRESS %s/JOB_ID. "+
+			"Otherwise apply again: that sends the prompt.", projectID))
 }
 
 // messageFailure words the failure of a follow-up message that had no effect.
 func messageFailure(err error, jobID string) string {
 	if failure, ok := errors.AsType[*agentapi.Error](err); ok && failure.Op == agentapi.OpGet {
 		return wording.Paragraphs(
-			fmt.Sprintf("A run that was ended by force had sent the new prompt to job %s, which took it, and the job cannot be looked up now. Nothing was sent now; the state is as before.", jobID),
-			cause(err), "Apply again once the service answers.")
+			fmt.Sprintf("An earlier run sent the new prompt to job %s, which accepted it, and the job cannot be looked up now. Nothing was sent now; the state is as before.", jobID),
+			cause(err), "Apply again once the service responds.")
 	}
 	if errors.Is(err, agentapi.ErrNotSent) {
 		return wording.Paragraphs(fmt.Sprintf("Nothing was sent to job %s; the job and the state are as before.", jobID), cause(err), "Applying again sends the message.")

@@ -35,10 +35,12 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 			out.diags.AddError(unconfirmedMessage(err, id))
 			return false
 		}
+		call.Answered(id)
 	case err != nil:
 		out.diags.AddError("Failed to send message to agent job", messageFailure(err, id))
 		return false
 	}
+	warnUnrecorded(call.Unrecorded(), id, out.diags)
 	r.conn.recent.add(job.ProjectID.ValueString(), id, wait.Messaged)
 	job.apply(record)                                             // what it may say of the link is said when the job has ended
 	job.Status = types.StringValue(string(agentapi.StatusActive)) // the answer may be the record from before
@@ -48,31 +50,40 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 	return true
 }
 
-// errEndedByForce stands for the answer of a message that a crashed run had sent.
-var errEndedByForce = errors.New("a run that was ended by force had sent it, and no answer had come")
+// errUnanswered stands for the response to a message that an earlier run had sent.
+var errUnanswered = errors.New("an earlier run sent it and was ended before a response arrived")
 
-// sendOrTakeOver sends the message unless a crashed run has noted that it did.
+// sendOrTakeOver sends the message unless an earlier run has sent it.
 func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (*agentapi.Job, error) {
-	id := job.ID.ValueString()
-	left := r.conn.Journal.Take(ctx, key)
-	if left == nil {
-		return r.conn.Client.SendMessage(ctx, job.ProjectID.ValueString(), id, job.Prompt.ValueString(), call)
+	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
+	orphan, err := r.conn.Journal.TakeOver(ctx, key)
+	switch {
+	case err == nil && orphan == nil && r.conn.Journal.TookOver(ctx, id):
+		err = errTakenOver
+		fallthrough
+	case err != nil:
+		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.NotSent, ProjectID: project, JobID: id, Err: err}
+	case orphan == nil:
+		record, err := r.conn.Client.SendMessage(ctx, project, id, job.Prompt.ValueString(), call)
+		setJournalRef(ctx, out.private, call.Ref())
+		return record, err
+	case orphan.JobID == "":
+		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, ProjectID: project, JobID: id, Err: errUnanswered}
 	}
-	if left.JobID == "" {
-		r.conn.Journal.Settle(left)
-		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, JobID: id, Err: errEndedByForce}
-	}
-	record, err := r.conn.lookUp(ctx, job.ProjectID.ValueString(), id)
+	record, err := r.conn.lookUp(ctx, project, id)
 	if err != nil {
-		r.conn.Journal.Return(left)
+		r.conn.Journal.Keep(orphan)
 		return nil, err
 	}
-	call.Answered(id) // in our own journal before it leaves the other
-	r.conn.Journal.Settle(left)
+	setJournalRef(ctx, out.private, orphan.Ref)
 	out.diags.AddWarning("Message of an earlier run found", fmt.Sprintf(
-		"A run that was ended by force had sent the new prompt to job %s, which took it. Nothing was sent now.", id))
+		"An earlier run sent the new prompt to job %s, which accepted it, and the state did not show it. Nothing was sent now.", id))
 	return record, nil
 }
+
+// errTakenOver keeps "terraform test" from talking to a real job: only there a
+// run updates what the same run took over.
+var errTakenOver = errors.New("this run took the job over from an earlier one, and does not change it")
 
 // noteRead brings the marks up to date with what a refresh shows.
 func noteRead(ctx context.Context, private privateState, job *jobModel, record *agentapi.Job) {

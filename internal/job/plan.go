@@ -20,11 +20,16 @@ import (
 // apply starts a job, sends a message, waits on, or leaves the service alone,
 // and promises no value that the service may change.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan, config, state jobModel
+	if !req.State.Raw.IsNull() {
+		if resp.Diagnostics.Append(state.decode(ctx, req.State.Raw)...); resp.Diagnostics.HasError() {
+			return
+		}
+		r.conn.seen(ctx, &state, req.Private, &resp.Diagnostics)
+	}
 	if req.Plan.Raw.IsNull() {
 		return // destroy
 	}
-	var plan jobModel
-	var config jobModel
 	resp.Diagnostics.Append(plan.decode(ctx, req.Plan.Raw)...)
 	resp.Diagnostics.Append(config.decode(ctx, req.Config.Raw)...)
 	if resp.Diagnostics.HasError() {
@@ -33,17 +38,15 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if req.State.Raw.IsNull() {
 		plan.ProjectID = r.conn.projectOr(config.ProjectID, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
+		r.announceCreate(ctx, &plan, &resp.Diagnostics)
 		return
 	}
-	var state jobModel
-	resp.Diagnostics.Append(state.decode(ctx, req.State.Raw)...)
 	options, diags := plan.waitOptions(ctx)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
 
-	r.conn.seen(&state)
 	plan.ProjectID = state.ProjectID
 	if !config.ProjectID.IsNull() && !config.ProjectID.Equal(state.ProjectID) {
 		plan.ProjectID = config.ProjectID
@@ -69,10 +72,25 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	resp.Plan.Raw, diags = plan.encode(ctx, req.Plan.Raw.Type())
 	resp.Diagnostics.Append(diags...)
 	change.explain(&state, replace, retry, &resp.Diagnostics)
+	switch {
+	case replace: // Terraform drops the warnings of the second planning call
+		r.announceCreate(ctx, &plan, &resp.Diagnostics)
+	case change.message() && !plan.Prompt.IsUnknown():
+		r.conn.announceTakeOver(ctx, r.conn.messageKey(&plan), "prompt", &resp.Diagnostics)
+	}
 	if isMarked(ctx, req.Private, markUnconfirmed) && !replace && !change.message() {
 		resp.Diagnostics.AddAttributeWarning(path.Root("prompt"), "Message to agent job unconfirmed",
 			fmt.Sprintf("An earlier apply sent the prompt to job %s and got no answer. Look at the job at the service. "+
 				"If the message is not there, change the prompt (a word is enough) and apply: that sends it.", state.ID.ValueString()))
+	}
+}
+
+// announceCreate says when a create will take a job over, as far as the plan
+// knows the request.
+func (r *jobResource) announceCreate(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) {
+	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
+	if r.conn != nil && !plan.Prompt.IsUnknown() && !plan.ProjectID.IsUnknown() && triggers.IsFullyKnown() {
+		r.conn.announceTakeOver(ctx, r.conn.createKey(ctx, plan), "prompt", diags)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 )
 
 // Marks in the private state: what a later plan must know and no attribute says.
@@ -19,6 +21,8 @@ const (
 	markMissing = "missing"
 	// markUnconfirmed: a message was sent and nothing showed its effect.
 	markUnconfirmed = "unconfirmed"
+	// markJournal: the journal's entry of the last request; its value is a journal.Ref.
+	markJournal = "journal"
 )
 
 // unfinished says what a wait that was cut short had waited for.
@@ -47,6 +51,19 @@ func getUnfinished(ctx context.Context, p privateState) (u unfinished) {
 		_ = json.Unmarshal(value, &u) // nothing but this file writes it
 	}
 	return u
+}
+
+func getJournalRef(ctx context.Context, p privateState) (ref journal.Ref) {
+	if value, _ := p.GetKey(ctx, markJournal); len(value) > 0 {
+		_ = json.Unmarshal(value, &ref) // nothing but this file writes it
+	}
+	return ref
+}
+
+func setJournalRef(ctx context.Context, p privateState, ref journal.Ref) {
+	if value, err := json.Marshal(ref); err == nil && ref.ID != "" {
+		p.SetKey(ctx, markJournal, value)
+	}
 }
 
 func setUnfinished(ctx context.Context, p privateState, u unfinished) {

@@ -35,6 +35,8 @@ type ProviderData struct {
 	Journal   *journal.Journal // nil: none is kept
 	Scope     string           // tells states apart in the journal
 	recent    recentEvents
+
+	journalWarning sync.Once
 }
 
 // usable reports whether the service can be called, and says why not.

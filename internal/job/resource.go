@@ -67,12 +67,12 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	defer out.recovered(ctx, "create", &job)
 	key := r.conn.createKey(ctx, &job)
-	call := r.conn.Journal.Begin(ctx, key)
+	call := r.conn.Journal.Begin(ctx, key, "")
 	defer call.End()
 	ctx, cancel := context.WithTimeout(r.conn.Mask(ctx), timeout)
 	defer cancel()
 
-	record, stop := r.takeOver(ctx, &job, key, call, out)
+	record, stop := r.takeOver(ctx, &job, key, options, out)
 	if stop {
 		return
 	}
@@ -84,6 +84,8 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 			return
 		}
 		r.conn.recent.add(project, record.ID, wait.Created)
+		setJournalRef(ctx, out.private, call.Ref())
+		warnUnrecorded(call.Unrecorded(), record.ID, out.diags)
 	}
 	invalid := job.apply(record)
 	out.save(ctx, &job)
@@ -107,8 +109,8 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		r.keepUnread(ctx, &job, imported, out)
 		return
 	}
-	r.conn.seen(&job)
 	ctx = r.conn.Mask(ctx)
+	r.conn.seen(ctx, &job, req.Private, &resp.Diagnostics)
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
 	record, err := r.conn.lookUp(ctx, project, id)
 	switch {
@@ -158,7 +160,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	key := r.conn.messageKey(&job)
-	call := r.conn.Journal.Begin(ctx, key)
+	call := r.conn.Journal.Begin(ctx, key, job.ID.ValueString())
 	defer call.End()
 	ctx, cancel := context.WithTimeout(r.conn.Mask(ctx), timeout)
 	defer cancel()
@@ -176,7 +178,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	resp.Diagnostics.Append(job.decode(ctx, req.State.Raw)...)
-	r.conn.seen(&job)
+	if r.conn != nil {
+		r.conn.journalFailed(r.conn.Journal.Forget(ctx, job.ID.ValueString()), &resp.Diagnostics)
+	}
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		resp.Diagnostics.AddWarning("Agent job goes on", fmt.Sprintf(
 			"Job %s in project %s was active when it was last seen. The service cannot cancel a job: the state has forgotten it, and it may still open a pull request.",

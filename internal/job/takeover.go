@@ -10,11 +10,53 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
+
+// takeOver looks for a job that an earlier run has started for the same request.
+// Without one it returns nil, and the request may be sent unless stop is true.
+func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.Key, options waitOptions, out stateWriter) (record *agentapi.Job, stop bool) {
+	const failed = "Failed to create agent job"
+	project := job.ProjectID.ValueString()
+	for {
+		orphan, err := r.conn.Journal.TakeOver(ctx, key)
+		switch {
+		case err != nil:
+			out.diags.AddError(failed, notStarted(err, project))
+			return nil, true
+		case orphan == nil:
+			return nil, false
+		case orphan.JobID == "":
+			out.diags.AddError(unknownCreate(project, orphan.SentAt))
+			return nil, true
+		}
+		record, err := r.conn.lookUp(ctx, project, orphan.JobID)
+		switch {
+		case err == nil && (record.Status != agentapi.StatusFailed || options.onFailure == onWarn):
+			setJournalRef(ctx, out.private, orphan.Ref)
+			out.diags.AddWarning("Agent job of an earlier run taken over", fmt.Sprintf(
+				"An earlier run started job %s for the same prompt in project %s, and the state did not show it. This resource takes the job over; nothing was sent.", orphan.JobID, project))
+			return record, false
+		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || time.Since(orphan.SentAt) < wait.NewJobGrace):
+			r.conn.Journal.Keep(orphan)
+			out.diags.AddError(failed, wording.Paragraphs(
+				fmt.Sprintf("An earlier run started job %s for the same prompt in project %s, and the job cannot be looked up now. Nothing was sent.", orphan.JobID, project),
+				cause(err), "Apply again once the service responds."))
+			return nil, true
+		}
+		// It failed or is gone: a new one is due.
+		if err := r.conn.Journal.Drop(ctx, orphan); err != nil {
+			out.diags.AddError(failed, notStarted(err, project))
+			return nil, true
+		}
+	}
+}
 
 func (d *ProviderData) createKey(ctx context.Context, job *jobModel) journal.Key {
 	triggers := map[string]*string{}
@@ -27,45 +69,65 @@ func (d *ProviderData) messageKey(job *jobModel) journal.Key {
 	return journal.MessageKey(d.Scope, job.ProjectID.ValueString(), job.ID.ValueString(), job.Prompt.ValueString())
 }
 
-// seen drops what crashed runs have left about a job that the state holds.
-func (d *ProviderData) seen(job *jobModel) {
-	if d != nil && d.Journal.HasLeft() {
-		d.Journal.Seen(job.ID.ValueString(), d.messageKey(job))
+// seen lets the journal forget what the prior state shows. An import may yet be
+// undone, so its job is only kept from being taken over by this run.
+func (d *ProviderData) seen(ctx context.Context, job *jobModel, private privateState, diags *diag.Diagnostics) {
+	switch id := job.ID.ValueString(); {
+	case d == nil:
+	case job.adopted():
+		d.journalFailed(d.Journal.Imported(ctx, id), diags)
+	default:
+		d.journalFailed(d.Journal.Seen(ctx, id, getJournalRef(ctx, private)), diags)
 	}
 }
 
-// takeOver looks for a job that a crashed run has started for the same request.
-// Without one it returns nil, and the request may be sent unless stop is true.
-func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (record *agentapi.Job, stop bool) {
-	crashes, project := r.conn.Journal, job.ProjectID.ValueString()
-	for {
-		left := crashes.Take(ctx, key)
-		if left == nil {
-			return nil, false
-		}
-		if left.JobID == "" {
-			crashes.Settle(left)
-			out.diags.AddError("Outcome of an earlier create unknown", wording.Paragraphs(
-				fmt.Sprintf("A run that was ended by force had sent this request to project %s at %s, and no answer had come. A job may have been started. "+
-					"Nothing was sent now. This is said once.", project, left.At.UTC().Format(time.RFC3339)),
-				fmt.Sprintf("Look for the job at the service. If it is there, bring it in with: terraform (or tofu) import ADDRESS %s/JOB_ID. Otherwise apply again: that sends the prompt.", project)))
-			return nil, true
-		}
-		record, err := r.conn.lookUp(ctx, project, left.JobID)
-		switch {
-		case err == nil && record.Status != agentapi.StatusFailed && record.Status != agentapi.StatusArchived:
-			call.Answered(left.JobID) // in our own journal before it leaves the other
-			crashes.Settle(left)
-			out.diags.AddWarning("Agent job of an earlier run adopted", fmt.Sprintf(
-				"A run that was ended by force had started job %s for the same prompt in project %s. This resource takes it over; nothing was sent.", left.JobID, project))
-			return record, false
-		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || time.Since(left.At) < wait.NewJobGrace):
-			crashes.Return(left)
-			out.diags.AddError("Failed to create agent job", wording.Paragraphs(
-				fmt.Sprintf("A run that was ended by force had started job %s for the same prompt in project %s, and the job cannot be looked up now. Nothing was sent.", left.JobID, project),
-				cause(err), "Apply again once the service answers."))
-			return nil, true
-		}
-		crashes.Settle(left) // it has failed or is gone: a new one is due
+// journalFailed warns once that a named journal cannot be read or cleaned up.
+func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
+	if err == nil {
+		return
+	}
+	d.journalWarning.Do(func() {
+		diags.AddWarning("Journal not usable", wording.Paragraphs(wording.Sentence(err),
+			"Jobs and state are not affected. But earlier requests stay in the journal although the state shows their outcome, and creates and messages fail until the journal can be used.",
+			"Check journal.url and the credentials of this run: plan and apply both list, read, write and delete there."))
+	})
+}
+
+// announceTakeOver says in a plan that an apply will take over what an earlier
+// run has sent, instead of sending it.
+func (d *ProviderData) announceTakeOver(ctx context.Context, key journal.Key, attribute string, diags *diag.Diagnostics) {
+	if d == nil {
+		return
+	}
+	at := path.Root(attribute)
+	if err := d.Journal.Blocked(key); err != nil {
+		diags.AddAttributeError(at, "Journal not usable", wording.Paragraphs(
+			"The state shows the outcome of an earlier request that equals this one, but the request could not be removed from the journal. An apply would take it for this one. Nothing was sent.",
+			wording.Sentence(err), "Plan again once the journal can be written."))
+		return
+	}
+	orphan, err := d.Journal.Announce(ctx, key)
+	d.journalFailed(err, diags)
+	if orphan == nil {
+		return
+	}
+	const instead = "To send the prompt instead, change triggers, or set journal = { enabled = false } in the provider block. If this plan has -target, plan without it first."
+	if orphan.JobID == "" {
+		diags.AddAttributeWarning(at, "Outcome of an earlier request unknown", wording.Paragraphs(
+			fmt.Sprintf("An earlier run sent this prompt at %s and was ended before a response arrived. Apply sends nothing until the outcome is known or was reported.", sentAt(orphan)), instead))
+		return
+	}
+	diags.AddAttributeWarning(at, "Agent job of an earlier run will be taken over", wording.Paragraphs(
+		fmt.Sprintf("Agent job %s of an earlier run will be taken over; nothing will be sent. That run sent this prompt at %s, and the state does not show it.", orphan.JobID, sentAt(orphan)), instead))
+}
+
+func sentAt(orphan *journal.Orphan) string { return orphan.SentAt.UTC().Format(time.RFC3339) }
+
+// warnUnrecorded says that a named journal does not hold what the state holds.
+func warnUnrecorded(err error, jobID string, diags *diag.Diagnostics) {
+	if err != nil {
+		diags.AddWarning("Journal not written", wording.Paragraphs(
+			fmt.Sprintf("The prompt was sent and job %s is in the state, but the journal could not record it. If this state is lost, a later run cannot take the job over.", jobID),
+			wording.Sentence(err)))
 	}
 }

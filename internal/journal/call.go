@@ -69,13 +69,13 @@ func (c *Call) Sending() error {
 	if j.process.orphaned() || c.ctx.Err() != nil {
 		return errNoCLI
 	}
-	return j.failed("write", err)
+	return j.failed("written", err)
 }
 
 // Answered records the job that the POST started or reached. When that fails it
 // is tried again until the process ends: see Unrecorded.
 func (c *Call) Answered(jobID string) {
-	if c == nil {
+	if c == nil || c.sentAt.IsZero() { // nothing was sent by this call
 		return
 	}
 	j, e, pending := c.journal, c.entry, *c.entry
@@ -88,7 +88,7 @@ func (c *Call) Answered(jobID string) {
 	ctx, cancel := c.bounded()
 	defer cancel()
 	j.keep(e)
-	if c.unrecorded = j.failed("write", j.store.write(ctx, e)); c.unrecorded != nil {
+	if c.unrecorded = j.failed("written", j.store.write(ctx, e)); c.unrecorded != nil {
 		j.process.retries.Go(func() { c.retry(*e) })
 	}
 	if late {
@@ -136,7 +136,7 @@ func (c *Call) Unknown() {
 func (c *Call) remove() {
 	ctx, cancel := c.bounded()
 	defer cancel()
-	c.unrecorded = c.journal.failed("clean up", c.journal.store.remove(ctx, c.entry))
+	c.unrecorded = c.journal.failed("cleaned up", c.journal.store.remove(ctx, c.entry))
 }
 
 // Unrecorded is what kept a named store from recording the response, or from
@@ -150,7 +150,7 @@ func (c *Call) Unrecorded() error {
 
 // Ref names the call's entry.
 func (c *Call) Ref() Ref {
-	if c == nil {
+	if c == nil || c.sentAt.IsZero() {
 		return Ref{}
 	}
 	return c.entry.ref()
@@ -172,7 +172,7 @@ func (c *Call) End() {
 		c.entry.WaitFor = 0
 		ctx, cancel := c.bounded()
 		defer cancel()
-		_ = c.journal.failed("write", c.journal.store.write(ctx, c.entry)) // at worst the next run waits longer
+		_ = c.journal.failed("written", c.journal.store.write(ctx, c.entry)) // at worst the next run waits longer
 	}
 	p.returned(c)
 }

@@ -146,12 +146,14 @@ type store interface {
 // Error is a journal that could not be used.
 type Error struct {
 	Store string // where the journal is kept
-	Op    string // what failed
+	Op    string // what was tried: "read", "written" …
 	Err   error
 }
 
 // Error says what failed and where.
-func (e *Error) Error() string { return fmt.Sprintf("%s the journal in %s: %v", e.Op, e.Store, e.Err) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("the journal in %s could not be %s: %v", e.Store, e.Op, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }

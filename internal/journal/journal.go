@@ -85,7 +85,7 @@ func (j *Journal) removeOwn(ctx context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, e := range j.own {
-		if j.failed("clean up", j.store.remove(ctx, e)) != nil {
+		if j.failed("cleaned up", j.store.remove(ctx, e)) != nil {
 			return
 		}
 	}
@@ -162,7 +162,7 @@ func (j *Journal) settle(ctx context.Context, match func(*entry) bool, deal func
 	defer cancel()
 	var failed error
 	for _, e := range found {
-		if err := j.failed("clean up", deal(ctx, e)); err != nil {
+		if err := j.failed("cleaned up", deal(ctx, e)); err != nil {
 			failed = err
 			j.mu.Lock()
 			j.stuck[e.Key] = err

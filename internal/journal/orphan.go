@@ -47,7 +47,18 @@ func (j *Journal) Announce(ctx context.Context, key Key) (*Orphan, error) {
 		j.announced[e.id] = true
 		return newOrphan(e), nil
 	}
-	return nil, j.stuck[key]
+	return nil, nil
+}
+
+// Blocked is why a request cannot be sent in this process: the state shows the
+// outcome of an equal one, whose entry could not be removed.
+func (j *Journal) Blocked(key Key) error {
+	if j == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.stuck[key]
 }
 
 // TakeOver returns a request that an earlier run has sent under key, or nil: then
@@ -72,9 +83,9 @@ func (j *Journal) TakeOver(ctx context.Context, key Key) (*Orphan, error) {
 		}
 		if ctx.Err() != nil {
 			j.free(e)
-			return nil, &Error{Store: j.store.String(), Op: "wait for an earlier request in", Err: context.Cause(ctx)}
+			return nil, &Error{Store: j.store.String(), Op: "waited for", Err: context.Cause(ctx)}
 		}
-		if err := j.failed("take a request over from", err); err != nil {
+		if err := j.failed("claimed", err); err != nil {
 			j.free(e)
 			return nil, err
 		}
@@ -132,7 +143,7 @@ func (j *Journal) await(ctx context.Context, e *entry) (claimed bool, _ error) {
 	j.mu.Unlock()
 	claimed, err := j.store.claim(ctx, &claim, j.process.run)
 	if err != nil && !j.named { // such as a folder that cannot be written: better without exclusion than sent twice
-		_ = j.failed("take a request over from", err)
+		_ = j.failed("claimed", err)
 		claim.Owner, claimed = j.process.run, true
 	}
 	if !claimed {
@@ -145,7 +156,7 @@ func (j *Journal) await(ctx context.Context, e *entry) (claimed bool, _ error) {
 	}
 	j.mu.Unlock()
 	if !e.Answered {
-		_ = j.failed("clean up", j.store.remove(ctx, e)) // at worst it is reported twice
+		_ = j.failed("cleaned up", j.store.remove(ctx, e)) // at worst it is reported twice
 	}
 	return true, nil
 }
@@ -171,7 +182,7 @@ func (j *Journal) Drop(ctx context.Context, o *Orphan) error {
 	j.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	return j.failed("clean up", j.store.remove(ctx, o.entry))
+	return j.failed("cleaned up", j.store.remove(ctx, o.entry))
 }
 
 // TookOver reports whether this run took the job over from an earlier one.

@@ -17,6 +17,7 @@ type Process struct {
 	run    Run
 	self   sender
 	parent int
+	report func(error)
 	lost   chan struct{} // closed when a response did not reach the CLI
 	ended  chan struct{} // closed when the process ends
 
@@ -27,10 +28,11 @@ type Process struct {
 	retries  sync.WaitGroup
 }
 
-// NewProcess returns the process as a part of run.
-func NewProcess(run Run) *Process {
+// NewProcess returns the process as a part of run. report gets what goes wrong
+// in the default folder, and what no call can return.
+func NewProcess(run Run, report func(error)) *Process {
 	return &Process{
-		run: run, self: thisProcess(), parent: os.Getppid(),
+		run: run, report: report, self: thisProcess(), parent: os.Getppid(),
 		lost: make(chan struct{}), ended: make(chan struct{}), calls: map[*Call]bool{},
 	}
 }
@@ -40,9 +42,6 @@ type Options struct {
 	Location
 	// RequestTimeout is the longest time between a POST and its response.
 	RequestTimeout time.Duration
-	// Report is called with what goes wrong in the default folder, and with what
-	// no call can return.
-	Report func(error)
 }
 
 // Open returns a journal. It touches nothing yet.
@@ -51,7 +50,7 @@ func (p *Process) Open(options Options) (*Journal, error) {
 		return nil, nil
 	}
 	j := &Journal{
-		process: p, named: options.Named, report: options.Report,
+		process: p, named: options.Named, report: p.report,
 		waitFor: opTimeout + options.RequestTimeout + opTimeout,
 		entries: map[string]*entry{}, own: map[string]*entry{}, busy: map[string]bool{},
 		announced: map[string]bool{}, stuck: map[Key]error{},

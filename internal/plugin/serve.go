@@ -42,33 +42,33 @@ func Serve(ctx context.Context, version string, debug bool) error {
 	}
 	// The CLI reads a level at the start of a line of the process's first stderr.
 	warnings := log.New(os.Stderr, "[WARN] ", log.Lmsgprefix)
-	crashes := journal.Open(provider.JournalFolder(), func(err error) {
-		warnings.Printf("agent: the crash journal cannot be used: %v", err)
-	})
+	process := journal.NewProcess(journal.CurrentRun(), func(err error) { warnings.Printf("agent: %v", err) })
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
 		served <- tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
-			return withJournal(NewServer(provider.New(version, provider.Options{Journal: crashes})), crashes)
+			return withJournal(NewServer(provider.New(version, provider.Options{Process: process})), process)
 		})
 	}()
 	select {
 	case err := <-served:
-		drain(ctx, crashes, shutdownDrain)
-		crashes.Close()
+		drain(ctx, process, shutdownDrain)
+		closing, cancel := context.WithTimeout(ctx, shutdownDrain)
+		defer cancel()
+		process.Close(closing)
 		return err
 	case <-parentGone(ctx):
-	case <-crashes.Lost():
+	case <-process.Lost():
 	}
-	drain(ctx, crashes, orphanDrain) // and leave the journal to the next run
+	drain(ctx, process, orphanDrain) // and leave the journal to the next run
 	return errOrphaned
 }
 
-func drain(ctx context.Context, j *journal.Journal, longest time.Duration) {
+func drain(ctx context.Context, p *journal.Process, longest time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	j.Drain(ctx)
+	p.Drain(ctx)
 }
 
 // parentGone is closed when another process has become our parent. Where the
@@ -95,18 +95,18 @@ func parentGone(ctx context.Context) <-chan struct{} {
 // cancelled calls are answered nevertheless.
 type journalServer struct {
 	tfprotov6.ProviderServerWithActions // all that the framework's server can do
-	journal                             *journal.Journal
+	process                             *journal.Process
 }
 
-func withJournal(server tfprotov6.ProviderServer, j *journal.Journal) tfprotov6.ProviderServer {
+func withJournal(server tfprotov6.ProviderServer, p *journal.Process) tfprotov6.ProviderServer {
 	all, ok := server.(tfprotov6.ProviderServerWithActions)
 	if !ok {
 		return server
 	}
-	return journalServer{ProviderServerWithActions: all, journal: j}
+	return journalServer{ProviderServerWithActions: all, process: p}
 }
 
 func (s journalServer) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
-	s.journal.Stopping()
+	s.process.Stopping()
 	return s.ProviderServerWithActions.StopProvider(ctx, req)
 }

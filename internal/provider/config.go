@@ -18,6 +18,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -45,7 +46,7 @@ type providerModel struct {
 	RequestTimeout    types.String `tfsdk:"request_timeout"`
 	Poll              types.Object `tfsdk:"poll"`
 	CACertificatesPEM types.String `tfsdk:"ca_certificates_pem"`
-	Journal           types.Bool   `tfsdk:"journal"`
+	Journal           types.Object `tfsdk:"journal"`
 }
 
 type pollModel struct {
@@ -68,7 +69,7 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		{"base_url", m.BaseURL}, {"admin_key", m.AdminKey}, {"project_id", m.ProjectID},
 		{"request_timeout", m.RequestTimeout}, {"poll", m.Poll}, {"poll.min_interval", poll.MinInterval},
 		{"poll.max_interval", poll.MaxInterval}, {"poll.max_per_second", poll.MaxPerSecond},
-		{"ca_certificates_pem", m.CACertificatesPEM}, {"journal", m.Journal},
+		{"ca_certificates_pem", m.CACertificatesPEM},
 	} {
 		if attribute.value.IsUnknown() {
 			conn.Unknown = append(conn.Unknown, attribute.name)
@@ -100,12 +101,17 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		diags.AddAttributeError(path.Root("poll").AtName("min_interval"), "Poll interval out of order",
 			fmt.Sprintf("min_interval (%s) is longer than max_interval (%s).", schedule.Min, schedule.Max))
 	}
+	location, enabled := m.journal(ctx, diags)
 	if diags.HasError() || len(conn.Unknown) > 0 {
 		return conn
 	}
 	conn.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
-	if m.Journal.IsNull() || m.Journal.ValueBool() {
-		conn.Journal, conn.Scope = p.options.Journal, journalScope(base.String())
+	if enabled {
+		conn.Scope = journalScope(base.String(), location)
+		var err error
+		if conn.Journal, err = p.options.Process.Open(journal.Options{Location: location, RequestTimeout: config.RequestTimeout}); err != nil {
+			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Sentence(err))
+		}
 	}
 	conn.Client = agentapi.New(config)
 	conn.Waiter = wait.Waiter{Poller: conn.Client, Schedule: schedule}

@@ -5,29 +5,67 @@ package provider
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// dataFolder is where the CLI keeps what belongs to the root module.
-func dataFolder() string {
-	if folder := os.Getenv("TF_DATA_DIR"); folder != "" {
-		return folder
+// envJournalURL stands in for journal.url.
+const envJournalURL = "AGENT_JOURNAL_URL"
+
+// journal reads where the journal is kept, if one is. A plan must know that: it
+// removes there what the state shows.
+func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ journal.Location, enabled bool) {
+	var block struct {
+		Enabled types.Bool   `tfsdk:"enabled"`
+		URL     types.String `tfsdk:"url"`
 	}
-	return ".terraform"
+	if !m.Journal.IsNull() && !m.Journal.IsUnknown() {
+		diags.Append(m.Journal.As(ctx, &block, basetypes.ObjectAsOptions{})...)
+	}
+	at := path.Root("journal")
+	if m.Journal.IsUnknown() || block.Enabled.IsUnknown() || block.URL.IsUnknown() {
+		diags.AddAttributeError(at, "Journal not known", "The plan must know journal.enabled and journal.url. Use values that do not depend on resources, or the environment variable "+envJournalURL+".")
+		return journal.Location{}, false
+	}
+	url := orEnv(block.URL, envJournalURL)
+	if !block.Enabled.IsNull() && !block.Enabled.ValueBool() {
+		return journal.Location{}, false
+	}
+	if url.IsNull() {
+		return journal.Location{Folder: filepath.Join(dataFolder(), typeName)}, true
+	}
+	location, err := journal.ParseURL(url.ValueString())
+	if err != nil {
+		diags.AddAttributeError(at.AtName("url"), "Invalid journal URL", wording.Paragraphs(wording.Sentence(err), origin(block.URL, envJournalURL)))
+	}
+	return location, true
 }
 
-// JournalFolder is where the crash journal of a root module is kept.
-func JournalFolder() string { return filepath.Join(dataFolder(), typeName) }
+// dataFolder is where the CLI keeps what belongs to the root module.
+func dataFolder() string { return cmp.Or(os.Getenv("TF_DATA_DIR"), ".terraform") }
 
 // journalScope tells states apart: two of them never share a job. The CLI does
-// not say which it uses, so its traces are read: what cannot be read counts as empty.
-func journalScope(baseURL string) string {
+// not say which it uses, so its traces are read: what cannot be read counts as
+// empty. A named journal is one state's anyway, and a backend's settings may
+// hold tokens that change with each run.
+func journalScope(baseURL string, location journal.Location) string {
 	chosen, _ := os.ReadFile(filepath.Join(dataFolder(), "environment"))
 	workspace := cmp.Or(os.Getenv("TF_WORKSPACE"), string(chosen), "default")
+	if location.Named {
+		return fmt.Sprintf("%s\n%s", baseURL, workspace)
+	}
 	var initialised struct {
 		Backend json.RawMessage `json:"backend"`
 	}

@@ -33,7 +33,7 @@ var (
 
 // Options are what a provider gets from its process.
 type Options struct {
-	Journal *journal.Journal // nil: none is kept
+	Process *journal.Process // opens the journal; nil: none is kept
 	Dial    agentapi.Dial    // reaches the service; nil: a network connection
 }
 

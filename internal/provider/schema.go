@@ -63,10 +63,24 @@ func providerSchema() schema.Schema {
 					},
 				},
 			},
-			"journal": schema.BoolAttribute{
+			"journal": schema.SingleNestedAttribute{
 				Optional: true,
-				MarkdownDescription: "Remember in Terraform's data folder (`.terraform`) which job was started for which request, as hashes and ids, " +
-					"so that an apply after a crash of Terraform takes the job over instead of starting a second one. A run that ends cleanly leaves nothing there. Default: `true`.",
+				MarkdownDescription: "Record of the requests that were sent, kept until a later run has seen their outcome in the state. " +
+					"It lets the next apply take over a job or message that the state does not show, instead of sending it again. It holds hashes, ids and times, never a prompt or a key.",
+				Attributes: map[string]schema.Attribute{
+					"enabled": schema.BoolAttribute{
+						Optional:            true,
+						MarkdownDescription: "Keep a journal. Default: `true`.",
+					},
+					"url": schema.StringAttribute{
+						Optional: true,
+						MarkdownDescription: "Where to keep the journal: an absolute path, or a bucket of an S3-compatible store such as `s3://ci-state/agent-journal?region=eu-central-1`; " +
+							"`endpoint=https://…` names a store other than AWS. Use one path or prefix for each state. " +
+							"Also from the environment variable `AGENT_JOURNAL_URL`. Default: the folder `agent` in Terraform's data folder (`.terraform`), " +
+							"which a run that ends cleanly empties. A journal named here outlives the disk and the end of the run, and one that cannot be used fails creates and messages before they are sent. " +
+							"See the [reliability guide](https://registry.terraform.io/providers/agentjobs/agent/latest/docs/guides/reliability).",
+					},
+				},
 			},
 			"ca_certificates_pem": schema.StringAttribute{
 				Optional: true,
