@@ -71,7 +71,7 @@ func (f *folder) load(_ context.Context, damaged func(error)) ([]*entry, error) 
 		path := filepath.Join(f.dir, file.Name())
 		id, _, ok := splitName(file.Name())
 		if !file.Type().IsRegular() || !ok {
-			f.sweepLock(file)
+			f.sweepLock(file.Name())
 			continue
 		}
 		if info, err := file.Info(); err == nil && f.now().Sub(info.ModTime()) > maxAge {
@@ -195,12 +195,15 @@ func (f *folder) takeLock() error {
 		return err
 	}
 	lock := flock.New(filepath.Join(f.dir, f.self+lockSuffix))
-	if _, err := lock.TryLock(); err != nil {
+	locked, err := lock.TryLock()
+	if err != nil {
 		return err
 	}
-	if info, err := os.Stat(lock.Path()); err == nil {
-		f.offset = time.Until(info.ModTime())
+	info, err := os.Stat(lock.Path())
+	if !locked || err != nil { // another process has just swept it
+		return errors.Join(err, lock.Close(), fs.ErrNotExist)
 	}
+	f.offset = time.Until(info.ModTime())
 	f.lock = lock
 	return nil
 }
@@ -245,14 +248,17 @@ func (f *folder) dead(e *entry) bool {
 	return err == nil && free
 }
 
-// sweepLock removes the lock of a process that has ended, as dead does not need
-// it. A new one may not be locked yet.
-func (f *folder) sweepLock(file fs.DirEntry) {
-	id, isLock := strings.CutSuffix(file.Name(), lockSuffix)
-	info, err := file.Info()
-	if isLock && validID(id) && err == nil && f.now().Sub(info.ModTime()) > time.Minute && f.dead(&entry{Sender: sender{ID: id}}) {
-		_ = os.Remove(filepath.Join(f.dir, file.Name()))
+// sweepLock removes the lock of a process that has ended: dead does without it.
+func (f *folder) sweepLock(name string) {
+	id, isLock := strings.CutSuffix(name, lockSuffix)
+	if !isLock || !validID(id) {
+		return
 	}
+	lock := flock.New(filepath.Join(f.dir, name))
+	if free, err := lock.TryLock(); err == nil && free {
+		_ = os.Remove(lock.Path())
+	}
+	_ = lock.Close()
 }
 
 // close removes the lock, and the folder when nothing is left in it.
@@ -263,6 +269,10 @@ func (f *folder) close() {
 		_ = f.lock.Close()
 		_ = os.Remove(f.lock.Path())
 		f.lock = nil
+	}
+	files, _ := os.ReadDir(f.dir)
+	for _, file := range files {
+		f.sweepLock(file.Name())
 	}
 	_ = os.Remove(f.dir)
 }

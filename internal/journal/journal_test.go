@@ -35,8 +35,8 @@ func places(t *testing.T, try func(t *testing.T, l Location)) {
 // run opens the journal as a process of its own in a run.
 func open(t *testing.T, l Location, run Run) (*Process, *Journal) {
 	t.Helper()
-	p := NewProcess(run)
-	j, err := p.Open(Options{Location: l, RequestTimeout: time.Second, Report: func(err error) { t.Errorf("reported: %v", err) }})
+	p := NewProcess(run, func(err error) { t.Errorf("reported: %v", err) })
+	j, err := p.Open(Options{Location: l, RequestTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
