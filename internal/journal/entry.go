@@ -68,6 +68,9 @@ type entry struct {
 
 func (e *entry) isCreate() bool { return strings.HasPrefix(string(e.Key), createPrefix) }
 
+// isFor reports whether the entry is about the job. That of a pending create is not known.
+func (e *entry) isFor(jobID string) bool { return jobID != "" && e.JobID == jobID }
+
 func (e *entry) owner() Run {
 	if e.Owner != "" {
 		return e.Owner
@@ -84,8 +87,10 @@ func (e *entry) sent() time.Time {
 
 // deadline is when the response to a pending request can no longer come.
 func (e *entry) deadline() time.Time {
-	return e.written.Add(time.Duration(e.WaitFor) * time.Millisecond)
+	return e.written.Add(e.waitFor())
 }
+
+func (e *entry) waitFor() time.Duration { return time.Duration(e.WaitFor) * time.Millisecond }
 
 func (e *entry) encode() ([]byte, error) { return json.Marshal(e) }
 

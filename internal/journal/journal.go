@@ -57,7 +57,7 @@ func (j *Journal) failed(op string, err error) error {
 // resources must not time out one after the other.
 func (j *Journal) ready(ctx context.Context) error {
 	j.load.Do(func() {
-		ctx, cancel := context.WithTimeout(ctx, 3*opTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*opTimeout) // a caller that gives up must not fail the others
 		defer cancel()
 		entries, err := j.store.load(ctx, func(err error) { j.report(&Error{Store: j.store.String(), Op: "read", Err: err}) })
 		if j.loadErr = j.failed("read", err); err != nil {
@@ -117,15 +117,15 @@ func (j *Journal) where(match func(*entry) bool) []*entry {
 // some could not be removed.
 func (j *Journal) Seen(ctx context.Context, jobID string, ref Ref) error {
 	return j.settle(ctx, func(e *entry) bool {
-		about := e.JobID == jobID && (e.isCreate() || e.sent().Before(ref.At))
+		about := e.isFor(jobID) && (e.isCreate() || e.sent().Before(ref.At))
 		return e.owner() != j.process.run && (e.id == ref.ID || about)
-	}, j.store.remove)
+	}, j.remove)
 }
 
 // Imported keeps this run from taking the job over a second time. Its entries
 // stay, because the state may yet forget the import.
 func (j *Journal) Imported(ctx context.Context, jobID string) error {
-	return j.settle(ctx, func(e *entry) bool { return e.owner() != j.process.run && e.JobID == jobID },
+	return j.settle(ctx, func(e *entry) bool { return e.owner() != j.process.run && e.isFor(jobID) },
 		func(ctx context.Context, e *entry) error {
 			_, err := j.store.claim(ctx, e, j.process.run)
 			return err
@@ -134,8 +134,10 @@ func (j *Journal) Imported(ctx context.Context, jobID string) error {
 
 // Forget removes everything about a job that is destroyed.
 func (j *Journal) Forget(ctx context.Context, jobID string) error {
-	return j.settle(ctx, func(e *entry) bool { return e.JobID == jobID }, j.store.remove)
+	return j.settle(ctx, func(e *entry) bool { return e.isFor(jobID) }, j.remove)
 }
+
+func (j *Journal) remove(ctx context.Context, e *entry) error { return j.store.remove(ctx, e) }
 
 // settle removes from the index what matches, after deal has dealt with it.
 func (j *Journal) settle(ctx context.Context, match func(*entry) bool, deal func(context.Context, *entry) error) error {
