@@ -111,7 +111,9 @@ func (b *bucket) load(ctx context.Context, damaged func(error)) ([]*entry, error
 				if e != nil && !e.Answered {
 					damaged(expired(e))
 				}
-				return b.delete(ctx, id)
+				if err := b.delete(ctx, id); err != nil {
+					damaged(err)
+				}
 			case err != nil:
 				damaged(err)
 			case e != nil:
@@ -120,7 +122,7 @@ func (b *bucket) load(ctx context.Context, damaged func(error)) ([]*entry, error
 			return nil
 		})
 	}
-	if err := group.Wait(); listErr == nil {
+	if err := group.Wait(); err != nil { // the cause, when it ended the listing too
 		listErr = err
 	}
 	return entries, listErr
@@ -196,20 +198,23 @@ func (b *bucket) claim(ctx context.Context, e *entry, run Run) (bool, error) {
 		return false, err
 	}
 	claimed := *e
-	claimed.Owner, claimed.Nonce = run, newID()
+	claimed.Owner, claimed.Nonce, claimed.SentAt = run, newID(), e.sent().UnixMilli() // the write changes the object's time
 	err := b.put(ctx, &claimed, e.version)
-	switch statusOf(err) {
-	case http.StatusNotFound:
-		return false, nil
-	case http.StatusPreconditionFailed: // our own first attempt may have arrived without its response
-		fresh, err := b.get(ctx, e.id)
-		if err != nil || fresh == nil || fresh.Nonce != claimed.Nonce {
-			return false, err
+	if statusOf(err) == http.StatusPreconditionFailed { // our own first attempt may have arrived without its response
+		fresh, readErr := b.get(ctx, e.id)
+		switch {
+		case readErr != nil || fresh == nil:
+			return false, readErr
+		case fresh.Nonce == claimed.Nonce:
+			claimed, err = *fresh, nil
+		case fresh.version != e.version:
+			return false, nil
 		}
-		claimed = *fresh
-		err = nil
 	}
-	if err != nil {
+	switch {
+	case statusOf(err) == http.StatusNotFound:
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	*e = claimed

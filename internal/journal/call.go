@@ -50,9 +50,9 @@ func (c *Call) bounded() (context.Context, context.CancelFunc) {
 var errSlow = errors.New("took longer than 10 seconds")
 
 // Sending records that a POST is about to be sent. An error keeps it from being
-// sent: the record could not be written, or the CLI is gone. In that case the
-// next run may have looked for the record already, and must not be followed by
-// a POST that it knows nothing of.
+// sent, and nothing recorded: the record could not be written, or the CLI is gone.
+// In that case the next run may have looked for the record already, and must not
+// be followed by a POST that it knows nothing of.
 func (c *Call) Sending() error {
 	if c == nil {
 		return nil
@@ -67,9 +67,15 @@ func (c *Call) Sending() error {
 		err = errSlow
 	}
 	if j.process.orphaned() || c.ctx.Err() != nil {
-		return errNoCLI
+		err = errNoCLI
+	} else if err = j.failed("written", err); err == nil {
+		return nil
 	}
-	return j.failed("written", err)
+	j.process.withdrawn(c)
+	ctx, cancel = c.bounded()
+	defer cancel()
+	_ = j.store.remove(ctx, c.entry) // a write that failed may have arrived nevertheless
+	return err
 }
 
 // Answered records the job that the POST started or reached. When that fails it
@@ -80,38 +86,48 @@ func (c *Call) Answered(jobID string) {
 	}
 	j, e, pending := c.journal, c.entry, *c.entry
 	c.unknown = false
+	if e.written.IsZero() { // the default folder could not be written
+		e.written = j.store.now()
+	}
 	e.JobID, e.Answered, e.SentAt, e.WaitFor = jobID, true, e.sent().UnixMilli(), 0
-	late := time.Since(c.sentAt) > j.waitFor
-	if late { // the pending entry may have been reported as unknown and be about to be removed
-		e.id = newID()
-	}
-	ctx, cancel := c.bounded()
-	defer cancel()
+	err := c.record(e)
 	j.keep(e)
-	if c.unrecorded = j.failed("written", j.store.write(ctx, e)); c.unrecorded != nil {
-		j.process.retries.Go(func() { c.retry(*e) })
-	}
-	if late {
-		_ = j.store.remove(ctx, &pending) // gone already, most likely
+	if c.unrecorded = j.failed("written", err); err != nil {
+		response := *e
+		j.process.retries.Go(func() { c.retry(&response, &pending) })
 	}
 }
 
+// record stores the response. Close to the deadline of the pending entry another
+// run may have claimed and removed that: then the response gets a new entry.
+func (c *Call) record(e *entry) error {
+	ctx, cancel := c.bounded()
+	defer cancel()
+	if time.Since(c.sentAt) > c.journal.waitFor-opTimeout {
+		if fresh, err := c.journal.store.read(ctx, e); err != nil || fresh == nil || fresh.owner() != e.owner() {
+			e.id = newID()
+		}
+	}
+	return c.journal.store.write(ctx, e)
+}
+
 // retry records a response until that succeeds. When the process ends before,
-// the pending entry is removed if possible: the state has the job.
-func (c *Call) retry(e entry) {
+// the pending entry is removed if possible: the state has the job. After a
+// disturbance it may not, and the next run must report the request.
+func (c *Call) retry(e, pending *entry) {
 	j := c.journal
 	for {
-		ctx, cancel := c.bounded()
 		select {
 		case <-j.process.ended:
-			_ = j.store.remove(ctx, &e)
-			cancel()
+			if j.process.clean {
+				ctx, cancel := c.bounded()
+				defer cancel()
+				_ = j.store.remove(ctx, pending)
+			}
 			return
 		case <-time.After(retryPause):
 		}
-		err := j.store.write(ctx, &e)
-		cancel()
-		if err == nil {
+		if c.record(e) == nil {
 			return
 		}
 	}
@@ -169,7 +185,7 @@ func (c *Call) End() {
 	case c.ctx.Err() == nil && !p.isStopping() && !p.orphaned():
 		c.remove()
 	default:
-		c.entry.WaitFor = 0
+		c.entry.WaitFor, c.entry.SentAt = 0, c.entry.sent().UnixMilli()
 		ctx, cancel := c.bounded()
 		defer cancel()
 		_ = c.journal.failed("written", c.journal.store.write(ctx, c.entry)) // at worst the next run waits longer

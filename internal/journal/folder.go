@@ -175,10 +175,12 @@ func (f *folder) open(path string) (file *os.File, created bool, err error) {
 			}
 			file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		}
-		// Another process that ends may just have removed the empty folder.
+		// Another process that ends may just have removed the empty folder, or
+		// somebody the folder with our lock.
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
+		f.freeLock()
 	}
 	return file, true, err
 }
@@ -212,22 +214,25 @@ func (f *folder) claim(_ context.Context, e *entry, run Run) (bool, error) {
 	from := f.path(e)
 	claimed := *e
 	claimed.Owner = run
-	switch err := os.Rename(from, f.path(&claimed)); {
+	switch err := whenShared(func() error { return os.Rename(from, f.path(&claimed)) }); {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
 		return false, err
+	}
+	if fresh, err := f.readFile(f.path(&claimed), e.id); err == nil { // it may have been answered just before
+		claimed = *fresh
 	}
 	*e = claimed
 	return true, syncDir(f.dir)
 }
 
 func (f *folder) remove(_ context.Context, e *entry) error {
-	err := os.Remove(f.path(e))
+	err := removeFile(f.path(e))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 		for _, path := range f.find(e) {
-			err = errors.Join(err, os.Remove(path))
+			err = errors.Join(err, removeFile(path))
 		}
 	}
 	return err
@@ -261,8 +266,7 @@ func (f *folder) sweepLock(name string) {
 	_ = lock.Close()
 }
 
-// close removes the lock, and the folder when nothing is left in it.
-func (f *folder) close() {
+func (f *folder) freeLock() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.lock != nil {
@@ -270,11 +274,31 @@ func (f *folder) close() {
 		_ = os.Remove(f.lock.Path())
 		f.lock = nil
 	}
+}
+
+// close removes the lock, and the folder when nothing is left in it.
+func (f *folder) close() {
+	f.freeLock()
 	files, _ := os.ReadDir(f.dir)
 	for _, file := range files {
 		f.sweepLock(file.Name())
 	}
 	_ = os.Remove(f.dir)
+}
+
+func removeFile(path string) error {
+	return whenShared(func() error { return os.Remove(path) })
+}
+
+// whenShared tries again what Windows refuses while another process reads the file.
+func whenShared(try func() error) error {
+	for range 10 {
+		if err := try(); err == nil || errors.Is(err, fs.ErrNotExist) || runtime.GOOS != "windows" {
+			return err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return try()
 }
 
 // syncDir makes new names durable, where the system can do that.

@@ -115,9 +115,15 @@ func (j *Journal) free(e *entry) {
 // await waits for the outcome of an earlier request and claims it. It returns
 // false when the entry is gone or has another owner.
 func (j *Journal) await(ctx context.Context, e *entry) (claimed bool, _ error) {
+	latest := j.store.now().Add(e.waitFor()) // however wrong the time of the entry is
 	for {
-		over := e.Answered || j.store.now().After(e.deadline()) || j.store.dead(e)
+		now := j.store.now()
+		over := e.Answered || now.After(e.deadline()) || now.After(latest) || j.store.dead(e)
 		fresh, err := j.read(ctx, e) // after that: it may have been answered just before it ended
+		if err != nil && !j.named && ctx.Err() == nil {
+			known := *e // better than sent twice
+			fresh, err = &known, nil
+		}
 		if err != nil || fresh == nil || fresh.owner() != e.owner() {
 			return false, err
 		}
@@ -125,7 +131,10 @@ func (j *Journal) await(ctx context.Context, e *entry) (claimed bool, _ error) {
 		*e = *fresh
 		j.mu.Unlock()
 		if over {
-			break
+			if claimed, err := j.claim(ctx, e); claimed || err != nil {
+				return claimed, err
+			}
+			continue // it changed since it was read: the response has come, or it has another owner
 		}
 		if e.Answered {
 			continue
@@ -136,11 +145,12 @@ func (j *Journal) await(ctx context.Context, e *entry) (claimed bool, _ error) {
 		case <-time.After(j.store.pollInterval()):
 		}
 	}
+}
+
+func (j *Journal) claim(ctx context.Context, e *entry) (claimed bool, _ error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
-	j.mu.Lock()
 	claim := *e
-	j.mu.Unlock()
 	claimed, err := j.store.claim(ctx, &claim, j.process.run)
 	if err != nil && !j.named { // such as a folder that cannot be written: better without exclusion than sent twice
 		_ = j.failed("claimed", err)
@@ -193,6 +203,6 @@ func (j *Journal) TookOver(ctx context.Context, jobID string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return len(j.where(func(e *entry) bool {
-		return e.isCreate() && e.JobID == jobID && e.owner() == j.process.run && e.Run != j.process.run
+		return e.isCreate() && e.isFor(jobID) && e.owner() == j.process.run && e.Run != j.process.run
 	})) > 0
 }

@@ -18,8 +18,10 @@ type Process struct {
 	self   sender
 	parent int
 	report func(error)
+	began  string        // when the parent started
 	lost   chan struct{} // closed when a response did not reach the CLI
 	ended  chan struct{} // closed when the process ends
+	clean  bool          // nothing disturbed it; set before ended is closed
 
 	mu       sync.Mutex
 	calls    map[*Call]bool // that have posted and not returned
@@ -32,7 +34,7 @@ type Process struct {
 // in the default folder, and what no call can return.
 func NewProcess(run Run, report func(error)) *Process {
 	return &Process{
-		run: run, report: report, self: thisProcess(), parent: os.Getppid(),
+		run: run, report: report, self: thisProcess(), parent: os.Getppid(), began: startTime(os.Getppid()),
 		lost: make(chan struct{}), ended: make(chan struct{}), calls: map[*Call]bool{},
 	}
 }
@@ -71,7 +73,11 @@ func (p *Process) Open(options Options) (*Journal, error) {
 
 var errNoCLI = errors.New("the CLI has ended")
 
-func (p *Process) orphaned() bool { return os.Getppid() != p.parent }
+// orphaned reports whether the CLI has ended. On Windows its process id stays
+// our parent's, but it has no start time any more.
+func (p *Process) orphaned() bool {
+	return os.Getppid() != p.parent || startTime(p.parent) != p.began
+}
 
 // Lost is closed once the response to a call that had posted could not reach the CLI.
 func (p *Process) Lost() <-chan struct{} { return p.lost }
@@ -148,7 +154,7 @@ func (p *Process) undisturbed() bool {
 // process is removed: everything else waits until a later run has seen its
 // outcome in the state.
 func (p *Process) Close(ctx context.Context) {
-	undisturbed := p.undisturbed()
+	p.clean = p.undisturbed()
 	close(p.ended)
 	retried := make(chan struct{})
 	go func() {
@@ -162,7 +168,7 @@ func (p *Process) Close(ctx context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, j := range p.journals {
-		if !j.named && undisturbed {
+		if !j.named && p.clean {
 			j.removeOwn(ctx)
 		}
 		j.store.close()

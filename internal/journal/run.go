@@ -32,9 +32,10 @@ func thisProcess() sender {
 }
 
 // ended reports whether the process is known to have ended: it ran on this
-// machine, and its id is free or was given to another process.
+// machine, and its id is free or was given to another process. Where boots have
+// no id, another machine may have this one's name, and nothing is known.
 func (s sender) ended() bool {
-	return s.Start != "" && s.Machine == machine() && startTime(s.PID) != s.Start
+	return s.Start != "" && bootID() != "" && s.Machine == machine() && startTime(s.PID) != s.Start
 }
 
 func machine() string {
