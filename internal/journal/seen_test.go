@@ -1,0 +1,236 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var (
+	create, otherCreate     = CreateKey("a prompt"), CreateKey("another")
+	earlier, named, later   = MessageKey("1"), MessageKey("2"), MessageKey("3")
+	pendingCreate, elseName = CreateKey("pending"), MessageKey("for another job")
+	keyNames                = map[Key]string{
+		create: "create", otherCreate: "other create", earlier: "earlier", named: "named", later: "later",
+		pendingCreate: "pending create", elseName: "for another job",
+	}
+)
+
+// What is known of a job in the state is forgotten, and nothing else.
+func TestStores_settle(t *testing.T) {
+	all := []string{
+		"create job-1 first", "earlier job-1 first", "for another job job-2 first", "later job-1 first",
+		"named job-1 first", "other create job-2 first", "pending create pending first",
+	}
+	without := func(gone ...int) []string {
+		var kept []string
+		for i, name := range all {
+			if !slices.Contains(gone, i) {
+				kept = append(kept, name)
+			}
+		}
+		return kept
+	}
+	tests := []struct {
+		name   string
+		settle func(ctx context.Context, j *Journal, message, pending Ref) error
+		run    Run // "second" when empty
+		want   []string
+	}{
+		{name: "seen", settle: func(ctx context.Context, j *Journal, message, _ Ref) error { return j.Seen(ctx, "job-1", message) }, want: without(0, 1, 4)},
+		{name: "seen without private state", settle: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Seen(ctx, "job-1", Ref{}) }, want: without(0)},
+		{name: "seen, named while pending", settle: func(ctx context.Context, j *Journal, _, pending Ref) error {
+			return j.Seen(ctx, "job-9", pending)
+		}, want: without(6)},
+		{name: "seen, no id", settle: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Seen(ctx, "", Ref{}) }, want: all},
+		{name: "seen by the run that sent it", run: "first", settle: func(ctx context.Context, j *Journal, message, _ Ref) error {
+			return j.Seen(ctx, "job-1", message)
+		}, want: all},
+		{name: "imported", settle: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Imported(ctx, "job-2") }, want: []string{
+			"create job-1 first", "earlier job-1 first", "for another job job-2 second", "later job-1 first",
+			"named job-1 first", "other create job-2 second", "pending create pending first",
+		}},
+		{name: "destroyed", settle: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Forget(ctx, "job-1") }, want: without(0, 1, 3, 4)},
+		{name: "destroyed by the run that sent it", run: "first", settle: func(ctx context.Context, j *Journal, _, _ Ref) error {
+			return j.Forget(ctx, "job-1")
+		}, want: without(0, 1, 3, 4)},
+		{name: "destroyed, no id", settle: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Forget(ctx, "") }, want: all},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			places(t, func(t *testing.T, l Location) {
+				_, j := open(t, l, "first")
+				post(t, j, create, "", "job-1")
+				post(t, j, otherCreate, "", "job-2")
+				post(t, j, elseName, "job-2", "job-2")
+				messageAt(t, j, earlier, -time.Minute)
+				message := messageAt(t, j, named, 0)
+				messageAt(t, j, later, time.Minute)
+				pending := send(t, j, pendingCreate, "").Ref()
+				settler := j
+				if test.run == "" {
+					_, settler = open(t, l, "second")
+				}
+				if err := test.settle(t.Context(), settler, message, pending); err != nil {
+					t.Error(err)
+				}
+				if diff := cmp.Diff(test.want, stored(t, l, keyNames)); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+// messageAt makes a message that was sent some time from now.
+func messageAt(t *testing.T, j *Journal, key Key, from time.Duration) Ref {
+	t.Helper()
+	c := send(t, j, key, "job-1")
+	c.entry.SentAt = c.entry.written.Add(from).UnixMilli()
+	c.Answered("job-1")
+	c.End()
+	return c.Ref()
+}
+
+// A job that was seen or imported is taken over by nobody else in the run.
+func TestStores_settledIsNotTaken(t *testing.T) {
+	for name, settle := range map[string]func(j *Journal) error{
+		"seen":     func(j *Journal) error { return j.Seen(t.Context(), "job-1", Ref{}) },
+		"imported": func(j *Journal) error { return j.Imported(t.Context(), "job-1") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			places(t, func(t *testing.T, l Location) {
+				_, j := open(t, l, "first")
+				post(t, j, create, "", "job-1")
+				_, next := open(t, l, "second")
+				_, alias := open(t, l, "second")
+				if err := settle(next); err != nil {
+					t.Fatal(err)
+				}
+				if got := takers(t, create, next, alias); !cmp.Equal(got, []string{"none", "none"}) {
+					t.Errorf("took over %q", got)
+				}
+				want := map[string]string{"seen": "none", "imported": "job-1"}[name]
+				_, third := open(t, l, "third")
+				if got := takeOver(t, third, create); got != want {
+					t.Errorf("the next run took over %s, want %s", got, want)
+				}
+			})
+		})
+	}
+}
+
+// A request that was seen but whose entry cannot be removed may not be taken
+// for one that was not: whoever wants to send the same is refused.
+func TestStores_stuck(t *testing.T) {
+	places(t, func(t *testing.T, l Location) {
+		_, j := open(t, l, "first")
+		post(t, j, create, "", "job-1")
+		r := new(reports)
+		_, next := openReporting(t, l, "second", r.add)
+		fail(next, func(_ context.Context, op string) error {
+			if op == "remove" {
+				return errFault
+			}
+			return nil
+		})
+		ask := func(key Key) []bool {
+			_, announceErr := next.Announce(t.Context(), key)
+			o, takeErr := next.TakeOver(t.Context(), key)
+			if o != nil {
+				t.Errorf("took over %s", jobOf(o))
+			}
+			return []bool{errors.Is(announceErr, errFault), errors.Is(takeErr, errFault)}
+		}
+		seen := errors.Is(next.Seen(t.Context(), "job-1", Ref{}), errFault)
+		got := append(append([]bool{seen}, ask(create)...), ask(otherCreate)...)
+		if diff := cmp.Diff([]bool{l.Named, l.Named, l.Named, false, false}, got); diff != "" {
+			t.Error(diff)
+		}
+		if r.count() != map[bool]int{false: 1}[l.Named] {
+			t.Errorf("reported: %v", r.errs)
+		}
+	})
+}
+
+// One entry and three equal keys: one announcement, and it takes nothing away.
+func TestStores_announce(t *testing.T) {
+	places(t, func(t *testing.T, l Location) {
+		_, j := open(t, l, "first")
+		post(t, j, create, "", "job-1")
+		_, next := open(t, l, "second")
+		var got []string
+		for range 3 {
+			o, err := next.Announce(t.Context(), create)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, jobOf(o))
+		}
+		got = append(got, takeOver(t, next, create), takeOver(t, next, create))
+		if diff := cmp.Diff([]string{"job-1", "none", "none", "job-1", "none"}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// What a run makes of a request that it took over, and ends undisturbed.
+func TestStores_takenOver(t *testing.T) {
+	tests := []struct {
+		name             string
+		do               func(j *Journal, o *Orphan) error
+		byDefault, named string
+	}{
+		{"into the state", func(*Journal, *Orphan) error { return nil }, "none", "job-1"},
+		{"kept", func(j *Journal, o *Orphan) error { j.Keep(o); return nil }, "job-1", "job-1"},
+		{"dropped", func(j *Journal, o *Orphan) error { return j.Drop(t.Context(), o) }, "none", "none"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			places(t, func(t *testing.T, l Location) {
+				_, j := open(t, l, "first")
+				post(t, j, create, "", "job-1")
+				p, next := open(t, l, "second")
+				before := next.TookOver(t.Context(), "job-1")
+				o, err := next.TakeOver(t.Context(), create)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, alias := open(t, l, "second")
+				took := []bool{before, next.TookOver(t.Context(), "job-1"), alias.TookOver(t.Context(), "job-1"), next.TookOver(t.Context(), "job-2"), next.TookOver(t.Context(), "")}
+				if diff := cmp.Diff([]bool{false, true, true, false, false}, took); diff != "" {
+					t.Error(diff)
+				}
+				if err := test.do(next, o); err != nil {
+					t.Error(err)
+				}
+				p.Close(t.Context())
+				want := test.byDefault
+				if l.Named {
+					want = test.named
+				}
+				_, third := open(t, l, "third")
+				if got := takeOver(t, third, create); got != want {
+					t.Errorf("the next run took over %s, want %s", got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestKeys(t *testing.T) {
+	keys := map[Key]bool{
+		CreateKey("a", "b"): true, CreateKey("ab"): true, CreateKey("a", "b", ""): true, CreateKey("b", "a"): true,
+		MessageKey("a", "b"): true, CreateKey(): true, CreateKey(""): true,
+	}
+	if len(keys) != 7 || CreateKey("a", "b") != CreateKey("a", "b") {
+		t.Errorf("keys of different requests are equal, or of the same are not: %v", keys)
+	}
+}
