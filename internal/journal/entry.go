@@ -127,8 +127,8 @@ const newIDExample = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
 type store interface {
 	// String names the store in errors.
 	String() string
-	// load returns all entries, and drops what is older than maxAge and no entry.
-	// What cannot be read is passed to damaged.
+	// load returns all entries, and removes those older than maxAge. What is no
+	// entry is passed to damaged. An error comes with what could be read.
 	load(ctx context.Context, damaged func(error)) ([]*entry, error)
 	// write stores the entry durably, whether or not it exists, and sets its time.
 	write(ctx context.Context, e *entry) error

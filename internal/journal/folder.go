@@ -67,6 +67,7 @@ func (f *folder) load(_ context.Context, damaged func(error)) ([]*entry, error) 
 	}
 	_ = f.takeLock() // a folder that cannot be written can be read
 	var entries []*entry
+	var unread error
 	for _, file := range files {
 		path := filepath.Join(f.dir, file.Name())
 		id, _, ok := splitName(file.Name())
@@ -84,11 +85,13 @@ func (f *folder) load(_ context.Context, damaged func(error)) ([]*entry, error) 
 		switch e, err := f.readFile(path, id); {
 		case err == nil:
 			entries = append(entries, e)
-		case !errors.Is(err, fs.ErrNotExist):
+		case errors.Is(err, errDamaged):
 			damaged(err)
+		case !errors.Is(err, fs.ErrNotExist):
+			unread = errors.Join(unread, err)
 		}
 	}
-	return entries, nil
+	return entries, unread
 }
 
 // readFile reads an entry. Its owner is the one in the name.

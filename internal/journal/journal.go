@@ -60,7 +60,7 @@ func (j *Journal) ready(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*opTimeout) // a caller that gives up must not fail the others
 		defer cancel()
 		entries, err := j.store.load(ctx, func(err error) { j.report(&Error{Store: j.store.String(), Op: "read", Err: err}) })
-		if j.loadErr = j.failed("read", err); err != nil {
+		if j.loadErr = j.failed("read", err); j.loadErr != nil {
 			return
 		}
 		j.mu.Lock()

@@ -1,0 +1,90 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+const (
+	pendingLine  = `{"key":"create-1","sender":{},"run":"first","wait":21000}` + "\n"
+	answeredLine = `{"key":"create-1","job":"job-1","answered":true,"sender":{},"run":"first","sent":1}` + "\n"
+)
+
+func TestDecodeEntry(t *testing.T) {
+	tests := []struct {
+		name, text string
+		want       string // "pending", a job, or "" when damaged
+	}{
+		{"pending", pendingLine, "pending"},
+		{"answered", pendingLine + answeredLine, "job-1"},
+		{"no newline at the end", strings.TrimSpace(answeredLine), "job-1"},
+		{"cut answer", pendingLine + answeredLine[:40], "pending"},
+		{"cut answer, then whole", pendingLine + answeredLine[:40] + "\n" + answeredLine, "job-1"},
+		{"zeros after a power failure", pendingLine + strings.Repeat("\x00", 100_000), "pending"},
+		{"unknown members", `{"v":2,"key":"create-1","run":"first"}`, "pending"},
+		{"answered without a job", `{"key":"create-1","run":"first","answered":true}`, ""},
+		{"without a run", `{"key":"create-1"}`, ""},
+		{"without a key", `{"run":"first"}`, ""},
+		{"huge number", `{"key":"create-1","run":"first","wait":1e99}`, ""},
+		{"empty", "", ""},
+		{"other JSON", "[]\n\"a\"\n{}\nnull\n", ""},
+		{"binary", "\x00\xff\xfe\n\x80", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			e, err := decodeEntry("id", []byte(test.text))
+			got := "pending"
+			switch {
+			case errors.Is(err, errDamaged):
+				got = ""
+			case err != nil:
+				t.Fatal(err)
+			case e.Answered:
+				got = e.JobID
+			}
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func FuzzDecodeEntry(f *testing.F) {
+	f.Add([]byte(pendingLine + answeredLine))
+	f.Add([]byte(answeredLine[:40]))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		e, err := decodeEntry("id", text)
+		if err != nil {
+			return
+		}
+		if e.Key == "" || e.owner() == "" || e.Answered && e.JobID == "" {
+			t.Errorf("%q is taken for %+v", text, e)
+		}
+		line, err := e.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := decodeEntry("id", line)
+		if diff := cmp.Diff(e, again, cmp.AllowUnexported(entry{}), cmpopts.EquateErrors()); diff != "" || err != nil {
+			t.Error(err, diff)
+		}
+	})
+}
+
+func TestValidID(t *testing.T) {
+	for id, want := range map[string]bool{
+		newID(): true, newIDExample: true, "": false, "probe-" + newID(): false, newIDExample[1:]: false, newIDExample + "a": false,
+		"../" + newIDExample[3:]: false, strings.ToUpper(newIDExample): false, "1" + newIDExample[1:]: false,
+	} {
+		if validID(id) != want {
+			t.Errorf("%q: %t", id, !want)
+		}
+	}
+}

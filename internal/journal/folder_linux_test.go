@@ -1,0 +1,125 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// nobody is a user who may do nothing.
+const nobody = 65534
+
+func init() {
+	// full posts while files can grow to a few letters only, and answers when there is room again.
+	children["full"] = func() {
+		signal.Ignore(syscall.SIGXFSZ)
+		_, j := childJournal()
+		var unlimited syscall.Rlimit
+		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {
+			panic(err)
+		}
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 50, Max: unlimited.Max}); err != nil {
+			panic(err)
+		}
+		c := j.Begin(context.Background(), childKey, "")
+		err := c.Sending()
+		if restoreErr := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &unlimited); restoreErr != nil {
+			panic(restoreErr)
+		}
+		if err == nil {
+			c.Answered("job-1")
+		}
+		fmt.Println(err != nil, c.Unrecorded())
+	}
+	// unprivileged takes over, and ends undisturbed, without any rights.
+	children["unprivileged"] = func() {
+		if err := syscall.Setuid(nobody); err != nil {
+			panic(err)
+		}
+		p, j := childJournal()
+		reported := 0
+		j.report = func(error) { reported++ }
+		for range 2 {
+			o, err := j.TakeOver(context.Background(), childKey)
+			fmt.Print(jobOf(o), " ", err != nil, ", ")
+		}
+		p.Close(context.Background())
+		fmt.Println(reported > 0)
+	}
+}
+
+// X05: the disk is full for a while, and a write stops in the middle of a line.
+func TestFolder_full(t *testing.T) {
+	folders(t, func(t *testing.T, l Location) {
+		child := startChild(t, "full", l)
+		want, left := []string{"true <nil>"}, []string(nil)
+		if !l.Named {
+			want, left = []string{"reported: ", "false <nil>"}, []string{"child job-1"}
+		}
+		for _, want := range want {
+			if line := child.line(); len(line) < len(want) || line[:len(want)] != want {
+				t.Errorf("the child printed %q, want %q", line, want)
+			}
+		}
+		child.kill()
+		var got []string
+		for _, line := range stored(t, l, map[Key]string{childKey: "child"}) {
+			got = append(got, line[:len("child job-1")])
+		}
+		if diff := cmp.Diff(left, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// X05: without the rights to claim or read, the default folder is of use as far
+// as it goes, and a named one keeps requests from being sent.
+func TestFolder_noRights(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can become another user")
+	}
+	tests := []struct {
+		name             string
+		folder, file     fs.FileMode
+		byDefault, named string // twice what is taken over and whether that failed, and whether anything was reported
+	}{
+		{"all rights", 0o777, 0o666, "job-1 false, none false, false", "job-1 false, none false, false"},
+		{"the folder is read-only", 0o555, 0o444, "job-1 false, none false, true", "none true, none true, false"},
+		{"the entry cannot be read", 0o777, 0o000, "none false, none false, true", "none true, none true, false"},
+		{"the folder cannot be read", 0o000, 0o666, "none false, none false, true", "none true, none true, false"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			folders(t, func(t *testing.T, l Location) {
+				_, j := open(t, l, "first")
+				c := post(t, j, childKey, "", "job-1")
+				path := j.store.(*folder).path(c.entry)
+				crash(j)
+				for path, mode := range map[string]fs.FileMode{
+					filepath.Dir(filepath.Dir(l.Folder)): 0o755, filepath.Dir(l.Folder): 0o755, path: test.file, l.Folder: test.folder,
+				} {
+					if err := os.Chmod(path, mode); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want := test.byDefault
+				if l.Named {
+					want = test.named
+				}
+				if diff := cmp.Diff(want, startChild(t, "unprivileged", l).line()); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
