@@ -22,6 +22,7 @@ func (r *recorder) Sending() error {
 }
 func (r *recorder) Answered(id string) { r.told = append(r.told, "answered "+id) }
 func (r *recorder) Withdrawn()         { r.told = append(r.told, "withdrawn") }
+func (r *recorder) Unknown()           { r.told = append(r.told, "unknown") }
 
 func TestRecorderThatRefuses(t *testing.T) {
 	t.Parallel()

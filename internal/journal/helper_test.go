@@ -68,8 +68,8 @@ func open(t *testing.T, l Location, run Run) (*Process, *Journal) {
 
 func openReporting(t *testing.T, l Location, run Run, report func(error)) (*Process, *Journal) {
 	t.Helper()
-	p := NewProcess(run)
-	j, err := p.Open(Options{Location: l, RequestTimeout: time.Second, Report: report})
+	p := NewProcess(run, report)
+	j, err := p.Open(Options{Location: l, RequestTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,8 +233,8 @@ func childJournal() (*Process, *Journal) {
 	if err := json.Unmarshal([]byte(os.Getenv(childEnv+"_LOCATION")), &l); err != nil {
 		panic(err)
 	}
-	p := NewProcess(CurrentRun())
-	j, err := p.Open(Options{Location: l, RequestTimeout: time.Hour, Report: func(err error) { fmt.Println("reported:", err) }})
+	p := NewProcess(CurrentRun(), func(err error) { fmt.Println("reported:", err) })
+	j, err := p.Open(Options{Location: l, RequestTimeout: time.Hour})
 	if err != nil {
 		panic(err)
 	}

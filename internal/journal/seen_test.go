@@ -142,12 +142,12 @@ func TestStores_stuck(t *testing.T) {
 			return nil
 		})
 		ask := func(key Key) []bool {
-			_, announceErr := next.Announce(t.Context(), key)
+			blocked := next.Blocked(key)
 			o, takeErr := next.TakeOver(t.Context(), key)
 			if o != nil {
 				t.Errorf("took over %s", jobOf(o))
 			}
-			return []bool{errors.Is(announceErr, errFault), errors.Is(takeErr, errFault)}
+			return []bool{errors.Is(blocked, errFault), errors.Is(takeErr, errFault)}
 		}
 		seen := errors.Is(next.Seen(t.Context(), "job-1", Ref{}), errFault)
 		got := append(append([]bool{seen}, ask(create)...), ask(otherCreate)...)
