@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -26,19 +27,14 @@ func cause(err error) string {
 func reason(err error) string {
 	var failure *agentapi.Error
 	if !errors.As(err, &failure) {
-		return agentapi.Printable(err.Error())
+		return plainReason(err)
 	}
 	var parts []string
 	if answer := failure.Answer(); answer != "" {
 		parts = append(parts, answer)
 	}
-	switch {
-	case errors.Is(failure.Err, context.Canceled):
-		parts = append(parts, "the run was interrupted")
-	case errors.Is(failure.Err, context.DeadlineExceeded):
-		parts = append(parts, "the time that timeouts allows is over")
-	case failure.Err != nil:
-		parts = append(parts, agentapi.Printable(failure.Err.Error()))
+	if failure.Err != nil {
+		parts = append(parts, plainReason(failure.Err))
 	}
 	switch {
 	case failure.Detail == "":
@@ -54,11 +50,27 @@ func reason(err error) string {
 	return text
 }
 
+// plainReason words an error that is no failed call.
+func plainReason(err error) string {
+	_, ofJournal := errors.AsType[*journal.Error](err)
+	switch {
+	case ofJournal: // it has time limits of its own
+	case errors.Is(err, context.Canceled):
+		return "the run was interrupted"
+	case errors.Is(err, context.DeadlineExceeded):
+		return "the time that timeouts allows is over"
+	}
+	return agentapi.Printable(err.Error())
+}
+
 // hint says what to look at, by the type of the failure.
 func hint(err error) string {
 	var failure *agentapi.Error
 	errors.As(err, &failure)
+	_, ofJournal := errors.AsType[*journal.Error](err)
 	switch {
+	case ofJournal:
+		return "Check journal.url, or AGENT_JOURNAL_URL when that is not set, and the credentials of this run."
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, agentapi.ErrUnavailable):
 		return ""
 	case errors.Is(err, agentapi.ErrProxy):
@@ -125,10 +137,17 @@ func notStarted(err error, projectID string) string {
 	return wording.Paragraphs(fmt.Sprintf("Nothing was sent to project %s, so no job was started.", projectID), cause(err), "Applying again starts the job.")
 }
 
+// notTakenOver words that the journal could not tell whether an earlier run has
+// sent a request, so that it was not sent.
+func notTakenOver(err error, to string) string {
+	return wording.Paragraphs(fmt.Sprintf("Nothing was sent to %s now. An earlier run may have sent this prompt, and only the journal can tell.", to), cause(err),
+		"Apply again: that takes over what an earlier run has sent, or else sends the prompt.")
+}
+
 // unknownCreate words a create of an earlier run whose outcome nobody knows.
 func unknownCreate(projectID string, sent time.Time) (summary, detail string) {
 	return "Outcome of an earlier create unknown", wording.Paragraphs(
-		fmt.Sprintf("An earlier run sent this request to project %s at %s and was ended before a response arrived. A job may have been started. "+
+		fmt.Sprintf("An earlier run sent this request to project %s at %s and did not record the outcome. A job may have been started. "+
 			"Nothing was sent now. This is reported once.", projectID, sent.UTC().Format(time.RFC3339)),
 		fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it with: terraform (or tofu) import ADDRESS %s/JOB_ID. "+
 			"Otherwise apply again: that sends the prompt.", projectID))
@@ -140,6 +159,14 @@ func messageFailure(err error, jobID string) string {
 		return wording.Paragraphs(
 			fmt.Sprintf("An earlier run sent the new prompt to job %s, which accepted it, and the job cannot be looked up now. Nothing was sent now; the state is as before.", jobID),
 			cause(err), "Apply again once the service responds.")
+	}
+	if _, ok := errors.AsType[takeOverError](err); ok {
+		return notTakenOver(err, "job "+jobID)
+	}
+	if errors.Is(err, errTakenOver) {
+		return wording.Paragraphs(
+			fmt.Sprintf("Nothing was sent to job %s. This run took the job over from an earlier one, and a test must not send prompts to such a job.", jobID),
+			"To let tests start jobs instead, set journal = { enabled = false } in their provider block. Outside of tests, a later run sends the message.")
 	}
 	if errors.Is(err, agentapi.ErrNotSent) {
 		return wording.Paragraphs(fmt.Sprintf("Nothing was sent to job %s; the job and the state are as before.", jobID), cause(err), "Applying again sends the message.")

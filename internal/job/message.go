@@ -31,6 +31,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 		}
 		if record == nil {
 			mark(ctx, out.private, markUnconfirmed)
+			setJournalRef(ctx, out.private, call.Ref())
 			out.save(ctx, job)
 			out.diags.AddError(unconfirmedMessage(err, id))
 			return false
@@ -38,8 +39,10 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 		call.Answered(id)
 	case err != nil:
 		out.diags.AddError("Failed to send message to agent job", messageFailure(err, id))
+		r.conn.withdrawn(call, err, out.diags)
 		return false
 	}
+	setJournalRef(ctx, out.private, call.Ref())
 	warnUnrecorded(call.Unrecorded(), id, out.diags)
 	r.conn.recent.add(job.ProjectID.ValueString(), id, wait.Messaged)
 	job.apply(record)                                             // what it may say of the link is said when the job has ended
@@ -50,8 +53,8 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 	return true
 }
 
-// errUnanswered stands for the response to a message that an earlier run had sent.
-var errUnanswered = errors.New("an earlier run sent it and was ended before a response arrived")
+// errUnanswered stands for the response to a message that an earlier run sent.
+var errUnanswered = errors.New("an earlier run sent it and did not record the outcome")
 
 // sendOrTakeOver sends the message unless an earlier run has sent it.
 func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (*agentapi.Job, error) {
@@ -59,14 +62,11 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 	orphan, err := r.conn.Journal.TakeOver(ctx, key)
 	switch {
 	case err == nil && orphan == nil && r.conn.Journal.TookOver(ctx, id):
-		err = errTakenOver
-		fallthrough
+		return nil, errTakenOver
 	case err != nil:
-		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.NotSent, ProjectID: project, JobID: id, Err: err}
+		return nil, takeOverError{err}
 	case orphan == nil:
-		record, err := r.conn.Client.SendMessage(ctx, project, id, job.Prompt.ValueString(), call)
-		setJournalRef(ctx, out.private, call.Ref())
-		return record, err
+		return r.conn.Client.SendMessage(ctx, project, id, job.Prompt.ValueString(), call)
 	case orphan.JobID == "":
 		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, ProjectID: project, JobID: id, Err: errUnanswered}
 	}

@@ -75,7 +75,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	switch {
 	case replace: // Terraform drops the warnings of the second planning call
 		r.announceCreate(ctx, &plan, &resp.Diagnostics)
-	case change.message() && !plan.Prompt.IsUnknown():
+	case change.message() && !plan.Prompt.IsUnknown() && r.conn != nil:
 		r.conn.announceTakeOver(ctx, r.conn.messageKey(&plan), "prompt", &resp.Diagnostics)
 	}
 	if isMarked(ctx, req.Private, markUnconfirmed) && !replace && !change.message() {

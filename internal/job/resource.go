@@ -81,6 +81,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		project := job.ProjectID.ValueString()
 		if record, err = r.conn.Client.CreateJob(ctx, project, job.Prompt.ValueString(), call); err != nil {
 			resp.Diagnostics.AddError("Failed to create agent job", createFailure(err, project))
+			r.conn.withdrawn(call, err, &resp.Diagnostics)
 			return
 		}
 		r.conn.recent.add(project, record.ID, wait.Created)
@@ -159,6 +160,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if !r.conn.usable(&resp.Diagnostics) {
 		return
 	}
+	r.conn.seen(ctx, &before, req.Private, &resp.Diagnostics)
 	key := r.conn.messageKey(&job)
 	call := r.conn.Journal.Begin(ctx, key, job.ID.ValueString())
 	defer call.End()

@@ -28,7 +28,7 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 		orphan, err := r.conn.Journal.TakeOver(ctx, key)
 		switch {
 		case err != nil:
-			out.diags.AddError(failed, notStarted(err, project))
+			out.diags.AddError(failed, notTakenOver(err, "project "+project))
 			return nil, true
 		case orphan == nil:
 			return nil, false
@@ -43,7 +43,7 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 			out.diags.AddWarning("Agent job of an earlier run taken over", fmt.Sprintf(
 				"An earlier run started job %s for the same prompt in project %s, and the state did not show it. This resource takes the job over; nothing was sent.", orphan.JobID, project))
 			return record, false
-		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || time.Since(orphan.SentAt) < wait.NewJobGrace):
+		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || orphan.Age < wait.NewJobGrace):
 			r.conn.Journal.Keep(orphan)
 			out.diags.AddError(failed, wording.Paragraphs(
 				fmt.Sprintf("An earlier run started job %s for the same prompt in project %s, and the job cannot be looked up now. Nothing was sent.", orphan.JobID, project),
@@ -52,11 +52,17 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 		}
 		// It failed or is gone: a new one is due.
 		if err := r.conn.Journal.Drop(ctx, orphan); err != nil {
-			out.diags.AddError(failed, notStarted(err, project))
+			out.diags.AddError(failed, notTakenOver(err, "project "+project))
 			return nil, true
 		}
 	}
 }
+
+// takeOverError is what kept a message from being taken over, so that it was
+// not sent either.
+type takeOverError struct{ error }
+
+func (e takeOverError) Unwrap() error { return e.error }
 
 func (d *ProviderData) createKey(ctx context.Context, job *jobModel) journal.Key {
 	triggers := map[string]*string{}
@@ -81,6 +87,13 @@ func (d *ProviderData) seen(ctx context.Context, job *jobModel, private privateS
 	}
 }
 
+// withdrawn warns when the record of a request without effect could not be removed.
+func (d *ProviderData) withdrawn(call *journal.Call, err error, diags *diag.Diagnostics) {
+	if _, reported := errors.AsType[*journal.Error](err); !reported {
+		d.journalFailed(call.Unrecorded(), diags)
+	}
+}
+
 // journalFailed warns once that a named journal cannot be read or cleaned up.
 func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
 	if err == nil {
@@ -88,7 +101,7 @@ func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
 	}
 	d.journalWarning.Do(func() {
 		diags.AddWarning("Journal not usable", wording.Paragraphs(wording.Sentence(err),
-			"Jobs and state are not affected. But earlier requests stay in the journal although the state shows their outcome, and creates and messages fail until the journal can be used.",
+			"Jobs and state are not affected. But requests stay in the journal although their outcome is known, and creates and messages fail until the journal can be used.",
 			"Check journal.url and the credentials of this run: plan and apply both list, read, write and delete there."))
 	})
 }
@@ -114,7 +127,7 @@ func (d *ProviderData) announceTakeOver(ctx context.Context, key journal.Key, at
 	const instead = "To send the prompt instead, change triggers, or set journal = { enabled = false } in the provider block. If this plan has -target, plan without it first."
 	if orphan.JobID == "" {
 		diags.AddAttributeWarning(at, "Outcome of an earlier request unknown", wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent this prompt at %s and was ended before a response arrived. Apply sends nothing until the outcome is known or was reported.", sentAt(orphan)), instead))
+			fmt.Sprintf("An earlier run sent this prompt at %s and did not record the outcome. Apply sends nothing before the outcome is known or was reported.", sentAt(orphan)), instead))
 		return
 	}
 	diags.AddAttributeWarning(at, "Agent job of an earlier run will be taken over", wording.Paragraphs(

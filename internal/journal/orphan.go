@@ -13,13 +13,14 @@ import (
 type Orphan struct {
 	JobID  string // empty: the outcome is unknown
 	SentAt time.Time
+	Age    time.Duration // since it was sent, by the store's clock
 	Ref    Ref
 
 	entry *entry
 }
 
-func newOrphan(e *entry) *Orphan {
-	o := &Orphan{SentAt: e.sent(), Ref: e.ref(), entry: e}
+func (j *Journal) newOrphan(e *entry) *Orphan {
+	o := &Orphan{SentAt: e.sent(), Age: j.store.now().Sub(e.sent()), Ref: e.ref(), entry: e}
 	if e.Answered {
 		o.JobID = e.JobID
 	}
@@ -45,7 +46,7 @@ func (j *Journal) Announce(ctx context.Context, key Key) (*Orphan, error) {
 	defer j.mu.Unlock()
 	for _, e := range j.where(func(e *entry) bool { return j.wanted(e, key) && !j.announced[e.id] }) {
 		j.announced[e.id] = true
-		return newOrphan(e), nil
+		return j.newOrphan(e), nil
 	}
 	return nil, nil
 }
@@ -79,11 +80,11 @@ func (j *Journal) TakeOver(ctx context.Context, key Key) (*Orphan, error) {
 		}
 		claimed, err := j.await(ctx, e)
 		if claimed {
-			return newOrphan(e), nil
+			return j.newOrphan(e), nil
 		}
 		if ctx.Err() != nil {
 			j.free(e)
-			return nil, &Error{Store: j.store.String(), Op: "waited for", Err: context.Cause(ctx)}
+			return nil, context.Cause(ctx)
 		}
 		if err := j.failed("claimed", err); err != nil {
 			j.free(e)
