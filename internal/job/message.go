@@ -31,18 +31,17 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 		}
 		if record == nil {
 			mark(ctx, out.private, markUnconfirmed)
-			setJournalRef(ctx, out.private, call.Ref())
 			out.save(ctx, job)
 			out.diags.AddError(unconfirmedMessage(err, id))
 			return false
 		}
 		call.Answered(id)
+		setJournalRef(ctx, out.private, call.Ref()) // it may have got another name
 	case err != nil:
 		out.diags.AddError("Failed to send message to agent job", messageFailure(err, id))
 		r.conn.withdrawn(call, err, out.diags)
 		return false
 	}
-	setJournalRef(ctx, out.private, call.Ref())
 	warnUnrecorded(call.Unrecorded(), id, out.diags)
 	r.conn.recent.add(job.ProjectID.ValueString(), id, wait.Messaged)
 	job.apply(record)                                             // what it may say of the link is said when the job has ended
@@ -66,7 +65,11 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 	case err != nil:
 		return nil, takeOverError{err}
 	case orphan == nil:
-		return r.conn.Client.SendMessage(ctx, project, id, job.Prompt.ValueString(), call)
+		record, err := r.conn.Client.SendMessage(ctx, project, id, job.Prompt.ValueString(), call)
+		if err == nil || errors.Is(err, agentapi.ErrUnknownOutcome) { // any other says nothing about earlier messages
+			setJournalRef(ctx, out.private, call.Ref())
+		}
+		return record, err
 	case orphan.JobID == "":
 		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, ProjectID: project, JobID: id, Err: errUnanswered}
 	}

@@ -71,26 +71,17 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	resp.Plan.Raw, diags = plan.encode(ctx, req.Plan.Raw.Type())
 	resp.Diagnostics.Append(diags...)
-	change.explain(&state, replace, retry, &resp.Diagnostics)
 	switch {
 	case replace: // Terraform drops the warnings of the second planning call
 		r.announceCreate(ctx, &plan, &resp.Diagnostics)
-	case change.message() && !plan.Prompt.IsUnknown() && r.conn != nil:
-		r.conn.announceTakeOver(ctx, r.conn.messageKey(&plan), "prompt", &resp.Diagnostics)
+	case change.message() && r.announceMessage(ctx, &plan, &resp.Diagnostics):
+		return // what it says replaces what the plan would say otherwise
 	}
+	change.explain(&state, replace, retry, &resp.Diagnostics)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !replace && !change.message() {
 		resp.Diagnostics.AddAttributeWarning(path.Root("prompt"), "Message to agent job unconfirmed",
 			fmt.Sprintf("An earlier apply sent the prompt to job %s and got no answer. Look at the job at the service. "+
 				"If the message is not there, change the prompt (a word is enough) and apply: that sends it.", state.ID.ValueString()))
-	}
-}
-
-// announceCreate says when a create will take a job over, as far as the plan
-// knows the request.
-func (r *jobResource) announceCreate(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) {
-	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
-	if r.conn != nil && !plan.Prompt.IsUnknown() && !plan.ProjectID.IsUnknown() && triggers.IsFullyKnown() {
-		r.conn.announceTakeOver(ctx, r.conn.createKey(ctx, plan), "prompt", diags)
 	}
 }
 

@@ -106,32 +106,54 @@ func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
 	})
 }
 
-// announceTakeOver says in a plan that an apply will take over what an earlier
-// run has sent, instead of sending it.
-func (d *ProviderData) announceTakeOver(ctx context.Context, key journal.Key, attribute string, diags *diag.Diagnostics) {
-	if d == nil {
+// announceCreate says in a plan when a create will take a job over, as far as
+// the plan knows the request.
+func (r *jobResource) announceCreate(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) {
+	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
+	if r.conn == nil || plan.Prompt.IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
 		return
 	}
-	at := path.Root(attribute)
+	if orphan := r.conn.announced(ctx, r.conn.createKey(ctx, plan), diags); orphan != nil && orphan.JobID != "" {
+		diags.AddAttributeWarning(path.Root("prompt"), "Agent job of an earlier run will be taken over", wording.Paragraphs(
+			fmt.Sprintf("Agent job %s of an earlier run will be taken over; nothing will be sent. That run sent this prompt at %s, and the state does not show it. "+
+				"If the job has failed or is gone, apply starts a new one, except that wait.on_failure = \"warn\" keeps a failed job.", orphan.JobID, sentAt(orphan)), sendInstead))
+	}
+}
+
+// announceMessage is announceCreate for a message. It reports whether the apply
+// will send nothing.
+func (r *jobResource) announceMessage(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) (announced bool) {
+	if r.conn == nil || plan.Prompt.IsUnknown() {
+		return false
+	}
+	orphan := r.conn.announced(ctx, r.conn.messageKey(plan), diags)
+	if orphan != nil && orphan.JobID != "" {
+		diags.AddAttributeWarning(path.Root("prompt"), "Message of an earlier run will be taken over",
+			fmt.Sprintf("An earlier run sent this prompt to job %s at %s, and the state does not show it. Apply sends nothing. "+
+				"To send the prompt again, change it (any change will do).", orphan.JobID, sentAt(orphan)))
+	}
+	return orphan != nil
+}
+
+const sendInstead = "To send the prompt instead, change triggers, or set journal = { enabled = false } in the provider block. If this plan has -target, plan without it first."
+
+// announced returns the request that an apply will take over, after saying what
+// else keeps the apply from sending its own.
+func (d *ProviderData) announced(ctx context.Context, key journal.Key, diags *diag.Diagnostics) *journal.Orphan {
+	at := path.Root("prompt")
 	if err := d.Journal.Blocked(key); err != nil {
 		diags.AddAttributeError(at, "Journal not usable", wording.Paragraphs(
 			"The state shows the outcome of an earlier request that equals this one, but the request could not be removed from the journal. An apply would take it for this one. Nothing was sent.",
 			wording.Sentence(err), "Plan again once the journal can be written."))
-		return
+		return nil
 	}
 	orphan, err := d.Journal.Announce(ctx, key)
 	d.journalFailed(err, diags)
-	if orphan == nil {
-		return
-	}
-	const instead = "To send the prompt instead, change triggers, or set journal = { enabled = false } in the provider block. If this plan has -target, plan without it first."
-	if orphan.JobID == "" {
+	if orphan != nil && orphan.JobID == "" {
 		diags.AddAttributeWarning(at, "Outcome of an earlier request unknown", wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent this prompt at %s and did not record the outcome. Apply sends nothing before the outcome is known or was reported.", sentAt(orphan)), instead))
-		return
+			fmt.Sprintf("An earlier run sent this prompt at %s and did not record the outcome. Apply sends nothing before the outcome is known or was reported.", sentAt(orphan)), sendInstead))
 	}
-	diags.AddAttributeWarning(at, "Agent job of an earlier run will be taken over", wording.Paragraphs(
-		fmt.Sprintf("Agent job %s of an earlier run will be taken over; nothing will be sent. That run sent this prompt at %s, and the state does not show it.", orphan.JobID, sentAt(orphan)), instead))
+	return orphan
 }
 
 func sentAt(orphan *journal.Orphan) string { return orphan.SentAt.UTC().Format(time.RFC3339) }

@@ -73,15 +73,20 @@ func configRows() []Row {
 			}
 		}})
 	}
-	for value, want := range map[any]int{nil: 1, true: 1, false: 0} {
-		// Red without: each half of the look at journal.
-		rows = append(rows, Row{name: fmt.Sprintf("I06_journal_%v", value), clock: true, Provider: attrs{"journal": value}, Test: func(m *Matrix) {
-			m.journaled()
+	for name, c := range map[string]struct {
+		journal any
+		want    int
+	}{
+		"default": {nil, 1}, "empty": {attrs{}, 1}, "enabled": {attrs{"enabled": true}, 1}, "disabled": {attrs{"enabled": false}, 0},
+	} {
+		// Red without: each half of the look at journal.enabled.
+		rows = append(rows, Row{name: "I06_journal_" + name, clock: true, Provider: attrs{"journal": c.journal}, Test: func(m *Matrix) {
+			m.nextRun()
 			m.OK(m.Run(Job1()))
-			if got := m.journals(); len(got) != want {
-				m.Errorf("journals: %q, want %d", got, want)
+			if got := m.entries(); len(got) != c.want {
+				m.Errorf("entries: %q, want %d", got, c.want)
 			}
-			m.crashes.Close()
+			m.settled()
 		}})
 	}
 	return rows

@@ -98,13 +98,14 @@ type Matrix struct {
 	shown  bytes.Buffer // all that Terraform would print or store
 
 	data    string           // TF_DATA_DIR
-	crashes *journal.Journal // nil: none is kept
+	process *journal.Process // nil: no journal is kept
+	runs    int              // of the CLI so far
 }
 
 // connect starts a fresh provider with m.config, as the next command does.
 func (m *Matrix) connect() []*tfprotov6.Diagnostic {
 	m.Helper()
-	diags := m.core.ConnectTo(m.ctx, provider.New("test", provider.Options{Dial: m.dial, Journal: m.crashes}), m.config)
+	diags := m.core.ConnectTo(m.ctx, provider.New("test", provider.Options{Dial: m.dial, Process: m.process}), m.config)
 	return m.note(diags)
 }
 
@@ -153,10 +154,18 @@ func (m *Matrix) created(job attrs) (id string) {
 // WantPosts asserts the creates and messages that the service has read whole.
 func (m *Matrix) WantPosts(creates, messages int) {
 	m.Helper()
-	want := [2]int{creates, messages}
-	if diff := cmp.Diff(want, [2]int{m.Count(faultserver.Create), m.Count(faultserver.Message)}); diff != "" {
+	m.wantPosts([2]int{creates, messages})
+}
+
+func (m *Matrix) wantPosts(want [2]int) {
+	m.Helper()
+	if diff := cmp.Diff(want, m.posts()); diff != "" {
 		m.Errorf("creates and messages read whole (-want +got):\n%s", diff)
 	}
+}
+
+func (m *Matrix) posts() [2]int {
+	return [2]int{m.Count(faultserver.Create), m.Count(faultserver.Message)}
 }
 
 // WantState asserts the status in the state, and that nothing is tainted.
@@ -220,12 +229,12 @@ func (m *Matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
 // another POST.
 func (m *Matrix) resumed(job attrs) {
 	m.Helper()
-	before := [2]int{m.Count(faultserver.Create), m.Count(faultserver.Message)}
+	before := m.posts()
 	if diags := m.Run(job); fakecli.Failed(diags) {
 		m.Error(fakecli.Text(diags))
 	}
 	m.WantState("completed")
-	m.WantPosts(before[0], before[1])
+	m.wantPosts(before)
 }
 
 // searchForKey looks for the key in all that the row has shown, stored and logged.

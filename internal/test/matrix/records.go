@@ -84,7 +84,7 @@ const (
 func (m *Matrix) NotSent(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
 	m.wantDiags(diags, createFailed)
-	m.wantWords(diags, append(words, "Nothing was sent to the service, so no job was started.", "Applying again starts the job.")...)
+	m.wantWords(diags, append(words, "Nothing was sent to project proj_1, so no job was started.", "Applying again starts the job.")...)
 	m.wantNoState()
 	m.WantPosts(0, 0)
 }

@@ -55,15 +55,14 @@ func scopeRows() []Row {
 			if c.first != nil {
 				c.first(m)
 			}
-			id := m.started(Job1(), 2)
+			id := m.started(Job1())
 			if c.second != nil {
 				c.second(m)
 				m.OK(m.connect())
 			}
 			job := fakecli.With(Job1(), c.JobAddress)
 			if c.same {
-				m.adopts(job, id)
-				m.settled()
+				m.takesOver(job, id)
 				return
 			}
 			posts := m.Count(faultserver.Create)
@@ -72,8 +71,9 @@ func scopeRows() []Row {
 			if got := m.core.Get("id"); got == id {
 				m.Errorf("id %v is that of the killed run", got)
 			}
-			if !m.crashes.HasLeft() {
-				m.Error("the job of the killed run is forgotten")
+			m.process.Close(m.ctx)
+			if got := m.entries(); len(got) != 1 {
+				m.Errorf("entries %q, want that of the killed run", got)
 			}
 		}})
 	}

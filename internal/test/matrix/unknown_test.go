@@ -25,7 +25,7 @@ func unknownRows() []Row {
 	for name, more := range map[string]attrs{
 		"admin_key": {"admin_key": unknown{}}, "base_url": {"base_url": unknown{}}, "project_id": {"project_id": unknown{}},
 		"request_timeout": {"request_timeout": unknown{}}, "poll": {"poll": unknown{}}, "ca_certificates_pem": {"ca_certificates_pem": unknown{}},
-		"journal": {"journal": unknown{}}, "base_url, admin_key": {"base_url": unknown{}, "admin_key": unknown{}},
+		"base_url, admin_key": {"base_url": unknown{}, "admin_key": unknown{}},
 		"poll.min_interval":   {"poll": attrs{"min_interval": unknown{}, "max_interval": "10ms"}},
 		"poll.max_interval":   {"poll": attrs{"min_interval": "20s", "max_interval": unknown{}}},
 		"poll.max_per_second": {"poll": attrs{"max_per_second": unknown{}}},
@@ -93,6 +93,16 @@ func unknownRows() []Row {
 				m.silent()
 			}},
 		)
+	}
+	for name, journal := range map[string]any{"block": unknown{}, "enabled": attrs{"enabled": unknown{}}, "url": attrs{"url": unknown{}}} {
+		// Red without: each half of the look at unknown values in providerModel.journal.
+		rows = append(rows, Row{name: "I06_journal_" + name + "_unknown", Test: func(m *Matrix) {
+			m.config["journal"] = journal
+			diags := m.connect()
+			m.wantDiags(diags, "ERROR: Journal not known")
+			m.wantWords(diags, "journal.enabled and journal.url", "AGENT_JOURNAL_URL")
+			m.silent()
+		}})
 	}
 	return append(rows,
 		// Red without: promptValidator passing over unknown values.

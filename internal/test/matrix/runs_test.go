@@ -1,0 +1,184 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package matrix
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+)
+
+// What heads the diagnostics of a journal.
+const (
+	tookOver           = "WARNING: Agent job of an earlier run taken over"
+	takeOverPlanned    = "WARNING: Agent job of an earlier run will be taken over"
+	messageFound       = "WARNING: Message of an earlier run found"
+	outcomeUnknown     = "ERROR: Outcome of an earlier create unknown"
+	outcomePlanned     = "WARNING: Outcome of an earlier request unknown"
+	journalUnusable    = "WARNING: Journal not usable"
+	journalUnwritten   = "WARNING: Journal not written"
+	nothingSentBecause = "only the journal can tell"
+)
+
+// nextRun starts the provider process of a new run of the CLI. The one before
+// is left as if it had been killed: it removes nothing.
+func (m *Matrix) nextRun() {
+	m.Helper()
+	m.runs++
+	m.process = journal.NewProcess(journal.Run(fmt.Sprint("run", m.runs)), func(err error) { m.Error(err) })
+	m.OK(m.connect())
+}
+
+// folder is where the journal is kept.
+func (m *Matrix) folder() string {
+	if l, ok := m.config["journal"].(attrs); ok && l["url"] != nil {
+		return l["url"].(string)
+	}
+	return filepath.Join(m.data, "agent")
+}
+
+// entries lists the files of the journal's entries.
+func (m *Matrix) entries() []string {
+	m.Helper()
+	return m.files("*.json")
+}
+
+func (m *Matrix) files(pattern string) []string {
+	m.Helper()
+	files, err := filepath.Glob(filepath.Join(m.folder(), pattern))
+	if err != nil {
+		m.Fatal(err)
+	}
+	return files
+}
+
+// kill ends the process as others see it: its lock is free. Its entries are
+// as edit leaves them. Then it starts the next run.
+func (m *Matrix) kill(edits ...func(lines [][]byte) [][]byte) {
+	m.Helper()
+	for _, path := range m.entries() {
+		text := m.readFile(path)
+		for _, edit := range edits {
+			text = bytes.Join(edit(bytes.SplitAfter(text, []byte("\n"))), nil)
+		}
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			m.Fatal(err)
+		}
+	}
+	for _, path := range m.files("*.lock") { // a lock belongs to the file, not to its name
+		if err := os.WriteFile(path+".free", nil, 0o600); err != nil {
+			m.Fatal(err)
+		}
+		if err := os.Rename(path+".free", path); err != nil {
+			m.Fatal(err)
+		}
+	}
+	m.nextRun()
+}
+
+func (m *Matrix) readFile(path string) []byte {
+	m.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return text
+}
+
+// unanswered makes entries those of a process that was killed before a response.
+func unanswered(lines [][]byte) [][]byte { return lines[:2] } // an empty one and the request
+
+// sentAgo makes answered entries older.
+func (m *Matrix) sentAgo(age time.Duration) func(lines [][]byte) [][]byte {
+	return func(lines [][]byte) [][]byte {
+		for i, line := range lines {
+			var e map[string]any
+			if json.Unmarshal(line, &e) != nil || e["sent"] == nil {
+				continue
+			}
+			e["sent"] = int64(e["sent"].(float64)) - age.Milliseconds()
+			text, err := json.Marshal(e)
+			if err != nil {
+				m.Fatal(err)
+			}
+			lines[i] = append(text, '\n')
+		}
+		return lines
+	}
+}
+
+// settled ends the process and asserts that nothing is left to remember.
+func (m *Matrix) settled() {
+	m.Helper()
+	m.process.Close(m.ctx)
+	if files := m.entries(); len(files) > 0 {
+		m.Errorf("entries: %q", files)
+	}
+}
+
+// started is a job whose run was killed, and its state was lost.
+func (m *Matrix) started(job attrs, edits ...func(lines [][]byte) [][]byte) (id string) {
+	m.Helper()
+	m.nextRun()
+	m.OK(m.Run(job))
+	id = m.core.Get("id").(string)
+	m.forget()
+	m.kill(edits...)
+	return id
+}
+
+// sent is a job to which a run that was killed has sent a message. The state is
+// the one from before the message.
+func (m *Matrix) sent(edits ...func(lines [][]byte) [][]byte) (id string) {
+	m.Helper()
+	id = m.created(Job1())
+	m.nextRun()
+	before := *m.core
+	m.wantDiags(m.Run(Job2()), messagePlanned)
+	*m.core = before
+	m.kill(edits...)
+	return id
+}
+
+// takesOver runs the job and asserts that the one of the killed run is announced
+// and taken over.
+func (m *Matrix) takesOver(job attrs, id string) {
+	m.Helper()
+	posts := m.posts()
+	diags := m.Run(job)
+	m.wantDiags(diags, takeOverPlanned, tookOver)
+	m.wantWords(diags, "Agent job "+id+" of an earlier run will be taken over; nothing will be sent.",
+		"An earlier run started job "+id+" for the same prompt in project "+m.core.Get("project_id").(string), "This resource takes the job over; nothing was sent.")
+	m.wantPosts(posts)
+	if got := m.core.Get("id"); got != id || m.core.Tainted {
+		m.Errorf("id %v, tainted %t; want %s, untainted", got, m.core.Tainted, id)
+	}
+}
+
+// starts runs the job and asserts that a new one is started without a word
+// beyond those that were announced.
+func (m *Matrix) starts(job attrs, id string, announced ...string) {
+	m.Helper()
+	posts := m.posts()
+	m.wantDiags(m.Run(job), announced...)
+	m.WantState("completed")
+	posts[0]++
+	m.wantPosts(posts)
+	if got := m.core.Get("id"); got == id {
+		m.Errorf("id %v is that of the killed run", got)
+	}
+}
+
+// other is another resource of the same configuration and command.
+func (m *Matrix) other() *fakecli.CLI {
+	c := *m.core
+	c.State, c.Private, c.Identity, c.Tainted = c.Decode(nil), nil, nil, false
+	return &c
+}
