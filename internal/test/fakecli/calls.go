@@ -148,6 +148,19 @@ func (c *CLI) keepsPlan() {
 	}
 }
 
+// PlanDestroy plans the destruction of the resource.
+func (c *CLI) PlanDestroy(ctx context.Context) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	nothing := c.Dynamic(tftypes.NewValue(c.Resource, nil))
+	resp, err := c.Server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+		TypeName: "agent_job", PriorState: c.Dynamic(c.State), ProposedNewState: nothing, Config: nothing, PriorPrivate: c.Private, PriorIdentity: c.Identity,
+	})
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	return resp.Diagnostics
+}
+
 // Stop is what the CLI does at the first Ctrl-C.
 func (c *CLI) Stop() {
 	c.T.Helper()

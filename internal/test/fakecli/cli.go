@@ -166,19 +166,28 @@ func (c *CLI) Validate(config Attrs) []*tfprotov6.Diagnostic {
 }
 
 // Plan plans the configuration against the state and keeps the outcome for apply.
+// As the CLI does, it plans a tainted resource as a new one, and drops the
+// warnings of the second call for a replacement.
 func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	prior, private := c.State, c.Private
+	if c.Tainted {
+		prior, private = tftypes.NewValue(c.Resource, nil), nil
+	}
 	resp := c.planAgainst(ctx, config, prior, private)
-	c.Replace = !prior.IsNull() && (c.Tainted || len(resp.RequiresReplace) > 0)
+	c.Replace = c.Tainted || len(resp.RequiresReplace) > 0
 	c.Because = nil
 	for _, path := range resp.RequiresReplace {
 		c.Because = append(c.Because, path.String())
 	}
 	diags := resp.Diagnostics
-	if c.Replace && !Failed(diags) {
+	if c.Replace && !c.Tainted && !Failed(diags) {
 		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), nil)
-		diags = append(diags, resp.Diagnostics...)
+		for _, d := range resp.Diagnostics {
+			if d.Severity == tfprotov6.DiagnosticSeverityError {
+				diags = append(diags, d)
+			}
+		}
 	}
 	if !Failed(diags) {
 		c.Planned, c.PlannedPrivate = c.Decode(resp.PlannedState), resp.PlannedPrivate

@@ -63,7 +63,7 @@ func limitRows() []Row {
 				m.Errorf("gave up after %s", took)
 			}
 			m.wantDiags(diags, createFailed)
-			m.wantWords(diags, "Nothing was sent to the service, so no job was started.",
+			m.wantWords(diags, "Nothing was sent to project proj_1, so no job was started.",
 				"The rate limit lasts longer than the time that is left: the next request may go out in 1h0m0s.", "raise timeouts")
 			m.wantNoState()
 			m.WantPosts(1, 0) // the one that was answered 429
