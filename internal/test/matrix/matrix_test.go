@@ -15,7 +15,7 @@ func TestMatrix(t *testing.T) {
 	for _, rows := range [][]Row{
 		createRows(), answerRows(), limitRows(), redirectRows(), connectionRows(), proxyRows(),
 		waitRows(), recordRows(), readRows(), messageRows(), pacingRows(), inputRows(), unknownRows(),
-		crashRows(), configRows(),
+		crashRows(), configRows(), journalRows(), bucketRows(), hostRows(),
 	} {
 		for _, r := range rows {
 			t.Run(r.name, func(t *testing.T) {

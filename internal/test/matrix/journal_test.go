@@ -1,0 +1,237 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package matrix
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+// named keeps the journal in a folder of its own.
+func (m *Matrix) named() { m.config["journal"] = attrs{"url": filepath.Join(m.data, "named")} }
+
+// cleanly ends the process, as a run that nobody disturbed does, and starts the next.
+func (m *Matrix) cleanly() {
+	m.Helper()
+	m.process.Close(m.ctx)
+	m.nextRun()
+}
+
+// age makes the entries in a folder older.
+func (m *Matrix) age(d time.Duration) {
+	m.Helper()
+	for _, path := range m.entries() {
+		info, err := os.Stat(path)
+		if err == nil {
+			err = os.Chtimes(path, time.Time{}, info.ModTime().Add(-d))
+		}
+		if err != nil {
+			m.Fatal(err)
+		}
+	}
+}
+
+// wantEntries asserts how many entries the journal in a folder holds.
+func (m *Matrix) wantEntries(n int) {
+	m.Helper()
+	if got := m.entries(); len(got) != n {
+		m.Errorf("entries: %q, want %d", got, n)
+	}
+}
+
+// journalRows are what a journal changes in ordinary use, and what it does not.
+func journalRows() []Row {
+	var rows []Row
+	row := func(name string, test func(m *Matrix)) {
+		rows = append(rows, Row{name: name, clock: true, Test: test})
+	}
+	for store, use := range map[string]func(m *Matrix){"default_folder": func(*Matrix) {}, "named_folder": (*Matrix).named} {
+		for refreshed, run := range map[string]func(m *Matrix, job attrs) []*tfprotov6.Diagnostic{
+			"": (*Matrix).Run, "_without_refresh": func(m *Matrix, job attrs) []*tfprotov6.Diagnostic { return append(m.plan(job), m.apply(job)...) },
+		} {
+			// Red without: seen in Read, and in ModifyPlan; with the key of a message being the prompt alone.
+			row("X12_prompts_A_B_A_B_in_"+store+refreshed, func(m *Matrix) {
+				use(m)
+				m.nextRun()
+				m.OK(run(m, Job1()))
+				for _, job := range []attrs{Job2(), Job1(), Job2()} {
+					m.cleanly()
+					m.wantDiags(run(m, job), messagePlanned)
+				}
+				m.WantPosts(1, 3)
+				m.cleanly()
+				m.OK(run(m, Job2()))
+				m.wantEntries(0)
+			})
+		}
+	}
+	// Red without: removeOwn in Close.
+	row("X13_forgotten_by_the_state_in_default_folder", func(m *Matrix) {
+		m.nextRun()
+		id := m.created(Job1())
+		m.cleanly()
+		m.forget()
+		m.starts(Job1(), id)
+	})
+	row("X13_forgotten_by_the_state_in_named_folder_after_a_plan", func(m *Matrix) {
+		m.named()
+		m.nextRun()
+		id := m.created(Job1())
+		m.cleanly()
+		m.OK(m.plan(Job1()))
+		m.cleanly()
+		m.forget()
+		m.starts(Job1(), id)
+	})
+	// Red without: announceCreate (nothing would say so before the apply), and Named in Close.
+	row("X13_forgotten_by_the_state_in_named_folder", func(m *Matrix) {
+		m.named()
+		m.nextRun()
+		id := m.created(Job1())
+		m.cleanly()
+		m.forget()
+		m.takesOver(Job1(), id)
+	})
+	// Red without: seen before the return for a destroy in ModifyPlan.
+	row("X11_planned_destroy_in_named_folder", func(m *Matrix) {
+		m.named()
+		m.nextRun()
+		id := m.created(Job1())
+		m.cleanly()
+		m.OK(m.note(m.core.PlanDestroy(m.ctx)))
+		m.wantEntries(0)
+		m.OK(m.note(m.core.Destroy(m.ctx)))
+		m.cleanly()
+		m.starts(Job1(), id)
+	})
+	// Red without: Forget in Delete, which finds what this run has sent too.
+	row("X11_destroyed_by_the_run_that_created_it", func(m *Matrix) {
+		m.named()
+		m.nextRun()
+		id := m.created(Job1())
+		m.OK(m.note(m.core.Destroy(m.ctx)))
+		m.wantEntries(0)
+		m.cleanly()
+		m.starts(Job1(), id)
+	})
+	// Red without: announced in Announce.
+	row("X07_one_entry_and_three_equal_keys", func(m *Matrix) {
+		id := m.started(Job1())
+		all := []*fakecli.CLI{m.other(), m.other(), m.other()}
+		var planned, applied []*tfprotov6.Diagnostic
+		for _, c := range all {
+			planned = append(planned, c.Plan(m.ctx, Job1())...)
+		}
+		m.wantDiags(planned, takeOverPlanned)
+		ids := map[any]bool{}
+		for _, c := range all {
+			applied = append(applied, c.Apply(m.ctx, Job1())...)
+			ids[c.Get("id")] = true
+		}
+		m.wantDiags(applied, tookOver)
+		if len(ids) != 3 || !ids[id] {
+			m.Errorf("jobs %v, want %s and two new ones", ids, id)
+		}
+		m.WantPosts(3, 0)
+	})
+	// Red without: announceCreate for a replacement in the call with the prior state.
+	row("X09_a_replacement_is_announced", func(m *Matrix) {
+		m.named()
+		m.nextRun()
+		m.created(Job1())
+		m.cleanly()
+		before := *m.core
+		triggered := fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}})
+		m.OK(m.Run(triggered))
+		id := m.core.Get("id").(string)
+		*m.core = before
+		m.cleanly()
+		m.takesOver(triggered, id)
+		m.WantPosts(2, 0)
+	})
+	// Red without: Imported in seen (it would be taken over, or be forgotten).
+	row("X09_an_import_that_is_lost", func(m *Matrix) {
+		m.named()
+		id := m.started(Job1())
+		m.OK(m.note(m.core.ImportState(m.ctx, harness.Project+"/"+id)))
+		second := m.other()
+		m.OK(m.note(second.Run(m.ctx, Job1())))
+		if got := second.Get("id"); got == id {
+			m.Errorf("%v belongs to two resources", got)
+		}
+		m.WantPosts(2, 0)
+		m.wantEntries(2)
+		*m.core = *second // the state of the import was lost, that of the create was not
+		m.cleanly()
+		m.OK(m.refresh())
+		m.forget()
+		m.takesOver(Job1(), id)
+	})
+	// Red without: the mark being kept by Read and by an Update that only waits.
+	row("X09_the_entry_is_named_until_it_is_seen", func(m *Matrix) {
+		m.named()
+		m.created(Job1())
+		m.nextRun()
+		m.Script(faultserver.Get, faultserver.Healthy, faultserver.Answer(401, "")) // of the refresh, and of the wait
+		m.wantDiags(m.Run(Job2()), messagePlanned, "ERROR: Agent job still running")
+		m.wantEntries(1)
+		journaled := m.config["journal"]
+		m.config["journal"] = attrs{"enabled": false}
+		m.cleanly()
+		m.wantDiags(m.Run(Job2()), "WARNING: Agent job is still running")
+		m.WantState("completed")
+		m.wantEntriesIn(filepath.Join(m.data, "named"), 1)
+		m.config["journal"] = journaled
+		m.cleanly()
+		m.OK(m.Run(Job2()))
+		m.wantEntries(0)
+		m.WantPosts(1, 1)
+	})
+	// Red without: errTakenOver.
+	row("X13_a_message_by_the_run_that_took_the_job_over", func(m *Matrix) {
+		id := m.started(Job1())
+		m.takesOver(Job1(), id)
+		m.process = journal.NewProcess(journal.Run("run2"), func(err error) { m.Error(err) })
+		m.OK(m.connect())
+		diags := m.Run(Job2())
+		m.wantDiags(diags, messagePlanned, messageFailed)
+		m.wantWords(diags, "Nothing was sent to job "+id+".", "a test must not send prompts to such a job", "journal = { enabled = false }", "a later run sends the message")
+		if strings.Contains(fakecli.Text(diags), "Applying again sends") {
+			m.Error("applying again does not send the message in a test")
+		}
+		m.WantPosts(1, 0)
+		m.kill()
+		m.wantDiags(m.Run(Job2()), messagePlanned)
+		m.WantPosts(1, 1)
+	})
+	// Red without: maxAge in load.
+	row("X15_entries_of_a_month_in_a_folder", func(m *Matrix) {
+		m.named()
+		id := m.started(Job1())
+		m.age(29 * 24 * time.Hour)
+		m.takesOver(Job1(), id)
+		m.forget()
+		m.nextRun()
+		m.age(2 * 24 * time.Hour)
+		m.starts(Job1(), id)
+		m.wantEntries(1)
+	})
+	return append(rows, pendingRows()...)
+}
+
+func (m *Matrix) wantEntriesIn(folder string, n int) {
+	m.Helper()
+	if got, err := filepath.Glob(filepath.Join(folder, "*.json")); err != nil || len(got) != n {
+		m.Errorf("entries: %q (%v), want %d", got, err, n)
+	}
+}

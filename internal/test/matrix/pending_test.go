@@ -1,0 +1,151 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package matrix
+
+import (
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+)
+
+// pendingRows are requests under way while the next run looks for them.
+func pendingRows() []Row {
+	const waits = 3 * time.Second
+	rows := []Row{
+		// Red without: busy in reserve (one would wait for another's request, or two for one).
+		{name: "X16_three_equal_keys_answered_while_the_next_run_waits", clock: true, Test: func(m *Matrix) {
+			release := make(chan struct{})
+			m.Always(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })
+			m.nextRun()
+			for _, c := range []*fakecli.CLI{m.other(), m.other(), m.other()} {
+				m.OK(c.Plan(m.ctx, noWait()))
+				go c.Apply(m.ctx, noWait())
+			}
+			time.Sleep(time.Second)
+			m.nextRun()
+			type end struct {
+				id    any
+				diags []*tfprotov6.Diagnostic
+			}
+			ends := make(chan end)
+			for range 3 {
+				c := m.other()
+				m.wantDiags(c.Plan(m.ctx, noWait()), outcomePlanned)
+				go func() {
+					diags := c.Apply(m.ctx, noWait())
+					ends <- end{c.Get("id"), diags}
+				}()
+			}
+			time.Sleep(waits)
+			m.WantPosts(3, 0)
+			close(release)
+			ids := map[any]bool{}
+			for range 3 {
+				got := <-ends
+				m.wantDiags(got.diags, tookOver)
+				ids[got.id] = true
+			}
+			if len(ids) != 3 {
+				m.Errorf("jobs %v, want three", ids)
+			}
+			m.WantPosts(3, 0)
+		}},
+		// Red without: notTakenOver (the text said that nothing was started, and that applying again starts it).
+		{name: "X16_a_stop_while_the_next_run_waits", clock: true, Test: func(m *Matrix) {
+			release := make(chan struct{})
+			m.Script(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })
+			m.nextRun()
+			c := m.other()
+			m.OK(c.Plan(m.ctx, noWait()))
+			go c.Apply(m.ctx, noWait())
+			time.Sleep(time.Second)
+			m.nextRun()
+			time.AfterFunc(waits, func() { m.process.Stopping(); m.core.Stop() })
+			diags := m.Run(noWait())
+			m.wantDiags(diags, outcomePlanned, createFailed)
+			m.wantWords(diags, "Nothing was sent to project proj_1 now.", nothingSentBecause, "The run was interrupted.", "Apply again: that takes over what an earlier run has sent, or else sends the prompt.")
+			if strings.Contains(fakecli.Text(diags), "no job was started") {
+				m.Error("a job may have been started")
+			}
+			m.wantNoState()
+			close(release)
+			time.Sleep(time.Second)
+			m.nextRun()
+			m.takesOver(noWait(), m.Sim.Jobs()[0].ID)
+			m.WantPosts(1, 0)
+		}},
+	}
+	return append(rows, unknownOutcomeRows()...)
+}
+
+// stopping is a service's play during which the user presses Ctrl-C.
+func (m *Matrix) stopping(play faultserver.Play) faultserver.Play {
+	return func(x *faultserver.Exchange) {
+		m.process.Stopping()
+		m.core.Stop()
+		play(x)
+	}
+}
+
+// unknownOutcomeRows are POSTs whose outcome the run does not learn.
+func unknownOutcomeRows() []Row {
+	var rows []Row
+	row := func(name string, test func(m *Matrix)) {
+		rows = append(rows, Row{name: name, clock: true, Test: test})
+	}
+	for _, kind := range []faultserver.Kind{faultserver.Create, faultserver.Message} {
+		job, failed := Job1(), []string{createFailed}
+		prepare := func(m *Matrix) { m.nextRun() }
+		if kind == faultserver.Message {
+			job, failed = Job2(), []string{messagePlanned, MessageUnknown}
+			prepare = func(m *Matrix) { m.created(Job1()); m.nextRun() }
+		}
+		// Red without: remove in End.
+		row("X08_unknown_outcome_of_a_"+string(kind)+"_that_was_reported", func(m *Matrix) {
+			m.named()
+			prepare(m)
+			m.Script(kind, faultserver.EOF)
+			m.wantDiags(m.Run(job), failed...)
+			m.wantEntries(0)
+		})
+		// Red without: stopping in End.
+		row("X08_unknown_outcome_of_a_"+string(kind)+"_after_a_stop", func(m *Matrix) {
+			m.named()
+			prepare(m)
+			before := *m.core
+			m.Script(kind, m.stopping(faultserver.EOF))
+			m.wantDiags(m.Run(job), failed...)
+			m.wantEntries(1)
+			posts := m.posts()
+			*m.core = before // the second Ctrl-C
+			m.cleanly()
+			if kind == faultserver.Create {
+				m.wantDiags(m.Run(job), outcomePlanned, outcomeUnknown)
+			} else {
+				m.wantDiags(m.plan(job), outcomePlanned)
+				m.wantDiags(m.apply(job), MessageUnknown)
+			}
+			m.wantPosts(posts)
+			m.wantEntries(0)
+		})
+	}
+	// Red without: the mark of the entry in the state of an unknown outcome.
+	row("X08_unknown_outcome_of_a_message_that_the_state_shows", func(m *Matrix) {
+		m.named()
+		m.created(Job1())
+		m.nextRun()
+		m.Script(faultserver.Message, m.stopping(faultserver.EOF))
+		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
+		m.wantEntries(1)
+		m.cleanly()
+		m.wantDiags(m.Run(Job2()), messageUnconfirmed)
+		m.wantEntries(0)
+		m.WantPosts(1, 1)
+	})
+	return rows
+}
