@@ -66,10 +66,15 @@ func (c *Call) Sending() error {
 	if err == nil && time.Since(c.sentAt) > opTimeout {
 		err = errSlow
 	}
-	if j.process.orphaned() || c.ctx.Err() != nil {
+	switch {
+	case j.process.orphaned():
 		err = errNoCLI
-	} else if err = j.failed("written", err); err == nil {
-		return nil
+	case c.ctx.Err() != nil:
+		err = context.Cause(c.ctx)
+	default:
+		if err = j.failed("written", err); err == nil {
+			return nil
+		}
 	}
 	j.process.withdrawn(c)
 	ctx, cancel = c.bounded()

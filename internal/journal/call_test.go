@@ -33,7 +33,7 @@ func TestSending_faults(t *testing.T) {
 		{"the write fails and has arrived", func(_ context.Context, _ *Call, _, write func()) error { write(); return errFault }, nil, errFault},
 		{"the write hangs", func(ctx context.Context, _ *Call, _, _ func()) error { <-ctx.Done(); return ctx.Err() }, nil, context.DeadlineExceeded},
 		{"the machine sleeps meanwhile", func(_ context.Context, c *Call, _, _ func()) error { c.sentAt = c.sentAt.Add(-time.Hour); return nil }, nil, errSlow},
-		{"the call is cancelled meanwhile", func(_ context.Context, _ *Call, cancel, write func()) error { write(); cancel(); return nil }, errNoCLI, errNoCLI},
+		{"the call is cancelled meanwhile", func(_ context.Context, _ *Call, cancel, write func()) error { write(); cancel(); return nil }, context.Canceled, context.Canceled},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestSending_faults(t *testing.T) {
 					want = test.named
 				}
 				err := c.Sending()
-				if !errors.Is(err, want) || (want != nil && !errors.Is(want, errNoCLI)) != errors.As(err, new(*Error)) {
+				if !errors.Is(err, want) || (want != nil && !errors.Is(want, context.Canceled)) != errors.As(err, new(*Error)) {
 					t.Errorf("got %v, want %v", err, want)
 				}
 				if want == nil && r.count() != 1 {
