@@ -116,7 +116,7 @@ func (r *jobResource) announceCreate(ctx context.Context, plan *jobModel, diags 
 	if orphan := r.conn.announced(ctx, r.conn.createKey(ctx, plan), diags); orphan != nil && orphan.JobID != "" {
 		diags.AddAttributeWarning(path.Root("prompt"), "Agent job of an earlier run will be taken over", wording.Paragraphs(
 			fmt.Sprintf("Agent job %s of an earlier run will be taken over; nothing will be sent. That run sent this prompt at %s, and the state does not show it. "+
-				"If the job has failed or is gone, apply starts a new one, except that wait.on_failure = \"warn\" keeps a failed job.", orphan.JobID, sentAt(orphan)), sendInstead))
+				"If another resource turns out to have the job, or it has failed or is gone, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", orphan.JobID, sentAt(orphan)), sendInstead))
 	}
 }
 

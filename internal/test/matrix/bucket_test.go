@@ -4,12 +4,15 @@
 package matrix
 
 import (
+	"errors"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
@@ -87,6 +90,21 @@ func bucketRows() []Row {
 			m.Errorf("a hint at the service: %s", text)
 		}
 		m.wantNoState()
+		m.WantPosts(0, 0)
+		m.inBucket(f, 0)
+	})
+	// Red without: the cause of a cancelled call in Sending (the text blamed the network).
+	row("X14_before_the_POST_stopped_while_it_is_recorded", func(m *Matrix, f *fakeS3) {
+		m.nextRun()
+		f.fail(func(r *http.Request) int {
+			if r.Method == http.MethodPut {
+				m.core.Stop()
+			}
+			return 0
+		})
+		diags := m.Run(Job1())
+		m.wantDiags(diags, createFailed)
+		m.wantWords(diags, "Nothing was sent to project proj_1, so no job was started.", "The run was interrupted.")
 		m.WantPosts(0, 0)
 		m.inBucket(f, 0)
 	})
@@ -216,6 +234,32 @@ func bucketRows() []Row {
 		m.OK(m.Run(Job1()))
 		m.WantPosts(2, 0)
 		m.inBucket(f, 1)
+	})
+	// Red without: the takeover of jobs and of messages.
+	row("X10_the_disk_is_wiped", func(m *Matrix, f *fakeS3) {
+		wipe := func() {
+			m.process.Close(m.ctx)
+			if err := errors.Join(os.RemoveAll(m.data), os.Mkdir(m.data, 0o700)); err != nil {
+				m.Fatal(err)
+			}
+			m.nextRun()
+		}
+		next := fakecli.With(noWait(), Job2()) // a wait would last until no older end can be shown
+		m.nextRun()
+		id := m.created(Job1())
+		m.forget()
+		wipe()
+		m.takesOver(Job1(), id)
+		wipe()
+		before := *m.core
+		m.wantDiags(m.Run(next), messagePlanned)
+		*m.core = before
+		wipe()
+		m.wantDiags(m.Run(next), messagePlannedOver, messageFound)
+		m.WantPosts(1, 1)
+		wipe()
+		m.OK(m.Run(next))
+		m.inBucket(f, 0)
 	})
 	// Red without: seen in Read, and in ModifyPlan.
 	row("X12_prompts_A_B_A_B_in_bucket", func(m *Matrix, f *fakeS3) {

@@ -248,6 +248,9 @@ func (m *Matrix) searchForKey(data string) {
 		}
 		content, err := os.ReadFile(path)
 		places["file "+filepath.Base(path)] = string(content)
+		if filepath.Ext(path) == ".json" && bytes.Contains(content, []byte("Add a")) {
+			m.Errorf("an entry holds a prompt: %s", content)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
