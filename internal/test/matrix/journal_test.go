@@ -197,6 +197,21 @@ func journalRows() []Row {
 		m.wantEntries(0)
 		m.WantPosts(1, 1)
 	})
+	// Red without: seen in Update.
+	row("X09_an_update_that_another_process_planned", func(m *Matrix) {
+		m.named()
+		m.nextRun()
+		m.created(Job1())
+		journaled := m.config["journal"]
+		m.config["journal"] = attrs{"enabled": false}
+		m.cleanly()
+		m.wantDiags(m.plan(Job2()), messagePlanned)
+		m.config["journal"] = journaled
+		m.cleanly()
+		m.OK(m.apply(Job2()))
+		m.WantPosts(1, 1)
+		m.wantEntries(1) // that of the message
+	})
 	// Red without: errTakenOver.
 	row("X13_a_message_by_the_run_that_took_the_job_over", func(m *Matrix) {
 		id := m.started(Job1())
