@@ -26,7 +26,9 @@ const (
 // details are those of the diagnostics that have one of the summaries.
 func details(output string, summaries ...string) (found []string) {
 	for line := range strings.Lines(output) {
-		var message struct{ Diagnostic struct{ Summary, Detail string } }
+		var message struct {
+			Diagnostic struct{ Summary, Detail string }
+		}
 		if json.Unmarshal([]byte(line), &message) == nil && slices.Contains(summaries, message.Diagnostic.Summary) {
 			found = append(found, message.Diagnostic.Detail)
 		}

@@ -173,3 +173,12 @@ func backendDoesNotStore(t *testing.T, s store) {
 		}
 	}
 }
+
+// The same with runs that end in any way at any moment.
+func TestX09_state_from_before_any_moment(t *testing.T) {
+	inRounds(t, 5, mode{store: namedFolder, endings: anyEnding, before: true})
+}
+
+func TestX10_S3_disk_is_wiped_at_any_moment(t *testing.T) {
+	inRounds(t, 5, mode{store: bucket, endings: anyEnding, before: true, wiped: true})
+}
