@@ -119,6 +119,8 @@ type process struct {
 	cmd  *exec.Cmd
 	out  lockedBuffer
 	done chan struct{}
+
+	sentBefore int // the POSTs that the service had read before
 }
 
 type lockedBuffer struct {
@@ -141,7 +143,7 @@ func (b *lockedBuffer) String() string {
 // start starts a command in a process group of its own, as a shell does.
 func (w *world) start(args ...string) *process {
 	w.t.Helper()
-	p := &process{world: w, done: make(chan struct{})}
+	p := &process{world: w, done: make(chan struct{}), sentBefore: w.sent()}
 	config := plugin.OverrideConfig
 	if args[0] == "init" {
 		config = plugin.MirrorConfig

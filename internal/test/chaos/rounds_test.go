@@ -94,18 +94,23 @@ type ending struct {
 	latency time.Duration
 }
 
+// single is one signal at any moment.
 func single(send func(*process, syscall.Signal), signal syscall.Signal) ending {
 	return ending{cut: signal == syscall.SIGKILL, latency: 200 * time.Millisecond, end: func(p *process, random *rand.Rand) {
-		time.Sleep(100*time.Millisecond + moment(random, 1200*time.Millisecond))
+		if random.IntN(3) == 0 {
+			time.Sleep(100*time.Millisecond + moment(random, 1200*time.Millisecond))
+		} else { // on a busy machine that is too early
+			p.awaitPOST()
+			time.Sleep(moment(random, 700*time.Millisecond))
+		}
 		send(p, signal)
 	}}
 }
 
-// twice interrupts at a POST that is in flight, if there is one, and again 0 to 3 s later.
+// twice interrupts while POSTs are in flight, and again 0 to 3 s later.
 func twice(send func(*process, syscall.Signal)) ending {
 	return ending{cut: true, latency: 3 * time.Second, end: func(p *process, random *rand.Rand) {
-		sent := p.sent()
-		p.until("a POST is read", func() bool { return p.sent() > sent || p.ended() })
+		p.awaitPOST()
 		time.Sleep(moment(random, 500*time.Millisecond))
 		send(p, syscall.SIGINT)
 		select {
@@ -114,6 +119,11 @@ func twice(send func(*process, syscall.Signal)) ending {
 			send(p, syscall.SIGINT)
 		}
 	}}
+}
+
+// awaitPOST waits until the service has read a POST of the command.
+func (p *process) awaitPOST() {
+	p.until("a POST is read", func() bool { return p.sent() > p.sentBefore || p.ended() })
 }
 
 var (
