@@ -16,7 +16,8 @@ import (
 // What a command says of earlier runs. Only with -json does a CLI show each of
 // several warnings that have the same summary.
 const (
-	announced        = "Agent job of an earlier run will be taken over"
+	createAnnounced  = "Agent job of an earlier run will be taken over"
+	messageAnnounced = "Message of an earlier run will be taken over"
 	createTakenOver  = "Agent job of an earlier run taken over"
 	messageTakenOver = "Message of an earlier run found"
 	createUnknown    = "Outcome of an earlier create unknown"

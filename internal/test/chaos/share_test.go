@@ -79,7 +79,7 @@ func twoWorkspaces(t *testing.T, s store) {
 	other := w.startApply("-json")
 	w.until("a second job is started", func() bool { return len(w.sim.Jobs()) == 2 })
 	w.finish()
-	if output := other.wait(); !other.ok() || count(output, createTakenOver, announced) > 0 {
+	if output := other.wait(); !other.ok() || count(output, createTakenOver, createAnnounced) > 0 {
 		t.Errorf("workspace b took over the job of a:\n%s", output)
 	}
 	w.env = []string{"TF_WORKSPACE=a"}
@@ -152,7 +152,7 @@ func twoAliases(t *testing.T, s store) {
 			w := newWorld(t, simulator.Script{}, aliases(more))
 			w.keepJournal(s)
 			w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Times: 2, Delay: 300 * time.Millisecond})
-			if output, ok := w.appliedJSON(); !ok || count(output, announced, createTakenOver) > 0 {
+			if output, ok := w.appliedJSON(); !ok || count(output, createAnnounced, createTakenOver) > 0 {
 				t.Errorf("the apply failed or took over a job of its own run:\n%s", output)
 			}
 			w.posts(2, 0)

@@ -105,7 +105,7 @@ func (w *world) assertTakenOver(messages bool) {
 	w.t.Helper()
 	counts, created := w.sim.Counts(), w.sim.Jobs()
 	plan, ok := w.planned()
-	all := strings.Join(details(plan, announced), "\n")
+	all := strings.Join(details(plan, createAnnounced, messageAnnounced), "\n")
 	for _, j := range created {
 		if strings.Count(all, j.ID) != 1 {
 			w.t.Errorf("the plan announces job %s %d times:\n%s", j.ID, strings.Count(all, j.ID), plan)
