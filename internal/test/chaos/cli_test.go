@@ -10,13 +10,17 @@ package chaos
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -28,8 +32,9 @@ import (
 )
 
 const (
-	canaryKey = "mint_canary-51e0c7-do-not-print"
-	project   = "proj_1"
+	canaryKey    = "mint_canary-51e0c7-do-not-print"
+	canaryPrompt = "canary-prompt-77ac"
+	project      = "proj_1"
 	// patience ends what hangs, however slow the machine is.
 	patience = 5 * time.Minute
 )
@@ -58,6 +63,11 @@ func runTests(m *testing.M) int {
 		return 1
 	}
 	fmt.Println("CLI:", cli)
+	// Most of the time they wait. The command line overrides this.
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	return m.Run()
 }
 
@@ -68,6 +78,11 @@ type world struct {
 	url string
 	dir string
 	env []string
+
+	journal string   // AGENT_JOURNAL_URL; empty: the default folder
+	remote  *backend // nil: the state is a file
+
+	running atomic.Pointer[process] // the command started last
 }
 
 func newWorld(t *testing.T, script simulator.Script, config string) *world {
@@ -95,6 +110,7 @@ terraform {
   required_providers {
     agent = { source = "agentjobs/agent" }
   }
+` + w.remote.config() + `
 }
 provider "agent" {
   poll = { min_interval = "50ms", max_interval = "200ms" }
@@ -107,10 +123,12 @@ provider "agent" {
 
 // process is a command of the CLI under way.
 type process struct {
-	t    *testing.T
+	*world
 	cmd  *exec.Cmd
 	out  lockedBuffer
 	done chan struct{}
+
+	sentBefore int // the POSTs that the service had read before
 }
 
 type lockedBuffer struct {
@@ -133,10 +151,14 @@ func (b *lockedBuffer) String() string {
 // start starts a command in a process group of its own, as a shell does.
 func (w *world) start(args ...string) *process {
 	w.t.Helper()
-	p := &process{t: w.t, done: make(chan struct{})}
-	p.cmd = cli.Command(w.t.Context(), plugin.OverrideConfig, args...)
+	p := &process{world: w, done: make(chan struct{}), sentBefore: w.sent()}
+	config := plugin.OverrideConfig
+	if args[0] == "init" {
+		config = plugin.MirrorConfig
+	}
+	p.cmd = cli.Command(w.t.Context(), config, args...)
 	p.cmd.Dir = w.dir
-	p.cmd.Env = append(p.cmd.Env, "AGENT_BASE_URL="+w.url, "AGENT_ADMIN_KEY="+canaryKey, "AGENT_PROJECT_ID="+project)
+	p.cmd.Env = append(p.cmd.Env, "AGENT_BASE_URL="+w.url, "AGENT_ADMIN_KEY="+canaryKey, "AGENT_PROJECT_ID="+project, "AGENT_JOURNAL_URL="+w.journal)
 	p.cmd.Env = append(p.cmd.Env, w.env...)
 	p.cmd.Stdout, p.cmd.Stderr = &p.out, &p.out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -144,6 +166,7 @@ func (w *world) start(args ...string) *process {
 	if err := p.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
+	w.running.Store(p)
 	w.t.Cleanup(func() { p.signalGroup(syscall.SIGKILL) })
 	go func() {
 		_ = p.cmd.Wait()
@@ -155,7 +178,8 @@ func (w *world) start(args ...string) *process {
 func (p *process) signal(s syscall.Signal)      { _ = p.cmd.Process.Signal(s) }
 func (p *process) signalGroup(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
 
-// wait waits for the end and returns what was printed. The key must not be in it.
+// wait waits for the end and returns what was printed. Neither that nor what the
+// command left behind may hold the key.
 func (p *process) wait() string {
 	p.t.Helper()
 	select {
@@ -167,7 +191,18 @@ func (p *process) wait() string {
 	if strings.Contains(p.out.String(), canaryKey) {
 		p.t.Error("the key is in the output")
 	}
+	p.assertNoSecrets()
 	return p.out.String()
+}
+
+// ended reports whether the command has ended.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
 }
 
 func (p *process) ok() bool { return p.cmd.ProcessState != nil && p.cmd.ProcessState.Success() }
@@ -212,15 +247,21 @@ type instance struct {
 	Tainted    bool
 }
 
-// state reads the state file; without one there are no instances.
+// stateText is the state as it is stored; empty: there is none.
+func (w *world) stateText() []byte {
+	if w.remote != nil {
+		return w.remote.read()
+	}
+	text, _ := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
+	return text
+}
+
+// state returns the instances in the state; without one there are none.
 func (w *world) state() []instance {
 	w.t.Helper()
-	text, err := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
-	if err != nil {
+	text := w.stateText()
+	if len(text) == 0 {
 		return nil
-	}
-	if bytes.Contains(text, []byte(canaryKey)) {
-		w.t.Error("the key is in the state")
 	}
 	var file struct {
 		Resources []struct {
@@ -252,12 +293,6 @@ func (w *world) onlyInstance() instance {
 	return all[0]
 }
 
-// journals lists what is left of the crash journal.
-func (w *world) journals() []string {
-	files, _ := filepath.Glob(filepath.Join(w.dir, ".terraform", "agent", "*"))
-	return files
-}
-
 // posts asserts how many POSTs the service has read.
 func (w *world) posts(creates, messages int) {
 	w.t.Helper()
@@ -285,7 +320,5 @@ func (w *world) assertEachJobOnce() {
 	if len(seen) > 0 {
 		w.t.Errorf("in the state, unknown to the service: %v", seen)
 	}
-	if left := w.journals(); len(left) > 0 {
-		w.t.Errorf("the crash journal is left after a clean end: %v", left)
-	}
+	w.assertNothingLeft()
 }

@@ -6,10 +6,6 @@
 package chaos
 
 import (
-	"bytes"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,23 +40,14 @@ func TestEncryptedState(t *testing.T) {
 	if cli.Product != tfcli.Tofu || cli.Version.LessThan(version.Must(version.NewVersion("1.7.0"))) {
 		t.Skipf("needs OpenTofu 1.7 or later, this is %s", cli)
 	}
-	const prompt = "canary-prompt-77ac"
 	w := newWorld(t, simulator.Script{Duration: time.Hour}, "variable \"prompt\" {}\nresource \"agent_job\" \"test\" {\n  prompt = var.prompt\n}\n")
-	w.env = []string{"TF_ENCRYPTION=" + encryption, "TF_VAR_prompt=" + prompt}
+	w.env = []string{"TF_ENCRYPTION=" + encryption, "TF_VAR_prompt=" + canaryPrompt}
 	nowhere := func(secret string) {
 		t.Helper()
-		err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() {
-				return err
+		for name, text := range w.files(w.dir) {
+			if strings.Contains(text, secret) {
+				t.Errorf("%q is in %s", secret, name)
 			}
-			text, err := os.ReadFile(path)
-			if bytes.Contains(text, []byte(secret)) {
-				t.Errorf("%q is in %s", secret, path)
-			}
-			return err
-		})
-		if err != nil {
-			t.Error(err)
 		}
 	}
 	call := func(args ...string) string {
@@ -78,18 +65,18 @@ func TestEncryptedState(t *testing.T) {
 	w.until("the job is polled", func() bool { return w.sim.Counts().Get > 0 })
 	p.signalGroup(syscall.SIGKILL)
 	p.wait()
-	if len(w.journals()) == 0 {
-		t.Error("no crash journal is left, so the search proves nothing")
+	if len(w.entries()) == 0 {
+		t.Error("no journal is left, so the search proves nothing")
 	}
-	nowhere(prompt)
+	nowhere(canaryPrompt)
 
 	id := w.sim.Jobs()[0].ID
 	w.sim.SetStatus(id, "completed")
-	if output := call("apply", "-no-color", "saved"); !strings.Contains(output, "Agent job of an earlier run adopted") {
+	if output := call("apply", "-no-color", "saved"); !strings.Contains(output, createTakenOver) {
 		t.Errorf("the job was not taken over:\n%s", output)
 	}
 	call("plan", "-no-color", "-detailed-exitcode")
 	w.posts(1, 0)
-	nowhere(prompt)
+	nowhere(canaryPrompt)
 	nowhere(id)
 }

@@ -19,7 +19,7 @@ import (
 
 const oneJob = `
 resource "agent_job" "test" {
-  prompt = "write"
+  prompt = "` + canaryPrompt + `"
 }
 `
 
@@ -113,7 +113,7 @@ func TestX05_journal_not_usable(t *testing.T) {
 			if err := os.MkdirAll(folder, 0o700); err != nil {
 				return err
 			}
-			return os.WriteFile(filepath.Join(folder, "a.jsonl"), []byte("{\"n\":1,\x00\xff\n{\"n\":2}\n[1]\n"), 0o600)
+			return os.WriteFile(filepath.Join(folder, "aaaaaaaaaaaaaaaaaaaaaaaaaa-0123456789abcdef.json"), []byte("{\"n\":1,\x00\xff\n{\"n\":2}\n[1]\n"), 0o600)
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestX05_journal_not_usable(t *testing.T) {
 			}
 			w.env = []string{"TF_LOG=WARN"}
 			output := w.applied()
-			if test.name == "not a folder" && !strings.Contains(output, "the crash journal cannot be used") {
+			if test.name == "not a folder" && !strings.Contains(output, "the journal in .terraform/agent could not be read") {
 				t.Errorf("no warning in the log:\n%s", output)
 			}
 			w.onlyInstance()
@@ -135,82 +135,11 @@ func TestX05_journal_not_usable(t *testing.T) {
 	}
 }
 
-// Red without: the workspace in the key, and the file removed at a clean end.
-func TestX07_each_job_belongs_to_one_resource(t *testing.T) {
-	const threeJobs = `
-resource "agent_job" "test" {
-  count  = 3
-  prompt = "write"
-}
-`
-	t.Run("identical prompts under count, state rm", func(t *testing.T) {
-		w := newWorld(t, simulator.Script{Duration: 100 * time.Millisecond}, threeJobs)
-		w.applied()
-		w.assertEachJobOnce()
-		w.posts(3, 0)
-		if p := w.start("state", "rm", "agent_job.test[1]"); !strings.Contains(p.wait(), "Successfully removed") {
-			t.Fatal(p.out.String())
-		}
-		w.applied()
-		w.posts(4, 0) // what was forgotten is started anew, nothing is adopted
-	})
-	t.Run("two workspaces, one killed", func(t *testing.T) {
-		w := newWorld(t, simulator.Script{Duration: time.Hour}, oneJob)
-		for _, name := range []string{"a", "b"} {
-			w.start("workspace", "new", name).wait()
-		}
-		w.env = []string{"TF_WORKSPACE=a"}
-		p := w.startApply()
-		w.until("the job is polled", func() bool { return w.sim.Counts().Get > 0 })
-		p.signalGroup(syscall.SIGKILL)
-		<-p.done
-		killed := w.sim.Jobs()[0].ID
-		w.sim.SetStatus(killed, "completed")
-
-		w.env = []string{"TF_WORKSPACE=b"}
-		other := w.startApply()
-		w.until("a second job is started", func() bool { return w.sim.Counts().Create == 2 })
-		w.sim.SetStatus(w.sim.Jobs()[1].ID, "completed")
-		if out := other.wait(); strings.Contains(out, "adopted") {
-			t.Errorf("workspace b adopted the job of a:\n%s", out)
-		}
-		w.env = []string{"TF_WORKSPACE=a"}
-		// a's state lock file, if the kill left one, is the user's to remove; the local backend leaves none
-		if out := w.applied(); !strings.Contains(out, killed) && !strings.Contains(out, "No changes") {
-			t.Errorf("workspace a did not get its job back:\n%s", out)
-		}
-		w.posts(2, 0)
-	})
-	t.Run("two configurations at once", func(t *testing.T) {
-		a := newWorld(t, simulator.Script{Duration: 300 * time.Millisecond}, oneJob)
-		b := &world{t: t, sim: a.sim, url: a.url, dir: t.TempDir()}
-		b.write(oneJob)
-		p := a.startApply()
-		b.applied()
-		p.wait()
-		if a.onlyInstance().ID == b.onlyInstance().ID {
-			t.Error("two configurations share a job")
-		}
-		a.posts(2, 0)
-	})
+// The moments of X01 to X03, and of X08, spread over the whole run.
+func TestX02_interrupt_at_any_moment(t *testing.T) {
+	inRounds(t, 20, mode{store: defaultFolder, endings: interrupts})
 }
 
-// Red without: the file kept while a call that has posted is under way.
-func TestX08_second_interrupt(t *testing.T) {
-	w := newWorld(t, simulator.Script{Duration: time.Hour}, oneJob)
-	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, AfterEffect: true, Delay: 9 * time.Second})
-	p := w.startApply()
-	w.until("the POST is read", func() bool { return w.sim.Counts().Create == 1 })
-	p.signal(syscall.SIGINT)
-	time.Sleep(300 * time.Millisecond)
-	p.signal(syscall.SIGINT)
-	p.wait()
-	w.until("the job is started", func() bool { return len(w.sim.Jobs()) == 1 })
-	w.sim.SetStatus(w.sim.Jobs()[0].ID, "completed")
-	output, ok := w.apply()
-	t.Logf("the next apply:\n%s", output)
-	if !ok && !strings.Contains(output, "Outcome of an earlier create unknown") {
-		t.Errorf("neither adopted nor reported:\n%s", output)
-	}
-	w.posts(1, 0)
+func TestX02_S3_interrupt_at_any_moment(t *testing.T) {
+	inRounds(t, 5, mode{store: bucket, endings: interrupts})
 }

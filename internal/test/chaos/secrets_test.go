@@ -7,7 +7,6 @@ package chaos
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,7 +42,7 @@ func TestKeyIsNowhere(t *testing.T) {
 			w.env = append(test.env, "TF_LOG=TRACE")
 			for _, args := range [][]string{{"plan", "-out=saved", "-no-color"}, {"apply", "-no-color", "saved"}, {"plan", "-no-color"}} {
 				p := w.start(args...)
-				log := p.wait() // which searches it for the key
+				log := p.wait() // which searches it, and every file, for the key
 				if !p.ok() {
 					t.Fatalf("%v failed:\n%s", args, log[max(0, len(log)-3000):])
 				}
@@ -56,19 +55,6 @@ func TestKeyIsNowhere(t *testing.T) {
 				t.Errorf("the service's words are not shown, so the search proves nothing:\n%s", log[max(0, len(log)-3000):])
 			}
 			w.onlyInstance()
-			err := filepath.WalkDir(w.dir, func(path string, entry fs.DirEntry, err error) error {
-				if err != nil || entry.IsDir() {
-					return err
-				}
-				text, err := os.ReadFile(path)
-				if bytes.Contains(text, []byte(canaryKey)) {
-					t.Errorf("the key is in %s", entry.Name())
-				}
-				return err
-			})
-			if err != nil {
-				t.Error(err)
-			}
 		})
 	}
 }

@@ -1,0 +1,116 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// secondInterrupt is a cell of X08's grid, in seconds: when the second signal
+// comes after the first, and the responses after the requests. Between the two
+// are the CLI's own limit of 2 s and what the provider does within it.
+type secondInterrupt struct {
+	gap, latency float64
+	messages     bool
+}
+
+// crossSection is what every commit needs of the grid; CHAOS_CLI asks for all.
+var crossSection = []secondInterrupt{
+	{0.05, 0.2, false}, {0.3, 0.8, false}, {0.05, 1.6, false}, {0.3, 3, false},
+	{0.3, 0.2, true}, {0.05, 1.4, true}, {1, 0.8, true}, {0.3, 2.1, true},
+}
+
+func grid() (cells []secondInterrupt) {
+	if os.Getenv("CHAOS_CLI") == "" {
+		return crossSection
+	}
+	for _, gap := range []float64{0.05, 0.3, 1, 1.4, 1.6, 2.1, 3} {
+		for _, latency := range []float64{0.2, 0.8, 1.4, 1.6, 2.1, 3} {
+			cells = append(cells, secondInterrupt{gap, latency, false}, secondInterrupt{gap, latency, true})
+		}
+	}
+	return cells
+}
+
+// Red without: the stop that makes an end disturbed, so that the entries stay.
+func TestX08_second_interrupt(t *testing.T) { inGrid(t, defaultFolder) }
+
+func TestX08_S3_second_interrupt(t *testing.T) { inGrid(t, bucket) }
+
+func inGrid(t *testing.T, s store) {
+	t.Helper()
+	for _, cell := range grid() {
+		name := fmt.Sprintf("messages=%t gap=%v latency=%v", cell.messages, cell.gap, cell.latency)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cell.run(t, s)
+		})
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func (cell secondInterrupt) run(t *testing.T, s store) {
+	t.Helper()
+	w := newWorld(t, simulator.Script{}, jobs(canaryPrompt))
+	w.keepJournal(s)
+	if cell.messages {
+		w.applied()
+		w.write(jobs(canaryPrompt + " more"))
+	}
+	// The effect comes at once, so the service has accepted all.
+	for _, kind := range []simulator.Kind{simulator.KindCreate, simulator.KindMessage} {
+		w.sim.Inject(simulator.Fault{Kind: kind, Times: 3, AfterEffect: true, Delay: seconds(cell.latency)})
+	}
+	before := w.sent()
+	p := w.startApply()
+	w.until("all POSTs are read", func() bool { return w.sent() == before+3 })
+	p.signal(syscall.SIGINT)
+	select {
+	case <-p.done:
+	case <-time.After(seconds(cell.gap)):
+		p.signal(syscall.SIGINT)
+	}
+	first := p.wait()
+
+	sent := w.sent()
+	output, ok := w.appliedJSON()
+	if w.sent() != sent {
+		t.Errorf("the next apply sent %d requests again", w.sent()-sent)
+	}
+	takenOver, reported := count(output, createTakenOver, messageTakenOver), count(output, createUnknown, messageUnknown)
+	t.Logf("%d taken over, %d reported as unknown", takenOver, reported)
+	if ok != (reported == 0) {
+		t.Errorf("%d outcomes reported as unknown, success %t:\n%s\nafter\n%s", reported, ok, output, first)
+	}
+	inState := map[string]bool{}
+	for _, i := range w.state() {
+		inState[i.ID] = true
+		if i.Tainted {
+			t.Errorf("%s is tainted", i.ID)
+		}
+	}
+	want := 3
+	if !cell.messages { // an unknown create leaves nothing in the state
+		want -= reported
+	}
+	if len(inState) != want {
+		t.Errorf("the state holds %d jobs, want %d: %d outcomes are unknown\n%s\nafter\n%s", len(inState), want, reported, output, first)
+	}
+	// Responses that come this long before the end of the drain are never unknown.
+	if cell.latency+0.5 < cell.gap+1.5 && reported > 0 {
+		t.Errorf("%d outcomes are unknown although the responses were in time", reported)
+	}
+	if reported == 0 {
+		w.assertEachJobOnce()
+	}
+}

@@ -1,0 +1,147 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+package chaos
+
+import (
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+)
+
+// store is where the journal of a world is kept.
+type store string
+
+const (
+	defaultFolder store = "default folder"
+	namedFolder   store = "named folder"
+	bucket        store = "bucket"
+)
+
+// keepJournal chooses the store. A test of the bucket has S3 in its name.
+func (w *world) keepJournal(s store) {
+	w.t.Helper()
+	switch s {
+	case namedFolder:
+		w.journal = filepath.Join(w.t.TempDir(), "journal")
+	case bucket:
+		location := os.Getenv("AGENT_TEST_S3")
+		if location == "" {
+			w.t.Skip("AGENT_TEST_S3 is not set: make test-s3 runs this test")
+		}
+		parsed, err := url.Parse(location)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.journal = parsed.JoinPath(strings.ToLower(rand.Text())).String()
+	}
+}
+
+// entries are the contents of all that the journal holds, by name.
+func (w *world) entries() map[string]string {
+	w.t.Helper()
+	if strings.HasPrefix(w.journal, "s3:") {
+		return w.objects()
+	}
+	if w.journal != "" {
+		return w.files(w.journal)
+	}
+	return w.files(filepath.Join(w.dir, ".terraform", "agent"))
+}
+
+func (w *world) objects() map[string]string {
+	w.t.Helper()
+	location, err := url.Parse(w.journal)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	client, err := minio.New(strings.TrimPrefix(location.Query().Get("endpoint"), "http://"), &minio.Options{
+		Creds: credentials.NewEnvAWS(), Region: location.Query().Get("region"),
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	found := map[string]string{}
+	prefix := strings.TrimPrefix(location.Path, "/") + "/"
+	for info := range client.ListObjectsIter(w.t.Context(), location.Host, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
+		if info.Err != nil {
+			w.t.Fatal(info.Err)
+		}
+		object, err := client.GetObject(w.t.Context(), location.Host, info.Key, minio.GetObjectOptions{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		text, err := io.ReadAll(object)
+		if err != nil && minio.ToErrorResponse(err).Code != minio.NoSuchKey { // a plugin that outlives its CLI removes some
+			w.t.Fatal(err)
+		}
+		found[info.Key] = string(text)
+	}
+	return found
+}
+
+// files are the contents of all files below a folder. Some may vanish meanwhile.
+func (w *world) files(folder string) map[string]string {
+	w.t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			var text []byte
+			text, err = os.ReadFile(path)
+			found[path] = string(text)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		w.t.Error(err)
+	}
+	return found
+}
+
+// assertNoSecrets asserts that neither the disk nor the journal holds the key,
+// and that the journal holds no prompt.
+func (w *world) assertNoSecrets() {
+	w.t.Helper()
+	journal := w.entries()
+	for name, text := range journal {
+		if strings.Contains(text, canaryPrompt) {
+			w.t.Errorf("a prompt is in %s", name)
+		}
+	}
+	maps.Copy(journal, w.files(w.dir))
+	for name, text := range journal {
+		if strings.Contains(text, canaryKey) {
+			w.t.Errorf("the key is in %s", name)
+		}
+	}
+}
+
+// assertNothingLeft asserts that the journal is empty once a plan has seen the
+// state, or, in the default folder, as soon as an undisturbed run has ended.
+func (w *world) assertNothingLeft() {
+	w.t.Helper()
+	if w.journal != "" {
+		p := w.start("plan", "-no-color", "-input=false", "-detailed-exitcode")
+		if output := p.wait(); !p.ok() {
+			w.t.Errorf("a plan after the apply is not empty:\n%s", output)
+		}
+	}
+	if left := w.entries(); len(left) > 0 {
+		w.t.Errorf("left in the journal: %q", slices.Sorted(maps.Keys(left)))
+	}
+}
