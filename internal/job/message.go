@@ -65,7 +65,9 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.NotSent, ProjectID: project, JobID: id, Err: err}
 	case orphan == nil:
 		record, err := r.conn.Client.SendMessage(ctx, project, id, job.Prompt.ValueString(), call)
-		setJournalRef(ctx, out.private, call.Ref())
+		if err == nil || errors.Is(err, agentapi.ErrUnknownOutcome) { // any other says nothing about earlier messages
+			setJournalRef(ctx, out.private, call.Ref())
+		}
 		return record, err
 	case orphan.JobID == "":
 		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, ProjectID: project, JobID: id, Err: errUnanswered}
