@@ -32,7 +32,7 @@ const (
 var errOrphaned = errors.New("the CLI is gone")
 
 // Serve runs the plugin until the CLI ends it, or is gone. With debug it prints
-// how to attach a CLI instead, and keeps no crash journal.
+// how to attach a CLI instead, and keeps no journal.
 func Serve(ctx context.Context, version string, debug bool) error {
 	if err := silenceUnreadLog(); err != nil {
 		return err

@@ -14,23 +14,16 @@ variable "agent_admin_key" {
 }
 
 provider "agent" {
-  admin_key = var.agent_admin_key # AGENT_BASE_URL and AGENT_PROJECT_ID are set by the pipeline
-}
-
-variable "wait" {
-  description = "Whether to wait for the end of the job. The first of the pipeline's two applies does not."
-  type        = bool
-  default     = true
+  admin_key = var.agent_admin_key # the pipeline sets AGENT_BASE_URL, AGENT_PROJECT_ID and AGENT_JOURNAL_URL
 }
 
 resource "agent_job" "reference" {
   prompt   = "Bring the API reference up to date"
-  wait     = { enabled = var.wait }
   timeouts = { create = "20m", update = "20m" }
 
   lifecycle {
     postcondition {
-      condition     = !var.wait || contains(["completed", "archived"], self.status)
+      condition     = contains(["completed", "archived"], self.status)
       error_message = "Job ${self.id} is ${self.status}."
     }
   }

@@ -5,16 +5,14 @@ package demo
 
 import (
 	"bytes"
-	"encoding/json"
-	"io"
+	"crypto/rand"
+	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,13 +25,18 @@ const pipelines = "guides/pipelines/"
 
 func pipelineFiles() []string {
 	return []string{
-		pipelines + "main.tf", pipelines + "backend-http.tf", pipelines + "hcp-terraform.tf",
+		pipelines + "main.tf", pipelines + "two-applies.tf", pipelines + "backend-http.tf", pipelines + "hcp-terraform.tf",
 		pipelines + "github-actions.yml", pipelines + "gitlab-ci.yml", pipelines + "atlantis.yaml",
 	}
 }
 
-// command is a line of a pipeline that calls the CLI.
-var command = regexp.MustCompile(`(?m)^ *- (?:run: )?(?:exec )?terraform ([^#\n]*)`)
+// command is a line of a pipeline or script that calls the CLI.
+var command = regexp.MustCompile(`(?m)^ *(?:- )?(?:run: )?(?:exec )?terraform ([^#\n]*)`)
+
+const (
+	oneApply   = "main.tf"
+	twoApplies = "two-applies.tf" // in place of the resource in main.tf
+)
 
 // calls are the calls of the CLI in a pipeline, in their order.
 func (s trials) calls(t *testing.T, pipeline string) [][]string {
@@ -49,12 +52,31 @@ func (s trials) calls(t *testing.T, pipeline string) [][]string {
 }
 
 // checkout makes a fresh folder with the pipelines' configuration, as a runner does.
-func (s *trial) checkout(t *testing.T) {
+func (s *trial) checkout(t *testing.T, form string) {
 	t.Helper()
 	s.dir = t.TempDir()
-	for _, file := range []string{"main.tf", "backend-http.tf"} {
-		s.write(t, file, s.read(t, pipelines+file))
+	main := s.read(t, pipelines+oneApply)
+	if form == twoApplies {
+		setup, _, _ := strings.Cut(main, "resource ")
+		main = setup + s.read(t, pipelines+twoApplies)
 	}
+	s.write(t, "main.tf", main)
+	s.write(t, "backend-http.tf", s.read(t, pipelines+"backend-http.tf"))
+}
+
+// namedFolder is a journal that outlives the runners, as the pipelines' bucket does.
+func namedFolder(t *testing.T) []string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Cleanup(func() {
+		for _, file := range filesIn(t, dir, ".json") {
+			text, err := os.ReadFile(filepath.Join(dir, file))
+			if err != nil || strings.Contains(string(text), canary) || strings.Contains(string(text), "API reference") {
+				t.Errorf("journal: %v, or it holds the key or the prompt: %s", err, text)
+			}
+		}
+	})
+	return []string{"AGENT_JOURNAL_URL=" + filepath.Join(dir, "journal")}
 }
 
 // What the pipelines of the guide call, in their order, on a fresh folder for
@@ -62,15 +84,23 @@ func (s *trial) checkout(t *testing.T) {
 func TestAccPipelines(t *testing.T) {
 	all := newTrials(t)
 	all.since(t, "1.10.0", "1.11.0") // ephemeral variables
-	for _, name := range []string{"github-actions.yml", "gitlab-ci.yml"} {
-		t.Run(name, func(t *testing.T) {
-			calls := all.calls(t, name)
+	tests := []struct {
+		name, form string
+		journal    []string
+	}{
+		{"github-actions.yml", oneApply, namedFolder(t)},
+		{"gitlab-ci.yml", oneApply, namedFolder(t)},
+		{"two-applies.sh", twoApplies, nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			calls := all.calls(t, test.name)
 			s := all.start(t, 0)
 			s.config = all.plugin.MirrorConfig
 			state := newStateServer(t)
-			s.env = append(s.env, state.environment()...)
+			s.env = slices.Concat(s.env, state.environment(), test.journal)
 			for range 2 { // the second run sends nothing
-				s.checkout(t)
+				s.checkout(t, test.form)
 				for _, call := range calls {
 					s.call(t, call...)
 				}
@@ -110,60 +140,79 @@ func TestAccPipelines(t *testing.T) {
 }
 
 // A runner is killed while it waits, and the next one gets a fresh checkout and
-// the state as it is at the backend, with its lock. Red with one apply that
-// sends and waits, and nothing that survives it.
+// the state as it is at the backend, with its lock.
+//
+// Red without: a journal or a second apply. One apply sends again then.
 func TestAccLostRunner(t *testing.T) {
 	all := newTrials(t)
-	all.since(t, "1.10.0", "1.11.0") // ephemeral variables
-	if !canInterrupt {
-		t.Skip("needs process groups: the CLI and the provider are killed together")
-	}
+	const takenOver = "Agent job of an earlier run taken over"
+	oneLine := [][]string{{"init", "-input=false"}, {"apply", "-input=false", "-auto-approve"}}
 	tests := []struct {
-		name  string
-		calls [][]string
-		env   []string
-		looks int    // at the job, in the last call, until it is killed
-		says  string // what the last call of the next run shows
+		name, form string
+		calls      [][]string
+		env        []string
+		looks      int    // at the job, in the last call, until it is killed
+		says       string // what the last call of the next run shows
 	}{
-		{"github-actions.yml", all.calls(t, "github-actions.yml"), nil, 2, "Modifications complete"},
-		{"gitlab-ci.yml", all.calls(t, "gitlab-ci.yml"), nil, 2, "Modifications complete"},
-		{
-			"one apply, and a data folder that survives",
-			[][]string{{"init", "-input=false"}, {"apply", "-input=false", "-auto-approve"}},
-			[]string{"TF_DATA_DIR=" + t.TempDir()}, 1, "Agent job of an earlier run adopted",
-		},
+		{"github-actions.yml", oneApply, all.calls(t, "github-actions.yml"), namedFolder(t), 1, takenOver},
+		{"gitlab-ci.yml", oneApply, all.calls(t, "gitlab-ci.yml"), namedFolder(t), 1, takenOver},
+		{"two-applies.sh", twoApplies, all.calls(t, "two-applies.sh"), nil, 2, "Modifications complete"},
+		{"a data folder that survives", oneApply, oneLine, []string{"TF_DATA_DIR=" + t.TempDir()}, 1, takenOver},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s, state := all.start(t, time.Hour), newStateServer(t)
-			s.config = all.plugin.MirrorConfig
-			s.env = slices.Concat(s.env, state.environment(), test.env)
-			last := len(test.calls) - 1
-			s.checkout(t)
-			for _, call := range test.calls[:last] {
-				s.call(t, call...)
-			}
-			s.killWhileWaiting(t, test.looks, test.calls[last]...)
-			s.service.SetStatus(s.service.Jobs()[0].ID, "completed")
-			s.service.Inject(simulator.Fault{Kind: simulator.KindCreate, Times: -1, Status: http.StatusBadRequest})
-
-			s.checkout(t)
-			s.call(t, test.calls[0]...)
-			if text, ok := s.try(t, test.calls[1]...); ok || !strings.Contains(text, "Error acquiring the state lock") {
-				t.Errorf("with the lock of the lost run: %t\n%s", ok, text)
-			}
-			s.call(t, "force-unlock", "-force", state.lockID())
-			var text string
-			for _, call := range test.calls[1:] {
-				text = s.call(t, call...)
-			}
-			if !strings.Contains(text, test.says) {
-				t.Errorf("%q is not in:\n%s", test.says, text)
-			}
-			if diff := cmp.Diff([][]string{{"Bring the API reference up to date"}}, s.prompts()); diff != "" {
-				t.Error(diff)
-			}
+			all.loseRunner(t, test.form, test.calls, test.env, test.looks, test.says)
 		})
+	}
+}
+
+// The same with a bucket.
+//
+// Red without: AGENT_JOURNAL_URL. The second runner's create is refused then.
+func TestAccLostRunner_S3(t *testing.T) {
+	url := os.Getenv("AGENT_TEST_S3")
+	if url == "" {
+		t.Skip("AGENT_TEST_S3 is not set: internal/tools/s3.sh runs this with a real S3 server")
+	}
+	all := newTrials(t)
+	prefix := fmt.Sprintf("/agent-journal/%s?", rand.Text())
+	all.loseRunner(t, oneApply, all.calls(t, "github-actions.yml"),
+		[]string{"AGENT_JOURNAL_URL=" + strings.Replace(url, "?", prefix, 1)}, 1, "Agent job of an earlier run taken over")
+}
+
+func (s trials) loseRunner(t *testing.T, form string, calls [][]string, env []string, looks int, says string) {
+	t.Helper()
+	s.since(t, "1.10.0", "1.11.0") // ephemeral variables
+	if !canInterrupt {
+		t.Skip("needs process groups: the CLI and the provider are killed together")
+	}
+	r, state := s.start(t, time.Hour), newStateServer(t)
+	r.config = s.plugin.MirrorConfig
+	r.env = slices.Concat(r.env, state.environment(), env)
+	last := len(calls) - 1
+	r.checkout(t, form)
+	for _, call := range calls[:last] {
+		r.call(t, call...)
+	}
+	r.killWhileWaiting(t, looks, calls[last]...)
+	r.service.SetStatus(r.service.Jobs()[0].ID, "completed")
+	r.service.Inject(simulator.Fault{Kind: simulator.KindCreate, Times: -1, Status: http.StatusBadRequest})
+
+	r.checkout(t, form)
+	r.call(t, calls[0]...)
+	if text, ok := r.try(t, calls[1]...); ok || !strings.Contains(text, "Error acquiring the state lock") {
+		t.Errorf("with the lock of the lost run: %t\n%s", ok, text)
+	}
+	r.call(t, "force-unlock", "-force", state.lockID())
+	var text string
+	for _, call := range calls[1:] {
+		text = r.call(t, call...)
+	}
+	if !strings.Contains(text, says) {
+		t.Errorf("%q is not in:\n%s", says, text)
+	}
+	if diff := cmp.Diff([][]string{{"Bring the API reference up to date"}}, r.prompts()); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -215,61 +264,4 @@ func TestAccTwoSteps(t *testing.T) {
 	if diff := cmp.Diff([][]string{{first, second}}, s.prompts()); diff != "" {
 		t.Error(diff)
 	}
-}
-
-// stateServer keeps one state and its lock, as the http backend wants it.
-type stateServer struct {
-	t           *testing.T
-	url         string
-	mu          sync.Mutex
-	state, lock []byte
-}
-
-func newStateServer(t *testing.T) *stateServer {
-	t.Helper()
-	s := &stateServer{t: t}
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	s.url = server.URL
-	return s
-}
-
-// environment is what the pipelines of the guide are given.
-func (s *stateServer) environment() []string {
-	return []string{"TF_HTTP_ADDRESS=" + s.url, "TF_HTTP_LOCK_ADDRESS=" + s.url, "TF_HTTP_UNLOCK_ADDRESS=" + s.url}
-}
-
-func (s *stateServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	body, err := io.ReadAll(r.Body)
-	switch {
-	case err != nil:
-		w.WriteHeader(http.StatusBadRequest)
-	case r.Method == "LOCK" && s.lock != nil:
-		w.WriteHeader(http.StatusLocked)
-		_, _ = w.Write(s.lock)
-	case r.Method == "LOCK":
-		s.lock = body
-	case r.Method == "UNLOCK":
-		s.lock = nil
-	case r.Method == http.MethodGet && s.state == nil:
-		w.WriteHeader(http.StatusNotFound)
-	case r.Method == http.MethodGet:
-		_, _ = w.Write(s.state)
-	case r.Method == http.MethodPost:
-		s.state = body
-	}
-	if strings.Contains(string(body), canary) {
-		s.t.Error("the key is in the state")
-	}
-}
-
-// lockID is the id of the lock; "" is none.
-func (s *stateServer) lockID() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var lock struct{ ID string }
-	_ = json.Unmarshal(s.lock, &lock)
-	return lock.ID
 }

@@ -1,0 +1,18 @@
+variable "wait" {
+  description = "Whether to wait for the job to finish. The first apply does not."
+  type        = bool
+  default     = true
+}
+
+resource "agent_job" "reference" {
+  prompt   = "Bring the API reference up to date"
+  wait     = { enabled = var.wait }
+  timeouts = { create = "20m", update = "20m" }
+
+  lifecycle {
+    postcondition {
+      condition     = !var.wait || contains(["completed", "archived"], self.status)
+      error_message = "Job ${self.id} is ${self.status}."
+    }
+  }
+}
