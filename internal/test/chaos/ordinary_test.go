@@ -13,13 +13,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-version"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
 // command is one command of the CLI in the course of ordinary use.
 type command struct {
 	write    string // the configuration to put in place before; empty: unchanged
-	args     string // JOB stands for the id of the service's first job
+	args     string // in both, JOB stands for the id of the service's first job
 	creates  int    // that the service has read after it, since the start
 	messages int
 }
@@ -63,11 +65,12 @@ func ordinary(t *testing.T, modes []mode, commands ...command) {
 					w.unsurprised("plan")
 					w.noEntries(folder)
 				}
+				if jobs := w.sim.Jobs(); len(jobs) > 0 {
+					c.write = strings.ReplaceAll(c.write, "JOB", jobs[0].ID)
+					c.args = strings.ReplaceAll(c.args, "JOB", jobs[0].ID)
+				}
 				if c.write != "" {
 					w.write(c.write)
-				}
-				if strings.Contains(c.args, "JOB") {
-					c.args = strings.ReplaceAll(c.args, "JOB", w.sim.Jobs()[0].ID)
 				}
 				w.unsurprised(c.args, m.args...)
 				w.posts(c.creates, c.messages)
@@ -88,7 +91,9 @@ func (w *world) run(args string, more ...string) (output string, ok bool) {
 	switch words[0] {
 	case "apply", "destroy":
 		words = slices.Insert(words, 1, "-auto-approve", "-no-color", "-input=false")
-		words = slices.Insert(words, 1, more...)
+		if !strings.HasSuffix(args, " saved") { // a saved plan has its own mode
+			words = slices.Insert(words, 1, more...)
+		}
 	case "plan":
 		words = slices.Insert(words, 1, "-no-color", "-input=false")
 		words = slices.Insert(words, 1, more...)
@@ -122,6 +127,13 @@ func (w *world) noEntries(folder string) {
 	w.t.Helper()
 	if left := entriesIn(folder); len(left) > 0 {
 		w.t.Errorf("the journal holds %v", left)
+	}
+}
+
+func needsVersion(t *testing.T, least string) {
+	t.Helper()
+	if cli.Version.LessThan(version.Must(version.NewVersion(least))) {
+		t.Skipf("needs %s or later, this is %s", least, cli)
 	}
 }
 
@@ -183,4 +195,91 @@ func TestX11_a_new_job_each_time(t *testing.T) {
 			ordinary(t, everywhere, test.commands...)
 		})
 	}
+}
+
+// What keeps its job sends nothing.
+func TestX11_the_same_job(t *testing.T) {
+	needsVersion(t, "1.5.0") // import blocks
+	everywhere := slices.Concat(inDefault, afterPlan)
+	imported := use("test", "write") + "import {\n  to = agent_job.test\n  id = \"" + project + "/JOB\"\n}\n"
+	for _, test := range []struct {
+		name     string
+		commands []command
+	}{
+		{"moved", []command{
+			{use("test", "write"), "apply", 1, 0},
+			{use("new", "write") + "moved {\n  from = agent_job.test\n  to   = agent_job.new\n}\n", "apply", 1, 0},
+		}},
+		{"import command", []command{
+			{use("test", "write"), "apply", 1, 0},
+			{"", "state rm agent_job.test", 1, 0},
+			{"", "import agent_job.test " + project + "/JOB", 1, 0},
+			{"", "apply", 1, 0},
+		}},
+		{"import block, beside a new job with an equal prompt", []command{
+			{use("test", "write"), "apply", 1, 0},
+			{"", "state rm agent_job.test", 1, 0},
+			{imported + use("new", "write"), "apply", 2, 0},
+		}},
+		{"saved plans", []command{
+			{use("test", "write"), "plan -out=saved", 0, 0},
+			{"", "apply saved", 1, 0},
+			{use("test", "write more"), "plan -out=saved", 1, 0},
+			{"", "apply saved", 1, 1},
+			{"", "plan -destroy -out=saved", 1, 1},
+			{"", "apply saved", 1, 1},
+			{"", "apply", 2, 1},
+		}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ordinary(t, everywhere, test.commands...)
+		})
+	}
+}
+
+// Red without: the removal at the end in each of the two processes.
+func TestX11_two_aliases(t *testing.T) {
+	const alias = `
+provider "agent" {
+  alias = "other"
+  poll  = { min_interval = "50ms", max_interval = "200ms" }
+}
+`
+	both := alias + use("one", "write") + use("two", "write", "provider = agent.other", "count = var.n")
+	ordinary(t, slices.Concat(inDefault, afterPlan),
+		command{both + "variable \"n\" {\n  default = 1\n}\n", "apply", 2, 0},
+		command{"", "apply -replace=agent_job.two[0]", 3, 0},
+		command{both + "variable \"n\" {\n  default = 2\n}\n", "apply", 4, 0},
+	)
+}
+
+// Red without: Seen, which removes earlier messages to the job (named folder),
+// and the removal at the end (default folder).
+func TestX12_A_B_A_B(t *testing.T) {
+	ordinary(t, slices.Concat(inDefault, inNamed),
+		command{use("test", "A"), "apply", 1, 0},
+		command{use("test", "B"), "apply", 1, 1},
+		command{use("test", "A"), "apply", 1, 2},
+		command{use("test", "B"), "apply", 1, 3},
+	)
+}
+
+// Red without: the removal at the end (default folder), Seen in Read (named folder).
+func TestX13_forgotten_by_the_state(t *testing.T) {
+	needsVersion(t, "1.7.0") // removed blocks
+	everywhere := slices.Concat(inDefault, afterPlan)
+	t.Run("state rm", func(t *testing.T) {
+		ordinary(t, everywhere,
+			command{use("test", "write"), "apply", 1, 0},
+			command{"", "state rm agent_job.test", 1, 0},
+			command{"", "apply", 2, 0},
+		)
+	})
+	t.Run("removed", func(t *testing.T) {
+		ordinary(t, everywhere,
+			command{use("test", "write"), "apply", 1, 0},
+			command{"removed {\n  from = agent_job.test\n  lifecycle {\n    destroy = false\n  }\n}\n", "apply", 1, 0},
+			command{use("test", "write"), "apply", 2, 0},
+		)
+	})
 }
