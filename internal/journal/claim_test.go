@@ -72,6 +72,9 @@ func TestStores_sameRun(t *testing.T) {
 				t.Errorf("%s: %+v, %v", name, o, err)
 			}
 		}
+		if first.TookOver(ctx, "job-1") || alias.TookOver(ctx, "job-1") {
+			t.Error("a run has taken over what it started")
+		}
 		_, next := open(t, l, "next")
 		if got := takeOver(t, next, key); got != "job-1" {
 			t.Errorf("another run took %s", got)

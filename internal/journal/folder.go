@@ -75,7 +75,11 @@ func (f *folder) load(_ context.Context, damaged func(error)) ([]*entry, error) 
 			f.sweepLock(file.Name())
 			continue
 		}
-		if info, err := file.Info(); err == nil && f.now().Sub(info.ModTime()) > maxAge {
+		info, err := file.Info()
+		if err == nil && info.Size() == 0 && f.now().Sub(info.ModTime()) < time.Minute {
+			continue // another process is about to write it
+		}
+		if err == nil && f.now().Sub(info.ModTime()) > maxAge {
 			if e, _ := f.readFile(path, id); e != nil && !e.Answered {
 				damaged(expired(e))
 			}

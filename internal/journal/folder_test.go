@@ -145,9 +145,14 @@ func TestFolder_foreignFiles(t *testing.T) {
 			}
 			setAge(t, path, 2*maxAge)
 		}
-		for name, text := range map[string]string{newID() + "-first.json": "", newID() + "-second.json": pendingLine[:20]} {
-			if err := os.WriteFile(filepath.Join(l.Folder, name), []byte(text), 0o600); err != nil {
+		aboutToBeWritten := newID() + "-first.json"
+		for name, text := range map[string]string{aboutToBeWritten: "", newID() + "-first.json": "", newID() + "-second.json": pendingLine[:20]} {
+			path := filepath.Join(l.Folder, name)
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
+			}
+			if name != aboutToBeWritten {
+				setAge(t, path, 2*time.Minute)
 			}
 		}
 		if err := os.Mkdir(filepath.Join(l.Folder, newID()+"-first.json"), 0o700); err != nil {

@@ -100,8 +100,8 @@ func TestSender_ended(t *testing.T) {
 	}
 	reused, elsewhere, unknown := alive, alive, alive
 	reused.Start, elsewhere.Machine, unknown.Start = "1", "other", ""
-	if !reused.ended() {
-		t.Error("a process with another start time is taken for the sender")
+	if !reused.ended() || unknown.ended() {
+		t.Errorf("alive: ended with another start time is %t, without a start time %t", reused.ended(), unknown.ended())
 	}
 	child.kill()
 	if !alive.ended() || elsewhere.ended() || unknown.ended() {
