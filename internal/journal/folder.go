@@ -303,7 +303,7 @@ func whenShared(try func() error) error {
 		if err := try(); err == nil || errors.Is(err, fs.ErrNotExist) || runtime.GOOS != "windows" {
 			return err
 		}
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 	return try()
 }

@@ -40,8 +40,8 @@ func places(t *testing.T, try func(t *testing.T, l Location)) {
 	folders(t, try)
 	t.Run("fake bucket", func(t *testing.T) { try(t, newFakeS3(t).location) })
 	t.Run("S3 bucket", func(t *testing.T) {
-		url := os.Getenv("AGENT_TEST_S3")
-		if url == "" {
+		url, found := os.LookupEnv("AGENT_TEST_S3")
+		if !found {
 			t.Skip("AGENT_TEST_S3 is not set: make test-s3 runs this with a real S3 server")
 		}
 		l, err := ParseURL(url)
@@ -230,7 +230,8 @@ func fail(j *Journal, before func(ctx context.Context, op string) error) *faulty
 // childJournal opens the journal that the test has named.
 func childJournal() (*Process, *Journal) {
 	var l Location
-	if err := json.Unmarshal([]byte(os.Getenv(childEnv+"_LOCATION")), &l); err != nil {
+	location, _ := os.LookupEnv(childEnv + "_LOCATION")
+	if err := json.Unmarshal([]byte(location), &l); err != nil {
 		panic(err)
 	}
 	p := NewProcess(CurrentRun(), func(err error) { fmt.Println("reported:", err) })

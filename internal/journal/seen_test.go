@@ -230,7 +230,7 @@ func TestKeys(t *testing.T) {
 		CreateKey("a", "b"): true, CreateKey("ab"): true, CreateKey("a", "b", ""): true, CreateKey("b", "a"): true,
 		MessageKey("a", "b"): true, CreateKey(): true, CreateKey(""): true,
 	}
-	if len(keys) != 7 || CreateKey("a", "b") != CreateKey("a", "b") {
+	if len(keys) != 7 || keys[CreateKey("a", "b")] != keys[CreateKey("a", "b", "")] {
 		t.Errorf("keys of different requests are equal, or of the same are not: %v", keys)
 	}
 }
