@@ -56,6 +56,38 @@ func TestStores_endings(t *testing.T) {
 			c.End()
 			p.Close(t.Context())
 		}, "unknown", "unknown"},
+		{"unknown, the connection is gone", func(t *testing.T, p *Process, j *Journal) {
+			ctx, cancel := context.WithCancel(t.Context())
+			c := j.Begin(ctx, key, "")
+			if err := c.Sending(); err != nil {
+				t.Fatal(err)
+			}
+			cancel()
+			c.Unknown()
+			c.End()
+			p.Close(t.Context())
+		}, "unknown", "unknown"},
+		{"the connection is gone after another call had no effect", func(t *testing.T, p *Process, j *Journal) {
+			post(t, j, key, "", "job-1")
+			ctx, cancel := context.WithCancel(t.Context())
+			c := j.Begin(ctx, otherCreate, "")
+			if err := c.Sending(); err != nil {
+				t.Fatal(err)
+			}
+			c.Withdrawn()
+			cancel()
+			c.End()
+			p.Close(t.Context())
+		}, "none", "job-1"},
+		{"another call has not returned", func(t *testing.T, p *Process, j *Journal) {
+			post(t, j, key, "", "job-1")
+			send(t, j, otherCreate, "")
+			p.Close(t.Context())
+		}, "job-1", "job-1"},
+		{"killed", func(t *testing.T, _ *Process, j *Journal) {
+			post(t, j, key, "", "job-1")
+			crash(j)
+		}, "job-1", "job-1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -8,8 +8,10 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -77,7 +79,7 @@ func (f *fakeS3) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	condition := strings.Trim(r.Header.Get("If-Match"), `"`)
 	switch {
 	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
-		f.list(w, r.URL.Query().Get("prefix"))
+		f.list(w, r.URL.Query().Get("prefix"), r.URL.Query().Get("continuation-token"))
 	case r.Method == http.MethodPut && condition != "" && object == nil:
 		w.WriteHeader(http.StatusNotFound)
 	case r.Method == http.MethodPut && condition != "" && object.etag != condition:
@@ -100,16 +102,24 @@ func (f *fakeS3) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 }
 
-func (f *fakeS3) list(w io.Writer, prefix string) {
+// list answers in pages that are shorter than a real server's.
+func (f *fakeS3) list(w io.Writer, prefix, after string) {
 	type contents struct{ Key, LastModified, ETag string }
 	var result struct {
-		XMLName  xml.Name `xml:"ListBucketResult"`
-		Contents []contents
+		XMLName               xml.Name `xml:"ListBucketResult"`
+		Contents              []contents
+		IsTruncated           bool
+		NextContinuationToken string
 	}
-	for name, object := range f.objects {
-		if strings.HasPrefix(name, prefix) {
-			result.Contents = append(result.Contents, contents{name, object.modified.Format(time.RFC3339), object.etag})
+	for _, name := range slices.Sorted(maps.Keys(f.objects)) {
+		if !strings.HasPrefix(name, prefix) || name <= after {
+			continue
 		}
+		if result.IsTruncated = len(result.Contents) == 20; result.IsTruncated {
+			result.NextContinuationToken = result.Contents[19].Key
+			break
+		}
+		result.Contents = append(result.Contents, contents{name, f.objects[name].modified.Format(time.RFC3339), f.objects[name].etag})
 	}
 	_ = xml.NewEncoder(w).Encode(result)
 }
@@ -119,6 +129,12 @@ func (f *fakeS3) setHook(hook func(r *http.Request, apply func()) int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.hook = hook
+}
+
+func (f *fakeS3) clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.objects)
 }
 
 func (f *fakeS3) requested() int {

@@ -41,6 +41,10 @@ var children = map[string]func(){
 		p, j := childJournal()
 		first := j.Begin(context.Background(), childKey, "")
 		fmt.Println(first.Sending(), p.orphaned())
+		answered := j.Begin(context.Background(), childKey, "")
+		_ = answered.Sending()
+		answered.Answered("job-1")
+		answered.End()
 		_, _ = io.ReadAll(os.Stdin)
 		for os.Getppid() == p.parent {
 			time.Sleep(time.Millisecond)
@@ -69,7 +73,7 @@ func TestStores_parentGone(t *testing.T) {
 			t.Error(diff)
 		}
 		_, next := open(t, l, "next")
-		if got := takers(t, childKey, next, next); !cmp.Equal(got, []string{"none", "unknown"}) { // the first call's
+		if got := takers(t, childKey, next, next); !cmp.Equal(got, []string{"job-1", "unknown"}) { // the earlier calls
 			t.Errorf("took over %q", got)
 		}
 	})
@@ -132,6 +136,21 @@ func TestProcess_drain(t *testing.T) {
 	c.End()
 	<-p.Lost()
 	p.Drain(t.Context())
+
+	p, j = open(t, Location{Folder: t.TempDir()}, "run")
+	ctx, cancel = context.WithCancel(t.Context())
+	c = j.Begin(ctx, childKey, "")
+	if err := c.Sending(); err != nil {
+		t.Fatal(err)
+	}
+	p.Stopping()
+	cancel()
+	c.End()
+	select {
+	case <-p.Lost():
+		t.Error("lost, although the CLI that asked for a stop still listens")
+	default:
+	}
 }
 
 func TestNil(t *testing.T) {
