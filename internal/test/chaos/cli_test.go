@@ -9,7 +9,6 @@ package chaos
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"net/http/httptest"
@@ -239,86 +238,4 @@ func (w *world) until(what string, true func() bool) {
 			w.t.Fatalf("never happened: %s", what)
 		}
 	}
-}
-
-// instance is a job in the state file.
-type instance struct {
-	ID, Status string
-	Tainted    bool
-}
-
-// stateText is the state as it is stored; empty: there is none.
-func (w *world) stateText() []byte {
-	if w.remote != nil {
-		return w.remote.read()
-	}
-	text, _ := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
-	return text
-}
-
-// state returns the instances in the state; without one there are none.
-func (w *world) state() []instance {
-	w.t.Helper()
-	text := w.stateText()
-	if len(text) == 0 {
-		return nil
-	}
-	var file struct {
-		Resources []struct {
-			Instances []struct {
-				Status     string
-				Attributes struct{ ID, Status string }
-			}
-		}
-	}
-	if err := json.Unmarshal(text, &file); err != nil {
-		w.t.Fatal(err)
-	}
-	var all []instance
-	for _, r := range file.Resources {
-		for _, i := range r.Instances {
-			all = append(all, instance{i.Attributes.ID, i.Attributes.Status, i.Status == "tainted"})
-		}
-	}
-	return all
-}
-
-// onlyInstance is the one job in the state: kept, untainted.
-func (w *world) onlyInstance() instance {
-	w.t.Helper()
-	all := w.state()
-	if len(all) != 1 || all[0].ID == "" || all[0].Tainted {
-		w.t.Fatalf("the state holds %+v, want one untainted job", all)
-	}
-	return all[0]
-}
-
-// posts asserts how many POSTs the service has read.
-func (w *world) posts(creates, messages int) {
-	w.t.Helper()
-	if got := w.sim.Counts(); got.Create != creates || got.Message != messages {
-		w.t.Errorf("the service read %d creates and %d messages, want %d and %d", got.Create, got.Message, creates, messages)
-	}
-}
-
-// assertEachJobOnce asserts that all jobs of the service are in the state, each once.
-func (w *world) assertEachJobOnce() {
-	w.t.Helper()
-	seen := map[string]int{}
-	for _, i := range w.state() {
-		seen[i.ID]++
-		if i.Tainted {
-			w.t.Errorf("%s is tainted", i.ID)
-		}
-	}
-	for _, j := range w.sim.Jobs() {
-		if seen[j.ID] != 1 {
-			w.t.Errorf("job %s is in the state %d times", j.ID, seen[j.ID])
-		}
-		delete(seen, j.ID)
-	}
-	if len(seen) > 0 {
-		w.t.Errorf("in the state, unknown to the service: %v", seen)
-	}
-	w.assertNothingLeft()
 }

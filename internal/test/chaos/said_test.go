@@ -7,8 +7,6 @@ package chaos
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -59,34 +57,4 @@ func (w *world) appliedJSON() (output string, ok bool) {
 func (w *world) sent() int {
 	counts := w.sim.Counts()
 	return counts.Create + counts.Message
-}
-
-// putBack brings back a state from before; wiped, it comes to a new disk, where
-// only the configuration is.
-func (w *world) putBack(state []byte, wiped bool) {
-	w.t.Helper()
-	if w.remote != nil {
-		w.t.Fatal("the backend has kept the state")
-	}
-	if wiped {
-		config, err := os.ReadFile(filepath.Join(w.dir, "main.tf"))
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		w.dir = w.t.TempDir()
-		if err := os.WriteFile(filepath.Join(w.dir, "main.tf"), config, 0o600); err != nil {
-			w.t.Fatal(err)
-		}
-	}
-	path := filepath.Join(w.dir, "terraform.tfstate")
-	_ = os.Remove(path + ".backup")
-	var err error
-	if len(state) == 0 {
-		err = os.RemoveAll(path)
-	} else {
-		err = os.WriteFile(path, state, 0o600)
-	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
 }

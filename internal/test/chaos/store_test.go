@@ -124,6 +124,7 @@ func (w *world) assertNoSecrets() {
 		}
 	}
 	maps.Copy(journal, w.files(w.dir))
+	journal["the state"] = string(w.stateText())
 	for name, text := range journal {
 		if strings.Contains(text, canaryKey) {
 			w.t.Errorf("the key is in %s", name)

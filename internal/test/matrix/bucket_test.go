@@ -108,8 +108,8 @@ func bucketRows() []Row {
 		m.WantPosts(0, 0)
 		m.inBucket(f, 0)
 	})
-	for name, recovers := range map[string]bool{"recovers": true, "does_not_recover": false} {
-		// Red without: warnUnrecorded; retry; the mark of the entry in the state.
+	for name, recovers := range map[string]bool{"recovers_at_the_end": true, "does_not_recover": false} {
+		// Red without: warnUnrecorded; the removal in retry; the mark of the entry in the state.
 		row("X14_after_the_POST_and_it_"+name, func(m *Matrix, f *fakeS3) {
 			m.nextRun()
 			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
@@ -124,15 +124,34 @@ func bucketRows() []Row {
 				f.fail(nil)
 			}
 			m.process.Close(m.ctx)
+			m.inBucket(f, map[bool]int{false: 1}[recovers])
 			f.fail(nil)
-			before := *m.core
 			m.nextRun()
 			m.OK(m.Run(noWait()))
 			m.inBucket(f, 0)
-			*m.core = before
 			m.WantPosts(1, 0)
 		})
 	}
+	// Red without: retry.
+	row("X14_after_the_POST_and_it_recovers_before_the_end", func(m *Matrix, f *fakeS3) {
+		m.nextRun()
+		m.Script(faultserver.Create, func(x *faultserver.Exchange) {
+			f.fail(status("", 403))
+			faultserver.Healthy(x)
+		})
+		m.wantDiags(m.Run(noWait()), journalUnwritten)
+		id := m.core.Get("id").(string)
+		f.fail(nil)
+		for start := time.Now(); !strings.Contains(f.entries()[0], id); time.Sleep(10 * time.Millisecond) {
+			if time.Since(start) > 10*time.Second {
+				m.Fatal("the response was not recorded")
+			}
+		}
+		m.forget()
+		m.nextRun()
+		m.takesOver(noWait(), id)
+		m.WantPosts(1, 0)
+	})
 	// Red without: the pending entry, which stays when the response cannot be recorded.
 	row("X14_after_the_POST_and_the_state_is_lost", func(m *Matrix, f *fakeS3) {
 		m.config["request_timeout"] = "1s"

@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -124,6 +125,35 @@ func journalRows() []Row {
 		m.cleanly()
 		m.starts(Job1(), id)
 	})
+	// Red without: the job in messageKey.
+	row("X07_the_same_message_to_another_job", func(m *Matrix) {
+		second := m.other()
+		m.OK(m.note(second.Run(m.ctx, Job1())))
+		id := m.sent()
+		second.Server = m.core.Server
+		m.wantDiags(m.note(second.Run(m.ctx, Job2())), messagePlanned)
+		m.WantPosts(2, 2)
+		m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
+		m.WantPosts(2, 2)
+		if got := m.core.Get("id"); got != id {
+			m.Errorf("id %v, want %s", got, id)
+		}
+	})
+	// Red without: seen in Read (the plan would announce the failed job).
+	failing := harness.Always(simulator.Script{Duration: 20 * time.Second, Status: "failed"})
+	rows = append(rows, Row{name: "X11_tainted_in_named_folder", clock: true, script: failing, Test: func(m *Matrix) {
+		m.named()
+		for posts := range 2 {
+			m.nextRun()
+			m.wantDiags(m.Run(Job1()), "ERROR: Agent job failed")
+			if !m.core.Tainted {
+				m.Error("not tainted")
+			}
+			m.WantPosts(posts+1, 0)
+			m.wantEntries(1)
+			m.process.Close(m.ctx)
+		}
+	}})
 	// Red without: announced in Announce.
 	row("X07_one_entry_and_three_equal_keys", func(m *Matrix) {
 		id := m.started(Job1())

@@ -17,7 +17,7 @@ import (
 func pendingRows() []Row {
 	const waits = 3 * time.Second
 	rows := []Row{
-		// Red without: busy in reserve (one would wait for another's request, or two for one).
+		// Red without: the wait for a response in await.
 		{name: "X16_three_equal_keys_answered_while_the_next_run_waits", clock: true, Test: func(m *Matrix) {
 			release := make(chan struct{})
 			m.Always(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })

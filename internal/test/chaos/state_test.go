@@ -1,0 +1,121 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+package chaos
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+)
+
+// instance is a job in the state file.
+type instance struct {
+	ID, Status string
+	Tainted    bool
+}
+
+// stateText is the state as it is stored; empty: there is none.
+func (w *world) stateText() []byte {
+	if w.remote != nil {
+		return w.remote.read()
+	}
+	text, _ := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
+	return text
+}
+
+// state returns the instances in the state; without one there are none.
+func (w *world) state() []instance {
+	w.t.Helper()
+	text := w.stateText()
+	if len(text) == 0 {
+		return nil
+	}
+	var file struct {
+		Resources []struct {
+			Instances []struct {
+				Status     string
+				Attributes struct{ ID, Status string }
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &file); err != nil {
+		w.t.Fatal(err)
+	}
+	var all []instance
+	for _, r := range file.Resources {
+		for _, i := range r.Instances {
+			all = append(all, instance{i.Attributes.ID, i.Attributes.Status, i.Status == "tainted"})
+		}
+	}
+	return all
+}
+
+// onlyInstance is the one job in the state: kept, untainted.
+func (w *world) onlyInstance() instance {
+	w.t.Helper()
+	all := w.state()
+	if len(all) != 1 || all[0].ID == "" || all[0].Tainted {
+		w.t.Fatalf("the state holds %+v, want one untainted job", all)
+	}
+	return all[0]
+}
+
+// posts asserts how many POSTs the service has read.
+func (w *world) posts(creates, messages int) {
+	w.t.Helper()
+	if got := w.sim.Counts(); got.Create != creates || got.Message != messages {
+		w.t.Errorf("the service read %d creates and %d messages, want %d and %d", got.Create, got.Message, creates, messages)
+	}
+}
+
+// assertEachJobOnce asserts that all jobs of the service are in the state, each once.
+func (w *world) assertEachJobOnce() {
+	w.t.Helper()
+	seen := map[string]int{}
+	for _, i := range w.state() {
+		seen[i.ID]++
+		if i.Tainted {
+			w.t.Errorf("%s is tainted", i.ID)
+		}
+	}
+	for _, j := range w.sim.Jobs() {
+		if seen[j.ID] != 1 {
+			w.t.Errorf("job %s is in the state %d times", j.ID, seen[j.ID])
+		}
+		delete(seen, j.ID)
+	}
+	if len(seen) > 0 {
+		w.t.Errorf("in the state, unknown to the service: %v", seen)
+	}
+	w.assertNothingLeft()
+}
+
+// putBack brings back a state from before; wiped, it comes to a new disk, where
+// only the configuration is.
+func (w *world) putBack(state []byte, wiped bool) {
+	w.t.Helper()
+	if wiped {
+		config, err := os.ReadFile(filepath.Join(w.dir, "main.tf"))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.dir = w.t.TempDir()
+		if err := os.WriteFile(filepath.Join(w.dir, "main.tf"), config, 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	path := filepath.Join(w.dir, "terraform.tfstate")
+	_ = os.Remove(path + ".backup")
+	var err error
+	if len(state) == 0 {
+		err = os.RemoveAll(path)
+	} else {
+		err = os.WriteFile(path, state, 0o600)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
