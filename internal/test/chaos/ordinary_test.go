@@ -26,8 +26,8 @@ type command struct {
 	messages int
 }
 
-// mode is how ordinary use goes.
-type mode struct {
+// setup is how ordinary use goes.
+type setup struct {
 	name    string
 	args    []string // of every plan, apply and destroy
 	named   bool     // the journal is in a named folder
@@ -35,21 +35,21 @@ type mode struct {
 }
 
 var (
-	inDefault = []mode{
+	inDefault = []setup{
 		{name: "default folder"},
 		{name: "default folder, no refresh", args: []string{"-refresh=false"}},
 	}
-	inNamed = []mode{
+	inNamed = []setup{
 		{name: "named folder", named: true},
 		{name: "named folder, no refresh", named: true, args: []string{"-refresh=false"}},
 	}
 	// afterPlan is what makes a named folder as unsurprising as the default one.
-	afterPlan = []mode{{name: "named folder, after a plan", named: true, planned: true}}
+	afterPlan = []setup{{name: "named folder, after a plan", named: true, planned: true}}
 )
 
 // ordinary runs the commands in each mode. A named folder keeps its entries
 // until a plan has seen the state; the default one is gone after every command.
-func ordinary(t *testing.T, modes []mode, commands ...command) {
+func ordinary(t *testing.T, modes []setup, commands ...command) {
 	t.Helper()
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
