@@ -25,7 +25,7 @@ test: ## run every test, acceptance tests included
 	internal/tools/test.sh
 
 test-s3: ## run the tests that need an S3 server (MinIO, built from source the first time)
-	internal/tools/s3.sh go test -race -count=1 -run S3 ./internal/...
+	internal/tools/s3.sh internal/tools/test.sh -count=1 -run 'S3|Stores'
 
 test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MATRIX=-others leaves out the one of make test
 	go run ./internal/tools/testmatrix/cmd/testmatrix $(MATRIX)

@@ -67,7 +67,7 @@ func (c *Call) Sending() error {
 		err = errSlow
 	}
 	switch {
-	case j.process.orphaned():
+	case j.process.Orphaned():
 		err = errNoCLI
 	case c.ctx.Err() != nil:
 		err = context.Cause(c.ctx)
@@ -187,7 +187,7 @@ func (c *Call) End() {
 	p := c.journal.process
 	switch {
 	case !c.unknown:
-	case c.ctx.Err() == nil && !p.isStopping() && !p.orphaned():
+	case c.ctx.Err() == nil && !p.isStopping() && !p.Orphaned():
 		c.remove()
 	default:
 		c.entry.WaitFor, c.entry.SentAt = 0, c.entry.sent().UnixMilli()

@@ -31,6 +31,7 @@ const (
 type folder struct {
 	dir  string
 	self string // id of this process
+	keep bool   // the folder when it is empty: the user named it
 
 	mu     sync.Mutex
 	lock   *flock.Flock
@@ -290,7 +291,9 @@ func (f *folder) close() {
 	for _, file := range files {
 		f.sweepLock(file.Name())
 	}
-	_ = os.Remove(f.dir)
+	if !f.keep {
+		_ = os.Remove(f.dir)
+	}
 }
 
 func removeFile(path string) error {

@@ -58,7 +58,7 @@ func (p *Process) Open(options Options) (*Journal, error) {
 		announced: map[string]bool{}, stuck: map[Key]error{},
 	}
 	if options.Bucket == "" {
-		j.store = &folder{dir: options.Folder, self: p.self.ID}
+		j.store = &folder{dir: options.Folder, self: p.self.ID, keep: options.Named}
 	} else {
 		var err error
 		if j.store, err = openBucket(options.Location); err != nil {
@@ -73,9 +73,9 @@ func (p *Process) Open(options Options) (*Journal, error) {
 
 var errNoCLI = errors.New("the CLI has ended")
 
-// orphaned reports whether the CLI has ended. On Windows its process id stays
+// Orphaned reports whether the CLI has ended. On Windows its process id stays
 // our parent's, but it has no start time any more.
-func (p *Process) orphaned() bool {
+func (p *Process) Orphaned() bool {
 	return os.Getppid() != p.parent || startTime(p.parent) != p.began
 }
 
@@ -147,7 +147,7 @@ func (p *Process) posted() int {
 // undisturbed reports whether all went well as far as this process can know:
 // the CLI asked for no stop, is still there, and has received every response.
 func (p *Process) undisturbed() bool {
-	return !p.isStopping() && !p.hasLost() && p.posted() == 0 && !p.orphaned()
+	return !p.isStopping() && !p.hasLost() && p.posted() == 0 && !p.Orphaned()
 }
 
 // Close ends the journals. Only what the default folder holds of an undisturbed

@@ -40,7 +40,7 @@ var children = map[string]func(){
 	"orphan": func() {
 		p, j := childJournal()
 		first := j.Begin(context.Background(), childKey, "")
-		fmt.Println(first.Sending(), p.orphaned())
+		fmt.Println(first.Sending(), p.Orphaned())
 		answered := j.Begin(context.Background(), childKey, "")
 		_ = answered.Sending()
 		answered.Answered("job-1")
@@ -50,7 +50,7 @@ var children = map[string]func(){
 			time.Sleep(time.Millisecond)
 		}
 		second := j.Begin(context.Background(), childKey, "")
-		fmt.Println(second.Sending(), p.orphaned())
+		fmt.Println(second.Sending(), p.Orphaned())
 		first.Unknown()
 		first.End()
 		p.Close(context.Background())

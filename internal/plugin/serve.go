@@ -58,7 +58,7 @@ func Serve(ctx context.Context, version string, debug bool) error {
 		defer cancel()
 		process.Close(closing)
 		return err
-	case <-parentGone(ctx):
+	case <-orphaned(ctx, process):
 	case <-process.Lost():
 	}
 	drain(ctx, process, orphanDrain) // and leave the journal to the next run
@@ -71,15 +71,13 @@ func drain(ctx context.Context, p *journal.Process, longest time.Duration) {
 	p.Drain(ctx)
 }
 
-// parentGone is closed when another process has become our parent. Where the
-// system does not say so (Windows) it never is, and Lost has to do.
-func parentGone(ctx context.Context) <-chan struct{} {
+// orphaned is closed when the CLI has ended.
+func orphaned(ctx context.Context, p *journal.Process) <-chan struct{} {
 	gone := make(chan struct{})
-	parent := os.Getppid()
 	go func() {
 		ticker := time.NewTicker(parentCheck)
 		defer ticker.Stop()
-		for os.Getppid() == parent {
+		for !p.Orphaned() {
 			select {
 			case <-ctx.Done():
 				return

@@ -30,7 +30,7 @@ func Sentence(err error) string {
 	if err == nil {
 		return ""
 	}
-	text := err.Error()
+	text := strings.TrimSuffix(err.Error(), ".") // of a service
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
