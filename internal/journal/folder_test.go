@@ -41,7 +41,8 @@ func setAge(t *testing.T, path string, age time.Duration) {
 	}
 }
 
-// What lies in a folder after each way to end. The folder itself goes when it is empty.
+// What lies in a folder after each way to end. The default folder itself goes
+// when it is empty; a named one has the user's permissions.
 func TestFolder_files(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
 		p, j := open(t, l, "first")
@@ -52,8 +53,8 @@ func TestFolder_files(t *testing.T) {
 		c.Withdrawn()
 		c.End()
 		p.Close(t.Context())
-		if _, err := os.Stat(l.Folder); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("the folder is left: %v", err)
+		if _, err := os.Stat(l.Folder); errors.Is(err, os.ErrNotExist) == l.Named {
+			t.Errorf("the empty folder: %v", err)
 		}
 		_, j = open(t, l, "first")
 		post(t, j, create, "", "job-1")
