@@ -158,7 +158,7 @@ func TestStores_senderKilled(t *testing.T) {
 		_, next := open(t, l, "second")
 		impatient, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		if o, err := next.TakeOver(impatient, childKey); o != nil || !errors.As(err, new(*Error)) {
+		if o, err := next.TakeOver(impatient, childKey); o != nil || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("while it lives: %s, %v", jobOf(o), err)
 		}
 		child.kill()
