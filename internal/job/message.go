@@ -85,7 +85,8 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 }
 
 // errTakenOver keeps "terraform test" from talking to a real job: only there a
-// run updates what the same run took over.
+// run of a CLI updates what the same run took over. A host that keeps one parent
+// process for all its commands is refused until it is started again.
 var errTakenOver = errors.New("this run took the job over from an earlier one, and does not change it")
 
 // noteRead brings the marks up to date with what a refresh shows.
