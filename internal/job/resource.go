@@ -68,7 +68,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	defer out.recovered(ctx, "create", &job)
 	key := r.conn.createKey(ctx, &job)
 	call := r.conn.Journal.Begin(ctx, key, "")
-	defer call.End()
+	defer call.End() //nolint:contextcheck // it has the context of Begin, without our deadline
 	ctx, cancel := context.WithTimeout(r.conn.Mask(ctx), timeout)
 	defer cancel()
 
@@ -163,7 +163,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	r.conn.seen(ctx, &before, req.Private, &resp.Diagnostics)
 	key := r.conn.messageKey(&job)
 	call := r.conn.Journal.Begin(ctx, key, job.ID.ValueString())
-	defer call.End()
+	defer call.End() //nolint:contextcheck // it has the context of Begin, without our deadline
 	ctx, cancel := context.WithTimeout(r.conn.Mask(ctx), timeout)
 	defer cancel()
 
