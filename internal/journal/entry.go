@@ -21,6 +21,9 @@ const (
 	opTimeout = 10 * time.Second
 	// maxAge is how long an entry waits for a run that wants its request.
 	maxAge = 30 * 24 * time.Hour
+	// clockError is how much earlier than another request one may seem to be that
+	// was sent after it: a bucket's clock shows whole seconds.
+	clockError = 2 * time.Second
 	// maxEntry bounds what is read as an entry; they are about 400 bytes long.
 	maxEntry = 64 << 10
 

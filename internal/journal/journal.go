@@ -117,7 +117,7 @@ func (j *Journal) where(match func(*entry) bool) []*entry {
 // some could not be removed.
 func (j *Journal) Seen(ctx context.Context, jobID string, ref Ref) error {
 	return j.settle(ctx, func(e *entry) bool {
-		about := e.isFor(jobID) && (e.isCreate() || e.sent().Before(ref.At))
+		about := e.isFor(jobID) && (e.isCreate() || e.sent().Before(ref.At.Add(-clockError)))
 		return e.owner() != j.process.run && (e.id == ref.ID || about)
 	}, j.remove)
 }
