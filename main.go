@@ -40,7 +40,7 @@ func main() {
 	// that nobody reads any more, must not end the plugin while an answer is due.
 	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 
-	if err := plugin.Serve(context.Background(), version, *debug); err != nil {
+	if err := plugin.Serve(context.Background(), version, plugin.Options{Debug: *debug}); err != nil {
 		log.Fatal(err)
 	}
 }

@@ -44,6 +44,18 @@ type Options struct {
 	Location
 	// RequestTimeout is the longest time between a POST and its response.
 	RequestTimeout time.Duration
+	// Recording wraps each write of an entry; nil: nothing does. Tests end a process there.
+	Recording func(write func() error) error
+}
+
+// wrapped is a store whose writes go through a function.
+type wrapped struct {
+	store
+	recording func(write func() error) error
+}
+
+func (w wrapped) write(ctx context.Context, e *entry) error {
+	return w.recording(func() error { return w.store.write(ctx, e) })
 }
 
 // Open returns a journal. It touches nothing yet.
@@ -64,6 +76,9 @@ func (p *Process) Open(options Options) (*Journal, error) {
 		if j.store, err = openBucket(options.Location); err != nil {
 			return nil, err
 		}
+	}
+	if options.Recording != nil {
+		j.store = wrapped{j.store, options.Recording}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

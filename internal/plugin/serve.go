@@ -31,13 +31,20 @@ const (
 
 var errOrphaned = errors.New("the CLI is gone")
 
-// Serve runs the plugin until the CLI ends it, or is gone. With debug it prints
-// how to attach a CLI instead, and keeps no journal.
-func Serve(ctx context.Context, version string, debug bool) error {
+// Options say how the plugin is served.
+type Options struct {
+	// Debug prints how to attach a CLI instead of being started by one; no journal is kept.
+	Debug bool
+	// Recording wraps each write to the journal; nil: nothing does.
+	Recording func(write func() error) error
+}
+
+// Serve runs the plugin until the CLI ends it, or is gone.
+func Serve(ctx context.Context, version string, options Options) error {
 	if err := silenceUnreadLog(); err != nil {
 		return err
 	}
-	if debug {
+	if options.Debug {
 		return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer { return NewServer(provider.New(version, provider.Options{})) }, tf6server.WithManagedDebug())
 	}
 	// The CLI reads a level at the start of a line of the process's first stderr.
@@ -48,7 +55,7 @@ func Serve(ctx context.Context, version string, debug bool) error {
 	served := make(chan error, 1)
 	go func() {
 		served <- tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
-			return withJournal(NewServer(provider.New(version, provider.Options{Process: process})), process)
+			return withJournal(NewServer(provider.New(version, provider.Options{Process: process, Recording: options.Recording})), process)
 		})
 	}()
 	select {

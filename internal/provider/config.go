@@ -109,7 +109,7 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 	if enabled {
 		conn.Scope = journalScope(base.String(), location)
 		var err error
-		if conn.Journal, err = p.options.Process.Open(journal.Options{Location: location, RequestTimeout: config.RequestTimeout}); err != nil {
+		if conn.Journal, err = p.options.Process.Open(journal.Options{Location: location, RequestTimeout: config.RequestTimeout, Recording: p.options.Recording}); err != nil {
 			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Sentence(err))
 		}
 	}
