@@ -76,7 +76,7 @@ func (c *Call) Sending() error {
 			return nil
 		}
 	}
-	j.process.withdrawn(c)
+	defer j.process.withdrawn(c) // afterwards: a process that ends waits for the removal
 	ctx, cancel = c.bounded()
 	defer cancel()
 	_ = j.store.remove(ctx, c.entry) // a write that failed may have arrived nevertheless
@@ -143,8 +143,8 @@ func (c *Call) Withdrawn() {
 	if c == nil {
 		return
 	}
-	c.journal.process.withdrawn(c)
 	c.remove()
+	c.journal.process.withdrawn(c)
 }
 
 // Unknown records that the outcome of the POST is unknown.

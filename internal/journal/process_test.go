@@ -153,6 +153,35 @@ func TestProcess_drain(t *testing.T) {
 	}
 }
 
+// A process that ends waits until the record of a request that had no effect is
+// removed: else the next run reports it as unknown. Red without: withdrawn after
+// the removal, in Sending and in Withdrawn.
+func TestProcess_drainAwaitsRemoval(t *testing.T) {
+	for name, end := range map[string]func(c *Call, cancel func()){
+		"refused":   func(c *Call, _ func()) { _ = c.Sending(); c.Withdrawn() },
+		"cancelled": func(c *Call, cancel func()) { cancel(); _ = c.Sending() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, j := open(t, Location{Named: true, Folder: t.TempDir()}, "run")
+			removed := 0
+			fail(j, func(_ context.Context, op string) error {
+				if op == "remove" {
+					if removed++; p.posted() != 1 {
+						t.Error("the process would not wait for the removal")
+					}
+				}
+				return nil
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			end(j.Begin(ctx, childKey, ""), cancel)
+			if removed != 1 || p.posted() != 0 {
+				t.Errorf("%d removals, then %d calls are waited for; want 1 and 0", removed, p.posted())
+			}
+		})
+	}
+}
+
 func TestNil(t *testing.T) {
 	var p *Process
 	j, err := p.Open(Options{})
