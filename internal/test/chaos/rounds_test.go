@@ -208,13 +208,21 @@ func endAtAnyMoment(t *testing.T, random *rand.Rand, m mode) (sum tally) {
 	p := w.startApply()
 	how.end(p, random)
 	output := p.wait()
+	story := []string{output, w.journalText()}
+	defer func() {
+		if t.Failed() {
+			t.Logf("what happened:\n%s", strings.Join(story, "\n--- "))
+		}
+	}()
 	sum.rounds = 1
 	switch text := w.stateText(); {
 	case m.before:
 		w.putBack(before, m.wiped)
-		if plan, ok := w.planned(); !ok {
-			t.Errorf("no plan with the state from before:\n%s", plan)
+		plan, ok := w.planned()
+		if !ok {
+			t.Errorf("no plan with the state from before")
 		}
+		story = append(story, string(before), plan, w.journalText())
 	case !json.Valid(text) && (messages || len(text) > 0): // of creates it is empty until one has ended
 		sum.torn = 1
 		return sum
@@ -227,13 +235,14 @@ func endAtAnyMoment(t *testing.T, random *rand.Rand, m mode) (sum tally) {
 
 	for try := 0; ; try++ {
 		output, ok := w.appliedJSON()
+		story = append(story, output)
 		sum.reported += count(output, createUnknown, messageUnknown)
 		sum.takenOver += count(output, createTakenOver, messageTakenOver)
 		if ok {
 			break
 		}
 		if try == 5 {
-			t.Fatalf("no apply succeeds:\n%s", output)
+			t.Fatal("no apply succeeds")
 		}
 	}
 	if sum.reported > 0 && !how.cut {

@@ -8,6 +8,7 @@ package chaos
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -59,6 +60,16 @@ func (w *world) entries() map[string]string {
 		return w.files(w.journal)
 	}
 	return w.files(filepath.Join(w.dir, ".terraform", "agent"))
+}
+
+// journalText is all that the journal holds.
+func (w *world) journalText() string {
+	w.t.Helper()
+	var text strings.Builder
+	for name, content := range w.entries() {
+		fmt.Fprintf(&text, "%s: %s\n", name, content)
+	}
+	return text.String()
 }
 
 func (w *world) objects() map[string]string {
