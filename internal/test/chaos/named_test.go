@@ -89,7 +89,8 @@ func TestX13_named_folder_without_a_plan(t *testing.T) {
 			} else {
 				w.must(test.command)
 			}
-			harness.Contains(t, w.must("apply"), id+" of an earlier run will be taken", "Agent job of an earlier run taken over")
+			output := strings.Join(strings.Fields(w.must("apply")), " ") // unwrapped
+			harness.Contains(t, output, id+" of an earlier run will be taken over", "Agent job of an earlier run taken over")
 			w.posts(1, 0)
 			w.assertEachJobOnce()
 			w.unsurprised("plan -detailed-exitcode")
