@@ -94,6 +94,15 @@ func (d *ProviderData) withdrawn(call *journal.Call, err error, diags *diag.Diag
 	}
 }
 
+// StateRead lets the journal forget the create that a stored object shows.
+func (d *ProviderData) StateRead(ctx context.Context, object []byte) {
+	var job struct{ ID, Prompt *string }
+	if d == nil || json.Unmarshal(object, &job) != nil || job.ID == nil || job.Prompt == nil { // without a prompt it was imported
+		return
+	}
+	_ = d.Journal.Seen(ctx, *job.ID, journal.Ref{}) // Blocked keeps a failure from having effects
+}
+
 // journalFailed warns once that a named journal cannot be read or cleaned up.
 func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
 	if err == nil {

@@ -66,7 +66,13 @@ func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.Vali
 	return released(ctx, req, s.ProviderServerWithActions.ValidateResourceConfig)
 }
 
+// UpgradeResourceState shows the provider each object of the state. Nothing else
+// does for a tainted one that is not refreshed, because Terraform plans its
+// replacement as if there were none.
 func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	if s.reader != nil && req.RawState != nil {
+		s.reader.StateRead(ctx, req.TypeName, req.RawState.JSON)
+	}
 	return released(ctx, req, s.ProviderServerWithActions.UpgradeResourceState)
 }
 

@@ -20,12 +20,20 @@ func NewServer(agent provider.Provider) tfprotov6.ProviderServer {
 	if !ok {
 		return framework
 	}
-	return &server{ProviderServerWithActions: all}
+	reader, _ := agent.(stateReader)
+	return &server{ProviderServerWithActions: all, reader: reader}
+}
+
+// stateReader is a provider that wants to know what the state holds.
+type stateReader interface {
+	StateRead(ctx context.Context, resourceType string, object []byte)
 }
 
 // server is the framework's, with what goes wrong around it set right.
 type server struct {
 	tfprotov6.ProviderServerWithActions // all that the framework's server can do
+
+	reader stateReader // nil: none
 
 	stopped  atomic.Bool  // the CLI has asked us to stop
 	invoking sync.RWMutex // read-locked by each action under way

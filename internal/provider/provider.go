@@ -7,6 +7,7 @@ package provider
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -41,6 +42,7 @@ type Options struct {
 type agentProvider struct {
 	version string
 	options Options
+	conn    atomic.Pointer[job.ProviderData] // once configured
 }
 
 // New returns the provider for one version of the plugin.
@@ -67,9 +69,18 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	p.conn.Store(conn)
 	resp.ResourceData = conn
 	resp.DataSourceData = conn
 	resp.ActionData = conn
+}
+
+// StateRead is called with each object of a state, before anything is planned
+// for it.
+func (p *agentProvider) StateRead(ctx context.Context, resourceType string, object []byte) {
+	if resourceType == typeName+"_job" {
+		p.conn.Load().StateRead(ctx, object)
+	}
 }
 
 func (p *agentProvider) Resources(context.Context) []func() resource.Resource {

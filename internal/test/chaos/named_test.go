@@ -99,6 +99,24 @@ func TestX13_named_folder_without_a_plan(t *testing.T) {
 	}
 }
 
+// Without a refresh, Terraform plans the replacement of a tainted object as if
+// the object did not exist. Red without: UpgradeResourceState of the server: the
+// replacement takes over the tainted job, and the plan says so.
+func TestX11_tainted_without_refresh_in_the_named_folder(t *testing.T) {
+	for name, order := range map[string]string{"destroyed first": "", "created first": "lifecycle { create_before_destroy = true }"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, folder := newNamed(t, use("test", "write", order))
+			w.unsurprised("apply")
+			w.must("taint agent_job.test")
+			w.unsurprised("apply", "-refresh=false")
+			w.posts(2, 0)
+			w.unsurprised("plan -detailed-exitcode")
+			w.noEntries(folder)
+		})
+	}
+}
+
 func (w *world) loseState() {
 	w.t.Helper()
 	if err := os.Remove(filepath.Join(w.dir, "terraform.tfstate")); err != nil {
