@@ -35,7 +35,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 			out.diags.AddError(unconfirmedMessage(err, id))
 			return false
 		}
-		call.Answered(id) //nolint:contextcheck // it has the context of Begin, without our deadline
+		call.Answered(id)                           //nolint:contextcheck // it has the context of Begin, without our deadline
 		setJournalRef(ctx, out.private, call.Ref()) // it may have got another name
 	case err != nil:
 		out.diags.AddError("Failed to send message to agent job", messageFailure(err, id))

@@ -4,7 +4,8 @@
 //go:build unix
 
 // Package chaos interrupts and kills a real CLI with the real provider, at
-// every moment, and counts what reached the service.
+// every moment, and counts what reached the service. It also shows what ordinary
+// use of the provider never notices of the journal.
 package chaos
 
 import (

@@ -58,7 +58,8 @@ func (w *world) noPrompt(folder, prompt string) {
 }
 
 // The entries of a clean run stay until a plan sees the state. Red without: Seen
-// in Read; without refresh: Seen in ModifyPlan, of a planned destroy too.
+// in Read (with -refresh-only nothing else sees it), Seen in ModifyPlan (without a
+// refresh, of a planned destroy too).
 func TestX11_a_plan_clears_the_named_folder(t *testing.T) {
 	for _, args := range []string{"plan", "plan -refresh=false", "plan -destroy -refresh=false", "plan -refresh-only"} {
 		t.Run(args, func(t *testing.T) {

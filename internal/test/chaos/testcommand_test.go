@@ -39,7 +39,7 @@ func (w *world) writeTest(text string) {
 
 // The run blocks have their own state: they start, change and destroy their own
 // job, beside the one of the configuration's state. Red without: the removal at
-// the end (default folder); Seen in Read (named folder).
+// the end (default folder), Seen and Forget (named folder).
 func TestX11_terraform_test(t *testing.T) {
 	needsVersion(t, "1.6.0")
 	for _, named := range []bool{false, true} {
