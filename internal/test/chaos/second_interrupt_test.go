@@ -42,9 +42,15 @@ func grid() (cells []secondInterrupt) {
 }
 
 // Red without: the stop that makes an end disturbed, so that the entries stay.
-func TestX08_second_interrupt(t *testing.T) { inGrid(t, defaultFolder) }
+func TestX08_second_interrupt(t *testing.T) {
+	t.Parallel()
+	inGrid(t, defaultFolder)
+}
 
-func TestX08_S3_second_interrupt(t *testing.T) { inGrid(t, bucket) }
+func TestX08_S3_second_interrupt(t *testing.T) {
+	t.Parallel()
+	inGrid(t, bucket)
+}
 
 func inGrid(t *testing.T, s store) {
 	t.Helper()

@@ -161,7 +161,8 @@ func twoAliases(t *testing.T, s store) {
 	}
 }
 
-// Both processes of the next run see both entries. Red without: the claim.
+// Both processes of the next run see both entries. Red without: a claim that only one
+// can win, and the owner compared before it.
 func twoAliasesKilled(t *testing.T, s store) {
 	t.Helper()
 	w := newWorld(t, simulator.Script{Duration: time.Hour}, aliases(""))

@@ -44,9 +44,15 @@ func TestX09_state_from_before_comes_back(t *testing.T) {
 	}
 }
 
-func TestX09_S3_state_from_before_comes_back(t *testing.T) { stateComesBack(t, bucket, false) }
+func TestX09_S3_state_from_before_comes_back(t *testing.T) {
+	t.Parallel()
+	stateComesBack(t, bucket, false)
+}
 
-func TestX10_S3_disk_is_wiped(t *testing.T) { stateComesBack(t, bucket, true) }
+func TestX10_S3_disk_is_wiped(t *testing.T) {
+	t.Parallel()
+	stateComesBack(t, bucket, true)
+}
 
 func stateComesBack(t *testing.T, s store, wiped bool) {
 	t.Helper()
@@ -138,7 +144,10 @@ func TestX09_backend_does_not_store(t *testing.T) {
 	}
 }
 
-func TestX09_S3_backend_does_not_store(t *testing.T) { backendDoesNotStore(t, bucket) }
+func TestX09_S3_backend_does_not_store(t *testing.T) {
+	t.Parallel()
+	backendDoesNotStore(t, bucket)
+}
 
 func backendDoesNotStore(t *testing.T, s store) {
 	t.Helper()
