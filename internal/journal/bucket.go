@@ -84,7 +84,7 @@ func (b *bucket) close()                      {}
 
 func (b *bucket) object(id string) string { return b.prefix + id + suffix }
 
-func (b *bucket) load(ctx context.Context, damaged func(error)) ([]*entry, error) {
+func (b *bucket) load(ctx context.Context) ([]*entry, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxReads)
 	var mu sync.Mutex
@@ -101,24 +101,15 @@ func (b *bucket) load(ctx context.Context, damaged func(error)) ([]*entry, error
 		}
 		group.Go(func() error {
 			e, err := b.get(ctx, id)
-			if err != nil && !errors.Is(err, errDamaged) {
+			if errors.Is(err, errDamaged) {
+				e, err = &entry{id: id, written: object.LastModified, damage: err}, nil
+			}
+			if err != nil || e == nil {
 				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			switch {
-			case b.now().Sub(object.LastModified) > maxAge:
-				if e != nil && !e.Answered {
-					damaged(expired(e))
-				}
-				if err := b.delete(ctx, id); err != nil {
-					damaged(err)
-				}
-			case err != nil:
-				damaged(err)
-			case e != nil:
-				entries = append(entries, e)
-			}
+			entries = append(entries, e)
 			return nil
 		})
 	}

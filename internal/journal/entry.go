@@ -67,6 +67,7 @@ type entry struct {
 	id      string
 	written time.Time // by the store's clock
 	version string    // the bucket's ETag
+	damage  error     // why it cannot be read
 }
 
 func (e *entry) isCreate() bool { return strings.HasPrefix(string(e.Key), createPrefix) }
@@ -130,9 +131,8 @@ const newIDExample = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
 type store interface {
 	// String names the store in errors.
 	String() string
-	// load returns all entries, and removes those older than maxAge. What is no
-	// entry is passed to damaged. An error comes with what could be read.
-	load(ctx context.Context, damaged func(error)) ([]*entry, error)
+	// load returns all entries, damaged ones too. An error comes with what could be read.
+	load(ctx context.Context) ([]*entry, error)
 	// write stores the entry durably, whether or not it exists, and sets its time.
 	write(ctx context.Context, e *entry) error
 	// read returns the entry as it is now; nil when it is gone.

@@ -58,7 +58,7 @@ func splitName(name string) (id string, owner Run, ok bool) {
 	return id, Run(run), isEntry && found && validID(id)
 }
 
-func (f *folder) load(_ context.Context, damaged func(error)) ([]*entry, error) {
+func (f *folder) load(context.Context) ([]*entry, error) {
 	files, err := os.ReadDir(f.dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {
 		return nil, nil
@@ -71,7 +71,7 @@ func (f *folder) load(_ context.Context, damaged func(error)) ([]*entry, error) 
 	var unread error
 	for _, file := range files {
 		path := filepath.Join(f.dir, file.Name())
-		id, _, ok := splitName(file.Name())
+		id, owner, ok := splitName(file.Name())
 		if !file.Type().IsRegular() || !ok {
 			f.sweepLock(file.Name())
 			continue
@@ -80,18 +80,11 @@ func (f *folder) load(_ context.Context, damaged func(error)) ([]*entry, error) 
 		if err == nil && info.Size() == 0 && f.now().Sub(info.ModTime()) < time.Minute {
 			continue // another process is about to write it
 		}
-		if err == nil && f.now().Sub(info.ModTime()) > maxAge {
-			if e, _ := f.readFile(path, id); e != nil && !e.Answered {
-				damaged(expired(e))
-			}
-			_ = os.Remove(path)
-			continue
-		}
 		switch e, err := f.readFile(path, id); {
 		case err == nil:
 			entries = append(entries, e)
-		case errors.Is(err, errDamaged):
-			damaged(err)
+		case errors.Is(err, errDamaged) && info != nil:
+			entries = append(entries, &entry{id: id, Owner: owner, written: info.ModTime(), damage: err})
 		case !errors.Is(err, fs.ErrNotExist):
 			unread = errors.Join(unread, err)
 		}
@@ -193,31 +186,6 @@ func (f *folder) open(path string) (file *os.File, created bool, err error) {
 	return file, true, err
 }
 
-// takeLock makes the folder and this process's lock in it, whose time tells the
-// file system's clock.
-func (f *folder) takeLock() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.lock != nil {
-		return nil
-	}
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
-		return err
-	}
-	lock := flock.New(filepath.Join(f.dir, f.self+lockSuffix))
-	locked, err := lock.TryLock()
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(lock.Path())
-	if !locked || err != nil { // another process has just swept it
-		return errors.Join(err, lock.Close(), fs.ErrNotExist)
-	}
-	f.offset = time.Until(info.ModTime())
-	f.lock = lock
-	return nil
-}
-
 func (f *folder) claim(_ context.Context, e *entry, run Run) (bool, error) {
 	from := f.path(e)
 	claimed := *e
@@ -244,44 +212,6 @@ func (f *folder) remove(_ context.Context, e *entry) error {
 		}
 	}
 	return err
-}
-
-// dead reports whether nobody holds the lock of the entry's sender.
-func (f *folder) dead(e *entry) bool {
-	if !validID(e.Sender.ID) {
-		return true
-	}
-	path := filepath.Join(f.dir, e.Sender.ID+lockSuffix)
-	if _, err := os.Stat(path); err != nil {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	lock := flock.New(path)
-	free, err := lock.TryRLock() // shared: others that look are not taken for the sender
-	_ = lock.Close()
-	return err == nil && free
-}
-
-// sweepLock removes the lock of a process that has ended: dead does without it.
-func (f *folder) sweepLock(name string) {
-	id, isLock := strings.CutSuffix(name, lockSuffix)
-	if !isLock || !validID(id) {
-		return
-	}
-	lock := flock.New(filepath.Join(f.dir, name))
-	if free, err := lock.TryLock(); err == nil && free {
-		_ = os.Remove(lock.Path())
-	}
-	_ = lock.Close()
-}
-
-func (f *folder) freeLock() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.lock != nil {
-		_ = f.lock.Close()
-		_ = os.Remove(f.lock.Path())
-		f.lock = nil
-	}
 }
 
 // close removes the lock, and the folder when nothing is left in it.

@@ -252,7 +252,7 @@ func TestStores_secrets(t *testing.T) {
 		post(t, j, CreateKey("scope", canary), "", "job-1")
 		post(t, j, MessageKey("scope", canary), "job-1", "job-1")
 		send(t, j, MessageKey(canary), "job-1")
-		entries, err := j.store.load(t.Context(), func(err error) { t.Error(err) })
+		entries, err := j.store.load(t.Context())
 		if err != nil || len(entries) != 3 {
 			t.Fatal(entries, err)
 		}

@@ -154,7 +154,7 @@ func takers(t *testing.T, key Key, journals ...*Journal) []string {
 func stored(t *testing.T, l Location, names map[Key]string) []string {
 	t.Helper()
 	_, j := openReporting(t, l, "looks", func(error) {})
-	entries, err := j.store.load(t.Context(), func(err error) { t.Error(err) })
+	entries, err := j.store.load(t.Context())
 	crash(j)
 	if err != nil {
 		t.Fatal(err)
@@ -178,11 +178,11 @@ type faulty struct {
 	isDead func() bool
 }
 
-func (f *faulty) load(ctx context.Context, damaged func(error)) ([]*entry, error) {
+func (f *faulty) load(ctx context.Context) ([]*entry, error) {
 	if err := f.before(ctx, "load"); err != nil {
 		return nil, err
 	}
-	return f.store.load(ctx, damaged)
+	return f.store.load(ctx)
 }
 
 func (f *faulty) read(ctx context.Context, e *entry) (*entry, error) {

@@ -59,20 +59,37 @@ func (j *Journal) ready(ctx context.Context) error {
 	j.load.Do(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*opTimeout) // a caller that gives up must not fail the others
 		defer cancel()
-		entries, err := j.store.load(ctx, func(err error) { j.report(&Error{Store: j.store.String(), Op: "read", Err: err}) })
+		entries, err := j.store.load(ctx)
 		if j.loadErr = j.failed("read", err); j.loadErr != nil {
 			return
 		}
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		for _, e := range entries {
-			// A late response is recorded beside the claim of its pending entry.
-			if old := j.entries[e.id]; e.Sender.ID != j.process.self.ID && (old == nil || !old.Answered) {
-				j.entries[e.id] = e
-			}
+			j.index(ctx, e)
 		}
 	})
 	return j.loadErr
+}
+
+// index keeps an entry to look up, unless nobody can want it any more.
+func (j *Journal) index(ctx context.Context, e *entry) {
+	report := func(err error) { j.report(&Error{Store: j.store.String(), Op: "read", Err: err}) }
+	old := j.entries[e.id]
+	switch {
+	case j.store.now().Sub(e.written) > maxAge:
+		if e.damage == nil && !e.Answered {
+			report(expired(e))
+		}
+		if err := j.store.remove(ctx, e); err != nil {
+			report(err)
+		}
+	case e.damage != nil:
+		report(e.damage)
+	// A late response is recorded beside the claim of its pending entry.
+	case e.Sender.ID != j.process.self.ID && (old == nil || !old.Answered):
+		j.entries[e.id] = e
+	}
 }
 
 func (j *Journal) keep(e *entry) {
