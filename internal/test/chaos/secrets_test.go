@@ -46,6 +46,9 @@ func TestKeyIsNowhere(t *testing.T) {
 				if !p.ok() {
 					t.Fatalf("%v failed:\n%s", args, log[max(0, len(log)-3000):])
 				}
+				if saved := w.files(w.dir)[filepath.Join(w.dir, "saved")]; !strings.Contains(saved, "agent_job") {
+					t.Error("the saved plan is not read, so the search proves nothing")
+				}
 				if args[0] == "apply" && !strings.Contains(log, "called the agent service") {
 					t.Error("the log does not show the calls, so the search proves nothing")
 				}

@@ -6,6 +6,8 @@
 package chaos
 
 import (
+	"archive/zip"
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -111,7 +113,7 @@ func (w *world) files(folder string) map[string]string {
 		if err == nil && entry.Type().IsRegular() {
 			var text []byte
 			text, err = os.ReadFile(path)
-			found[path] = string(text)
+			found[path] = string(text) + w.unzipped(text)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -122,6 +124,26 @@ func (w *world) files(folder string) map[string]string {
 		w.t.Error(err)
 	}
 	return found
+}
+
+// unzipped is what a saved plan holds, which is compressed; empty for other files.
+func (w *world) unzipped(file []byte) string {
+	w.t.Helper()
+	archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		return ""
+	}
+	var all strings.Builder
+	for _, member := range archive.File {
+		content, err := member.Open()
+		if err == nil {
+			_, err = io.Copy(&all, content)
+		}
+		if err != nil {
+			w.t.Error(err)
+		}
+	}
+	return all.String()
 }
 
 // assertNoSecrets asserts that neither the disk nor the journal holds the key,
