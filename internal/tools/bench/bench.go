@@ -48,7 +48,7 @@ func Run(ctx context.Context, repeat, most int, out io.Writer, file string) erro
 	}
 	fmt.Fprintf(out, "CLI: %s\nmedians of %d\n\n", l.cli, repeat)
 	if info, err := os.Stat(l.plugin.Executable); err == nil {
-		l.note("binary", float64(info.Size())/1e6, "MB", 20)
+		l.note("binary", float64(info.Size())/1e6, "MB", 22.5)
 	}
 	for i := range repeat {
 		fmt.Fprintf(os.Stderr, "repetition %d\n", i+1)
