@@ -17,7 +17,7 @@ type Call struct {
 	journal    *Journal
 	ctx        context.Context // the CLI's own: when it ends before the call does, the CLI is gone
 	entry      *entry
-	sentAt     time.Time // wall clock, which goes on while the machine sleeps
+	sentAt     time.Time // wall clock, which keeps running while the machine sleeps
 	unknown    bool      // the outcome of the POST
 	unrecorded error     // of the response, or of a removal
 }
