@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/minio/minio-go/v7"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
 // once answers the first request that matches, and no other.
@@ -53,15 +55,15 @@ func TestS3_loadFails(t *testing.T) {
 	for _, code := range []int{http.StatusForbidden, http.StatusNotFound, http.StatusServiceUnavailable} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
 			f := newFakeS3(t)
-			f.setHook(status(code))
+			f.SetHook(status(code))
 			_, j := open(t, f.location, "first")
 			_, first := j.Announce(t.Context(), create)
-			requests := f.requested()
+			requests := f.Requested()
 			_, second := j.TakeOver(t.Context(), create)
 			if !errors.As(first, new(*Error)) || second == nil || first.Error() != second.Error() {
 				t.Errorf("first %v, second %v", first, second)
 			}
-			if f.requested() != requests {
+			if f.Requested() != requests {
 				t.Error("loaded again")
 			}
 		})
@@ -75,7 +77,7 @@ func TestS3_loadCause(t *testing.T) {
 	for range 3 * maxReads {
 		post(t, j, create, "", "job-1")
 	}
-	f.setHook(func(r *http.Request, _ func()) int {
+	f.SetHook(func(r *http.Request, _ func()) int {
 		if strings.HasSuffix(r.URL.Path, suffix) {
 			return http.StatusForbidden
 		}
@@ -93,7 +95,7 @@ func TestS3_writeFails(t *testing.T) {
 		for name, arrived := range map[string]bool{"": false, ", and arrived": true} {
 			t.Run(http.StatusText(code)+name, func(t *testing.T) {
 				f := newFakeS3(t)
-				f.setHook(func(r *http.Request, apply func()) int {
+				f.SetHook(func(r *http.Request, apply func()) int {
 					if !isWrite(r) {
 						return 0
 					}
@@ -137,10 +139,10 @@ func TestS3_claim(t *testing.T) {
 			return once(isClaim, func(func()) int { return http.StatusConflict })
 		}, "job-1", []string{"create job-1 second"}},
 		{"it is gone", func(_ *testing.T, f *fakeS3) func(*http.Request, func()) int {
-			return once(isClaim, func(func()) int { f.clear(); return 0 })
+			return once(isClaim, func(func()) int { f.Clear(); return 0 })
 		}, "none", nil},
 		{"it is gone, with another status", func(_ *testing.T, f *fakeS3) func(*http.Request, func()) int {
-			return once(isClaim, func(func()) int { f.clear(); return http.StatusPreconditionFailed })
+			return once(isClaim, func(func()) int { f.Clear(); return http.StatusPreconditionFailed })
 		}, "none", nil},
 		{"no condition ever holds", func(*testing.T, *fakeS3) func(*http.Request, func()) int {
 			return func(r *http.Request, _ func()) int {
@@ -161,7 +163,7 @@ func TestS3_claim(t *testing.T) {
 			f := newFakeS3(t)
 			_, j := open(t, f.location, "first")
 			post(t, j, create, "", "job-1")
-			f.setHook(test.hook(t, f))
+			f.SetHook(test.hook(t, f))
 			_, next := open(t, f.location, "second")
 			o, err := next.TakeOver(t.Context(), create)
 			got := jobOf(o)
@@ -171,13 +173,13 @@ func TestS3_claim(t *testing.T) {
 			if got != test.want {
 				t.Errorf("took over %s, %v; want %s", got, err, test.want)
 			}
-			f.setHook(nil)
+			f.SetHook(nil)
 			if diff := cmp.Diff(test.left, stored(t, f.location, keyNames)); diff != "" {
 				t.Error(diff)
 			}
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			for name := range f.objects {
+			f.Lock()
+			defer f.Unlock()
+			for name := range f.Objects {
 				if strings.Contains(name, "probe-") {
 					t.Errorf("%s was not removed", name)
 				}
@@ -191,11 +193,11 @@ func TestS3_clock(t *testing.T) {
 	for _, ahead := range []time.Duration{-time.Hour, time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
 			f := newFakeS3(t)
-			f.ahead = ahead
+			f.Ahead = ahead
 			_, j := pendingFor(t, f.location, "first", 2*time.Second)
 			ref := send(t, j, create, "").Ref()
-			if off := ref.At.Sub(f.now()); off > 2*time.Second || off < -2*time.Second {
-				t.Errorf("sent at %s, now is %s", ref.At, f.now())
+			if off := ref.At.Sub(f.Now()); off > 2*time.Second || off < -2*time.Second {
+				t.Errorf("sent at %s, now is %s", ref.At, f.Now())
 			}
 			start := time.Now()
 			_, next := open(t, f.location, "second")
@@ -214,11 +216,11 @@ func TestS3_sentAt(t *testing.T) {
 	f := newFakeS3(t)
 	_, j := open(t, f.location, "first")
 	ref := send(t, j, create, "").Ref()
-	f.mu.Lock()
-	for _, object := range f.objects {
-		object.modified = object.modified.Add(-time.Hour)
+	f.Lock()
+	for _, object := range f.Objects {
+		object.Modified = object.Modified.Add(-time.Hour)
 	}
-	f.mu.Unlock()
+	f.Unlock()
 	_, next := open(t, f.location, "second")
 	o, err := next.TakeOver(t.Context(), create)
 	if err != nil || jobOf(o) != "unknown" {
@@ -238,16 +240,16 @@ func TestS3_age(t *testing.T) {
 			post(t, j, create, "", "job-1")
 			send(t, j, pendingCreate, "")
 			old := post(t, j, otherCreate, "", "job-2").entry
-			f.mu.Lock()
-			for name, object := range f.objects {
-				object.modified = object.modified.Add(-maxAge - time.Minute)
+			f.Lock()
+			for name, object := range f.Objects {
+				object.Modified = object.Modified.Add(-maxAge - time.Minute)
 				if strings.Contains(name, old.id) {
-					object.modified = object.modified.Add(2 * time.Minute) // not old enough
+					object.Modified = object.Modified.Add(2 * time.Minute) // not old enough
 				}
 			}
-			f.mu.Unlock()
+			f.Unlock()
 			if forbidden {
-				f.setHook(func(r *http.Request, _ func()) int {
+				f.SetHook(func(r *http.Request, _ func()) int {
 					return map[bool]int{true: http.StatusForbidden}[r.Method == http.MethodDelete]
 				})
 			}
@@ -276,11 +278,11 @@ func TestS3_foreignObjects(t *testing.T) {
 	f := newFakeS3(t)
 	_, j := open(t, f.location, "first")
 	post(t, j, create, "", "job-1")
-	f.mu.Lock()
-	foreign := &fakeObject{text: []byte("{}"), etag: "1", modified: f.now().Add(-2 * maxAge)}
-	f.objects["a/prefix/state.json"], f.objects["a/prefix/deeper/"+newID()+suffix], f.objects["a/"+newID()+suffix] = foreign, foreign, foreign
-	f.objects["a/prefix/"+newID()+suffix] = &fakeObject{text: []byte("{}"), etag: "1", modified: f.now()}
-	f.mu.Unlock()
+	f.Lock()
+	foreign := &fakes3.Object{Text: []byte("{}"), ETag: "1", Modified: f.Now().Add(-2 * maxAge)}
+	f.Objects["a/prefix/state.json"], f.Objects["a/prefix/deeper/"+newID()+suffix], f.Objects["a/"+newID()+suffix] = foreign, foreign, foreign
+	f.Objects["a/prefix/"+newID()+suffix] = &fakes3.Object{Text: []byte("{}"), ETag: "1", Modified: f.Now()}
+	f.Unlock()
 	r := new(reports)
 	_, next := openReporting(t, f.location, "second", r.add)
 	if got := takeOver(t, next, create); got != "job-1" {
@@ -289,7 +291,7 @@ func TestS3_foreignObjects(t *testing.T) {
 	if r.count() != 1 || !errors.Is(r.errs[0], errDamaged) {
 		t.Errorf("reported: %v", r.errs)
 	}
-	if len(f.objects) != 5 {
-		t.Errorf("%d objects are left", len(f.objects))
+	if len(f.Objects) != 5 {
+		t.Errorf("%d objects are left", len(f.Objects))
 	}
 }

@@ -53,7 +53,7 @@ func bucketRows() []Row {
 			m.nextRun()
 			diags := m.Run(Job1())
 			m.wantDiags(diags, journalUnusable, createFailed)
-			m.wantWords(diags, "The journal in s3://bucket/prefix/ could not be read", "Nothing was sent to project proj_1 now.", "Check journal.url")
+			m.wantWords(diags, "The journal in s3://bucket/a/prefix/ could not be read", "Nothing was sent to project proj_1 now.", "Check journal.url")
 			m.wantNoState()
 			f.fail(nil)
 			m.nextRun()
@@ -71,7 +71,7 @@ func bucketRows() []Row {
 	// Red without: the error of ready in TakeOver.
 	rows = append(rows, Row{name: "X14_before_the_POST_unreachable", Test: func(m *Matrix) {
 		f := m.bucket()
-		f.server.Close()
+		f.Close()
 		m.nextRun()
 		diags := m.Run(Job1())
 		m.wantDiags(diags, journalUnusable, createFailed)

@@ -1,0 +1,148 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package fakes3 is as much of an S3 server as the journal needs, with faults.
+package fakes3
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Server lets tests inject faults; that it behaves like a real one is what
+// AGENT_TEST_S3 is for. Its fields are guarded by Mutex while requests come.
+type Server struct {
+	sync.Mutex
+	URL     string        // of a journal
+	Close   func()        // from then on it cannot be reached
+	Ahead   time.Duration // of its clock
+	Objects map[string]*Object
+
+	versions int
+	requests int
+	// hook answers a request, when it returns a status. It may call apply first.
+	hook func(r *http.Request, apply func()) int
+}
+
+// Object is one object.
+type Object struct {
+	Text     []byte
+	ETag     string
+	Modified time.Time
+}
+
+// New starts a server, and sets its credentials in the environment.
+func New(t testing.TB) *Server {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	f := &Server{Objects: map[string]*Object{}}
+	server := httptest.NewServer(f)
+	t.Cleanup(server.Close)
+	f.Close = server.Close
+	f.URL = "s3://bucket/a/prefix?region=us-east-1&endpoint=" + server.URL
+	return f
+}
+
+func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	f.Lock()
+	w.Header().Set("Date", f.Now().Format(http.TimeFormat))
+	f.requests++
+	hook := f.hook
+	f.Unlock()
+	if hook != nil {
+		if status := hook(r, func() { f.serve(httptest.NewRecorder(), r, body) }); status != 0 {
+			w.WriteHeader(status)
+			return
+		}
+	}
+	f.serve(w, r, body)
+}
+
+// Now is the server's clock.
+func (f *Server) Now() time.Time { return time.Now().Add(f.Ahead).UTC() }
+
+func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
+	f.Lock()
+	defer f.Unlock()
+	name := strings.TrimPrefix(r.URL.Path, "/bucket/")
+	object := f.Objects[name]
+	condition := strings.Trim(r.Header.Get("If-Match"), `"`)
+	switch {
+	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
+		f.list(w, r.URL.Query().Get("prefix"), r.URL.Query().Get("continuation-token"))
+	case r.Method == http.MethodPut && condition != "" && object == nil:
+		w.WriteHeader(http.StatusNotFound)
+	case r.Method == http.MethodPut && condition != "" && object.ETag != condition:
+		w.WriteHeader(http.StatusPreconditionFailed)
+	case r.Method == http.MethodPut:
+		f.versions++
+		text := body[bytes.IndexByte(body, '{') : bytes.LastIndexByte(body, '}')+1] // between the signatures of chunks
+		f.Objects[name] = &Object{Text: text, ETag: fmt.Sprintf("%032d", f.versions), Modified: f.Now()}
+		w.Header().Set("ETag", `"`+f.Objects[name].ETag+`"`)
+	case r.Method == http.MethodDelete:
+		delete(f.Objects, name)
+		w.WriteHeader(http.StatusNoContent)
+	case object == nil:
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, "<Error><Code>NoSuchKey</Code></Error>")
+	default:
+		w.Header().Set("ETag", `"`+object.ETag+`"`)
+		w.Header().Set("Last-Modified", object.Modified.Format(http.TimeFormat))
+		_, _ = w.Write(object.Text)
+	}
+}
+
+// list answers in pages that are shorter than a real server's.
+func (f *Server) list(w io.Writer, prefix, after string) {
+	type contents struct{ Key, LastModified, ETag string }
+	var result struct {
+		XMLName               xml.Name `xml:"ListBucketResult"`
+		Contents              []contents
+		IsTruncated           bool
+		NextContinuationToken string
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Objects)) {
+		if !strings.HasPrefix(name, prefix) || name <= after {
+			continue
+		}
+		if result.IsTruncated = len(result.Contents) == 20; result.IsTruncated {
+			result.NextContinuationToken = result.Contents[19].Key
+			break
+		}
+		result.Contents = append(result.Contents, contents{name, f.Objects[name].Modified.Format(time.RFC3339), f.Objects[name].ETag})
+	}
+	_ = xml.NewEncoder(w).Encode(result)
+}
+
+// SetHook replaces the hook.
+func (f *Server) SetHook(hook func(r *http.Request, apply func()) int) {
+	f.Lock()
+	defer f.Unlock()
+	f.hook = hook
+}
+
+// Clear forgets all objects.
+func (f *Server) Clear() {
+	f.Lock()
+	defer f.Unlock()
+	clear(f.Objects)
+}
+
+// Requested is how many requests came.
+func (f *Server) Requested() int {
+	f.Lock()
+	defer f.Unlock()
+	return f.requests
+}
