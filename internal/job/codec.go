@@ -22,7 +22,7 @@ import (
 // attributes are the model's fields by the name that the schema gives them.
 func (m *jobModel) attributes() map[string]attr.Value {
 	return map[string]attr.Value{
-		"prompt": m.Prompt, "triggers": m.Triggers, "project_id": m.ProjectID, "wait": m.Wait, "timeouts": m.Timeouts,
+		"prompt": m.Prompt, "prompt_wo": types.StringNull(), "triggers": m.Triggers, "project_id": m.ProjectID, "wait": m.Wait, "timeouts": m.Timeouts,
 		"id": m.ID, "status": m.Status, "source": m.Source, "model": m.Model, "pr_link": m.PRLink,
 		"created_at": m.CreatedAt, "archived_at": m.ArchivedAt,
 	}
@@ -60,7 +60,7 @@ func (m *jobModel) decode(ctx context.Context, raw tftypes.Value) diag.Diagnosti
 		return codecFailed("job", err)
 	}
 	for name, field := range map[string]*types.String{
-		"prompt": &m.Prompt, "project_id": &m.ProjectID, "id": &m.ID, "status": &m.Status, "model": &m.Model,
+		"prompt": &m.Prompt, "prompt_wo": &m.PromptWO, "project_id": &m.ProjectID, "id": &m.ID, "status": &m.Status, "model": &m.Model,
 		"pr_link": &m.PRLink, "created_at": &m.CreatedAt, "archived_at": &m.ArchivedAt,
 	} {
 		value, err := decodeAs[types.String](ctx, types.StringType, values[name])

@@ -51,6 +51,7 @@ func TestCodecKnowsEveryAttribute(t *testing.T) {
 	texts := 0
 	want := members(t, filled(c.Resource, &texts))
 	want["status"] = tftypes.NewValue(tftypes.String, "completed")
+	want["prompt_wo"] = tftypes.NewValue(tftypes.String, nil) // in no state
 	c.State = tftypes.NewValue(c.Resource, maps.Clone(want))
 	want["wait"] = tftypes.NewValue(want["wait"].Type(), nil)
 	config := attrs{}

@@ -65,7 +65,7 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 	case err != nil:
 		return nil, takeOverError{err}
 	case orphan == nil:
-		record, err := r.conn.Client.SendMessage(ctx, project, id, job.Prompt.ValueString(), call)
+		record, err := r.conn.Client.SendMessage(ctx, project, id, job.text().ValueString(), call)
 		if err == nil || errors.Is(err, agentapi.ErrUnknownOutcome) { // any other says nothing about earlier messages
 			setJournalRef(ctx, out.private, call.Ref())
 		}

@@ -31,6 +31,7 @@ const maxLinkLength = 2048
 // jobModel is a job as the configuration, the plan and the state hold it.
 type jobModel struct {
 	Prompt    types.String   `tfsdk:"prompt"`
+	PromptWO  types.String   `tfsdk:"prompt_wo"` // from the configuration; null in every plan and state
 	Triggers  types.Map      `tfsdk:"triggers"`
 	ProjectID types.String   `tfsdk:"project_id"`
 	Wait      types.Object   `tfsdk:"wait"`
@@ -54,9 +55,6 @@ type jobIdentity struct {
 	ProjectID types.String `tfsdk:"project_id"`
 	ID        types.String `tfsdk:"id"`
 }
-
-// adopted reports that the job came by import or move: what it was asked is not known.
-func (m *jobModel) adopted() bool { return m.Prompt.IsNull() }
 
 func (r *jobRecord) is(status agentapi.Status) bool { return r.Status.ValueString() == string(status) }
 

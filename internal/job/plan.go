@@ -35,6 +35,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	plan.PromptWO = config.PromptWO
 	if req.State.Raw.IsNull() {
 		plan.ProjectID = r.conn.projectOr(config.ProjectID, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
@@ -52,22 +53,25 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		plan.ProjectID = config.ProjectID
 		resp.RequiresReplace.Append(path.Root("project_id"))
 	}
-	change := compare(&plan, &state, options)
+	change := compare(&plan, &state, state.recordedPrompt(ctx, req.Private), options)
 	if change.newTriggers {
 		resp.RequiresReplace.Append(path.Root("triggers"))
 	}
-	if change.newPrompt && change.deadJob {
-		resp.RequiresReplace.Append(path.Root("prompt"))
-	}
 	retry := state.is(agentapi.StatusFailed) && options.onFailure == onError && getUnfinished(ctx, req.Private).Create
-	if retry && !change.newPrompt {
+	switch {
+	case change.newJob && !plan.Prompt.IsNull():
+		resp.RequiresReplace.Append(path.Root("prompt"))
+	case change.newJob, retry: // no other attribute may differ, and Terraform ignores one that does not
 		resp.RequiresReplace.Append(path.Root("status"))
 	}
 	replace := len(resp.RequiresReplace) > 0
 
 	plan.jobRecord = state.jobRecord
-	if replace || change.message() || change.resume {
+	switch {
+	case replace, change.message(), change.resume:
 		plan.forgetWhatMayChange()
+	case change.recordOnly, change.newPrompt: // nothing else makes Terraform call Update
+		plan.Status = types.StringUnknown()
 	}
 	resp.Plan.Raw, diags = plan.encode(ctx, req.Plan.Raw.Type())
 	resp.Diagnostics.Append(diags...)
@@ -77,9 +81,9 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	case change.message() && r.announceMessage(ctx, &plan, &resp.Diagnostics):
 		return // what it says replaces what the plan would say otherwise
 	}
-	change.explain(&state, replace, retry, &resp.Diagnostics)
+	change.explain(&plan, &state, replace, retry, &resp.Diagnostics)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !replace && !change.message() {
-		resp.Diagnostics.AddAttributeWarning(path.Root("prompt"), "Message to agent job unconfirmed",
+		resp.Diagnostics.AddAttributeWarning(plan.promptPath(), "Message to agent job unconfirmed",
 			fmt.Sprintf("An earlier apply sent the prompt to job %s and got no answer. Look at the job at the service. "+
 				"If the message is not there, change the prompt (a word is enough) and apply: that sends it.", state.ID.ValueString()))
 	}
@@ -100,37 +104,56 @@ func (r *jobRecord) forgetWhatMayChange() {
 
 // change is what an apply would do to an existing job.
 type change struct {
-	newPrompt   bool
+	newPrompt   bool // or one that is not known yet
+	knownPrompt bool
+	newJob      bool // the prompt starts one, because this one takes no message
+	recordOnly  bool // a write-only prompt of an imported or moved job
 	newTriggers bool
 	deadJob     bool // ended as failed or archived: it takes no message
 	resume      bool // it has not ended: wait on
 }
 
-func compare(plan, state *jobModel, options waitOptions) change {
-	return change{
-		newPrompt:   !state.adopted() && !plan.Prompt.Equal(state.Prompt),
-		newTriggers: !state.adopted() && !plan.Triggers.Equal(state.Triggers),
+func compare(plan, state *jobModel, recorded recordedPrompt, options waitOptions) change {
+	imported := recorded.missing()
+	c := change{
+		newPrompt:   !imported && !recorded.is(plan.text()),
+		knownPrompt: !plan.text().IsUnknown(),
+		recordOnly:  imported && plan.Prompt.IsNull(),
+		newTriggers: !imported && !plan.Triggers.Equal(state.Triggers),
 		deadJob:     state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived),
 		resume:      options.enabled && !state.ended(),
 	}
+	// An ephemeral prompt may be unknown in every plan: that must not cost a job.
+	c.newJob = c.newPrompt && c.deadJob && !plan.PromptWO.IsUnknown()
+	return c
 }
 
 func (c change) message() bool { return c.newPrompt && !c.deadJob }
 
 // explain says in the plan what its symbols cannot.
-func (c change) explain(state *jobModel, replace, retry bool, diags *diag.Diagnostics) {
+func (c change) explain(plan, state *jobModel, replace, retry bool, diags *diag.Diagnostics) {
 	id, status := state.ID.ValueString(), state.Status.ValueString()
+	at := plan.promptPath()
 	switch {
-	case c.newPrompt && c.deadJob:
-		diags.AddAttributeWarning(path.Root("prompt"), "New prompt starts a new agent job",
+	case c.newJob:
+		diags.AddAttributeWarning(at, "New prompt starts a new agent job",
 			fmt.Sprintf("Job %s has ended as %s and takes no message, so a new job is started. It gets this prompt alone and knows nothing of the former ones.", id, status))
 	case retry && !c.newTriggers:
 		diags.AddAttributeWarning(path.Root("status"), "Failed agent job is started anew",
 			fmt.Sprintf("The wait for job %s was cut short, and the job has failed since. Like after any failed create, a new job is started with the same prompt. "+
 				"To keep the failed job instead, set wait.on_failure to \"warn\".", id))
 	case replace:
+	case c.newPrompt && c.deadJob:
+		diags.AddAttributeWarning(at, "Prompt not known yet",
+			fmt.Sprintf("Job %s has the status %s and cannot accept messages. If the prompt turns out to be new, apply fails and sends nothing; to give it to a new job, plan with -replace=ADDRESS.", id, wording.Quote(status)))
+	case c.message() && !c.knownPrompt:
+		diags.AddAttributeWarning(at, "Prompt not known yet",
+			fmt.Sprintf("If the prompt turns out to be new, apply sends it to job %s as a follow-up message. Otherwise it sends nothing.", id))
+	case c.recordOnly && !c.resume:
+		diags.AddAttributeWarning(at, "Prompt is recorded",
+			fmt.Sprintf("Job %s was imported or moved, so the state does not show which prompt it was sent. Apply records a hash of this one and sends nothing.", id))
 	case c.message():
-		diags.AddAttributeWarning(path.Root("prompt"), "New prompt is sent to the existing agent job",
+		diags.AddAttributeWarning(at, "New prompt is sent to the existing agent job",
 			fmt.Sprintf("Apply sends the new prompt to job %s as a follow-up message. For a new job instead, plan with -replace=ADDRESS, or change triggers.", id))
 	case c.resume:
 		diags.AddAttributeWarning(path.Root("status"), "Agent job is still running",

@@ -21,6 +21,8 @@ const (
 	markMissing = "missing"
 	// markUnconfirmed: a message was sent and nothing showed its effect.
 	markUnconfirmed = "unconfirmed"
+	// markPrompt: the hash of a write-only prompt that the job was sent.
+	markPrompt = "prompt"
 	// markJournal: the journal's entry of the last request; its value is a journal.Ref.
 	markJournal = "journal"
 )

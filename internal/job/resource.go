@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
@@ -18,12 +20,13 @@ import (
 )
 
 var (
-	_ resource.ResourceWithConfigure      = (*jobResource)(nil)
-	_ resource.ResourceWithIdentity       = (*jobResource)(nil)
-	_ resource.ResourceWithImportState    = (*jobResource)(nil)
-	_ resource.ResourceWithModifyPlan     = (*jobResource)(nil)
-	_ resource.ResourceWithMoveState      = (*jobResource)(nil)
-	_ resource.ResourceWithValidateConfig = (*jobResource)(nil)
+	_ resource.ResourceWithConfigValidators = (*jobResource)(nil)
+	_ resource.ResourceWithConfigure        = (*jobResource)(nil)
+	_ resource.ResourceWithIdentity         = (*jobResource)(nil)
+	_ resource.ResourceWithImportState      = (*jobResource)(nil)
+	_ resource.ResourceWithModifyPlan       = (*jobResource)(nil)
+	_ resource.ResourceWithMoveState        = (*jobResource)(nil)
+	_ resource.ResourceWithValidateConfig   = (*jobResource)(nil)
 )
 
 type jobResource struct{ conn *ProviderData }
@@ -47,6 +50,10 @@ func (r *jobResource) Configure(_ context.Context, req resource.ConfigureRequest
 	r.conn, _ = req.ProviderData.(*ProviderData)
 }
 
+func (r *jobResource) ConfigValidators(context.Context) []resource.ConfigValidator {
+	return []resource.ConfigValidator{resourcevalidator.ExactlyOneOf(path.MatchRoot("prompt"), path.MatchRoot("prompt_wo"))}
+}
+
 func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "create", "update")
 }
@@ -55,7 +62,8 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job jobModel
 	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
-	if resp.Diagnostics.HasError() || !r.conn.usable(&resp.Diagnostics) {
+	resp.Diagnostics.Append(job.decodePromptWO(ctx, req.Config.Raw)...)
+	if resp.Diagnostics.HasError() || !r.conn.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
 	options, diags := job.waitOptions(ctx)
@@ -79,7 +87,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if record == nil {
 		var err error
 		project := job.ProjectID.ValueString()
-		if record, err = r.conn.Client.CreateJob(ctx, project, job.Prompt.ValueString(), call); err != nil {
+		if record, err = r.conn.Client.CreateJob(ctx, project, job.text().ValueString(), call); err != nil {
 			resp.Diagnostics.AddError("Failed to create agent job", createFailure(err, project))
 			r.conn.withdrawn(call, err, &resp.Diagnostics)
 			return
@@ -139,8 +147,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job, before jobModel
 	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
+	resp.Diagnostics.Append(job.decodePromptWO(ctx, req.Config.Raw)...)
 	resp.Diagnostics.Append(before.decode(ctx, req.State.Raw)...)
-	if resp.Diagnostics.HasError() {
+	if resp.Diagnostics.HasError() || !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
 	options, diags := job.waitOptions(ctx)
@@ -151,10 +160,17 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	defer out.recovered(ctx, "update", &before)
-	change := compare(&job, &before, options)
+	change := compare(&job, &before, before.recordedPrompt(ctx, req.Private), options)
 	job.jobRecord = before.jobRecord
 	if !change.newPrompt && !change.resume {
 		out.save(ctx, &job)
+		return
+	}
+	if change.newPrompt && change.deadJob {
+		resp.Diagnostics.AddAttributeError(job.promptPath(), "Failed to send message to agent job", wording.Paragraphs(
+			fmt.Sprintf("Job %s in project %s has the status %s and cannot accept messages. The prompt is new, which was not known while planning. Nothing was sent.",
+				job.ID.ValueString(), job.ProjectID.ValueString(), wording.Quote(before.Status.ValueString())),
+			"To give the prompt to a new job, apply with -replace=ADDRESS."))
 		return
 	}
 	if !r.conn.usable(&resp.Diagnostics) {

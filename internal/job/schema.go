@@ -38,10 +38,20 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"The service cannot cancel or delete a job: destroying the resource forgets it.",
 		Attributes: map[string]schema.Attribute{
 			"prompt": schema.StringAttribute{
-				Required: true,
-				MarkdownDescription: "What the agent shall do. A change is sent as a follow-up message to the same job; " +
-					"when the job has ended as `failed` or `archived` a new job is started, which gets the new text alone. " +
-					"After an import the text is recorded and nothing is sent.",
+				Optional: true,
+				MarkdownDescription: "Instructions for the agent; either this or `prompt_wo` is required. A change is sent as a follow-up message to the same job. " +
+					"A job that failed or was archived cannot accept messages, so a new job is started, which does not see the earlier prompts. " +
+					"After an import the text is recorded without sending anything.",
+				Validators: []validator.String{validPrompt()},
+			},
+			"prompt_wo": schema.StringAttribute{
+				Optional:  true,
+				WriteOnly: true,
+				MarkdownDescription: "Instructions for the agent, as in `prompt`, but in no state: for prompts that are long or confidential. " +
+					"The value may be ephemeral. It is in no plan file either if it comes from `file()` or an ephemeral value. " +
+					"The provider detects a change by a salted hash; moving a text from `prompt` to `prompt_wo`, or back, sends nothing. " +
+					"The value must be the same while planning and applying. If it is not known while planning, it is sent only if it turns out to be new, " +
+					"and apply fails if the job cannot accept messages. Requires Terraform or OpenTofu 1.11.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"triggers": schema.MapAttribute{

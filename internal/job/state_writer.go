@@ -27,6 +27,7 @@ func (w stateWriter) save(ctx context.Context, job *jobModel) {
 	if w.diags.Append(diags...); !diags.HasError() {
 		w.state.Raw = raw
 	}
+	recordPrompt(ctx, w.private, job)
 	w.identify(ctx, job)
 }
 

@@ -68,11 +68,11 @@ func (d *ProviderData) createKey(ctx context.Context, job *jobModel) journal.Key
 	triggers := map[string]*string{}
 	_ = job.Triggers.ElementsAs(ctx, &triggers, true)
 	sorted, _ := json.Marshal(triggers)
-	return journal.CreateKey(d.Scope, job.ProjectID.ValueString(), job.Prompt.ValueString(), string(sorted))
+	return journal.CreateKey(d.Scope, job.ProjectID.ValueString(), job.text().ValueString(), string(sorted))
 }
 
 func (d *ProviderData) messageKey(job *jobModel) journal.Key {
-	return journal.MessageKey(d.Scope, job.ProjectID.ValueString(), job.ID.ValueString(), job.Prompt.ValueString())
+	return journal.MessageKey(d.Scope, job.ProjectID.ValueString(), job.ID.ValueString(), job.text().ValueString())
 }
 
 // seen lets the journal forget what the prior state shows. An import may yet be
@@ -80,7 +80,7 @@ func (d *ProviderData) messageKey(job *jobModel) journal.Key {
 func (d *ProviderData) seen(ctx context.Context, job *jobModel, private privateState, diags *diag.Diagnostics) {
 	switch id := job.ID.ValueString(); {
 	case d == nil:
-	case job.adopted():
+	case job.recordedPrompt(ctx, private).missing():
 		d.journalFailed(d.Journal.Imported(ctx, id), diags)
 	default:
 		d.journalFailed(d.Journal.Seen(ctx, id, getJournalRef(ctx, private)), diags)
@@ -96,8 +96,8 @@ func (d *ProviderData) withdrawn(call *journal.Call, err error, diags *diag.Diag
 
 // StateRead lets the journal forget the create that a stored object shows.
 func (d *ProviderData) StateRead(ctx context.Context, object []byte) {
-	var job struct{ ID, Prompt *string }
-	if d == nil || json.Unmarshal(object, &job) != nil || job.ID == nil || job.Prompt == nil { // without a prompt it was imported
+	var job struct{ ID *string }
+	if d == nil || json.Unmarshal(object, &job) != nil || job.ID == nil {
 		return
 	}
 	_ = d.Journal.Seen(ctx, *job.ID, journal.Ref{}) // Blocked keeps a failure from having effects
@@ -119,11 +119,11 @@ func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
 // the plan knows the request.
 func (r *jobResource) announceCreate(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) {
 	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
-	if r.conn == nil || plan.Prompt.IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
+	if r.conn == nil || plan.text().IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
 		return
 	}
-	if orphan := r.conn.announced(ctx, r.conn.createKey(ctx, plan), diags); orphan != nil && orphan.JobID != "" {
-		diags.AddAttributeWarning(path.Root("prompt"), "Agent job of an earlier run will be taken over", wording.Paragraphs(
+	if orphan := r.conn.announced(ctx, r.conn.createKey(ctx, plan), plan.promptPath(), diags); orphan != nil && orphan.JobID != "" {
+		diags.AddAttributeWarning(plan.promptPath(), "Agent job of an earlier run will be taken over", wording.Paragraphs(
 			fmt.Sprintf("Agent job %s of an earlier run will be taken over; nothing will be sent. That run sent this prompt at %s, and the state does not show it. "+
 				"If another resource turns out to have the job, or it has failed or is gone, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", orphan.JobID, sentAt(orphan)), sendInstead))
 	}
@@ -132,12 +132,12 @@ func (r *jobResource) announceCreate(ctx context.Context, plan *jobModel, diags 
 // announceMessage is announceCreate for a message. It reports whether the apply
 // will send nothing.
 func (r *jobResource) announceMessage(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) (announced bool) {
-	if r.conn == nil || plan.Prompt.IsUnknown() {
+	if r.conn == nil || plan.text().IsUnknown() {
 		return false
 	}
-	orphan := r.conn.announced(ctx, r.conn.messageKey(plan), diags)
+	orphan := r.conn.announced(ctx, r.conn.messageKey(plan), plan.promptPath(), diags)
 	if orphan != nil && orphan.JobID != "" {
-		diags.AddAttributeWarning(path.Root("prompt"), "Message of an earlier run will be taken over",
+		diags.AddAttributeWarning(plan.promptPath(), "Message of an earlier run will be taken over",
 			fmt.Sprintf("An earlier run sent this prompt to job %s at %s, and the state does not show it. Apply sends nothing. "+
 				"To send the prompt again, change it (any change will do).", orphan.JobID, sentAt(orphan)))
 	}
@@ -148,8 +148,7 @@ const sendInstead = "To send the prompt instead, change triggers, or set journal
 
 // announced returns the request that an apply will take over, after saying what
 // else keeps the apply from sending its own.
-func (d *ProviderData) announced(ctx context.Context, key journal.Key, diags *diag.Diagnostics) *journal.Orphan {
-	at := path.Root("prompt")
+func (d *ProviderData) announced(ctx context.Context, key journal.Key, at path.Path, diags *diag.Diagnostics) *journal.Orphan {
 	if err := d.Journal.Blocked(key); err != nil {
 		diags.AddAttributeError(at, "Journal not usable", wording.Paragraphs(
 			"The state shows the outcome of an earlier request that equals this one, but the request could not be removed from the journal. An apply would take it for this one. Nothing was sent.",

@@ -6,6 +6,7 @@ package fakecli
 
 import (
 	"context"
+	"maps"
 	"testing"
 
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
@@ -23,6 +24,7 @@ type CLI struct {
 	Server   tfprotov6.ProviderServer
 	Resource tftypes.Object
 	Computed []string // attributes of the resource that the provider may set
+	PromptWO bool     // give each prompt of a configuration as prompt_wo instead
 
 	State          tftypes.Value
 	Private        []byte
@@ -157,7 +159,8 @@ func (c *CLI) ImportState(ctx context.Context, id string) []*tfprotov6.Diagnosti
 func (c *CLI) Validate(config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	resp, err := c.Server.ValidateResourceConfig(c.T.Context(), &tfprotov6.ValidateResourceConfigRequest{
-		TypeName: "agent_job", Config: c.Dynamic(Object(c.Resource, config)),
+		TypeName: "agent_job", Config: c.Dynamic(c.config(config)),
+		ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true},
 	})
 	if err != nil {
 		c.T.Fatal(err)
@@ -197,7 +200,7 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 
 func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value, private []byte) *tfprotov6.PlanResourceChangeResponse {
 	c.T.Helper()
-	wanted := Object(c.Resource, config)
+	wanted := c.config(config)
 	resp, err := c.Server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: "agent_job", PriorState: c.Dynamic(prior), ProposedNewState: c.Dynamic(c.Proposed(wanted, prior)),
 		Config: c.Dynamic(wanted), PriorPrivate: private, PriorIdentity: c.Identity,
@@ -210,14 +213,17 @@ func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value
 
 // Proposed merges configuration and prior state: what the configuration leaves
 // out keeps its prior value when the provider may compute it.
+// Write-only attributes are in no plan.
 func (c *CLI) Proposed(config, prior tftypes.Value) tftypes.Value {
 	c.T.Helper()
-	if prior.IsNull() {
-		return config
-	}
 	wanted, had := map[string]tftypes.Value{}, map[string]tftypes.Value{}
 	if err := config.As(&wanted); err != nil {
 		c.T.Fatal(err)
+	}
+	wanted = maps.Clone(wanted) // As gives the map of the value itself
+	wanted["prompt_wo"] = tftypes.NewValue(tftypes.String, nil)
+	if prior.IsNull() {
+		return tftypes.NewValue(c.Resource, wanted)
 	}
 	if err := prior.As(&had); err != nil {
 		c.T.Fatal(err)
@@ -228,6 +234,14 @@ func (c *CLI) Proposed(config, prior tftypes.Value) tftypes.Value {
 		}
 	}
 	return tftypes.NewValue(c.Resource, wanted)
+}
+
+// config is a configuration of the resource.
+func (c *CLI) config(given Attrs) tftypes.Value {
+	if prompt, ok := given["prompt"]; ok && c.PromptWO {
+		given = With(given, Attrs{"prompt": nil, "prompt_wo": prompt})
+	}
+	return Object(c.Resource, given)
 }
 
 // Empty reports whether the plan changes nothing.
@@ -245,7 +259,7 @@ func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	creating := c.State.IsNull()
 	resp, err := c.Server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
 		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(c.Planned),
-		Config: c.Dynamic(Object(c.Resource, config)), PlannedPrivate: c.PlannedPrivate, PlannedIdentity: c.Identity,
+		Config: c.Dynamic(c.config(config)), PlannedPrivate: c.PlannedPrivate, PlannedIdentity: c.Identity,
 	})
 	if err != nil {
 		c.T.Fatal(err)

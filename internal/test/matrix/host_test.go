@@ -35,9 +35,7 @@ func hostRows() []Row {
 		m.nextRun()
 		m.Script(faultserver.Get, faultserver.Answer(401, "")) // ends the wait
 		m.wantDiags(m.update(Job2()), messagePlanned, "ERROR: Agent job still running")
-		if got := m.core.Get("prompt"); got != Job1()["prompt"] {
-			m.Errorf("prompt in state: %v", got)
-		}
+		m.wantPrompt(Job1())
 	}
 	return []Row{
 		// Red without: the takeover of messages.

@@ -49,6 +49,7 @@ type Row struct {
 	// Provider is laid over the provider's configuration.
 	Provider attrs
 	Test     func(m *Matrix)
+	promptWO bool // every prompt is given as prompt_wo
 }
 
 // Run runs the row; data is TF_DATA_DIR.
@@ -76,7 +77,7 @@ func (r Row) Run(t *testing.T, data string) {
 		m.config["ca_certificates_pem"] = m.Authority
 	}
 	maps.Copy(m.config, r.Provider)
-	m.core = &fakecli.CLI{T: t}
+	m.core = &fakecli.CLI{T: t, PromptWO: r.promptWO}
 	if diags := m.connect(); len(diags) > 0 {
 		t.Fatal(fakecli.Text(diags))
 	}
@@ -182,6 +183,18 @@ func (m *Matrix) WantState(status string) {
 	}
 }
 
+// wantPrompt asserts that the state has the job's prompt, and none that is write-only.
+func (m *Matrix) wantPrompt(job attrs) {
+	m.Helper()
+	want := job["prompt"]
+	if m.core.PromptWO {
+		want = nil
+	}
+	if got := m.core.Get("prompt"); got != want {
+		m.Errorf("prompt in state: %v, want %v", got, want)
+	}
+}
+
 // wantNoState asserts that nothing was stored.
 func (m *Matrix) wantNoState() {
 	m.Helper()
@@ -263,6 +276,9 @@ func (m *Matrix) searchForKey(data string) {
 		if at := strings.Index(content, harness.CanaryKey); at >= 0 {
 			m.Errorf("the key is in the %s: …%s", place, content[max(0, at-200):at+len(harness.CanaryKey)])
 		}
+	}
+	if m.core.PromptWO && strings.Contains(m.shown.String()+log, "Add a") {
+		m.Errorf("a write-only prompt is in diagnostics, state, plan or log:\n%s%s", m.shown.String(), log)
 	}
 	if len(m.Requests()) > 0 && !strings.Contains(log, "called the agent service") {
 		m.Errorf("the log is not complete:\n%s", log)

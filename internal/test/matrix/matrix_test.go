@@ -4,6 +4,7 @@
 package matrix
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 )
@@ -11,22 +12,35 @@ import (
 // TestMatrix is the list of what the provider survives. After every row the
 // key is searched for in all that it has written.
 func TestMatrix(t *testing.T) {
-	t.Setenv("TF_LOG", "TRACE")
-	for _, rows := range [][]Row{
-		createRows(), answerRows(), limitRows(), redirectRows(), connectionRows(), proxyRows(),
+	playRows(t, createRows(), answerRows(), limitRows(), redirectRows(), connectionRows(), proxyRows(),
 		waitRows(), recordRows(), readRows(), messageRows(), pacingRows(), inputRows(), unknownRows(),
-		crashRows(), configRows(), journalRows(), bucketRows(), hostRows(),
-	} {
+		crashRows(), configRows(), journalRows(), bucketRows(), hostRows())
+}
+
+// The rows that depend on what plan and state hold of the prompt, with the same
+// prompts in prompt_wo.
+func TestMatrix_promptWO(t *testing.T) {
+	var all []Row
+	for _, rows := range [][]Row{waitRows(), readRows(), messageRows(), unknownRows(), crashRows(), journalRows(), bucketRows(), hostRows()} {
 		for _, r := range rows {
-			t.Run(r.name, func(t *testing.T) {
-				data := t.TempDir()
-				t.Setenv("TF_DATA_DIR", data)
-				if r.clock {
-					synctest.Test(t, func(t *testing.T) { r.Run(t, data) })
-				} else {
-					r.Run(t, data)
-				}
-			})
+			r.promptWO = true
+			all = append(all, r)
 		}
+	}
+	playRows(t, all)
+}
+
+func playRows(t *testing.T, all ...[]Row) {
+	t.Setenv("TF_LOG", "TRACE")
+	for _, r := range slices.Concat(all...) {
+		t.Run(r.name, func(t *testing.T) {
+			data := t.TempDir()
+			t.Setenv("TF_DATA_DIR", data)
+			if r.clock {
+				synctest.Test(t, func(t *testing.T) { r.Run(t, data) })
+			} else {
+				r.Run(t, data)
+			}
+		})
 	}
 }

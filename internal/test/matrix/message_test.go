@@ -41,9 +41,7 @@ func (m *Matrix) messaged(least, most time.Duration) {
 	}
 	m.WantState("completed")
 	m.WantPosts(1, 1)
-	if got := m.core.Get("prompt"); got != Job2()["prompt"] {
-		m.Errorf("prompt in state: %v", got)
-	}
+	m.wantPrompt(Job2())
 	m.OK(m.Run(Job2()))
 	m.WantPosts(1, 1)
 }

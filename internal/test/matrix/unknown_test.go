@@ -124,7 +124,7 @@ func unknownRows() []Row {
 		Row{name: "I06_prompt_unknown_at_plan_of_an_existing_job", Test: func(m *Matrix) {
 			m.created(Job1())
 			requests := len(m.Requests())
-			m.wantDiags(m.plan(attrs{"prompt": unknown{}}), messagePlanned)
+			m.wantDiags(m.plan(attrs{"prompt": unknown{}}), "WARNING: Prompt not known yet")
 			if n := len(m.Requests()); n != requests {
 				m.Errorf("%d calls", n-requests)
 			}

@@ -1,0 +1,105 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
+)
+
+// text is the prompt, whichever of the two attributes gives it.
+func (m *jobModel) text() types.String {
+	if m.Prompt.IsNull() {
+		return m.PromptWO
+	}
+	return m.Prompt
+}
+
+// promptPath is the attribute that gives the prompt.
+func (m *jobModel) promptPath() path.Path {
+	if m.Prompt.IsNull() {
+		return path.Root("prompt_wo")
+	}
+	return path.Root("prompt")
+}
+
+// decodePromptWO reads the write-only prompt, which only the configuration holds.
+func (m *jobModel) decodePromptWO(ctx context.Context, config tftypes.Value) diag.Diagnostics {
+	var values map[string]tftypes.Value
+	err := config.As(&values)
+	if err == nil {
+		m.PromptWO, err = decodeAs[types.String](ctx, types.StringType, values["prompt_wo"])
+	}
+	if err != nil {
+		return codecFailed("prompt_wo", err)
+	}
+	return nil
+}
+
+// checkPrompts checks at apply what validation could not: a prompt that was not
+// known while planning.
+func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
+	err := checkPrompt(m.text().ValueString())
+	if !m.Prompt.IsNull() && !m.PromptWO.IsNull() {
+		err = errors.New("both prompt and prompt_wo have a value: set one of them")
+	}
+	if err != nil {
+		diags.AddAttributeError(m.promptPath(), "Invalid prompt", wording.Paragraphs(wording.Sentence(err), "Nothing was sent."))
+	}
+	return err == nil
+}
+
+// recordedPrompt is what the state tells of the last prompt that a job was sent:
+// its text, or the hash of a write-only one. An imported or moved job has neither.
+type recordedPrompt struct {
+	text        types.String
+	jobID, hash string
+}
+
+func (m *jobModel) recordedPrompt(ctx context.Context, private privateState) recordedPrompt {
+	recorded := recordedPrompt{text: m.Prompt, jobID: m.ID.ValueString()}
+	if value, _ := private.GetKey(ctx, markPrompt); len(value) > 0 {
+		_ = json.Unmarshal(value, &recorded.hash) // nothing but this file writes it
+	}
+	return recorded
+}
+
+// missing reports that the job was imported or moved.
+func (r recordedPrompt) missing() bool { return r.text.IsNull() && r.hash == "" }
+
+// is reports whether the job was last sent this text.
+func (r recordedPrompt) is(text types.String) bool {
+	if r.text.IsNull() && !text.IsUnknown() {
+		return r.hash == promptHash(r.jobID, text.ValueString())
+	}
+	return r.text.Equal(text)
+}
+
+// recordPrompt keeps the hash of a write-only prompt beside the id of the job
+// that was sent it. A plan must not: the prompt is not sent yet.
+func recordPrompt(ctx context.Context, private privateState, job *jobModel) {
+	switch {
+	case !job.PromptWO.IsNull():
+		value, _ := json.Marshal(promptHash(job.ID.ValueString(), job.PromptWO.ValueString()))
+		private.SetKey(ctx, markPrompt, value)
+	case !job.Prompt.IsNull():
+		unmark(ctx, private, markPrompt)
+	}
+}
+
+// promptHash is salted with the job's id: equal prompts have different hashes.
+func promptHash(jobID, text string) string {
+	sum := sha256.Sum256([]byte(jobID + "\n" + text))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
