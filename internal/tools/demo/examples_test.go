@@ -57,6 +57,13 @@ func examples() map[string]example {
 				{"Correct the spelling on all pages"}, {"Write the release notes of the newest release"},
 			},
 		},
+		"write-only prompt": {
+			files:     []string{jobs + "resource_write_only.tf", jobs + "reference.md"},
+			setup:     true,
+			terraform: "1.11.0", tofu: "1.11.0",
+			want: [][]string{{"Bring the API reference up to date with openapi.json.\n\n" +
+				"- Describe each parameter in one sentence.\n- Keep the order of the specification.\n"}},
+		},
 		"import-by-string-id": {
 			files: []string{jobs + "import-by-string-id.tf"}, setup: true, job: true, want: elsewhere,
 		},
@@ -150,7 +157,7 @@ func TestEveryExampleIsRun(t *testing.T) {
 	run = append(run, pipelineFiles()...)
 	run = append(run, migratingFiles()...)
 	slices.Sort(run)
-	there := slices.DeleteFunc(filesIn(t, "../../../examples", ".tf", ".yml", ".yaml"),
+	there := slices.DeleteFunc(filesIn(t, "../../../examples", ".tf", ".yml", ".yaml", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })
 	if diff := cmp.Diff(there, slices.Compact(run)); diff != "" {
 		t.Errorf("examples that exist (-) and that are run (+):\n%s", diff)
