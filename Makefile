@@ -35,8 +35,8 @@ chaos: ## a random mix of 10,000 faults, then CLI=200 kills, interrupts, lost st
 	CHAOS_CLI=$${CLI:-200} internal/tools/s3.sh go test -v -count=1 -timeout 5h -run 'any_moment|X08' ./internal/test/chaos
 	CRASH_POINTS=all internal/tools/s3.sh go test -v -count=1 -timeout 2h -parallel 4 ./internal/test/crashpoint
 
-bench: ## measure the provider with a real CLI beside the CLI's own floor (about 10 minutes), and its parts
-	go run ./internal/tools/bench/cmd/bench
+bench: ## measure the provider with a real CLI beside the CLI's own floor (about half an hour), and its parts; go run ./internal/tools/bench -h: a part of it
+	go run ./internal/tools/bench
 	go test -run '^$$' -bench . -benchmem ./internal/agentapi ./internal/wait ./internal/journal ./internal/job
 
 fuzz: ## fuzz every target, each for FUZZTIME=60s
