@@ -57,7 +57,7 @@ func actionAttributes(ctx context.Context, prompt, projectID string) map[string]
 	return map[string]schema.Attribute{
 		"prompt": schema.StringAttribute{
 			Required:            true,
-			MarkdownDescription: prompt,
+			MarkdownDescription: prompt + " Plans show it and saved plans hold it; no state does.",
 			Validators:          []validator.String{validPrompt()},
 		},
 		"project_id": schema.StringAttribute{
@@ -67,28 +67,28 @@ func actionAttributes(ctx context.Context, prompt, projectID string) map[string]
 		},
 		"wait": schema.SingleNestedAttribute{
 			Optional:            true,
-			MarkdownDescription: "Whether to wait for the end of the job, and what its outcome does to the run.",
+			MarkdownDescription: "Whether to wait until the job finishes, and what its outcome does to the run.",
 			Attributes: map[string]schema.Attribute{
 				"enabled": schema.BoolAttribute{
 					Optional: true,
-					MarkdownDescription: "Wait until the job has ended, with a line of progress every ten seconds. Default: `true`. " +
-						"With `false` the action is done as soon as the service has taken the prompt.",
+					MarkdownDescription: "Wait until the job finishes, with a line of progress every ten seconds. Default: `true`. " +
+						"With `false` the action completes as soon as the service has accepted the prompt.",
 				},
 				"on_failure": schema.StringAttribute{
 					Optional:            true,
-					MarkdownDescription: "What a job that ends as `failed` does: `error` fails the action, and the run with it; `warn` goes on. Default: `error`.",
+					MarkdownDescription: "What to do when the job fails: `error` fails the action, `warn` completes it with a warning. Default: `error`.",
 					Validators:          []validator.String{stringvalidator.OneOf(onError, onWarn)},
 				},
 				"on_timeout": schema.StringAttribute{
 					Optional: true,
-					MarkdownDescription: "What a wait does that ends before its job, because of `timeouts`, the key, or a service that cannot be reached: " +
-						"`error` fails the action, `warn` goes on. The job is not touched by either. Default: `error`.",
+					MarkdownDescription: "What to do when waiting stops before the job finishes: the timeout expires, the key is rejected, or the service cannot be reached. " +
+						"`error` fails the action, `warn` completes it with a warning. The job keeps running. Default: `error`.",
 					Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
 				},
 			},
 		},
 		"timeouts": timeouts.AttributesWithOpts(ctx, timeouts.Opts{
-			InvokeDescription: "Longest time to send the prompt and wait for the end of the job, pauses for the service's rate limit included. Default: `60m`.",
+			InvokeDescription: "Longest time to send the prompt and wait for the job, including pauses for the service's rate limit. Default: `60m`.",
 		}),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/tfversion"
 
@@ -16,13 +17,13 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// runActions is run for Terraform versions that know actions; it skips others
-// and says why. OpenTofu has none.
-func runActions(t *testing.T, steps ...resource.TestStep) {
+// runActions runs the steps on Terraform since that version; it skips others
+// and says why. OpenTofu has no actions.
+func runActions(t *testing.T, since string, steps ...resource.TestStep) {
 	t.Helper()
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: harness.ProviderFactories(),
-		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_14_0)},
+		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(version.Must(version.NewVersion(since)))},
 		Steps:                    steps,
 	})
 }
@@ -63,8 +64,8 @@ func TestAccActionTriggers(t *testing.T) {
 		t.Run(action, func(t *testing.T) {
 			s := harness.NewService(t, nil)
 			// The first message is for a job of the same apply.
-			runActions(t, resource.TestStep{Config: triggered(s, "1", action)}, resource.TestStep{Config: triggered(s, "2", action)},
-				harness.ExpectNoChange(triggered(s, "2", action)))
+			runActions(t, "1.14.0", resource.TestStep{Config: triggered(s, "1", action)},
+				resource.TestStep{Config: triggered(s, "2", action)}, harness.ExpectNoChange(triggered(s, "2", action)))
 			var got [][]string
 			for _, job := range s.Jobs() {
 				got = append(got, job.Prompts)
@@ -88,7 +89,7 @@ func TestAccActionA03JobFailsAndTaintsNothing(t *testing.T) {
 		return script
 	})
 	config := triggered(s, "1", "action.agent_start_job.refresh")
-	runActions(t,
+	runActions(t, "1.14.0",
 		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_`)},
 		// Neither what had triggered the action nor the job beside it is tainted.
 		harness.ExpectNoChange(config),

@@ -38,17 +38,17 @@ func (a *sendMessageAction) Metadata(_ context.Context, req action.MetadataReque
 }
 
 func (a *sendMessageAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
-	attributes := actionAttributes(ctx, "What the agent shall do next.", "Project that the job belongs to.")
+	attributes := actionAttributes(ctx, "Further instructions for the agent.", "Project that the job belongs to.")
 	attributes["id"] = schema.StringAttribute{
 		Required:            true,
-		MarkdownDescription: "Id of the job that the message is for.",
+		MarkdownDescription: "Id of the job to send the message to.",
 		Validators:          []validator.String{validate.ID()},
 	}
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Sends a follow-up message to a job of the agent, whoever started it, and waits until the job has ended again. " +
+		MarkdownDescription: "Sends a follow-up message to a job, whoever started it, and waits until the job finishes again. " +
 			"Needs Terraform 1.14 or later.\n\n" +
-			"Each run of the action sends the message once. For a job that the resource `agent_job` keeps, a changed `prompt` there sends a message too, " +
-			"and the state shows what came of it.",
+			"Each invocation sends the message once. For a job of the resource `agent_job`, changing its `prompt` sends a message too, " +
+			"and the state has the outcome.",
 		Attributes: attributes,
 	}
 }

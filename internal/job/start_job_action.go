@@ -30,11 +30,11 @@ func (a *startJobAction) Metadata(_ context.Context, req action.MetadataRequest,
 
 func (a *startJobAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = schema.Schema{
-		MarkdownDescription: "Starts a job of the agent without keeping it in the state, for example whenever a resource has changed, " +
-			"and waits for its end. Needs Terraform 1.14 or later.\n\n" +
-			"Each run of the action sends the prompt once: a job that fails, or a run that is interrupted, is not sent again by itself. " +
-			"Use the resource `agent_job` for a job whose outcome other resources need, or that later prompts shall go on with.",
-		Attributes: actionAttributes(ctx, "What the agent shall do.", "Project that the job shall belong to."),
+		MarkdownDescription: "Starts a job without keeping it in the state, for example whenever a resource changes, " +
+			"and waits until it finishes. Needs Terraform 1.14 or later.\n\n" +
+			"Each invocation sends the prompt once. It is not sent again if the job fails or the run is interrupted, unless Terraform invokes the action again. " +
+			"Use the resource `agent_job` for a job whose outcome other resources need, or that later prompts continue.",
+		Attributes: actionAttributes(ctx, "Instructions for the agent.", "Project in which the job is started."),
 	}
 }
 

@@ -23,6 +23,7 @@ type example struct {
 	job             bool       // there is a job already, under the id that the files have
 	before          string     // a file with a call that comes before the apply
 	apply           []string   // instead of a plain apply
+	again           []string   // arguments of a second apply
 	want            [][]string // the prompts of all jobs in the end
 }
 
@@ -87,11 +88,22 @@ func examples() map[string]example {
 			terraform: "1.14.0", tofu: "-",
 			want: [][]string{{"Bring the API reference up to date with version 2.4.0"}},
 		},
+		"action agent_start_job, events": {
+			files: []string{"actions/agent_start_job/action_events.tf"}, setup: true,
+			terraform: "1.16.0", tofu: "-",
+			again: []string{"-var", `pages=["install"]`},
+			want:  [][]string{{"Remove all links to the page quickstart"}, {"Write the page install"}, {"Write the page quickstart"}},
+		},
 		"action agent_send_message": {
 			files: []string{"actions/agent_send_message/action.tf"}, setup: true, job: true,
 			terraform: "1.14.0", tofu: "-",
 			apply: []string{"actions/agent_send_message/invoke.sh"},
 			want:  [][]string{{"from elsewhere", "Make the introduction shorter"}},
+		},
+		"action agent_send_message, after a job": {
+			files: []string{"actions/agent_send_message/action_after_job.tf"}, setup: true,
+			terraform: "1.14.0", tofu: "-",
+			want: [][]string{{"Bring the API reference up to date", "Run each example of the pull request, and correct those that fail"}},
 		},
 		"function": {
 			files: []string{"functions/parse_pr_link/function.tf"}, setup: true,
@@ -138,6 +150,10 @@ func TestAccExamples(t *testing.T) {
 				apply = script(apply[0])[1:]
 			}
 			s.call(t, append([]string{"apply", "-auto-approve"}, apply...)...)
+			if test.again != nil {
+				apply = test.again
+				s.call(t, append([]string{"apply", "-auto-approve"}, apply...)...)
+			}
 			plan := slices.DeleteFunc(apply, func(arg string) bool { return strings.HasPrefix(arg, "-invoke") })
 			s.call(t, append([]string{"plan", "-detailed-exitcode"}, plan...)...)
 			if diff := cmp.Diff(test.want, s.prompts()); diff != "" {
