@@ -11,8 +11,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 )
 
-const limitsGuide = "See [Limit what one run may start](https://registry.terraform.io/providers/agentjobs/agent/latest/docs/guides/fleets-and-limits#limit-what-one-run-may-start)."
-
 func providerSchema() schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Runs jobs of an automated documentation agent: posts a prompt, waits for the end, and gives you the link of the pull request.",
@@ -86,15 +84,16 @@ func providerSchema() schema.Schema {
 			},
 			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` starts none. Default: no limit. " +
-					"A plan that would start more fails, and an apply refuses each further job, those of actions included, before its prompt is sent. " +
-					"Also from the environment variable `AGENT_MAX_NEW_JOBS`: if both are set, the lower one counts. " + limitsGuide,
+				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. Default: no limit. " +
+					"A plan with more new jobs fails. An apply refuses each job beyond the limit before its prompt is sent, those of actions included. " +
+					"Also from the environment variable `AGENT_MAX_NEW_JOBS`; if both are set, the lower one counts. " +
+					"See [Limit what one run may start](https://registry.terraform.io/providers/agentjobs/agent/latest/docs/guides/fleets-and-limits#limit-what-one-run-may-start).",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"max_messages": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: "Maximum number of messages that one plan or apply may send to existing jobs with this provider configuration; `0` sends none. Default: no limit. " +
-					"It works like `max_new_jobs`. Also from the environment variable `AGENT_MAX_MESSAGES`: if both are set, the lower one counts.",
+				MarkdownDescription: "Maximum number of messages that one plan or apply may send to existing jobs with this provider configuration; `0` allows none. Default: no limit. " +
+					"It is enforced like `max_new_jobs`. Also from the environment variable `AGENT_MAX_MESSAGES`; if both are set, the lower one counts.",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"ca_certificates_pem": schema.StringAttribute{
