@@ -76,7 +76,7 @@ func TestRunLimits(t *testing.T) {
 			w := newWorld(t, simulator.Script{}, "")
 			for _, c := range test.commands {
 				if c.write != unchanged {
-					w.write(c.command.write)
+					w.write(c.write)
 				}
 				w.env = strings.Fields(c.limit)
 				output, ok := w.run(c.args)
