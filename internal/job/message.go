@@ -22,6 +22,10 @@ import (
 func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (arrived bool) {
 	id := job.ID.ValueString()
 	record, err := r.sendOrTakeOver(ctx, job, key, call, out)
+	if beyond, ok := errors.AsType[*limitError](err); ok {
+		out.diags.AddError(beyond.diagnostic())
+		return false
+	}
 	switch {
 	case errors.Is(err, agentapi.ErrUnknownOutcome):
 		// While a message before this one is unconfirmed too, what the job shows may be its effect.
@@ -65,6 +69,9 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 	case err != nil:
 		return nil, takeOverError{err}
 	case orphan == nil:
+		if err := r.conn.Limits.send(messages); err != nil {
+			return nil, err
+		}
 		record, err := r.conn.Client.SendMessage(ctx, project, id, job.text().ValueString(), call)
 		if err == nil || errors.Is(err, agentapi.ErrUnknownOutcome) { // any other says nothing about earlier messages
 			setJournalRef(ctx, out.private, call.Ref())

@@ -39,7 +39,9 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if req.State.Raw.IsNull() {
 		plan.ProjectID = r.conn.projectOr(config.ProjectID, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
-		r.announceCreate(ctx, &plan, &resp.Diagnostics)
+		if !r.announceCreate(ctx, &plan, &resp.Diagnostics) {
+			r.conn.planned(newJobs, 1, &resp.Diagnostics)
+		}
 		return
 	}
 	options, diags := plan.waitOptions(ctx)
@@ -77,9 +79,13 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	resp.Diagnostics.Append(diags...)
 	switch {
 	case replace: // Terraform drops the warnings of the second planning call
-		r.announceCreate(ctx, &plan, &resp.Diagnostics)
+		if r.announceCreate(ctx, &plan, &resp.Diagnostics) {
+			r.conn.planned(newJobs, -1, &resp.Diagnostics) // the second call counts it, because each is announced once
+		}
 	case change.message() && r.announceMessage(ctx, &plan, &resp.Diagnostics):
 		return // what it says replaces what the plan would say otherwise
+	case change.message():
+		r.conn.planned(messages, 1, &resp.Diagnostics)
 	}
 	change.explain(&plan, &state, replace, retry, &resp.Diagnostics)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !replace && !change.message() {

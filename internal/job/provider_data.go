@@ -34,6 +34,7 @@ type ProviderData struct {
 	Mask      func(context.Context) context.Context
 	Journal   *journal.Journal // nil: none is kept
 	Scope     string           // tells states apart in the journal
+	Limits    Limits
 	recent    recentEvents
 
 	journalWarning sync.Once

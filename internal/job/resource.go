@@ -85,6 +85,10 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		return
 	}
 	if record == nil {
+		if err := r.conn.Limits.send(newJobs); err != nil {
+			resp.Diagnostics.AddError(err.diagnostic())
+			return
+		}
 		var err error
 		project := job.ProjectID.ValueString()
 		if record, err = r.conn.Client.CreateJob(ctx, project, job.text().ValueString(), call); err != nil {

@@ -61,6 +61,10 @@ func (a *sendMessageAction) Invoke(ctx context.Context, req action.InvokeRequest
 	if !ok {
 		return
 	}
+	if err := a.conn.Limits.send(messages); err != nil {
+		resp.Diagnostics.AddError(err.diagnostic())
+		return
+	}
 	ctx, cancel := context.WithTimeout(a.conn.Mask(ctx), run.timeout)
 	defer cancel()
 	id := config.ID.ValueString()

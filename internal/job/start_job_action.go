@@ -46,6 +46,10 @@ func (a *startJobAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 	if !ok {
 		return
 	}
+	if err := a.conn.Limits.send(newJobs); err != nil {
+		resp.Diagnostics.AddError(err.diagnostic())
+		return
+	}
 	ctx, cancel := context.WithTimeout(a.conn.Mask(ctx), run.timeout)
 	defer cancel()
 	job, err := a.conn.Client.CreateJob(ctx, run.projectID, run.prompt)

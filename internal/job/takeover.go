@@ -116,17 +116,19 @@ func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
 }
 
 // announceCreate says in a plan when a create will take a job over, as far as
-// the plan knows the request.
-func (r *jobResource) announceCreate(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) {
+// the plan knows the request. It reports whether the apply will send nothing.
+func (r *jobResource) announceCreate(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) (announced bool) {
 	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
 	if r.conn == nil || plan.text().IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
-		return
+		return false
 	}
-	if orphan := r.conn.announced(ctx, r.conn.createKey(ctx, plan), plan.promptPath(), diags); orphan != nil && orphan.JobID != "" {
+	orphan := r.conn.announced(ctx, r.conn.createKey(ctx, plan), plan.promptPath(), diags)
+	if orphan != nil && orphan.JobID != "" {
 		diags.AddAttributeWarning(plan.promptPath(), "Agent job of an earlier run will be taken over", wording.Paragraphs(
 			fmt.Sprintf("Agent job %s of an earlier run will be taken over; nothing will be sent. That run sent this prompt at %s, and the state does not show it. "+
 				"If another resource turns out to have the job, or it has failed or is gone, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", orphan.JobID, sentAt(orphan)), sendInstead))
 	}
+	return orphan != nil
 }
 
 // announceMessage is announceCreate for a message. It reports whether the apply

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -28,6 +29,9 @@ import (
 const (
 	envBaseURL  = "AGENT_BASE_URL"
 	envAdminKey = "AGENT_ADMIN_KEY"
+	// These two do not stand in: the lower of attribute and variable counts.
+	envMaxNewJobs  = "AGENT_MAX_NEW_JOBS"
+	envMaxMessages = "AGENT_MAX_MESSAGES"
 )
 
 const (
@@ -47,6 +51,8 @@ type providerModel struct {
 	Poll              types.Object `tfsdk:"poll"`
 	CACertificatesPEM types.String `tfsdk:"ca_certificates_pem"`
 	Journal           types.Object `tfsdk:"journal"`
+	MaxNewJobs        types.Int64  `tfsdk:"max_new_jobs"`
+	MaxMessages       types.Int64  `tfsdk:"max_messages"`
 }
 
 type pollModel struct {
@@ -58,6 +64,8 @@ type pollModel struct {
 // connect makes what the provider hands over, or says which attributes it must wait for.
 func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *job.ProviderData {
 	conn := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID)}
+	conn.Limits.NewJobs = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
+	conn.Limits.Messages = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
 	poll := pollModel{}
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
@@ -69,7 +77,7 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		{"base_url", m.BaseURL}, {"admin_key", m.AdminKey}, {"project_id", m.ProjectID},
 		{"request_timeout", m.RequestTimeout}, {"poll", m.Poll}, {"poll.min_interval", poll.MinInterval},
 		{"poll.max_interval", poll.MaxInterval}, {"poll.max_per_second", poll.MaxPerSecond},
-		{"ca_certificates_pem", m.CACertificatesPEM},
+		{"ca_certificates_pem", m.CACertificatesPEM}, {"max_new_jobs", m.MaxNewJobs}, {"max_messages", m.MaxMessages},
 	} {
 		if attribute.value.IsUnknown() {
 			conn.Unknown = append(conn.Unknown, attribute.name)
@@ -161,6 +169,26 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 			"No certificate can be read from the text. It must be what a file in PEM form holds (-----BEGIN CERTIFICATE-----), not its name: file(\"ca.pem\").")
 	}
 	return pool
+}
+
+// limit reads the lower of an attribute and an environment variable, so that a
+// configuration cannot lift the limit of the pipeline that runs it.
+func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (lower job.Limit) {
+	if !value.IsNull() && !value.IsUnknown() {
+		lower = job.Limit{Setting: fmt.Sprintf("%s = %d", name, value.ValueInt64()), Max: value.ValueInt64()}
+	}
+	text := os.Getenv(variable)
+	if text == "" {
+		return lower
+	}
+	most, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		diags.AddAttributeError(path.Root(name), "Invalid limit",
+			fmt.Sprintf("The environment variable %s is %s. It must be a whole number, 0 or more.", variable, wording.Quote(text)))
+	} else if lower.Setting == "" || int64(most) < lower.Max {
+		lower = job.Limit{Setting: fmt.Sprintf("%s = %d", variable, most), Max: int64(most)}
+	}
+	return lower
 }
 
 // origin names the environment variable that a value comes from: what is wrong

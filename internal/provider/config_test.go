@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -154,6 +155,8 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 		{"shortest interval of next to nothing", "poll", attrs{"min_interval": "9ms"}, "at least 10ms"},
 		{"longest interval of next to nothing", "poll", attrs{"min_interval": "10ms", "max_interval": "9ms"}, "at least 10ms"},
 		{"no polls", "poll", attrs{"max_per_second": 0}, "at least 1"},
+		{"fewer jobs than none", "max_new_jobs", -1, "at least 0"},
+		{"fewer messages than none", "max_messages", -1, "at least 0"},
 		{"certificates", "ca_certificates_pem", "no", "PEM"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -170,7 +173,7 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 	for _, fine := range []attrs{
 		{"base_url": "https://api.example.com/prefix/"}, {"base_url": "http://127.0.0.1:80"}, {"base_url": "http://localhost"},
 		{"base_url": "http://[::1]:8080/x"}, {"base_url": "http://[::ffff:127.0.0.1]"}, {"admin_key": "!~"}, {"request_timeout": "1s"},
-		{"poll": attrs{"min_interval": "10ms", "max_interval": "10ms", "max_per_second": 1}},
+		{"poll": attrs{"min_interval": "10ms", "max_interval": "10ms", "max_per_second": 1}}, {"max_new_jobs": 0, "max_messages": 0},
 	} {
 		if diags := fakecli.CheckProvider(t, fakecli.With(good, fine)); len(diags) > 0 {
 			t.Errorf("%v: %s", fine, fakecli.Text(diags))
@@ -194,6 +197,54 @@ func TestOriginOfABadValueIsSaid(t *testing.T) {
 			attribute := strings.ToLower(strings.TrimPrefix(variable, "AGENT_"))
 			if got := fakecli.Text(fakecli.CheckProvider(t, attrs{attribute: bad})); !strings.Contains(got, "ERROR: Invalid") || strings.Contains(got, variable) {
 				t.Errorf("of a value in the provider block: %s", got)
+			}
+		})
+	}
+}
+
+func TestLowerLimitCounts(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		attribute any
+		variable  string
+		want      string // what the error of a plan of two jobs names; empty: no error
+	}{
+		{"neither", nil, "", ""},
+		{"attribute", 1, "", "(max_new_jobs = 1)"},
+		{"variable", nil, "1", "(AGENT_MAX_NEW_JOBS = 1)"},
+		{"variable lower", 1, "0", "(AGENT_MAX_NEW_JOBS = 0)"},
+		{"attribute lower", 0, "1", "(max_new_jobs = 0)"},
+		{"both high enough", 2, "2", ""},
+		{"attribute unknown", unknown{}, "1", "(AGENT_MAX_NEW_JOBS = 1)"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Setenv("AGENT_MAX_NEW_JOBS", test.variable)
+			s := harness.NewService(t, nil)
+			c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"max_new_jobs": test.attribute}))
+			got := fakecli.Text(append(c.Plan(t.Context(), attrs{"prompt": "write"}), c.Plan(t.Context(), attrs{"prompt": "write"})...))
+			if test.want == "" && got != "" {
+				t.Error(got)
+			}
+			harness.Contains(t, got, test.want)
+		})
+	}
+}
+
+func TestBadLimitInEnvironment(t *testing.T) {
+	config := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey, "max_new_jobs": 1, "max_messages": 1}
+	for _, variable := range []string{"AGENT_MAX_NEW_JOBS", "AGENT_MAX_MESSAGES"} {
+		for _, bad := range []string{"-1", "+1", "1.5", " 1", "many", "9223372036854775808"} {
+			t.Run(variable+" "+bad, func(t *testing.T) {
+				t.Setenv(variable, bad)
+				diags := fakecli.CheckProvider(t, config)
+				harness.Contains(t, fakecli.Text(diags), "ERROR: Invalid limit", "environment variable "+variable+" is \""+bad+"\"")
+				fakecli.WantPath(t, diags, tftypes.NewAttributePath().WithAttributeName(strings.ToLower(strings.TrimPrefix(variable, "AGENT_"))))
+			})
+		}
+		t.Run(variable+" good", func(t *testing.T) {
+			t.Setenv(variable, "0")
+			if diags := fakecli.CheckProvider(t, config); len(diags) > 0 {
+				t.Error(fakecli.Text(diags))
 			}
 		})
 	}

@@ -82,6 +82,20 @@ func providerSchema() schema.Schema {
 					},
 				},
 			},
+			"max_new_jobs": schema.Int64Attribute{
+				Optional: true,
+				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. Default: no limit. " +
+					"A plan with more new jobs fails. An apply refuses each job beyond the limit before its prompt is sent, those of actions included. " +
+					"Also from the environment variable `AGENT_MAX_NEW_JOBS`; if both are set, the lower one counts. " +
+					"See [Limit what one run may start](https://registry.terraform.io/providers/agentjobs/agent/latest/docs/guides/fleets-and-limits#limit-what-one-run-may-start).",
+				Validators: []validator.Int64{int64validator.AtLeast(0)},
+			},
+			"max_messages": schema.Int64Attribute{
+				Optional: true,
+				MarkdownDescription: "Maximum number of messages that one plan or apply may send to existing jobs with this provider configuration; `0` allows none. Default: no limit. " +
+					"It is enforced like `max_new_jobs`. Also from the environment variable `AGENT_MAX_MESSAGES`; if both are set, the lower one counts.",
+				Validators: []validator.Int64{int64validator.AtLeast(0)},
+			},
 			"ca_certificates_pem": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Certificates, in PEM form, of authorities to trust besides those of the system, " +

@@ -122,6 +122,11 @@ func (c *CLI) Attribute(object tftypes.Value, name string) any {
 	return text
 }
 
+// Forget empties the state.
+func (c *CLI) Forget() {
+	c.State, c.Private, c.Identity, c.Tainted = c.Decode(nil), nil, nil, false
+}
+
 // Refresh reads the resource.
 func (c *CLI) Refresh(ctx context.Context) []*tfprotov6.Diagnostic {
 	c.T.Helper()

@@ -111,9 +111,7 @@ func (m *Matrix) connect() []*tfprotov6.Diagnostic {
 }
 
 // forget empties Terraform's state.
-func (m *Matrix) forget() {
-	m.core.State, m.core.Private, m.core.Identity, m.core.Tainted = m.core.Decode(nil), nil, nil, false
-}
+func (m *Matrix) forget() { m.core.Forget() }
 
 // note keeps what was said and stored, for the search at the end.
 func (m *Matrix) note(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {

@@ -25,6 +25,7 @@ func unknownRows() []Row {
 	for name, more := range map[string]attrs{
 		"admin_key": {"admin_key": unknown{}}, "base_url": {"base_url": unknown{}}, "project_id": {"project_id": unknown{}},
 		"request_timeout": {"request_timeout": unknown{}}, "poll": {"poll": unknown{}}, "ca_certificates_pem": {"ca_certificates_pem": unknown{}},
+		"max_new_jobs": {"max_new_jobs": unknown{}}, "max_messages": {"max_messages": unknown{}},
 		"base_url, admin_key": {"base_url": unknown{}, "admin_key": unknown{}},
 		"poll.min_interval":   {"poll": attrs{"min_interval": unknown{}, "max_interval": "10ms"}},
 		"poll.max_interval":   {"poll": attrs{"min_interval": "20s", "max_interval": unknown{}}},
