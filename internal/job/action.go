@@ -27,10 +27,10 @@ import (
 const progressInterval = 10 * time.Second
 
 // jobAction is what the actions have in common.
-type jobAction struct{ conn *ProviderData }
+type jobAction struct{ provider *ProviderData }
 
 func (a *jobAction) Configure(_ context.Context, req action.ConfigureRequest, _ *action.ConfigureResponse) {
-	a.conn, _ = req.ProviderData.(*ProviderData)
+	a.provider, _ = req.ProviderData.(*ProviderData)
 }
 
 func (a *jobAction) ValidateConfig(ctx context.Context, req action.ValidateConfigRequest, resp *action.ValidateConfigResponse) {
@@ -41,7 +41,7 @@ func (a *jobAction) ValidateConfig(ctx context.Context, req action.ValidateConfi
 func (a *jobAction) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, resp *action.ModifyPlanResponse) {
 	var project types.String
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("project_id"), &project)...)
-	a.conn.projectOr(project, &resp.Diagnostics)
+	a.provider.projectOr(project, &resp.Diagnostics)
 }
 
 // actionModel are the arguments that the actions share.
@@ -95,7 +95,7 @@ func actionAttributes(ctx context.Context, prompt, projectID string) map[string]
 
 // invocation is one run of an action, its arguments read.
 type invocation struct {
-	conn      *ProviderData
+	provider  *ProviderData
 	projectID string
 	prompt    string
 	options   waitOptions
@@ -105,16 +105,16 @@ type invocation struct {
 
 // begin reads the arguments; ok is false when the response holds an error.
 func (a *jobAction) begin(ctx context.Context, config actionModel, resp *action.InvokeResponse) (_ invocation, ok bool) {
-	if resp.Diagnostics.HasError() || !a.conn.usable(&resp.Diagnostics) {
+	if resp.Diagnostics.HasError() || !a.provider.usable(&resp.Diagnostics) {
 		return invocation{}, false
 	}
 	options, diags := readWait(ctx, config.Wait, waitOptions{enabled: true, onFailure: onError, onTimeout: onError})
 	resp.Diagnostics.Append(diags...)
 	timeout, diags := config.Timeouts.Invoke(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
-	project := a.conn.projectOr(config.ProjectID, &resp.Diagnostics)
+	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics)
 	return invocation{
-		conn: a.conn, projectID: project.ValueString(), prompt: config.Prompt.ValueString(),
+		provider: a.provider, projectID: project.ValueString(), prompt: config.Prompt.ValueString(),
 		options: options, timeout: timeout, resp: resp,
 	}, !resp.Diagnostics.HasError()
 }
@@ -126,13 +126,13 @@ func (i invocation) progress(format string, args ...any) {
 
 // follow waits for the end of the job that has just taken the prompt.
 func (i invocation) follow(ctx context.Context, taken *agentapi.Job, event wait.Event) {
-	i.conn.recent.add(i.projectID, taken.ID, event)
+	i.provider.recent.add(i.projectID, taken.ID, event)
 	if !i.options.enabled {
 		return
 	}
 	start := time.Now()
 	status, said := agentapi.StatusActive, start
-	request := i.conn.recent.request(i.projectID, taken.ID)
+	request := i.provider.recent.request(i.projectID, taken.ID)
 	request.Progress = func(job *agentapi.Job, age time.Duration) {
 		// An end may be the one from before a message: only Wait knows.
 		if job.Status.Terminal() || job.Status == status && time.Since(said) < progressInterval {
@@ -141,7 +141,7 @@ func (i invocation) follow(ctx context.Context, taken *agentapi.Job, event wait.
 		status, said = job.Status, time.Now()
 		i.progress("Job %s is %s (%s elapsed).", job.ID, agentapi.Printable(string(status)), age.Round(time.Second))
 	}
-	record, err := i.conn.Waiter.Wait(ctx, request)
+	record, err := i.provider.Waiter.Wait(ctx, request)
 	if record == nil {
 		record = taken
 	}
@@ -156,7 +156,7 @@ func (i invocation) follow(ctx context.Context, taken *agentapi.Job, event wait.
 		}
 		i.progress("Job %s ended as %s (%s elapsed). %s", record.ID, record.Status, time.Since(start).Round(time.Second), link)
 	}
-	end := waitEnd{job: job, err: err, options: i.options}
+	end := waitOutcome{job: job, err: err, options: i.options}
 	end.report(&i.resp.Diagnostics,
 		fmt.Sprintf("Terraform keeps no record of it. To follow it, read job %s of project %s with the data source agent_job, or look at the service. "+
 			"Running the action again sends the prompt again.", taken.ID, i.projectID),

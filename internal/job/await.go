@@ -23,7 +23,7 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 	if u := getUnfinished(ctx, out.private); !u.Message.IsZero() {
 		request.After, request.At = wait.Messaged, u.Message
 	}
-	record, err := r.conn.Waiter.Wait(ctx, request)
+	record, err := r.provider.Waiter.Wait(ctx, request)
 	if err != nil {
 		r.cutShort(ctx, job, err, request.After, options, out)
 		return
@@ -85,9 +85,9 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 	out.diags.AddWarning(summary, detail)
 }
 
-// waitEnd is how a wait ended that keeps no job in the state: one of a data
+// waitOutcome is how a wait ended that keeps no job in the state: one of a data
 // source or an action. The resource has rules of its own.
-type waitEnd struct {
+type waitOutcome struct {
 	job     *jobModel
 	err     error // nil: the job has ended
 	options waitOptions
@@ -95,7 +95,7 @@ type waitEnd struct {
 
 // report says what the end means for the run, and what can be done about a job
 // that goes on or has failed. Being interrupted is an error whatever the options say.
-func (w waitEnd) report(diags *diag.Diagnostics, onGoing, onFailed string) {
+func (w waitOutcome) report(diags *diag.Diagnostics, onGoing, onFailed string) {
 	add := func(severity, summary, detail string) {
 		if severity == onWarn {
 			diags.AddWarning(summary, detail)

@@ -83,7 +83,7 @@ func TestPlanOfAMessagePromisesOnlyWhatNeverChanges(t *testing.T) {
 	}
 	for _, name := range c.Computed {
 		if promised := c.Attribute(c.Planned, name) != (unknown{}); promised != slices.Contains(never, name) {
-			t.Errorf("the plan promises %s: %t. Can a message change it? If so, it belongs into forgetWhatMayChange (plan.go), if not, into this test", name, promised)
+			t.Errorf("the plan promises %s: %t. Can a message change it? If so, it belongs into markComputedUnknown (plan.go), if not, into this test", name, promised)
 		}
 	}
 }

@@ -21,7 +21,7 @@ var (
 	_ datasource.DataSourceWithValidateConfig = (*jobDataSource)(nil)
 )
 
-type jobDataSource struct{ conn *ProviderData }
+type jobDataSource struct{ provider *ProviderData }
 
 // NewDataSource returns the data source agent_job.
 func NewDataSource() datasource.DataSource { return &jobDataSource{} }
@@ -43,7 +43,7 @@ func (d *jobDataSource) Schema(ctx context.Context, _ datasource.SchemaRequest, 
 }
 
 func (d *jobDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
-	d.conn, _ = req.ProviderData.(*ProviderData)
+	d.provider, _ = req.ProviderData.(*ProviderData)
 }
 
 func (d *jobDataSource) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {
@@ -53,7 +53,7 @@ func (d *jobDataSource) ValidateConfig(ctx context.Context, req datasource.Valid
 func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, resp *datasource.ReadResponse) {
 	var job jobDataModel
 	resp.Diagnostics.Append(req.Config.Get(ctx, &job)...)
-	if resp.Diagnostics.HasError() || !d.conn.usable(&resp.Diagnostics) {
+	if resp.Diagnostics.HasError() || !d.provider.usable(&resp.Diagnostics) {
 		return
 	}
 	defer recovered("read of a data source", &resp.Diagnostics)
@@ -65,20 +65,20 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	}
 	timeout, diags := job.Timeouts.Read(ctx, longest)
 	resp.Diagnostics.Append(diags...)
-	job.ProjectID = d.conn.projectOr(job.ProjectID, &resp.Diagnostics)
+	job.ProjectID = d.provider.projectOr(job.ProjectID, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(d.conn.Mask(ctx), timeout)
+	ctx, cancel := context.WithTimeout(d.provider.Mask(ctx), timeout)
 	defer cancel()
 
 	project, id := job.ProjectID.ValueString(), job.ID.ValueString()
 	var record *agentapi.Job
 	var err error
 	if options.enabled {
-		record, err = d.conn.Waiter.Wait(ctx, d.conn.recent.request(project, id))
+		record, err = d.provider.Waiter.Wait(ctx, d.provider.recent.request(project, id))
 	} else {
-		record, err = d.conn.Client.GetJob(ctx, project, id)
+		record, err = d.provider.Client.GetJob(ctx, project, id)
 	}
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):
@@ -93,7 +93,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 			resp.Diagnostics.Append(job.apply(record)...)
 		}
 		if options.enabled {
-			end := waitEnd{job: &jobModel{ProjectID: job.ProjectID, jobRecord: job.jobRecord}, err: err, options: options}
+			end := waitOutcome{job: &jobModel{ProjectID: job.ProjectID, jobRecord: job.jobRecord}, err: err, options: options}
 			end.report(&resp.Diagnostics,
 				"The next plan or apply waits on. To go on with the job as it was last seen, set wait.on_timeout to \"warn\".",
 				"To read a failed job without an error, set wait.on_failure to \"warn\".")

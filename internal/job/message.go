@@ -31,7 +31,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 		// While a message before this one is unconfirmed too, what the job shows may be its effect.
 		// And a job that was active before shows nothing by being active.
 		if !isMarked(ctx, out.private, markUnconfirmed) && job.ended() {
-			record = wait.MessageEffect(ctx, r.conn.Client, job.ProjectID.ValueString(), id, r.conn.Waiter.Schedule.Min)
+			record = wait.MessageEffect(ctx, r.provider.Client, job.ProjectID.ValueString(), id, r.provider.Waiter.Schedule.Min)
 		}
 		if record == nil {
 			mark(ctx, out.private, markUnconfirmed)
@@ -43,11 +43,11 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 		setJournalRef(ctx, out.private, call.Ref()) // it may have got another name
 	case err != nil:
 		out.diags.AddError("Failed to send message to agent job", messageFailure(err, id))
-		r.conn.withdrawn(call, err, out.diags)
+		r.provider.withdrawn(call, err, out.diags)
 		return false
 	}
 	warnUnrecorded(call.Unrecorded(), id, out.diags)
-	r.conn.recent.add(job.ProjectID.ValueString(), id, wait.Messaged)
+	r.provider.recent.add(job.ProjectID.ValueString(), id, wait.Messaged)
 	job.apply(record)                                             // what it may say of the link is said when the job has ended
 	job.Status = types.StringValue(string(agentapi.StatusActive)) // the answer may be the record from before
 	unmark(ctx, out.private, markUnconfirmed)
@@ -62,17 +62,17 @@ var errUnanswered = errors.New("an earlier run sent it and did not record the ou
 // sendOrTakeOver sends the message unless an earlier run has sent it.
 func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (*agentapi.Job, error) {
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
-	orphan, err := r.conn.Journal.TakeOver(ctx, key)
+	orphan, err := r.provider.Journal.TakeOver(ctx, key)
 	switch {
-	case err == nil && orphan == nil && r.conn.Journal.TookOver(ctx, id):
+	case err == nil && orphan == nil && r.provider.Journal.TookOver(ctx, id):
 		return nil, errTakenOver
 	case err != nil:
 		return nil, takeOverError{err}
 	case orphan == nil:
-		if err := r.conn.Limits.send(messages); err != nil {
+		if err := r.provider.Limits.send(messages); err != nil {
 			return nil, err
 		}
-		record, err := r.conn.Client.SendMessage(ctx, project, id, job.text().ValueString(), call)
+		record, err := r.provider.Client.SendMessage(ctx, project, id, job.text().ValueString(), call)
 		if err == nil || errors.Is(err, agentapi.ErrUnknownOutcome) { // any other says nothing about earlier messages
 			setJournalRef(ctx, out.private, call.Ref())
 		}
@@ -80,9 +80,9 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 	case orphan.JobID == "":
 		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, ProjectID: project, JobID: id, Err: errUnanswered}
 	}
-	record, err := r.conn.lookUp(ctx, project, id)
+	record, err := r.provider.lookUp(ctx, project, id)
 	if err != nil {
-		r.conn.Journal.Keep(orphan)
+		r.provider.Journal.Keep(orphan)
 		return nil, err
 	}
 	setJournalRef(ctx, out.private, orphan.Ref)

@@ -25,7 +25,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		if resp.Diagnostics.Append(state.decode(ctx, req.State.Raw)...); resp.Diagnostics.HasError() {
 			return
 		}
-		r.conn.seen(ctx, &state, req.Private, &resp.Diagnostics)
+		r.provider.seen(ctx, &state, req.Private, &resp.Diagnostics)
 	}
 	if req.Plan.Raw.IsNull() {
 		return // destroy
@@ -37,10 +37,10 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	plan.PromptWO = config.PromptWO
 	if req.State.Raw.IsNull() {
-		plan.ProjectID = r.conn.projectOr(config.ProjectID, &resp.Diagnostics)
+		plan.ProjectID = r.provider.projectOr(config.ProjectID, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
 		if !r.announceCreate(ctx, &plan, &resp.Diagnostics) {
-			r.conn.planned(newJobs, 1, &resp.Diagnostics)
+			r.provider.planned(newJobs, 1, &resp.Diagnostics)
 		}
 		return
 	}
@@ -71,7 +71,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	plan.jobRecord = state.jobRecord
 	switch {
 	case replace, change.message(), change.resume:
-		plan.forgetWhatMayChange()
+		plan.markComputedUnknown()
 	case change.recordOnly, change.newPrompt: // nothing else makes Terraform call Update
 		plan.Status = types.StringUnknown()
 	}
@@ -80,12 +80,12 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	switch {
 	case replace: // Terraform drops the warnings of the second planning call
 		if r.announceCreate(ctx, &plan, &resp.Diagnostics) {
-			r.conn.planned(newJobs, -1, &resp.Diagnostics) // the second call counts it, because each is announced once
+			r.provider.planned(newJobs, -1, &resp.Diagnostics) // the second call counts it, because each is announced once
 		}
 	case change.message() && r.announceMessage(ctx, &plan, &resp.Diagnostics):
 		return // what it says replaces what the plan would say otherwise
 	case change.message():
-		r.conn.planned(messages, 1, &resp.Diagnostics)
+		r.provider.planned(messages, 1, &resp.Diagnostics)
 	}
 	change.explain(&plan, &state, replace, retry, &resp.Diagnostics)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !replace && !change.message() {
@@ -95,9 +95,9 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 }
 
-// forgetWhatMayChange marks as unknown all that a message or a longer wait may
+// markComputedUnknown marks as unknown all that a message or a longer wait may
 // change; id and created_at never do.
-func (r *jobRecord) forgetWhatMayChange() {
+func (r *jobRecord) markComputedUnknown() {
 	r.Status = types.StringUnknown()
 	r.Source = types.ObjectUnknown(sourceTypes)
 	r.Model = types.StringUnknown()

@@ -29,7 +29,7 @@ var (
 	_ resource.ResourceWithValidateConfig   = (*jobResource)(nil)
 )
 
-type jobResource struct{ conn *ProviderData }
+type jobResource struct{ provider *ProviderData }
 
 // NewResource returns the resource agent_job.
 func NewResource() resource.Resource { return &jobResource{} }
@@ -47,7 +47,7 @@ func (r *jobResource) IdentitySchema(_ context.Context, _ resource.IdentitySchem
 }
 
 func (r *jobResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
-	r.conn, _ = req.ProviderData.(*ProviderData)
+	r.provider, _ = req.ProviderData.(*ProviderData)
 }
 
 func (r *jobResource) ConfigValidators(context.Context) []resource.ConfigValidator {
@@ -63,7 +63,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	var job jobModel
 	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
 	resp.Diagnostics.Append(job.decodePromptWO(ctx, req.Config.Raw)...)
-	if resp.Diagnostics.HasError() || !r.conn.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
+	if resp.Diagnostics.HasError() || !r.provider.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
 	options, diags := job.waitOptions(ctx)
@@ -74,10 +74,10 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		return
 	}
 	defer out.recovered(ctx, "create", &job)
-	key := r.conn.createKey(ctx, &job)
-	call := r.conn.Journal.Begin(ctx, key, "")
+	key := r.provider.createKey(ctx, &job)
+	call := r.provider.Journal.Begin(ctx, key, "")
 	defer call.End() //nolint:contextcheck // it has the context of Begin, without our deadline
-	ctx, cancel := context.WithTimeout(r.conn.Mask(ctx), timeout)
+	ctx, cancel := context.WithTimeout(r.provider.Mask(ctx), timeout)
 	defer cancel()
 
 	record, stop := r.takeOver(ctx, &job, key, options, out)
@@ -85,18 +85,18 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		return
 	}
 	if record == nil {
-		if err := r.conn.Limits.send(newJobs); err != nil {
+		if err := r.provider.Limits.send(newJobs); err != nil {
 			resp.Diagnostics.AddError(err.diagnostic())
 			return
 		}
 		var err error
 		project := job.ProjectID.ValueString()
-		if record, err = r.conn.Client.CreateJob(ctx, project, job.text().ValueString(), call); err != nil {
+		if record, err = r.provider.Client.CreateJob(ctx, project, job.text().ValueString(), call); err != nil {
 			resp.Diagnostics.AddError("Failed to create agent job", createFailure(err, project))
-			r.conn.withdrawn(call, err, &resp.Diagnostics)
+			r.provider.withdrawn(call, err, &resp.Diagnostics)
 			return
 		}
-		r.conn.recent.add(project, record.ID, wait.Created)
+		r.provider.recent.add(project, record.ID, wait.Created)
 		setJournalRef(ctx, out.private, call.Ref())
 		warnUnrecorded(call.Unrecorded(), record.ID, out.diags)
 	}
@@ -118,14 +118,14 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	defer out.recovered(ctx, "read", &job)
 	imported := job.Status.IsNull()
-	if r.conn == nil || r.conn.Client == nil {
+	if r.provider == nil || r.provider.Client == nil {
 		r.keepUnread(ctx, &job, imported, out)
 		return
 	}
-	ctx = r.conn.Mask(ctx)
-	r.conn.seen(ctx, &job, req.Private, &resp.Diagnostics)
+	ctx = r.provider.Mask(ctx)
+	r.provider.seen(ctx, &job, req.Private, &resp.Diagnostics)
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
-	record, err := r.conn.lookUp(ctx, project, id)
+	record, err := r.provider.lookUp(ctx, project, id)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
 		if !isMarked(ctx, resp.Private, markMissing) {
@@ -177,14 +177,14 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 			"To give the prompt to a new job, apply with -replace=ADDRESS."))
 		return
 	}
-	if !r.conn.usable(&resp.Diagnostics) {
+	if !r.provider.usable(&resp.Diagnostics) {
 		return
 	}
-	r.conn.seen(ctx, &before, req.Private, &resp.Diagnostics)
-	key := r.conn.messageKey(&job)
-	call := r.conn.Journal.Begin(ctx, key, job.ID.ValueString())
+	r.provider.seen(ctx, &before, req.Private, &resp.Diagnostics)
+	key := r.provider.messageKey(&job)
+	call := r.provider.Journal.Begin(ctx, key, job.ID.ValueString())
 	defer call.End() //nolint:contextcheck // it has the context of Begin, without our deadline
-	ctx, cancel := context.WithTimeout(r.conn.Mask(ctx), timeout)
+	ctx, cancel := context.WithTimeout(r.provider.Mask(ctx), timeout)
 	defer cancel()
 
 	if !change.newPrompt {
@@ -200,8 +200,8 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	resp.Diagnostics.Append(job.decode(ctx, req.State.Raw)...)
-	if r.conn != nil {
-		r.conn.journalFailed(r.conn.Journal.Forget(ctx, job.ID.ValueString()), &resp.Diagnostics)
+	if r.provider != nil {
+		r.provider.journalFailed(r.provider.Journal.Forget(ctx, job.ID.ValueString()), &resp.Diagnostics)
 	}
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		resp.Diagnostics.AddWarning("Agent job goes on", fmt.Sprintf(
@@ -213,10 +213,10 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 // keepUnread is a refresh while the provider's configuration is not known.
 func (r *jobResource) keepUnread(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
 	if imported {
-		out.diags.AddError("Failed to import agent job", "The provider's configuration must be known to look the job up. "+r.conn.notKnownYet())
+		out.diags.AddError("Failed to import agent job", "The provider's configuration must be known to look the job up. "+r.provider.notKnownYet())
 		return
 	}
 	out.diags.AddWarning("Agent job not refreshed", fmt.Sprintf(
-		"Job %s is shown as it was last seen, because the provider's configuration is not known yet. %s", job.ID.ValueString(), r.conn.notKnownYet()))
+		"Job %s is shown as it was last seen, because the provider's configuration is not known yet. %s", job.ID.ValueString(), r.provider.notKnownYet()))
 	out.identify(ctx, job)
 }

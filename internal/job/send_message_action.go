@@ -61,14 +61,14 @@ func (a *sendMessageAction) Invoke(ctx context.Context, req action.InvokeRequest
 	if !ok {
 		return
 	}
-	if err := a.conn.Limits.send(messages); err != nil {
+	if err := a.provider.Limits.send(messages); err != nil {
 		resp.Diagnostics.AddError(err.diagnostic())
 		return
 	}
-	ctx, cancel := context.WithTimeout(a.conn.Mask(ctx), run.timeout)
+	ctx, cancel := context.WithTimeout(a.provider.Mask(ctx), run.timeout)
 	defer cancel()
 	id := config.ID.ValueString()
-	job, err := a.conn.Client.SendMessage(ctx, run.projectID, id, run.prompt)
+	job, err := a.provider.Client.SendMessage(ctx, run.projectID, id, run.prompt)
 	if err != nil {
 		run.failed(err, "Failed to send message to agent job", fmt.Sprintf("job %s in project %s", id, run.projectID), "it may have arrived")
 		return

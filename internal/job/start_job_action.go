@@ -46,13 +46,13 @@ func (a *startJobAction) Invoke(ctx context.Context, req action.InvokeRequest, r
 	if !ok {
 		return
 	}
-	if err := a.conn.Limits.send(newJobs); err != nil {
+	if err := a.provider.Limits.send(newJobs); err != nil {
 		resp.Diagnostics.AddError(err.diagnostic())
 		return
 	}
-	ctx, cancel := context.WithTimeout(a.conn.Mask(ctx), run.timeout)
+	ctx, cancel := context.WithTimeout(a.provider.Mask(ctx), run.timeout)
 	defer cancel()
-	job, err := a.conn.Client.CreateJob(ctx, run.projectID, run.prompt)
+	job, err := a.provider.Client.CreateJob(ctx, run.projectID, run.prompt)
 	if err != nil {
 		run.failed(err, "Failed to start agent job", "project "+run.projectID, "a job may have been started")
 		return

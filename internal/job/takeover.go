@@ -25,7 +25,7 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 	const failed = "Failed to create agent job"
 	project := job.ProjectID.ValueString()
 	for {
-		orphan, err := r.conn.Journal.TakeOver(ctx, key)
+		orphan, err := r.provider.Journal.TakeOver(ctx, key)
 		switch {
 		case err != nil:
 			out.diags.AddError(failed, notTakenOver(err, "project "+project))
@@ -36,7 +36,7 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 			out.diags.AddError(unknownCreate(project, orphan.SentAt))
 			return nil, true
 		}
-		record, err := r.conn.lookUp(ctx, project, orphan.JobID)
+		record, err := r.provider.lookUp(ctx, project, orphan.JobID)
 		switch {
 		case err == nil && (record.Status != agentapi.StatusFailed || options.onFailure == onWarn):
 			setJournalRef(ctx, out.private, orphan.Ref)
@@ -44,14 +44,14 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 				"An earlier run started job %s for the same prompt in project %s, and the state did not show it. This resource takes the job over; nothing was sent.", orphan.JobID, project))
 			return record, false
 		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || orphan.Age < wait.NewJobGrace):
-			r.conn.Journal.Keep(orphan)
+			r.provider.Journal.Keep(orphan)
 			out.diags.AddError(failed, wording.Paragraphs(
 				fmt.Sprintf("An earlier run started job %s for the same prompt in project %s, and the job cannot be looked up now. Nothing was sent.", orphan.JobID, project),
 				cause(err), "Apply again once the service responds."))
 			return nil, true
 		}
 		// It failed or is gone: a new one is due.
-		if err := r.conn.Journal.Drop(ctx, orphan); err != nil {
+		if err := r.provider.Journal.Drop(ctx, orphan); err != nil {
 			out.diags.AddError(failed, notTakenOver(err, "project "+project))
 			return nil, true
 		}
@@ -119,10 +119,10 @@ func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
 // the plan knows the request. It reports whether the apply will send nothing.
 func (r *jobResource) announceCreate(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) (announced bool) {
 	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
-	if r.conn == nil || plan.text().IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
+	if r.provider == nil || plan.text().IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
 		return false
 	}
-	orphan := r.conn.announced(ctx, r.conn.createKey(ctx, plan), plan.promptPath(), diags)
+	orphan := r.provider.announced(ctx, r.provider.createKey(ctx, plan), plan.promptPath(), diags)
 	if orphan != nil && orphan.JobID != "" {
 		diags.AddAttributeWarning(plan.promptPath(), "Agent job of an earlier run will be taken over", wording.Paragraphs(
 			fmt.Sprintf("Agent job %s of an earlier run will be taken over; nothing will be sent. That run sent this prompt at %s, and the state does not show it. "+
@@ -134,10 +134,10 @@ func (r *jobResource) announceCreate(ctx context.Context, plan *jobModel, diags 
 // announceMessage is announceCreate for a message. It reports whether the apply
 // will send nothing.
 func (r *jobResource) announceMessage(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) (announced bool) {
-	if r.conn == nil || plan.text().IsUnknown() {
+	if r.provider == nil || plan.text().IsUnknown() {
 		return false
 	}
-	orphan := r.conn.announced(ctx, r.conn.messageKey(plan), plan.promptPath(), diags)
+	orphan := r.provider.announced(ctx, r.provider.messageKey(plan), plan.promptPath(), diags)
 	if orphan != nil && orphan.JobID != "" {
 		diags.AddAttributeWarning(plan.promptPath(), "Message of an earlier run will be taken over",
 			fmt.Sprintf("An earlier run sent this prompt to job %s at %s, and the state does not show it. Apply sends nothing. "+

@@ -61,11 +61,11 @@ type pollModel struct {
 	MaxPerSecond types.Int64  `tfsdk:"max_per_second"`
 }
 
-// connect makes what the provider hands over, or says which attributes it must wait for.
-func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *job.ProviderData {
-	conn := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID)}
-	conn.Limits.NewJobs = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
-	conn.Limits.Messages = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
+// providerData makes what resources and actions share, or says which attributes it must wait for.
+func (m providerModel) providerData(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *job.ProviderData {
+	data := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID)}
+	data.Limits.NewJobs = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
+	data.Limits.Messages = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
 	poll := pollModel{}
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
@@ -80,10 +80,10 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		{"ca_certificates_pem", m.CACertificatesPEM}, {"max_new_jobs", m.MaxNewJobs}, {"max_messages", m.MaxMessages},
 	} {
 		if attribute.value.IsUnknown() {
-			conn.Unknown = append(conn.Unknown, attribute.name)
+			data.Unknown = append(data.Unknown, attribute.name)
 		}
 	}
-	if project := conn.ProjectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
+	if project := data.ProjectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
 		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", wording.Paragraphs(validate.InvalidID(project.ValueString()), origin(m.ProjectID, job.EnvProjectID)))
 	}
 	base := m.baseURL(diags)
@@ -105,25 +105,25 @@ func (m providerModel) connect(ctx context.Context, p *agentProvider, terraformV
 		Min: durationOr(poll.MinInterval, defaultMinInterval),
 		Max: durationOr(poll.MaxInterval, defaultMaxInterval),
 	}
-	if schedule.Min > schedule.Max && len(conn.Unknown) == 0 {
+	if schedule.Min > schedule.Max && len(data.Unknown) == 0 {
 		diags.AddAttributeError(path.Root("poll").AtName("min_interval"), "Poll interval out of order",
 			fmt.Sprintf("min_interval (%s) is longer than max_interval (%s).", schedule.Min, schedule.Max))
 	}
 	location, enabled := m.journal(ctx, diags)
-	if diags.HasError() || len(conn.Unknown) > 0 {
-		return conn
+	if diags.HasError() || len(data.Unknown) > 0 {
+		return data
 	}
-	conn.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
+	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if enabled {
-		conn.Scope = journalScope(base.String(), location)
+		data.Scope = journalScope(base.String(), location)
 		var err error
-		if conn.Journal, err = p.options.Process.Open(journal.Options{Location: location, RequestTimeout: config.RequestTimeout, Recording: p.options.Recording}); err != nil {
+		if data.Journal, err = p.options.Process.Open(journal.Options{Location: location, RequestTimeout: config.RequestTimeout, Recording: p.options.Recording}); err != nil {
 			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Sentence(err))
 		}
 	}
-	conn.Client = agentapi.New(config)
-	conn.Waiter = wait.Waiter{Poller: conn.Client, Schedule: schedule}
-	return conn
+	data.Client = agentapi.New(config)
+	data.Waiter = wait.Waiter{Poller: data.Client, Schedule: schedule}
+	return data
 }
 
 func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {

@@ -42,7 +42,7 @@ type Options struct {
 type agentProvider struct {
 	version string
 	options Options
-	conn    atomic.Pointer[job.ProviderData] // once configured
+	data    atomic.Pointer[job.ProviderData] // once configured
 }
 
 // New returns the provider for one version of the plugin.
@@ -65,21 +65,21 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	conn := config.connect(ctx, p, req.TerraformVersion, &resp.Diagnostics)
+	data := config.providerData(ctx, p, req.TerraformVersion, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	p.conn.Store(conn)
-	resp.ResourceData = conn
-	resp.DataSourceData = conn
-	resp.ActionData = conn
+	p.data.Store(data)
+	resp.ResourceData = data
+	resp.DataSourceData = data
+	resp.ActionData = data
 }
 
 // StateRead is called with each object of a state, before anything is planned
 // for it.
 func (p *agentProvider) StateRead(ctx context.Context, resourceType string, object []byte) {
 	if resourceType == typeName+"_job" {
-		p.conn.Load().StateRead(ctx, object)
+		p.data.Load().StateRead(ctx, object)
 	}
 }
 

@@ -187,7 +187,7 @@ func (c *CLI) Call(name string, argument tftypes.Value) (tftypes.Value, *tfproto
 	return result, nil
 }
 
-// Unconfigured is a core whose provider has no configuration.
+// Unconfigured is a CLI whose provider has no configuration.
 func Unconfigured(t *testing.T) *CLI {
 	t.Helper()
 	c := &CLI{T: t, Server: plugin.NewServer(provider.New("test", provider.Options{}))}

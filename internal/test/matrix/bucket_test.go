@@ -64,7 +64,7 @@ func bucketRows() []Row {
 			m.nextRun()
 			diags = append(m.plan(Job2()), m.apply(Job2())...)
 			m.wantDiags(diags, journalUnusable, messagePlanned, messageFailed)
-			m.wantWords(diags, "Nothing was sent to job "+m.core.Get("id").(string)+" now.", "Check journal.url")
+			m.wantWords(diags, "Nothing was sent to job "+m.cli.Get("id").(string)+" now.", "Check journal.url")
 			m.WantPosts(1, 0)
 		})
 	}
@@ -98,7 +98,7 @@ func bucketRows() []Row {
 		m.nextRun()
 		f.fail(func(r *http.Request) int {
 			if r.Method == http.MethodPut {
-				m.core.Stop()
+				m.cli.Stop()
 			}
 			return 0
 		})
@@ -118,7 +118,7 @@ func bucketRows() []Row {
 			})
 			diags := m.Run(noWait())
 			m.wantDiags(diags, journalUnwritten)
-			m.wantWords(diags, "job "+m.core.Get("id").(string)+" is in the state", "could not be written")
+			m.wantWords(diags, "job "+m.cli.Get("id").(string)+" is in the state", "could not be written")
 			m.WantState("active")
 			if recovers {
 				f.fail(nil)
@@ -140,7 +140,7 @@ func bucketRows() []Row {
 			faultserver.Healthy(x)
 		})
 		m.wantDiags(m.Run(noWait()), journalUnwritten)
-		id := m.core.Get("id").(string)
+		id := m.cli.Get("id").(string)
 		f.fail(nil)
 		for start := time.Now(); !strings.Contains(f.entries()[0], id); time.Sleep(10 * time.Millisecond) {
 			if time.Since(start) > 10*time.Second {
@@ -177,7 +177,7 @@ func bucketRows() []Row {
 		m.OK(m.note(second.Run(m.ctx, Job2())))
 		f.fail(status(http.MethodDelete, 403))
 		m.nextRun()
-		second.Server = m.core.Server
+		second.Server = m.cli.Server
 		m.wantDiags(append(m.Run(Job1()), m.note(second.Run(m.ctx, Job2()))...), journalUnusable)
 		third := m.other()
 		diags := m.note(third.Plan(m.ctx, Job1()))
@@ -216,7 +216,7 @@ func bucketRows() []Row {
 			f.runAhead(ahead)
 			m.nextRun()
 			m.OK(m.Run(noWait()))
-			id := m.core.Get("id").(string)
+			id := m.cli.Get("id").(string)
 			m.forget()
 			m.Always(faultserver.Get, faultserver.Answer(404, `{"error":"not found"}`))
 			m.nextRun()
@@ -231,7 +231,7 @@ func bucketRows() []Row {
 			f.runAhead(ahead)
 			m.nextRun()
 			m.OK(m.Run(noWait()))
-			id := m.core.Get("id").(string)
+			id := m.cli.Get("id").(string)
 			m.forget()
 			f.runAhead(0)
 			m.nextRun()
@@ -270,9 +270,9 @@ func bucketRows() []Row {
 		wipe()
 		m.takesOver(Job1(), id)
 		wipe()
-		before := *m.core
+		before := *m.cli
 		m.wantDiags(m.Run(next), messagePlanned)
-		*m.core = before
+		*m.cli = before
 		wipe()
 		m.wantDiags(m.Run(next), messagePlannedOver, messageFound)
 		m.WantPosts(1, 1)

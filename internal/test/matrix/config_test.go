@@ -24,7 +24,7 @@ func configRows() []Row {
 			m.Setenv("AGENT_PROJECT_ID", "proj_other")
 			m.OK(m.connect())
 			m.created(Job1())
-			if got := m.core.Get("project_id"); got != harness.Project {
+			if got := m.cli.Get("project_id"); got != harness.Project {
 				m.Errorf("project_id: %v", got)
 			}
 			for _, r := range m.Sim.Requests() {
@@ -37,7 +37,7 @@ func configRows() []Row {
 		{name: "I06_default_intervals", clock: true, script: harness.Always(simulator.Script{Duration: 10 * time.Minute}), Test: func(m *Matrix) {
 			start := time.Now()
 			m.created(Job1())
-			looks := m.looks(m.core.Get("id").(string))
+			looks := m.looks(m.cli.Get("id").(string))
 			for name, c := range map[string]struct{ pause, mean time.Duration }{
 				"first": {looks[0].Sub(start), 1600 * time.Millisecond}, "second": {looks[1].Sub(looks[0]), 800 * time.Millisecond},
 				"last": {looks[len(looks)-1].Sub(looks[len(looks)-2]), 10 * time.Second},
@@ -62,7 +62,7 @@ func configRows() []Row {
 			var all sync.WaitGroup
 			for range 200 {
 				all.Go(func() {
-					if _, diags := m.core.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}}); len(diags) > 0 {
+					if _, diags := m.cli.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}}); len(diags) > 0 {
 						m.Error(fakecli.Text(diags))
 					}
 				})
@@ -86,7 +86,7 @@ func configRows() []Row {
 			if got := m.entries(); len(got) != c.want {
 				m.Errorf("entries: %q, want %d", got, c.want)
 			}
-			m.settled()
+			m.wantNoOrphans()
 		}})
 	}
 	return rows

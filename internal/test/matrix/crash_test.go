@@ -27,13 +27,13 @@ func crashRows() []Row {
 			m.forget()
 			m.kill() // again, just after it took the job over
 			m.takesOver(Job1(), id)
-			m.settled()
+			m.wantNoOrphans()
 		}},
 		{name: "X04_the_job_is_active", clock: true, Test: func(m *Matrix) {
 			id := m.started(noWait())
 			m.takesOver(Job1(), id)
 			m.WantState("completed")
-			m.settled()
+			m.wantNoOrphans()
 		}},
 		// Red without: onFailure in takeOver.
 		{name: "X04_the_job_has_failed_and_is_kept", clock: true, Test: func(m *Matrix) {
@@ -57,17 +57,17 @@ func crashRows() []Row {
 		{name: "X04_the_first_of_two_jobs_has_failed", clock: true, Test: func(m *Matrix) {
 			m.nextRun()
 			m.OK(m.Run(noWait()))
-			m.Sim.SetStatus(m.core.Get("id").(string), "failed")
+			m.Sim.SetStatus(m.cli.Get("id").(string), "failed")
 			m.forget()
 			m.OK(m.Run(noWait()))
-			id := m.core.Get("id").(string)
+			id := m.cli.Get("id").(string)
 			m.forget()
 			m.kill()
 			diags := m.Run(Job1())
 			m.wantDiags(diags, takeOverPlanned, tookOver)
 			m.wantWords(diags, "An earlier run started job "+id)
 			m.WantPosts(2, 0)
-			m.settled()
+			m.wantNoOrphans()
 		}},
 		// Red without: NewJobGrace, and Keep; Drop of what is gone.
 		{name: "X04_the_job_is_unknown", clock: true, Test: func(m *Matrix) {
@@ -83,7 +83,7 @@ func crashRows() []Row {
 			}
 			m.kill(m.sentAgo(11 * time.Second))
 			m.starts(Job1(), id, takeOverPlanned)
-			m.settled()
+			m.wantNoOrphans()
 		}},
 		// Red without: the limit of the look-up, and Keep: settled would remove the entry.
 		{name: "X04_the_job_cannot_be_looked_up", clock: true, Test: func(m *Matrix) {
@@ -101,7 +101,7 @@ func crashRows() []Row {
 			m.process.Close(m.ctx)
 			m.nextRun()
 			m.takesOver(Job1(), id)
-			m.settled()
+			m.wantNoOrphans()
 		}},
 		// Red without: the record before the POST; a second report without the removal in await.
 		{name: "X04_no_answer_had_come", clock: true, Test: func(m *Matrix) {
@@ -114,26 +114,26 @@ func crashRows() []Row {
 			m.WantPosts(1, 0)
 			m.kill()
 			m.starts(Job1(), id)
-			m.settled()
+			m.wantNoOrphans()
 		}},
 		// Red without: the same for messages.
 		{name: "X04_the_message_was_taken", clock: true, Test: func(m *Matrix) {
 			id := m.sent()
 			for range 2 { // killed again, just after it was found
 				m.kill()
-				before := *m.core
+				before := *m.cli
 				diags := m.Run(Job2())
 				m.wantDiags(diags, messagePlannedOver, messageFound)
 				m.wantWords(diags, "An earlier run sent this prompt to job "+id, "job "+id+", which accepted it", "Nothing was sent now.")
 				m.WantState("completed")
 				m.WantPosts(1, 1)
-				*m.core = before
+				*m.cli = before
 			}
 			m.kill()
 			m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
 			m.kill()
 			m.OK(m.Run(Job2()))
-			m.settled()
+			m.wantNoOrphans()
 		}},
 		// Red without: the limit of the look-up, and Keep.
 		{name: "X04_the_message_cannot_be_looked_up", clock: true, Test: func(m *Matrix) {
@@ -154,7 +154,7 @@ func crashRows() []Row {
 			m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
 			m.WantState("completed")
 			m.WantPosts(1, 1)
-			m.settled()
+			m.wantNoOrphans()
 		}},
 		{name: "X04_no_answer_to_the_message_had_come", clock: true, Test: func(m *Matrix) {
 			id := m.sent(unanswered)
@@ -164,7 +164,7 @@ func crashRows() []Row {
 			m.WantPosts(1, 1)
 			m.wantDiags(m.Run(Job2()), messageUnconfirmed)
 			m.WantPosts(1, 1)
-			m.settled()
+			m.wantNoOrphans()
 		}},
 	}
 	for _, status := range []string{"archived", "failed"} {
@@ -189,7 +189,7 @@ func crashRows() []Row {
 	}})
 	// Red without: seen in Read, ModifyPlan and Delete.
 	for name, step := range map[string]func(m *Matrix){
-		"refresh": func(m *Matrix) { m.refresh() }, "plan": func(m *Matrix) { m.plan(Job1()) }, "destroy": func(m *Matrix) { m.OK(m.core.Destroy(m.ctx)) },
+		"refresh": func(m *Matrix) { m.refresh() }, "plan": func(m *Matrix) { m.plan(Job1()) }, "destroy": func(m *Matrix) { m.OK(m.cli.Destroy(m.ctx)) },
 	} {
 		rows = append(rows, Row{name: "X04_the_state_holds_the_job_at_" + name, clock: true, Test: func(m *Matrix) {
 			m.nextRun()

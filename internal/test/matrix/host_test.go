@@ -16,13 +16,13 @@ import (
 // an error.
 func (m *Matrix) update(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	before := *m.core
+	before := *m.cli
 	diags := m.plan(job)
 	if !fakecli.Failed(diags) {
 		diags = append(diags, m.apply(job)...)
 	}
 	if fakecli.Failed(diags) {
-		m.core.State, m.core.Private, m.core.Identity = before.State, before.Private, before.Identity
+		m.cli.State, m.cli.Private, m.cli.Identity = before.State, before.Private, before.Identity
 	}
 	return diags
 }

@@ -18,7 +18,7 @@ import (
 
 func (m *Matrix) schemas() *tfprotov6.GetProviderSchemaResponse {
 	m.Helper()
-	schemas, err := m.core.Server.GetProviderSchema(m.ctx, &tfprotov6.GetProviderSchemaRequest{})
+	schemas, err := m.cli.Server.GetProviderSchema(m.ctx, &tfprotov6.GetProviderSchemaRequest{})
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -30,8 +30,8 @@ func (m *Matrix) schemas() *tfprotov6.GetProviderSchemaResponse {
 func (m *Matrix) validateProvider(more attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
 	kind := m.schemas().Provider.ValueType().(tftypes.Object)
-	config := m.core.Dynamic(fakecli.Object(kind, fakecli.With(m.config, more)))
-	resp, err := m.core.Server.ValidateProviderConfig(m.ctx, &tfprotov6.ValidateProviderConfigRequest{Config: config})
+	config := m.cli.Dynamic(fakecli.Object(kind, fakecli.With(m.config, more)))
+	resp, err := m.cli.Server.ValidateProviderConfig(m.ctx, &tfprotov6.ValidateProviderConfigRequest{Config: config})
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func inputRows() []Row {
 	// Red without: promptValidator (each case of checkPrompt).
 	for name, prompt := range map[string]string{"empty": "", "white_space": " \n\t\u2003", "nul": "a\x00b", "invalid_utf8": "a\xffb"} {
 		rows = append(rows, Row{name: "I01_prompt_" + name, Test: func(m *Matrix) {
-			m.wantInvalid(m.note(m.core.Validate(attrs{"prompt": prompt})), "prompt", "Invalid prompt")
+			m.wantInvalid(m.note(m.cli.Validate(attrs{"prompt": prompt})), "prompt", "Invalid prompt")
 		}})
 	}
 	// Red when the prompt is trimmed on its way.
@@ -85,7 +85,7 @@ func inputRows() []Row {
 			if got := m.Sim.Jobs()[0].Prompts[0]; got != prompt {
 				m.Errorf("the service got %d bytes, want %d: %.80q", len(got), len(prompt), got)
 			}
-			if got := m.core.Get("prompt"); got != prompt {
+			if got := m.cli.Get("prompt"); got != prompt {
 				m.Errorf("prompt in state: %.80q", got)
 			}
 			if strings.Contains(m.log.String(), prompt) {
@@ -98,7 +98,7 @@ func inputRows() []Row {
 		"slash": "a/b", "dots": "..", "dots_inside": "a/../b", "question_mark": "a?b", "fragment": "a#b", "percent": "a%2fb", "space": "a b",
 	} {
 		rows = append(rows, Row{name: "I03_id_with_" + name, Test: func(m *Matrix) {
-			m.wantInvalid(m.note(m.core.Validate(attrs{"prompt": "write", "project_id": id})), "project_id", "Invalid id")
+			m.wantInvalid(m.note(m.cli.Validate(attrs{"prompt": "write", "project_id": id})), "project_id", "Invalid id")
 			for _, imported := range []string{"proj_1/" + id, id + "/job_1"} {
 				diags := m.imports(imported)
 				m.wantDiags(diags, "ERROR: Failed to import agent job")
@@ -154,10 +154,10 @@ func inputRows() []Row {
 		id := m.created(Job1())
 		m.wantDiags(m.Run(Job2()), messagePlanned)
 		m.OK(m.refresh())
-		_, diags := m.core.Data(m.ctx, attrs{"id": id})
+		_, diags := m.cli.Data(m.ctx, attrs{"id": id})
 		m.OK(m.note(diags))
 		for action, config := range map[string]attrs{"agent_start_job": Job1(), "agent_send_message": fakecli.With(Job1(), attrs{"id": id})} {
-			_, diags := m.core.Invoke(m.ctx, action, fakecli.With(config, attrs{"wait": attrs{"enabled": false}}))
+			_, diags := m.cli.Invoke(m.ctx, action, fakecli.With(config, attrs{"wait": attrs{"enabled": false}}))
 			m.OK(m.note(diags))
 		}
 		if !strings.Contains(m.log.String(), "/***/v2/agent/proj_1/job") {

@@ -109,9 +109,9 @@ func journalRows() []Row {
 		m.nextRun()
 		id := m.created(Job1())
 		m.cleanly()
-		m.OK(m.note(m.core.PlanDestroy(m.ctx)))
+		m.OK(m.note(m.cli.PlanDestroy(m.ctx)))
 		m.wantEntries(0)
-		m.OK(m.note(m.core.Destroy(m.ctx)))
+		m.OK(m.note(m.cli.Destroy(m.ctx)))
 		m.cleanly()
 		m.starts(Job1(), id)
 	})
@@ -120,7 +120,7 @@ func journalRows() []Row {
 		m.named()
 		m.nextRun()
 		id := m.created(Job1())
-		m.OK(m.note(m.core.Destroy(m.ctx)))
+		m.OK(m.note(m.cli.Destroy(m.ctx)))
 		m.wantEntries(0)
 		m.cleanly()
 		m.starts(Job1(), id)
@@ -130,12 +130,12 @@ func journalRows() []Row {
 		second := m.other()
 		m.OK(m.note(second.Run(m.ctx, Job1())))
 		id := m.sent()
-		second.Server = m.core.Server
+		second.Server = m.cli.Server
 		m.wantDiags(m.note(second.Run(m.ctx, Job2())), messagePlanned)
 		m.WantPosts(2, 2)
 		m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
 		m.WantPosts(2, 2)
-		if got := m.core.Get("id"); got != id {
+		if got := m.cli.Get("id"); got != id {
 			m.Errorf("id %v, want %s", got, id)
 		}
 	})
@@ -146,7 +146,7 @@ func journalRows() []Row {
 		for posts := range 2 {
 			m.nextRun()
 			m.wantDiags(m.Run(Job1()), "ERROR: Agent job failed")
-			if !m.core.Tainted {
+			if !m.cli.Tainted {
 				m.Error("not tainted")
 			}
 			m.WantPosts(posts+1, 0)
@@ -180,11 +180,11 @@ func journalRows() []Row {
 		m.nextRun()
 		m.created(Job1())
 		m.cleanly()
-		before := *m.core
+		before := *m.cli
 		triggered := fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}})
 		m.OK(m.Run(triggered))
-		id := m.core.Get("id").(string)
-		*m.core = before
+		id := m.cli.Get("id").(string)
+		*m.cli = before
 		m.cleanly()
 		m.takesOver(triggered, id)
 		m.WantPosts(2, 0)
@@ -193,7 +193,7 @@ func journalRows() []Row {
 	row("X09_an_import_that_is_lost", func(m *Matrix) {
 		m.named()
 		id := m.started(Job1())
-		m.OK(m.note(m.core.ImportState(m.ctx, harness.Project+"/"+id)))
+		m.OK(m.note(m.cli.ImportState(m.ctx, harness.Project+"/"+id)))
 		second := m.other()
 		m.OK(m.note(second.Run(m.ctx, Job1())))
 		if got := second.Get("id"); got == id {
@@ -201,7 +201,7 @@ func journalRows() []Row {
 		}
 		m.WantPosts(2, 0)
 		m.wantEntries(2)
-		*m.core = *second // the state of the import was lost, that of the create was not
+		*m.cli = *second // the state of the import was lost, that of the create was not
 		m.cleanly()
 		m.OK(m.refresh())
 		m.forget()

@@ -77,7 +77,7 @@ func (r Row) Run(t *testing.T, data string) {
 		m.config["ca_certificates_pem"] = m.Authority
 	}
 	maps.Copy(m.config, r.Provider)
-	m.core = &fakecli.CLI{T: t, PromptWO: r.promptWO}
+	m.cli = &fakecli.CLI{T: t, PromptWO: r.promptWO}
 	if diags := m.connect(); len(diags) > 0 {
 		t.Fatal(fakecli.Text(diags))
 	}
@@ -91,7 +91,7 @@ type Matrix struct {
 	*testing.T
 	*faultserver.Server
 	Sim    *simulator.Server
-	core   *fakecli.CLI
+	cli    *fakecli.CLI
 	ctx    context.Context
 	config attrs
 	dial   agentapi.Dial
@@ -106,38 +106,38 @@ type Matrix struct {
 // connect starts a fresh provider with m.config, as the next command does.
 func (m *Matrix) connect() []*tfprotov6.Diagnostic {
 	m.Helper()
-	diags := m.core.ConnectTo(m.ctx, provider.New("test", provider.Options{Dial: m.dial, Process: m.process}), m.config)
+	diags := m.cli.ConnectTo(m.ctx, provider.New("test", provider.Options{Dial: m.dial, Process: m.process}), m.config)
 	return m.note(diags)
 }
 
 // forget empties Terraform's state.
-func (m *Matrix) forget() { m.core.Forget() }
+func (m *Matrix) forget() { m.cli.Forget() }
 
 // note keeps what was said and stored, for the search at the end.
 func (m *Matrix) note(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
-	fmt.Fprintln(&m.shown, fakecli.Text(diags), m.core.State, m.core.Planned, string(m.core.Private), string(m.core.PlannedPrivate))
+	fmt.Fprintln(&m.shown, fakecli.Text(diags), m.cli.State, m.cli.Planned, string(m.cli.Private), string(m.cli.PlannedPrivate))
 	return diags
 }
 
 // Run is a whole "terraform apply" of the job.
 func (m *Matrix) Run(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	return m.note(m.core.Run(m.ctx, job))
+	return m.note(m.cli.Run(m.ctx, job))
 }
 
 func (m *Matrix) plan(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	return m.note(m.core.Plan(m.ctx, job))
+	return m.note(m.cli.Plan(m.ctx, job))
 }
 
 func (m *Matrix) apply(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	return m.note(m.core.Apply(m.ctx, job))
+	return m.note(m.cli.Apply(m.ctx, job))
 }
 
 func (m *Matrix) refresh() []*tfprotov6.Diagnostic {
 	m.Helper()
-	return m.note(m.core.Refresh(m.ctx))
+	return m.note(m.cli.Refresh(m.ctx))
 }
 
 // created runs a job to its end without a fault.
@@ -147,7 +147,7 @@ func (m *Matrix) created(job attrs) (id string) {
 		m.Fatal(fakecli.Text(diags))
 	}
 	m.WantState("completed")
-	return m.core.Get("id").(string)
+	return m.cli.Get("id").(string)
 }
 
 // WantPosts asserts the creates and messages that the service has read whole.
@@ -170,13 +170,13 @@ func (m *Matrix) posts() [2]int {
 // WantState asserts the status in the state, and that nothing is tainted.
 func (m *Matrix) WantState(status string) {
 	m.Helper()
-	if got := m.core.Get("status"); got != status {
+	if got := m.cli.Get("status"); got != status {
 		m.Errorf("status in state: %v, want %s", got, status)
 	}
-	if id, _ := m.core.Get("id").(string); id == "" {
+	if id, _ := m.cli.Get("id").(string); id == "" {
 		m.Error("the state has no id")
 	}
-	if m.core.Tainted {
+	if m.cli.Tainted {
 		m.Error("the job is tainted")
 	}
 }
@@ -185,10 +185,10 @@ func (m *Matrix) WantState(status string) {
 func (m *Matrix) wantPrompt(job attrs) {
 	m.Helper()
 	want := job["prompt"]
-	if m.core.PromptWO {
+	if m.cli.PromptWO {
 		want = nil
 	}
-	if got := m.core.Get("prompt"); got != want {
+	if got := m.cli.Get("prompt"); got != want {
 		m.Errorf("prompt in state: %v, want %v", got, want)
 	}
 }
@@ -196,8 +196,8 @@ func (m *Matrix) wantPrompt(job attrs) {
 // wantNoState asserts that nothing was stored.
 func (m *Matrix) wantNoState() {
 	m.Helper()
-	if !m.core.State.IsNull() {
-		m.Errorf("there is a state: %s", m.core.State)
+	if !m.cli.State.IsNull() {
+		m.Errorf("there is a state: %s", m.cli.State)
 	}
 }
 
@@ -275,7 +275,7 @@ func (m *Matrix) searchForKey(data string) {
 			m.Errorf("the key is in the %s: …%s", place, content[max(0, at-200):at+len(harness.CanaryKey)])
 		}
 	}
-	if m.core.PromptWO && strings.Contains(m.shown.String()+log, "Add a") {
+	if m.cli.PromptWO && strings.Contains(m.shown.String()+log, "Add a") {
 		m.Errorf("a write-only prompt is in diagnostics, state, plan or log:\n%s%s", m.shown.String(), log)
 	}
 	if len(m.Requests()) > 0 && !strings.Contains(log, "called the agent service") {

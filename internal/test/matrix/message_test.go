@@ -97,7 +97,7 @@ func messageRows() []Row {
 		// Red without: the new prompt in the state of an unknown outcome (the next apply would send it again).
 		{name: "M04_reset_and_nothing_to_be_seen", clock: true, script: longTurn, Test: func(m *Matrix) {
 			m.created(Job1())
-			id := m.core.Get("id").(string)
+			id := m.cli.Get("id").(string)
 			m.Script(faultserver.Message, faultserver.Reset)
 			start := time.Now()
 			diags := m.Run(Job2())
@@ -129,7 +129,7 @@ func messageRows() []Row {
 			m.created(Job1())
 			m.Script(faultserver.Message, faultserver.Reset)
 			m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
-			m.Sim.SetStatus(m.core.Get("id").(string), "active")
+			m.Sim.SetStatus(m.cli.Get("id").(string), "active")
 			m.OK(m.Run(fakecli.With(Job2(), noWait)))
 			m.WantState("active")
 			m.WantPosts(1, 1)
@@ -150,7 +150,7 @@ func messageRows() []Row {
 			m.wantDiags(m.Run(fakecli.With(Job2(), noWait)), messagePlanned)
 			time.Sleep(9 * time.Second)
 			start := time.Now()
-			_, diags := m.core.Data(m.ctx, attrs{"id": m.core.Get("id"), "wait": attrs{"enabled": true}})
+			_, diags := m.cli.Data(m.ctx, attrs{"id": m.cli.Get("id"), "wait": attrs{"enabled": true}})
 			m.OK(m.note(diags))
 			m.wantDiags(m.plan(Job2()), "WARNING: Agent job is still running")
 			m.OK(m.apply(Job2()))
@@ -179,7 +179,7 @@ func messageRows() []Row {
 		// Red when progress.judge takes a link for the end.
 		{name: "M05_old_link_after_the_message", clock: true, script: longTurn, Test: func(m *Matrix) {
 			m.created(Job1())
-			link := m.core.Get("pr_link")
+			link := m.cli.Get("pr_link")
 			old := shows(attrs{"prLink": link})
 			m.Script(faultserver.Message, faultserver.Effect(old))
 			m.plan(Job2())
@@ -197,13 +197,13 @@ func messageRows() []Row {
 	for _, status := range []int{400, 404, 409, 410} {
 		rows = append(rows, Row{name: fmt.Sprintf("M03_%d", status), clock: true, script: longTurn, Test: func(m *Matrix) {
 			m.created(Job1())
-			before := m.core.State
+			before := m.cli.State
 			m.Script(faultserver.Message, faultserver.Answer(status, `{"error":"it is closed"}`))
 			diags := m.Run(Job2())
 			m.wantDiags(diags, messagePlanned, messageFailed)
 			m.wantWords(diags, fmt.Sprintf("The service answered %d", status), `it says "it is closed"`,
 				"the job and the state are as before", "To give the prompt to a new job instead, apply with -replace=ADDRESS")
-			if diff := cmp.Diff(before.String(), m.core.State.String()); diff != "" {
+			if diff := cmp.Diff(before.String(), m.cli.State.String()); diff != "" {
 				m.Errorf("the state was changed:\n%s", diff)
 			}
 			m.WantState("completed")

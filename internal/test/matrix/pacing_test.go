@@ -23,8 +23,8 @@ import (
 
 // another is Terraform's part for one more resource of the same provider configuration.
 func (m *Matrix) another() *Matrix {
-	more := *m.core
-	n := &Matrix{T: m.T, Server: m.Server, Sim: m.Sim, core: &more, ctx: m.ctx, config: m.config, dial: m.dial, log: m.log}
+	more := *m.cli
+	n := &Matrix{T: m.T, Server: m.Server, Sim: m.Sim, cli: &more, ctx: m.ctx, config: m.config, dial: m.dial, log: m.log}
 	n.forget()
 	return n
 }
@@ -74,7 +74,7 @@ func pacingRows() []Row {
 				return // there may be no job to count the looks at
 			}
 			in := func(n *Matrix) (times int) {
-				for _, at := range n.looks(n.core.Get("id").(string)) {
+				for _, at := range n.looks(n.cli.Get("id").(string)) {
 					if at.After(pause.from) && at.Before(pause.from.Add(50*time.Second)) {
 						times++
 					}

@@ -65,7 +65,7 @@ func pendingRows() []Row {
 			go c.Apply(m.ctx, noWait())
 			time.Sleep(time.Second)
 			m.nextRun()
-			time.AfterFunc(waits, func() { m.process.Stopping(); m.core.Stop() })
+			time.AfterFunc(waits, func() { m.process.Stopping(); m.cli.Stop() })
 			diags := m.Run(noWait())
 			m.wantDiags(diags, outcomePlanned, createFailed)
 			m.wantWords(diags, "Nothing was sent to project proj_1 now.", nothingSentBecause, "The run was interrupted.", "Apply again: that takes over what an earlier run has sent, or else sends the prompt.")
@@ -87,7 +87,7 @@ func pendingRows() []Row {
 func (m *Matrix) stopping(play faultserver.Play) faultserver.Play {
 	return func(x *faultserver.Exchange) {
 		m.process.Stopping()
-		m.core.Stop()
+		m.cli.Stop()
 		play(x)
 	}
 }
@@ -117,12 +117,12 @@ func unknownOutcomeRows() []Row {
 		row("X08_unknown_outcome_of_a_"+string(kind)+"_after_a_stop", func(m *Matrix) {
 			m.named()
 			prepare(m)
-			before := *m.core
+			before := *m.cli
 			m.Script(kind, m.stopping(faultserver.EOF))
 			m.wantDiags(m.Run(job), failed...)
 			m.wantEntries(1)
 			posts := m.posts()
-			*m.core = before // the second Ctrl-C
+			*m.cli = before // the second Ctrl-C
 			m.cleanly()
 			if kind == faultserver.Create {
 				m.wantDiags(m.Run(job), outcomePlanned, outcomeUnknown)

@@ -18,7 +18,7 @@ import (
 func (m *Matrix) imports(id string) []*tfprotov6.Diagnostic {
 	m.Helper()
 	m.forget()
-	resp, err := m.core.Server.ImportResourceState(m.ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
+	resp, err := m.cli.Server.ImportResourceState(m.ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -26,8 +26,8 @@ func (m *Matrix) imports(id string) []*tfprotov6.Diagnostic {
 		return m.note(resp.Diagnostics)
 	}
 	imported := resp.ImportedResources[0]
-	m.core.State, m.core.Private, m.core.Identity = m.core.Decode(imported.State), imported.Private, imported.Identity
-	return m.note(append(resp.Diagnostics, m.core.Refresh(m.ctx)...))
+	m.cli.State, m.cli.Private, m.cli.Identity = m.cli.Decode(imported.State), imported.Private, imported.Identity
+	return m.note(append(resp.Diagnostics, m.cli.Refresh(m.ctx)...))
 }
 
 // readRows are answers to a refresh and to an import that do not give the job.
@@ -37,9 +37,9 @@ func readRows() []Row {
 	page := faultserver.Answer(404, "<!doctype html><p>Not here", "Content-Type: text/html")
 	unchanged := func(m *Matrix, step func()) {
 		m.Helper()
-		before := m.core.State.String()
+		before := m.cli.State.String()
 		step()
-		if diff := cmp.Diff(before, m.core.State.String()); diff != "" {
+		if diff := cmp.Diff(before, m.cli.State.String()); diff != "" {
 			m.Errorf("the state was changed (-before +after):\n%s", diff)
 		}
 	}
@@ -49,7 +49,7 @@ func readRows() []Row {
 			m.created(Job1())
 			unchanged(m, func() {
 				m.Always(faultserver.Get, missing)
-				m.core.Identity = nil // as in the state of an old CLI
+				m.cli.Identity = nil // as in the state of an old CLI
 				diags := m.refresh()
 				m.wantDiags(diags, notFound)
 				m.wantWords(diags, "a wrong key, project or base URL is answered in the same way", "-replace=ADDRESS")
@@ -74,7 +74,7 @@ func readRows() []Row {
 		{name: "P09_import_of_a_job_that_is_there", Test: func(m *Matrix) {
 			id := m.Sim.Create(harness.Project, "by hand").ID
 			m.OK(m.imports("proj_1/" + id))
-			if got := m.core.Get("id"); got != id {
+			if got := m.cli.Get("id"); got != id {
 				m.Errorf("id %v, want %s", got, id)
 			}
 			m.WantPosts(0, 0)

@@ -43,7 +43,7 @@ func recordRows() []Row {
 			}
 			m.wantWords(diags, shown, "not a plain http or https URL")
 			m.WantState("completed")
-			if got := m.core.Get("pr_link"); got != nil {
+			if got := m.cli.Get("pr_link"); got != nil {
 				m.Errorf("pr_link: %q", got)
 			}
 			m.WantPosts(1, 0)
@@ -53,7 +53,7 @@ func recordRows() []Row {
 	for link, want := range map[string]any{longest: longest, longest + "a": nil} {
 		rows = append(rows, Row{name: fmt.Sprintf("P03_link_of_%d", len(link)), script: extra(attrs{"prLink": link}), Test: func(m *Matrix) {
 			m.Run(Job1())
-			if got := m.core.Get("pr_link"); got != want {
+			if got := m.cli.Get("pr_link"); got != want {
 				m.Errorf("pr_link: %v", got)
 			}
 		}})
@@ -80,14 +80,14 @@ func recordRows() []Row {
 			m.WantState("completed")
 			m.WantPosts(1, 0)
 			got := shown{
-				Link: m.core.Get("pr_link"), Source: m.core.Get("source"), Model: m.core.Get("model"),
-				Created: m.core.Get("created_at"), Archived: m.core.Get("archived_at"),
+				Link: m.cli.Get("pr_link"), Source: m.cli.Get("source"), Model: m.cli.Get("model"),
+				Created: m.cli.Get("created_at"), Archived: m.cli.Get("archived_at"),
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				m.Errorf("state (-want +got):\n%s", diff)
 			}
 			m.OK(m.Run(Job1()))
-			if !m.core.Empty() {
+			if !m.cli.Empty() {
 				m.Error("the next plan is not empty")
 			}
 			m.WantPosts(1, 0)
@@ -108,10 +108,10 @@ func recordRows() []Row {
 		// Red without: apply leaving created_at alone, and active in place of no status.
 		Row{name: "P05_created_at_of_another_form_later", clock: true, Test: func(m *Matrix) {
 			m.created(Job1())
-			created := m.core.Get("created_at")
+			created := m.cli.Get("created_at")
 			m.Script(faultserver.Get, shows(attrs{"status": "completed", "createdAt": "2026-01-02"}))
 			m.OK(m.refresh())
-			if got := m.core.Get("created_at"); got != created {
+			if got := m.cli.Get("created_at"); got != created {
 				m.Errorf("created_at: %v, want %v", got, created)
 			}
 		}},
@@ -124,7 +124,7 @@ func recordRows() []Row {
 			m.OK(diags)
 			m.wantDiags(m.plan(Job1()), "WARNING: Agent job is still running")
 			m.OK(m.apply(Job1()))
-			if m.core.Get("created_at") == nil {
+			if m.cli.Get("created_at") == nil {
 				m.Error("created_at is still null")
 			}
 		}),
@@ -138,19 +138,19 @@ func recordRows() []Row {
 		Row{name: "P11_another_id_in_the_wait", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Get, shows(nil), other)
 			m.kept(m.Run(Job1()), "the answer is the record of another job")
-			if got := m.core.Get("pr_link"); got != nil {
+			if got := m.cli.Get("pr_link"); got != nil {
 				m.Errorf("pr_link of another job: %v", got)
 			}
 			m.resumed(Job1())
 		}},
 		Row{name: "P11_another_id_in_read", Test: func(m *Matrix) {
 			m.created(Job1())
-			before := m.core.State
+			before := m.cli.State
 			m.Script(faultserver.Get, other)
 			diags := m.refresh()
 			m.wantDiags(diags, "ERROR: Failed to read agent job")
 			m.wantWords(diags, "the answer is the record of another job", "The state keeps it as it was last seen")
-			if diff := cmp.Diff(before.String(), m.core.State.String()); diff != "" {
+			if diff := cmp.Diff(before.String(), m.cli.State.String()); diff != "" {
 				m.Errorf("the state was changed:\n%s", diff)
 			}
 			m.OK(m.refresh())

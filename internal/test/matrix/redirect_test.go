@@ -46,13 +46,13 @@ func redirectRows() []Row {
 			m.created(Job1())
 			other := faultserver.New(m, m.Sim, faultserver.Options{})
 			m.Script(faultserver.Get, faultserver.Answer(status, "", "Location: "+other.URL))
-			before := m.core.State
+			before := m.cli.State
 			diags := m.refresh()
 			m.wantDiags(diags, "ERROR: Failed to read agent job")
 			m.wantWords(diags, "Redirects are not followed", "The state keeps it as it was last seen")
 			m.untouched(other)
-			if !m.core.State.Equal(before) {
-				m.Errorf("the state was changed to %s", m.core.State)
+			if !m.cli.State.Equal(before) {
+				m.Errorf("the state was changed to %s", m.cli.State)
 			}
 		}})
 	}

@@ -114,8 +114,8 @@ func (m *Matrix) sentAgo(age time.Duration) func(lines [][]byte) [][]byte {
 	}
 }
 
-// settled ends the process and asserts that nothing is left to remember.
-func (m *Matrix) settled() {
+// wantNoOrphans ends the process and asserts that nothing is left to remember.
+func (m *Matrix) wantNoOrphans() {
 	m.Helper()
 	m.process.Close(m.ctx)
 	if files := m.entries(); len(files) > 0 {
@@ -128,7 +128,7 @@ func (m *Matrix) started(job attrs, edits ...func(lines [][]byte) [][]byte) (id 
 	m.Helper()
 	m.nextRun()
 	m.OK(m.Run(job))
-	id = m.core.Get("id").(string)
+	id = m.cli.Get("id").(string)
 	m.forget()
 	m.kill(edits...)
 	return id
@@ -140,9 +140,9 @@ func (m *Matrix) sent(edits ...func(lines [][]byte) [][]byte) (id string) {
 	m.Helper()
 	id = m.created(Job1())
 	m.nextRun()
-	before := *m.core
+	before := *m.cli
 	m.wantDiags(m.Run(Job2()), messagePlanned)
-	*m.core = before
+	*m.cli = before
 	m.kill(edits...)
 	return id
 }
@@ -155,10 +155,10 @@ func (m *Matrix) takesOver(job attrs, id string) {
 	diags := m.Run(job)
 	m.wantDiags(diags, takeOverPlanned, tookOver)
 	m.wantWords(diags, "Agent job "+id+" of an earlier run will be taken over; nothing will be sent.",
-		"An earlier run started job "+id+" for the same prompt in project "+m.core.Get("project_id").(string), "This resource takes the job over; nothing was sent.")
+		"An earlier run started job "+id+" for the same prompt in project "+m.cli.Get("project_id").(string), "This resource takes the job over; nothing was sent.")
 	m.wantPosts(posts)
-	if got := m.core.Get("id"); got != id || m.core.Tainted {
-		m.Errorf("id %v, tainted %t; want %s, untainted", got, m.core.Tainted, id)
+	if got := m.cli.Get("id"); got != id || m.cli.Tainted {
+		m.Errorf("id %v, tainted %t; want %s, untainted", got, m.cli.Tainted, id)
 	}
 }
 
@@ -171,14 +171,14 @@ func (m *Matrix) starts(job attrs, id string, announced ...string) {
 	m.WantState("completed")
 	posts[0]++
 	m.wantPosts(posts)
-	if got := m.core.Get("id"); got == id {
+	if got := m.cli.Get("id"); got == id {
 		m.Errorf("id %v is that of the killed run", got)
 	}
 }
 
 // other is another resource of the same configuration and command.
 func (m *Matrix) other() *fakecli.CLI {
-	c := *m.core
+	c := *m.cli
 	c.State, c.Private, c.Identity, c.Tainted = c.Decode(nil), nil, nil, false
 	return &c
 }

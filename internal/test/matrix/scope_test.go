@@ -68,7 +68,7 @@ func scopeRows() []Row {
 			posts := m.Count(faultserver.Create)
 			m.OK(m.Run(job))
 			m.WantPosts(posts+1, 0)
-			if got := m.core.Get("id"); got == id {
+			if got := m.cli.Get("id"); got == id {
 				m.Errorf("id %v is that of the killed run", got)
 			}
 			m.process.Close(m.ctx)

@@ -41,7 +41,7 @@ func unknownRows() []Row {
 				if name == "project_id" {
 					want = unknown{}
 				}
-				if got := m.core.Attribute(m.core.Planned, "project_id"); got != want {
+				if got := m.cli.Attribute(m.cli.Planned, "project_id"); got != want {
 					m.Errorf("planned project_id: %v, want %v", got, want)
 				}
 				notConfigured(m, Job1())
@@ -59,17 +59,17 @@ func unknownRows() []Row {
 			// Red without: keepUnread in Read.
 			Row{name: "I06_" + name + "_unknown_at_refresh", Test: func(m *Matrix) {
 				m.created(Job1())
-				before, requests := m.core.State.String(), len(m.Requests())
+				before, requests := m.cli.State.String(), len(m.Requests())
 				m.OK(m.configure(more))
-				m.core.Identity = nil // as in the state of an old CLI
+				m.cli.Identity = nil // as in the state of an old CLI
 				diags := m.refresh()
 				m.wantDiags(diags, "WARNING: Agent job not refreshed")
 				m.wantWords(diags, "Not known yet: "+name+".")
 				m.OK(m.plan(Job1()))
-				if !m.core.Empty() {
+				if !m.cli.Empty() {
 					m.Error("the plan is not empty")
 				}
-				if diff := cmp.Diff(before, m.core.State.String()); diff != "" {
+				if diff := cmp.Diff(before, m.cli.State.String()); diff != "" {
 					m.Errorf("the state was changed:\n%s", diff)
 				}
 				m.wantDiags(m.plan(Job2()), messagePlanned)
@@ -82,8 +82,8 @@ func unknownRows() []Row {
 			Row{name: "I06_" + name + "_unknown_in_data_source", Test: func(m *Matrix) {
 				source := m.schemas().DataSourceSchemas["agent_job"]
 				m.OK(m.configure(more))
-				config := m.core.Dynamic(fakecli.Object(source.ValueType().(tftypes.Object), attrs{"id": "job_1", "project_id": harness.Project}))
-				resp, err := m.core.Server.ReadDataSource(m.ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: config})
+				config := m.cli.Dynamic(fakecli.Object(source.ValueType().(tftypes.Object), attrs{"id": "job_1", "project_id": harness.Project}))
+				resp, err := m.cli.Server.ReadDataSource(m.ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: config})
 				if err != nil {
 					m.Fatal(err)
 				}
@@ -108,7 +108,7 @@ func unknownRows() []Row {
 	return append(rows,
 		// Red without: promptValidator passing over unknown values.
 		Row{name: "I06_prompt_unknown_at_plan", Test: func(m *Matrix) {
-			m.OK(m.note(m.core.Validate(attrs{"prompt": unknown{}, "project_id": unknown{}})))
+			m.OK(m.note(m.cli.Validate(attrs{"prompt": unknown{}, "project_id": unknown{}})))
 			m.OK(m.plan(attrs{"prompt": unknown{}}))
 			m.silent()
 			m.OK(m.plan(attrs{"prompt": "write", "project_id": unknown{}}))

@@ -57,7 +57,7 @@ func waitRows() []Row {
 			if gets := m.Count(faultserver.Get); gets < 3 {
 				m.Errorf("looked %d times only", gets)
 			}
-			if link := m.core.Get("pr_link"); link != "https://example.com/pull/1" {
+			if link := m.cli.Get("pr_link"); link != "https://example.com/pull/1" {
 				m.Errorf("pr_link: %v", link)
 			}
 		}},
@@ -101,19 +101,19 @@ func waitRows() []Row {
 		}},
 		{name: "P06_an_hour_in_a_data_source", clock: true, script: endless, Test: func(m *Matrix) {
 			id := m.Sim.Create(harness.Project, "by hand").ID
-			_, diags := m.core.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}})
+			_, diags := m.cli.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}})
 			m.wantWords(m.note(diags), hour)
 
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			start := time.Now()
-			_, diags = m.core.Data(m.ctx, attrs{"id": id})
+			_, diags = m.cli.Data(m.ctx, attrs{"id": id})
 			m.wantWords(m.note(diags), "ERROR: Failed to read agent job", "503 Service Unavailable")
 			if took := time.Since(start); took != time.Minute {
 				m.Errorf("tried for %s", took)
 			}
 		}},
 		{name: "P06_an_hour_in_an_action", clock: true, script: endless, Test: func(m *Matrix) {
-			progress, diags := m.core.Invoke(m.ctx, "agent_start_job", Job1())
+			progress, diags := m.cli.Invoke(m.ctx, "agent_start_job", Job1())
 			m.wantWords(m.note(diags), hour)
 			// A line each ten seconds, or at the next look after them.
 			if n := len(progress) - 1; n < 180 || n > 360 {
@@ -180,7 +180,7 @@ func waitRows() []Row {
 		rows = append(rows, Row{name: "P01_" + status, clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: status}), Test: func(m *Matrix) {
 			diags := m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}}))
 			m.wantDiags(diags, says)
-			m.wantWords(diags, m.core.Get("id").(string))
+			m.wantWords(diags, m.cli.Get("id").(string))
 			m.WantState(status)
 		}})
 	}
@@ -236,10 +236,10 @@ func waitRows() []Row {
 			if strings.Contains(fakecli.Text(diags), "sends nothing") {
 				m.Errorf("it promises that nothing is sent: %s", fakecli.Text(diags))
 			}
-			if m.core.Get("status") != "active" || !m.core.Tainted {
-				m.Errorf("status %v, tainted %t", m.core.Get("status"), m.core.Tainted)
+			if m.cli.Get("status") != "active" || !m.cli.Tainted {
+				m.Errorf("status %v, tainted %t", m.cli.Get("status"), m.cli.Tainted)
 			}
-			m.core.Tainted = false // as untaint does
+			m.cli.Tainted = false // as untaint does
 			m.resumed(Job1())
 		}})
 	}

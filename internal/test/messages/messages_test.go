@@ -29,16 +29,16 @@ func TestGuideHasEveryMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var documented []string
 	for _, match := range heading.FindAllStringSubmatch(string(guide), -1) {
-		told = append(told, match[1])
+		documented = append(documented, match[1])
 	}
 	want := summaries(t)
 	if len(want) < 30 {
 		t.Fatalf("only %d summaries found in the code: does the search still work?", len(want))
 	}
-	slices.Sort(told)
-	if diff := cmp.Diff(want, told); diff != "" {
+	slices.Sort(documented)
+	if diff := cmp.Diff(want, documented); diff != "" {
 		t.Errorf("summaries in the code (-) and in the guide (+):\n%s", diff)
 	}
 }
