@@ -38,7 +38,7 @@ fi
 check internal/tools/changelog.sh
 
 check "$(go run ./internal/tools/tfcli/cmd/tfcli find)" fmt -check -diff -recursive examples
-check go tool -modfile=internal/tools/actionlint/go.mod actionlint .github/workflows/*.yml examples/guides/pipelines/github-actions.yml
+check go tool -modfile=internal/tools/lint/go.mod actionlint .github/workflows/*.yml examples/guides/pipelines/github-actions.yml
 
 if [ -n "$failed" ]; then
 	echo "failed:$failed" >&2
