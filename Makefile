@@ -13,7 +13,7 @@ build: ## build the provider into bin/
 	go build -o bin/ .
 
 install: ## build the provider for your own CLI, and tell how to use it there
-	go run ./internal/tools/tfcli/cmd/install
+	go run ./internal/tools/tfcli/cmd/tfcli install
 
 demo: ## show the provider at work: simulator, CLI and example, end to end
 	go run ./internal/tools/demo/cmd/demo
@@ -28,7 +28,7 @@ test-s3: ## run the tests that need an S3 server (MinIO, built from source the f
 	internal/tools/s3.sh internal/tools/test.sh -count=1 -run 'S3|Stores'
 
 test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MATRIX=-others leaves out the one of make test
-	go run ./internal/tools/testmatrix/cmd/testmatrix $(MATRIX)
+	internal/tools/testmatrix.sh $(MATRIX)
 
 chaos: ## a random mix of 10,000 faults, then CLI=200 kills, interrupts, lost states and wiped disks of a real CLI, then every crash point; CHAOS_SEED repeats a run
 	CHAOS_FAULTS=10000 go test -v -count=1 -timeout 2h -run '^TestChaosFaults$$' ./internal/test/faultmix
@@ -56,8 +56,7 @@ fmt: ## format Go code and examples
 	"$$(go run ./internal/tools/tfcli/cmd/tfcli find)" fmt -recursive examples
 
 clis: ## build Terraform and OpenTofu from source into the user's cache folder, for tests only
-	go run ./internal/tools/tfcli/cmd/tfcli build terraform
-	go run ./internal/tools/tfcli/cmd/tfcli build opentofu
+	go run ./internal/tools/source/cmd/build terraform opentofu
 
 release-check: ## make a release of the last commit, signed with a throw-away key, and install it for real
 	go run ./internal/tools/release/cmd/release check

@@ -10,15 +10,19 @@ cd "$(dirname "$0")/../.."
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
+# tfplugindocs asks the terraform on PATH for the schemas. An older one leaves out
+# actions without an error, and the pages about them would be removed.
+cli=$(go run ./internal/tools/tfcli/cmd/tfcli docs)
+ln -s "$cli" "$tmp/terraform"
+
 tfplugindocs() {
-	# Of use only when it fails: it tells each file that it looks at.
-	go tool -modfile=internal/tools/lint/go.mod tfplugindocs "$1" \
-		--provider-name agent --providers-schema "$tmp/schema.json" >"$tmp/log" 2>&1 || {
+	# Its output helps only when it fails: it lists each file.
+	PATH="$tmp:$PATH" TF_CLI_CONFIG_FILE=/dev/null CHECKPOINT_DISABLE=1 \
+		go tool -modfile=internal/tools/lint/go.mod tfplugindocs "$1" --provider-name agent >"$tmp/log" 2>&1 || {
 		cat "$tmp/log" >&2
 		exit 1
 	}
 }
 
-go run ./internal/tools/tfcli/cmd/providerschema >"$tmp/schema.json"
 tfplugindocs generate
 tfplugindocs validate

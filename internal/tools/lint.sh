@@ -15,8 +15,7 @@ check() {
 
 check go tool -modfile=internal/tools/lint/go.mod golangci-lint run ./...
 
-# The stubs have no dependencies of their own: the module that replaces by them decides.
-for module in $(git ls-files 'go.mod' '*/go.mod' | grep -v /stubs/ | xargs -n 1 dirname); do
+for module in $(git ls-files 'go.mod' '*/go.mod' | xargs -n 1 dirname); do
 	# Tidying GoReleaser's would ask for a module of a test of a dependency, which not every module proxy has.
 	[ "$module" = internal/tools/goreleaser ] || check go -C "$module" mod tidy -diff
 	check go -C "$module" mod verify
@@ -38,7 +37,7 @@ fi
 check internal/tools/changelog.sh
 
 check "$(go run ./internal/tools/tfcli/cmd/tfcli find)" fmt -check -diff -recursive examples
-check go tool -modfile=internal/tools/actionlint/go.mod actionlint .github/workflows/*.yml examples/guides/pipelines/github-actions.yml
+check go tool -modfile=internal/tools/lint/go.mod actionlint .github/workflows/*.yml examples/guides/pipelines/github-actions.yml
 
 if [ -n "$failed" ]; then
 	echo "failed:$failed" >&2

@@ -12,34 +12,20 @@ if [ -n "${AGENT_TEST_S3:-}" ]; then
 	exec "$@"
 fi
 
-case $(uname -s) in
-Darwin) cache=$HOME/Library/Caches ;;
-*) cache=${XDG_CACHE_HOME:-$HOME/.cache} ;;
-esac
-module=$(dirname "$0")/minio
-version=$(GOWORK=off go -C "$module" list -m -f '{{.Version}}' github.com/minio/minio)
-minio=$cache/terraform-provider-agent/minio_$version/minio
-
+minio=$(go -C "$(dirname "$0")" run ./source/cmd/build minio)
 tmp=$(mktemp -d)
 server=
 cleanup() {
 	trap '' HUP INT TERM
 	# SIGKILL: a clean shutdown takes a second, and the data is removed anyway.
 	[ -z "$server" ] || { kill -KILL "$server" && wait "$server"; } 2>/dev/null || true
-	rm -rf "$tmp" "$minio.$$"
+	rm -rf "$tmp"
 }
 trap cleanup EXIT
 # These run when the command ends: Ctrl-C reaches the command directly.
 trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
-
-if [ ! -x "$minio" ]; then
-	echo "building MinIO $version from source, for tests only; this takes minutes, once" >&2
-	mkdir -p "${minio%/*}"
-	CGO_ENABLED=0 GOWORK=off GOFLAGS=-mod=readonly go -C "$module" build -trimpath -ldflags '-s -w' -o "$minio.$$" tool
-	mv "$minio.$$" "$minio" # no other process sees half of it
-fi
 
 for name in $(env | sed -n 's/^\(AWS_[A-Z0-9_]*\)=.*/\1/p'); do
 	unset "$name"

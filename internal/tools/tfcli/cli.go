@@ -1,44 +1,44 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package tfcli finds, downloads or builds a Terraform-compatible CLI for this
-// project's tests and demo. Nothing of it is part of the provider.
+// Package tfcli finds a Terraform-compatible CLI for this project's tests and
+// demo, and installs the provider for it. It does not ship.
 package tfcli
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/hashicorp/go-version"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/source"
 )
 
-// The products that CLI.Product names; also the names of their executables.
+// The products that CLI.Product names.
 const (
 	Terraform = "terraform"
 	Tofu      = "tofu"
 )
 
-// CLI is an executable that has told its version.
+// CLI is an executable that has reported its version.
 type CLI struct {
 	Path    string           // absolute
 	Product string           // Terraform or Tofu
 	Version *version.Version // never nil
-	Origin  string           // where it was found, for people: "$TF_CLI", "PATH", "cache", "downloaded" or "built"
 }
 
 // Name is product and version, such as "terraform 1.16.3".
 func (c CLI) Name() string { return c.Product + " " + c.Version.String() }
 
-// String names the CLI in one line.
-func (c CLI) String() string { return fmt.Sprintf("%s (%s, from %s)", c.Name(), c.Path, c.Origin) }
+// String is Name and Path, separated by a space.
+func (c CLI) String() string { return c.Name() + " " + c.Path }
 
-// HasActions says whether the CLI knows actions: Terraform does since 1.14.
+// HasActions says whether the CLI has actions: Terraform does since 1.14.
 func (c CLI) HasActions() bool {
 	return c.Product == Terraform && c.Version.Core().GreaterThanOrEqual(version.Must(version.NewVersion("1.14.0")))
 }
@@ -53,33 +53,59 @@ func (c CLI) Command(ctx context.Context, configFile string, args ...string) *ex
 	return cmd
 }
 
-// inspect asks the executable who it is.
-func inspect(ctx context.Context, path, origin string) (CLI, error) {
-	cli := CLI{Path: path, Origin: origin}
-	text, err := output(cli.Command(ctx, os.DevNull, "version"))
+// TestEnv returns the variables, as KEY=VALUE, that make acceptance tests run
+// on this CLI. Unset first those for which IsForeign is true.
+func (c CLI) TestEnv() []string {
+	env := []string{
+		"CHECKPOINT_DISABLE=1",
+		"TF_CLI_CONFIG_FILE=" + os.DevNull, // no dev_overrides or mirrors of the user
+		"TF_ACC=1",
+		"TF_ACC_TERRAFORM_PATH=" + c.Path,
+		// Without effect beside a path, but read: so Go's test cache forgets
+		// results when another version is installed under the same path.
+		"TF_ACC_TERRAFORM_VERSION=" + c.Version.String(),
+	}
+	if c.Product == Tofu {
+		// A provider without a source address belongs to another registry there;
+		// with Terraform's, OpenTofu would not find the provider under test.
+		env = append(env,
+			"TF_ACC_PROVIDER_HOST="+tofuRegistry,
+			"TF_ACC_PROVIDER_NAMESPACE=hashicorp",
+		)
+	}
+	return env
+}
+
+// IsForeign says whether a variable (KEY=VALUE) belongs to somebody's own work
+// with Terraform or with the provider and would change what a test sees: log
+// level, arguments, workspace, input variables, the service and its key.
+func IsForeign(entry string) bool {
+	name, _, _ := strings.Cut(entry, "=")
+	return name != EnvCLI && (strings.HasPrefix(name, "TF_") || strings.HasPrefix(name, "AGENT_"))
+}
+
+// inspect asks the executable, a path or a name on PATH, for its version.
+func inspect(ctx context.Context, name string) (CLI, error) {
+	path, err := exec.LookPath(name)
 	if err != nil {
 		return CLI{}, err
 	}
-	var name, number string // "Terraform v1.16.3"
-	_, _ = fmt.Sscan(text, &name, &number)
-	cli.Product = map[string]string{"Terraform": Terraform, "OpenTofu": Tofu}[name]
+	// Tests run in other folders, where a relative path leads nowhere.
+	path, err = filepath.Abs(path)
+	if err != nil {
+		return CLI{}, err
+	}
+	cli := CLI{Path: path}
+	text, err := source.Output(cli.Command(ctx, os.DevNull, "version"))
+	if err != nil {
+		return CLI{}, err
+	}
+	var title, number string // "Terraform v1.16.3"
+	_, _ = fmt.Sscan(text, &title, &number)
+	cli.Product = map[string]string{"Terraform": Terraform, "OpenTofu": Tofu}[title]
 	cli.Version, err = version.NewVersion(number)
 	if cli.Product == "" || err != nil {
 		return CLI{}, fmt.Errorf("%s is neither Terraform nor OpenTofu: its version is %q", path, text)
 	}
 	return cli, nil
-}
-
-// output runs a command and returns what it prints; a failure tells what it
-// wrote to stderr.
-func output(cmd *exec.Cmd) (string, error) {
-	out, err := cmd.Output()
-	if err != nil {
-		var said []byte
-		if exit := new(exec.ExitError); errors.As(err, &exit) {
-			said = exit.Stderr
-		}
-		return "", fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, bytes.TrimSpace(said))
-	}
-	return strings.TrimSpace(string(out)), nil
 }

@@ -5,154 +5,97 @@ package tfcli
 
 import (
 	"bytes"
+	"context"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-version"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/source"
 )
 
-// summary is what these tests compare of a CLI.
-type summary struct{ Product, Version, Origin, Path string }
-
-func summarize(clis ...CLI) []summary {
-	var all []summary
-	for _, c := range clis {
-		all = append(all, summary{c.Product, c.Version.String(), c.Origin, c.Path})
+// putCLI writes a fake CLI to path: a script that reports a version, or fails if
+// there is none, or if the user's settings reach it.
+func putCLI(t *testing.T, path, version string) {
+	t.Helper()
+	script := "#!/bin/sh\n[ -z \"$TF_LOG\" ] && [ -n '" + version + "' ] && echo '" + version + "\nand more'\n"
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
 	}
-	return all
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
 }
 
-func TestFindOrder(t *testing.T) {
+func TestFind(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the fake CLIs are shell scripts")
+	}
+	const terraform, tofu, built = "terraform", "tofu", "built"
 	tests := map[string]struct {
-		path  map[string]string // executables on PATH
-		cache map[string]string // executables in the cache, by folder
-		env   string            // TF_CLI; "elsewhere" is a path outside PATH
-		want  summary
+		clis  map[string]string // versions: terraform and tofu are on PATH, other is elsewhere, built is in the cache folder
+		tfCLI string
+		find  func(context.Context, io.Writer) (CLI, error)
+		want  string
 		log   string
 		err   string
 	}{
-		"terraform before tofu": {
-			path: map[string]string{"terraform": "Terraform 1.11.4", "tofu": "OpenTofu 1.12.6"},
-			want: summary{Terraform, "1.11.4", "PATH", "terraform"},
-		},
-		"tofu alone": {
-			path: map[string]string{"tofu": "OpenTofu 1.12.6"},
-			want: summary{Tofu, "1.12.6", "PATH", "tofu"},
-		},
-		"the product is what it says, not its name": {
-			path: map[string]string{"terraform": "OpenTofu 1.12.6"},
-			want: summary{Tofu, "1.12.6", "PATH", "terraform"},
-		},
-		"broken one is passed over": {
-			path: map[string]string{"terraform": "shim", "tofu": "OpenTofu 1.12.6"},
-			want: summary{Tofu, "1.12.6", "PATH", "tofu"},
-			log:  "shim is broken",
-		},
-		"TF_CLI by name": {
-			path: map[string]string{"terraform": "Terraform 1.11.4", "tofu": "OpenTofu 1.12.6"},
-			env:  "tofu",
-			want: summary{Tofu, "1.12.6", "$TF_CLI", "tofu"},
-		},
-		"TF_CLI by path": {
-			path: map[string]string{"terraform": "Terraform 1.11.4"},
-			env:  "elsewhere",
-			want: summary{Terraform, "1.16.3-rc1", "$TF_CLI", "elsewhere"},
-		},
-		"TF_CLI that is not there is an error": {
-			path: map[string]string{"terraform": "Terraform 1.11.4"},
-			env:  "nowhere",
-			err:  "$TF_CLI",
-		},
-		"TF_CLI that is something else is an error": {
-			path: map[string]string{"terraform": "Terraform 1.11.4", "other": "Packer 1.0.0"},
-			env:  "other",
-			err:  "neither Terraform nor OpenTofu",
-		},
-		"cache after PATH": {
-			path:  map[string]string{"tofu": "OpenTofu 1.12.6"},
-			cache: map[string]string{"terraform_1.16.3": "Terraform 1.16.3"},
-			want:  summary{Tofu, "1.12.6", "PATH", "tofu"},
-		},
-		"newest of the cache, terraform first": {
-			cache: map[string]string{
-				"tofu_1.13.0":       "OpenTofu 1.13.0",
-				"terraform_1.9.9":   "Terraform 1.9.9",
-				"terraform_1.10.0":  "Terraform 1.10.0",
-				"terraform_1.100.0": "broken",
-			},
-			want: summary{Terraform, "1.10.0", "cache", "terraform_1.10.0"},
-			log:  "broken is broken",
-		},
+		"terraform before tofu":         {clis: map[string]string{terraform: "Terraform v1.11.4", tofu: "OpenTofu v1.12.6"}, find: Find, want: terraform},
+		"tofu alone":                    {clis: map[string]string{tofu: "OpenTofu v1.12.6"}, find: Find, want: tofu},
+		"PATH before the cache":         {clis: map[string]string{tofu: "OpenTofu v1.12.6", built: "Terraform v1.16.3"}, find: Find, want: tofu},
+		"the cache":                     {clis: map[string]string{built: "Terraform v1.16.3"}, find: Find, want: built},
+		"a broken one":                  {clis: map[string]string{terraform: "", tofu: "OpenTofu v1.12.6"}, find: Find, want: tofu, log: "skipped: "},
+		"TF_CLI by name":                {clis: map[string]string{terraform: "Terraform v1.11.4", tofu: "OpenTofu v1.12.6"}, tfCLI: "tofu", find: Find, want: tofu},
+		"TF_CLI by path":                {clis: map[string]string{terraform: "Terraform v1.11.4", "other": "OpenTofu v1.0.0"}, tfCLI: "other", find: Find, want: "other"},
+		"TF_CLI that is not there":      {clis: map[string]string{terraform: "Terraform v1.11.4"}, tfCLI: "nowhere", find: Find, err: "$TF_CLI"},
+		"TF_CLI that is something else": {clis: map[string]string{"other": "Packer v1.0.0"}, tfCLI: "other", find: Find, err: "neither Terraform nor OpenTofu"},
+		"actions: a new terraform":      {clis: map[string]string{terraform: "Terraform v1.14.0-rc1"}, find: FindWithActions, want: terraform},
+		"actions: not an old one":       {clis: map[string]string{terraform: "Terraform v1.13.9", built: "Terraform v1.16.3"}, find: FindWithActions, want: built},
+		"actions: not OpenTofu":         {clis: map[string]string{built: "Terraform v1.16.3", tofu: "OpenTofu v1.16.3"}, tfCLI: "tofu", find: FindWithActions, want: built},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			pathDir := isolate(t)
-			paths := map[string]string{}
-			for name, script := range test.path {
-				paths[name] = putFake(t, pathDir, name, script)
-			}
-			cache, err := cacheDir()
+			dir := t.TempDir()
+			t.Setenv("PATH", filepath.Join(dir, "path"))
+			t.Setenv("HOME", dir)
+			t.Setenv("XDG_CACHE_HOME", dir)
+			t.Setenv("TF_LOG", "TRACE")
+			cached, err := source.Terraform().Path()
 			if err != nil {
 				t.Fatal(err)
 			}
-			for folder, script := range test.cache {
-				product, _, _ := strings.Cut(folder, "_")
-				paths[folder] = putFake(t, filepath.Join(cache, folder), product, script)
+			paths := map[string]string{
+				terraform: filepath.Join(dir, "path", "terraform"),
+				tofu:      filepath.Join(dir, "path", "tofu"),
+				"other":   filepath.Join(dir, "elsewhere", "other"),
+				built:     cached,
 			}
-			paths["elsewhere"] = putFake(t, t.TempDir(), "elsewhere", "Terraform 1.16.3-rc1")
-			if test.env == "elsewhere" {
-				test.env = paths["elsewhere"]
+			for cli, version := range test.clis {
+				putCLI(t, paths[cli], version)
 			}
-			t.Setenv(EnvCLI, test.env)
+			if test.tfCLI == "other" {
+				test.tfCLI = paths["other"]
+			}
+			t.Setenv(EnvCLI, test.tfCLI)
 
 			var log bytes.Buffer
-			got, err := Find(t.Context(), &log)
-			if test.err != "" {
-				if err == nil || !strings.Contains(err.Error(), test.err) {
-					t.Fatalf("got %v, want an error with %q", err, test.err)
-				}
-				return
+			got, err := test.find(t.Context(), &log)
+			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
+				t.Fatalf("got error %v, want %q", err, test.err)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			test.want.Path = paths[test.want.Path]
-			if diff := cmp.Diff([]summary{test.want}, summarize(got)); diff != "" {
+			if diff := cmp.Diff(paths[test.want], got.Path); diff != "" {
 				t.Error(diff)
 			}
 			if (test.log == "") != (log.Len() == 0) || !strings.Contains(log.String(), test.log) {
-				t.Errorf("got log %q, want %q in it", log.String(), test.log)
+				t.Errorf("got log %q, want %q in it", log.String(), test.log) // a download would be there
 			}
 		})
-	}
-}
-
-func TestAllListsEachExecutableOnce(t *testing.T) {
-	pathDir := isolate(t)
-	cache, err := cacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
-	built := putFake(t, filepath.Join(cache, "tofu_1.12.6"), "tofu", "OpenTofu 1.12.6")
-	older := putFake(t, filepath.Join(cache, "tofu_1.11.0"), "tofu", "OpenTofu 1.11.0")
-	// The same executable under a second name, as a user's link into the cache would be.
-	onPath := filepath.Join(pathDir, exeName("tofu"))
-	for _, suffix := range []string{"", fakeSuffix} {
-		if err := os.Link(built+suffix, onPath+suffix); err != nil {
-			t.Fatal(err)
-		}
-	}
-
-	want := []summary{
-		{Tofu, "1.12.6", "PATH", onPath},
-		{Tofu, "1.11.0", "cache", older},
-	}
-	if diff := cmp.Diff(want, summarize(All(t.Context(), t.Output())...)); diff != "" {
-		t.Error(diff)
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/source"
 )
 
 const (
@@ -56,7 +58,7 @@ func InstallPlugin(ctx context.Context, dir string) (Plugin, error) {
 	mirror := filepath.Join(dir, "mirror")
 	place := func(host string) string {
 		return filepath.Join(mirror, host, filepath.FromSlash(Source), pluginVersion, runtime.GOOS+"_"+runtime.GOARCH,
-			exeName("terraform-provider-agent_v"+pluginVersion))
+			source.ExeName("terraform-provider-agent_v"+pluginVersion))
 	}
 
 	p := Plugin{
@@ -65,24 +67,26 @@ func InstallPlugin(ctx context.Context, dir string) (Plugin, error) {
 		OverrideConfig: filepath.Join(dir, "override.tfrc"),
 	}
 	// The version is in the flags; what git would add needs git.
-	if _, err := runGo(ctx, root, "build", "-trimpath", "-buildvcs=false",
+	if _, err := source.Go(ctx, root, "build", "-trimpath", "-buildvcs=false",
 		"-ldflags", "-s -w -X main.version="+pluginVersion, "-o", p.Executable, "."); err != nil {
 		return Plugin{}, fmt.Errorf("building the provider: %w", err)
 	}
-	if err := linkOrCopy(p.Executable, place(tofuRegistry)); err != nil {
+	content, err := os.ReadFile(p.Executable)
+	if err != nil {
 		return Plugin{}, err
 	}
-	err = errors.Join(
+	return p, errors.Join(
+		os.MkdirAll(filepath.Dir(place(tofuRegistry)), 0o755),
+		os.WriteFile(place(tofuRegistry), content, 0o755),
 		os.WriteFile(p.MirrorConfig, []byte(mirrorConfig(mirror, "")), 0o600),
 		os.WriteFile(p.OverrideConfig, []byte(overrideConfig(filepath.Dir(p.Executable), "")), 0o600),
 	)
-	return p, err
 }
 
 // RepositoryRoot returns the folder of the go.mod that the current folder
 // belongs to.
 func RepositoryRoot(ctx context.Context) (string, error) {
-	gomod, err := runGo(ctx, "", "env", "GOMOD")
+	gomod, err := source.Go(ctx, "", "env", "GOMOD")
 	if err != nil {
 		return "", err
 	}
@@ -114,19 +118,4 @@ func overrideConfig(folder, rest string) string {
   }
 %[4]s}
 `, terraformRegistry+"/"+Source, tofuRegistry+"/"+Source, filepath.ToSlash(folder), rest)
-}
-
-// linkOrCopy makes a second name for a file, or a copy where links are not to be had.
-func linkOrCopy(from, to string) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
-		return err
-	}
-	if os.Link(from, to) == nil {
-		return nil
-	}
-	content, err := os.ReadFile(from)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(to, content, 0o755)
 }

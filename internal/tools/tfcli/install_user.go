@@ -12,13 +12,6 @@ import (
 	"path/filepath"
 )
 
-// UserFolder is where the provider is installed for a user's own CLI: a folder
-// of this project in the user's cache folder.
-func UserFolder() (string, error) {
-	clis, err := cacheDir()
-	return filepath.Join(filepath.Dir(clis), "installed"), err
-}
-
 // InstallForUser is InstallPlugin for a user's own CLI: it replaces what an
 // earlier call has left in dir, and tells out how to use it. Nothing outside
 // dir is written, the user's CLI configuration least of all.

@@ -1,8 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Command tfcli finds or builds a Terraform-compatible CLI for this project's
-// tests. Progress goes to stderr, the answer to stdout.
+// Command tfcli finds a Terraform-compatible CLI for this project's tests, or
+// installs the provider for the user's own.
 package main
 
 import (
@@ -12,9 +12,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"regexp"
 	"strings"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/source"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
@@ -23,10 +25,11 @@ var (
 
 	errUsage = errors.New(`usage: tfcli <command>
 
-  find                      print the path of the CLI to test with
-  env                       print shell lines that make tests run on it
-  list                      print every CLI that is there already
-  build terraform|opentofu  build one from source, print its path
+  find     print the path of the CLI to test with
+  docs     print the path of one whose schema output is complete
+  env      print shell lines that make tests run on the CLI to test with
+  list     print every CLI that is there already: product, version, path
+  install  build the provider for your own CLI, and print how to use it there
 
 TF_CLI chooses the CLI: a path, or a name on PATH`)
 )
@@ -34,39 +37,41 @@ TF_CLI chooses the CLI: a path, or a name on PATH`)
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	if err := run(ctx, strings.Join(os.Args[1:], " "), os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "tfcli:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string, out, log io.Writer) error {
-	var cli tfcli.CLI
-	var err error
-	command := strings.Join(args, " ")
+func run(ctx context.Context, command string, out, log io.Writer) error {
+	find := tfcli.Find
 	switch command {
-	case "find", "env":
-		cli, err = tfcli.Find(ctx, log)
 	case "list":
 		for _, cli := range tfcli.All(ctx, log) {
 			fmt.Fprintln(out, cli)
 		}
 		return nil
-	case "build terraform":
-		cli, err = tfcli.Build(ctx, tfcli.Terraform, log)
-	case "build opentofu":
-		cli, err = tfcli.Build(ctx, tfcli.Tofu, log)
+	case "install":
+		dir, err := source.CacheDir()
+		if err != nil {
+			return err
+		}
+		return tfcli.InstallForUser(ctx, filepath.Join(dir, "installed"), out)
+	case "find", "env":
+	case "docs":
+		find = tfcli.FindWithActions
 	default:
 		return errUsage
 	}
+	cli, err := find(ctx, log)
 	if err != nil {
 		return err
 	}
-	answer := cli.Path + "\n"
+	text := cli.Path + "\n"
 	if command == "env" {
-		answer = shellEnv(cli, os.Environ())
+		text = shellEnv(cli, os.Environ())
 	}
-	_, err = io.WriteString(out, answer)
+	_, err = io.WriteString(out, text)
 	return err
 }
 
@@ -81,12 +86,7 @@ func shellEnv(cli tfcli.CLI, environ []string) string {
 	}
 	for _, entry := range cli.TestEnv() {
 		name, value, _ := strings.Cut(entry, "=")
-		fmt.Fprintf(&lines, "export %s=%s\n", name, quote(value))
+		fmt.Fprintf(&lines, "export %s='%s'\n", name, strings.ReplaceAll(value, "'", `'\''`))
 	}
 	return lines.String()
-}
-
-// quote makes one word of a POSIX shell out of any text.
-func quote(text string) string {
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

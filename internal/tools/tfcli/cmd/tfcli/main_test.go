@@ -4,8 +4,6 @@
 package main
 
 import (
-	"bytes"
-	"errors"
 	"os"
 	"testing"
 
@@ -28,14 +26,5 @@ export TF_ACC_TERRAFORM_VERSION='1.2.3'
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestUnknownCommand(t *testing.T) {
-	for _, args := range [][]string{nil, {"build"}, {"build", "packer"}, {"find", "more"}} {
-		var out, log bytes.Buffer
-		if err := run(t.Context(), args, &out, &log); !errors.Is(err, errUsage) {
-			t.Errorf("%v: got %v, want %v", args, err, errUsage)
-		}
 	}
 }
