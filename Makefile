@@ -16,7 +16,7 @@ install: ## build the provider for your own CLI, and tell how to use it there
 	go run ./internal/tools/tfcli/cmd/install
 
 demo: ## show the provider at work: simulator, CLI and example, end to end
-	go run ./internal/tools/demo/cmd/demo
+	go run ./internal/tools/demo
 
 simulator: ## run the simulated service in the foreground
 	go run ./internal/simulator/cmd/simulator
