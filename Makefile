@@ -60,7 +60,7 @@ clis: ## build Terraform and OpenTofu from source into the user's cache folder, 
 	go run ./internal/tools/tfcli/cmd/tfcli build opentofu
 
 release-check: ## make a release of the last commit, signed with a throw-away key, and install it for real
-	go run ./internal/tools/release/cmd/release check
+	internal/tools/release.sh check
 
 clean: ## remove what was built here
 	rm -rf bin dist

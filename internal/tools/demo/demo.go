@@ -81,7 +81,7 @@ func run(ctx context.Context, out io.Writer, color bool, example string) (err er
 	if d.cli, err = tfcli.Find(ctx, d); err != nil {
 		return err
 	}
-	fmt.Fprintf(d, "CLI:      %s\nprovider: building it; the first time this takes a minute\n", d.cli)
+	fmt.Fprintf(d, "CLI:      %s\nprovider: building it; the first time this takes a minute\n", d.cli.Name())
 	if d.plugin, err = tfcli.InstallPlugin(ctx, filepath.Join(tmp, "plugin")); err != nil {
 		return err
 	}

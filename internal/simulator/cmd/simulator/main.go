@@ -97,13 +97,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // logged writes a line for every request. The key is masked wherever a client
-// may have put it in the path.
+// may have put it.
 func logged(next http.Handler, logger *log.Logger, key string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status := &statusWriter{w, "no response"}
 		// Deferred, because a dropped response is a panic.
 		defer func() {
-			logger.Printf("%s %s %s", r.Method, strings.ReplaceAll(r.URL.EscapedPath(), key, "***"), status.status)
+			line := fmt.Sprintf("%s %s %s %q", r.Method, r.URL.EscapedPath(), status.status, r.UserAgent())
+			logger.Print(strings.ReplaceAll(line, key, "***"))
 		}()
 		next.ServeHTTP(status, r)
 	})

@@ -128,7 +128,7 @@ func TestRun(t *testing.T) {
 		t.Errorf("end: %v", err)
 	}
 	log := c.stderr.String()
-	for _, want := range []string{"[simulate: 30s, failed]", "POST " + jobs + " 201\n", "GET /*** 404\n", "POST /dropped no response\n"} {
+	for _, want := range []string{"[simulate: 30s, failed]", "POST " + jobs + " 201 \"Go-http", "GET /*** 404 ", "POST /dropped no response "} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %q", want)
 		}
