@@ -34,7 +34,8 @@ const (
 
 func main() {
 	// SIGPIPE too: `make demo | head` must not leave a CLI and its files behind.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	root := context.Background() //nolint:forbidigo // where a context begins
+	ctx, stop := signal.NotifyContext(root, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	info, err := os.Stdout.Stat()
 	color := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	err = run(ctx, os.Stdout, color, filepath.Join("examples", "demo", "main.tf"))

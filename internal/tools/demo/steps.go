@@ -93,14 +93,14 @@ func (d *demo) do(ctx context.Context, s step) error {
 
 // call runs the CLI for a step, shows its output as it comes, and returns it.
 func (d *demo) call(ctx context.Context, s step) (output string, err error) {
-	line := "$ " + d.cli.Product
+	words := []string{"$", d.cli.Product}
 	for _, arg := range s.args {
 		if strings.Contains(arg, " ") {
 			arg = "'" + arg + "'"
 		}
-		line += " " + arg
+		words = append(words, arg)
 	}
-	fmt.Fprintln(d, d.paint("\x1b[1m", line))
+	fmt.Fprintln(d, d.paint("\x1b[1m", strings.Join(words, " ")))
 	args := s.args
 	if !d.color {
 		args = slices.Insert(slices.Clone(args), 1, "-no-color")
