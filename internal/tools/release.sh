@@ -146,7 +146,7 @@ check() {
 	step "a throw-away key to sign with"
 	# RSA: the registry accepts only that and DSA.
 	quiet gpg --batch --passphrase '' --quick-generate-key 'release-check <release-check@example.invalid>' rsa3072 sign never
-	GPG_FINGERPRINT=$(gpg --batch --with-colons --list-keys | awk -F: '/^fpr/ { print $10 }')
+	GPG_FINGERPRINT=$(gpg --batch --quiet --with-colons --list-keys | awk -F: '/^fpr/ { print $10 }')
 	step "syft, then goreleaser check (the first time many minutes: both are built)"
 	tool syft version # before GoReleaser runs it for several archives at once
 	tool goreleaser check
