@@ -16,7 +16,7 @@ install: ## build the provider for your own CLI, and tell how to use it there
 	go run ./internal/tools/tfcli/cmd/tfcli install
 
 demo: ## show the provider at work: simulator, CLI and example, end to end
-	go run ./internal/tools/demo/cmd/demo
+	go run ./internal/tools/demo
 
 simulator: ## run the simulated service in the foreground
 	go run ./internal/simulator/cmd/simulator
@@ -59,7 +59,7 @@ clis: ## build Terraform and OpenTofu from source into the user's cache folder, 
 	go run ./internal/tools/source/cmd/build terraform opentofu
 
 release-check: ## make a release of the last commit, signed with a throw-away key, and install it for real
-	go run ./internal/tools/release/cmd/release check
+	internal/tools/release.sh check
 
 clean: ## remove what was built here
 	rm -rf bin dist

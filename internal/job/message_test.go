@@ -74,7 +74,7 @@ func TestUnconfirmedMessageProvesNothingOfTheNext(t *testing.T) {
 		simulator.Fault{Kind: simulator.KindMessage, Status: 500, AfterEffect: true},
 		simulator.Fault{Kind: simulator.KindMessage, Status: 500},
 	)
-	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"late"}`, ContentType: "application/json"})
+	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"late"}`})
 	harness.Contains(t, fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "A"}))+fakecli.Text(c.Apply(t.Context(), attrs{"prompt": "A"})), "Outcome of message to agent job unknown")
 	// B does not arrive at all, while the job is active because of A.
 	got := fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "B"})) + fakecli.Text(c.Apply(t.Context(), attrs{"prompt": "B"}))

@@ -4,8 +4,11 @@
 package simulator_test
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,11 +42,6 @@ func TestFaultQueue(t *testing.T) {
 		"by kind":        {[]simulator.Fault{{Kind: simulator.KindCreate, Status: 500}, {Kind: simulator.KindGet, Status: 502}}, []step{get(502), create(500)}},
 		"skip by kind":   {[]simulator.Fault{{Kind: simulator.KindCreate, Skip: 1, Status: 500}}, []step{get(200), create(201), get(200), create(500)}},
 		"kind message":   {[]simulator.Fault{{Kind: simulator.KindMessage, Status: 500}}, []step{create(201), {"POST", jobPath + "/message", "x", 500}}},
-		"kind other":     {[]simulator.Fault{{Kind: simulator.KindOther, Status: 500}}, []step{create(201), {"GET", "/", "", 500}}},
-		"by project":     {[]simulator.Fault{{Project: "other", Status: 500}}, []step{create(201), {"POST", "/v2/agent/other/job", "x", 500}}},
-		"by job":         {[]simulator.Fault{{JobID: "job_none", Status: 500}}, []step{create(201), get(200), {"GET", createPath + "/job_none", "", 500}}},
-		"by prompt":      {[]simulator.Fault{{PromptContains: "two", Status: 500}}, []step{create(201), get(200), {"POST", createPath, "one two", 500}}},
-		"GET by prompt":  {[]simulator.Fault{{Kind: simulator.KindGet, PromptContains: "exist", Status: 500}}, []step{create(201), get(500)}},
 		"before the key": {[]simulator.Fault{{Status: 403}}, []step{{"GET", "/unauthorized", "", 403}}},
 	}
 	for name, tt := range tests {
@@ -74,53 +72,80 @@ func TestClearFaults(t *testing.T) {
 	}
 }
 
-func TestFaultAnswer(t *testing.T) {
-	normal := func(*testing.T, reply) {}
-	body := func(want string) func(*testing.T, reply) {
-		return func(t *testing.T, r reply) {
-			if r.body != want {
-				t.Errorf("body %q, want %q", r.body, want)
-			}
-		}
-	}
-	header := func(name, want string) func(*testing.T, reply) {
-		return func(t *testing.T, r reply) {
-			if got := r.header.Get(name); got != want {
-				t.Errorf("%s %q, want %q", name, got, want)
-			}
-		}
-	}
+func TestFaultResponse(t *testing.T) {
 	tests := map[string]struct {
 		fault      simulator.Fault
 		wantStatus int
 		wantJobs   int
-		check      func(*testing.T, reply)
+		want       [3]string // body, if it is not the normal one; Content-Type; Retry-After
 	}{
-		"nothing":        {simulator.Fault{}, 201, 1, header("Content-Type", "application/json")},
-		"status":         {simulator.Fault{Status: 503}, 503, 0, body("")},
-		"no type":        {simulator.Fault{Status: 503}, 503, 0, header("Content-Type", "")},
-		"body":           {simulator.Fault{Body: `{"id":`}, 201, 0, body(`{"id":`)},
-		"JSON type":      {simulator.Fault{Status: 400, Body: `{}`}, 400, 0, header("Content-Type", "application/json")},
-		"HTML":           {simulator.Fault{Status: 502, Body: "<html>", ContentType: "text/html"}, 502, 0, header("Content-Type", "text/html")},
-		"retry after":    {simulator.Fault{Status: 429, RetryAfter: "soon"}, 429, 0, header("Retry-After", "soon")},
-		"header":         {simulator.Fault{Status: 307, Header: map[string]string{"location": "http://x/"}}, 307, 0, header("Location", "http://x/")},
-		"header only":    {simulator.Fault{Header: map[string]string{"Date": "never"}}, 201, 1, header("Date", "never")},
-		"after effect":   {simulator.Fault{Status: 500, AfterEffect: true}, 500, 1, body("")},
-		"effect, normal": {simulator.Fault{AfterEffect: true}, 201, 1, normal},
+		"nothing":        {simulator.Fault{}, 201, 1, [3]string{"", "application/json", ""}},
+		"status":         {simulator.Fault{Status: 503}, 503, 0, [3]string{}},
+		"body":           {simulator.Fault{Status: 201, Body: `{"id":`}, 201, 0, [3]string{`{"id":`, "application/json", ""}},
+		"retry after":    {simulator.Fault{Status: 429, RetryAfter: "soon"}, 429, 0, [3]string{"", "", "soon"}},
+		"after effect":   {simulator.Fault{Status: 500, AfterEffect: true}, 500, 1, [3]string{}},
+		"effect, normal": {simulator.Fault{AfterEffect: true}, 201, 1, [3]string{"", "application/json", ""}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := simulator.New(simulator.Options{Key: canary})
 			s.Inject(tt.fault)
 			got := create(t, s, "x")
-			if got.status != tt.wantStatus || len(s.Jobs()) != tt.wantJobs {
-				t.Errorf("status %d, want %d; %d jobs, want %d", got.status, tt.wantStatus, len(s.Jobs()), tt.wantJobs)
+			if got.status != tt.wantStatus || len(s.Jobs()) != tt.wantJobs || s.Requests()[0].Status != tt.wantStatus {
+				t.Errorf("status %d, want %d; %d jobs, want %d; record %+v", got.status, tt.wantStatus, len(s.Jobs()), tt.wantJobs, s.Requests())
 			}
-			tt.check(t, got)
-			if r := s.Requests()[0]; r.Status != tt.wantStatus {
-				t.Errorf("recorded status %d", r.Status)
+			if tt.fault.Status == 0 {
+				got.body = ""
+			}
+			if diff := cmp.Diff(tt.want, [3]string{got.body, got.header.Get("Content-Type"), got.header.Get("Retry-After")}); diff != "" {
+				t.Error(diff)
 			}
 		})
+	}
+}
+
+// While one request is delayed others are served. It ends with its context.
+func TestDelayIsInterruptible(t *testing.T) {
+	for _, afterEffect := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := simulator.New(simulator.Options{Key: canary})
+			s.Inject(simulator.Fault{Delay: time.Hour, AfterEffect: afterEffect})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			done := make(chan time.Duration, 1)
+			go func() {
+				defer func() { done <- time.Since(start) }()
+				defer expectAbort(t)
+				serve(s, newRequest(t, "POST", "http://simulator/v2/agent/proj/job", `{"prompt":"x"}`).WithContext(ctx))
+			}()
+			synctest.Wait()
+			if got := get(t, s, "none").status; got != 404 || s.Counts() != (simulator.Counts{Create: 1, Get: 1}) {
+				t.Errorf("in the meantime: %d, counts %v", got, s.Counts())
+			}
+			if d := <-done; d != time.Minute {
+				t.Errorf("ended after %v", d)
+			}
+			if n := len(s.Jobs()); (n == 1) != afterEffect {
+				t.Errorf("after the effect: %t, %d jobs", afterEffect, n)
+			}
+		})
+	}
+}
+
+// What a real client sees of a dropped connection.
+func TestDrop(t *testing.T) {
+	for _, afterEffect := range []bool{false, true} {
+		s := simulator.New(simulator.Options{Key: canary})
+		server := httptest.NewServer(s)
+		defer server.Close()
+		s.Inject(simulator.Fault{Drop: true, AfterEffect: afterEffect})
+		response, err := server.Client().Do(newRequest(t, "POST", server.URL+"/v2/agent/proj/job", `{"prompt":"x"}`))
+		if err == nil {
+			response.Body.Close()
+		}
+		if n := len(s.Jobs()); !errors.Is(err, io.EOF) || (n == 1) != afterEffect || s.Counts().Create != 1 {
+			t.Errorf("after the effect: %t, error %v, %d jobs", afterEffect, err, n)
+		}
 	}
 }
 
@@ -142,13 +167,9 @@ func TestFirstTerminalGetBehindFault(t *testing.T) { synctest.Test(t, firstTermi
 func firstTerminalGetBehindFault(t *testing.T) {
 	s := simulator.New(simulator.Options{Key: canary, Script: scripted(simulator.Script{})})
 	id := createID(t, s, "x")
-	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 500, AfterEffect: true}, simulator.Fault{Kind: simulator.KindGet, Truncate: 3})
+	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 500, AfterEffect: true})
 	get(t, s, id)
 	time.Sleep(time.Second)
-	func() {
-		defer expectAbort(t)
-		get(t, s, id)
-	}()
 	if job, _ := s.Job(id); !job.FirstTerminalGet.IsZero() {
 		t.Error("a hidden end counts as shown")
 	}

@@ -18,19 +18,15 @@ const timeFormat = "2006-01-02T15:04:05.000Z"
 
 // Job is a job as it truly is, whatever a stale record or a fault shows.
 type Job struct {
-	ID          string    `json:"id"`
-	Project     string    `json:"project"`
-	Status      string    `json:"status"`
-	Prompts     []string  `json:"prompts"` // the create's, then those of the messages
-	PullRequest string    `json:"pullRequest,omitempty"`
-	CreatedAt   time.Time `json:"createdAt"`
+	ID, Project, Status string
+	Prompts             []string // the create's, then those of the messages
+	PullRequest         string   // "" while there is none
+	CreatedAt           time.Time
 	// EndedAt is when it became completed, archived or failed; zero while it is not.
-	EndedAt time.Time `json:"endedAt,omitzero"`
-	// ArchivedAt is when it was archived; zero while it is not.
-	ArchivedAt time.Time `json:"archivedAt,omitzero"`
-	// FirstTerminalGet is when a GET first answered with this end. A message
-	// that revives the job sets it back to zero.
-	FirstTerminalGet time.Time `json:"firstTerminalGet,omitzero"`
+	EndedAt time.Time
+	// FirstTerminalGet is when a GET first showed this end. A message that revives
+	// the job sets it back to zero.
+	FirstTerminalGet time.Time
 }
 
 // job is one job. Everything but the constants is guarded by Server.mu.
@@ -144,9 +140,6 @@ func (j *job) snapshot(now time.Time) Job {
 	if terminal(job.Status) {
 		job.EndedAt = j.endsAt
 	}
-	if job.Status == statusArchived {
-		job.ArchivedAt = j.archivedAt
-	}
 	return job
 }
 
@@ -155,8 +148,8 @@ func (s *Server) Jobs() []Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	list := make([]Job, len(s.order))
-	for i, j := range s.order {
+	list := make([]Job, len(s.jobs))
+	for i, j := range s.jobs {
 		list[i] = j.snapshot(now)
 	}
 	return list
@@ -166,11 +159,10 @@ func (s *Server) Jobs() []Job {
 func (s *Server) Job(id string) (Job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j, ok := s.jobs[id]
-	if !ok {
-		return Job{}, false
+	if j := s.find(id); j != nil {
+		return j.snapshot(time.Now()), true
 	}
-	return j.snapshot(time.Now()), true
+	return Job{}, false
 }
 
 // Create starts a job as somebody else would: no request is recorded, and the
@@ -184,27 +176,28 @@ func (s *Server) Create(project, prompt string) Job {
 }
 
 // SetStatus forces a status, whether the contract knows it or not. It holds
-// until the next message. It returns whether there is such a job.
-func (s *Server) SetStatus(id, status string) bool {
+// until the next message.
+func (s *Server) SetStatus(id, status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j, ok := s.jobs[id]
-	if ok {
+	if j := s.find(id); j != nil {
 		j.force(status, time.Now())
 	}
-	return ok
 }
 
-// Forget drops a job: it answers 404 from now on. It returns whether there was one.
-func (s *Server) Forget(id string) bool {
+// Forget drops a job: requests for it are answered with 404 from then on.
+func (s *Server) Forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	j, ok := s.jobs[id]
-	if ok {
-		delete(s.jobs, id)
-		s.order = slices.DeleteFunc(s.order, func(other *job) bool { return other == j })
+	s.jobs = slices.DeleteFunc(s.jobs, func(j *job) bool { return j.id == id })
+}
+
+// find returns a job, or nil. The caller holds s.mu.
+func (s *Server) find(id string) *job {
+	if i := slices.IndexFunc(s.jobs, func(j *job) bool { return j.id == id }); i >= 0 {
+		return s.jobs[i]
 	}
-	return ok
+	return nil
 }
 
 // addJob starts a job. The caller holds s.mu.
@@ -218,7 +211,6 @@ func (s *Server) addJob(project, prompt string, script Script, now time.Time) *j
 		turns:   1,
 	}
 	j.begin(prompt, script, now)
-	s.jobs[j.id] = j
-	s.order = append(s.order, j)
+	s.jobs = append(s.jobs, j)
 	return j
 }

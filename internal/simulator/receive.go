@@ -16,8 +16,70 @@ import (
 	"unicode/utf8"
 )
 
-// maxBody bounds what is read of a request: far above any sensible prompt.
-const maxBody = 8 << 20
+// Kind is what a request asks for, as its method and path show.
+type Kind string
+
+// The kinds of request.
+const (
+	KindCreate  Kind = "create"
+	KindMessage Kind = "message"
+	KindGet     Kind = "get"
+	// KindOther is everything that the contract does not know: another path, another method.
+	KindOther Kind = "other"
+)
+
+// Request is one recorded request. Header is shared: read it only.
+type Request struct {
+	Time    time.Time // when its header had arrived
+	Kind    Kind
+	Method  string
+	Path    string // escaped as it was sent, with the query if there was one
+	Project string
+	JobID   string
+	Prompt  string
+	// Header lacks Authorization; Authorized tells whether it was right.
+	Header     http.Header
+	Authorized bool
+	// Status is what was answered; 0 while unanswered, or when the response was dropped.
+	Status int
+}
+
+// Counts tells how many requests of each kind were read whole, whatever was
+// answered.
+type Counts struct{ Create, Message, Get, Other int }
+
+// of returns the counter of a kind.
+func (c *Counts) of(kind Kind) *int {
+	switch kind {
+	case KindCreate:
+		return &c.Create
+	case KindMessage:
+		return &c.Message
+	case KindGet:
+		return &c.Get
+	default:
+		return &c.Other
+	}
+}
+
+// Requests returns all requests in the order in which their bodies were read.
+// Those to the control paths are not among them.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]Request, len(s.requests))
+	for i, r := range s.requests {
+		list[i] = *r
+	}
+	return list
+}
+
+// Counts returns how many requests of each kind were read whole.
+func (s *Server) Counts() Counts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts
+}
 
 // jobPath is matched with the escaped path, so that an escaped slash stays
 // inside its segment.
@@ -25,50 +87,46 @@ var jobPath = regexp.MustCompile(`^/v2/agent/([^/]+)/job(?:/([^/]+)(/message)?)?
 
 // receive reads a request whole and records it. The refusal has a status if
 // there is something wrong with the request.
-func (s *Server) receive(r *http.Request) (request *Request, refusal answer) {
+func (s *Server) receive(r *http.Request) (request *Request, refusal response) {
 	request = &Request{
 		Time:       time.Now(),
-		Kind:       KindOther,
 		Method:     r.Method,
 		Path:       r.URL.RequestURI(),
 		Header:     r.Header.Clone(),
 		Authorized: s.authorized(r.Header),
 	}
 	request.Header.Del("Authorization")
-	allow := request.route(r.URL)
+	request.route(r.URL)
 
-	var err error
-	request.Body, err = readBody(r)
-	request.Complete = err == nil
+	body, readErr := io.ReadAll(r.Body)
+	err := readErr
 	if err == nil && (request.Kind == KindCreate || request.Kind == KindMessage) {
-		request.Prompt, err = parseBody(r.Header.Get("Content-Type"), request.Body)
+		request.Prompt, err = parseBody(r.Header.Get("Content-Type"), body)
 	}
-	var tooLarge *http.MaxBytesError
 	switch {
 	case !request.Authorized:
 		refusal = unauthorized()
-	case allow != "":
-		refusal = failure(http.StatusMethodNotAllowed, "method not allowed")
-		refusal.header = http.Header{"Allow": {allow}}
 	case request.Kind == KindOther:
 		refusal = failure(http.StatusNotFound, "not found")
-	case errors.As(err, &tooLarge):
-		refusal = failure(http.StatusRequestEntityTooLarge, "request body too large")
-	case !request.Complete:
-		refusal = failure(http.StatusBadRequest, "request body could not be read")
 	case err != nil:
 		refusal = failure(http.StatusBadRequest, err.Error())
 	}
-	s.record(request)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, request)
+	// The service could not have acted on a body that broke off.
+	if readErr == nil {
+		*s.counts.of(request.Kind)++
+	}
 	return request, refusal
 }
 
-// route finds out what a request asks for, and never redirects. It returns the
-// method that the path would take, when it is not this one.
-func (r *Request) route(u *url.URL) (allow string) {
+// route finds out what a request asks for, and never redirects.
+func (r *Request) route(u *url.URL) {
+	r.Kind = KindOther
 	parts := jobPath.FindStringSubmatch(u.EscapedPath())
 	if parts == nil {
-		return ""
+		return
 	}
 	kind, method := KindCreate, http.MethodPost
 	switch {
@@ -79,15 +137,9 @@ func (r *Request) route(u *url.URL) (allow string) {
 	}
 	r.Project, _ = url.PathUnescape(parts[1]) // what EscapedPath returns is well-formed
 	r.JobID, _ = url.PathUnescape(parts[2])
-	if r.Method != method {
-		return method
+	if r.Method == method {
+		r.Kind = kind
 	}
-	r.Kind = kind
-	return ""
-}
-
-func readBody(r *http.Request) ([]byte, error) {
-	return io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 }
 
 // parseBody returns the prompt of a create or message.
@@ -110,4 +162,16 @@ func parseBody(contentType string, body []byte) (string, error) {
 	}
 	_, err := Script{}.directed(fields.Prompt)
 	return fields.Prompt, err
+}
+
+// answered completes the record of a request whose response is about to be sent.
+func (s *Server) answered(r *Request, resp response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.Status = resp.status
+	now := time.Now()
+	// A message may have revived the job since the response was made.
+	if j := resp.finished; j != nil && j.firstTerminalGet.IsZero() && terminal(j.statusAt(now)) {
+		j.firstTerminalGet = now
+	}
 }

@@ -41,7 +41,7 @@ type Omit struct{}
 
 // scriptFor asks for a script and lays the prompt's directives over it.
 func (s *Server) scriptFor(prompt string, turn int) Script {
-	script, err := s.script(prompt, turn).directed(prompt)
+	script, err := s.options.Script(prompt, turn).directed(prompt)
 	if err != nil {
 		panic(err) // of Create alone: a request with such a prompt is refused with 400 before
 	}

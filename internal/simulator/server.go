@@ -2,19 +2,22 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Package simulator is the agent service as an [http.Handler], for tests,
-// demonstrations and measurements: jobs follow a script, faults are injected
-// on purpose, and every request is recorded. It shares no code with the
-// provider's client, so that a wrong name in one cannot cancel itself out in
+// demonstrations and measurements: jobs follow a script, faults are injected on
+// demand, and every request is recorded. It shares no code with the provider's
+// client, so that a wrong name in one cannot hide behind the same mistake in
 // the other.
 //
-// No goroutine drives a job: what a job is like follows from the time of the
-// question alone. Thousands of jobs therefore cost nothing between requests,
-// and a fake clock is enough to let them end.
+// No goroutine drives a job: its status follows from the time of the request.
+// Thousands of jobs therefore cost nothing between requests, and a fake clock
+// is enough to let them finish.
 package simulator
 
 import (
 	"crypto/subtle"
+	"encoding/json"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -24,83 +27,93 @@ import (
 type Options struct {
 	// Key is the only admin key accepted.
 	Key string
-	// Script says how a job goes on after a prompt; turn is 0 for the create,
-	// then 1, 2, … for the messages. It is called without any lock held, by
-	// several goroutines at once. Nil: completed after 2 s. Directives in the
-	// prompt come on top.
+	// Script says how a job proceeds after a prompt; turn is 0 for the create,
+	// then 1, 2, … for the messages. Several goroutines call it at once, without
+	// any lock held. Nil: completed after 2 s. Directives in the prompt override it.
 	Script func(prompt string, turn int) Script
 	// Limit bounds creates and messages. Nil: no limit.
 	Limit *Limit
 }
 
+// Limit bounds the creates and messages of each project, counted together.
+// Only those that took effect count. The window is fixed: it begins with the
+// first use and lasts Per.
+type Limit struct {
+	Uses       int
+	Per        time.Duration
+	RetryAfter bool // whether a 429 carries Retry-After
+}
+
 // Server is the simulated service. Its methods may be called at any time by
-// any goroutine.
-//
-// Where an answer must not arrive (a dropped or truncated one, or a request
-// given up while it was delayed), ServeHTTP panics with
-// [http.ErrAbortHandler], as net/http expects it; who calls it directly
-// recovers that and treats the connection as closed.
+// any goroutine. A dropped response is a panic with [http.ErrAbortHandler], as
+// net/http expects.
 type Server struct {
-	key    string
-	script func(prompt string, turn int) Script
-	limit  *Limit
+	options Options
 
 	// mu is never held while a request is read, delayed or answered.
 	mu       sync.Mutex
-	jobs     map[string]*job
-	order    []*job
+	jobs     []*job // in the order of their creation
 	created  int
-	windows  map[string]*window
+	windows  map[string]*window // by project
 	faults   []*Fault
 	requests []*Request
 	counts   Counts
 }
 
-// New returns a service without jobs.
-func New(o Options) *Server {
-	s := &Server{key: o.Key, script: o.Script, limit: o.Limit, jobs: map[string]*job{}, windows: map[string]*window{}}
-	if s.script == nil {
-		s.script = func(string, int) Script { return Script{Duration: 2 * time.Second} }
-	}
-	return s
+// window is one project's current window.
+type window struct {
+	end  time.Time
+	used int
 }
 
-// ServeHTTP answers one request: first the fault that waits for it, if any,
-// else as the contract says.
+// New returns a service without jobs.
+func New(o Options) *Server {
+	if o.Script == nil {
+		o.Script = func(string, int) Script { return Script{Duration: 2 * time.Second} }
+	}
+	return &Server{options: o, windows: map[string]*window{}}
+}
+
+// ServeHTTP answers one request: with the first fault that matches it, else
+// as the contract says.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path, ok := strings.CutPrefix(r.URL.Path, controlPrefix); ok {
-		s.serveControl(w, r, path)
+		s.control(r, path).write(w)
 		return
 	}
-	ctx := r.Context()
 	request, refusal := s.receive(r)
 	f := s.takeFault(request)
-	if f.Delay > 0 || f.Slow > 0 {
-		liftDeadlines(w)
-	}
-
-	var a answer
+	var resp response
 	if f.AfterEffect {
-		a = s.perform(request, refusal)
+		resp = s.perform(request, refusal)
 	}
-	if err := pause(ctx, f.Delay); err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	if !f.AfterEffect && !f.replaces() {
-		a = s.perform(request, refusal)
+	if f.Delay > 0 {
+		select {
+		case <-time.After(f.Delay):
+		case <-r.Context().Done():
+			panic(http.ErrAbortHandler)
+		}
 	}
 	if f.Drop {
 		panic(http.ErrAbortHandler)
 	}
-	a = f.alter(a, request.Kind)
-	// Before the answer, so that who has read it finds the record complete.
-	s.answered(request, a, f)
-	a.write(ctx, w, f)
+	if !f.AfterEffect && f.Status == 0 {
+		resp = s.perform(request, refusal)
+	}
+	if f.Status != 0 {
+		resp = response{status: f.Status, body: []byte(f.Body)}
+	}
+	if f.RetryAfter != "" {
+		resp.retryAfter = f.RetryAfter
+	}
+	// Before the response, so that whoever has read it finds the record complete.
+	s.answered(request, resp)
+	resp.write(w)
 }
 
-// perform carries out a request, unless it is to be refused, and returns the
-// answer that the contract gives.
-func (s *Server) perform(r *Request, refusal answer) answer {
+// perform carries out a request, unless it is refused, and returns the
+// response that the contract requires.
+func (s *Server) perform(r *Request, refusal response) response {
 	switch {
 	case refusal.status != 0:
 		return refusal
@@ -113,19 +126,126 @@ func (s *Server) perform(r *Request, refusal answer) answer {
 	}
 }
 
-// answered completes the record of a request whose answer is about to be sent.
-func (s *Server) answered(r *Request, a answer, f Fault) {
+func (s *Server) createJob(project, prompt string) response {
+	script := s.scriptFor(prompt, 0)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r.Status = a.status
 	now := time.Now()
-	// A message may have revived the job since the answer was made.
-	if j := a.shownEnd; j != nil && f.Truncate == 0 && j.firstTerminalGet.IsZero() && terminal(j.statusAt(now)) {
-		j.firstTerminalGet = now
+	if refusal := s.admit(project, now); refusal.status != 0 {
+		return refusal
 	}
+	record, _ := s.addJob(project, prompt, script, now).record(now)
+	return success(http.StatusCreated, record)
+}
+
+func (s *Server) sendMessage(project, id, prompt string) response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.find(id)
+	if j == nil || j.project != project {
+		return notFound()
+	}
+	if status := j.statusAt(time.Now()); status == statusFailed || status == statusArchived {
+		return failure(http.StatusConflict, "job is "+status+" and accepts no messages")
+	}
+	if refusal := s.admit(project, time.Now()); refusal.status != 0 {
+		return refusal
+	}
+	turn := j.turns
+	j.turns++
+	s.mu.Unlock() // a script may lock what its caller holds around our methods
+	script := s.scriptFor(prompt, turn)
+	s.mu.Lock()
+	now := time.Now()
+	j.begin(prompt, script, now)
+	record, _ := j.record(now)
+	return success(http.StatusOK, record)
+}
+
+func (s *Server) getJob(project, id string) response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j := s.find(id)
+	if j == nil || j.project != project {
+		return notFound()
+	}
+	record, terminal := j.record(time.Now())
+	resp := success(http.StatusOK, record)
+	if terminal {
+		resp.finished = j
+	}
+	return resp
+}
+
+// admit counts a use of the limit, or returns a refusal, which has a status.
+// The caller holds s.mu.
+func (s *Server) admit(project string, now time.Time) (refusal response) {
+	limit := s.options.Limit
+	if limit == nil {
+		return response{}
+	}
+	w := s.windows[project]
+	if w == nil || !now.Before(w.end) {
+		w = &window{end: now.Add(limit.Per)}
+		s.windows[project] = w
+	}
+	if w.used < limit.Uses {
+		w.used++
+		return response{}
+	}
+	refusal = failure(http.StatusTooManyRequests, "rate limit exceeded")
+	if limit.RetryAfter {
+		// Rounded up: a client that waits that long finds the window over.
+		refusal.retryAfter = strconv.Itoa(int(math.Ceil(w.end.Sub(now).Seconds())))
+	}
+	return refusal
+}
+
+// EndWindows ends all windows, as time does.
+func (s *Server) EndWindows() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.windows)
 }
 
 // authorized tells whether a request carries the key.
 func (s *Server) authorized(h http.Header) bool {
-	return subtle.ConstantTimeCompare([]byte(h.Get("Authorization")), []byte("Bearer "+s.key)) == 1
+	return subtle.ConstantTimeCompare([]byte(h.Get("Authorization")), []byte("Bearer "+s.options.Key)) == 1
+}
+
+// response is a response that was not sent yet.
+type response struct {
+	status     int
+	body       []byte
+	retryAfter string
+	finished   *job // the job whose terminal status a GET shows, if it does
+}
+
+// success returns a response with a JSON body.
+func success(status int, value any) response {
+	body, err := json.Marshal(value)
+	if err != nil {
+		panic(err) // only a Script.Extra can cause that
+	}
+	return response{status: status, body: body}
+}
+
+// failure returns a response with the service's error body.
+func failure(status int, text string) response {
+	return success(status, map[string]string{"error": text})
+}
+
+func unauthorized() response { return failure(http.StatusUnauthorized, "invalid or missing API key") }
+
+func notFound() response { return failure(http.StatusNotFound, "job not found") }
+
+func (r response) write(w http.ResponseWriter) {
+	if len(r.body) > 0 {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	if r.retryAfter != "" {
+		w.Header().Set("Retry-After", r.retryAfter)
+	}
+	w.WriteHeader(r.status)
+	_, _ = w.Write(r.body) // a client that has gone is no error of the service
 }

@@ -23,7 +23,7 @@ mkdir -p docs/images
 dot -Tsvg internal/tools/picture/lifecycle.dot >docs/images/lifecycle.svg
 
 npm install --silent --no-save --no-audit --no-fund --prefix "$tmp" svg-term-cli@2.1.1
-go build -o "$tmp/demo" ./internal/tools/demo/cmd/demo
+go build -o "$tmp/demo" ./internal/tools/demo
 echo "recording the demo, half a minute"
 asciinema rec --quiet --cols 116 --rows 32 --command "$tmp/demo" "$tmp/demo.cast" </dev/null
 grep -q 'That took' "$tmp/demo.cast" || {

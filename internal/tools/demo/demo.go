@@ -1,33 +1,74 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package demo shows the provider at work, end to end and without a service:
-// a real CLI with the real plugin runs examples/demo against the simulator, and
-// what reached the simulator is compared with what should have.
-package demo
+// Command demo shows the provider at work, end to end and without a service: a
+// real CLI with the real plugin runs examples/demo against the simulator, and
+// what reached the simulator is compared with what should have. The tests in
+// this folder run the other examples.
+package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"net/http/httptest"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
+	"text/tabwriter"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
-// ErrInterrupted says that the context ended before the demo did.
-var ErrInterrupted = errors.New("interrupted")
+const (
+	watching = 2 * time.Second  // how long a viewer sees the wait before Ctrl-C
+	grace    = 20 * time.Second // how long an interrupted CLI may take to end
+)
 
-// Run runs the demo and shows it on out, in color if asked to. The current
-// folder must be inside the provider's repository. When ctx ends, so does the
-// CLI, as by Ctrl-C. In no case is a file left behind.
-func Run(ctx context.Context, out io.Writer, color bool) error {
+func main() {
+	// SIGPIPE too: `make demo | head` must not leave a CLI and its files behind.
+	root := context.Background() //nolint:forbidigo // where a context begins
+	ctx, stop := signal.NotifyContext(root, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	info, err := os.Stdout.Stat()
+	color := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	err = run(ctx, os.Stdout, color, filepath.Join("examples", "demo", "main.tf"))
+	interrupted := ctx.Err() != nil
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		if interrupted {
+			os.Exit(130) // as in a shell after Ctrl-C
+		}
+		os.Exit(1)
+	}
+}
+
+// demo is one run.
+type demo struct {
+	io.Writer
+	color   bool
+	cli     tfcli.CLI
+	plugin  tfcli.Plugin
+	dir     string // the root module
+	service *simulator.Server
+	env     []string // points the provider at the service
+	key     string
+	jobID   string
+	rows    []string // of the table, with tabs
+	checks  []string
+	wrong   int
+}
+
+// run runs the demo of a configuration and shows it on out. When ctx ends, the
+// CLI is interrupted. No file is left behind.
+func run(ctx context.Context, out io.Writer, color bool, example string) (err error) {
 	if !canInterrupt {
 		return fmt.Errorf("the demo presses Ctrl-C, which it cannot do on this system: %w", errors.ErrUnsupported)
 	}
@@ -35,124 +76,88 @@ func Run(ctx context.Context, out io.Writer, color bool) error {
 	if err != nil {
 		return err
 	}
-	d := &demo{screen: screen{&inTurn{Writer: out}, color}}
-	err = d.run(ctx, tmp)
-	if err != nil && ctx.Err() != nil {
-		err = ErrInterrupted
+	defer func() { err = errors.Join(err, os.RemoveAll(tmp)) }()
+	// The key is a canary: wherever it turns up, the real key would.
+	d := &demo{Writer: out, color: color, dir: filepath.Join(tmp, "example"), key: "canary_" + strings.ToLower(rand.Text())}
+	if d.cli, err = tfcli.Find(ctx, d); err != nil {
+		return err
 	}
-	return errors.Join(err, os.RemoveAll(tmp))
-}
-
-// demo is one run.
-type demo struct {
-	screen
-	cli     tfcli.CLI
-	plugin  tfcli.Plugin
-	dir     string // the root module
-	service *service
-	report  report
-	jobID   string
-	leaks   []string // where the key was found
-}
-
-func (d *demo) run(ctx context.Context, tmp string) (err error) {
-	d.cli, err = tfcli.Find(ctx, d)
+	fmt.Fprintf(d, "CLI:      %s\nprovider: building it; the first time this takes a minute\n", d.cli.Name())
+	if d.plugin, err = tfcli.InstallPlugin(ctx, filepath.Join(tmp, "plugin")); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(example)
+	if err == nil {
+		err = os.Mkdir(d.dir, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(d.dir, "main.tf"), text, 0o600)
+	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d, "CLI:      %s\n", d.cli)
-	if err := d.prepare(ctx, tmp); err != nil {
-		return err
-	}
-	d.service = startService()
-	defer d.service.stop()
-	fmt.Fprintf(d, "service:  simulated, on %s; the key is in AGENT_ADMIN_KEY\n", d.service.url)
+	d.service = simulator.New(simulator.Options{Key: d.key, Script: func(_ string, turn int) simulator.Script {
+		if turn == 1 {
+			return simulator.Script{Duration: 3 * time.Second}
+		}
+		return simulator.Script{Duration: 12 * time.Second} // the CLI shows "Still creating..." every ten
+	}})
+	server := httptest.NewServer(d.service)
+	defer server.Close()
+	d.env = []string{"AGENT_BASE_URL=" + server.URL, "AGENT_PROJECT_ID=proj_demo", "AGENT_ADMIN_KEY=" + d.key}
+	fmt.Fprintf(d, "service:  simulated, on %s; the key is in AGENT_ADMIN_KEY\n", server.URL)
 
-	start := time.Now()
-	failed := d.runSteps(ctx)
-	if ctx.Err() != nil {
-		return ctx.Err()
+	start, all := time.Now(), steps()
+	for i, s := range all {
+		d.headline(fmt.Sprintf("%d/%d  %s", i+1, len(all), s.headline))
+		if err := d.do(ctx, s); err != nil {
+			return err
+		}
 	}
-	d.report.show(d.screen)
+	d.report()
 	fmt.Fprintf(d, "\nThat took %s.\n", time.Since(start).Round(time.Second))
-	if failed == nil && !d.report.ok() {
+	if d.wrong > 0 {
 		return errors.New("not everything was as expected")
 	}
-	return failed
-}
-
-// prepare builds the provider and copies the example.
-func (d *demo) prepare(ctx context.Context, tmp string) error {
-	root, err := tfcli.RepositoryRoot(ctx)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(d, "provider: building it; the first time this takes a minute")
-	d.plugin, err = tfcli.InstallPlugin(ctx, filepath.Join(tmp, "plugin"))
-	if err != nil {
-		return err
-	}
-	d.dir = filepath.Join(tmp, "example")
-	if err := os.Mkdir(d.dir, 0o700); err != nil {
-		return err
-	}
-	// The configuration alone, not what somebody's own run may have left there.
-	text, err := os.ReadFile(filepath.Join(root, "examples", "demo", "main.tf"))
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(d.dir, "main.tf"), text, 0o600)
-}
-
-// runSteps runs all steps until one ends as it should not.
-func (d *demo) runSteps(ctx context.Context) error {
-	all := steps()
-	for i, step := range all {
-		d.headline(fmt.Sprintf("%d/%d  %s", i+1, len(all), step.headline))
-		before := d.service.Counts()
-		output, exit, err := d.call(ctx, step, before)
-		if err != nil {
-			return err
-		}
-		d.report.rows = append(d.report.rows, row{step.name, step.want, plus(d.service.Counts(), before, -1)})
-		if err := d.findLeaks(step, output); err != nil {
-			return err
-		}
-		if exit != 0 && !step.interrupt {
-			return fmt.Errorf("%s: exit code %d", step.name, exit)
-		}
-		state, err := readState(d.dir)
-		if err != nil {
-			return err
-		}
-		if step.after != nil {
-			step.after(d, state, output)
-		}
-	}
-	d.checkService()
 	return nil
 }
 
-// findLeaks looks for the key in what a step has shown and written.
-func (d *demo) findLeaks(step step, output string) error {
-	if strings.Contains(output, d.service.key) {
-		d.leaks = append(d.leaks, "the output of "+step.name)
+func (d *demo) report() {
+	jobs := d.service.Jobs()
+	d.check(len(jobs) == 1 && slices.Equal(jobs[0].Prompts, []string{firstPrompt, secondPrompt, thirdPrompt}),
+		"the service has one job, with each of the three prompts once")
+	d.check(!slices.ContainsFunc(d.service.Requests(), func(r simulator.Request) bool { return !r.Authorized }), "every request carried the key")
+	d.check(!slices.ContainsFunc(d.checks, func(c string) bool { return strings.Contains(c, "the key is in") }), "the key was found in no output and no file")
+
+	d.headline("What reached the service, beside what was expected")
+	table := tabwriter.NewWriter(d, 0, 0, 4, ' ', 0)
+	fmt.Fprintln(table, "\tPOST create\tPOST message\tGET")
+	for _, row := range d.rows {
+		fmt.Fprintln(table, row)
 	}
-	files, err := filesWith(d.dir, d.service.key)
-	d.leaks = append(d.leaks, files...)
-	return err
+	_ = table.Flush() // like every write here
+	fmt.Fprintln(d, "\n"+strings.Join(d.checks, "\n"))
 }
 
-// checkService looks at the service's side when all is over.
-func (d *demo) checkService() {
-	jobs := d.service.Jobs()
-	want := []string{firstPrompt, secondPrompt, thirdPrompt}
-	d.report.check(len(jobs) == 1 && slices.Equal(jobs[0].Prompts, want), "the service has one job, with each of the three prompts once")
-	d.report.check(!slices.ContainsFunc(d.service.Requests(), func(r simulator.Request) bool { return !r.Authorized }),
-		"every request carried the key")
-	where := ""
-	if len(d.leaks) > 0 {
-		where = ": " + strings.Join(d.leaks, ", ")
+func (d *demo) check(ok bool, format string, args ...any) {
+	d.checks = append(d.checks, d.verdict(ok)+"  "+fmt.Sprintf(format, args...))
+}
+
+func (d *demo) verdict(ok bool) string {
+	if ok {
+		return d.paint("\x1b[32m", "ok")
 	}
-	d.report.check(len(d.leaks) == 0, "the key is in no output and in no file%s", where)
+	d.wrong++
+	return d.paint("\x1b[31m", "WRONG")
+}
+
+func (d *demo) headline(text string) {
+	fmt.Fprintf(d, "\n%s\n", d.paint("\x1b[1m\x1b[36m", "== "+text))
+}
+
+func (d *demo) paint(code, text string) string {
+	if !d.color {
+		return text
+	}
+	return code + text + "\x1b[0m"
 }

@@ -1,12 +1,9 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package demo
+package main
 
-import (
-	"bytes"
-	"testing"
-)
+import "testing"
 
 // TestDemo is `make demo`, half a minute; by its name it is no part of the test matrix.
 func TestDemo(t *testing.T) {
@@ -14,8 +11,7 @@ func TestDemo(t *testing.T) {
 		t.Skip("nobody can press Ctrl-C here")
 	}
 	newTrials(t) // skips without a CLI, and chooses it
-	var shown bytes.Buffer
-	if err := Run(t.Context(), &shown, false); err != nil {
-		t.Errorf("%v\n%s", err, &shown)
+	if err := run(t.Context(), t.Output(), false, "../../../examples/demo/main.tf"); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package demo
+package main
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -239,7 +240,7 @@ func (s *trial) killWhileWaiting(t *testing.T, looks int, args ...string) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	if err := killGroup(cmd); err != nil {
+	if err := signalGroup(cmd, syscall.SIGKILL); err != nil {
 		t.Error(err)
 	}
 	<-ended

@@ -3,11 +3,12 @@
 
 //go:build !unix
 
-package demo
+package main
 
 import (
 	"errors"
 	"os/exec"
+	"syscall"
 )
 
 // There is no way to press Ctrl-C for a child here.
@@ -15,6 +16,4 @@ const canInterrupt = false
 
 func leadGroup(*exec.Cmd) {}
 
-func interruptGroup(*exec.Cmd) error { return errors.ErrUnsupported }
-
-func killGroup(cmd *exec.Cmd) error { return cmd.Process.Kill() }
+func signalGroup(*exec.Cmd, syscall.Signal) error { return errors.ErrUnsupported }

@@ -3,11 +3,9 @@
 
 //go:build unix
 
-package demo
+package main
 
 import (
-	"errors"
-	"os"
 	"os/exec"
 	"syscall"
 )
@@ -18,16 +16,7 @@ const canInterrupt = true
 // group: a terminal sends Ctrl-C to a group, the CLI with its plugins.
 func leadGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// interruptGroup is Ctrl-C for the command's group.
-func interruptGroup(cmd *exec.Cmd) error { return signalGroup(cmd, syscall.SIGINT) }
-
-// killGroup ends what is left of the command's group.
-func killGroup(cmd *exec.Cmd) error { return signalGroup(cmd, syscall.SIGKILL) }
-
+// signalGroup sends a signal to the command's group.
 func signalGroup(cmd *exec.Cmd, signal syscall.Signal) error {
-	err := syscall.Kill(-cmd.Process.Pid, signal)
-	if errors.Is(err, syscall.ESRCH) {
-		return os.ErrProcessDone
-	}
-	return err
+	return syscall.Kill(-cmd.Process.Pid, signal)
 }

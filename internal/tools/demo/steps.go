@@ -1,9 +1,24 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package demo
+package main
 
-import "strings"
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
 
 // The prompts: the first is the default of examples/demo.
 const (
@@ -14,103 +29,181 @@ const (
 
 // step is one call of the CLI.
 type step struct {
-	name      string // in the table
-	headline  string
-	args      []string
-	want      traffic
-	interrupt bool // press Ctrl-C in mid-wait; the exit code is then the CLI's own affair
-	// after looks at what the step has left. Nil: nothing to look at.
-	after func(d *demo, state jobState, output string)
+	headline        string
+	args            []string
+	create, message int    // POSTs that it should send
+	get             bool   // whether it should send GETs
+	status          string // of the job in the state afterwards; "" is not checked
+	interrupt       bool   // press Ctrl-C while it waits; any exit code will do
 }
 
 func steps() []step {
-	apply := func(prompt string) []string {
-		args := []string{"apply", "-auto-approve"}
-		if prompt != firstPrompt {
-			args = append(args, "-var", "prompt="+prompt)
-		}
-		return args
-	}
+	apply := func(vars ...string) []string { return append([]string{"apply", "-auto-approve"}, vars...) }
 	return []step{
-		{
-			name:     "init",
-			headline: "Install the provider that was just built",
-			args:     []string{"init"},
-		},
-		{
-			name:     "plan",
-			headline: "Plan: nothing is sent",
-			args:     []string{"plan"},
-		},
-		{
-			name:     "apply",
-			headline: "Apply: starts a job and waits for its end",
-			args:     apply(firstPrompt),
-			want:     traffic{create: 1, get: true},
-			after: func(d *demo, state jobState, output string) {
-				d.jobID = state.id
-				d.report.check(strings.Contains(output, "Still creating..."), "the wait was shown: Still creating...")
-				d.checkState(state, "completed", "the apply")
-			},
-		},
-		{
-			name:     "output",
-			headline: "The link of the pull request is an output",
-			args:     []string{"output", "-raw", "pull_request"},
-			after: func(d *demo, _ jobState, output string) {
-				job, _ := d.service.Job(d.jobID)
-				d.report.check(job.PullRequest != "" && strings.TrimSpace(output) == job.PullRequest, "the output is the link that the service gave")
-			},
-		},
-		{
-			name:     "plan again",
-			headline: "Plan again: no changes (with -detailed-exitcode, changes would be exit code 2)",
-			args:     []string{"plan", "-detailed-exitcode"},
-			want:     traffic{get: true},
-		},
-		{
-			name:     "apply, new prompt",
-			headline: "A new prompt: one message to the same job",
-			args:     apply(secondPrompt),
-			want:     traffic{message: 1, get: true},
-			after: func(d *demo, state jobState, _ string) {
-				d.checkState(state, "completed", "the new prompt")
-			},
-		},
-		{
-			name:      "apply, a third prompt, Ctrl-C",
-			headline:  "Another prompt, and Ctrl-C in mid-wait",
-			args:      apply(thirdPrompt),
-			want:      traffic{message: 1, get: true},
-			interrupt: true,
-			after: func(d *demo, state jobState, _ string) {
-				d.checkState(state, "active", "Ctrl-C")
-			},
-		},
-		{
-			name:     "apply again",
-			headline: "Apply again: waits on and sends nothing",
-			args:     apply(thirdPrompt),
-			want:     traffic{get: true},
-			after: func(d *demo, state jobState, _ string) {
-				d.checkState(state, "completed", "the apply that resumed the wait")
-			},
-		},
-		{
-			name:     "destroy",
-			headline: "Destroy: the service cannot delete a job, so Terraform forgets it",
-			args:     []string{"destroy", "-auto-approve"},
-			want:     traffic{get: true},
-			after: func(d *demo, state jobState, _ string) {
-				d.report.check(state == jobState{}, "after the destroy the state is empty")
-			},
-		},
+		{headline: "Install the provider that was just built", args: []string{"init"}},
+		{headline: "Plan: nothing is sent", args: []string{"plan"}},
+		{headline: "Apply: starts a job and waits for it", args: apply(), create: 1, get: true, status: "completed"},
+		{headline: "The link of the pull request is an output", args: []string{"output", "-raw", "pull_request"}},
+		{headline: "Plan again: no changes (with -detailed-exitcode, changes would be exit code 2)",
+			args: []string{"plan", "-detailed-exitcode"}, get: true},
+		{headline: "A new prompt: one message to the same job",
+			args: apply("-var", "prompt="+secondPrompt), message: 1, get: true, status: "completed"},
+		{headline: "Another prompt, and Ctrl-C during the wait",
+			args: apply("-var", "prompt="+thirdPrompt), message: 1, get: true, status: "active", interrupt: true},
+		{headline: "Apply again: resumes waiting without sending anything",
+			args: apply("-var", "prompt="+thirdPrompt), get: true, status: "completed"},
+		{headline: "Destroy: the service cannot delete a job, so Terraform forgets it",
+			args: []string{"destroy", "-auto-approve"}, get: true},
 	}
 }
 
-// checkState checks that the state holds the one job, as it should be after
-// what has happened.
-func (d *demo) checkState(state jobState, status, event string) {
-	want := jobState{id: d.jobID, status: status}
-	d.report.check(d.jobID != "" && state == want, "after %s the state has job %s, %s, not tainted", event, d.jobID, status)
+// do runs a step and compares what it sent and left with what it should have.
+func (d *demo) do(ctx context.Context, s step) error {
+	before := d.service.Counts()
+	output, err := d.call(ctx, s)
+	if err != nil {
+		return err
+	}
+	after := d.service.Counts()
+	create, message, get := after.Create-before.Create, after.Message-before.Message, after.Get-before.Get
+	ok := create == s.create && message == s.message && (get > 0) == s.get && after.Other == 0
+	gets := map[bool]string{true: "at least 1", false: "0"}[s.get]
+	d.rows = append(d.rows, fmt.Sprintf("%s\t%d / %d\t%d / %d\t%d / %s\t%s",
+		s.args[0], create, s.create, message, s.message, get, gets, d.verdict(ok)))
+
+	id, status, err := d.state()
+	if err != nil {
+		return err
+	}
+	switch {
+	case s.create > 0:
+		d.jobID = id
+		d.check(strings.Contains(output, "Still creating..."), "the wait was shown: Still creating...")
+	case s.args[0] == "output":
+		job, _ := d.service.Job(d.jobID)
+		d.check(job.PullRequest != "" && strings.TrimSpace(output) == job.PullRequest, "the output is the link that the service returned")
+	case s.args[0] == "destroy":
+		d.check(id == "", "after the destroy the state is empty")
+	}
+	if s.status != "" {
+		d.check(id != "" && id == d.jobID && status == s.status, "%s: the state has job %s, %s, not tainted", s.headline, d.jobID, s.status)
+	}
+	return d.findKey(output)
+}
+
+// call runs the CLI for a step, shows its output as it comes, and returns it.
+func (d *demo) call(ctx context.Context, s step) (output string, err error) {
+	words := []string{"$", d.cli.Product}
+	for _, arg := range s.args {
+		if strings.Contains(arg, " ") {
+			arg = "'" + arg + "'"
+		}
+		words = append(words, arg)
+	}
+	fmt.Fprintln(d, d.paint("\x1b[1m", strings.Join(words, " ")))
+	args := s.args
+	if !d.color {
+		args = slices.Insert(slices.Clone(args), 1, "-no-color")
+	}
+	cmd := d.cli.Command(ctx, d.plugin.MirrorConfig, args...)
+	cmd.Dir, cmd.Env = d.dir, append(cmd.Env, d.env...)
+	var shown bytes.Buffer
+	cmd.Stdout = io.MultiWriter(d, &shown)
+	cmd.Stderr = cmd.Stdout // the same writer: exec then writes from one goroutine
+	leadGroup(cmd)
+	cmd.Cancel = func() error { return signalGroup(cmd, syscall.SIGINT) }
+	cmd.WaitDelay = grace
+	before := d.service.Counts().Message
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if s.interrupt {
+		d.interrupt(cmd, before, ended)
+	}
+	err = <-ended
+	if ctx.Err() != nil {
+		_ = signalGroup(cmd, syscall.SIGKILL) // what did not end by itself
+		return "", errors.New("interrupted")
+	}
+	if exited := new(exec.ExitError); s.interrupt && errors.As(err, &exited) {
+		err = nil
+	}
+	if s.args[0] == "output" {
+		fmt.Fprintln(d) // -raw ends without a line break
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", s.args[0], err)
+	}
+	return shown.String(), err
+}
+
+// interrupt presses Ctrl-C once the provider has sent a message and waits for
+// the job, unless the command ends earlier.
+func (d *demo) interrupt(cmd *exec.Cmd, before int, ended chan error) {
+	press := time.Time{}
+	for gets := 0; ; {
+		select {
+		case err := <-ended:
+			ended <- err
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+		now := d.service.Counts()
+		switch {
+		case now.Message == before:
+			gets = now.Get
+		case now.Get > gets && press.IsZero():
+			press = time.Now().Add(watching)
+		case !press.IsZero() && time.Now().After(press):
+			fmt.Fprintln(d, "^C")
+			_ = signalGroup(cmd, syscall.SIGINT) // if it has just ended, the state will tell
+			return
+		}
+	}
+}
+
+// state returns the job in the state file; no id if there is none. A tainted
+// job has that as its status.
+func (d *demo) state() (id, status string, err error) {
+	text, err := os.ReadFile(filepath.Join(d.dir, "terraform.tfstate"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", "", nil
+	}
+	var file struct {
+		Resources []struct {
+			Instances []struct {
+				Status     string // "tainted", or absent
+				Attributes struct{ ID, Status string }
+			}
+		}
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &file)
+	}
+	for _, resource := range file.Resources {
+		for _, instance := range resource.Instances {
+			id, status = instance.Attributes.ID, instance.Attributes.Status+instance.Status
+		}
+	}
+	return id, status, err
+}
+
+// findKey looks for the key in what a step has shown and written. Links are not
+// followed: the plugin is behind one.
+func (d *demo) findKey(output string) error {
+	if strings.Contains(output, d.key) {
+		d.check(false, "the key is in the output")
+	}
+	return filepath.WalkDir(d.dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		if bytes.Contains(content, []byte(d.key)) {
+			d.check(false, "the key is in %s", path)
+		}
+		return err
+	})
 }

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: MPL-2.0
 
 # Retimes a recording of asciinema (version 2) for readers: no wait is longer
-# than 1.5 s, each step stays for 2 s, the end for 8 s. And the place of the CLI
-# on the machine of the recording is nobody's business.
+# than 1.5 s, each step stays for 2 s, the end for 8 s.
 NR == 1 {
 	sub(/, "idle_time_limit": [0-9.]*/, "")
 	sub(/, "env": \{[^}]*\}/, "")
@@ -21,7 +20,6 @@ NR == 1 {
 	if (rest ~ /== [0-9]+\/[0-9]+  |== What reached/)
 		gap += 2
 	now += gap
-	sub(/ \([^()]*, from [^()]*\)\\r\\n/, "\\r\\n", rest)
 	printf "[%.6f%s\n", now, rest
 }
 END {

@@ -1,0 +1,211 @@
+#!/usr/bin/env bash
+# Copyright (c) the terraform-provider-agent authors
+# SPDX-License-Identifier: MPL-2.0
+
+# usage: release.sh check           make a release of the last commit without publishing it, and install it
+#        release.sh notes VERSION   print what CHANGELOG.md says about a version, such as v1.2.3
+#        release.sh sign-sboms dist/..._SBOM_SHA256SUMS.sig FINGERPRINT   GoReleaser runs it
+# The check needs git, gpg, sha256sum and unzip.
+set -euo pipefail
+
+project=terraform-provider-agent
+
+fail() {
+	echo "release: $*" >&2
+	exit 1
+}
+
+notes() {
+	local text
+	text=$(awk -v heading="## [${1#v}]" '/^## / { found = index($0, heading) == 1; next } found' CHANGELOG.md | sed '/./,$!d')
+	[ -n "$text" ] || fail "CHANGELOG.md has nothing below \"## [${1#v}]\""
+	printf '%s\n' "$text"
+}
+
+# The registry refuses a SHA256SUMS that lists an SBOM, so they have their own.
+sign_sboms() {
+	cd "$(dirname "$1")"
+	local signature sums
+	signature=$(basename "$1")
+	sums=${signature%.sig}
+	sha256sum -- *.spdx.json >"$sums"
+	gpg --batch --local-user "$2" --output "$signature" --detach-sign "$sums"
+}
+
+step() { printf '%5ds  %s\n' "$SECONDS" "$*"; }
+
+# quiet runs a command and shows what it prints only when it fails.
+quiet() {
+	"$@" >"$tmp/log" 2>&1 || {
+		cat "$tmp/log" >&2
+		fail "$* failed"
+	}
+}
+
+tool() {
+	local name=$1
+	shift
+	quiet go tool -modfile="internal/tools/$name/go.mod" "$name" "$@"
+}
+
+# verify_sums checks that a file lists exactly the other files, with their checksums, and its binary signature.
+verify_sums() {
+	local sums=$1
+	shift
+	sha256sum --check --strict --quiet "$sums" || fail "$sums is wrong"
+	diff <(printf '%s\n' "$@" | sort) <(sed 's/^[^ ]*  //' "$sums" | sort) || fail "$sums does not list exactly what it should"
+	! grep -aq 'BEGIN PGP' "$sums.sig" || fail "$sums.sig is armored: the registry accepts binary signatures only"
+	quiet gpg --batch --verify "$sums.sig" "$sums"
+}
+
+# verify_zip checks that an archive holds the license, an executable built for the platform in its name, and nothing else.
+verify_zip() {
+	local zip=$1 platform exe setting info
+	platform=${zip#"$project"_"$version"_}
+	platform=${platform%.zip}
+	exe=${project}_v$version
+	[ "${platform%_*}" != windows ] || exe=$exe.exe
+	[ "$(unzip -Z1 "$zip" | sort)" = "$(printf 'LICENSE\n%s' "$exe")" ] || fail "$zip holds $(unzip -Z1 "$zip")"
+	unzip -Z "$zip" "$exe" | grep -q '^-rwxr-xr-x' || fail "$exe in $zip is not executable"
+	unzip -p "$zip" "$exe" >"$tmp/exe"
+	info=$(go version -m "$tmp/exe")
+	for setting in "GOOS=${platform%_*}" "GOARCH=${platform#*_}" CGO_ENABLED=0 -trimpath=true; do
+		grep -q "build.$setting\$" <<<"$info" || fail "$zip was not built with $setting"
+	done
+	! grep -q 'build.vcs' <<<"$info" || fail "$zip was built with settings of git"
+}
+
+# verify holds what is in the current folder against the rules of the registry:
+# https://developer.hashicorp.com/terraform/registry/providers/publishing
+verify() {
+	local zips zip
+	zips=("${project}_${version}"_*_*.zip)
+	for zip in "${zips[@]}"; do
+		verify_zip "$zip"
+		grep -q '"spdxVersion"' "$zip.spdx.json" && grep -q 'github.com/hashicorp/terraform-plugin-framework' "$zip.spdx.json" ||
+			fail "$zip.spdx.json is no SPDX document that names the plugin framework"
+	done
+	# GoReleaser renames it only when it publishes.
+	cp ../terraform-registry-manifest.json "${project}_${version}_manifest.json"
+	[ "$(tr -d ' \n' <../terraform-registry-manifest.json)" = '{"version":1,"metadata":{"protocol_versions":["6.0"]}}' ] ||
+		fail "terraform-registry-manifest.json: not version 1 with protocol 6.0"
+	verify_sums "${project}_${version}_SHA256SUMS" "${zips[@]}" "${project}_${version}_manifest.json"
+	verify_sums "${project}_${version}_SBOM_SHA256SUMS" "${zips[@]/%/.spdx.json}"
+}
+
+# install_with installs the provider from the mirror with a CLI and runs a job at the simulator.
+install_with() {
+	local cli=$1
+	mkdir "$tmp/module"
+	cat >"$tmp/module/main.tf" <<-END
+		terraform {
+		  required_providers {
+		    agent = {
+		      source  = "agentjobs/agent"
+		      version = "$version"
+		    }
+		  }
+		}
+
+		resource "agent_job" "check" {
+		  prompt = "Is the release any good?"
+		}
+
+		output "completed" {
+		  value = agent_job.check.status == "completed" && agent_job.check.pr_link != null
+		}
+	END
+	quiet "$cli" -chdir="$tmp/module" init -input=false -no-color
+	quiet "$cli" -chdir="$tmp/module" apply -auto-approve -input=false -no-color
+	! grep -q "$AGENT_ADMIN_KEY" "$tmp/log" || fail "apply printed the key"
+	quiet "$cli" -chdir="$tmp/module" output -json completed
+	[ "$(cat "$tmp/log")" = true ] || fail "the state holds no completed job with its pull request"
+	rm -r "$tmp/module"
+}
+
+cleanup() {
+	[ -z "${simulator:-}" ] || kill "$simulator" || true
+	gpgconf --kill all || true # the agent that gpg has started
+	rm -rf "$tmp"
+}
+
+check() {
+	local root commit host folder product number cli clis=0
+	root=$(git rev-parse --show-toplevel)
+	tmp=$(mktemp -d)
+	export GNUPGHOME=$tmp/gpg GPG_FINGERPRINT
+	mkdir -m 700 "$GNUPGHOME"
+	trap cleanup EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM
+
+	commit=$(git -C "$root" log -1 --format='%h %s')
+	step "clone of $commit; what is not committed is not in it"
+	git clone --quiet "$root" "$tmp/clone"
+	cd "$tmp/clone"
+	step "a throw-away key to sign with"
+	# RSA: the registry accepts only that and DSA.
+	quiet gpg --batch --passphrase '' --quick-generate-key 'release-check <release-check@example.invalid>' rsa3072 sign never
+	GPG_FINGERPRINT=$(gpg --batch --quiet --with-colons --list-keys | awk -F: '/^fpr/ { print $10 }')
+	step "syft, then goreleaser check (the first time many minutes: both are built)"
+	tool syft version # before GoReleaser runs it for several archives at once
+	tool goreleaser check
+	step "goreleaser release --snapshot: every platform, SBOMs, signatures (minutes)"
+	tool goreleaser release --snapshot --clean --timeout=24h
+	version=$(sed 's/.*"version": *"\([^"]*\)".*/\1/' dist/metadata.json)
+
+	step "the registry's rules"
+	cd dist
+	verify
+
+	step "the same again, from a clone elsewhere"
+	mkdir "$tmp/elsewhere"
+	git clone --quiet "$tmp/clone" "$tmp/elsewhere/another-clone"
+	cd "$tmp/elsewhere/another-clone"
+	tool goreleaser release --snapshot --clean --timeout=24h --skip=sbom,sign
+	diff "$tmp/clone/dist/${project}_${version}_SHA256SUMS" "dist/${project}_${version}_SHA256SUMS" || fail "two builds differ"
+	step "and this platform's executable, from an empty build cache"
+	CGO_ENABLED=0 GOCACHE=$tmp/cache quiet go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$version" -o "$tmp/exe" .
+	unzip -p "dist/${project}_${version}_$(go env GOOS)_$(go env GOARCH).zip" "${project}_v$version" |
+		cmp - "$tmp/exe" || fail "the executable differs from one built with an empty build cache"
+
+	# A source address without a host is short for one of these, by product.
+	for host in registry.terraform.io registry.opentofu.org; do
+		folder=$tmp/mirror/$host/agentjobs/agent
+		mkdir -p "$folder"
+		cp "$tmp/clone/dist/"*.zip "$folder"
+	done
+	go build -o "$tmp/" ./internal/simulator/cmd/simulator ./internal/tools/tfcli/cmd/tfcli
+	"$tmp/tfcli" env >"$tmp/env"
+	# shellcheck source=/dev/null
+	. "$tmp/env" # unsets the user's settings for CLI and provider
+	# From the mirror, and nothing from anywhere else.
+	printf 'provider_installation {\n  filesystem_mirror {\n    path = "%s"\n  }\n}\n' "$tmp/mirror" >"$tmp/cli.tfrc"
+	export TF_CLI_CONFIG_FILE=$tmp/cli.tfrc CHECKPOINT_DISABLE=1
+	"$tmp/simulator" -listen 127.0.0.1:0 -duration 0s -key canary_release_check >"$tmp/env" 2>"$tmp/requests" &
+	simulator=$!
+	until grep -q AGENT_PROJECT_ID "$tmp/env"; do sleep 0.1; done
+	# shellcheck source=/dev/null
+	. "$tmp/env"
+	"$tmp/tfcli" list >"$tmp/clis"
+	while read -r product number cli <&3; do
+		step "$product $number: install from a mirror, apply"
+		cli=${cli#(}
+		install_with "${cli%%,*}"
+		clis=$((clis + 1))
+	done 3<"$tmp/clis"
+	[ "$clis" -gt 0 ] || fail "no CLI to install with: make clis builds two"
+	# The executable names its version: the release build sets it.
+	[ "$(grep -c " POST .* 201 .*$project/$version " "$tmp/requests")" = "$clis" ] ||
+		fail "not one job for each CLI, by version $version: $(cat "$tmp/requests")"
+
+	cat "$tmp/clone/dist/${project}_${version}_SHA256SUMS"
+	step "Two builds were identical, $clis CLIs installed the release. Nothing was published."
+}
+
+case "${1:-} $#" in
+"check 1") check ;;
+"notes 2") notes "$2" ;;
+"sign-sboms 3") sign_sboms "$2" "$3" ;;
+*) sed -n 's/^# usage: //p; s/^#      //p' "$0" >&2 && exit 2 ;;
+esac
