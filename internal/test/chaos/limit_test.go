@@ -17,25 +17,20 @@ import (
 // fleet is more jobs than the service takes in its hour.
 const fleet = 300
 
-func limitedWorld(t *testing.T, limit simulator.Limit) *world {
+func newLimited(t *testing.T, limit simulator.Limit) *workingDir {
 	t.Helper()
-	return newWorldOf(t, simulator.New(simulator.Options{
+	sim := simulator.New(simulator.Options{
 		Key:    canaryKey,
 		Script: func(string, int) simulator.Script { return simulator.Script{} },
 		Limit:  &limit,
-	}), fmt.Sprintf(`
-resource "agent_job" "test" {
-  count    = %d
-  prompt   = "write"
-  timeouts = { create = "10m" }
-}
-`, fleet))
+	})
+	return newWorkingDirAt(t, sim, sim, use("test", "write", fmt.Sprintf("count = %d", fleet), `timeouts = { create = "10m" }`))
 }
 
 // startFleet applies all jobs at once.
-func (w *world) startFleet() *process {
+func (w *workingDir) startFleet() *process {
 	w.t.Helper()
-	return w.startApply(fmt.Sprintf("-parallelism=%d", fleet))
+	return w.start("apply", fmt.Sprintf("-parallelism=%d", fleet))
 }
 
 // refusedAfterFirst is the share of the POSTs that came after the first 429
@@ -59,16 +54,13 @@ func refusedAfterFirst(all []simulator.Request) (refused, sent int) {
 	return refused, sent
 }
 
-// Red without: the gate's pause or its width. (Its probe: TestFirst429StopsTheProject.)
+// Red without: the limiter's pause or its width. (Its probe: TestFirst429StopsTheProject.)
 func TestFleetUnderAnHourlyLimit(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name string
-		told bool
-	}{{"with Retry-After", true}, {"without", false}} {
-		t.Run(test.name, func(t *testing.T) {
+	for _, retryAfter := range everyNth(t, envRounds, 2, []bool{true, false}) {
+		t.Run(fmt.Sprintf("Retry-After=%t", retryAfter), func(t *testing.T) {
 			t.Parallel()
-			w := limitedWorld(t, simulator.Limit{Uses: fleet / 3, Per: 10 * time.Second, RetryAfter: test.told})
+			w := newLimited(t, simulator.Limit{Uses: fleet / 3, Per: 10 * time.Second, RetryAfter: retryAfter})
 			p := w.startFleet()
 			if output := p.wait(); !p.ok() {
 				t.Fatalf("apply failed:\n%s", output[max(0, len(output)-3000):])
@@ -89,7 +81,7 @@ func TestFleetUnderAnHourlyLimit(t *testing.T) {
 // Red without: ErrPauseTooLong.
 func TestFleetThatCannotWaitForItsTurn(t *testing.T) {
 	t.Parallel()
-	w := limitedWorld(t, simulator.Limit{Uses: fleet * 2 / 3, Per: time.Hour, RetryAfter: true})
+	w := newLimited(t, simulator.Limit{Uses: fleet * 2 / 3, Per: time.Hour, RetryAfter: true})
 	p := w.startFleet()
 	output := p.wait()
 	if p.ok() || !strings.Contains(output, "Nothing was sent") || !strings.Contains(output, "rate limit") {
