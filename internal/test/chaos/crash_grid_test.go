@@ -165,6 +165,7 @@ func TestX17_crash_points(t *testing.T) {
 
 // In a bucket, which forgets nothing. Red without: Seen.
 func TestX17_S3_crash_points(t *testing.T) {
+	needsBucket(t)
 	t.Parallel()
 	atCrashPoints(t, bucket)
 }

@@ -138,5 +138,6 @@ func TestX02_interrupt_at_any_moment(t *testing.T) {
 }
 
 func TestX02_S3_interrupt_at_any_moment(t *testing.T) {
+	needsBucket(t)
 	inRounds(t, 3, mode{store: bucket, endings: interrupts})
 }

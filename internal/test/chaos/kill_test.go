@@ -23,6 +23,7 @@ func TestX04_kill_at_any_moment(t *testing.T) {
 }
 
 func TestX04_S3_kill_at_any_moment(t *testing.T) {
+	needsBucket(t)
 	inRounds(t, 3, mode{store: bucket, endings: kills})
 }
 

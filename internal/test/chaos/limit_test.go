@@ -14,10 +14,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// fleet is more jobs than the service takes in its hour.
-const fleet = 300
-
-func newLimited(t *testing.T, limit simulator.Limit) *workingDir {
+// newLimited is a working directory with more jobs than the service takes in its hour.
+func newLimited(t *testing.T, fleet int, limit simulator.Limit) *workingDir {
 	t.Helper()
 	sim := simulator.New(simulator.Options{
 		Key:    canaryKey,
@@ -25,12 +23,6 @@ func newLimited(t *testing.T, limit simulator.Limit) *workingDir {
 		Limit:  &limit,
 	})
 	return newWorkingDirAt(t, sim, sim, use("test", "write", fmt.Sprintf("count = %d", fleet), `timeouts = { create = "10m" }`))
-}
-
-// startFleet applies all jobs at once.
-func (w *workingDir) startFleet() *process {
-	w.t.Helper()
-	return w.start("apply", fmt.Sprintf("-parallelism=%d", fleet))
 }
 
 // refusedAfterFirst is the share of the POSTs that came after the first 429
@@ -56,15 +48,13 @@ func refusedAfterFirst(all []simulator.Request) (refused, sent int) {
 
 // Red without: the limiter's pause or its width. (Its probe: TestFirst429StopsTheProject.)
 func TestFleetUnderAnHourlyLimit(t *testing.T) {
+	const fleet = 300
 	t.Parallel()
 	for _, retryAfter := range everyNth(t, envRounds, 2, []bool{true, false}) {
 		t.Run(fmt.Sprintf("Retry-After=%t", retryAfter), func(t *testing.T) {
 			t.Parallel()
-			w := newLimited(t, simulator.Limit{Uses: fleet / 3, Per: 10 * time.Second, RetryAfter: retryAfter})
-			p := w.startFleet()
-			if output := p.wait(); !p.ok() {
-				t.Fatalf("apply failed:\n%s", output[max(0, len(output)-3000):])
-			}
+			w := newLimited(t, fleet, simulator.Limit{Uses: fleet / 3, Per: 10 * time.Second, RetryAfter: retryAfter})
+			w.run("apply -parallelism=300")
 			if jobs := len(w.sim.Jobs()); jobs != fleet {
 				t.Errorf("%d jobs were started, want %d", jobs, fleet)
 			}
@@ -80,11 +70,11 @@ func TestFleetUnderAnHourlyLimit(t *testing.T) {
 
 // Red without: ErrPauseTooLong.
 func TestFleetThatCannotWaitForItsTurn(t *testing.T) {
+	const fleet = 60
 	t.Parallel()
-	w := newLimited(t, simulator.Limit{Uses: fleet * 2 / 3, Per: time.Hour, RetryAfter: true})
-	p := w.startFleet()
-	output := p.wait()
-	if p.ok() || !strings.Contains(output, "Nothing was sent") || !strings.Contains(output, "rate limit") {
+	w := newLimited(t, fleet, simulator.Limit{Uses: fleet * 2 / 3, Per: time.Hour, RetryAfter: true})
+	output, ok := w.try("apply -parallelism=300")
+	if ok || !strings.Contains(output, "Nothing was sent") || !strings.Contains(output, "rate limit") {
 		t.Fatalf("the rest did not fail as not sent:\n%s", output[max(0, len(output)-3000):])
 	}
 	for _, i := range w.state() {
@@ -93,10 +83,7 @@ func TestFleetThatCannotWaitForItsTurn(t *testing.T) {
 		}
 	}
 	w.sim.EndWindows() // an hour later
-	p = w.startFleet()
-	if output := p.wait(); !p.ok() {
-		t.Fatalf("the next apply failed:\n%s", output[max(0, len(output)-3000):])
-	}
+	w.run("apply -parallelism=300")
 	if jobs := len(w.sim.Jobs()); jobs != fleet {
 		t.Errorf("%d jobs were started, want %d", jobs, fleet)
 	}

@@ -6,7 +6,6 @@
 package chaos
 
 import (
-	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -171,7 +170,7 @@ func endAtAnyMoment(t *testing.T, round int, random *rand.Rand, m mode) tally {
 			t.Logf("what happened:\n%s", strings.Join(story, "\n--- "))
 		}
 	}()
-	switch text := w.stateText(); {
+	switch {
 	case m.before:
 		w.putBack(before, m.wiped)
 		plan, ok := w.try("plan -json")
@@ -179,7 +178,7 @@ func endAtAnyMoment(t *testing.T, round int, random *rand.Rand, m mode) tally {
 			t.Errorf("no plan with the state from before")
 		}
 		story = append(story, string(before), plan, w.journalText())
-	case !json.Valid(text) && (messages || len(text) > 0): // of creates it is empty until one has ended
+	case w.stateTorn(messages):
 		sum["torn"] = 1
 		return sum
 	}

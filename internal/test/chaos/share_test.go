@@ -20,6 +20,7 @@ func TestX07_each_job_belongs_to_one_resource(t *testing.T) {
 }
 
 func TestX07_S3_each_job_belongs_to_one_resource(t *testing.T) {
+	needsBucket(t)
 	t.Parallel()
 	eachJobOnce(t, bucket)
 }

@@ -41,6 +41,7 @@ func TestX09_state_from_before_comes_back(t *testing.T) {
 }
 
 func TestX09_S3_state_from_before_comes_back(t *testing.T) {
+	needsBucket(t)
 	t.Parallel()
 	stateComesBack(t, false, bucket)
 }
@@ -52,6 +53,7 @@ func TestX10_disk_is_wiped(t *testing.T) {
 }
 
 func TestX10_S3_disk_is_wiped(t *testing.T) {
+	needsBucket(t)
 	t.Parallel()
 	stateComesBack(t, true, bucket)
 }
@@ -153,6 +155,7 @@ func TestX09_backend_does_not_store(t *testing.T) {
 }
 
 func TestX09_S3_backend_does_not_store(t *testing.T) {
+	needsBucket(t)
 	t.Parallel()
 	backendDoesNotStore(t, bucket)
 }
@@ -203,5 +206,6 @@ func TestX09_state_from_before_any_moment(t *testing.T) {
 }
 
 func TestX10_S3_disk_is_wiped_at_any_moment(t *testing.T) {
+	needsBucket(t)
 	inRounds(t, 3, mode{store: bucket, endings: anyEnding, before: true, wiped: true})
 }

@@ -26,6 +26,13 @@ func (w *workingDir) stateText() []byte {
 	return text
 }
 
+// stateTorn reports whether the CLI was ended in a write of its state. Until the
+// first job is created, it is empty.
+func (w *workingDir) stateTorn(hasJobs bool) bool {
+	text := w.stateText()
+	return !json.Valid(text) && (hasJobs || len(text) > 0)
+}
+
 // state returns the instances in the state; without one there are none.
 func (w *workingDir) state() []instance {
 	w.t.Helper()

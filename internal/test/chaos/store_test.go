@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -33,18 +34,25 @@ const (
 	bucket        store = "bucket"
 )
 
-// keepJournal chooses the store. A test of the bucket has S3 in its name.
+// envBucket is the journal URL of a bucket on an S3 server.
+const envBucket = "AGENT_TEST_S3"
+
+// needsBucket skips a test without such a bucket. Its name has S3 in it.
+func needsBucket(t *testing.T) {
+	t.Helper()
+	if os.Getenv(envBucket) == "" {
+		t.Skipf("%s is not set: make test-s3 runs this test", envBucket)
+	}
+}
+
+// keepJournal chooses the store.
 func (w *workingDir) keepJournal(s store) {
 	w.t.Helper()
 	switch s {
 	case namedFolder:
 		w.journal = filepath.Join(w.t.TempDir(), "entries")
 	case bucket:
-		location := os.Getenv("AGENT_TEST_S3")
-		if location == "" {
-			w.t.Skip("AGENT_TEST_S3 is not set: make test-s3 runs this test")
-		}
-		parsed, err := url.Parse(location)
+		parsed, err := url.Parse(os.Getenv(envBucket))
 		if err != nil {
 			w.t.Fatal(err)
 		}
