@@ -12,8 +12,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-const removed = "removed {\n  from = agent_job.test\n  lifecycle {\n    destroy = false\n  }\n}\n"
-
 // newNamed is a working directory whose journal is in a named folder.
 func newNamed(t *testing.T, config string) *workingDir {
 	t.Helper()

@@ -201,27 +201,12 @@ func TestX11_two_aliases(t *testing.T) {
 	}})
 }
 
-// Red without: Seen, which removes earlier messages to the job (named folder),
-// and the removal at the end (default folder).
-func TestX12_A_B_A_B(t *testing.T) {
-	ordinary(t, 3, slices.Concat(inDefault, inNamed), useCase{"A, B, A, B", []command{
-		{use("test", "A"), "apply", 1, 0},
-		{use("test", "B"), "apply", 1, 1},
-		{use("test", "A"), "apply", 1, 2},
-		{use("test", "B"), "apply", 1, 3},
-	}})
-}
-
 // Planning to forget a job shows the state, so a removed block needs no other plan.
 // Red without: the removal at the end (default folder), Seen in Read and ModifyPlan
-// (named folder), UpgradeResourceState of the server (removed, named folder).
+// and UpgradeResourceState of the server (named folder).
 func TestX13_forgotten_by_the_state(t *testing.T) {
-	needsVersion(t, "1.7.0") // removed blocks
-	ordinary(t, 3, slices.Concat(inDefault, afterPlan), useCase{"state rm", []command{
-		{use("test", "write"), "apply", 1, 0},
-		{"", "state rm agent_job.test", 1, 0},
-		{"", "apply", 2, 0},
-	}})
+	needsVersion(t, "1.7.0")
+	const removed = "removed {\n  from = agent_job.test\n  lifecycle {\n    destroy = false\n  }\n}\n"
 	ordinary(t, 2, slices.Concat(inNamed, inDefault[:1]), useCase{"removed", []command{
 		{use("test", "write"), "apply", 1, 0},
 		{removed, "apply", 1, 0},
