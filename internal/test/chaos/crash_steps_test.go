@@ -60,7 +60,7 @@ func newSteppedDir(t *testing.T, s store) *steppedDir {
 	}
 	w.keepJournal(s)
 	w.config = stepConfig
-	w.env = []string{envSteps + "=" + w.url, "TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + w.dir + "/log"}
+	w.env = []string{"CHAOS_STEPS=" + w.url, "TF_LOG_PROVIDER=TRACE", "TF_LOG_PATH=" + w.dir + "/log"}
 	w.write(stepConfiguration(canaryPrompt))
 	return w
 }

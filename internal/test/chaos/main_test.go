@@ -13,27 +13,21 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"log"
-	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/signal"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	// Both are built from it; without this Go would take the results of a run before a change of it.
+	_ "github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
-// envSteps is where the plugin reports its steps. With it this test binary is
-// the plugin.
-const envSteps = "CHAOS_STEPS"
-
-// What the plugin reports.
+// What the provider in steps reports.
 const (
 	stepWrite   = "/step/write"   // it is about to write to the journal
 	stepWritten = "/step/written" // it has written
@@ -43,37 +37,11 @@ const (
 var (
 	cli         tfcli.CLI
 	provider    tfcli.Plugin
-	stepConfig  string // a CLI configuration with this binary as the plugin
+	stepConfig  string // a CLI configuration with the provider that reports its steps
 	initialized initializedBackend
 )
 
-func TestMain(m *testing.M) {
-	if url := os.Getenv(envSteps); url != "" {
-		servePlugin(url)
-		return
-	}
-	os.Exit(runTests(m))
-}
-
-// servePlugin is the provider's main with a report of each step, which returns
-// when the test lets the plugin continue.
-func servePlugin(url string) {
-	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
-	report := func(step string) {
-		if response, err := http.Post(url+step, "", nil); err == nil {
-			_ = response.Body.Close()
-		}
-	}
-	err := plugin.Serve(context.Background(), "0.0.1", plugin.Options{Recording: func(write func() error) error {
-		report(stepWrite)
-		defer report(stepWritten)
-		return write()
-	}})
-	report(stepServed)
-	if err != nil {
-		log.Fatal(err)
-	}
-}
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
@@ -95,8 +63,8 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// install finds a CLI, builds the provider for it, makes this binary a second
-// one, and initializes a backend.
+// install finds a CLI, builds the provider for it twice, as users get it and with
+// a report of its steps, and initializes a backend.
 func install(ctx context.Context, dir string) (err error) {
 	if cli, err = tfcli.Find(ctx, os.Stderr); err != nil {
 		return err
@@ -104,16 +72,14 @@ func install(ctx context.Context, dir string) (err error) {
 	if provider, err = tfcli.InstallPlugin(ctx, dir); err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
+	// Go's test cache sees a file only when the test itself looks at it.
+	if _, err := os.Stat(filepath.Join("steps", "main.go")); err != nil {
 		return err
 	}
 	steps := filepath.Join(dir, "steps")
-	if err := os.Mkdir(steps, 0o700); err != nil {
-		return err
-	}
-	if err := os.Symlink(self, filepath.Join(steps, "terraform-provider-agent")); err != nil {
-		return err
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", filepath.Join(steps, "terraform-provider-agent"), "./steps")
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the provider that reports its steps: %w\n%s", err, output)
 	}
 	config, err := os.ReadFile(provider.OverrideConfig)
 	if err != nil {
