@@ -34,6 +34,7 @@ func TestX01_interrupt_while_the_POST_is_in_flight(t *testing.T) {
 	w.assertEachJobOnce()
 }
 
+// signaled is one way in which a run is interrupted.
 type signaled struct {
 	name string
 	send func(*process)

@@ -23,6 +23,7 @@ func main() {
 			_ = response.Body.Close()
 		}
 	}
+	//nolint:forbidigo // This is a main: there is no caller.
 	err := plugin.Serve(context.Background(), "0.0.1", plugin.Options{Recording: func(write func() error) error {
 		report("/step/write")
 		defer report("/step/written")
