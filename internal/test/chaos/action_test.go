@@ -33,18 +33,13 @@ action "agent_start_job" "test" {
 // Red without: a StopProvider that returns only when the actions have told their end.
 func TestA02_interrupt_in_the_wait_of_an_action(t *testing.T) {
 	needsActions(t)
-	for _, test := range []struct {
-		name   string
-		signal func(*process)
-	}{
-		{"SIGINT", func(p *process) { p.signal(syscall.SIGINT) }},
-		{"SIGINT to the group", func(p *process) { p.signalGroup(syscall.SIGINT) }},
-	} {
+	for _, test := range everyNth(t, envRounds, 3, signals[:2]) {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, simulator.Script{Duration: time.Hour}, startJob)
-			p := w.startApply("-invoke=action.agent_start_job.test")
+			t.Parallel()
+			w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, startJob)
+			p := w.start("apply", "-invoke=action.agent_start_job.test")
 			w.until("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
-			test.signal(p)
+			test.send(p)
 			output := p.wait()
 			if p.ok() {
 				t.Error("an interrupted action succeeds")
@@ -59,9 +54,10 @@ func TestA02_interrupt_in_the_wait_of_an_action(t *testing.T) {
 
 func TestA02_interrupt_while_the_POST_of_an_action_is_in_flight(t *testing.T) {
 	needsActions(t)
-	w := newWorld(t, simulator.Script{Duration: time.Hour}, startJob)
+	t.Parallel()
+	w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, startJob)
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: time.Second})
-	p := w.startApply("-invoke=action.agent_start_job.test")
+	p := w.start("apply", "-invoke=action.agent_start_job.test")
 	w.until("the POST is read", func() bool { return w.sim.Counts().Create == 1 })
 	p.signal(syscall.SIGINT)
 	output := p.wait()
@@ -73,12 +69,12 @@ func TestA02_interrupt_while_the_POST_of_an_action_is_in_flight(t *testing.T) {
 
 func TestA03_invoked_job_fails(t *testing.T) {
 	needsActions(t)
-	script := simulator.Script{Duration: 300 * time.Millisecond, Status: "failed"}
-	w := newWorld(t, script, startJob)
-	p := w.startApply("-invoke=action.agent_start_job.test")
-	output := p.wait()
+	t.Parallel()
+	script := simulator.Script{Status: "failed"}
+	w := newWorkingDir(t, script, startJob)
+	output, ok := w.try("apply -invoke=action.agent_start_job.test")
 	id := w.sim.Jobs()[0].ID
-	if p.ok() || !strings.Contains(output, "Agent job failed") || strings.Count(output, id) < 2 {
+	if ok || !strings.Contains(output, "Agent job failed") || strings.Count(output, id) < 2 {
 		t.Errorf("the output does not say that job %s failed:\n%s", id, output)
 	}
 	w.posts(1, 0)

@@ -6,43 +6,31 @@
 package chaos
 
 import (
-	"fmt"
+	"bytes"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"sync"
 )
 
-// backend stores a state behind HTTP, until it refuses to.
+// backend stores a state behind HTTP.
 type backend struct {
 	url string
 
-	mu      sync.Mutex
-	state   []byte
-	refuse  func() // called instead of storing; nil: it stores
-	refused int
+	mu    sync.Mutex
+	state []byte
+	// onWrite comes before each write, and reports whether it succeeds; nil: it does.
+	onWrite func() bool
 }
 
 // storeRemotely moves the state, which is empty yet, to a backend.
-func (w *world) storeRemotely() {
+func (w *workingDir) storeRemotely() {
 	w.t.Helper()
 	w.remote = &backend{}
 	server := httptest.NewServer(w.remote)
 	w.t.Cleanup(server.Close)
 	w.remote.url = server.URL
-	w.write("")
-	p := w.start("init", "-no-color", "-input=false")
-	if output := p.wait(); !p.ok() {
-		w.t.Fatalf("init failed:\n%s", output)
-	}
-}
-
-func (b *backend) config() string {
-	if b == nil {
-		return ""
-	}
-	return fmt.Sprintf("  backend \"http\" {\n    address   = %q\n    retry_max = 0\n  }", b.url)
+	w.writeFile(".terraform/terraform.tfstate", string(bytes.ReplaceAll(initialized.text, []byte(initialized.url), []byte(server.URL))))
 }
 
 func (b *backend) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
@@ -56,29 +44,32 @@ func (b *backend) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		rw.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodGet:
 		_, _ = rw.Write(b.state)
-	case b.refuse != nil:
-		b.refused++
-		b.refuse()
-		rw.WriteHeader(http.StatusInternalServerError)
-	default:
+	case b.write():
 		b.state = body
+	default:
+		rw.WriteHeader(http.StatusInternalServerError)
 	}
 }
 
-// whileRefusing calls f, and refuse instead of each write.
-func (b *backend) whileRefusing(refuse, f func()) {
-	set := func(refuse func()) {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.refuse = refuse
+// write calls onWrite, which may take long, without the lock.
+func (b *backend) write() bool {
+	f := b.onWrite
+	if f == nil {
+		return true
 	}
-	set(refuse)
-	f()
-	set(nil)
+	b.mu.Unlock()
+	defer b.mu.Lock()
+	return f()
+}
+
+func (b *backend) setOnWrite(f func() bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.onWrite = f
 }
 
 func (b *backend) read() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Clone(b.state)
+	return bytes.Clone(b.state)
 }

@@ -18,8 +18,9 @@ import (
 
 // A CLI uses the process that "go run . -debug" starts.
 func TestDebug(t *testing.T) {
-	w := newWorld(t, simulator.Script{}, oneJob)
-	debugged := exec.CommandContext(t.Context(), plugin.Executable, "-debug")
+	t.Parallel()
+	w := newWorkingDir(t, simulator.Script{}, oneJob)
+	debugged := exec.CommandContext(t.Context(), provider.Executable, "-debug")
 	debugged.Env = append(os.Environ(), "AGENT_BASE_URL="+w.url, "AGENT_ADMIN_KEY="+canaryKey, "AGENT_PROJECT_ID="+project)
 	stdout, err := debugged.StdoutPipe()
 	if err != nil {
@@ -38,7 +39,7 @@ func TestDebug(t *testing.T) {
 		attach = strings.ReplaceAll(attach, "registry.terraform.io", "registry.opentofu.org")
 	}
 	w.env = []string{attach}
-	p := w.startApply()
+	p := w.start("apply")
 	output := p.wait()
 	_ = debugged.Process.Signal(os.Interrupt)
 	if err := debugged.Wait(); err != nil || !p.ok() {

@@ -40,7 +40,7 @@ func TestEncryptedState(t *testing.T) {
 	if cli.Product != tfcli.Tofu || cli.Version.LessThan(version.Must(version.NewVersion("1.7.0"))) {
 		t.Skipf("needs OpenTofu 1.7 or later, this is %s", cli)
 	}
-	w := newWorld(t, simulator.Script{Duration: time.Hour}, "variable \"prompt\" {}\nresource \"agent_job\" \"test\" {\n  prompt = var.prompt\n}\n")
+	w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, "variable \"prompt\" {}\nresource \"agent_job\" \"test\" {\n  prompt = var.prompt\n}\n")
 	w.env = []string{"TF_ENCRYPTION=" + encryption, "TF_VAR_prompt=" + canaryPrompt}
 	nowhere := func(secret string) {
 		t.Helper()
@@ -50,18 +50,8 @@ func TestEncryptedState(t *testing.T) {
 			}
 		}
 	}
-	call := func(args ...string) string {
-		t.Helper()
-		p := w.start(args...)
-		if output := p.wait(); p.ok() {
-			return output
-		}
-		t.Fatalf("%v failed:\n%s", args, p.out.String())
-		return ""
-	}
-
-	call("plan", "-no-color", "-out=saved")
-	p := w.start("apply", "-no-color", "saved")
+	w.run("plan -out=saved")
+	p := w.start("apply saved")
 	w.until("the job is polled", func() bool { return w.sim.Counts().Get > 0 })
 	p.signalGroup(syscall.SIGKILL)
 	p.wait()
@@ -72,10 +62,10 @@ func TestEncryptedState(t *testing.T) {
 
 	id := w.sim.Jobs()[0].ID
 	w.sim.SetStatus(id, "completed")
-	if output := call("apply", "-no-color", "saved"); !strings.Contains(output, createTakenOver) {
+	if output := w.run("apply saved"); !strings.Contains(output, createTakenOver) {
 		t.Errorf("the job was not taken over:\n%s", output)
 	}
-	call("plan", "-no-color", "-detailed-exitcode")
+	w.run("plan -detailed-exitcode")
 	w.posts(1, 0)
 	nowhere(canaryPrompt)
 	nowhere(id)

@@ -6,7 +6,6 @@
 package chaos
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,21 +16,12 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-const oneJob = `
-resource "agent_job" "test" {
-  prompt = "` + canaryPrompt + `"
-}
-`
-
-func testContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), 10*time.Minute)
-}
-
 // Red without: the detached context of a POST on its way.
 func TestX01_interrupt_while_the_POST_is_in_flight(t *testing.T) {
-	w := newWorld(t, simulator.Script{Duration: time.Hour}, oneJob)
+	t.Parallel()
+	w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, oneJob)
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: 1500 * time.Millisecond})
-	p := w.startApply()
+	p := w.start("apply")
 	w.until("the POST is read", func() bool { return w.sim.Counts().Create == 1 })
 	p.signal(syscall.SIGINT)
 	p.wait()
@@ -39,30 +29,36 @@ func TestX01_interrupt_while_the_POST_is_in_flight(t *testing.T) {
 		t.Errorf("status %q, want active", got.Status)
 	}
 	w.sim.SetStatus(w.onlyInstance().ID, "completed")
-	w.applied()
+	w.run("apply")
 	w.posts(1, 0)
 	w.assertEachJobOnce()
+}
+
+// signaled is one way in which a run is interrupted.
+type signaled struct {
+	name string
+	send func(*process)
+}
+
+var signals = []signaled{
+	{"SIGINT to the group", func(p *process) { p.signalGroup(syscall.SIGINT) }},
+	{"SIGINT", func(p *process) { p.signal(syscall.SIGINT) }},
+	{"SIGTERM to the group", func(p *process) { p.signalGroup(syscall.SIGTERM) }},
+	{"SIGTERM", func(p *process) { p.signal(syscall.SIGTERM) }},
 }
 
 // Red without: the state saved before the wait; a warning, not an error, after an
 // interrupt. That the provider's part takes no 2 s is shown on fake clocks
 // (checkStop in TestChaosFaults, TestActionA02Interrupted).
 func TestX02_interrupt_in_the_wait(t *testing.T) {
-	for _, test := range []struct {
-		name   string
-		signal func(*process)
-	}{
-		{"SIGINT", func(p *process) { p.signal(syscall.SIGINT) }},
-		{"SIGINT to the group", func(p *process) { p.signalGroup(syscall.SIGINT) }},
-		{"SIGTERM", func(p *process) { p.signal(syscall.SIGTERM) }},
-		{"SIGTERM to the group", func(p *process) { p.signalGroup(syscall.SIGTERM) }},
-	} {
+	for _, test := range everyNth(t, envRounds, 3, signals) {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, simulator.Script{Duration: time.Hour}, oneJob)
-			p := w.startApply()
+			t.Parallel()
+			w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, oneJob)
+			p := w.start("apply")
 			w.until("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
 			start := time.Now()
-			test.signal(p)
+			test.send(p)
 			output := p.wait()
 			t.Logf("stopped after %s", time.Since(start).Round(time.Millisecond))
 			if got := w.onlyInstance(); got.Status != "active" {
@@ -72,18 +68,19 @@ func TestX02_interrupt_in_the_wait(t *testing.T) {
 				t.Errorf("the output does not name the job:\n%s", output)
 			}
 			w.sim.SetStatus(w.onlyInstance().ID, "completed")
-			w.applied()
+			w.run("apply")
 			w.posts(1, 0)
 			w.assertEachJobOnce()
 		})
 	}
 }
 
-// Red without: the queue of the gate that a cancelled context leaves.
+// Red without: the queue of the limiter that a cancelled context leaves.
 func TestX03_interrupt_while_paused_by_a_limit(t *testing.T) {
-	w := newWorld(t, simulator.Script{}, oneJob)
+	t.Parallel()
+	w := newWorkingDir(t, simulator.Script{}, oneJob)
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 429, RetryAfter: "600"})
-	p := w.startApply()
+	p := w.start("apply")
 	w.until("the POST is refused", func() bool { return w.sim.Counts().Create == 1 })
 	time.Sleep(200 * time.Millisecond)
 	p.signal(syscall.SIGINT)
@@ -98,7 +95,7 @@ func TestX03_interrupt_while_paused_by_a_limit(t *testing.T) {
 	if jobs := w.sim.Jobs(); len(jobs) != 0 {
 		t.Errorf("%d jobs were started", len(jobs))
 	}
-	w.applied()
+	w.run("apply")
 	w.assertEachJobOnce()
 }
 
@@ -117,7 +114,8 @@ func TestX05_journal_not_usable(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, simulator.Script{}, oneJob)
+			t.Parallel()
+			w := newWorkingDir(t, simulator.Script{}, oneJob)
 			if err := os.Mkdir(filepath.Join(w.dir, ".terraform"), 0o700); err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +123,7 @@ func TestX05_journal_not_usable(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.env = []string{"TF_LOG=WARN"}
-			output := w.applied()
+			output := w.run("apply")
 			if test.name == "not a folder" && !strings.Contains(output, "the journal in .terraform/agent could not be read") {
 				t.Errorf("no warning in the log:\n%s", output)
 			}
@@ -137,9 +135,10 @@ func TestX05_journal_not_usable(t *testing.T) {
 
 // The moments of X01 to X03, and of X08, spread over the whole run.
 func TestX02_interrupt_at_any_moment(t *testing.T) {
-	inRounds(t, 20, mode{store: defaultFolder, endings: interrupts})
+	inRounds(t, 3, mode{store: defaultFolder, endings: interrupts})
 }
 
 func TestX02_S3_interrupt_at_any_moment(t *testing.T) {
-	inRounds(t, 5, mode{store: bucket, endings: interrupts})
+	needsBucket(t)
+	inRounds(t, 3, mode{store: bucket, endings: interrupts})
 }

@@ -19,11 +19,12 @@ import (
 // Red without: the entry before the POST, the id after it, the takeover, the
 // look at a living orphan's lock, or the orphan's own end.
 func TestX04_kill_at_any_moment(t *testing.T) {
-	inRounds(t, 20, mode{store: defaultFolder, endings: kills})
+	inRounds(t, 3, mode{store: defaultFolder, endings: kills})
 }
 
 func TestX04_S3_kill_at_any_moment(t *testing.T) {
-	inRounds(t, 5, mode{store: bucket, endings: kills})
+	needsBucket(t)
+	inRounds(t, 3, mode{store: bucket, endings: kills})
 }
 
 // A plugin whose CLI is gone stays until the answers are on disk, although
@@ -35,18 +36,19 @@ func TestX04_CLI_gone_while_POSTs_are_in_flight(t *testing.T) {
 		"terminal closed": func(p *process) { p.signalGroup(syscall.SIGHUP) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, simulator.Script{}, jobs(canaryPrompt))
+			t.Parallel()
+			w := newWorkingDir(t, simulator.Script{}, jobs(canaryPrompt))
 			w.env = []string{"TF_LOG=DEBUG"}
 			w.sim.Inject(
 				simulator.Fault{Kind: simulator.KindCreate, Delay: 500 * time.Millisecond, Times: 2},
 				simulator.Fault{Kind: simulator.KindCreate, Delay: 5 * time.Second}, // longer than shutdownDrain
 			)
-			p := w.startApply()
+			p := w.start("apply")
 			w.until("the POSTs are read", func() bool { return w.sim.Counts().Create == 3 })
 			end(p)
 			<-p.done
 			w.env = nil // and at once
-			w.applied()
+			w.run("apply")
 			w.posts(3, 0)
 			w.assertEachJobOnce()
 		})
@@ -55,8 +57,9 @@ func TestX04_CLI_gone_while_POSTs_are_in_flight(t *testing.T) {
 
 // A plugin whose CLI is gone does not live on for a refresh. Red without: orphaned.
 func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
-	w := newWorld(t, simulator.Script{}, oneJob)
-	w.applied()
+	t.Parallel()
+	w := newWorkingDir(t, simulator.Script{}, oneJob)
+	w.run("apply")
 	sockets, err := os.MkdirTemp("", "x04") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +68,7 @@ func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
 	w.env = []string{"TMPDIR=" + sockets}
 	read := w.sim.Counts().Get
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Delay: time.Minute})
-	p := w.start("plan", "-no-color")
+	p := w.start("plan")
 	w.until("the job is read", func() bool { return w.sim.Counts().Get > read })
 	p.signal(syscall.SIGKILL)
 	<-p.done

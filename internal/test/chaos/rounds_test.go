@@ -6,10 +6,7 @@
 package chaos
 
 import (
-	"encoding/json"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,61 +18,17 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// rounds is how many runs are ended: as many as every commit needs, or CHAOS_CLI.
-func rounds(t *testing.T, few int) int {
-	t.Helper()
-	text := os.Getenv("CHAOS_CLI")
-	if text == "" {
-		return few
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("CHAOS_CLI: %v", err)
-	}
-	return n
-}
-
-// seed is CHAOS_SEED, or a new one; it is printed, so that a run can be repeated.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	s := rand.Uint64()
-	if text := os.Getenv("CHAOS_SEED"); text != "" {
-		var err error
-		if s, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("CHAOS_SEED: %v", err)
-		}
-	}
-	t.Logf("CHAOS_SEED=%d", s)
-	return s
-}
-
-// jobs are three with the same prompt.
-func jobs(prompt string) string {
-	return fmt.Sprintf("resource \"agent_job\" \"test\" {\n  count  = 3\n  prompt = %q\n}\n", prompt)
-}
-
-// tally adds up what the rounds have shown.
+// tally counts what the rounds have shown.
 //
-// unpersisted are requests in the default folder whose outcome the provider had
+// "unpersisted" are requests in the default folder whose outcome the provider had
 // handed to the CLI, and had ended well, before the CLI was ended: OpenTofu, and
 // every remote backend, persists the state after that, and nothing of ours is
 // there any more to remember them. A named journal keeps them.
 //
-// torn are rounds with the default folder in which the CLI was killed while it
+// "torn" are rounds with the default folder in which the CLI was killed while it
 // wrote its state, which Terraform empties first: all jobs in it are gone,
 // however long ago they finished.
-type tally struct{ rounds, reported, takenOver, unpersisted, torn, lost, duplicates, tainted int }
-
-func (s *tally) add(o tally) {
-	s.rounds += o.rounds
-	s.reported += o.reported
-	s.takenOver += o.takenOver
-	s.unpersisted += o.unpersisted
-	s.torn += o.torn
-	s.lost += o.lost
-	s.duplicates += o.duplicates
-	s.tainted += o.tainted
-}
+type tally map[string]int
 
 // mode says what becomes of the runs in some rounds.
 type mode struct {
@@ -132,41 +85,43 @@ var (
 		single((*process).signalGroup, syscall.SIGKILL),
 	}
 	interrupts = []ending{
-		single((*process).signal, syscall.SIGINT),
 		single((*process).signalGroup, syscall.SIGINT),
+		twice((*process).signalGroup),
 		single((*process).signal, syscall.SIGTERM),
+		single((*process).signal, syscall.SIGINT),
 		single((*process).signalGroup, syscall.SIGTERM),
 		twice((*process).signal),
-		twice((*process).signalGroup),
 	}
 	undisturbed = ending{latency: 200 * time.Millisecond, end: func(*process, *rand.Rand) {}}
-	anyEnding   = slices.Concat(kills, interrupts, []ending{undisturbed})
+	anyEnding   = slices.Concat([]ending{undisturbed}, kills, interrupts)
 )
 
 // inRounds ends many runs, each at a moment of its own.
 func inRounds(t *testing.T, few int, m mode) {
 	t.Helper()
 	var mu sync.Mutex
-	var sum tally
+	sum := tally{}
 	first := seed(t)
 	t.Run("rounds", func(t *testing.T) {
 		for i := range rounds(t, few) {
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
-				got := endAtAnyMoment(t, rand.New(rand.NewPCG(first, uint64(i))), m)
+				got := endAtAnyMoment(t, i, rand.New(rand.NewPCG(first, uint64(i))), m)
 				mu.Lock()
 				defer mu.Unlock()
-				sum.add(got)
+				for name, n := range got {
+					sum[name] += n
+				}
 			})
 		}
 	})
-	t.Logf("%+v", sum)
+	t.Logf("%v", sum)
 }
 
 // handedOver are the jobs whose end the CLI had printed although the state does
 // not hold them so, where the plugin had ended well: the default folder holds
 // nothing of them.
-func (w *world) handedOver(output string) map[string]bool {
+func (w *workingDir) handedOver(output string) map[string]bool {
 	if w.journal != "" || len(w.entries()) > 0 {
 		return nil
 	}
@@ -190,22 +145,23 @@ func moment(random *rand.Rand, limit time.Duration) time.Duration {
 
 // endAtAnyMoment ends a run of creates or messages, applies until all is well,
 // and compares what was asked for with what reached the service.
-func endAtAnyMoment(t *testing.T, random *rand.Rand, m mode) (sum tally) {
+func endAtAnyMoment(t *testing.T, round int, random *rand.Rand, m mode) tally {
 	t.Helper()
-	w := newWorld(t, simulator.Script{Duration: 300 * time.Millisecond}, jobs(canaryPrompt))
+	sum := tally{"rounds": 1}
+	w := newWorkingDir(t, quick, jobs(canaryPrompt))
 	w.keepJournal(m.store)
-	messages := random.IntN(2) == 1
+	// Few rounds have many endings, each with both requests in turn.
+	how, messages := m.endings[round%len(m.endings)], (round+round/len(m.endings))%2 == 1
 	if messages {
-		w.applied()
+		w.run("apply")
 		w.write(jobs(canaryPrompt + " more"))
 	}
 	before := w.stateText()
-	how := m.endings[random.IntN(len(m.endings))]
 	// Slow responses, before and after the effect, widen the moments that matter.
 	for _, kind := range []simulator.Kind{simulator.KindCreate, simulator.KindMessage} {
 		w.sim.Inject(simulator.Fault{Kind: kind, Times: 3, Delay: moment(random, how.latency), AfterEffect: random.IntN(2) == 1})
 	}
-	p := w.startApply()
+	p := w.start("apply")
 	how.end(p, random)
 	output := p.wait()
 	story := []string{output, w.journalText()}
@@ -214,30 +170,29 @@ func endAtAnyMoment(t *testing.T, random *rand.Rand, m mode) (sum tally) {
 			t.Logf("what happened:\n%s", strings.Join(story, "\n--- "))
 		}
 	}()
-	sum.rounds = 1
-	switch text := w.stateText(); {
+	switch {
 	case m.before:
 		w.putBack(before, m.wiped)
-		plan, ok := w.planned()
+		plan, ok := w.try("plan -json")
 		if !ok {
 			t.Errorf("no plan with the state from before")
 		}
 		story = append(story, string(before), plan, w.journalText())
-	case !json.Valid(text) && (messages || len(text) > 0): // of creates it is empty until one has ended
-		sum.torn = 1
+	case w.stateTorn(messages):
+		sum["torn"] = 1
 		return sum
 	}
 	handed := w.handedOver(output)
 	if m.before && len(handed) > 0 {
 		t.Fatal("a named journal has forgotten what was handed over")
 	}
-	sum.unpersisted = len(handed)
+	sum["unpersisted"] = len(handed)
 
 	for try := 0; ; try++ {
-		output, ok := w.appliedJSON()
+		output, ok := w.try("apply -json")
 		story = append(story, output)
-		sum.reported += count(output, createUnknown, messageUnknown)
-		sum.takenOver += count(output, createTakenOver, messageTakenOver)
+		sum["reported"] += count(output, createUnknown, messageUnknown)
+		sum["taken over"] += count(output, createTakenOver, messageTakenOver)
 		if ok {
 			break
 		}
@@ -245,21 +200,21 @@ func endAtAnyMoment(t *testing.T, random *rand.Rand, m mode) (sum tally) {
 			t.Fatal("no apply succeeds")
 		}
 	}
-	if sum.reported > 0 && !how.cut {
-		t.Errorf("%d outcomes were unknown although the provider could await the responses", sum.reported)
+	if sum["reported"] > 0 && !how.cut {
+		t.Errorf("%d outcomes were unknown although the provider could await the responses", sum["reported"])
 	}
 	sum.check(w, messages, handed)
-	w.assertNothingLeft()
+	w.assertNothingToDo()
 	return sum
 }
 
 // check compares what was asked for with what the service and the state have.
-func (s *tally) check(w *world, messages bool, handed map[string]bool) {
+func (s tally) check(w *workingDir, messages bool, handed map[string]bool) {
 	w.t.Helper()
 	state := map[string]bool{}
 	for _, i := range w.state() {
 		if i.Tainted {
-			s.tainted++
+			s["tainted"]++
 			w.t.Errorf("%s is tainted", i.ID)
 		}
 		state[i.ID] = true
@@ -269,17 +224,17 @@ func (s *tally) check(w *world, messages bool, handed map[string]bool) {
 	}
 	for _, j := range w.sim.Jobs() {
 		if sent := len(j.Prompts) - 1; messages && sent > 1 && !handed[j.ID] {
-			s.duplicates += sent - 1
+			s["duplicates"] += sent - 1
 			w.t.Errorf("%s got the message %d times", j.ID, sent)
 		}
 	}
 	// A job that the state does not hold must have been reported.
 	allowed := 3
 	if !messages {
-		allowed += s.reported + len(handed)
+		allowed += s["reported"] + len(handed)
 	}
 	if started := len(w.sim.Jobs()); started > allowed {
-		s.lost += started - allowed
-		w.t.Errorf("%d jobs were started for 3; %d outcomes were reported as unknown, %d not persisted", started, s.reported, len(handed))
+		s["lost"] += started - allowed
+		w.t.Errorf("%d jobs were started for 3; %d outcomes were reported as unknown, %d not persisted", started, s["reported"], len(handed))
 	}
 }

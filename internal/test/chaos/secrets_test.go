@@ -26,7 +26,8 @@ func TestKeyIsNowhere(t *testing.T) {
 		{"ephemeral", "variable \"key\" {\n  type      = string\n  sensitive = true\n  ephemeral = true\n}\n", []string{"AGENT_ADMIN_KEY=", "TF_VAR_key=" + canaryKey}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := newWorld(t, simulator.Script{}, oneJob)
+			t.Parallel()
+			w := newWorkingDir(t, simulator.Script{}, oneJob)
 			if test.variables != "" {
 				w.write(test.variables + oneJob)
 				main := filepath.Join(w.dir, "main.tf")
@@ -40,21 +41,17 @@ func TestKeyIsNowhere(t *testing.T) {
 				}
 			}
 			w.env = append(test.env, "TF_LOG=TRACE")
-			for _, args := range [][]string{{"plan", "-out=saved", "-no-color"}, {"apply", "-no-color", "saved"}, {"plan", "-no-color"}} {
-				p := w.start(args...)
-				log := p.wait() // which searches it, and every file, for the key
-				if !p.ok() {
-					t.Fatalf("%v failed:\n%s", args, log[max(0, len(log)-3000):])
-				}
+			for _, args := range []string{"plan -out=saved", "apply saved", "plan"} {
+				log := w.run(args) // which searches it, and every file, for the key
 				if saved := w.files(w.dir)[filepath.Join(w.dir, "saved")]; !strings.Contains(saved, "agent_job") {
 					t.Error("the saved plan is not read, so the search proves nothing")
 				}
-				if args[0] == "apply" && !strings.Contains(log, "called the agent service") {
+				if args == "apply saved" && !strings.Contains(log, "called the agent service") {
 					t.Error("the log does not show the calls, so the search proves nothing")
 				}
 			}
 			w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 403, Body: `{"error":"you sent ` + canaryKey + `"}`})
-			if log := w.start("plan", "-no-color").wait(); !strings.Contains(log, "you sent (sensitive)") {
+			if log := w.start("plan").wait(); !strings.Contains(log, "you sent (sensitive)") {
 				t.Errorf("the service's words are not shown, so the search proves nothing:\n%s", log[max(0, len(log)-3000):])
 			}
 			w.onlyInstance()

@@ -18,7 +18,7 @@ type instance struct {
 }
 
 // stateText is the state as it is stored; empty: there is none.
-func (w *world) stateText() []byte {
+func (w *workingDir) stateText() []byte {
 	if w.remote != nil {
 		return w.remote.read()
 	}
@@ -26,8 +26,15 @@ func (w *world) stateText() []byte {
 	return text
 }
 
+// stateTorn reports whether the CLI was ended in a write of its state. Until the
+// first job is created, it is empty.
+func (w *workingDir) stateTorn(hasJobs bool) bool {
+	text := w.stateText()
+	return !json.Valid(text) && (hasJobs || len(text) > 0)
+}
+
 // state returns the instances in the state; without one there are none.
-func (w *world) state() []instance {
+func (w *workingDir) state() []instance {
 	w.t.Helper()
 	text := w.stateText()
 	if len(text) == 0 {
@@ -54,7 +61,7 @@ func (w *world) state() []instance {
 }
 
 // onlyInstance is the one job in the state: kept, untainted.
-func (w *world) onlyInstance() instance {
+func (w *workingDir) onlyInstance() instance {
 	w.t.Helper()
 	all := w.state()
 	if len(all) != 1 || all[0].ID == "" || all[0].Tainted {
@@ -63,8 +70,14 @@ func (w *world) onlyInstance() instance {
 	return all[0]
 }
 
+// sent is how many POSTs the service has read.
+func (w *workingDir) sent() int {
+	counts := w.sim.Counts()
+	return counts.Create + counts.Message
+}
+
 // posts asserts how many POSTs the service has read.
-func (w *world) posts(creates, messages int) {
+func (w *workingDir) posts(creates, messages int) {
 	w.t.Helper()
 	if got := w.sim.Counts(); got.Create != creates || got.Message != messages {
 		w.t.Errorf("the service read %d creates and %d messages, want %d and %d", got.Create, got.Message, creates, messages)
@@ -72,7 +85,7 @@ func (w *world) posts(creates, messages int) {
 }
 
 // assertEachJobOnce asserts that all jobs of the service are in the state, each once.
-func (w *world) assertEachJobOnce() {
+func (w *workingDir) assertEachJobOnce() {
 	w.t.Helper()
 	seen := map[string]int{}
 	for _, i := range w.state() {
@@ -90,12 +103,12 @@ func (w *world) assertEachJobOnce() {
 	if len(seen) > 0 {
 		w.t.Errorf("in the state, unknown to the service: %v", seen)
 	}
-	w.assertNothingLeft()
+	w.assertNothingToDo()
 }
 
 // putBack brings back a state from before; wiped, it comes to a new disk, where
 // only the configuration is.
-func (w *world) putBack(state []byte, wiped bool) {
+func (w *workingDir) putBack(state []byte, wiped bool) {
 	w.t.Helper()
 	if wiped {
 		config, err := os.ReadFile(filepath.Join(w.dir, "main.tf"))
@@ -103,19 +116,13 @@ func (w *world) putBack(state []byte, wiped bool) {
 			w.t.Fatal(err)
 		}
 		w.dir = w.t.TempDir()
-		if err := os.WriteFile(filepath.Join(w.dir, "main.tf"), config, 0o600); err != nil {
-			w.t.Fatal(err)
-		}
+		w.writeFile("main.tf", string(config))
 	}
 	path := filepath.Join(w.dir, "terraform.tfstate")
 	_ = os.Remove(path + ".backup")
-	var err error
-	if len(state) == 0 {
-		err = os.RemoveAll(path)
-	} else {
-		err = os.WriteFile(path, state, 0o600)
-	}
-	if err != nil {
+	if len(state) > 0 {
+		w.writeFile("terraform.tfstate", string(state))
+	} else if err := os.RemoveAll(path); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -19,12 +19,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// store is where the journal of a world is kept.
+// store is where the journal is kept.
 type store string
 
 const (
@@ -33,18 +34,25 @@ const (
 	bucket        store = "bucket"
 )
 
-// keepJournal chooses the store. A test of the bucket has S3 in its name.
-func (w *world) keepJournal(s store) {
+// envBucket is the journal URL of a bucket on an S3 server.
+const envBucket = "AGENT_TEST_S3"
+
+// needsBucket skips a test without such a bucket. Its name has S3 in it.
+func needsBucket(t *testing.T) {
+	t.Helper()
+	if os.Getenv(envBucket) == "" {
+		t.Skipf("%s is not set: make test-s3 runs this test", envBucket)
+	}
+}
+
+// keepJournal chooses the store.
+func (w *workingDir) keepJournal(s store) {
 	w.t.Helper()
 	switch s {
 	case namedFolder:
-		w.journal = filepath.Join(w.t.TempDir(), "journal")
+		w.journal = filepath.Join(w.t.TempDir(), "entries")
 	case bucket:
-		location := os.Getenv("AGENT_TEST_S3")
-		if location == "" {
-			w.t.Skip("AGENT_TEST_S3 is not set: make test-s3 runs this test")
-		}
-		parsed, err := url.Parse(location)
+		parsed, err := url.Parse(os.Getenv(envBucket))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -53,7 +61,7 @@ func (w *world) keepJournal(s store) {
 }
 
 // entries are the contents of all that the journal holds, by name.
-func (w *world) entries() map[string]string {
+func (w *workingDir) entries() map[string]string {
 	w.t.Helper()
 	if strings.HasPrefix(w.journal, "s3:") {
 		return w.objects()
@@ -64,8 +72,12 @@ func (w *world) entries() map[string]string {
 	return w.files(filepath.Join(w.dir, ".terraform", "agent"))
 }
 
+// remembers reports whether the journal still holds what a run has sent that
+// ended well as far as the provider can know.
+func (s store) remembers() bool { return s != defaultFolder }
+
 // journalText is all that the journal holds.
-func (w *world) journalText() string {
+func (w *workingDir) journalText() string {
 	w.t.Helper()
 	var text strings.Builder
 	for name, content := range w.entries() {
@@ -74,7 +86,7 @@ func (w *world) journalText() string {
 	return text.String()
 }
 
-func (w *world) objects() map[string]string {
+func (w *workingDir) objects() map[string]string {
 	w.t.Helper()
 	location, err := url.Parse(w.journal)
 	if err != nil {
@@ -106,7 +118,7 @@ func (w *world) objects() map[string]string {
 }
 
 // files are the contents of all files below a folder. Some may vanish meanwhile.
-func (w *world) files(folder string) map[string]string {
+func (w *workingDir) files(folder string) map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
@@ -127,7 +139,7 @@ func (w *world) files(folder string) map[string]string {
 }
 
 // unzipped is what a saved plan holds, which is compressed; empty for other files.
-func (w *world) unzipped(file []byte) string {
+func (w *workingDir) unzipped(file []byte) string {
 	w.t.Helper()
 	archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
 	if err != nil {
@@ -148,7 +160,7 @@ func (w *world) unzipped(file []byte) string {
 
 // assertNoSecrets asserts that neither the disk nor the journal holds the key,
 // and that the journal holds no prompt.
-func (w *world) assertNoSecrets() {
+func (w *workingDir) assertNoSecrets() {
 	w.t.Helper()
 	journal := w.entries()
 	for name, text := range journal {
@@ -165,17 +177,20 @@ func (w *world) assertNoSecrets() {
 	}
 }
 
-// assertNothingLeft asserts that the journal is empty once a plan has seen the
-// state, or, in the default folder, as soon as an undisturbed run has ended.
-func (w *world) assertNothingLeft() {
+// assertNothingToDo asserts that a plan is empty, and the journal is too: in the
+// default folder as soon as an undisturbed run has ended, else once a plan has
+// seen the state.
+func (w *workingDir) assertNothingToDo() {
 	w.t.Helper()
 	if w.journal != "" {
-		p := w.start("plan", "-no-color", "-input=false", "-detailed-exitcode")
-		if output := p.wait(); !p.ok() {
-			w.t.Errorf("a plan after the apply is not empty:\n%s", output)
-		}
+		w.run("plan -detailed-exitcode")
 	}
-	if left := w.entries(); len(left) > 0 {
-		w.t.Errorf("left in the journal: %q", slices.Sorted(maps.Keys(left)))
+	w.assertJournalEmpty()
+}
+
+func (w *workingDir) assertJournalEmpty() {
+	w.t.Helper()
+	if entries := w.entries(); len(entries) > 0 {
+		w.t.Errorf("in the journal: %q", slices.Sorted(maps.Keys(entries)))
 	}
 }

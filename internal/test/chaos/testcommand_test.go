@@ -6,13 +6,9 @@
 package chaos
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
@@ -29,37 +25,26 @@ run "update" {
 `
 )
 
-// writeTest puts a file for the command test in place.
-func (w *world) writeTest(text string) {
-	w.t.Helper()
-	if err := os.WriteFile(filepath.Join(w.dir, "main.tftest.hcl"), []byte(text), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 // The run blocks have their own state: they start, change and destroy their own
 // job, beside the one of the configuration's state. Red without: the removal at
 // the end (default folder), Seen and Forget (named folder).
 func TestX11_terraform_test(t *testing.T) {
 	needsVersion(t, "1.6.0")
-	for _, named := range []bool{false, true} {
-		t.Run(map[bool]string{false: "default folder", true: "named folder, after a plan"}[named], func(t *testing.T) {
+	for _, s := range everyNth(t, envRounds, 2, []store{namedFolder, defaultFolder}) {
+		t.Run(string(s), func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, simulator.Script{Duration: 300 * time.Millisecond}, withVariable)
-			folder := filepath.Join(w.dir, ".terraform", "agent")
-			if named {
-				w, folder = newNamed(t, withVariable)
-			}
-			w.writeTest(createAndUpdate)
-			w.unsurprised("apply")
-			w.unsurprised("plan -detailed-exitcode")
-			w.noEntries(folder)
+			w := newWorkingDir(t, quick, withVariable)
+			w.keepJournal(s)
+			w.writeFile("main.tftest.hcl", createAndUpdate)
+			w.runQuietly("apply")
+			w.runQuietly("plan -detailed-exitcode")
+			w.assertJournalEmpty()
 			for i := range 2 {
-				w.unsurprised("test -no-color")
+				w.runQuietly("test -no-color")
 				w.posts(2+i, 1+i)
-				w.noEntries(folder)
+				w.assertJournalEmpty()
 			}
-			w.unsurprised("plan -detailed-exitcode")
+			w.runQuietly("plan -detailed-exitcode")
 		})
 	}
 }
@@ -68,12 +53,12 @@ func TestX11_terraform_test(t *testing.T) {
 func TestX13_terraform_test_sends_nothing_to_a_job_taken_over(t *testing.T) {
 	needsVersion(t, "1.6.0")
 	t.Parallel()
-	w, _ := newNamed(t, withVariable)
-	w.unsurprised("apply")
+	w := newNamed(t, withVariable)
+	w.runQuietly("apply")
 	id := w.onlyInstance().ID
-	w.loseState()
-	w.writeTest(createAndUpdate)
-	output, ok := w.run("test -no-color")
+	w.putBack(nil, false)
+	w.writeFile("main.tftest.hcl", createAndUpdate)
+	output, ok := w.try("test -no-color")
 	if ok {
 		t.Errorf("the update succeeds:\n%s", output)
 	}
@@ -105,13 +90,13 @@ action "agent_send_message" "more" {
   }
 }
 `
-	w, folder := newNamed(t, use("test", "write"))
-	w.unsurprised("apply")
-	w.loseState()
+	w := newNamed(t, use("test", "write"))
+	w.runQuietly("apply")
+	w.putBack(nil, false)
 	w.write(triggering)
-	harness.Contains(t, w.must("apply"), "Agent job of an earlier run taken over")
+	harness.Contains(t, w.run("apply"), "Agent job of an earlier run taken over")
 	w.posts(1, 1)
 	w.assertEachJobOnce()
-	w.unsurprised("plan -detailed-exitcode")
-	w.noEntries(folder)
+	w.runQuietly("plan -detailed-exitcode")
+	w.assertJournalEmpty()
 }

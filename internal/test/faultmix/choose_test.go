@@ -16,34 +16,34 @@ type chooser struct {
 	gets  []getRow
 }
 
-func (c chooser) post(o *order, messaging bool) *postFault {
+func (c chooser) post(u *user, messaging bool) *postFault {
 	fits := func(row postRow) bool {
-		return (!row.tls || o.tls) && (!row.message || messaging) && (!row.create || !messaging)
+		return (!row.tls || u.tls) && (!row.message || messaging) && (!row.create || !messaging)
 	}
-	row := weighed(o.random, c.posts, func(row postRow) int {
+	row := pickWeighted(u.random, c.posts, func(row postRow) int {
 		if !fits(row) {
 			return 0
 		}
 		return row.weight
 	})
-	f := row.make(o)
+	f := row.make(u)
 	f.row = row.row
 	return f
 }
 
-func (c chooser) get(o *order) *getFault {
-	row := weighed(o.random, c.gets, func(row getRow) int {
-		if row.wait && !o.applying {
+func (c chooser) get(u *user) *getFault {
+	row := pickWeighted(u.random, c.gets, func(row getRow) int {
+		if row.wait && !u.applying {
 			return 0
 		}
 		return row.weight
 	})
-	f := row.make(o)
+	f := row.make(u)
 	f.row = row.row
 	return f
 }
 
-func weighed[T any](r *rand.Rand, from []T, weight func(T) int) T {
+func pickWeighted[T any](r *rand.Rand, from []T, weight func(T) int) T {
 	sum := 0
 	for _, one := range from {
 		sum += weight(one)
@@ -58,34 +58,34 @@ func weighed[T any](r *rand.Rand, from []T, weight func(T) int) T {
 }
 
 // arm chooses what happens to the GETs of the call that has begun.
-func (o *order) arm(troubled bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.calm.Load() || !troubled {
+func (u *user) arm(troubled bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.faultsOver.Load() || !troubled {
 		return
 	}
-	for range 1 + o.random.IntN(3) {
-		f := o.chooser.get(o)
-		f.skip = o.random.IntN(4)
-		if !o.applying {
+	for range 1 + u.random.IntN(3) {
+		f := u.chooser.get(u)
+		f.skip = u.random.IntN(4)
+		if !u.applying {
 			f.skip = 0
 		}
-		o.gets = append(o.gets, f)
+		u.gets = append(u.gets, f)
 	}
 }
 
 // armPosts chooses what happens to the POSTs of the apply that follows.
-func (o *order) armPosts(messaging bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.kind, o.prompt = faultserver.Create, o.wants[o.at]
+func (u *user) armPosts(messaging bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.kind, u.prompt = faultserver.Create, u.wants[u.at]
 	if messaging {
-		o.kind = faultserver.Message
-		o.texts[o.prompt] += 0 // asked for
+		u.kind = faultserver.Message
+		u.texts[u.prompt] += 0 // asked for
 	}
-	for !o.calm.Load() && o.random.IntN(3) > 0 {
-		f := o.chooser.post(o, messaging)
-		if o.posts = append(o.posts, f); f.final {
+	for !u.faultsOver.Load() && u.random.IntN(3) > 0 {
+		f := u.chooser.post(u, messaging)
+		if u.posts = append(u.posts, f); f.final {
 			return
 		}
 	}

@@ -22,14 +22,14 @@ type getFault struct {
 	times int                          // in a row
 	until time.Duration                // or for as long as this, since the first
 	when  func(job simulator.Job) bool // nil: always
-	make  func(l looking) faultserver.Play
+	make  func(l getCall) faultserver.Play
 
 	first time.Time
 }
 
-// looking is one GET that waits for its answer.
-type looking struct {
-	*order
+// getCall is one GET that waits for its answer.
+type getCall struct {
+	*user
 	x   *faultserver.Exchange
 	job simulator.Job
 }
@@ -39,17 +39,17 @@ type getRow struct {
 	row    string
 	weight int
 	wait   bool // in a wait only
-	make   func(o *order) *getFault
+	make   func(u *user) *getFault
 }
 
 // playing is one play for every time.
 func playing(times int, play faultserver.Play) *getFault {
-	return &getFault{times: times, make: func(looking) faultserver.Play { return play }}
+	return &getFault{times: times, make: func(getCall) faultserver.Play { return play }}
 }
 
 // overlaid lays fields over the true record.
-func overlaid(times int, fields func(l looking) attrs) *getFault {
-	return &getFault{times: times, make: func(l looking) faultserver.Play {
+func overlaid(times int, fields func(l getCall) attrs) *getFault {
+	return &getFault{times: times, make: func(l getCall) faultserver.Play {
 		return faultserver.Answer(200, laidOver(l.record(), fields(l)))
 	}}
 }
@@ -59,72 +59,72 @@ func getRows() []getRow {
 	const newJob = 50 * time.Second
 	active := func(job simulator.Job) bool { return job.Status == "active" }
 	return []getRow{
-		{row: rowID('P', 1), weight: 3, make: func(o *order) *getFault {
-			return overlaid(1+o.random.IntN(5), func(l looking) attrs {
+		{row: rowID('P', 1), weight: 3, make: func(u *user) *getFault {
+			return overlaid(1+u.random.IntN(5), func(l getCall) attrs {
 				return attrs{"status": pick(l.random, "reviewing\x1b[2J", "COMPLETED", "done")}
 			})
 		}},
-		{row: rowID('P', 2), weight: 3, wait: true, make: func(o *order) *getFault {
-			return overlaid(1+o.random.IntN(4), func(l looking) attrs { return attrs{"status": pick[any](l.random, nil, matrix.Omit{}, 3, "")} })
+		{row: rowID('P', 2), weight: 3, wait: true, make: func(u *user) *getFault {
+			return overlaid(1+u.random.IntN(4), func(l getCall) attrs { return attrs{"status": pick[any](l.random, nil, matrix.Omit{}, 3, "")} })
 		}},
-		{row: rowID('P', 3), weight: 3, make: func(o *order) *getFault {
-			return overlaid(1+o.random.IntN(9), func(l looking) attrs {
+		{row: rowID('P', 3), weight: 3, make: func(u *user) *getFault {
+			return overlaid(1+u.random.IntN(9), func(l getCall) attrs {
 				return attrs{"prLink": pick(l.random, "javascript:alert(1)", "ftp://example.com/1", "https://example.com/\x1b[2J", "https://example.com/\u202e1", "")}
 			})
 		}},
-		{row: rowID('P', 4), weight: 3, wait: true, make: func(o *order) *getFault {
-			f := overlaid(1+o.random.IntN(9), func(looking) attrs { return attrs{"prLink": "https://example.com/pull/1"} })
+		{row: rowID('P', 4), weight: 3, wait: true, make: func(u *user) *getFault {
+			f := overlaid(1+u.random.IntN(9), func(getCall) attrs { return attrs{"prLink": "https://example.com/pull/1"} })
 			f.when = active
 			return f
 		}},
-		{row: rowID('P', 5), weight: 3, make: func(o *order) *getFault {
-			return overlaid(1+o.random.IntN(9), func(l looking) attrs { return oddFields(l.random) })
+		{row: rowID('P', 5), weight: 3, make: func(u *user) *getFault {
+			return overlaid(1+u.random.IntN(9), func(l getCall) attrs { return oddFields(l.random) })
 		}},
-		{row: rowID('P', 6), weight: 4, make: func(o *order) *getFault {
-			f := &getFault{times: 1 + o.random.IntN(4), make: func(l looking) faultserver.Play { return passing(l.random, l.record()) }}
-			if o.random.IntN(5) == 0 {
-				f.until = time.Duration(1+o.random.IntN(10)) * time.Minute
+		{row: rowID('P', 6), weight: 4, make: func(u *user) *getFault {
+			f := &getFault{times: 1 + u.random.IntN(4), make: func(l getCall) faultserver.Play { return passing(l.random, l.record()) }}
+			if u.random.IntN(5) == 0 {
+				f.until = time.Duration(1+u.random.IntN(10)) * time.Minute
 			}
 			return f
 		}},
-		{row: rowID('P', 7), weight: 2, make: func(o *order) *getFault {
-			return playing(1, faultserver.Answer(pick(o.random, 401, 403), refusalBody(o.random)))
+		{row: rowID('P', 7), weight: 2, make: func(u *user) *getFault {
+			return playing(1, faultserver.Answer(pick(u.random, 401, 403), refusalBody(u.random)))
 		}},
-		{row: rowID('P', 8), weight: 8, wait: true, make: func(o *order) *getFault {
-			f := playing(1+o.random.IntN(6), faultserver.Answer(404, `{"error":"job not found"}`))
+		{row: rowID('P', 8), weight: 8, wait: true, make: func(u *user) *getFault {
+			f := playing(1+u.random.IntN(6), faultserver.Answer(404, `{"error":"job not found"}`))
 			f.when = func(job simulator.Job) bool {
-				return o.began.Add(newJob).After(time.Now()) && !job.CreatedAt.Before(o.began)
+				return u.began.Add(newJob).After(time.Now()) && !job.CreatedAt.Before(u.began)
 			}
 			return f
 		}},
-		{row: rowID('P', 9), weight: 3, make: func(o *order) *getFault {
-			f := playing(1+o.random.IntN(3), pick(o.random, faultserver.Answer(404, `{"error":"job not found"}`), faultserver.Answer(404, "<!doctype html><p>Not here"),
+		{row: rowID('P', 9), weight: 3, make: func(u *user) *getFault {
+			f := playing(1+u.random.IntN(3), pick(u.random, faultserver.Answer(404, `{"error":"job not found"}`), faultserver.Answer(404, "<!doctype html><p>Not here"),
 				faultserver.Answer(200, "<html>Sign in", "Content-Type: text/html")))
-			f.when = func(job simulator.Job) bool { return !o.applying || time.Since(job.CreatedAt) > time.Minute }
+			f.when = func(job simulator.Job) bool { return !u.applying || time.Since(job.CreatedAt) > time.Minute }
 			return f
 		}},
-		{row: rowID('P', 10), weight: 3, make: func(o *order) *getFault {
-			lines := pick(o.random, matrix.Header("Retry-After: 50"), matrix.Header("Retry-After: 5"), matrix.Header(), matrix.Header("Retry-After: soon"), matrix.Header("Retry-After: 7200"))
-			return o.slowedDown(lines)
+		{row: rowID('P', 10), weight: 3, make: func(u *user) *getFault {
+			lines := pick(u.random, matrix.Header("Retry-After: 50"), matrix.Header("Retry-After: 5"), matrix.Header(), matrix.Header("Retry-After: soon"), matrix.Header("Retry-After: 7200"))
+			return u.slowedDown(lines)
 		}},
-		{row: rowID('P', 12), weight: 1, make: func(o *order) *getFault {
-			return o.slowedDown(matrix.Dates(20*time.Second, pick(o.random, -time.Hour, time.Hour), true))
+		{row: rowID('P', 12), weight: 1, make: func(u *user) *getFault {
+			return u.slowedDown(matrix.Dates(20*time.Second, pick(u.random, -time.Hour, time.Hour), true))
 		}},
-		{row: rowID('P', 11), weight: 2, make: func(o *order) *getFault {
+		{row: rowID('P', 11), weight: 2, make: func(u *user) *getFault {
 			return playing(1, faultserver.Answer(200, matrix.JobJSON(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"})))
 		}},
-		{row: rowID('C', 12), weight: 3, make: func(o *order) *getFault {
-			return &getFault{times: 1 + o.random.IntN(5), make: func(l looking) faultserver.Play {
+		{row: rowID('C', 12), weight: 3, make: func(u *user) *getFault {
+			return &getFault{times: 1 + u.random.IntN(5), make: func(l getCall) faultserver.Play {
 				return faultserver.Last(faultserver.Answer(200, l.record()))
 			}}
 		}},
-		{row: rowID('M', 5), weight: 12, wait: true, make: func(o *order) *getFault {
-			f := overlaid(1+o.random.IntN(9), func(looking) attrs { return attrs{"prLink": "https://example.com/pull/0"} })
+		{row: rowID('M', 5), weight: 12, wait: true, make: func(u *user) *getFault {
+			f := overlaid(1+u.random.IntN(9), func(getCall) attrs { return attrs{"prLink": "https://example.com/pull/0"} })
 			f.when = func(job simulator.Job) bool { return active(job) && len(job.Prompts) > 1 }
 			return f
 		}},
-		{row: rowID('X', 2), weight: 2, wait: true, make: func(o *order) *getFault {
-			return &getFault{times: 1, make: func(l looking) faultserver.Play {
+		{row: rowID('X', 2), weight: 2, wait: true, make: func(u *user) *getFault {
+			return &getFault{times: 1, make: func(l getCall) faultserver.Play {
 				l.interrupt()
 				return pick(l.random, faultserver.Healthy, faultserver.Stall)
 			}}
@@ -132,15 +132,15 @@ func getRows() []getRow {
 	}
 }
 
-// slowedDown answers a GET with 429, which all of the world's must heed.
-func (o *order) slowedDown(lines func(time.Time) []string) *getFault {
-	return &getFault{times: 1, make: func(looking) faultserver.Play {
-		told := lines(time.Now())
-		o.slacken(len(o.orders)) // their turns come during the pause, and they go after it
-		o.world.mu.Lock()
-		o.getRest.begin(toldSeconds(told))
-		o.world.mu.Unlock()
-		return matrix.Limited(matrix.Header(told...))
+// slowedDown answers a GET with 429, which all of the module's must heed.
+func (u *user) slowedDown(lines func(time.Time) []string) *getFault {
+	return &getFault{times: 1, make: func(getCall) faultserver.Play {
+		header := lines(time.Now())
+		u.slacken(len(u.users)) // their turns come during the pause, and they go after it
+		u.rootModule.mu.Lock()
+		u.getRest.begin(retryAfterSeconds(header))
+		u.rootModule.mu.Unlock()
+		return matrix.Limited(matrix.Header(header...))
 	}}
 }
 
@@ -179,45 +179,45 @@ func laidOver(record string, fields attrs) string {
 }
 
 // record is the service's true answer.
-func (l looking) record() string {
+func (l getCall) record() string {
 	recorder := httptest.NewRecorder()
 	l.sim.ServeHTTP(recorder, l.x.Request)
 	return recorder.Body.String()
 }
 
-// looked answers a GET.
-func (o *order) looked(job simulator.Job, x *faultserver.Exchange) {
-	o.mu.Lock()
-	f := o.nextGet(job)
-	o.mu.Unlock()
+// answerGet answers a GET.
+func (u *user) answerGet(job simulator.Job, x *faultserver.Exchange) {
+	u.mu.Lock()
+	f := u.nextGet(job)
+	u.mu.Unlock()
 	if f == nil {
 		faultserver.Healthy(x)
 		return
 	}
-	o.slacken(1)
-	f.make(looking{o, x, job})(x)
+	u.slacken(1)
+	f.make(getCall{u, x, job})(x)
 }
 
 // nextGet is the fault whose turn it is, or nil.
-func (o *order) nextGet(job simulator.Job) *getFault {
-	for range o.gets {
-		f := o.gets[0]
-		o.gets = o.gets[1:]
+func (u *user) nextGet(job simulator.Job) *getFault {
+	for range u.gets {
+		f := u.gets[0]
+		u.gets = u.gets[1:]
 		switch {
 		case f.skip > 0:
 			f.skip--
-			o.gets = append([]*getFault{f}, o.gets...)
+			u.gets = append([]*getFault{f}, u.gets...)
 			return nil
 		case f.when != nil && !f.when(job):
-			o.gets = append(o.gets, f) // perhaps later
+			u.gets = append(u.gets, f) // perhaps later
 			continue
 		}
 		if f.first.IsZero() {
 			f.first = time.Now()
-			o.played(f.row)
+			u.played(f.row)
 		}
 		if f.times--; f.times > 0 || time.Since(f.first) < f.until {
-			o.gets = append([]*getFault{f}, o.gets...)
+			u.gets = append([]*getFault{f}, u.gets...)
 		}
 		return f
 	}

@@ -31,17 +31,17 @@ type postFault struct {
 	times  int  // in a row; for dial only
 	began  bool
 	dial   agentapi.Dial
-	play   func(p posting)
+	play   func(p postCall)
 }
 
-// posting is one POST that waits for its answer.
-type posting struct {
-	*order
+// postCall is one POST that waits for its answer.
+type postCall struct {
+	*user
 	x    *faultserver.Exchange
 	body string // the service's true answer, or one that it might have given
 }
 
-func (p posting) answer(play faultserver.Play) { play(p.x) }
+func (p postCall) answer(play faultserver.Play) { play(p.x) }
 
 // postRow makes the faults of one row.
 type postRow struct {
@@ -50,103 +50,103 @@ type postRow struct {
 	tls     bool // with TLS only
 	message bool // to a message only
 	create  bool // to a create only
-	make    func(o *order) *postFault
+	make    func(u *user) *postFault
 }
 
 // either is a fault that leaves the outcome unknown, with or without the effect.
-func either(r *rand.Rand, play func(p posting)) *postFault {
-	return &postFault{class: unknownToAll, effect: r.IntN(2) == 0, final: true, play: play}
+func either(r *rand.Rand, play func(p postCall)) *postFault {
+	return &postFault{class: unknownOutcome, effect: r.IntN(2) == 0, final: true, play: play}
 }
 
 func answering(c class, play faultserver.Play) *postFault {
-	return &postFault{class: c, final: c != limitedForNow, effect: c == accepted, play: func(p posting) { p.answer(play) }}
+	return &postFault{class: c, final: c != limited, effect: c == accepted, play: func(p postCall) { p.answer(play) }}
 }
 
 func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 // postRows are the faults of creates and messages that can be mixed.
 func postRows() []postRow {
-	refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	connectionRefused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	unknownHost := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "agent.invalid", IsNotFound: true}}
 	failing := func(err error) agentapi.Dial {
 		return func(context.Context, string, string) (net.Conn, error) { return nil, err }
 	}
 	return []postRow{
-		{row: rowID('C', 1), weight: 3, make: func(o *order) *postFault {
-			f := &postFault{class: neverSent, times: 1 + o.random.IntN(4), dial: failing(pick(o.random, refused, unknownHost))}
-			if o.tls && o.random.IntN(2) == 0 {
+		{row: rowID('C', 1), weight: 3, make: func(u *user) *postFault {
+			f := &postFault{class: neverSent, times: 1 + u.random.IntN(4), dial: failing(pick(u.random, connectionRefused, unknownHost))}
+			if u.tls && u.random.IntN(2) == 0 {
 				f.dial = resetEarly // in the handshake
 			}
-			if o.random.IntN(8) == 0 {
+			if u.random.IntN(8) == 0 {
 				f.times, f.final = 1<<20, true // until the deadline
 			}
 			return f
 		}},
-		{row: rowID('C', 2), weight: 8, tls: true, make: func(o *order) *postFault {
-			return &postFault{class: neverSent, final: true, times: 1, dial: pick(o.random, o.bad...).Dial}
+		{row: rowID('C', 2), weight: 8, tls: true, make: func(u *user) *postFault {
+			return &postFault{class: neverSent, final: true, times: 1, dial: pick(u.random, u.bad...).Dial}
 		}},
-		{row: rowID('C', 3), weight: 3, create: true, make: func(o *order) *postFault {
-			if !o.tls && o.random.IntN(6) == 0 { // nobody here can know that nothing was read
-				return &postFault{class: unknownToAll, final: true, times: 1, dial: resetEarly}
+		{row: rowID('C', 3), weight: 3, create: true, make: func(u *user) *postFault {
+			if !u.tls && u.random.IntN(6) == 0 { // nobody here can know that nothing was read
+				return &postFault{class: unknownOutcome, final: true, times: 1, dial: resetEarly}
 			}
-			return either(o.random, func(p posting) { p.answer(brokenOff(o.random)) })
+			return either(u.random, func(p postCall) { p.answer(brokenOff(u.random)) })
 		}},
-		{row: rowID('C', 4), weight: 3, make: func(o *order) *postFault {
-			return either(o.random, func(p posting) {
-				p.answer(faultserver.Answer(pick(o.random, 500, 502, 503, 504), `{"error":"try later"}`, "Retry-After: 1"))
+		{row: rowID('C', 4), weight: 3, make: func(u *user) *postFault {
+			return either(u.random, func(p postCall) {
+				p.answer(faultserver.Answer(pick(u.random, 500, 502, 503, 504), `{"error":"try later"}`, "Retry-After: 1"))
 			})
 		}},
-		{row: rowID('C', 5), weight: 3, make: func(o *order) *postFault {
-			return either(o.random, func(p posting) { p.answer(noRecord(o.random, p.body)) })
+		{row: rowID('C', 5), weight: 3, make: func(u *user) *postFault {
+			return either(u.random, func(p postCall) { p.answer(noRecord(u.random, p.body)) })
 		}},
-		{row: rowID('C', 6), weight: 3, make: func(o *order) *postFault {
-			return either(o.random, func(p posting) {
-				id := pick(o.random, "a/b", "../../secrets", "job\x00", "job\x1b[2J", "a%2fb", "a b", "a?b", "job\u202e1", strings.Repeat("a", 300), "x/"+harness.CanaryKey)
+		{row: rowID('C', 6), weight: 3, make: func(u *user) *postFault {
+			return either(u.random, func(p postCall) {
+				id := pick(u.random, "a/b", "../../secrets", "job\x00", "job\x1b[2J", "a%2fb", "a b", "a?b", "job\u202e1", strings.Repeat("a", 300), "x/"+harness.CanaryKey)
 				p.answer(faultserver.Answer(201, matrix.JobJSON(attrs{"id": id})))
 			})
 		}},
-		{row: rowID('C', 7), weight: 2, create: true, make: func(*order) *postFault {
-			return &postFault{class: accepted, effect: true, final: true, play: func(p posting) { p.answer(faultserver.Answer(200, p.body)) }}
+		{row: rowID('C', 7), weight: 2, create: true, make: func(*user) *postFault {
+			return &postFault{class: accepted, effect: true, final: true, play: func(p postCall) { p.answer(faultserver.Answer(200, p.body)) }}
 		}},
-		{row: rowID('C', 8), weight: 3, make: func(o *order) *postFault {
-			return answering(refusedForGood, faultserver.Answer(pick(o.random, 400, 401, 403, 404, 409, 413, 422), refusalBody(o.random)))
+		{row: rowID('C', 8), weight: 3, make: func(u *user) *postFault {
+			return answering(refused, faultserver.Answer(pick(u.random, 400, 401, 403, 404, 409, 413, 422), refusalBody(u.random)))
 		}},
-		{row: rowID('C', 9), weight: 4, make: func(o *order) *postFault { return o.limiting(false) }},
-		{row: rowID('P', 12), weight: 1, make: func(o *order) *postFault { return o.limiting(true) }},
-		{row: rowID('C', 10), weight: 3, make: func(o *order) *postFault {
-			location := pick(o.random, o.URL+"/v2/agent/proj_1/job", "http://192.0.2.7/v2/agent/proj_1/job", "https://agent.invalid/")
-			return answering(refusedForGood, faultserver.Answer(pick(o.random, 301, 302, 303, 307, 308), "", "Location: "+location))
+		{row: rowID('C', 9), weight: 4, make: func(u *user) *postFault { return u.limiting(false) }},
+		{row: rowID('P', 12), weight: 1, make: func(u *user) *postFault { return u.limiting(true) }},
+		{row: rowID('C', 10), weight: 3, make: func(u *user) *postFault {
+			location := pick(u.random, u.URL+"/v2/agent/proj_1/job", "http://192.0.2.7/v2/agent/proj_1/job", "https://agent.invalid/")
+			return answering(refused, faultserver.Answer(pick(u.random, 301, 302, 303, 307, 308), "", "Location: "+location))
 		}},
-		{row: rowID('C', 13), weight: 2, make: func(o *order) *postFault {
-			return either(o.random, func(p posting) {
-				p.answer(pick(o.random, faultserver.Oversize(201, 2<<20), faultserver.Slow(201, p.body, 9*time.Second), faultserver.GzipBomb(201, 2<<20)))
+		{row: rowID('C', 13), weight: 2, make: func(u *user) *postFault {
+			return either(u.random, func(p postCall) {
+				p.answer(pick(u.random, faultserver.Oversize(201, 2<<20), faultserver.Slow(201, p.body, 9*time.Second), faultserver.GzipBomb(201, 2<<20)))
 			})
 		}},
-		{row: rowID('M', 3), weight: 8, message: true, make: func(o *order) *postFault {
-			return answering(refusedForGood, faultserver.Answer(pick(o.random, 400, 404, 409, 410), `{"error":"it is closed"}`))
+		{row: rowID('M', 3), weight: 8, message: true, make: func(u *user) *postFault {
+			return answering(refused, faultserver.Answer(pick(u.random, 400, 404, 409, 410), `{"error":"it is closed"}`))
 		}},
-		{row: rowID('M', 4), weight: 14, message: true, make: func(o *order) *postFault {
-			return either(o.random, func(p posting) {
-				p.answer(pick(o.random, brokenOff(o.random), faultserver.Answer(200, ""), faultserver.Answer(200, matrix.JobJSON(attrs{"id": "job_other"}))))
+		{row: rowID('M', 4), weight: 14, message: true, make: func(u *user) *postFault {
+			return either(u.random, func(p postCall) {
+				p.answer(pick(u.random, brokenOff(u.random), faultserver.Answer(200, ""), faultserver.Answer(200, matrix.JobJSON(attrs{"id": "job_other"}))))
 			})
 		}},
-		{row: rowID('P', 5), weight: 2, make: func(o *order) *postFault {
-			fields := oddFields(o.random)
-			return &postFault{class: accepted, effect: true, final: true, play: func(p posting) {
+		{row: rowID('P', 5), weight: 2, make: func(u *user) *postFault {
+			fields := oddFields(u.random)
+			return &postFault{class: accepted, effect: true, final: true, play: func(p postCall) {
 				p.answer(faultserver.Answer(200, laidOver(p.body, fields)))
 			}}
 		}},
-		{row: rowID('X', 1), weight: 2, make: func(o *order) *postFault {
-			took := moment(o.random) % (50 * time.Second)
-			return &postFault{class: accepted, effect: true, final: true, play: func(p posting) {
+		{row: rowID('X', 1), weight: 2, make: func(u *user) *postFault {
+			took := moment(u.random) % (50 * time.Second)
+			return &postFault{class: accepted, effect: true, final: true, play: func(p postCall) {
 				p.interrupt()
 				time.Sleep(took)
 				p.answer(faultserver.Answer(200, p.body))
 			}}
 		}},
-		{row: rowID('X', 3), weight: 2, make: func(o *order) *postFault {
-			after := moment(o.random) % (30 * time.Second)
-			return &postFault{class: limitedForNow, final: true, play: func(p posting) {
+		{row: rowID('X', 3), weight: 2, make: func(u *user) *postFault {
+			after := moment(u.random) % (30 * time.Second)
+			return &postFault{class: limited, final: true, play: func(p postCall) {
 				p.alarm(after)
 				p.answer(faultserver.Answer(429, "", "Retry-After: 40"))
 			}}
@@ -182,25 +182,25 @@ func refusalBody(r *rand.Rand) string {
 		`{"error":"unknown key `+harness.CanaryKey+`"}`, strings.Repeat("x", 500)+harness.CanaryKey)
 }
 
-// limiting answers 429, with a pause told in one of the ways there are.
-func (o *order) limiting(skewed bool) *postFault {
-	seconds := pick(o.random, 0, 1, 5, 40, 300)
-	lines := pick(o.random, matrix.Header(fmt.Sprintf("Retry-After: %d", seconds)), matrix.Header(), matrix.Header("Retry-After: -5"), matrix.Header("Retry-After: soon"),
+// limiting answers 429, with a pause header in one of the ways there are.
+func (u *user) limiting(skewed bool) *postFault {
+	seconds := pick(u.random, 0, 1, 5, 40, 300)
+	lines := pick(u.random, matrix.Header(fmt.Sprintf("Retry-After: %d", seconds)), matrix.Header(), matrix.Header("Retry-After: -5"), matrix.Header("Retry-After: soon"),
 		matrix.Header("Retry-After: 7200"), matrix.Dates(45*time.Second, 0, true), matrix.Dates(-time.Hour, 0, true))
 	if skewed {
-		lines = matrix.Dates(45*time.Second, pick(o.random, -time.Hour, time.Hour), true)
+		lines = matrix.Dates(45*time.Second, pick(u.random, -time.Hour, time.Hour), true)
 	}
-	return &postFault{class: limitedForNow, play: func(p posting) {
-		told := lines(time.Now())
-		p.world.mu.Lock()
-		p.postRest.begin(toldSeconds(told))
-		p.world.mu.Unlock()
-		p.answer(matrix.Limited(matrix.Header(told...)))
+	return &postFault{class: limited, play: func(p postCall) {
+		header := lines(time.Now())
+		p.rootModule.mu.Lock()
+		p.postRest.begin(retryAfterSeconds(header))
+		p.rootModule.mu.Unlock()
+		p.answer(matrix.Limited(matrix.Header(header...)))
 	}}
 }
 
-// toldSeconds is the pause that header lines give in seconds, else 0.
-func toldSeconds(lines []string) time.Duration {
+// retryAfterSeconds is the pause that header lines give in seconds, else 0.
+func retryAfterSeconds(lines []string) time.Duration {
 	var seconds int
 	if len(lines) == 1 {
 		_, _ = fmt.Sscanf(lines[0], "Retry-After: %d", &seconds)
@@ -209,57 +209,57 @@ func toldSeconds(lines []string) time.Duration {
 }
 
 // dialFault is what happens to a connection for a POST; nil: it comes about.
-func (o *order) dialFault() agentapi.Dial {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.applying || len(o.posts) == 0 || o.posts[0].dial == nil {
+func (u *user) dialFault() agentapi.Dial {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.applying || len(u.posts) == 0 || u.posts[0].dial == nil {
 		return nil
 	}
-	f := o.posts[0]
+	f := u.posts[0]
 	if !f.began {
-		o.played(f.row)
+		u.played(f.row)
 	}
 	f.began = true
 	if f.times--; f.times == 0 {
-		o.posts = o.posts[1:]
+		u.posts = u.posts[1:]
 	}
-	if f.class == unknownToAll {
-		o.sent = append(o.sent, sent{time.Now(), o.kind, o.prompt, f.row, f.class, ""})
+	if f.class == unknownOutcome {
+		u.sent = append(u.sent, sent{time.Now(), u.kind, u.prompt, f.row, f.class, ""})
 	}
 	return f.dial
 }
 
-// posted answers a POST that was read whole.
-func (o *order) posted(kind faultserver.Kind, prompt string, x *faultserver.Exchange) {
+// answerPost answers a POST that was read whole.
+func (u *user) answerPost(kind faultserver.Kind, prompt string, x *faultserver.Exchange) {
 	f := &postFault{class: accepted, effect: true}
-	o.playing.Add(1)
-	defer o.playing.Done()
-	o.mu.Lock()
-	if len(o.posts) > 0 {
-		f, o.posts = o.posts[0], o.posts[1:]
-		o.played(f.row)
+	u.playing.Add(1)
+	defer u.playing.Done()
+	u.mu.Lock()
+	if len(u.posts) > 0 {
+		f, u.posts = u.posts[0], u.posts[1:]
+		u.played(f.row)
 	}
-	o.mu.Unlock()
+	u.mu.Unlock()
 	s := sent{at: time.Now(), kind: kind, prompt: prompt, fault: f.row, class: f.class}
-	p := posting{o, x, matrix.JobJSON(nil)}
+	p := postCall{u, x, matrix.JobJSON(nil)}
 	refusal := 0
 	if f.effect {
 		recorder := httptest.NewRecorder()
-		o.sim.ServeHTTP(recorder, x.Request)
+		u.sim.ServeHTTP(recorder, x.Request)
 		p.body = recorder.Body.String()
 		var record struct{ ID string }
 		if recorder.Code < 300 && json.Unmarshal(recorder.Body.Bytes(), &record) == nil {
 			s.job = record.ID
 		} else if s.class == accepted {
-			s.class, refusal = refusedForGood, recorder.Code
+			s.class, refusal = refused, recorder.Code
 		}
 	}
-	o.mu.Lock()
-	o.sent = append(o.sent, s)
-	o.mu.Unlock()
-	o.tell("%s %q %s %s, effect on %q", kind, prompt, f.row, s.class, s.job)
-	if s.class == unknownToAll && kind == faultserver.Message {
-		o.slacken(20) // looks for its effect, which no budget holds back
+	u.mu.Lock()
+	u.sent = append(u.sent, s)
+	u.mu.Unlock()
+	u.log("%s %q %s %s, effect on %q", kind, prompt, f.row, s.class, s.job)
+	if s.class == unknownOutcome && kind == faultserver.Message {
+		u.slacken(20) // looks for its effect, which no budget holds back
 	}
 	switch {
 	case refusal != 0:
@@ -269,16 +269,16 @@ func (o *order) posted(kind faultserver.Kind, prompt string, x *faultserver.Exch
 	default:
 		f.play(p)
 	}
-	o.mu.Lock()
-	o.answered = time.Now()
-	o.mu.Unlock()
+	u.mu.Lock()
+	u.answered = time.Now()
+	u.mu.Unlock()
 }
 
 // alarm interrupts after a while, unless the call has ended before.
-func (o *order) alarm(after time.Duration) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.alarms = append(o.alarms, time.AfterFunc(after, o.interrupt))
+func (u *user) alarm(after time.Duration) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.alarms = append(u.alarms, time.AfterFunc(after, u.interrupt))
 }
 
 func readPrompt(x *faultserver.Exchange) (body []byte, prompt string) {

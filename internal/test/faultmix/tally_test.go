@@ -24,7 +24,7 @@ const (
 	other      wrong = "other"
 )
 
-// tally adds up what all worlds have shown.
+// tally adds up what all modules have shown.
 type tally struct {
 	mu      sync.Mutex
 	faults  map[string]int // by row of the matrix; a spell of one fault counts once
@@ -75,7 +75,7 @@ func (s *tally) table() string {
 	b.WriteString("faults injected, by class (a spell of one fault counts once):\n")
 	all := s.injected()
 	for _, id := range slices.Sorted(maps.Keys(s.faults)) {
-		fmt.Fprintf(&b, "  %s  %6d  %4.1f%%  %s\n", id, s.faults[id], 100*float64(s.faults[id])/float64(all), apartRows[id])
+		fmt.Fprintf(&b, "  %s  %6d  %4.1f%%\n", id, s.faults[id], 100*float64(s.faults[id])/float64(all))
 	}
 	fmt.Fprintf(&b, "  all  %6d\n", all)
 	for _, name := range []string{
@@ -90,19 +90,19 @@ func (s *tally) table() string {
 	return b.String()
 }
 
-// judge fails for whatever went wrong, and for a mix that is none.
-func (s *tally) judge(t *testing.T, wanted, mixed int) {
+// check fails for whatever went wrong, and for a mix that is none.
+func (s *tally) check(t *testing.T, wanted, mixed int) {
 	t.Helper()
 	for what, n := range s.wrongs {
 		if n != 0 {
 			t.Errorf("%s: %d", what, n)
 		}
 	}
-	if t.Failed() || wanted < 1000 { // too few to judge the mix by
+	if t.Failed() || wanted < 1000 { // too few to check the mix by
 		return
 	}
 	least := min(50, 50*wanted/10_000)
-	for family, n := range map[string]int{"C": 14, "P": 13, "M": 5} { // rows of FAULTS.md
+	for family, n := range map[string]int{"C": 13, "P": 13, "M": 5} { // rows of FAULTS.md, without C14, which needs a process each
 		for i := range n {
 			id := fmt.Sprintf("%s%02d", family, i+1)
 			if got := s.faults[id]; got < least {

@@ -16,6 +16,7 @@ import (
 const (
 	createAnnounced  = "Agent job of an earlier run will be taken over"
 	messageAnnounced = "Message of an earlier run will be taken over"
+	unknownAnnounced = "Outcome of an earlier request unknown"
 	createTakenOver  = "Agent job of an earlier run taken over"
 	messageTakenOver = "Message of an earlier run found"
 	createUnknown    = "Outcome of an earlier create unknown"
@@ -36,25 +37,3 @@ func details(output string, summaries ...string) (found []string) {
 }
 
 func count(output string, summaries ...string) int { return len(details(output, summaries...)) }
-
-// planned runs a plan that shows each diagnostic.
-func (w *world) planned() (output string, ok bool) {
-	w.t.Helper()
-	p := w.start("plan", "-json", "-input=false")
-	output = p.wait()
-	return output, p.ok()
-}
-
-// appliedJSON runs an apply that shows each diagnostic.
-func (w *world) appliedJSON() (output string, ok bool) {
-	w.t.Helper()
-	p := w.startApply("-json")
-	output = p.wait()
-	return output, p.ok()
-}
-
-// sent is how many POSTs the service has read.
-func (w *world) sent() int {
-	counts := w.sim.Counts()
-	return counts.Create + counts.Message
-}

@@ -3,10 +3,9 @@
 
 //go:build unix
 
-package crashpoint
+package chaos
 
 import (
-	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,49 +31,46 @@ var steps = map[step]string{
 	idRecorded: "id_recorded", stateHandedOver: "state_handed_over", processEnd: "process_end", stateWrite: "state_write",
 }
 
-// ending is how a run that was stopped at a step ends.
-type ending int
+// crash is how a run that was stopped at a step ends.
+type crash int
 
 const (
-	killCLI    ending = iota // the plugin continues
-	killBoth                 // nothing continues
-	twice                    // Ctrl-C twice; the step continues after the second
-	between                  // Ctrl-C twice; the step continues between the two
-	stuck                    // Ctrl-C twice; the step does not continue before the CLI kills the plugin
-	lingers                  // as killCLI, but the plugin continues once the next apply has come to the resource
-	lastEnding = lingers
+	killCLI   crash = iota // the plugin continues
+	killBoth               // nothing continues
+	ctrlC                  // twice; the step continues after the second
+	between                // Ctrl-C twice; the step continues between the two
+	stuck                  // Ctrl-C twice; the step does not continue before the CLI kills the plugin
+	lingers                // as killCLI, but the plugin continues once the next apply has come to the resource
+	lastCrash = lingers
 )
 
-var endings = map[ending]string{
-	killCLI: "kill_CLI", killBoth: "kill_both", twice: "double_Ctrl-C", between: "between_two_Ctrl-Cs",
+var crashes = map[crash]string{
+	killCLI: "kill_CLI", killBoth: "kill_both", ctrlC: "double_Ctrl-C", between: "between_two_Ctrl-Cs",
 	stuck: "double_Ctrl-C_stuck", lingers: "kill_CLI_plugin_lingers",
 }
 
-func (e ending) end(w *world, p *process) {
-	switch e {
+func (c crash) end(w *steppedDir, p *process) {
+	switch c {
 	case killCLI, lingers:
-		_ = p.cmd.Process.Kill()
-		<-p.done
-		if e == lingers {
-			return
-		}
-	case killBoth:
 		p.signal(syscall.SIGKILL)
-		<-p.done
+	case killBoth:
+		p.signalGroup(syscall.SIGKILL)
 	default:
-		p.signal(syscall.SIGINT)
-		p.printed("Interrupt received")
-		if e == between {
+		p.signalGroup(syscall.SIGINT)
+		p.awaitOutput("Interrupt received")
+		if c == between {
 			w.resume(true)
 		}
-		p.signal(syscall.SIGINT)
-		p.printed("Two interrupts received")
-		if e == stuck {
-			<-p.done
+		p.signalGroup(syscall.SIGINT)
+		p.awaitOutput("Two interrupts received")
+		if c != stuck {
+			w.resume(false)
 		}
 	}
-	w.resume(false)
 	p.wait()
+	if c != lingers {
+		w.resume(false)
+	}
 }
 
 // follower is what runs after that, again and again until nothing fails.
@@ -86,27 +82,28 @@ const (
 	destroy      follower = "destroy" // and apply
 )
 
-type cell struct {
+// crashPoint is a cell of X17's grid.
+type crashPoint struct {
 	step     step
-	ending   ending
+	crash    crash
 	message  bool // or a create
 	follower follower
 }
 
-func (c cell) String() string {
+func (c crashPoint) String() string {
 	request := "create"
 	if c.message {
 		request = "message"
 	}
-	return strings.Join([]string{steps[c.step], endings[c.ending], request, string(c.follower)}, "/")
+	return strings.Join([]string{steps[c.step], crashes[c.crash], request, string(c.follower)}, "/")
 }
 
-func cells() (all []cell) {
+func crashPoints() (all []crashPoint) {
 	for s := journalBegun; s <= stateWrite; s++ {
-		for e := killCLI; e <= lastEnding; e++ {
+		for e := killCLI; e <= lastCrash; e++ {
 			for _, message := range []bool{false, true} {
 				for _, f := range []follower{apply, planAndApply, destroy} {
-					all = append(all, cell{s, e, message, f})
+					all = append(all, crashPoint{s, e, message, f})
 				}
 			}
 		}
@@ -119,12 +116,12 @@ type outcome struct {
 	Creates, Messages int
 	Reported          int // as unknown
 	TakenOver         int
-	Left              int // in the journal, when all is done
+	Entries           int // in the journal, when all is done
 }
 
 // want derives the outcome from what is known of the run that was ended: the
 // service has accepted its request, and the state shows that.
-func (c cell) want(j store, accepted, saved bool) (o outcome) {
+func (c crashPoint) want(s store, accepted, saved bool) (o outcome) {
 	destroyed := c.follower == destroy && (c.message || saved)
 	posts := &o.Creates
 	if c.message {
@@ -134,14 +131,14 @@ func (c cell) want(j store, accepted, saved bool) (o outcome) {
 		*posts = 1
 	}
 	// Documented: the default folder remembers nothing once a provider has ended well.
-	forgotten := accepted && !saved && c.step >= processEnd && !j.remembers()
+	forgotten := accepted && !saved && c.step >= processEnd && !s.remembers()
 	// Only a plugin that ended between the two records cannot tell what became of the request.
-	unknown := (c.ending == killBoth || c.ending == stuck) && c.step >= journalDone && c.step <= responseRead
+	unknown := (c.crash == killBoth || c.crash == stuck) && c.step >= journalDone && c.step <= responseRead
 	switch {
 	case destroyed: // with all that the journal knows of it
 		o.Creates++
-		if c.message && c.ending == lingers && (c.step == requestWritten || c.step == responseRead) {
-			o.Left = 1 // the response came after that; no request asks for the entry again, until it is too old
+		if c.message && c.crash == lingers && (c.step == requestWritten || c.step == responseRead) {
+			o.Entries = 1 // the response came after that; no request asks for the entry again, until it is too old
 		}
 	case saved:
 	case unknown:
@@ -157,41 +154,33 @@ func (c cell) want(j store, accepted, saved bool) (o outcome) {
 	return o
 }
 
-// share is how much of the grid make test runs: one cell of 11, so that steps,
-// endings, requests and followers take turns. The whole takes minutes.
-const share = 11
-
 // In the folder. Red without each of: the record before the POST, the one after
 // it, the cancelled context that keeps a recorded request from being sent, the
 // entries that a disturbed process leaves, the takeover, the wait for a plugin
 // that still lives, Seen, and Forget.
 func TestX17_crash_points(t *testing.T) {
 	t.Parallel()
-	runGrid(t, folder{})
+	atCrashPoints(t, defaultFolder)
 }
 
 // In a bucket, which forgets nothing. Red without: Seen.
-func TestX17_crash_points_S3(t *testing.T) {
+func TestX17_S3_crash_points(t *testing.T) {
+	needsBucket(t)
 	t.Parallel()
-	runGrid(t, openBucket(t))
+	atCrashPoints(t, bucket)
 }
 
-func runGrid(t *testing.T, j store) {
+// atCrashPoints runs one cell of 29 in make test: steps, endings, requests and
+// followers take turns.
+func atCrashPoints(t *testing.T, s store) {
 	t.Helper()
-	all := cells()
-	t.Logf("the grid has %d cells", len(all))
-	if os.Getenv("CRASH_POINTS") != "all" {
-		var some []cell
-		for i := 0; i < len(all); i += share {
-			some = append(some, all[i])
-		}
-		all = some
-	}
-	prepared := prepare(t)
-	for _, c := range all {
+	some := everyNth(t, envCrash, 29, crashPoints())
+	applied := newSteppedDir(t, s)
+	applied.run("apply")
+	for _, c := range some {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
-			c.run(t, j, prepared)
+			c.run(t, s, applied)
 		})
 	}
 }

@@ -1,0 +1,105 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+package chaos
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// process is a command of the CLI under way.
+type process struct {
+	*workingDir
+	cmd  *exec.Cmd
+	file string // of its output
+	done chan struct{}
+
+	sentBefore int // the POSTs that the service had read before
+}
+
+// start starts a command in its own process group, as a shell does. It prints
+// to a file, which nobody has to keep reading after the CLI is killed.
+func (w *workingDir) start(command string, more ...string) *process {
+	w.t.Helper()
+	p := &process{workingDir: w, done: make(chan struct{}), sentBefore: w.sent(), file: filepath.Join(w.t.TempDir(), "output")}
+	out, err := os.Create(p.file)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	p.cmd = cli.Command(w.t.Context(), w.config, arguments(command, more)...)
+	p.cmd.Dir = w.dir
+	p.cmd.Env = append(p.cmd.Env, "AGENT_BASE_URL="+w.url, "AGENT_ADMIN_KEY="+canaryKey, "AGENT_PROJECT_ID="+project, "AGENT_JOURNAL_URL="+w.journal)
+	if w.remote != nil {
+		p.cmd.Env = append(p.cmd.Env, "TF_HTTP_ADDRESS="+w.remote.url, "TF_HTTP_RETRY_MAX=0")
+	}
+	p.cmd.Env = append(p.cmd.Env, w.env...)
+	p.cmd.Stdout, p.cmd.Stderr = out, out
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := p.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.running.Store(p)
+	w.t.Cleanup(func() { p.signalGroup(syscall.SIGKILL) })
+	go func() {
+		_ = p.cmd.Wait()
+		close(p.done)
+	}()
+	return p
+}
+
+// signal reaches the CLI alone, signalGroup the plugin too, as Ctrl-C does.
+func (p *process) signal(s syscall.Signal)      { _ = p.cmd.Process.Signal(s) }
+func (p *process) signalGroup(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
+
+// output is what was printed until now.
+func (p *process) output() string {
+	text, _ := os.ReadFile(p.file)
+	return string(text)
+}
+
+// awaitOutput waits until the command has printed one of the texts, or has ended.
+func (p *process) awaitOutput(texts ...string) {
+	p.t.Helper()
+	p.until(strings.Join(texts, " or "), func() bool {
+		output := p.output()
+		return p.ended() || slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(output, text) })
+	})
+}
+
+// wait waits for the end and returns what was printed. Neither that nor what the
+// command left behind may hold the key.
+func (p *process) wait() string {
+	p.t.Helper()
+	select {
+	case <-p.done:
+	case <-time.After(patience):
+		p.signalGroup(syscall.SIGKILL)
+		p.t.Fatalf("did not end:\n%s", p.output())
+	}
+	if strings.Contains(p.output(), canaryKey) {
+		p.t.Error("the key is in the output")
+	}
+	p.assertNoSecrets()
+	return p.output()
+}
+
+// ended reports whether the command has ended.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *process) ok() bool { return p.cmd.ProcessState != nil && p.cmd.ProcessState.Success() }

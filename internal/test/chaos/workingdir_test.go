@@ -1,0 +1,167 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+package chaos
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+const (
+	canaryKey    = "mint_canary-51e0c7-do-not-print"
+	canaryPrompt = "canary-prompt-77ac"
+	project      = "proj_1"
+	// patience ends what hangs, however slow the machine is.
+	patience = 5 * time.Minute
+)
+
+// quick is a job that finishes soon.
+var quick = simulator.Script{Duration: 300 * time.Millisecond}
+
+// workingDir is a working directory of the CLI with a root module, and the
+// service that its jobs run at.
+type workingDir struct {
+	t      *testing.T
+	sim    *simulator.Server
+	url    string
+	dir    string
+	config string   // of the CLI
+	env    []string // of every command
+
+	journal string   // AGENT_JOURNAL_URL; empty: the default folder
+	remote  *backend // nil: the state is a file
+
+	running atomic.Pointer[process] // the command started last
+}
+
+// newWorkingDir starts a service whose jobs all go as script says.
+func newWorkingDir(t *testing.T, script simulator.Script, config string) *workingDir {
+	t.Helper()
+	sim := simulator.New(simulator.Options{
+		Key:    canaryKey,
+		Script: func(string, int) simulator.Script { return script },
+	})
+	return newWorkingDirAt(t, sim, sim, config)
+}
+
+// newWorkingDirAt starts a service with a handler around it.
+func newWorkingDirAt(t *testing.T, sim *simulator.Server, handler http.Handler, config string) *workingDir {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	w := &workingDir{t: t, sim: sim, url: server.URL, dir: t.TempDir(), config: provider.OverrideConfig}
+	w.write(config)
+	return w
+}
+
+// write puts the configuration in place.
+func (w *workingDir) write(resources string) {
+	w.t.Helper()
+	backend := ""
+	if w.remote != nil {
+		backend = "  backend \"http\" {}"
+	}
+	w.writeFile("main.tf", `
+terraform {
+  required_providers {
+    agent = { source = "agentjobs/agent" }
+  }
+`+backend+`
+}
+provider "agent" {
+  poll = { min_interval = "50ms", max_interval = "200ms" }
+}
+`+resources)
+}
+
+func (w *workingDir) writeFile(name, text string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// try runs a command.
+func (w *workingDir) try(command string, more ...string) (output string, ok bool) {
+	w.t.Helper()
+	p := w.start(command, more...)
+	output = p.wait()
+	return output, p.ok()
+}
+
+// run runs a command that must succeed.
+func (w *workingDir) run(command string, more ...string) (output string) {
+	w.t.Helper()
+	output, ok := w.try(command, more...)
+	if !ok {
+		w.t.Fatalf("%s failed:\n%s", command, output[max(0, len(output)-3000):])
+	}
+	return output
+}
+
+// runQuietly runs a command that must succeed and say nothing of the journal.
+func (w *workingDir) runQuietly(command string, more ...string) {
+	w.t.Helper()
+	output := w.run(command, more...)
+	for _, surprise := range []string{"taken over", "earlier run", "earlier request", "Journal", "journal"} {
+		if strings.Contains(output, surprise) {
+			w.t.Errorf("%s says %q:\n%s", command, surprise, output)
+		}
+	}
+}
+
+// arguments splits a command and adds what each plan, apply and destroy needs,
+// and more.
+func arguments(command string, more []string) []string {
+	words := strings.Fields(command)
+	switch words[0] {
+	case "apply", "destroy":
+		words = slices.Insert(words, 1, "-auto-approve", "-no-color", "-input=false")
+	case "plan":
+		words = slices.Insert(words, 1, "-no-color", "-input=false")
+	default:
+		return words
+	}
+	if strings.HasSuffix(command, " saved") { // a saved plan has its own mode
+		return words
+	}
+	return slices.Insert(words, 1, more...)
+}
+
+// until waits for something to come true.
+func (w *workingDir) until(what string, true func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(patience); !true(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+// jobs are three with the same prompt.
+func jobs(prompt string) string { return use("test", prompt, "count = 3") }
+
+// use is a configuration of agent_job.NAME with more arguments.
+func use(name, prompt string, arguments ...string) string {
+	return fmt.Sprintf("resource \"agent_job\" %q {\n  prompt = %q\n  %s\n}\n", name, prompt, strings.Join(arguments, "\n  "))
+}
+
+// oneJob is a configuration with one.
+var oneJob = use("test", canaryPrompt)
