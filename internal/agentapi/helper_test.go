@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // canary is a key that no output may show.
@@ -216,7 +218,7 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.busy++
 	f.maxBusy = max(f.maxBusy, f.busy)
 	f.mu.Unlock()
-	err = Sleep(r.Context(), f.latency)
+	err = sleep.For(r.Context(), f.latency)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.busy--

@@ -104,7 +104,7 @@ func TestDecodeJob(t *testing.T) {
 	}
 }
 
-func TestTerminal(t *testing.T) {
+func TestStatus_terminal(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[Status]bool{
 		StatusActive: false, StatusCompleted: true, StatusArchived: true, StatusFailed: true,

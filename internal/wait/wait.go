@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 const (
@@ -73,7 +74,7 @@ func (w Waiter) Wait(ctx context.Context, r Request) (*agentapi.Job, error) {
 		pause = w.Schedule.first()
 	}
 	for {
-		if err := agentapi.Sleep(ctx, pause); err != nil {
+		if err := sleep.For(ctx, pause); err != nil {
 			return p.last, p.ended(stopped(err))
 		}
 		job, err := w.Poller.PollJob(ctx, r.ProjectID, r.JobID)
