@@ -81,8 +81,6 @@ func sequence(answers ...any) func(int, time.Duration) (*agentapi.Job, error) {
 }
 
 var (
-	fault401 = fault(agentapi.Refused, http.StatusUnauthorized, nil)
-	fault403 = fault(agentapi.Refused, http.StatusForbidden, nil)
 	fault404 = fault(agentapi.Refused, http.StatusNotFound, nil)
 	fault500 = fault(agentapi.Unavailable, http.StatusInternalServerError, nil)
 )
