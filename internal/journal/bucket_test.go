@@ -59,7 +59,7 @@ func TestS3_claim(t *testing.T) {
 		name string
 		hook func(t *testing.T, f *fakeS3) func(r *http.Request, apply func()) int
 		want string // "error": nothing may be sent
-		left []string
+		kept []string
 	}{
 		{"the first attempt arrived without its response", func(*testing.T, *fakeS3) func(*http.Request, func()) int {
 			return once(isClaim, func(apply func()) int { apply(); return http.StatusPreconditionFailed })
@@ -112,7 +112,7 @@ func TestS3_claim(t *testing.T) {
 				t.Errorf("took over %s, %v; want %s", got, err, test.want)
 			}
 			f.SetHook(nil)
-			if diff := cmp.Diff(test.left, stored(t, f.location, keyNames)); diff != "" {
+			if diff := cmp.Diff(test.kept, stored(t, f.location, keyNames)); diff != "" {
 				t.Error(diff)
 			}
 			f.Lock()

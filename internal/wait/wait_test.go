@@ -254,3 +254,14 @@ func TestWait_interrupted(t *testing.T) {
 		})
 	}
 }
+
+// The end of a job counts even if the wait is interrupted in that moment.
+func TestWait_interruptedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	p := newPoller(func(int, time.Duration) (*agentapi.Job, error) { cancel(); return job(completed), nil })
+	got, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, Request{ProjectID: "p", JobID: "job_1"})
+	if err != nil || got.Status != completed {
+		t.Errorf("%v, %v, want completed", got, err)
+	}
+}
