@@ -168,14 +168,6 @@ func reply(status int, body string, headers ...string) script {
 	return func(conn net.Conn, _ *http.Request, _ int) { write(conn, status, body, headers...) }
 }
 
-// reset ends a connection with RST instead of FIN.
-func reset(conn net.Conn) {
-	if c, ok := conn.(*net.TCPConn); ok {
-		_ = c.SetLinger(0)
-	}
-	_ = conn.Close()
-}
-
 // fake is a transport with a service behind it, for tests on a fake clock.
 type fake struct {
 	dial    func(ctx context.Context, n int) error // nil: connects at once

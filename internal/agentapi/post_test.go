@@ -74,7 +74,7 @@ func TestCreateJob_cancelled(t *testing.T) {
 				}
 				start := time.Now()
 				job, err := newFakeClient(t, tc.fake).CreateJob(ctx, "p", "x")
-				if !errors.Is(err, tc.is) || (job != nil) != (tc.is == nil) || errors.Is(err, cause) != (tc.is == ErrNotSent) || time.Since(start) != tc.took {
+				if !errors.Is(err, tc.is) || (job != nil) != (tc.is == nil) || errors.Is(err, cause) != errors.Is(tc.is, ErrNotSent) || time.Since(start) != tc.took {
 					t.Errorf("%v, %v after %v, want %v after %v", job, err, time.Since(start), tc.is, tc.took)
 				}
 				if tc.fake.dials != tc.dials || tc.fake.posts != tc.sent {

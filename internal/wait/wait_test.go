@@ -149,7 +149,7 @@ func TestWait_timeout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run(t, Created, time.Minute, tc.answer, func(r result, failure *Error) {
-				if !errors.Is(failure, ErrTimeout) || errors.Is(failure, agentapi.ErrUnavailable) || failure.LastFault != tc.fault || failure.LastStatus != tc.status || r.took != time.Minute {
+				if !errors.Is(failure, ErrTimeout) || errors.Is(failure, agentapi.ErrUnavailable) || !errors.Is(failure.LastFault, tc.fault) || failure.LastStatus != tc.status || r.took != time.Minute {
 					t.Errorf("%+v, %+v, want a timeout with %q and %v", r, failure, tc.status, tc.fault)
 				}
 			})
@@ -239,7 +239,7 @@ func TestWait_interrupted(t *testing.T) {
 			p := newPoller(func(int, time.Duration) (*agentapi.Job, error) { return job(active), nil })
 			p.latency = time.Second
 			ctx, cancel := context.WithCancelCause(t.Context())
-			if want == ErrTimeout {
+			if errors.Is(want, ErrTimeout) {
 				var stop context.CancelFunc
 				ctx, stop = context.WithTimeout(ctx, at)
 				defer stop()
