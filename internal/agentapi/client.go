@@ -106,17 +106,17 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 	}
 	r.method, r.body = http.MethodPost, body
 
-	limiter := c.posts.project(r.projectID)
+	posts := c.posts.project(r.projectID)
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {
-		permit, err := limiter.acquire(ctx)
+		permit, err := posts.acquire(ctx)
 		if err != nil {
 			return nil, r.fail(NotSent, err)
 		}
 		for _, recorder := range recorders {
 			if err := recorder.Sending(); err != nil {
 				recorder.Withdrawn()
-				limiter.release(permit, false)
+				posts.release(permit, false)
 				return nil, r.fail(NotSent, err)
 			}
 		}
@@ -135,11 +135,11 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 		c.logged(ctx, r, got, err)
 		if got.status == http.StatusTooManyRequests {
 			pause, hasRetryAfter := retryAfter(got.header, time.Now())
-			limiter.limited(permit, pause, hasRetryAfter)
+			posts.limited(permit, pause, hasRetryAfter)
 			firstFailure, attempt = time.Time{}, 0
 			continue
 		}
-		limiter.release(permit, got.status != 0 && got.status < 500)
+		posts.release(permit, got.status != 0 && got.status < 500)
 		if failure == nil {
 			return job, nil
 		}
