@@ -126,6 +126,19 @@ func TestS3_claim(t *testing.T) {
 	}
 }
 
+// X15: the clock is the server's, an hour from ours.
+func TestS3_clock(t *testing.T) {
+	for _, ahead := range []time.Duration{-time.Hour, time.Hour} {
+		f := newFakeS3(t)
+		f.Ahead = ahead
+		_, j := open(t, f.location, "first")
+		ref := send(t, j, create, "").Ref()
+		if off := time.UnixMilli(ref.At).Sub(f.Now()); off > 2*time.Second || off < -2*time.Second {
+			t.Errorf("sent %s from the server's time", off)
+		}
+	}
+}
+
 // The claim of a request changes the time of its object, but not when it was sent.
 func TestS3_sentAt(t *testing.T) {
 	f := newFakeS3(t)
