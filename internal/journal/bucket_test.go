@@ -139,6 +139,19 @@ func TestS3_clock(t *testing.T) {
 	}
 }
 
+// A removal that the server forbids is an error; one of an object that is gone is not.
+func TestS3_removal(t *testing.T) {
+	for code, failed := range map[int]bool{http.StatusForbidden: true, http.StatusNotFound: false} {
+		f := newFakeS3(t)
+		_, j := open(t, f.location, "first")
+		post(t, j, create, "", "job-1")
+		f.SetHook(func(r *http.Request, _ func()) int { return map[bool]int{true: code}[r.Method == http.MethodDelete] })
+		if err := j.Forget(t.Context(), "job-1"); errors.As(err, new(*Error)) != failed {
+			t.Errorf("%d: %v", code, err)
+		}
+	}
+}
+
 // The claim of a request changes the time of its object, but not when it was sent.
 func TestS3_sentAt(t *testing.T) {
 	f := newFakeS3(t)
