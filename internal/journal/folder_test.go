@@ -147,7 +147,7 @@ func TestFolder_foreignFiles(t *testing.T) {
 			setAge(t, path, 2*maxAge)
 		}
 		aboutToBeWritten := newID() + "-first.json"
-		for name, text := range map[string]string{aboutToBeWritten: "", newID() + "-first.json": "", newID() + "-second.json": pendingLine[:20]} {
+		for name, text := range map[string]string{aboutToBeWritten: "", newID() + "-first.json": "", newID() + "-third.json": "", newID() + "-second.json": pendingLine[:20]} {
 			path := filepath.Join(l.Folder, name)
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -169,7 +169,7 @@ func TestFolder_foreignFiles(t *testing.T) {
 			t.Error(err)
 		}
 		p.Close(t.Context())
-		if r.count() != 2 || !errors.Is(r.errs[0], errDamaged) || !errors.Is(r.errs[1], errDamaged) {
+		if r.count() != 3 || !errors.Is(errors.Join(r.errs...), errDamaged) {
 			t.Errorf("reported: %v", r.errs)
 		}
 		if got := len(files(t, l.Folder)); got != len(before)-1 {
