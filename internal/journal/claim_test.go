@@ -128,3 +128,26 @@ func TestTakeOver_defaultFolderFails(t *testing.T) {
 		})
 	}
 }
+
+// What another run has claimed is found under its new owner, and nothing else is.
+func TestStores_forgetClaimed(t *testing.T) {
+	places(t, func(t *testing.T, l Location) {
+		_, j := open(t, l, "first")
+		post(t, j, create, "", "job-1")
+		post(t, j, otherCreate, "", "job-2")
+		_, stale := open(t, l, "second")
+		if _, err := stale.Announce(t.Context(), create); err != nil {
+			t.Fatal(err)
+		}
+		_, other := open(t, l, "third")
+		if got := takeOver(t, other, create); got != "job-1" {
+			t.Errorf("took over %s", got)
+		}
+		if err := stale.Forget(t.Context(), "job-1"); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"other create job-2 first"}, stored(t, l, keyNames)); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
