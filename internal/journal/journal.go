@@ -102,9 +102,7 @@ func (j *Journal) removeOwn(ctx context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, e := range j.own {
-		if j.failed("cleaned up", j.store.remove(ctx, e)) != nil {
-			return
-		}
+		_ = j.failed("cleaned up", j.store.remove(ctx, e)) // never an error in the default folder
 	}
 }
 
