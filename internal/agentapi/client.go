@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 const (
@@ -48,8 +50,8 @@ type Client struct {
 	log            func(context.Context, Exchange)
 
 	postTransport, getTransport http.RoundTripper
-	posts                       gates
-	gets                        *gate
+	posts                       projectLimiters
+	gets                        *limiter
 	polls                       *rate.Limiter
 }
 
@@ -64,15 +66,15 @@ func New(config Config) *Client {
 		log:            config.Log,
 		postTransport:  post,
 		getTransport:   get,
-		gets:           newGate(getPause, 0),
+		gets:           newLimiter(getPause, 0),
 		polls:          rate.NewLimiter(rate.Limit(config.MaxPollsPerSecond), max(1, int(config.MaxPollsPerSecond/10))),
 	}
 }
 
-// Recorder is told what becomes of a POST, so that a crash does not lose it:
-// just before each attempt is sent, and, before anything is logged, when the
-// answer names the job, when the attempt had no effect, or when its outcome is
-// unknown. An error of Sending keeps the POST from being sent.
+// Recorder records what becomes of a POST, so that a crash does not lose it. Its
+// methods are called just before each attempt is sent, and, before anything is
+// logged, when the response names the job, when the attempt had no effect, or
+// when its outcome is unknown. After an error of Sending nothing is sent.
 type Recorder interface {
 	Sending() error
 	Answered(jobID string)
@@ -104,22 +106,22 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 	}
 	r.method, r.body = http.MethodPost, body
 
-	gate := c.posts.project(r.projectID)
+	posts := c.posts.project(r.projectID)
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {
-		turn, err := gate.enter(ctx)
+		permit, err := posts.acquire(ctx)
 		if err != nil {
 			return nil, r.fail(NotSent, err)
 		}
 		for _, recorder := range recorders {
 			if err := recorder.Sending(); err != nil {
 				recorder.Withdrawn()
-				gate.leave(turn, false)
+				posts.release(permit, false)
 				return nil, r.fail(NotSent, err)
 			}
 		}
 		got, err := c.do(ctx, c.postTransport, r)
-		job, failure := c.judgePost(r, got, err)
+		job, failure := c.classifyPost(r, got, err)
 		for _, recorder := range recorders {
 			switch {
 			case failure == nil:
@@ -132,23 +134,23 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 		}
 		c.logged(ctx, r, got, err)
 		if got.status == http.StatusTooManyRequests {
-			pause, told := retryAfter(got.header, time.Now())
-			gate.limited(turn, pause, told)
+			pause, hasRetryAfter := retryAfter(got.header, time.Now())
+			posts.limited(permit, pause, hasRetryAfter)
 			firstFailure, attempt = time.Time{}, 0
 			continue
 		}
-		gate.leave(turn, got.status != 0 && got.status < 500)
+		posts.release(permit, got.status != 0 && got.status < 500)
 		if failure == nil {
 			return job, nil
 		}
-		if failure.Class != NotSent || final(err) {
+		if failure.Class != NotSent || isPermanent(err) {
 			return nil, failure
 		}
 		if firstFailure.IsZero() {
 			firstFailure = time.Now()
 		}
 		pause := backoff(attempt)
-		if time.Since(firstFailure)+pause > retryLimit || Sleep(ctx, pause) != nil {
+		if time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
 			return nil, failure
 		}
 	}
@@ -162,7 +164,7 @@ func (c *Client) GetJob(ctx context.Context, projectID, jobID string) (*Job, err
 		if failure == nil {
 			return job, nil
 		}
-		if failure.Class != Unavailable || errors.Is(failure, ErrPauseTooLong) || Sleep(ctx, max(backoff(attempt), failure.RetryAfter)) != nil {
+		if failure.Class != Unavailable || errors.Is(failure, ErrPauseTooLong) || sleep.For(ctx, max(backoff(attempt), failure.RetryAfter)) != nil {
 			return nil, failure
 		}
 	}
@@ -191,18 +193,18 @@ func (c *Client) getOnce(ctx context.Context, projectID, jobID string) (*Job, *E
 		return nil, err
 	}
 	for {
-		turn, err := c.gets.enter(ctx)
+		permit, err := c.gets.acquire(ctx)
 		if err != nil {
 			return nil, r.fail(Unavailable, err)
 		}
 		got, err := c.do(ctx, c.getTransport, r)
 		c.logged(ctx, r, got, err)
 		if got.status != http.StatusTooManyRequests {
-			c.gets.leave(turn, got.status != 0 && got.status < 500)
-			return c.judgeGet(r, got, err)
+			c.gets.release(permit, got.status != 0 && got.status < 500)
+			return c.classifyGet(r, got, err)
 		}
-		pause, told := retryAfter(got.header, time.Now())
-		c.gets.limited(turn, pause, told)
+		pause, hasRetryAfter := retryAfter(got.header, time.Now())
+		c.gets.limited(permit, pause, hasRetryAfter)
 	}
 }
 

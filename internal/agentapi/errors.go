@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
 // Op names the call that failed.
@@ -89,7 +91,7 @@ func (e *Error) Error() string {
 		b.WriteString(": " + answer)
 	}
 	if e.Err != nil {
-		b.WriteString(": " + Printable(e.Err.Error()))
+		b.WriteString(": " + escape.Printable(e.Err.Error()))
 	}
 	if e.Detail != "" {
 		b.WriteString(": " + e.Detail)
@@ -131,10 +133,10 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// serviceWords finds what the service says about a refusal: a string under
+// serviceMessage finds what the service says about a refusal: a string under
 // "error" or "message", an object with a "message" under "error", problem+json's
 // "detail" or "title", or the text itself. A web page says nothing useful.
-func serviceWords(header http.Header, body []byte) string {
+func serviceMessage(header http.Header, body []byte) string {
 	if isWebPage(header, body) {
 		return ""
 	}

@@ -6,7 +6,6 @@ package agentapi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"testing"
 	"testing/synctest"
@@ -37,118 +36,77 @@ func scripted(outcomes []outcome) *fake {
 
 var whole = outcome{status: 200, body: record}
 
-// TestGetJobTriesAgain: what may pass is tried again, with jittered pauses.
-func TestGetJobTriesAgain(t *testing.T) {
+// What may pass is tried again, with jittered pauses, or after the one that was asked for.
+func TestGetJob_triesAgain(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]outcome{
-		"connection":    {},
-		"500":           {status: 500},
-		"502 HTML":      {502, headers("Content-Type", "text/html"), "<html>"},
-		"503":           {status: 503, body: `{"error":"busy"}`},
-		"504":           {status: 504},
-		"408":           {status: 408},
-		"425":           {status: 425},
-		"429":           {status: 429},
-		"truncated":     {status: 200, body: record[:10]},
-		"empty":         {status: 200},
-		"204":           {status: 204},
-		"no id":         {status: 200, body: `{"status":"active"}`},
-		"trailing data": {status: 200, body: record + "x"},
+	for name, tc := range map[string]struct {
+		fault  outcome
+		lo, hi time.Duration
+	}{
+		"connection":       {outcome{}, time.Millisecond, 3500 * time.Millisecond},
+		"503":              {outcome{status: 503}, time.Millisecond, 3500 * time.Millisecond},
+		"429":              {outcome{status: 429}, 6500 * time.Millisecond, 13 * time.Second},
+		"503, asks for it": {outcome{503, headers("Retry-After", "30"), ""}, 90 * time.Second, 90 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			took := map[time.Duration]bool{}
 			for range 5 {
 				synctest.Test(t, func(t *testing.T) {
-					f := scripted([]outcome{fault, fault, fault, whole})
+					f := scripted([]outcome{tc.fault, tc.fault, tc.fault, whole})
 					start := time.Now()
 					job, err := newFakeClient(t, f).GetJob(t.Context(), "p", "job_1")
-					if err != nil || job.ID != "job_1" || f.dials != 4 || f.posts != 0 {
-						t.Errorf("%v, %v after %d requests, want the job after 4", job, err, f.dials)
-					}
-					if since := time.Since(start); since > 14*time.Second {
-						t.Errorf("it took %v", since)
+					if since := time.Since(start); err != nil || job.ID != "job_1" || f.dials != 4 || since < tc.lo || since > tc.hi {
+						t.Errorf("%v, %v after %d requests in %v, want the job after 4", job, err, f.dials, since)
 					}
 					took[time.Since(start)] = true
 				})
 			}
-			if len(took) < 2 {
+			if len(took) < 2 && tc.lo < tc.hi {
 				t.Errorf("five calls each took %v: no jitter", took)
 			}
 		})
 	}
 }
 
-func TestGetJobKeepsARetryAfterOf503(t *testing.T) {
+// What cannot pass ends a call with one request, and PollJob leaves the rest to its caller.
+func TestGet_oneRequest(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := scripted([]outcome{{status: 503, header: headers("Retry-After", "30")}, whole})
-		start := time.Now()
-		if _, err := newFakeClient(t, f).GetJob(t.Context(), "p", "job_1"); err != nil || time.Since(start) != 30*time.Second {
-			t.Errorf("%v after %v, want the job after 30s", err, time.Since(start))
-		}
-	})
-}
-
-// TestGetFinals: what cannot pass ends the call with one request.
-func TestGetFinals(t *testing.T) {
-	t.Parallel()
-	html := headers("Content-Type", "text/html; charset=utf-8")
+	refused := outcome{404, headers("Retry-After", "7"), "{}"}
 	for name, tc := range map[string]struct {
-		answer   outcome
-		is, isNo error
+		fault outcome
+		call  func(*Client, context.Context, string, string) (*Job, error)
+		is    error
+		after time.Duration
 	}{
-		"400":            {outcome{status: 400, body: `{"error":"no"}`}, ErrRefused, ErrNotFound},
-		"401":            {outcome{status: 401, body: `{"error":"no"}`}, ErrUnauthorized, ErrNotFound},
-		"403":            {outcome{status: 403}, ErrUnauthorized, ErrNotFound},
-		"404 JSON":       {outcome{status: 404, body: `{"error":"no such job"}`}, ErrNotFound, ErrWebPage},
-		"404 nothing":    {outcome{status: 404}, ErrNotFound, ErrWebPage},
-		"404 text":       {outcome{status: 404, body: "not found"}, ErrNotFound, ErrWebPage},
-		"404 HTML":       {outcome{404, html, "<html>not found"}, ErrWebPage, ErrNotFound},
-		"404 unlabelled": {outcome{status: 404, body: "\n<!DOCTYPE html>"}, ErrWebPage, ErrNotFound},
-		"404 type alone": {outcome{404, headers("Content-Type", "application/xhtml+xml"), ""}, ErrWebPage, ErrNotFound},
-		"410":            {outcome{status: 410}, ErrRefused, ErrNotFound},
-		"302":            {outcome{302, headers("Location", "https://x.invalid"), ""}, ErrRedirected, ErrNotFound},
-		"302 HTML":       {outcome{302, html, "<a>Found</a>"}, ErrRedirected, ErrWebPage},
-		"200 HTML":       {outcome{200, html, "<html>sign in"}, ErrWebPage, ErrUnavailable},
-		"wrong id":       {outcome{status: 200, body: `{"id":"job_2","status":"completed"}`}, ErrWrongJob, ErrUnavailable},
-		"id, other case": {outcome{status: 200, body: `{"id":"JOB_1","status":"completed"}`}, ErrWrongJob, ErrUnavailable},
+		"GetJob, final":        {refused, (*Client).GetJob, ErrNotFound, 7 * time.Second},
+		"PollJob, final":       {refused, (*Client).PollJob, ErrNotFound, 7 * time.Second},
+		"PollJob, connection":  {outcome{}, (*Client).PollJob, ErrUnavailable, 0},
+		"PollJob, 503":         {outcome{503, headers("Retry-After", "7"), ""}, (*Client).PollJob, ErrUnavailable, 7 * time.Second},
+		"PollJob, no response": {outcome{200, headers("Retry-After", "7"), ""}, (*Client).PollJob, ErrUnavailable, 0},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := scripted([]outcome{tc.answer})
-				c := newFakeClient(t, f)
-				for name, get := range map[string]func(context.Context, string, string) (*Job, error){"GetJob": c.GetJob, "PollJob": c.PollJob} {
-					f.dials = 0
-					job, err := get(t.Context(), "p", "job_1")
-					var failure *Error
-					if job != nil || !errors.As(err, &failure) || !errors.Is(err, tc.is) || errors.Is(err, tc.isNo) {
-						t.Fatalf("%s: %v, %v, want %v and not %v", name, job, err, tc.is, tc.isNo)
-					}
-					if failure.Op != OpGet || failure.JobID != "job_1" || failure.ProjectID != "p" || failure.StatusCode != tc.answer.status {
-						t.Errorf("%s: %+v", name, *failure)
-					}
-					if f.dials != 1 {
-						t.Errorf("%s: %d requests, want 1", name, f.dials)
-					}
-				}
-			})
-		})
+		f := scripted([]outcome{tc.fault})
+		_, err := tc.call(newFakeClient(t, f), t.Context(), "p", "job_1")
+		failure, _ := errors.AsType[*Error](err)
+		if failure == nil || !errors.Is(err, tc.is) || failure.RetryAfter != tc.after || f.dials != 1 {
+			t.Errorf("%s: %+v after %d requests, want %v after 1", name, failure, f.dials, tc.is)
+		}
 	}
 }
 
-func TestGetJobEndsWithItsContext(t *testing.T) {
+func TestGet_endsWithItsContext(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		answer outcome
+		call   func(*Client, context.Context, string, string) (*Job, error)
 		ends   time.Duration
 		is     error
 	}{
-		"troubles":           {outcome{status: 500, body: `{"error":"why"}`}, time.Minute, ErrUnavailable},
-		"no connection":      {outcome{}, time.Minute, errRefusedConnection},
-		"pause, too long":    {outcome{429, headers("Retry-After", "3600"), ""}, 0, ErrPauseTooLong},
-		"503, asks too much": {outcome{503, headers("Retry-After", "3600"), ""}, time.Minute, ErrUnavailable},
+		"troubles":           {outcome{status: 500, body: `{"error":"why"}`}, (*Client).GetJob, time.Minute, ErrUnavailable},
+		"no connection":      {outcome{}, (*Client).GetJob, time.Minute, errRefusedConnection},
+		"pause, too long":    {outcome{429, headers("Retry-After", "3600"), ""}, (*Client).GetJob, 0, ErrPauseTooLong},
+		"503, asks too much": {outcome{503, headers("Retry-After", "3600"), ""}, (*Client).GetJob, time.Minute, ErrUnavailable},
+		"poll, too long":     {outcome{429, headers("Retry-After", "61"), ""}, (*Client).PollJob, 0, ErrPauseTooLong},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +114,7 @@ func TestGetJobEndsWithItsContext(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				start := time.Now()
-				_, err := newFakeClient(t, scripted([]outcome{tc.answer})).GetJob(ctx, "p", "job_1")
+				_, err := tc.call(newFakeClient(t, scripted([]outcome{tc.answer})), ctx, "p", "job_1")
 				if !errors.Is(err, ErrUnavailable) || !errors.Is(err, tc.is) || time.Since(start) != tc.ends {
 					t.Errorf("%v after %v, want %v after %v", err, time.Since(start), tc.is, tc.ends)
 				}
@@ -165,7 +123,8 @@ func TestGetJobEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestGetIsCancelledOnItsWay(t *testing.T) {
+// A GET, unlike a POST, is cancelled in flight.
+func TestGet_cancelledInFlight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := scripted([]outcome{whole})
@@ -178,23 +137,4 @@ func TestGetIsCancelledOnItsWay(t *testing.T) {
 			t.Errorf("%v after %v, want the cancellation after 1s", err, time.Since(start))
 		}
 	})
-}
-
-// TestPollJobLeavesTroublesToItsCaller: one request, except after a 429.
-func TestPollJobLeavesTroublesToItsCaller(t *testing.T) {
-	t.Parallel()
-	for _, status := range []int{0, 200, 408, 500, 503} {
-		t.Run(fmt.Sprint(status), func(t *testing.T) {
-			t.Parallel()
-			f := scripted([]outcome{{status: status, header: headers("Retry-After", "7")}})
-			_, err := newFakeClient(t, f).PollJob(t.Context(), "p", "job_1")
-			var failure *Error
-			if !errors.As(err, &failure) || !errors.Is(err, ErrUnavailable) || f.dials != 1 {
-				t.Fatalf("%v after %d requests, want ErrUnavailable after 1", err, f.dials)
-			}
-			if want := map[bool]time.Duration{true: 7 * time.Second}[status >= 400]; failure.RetryAfter != want {
-				t.Errorf("RetryAfter %v, want %v", failure.RetryAfter, want)
-			}
-		})
-	}
 }

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // canary is a key that no output may show.
@@ -166,14 +168,6 @@ func reply(status int, body string, headers ...string) script {
 	return func(conn net.Conn, _ *http.Request, _ int) { write(conn, status, body, headers...) }
 }
 
-// reset ends a connection with RST instead of FIN.
-func reset(conn net.Conn) {
-	if c, ok := conn.(*net.TCPConn); ok {
-		_ = c.SetLinger(0)
-	}
-	_ = conn.Close()
-}
-
 // fake is a transport with a service behind it, for tests on a fake clock.
 type fake struct {
 	dial    func(ctx context.Context, n int) error // nil: connects at once
@@ -216,7 +210,7 @@ func (f *fake) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.busy++
 	f.maxBusy = max(f.maxBusy, f.busy)
 	f.mu.Unlock()
-	err = Sleep(r.Context(), f.latency)
+	err = sleep.For(r.Context(), f.latency)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.busy--

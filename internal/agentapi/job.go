@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
 // Status is the state of a job, as the service spells it.
@@ -91,7 +93,7 @@ func decodeJob(body []byte) (*Job, error) {
 // badIDError tells an id that cannot stand in a path.
 type badIDError struct{ id string }
 
-func (e *badIDError) Error() string { return errNoID.Error() + ": " + Printable(e.id) }
+func (e *badIDError) Error() string { return errNoID.Error() + ": " + escape.Printable(e.id) }
 
 func (e *badIDError) Unwrap() error { return errNoID }
 

@@ -18,6 +18,7 @@ func TestDecodeJob(t *testing.T) {
 		Source: &Source{Repository: new("a/b"), Ref: new("main")}, CreatedAt: new("2026-01-02T03:04:05Z"), ArchivedAt: new("2026-01-03"),
 	}
 	bare := &Job{ID: "job_1"}
+	const everyCharacter = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=:@"
 	for name, tc := range map[string]struct {
 		body string
 		want *Job // nil: refused with err
@@ -38,7 +39,7 @@ func TestDecodeJob(t *testing.T) {
 		"escaped id":            {body: `{"\u0069d":"job\u005f1"}`, want: bare},
 		"lower case only":       {body: `{"id":"job_1","Status":"active","PRLINK":"x","ID":"job_2"}`, want: bare},
 		"longest id":            {body: `{"id":"` + strings.Repeat("a", 256) + `"}`, want: &Job{ID: strings.Repeat("a", 256)}},
-		"punctuation in id":     {body: `{"id":"-._~!$&'()*+,;=:@"}`, want: &Job{ID: "-._~!$&'()*+,;=:@"}},
+		"every character in id": {body: `{"id":"` + everyCharacter + `"}`, want: &Job{ID: everyCharacter}},
 
 		"empty":               {body: "", err: errNoObject},
 		"white space":         {body: " \n", err: errNoObject},
@@ -104,7 +105,7 @@ func TestDecodeJob(t *testing.T) {
 	}
 }
 
-func TestTerminal(t *testing.T) {
+func TestStatus_terminal(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[Status]bool{
 		StatusActive: false, StatusCompleted: true, StatusArchived: true, StatusFailed: true,

@@ -14,6 +14,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func noCanary(t testing.TB, what, text string) {
@@ -23,11 +25,11 @@ func noCanary(t testing.TB, what, text string) {
 	}
 }
 
-func TestKeyCannotBePrinted(t *testing.T) {
+func TestKey_printed(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "https://service.invalid")
 	config := Config{Key: NewKey(canary)}
-	failure := c.answered(request{op: OpCreate}, Refused, &answer{status: 401, body: []byte("no " + canary)}, nil)
+	failure := c.newError(request{op: OpCreate}, Refused, &response{status: 401, body: []byte("no " + canary)}, nil)
 	values := map[string]any{
 		"Key": config.Key, "*Key": &config.Key, "Config": config, "*Config": &config,
 		"Client": reflect.ValueOf(c).Elem(), "*Client": c, "Error": *failure, "*Error": failure,
@@ -55,8 +57,8 @@ func TestKeyCannotBePrinted(t *testing.T) {
 	}
 }
 
-// TestKeyIsOutOfReachOfReflection walks everything a printed value can reach.
-func TestKeyIsOutOfReachOfReflection(t *testing.T) {
+// It walks everything a printed value can reach.
+func TestKey_reflection(t *testing.T) {
 	t.Parallel()
 	seen := map[uintptr]bool{}
 	strs := 0
@@ -105,7 +107,7 @@ func TestKeyIsOutOfReachOfReflection(t *testing.T) {
 	}
 }
 
-func TestEchoedKeyIsMasked(t *testing.T) {
+func TestKey_echoed(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 500) + canary // the cut must come after the masking
 	for name, answer := range map[string]string{
@@ -156,5 +158,39 @@ func TestEchoedKeyIsMasked(t *testing.T) {
 			}
 			noCanary(t, "the log", fmt.Sprintf("%+v %v", logged[0], logged[0].Err))
 		})
+	}
+}
+
+func TestKey_scrub(t *testing.T) {
+	t.Parallel()
+	record := func(text string) *Job {
+		job := new(Job)
+		fillTexts(reflect.ValueOf(job).Elem(), text)
+		job.ID = "job_1" // one that repeats the key is no job
+		return job
+	}
+	for key, shown := range map[string]string{"mint_canary-scrub": masked, "8letters": masked, "7letter": "7letter"} {
+		job := record(key)
+		NewKey(key).scrub(job)
+		if diff := cmp.Diff(record(shown), job); diff != "" {
+			t.Errorf("the record with the key %s, does scrub know every field? (-want +got):\n%s", key, diff)
+		}
+		NewKey(key).scrub(&Job{ID: "job_1"}) // nothing but an id
+	}
+}
+
+// fillTexts gives each field below v a text of its own that repeats text, also
+// a field that was added later.
+func fillTexts(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fillTexts(v.Elem(), text)
+	case reflect.Struct:
+		for _, field := range v.Fields() {
+			fillTexts(field, text)
+		}
+	case reflect.String:
+		v.SetString("a" + text)
 	}
 }

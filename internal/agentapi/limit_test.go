@@ -42,14 +42,14 @@ func (h *hourly) take() (wait time.Duration, ok bool) {
 	return 0, true
 }
 
-// TestThreeHundredCallsUnderAnHourlyLimit: all succeed, and once the limit is
+// TestLimiter_hourlyLimit: all succeed, and once the limit is
 // known hardly any POST is wasted on it.
-func TestThreeHundredCallsUnderAnHourlyLimit(t *testing.T) {
+func TestLimiter_hourlyLimit(t *testing.T) {
 	t.Parallel()
-	for _, told := range []bool{true, false} {
+	for _, hasRetryAfter := range []bool{true, false} {
 		for _, sliding := range []bool{false, true} {
 			for _, spread := range []time.Duration{0, 10 * time.Millisecond, time.Second} {
-				t.Run(fmt.Sprintf("told=%t/sliding=%t/one call each %v", told, sliding, spread), func(t *testing.T) {
+				t.Run(fmt.Sprintf("hasRetryAfter=%t/sliding=%t/one call each %v", hasRetryAfter, sliding, spread), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						limit := &hourly{sliding: sliding}
@@ -73,7 +73,7 @@ func TestThreeHundredCallsUnderAnHourlyLimit(t *testing.T) {
 							if first.IsZero() {
 								first = time.Now()
 							}
-							if told {
+							if hasRetryAfter {
 								return 429, headers("Retry-After", fmt.Sprint(int(wait/time.Second)+1)), ""
 							}
 							return 429, nil, ""
@@ -90,14 +90,12 @@ func TestThreeHundredCallsUnderAnHourlyLimit(t *testing.T) {
 							})
 						}
 						all.Wait()
-						t.Logf("%d POSTs in %v, %d answered 429; after the first 429: %d sent, %d answered 429 (%.1f%%)",
-							sent, time.Since(start).Round(time.Second), refused, known, wasted, 100*float64(wasted)/float64(known))
 						if sent-refused != 300 {
 							t.Errorf("%d jobs, want 300", sent-refused)
 						}
 						// Where the slots of a sliding hour come free one by one, a pause may be
 						// good for a few POSTs only, and the next ones meet the limit again.
-						trickle := sliding && (!told || spread == time.Second)
+						trickle := sliding && (!hasRetryAfter || spread == time.Second)
 						if wasted*20 >= known && !trickle {
 							t.Errorf("%d of the %d POSTs sent after the first 429 were answered 429, want less than 5%%", wasted, known)
 						}

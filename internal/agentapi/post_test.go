@@ -13,140 +13,80 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
+	"github.com/google/go-cmp/cmp"
 )
 
 func accept(int, *http.Request) (int, http.Header, string) { return 201, nil, record }
 
 var errRefusedConnection error = &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 
-// TestNotSentIsTriedForAMinute is row C01 to its end.
-func TestNotSentIsTriedForAMinute(t *testing.T) {
+// What was not sent is sent again for a minute, or until its context ends.
+func TestCreateJob_notSent(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{dial: func(context.Context, int) error { return errRefusedConnection }, answer: accept}
-		c := newFakeClient(t, f)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		start := time.Now()
-		_, err := c.CreateJob(ctx, "p", "x")
-		if !errors.Is(err, ErrNotSent) || !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Errorf("%v, want ErrNotSent", err)
-		}
-		if lasted := time.Since(start); lasted > retryLimit || lasted < retryLimit-retryCap {
-			t.Errorf("tried for %v, want about %v", lasted, retryLimit)
-		}
-		if f.posts != 0 || f.dials < 8 || f.dials > 60 {
-			t.Errorf("%d POSTs and %d dials, want none and 8 to 60", f.posts, f.dials)
-		}
-	})
-}
-
-func TestNotSentEndsAtTheDeadline(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{dial: func(context.Context, int) error { return errRefusedConnection }, answer: accept}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		start := time.Now()
-		_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x")
-		if !errors.Is(err, ErrNotSent) || !errors.Is(err, syscall.ECONNREFUSED) || time.Since(start) != 5*time.Second {
-			t.Errorf("%v after %v, want the refused connection after 5s", err, time.Since(start))
-		}
-		if f.posts != 0 {
-			t.Errorf("%d POSTs, want none", f.posts)
-		}
-	})
-}
-
-func TestServiceComesUp(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		f := &fake{answer: accept, dial: func(context.Context, int) error {
-			if time.Since(start) < 40*time.Second {
-				return &net.DNSError{Err: "no such host", Name: "service.invalid"}
+	for limit, want := range map[time.Duration]time.Duration{5 * time.Second: 5 * time.Second, time.Hour: retryLimit} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fake{dial: func(context.Context, int) error { return errRefusedConnection }, answer: accept}
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			start := time.Now()
+			_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x")
+			lasted := time.Since(start)
+			if !errors.Is(err, ErrNotSent) || !errors.Is(err, syscall.ECONNREFUSED) || lasted > want || lasted < want-retryCap {
+				t.Errorf("%v after %v, want the refused connection after %v", err, lasted, want)
 			}
-			return nil
-		}}
-		job, err := newFakeClient(t, f).CreateJob(t.Context(), "p", "x")
-		if err != nil || job.ID != "job_1" || f.posts != 1 {
-			t.Errorf("%v, %v and %d POSTs, want the job and 1", job, err, f.posts)
-		}
-	})
-}
-
-func TestCancelledBeforeThePOST(t *testing.T) {
-	t.Parallel()
-	f := &fake{answer: accept}
-	cause := errors.New("cause")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(cause)
-	_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x")
-	if !errors.Is(err, ErrNotSent) || !errors.Is(err, cause) || f.dials != 0 {
-		t.Errorf("%v and %d dials, want ErrNotSent and none", err, f.dials)
+			if f.posts != 0 || limit > want && (f.dials < 8 || f.dials > 60) {
+				t.Errorf("%d POSTs and %d dials, want none and 8 to 60", f.posts, f.dials)
+			}
+		})
 	}
 }
 
-func TestCancelledInAPause(t *testing.T) {
+// A call can be cancelled until there is a connection, even when the dial hangs.
+// From then on its response is awaited (X01), for the request timeout and no longer.
+func TestCreateJob_cancelled(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{answer: func(int, *http.Request) (int, http.Header, string) {
-			return 429, headers("Retry-After", "3600"), ""
-		}}
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Minute, cancel)
-		start := time.Now()
-		_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x")
-		if !errors.Is(err, ErrNotSent) || !errors.Is(err, context.Canceled) || time.Since(start) != time.Minute {
-			t.Errorf("%v after %v, want ErrNotSent after 1m", err, time.Since(start))
-		}
-		if f.posts != 1 {
-			t.Errorf("%d POSTs, want 1", f.posts)
-		}
-	})
-}
-
-// TestCancelledWhileDialling: as long as there is no connection a call can be
-// given up, even when the dial hangs.
-func TestCancelledWhileDialling(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{answer: accept, dial: func(ctx context.Context, _ int) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}}
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		start := time.Now()
-		_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x")
-		if !errors.Is(err, ErrNotSent) || !errors.Is(err, context.Canceled) || time.Since(start) != time.Second {
-			t.Errorf("%v after %v, want ErrNotSent after 1s", err, time.Since(start))
-		}
-		if f.posts != 0 {
-			t.Errorf("%d POSTs, want none", f.posts)
-		}
-	})
-}
-
-// TestConnectionComesTooLate: a connection that comes in the moment of the
-// cancellation carries nothing.
-func TestConnectionComesTooLate(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	f := &fake{answer: accept, dial: func(ctx context.Context, _ int) error {
-		cancel()
-		<-ctx.Done()
-		return nil
-	}}
-	_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x")
-	if !errors.Is(err, ErrNotSent) || !errors.Is(err, context.Canceled) || f.posts != 0 {
-		t.Errorf("%v and %d POSTs, want ErrNotSent and none", err, f.posts)
+	hang := func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() }
+	tooLate := func(ctx context.Context, _ int) error { <-ctx.Done(); return nil }
+	limited := func(int, *http.Request) (int, http.Header, string) {
+		return 429, headers("Retry-After", "3600"), ""
+	}
+	for name, tc := range map[string]struct {
+		cancel      time.Duration
+		fake        *fake
+		is          error
+		took        time.Duration
+		dials, sent int
+	}{
+		"before the call":             {0, &fake{answer: accept}, ErrNotSent, 0, 0, 0},
+		"while dialling":              {time.Second, &fake{answer: accept, dial: hang}, ErrNotSent, time.Second, 1, 0},
+		"as the connection comes":     {time.Second, &fake{answer: accept, dial: tooLate}, ErrNotSent, time.Second, 1, 0},
+		"in a pause":                  {time.Minute, &fake{answer: limited}, ErrNotSent, time.Minute, 1, 1},
+		"in flight, answered":         {time.Second, &fake{answer: accept, latency: 4 * time.Second}, nil, 4 * time.Second, 1, 1},
+		"in flight, without response": {time.Second, &fake{answer: accept, latency: time.Hour}, ErrUnknownOutcome, time.Minute, 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				cause := errors.New("cause")
+				ctx, cancel := context.WithCancelCause(t.Context())
+				if time.AfterFunc(tc.cancel, func() { cancel(cause) }); tc.cancel == 0 {
+					cancel(cause)
+				}
+				start := time.Now()
+				job, err := newFakeClient(t, tc.fake).CreateJob(ctx, "p", "x")
+				if !errors.Is(err, tc.is) || (job != nil) != (tc.is == nil) || errors.Is(err, cause) != errors.Is(tc.is, ErrNotSent) || time.Since(start) != tc.took {
+					t.Errorf("%v, %v after %v, want %v after %v", job, err, time.Since(start), tc.is, tc.took)
+				}
+				if tc.fake.dials != tc.dials || tc.fake.posts != tc.sent {
+					t.Errorf("%d dials and %d POSTs, want %d and %d", tc.fake.dials, tc.fake.posts, tc.dials, tc.sent)
+				}
+			})
+		})
 	}
 }
 
-// TestHangingDialEndsWithTheRequestTimeout: it counts as not sent, and is tried again.
-func TestHangingDialEndsWithTheRequestTimeout(t *testing.T) {
+// A dial that hangs for the request timeout counts as not sent, and is tried again.
+func TestCreateJob_hangingDial(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{answer: accept, dial: func(ctx context.Context, n int) error {
@@ -163,51 +103,35 @@ func TestHangingDialEndsWithTheRequestTimeout(t *testing.T) {
 	})
 }
 
-// TestAnswerIsAwaitedAfterACancel: X01, a POST under way outlives its context,
-// for the request timeout and no longer.
-func TestAnswerIsAwaitedAfterACancel(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		latency, wait time.Duration
-		is            error
-	}{
-		"answered":   {4 * time.Second, 4 * time.Second, nil},
-		"unanswered": {time.Hour, time.Minute, ErrUnknownOutcome},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := &fake{answer: accept, latency: tc.latency}
-				ctx, cancel := context.WithCancel(t.Context())
-				time.AfterFunc(time.Second, cancel)
-				start := time.Now()
-				job, err := newFakeClient(t, f).CreateJob(ctx, "p", "x")
-				if !errors.Is(err, tc.is) || (job != nil) != (tc.is == nil) || time.Since(start) != tc.wait {
-					t.Errorf("%v, %v after %v, want %v after %v", job, err, time.Since(start), tc.is, tc.wait)
-				}
-				if f.posts != 1 {
-					t.Errorf("%d POSTs, want 1", f.posts)
-				}
-			})
-		})
-	}
+// recorder writes down its calls.
+type recorder struct {
+	refuses error
+	calls   []string
 }
 
-// TestAnswerIsAwaitedOverTCP is the same with a real connection, and leaves no goroutine.
-func TestAnswerIsAwaitedOverTCP(t *testing.T) { // not parallel: it counts goroutines
-	before := goleak.IgnoreCurrent()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Run("call", func(t *testing.T) {
-		s := startService(t, nil, func(conn net.Conn, _ *http.Request, _ int) {
-			cancel()
-			time.Sleep(100 * time.Millisecond) // long enough for a cancelled request to be gone
-			write(conn, 201, record)
-		})
-		job, err := newClient(t, s.url).CreateJob(ctx, "p", "x")
-		if err != nil || job.ID != "job_1" || ctx.Err() == nil {
-			t.Errorf("%v, %v, want the job although the context has ended (%v)", job, err, ctx.Err())
+func (r *recorder) Sending() error {
+	r.calls = append(r.calls, "sending")
+	return r.refuses
+}
+func (r *recorder) Answered(id string) { r.calls = append(r.calls, "answered "+id) }
+func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
+func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
+
+func TestCreateJob_recorderRefuses(t *testing.T) {
+	t.Parallel()
+	f := &fake{answer: accept}
+	c := newFakeClient(t, f)
+	r := &recorder{refuses: errors.New("not now")}
+	for range 2 * maxConcurrent { // a turn that was not given back would be missed
+		if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
+			t.Fatalf("%v, want ErrNotSent and the recorder's error", err)
 		}
-		s.wantPosts(t, 1)
-	})
-	goleak.VerifyNone(t, before)
+	}
+	r.calls, r.refuses = r.calls[:2], nil
+	if _, err := c.CreateJob(t.Context(), "p", "x", r); err != nil || f.posts != 1 {
+		t.Errorf("%v and %d POSTs, want one", err, f.posts)
+	}
+	if diff := cmp.Diff([]string{"sending", "withdrawn", "sending", "answered job_1"}, r.calls); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
 }

@@ -5,8 +5,8 @@ package agentapi
 
 import (
 	"bufio"
+	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -82,80 +82,55 @@ func startProxy(t *testing.T, statuses ...int) (address string, connects func() 
 	return listener.Addr().String(), func() int { mu.Lock(); defer mu.Unlock(); return count }
 }
 
-// TestProxy is row C14: a proxy's refusal is final, its troubles may pass.
+// C14: a proxy's refusal is final, its troubles may pass.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t, time.Now().Add(time.Hour), net.IPv4(127, 0, 0, 1))
+	create := func(ctx context.Context, c *Client) (*Job, error) { return c.CreateJob(ctx, "p", "x") }
+	get := func(ctx context.Context, c *Client) (*Job, error) { return c.GetJob(ctx, "p", "job_1") }
+	poll := func(ctx context.Context, c *Client) (*Job, error) { return c.PollJob(ctx, "p", "job_1") }
 	for name, tc := range map[string]struct {
-		statuses []int
+		call     func(context.Context, *Client) (*Job, error)
+		statuses []int // nil: it tunnels; 0: it cannot be reached
 		connects int
-		refused  bool
+		is       error // nil: the job
+		says     string
 	}{
-		"tunnel":           {nil, 1, false},
-		"407":              {[]int{407}, 1, true},
-		"403":              {[]int{403}, 1, true},
-		"500 passes":       {[]int{500}, 2, false},
-		"502 passes":       {[]int{502}, 2, false},
-		"503, then 407":    {[]int{503, 407}, 2, true},
-		"302 is no tunnel": {[]int{302}, 2, false},
+		"tunnel":            {create, nil, 1, nil, ""},
+		"407":               {create, []int{407}, 1, ErrNotSent, "407"},
+		"400":               {create, []int{400}, 1, ErrNotSent, "400"},
+		"500 passes":        {create, []int{500}, 2, nil, ""},
+		"503, then 407":     {create, []int{503, 407}, 2, ErrNotSent, "407"},
+		"302 is no tunnel":  {create, []int{302}, 2, nil, ""},
+		"GET, 502 then 407": {get, []int{502, 407}, 2, ErrRefused, "407"},
+		"poll, 502":         {poll, []int{502}, 1, ErrUnavailable, "the proxy refused the connection with 502 Bad Gateway"},
+		"poll, unreachable": {poll, []int{0}, 0, ErrUnavailable, "no connection to the proxy: dial tcp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startService(t, withTLS(cert), reply(201, record))
 			address, connects := startProxy(t, tc.statuses...)
-			c := newClient(t, s.url, func(config *Config) { config.RootCAs = pool })
-			c.postTransport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: address})
-			job, err := c.CreateJob(t.Context(), "p", "x")
-			posts := 1
-			if tc.refused {
-				posts = 0
-				last := fmt.Sprint(tc.statuses[len(tc.statuses)-1])
-				if job != nil || !errors.Is(err, ErrNotSent) || !errors.Is(err, ErrProxy) || !strings.Contains(err.Error(), last) {
-					t.Errorf("%v, %v, want ErrNotSent and ErrProxy with %s", job, err, last)
-				}
-			} else if err != nil || job.ID != "job_1" {
-				t.Errorf("%v, %v, want the job", job, err)
+			if tc.connects == 0 {
+				address = "127.0.0.1:0"
 			}
-			s.wantPosts(t, posts)
+			c := newClient(t, s.url, func(config *Config) { config.RootCAs = pool })
+			for _, transport := range []http.RoundTripper{c.postTransport, c.getTransport} {
+				transport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: address})
+			}
+			job, err := tc.call(t.Context(), c)
+			if tc.is == nil {
+				if err != nil || job.ID != "job_1" {
+					t.Errorf("%v, %v, want the job", job, err)
+				}
+				s.wantPosts(t, 1)
+			} else {
+				if !errors.Is(err, tc.is) || !errors.Is(err, ErrProxy) || !strings.Contains(err.Error(), tc.says) {
+					t.Errorf("%v, %v, want %v and ErrProxy with %q", job, err, tc.is, tc.says)
+				}
+				s.wantPosts(t, 0)
+			}
 			if got := connects(); got != tc.connects {
 				t.Errorf("%d CONNECTs, want %d", got, tc.connects)
-			}
-		})
-	}
-}
-
-// TestProxyOfGETs: GetJob ends with a proxy's refusal too, instead of trying on.
-func TestProxyOfGETs(t *testing.T) {
-	t.Parallel()
-	cert, pool := certificate(t, time.Now().Add(time.Hour), net.IPv4(127, 0, 0, 1))
-	s := startService(t, withTLS(cert), reply(200, record))
-	address, connects := startProxy(t, 502, 407)
-	c := newClient(t, s.url, func(config *Config) { config.RootCAs = pool })
-	c.getTransport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: address})
-	if _, err := c.GetJob(t.Context(), "p", "job_1"); !errors.Is(err, ErrRefused) || !errors.Is(err, ErrProxy) {
-		t.Errorf("%v, want ErrRefused and ErrProxy", err)
-	}
-	if got := connects(); got != 2 {
-		t.Errorf("%d CONNECTs, want 2", got)
-	}
-	s.wantPosts(t, 0)
-}
-
-// TestTroubleOfAProxyIsNamed: it may pass, and it is not the service's.
-func TestTroubleOfAProxyIsNamed(t *testing.T) {
-	t.Parallel()
-	refusing, _ := startProxy(t, 502)
-	for name, tc := range map[string]struct{ address, says string }{
-		"refuses":     {refusing, "the proxy refused the connection with 502 Bad Gateway"},
-		"unreachable": {"127.0.0.1:0", "no connection to the proxy: dial tcp"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := newClient(t, "https://service.invalid")
-			c.getTransport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: tc.address})
-			_, err := c.PollJob(t.Context(), "p", "job_1")
-			if !errors.Is(err, ErrUnavailable) || !errors.Is(err, ErrProxy) || !strings.Contains(err.Error(), tc.says) {
-				t.Errorf("%v, want ErrUnavailable, ErrProxy and %q", err, tc.says)
 			}
 		})
 	}

@@ -4,7 +4,6 @@
 package agentapi
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -15,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestRequestOnTheWire(t *testing.T) {
+func TestExchange_requests(t *testing.T) {
 	t.Parallel()
 	type seen struct {
 		Method, Target, Body string
@@ -57,44 +56,7 @@ func TestRequestOnTheWire(t *testing.T) {
 	s.wantPosts(t, 2)
 }
 
-// TestPromptArrivesByteForByte is row I02.
-func TestPromptArrivesByteForByte(t *testing.T) {
-	t.Parallel()
-	for name, prompt := range map[string]string{
-		"plain":      "Add a quickstart",
-		"emoji":      "🚀 👩‍👩‍👧 e\u0301 \u2028",
-		"markup":     `<a href="x">&amp;</a> '"\ / \u0041`,
-		"template":   "${x} $${y} %{if} {{z}} `w`",
-		"many lines": "a\r\nb\n\n\tc\n",
-		"controls":   "\x01\x1b[2J\x7f",
-		"empty":      "",
-		"1 MB":       strings.Repeat("0123456789abcde<", 1<<16),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := startService(t, nil, func(conn net.Conn, r *http.Request, _ int) {
-				var got map[string]any
-				if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
-					t.Error(err)
-				}
-				if diff := cmp.Diff(map[string]any{"prompt": prompt}, got); diff != "" {
-					t.Errorf("body (-want +got):\n%.2000s", diff)
-				}
-				write(conn, 201, record)
-			})
-			c := newClient(t, s.url)
-			if _, err := c.CreateJob(t.Context(), "p", prompt); err != nil {
-				t.Error(err)
-			}
-			if _, err := c.SendMessage(t.Context(), "p", "job_1", prompt); err != nil {
-				t.Error(err)
-			}
-			s.wantPosts(t, 2)
-		})
-	}
-}
-
-func TestBadIDsNeverReachAPath(t *testing.T) {
+func TestCheckIDs(t *testing.T) {
 	t.Parallel()
 	f := &fake{answer: func(int, *http.Request) (int, http.Header, string) { return 200, nil, record }}
 	c := newFakeClient(t, f)
@@ -119,7 +81,7 @@ func TestBadIDsNeverReachAPath(t *testing.T) {
 	}
 }
 
-func TestErrorText(t *testing.T) {
+func TestError_text(t *testing.T) {
 	t.Parallel()
 	for want, failure := range map[string]*Error{
 		"create job": {Op: OpCreate},

@@ -4,7 +4,6 @@
 package agentapi
 
 import (
-	"context"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -46,16 +45,4 @@ func retryAfter(header http.Header, now time.Time) (pause time.Duration, ok bool
 		now = sent
 	}
 	return min(max(date.Sub(now), 0), maxRetryAfter), true
-}
-
-// Sleep waits for d; it returns early, with the cause, when ctx ends.
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

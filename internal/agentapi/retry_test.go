@@ -4,10 +4,7 @@
 package agentapi
 
 import (
-	"context"
-	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -82,21 +79,4 @@ func TestBackoff(t *testing.T) {
 			t.Errorf("backoff(%d) = %v", attempt, pause)
 		}
 	}
-}
-
-func TestSleep(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		if err := Sleep(t.Context(), time.Hour); err != nil || time.Since(start) != time.Hour {
-			t.Errorf("Sleep: %v after %v", err, time.Since(start))
-		}
-		cause := errors.New("cause")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Minute, func() { cancel(cause) })
-		start = time.Now()
-		if err := Sleep(ctx, time.Hour); !errors.Is(err, cause) || time.Since(start) != time.Minute {
-			t.Errorf("interrupted Sleep: %v after %v", err, time.Since(start))
-		}
-	})
 }

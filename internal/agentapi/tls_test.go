@@ -54,8 +54,8 @@ func withTLS(cert tls.Certificate, protocols ...string) func(net.Listener) net.L
 	}
 }
 
-// TestBadCertificateIsFinal is row C02: one handshake, and no byte of a request.
-func TestBadCertificateIsFinal(t *testing.T) {
+// C02: one handshake, and no byte of a request.
+func TestTLS_badCertificate(t *testing.T) {
 	t.Parallel()
 	local := net.IPv4(127, 0, 0, 1)
 	good, goodPool := certificate(t, time.Now().Add(24*time.Hour), local)
@@ -119,9 +119,9 @@ func (l plain) Accept() (net.Conn, error) {
 	}
 }
 
-// TestServerWithoutTLSIsFinal: it has not had a request, and trying again does
+// It has not had a request, and trying again does
 // not change it.
-func TestServerWithoutTLSIsFinal(t *testing.T) {
+func TestTLS_serverWithoutTLS(t *testing.T) {
 	t.Parallel()
 	var answered atomic.Int64
 	s := startService(t, func(l net.Listener) net.Listener { return plain{l, &answered} }, reply(201, record))
@@ -137,54 +137,8 @@ func TestServerWithoutTLSIsFinal(t *testing.T) {
 	}
 }
 
-// resetting resets the first connections when the client has begun to talk.
-type resetting struct {
-	net.Listener
-	mu   sync.Mutex
-	left int
-	hits int
-}
-
-func (l *resetting) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		l.mu.Lock()
-		l.hits++
-		fault := l.left > 0
-		l.left--
-		l.mu.Unlock()
-		if !fault {
-			return conn, nil
-		}
-		_, _ = conn.Read(make([]byte, 1))
-		reset(conn)
-	}
-}
-
-// TestHandshakeResetIsTriedAgain is row C01 over TLS.
-func TestHandshakeResetIsTriedAgain(t *testing.T) {
-	t.Parallel()
-	cert, pool := certificate(t, time.Now().Add(time.Hour), net.IPv4(127, 0, 0, 1))
-	var faults *resetting
-	s := startService(t, func(l net.Listener) net.Listener {
-		faults = &resetting{Listener: l, left: 2}
-		return withTLS(cert)(faults)
-	}, reply(201, record))
-	c := newClient(t, s.url, func(config *Config) { config.RootCAs = pool })
-	if job, err := c.CreateJob(t.Context(), "p", "x"); err != nil || job.ID != "job_1" {
-		t.Fatalf("%v, %v", job, err)
-	}
-	s.wantPosts(t, 1)
-	if faults.hits != 3 {
-		t.Errorf("%d connections, want two that were reset and one that served", faults.hits)
-	}
-}
-
-// TestOldTLSIsRefused: the key is not shown to a service that offers nothing newer than TLS 1.1.
-func TestOldTLSIsRefused(t *testing.T) {
+// The key is not shown to a service that offers nothing newer than TLS 1.1.
+func TestTLS_oldVersion(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t, time.Now().Add(time.Hour), net.IPv4(127, 0, 0, 1))
 	s := startService(t, func(l net.Listener) net.Listener {
@@ -199,8 +153,8 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// TestHandshakeThatHangs: it leaves time to try again within one call.
-func TestHandshakeThatHangs(t *testing.T) {
+// It leaves time to try again within one call.
+func TestTLS_hangingHandshake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var logged Exchange
@@ -219,9 +173,9 @@ func TestHandshakeThatHangs(t *testing.T) {
 	})
 }
 
-// TestHTTP2IsForGETsAlone is row C11: where a server offers HTTP/2, which sends
+// C11: where a server offers HTTP/2, which sends
 // requests again by itself, POSTs keep to HTTP/1.1.
-func TestHTTP2IsForGETsAlone(t *testing.T) {
+func TestHTTP2_onlyGETs(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	protocols := map[string][]string{}

@@ -40,7 +40,7 @@ func newTransports(roots *x509.CertPool, dial Dial) (post, get *http.Transport) 
 	build := func() *http.Transport {
 		return &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
-			OnProxyConnectResponse: refuseProxyAnswer,
+			OnProxyConnectResponse: proxyRefusal,
 			DialContext:            dial,
 			TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout:    15 * time.Second,
@@ -66,8 +66,8 @@ type proxyError struct {
 
 func (*proxyError) Is(target error) bool { return target == ErrProxy }
 
-// refuseProxyAnswer gives a proxy's refusal a type: 4xx is final, the rest may pass.
-func refuseProxyAnswer(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+// proxyRefusal gives a proxy's refusal a type: 4xx is final, the rest may pass.
+func proxyRefusal(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
 	status := answer.StatusCode
 	if status == http.StatusOK {
 		return nil
@@ -90,9 +90,9 @@ func (r request) fail(class Class, err error) *Error {
 	return &Error{Op: r.op, Class: class, ProjectID: r.projectID, JobID: r.jobID, Err: err}
 }
 
-// answer is what came back: the head of the answer, and as much of its body as
+// response is what came back: the head of the answer, and as much of its body as
 // could be read.
-type answer struct {
+type response struct {
 	status  int // 0: none
 	header  http.Header
 	body    []byte
@@ -114,15 +114,15 @@ type Exchange struct {
 
 // do makes one HTTP exchange. The error says why the answer is missing or cut
 // short; the answer is never nil.
-func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request) (*answer, error) {
-	got := new(answer)
+func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request) (*response, error) {
+	got := new(response)
 	start := time.Now()
 	err := c.key.maskError(c.exchange(ctx, transport, r, got))
 	got.took = time.Since(start)
 	return got, err
 }
 
-func (c *Client) logged(ctx context.Context, r request, got *answer, err error) {
+func (c *Client) logged(ctx context.Context, r request, got *response, err error) {
 	if c.log != nil {
 		c.log(ctx, Exchange{
 			Op: r.op, Method: r.method, URL: r.url, RequestSize: len(r.body), StatusCode: got.status,
@@ -131,7 +131,7 @@ func (c *Client) logged(ctx context.Context, r request, got *answer, err error) 
 	}
 }
 
-func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r request, got *answer) error {
+func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r request, got *response) error {
 	var way delivery
 	if r.method == http.MethodPost {
 		var stop func()

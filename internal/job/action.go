@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -139,7 +140,7 @@ func (i invocation) follow(ctx context.Context, taken *agentapi.Job, event wait.
 			return
 		}
 		status, said = job.Status, time.Now()
-		i.progress("Job %s is %s (%s elapsed).", job.ID, agentapi.Printable(string(status)), age.Round(time.Second))
+		i.progress("Job %s is %s (%s elapsed).", job.ID, escape.Printable(string(status)), age.Round(time.Second))
 	}
 	record, err := i.provider.Waiter.Wait(ctx, request)
 	if record == nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -60,7 +61,7 @@ func plainReason(err error) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return "the time that timeouts allows is over"
 	}
-	return agentapi.Printable(err.Error())
+	return escape.Printable(err.Error())
 }
 
 // hint says what to look at, by the type of the failure.

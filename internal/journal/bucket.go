@@ -19,6 +19,8 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // maxReads bounds how many entries are read at once.
@@ -100,7 +102,7 @@ func (b *bucket) load(ctx context.Context) ([]*entry, error) {
 			continue
 		}
 		group.Go(func() error {
-			e, err := b.get(ctx, id)
+			e, err := b.read(ctx, &entry{id: id})
 			if errors.Is(err, errDamaged) {
 				e, err = &entry{id: id, written: object.LastModified, damage: err}, nil
 			}
@@ -119,9 +121,8 @@ func (b *bucket) load(ctx context.Context) ([]*entry, error) {
 	return entries, listErr
 }
 
-// get returns nil for an object that is gone.
-func (b *bucket) get(ctx context.Context, id string) (*entry, error) {
-	object, err := b.client.GetObject(ctx, b.name, b.object(id), minio.GetObjectOptions{})
+func (b *bucket) read(ctx context.Context, e *entry) (*entry, error) {
+	object, err := b.client.GetObject(ctx, b.name, b.object(e.id), minio.GetObjectOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -137,15 +138,13 @@ func (b *bucket) get(ctx context.Context, id string) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := decodeEntry(id, text)
+	fresh, err := decodeEntry(e.id, text)
 	if err != nil {
 		return nil, err
 	}
-	e.written, e.version = info.LastModified, info.ETag
-	return e, nil
+	fresh.written, fresh.version = info.LastModified, info.ETag
+	return fresh, nil
 }
-
-func (b *bucket) read(ctx context.Context, e *entry) (*entry, error) { return b.get(ctx, e.id) }
 
 func (b *bucket) write(ctx context.Context, e *entry) error { return b.put(ctx, e, "") }
 
@@ -168,10 +167,8 @@ func (b *bucket) put(ctx context.Context, e *entry, version string) error {
 		case statusOf(err) != http.StatusConflict: // another write at the same time: the store asks to try again
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(100 * time.Millisecond):
+		if err := sleep.For(ctx, 100*time.Millisecond); err != nil {
+			return err
 		}
 	}
 }
@@ -192,7 +189,7 @@ func (b *bucket) claim(ctx context.Context, e *entry, run Run) (bool, error) {
 	claimed.Owner, claimed.Nonce, claimed.SentAt = run, newID(), e.sent().UnixMilli() // the write changes the object's time
 	err := b.put(ctx, &claimed, e.version)
 	if statusOf(err) == http.StatusPreconditionFailed { // our own first attempt may have arrived without its response
-		fresh, readErr := b.get(ctx, e.id)
+		fresh, readErr := b.read(ctx, e)
 		switch {
 		case readErr != nil || fresh == nil:
 			return false, readErr
@@ -228,7 +225,7 @@ func (b *bucket) checkConditions(ctx context.Context) error {
 		return err
 	}
 	err = b.put(ctx, probe, strings.Repeat("0", 32))
-	removed := b.delete(ctx, probe.id)
+	removed := b.remove(ctx, probe)
 	switch {
 	case err == nil:
 		b.probeErr = errUnconditional
@@ -241,10 +238,8 @@ func (b *bucket) checkConditions(ctx context.Context) error {
 	return b.probeErr
 }
 
-func (b *bucket) remove(ctx context.Context, e *entry) error { return b.delete(ctx, e.id) }
-
-func (b *bucket) delete(ctx context.Context, id string) error {
-	err := b.client.RemoveObject(ctx, b.name, b.object(id), minio.RemoveObjectOptions{})
+func (b *bucket) remove(ctx context.Context, e *entry) error {
+	err := b.client.RemoveObject(ctx, b.name, b.object(e.id), minio.RemoveObjectOptions{})
 	if statusOf(err) == http.StatusNotFound {
 		return nil
 	}

@@ -22,13 +22,14 @@ type Call struct {
 	unrecorded error     // of the response, or of a removal
 }
 
-// Ref names an entry in the private state of a resource.
+// Ref names an entry in the private state of a resource, where every byte is
+// stored once for each resource.
 type Ref struct {
-	ID string    `json:"id"`
-	At time.Time `json:"at"` // when it was sent, by the store's clock
+	ID string `json:"i"`
+	At int64  `json:"t"` // when it was sent, in ms by the store's clock
 }
 
-func (e *entry) ref() Ref { return Ref{ID: e.id, At: e.sent().UTC()} }
+func (e *entry) ref() Ref { return Ref{ID: e.id, At: e.sent().UnixMilli()} }
 
 // Begin starts to follow a call whose request key stands for. jobID is empty
 // for a create. ctx is the call's context without any deadline of ours.
@@ -96,7 +97,7 @@ func (c *Call) Answered(jobID string) {
 	}
 	e.JobID, e.Answered, e.SentAt, e.WaitFor = jobID, true, e.sent().UnixMilli(), 0
 	err := c.record(e)
-	j.keep(e)
+	j.remember(e)
 	if c.unrecorded = j.failed("written", err); err != nil {
 		response := *e
 		j.process.retries.Go(func() { c.retry(&response, &pending) })

@@ -136,8 +136,8 @@ func TestAnswered_afterUnrecordedSending(t *testing.T) {
 	f.before = func(context.Context, string) error { return nil }
 	c.Answered("job-1")
 	c.End()
-	if age := time.Since(c.Ref().At); age > time.Minute || age < -time.Minute {
-		t.Errorf("sent at %s", c.Ref().At)
+	if age := time.Since(time.UnixMilli(c.Ref().At)); age > time.Minute || age < -time.Minute {
+		t.Errorf("sent %s ago", age)
 	}
 }
 
@@ -145,12 +145,7 @@ func TestWithdrawn_fault(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
 		_, j := openReporting(t, l, "first", func(error) {})
 		c := send(t, j, create, "")
-		f := fail(j, func(_ context.Context, op string) error {
-			if op == "remove" {
-				return errFault
-			}
-			return nil
-		})
+		f := fail(j, failing("remove"))
 		c.Withdrawn()
 		if err := c.Unrecorded(); errors.Is(err, errFault) != l.Named {
 			t.Errorf("unrecorded: %v", err)

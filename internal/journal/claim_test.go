@@ -82,37 +82,6 @@ func TestStores_sameRun(t *testing.T) {
 	})
 }
 
-// A run that took a job over and was disturbed has not seen it in the state, so
-// the next one takes it over again. Red with a claim that removes the entry.
-func TestStores_claimLasts(t *testing.T) {
-	key := CreateKey("a prompt")
-	places(t, func(t *testing.T, l Location) {
-		p, j := open(t, l, "first")
-		p.Stopping()
-		c := post(t, j, key, "", "job-1")
-		p.Close(t.Context())
-		for _, run := range []Run{"second", "third"} {
-			p, j := open(t, l, run)
-			o, err := j.TakeOver(t.Context(), key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff([]any{"job-1", c.Ref()}, []any{jobOf(o), o.Ref}); diff != "" {
-				t.Error(diff)
-			}
-			p.Stopping()
-			p.Close(t.Context())
-		}
-		_, last := open(t, l, "fourth")
-		if err := last.Seen(t.Context(), "job-1", c.Ref()); err != nil {
-			t.Fatal(err)
-		}
-		if got := stored(t, l, nil); got != nil {
-			t.Errorf("not forgotten: %q", got)
-		}
-	})
-}
-
 // The response arrives between the last look at a pending entry and its claim.
 // Red when a lost claim, or the answer in a claimed file, is not looked at again.
 func TestStores_answeredBeforeClaim(t *testing.T) {
@@ -138,20 +107,15 @@ func TestStores_answeredBeforeClaim(t *testing.T) {
 // A default folder that cannot be used any more sends nothing twice.
 func TestTakeOver_defaultFolderFails(t *testing.T) {
 	key := CreateKey("a prompt")
-	for _, failing := range []string{"read", "claim"} {
-		t.Run(failing, func(t *testing.T) {
+	for _, kind := range []string{"read", "claim"} {
+		t.Run(kind, func(t *testing.T) {
 			folders(t, func(t *testing.T, l Location) {
 				p, j := open(t, l, "first")
 				p.Stopping()
 				post(t, j, key, "", "job-1")
 				crash(j)
 				_, next := openReporting(t, l, "second", new(reports).add)
-				fail(next, func(_ context.Context, op string) error {
-					if op == failing {
-						return errFault
-					}
-					return nil
-				})
+				fail(next, failing(kind))
 				o, err := next.TakeOver(t.Context(), key)
 				if l.Named && err == nil || !l.Named && (err != nil || jobOf(o) != "job-1") {
 					t.Errorf("took over %s, %v", jobOf(o), err)
@@ -163,4 +127,27 @@ func TestTakeOver_defaultFolderFails(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What another run has claimed is found under its new owner, and nothing else is.
+func TestStores_forgetClaimed(t *testing.T) {
+	places(t, func(t *testing.T, l Location) {
+		_, j := open(t, l, "first")
+		post(t, j, create, "", "job-1")
+		post(t, j, otherCreate, "", "job-2")
+		_, stale := open(t, l, "second")
+		if _, err := stale.Announce(t.Context(), create); err != nil {
+			t.Fatal(err)
+		}
+		_, other := open(t, l, "third")
+		if got := takeOver(t, other, create); got != "job-1" {
+			t.Errorf("took over %s", got)
+		}
+		if err := stale.Forget(t.Context(), "job-1"); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]string{"other create job-2 first"}, stored(t, l, keyNames)); diff != "" {
+			t.Error(diff)
+		}
+	})
 }

@@ -12,88 +12,48 @@ import (
 
 func TestStores_endings(t *testing.T) {
 	key := CreateKey("a prompt")
+	type end struct {
+		*testing.T
+		p      *Process
+		j      *Journal
+		c      *Call  // that is about to POST
+		cancel func() // ends its context
+	}
+	answered := func(e end) { e.c.Answered("job-1") }
 	tests := []struct {
 		name             string
-		end              func(t *testing.T, p *Process, j *Journal)
+		end              func(e end)
 		byDefault, named string
 	}{
-		{"undisturbed", func(t *testing.T, p *Process, j *Journal) {
-			post(t, j, key, "", "job-1")
-			p.Close(t.Context())
+		{"undisturbed", answered, "none", "job-1"},
+		{"stopped before the response", func(e end) { e.p.Stopping(); answered(e) }, "job-1", "job-1"},
+		{"the connection is gone before the response", func(e end) { e.cancel(); answered(e) }, "job-1", "job-1"},
+		{"withdrawn", func(e end) { e.c.Withdrawn() }, "none", "none"},
+		{"unknown, reported", func(e end) { e.c.Unknown() }, "none", "none"},
+		{"unknown, stopped", func(e end) { e.p.Stopping(); e.c.Unknown() }, "unknown", "unknown"},
+		{"unknown, the connection is gone", func(e end) { e.cancel(); e.c.Unknown() }, "unknown", "unknown"},
+		{"the connection is gone after another call had no effect", func(e end) {
+			post(e.T, e.j, key, "", "job-1")
+			e.c.Withdrawn()
+			e.cancel()
 		}, "none", "job-1"},
-		{"stopped before the response", func(t *testing.T, p *Process, j *Journal) {
-			p.Stopping()
-			post(t, j, key, "", "job-1")
-			p.Close(t.Context())
-		}, "job-1", "job-1"},
-		{"the connection is gone before the response", func(t *testing.T, p *Process, j *Journal) {
-			ctx, cancel := context.WithCancel(t.Context())
-			c := j.Begin(ctx, key, "")
-			if err := c.Sending(); err != nil {
-				t.Fatal(err)
-			}
-			cancel()
-			c.Answered("job-1")
-			c.End()
-			p.Close(t.Context())
-		}, "job-1", "job-1"},
-		{"withdrawn", func(t *testing.T, p *Process, j *Journal) {
-			c := send(t, j, key, "")
-			c.Withdrawn()
-			c.End()
-			p.Close(t.Context())
-		}, "none", "none"},
-		{"unknown, reported", func(t *testing.T, p *Process, j *Journal) {
-			c := send(t, j, key, "")
-			c.Unknown()
-			c.End()
-			p.Close(t.Context())
-		}, "none", "none"},
-		{"unknown, stopped", func(t *testing.T, p *Process, j *Journal) {
-			c := send(t, j, key, "")
-			p.Stopping()
-			c.Unknown()
-			c.End()
-			p.Close(t.Context())
-		}, "unknown", "unknown"},
-		{"unknown, the connection is gone", func(t *testing.T, p *Process, j *Journal) {
-			ctx, cancel := context.WithCancel(t.Context())
-			c := j.Begin(ctx, key, "")
-			if err := c.Sending(); err != nil {
-				t.Fatal(err)
-			}
-			cancel()
-			c.Unknown()
-			c.End()
-			p.Close(t.Context())
-		}, "unknown", "unknown"},
-		{"the connection is gone after another call had no effect", func(t *testing.T, p *Process, j *Journal) {
-			post(t, j, key, "", "job-1")
-			ctx, cancel := context.WithCancel(t.Context())
-			c := j.Begin(ctx, otherCreate, "")
-			if err := c.Sending(); err != nil {
-				t.Fatal(err)
-			}
-			c.Withdrawn()
-			cancel()
-			c.End()
-			p.Close(t.Context())
-		}, "none", "job-1"},
-		{"another call has not returned", func(t *testing.T, p *Process, j *Journal) {
-			post(t, j, key, "", "job-1")
-			send(t, j, otherCreate, "")
-			p.Close(t.Context())
-		}, "job-1", "job-1"},
-		{"killed", func(t *testing.T, _ *Process, j *Journal) {
-			post(t, j, key, "", "job-1")
-			crash(j)
-		}, "job-1", "job-1"},
+		{"another call has not returned", func(e end) { answered(e); send(e.T, e.j, otherCreate, "") }, "job-1", "job-1"},
+		{"killed", func(e end) { answered(e); crash(e.j) }, "job-1", "job-1"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			places(t, func(t *testing.T, l Location) {
 				p, j := open(t, l, "first")
-				test.end(t, p, j)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c := j.Begin(ctx, key, "")
+				if err := c.Sending(); err != nil {
+					t.Fatal(err)
+				}
+				if test.end(end{t, p, j, c, cancel}); test.name != "killed" {
+					c.End()
+					p.Close(t.Context())
+				}
 				want := test.byDefault
 				if l.Named {
 					want = test.named

@@ -29,9 +29,9 @@ const (
 // a claim that only one process can win. Each process that writes holds a lock
 // on a file named PROCESS.lock until it ends, however it ends.
 type folder struct {
-	dir  string
-	self string // id of this process
-	keep bool   // the folder when it is empty: the user named it
+	dir   string
+	self  string // id of this process
+	named bool   // by the user: it stays when it is empty
 
 	mu     sync.Mutex
 	lock   *flock.Flock
@@ -221,7 +221,7 @@ func (f *folder) close() {
 	for _, file := range files {
 		f.sweepLock(file.Name())
 	}
-	if !f.keep {
+	if !f.named {
 		_ = os.Remove(f.dir)
 	}
 }

@@ -62,9 +62,9 @@ func init() {
 func TestFolder_full(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
 		child := startChild(t, "full", l)
-		want, left := []string{"true <nil>"}, []string(nil)
+		want, kept := []string{"true <nil>"}, []string(nil)
 		if !l.Named {
-			want, left = []string{"reported: ", "false <nil>"}, []string{"child job-1"}
+			want, kept = []string{"reported: ", "false <nil>"}, []string{"child job-1"}
 		}
 		for _, want := range want {
 			if line := child.line(); len(line) < len(want) || line[:len(want)] != want {
@@ -76,7 +76,7 @@ func TestFolder_full(t *testing.T) {
 		for _, line := range stored(t, l, map[Key]string{childKey: "child"}) {
 			got = append(got, line[:len("child job-1")])
 		}
-		if diff := cmp.Diff(left, got); diff != "" {
+		if diff := cmp.Diff(kept, got); diff != "" {
 			t.Error(diff)
 		}
 	})

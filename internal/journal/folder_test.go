@@ -87,13 +87,13 @@ func TestFolder_age(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
 		_, j := open(t, l, "first")
 		old, young := post(t, j, create, "", "job-1"), post(t, j, otherCreate, "", "job-2")
-		pending := send(t, j, pendingCreate, "")
+		pending, another := send(t, j, pendingCreate, ""), send(t, j, earlier, "job-1")
 		crash(j)
 		damaged := &Call{journal: j, entry: &entry{id: newID(), Run: "first"}}
 		if err := os.WriteFile(j.store.(*folder).path(damaged.entry), []byte("{"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for c, age := range map[*Call]time.Duration{old: maxAge + time.Minute, young: maxAge - time.Minute, pending: maxAge + time.Minute, damaged: maxAge + time.Minute} {
+		for c, age := range map[*Call]time.Duration{old: maxAge + time.Minute, young: maxAge - time.Minute, pending: maxAge + time.Minute, another: maxAge + time.Minute, damaged: maxAge + time.Minute} {
 			setAge(t, j.store.(*folder).path(c.entry), age)
 		}
 		r := new(reports)
@@ -101,7 +101,7 @@ func TestFolder_age(t *testing.T) {
 		if got := []string{takeOver(t, next, create), takeOver(t, next, pendingCreate), takeOver(t, next, otherCreate)}; !cmp.Equal(got, []string{"none", "none", "job-2"}) {
 			t.Errorf("took over %q", got)
 		}
-		if r.count() != 1 || !strings.Contains(r.errs[0].Error(), "was never known") {
+		if r.count() != 2 || !strings.Contains(r.errs[0].Error(), "was never known") {
 			t.Errorf("reported: %v", r.errs)
 		}
 		if diff := cmp.Diff([]string{"ID-second.json", "ID.lock"}, files(t, l.Folder)); diff != "" {
@@ -147,7 +147,7 @@ func TestFolder_foreignFiles(t *testing.T) {
 			setAge(t, path, 2*maxAge)
 		}
 		aboutToBeWritten := newID() + "-first.json"
-		for name, text := range map[string]string{aboutToBeWritten: "", newID() + "-first.json": "", newID() + "-second.json": pendingLine[:20]} {
+		for name, text := range map[string]string{aboutToBeWritten: "", newID() + "-first.json": "", newID() + "-third.json": "", newID() + "-second.json": pendingLine[:20]} {
 			path := filepath.Join(l.Folder, name)
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
@@ -169,7 +169,7 @@ func TestFolder_foreignFiles(t *testing.T) {
 			t.Error(err)
 		}
 		p.Close(t.Context())
-		if r.count() != 2 || !errors.Is(r.errs[0], errDamaged) || !errors.Is(r.errs[1], errDamaged) {
+		if r.count() != 3 || !errors.Is(errors.Join(r.errs...), errDamaged) {
 			t.Errorf("reported: %v", r.errs)
 		}
 		if got := len(files(t, l.Folder)); got != len(before)-1 {

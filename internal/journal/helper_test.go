@@ -178,53 +178,55 @@ type faulty struct {
 	isDead func() bool
 }
 
-func (f *faulty) load(ctx context.Context) ([]*entry, error) {
-	if err := f.before(ctx, "load"); err != nil {
-		return nil, err
+func (f *faulty) load(ctx context.Context) (entries []*entry, err error) {
+	if err = f.before(ctx, "load"); err == nil {
+		entries, err = f.store.load(ctx)
 	}
-	return f.store.load(ctx)
+	return entries, err
 }
 
-func (f *faulty) read(ctx context.Context, e *entry) (*entry, error) {
-	if err := f.before(ctx, "read"); err != nil {
-		return nil, err
+func (f *faulty) read(ctx context.Context, e *entry) (fresh *entry, err error) {
+	if err = f.before(ctx, "read"); err == nil {
+		fresh, err = f.store.read(ctx, e)
 	}
-	return f.store.read(ctx, e)
+	return fresh, err
 }
 
-func (f *faulty) write(ctx context.Context, e *entry) error {
-	if err := f.before(ctx, "write"); err != nil {
-		return err
+func (f *faulty) write(ctx context.Context, e *entry) (err error) {
+	if err = f.before(ctx, "write"); err == nil {
+		err = f.store.write(ctx, e)
 	}
-	return f.store.write(ctx, e)
+	return err
 }
 
-func (f *faulty) claim(ctx context.Context, e *entry, run Run) (bool, error) {
-	if err := f.before(ctx, "claim"); err != nil {
-		return false, err
+func (f *faulty) claim(ctx context.Context, e *entry, run Run) (claimed bool, err error) {
+	if err = f.before(ctx, "claim"); err == nil {
+		claimed, err = f.store.claim(ctx, e, run)
 	}
-	return f.store.claim(ctx, e, run)
+	return claimed, err
 }
 
-func (f *faulty) remove(ctx context.Context, e *entry) error {
-	if err := f.before(ctx, "remove"); err != nil {
-		return err
+func (f *faulty) remove(ctx context.Context, e *entry) (err error) {
+	if err = f.before(ctx, "remove"); err == nil {
+		err = f.store.remove(ctx, e)
 	}
-	return f.store.remove(ctx, e)
+	return err
 }
 
-func (f *faulty) dead(e *entry) bool {
-	if f.isDead != nil {
-		return f.isDead()
-	}
-	return f.store.dead(e)
-}
+func (f *faulty) dead(e *entry) bool { return f.isDead != nil && f.isDead() || f.store.dead(e) }
 
 // fail makes a journal's accesses fail as before says.
 func fail(j *Journal, before func(ctx context.Context, op string) error) *faulty {
 	f := &faulty{store: j.store, before: before}
 	j.store = f
 	return f
+}
+
+// failing is errFault for each access of one kind.
+func failing(kind string) func(context.Context, string) error {
+	return func(_ context.Context, op string) error {
+		return map[bool]error{true: errFault}[op == kind]
+	}
 }
 
 // childJournal opens the journal that the test has named.

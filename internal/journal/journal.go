@@ -92,7 +92,7 @@ func (j *Journal) index(ctx context.Context, e *entry) {
 	}
 }
 
-func (j *Journal) keep(e *entry) {
+func (j *Journal) remember(e *entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.own[e.id] = e
@@ -102,14 +102,12 @@ func (j *Journal) removeOwn(ctx context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, e := range j.own {
-		if j.failed("cleaned up", j.store.remove(ctx, e)) != nil {
-			return
-		}
+		_ = j.failed("cleaned up", j.store.remove(ctx, e)) // never an error in the default folder
 	}
 }
 
-// where returns the known entries that match, answered ones first, then by age.
-func (j *Journal) where(match func(*entry) bool) []*entry {
+// matching returns the known entries that match, answered ones first, then by age.
+func (j *Journal) matching(match func(*entry) bool) []*entry {
 	var found []*entry
 	for _, e := range j.entries {
 		if match(e) {
@@ -133,8 +131,8 @@ func (j *Journal) where(match func(*entry) bool) []*entry {
 // has sent stays, because it has not seen the state stored. An error means that
 // some could not be removed.
 func (j *Journal) Seen(ctx context.Context, jobID string, ref Ref) error {
-	return j.settle(ctx, func(e *entry) bool {
-		about := e.isFor(jobID) && (e.isCreate() || e.sent().Before(ref.At.Add(-clockError)))
+	return j.resolve(ctx, func(e *entry) bool {
+		about := e.isFor(jobID) && (e.isCreate() || e.sent().Before(time.UnixMilli(ref.At).Add(-clockError)))
 		return e.owner() != j.process.run && (e.id == ref.ID || about)
 	}, j.remove)
 }
@@ -142,7 +140,7 @@ func (j *Journal) Seen(ctx context.Context, jobID string, ref Ref) error {
 // Imported keeps this run from taking the job over a second time. Its entries
 // stay, because the state may yet forget the import.
 func (j *Journal) Imported(ctx context.Context, jobID string) error {
-	return j.settle(ctx, func(e *entry) bool { return e.owner() != j.process.run && e.isFor(jobID) },
+	return j.resolve(ctx, func(e *entry) bool { return e.owner() != j.process.run && e.isFor(jobID) },
 		func(ctx context.Context, e *entry) error {
 			_, err := j.store.claim(ctx, e, j.process.run)
 			return err
@@ -151,13 +149,13 @@ func (j *Journal) Imported(ctx context.Context, jobID string) error {
 
 // Forget removes everything about a job that is destroyed.
 func (j *Journal) Forget(ctx context.Context, jobID string) error {
-	return j.settle(ctx, func(e *entry) bool { return e.isFor(jobID) }, j.remove)
+	return j.resolve(ctx, func(e *entry) bool { return e.isFor(jobID) }, j.remove)
 }
 
 func (j *Journal) remove(ctx context.Context, e *entry) error { return j.store.remove(ctx, e) }
 
-// settle removes from the index what matches, after deal has dealt with it.
-func (j *Journal) settle(ctx context.Context, match func(*entry) bool, deal func(context.Context, *entry) error) error {
+// resolve removes from the index what matches, and passes each to deal.
+func (j *Journal) resolve(ctx context.Context, match func(*entry) bool, deal func(context.Context, *entry) error) error {
 	if j == nil {
 		return nil
 	}
@@ -165,7 +163,7 @@ func (j *Journal) settle(ctx context.Context, match func(*entry) bool, deal func
 		return err
 	}
 	j.mu.Lock()
-	found := j.where(func(e *entry) bool { return !j.busy[e.id] && match(e) })
+	found := j.matching(func(e *entry) bool { return !j.busy[e.id] && match(e) })
 	for _, e := range j.own {
 		if match(e) {
 			found = append(found, e)

@@ -6,6 +6,8 @@ package journal
 import (
 	"context"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // Orphan is a request that an earlier run has sent, and whose outcome the state
@@ -44,7 +46,7 @@ func (j *Journal) Announce(ctx context.Context, key Key) (*Orphan, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, e := range j.where(func(e *entry) bool { return j.wanted(e, key) && !j.announced[e.id] }) {
+	for _, e := range j.matching(func(e *entry) bool { return j.wanted(e, key) && !j.announced[e.id] }) {
 		j.announced[e.id] = true
 		return j.newOrphan(e), nil
 	}
@@ -83,11 +85,11 @@ func (j *Journal) TakeOver(ctx context.Context, key Key) (*Orphan, error) {
 			return j.newOrphan(e), nil
 		}
 		if ctx.Err() != nil {
-			j.free(e)
+			j.release(e)
 			return nil, context.Cause(ctx)
 		}
 		if err := j.failed("claimed", err); err != nil {
-			j.free(e)
+			j.release(e)
 			return nil, err
 		}
 		j.mu.Lock()
@@ -99,7 +101,7 @@ func (j *Journal) TakeOver(ctx context.Context, key Key) (*Orphan, error) {
 func (j *Journal) reserve(key Key) (*entry, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	found := j.where(func(e *entry) bool { return j.wanted(e, key) })
+	found := j.matching(func(e *entry) bool { return j.wanted(e, key) })
 	if len(found) == 0 {
 		return nil, j.stuck[key]
 	}
@@ -107,7 +109,7 @@ func (j *Journal) reserve(key Key) (*entry, error) {
 	return found[0], nil
 }
 
-func (j *Journal) free(e *entry) {
+func (j *Journal) release(e *entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	delete(j.busy, e.id)
@@ -140,10 +142,8 @@ func (j *Journal) await(ctx context.Context, e *entry) (claimed bool, _ error) {
 		if e.Answered {
 			continue
 		}
-		select {
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
-		case <-time.After(j.store.pollInterval()):
+		if err := sleep.For(ctx, j.store.pollInterval()); err != nil {
+			return false, err
 		}
 	}
 }
@@ -203,7 +203,7 @@ func (j *Journal) TookOver(ctx context.Context, jobID string) bool {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return len(j.where(func(e *entry) bool {
+	return len(j.matching(func(e *entry) bool {
 		return e.isCreate() && e.isFor(jobID) && e.owner() == j.process.run && e.Run != j.process.run
 	})) > 0
 }

@@ -25,32 +25,6 @@ func pendingFor(t *testing.T, l Location, run Run, wait time.Duration) (*Process
 	return p, j
 }
 
-// X16: three equal requests whose responses arrive while three callers wait.
-func TestStores_pendingThree(t *testing.T) {
-	key := CreateKey("a prompt")
-	places(t, func(t *testing.T, l Location) {
-		_, j := open(t, l, "first")
-		calls := []*Call{send(t, j, key, ""), send(t, j, key, ""), send(t, j, key, "")}
-		_, next := open(t, l, "second")
-		if _, err := next.Announce(t.Context(), key); err != nil { // loads the entries while they are pending
-			t.Fatal(err)
-		}
-		go func() {
-			for i, c := range calls {
-				time.Sleep(50 * time.Millisecond)
-				c.Answered([]string{"job-1", "job-2", "job-3"}[i])
-				c.End()
-			}
-		}()
-		if diff := cmp.Diff([]string{"job-1", "job-2", "job-3"}, takers(t, key, next, next, next)); diff != "" {
-			t.Error(diff)
-		}
-		if got := takeOver(t, next, key); got != "none" {
-			t.Errorf("a fourth took over %s", got)
-		}
-	})
-}
-
 // What ends the wait for a request of a process that lives, or is believed to.
 func TestStores_pendingOutcomes(t *testing.T) {
 	key := CreateKey("a prompt")
@@ -73,7 +47,7 @@ func TestStores_pendingOutcomes(t *testing.T) {
 			places(t, func(t *testing.T, l Location) {
 				_, j := pendingFor(t, l, "first", test.wait)
 				c := send(t, j, key, "")
-				sent := c.Ref().At
+				sent := time.UnixMilli(c.Ref().At)
 				_, next := open(t, l, "second")
 				if test.dead != nil {
 					fail(next, func(context.Context, string) error { return nil }).isDead = func() bool { return test.dead(c) }

@@ -9,6 +9,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // Process is what journals know of this process and the CLI that started it.
@@ -70,7 +72,7 @@ func (p *Process) Open(options Options) (*Journal, error) {
 		announced: map[string]bool{}, stuck: map[Key]error{},
 	}
 	if options.Bucket == "" {
-		j.store = &folder{dir: options.Folder, self: p.self.ID, keep: options.Named}
+		j.store = &folder{dir: options.Folder, self: p.self.ID, named: options.Named}
 	} else {
 		var err error
 		if j.store, err = openBucket(options.Location); err != nil {
@@ -144,12 +146,7 @@ func (p *Process) hasLost() bool {
 
 // Drain waits until no call that has posted is under way, or ctx ends.
 func (p *Process) Drain(ctx context.Context) {
-	for p.posted() > 0 {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(10 * time.Millisecond):
-		}
+	for p.posted() > 0 && sleep.For(ctx, 10*time.Millisecond) == nil {
 	}
 }
 

@@ -25,7 +25,7 @@ var (
 
 // What is known of a job in the state is forgotten, and nothing else. Red without,
 // among others: clockError.
-func TestStores_settle(t *testing.T) {
+func TestStores_resolved(t *testing.T) {
 	all := []string{
 		"create job-1 first", "earlier job-1 first", "for another job job-2 first", "later job-1 first",
 		"named job-1 first", "other create job-2 first", "pending create pending first",
@@ -40,29 +40,29 @@ func TestStores_settle(t *testing.T) {
 		return kept
 	}
 	tests := []struct {
-		name   string
-		settle func(ctx context.Context, j *Journal, message, pending Ref) error
-		run    Run // "second" when empty
-		want   []string
+		name    string
+		resolve func(ctx context.Context, j *Journal, message, pending Ref) error
+		run     Run // "second" when empty
+		want    []string
 	}{
-		{name: "seen", settle: func(ctx context.Context, j *Journal, message, _ Ref) error { return j.Seen(ctx, "job-1", message) }, want: without(0, 1, 4)},
-		{name: "seen without private state", settle: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Seen(ctx, "job-1", Ref{}) }, want: without(0)},
-		{name: "seen, named while pending", settle: func(ctx context.Context, j *Journal, _, pending Ref) error {
+		{name: "seen", resolve: func(ctx context.Context, j *Journal, message, _ Ref) error { return j.Seen(ctx, "job-1", message) }, want: without(0, 1, 4)},
+		{name: "seen without private state", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Seen(ctx, "job-1", Ref{}) }, want: without(0)},
+		{name: "seen, named while pending", resolve: func(ctx context.Context, j *Journal, _, pending Ref) error {
 			return j.Seen(ctx, "job-9", pending)
 		}, want: without(6)},
-		{name: "seen, no id", settle: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Seen(ctx, "", Ref{}) }, want: all},
-		{name: "seen by the run that sent it", run: "first", settle: func(ctx context.Context, j *Journal, message, _ Ref) error {
+		{name: "seen, no id", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Seen(ctx, "", Ref{}) }, want: all},
+		{name: "seen by the run that sent it", run: "first", resolve: func(ctx context.Context, j *Journal, message, _ Ref) error {
 			return j.Seen(ctx, "job-1", message)
 		}, want: all},
-		{name: "imported", settle: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Imported(ctx, "job-2") }, want: []string{
+		{name: "imported", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Imported(ctx, "job-2") }, want: []string{
 			"create job-1 first", "earlier job-1 first", "for another job job-2 second", "later job-1 first",
 			"named job-1 first", "other create job-2 second", "pending create pending first",
 		}},
-		{name: "destroyed", settle: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Forget(ctx, "job-1") }, want: without(0, 1, 3, 4)},
-		{name: "destroyed by the run that sent it", run: "first", settle: func(ctx context.Context, j *Journal, _, _ Ref) error {
+		{name: "destroyed", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Forget(ctx, "job-1") }, want: without(0, 1, 3, 4)},
+		{name: "destroyed by the run that sent it", run: "first", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error {
 			return j.Forget(ctx, "job-1")
 		}, want: without(0, 1, 3, 4)},
-		{name: "destroyed, no id", settle: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Forget(ctx, "") }, want: all},
+		{name: "destroyed, no id", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Forget(ctx, "") }, want: all},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -75,11 +75,11 @@ func TestStores_settle(t *testing.T) {
 				message := messageAt(t, j, named, 0)
 				messageAt(t, j, later, -time.Second) // by a clock that shows whole seconds
 				pending := send(t, j, pendingCreate, "").Ref()
-				settler := j
+				resolver := j
 				if test.run == "" {
-					_, settler = open(t, l, "second")
+					_, resolver = open(t, l, "second")
 				}
-				if err := test.settle(t.Context(), settler, message, pending); err != nil {
+				if err := test.resolve(t.Context(), resolver, message, pending); err != nil {
 					t.Error(err)
 				}
 				if diff := cmp.Diff(test.want, stored(t, l, keyNames)); diff != "" {
@@ -100,34 +100,6 @@ func messageAt(t *testing.T, j *Journal, key Key, from time.Duration) Ref {
 	return c.Ref()
 }
 
-// A job that was seen or imported is taken over by nobody else in the run.
-func TestStores_settledIsNotTaken(t *testing.T) {
-	for name, settle := range map[string]func(j *Journal) error{
-		"seen":     func(j *Journal) error { return j.Seen(t.Context(), "job-1", Ref{}) },
-		"imported": func(j *Journal) error { return j.Imported(t.Context(), "job-1") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			places(t, func(t *testing.T, l Location) {
-				_, j := open(t, l, "first")
-				post(t, j, create, "", "job-1")
-				_, next := open(t, l, "second")
-				_, alias := open(t, l, "second")
-				if err := settle(next); err != nil {
-					t.Fatal(err)
-				}
-				if got := takers(t, create, next, alias); !cmp.Equal(got, []string{"none", "none"}) {
-					t.Errorf("took over %q", got)
-				}
-				want := map[string]string{"seen": "none", "imported": "job-1"}[name]
-				_, third := open(t, l, "third")
-				if got := takeOver(t, third, create); got != want {
-					t.Errorf("the next run took over %s, want %s", got, want)
-				}
-			})
-		})
-	}
-}
-
 // A request that was seen but whose entry cannot be removed may not be taken
 // for one that was not: whoever wants to send the same is refused.
 func TestStores_stuck(t *testing.T) {
@@ -136,12 +108,7 @@ func TestStores_stuck(t *testing.T) {
 		post(t, j, create, "", "job-1")
 		r := new(reports)
 		_, next := openReporting(t, l, "second", r.add)
-		fail(next, func(_ context.Context, op string) error {
-			if op == "remove" {
-				return errFault
-			}
-			return nil
-		})
+		fail(next, failing("remove"))
 		ask := func(key Key) []bool {
 			blocked := next.Blocked(key)
 			o, takeErr := next.TakeOver(t.Context(), key)
@@ -157,27 +124,6 @@ func TestStores_stuck(t *testing.T) {
 		}
 		if r.count() != map[bool]int{false: 1}[l.Named] {
 			t.Errorf("reported: %v", r.errs)
-		}
-	})
-}
-
-// One entry and three equal keys: one announcement, and it takes nothing away.
-func TestStores_announce(t *testing.T) {
-	places(t, func(t *testing.T, l Location) {
-		_, j := open(t, l, "first")
-		post(t, j, create, "", "job-1")
-		_, next := open(t, l, "second")
-		var got []string
-		for range 3 {
-			o, err := next.Announce(t.Context(), create)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got = append(got, jobOf(o))
-		}
-		got = append(got, takeOver(t, next, create), takeOver(t, next, create))
-		if diff := cmp.Diff([]string{"job-1", "none", "none", "job-1", "none"}, got); diff != "" {
-			t.Error(diff)
 		}
 	})
 }

@@ -14,7 +14,7 @@ import (
 // The framework keeps a reference to the context of every call until the
 // process ends (seen in 1.19), and with it the loggers and the gRPC stream: 20
 // KB a call, which at a thousand jobs is most of the heap. So it gets a context
-// that lets go of the call's own one when the call returns.
+// that releases the call's own one when the call returns.
 
 // callContext stands for another context until it is released; from then on it
 // is a cancelled one without values.
@@ -22,7 +22,7 @@ type callContext struct {
 	of atomic.Pointer[context.Context]
 }
 
-// released makes a call with a context that lets go of ctx when it returns.
+// released makes a call with a context that releases ctx when the call returns.
 func released[Request, Response any](ctx context.Context, req Request, call func(context.Context, Request) (Response, error)) (Response, error) {
 	ctx, release := releasable(ctx)
 	defer release()

@@ -12,7 +12,7 @@ import (
 
 type contextKey struct{}
 
-// A context that was let go of is over, for whoever still has it.
+// A context that was released is over, for whoever still has it.
 func TestReleasedContextIsOver(t *testing.T) {
 	ends := time.Now().Add(time.Hour)
 	parent, cancel := context.WithDeadline(context.WithValue(t.Context(), contextKey{}, 1), ends)
@@ -28,6 +28,6 @@ func TestReleasedContextIsOver(t *testing.T) {
 		t.Error("Done is not closed")
 	}
 	if _, ok := ctx.Deadline(); ok || !errors.Is(ctx.Err(), context.Canceled) || ctx.Value(contextKey{}) != nil {
-		t.Errorf("a context that was let go of: %v", ctx.Err())
+		t.Errorf("a context that was released: %v", ctx.Err())
 	}
 }

@@ -29,7 +29,7 @@ type stateReader interface {
 	StateRead(ctx context.Context, resourceType string, object []byte)
 }
 
-// server is the framework's, with what goes wrong around it set right.
+// server works around bugs in the framework and the CLIs.
 type server struct {
 	tfprotov6.ProviderServerWithActions // all that the framework's server can do
 

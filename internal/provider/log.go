@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
 // EnvLog is the variable that sets the level of this provider's own log.
@@ -57,7 +58,7 @@ func exchangeLogger() func(context.Context, agentapi.Exchange) {
 			"duration_ms":   e.Duration.Milliseconds(),
 		}
 		if e.Err != nil {
-			fields["error"] = agentapi.Printable(e.Err.Error())
+			fields["error"] = escape.Printable(e.Err.Error())
 		}
 		tflog.Debug(ctx, "called the agent service", fields)
 	}

@@ -48,19 +48,6 @@ func manyWaits(ctx context.Context, waits int, length time.Duration) error {
 	return first
 }
 
-func TestManyWaits(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		start := time.Now()
-		if err := manyWaits(t.Context(), 1000, time.Minute); err != nil {
-			t.Error(err)
-		}
-		if took := time.Since(start); took < time.Minute || took > time.Minute+8*time.Second {
-			t.Errorf("a thousand waits for a job of a minute took %v", took)
-		}
-	})
-}
-
 // BenchmarkWaits is the cost of waiting five minutes, all polls included.
 func BenchmarkWaits(b *testing.B) {
 	for _, waits := range []int{1000, 10000} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
 // Why a wait ended before its job did, for errors.Is.
@@ -35,7 +36,7 @@ type Error struct {
 func (e *Error) Error() string {
 	text := fmt.Sprintf("job %s: %v after %s", e.JobID, e.Err, e.Waited.Round(time.Second))
 	if e.LastStatus != "" {
-		text += fmt.Sprintf(", last seen as %q", agentapi.Printable(string(e.LastStatus)))
+		text += fmt.Sprintf(", last seen as %q", escape.Printable(string(e.LastStatus)))
 	}
 	return text
 }

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,7 +37,7 @@ func (p *poller) PollJob(ctx context.Context, _, _ string) (*agentapi.Job, error
 	}
 	p.at = append(p.at, time.Since(p.start))
 	if p.latency > 0 {
-		if err := agentapi.Sleep(ctx, p.latency); err != nil {
+		if err := sleep.For(ctx, p.latency); err != nil {
 			return nil, fault(agentapi.Unavailable, 0, err)
 		}
 	}
@@ -80,8 +81,6 @@ func sequence(answers ...any) func(int, time.Duration) (*agentapi.Job, error) {
 }
 
 var (
-	fault401 = fault(agentapi.Refused, http.StatusUnauthorized, nil)
-	fault403 = fault(agentapi.Refused, http.StatusForbidden, nil)
 	fault404 = fault(agentapi.Refused, http.StatusNotFound, nil)
 	fault500 = fault(agentapi.Unavailable, http.StatusInternalServerError, nil)
 )

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // Getter retrieves a job, trying again for as long as it may; *agentapi.Client is one.
@@ -29,7 +30,7 @@ func MessageEffect(ctx context.Context, getter Getter, projectID, jobID string, 
 		if record.Status == agentapi.StatusActive {
 			return record
 		}
-		if agentapi.Sleep(ctx, interval) != nil {
+		if sleep.For(ctx, interval) != nil {
 			return nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 const (
@@ -73,14 +74,14 @@ func (w Waiter) Wait(ctx context.Context, r Request) (*agentapi.Job, error) {
 		pause = w.Schedule.first()
 	}
 	for {
-		if err := agentapi.Sleep(ctx, pause); err != nil {
-			return p.last, p.ended(stopped(err))
+		if err := sleep.For(ctx, pause); err != nil {
+			return p.last, p.fail(stopReason(err))
 		}
 		job, err := w.Poller.PollJob(ctx, r.ProjectID, r.JobID)
 		if err != nil && ctx.Err() != nil {
-			return p.last, p.ended(stopped(context.Cause(ctx)))
+			return p.last, p.fail(stopReason(context.Cause(ctx)))
 		}
-		if done, err := p.judge(job, err); done || err != nil {
+		if done, err := p.classify(job, err); done || err != nil {
 			return p.last, err
 		}
 		pause = max(w.Schedule.next(time.Since(p.start)), p.hold)
@@ -98,27 +99,27 @@ type progress struct {
 	hold      time.Duration // what the service asked to wait at least
 }
 
-// judge takes one poll's outcome in and reports whether the job has ended; the
+// classify records the outcome of one poll and reports whether the job has ended; the
 // error is not nil when waiting on cannot help.
-func (p *progress) judge(job *agentapi.Job, err error) (done bool, _ error) {
+func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 	age := time.Since(p.start)
 	p.lastFault, p.hold = err, 0
 	if err != nil {
 		var failure *agentapi.Error
 		switch {
 		case !errors.As(err, &failure):
-			return false, p.ended(err)
+			return false, p.fail(err)
 		case failure.Class == agentapi.Unavailable && !errors.Is(err, agentapi.ErrPauseTooLong):
 			p.hold = failure.RetryAfter
 			return false, nil
 		case errors.Is(err, agentapi.ErrNotFound) && p.request.After == Created && age < NewJobGrace:
 			return false, nil
 		}
-		return false, p.ended(err)
+		return false, p.fail(err)
 	}
 	if job.Status == "" {
 		if p.noStatus++; p.noStatus == maxNoStatus {
-			return false, p.ended(ErrNoStatus)
+			return false, p.fail(ErrNoStatus)
 		}
 		return false, nil
 	}
@@ -133,7 +134,7 @@ func (p *progress) judge(job *agentapi.Job, err error) (done bool, _ error) {
 	return p.request.After != Messaged || p.sawActive || !MayBeStale(job.Status, p.request.At), nil
 }
 
-func (p *progress) ended(reason error) error {
+func (p *progress) fail(reason error) error {
 	failure := &Error{JobID: p.request.JobID, Waited: time.Since(p.start), LastFault: p.lastFault, Err: reason}
 	if p.last != nil {
 		failure.LastStatus = p.last.Status
@@ -141,8 +142,8 @@ func (p *progress) ended(reason error) error {
 	return failure
 }
 
-// stopped names the end of a context.
-func stopped(cause error) error {
+// stopReason names the end of a context.
+func stopReason(cause error) error {
 	if errors.Is(cause, context.DeadlineExceeded) {
 		return ErrTimeout
 	}

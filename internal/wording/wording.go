@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
 // Paragraphs makes the detail of a diagnostic, leaving out empty paragraphs.
@@ -35,7 +35,7 @@ func Sentence(err error) string {
 }
 
 // Quote shows text that is not ours: escaped, cut, in quotation marks.
-func Quote(text string) string { return `"` + agentapi.Printable(text) + `"` }
+func Quote(text string) string { return `"` + escape.Printable(text) + `"` }
 
 // AddMissing words an attribute that is set nowhere.
 func AddMissing(diags *diag.Diagnostics, attribute, variable, what string) {

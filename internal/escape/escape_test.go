@@ -1,11 +1,12 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package agentapi
+package escape
 
 import (
 	"strings"
 	"testing"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -47,4 +48,35 @@ func TestPrintable(t *testing.T) {
 			}
 		})
 	}
+}
+
+func FuzzPrintable(f *testing.F) {
+	for _, seed := range []string{"", "text", "a\x1b[2Jb", "\x7f\u009b\u202e", "\xff\xc3", strings.Repeat("a", 511) + "\n", strings.Repeat("é", 513), strings.Repeat("\n", 86), "\U000e0001"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := Printable(text)
+		if !utf8.ValidString(got) {
+			t.Errorf("Printable(%q) = %q is not UTF-8", text, got)
+		}
+		if n := utf8.RuneCountInString(got); n > maxShown {
+			t.Errorf("Printable(%q) has %d characters", text, n)
+		}
+		for _, r := range got {
+			if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) || r != ' ' && unicode.IsSpace(r) {
+				t.Errorf("Printable(%q) shows %U", text, r)
+			}
+		}
+		if again := Printable(got); again != got {
+			t.Errorf("Printable(%q) = %q, of which it makes %q", text, got, again)
+		}
+		// The cut leaves a beginning of the whole, and no part of an escape.
+		if head, cut := strings.CutSuffix(got, "…"); cut && !strings.HasSuffix(text, "…") {
+			if i := strings.LastIndex(head, `\`); i >= 0 && !strings.Contains(text, `\`) {
+				if rest := head[i:]; len(rest) < 4 || rest[1] == 'u' && len(rest) < 6 {
+					t.Errorf("Printable(%q) ends in part of an escape: %q", text, rest)
+				}
+			}
+		}
+	})
 }

@@ -7,20 +7,22 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
-// judgePost applies the table "Sending at most once": what is not a whole job
+// classifyPost applies the table "Sending at most once": what is not a whole job
 // record and not a definite no leaves the outcome unknown.
-func (c *Client) judgePost(r request, got *answer, err error) (*Job, *Error) {
+func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error) {
 	switch {
 	case got.status == 0 && !got.reached:
-		return nil, c.answered(r, NotSent, got, err)
+		return nil, c.newError(r, NotSent, got, err)
 	case got.status >= 300 && got.status < 500:
-		return nil, c.answered(r, Refused, got, nil)
+		return nil, c.newError(r, Refused, got, nil)
 	case got.status < 200 || got.status >= 500:
-		return nil, c.answered(r, UnknownOutcome, got, err)
+		return nil, c.newError(r, UnknownOutcome, got, err)
 	case err != nil:
-		return nil, c.answered(r, UnknownOutcome, got, err)
+		return nil, c.newError(r, UnknownOutcome, got, err)
 	}
 	job, err := decodeJob(got.body)
 	if err != nil && isWebPage(got.header, got.body) {
@@ -33,49 +35,49 @@ func (c *Client) judgePost(r request, got *answer, err error) (*Job, *Error) {
 		err = &badIDError{job.ID}
 	}
 	if err != nil {
-		return nil, c.answered(r, UnknownOutcome, got, err)
+		return nil, c.newError(r, UnknownOutcome, got, err)
 	}
 	c.key.scrub(job)
 	return job, nil
 }
 
-func (c *Client) judgeGet(r request, got *answer, err error) (*Job, *Error) {
+func (c *Client) classifyGet(r request, got *response, err error) (*Job, *Error) {
 	switch {
-	case err != nil && final(err):
-		return nil, c.answered(r, Refused, got, err)
+	case err != nil && isPermanent(err):
+		return nil, c.newError(r, Refused, got, err)
 	case got.status == 0 || got.status >= 500 || got.status == http.StatusRequestTimeout || got.status == http.StatusTooEarly:
-		return nil, c.answered(r, Unavailable, got, err)
+		return nil, c.newError(r, Unavailable, got, err)
 	case got.status >= 300 && got.status < 400:
-		return nil, c.answered(r, Refused, got, nil)
+		return nil, c.newError(r, Refused, got, nil)
 	case isWebPage(got.header, got.body):
-		return nil, c.answered(r, Unusable, got, ErrWebPage)
+		return nil, c.newError(r, Unusable, got, ErrWebPage)
 	case got.status >= 400:
-		return nil, c.answered(r, Refused, got, nil)
+		return nil, c.newError(r, Refused, got, nil)
 	case err != nil:
-		return nil, c.answered(r, Unavailable, got, err)
+		return nil, c.newError(r, Unavailable, got, err)
 	}
 	job, err := decodeJob(got.body)
 	if err != nil {
-		return nil, c.answered(r, Unavailable, got, err)
+		return nil, c.newError(r, Unavailable, got, err)
 	}
 	if job.ID != r.jobID {
-		return nil, c.answered(r, Unusable, got, ErrWrongJob)
+		return nil, c.newError(r, Unusable, got, ErrWrongJob)
 	}
 	c.key.scrub(job)
 	return job, nil
 }
 
-// answered describes a failure with what the answer says of it.
-func (c *Client) answered(r request, class Class, got *answer, err error) *Error {
+// newError describes a failure with what the answer says of it.
+func (c *Client) newError(r request, class Class, got *response, err error) *Error {
 	failure := r.fail(class, c.key.maskError(err))
-	failure.Request = r.method + " " + Printable(c.key.mask(r.url))
+	failure.Request = r.method + " " + escape.Printable(c.key.mask(r.url))
 	failure.StatusCode = got.status
 	if got.status != 0 && (got.status < 200 || got.status >= 300) {
-		failure.Detail = Printable(c.key.mask(serviceWords(got.header, got.body)))
+		failure.Detail = escape.Printable(c.key.mask(serviceMessage(got.header, got.body)))
 		failure.RetryAfter, _ = retryAfter(got.header, time.Now())
 		switch {
 		case got.status >= 300 && got.status < 400:
-			failure.Detail = Printable(c.key.mask(got.header.Get("Location")))
+			failure.Detail = escape.Printable(c.key.mask(got.header.Get("Location")))
 		case err == nil && isWebPage(got.header, got.body):
 			failure.Err = ErrWebPage
 		}
@@ -83,8 +85,8 @@ func (c *Client) answered(r request, class Class, got *answer, err error) *Error
 	return failure
 }
 
-// final reports whether trying again cannot help although nothing was sent.
-func final(err error) bool {
+// isPermanent reports whether trying again cannot help although nothing was sent.
+func isPermanent(err error) bool {
 	proxy, ok := errors.AsType[*proxyError](err)
 	return ok && proxy.refused || errors.Is(err, ErrCertificate) || errors.Is(err, ErrNoTLS)
 }

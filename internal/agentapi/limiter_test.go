@@ -27,7 +27,7 @@ func limitedUntil(end time.Time, retryAfter string) func(int, *http.Request) (in
 	}
 }
 
-func TestFirst429StopsTheProject(t *testing.T) {
+func TestLimiter_first429(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -84,13 +84,13 @@ func TestFirst429StopsTheProject(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("POSTs (-want +got):\n%s", diff)
 		}
-		if f.maxBusy != gateWidth {
-			t.Errorf("%d POSTs at once, want %d", f.maxBusy, gateWidth)
+		if f.maxBusy != maxConcurrent {
+			t.Errorf("%d POSTs at once, want %d", f.maxBusy, maxConcurrent)
 		}
 	})
 }
 
-func TestFailedProbeIsFollowedByAnother(t *testing.T) {
+func TestLimiter_failedProbe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{latency: time.Second, answer: func(n int, _ *http.Request) (int, http.Header, string) {
@@ -129,7 +129,7 @@ func TestFailedProbeIsFollowedByAnother(t *testing.T) {
 	})
 }
 
-func TestPauseBeyondTheDeadlineFailsAtOnce(t *testing.T) {
+func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -171,25 +171,8 @@ func TestPauseBeyondTheDeadlineFailsAtOnce(t *testing.T) {
 	})
 }
 
-// TestOwn429BeyondTheDeadline: the call that meets the limit ends at once too.
-func TestOwn429BeyondTheDeadline(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{answer: func(int, *http.Request) (int, http.Header, string) {
-			return 429, headers("Retry-After", "3600"), ""
-		}}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour-time.Second)
-		defer cancel()
-		start := time.Now()
-		_, err := newFakeClient(t, f).SendMessage(ctx, "p", "job_1", "x")
-		if !errors.Is(err, ErrPauseTooLong) || !errors.Is(err, ErrNotSent) || time.Since(start) != 0 || f.posts != 1 {
-			t.Errorf("%v after %v and %d POSTs, want ErrPauseTooLong at once after 1", err, time.Since(start), f.posts)
-		}
-	})
-}
-
-// TestPauseGrows: without a Retry-After that helps, the pauses grow threefold.
-func TestPauseGrows(t *testing.T) {
+// Without a Retry-After that helps, the pauses grow threefold.
+func TestLimiter_growingPause(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"", "soon", "-1", "0"} {
 		t.Run("Retry-After "+value, func(t *testing.T) {
@@ -207,7 +190,7 @@ func TestPauseGrows(t *testing.T) {
 				pauses := []int{10, 30, 90, 270, 810, 2430, 7290, 7290, 7290, 7290}
 				skip := 1
 				if value == "0" {
-					skip++ // now, as told; from then on it has lied
+					skip++ // at once, as requested; from then on it is not believed
 				}
 				if len(f.sent) < len(pauses)+skip {
 					t.Fatalf("%d POSTs in two days, want at least %d", len(f.sent), len(pauses)+skip)
@@ -217,43 +200,6 @@ func TestPauseGrows(t *testing.T) {
 					if got := f.sent[i+skip].at.Sub(f.sent[i+skip-1].at); got < pause/2 || got > pause {
 						t.Errorf("pause %d is %v, want %v to %v", i, got, pause/2, pause)
 					}
-				}
-			})
-		})
-	}
-}
-
-// TestRetryAfterIsKept is row C09: how long a call waits for each form.
-func TestRetryAfterIsKept(t *testing.T) {
-	t.Parallel()
-	synctestNow := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // where a fake clock starts
-	at := func(d time.Duration) string { return synctestNow.Add(d).Format(http.TimeFormat) }
-	for name, tc := range map[string]struct {
-		header http.Header
-		lo, hi time.Duration
-	}{
-		"none":               {headers(), postPause / 2, postPause},
-		"seconds":            {headers("Retry-After", "90"), 90 * time.Second, 90 * time.Second},
-		"date":               {headers("Retry-After", at(90*time.Second)), 90 * time.Second, 90 * time.Second},
-		"date, clock ahead":  {headers("Retry-After", at(3690*time.Second), "Date", at(time.Hour)), 90 * time.Second, 90 * time.Second},
-		"date, clock behind": {headers("Retry-After", at(-3510*time.Second), "Date", at(-time.Hour)), 90 * time.Second, 90 * time.Second},
-		"past":               {headers("Retry-After", at(-time.Hour)), 0, 0},
-		"negative":           {headers("Retry-After", "-90"), postPause / 2, postPause},
-		"garbage":            {headers("Retry-After", "when ready"), postPause / 2, postPause},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := &fake{answer: func(n int, _ *http.Request) (int, http.Header, string) {
-					if n == 1 {
-						return 429, tc.header, ""
-					}
-					return 201, nil, record
-				}}
-				start := time.Now()
-				_, err := newFakeClient(t, f).CreateJob(t.Context(), "p", "x")
-				if took := time.Since(start); err != nil || took < tc.lo || took > tc.hi || f.posts != 2 {
-					t.Errorf("%v after %v and %d POSTs, want the job after %v to %v and 2", err, took, f.posts, tc.lo, tc.hi)
 				}
 			})
 		})

@@ -1,7 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package agentapi
+// Package escape makes text that is not ours safe to show.
+package escape
 
 import (
 	"fmt"

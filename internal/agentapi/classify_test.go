@@ -1,0 +1,215 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package agentapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestClassifyPost(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, "https://service.invalid")
+	create := request{op: OpCreate, projectID: "p"}
+	message := request{op: OpMessage, projectID: "p", jobID: "job_1"}
+	cut := io.ErrUnexpectedEOF
+	for name, tc := range map[string]struct {
+		request request
+		got     response
+		err     error
+		class   Class // 0: accepted
+		is      error
+	}{
+		"no connection":             {create, response{}, cut, NotSent, cut},
+		"no response":               {create, response{reached: true}, cut, UnknownOutcome, cut},
+		"201":                       {create, response{status: 201, body: []byte(record)}, nil, 0, nil},
+		"C07 200":                   {create, response{status: 200, body: []byte(record)}, nil, 0, nil},
+		"299":                       {create, response{status: 299, body: []byte(record)}, nil, 0, nil},
+		"message 200":               {message, response{status: 200, body: []byte(record)}, nil, 0, nil},
+		"message, another job":      {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, UnknownOutcome, ErrWrongJob},
+		"201 cut short":             {create, response{status: 201, body: []byte(`{"id":`)}, cut, UnknownOutcome, cut},
+		"201 whole, but an error":   {create, response{status: 201, body: []byte(record)}, cut, UnknownOutcome, cut},
+		"C05 truncated":             {create, response{status: 201, body: []byte(record[:20])}, nil, UnknownOutcome, errCut},
+		"C05 empty":                 {create, response{status: 201}, nil, UnknownOutcome, errNoObject},
+		"C05 no id":                 {create, response{status: 201, body: []byte(`{"status":"active"}`)}, nil, UnknownOutcome, errNoID},
+		"C05 HTML":                  {create, response{status: 200, body: []byte("<html>")}, nil, UnknownOutcome, ErrWebPage},
+		"C06 id with slash":         {create, response{status: 201, body: []byte(`{"id":"a/../b"}`)}, nil, UnknownOutcome, errNoID},
+		"C06 id with the key":       {create, response{status: 201, body: []byte(`{"id":"a` + canary + `"}`)}, nil, UnknownOutcome, errNoID},
+		"101":                       {create, response{status: 101}, nil, UnknownOutcome, nil},
+		"refused, body cut":         {create, response{status: 400, body: []byte(`{"err`)}, cut, Refused, nil},
+		"refused, record in it":     {create, response{status: 409, body: []byte(record)}, nil, Refused, nil},
+		"error with a whole record": {create, response{status: 500, body: []byte(record)}, nil, UnknownOutcome, nil},
+		"too large":                 {create, response{status: 201}, errTooLarge, UnknownOutcome, errTooLarge},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tc.got.header = http.Header{}
+			job, failure := c.classifyPost(tc.request, &tc.got, tc.err)
+			if tc.class == 0 {
+				if failure != nil || job == nil || job.ID != "job_1" {
+					t.Fatalf("classifyPost = %v, %v, want the job", job, failure)
+				}
+				return
+			}
+			if job != nil || failure == nil {
+				t.Fatalf("classifyPost = %v, %v, want class %d", job, failure, tc.class)
+			}
+			if strings.Contains(failure.Error(), canary) {
+				t.Errorf("the key is in %q", failure)
+			}
+			if failure.Class != tc.class || failure.StatusCode != tc.got.status || tc.is != nil && !errors.Is(failure, tc.is) {
+				t.Errorf("class %d, status %d, %v; want class %d, status %d, %v", failure.Class, failure.StatusCode, failure, tc.class, tc.got.status, tc.is)
+			}
+		})
+	}
+}
+
+// The class of a POST's failure follows from the status alone.
+func TestClassifyPost_everyStatus(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, "https://service.invalid")
+	for status := 200; status < 600; status++ {
+		for form, body := range map[string]string{"nothing": "", "JSON": `{"error":"no"}`, "HTML": "<!DOCTYPE html>", "truncated": `{"id":`} {
+			_, failure := c.classifyPost(request{op: OpCreate}, &response{reached: true, status: status, header: http.Header{}, body: []byte(body)}, nil)
+			if failure == nil || failure.StatusCode != status {
+				t.Fatalf("%d %s: %v", status, form, failure)
+			}
+			for target, want := range map[error]bool{
+				ErrRefused: status >= 300 && status < 500, ErrUnknownOutcome: status < 300 || status >= 500,
+				ErrUnauthorized: status == 401 || status == 403, ErrForbidden: status == 403,
+				ErrNotFound: status == 404 && form != "HTML", ErrRedirected: status/100 == 3,
+				ErrWebPage: form == "HTML" && status/100 != 3, ErrNotSent: false, ErrUnavailable: false,
+			} {
+				if errors.Is(failure, target) != want {
+					t.Errorf("%d %s: %q is %t", status, form, target, !want)
+				}
+			}
+		}
+	}
+}
+
+func TestClassifyGet(t *testing.T) {
+	t.Parallel()
+	html := headers("Content-Type", "text/html; charset=utf-8")
+	r := request{op: OpGet, projectID: "p", jobID: "job_1"}
+	for name, tc := range map[string]struct {
+		got   response
+		err   error
+		class Class // 0: the job
+		is    error
+	}{
+		"200":            {response{status: 200, body: []byte(record)}, nil, 0, nil},
+		"no connection":  {response{}, io.EOF, Unavailable, io.EOF},
+		"certificate":    {response{}, ErrCertificate, Refused, ErrCertificate},
+		"500":            {response{status: 500}, nil, Unavailable, nil},
+		"502 HTML":       {response{status: 502, header: html, body: []byte("<html>")}, nil, Unavailable, ErrWebPage},
+		"599":            {response{status: 599}, nil, Unavailable, nil},
+		"408":            {response{status: 408}, nil, Unavailable, nil},
+		"425":            {response{status: 425}, nil, Unavailable, nil},
+		"200 cut short":  {response{status: 200, body: []byte(record)}, io.EOF, Unavailable, io.EOF},
+		"truncated":      {response{status: 200, body: []byte(record[:10])}, nil, Unavailable, errCut},
+		"204":            {response{status: 204}, nil, Unavailable, errNoObject},
+		"no id":          {response{status: 200, body: []byte(`{"status":"active"}`)}, nil, Unavailable, errNoID},
+		"300":            {response{status: 300}, nil, Refused, ErrRedirected},
+		"302 HTML":       {response{status: 302, header: html, body: []byte("<a>Found</a>")}, nil, Refused, ErrRedirected},
+		"400":            {response{status: 400, body: []byte(`{"error":"no"}`)}, nil, Refused, nil},
+		"400 cut short":  {response{status: 400}, io.EOF, Refused, nil},
+		"403":            {response{status: 403}, nil, Refused, ErrUnauthorized},
+		"404 JSON":       {response{status: 404, body: []byte(`{"error":"no such job"}`)}, nil, Refused, ErrNotFound},
+		"404 text":       {response{status: 404, body: []byte("not found")}, nil, Refused, ErrNotFound},
+		"404 HTML":       {response{status: 404, header: html, body: []byte("<html>not found")}, nil, Unusable, ErrWebPage},
+		"404 unlabelled": {response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, Unusable, ErrWebPage},
+		"404 type alone": {response{status: 404, header: headers("Content-Type", "application/xhtml+xml")}, nil, Unusable, ErrWebPage},
+		"200 HTML":       {response{status: 200, header: html, body: []byte("<html>sign in")}, nil, Unusable, ErrWebPage},
+		"wrong id":       {response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, Unusable, ErrWrongJob},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.got.header == nil {
+				tc.got.header = http.Header{}
+			}
+			job, failure := newClient(t, "https://service.invalid").classifyGet(r, &tc.got, tc.err)
+			if tc.class == 0 {
+				if failure != nil || job.ID != "job_1" {
+					t.Errorf("%v, %v, want the job", job, failure)
+				}
+				return
+			}
+			if job != nil || failure.Class != tc.class || tc.is != nil && !errors.Is(failure, tc.is) || failure.JobID != "job_1" || failure.StatusCode != tc.got.status {
+				t.Errorf("%v, class %d of %v, want class %d, %v", job, failure.Class, failure, tc.class, tc.is)
+			}
+			if errors.Is(failure, ErrNotFound) && (errors.Is(failure, ErrWebPage) || failure.StatusCode != 404) {
+				t.Errorf("%v counts as not found", failure)
+			}
+		})
+	}
+}
+
+// C08: the service's error message, in the forms that the matrix does not have.
+func TestNewError_detail(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, "https://service.invalid")
+	for name, tc := range map[string]struct{ kind, body, want string }{
+		"error and message":   {"application/json", `{"message":"second","error":"first"}`, "first"},
+		"error null":          {"application/json", `{"error":null,"message":"no prompt"}`, "no prompt"},
+		"error empty":         {"application/json", `{"error":"","message":"no prompt"}`, "no prompt"},
+		"error a flag":        {"application/json", `{"error":true,"message":"no prompt"}`, "no prompt"},
+		"nested":              {"application/json", `{"error":{"code":7,"message":"no prompt"}}`, "no prompt"},
+		"nested empty":        {"application/json", `{"error":{"message":""},"message":"no prompt"}`, "no prompt"},
+		"problem, title only": {"application/problem+json", `{"type":"about:blank","title":"Bad"}`, "Bad"},
+		"text":                {"text/plain", " no prompt\n", "no prompt"},
+		"JSON string":         {"application/json", `"no prompt"`, `"no prompt"`},
+		"broken UTF-8":        {"text/plain", "a\xffb", `a\xffb`},
+		"object without text": {"application/json", `{"code":7}`, ""},
+		"HTML":                {"text/html; charset=utf-8", "no prompt", ""},
+		"HTML in capitals":    {"Text/HTML", "no prompt", ""},
+		"HTML unlabelled":     {"", " \n<!doctype html><h1>no", ""},
+		"key":                 {"application/json", `{"error":"bad ` + canary + `."}`, "bad (sensitive)."},
+	} {
+		failure := c.newError(request{op: OpCreate}, Refused, &response{status: 400, header: headers("Content-Type", tc.kind), body: []byte(tc.body)}, nil)
+		if failure.Detail != tc.want || errors.Is(failure, ErrWebPage) != strings.HasPrefix(name, "HTML") {
+			t.Errorf("%s: %q, %v; want %q", name, failure.Detail, failure.Err, tc.want)
+		}
+	}
+}
+
+// A wrong base URL or project shows in it.
+func TestNewError_request(t *testing.T) {
+	t.Parallel()
+	create := func(c *Client) error { _, err := c.CreateJob(t.Context(), "p", "x"); return err }
+	for name, tc := range map[string]struct {
+		base string
+		dial error
+		call func(*Client) error
+		want string
+	}{
+		"create":            {"https://service.invalid", nil, create, "POST https://service.invalid/v2/agent/p/job"},
+		"no connection":     {"https://service.invalid", ErrCertificate, create, "POST https://service.invalid/v2/agent/p/job"},
+		"prefix twice":      {"https://service.invalid/v2/", nil, create, "POST https://service.invalid/v2/v2/agent/p/job"},
+		"key in the prefix": {"https://service.invalid/" + canary, nil, create, "POST https://service.invalid/(sensitive)/v2/agent/p/job"},
+		"message": {"https://service.invalid", nil, func(c *Client) error { _, err := c.SendMessage(t.Context(), "p", "j", "x"); return err },
+			"POST https://service.invalid/v2/agent/p/job/j/message"},
+		"get": {"https://service.invalid", nil, func(c *Client) error { _, err := c.GetJob(t.Context(), "p", "j"); return err },
+			"GET https://service.invalid/v2/agent/p/job/j"},
+		"none made": {"https://service.invalid", nil, func(c *Client) error { _, err := c.CreateJob(t.Context(), "a/b", "x"); return err }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := &fake{
+				dial:   func(context.Context, int) error { return tc.dial },
+				answer: func(int, *http.Request) (int, http.Header, string) { return 404, nil, "" },
+			}
+			c := newClient(t, tc.base)
+			c.postTransport, c.getTransport = f, f
+			var failure *Error
+			if err := tc.call(c); !errors.As(err, &failure) || failure.Request != tc.want {
+				t.Errorf("%v, request %q, want %q", err, failure.Request, tc.want)
+			}
+		})
+	}
+}

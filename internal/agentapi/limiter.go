@@ -1,0 +1,183 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package agentapi
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// maxConcurrent is how many calls may be in flight at once: POSTs always, GETs
+// after a 429. Up to that many responses are 429 when a limit is hit.
+const maxConcurrent = 4
+
+// limiter is the shared pause after a 429: all calls stop until the pause is over,
+// one goes as a probe, and when the service accepts it the rest follow, a few at
+// a time, in the order they came.
+type limiter struct {
+	base time.Duration // first pause when the service names none
+
+	mu       sync.Mutex
+	width    int       // calls allowed at once; 0 = any number
+	busy     int       // calls under way
+	reopens  time.Time // no call passes before
+	epoch    int       // counts the pauses, so that late answers 429 do not add up
+	failures int       // exponent of the next pause when the service names none
+	queue    []*waiter // in the order they came
+}
+
+type waiter struct {
+	ready    chan error // buffered: nil = go
+	permit   permit     // valid once ready said go
+	deadline time.Time  // zero = none
+}
+
+// permit is the right to make one call.
+type permit struct{ epoch int }
+
+func newLimiter(base time.Duration, width int) *limiter { return &limiter{base: base, width: width} }
+
+// acquire waits for the turn of one call. It fails at once with ErrPauseTooLong
+// when the pause outlasts the deadline of ctx.
+func (l *limiter) acquire(ctx context.Context) (permit, error) {
+	if ctx.Err() != nil {
+		return permit{}, context.Cause(ctx)
+	}
+	l.mu.Lock()
+	if len(l.queue) == 0 && l.open() {
+		l.busy++
+		defer l.mu.Unlock()
+		return permit{l.epoch}, nil
+	}
+	w := &waiter{ready: make(chan error, 1)}
+	w.deadline, _ = ctx.Deadline()
+	if l.outlasts(w) {
+		defer l.mu.Unlock()
+		return permit{}, l.tooLong()
+	}
+	l.queue = append(l.queue, w)
+	l.mu.Unlock()
+
+	select {
+	case err := <-w.ready:
+		return w.permit, err
+	case <-ctx.Done():
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.queue = slices.DeleteFunc(l.queue, func(other *waiter) bool { return other == w })
+		select {
+		case err := <-w.ready: // the turn came at the same moment: give it on
+			if err == nil {
+				l.busy--
+				l.admit()
+			}
+		default:
+		}
+		return permit{}, context.Cause(ctx)
+	}
+}
+
+// release ends a call. accepted says that the service took or refused it for a
+// reason other than its limit, so the rest may follow the probe.
+func (l *limiter) release(p permit, accepted bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy--
+	if accepted && l.width != 0 && p.epoch == l.epoch {
+		if l.width < maxConcurrent { // the probe: start the next pause near the length that this one had
+			l.failures = max(l.failures-1, 0)
+		}
+		l.width = maxConcurrent
+	}
+	l.admit()
+}
+
+// limited ends a call that was answered 429 and starts or extends the pause.
+func (l *limiter) limited(p permit, after time.Duration, hasRetryAfter bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.busy--
+	if p.epoch == l.epoch { // the first 429 since the last pause
+		l.epoch++
+		if !hasRetryAfter || l.width == 1 && after == 0 {
+			after = max(after, l.defaultPause())
+			l.failures++
+		}
+	} else if !hasRetryAfter {
+		after = 0
+	}
+	l.width = 1
+	if end := time.Now().Add(after); end.After(l.reopens) {
+		l.reopens = end
+		time.AfterFunc(after, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.admit()
+		})
+	}
+	l.queue = slices.DeleteFunc(l.queue, func(w *waiter) bool {
+		tooLong := l.outlasts(w)
+		if tooLong {
+			w.ready <- l.tooLong()
+		}
+		return tooLong
+	})
+	l.admit()
+}
+
+// defaultPause grows threefold from one failed probe to the next, with jitter: an
+// hourly limit is found with few probes.
+func (l *limiter) defaultPause() time.Duration {
+	pause := l.base
+	for range min(l.failures, 6) {
+		pause *= 3
+	}
+	return pause/2 + rand.N(pause/2+1)
+}
+
+func (l *limiter) open() bool {
+	return (l.width == 0 || l.busy < l.width) && !time.Now().Before(l.reopens)
+}
+
+func (l *limiter) outlasts(w *waiter) bool {
+	return !w.deadline.IsZero() && l.reopens.After(w.deadline)
+}
+
+// tooLong says when applying again is worth while, or how long timeouts must be.
+func (l *limiter) tooLong() error {
+	return fmt.Errorf("%w: the next request may go out in %s", ErrPauseTooLong, time.Until(l.reopens).Round(time.Second))
+}
+
+// admit lets in as many waiting calls as the limiter allows.
+func (l *limiter) admit() {
+	for len(l.queue) > 0 && l.open() {
+		w := l.queue[0]
+		l.queue = slices.Delete(l.queue, 0, 1)
+		l.busy++
+		w.permit = permit{l.epoch}
+		w.ready <- nil
+	}
+}
+
+// projectLimiters holds one limiter for each project's POSTs.
+type projectLimiters struct {
+	mu        sync.Mutex
+	byProject map[string]*limiter
+}
+
+func (p *projectLimiters) project(id string) *limiter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.byProject == nil {
+		p.byProject = make(map[string]*limiter, 1)
+	}
+	if p.byProject[id] == nil {
+		p.byProject[id] = newLimiter(postPause, maxConcurrent)
+	}
+	return p.byProject[id]
+}
