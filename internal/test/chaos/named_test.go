@@ -66,10 +66,12 @@ func TestX13_named_folder_without_a_plan(t *testing.T) {
 // the object did not exist. Red without: UpgradeResourceState of the server: the
 // replacement takes over the tainted job, and the plan says so.
 func TestX11_tainted_without_refresh_in_the_named_folder(t *testing.T) {
-	for _, order := range everyNth(t, envRounds, 2, []string{"lifecycle { create_before_destroy = true }", "# destroyed first"}) {
-		t.Run(order, func(t *testing.T) {
+	first, plain := "lifecycle { create_before_destroy = true }", use("test", "write")
+	created := use("test", "write", first)
+	for _, config := range everyNth(t, envRounds, 2, []string{created, plain, strings.Replace(created, "prompt", "prompt_wo", 1)}) {
+		t.Run(config, func(t *testing.T) {
 			t.Parallel()
-			w := newNamed(t, use("test", "write", order))
+			w := newNamed(t, config)
 			w.runQuietly("apply")
 			w.run("taint agent_job.test")
 			w.runQuietly("apply", "-refresh=false")

@@ -73,13 +73,13 @@ func TestRunLimits(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, simulator.Script{}, "")
+			w := newWorkingDir(t, simulator.Script{}, "")
 			for _, c := range test.commands {
 				if c.write != unchanged {
 					w.write(c.write)
 				}
 				w.env = strings.Fields(c.limit)
-				output, ok := w.run(c.args)
+				output, ok := w.try(c.args)
 				if ok != (c.errors == 0) || !ok && strings.Count(output, c.says) != c.errors {
 					t.Fatalf("%s with %s, want %d times %q:\n%s", c.args, c.limit, c.errors, c.says, output)
 				}

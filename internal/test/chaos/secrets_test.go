@@ -7,10 +7,13 @@ package chaos
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
@@ -55,6 +58,53 @@ func TestKeyIsNowhere(t *testing.T) {
 				t.Errorf("the service's words are not shown, so the search proves nothing:\n%s", log[max(0, len(log)-3000):])
 			}
 			w.onlyInstance()
+		})
+	}
+}
+
+// A write-only prompt from a file or an ephemeral variable is nowhere either:
+// not when it is sent, not as a message, and not after a run was killed.
+func TestPromptWOIsNowhere(t *testing.T) {
+	const canary = "canary-write-only-3c1e"
+	for name, prompt := range map[string]string{"file": "file(%q)", "ephemeral": "trimprefix(var.prompt, %q)"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkingDir(t, quick, "")
+			file := filepath.Join(t.TempDir(), "prompt.md")
+			w.write(fmt.Sprintf("variable \"prompt\" {\n  type      = string\n  ephemeral = true\n}\n"+
+				"resource \"agent_job\" \"test\" {\n  prompt_wo = "+prompt+"\n}\n", file))
+			set := func(text string) {
+				w.env = []string{"TF_LOG=TRACE", "TF_VAR_prompt=" + text}
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			search := func(output string) {
+				t.Helper()
+				all := w.files(w.dir)
+				all["output"] = output
+				for place, text := range all {
+					if at := strings.Index(text, canary); at >= 0 {
+						t.Errorf("the prompt is in %s: …%s…", place, text[max(0, at-200):at+len(canary)])
+					}
+				}
+			}
+			set(canary)
+			search(w.run("plan -out=saved"))
+			search(w.run("apply saved"))
+			set(canary + " more")
+			search(w.run("plan -out=saved"))
+			search(w.run("apply saved"))
+			set(canary + " and more")
+			w.sim.Inject(simulator.Fault{Kind: simulator.KindMessage, AfterEffect: true, Delay: time.Minute})
+			p := w.start("apply")
+			p.awaitPOST()
+			p.signalGroup(syscall.SIGKILL)
+			search(p.wait())
+			search(w.start("apply").wait())
+			if got := w.sim.Jobs()[0].Prompts; len(got) != 3 || !strings.HasPrefix(got[2], canary) {
+				t.Errorf("the service got %q, so the search proves nothing", got)
+			}
 		})
 	}
 }
