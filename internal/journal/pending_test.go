@@ -179,3 +179,10 @@ func TestFolder_clocks(t *testing.T) {
 		})
 	}
 }
+
+// A response can come for the time to record the request, the request timeout and a margin.
+func TestOpen_waitFor(t *testing.T) {
+	if _, j := open(t, Location{Folder: t.TempDir()}, "run"); j.waitFor != 21*time.Second {
+		t.Errorf("a request of one second is waited for %s, want 21s", j.waitFor)
+	}
+}
