@@ -13,7 +13,7 @@ import (
 )
 
 // A service that puts the key into its records does not get it into the state.
-// Red without: scrub in judgePost and judgeGet.
+// Red without: scrub in classifyPost and classifyGet.
 func TestEchoedKeyStaysOutOfTheState(t *testing.T) {
 	for _, wait := range []bool{true, false} {
 		s := harness.NewService(t, harness.Always(simulator.Script{Extra: map[string]any{

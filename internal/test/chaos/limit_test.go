@@ -47,7 +47,7 @@ func refusedAfterFirst(all []simulator.Request) (refused, sent int) {
 	return refused, sent
 }
 
-// Red without: the limiter's pause or its width. (Its probe: TestFirst429StopsTheProject.)
+// Red without: the limiter's pause or its width. (Its probe: TestLimiter_first429.)
 func TestFleetUnderAnHourlyLimit(t *testing.T) {
 	const fleet = 300
 	if os.Getenv(envRounds) == "" {

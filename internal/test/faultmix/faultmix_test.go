@@ -27,11 +27,11 @@ const (
 // against what they asked for. CHAOS_FAULTS says how many faults, with a random
 // seed; CHAOS_SEED repeats a run.
 //
-// Seen red: with 5xx taken for "not sent" in judgePost (sent again: duplicates),
+// Seen red: with 5xx taken for "not sent" in classifyPost (sent again: duplicates),
 // without the out.save before the wait in Create (lost ids), without the
 // out.save of an unknown outcome in sendMessage (a message sent twice), with an
 // interrupt as an error in cutShort (tainted), without WithoutCancel in
-// delivery.detach (lost ids), and without key.mask in Client.answered (key bytes).
+// delivery.detach (lost ids), and without key.mask in Client.newError (key bytes).
 func TestChaosFaults(t *testing.T) {
 	t.Setenv("TF_LOG", "TRACE")
 	wanted, seed := shortMix, uint64(1)

@@ -88,7 +88,7 @@ func refusalRows() []Row {
 		{"nothing", "", "application/json", nil},
 	}
 	var rows []Row
-	// Red without: 4xx as a final refusal in judgePost; the words, without serviceWords; the URL, without Request in reason.
+	// Red without: 4xx as a final refusal in classifyPost; the words, without serviceMessage; the URL, without Request in reason.
 	for _, status := range []int{400, 401, 403, 404, 409, 413, 422} {
 		for _, a := range answers {
 			rows = append(rows, Row{name: fmt.Sprintf("C08_%d_%s", status, a.name), Test: func(m *Matrix) {
@@ -112,7 +112,7 @@ func refusalRows() []Row {
 				m.Errorf("%d characters of the service's words", n)
 			}
 		}},
-		// Red without: key.mask in Client.answered.
+		// Red without: key.mask in Client.newError.
 		Row{name: "C08_echoed_key_is_masked", Test: func(m *Matrix) {
 			m.Script(faultserver.Create, faultserver.Answer(401, `{"error":"unknown key `+harness.CanaryKey+`"}`))
 			m.refused(m.Run(Job1()), "unknown key (sensitive)", "Check admin_key")

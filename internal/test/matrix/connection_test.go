@@ -10,7 +10,7 @@ import (
 
 func connectionRows() []Row {
 	var rows []Row
-	// Red without: ErrCertificate in final (sent again until the deadline).
+	// Red without: ErrCertificate in isPermanent (sent again until the deadline).
 	for _, c := range []struct {
 		name        string
 		certificate faultserver.Certificate

@@ -188,7 +188,7 @@ func createRows() []Row {
 			m.unknownOutcome(diags, 1, "No complete answer within the request timeout")
 		}},
 
-		// Red when judgePost demands 201.
+		// Red when classifyPost demands 201.
 		{name: "C07_200_instead_of_201", Test: func(m *Matrix) {
 			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
 				job := m.Sim.Create(harness.Project, "Add a quickstart")
@@ -199,7 +199,7 @@ func createRows() []Row {
 			m.WantPosts(1, 0)
 		}},
 	}
-	// Red without: 5xx as an unknown outcome in judgePost (taken as refused, or sent again).
+	// Red without: 5xx as an unknown outcome in classifyPost (taken as refused, or sent again).
 	for _, status := range []int{500, 502, 503, 504} {
 		rows = append(rows, Row{name: fmt.Sprintf("C04_status_%d", status), Test: func(m *Matrix) {
 			m.Script(faultserver.Create, faultserver.Answer(status, `{"error":"try later"}`, "Retry-After: 1"))

@@ -54,7 +54,7 @@ func limitRows() []Row {
 				m.Errorf("the job has the prompts %q", prompts)
 			}
 		}},
-		// Red without: ErrPauseTooLong in gate.limited (the row would wait for its timeout).
+		// Red without: ErrPauseTooLong in limiter.limited (the row would wait for its timeout).
 		Row{name: "C09_beyond_the_deadline", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Create, Limited(Header("Retry-After: 3600")))
 			start := time.Now()

@@ -84,7 +84,7 @@ func messageRows() []Row {
 				m.Errorf("the job is %s", end.Status)
 			}
 		}},
-		// Red without: the settle time in progress.judge (it would wait until the timeout).
+		// Red without: the settle time in progress.classify (it would wait until the timeout).
 		{name: "M02_ended_before_active_was_seen", clock: true, script: turns(simulator.Script{}), Test: func(m *Matrix) {
 			m.created(Job1())
 			m.messaged(10*time.Second, 13*time.Second)
@@ -176,7 +176,7 @@ func messageRows() []Row {
 			m.wantDiags(m.Run(fakecli.With(Job2(), noWait)), messageUnconfirmed)
 			m.WantPosts(1, 1)
 		}},
-		// Red when progress.judge takes a link for the end.
+		// Red when progress.classify takes a link for the end.
 		{name: "M05_old_link_after_the_message", clock: true, script: longTurn, Test: func(m *Matrix) {
 			m.created(Job1())
 			link := m.cli.Get("pr_link")
@@ -193,7 +193,7 @@ func messageRows() []Row {
 			m.WantPosts(1, 1)
 		}},
 	}
-	// Red without: 4xx as refused in judgePost; red when a refused prompt is saved.
+	// Red without: 4xx as refused in classifyPost; red when a refused prompt is saved.
 	for _, status := range []int{400, 404, 409, 410} {
 		rows = append(rows, Row{name: fmt.Sprintf("M03_%d", status), clock: true, script: longTurn, Test: func(m *Matrix) {
 			m.created(Job1())

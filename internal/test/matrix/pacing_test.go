@@ -93,7 +93,7 @@ func pacingRows() []Row {
 		}},
 		{name: "P13_1000_waits", clock: true, script: harness.Always(simulator.Script{Duration: 30 * time.Second}), Test: thousandWaits},
 	}
-	// No code looks at createdAt; red when progress.judge reckons with it.
+	// No code looks at createdAt; red when progress.classify reckons with it.
 	for name, skew := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
 		rows = append(rows, Row{
 			name: "P12_created_at_of_a_clock_" + name, clock: true,

@@ -103,7 +103,7 @@ func readRows() []Row {
 			m.WantPosts(1, 0)
 		}})
 	}
-	// Red without: isWebPage in judgeGet (a 404 would be taken for the service's word).
+	// Red without: isWebPage in classifyGet (a 404 would be taken for the service's word).
 	for name, play := range map[string]faultserver.Play{
 		"html_404": page, "html_200": faultserver.Answer(200, "<html>Sign in", "Content-Type: text/html"),
 		"html_404_as_json": faultserver.Answer(404, "<html>Not here"),

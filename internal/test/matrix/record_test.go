@@ -134,7 +134,7 @@ func recordRows() []Row {
 			m.Script(faultserver.Get, shows(attrs{"prLink": "/pull/1"}))
 			m.wantDiags(m.refresh(), "WARNING: Pull request link left out")
 		}),
-		// Red without: ErrWrongJob in judgeGet.
+		// Red without: ErrWrongJob in classifyGet.
 		Row{name: "P11_another_id_in_the_wait", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Get, shows(nil), other)
 			m.kept(m.Run(Job1()), "the answer is the record of another job")

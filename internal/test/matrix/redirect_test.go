@@ -11,7 +11,7 @@ import (
 
 // redirectRows show that the key and the prompt go to base_url alone. Red
 // without: RoundTrip in Client.exchange (an http.Client follows), and without
-// 3xx as a refusal in judgePost and judgeGet.
+// 3xx as a refusal in classifyPost and classifyGet.
 func redirectRows() []Row {
 	var rows []Row
 	for _, status := range []int{301, 302, 303, 307, 308} {

@@ -48,7 +48,7 @@ func waitRows() []Row {
 			m.OK(m.Run(Job1()))
 			m.WantState("completed")
 		}},
-		// Red when progress.judge takes a link for the end.
+		// Red when progress.classify takes a link for the end.
 		{name: "P04_link_while_active", clock: true, script: func(string, int) simulator.Script {
 			return simulator.Script{Duration: 20 * time.Second, Extra: map[string]any{"prLink": "https://example.com/pull/1"}}
 		}, Test: func(m *Matrix) {
@@ -61,7 +61,7 @@ func waitRows() []Row {
 				m.Errorf("pr_link: %v", link)
 			}
 		}},
-		// Red without: Unavailable as a reason to poll on in progress.judge.
+		// Red without: Unavailable as a reason to poll on in progress.classify.
 		{name: "P06_ten_minutes_of_faults", clock: true, script: harness.Always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *Matrix) {
 			faults := []faultserver.Play{
 				faultserver.Answer(500, ""), faultserver.Answer(502, "<html>bad gateway", "Content-Type: text/html"),
@@ -120,7 +120,7 @@ func waitRows() []Row {
 				m.Errorf("%d lines of progress in an hour", n)
 			}
 		}},
-		// Red without: NewJobGrace in progress.judge.
+		// Red without: NewJobGrace in progress.classify.
 		{name: "P08_404_just_after_create", clock: true, Test: func(m *Matrix) {
 			start := time.Now()
 			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
@@ -194,7 +194,7 @@ func waitRows() []Row {
 			m.wantWords(diags, "The next apply starts a new job with the same prompt.")
 			m.wantDiags(m.plan(job), "WARNING: Failed agent job is started anew")
 		}})
-	// Red without: maxNoStatus in progress.judge (it would wait until the timeout).
+	// Red without: maxNoStatus in progress.classify (it would wait until the timeout).
 	for name, status := range map[string]any{"null": nil, "missing": Omit{}, "number": 3, "empty": ""} {
 		rows = append(rows, Row{name: "P02_status_" + name, clock: true, Test: func(m *Matrix) {
 			m.Always(faultserver.Get, shows(attrs{"status": status}))
@@ -206,7 +206,7 @@ func waitRows() []Row {
 			m.resumed(Job1())
 		}})
 	}
-	// Red without: Refused as the end of a wait in progress.judge.
+	// Red without: Refused as the end of a wait in progress.classify.
 	for _, status := range []int{401, 403} {
 		refused := faultserver.Answer(status, `{"error":"key expired"}`)
 		rows = append(rows, Row{name: fmt.Sprintf("P07_%d_in_a_create", status), clock: true, Test: func(m *Matrix) {
