@@ -4,6 +4,7 @@
 package matrix
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -57,12 +58,18 @@ func crashRows() []Row {
 		{name: "X04_the_first_of_two_jobs_has_failed", clock: true, Test: func(m *Matrix) {
 			m.nextRun()
 			m.OK(m.Run(noWait()))
-			m.Sim.SetStatus(m.cli.Get("id").(string), "failed")
+			failed := m.cli.Get("id").(string)
+			m.Sim.SetStatus(failed, "failed")
 			m.forget()
 			m.OK(m.Run(noWait()))
 			id := m.cli.Get("id").(string)
 			m.forget()
-			m.kill()
+			m.kill(func(lines [][]byte) [][]byte {
+				if bytes.Contains(bytes.Join(lines, nil), []byte(failed)) {
+					return m.sentAgo(time.Second)(lines) // both may have been sent in the same millisecond
+				}
+				return lines
+			})
 			diags := m.Run(Job1())
 			m.wantDiags(diags, takeOverPlanned, tookOver)
 			m.wantWords(diags, "An earlier run started job "+id)
