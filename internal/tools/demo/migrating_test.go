@@ -102,7 +102,7 @@ func TestAccGenerateConfig(t *testing.T) {
 	id := s.service.Create("proj_123", "from elsewhere").ID
 	s.write(t, "import.tf", strings.ReplaceAll(all.read(t, migrating+"import.tf"), "job_456", id))
 	shown, ok := s.try(t, "plan", "-generate-config-out=generated.tf")
-	if ok || !strings.Contains(shown, "Must set a configuration value for the prompt attribute") {
+	if ok || !strings.Contains(shown, "Exactly one of these attributes must be configured: [prompt,prompt_wo]") {
 		t.Errorf("%t\n%s", ok, shown)
 	}
 	generated, err := os.ReadFile(filepath.Join(s.dir, "generated.tf"))
