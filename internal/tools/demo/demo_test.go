@@ -7,6 +7,7 @@ import "testing"
 
 // TestDemo is `make demo`, half a minute; by its name it is no part of the test matrix.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	if !canInterrupt {
 		t.Skip("nobody can press Ctrl-C here")
 	}

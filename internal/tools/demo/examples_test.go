@@ -121,12 +121,14 @@ func examples() map[string]example {
 // The examples of the documentation, each run as it is by a real CLI; only the
 // id of a job that was there before is put in.
 func TestAccExamples(t *testing.T) {
+	t.Parallel()
 	all := newTrials(t)
 	setup, _, _ := strings.Cut(all.read(t, "provider/provider.tf"), "resource ")
 	tests := examples()
 	for _, name := range slices.Sorted(maps.Keys(tests)) {
 		test := tests[name]
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			all.since(t, test.terraform, test.tofu)
 			s := all.start(t, 0)
 			id := "job_456"

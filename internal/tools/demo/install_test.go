@@ -22,6 +22,7 @@ var (
 // What `make install` prints works: each file that it names, and each snippet,
 // copied elsewhere. It is installed twice, as after a change.
 func TestAccInstall(t *testing.T) {
+	t.Parallel()
 	all := newTrials(t)
 	dir := t.TempDir()
 	var shown bytes.Buffer

@@ -96,6 +96,7 @@ func TestAccMoved(t *testing.T) {
 
 // The generated configuration lacks the prompt: nobody but the user knows it.
 func TestAccGenerateConfig(t *testing.T) {
+	t.Parallel()
 	all := newTrials(t)
 	all.since(t, "1.5.0", "")
 	s := all.start(t, 0)

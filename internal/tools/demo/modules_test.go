@@ -31,6 +31,7 @@ func moduleJobs() map[string][][]string {
 
 // Each module's own tests, on the CLI that is there, and its examples.
 func TestAccModules(t *testing.T) {
+	t.Parallel()
 	all := newTrials(t)
 	modules, err := filepath.Glob(filepath.Join(all.root, "examples", "modules", "*"))
 	if err != nil || len(modules) == 0 {
@@ -53,6 +54,7 @@ func TestAccModules(t *testing.T) {
 			want   [][]string // the prompts of the jobs
 		}{{"tests", nil}, {"tests/integration", moduleJobs()[name]}} {
 			t.Run(name+"/"+run.folder, func(t *testing.T) {
+				t.Parallel()
 				all.since(t, "1.7.0", "1.8.0") // mocks
 				s := start(t)
 				if run.want == nil {
@@ -81,6 +83,7 @@ func TestAccModules(t *testing.T) {
 		}
 		for _, example := range examples {
 			t.Run(name+"/"+filepath.Base(example), func(t *testing.T) {
+				t.Parallel()
 				s := start(t)
 				s.dir = filepath.Join(s.dir, "examples", filepath.Base(example))
 				s.call(t, "init")
@@ -92,6 +95,7 @@ func TestAccModules(t *testing.T) {
 			})
 		}
 		t.Run(name+"/README.md", func(t *testing.T) {
+			t.Parallel()
 			readme := all.read(t, path.Join("modules", name, "README.md"))
 			for _, block := range []string{"variable", "output"} {
 				text := all.read(t, path.Join("modules", name, block+"s.tf"))
@@ -118,6 +122,7 @@ func TestAccModules(t *testing.T) {
 // The README's recipe for another repository, but for the clone and its
 // installation, which TestAccInstall looks at.
 func TestAccModuleRecipe(t *testing.T) {
+	t.Parallel()
 	all := newTrials(t)
 	all.since(t, "1.7.0", "1.8.0")
 	if runtime.GOOS == "windows" {

@@ -83,6 +83,7 @@ func namedFolder(t *testing.T) []string {
 // What the pipelines of the guide call, in their order, on a fresh folder for
 // each run, as a runner has it, with the state at a remote backend.
 func TestAccPipelines(t *testing.T) {
+	t.Parallel()
 	all := newTrials(t)
 	all.since(t, "1.10.0", "1.11.0") // ephemeral variables
 	tests := []struct {
@@ -95,6 +96,7 @@ func TestAccPipelines(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			calls := all.calls(t, test.name)
 			s := all.start(t, 0)
 			s.config = all.plugin.MirrorConfig
@@ -115,6 +117,7 @@ func TestAccPipelines(t *testing.T) {
 		})
 	}
 	t.Run("strict", func(t *testing.T) {
+		t.Parallel()
 		s := all.start(t, time.Hour)
 		s.write(t, "main.tf", strings.ReplaceAll(all.read(t, pipelines+"main.tf"), `"20m"`, `"10s"`))
 		text, ok := s.try(t, "apply", "-auto-approve")
@@ -130,6 +133,7 @@ func TestAccPipelines(t *testing.T) {
 	})
 	// HCP Terraform itself cannot be had here: the configuration is validated.
 	t.Run("hcp-terraform.tf", func(t *testing.T) {
+		t.Parallel()
 		s := all.start(t, 0)
 		s.config = all.plugin.MirrorConfig
 		for _, file := range []string{"main.tf", "hcp-terraform.tf"} {
@@ -145,6 +149,7 @@ func TestAccPipelines(t *testing.T) {
 //
 // Red without: a journal or a second apply. One apply sends again then.
 func TestAccLostRunner(t *testing.T) {
+	t.Parallel()
 	all := newTrials(t)
 	const takenOver = "Agent job of an earlier run taken over"
 	oneLine := [][]string{{"init", "-input=false"}, {"apply", "-input=false", "-auto-approve"}}
@@ -162,6 +167,7 @@ func TestAccLostRunner(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			all.loseRunner(t, test.form, test.calls, test.env, test.looks, test.says)
 		})
 	}
@@ -171,6 +177,7 @@ func TestAccLostRunner(t *testing.T) {
 //
 // Red without: AGENT_JOURNAL_URL. The second runner's create is refused then.
 func TestAccLostRunner_S3(t *testing.T) {
+	t.Parallel()
 	url := os.Getenv("AGENT_TEST_S3")
 	if url == "" {
 		t.Skip("AGENT_TEST_S3 is not set: internal/tools/s3.sh runs this with a real S3 server")
@@ -248,6 +255,7 @@ func (s *trial) killWhileWaiting(t *testing.T, looks int, args ...string) {
 
 // The two steps of the data source: a new prompt is sent before the wait.
 func TestAccTwoSteps(t *testing.T) {
+	t.Parallel()
 	all := newTrials(t)
 	s := all.start(t, 2*time.Second)
 	setup, _, _ := strings.Cut(all.read(t, "provider/provider.tf"), "resource ")

@@ -4,11 +4,16 @@
 package main
 
 import (
+	"context"
+	"flag"
+	"fmt"
 	"io/fs"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -31,25 +36,53 @@ type trials struct {
 	root   string
 }
 
+// installed is what TestMain found and built.
+var installed trials
+
 func newTrials(t *testing.T) trials {
 	t.Helper()
-	if os.Getenv("TF_ACC") == "" {
+	if installed.root == "" {
 		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
 	}
-	t.Setenv(tfcli.EnvCLI, os.Getenv("TF_ACC_TERRAFORM_PATH"))
-	cli, err := tfcli.Find(t.Context(), t.Output())
-	if err != nil {
-		t.Fatal(err)
+	return installed
+}
+
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+func runTests(m *testing.M) int {
+	if os.Getenv("TF_ACC") == "" {
+		return m.Run()
 	}
-	plugin, err := tfcli.InstallPlugin(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "demo")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		err = installed.install(ctx, dir)
 	}
-	root, err := tfcli.RepositoryRoot(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		// Most of the time they wait. The command line overrides this.
+		err = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
 	}
-	return trials{cli, plugin, root}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func (s *trials) install(ctx context.Context, dir string) (err error) {
+	if err = os.Setenv(tfcli.EnvCLI, os.Getenv("TF_ACC_TERRAFORM_PATH")); err != nil {
+		return err
+	}
+	if s.cli, err = tfcli.Find(ctx, os.Stderr); err != nil {
+		return err
+	}
+	if s.plugin, err = tfcli.InstallPlugin(ctx, dir); err != nil {
+		return err
+	}
+	s.root, err = tfcli.RepositoryRoot(ctx)
+	return err
 }
 
 // since skips a test on a CLI that is too old for it. "" is any version, "-" none.
