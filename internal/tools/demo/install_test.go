@@ -50,11 +50,13 @@ func TestAccInstall(t *testing.T) {
 			}
 		}
 		t.Run(name+", file", func(t *testing.T) {
+			t.Parallel()
 			s := all.start(t, 0)
 			s.config = files[i][1]
 			use(t, s)
 		})
 		t.Run(name+", snippet", func(t *testing.T) {
+			t.Parallel()
 			s := all.start(t, 0)
 			s.write(t, "mine.tfrc", snippets[i])
 			s.config = filepath.Join(s.dir, "mine.tfrc")
