@@ -115,5 +115,5 @@ func (e *limitError) whatWasSent(what string) string {
 	if e.sent == [2]int64{} {
 		return beyond + ", and nothing before it with this provider configuration."
 	}
-	return fmt.Sprintf("%s. Sent before it in this run, with this provider configuration: %d new jobs and %d messages.", beyond, e.sent[newJobs], e.sent[messages])
+	return fmt.Sprintf("%s. Counted before it in this run, with this provider configuration and including requests that failed: %d new jobs and %d messages.", beyond, e.sent[newJobs], e.sent[messages])
 }

@@ -148,7 +148,7 @@ func TestApplyBeyondLimit(t *testing.T) {
 				}
 				says := "Nothing was sent for it, and nothing before it"
 				if total > 0 {
-					says = "Nothing was sent for it. Sent before it in this run, with this provider configuration: "
+					says = "Nothing was sent for it. Counted before it in this run, with this provider configuration and including requests that failed: "
 				}
 				harness.Contains(t, fakecli.Text(got), says)
 				if strings.Contains(fakecli.Text(got), "-refresh=false") {

@@ -20,7 +20,7 @@ import (
 // apply starts a job, sends a message, waits on, or leaves the service alone,
 // and promises no value that the service may change.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	var plan, config, state jobModel
+	var plan, state jobModel
 	if !req.State.Raw.IsNull() {
 		if resp.Diagnostics.Append(state.decode(ctx, req.State.Raw)...); resp.Diagnostics.HasError() {
 			return
@@ -31,13 +31,13 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		return // destroy
 	}
 	resp.Diagnostics.Append(plan.decode(ctx, req.Plan.Raw)...)
-	resp.Diagnostics.Append(config.decode(ctx, req.Config.Raw)...)
+	project, diags := plan.decodeConfig(ctx, req.Config.Raw)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	plan.PromptWO = config.PromptWO
 	if req.State.Raw.IsNull() {
-		plan.ProjectID = r.provider.projectOr(config.ProjectID, &resp.Diagnostics)
+		plan.ProjectID = r.provider.projectOr(project, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
 		if !r.announceCreate(ctx, &plan, &resp.Diagnostics) {
 			r.provider.planned(newJobs, 1, &resp.Diagnostics)
@@ -51,9 +51,13 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 
 	plan.ProjectID = state.ProjectID
-	if !config.ProjectID.IsNull() && !config.ProjectID.Equal(state.ProjectID) {
-		plan.ProjectID = config.ProjectID
+	if !project.IsNull() && !project.Equal(state.ProjectID) {
+		plan.ProjectID = project
 		resp.RequiresReplace.Append(path.Root("project_id"))
+	}
+	unmark(ctx, resp.Private, markIgnored)
+	if plan.text().IsNull() {
+		mark(ctx, resp.Private, markIgnored)
 	}
 	change := compare(&plan, &state, state.recordedPrompt(ctx, req.Private), options)
 	if change.newTriggers {
@@ -120,11 +124,11 @@ type change struct {
 }
 
 func compare(plan, state *jobModel, recorded recordedPrompt, options waitOptions) change {
-	imported := recorded.missing()
+	imported, ignored := recorded.missing(), plan.text().IsNull()
 	c := change{
-		newPrompt:   !imported && !recorded.is(plan.text()),
+		newPrompt:   !imported && !ignored && !recorded.is(plan.text()),
 		knownPrompt: !plan.text().IsUnknown(),
-		recordOnly:  imported && plan.Prompt.IsNull(),
+		recordOnly:  imported && !ignored && plan.Prompt.IsNull(),
 		newTriggers: !imported && !plan.Triggers.Equal(state.Triggers),
 		deadJob:     state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived),
 		resume:      options.enabled && !state.ended(),

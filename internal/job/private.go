@@ -23,6 +23,8 @@ const (
 	markUnconfirmed = "unconfirmed"
 	// markPrompt: the hash of a write-only prompt that the job was sent.
 	markPrompt = "prompt"
+	// markIgnored: the plan has no prompt to compare, because of ignore_changes.
+	markIgnored = "ignored"
 	// markJournal: the journal's entry of the last request; its value is a journal.Ref.
 	markJournal = "journal"
 )

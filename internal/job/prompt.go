@@ -34,17 +34,30 @@ func (m *jobModel) promptPath() path.Path {
 	return path.Root("prompt")
 }
 
-// decodePromptWO reads the write-only prompt, which only the configuration holds.
-func (m *jobModel) decodePromptWO(ctx context.Context, config tftypes.Value) diag.Diagnostics {
+// decodeConfig reads what only the configuration holds: the write-only prompt,
+// and the project that it names.
+func (m *jobModel) decodeConfig(ctx context.Context, config tftypes.Value) (projectID types.String, _ diag.Diagnostics) {
 	var values map[string]tftypes.Value
 	err := config.As(&values)
 	if err == nil {
 		m.PromptWO, err = decodeAs[types.String](ctx, types.StringType, values["prompt_wo"])
 	}
-	if err != nil {
-		return codecFailed("prompt_wo", err)
+	if err == nil {
+		projectID, err = decodeAs[types.String](ctx, types.StringType, values["project_id"])
 	}
-	return nil
+	if err != nil {
+		return projectID, codecFailed("configuration", err)
+	}
+	return projectID, nil
+}
+
+// keepPrompt leaves a prompt with ignore_changes as it was sent: the CLI hides a
+// write-only argument's new value from the plan, but not from the apply.
+func (m *jobModel) keepPrompt(before *jobModel) {
+	m.PromptWO = types.StringNull()
+	if m.Prompt.IsNull() {
+		m.PromptWO = before.Prompt
+	}
 }
 
 // checkPrompts checks at apply what validation could not: a prompt that was not

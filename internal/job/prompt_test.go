@@ -82,7 +82,9 @@ func TestPromptWO_steps(t *testing.T) {
 	refused := func(s *harness.Service, _ *fakecli.CLI) {
 		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
 	}
+	archived := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "archived") }
 	a, b := attrs{"prompt_wo": "A"}, attrs{"prompt_wo": "B"}
+	none, noWait := attrs{}, attrs{"wait": attrs{"enabled": false}} // as planned with ignore_changes
 	plain, later := attrs{"prompt": "A"}, attrs{"prompt_wo": fakecli.Unknown{}}
 	for name, steps := range map[string][]step{
 		"changed text":                   {{config: a, creates: 1}, {config: a, creates: 1}, {config: b, says: sent, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
@@ -92,6 +94,11 @@ func TestPromptWO_steps(t *testing.T) {
 		"import":                         {{before: imported, config: a, says: recorded}, {config: a}, {config: b, says: sent, messages: 1}},
 		"import, unknown while planning": {{before: imported, planned: later, config: a, says: recorded}, {config: a}},
 		"missing hash":                   {{config: a, creates: 1}, {before: forgetHash, config: b, says: recorded, creates: 1}, {config: b, creates: 1}},
+		"ignored":                        {{config: a, creates: 1}, {planned: none, config: b, creates: 1}, {planned: noWait, config: fakecli.With(b, noWait), creates: 1}, {config: b, says: sent, creates: 1, messages: 1}},
+		"ignored, archived job":          {{config: a, creates: 1}, {before: archived, planned: none, config: a, creates: 1}},
+		"ignored, resumed":               {{config: fakecli.With(a, noWait), creates: 1}, {planned: none, config: b, says: "Agent job is still running", creates: 1}, {config: a, creates: 1}},
+		"ignored, from prompt":           {{config: plain, creates: 1}, {planned: none, config: b, creates: 1}, {config: a, creates: 1}},
+		"ignored, import":                {{before: imported, planned: none, config: a}, {planned: noWait, config: fakecli.With(a, noWait)}, {config: b, says: recorded}},
 		"triggers":                       {{config: a, creates: 1}, {config: attrs{"prompt_wo": "A", "triggers": attrs{"spec": "1"}}, because: []string{`AttributeName("triggers")`}, creates: 2}},
 		"failed job":                     {{config: a, creates: 1}, {before: fails, config: b, says: replaced, because: []string{`AttributeName("status")`}, creates: 2}, {config: b, creates: 2}},
 		"failed job, same text":          {{config: a, creates: 1}, {before: fails, config: a, says: "Agent job failed", creates: 1}},
@@ -249,6 +256,7 @@ data "agent_job" "test" {
 		harness.ExpectNoChange(with("Python", template)),
 		resource.TestStep{Config: with("Go", template), ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate)},
 		harness.ExpectNoChange(with("Go", template)),
+		harness.ExpectNoChange(strings.Replace(with("Rust", template), "prompt_wo =", "lifecycle { ignore_changes = [prompt_wo] }\n  prompt_wo =", 1)),
 		resource.TestStep{Config: with("Go", `file("testdata/prompt.tftpl")`), ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate)},
 	)
 	s.Sent(t, 1, 2)

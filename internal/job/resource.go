@@ -62,7 +62,8 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job jobModel
 	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
-	resp.Diagnostics.Append(job.decodePromptWO(ctx, req.Config.Raw)...)
+	_, diags := job.decodeConfig(ctx, req.Config.Raw)
+	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() || !r.provider.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
@@ -151,9 +152,15 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job, before jobModel
 	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
-	resp.Diagnostics.Append(job.decodePromptWO(ctx, req.Config.Raw)...)
+	_, diags := job.decodeConfig(ctx, req.Config.Raw)
+	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(before.decode(ctx, req.State.Raw)...)
-	if resp.Diagnostics.HasError() || !job.checkPrompts(&resp.Diagnostics) {
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if isMarked(ctx, req.Private, markIgnored) {
+		job.keepPrompt(&before)
+	} else if !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
 	options, diags := job.waitOptions(ctx)

@@ -2,7 +2,7 @@ resource "agent_job" "reference" {
   prompt = "Bring the API reference up to date"
 }
 
-# Changes only with the prompt, and not if the job fails.
+# Changes only with the prompt, once the job has finished.
 resource "terraform_data" "review" {
   input = agent_job.reference.prompt
 
