@@ -34,7 +34,7 @@ chaos: ## a random mix of 10,000 faults, then with a real CLI each CLI=200 kills
 	CHAOS_FAULTS=10000 go test -v -count=1 -timeout 2h -run '^TestChaosFaults$$' ./internal/test/faultmix
 	CHAOS_CLI=$${CLI:-200} CRASH_POINTS=all internal/tools/s3.sh go test -v -count=1 -timeout 7h ./internal/test/chaos
 
-bench: ## measure the provider with a real CLI beside the CLI's own floor (about half an hour), and its parts; go run ./internal/tools/bench -h: a part of it
+bench: ## measure the provider with a real CLI beside the CLI's own floor (about an hour), and its parts; go run ./internal/tools/bench -h: a part of it
 	go run ./internal/tools/bench
 	go test -run '^$$' -bench . -benchmem ./internal/agentapi ./internal/wait ./internal/journal ./internal/job
 
