@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral"
 	"github.com/hashicorp/terraform-plugin-framework/ephemeral/schema"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	frameworkresource "github.com/hashicorp/terraform-plugin-framework/resource"
@@ -170,8 +171,8 @@ func TestPromptWO_hashIsSalted(t *testing.T) {
 	}
 }
 
-// textProvider has an ephemeral resource whose text is its argument, and which is
-// not opened before that is known.
+// textProvider has an ephemeral resource whose text is made from its topic, and
+// which is not opened before that is known.
 type textProvider struct{ provider.Provider }
 
 func (textProvider) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
@@ -193,11 +194,16 @@ func (textResource) Metadata(_ context.Context, _ ephemeral.MetadataRequest, res
 }
 
 func (textResource) Schema(_ context.Context, _ ephemeral.SchemaRequest, resp *ephemeral.SchemaResponse) {
-	resp.Schema.Attributes = map[string]schema.Attribute{"text": schema.StringAttribute{Required: true}}
+	resp.Schema.Attributes = map[string]schema.Attribute{
+		"topic": schema.StringAttribute{Required: true}, "text": schema.StringAttribute{Computed: true},
+	}
 }
 
-func (textResource) Open(_ context.Context, req ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
+func (textResource) Open(ctx context.Context, req ephemeral.OpenRequest, resp *ephemeral.OpenResponse) {
+	var topic string
+	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("topic"), &topic)...)
 	resp.Result.Raw = req.Config.Raw
+	resp.Diagnostics.Append(resp.Result.SetAttribute(ctx, path.Root("text"), "Write about "+topic)...)
 }
 
 // A real CLI: the prompt from an ephemeral resource, known while planning and not.
@@ -205,7 +211,7 @@ func TestAccPromptWO_ephemeralResource(t *testing.T) {
 	s := harness.NewService(t, nil)
 	with := func(prompt string) string {
 		return s.Config(`ephemeral "text" "prompt" {
-  text = "Write about ${terraform_data.topic.output}"
+  topic = terraform_data.topic.output
 }
 resource "terraform_data" "topic" {
   input = "` + prompt + `"
