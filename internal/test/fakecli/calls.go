@@ -212,3 +212,14 @@ func CheckProvider(t *testing.T, config Attrs) []*tfprotov6.Diagnostic {
 	}
 	return append(resp.Diagnostics, configured...)
 }
+
+// config is a configuration of the resource.
+func (c *CLI) config(given Attrs) tftypes.Value {
+	if prompt, ok := given["prompt"]; ok && c.PromptWO {
+		given = With(given, Attrs{"prompt": nil, "prompt_wo": prompt})
+	}
+	return Object(c.Resource, given)
+}
+
+// Empty reports whether the plan changes nothing.
+func (c *CLI) Empty() bool { return !c.Replace && c.Planned.Equal(c.State) }

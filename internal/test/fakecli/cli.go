@@ -241,17 +241,6 @@ func (c *CLI) Proposed(config, prior tftypes.Value) tftypes.Value {
 	return tftypes.NewValue(c.Resource, wanted)
 }
 
-// config is a configuration of the resource.
-func (c *CLI) config(given Attrs) tftypes.Value {
-	if prompt, ok := given["prompt"]; ok && c.PromptWO {
-		given = With(given, Attrs{"prompt": nil, "prompt_wo": prompt})
-	}
-	return Object(c.Resource, given)
-}
-
-// Empty reports whether the plan changes nothing.
-func (c *CLI) Empty() bool { return !c.Replace && c.Planned.Equal(c.State) }
-
 // Apply applies what was planned.
 func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()

@@ -181,18 +181,6 @@ func (m *Matrix) WantState(status string) {
 	}
 }
 
-// wantPrompt asserts that the state has the job's prompt, and none that is write-only.
-func (m *Matrix) wantPrompt(job attrs) {
-	m.Helper()
-	want := job["prompt"]
-	if m.cli.PromptWO {
-		want = nil
-	}
-	if got := m.cli.Get("prompt"); got != want {
-		m.Errorf("prompt in state: %v, want %v", got, want)
-	}
-}
-
 // wantNoState asserts that nothing was stored.
 func (m *Matrix) wantNoState() {
 	m.Helper()

@@ -88,3 +88,15 @@ func (m *Matrix) NotSent(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.wantNoState()
 	m.WantPosts(0, 0)
 }
+
+// wantPrompt asserts that the state has the job's prompt, and none that is write-only.
+func (m *Matrix) wantPrompt(job attrs) {
+	m.Helper()
+	want := job["prompt"]
+	if m.cli.PromptWO {
+		want = nil
+	}
+	if got := m.cli.Get("prompt"); got != want {
+		m.Errorf("prompt in state: %v, want %v", got, want)
+	}
+}
