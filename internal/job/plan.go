@@ -116,10 +116,10 @@ func (r *jobRecord) markComputedUnknown() {
 type change struct {
 	newPrompt   bool // or one that is not known yet
 	knownPrompt bool
-	newJob      bool // the prompt starts one, because this one takes no message
+	newJob      bool // the prompt starts one, because this job cannot accept messages
 	recordOnly  bool // a write-only prompt of an imported or moved job
 	newTriggers bool
-	deadJob     bool // ended as failed or archived: it takes no message
+	deadJob     bool // failed or archived: it cannot accept messages
 	resume      bool // it has not ended: wait on
 }
 
