@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MPL-2.0
 
 # Draws the pictures of docs/: demo.svg from a recording of the demo, and
-# lifecycle.svg from picture/lifecycle.dot.
+# lifecycle.svg from picture/lifecycle.dot. interrupted.svg is drawn manually.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -32,6 +32,12 @@ grep -q 'That took' "$tmp/demo.cast" || {
 	exit 1
 }
 awk -f internal/tools/picture/retime.awk "$tmp/demo.cast" >"$tmp/retimed.cast"
-"$tmp/node_modules/.bin/svg-term" --in "$tmp/retimed.cast" --out docs/images/demo.svg --window --no-cursor
+"$tmp/node_modules/.bin/svg-term" --in "$tmp/retimed.cast" --out "$tmp/demo.svg" --window --no-cursor
+# Where nothing moves, or must not, the last frame is shown: the table.
+last=$(sed -n 's/.*to{transform:translateX(\(-[0-9]*\)px)}}.*/\1/p' "$tmp/demo.svg")
+sed "s|<g style=\"animation-duration:\([0-9.]*s\);[^\"]*\">|<g class=\"play\" transform=\"translate(${last:?})\">|
+	s|</style>|@media (prefers-reduced-motion:no-preference){.play{animation:r 25s steps(1,end) infinite}}</style>|" \
+	"$tmp/demo.svg" >docs/images/demo.svg
+grep -q 'class="play" transform' docs/images/demo.svg
 
 ls -l docs/images

@@ -1,8 +1,9 @@
 # Copyright (c) the terraform-provider-agent authors
 # SPDX-License-Identifier: MPL-2.0
 
-# Retimes a recording of asciinema (version 2) for readers: no wait is longer
-# than 1.5 s, each step stays for 2 s, the end for 8 s.
+# Retimes a recording of asciinema (version 2) for readers: it begins with the
+# plan, no wait is longer than 1 s, each step stays for 1.5 s and the end for 6 s,
+# all scaled down to 25 s in total.
 NR == 1 {
 	sub(/, "idle_time_limit": [0-9.]*/, "")
 	sub(/, "env": \{[^}]*\}/, "")
@@ -12,16 +13,24 @@ NR == 1 {
 {
 	comma = index($0, ",")
 	at = substr($0, 2, comma - 2)
-	rest = substr($0, comma)
-	gap = at - last
+	event = substr($0, comma)
+	step = sub(/== [0-9]+\/[0-9]+  /, "== ", event)
+	if (event ~ /== Plan:/)
+		shown = 1
+	gap = at - last > 1 ? 1 : at - last
 	last = at
-	if (gap > 1.5)
-		gap = 1.5
-	if (rest ~ /== [0-9]+\/[0-9]+  |== What reached/)
-		gap += 2
-	now += gap
-	printf "[%.6f%s\n", now, rest
+	if (!shown)
+		next
+	if (n && (step || event ~ /== What reached/))
+		gap += 1.5
+	if (n)
+		now += gap
+	times[n] = now
+	events[n++] = event
 }
 END {
-	printf "[%.6f, \"o\", \"\\u001b[0m\"]\n", now + 8
+	scale = now > 19 ? 19 / now : 1
+	for (i = 0; i < n; i++)
+		printf "[%.6f%s\n", times[i] * scale, events[i]
+	printf "[%.6f, \"o\", \"\\u001b[0m\"]\n", now * scale + 6
 }
