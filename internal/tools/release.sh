@@ -4,6 +4,7 @@
 
 # usage: release.sh check           make a release of the last commit without publishing it, and install it
 #        release.sh notes VERSION   print what CHANGELOG.md says about a version, such as v1.2.3
+#        release.sh draft VERSION   verify everything in a draft on GitHub, as the workflow made it
 #        release.sh sign-sboms dist/..._SBOM_SHA256SUMS.sig FINGERPRINT   GoReleaser runs it
 # The check needs git, gpg, sha256sum and unzip.
 set -euo pipefail
@@ -85,12 +86,27 @@ verify() {
 		grep -q '"spdxVersion"' "$zip.spdx.json" && grep -q 'github.com/hashicorp/terraform-plugin-framework' "$zip.spdx.json" ||
 			fail "$zip.spdx.json is no SPDX document that names the plugin framework"
 	done
-	# GoReleaser renames it only when it publishes.
-	cp ../terraform-registry-manifest.json "${project}_${version}_manifest.json"
-	[ "$(tr -d ' \n' <../terraform-registry-manifest.json)" = '{"version":1,"metadata":{"protocol_versions":["6.0"]}}' ] ||
+	[ "$(tr -d ' \n' <"${project}_${version}_manifest.json")" = '{"version":1,"metadata":{"protocol_versions":["6.0"]}}' ] ||
 		fail "terraform-registry-manifest.json: not version 1 with protocol 6.0"
 	verify_sums "${project}_${version}_SHA256SUMS" "${zips[@]}" "${project}_${version}_manifest.json"
 	verify_sums "${project}_${version}_SBOM_SHA256SUMS" "${zips[@]/%/.spdx.json}"
+}
+
+# draft holds what a draft on GitHub has, and nothing that this machine has built, against the rules of the registry,
+# the signatures, and the attestations of the release workflow.
+draft() {
+	version=${1#v}
+	tmp=$(mktemp -d)
+	trap 'rm -rf "$tmp"' EXIT
+	mkdir "$tmp/draft"
+	quiet gh release download "$1" --repo "$GITHUB_REPOSITORY" --dir "$tmp/draft"
+	cd "$tmp/draft"
+	verify
+	local file
+	for file in *.zip *.spdx.json; do
+		quiet gh attestation verify "$file" --repo "$GITHUB_REPOSITORY" \
+			--signer-workflow "$GITHUB_REPOSITORY/.github/workflows/release.yml" --source-ref "refs/tags/$1"
+	done
 }
 
 # install_with installs the provider from the mirror with a CLI and runs a job at the simulator.
@@ -156,6 +172,8 @@ check() {
 
 	step "the registry's rules"
 	cd dist
+	# GoReleaser renames it only when it publishes.
+	cp ../terraform-registry-manifest.json "${project}_${version}_manifest.json"
 	verify
 
 	step "the same again, from a clone elsewhere"
@@ -206,6 +224,7 @@ check() {
 case "${1:-} $#" in
 "check 1") check ;;
 "notes 2") notes "$2" ;;
+"draft 2") draft "$2" ;;
 "sign-sboms 3") sign_sboms "$2" "$3" ;;
 *) sed -n 's/^# usage: //p; s/^#      //p' "$0" >&2 && exit 2 ;;
 esac
