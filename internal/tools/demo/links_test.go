@@ -4,7 +4,9 @@
 package main
 
 import (
+	"cmp"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -27,9 +29,28 @@ func anchors(page string) map[string]bool {
 	return all
 }
 
-// Every link between the pages of this repository leads somewhere.
+const (
+	registry   = "https://registry.terraform.io/providers/agentjobs/agent/latest/docs"
+	repository = "https://github.com/agentjobs/terraform-provider-agent/blob/main/"
+	raw        = "https://raw.githubusercontent.com/agentjobs/terraform-provider-agent/v"
+)
+
+// Every link to a page or picture of this repository leads somewhere: on GitHub, and pages of docs/ on
+// registry.terraform.io and search.opentofu.org too. The former shows no relative pictures and serves the overview
+// without a trailing slash, so that no relative link works there; the latter keeps ".md" in a link with a slash.
 func TestLinks(t *testing.T) {
 	const root = "../../.."
+	read := func(file string) string {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
+	}
+	released := "0.1.0" // the first
+	if match := regexp.MustCompile(`(?m)^## \[(\d.*)\]`).FindStringSubmatch(read("CHANGELOG.md")); match != nil {
+		released = match[1]
+	}
 	pages := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "internal/README.md", "internal/test/FAULTS.md", "internal/tools/README.md"}
 	for _, folder := range []string{"docs", "examples"} {
 		for _, page := range filesIn(t, filepath.Join(root, folder), ".md") {
@@ -37,29 +58,31 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	for _, page := range pages {
-		text, err := os.ReadFile(filepath.Join(root, page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
+		text := read(page)
+		for _, match := range link.FindAllStringSubmatch(text, -1) {
 			target, anchor, _ := strings.Cut(match[1], "#")
-			if strings.Contains(target, "://") || strings.HasPrefix(anchor, "nested") {
+			file := path.Join(path.Dir(page), target)
+			if after, ok := strings.CutPrefix(target, registry); ok {
+				file = "docs" + cmp.Or(after, "/index") + ".md"
+			} else if after, ok := strings.CutPrefix(target, repository); ok {
+				file = after
+			} else if after, ok := strings.CutPrefix(target, raw); ok {
+				if file, ok = strings.CutPrefix(after, released+"/"); !ok {
+					t.Errorf("%s: %s: the picture is not the one of version %s", page, match[1], released)
+					continue
+				}
+			} else if strings.Contains(target, "://") || strings.HasPrefix(anchor, "nested") {
+				continue
+			} else if target == "" {
+				file = page
+			} else if strings.HasPrefix(page, "docs/") && (page == "docs/index.md" || strings.Contains(target, "/")) {
+				t.Errorf("%s: %s leads nowhere on a registry: use %s/...", page, match[1], registry)
 				continue
 			}
-			linked := text
-			if target != "" {
-				file := filepath.Join(root, filepath.Dir(page), target)
-				if info, err := os.Stat(file); err != nil {
-					t.Errorf("%s: %s leads nowhere", page, match[1])
-					continue
-				} else if info.IsDir() {
-					continue
-				}
-				if linked, err = os.ReadFile(file); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if anchor != "" && !anchors(string(linked))[anchor] {
+			info, err := os.Stat(filepath.Join(root, file))
+			if err != nil {
+				t.Errorf("%s: %s leads nowhere", page, match[1])
+			} else if anchor != "" && (info.IsDir() || !anchors(read(file))[anchor]) {
 				t.Errorf("%s: %s: no such heading", page, match[1])
 			}
 		}
