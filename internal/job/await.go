@@ -78,6 +78,9 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 		next = "The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing."
 	}
 	summary, detail := unfinishedWait(err, job.ID.ValueString(), next)
+	if errors.Is(err, agentapi.ErrNotFound) {
+		summary, detail = missingJob(err, job, after)
+	}
 	if fails {
 		out.diags.AddError(summary, detail)
 		return

@@ -191,16 +191,25 @@ func unconfirmedMessage(err error, jobID string) (summary, detail string) {
 // waysFromMissing are what is left to do about a job that the service forgot.
 const waysFromMissing = "If the job is truly gone: -replace=ADDRESS starts a new one, and 'terraform (or tofu) state rm ADDRESS' forgets it."
 
+// missingJob words a wait that ended because the service forgot the job. What
+// the job was sent before the wait, in this run or an earlier one, depends on after.
+func missingJob(err error, job *jobModel, after wait.Event) (summary, detail string) {
+	sent := map[wait.Event]string{
+		wait.Resumed:  "This apply sent nothing to it.",
+		wait.Created:  "The service had accepted the prompt.",
+		wait.Messaged: "The service had accepted the message, and the new prompt is in the state.",
+	}[after]
+	return "Agent job not found", wording.Paragraphs(
+		fmt.Sprintf("The service does not know job %s in project %s (any more), so its end cannot be waited for. %s The state keeps the job as it was last seen.",
+			job.ID.ValueString(), job.ProjectID.ValueString(), sent),
+		cause(err), waysFromMissing)
+}
+
 // unfinishedWait words a wait that ended before its job; next says what follows.
 func unfinishedWait(err error, jobID, next string) (summary, detail string) {
 	summary = "Agent job still running"
 	ended := new(wait.Error)
 	errors.As(err, &ended) // a wait returns no other
-	if errors.Is(err, agentapi.ErrNotFound) {
-		return "Agent job not found", wording.Paragraphs(
-			fmt.Sprintf("The service does not know job %s (any more), so its end cannot be waited for. Nothing was sent, and the state keeps the job as it was last seen.", jobID),
-			cause(err), waysFromMissing)
-	}
 	var why string
 	switch {
 	case errors.Is(err, wait.ErrInterrupted):
@@ -224,6 +233,15 @@ func unfinishedWait(err error, jobID, next string) (summary, detail string) {
 		fmt.Sprintf("This run no longer waits for job %s; the job itself goes on at the service.", jobID),
 		why, seen, trouble,
 		next)
+}
+
+// mayHaveSent is what to check after an internal error that a POST may precede.
+const mayHaveSent = "Something may have been sent: look at the jobs of the project at the service before you apply again."
+
+// internalError words a bug of the provider.
+func internalError(what string) (summary, detail string) {
+	return "Bug in the agent provider", wording.Paragraphs(what,
+		"Please report this at https://github.com/agentjobs/terraform-provider-agent/issues, without keys and prompts.")
 }
 
 // jobNotFound words that a job to be read does not exist.

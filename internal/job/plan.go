@@ -79,8 +79,12 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	case change.recordOnly, change.newPrompt: // nothing else makes Terraform call Update
 		plan.Status = types.StringUnknown()
 	}
-	resp.Plan.Raw, diags = plan.encode(ctx, req.Plan.Raw.Type())
-	resp.Diagnostics.Append(diags...)
+	raw, err := plan.encode(ctx, req.Plan.Raw.Type())
+	if err != nil {
+		resp.Diagnostics.Append(codecFailed("the plan", err)...)
+		return
+	}
+	resp.Plan.Raw = raw
 	switch {
 	case replace: // Terraform drops the warnings of the second planning call
 		if r.announceCreate(ctx, &plan, &resp.Diagnostics) {

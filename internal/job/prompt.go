@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -32,23 +31,6 @@ func (m *jobModel) promptPath() path.Path {
 		return path.Root("prompt_wo")
 	}
 	return path.Root("prompt")
-}
-
-// decodeConfig reads what only the configuration holds: the write-only prompt,
-// and the project that it names.
-func (m *jobModel) decodeConfig(ctx context.Context, config tftypes.Value) (projectID types.String, _ diag.Diagnostics) {
-	var values map[string]tftypes.Value
-	err := config.As(&values)
-	if err == nil {
-		m.PromptWO, err = decodeAs[types.String](ctx, types.StringType, values["prompt_wo"])
-	}
-	if err == nil {
-		projectID, err = decodeAs[types.String](ctx, types.StringType, values["project_id"])
-	}
-	if err != nil {
-		return projectID, codecFailed("configuration", err)
-	}
-	return projectID, nil
 }
 
 // keepPrompt leaves a prompt with ignore_changes as it was sent: the CLI hides a
