@@ -55,7 +55,7 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 // job, still active, and a mark tells the next plan what it was waiting for.
 func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out stateWriter) {
 	if after == wait.Created {
-		setUnfinished(ctx, out.private, unfinished{Create: true})
+		setMark(ctx, out.private, markUnfinished, unfinished{Create: true})
 	}
 	var ended *wait.Error
 	if after == wait.Messaged && errors.As(err, &ended) && ended.LastStatus != "" && !ended.LastStatus.Terminal() {
@@ -88,17 +88,11 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 	out.diags.AddWarning(summary, detail)
 }
 
-// waitOutcome is how a wait ended that keeps no job in the state: one of a data
-// source or an action. The resource has rules of its own.
-type waitOutcome struct {
-	job     *jobModel
-	err     error // nil: the job has ended
-	options waitOptions
-}
-
-// report says what the end means for the run, and what can be done about a job
-// that goes on or has failed. Being interrupted is an error whatever the options say.
-func (w waitOutcome) report(diags *diag.Diagnostics, onGoing, onFailed string) {
+// reportWait says what the outcome of a wait that keeps no job in the state, one
+// of a data source or an action, means for the run, and what can be done about a
+// job that is still running or failed. The resource has its own rules. An
+// interrupted wait is an error whatever the options say.
+func reportWait(job *jobModel, err error, options waitOptions, diags *diag.Diagnostics, ifRunning, ifFailed string) {
 	add := func(severity, summary, detail string) {
 		if severity == onWarn {
 			diags.AddWarning(summary, detail)
@@ -106,19 +100,17 @@ func (w waitOutcome) report(diags *diag.Diagnostics, onGoing, onFailed string) {
 		}
 		diags.AddError(summary, detail)
 	}
-	id := w.job.ID.ValueString()
+	id := job.ID.ValueString()
 	switch {
-	case errors.Is(w.err, agentapi.ErrNotFound):
-		diags.AddError(jobNotFound(w.err, w.job.ProjectID.ValueString(), id))
-	case w.err != nil:
-		severity := w.options.onTimeout
-		if errors.Is(w.err, wait.ErrInterrupted) {
-			severity = onError
-		}
-		summary, detail := unfinishedWait(w.err, id, onGoing)
-		add(severity, summary, detail)
-	case w.job.is(agentapi.StatusFailed):
-		summary, detail := failedJob(w.job, onFailed)
-		add(w.options.onFailure, summary, detail)
+	case errors.Is(err, agentapi.ErrNotFound):
+		diags.AddError(jobNotFound(err, job.ProjectID.ValueString(), id))
+	case errors.Is(err, wait.ErrInterrupted):
+		diags.AddError(unfinishedWait(err, id, ifRunning))
+	case err != nil:
+		summary, detail := unfinishedWait(err, id, ifRunning)
+		add(options.onTimeout, summary, detail)
+	case job.is(agentapi.StatusFailed):
+		summary, detail := failedJob(job, ifFailed)
+		add(options.onFailure, summary, detail)
 	}
 }

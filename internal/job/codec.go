@@ -71,10 +71,11 @@ func (m *jobModel) decode(ctx context.Context, raw tftypes.Value) diag.Diagnosti
 	})
 }
 
-// decodeConfig reads what only the configuration holds: the write-only prompt,
-// and the project that it names.
-func (m *jobModel) decodeConfig(ctx context.Context, config tftypes.Value) (projectID types.String, _ diag.Diagnostics) {
-	diags := decode(ctx, config, map[string]field{"prompt_wo": text(&m.PromptWO), "project_id": text(&projectID)})
+// decodePlan reads a plan, and what only the configuration holds: the write-only
+// prompt, and the project that it names.
+func (m *jobModel) decodePlan(ctx context.Context, plan, config tftypes.Value) (projectID types.String, diags diag.Diagnostics) {
+	diags = m.decode(ctx, plan)
+	diags.Append(decode(ctx, config, map[string]field{"prompt_wo": text(&m.PromptWO), "project_id": text(&projectID)})...)
 	return projectID, diags
 }
 

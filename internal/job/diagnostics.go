@@ -21,7 +21,7 @@ import (
 
 // cause tells in a sentence or two why a call failed, and what can be done about it.
 func cause(err error) string {
-	return wording.Paragraphs(capital(reason(err))+".", hint(err))
+	return wording.Paragraphs(wording.Sentence(errors.New(reason(err))), hint(err))
 }
 
 // reason words the failure of a call.
@@ -109,13 +109,6 @@ func certificateHint(err error) string {
 		return "Check base_url: the certificate is for another host name."
 	}
 	return "Check base_url. If the service, or a proxy that reads the traffic, has a certificate from a private authority, give that authority's certificate as ca_certificates_pem."
-}
-
-func capital(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // createFailure words the failure of a create: whether a job may exist comes first.

@@ -51,7 +51,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 	job.apply(record)                                             // what it may say of the link is said when the job has ended
 	job.Status = types.StringValue(string(agentapi.StatusActive)) // the answer may be the record from before
 	unmark(ctx, out.private, markUnconfirmed)
-	setUnfinished(ctx, out.private, unfinished{Message: time.Now()})
+	setMark(ctx, out.private, markUnfinished, unfinished{Message: time.Now()})
 	out.save(ctx, job)
 	return true
 }

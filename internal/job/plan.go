@@ -30,8 +30,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if req.Plan.Raw.IsNull() {
 		return // destroy
 	}
-	resp.Diagnostics.Append(plan.decode(ctx, req.Plan.Raw)...)
-	project, diags := plan.decodeConfig(ctx, req.Config.Raw)
+	project, diags := plan.decodePlan(ctx, req.Plan.Raw, req.Config.Raw)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -39,13 +38,12 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if req.State.Raw.IsNull() {
 		plan.ProjectID = r.provider.projectOr(project, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
-		if !r.announceCreate(ctx, &plan, &resp.Diagnostics) {
+		if !r.provider.announce(ctx, newJobs, &plan, &resp.Diagnostics) {
 			r.provider.planned(newJobs, 1, &resp.Diagnostics)
 		}
 		return
 	}
-	options, diags := plan.waitOptions(ctx)
-	resp.Diagnostics.Append(diags...)
+	options := plan.waitOptions(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -87,10 +85,10 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	resp.Plan.Raw = raw
 	switch {
 	case replace: // Terraform drops the warnings of the second planning call
-		if r.announceCreate(ctx, &plan, &resp.Diagnostics) {
+		if r.provider.announce(ctx, newJobs, &plan, &resp.Diagnostics) {
 			r.provider.planned(newJobs, -1, &resp.Diagnostics) // the second call counts it, because each is announced once
 		}
-	case change.message() && r.announceMessage(ctx, &plan, &resp.Diagnostics):
+	case change.message() && r.provider.announce(ctx, messages, &plan, &resp.Diagnostics):
 		return // what it says replaces what the plan would say otherwise
 	case change.message():
 		r.provider.planned(messages, 1, &resp.Diagnostics)

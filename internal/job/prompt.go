@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -63,11 +62,7 @@ type recordedPrompt struct {
 }
 
 func (m *jobModel) recordedPrompt(ctx context.Context, private privateState) recordedPrompt {
-	recorded := recordedPrompt{text: m.Prompt, jobID: m.ID.ValueString()}
-	if value, _ := private.GetKey(ctx, markPrompt); len(value) > 0 {
-		_ = json.Unmarshal(value, &recorded.hash) // nothing but this file writes it
-	}
-	return recorded
+	return recordedPrompt{text: m.Prompt, jobID: m.ID.ValueString(), hash: getMark[string](ctx, private, markPrompt)}
 }
 
 // missing reports that the job was imported or moved.
@@ -86,8 +81,7 @@ func (r recordedPrompt) is(text types.String) bool {
 func recordPrompt(ctx context.Context, private privateState, job *jobModel) {
 	switch {
 	case !job.PromptWO.IsNull():
-		value, _ := json.Marshal(promptHash(job.ID.ValueString(), job.PromptWO.ValueString()))
-		private.SetKey(ctx, markPrompt, value)
+		setMark(ctx, private, markPrompt, promptHash(job.ID.ValueString(), job.PromptWO.ValueString()))
 	case !job.Prompt.IsNull():
 		unmark(ctx, private, markPrompt)
 	}

@@ -61,14 +61,12 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job jobModel
-	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
-	_, diags := job.decodeConfig(ctx, req.Config.Raw)
+	_, diags := job.decodePlan(ctx, req.Plan.Raw, req.Config.Raw)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() || !r.provider.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
-	options, diags := job.waitOptions(ctx)
-	resp.Diagnostics.Append(diags...)
+	options := job.waitOptions(ctx, &resp.Diagnostics)
 	timeout, diags := job.Timeouts.Create(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -151,8 +149,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job, before jobModel
-	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
-	_, diags := job.decodeConfig(ctx, req.Config.Raw)
+	_, diags := job.decodePlan(ctx, req.Plan.Raw, req.Config.Raw)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(before.decode(ctx, req.State.Raw)...)
 	if resp.Diagnostics.HasError() {
@@ -163,8 +160,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	} else if !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
-	options, diags := job.waitOptions(ctx)
-	resp.Diagnostics.Append(diags...)
+	options := job.waitOptions(ctx, &resp.Diagnostics)
 	timeout, diags := job.Timeouts.Update(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {

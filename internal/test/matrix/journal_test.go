@@ -94,7 +94,7 @@ func journalRows() []Row {
 		m.forget()
 		m.starts(Job1(), id)
 	})
-	// Red without: announceCreate (nothing would say so before the apply), and Named in Close.
+	// Red without: announce (nothing would say so before the apply), and Named in Close.
 	row("X13_forgotten_by_the_state_in_named_folder", func(m *Matrix) {
 		m.named()
 		m.nextRun()
@@ -174,7 +174,7 @@ func journalRows() []Row {
 		}
 		m.WantPosts(3, 0)
 	})
-	// Red without: announceCreate for a replacement in the call with the prior state.
+	// Red without: announce for a replacement in the call with the prior state.
 	row("X09_a_replacement_is_announced", func(m *Matrix) {
 		m.named()
 		m.nextRun()

@@ -119,7 +119,7 @@ func recordRows() []Row {
 			m.OK(diags)
 			m.WantState("active")
 		}),
-		// Red without: created_at as unknown in forgetWhatMayChange.
+		// Red without: created_at as unknown in markComputedUnknown.
 		answered("P05_create_answered_without_created_at", attrs{"createdAt": nil}, func(m *Matrix, diags []*tfprotov6.Diagnostic) {
 			m.OK(diags)
 			m.wantDiags(m.plan(Job1()), "WARNING: Agent job is still running")
