@@ -96,7 +96,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	if resp.Diagnostics.HasError() || !a.provider.usable(&resp.Diagnostics) {
 		return
 	}
-	options := readWait(ctx, config.Wait, waitOptions{enabled: true, onFailure: onError, onTimeout: onError}, &resp.Diagnostics)
+	options := readWaitOptions(ctx, config.Wait, waitOptions{enabled: true, onFailure: onError, onTimeout: onError}, &resp.Diagnostics)
 	timeout, diags := config.Timeouts.Invoke(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics).ValueString()

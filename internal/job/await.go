@@ -28,12 +28,12 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 		r.cutShort(ctx, job, err, request.After, options, out)
 		return
 	}
-	invalid := job.apply(record)
+	warnings := job.apply(record)
 	out.save(ctx, job)
-	out.diags.Append(invalid...)
+	out.diags.Append(warnings...)
 	unmark(ctx, out.private, markMissing)
 
-	const byHand = "To start a new job, change the prompt, or apply with -replace=ADDRESS."
+	const newJobHint = "To start a new job, change the prompt, or apply with -replace=ADDRESS."
 	firstRun := after == wait.Created || getUnfinished(ctx, out.private).Create
 	if record.Status == agentapi.StatusFailed && options.onFailure == onError && firstRun {
 		// The mark, if there is one, stays: it makes the next plan start a new job.
@@ -43,9 +43,9 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 	unmark(ctx, out.private, markUnfinished)
 	switch {
 	case record.Status == agentapi.StatusFailed && options.onFailure == onError:
-		out.diags.AddError(failedJob(job, byHand))
+		out.diags.AddError(failedJob(job, newJobHint))
 	case record.Status == agentapi.StatusFailed:
-		out.diags.AddWarning(failedJob(job, byHand))
+		out.diags.AddWarning(failedJob(job, newJobHint))
 	case record.Status == agentapi.StatusArchived:
 		out.diags.AddWarning("Agent job archived", fmt.Sprintf("Job %s was archived while the run waited for it.", job.ID.ValueString()))
 	}
@@ -57,9 +57,9 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 	if after == wait.Created {
 		setMark(ctx, out.private, markUnfinished, unfinished{Create: true})
 	}
-	var ended *wait.Error
-	if after == wait.Messaged && errors.As(err, &ended) && ended.LastStatus != "" && !ended.LastStatus.Terminal() {
-		unmark(ctx, out.private, markUnfinished) // the message has shown its effect: any end seen from now on is its own
+	var stopped *wait.Error
+	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus != "" && !stopped.LastStatus.Terminal() {
+		unmark(ctx, out.private, markUnfinished) // the message has shown its effect: from now on any end is its own
 	}
 	onTimeout := options.onTimeout
 	if onTimeout == "" && after != wait.Created {

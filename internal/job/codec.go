@@ -56,18 +56,18 @@ func encode(ctx context.Context, kind tftypes.Type, attributes map[string]attr.V
 // decode reads the value of a plan or a state.
 func (m *jobModel) decode(ctx context.Context, raw tftypes.Value) diag.Diagnostics {
 	return decode(ctx, raw, map[string]field{
-		"prompt":      text(&m.Prompt),
-		"triggers":    into(&m.Triggers, types.MapType{ElemType: types.StringType}),
-		"project_id":  text(&m.ProjectID),
-		"wait":        into(&m.Wait, types.ObjectType{AttrTypes: waitTypes}),
-		"timeouts":    into(&m.Timeouts, timeouts.Type{ObjectType: types.ObjectType{AttrTypes: timeoutTypes}}),
-		"id":          text(&m.ID),
-		"status":      text(&m.Status),
-		"source":      into(&m.Source, types.ObjectType{AttrTypes: sourceTypes}),
-		"model":       text(&m.Model),
-		"pr_link":     text(&m.PRLink),
-		"created_at":  text(&m.CreatedAt),
-		"archived_at": text(&m.ArchivedAt),
+		"prompt":      stringField(&m.Prompt),
+		"triggers":    fieldOf(&m.Triggers, types.MapType{ElemType: types.StringType}),
+		"project_id":  stringField(&m.ProjectID),
+		"wait":        fieldOf(&m.Wait, types.ObjectType{AttrTypes: waitTypes}),
+		"timeouts":    fieldOf(&m.Timeouts, timeouts.Type{ObjectType: types.ObjectType{AttrTypes: timeoutTypes}}),
+		"id":          stringField(&m.ID),
+		"status":      stringField(&m.Status),
+		"source":      fieldOf(&m.Source, types.ObjectType{AttrTypes: sourceTypes}),
+		"model":       stringField(&m.Model),
+		"pr_link":     stringField(&m.PRLink),
+		"created_at":  stringField(&m.CreatedAt),
+		"archived_at": stringField(&m.ArchivedAt),
 	})
 }
 
@@ -75,7 +75,7 @@ func (m *jobModel) decode(ctx context.Context, raw tftypes.Value) diag.Diagnosti
 // prompt, and the project that it names.
 func (m *jobModel) decodePlan(ctx context.Context, plan, config tftypes.Value) (projectID types.String, diags diag.Diagnostics) {
 	diags = m.decode(ctx, plan)
-	diags.Append(decode(ctx, config, map[string]field{"prompt_wo": text(&m.PromptWO), "project_id": text(&projectID)})...)
+	diags.Append(decode(ctx, config, map[string]field{"prompt_wo": stringField(&m.PromptWO), "project_id": stringField(&projectID)})...)
 	return projectID, diags
 }
 
@@ -88,9 +88,9 @@ var (
 // field reads one attribute into a model.
 type field func(context.Context, tftypes.Value) error
 
-func text(to *types.String) field { return into(to, types.StringType) }
+func stringField(to *types.String) field { return fieldOf(to, types.StringType) }
 
-func into[V attr.Value](to *V, kind attr.Type) field {
+func fieldOf[V attr.Value](to *V, kind attr.Type) field {
 	return func(ctx context.Context, raw tftypes.Value) error {
 		value, err := kind.ValueFromTerraform(ctx, raw)
 		if err != nil {

@@ -62,7 +62,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 		return
 	}
 	defer recovered("read of a data source", &resp.Diagnostics)
-	options := readWait(ctx, job.Wait, waitOptions{onFailure: onError, onTimeout: onError}, &resp.Diagnostics)
+	options := readWaitOptions(ctx, job.Wait, waitOptions{onFailure: onError, onTimeout: onError}, &resp.Diagnostics)
 	longest := readTimeout
 	if options.enabled {
 		longest = defaultJobTimeout

@@ -74,8 +74,8 @@ func (l *Limits) send(kind requestKind) *limitError {
 	return nil
 }
 
-// planned is Limits.plan with its error as a diagnostic.
-func (d *ProviderData) planned(kind requestKind, n int64, diags *diag.Diagnostics) {
+// countPlanned is Limits.plan with its error as a diagnostic.
+func (d *ProviderData) countPlanned(kind requestKind, n int64, diags *diag.Diagnostics) {
 	if d == nil {
 		return
 	}

@@ -112,9 +112,9 @@ type waitOptions struct {
 	onFailure, onTimeout string // onTimeout is empty when it is not set
 }
 
-// readWait reads a wait block over its defaults. What is not known yet counts as
+// readWaitOptions reads a wait block over its defaults. What is not known yet counts as
 // its default.
-func readWait(ctx context.Context, wait types.Object, options waitOptions, diags *diag.Diagnostics) waitOptions {
+func readWaitOptions(ctx context.Context, wait types.Object, options waitOptions, diags *diag.Diagnostics) waitOptions {
 	if wait.IsNull() || wait.IsUnknown() {
 		return options
 	}
@@ -132,7 +132,7 @@ func readWait(ctx context.Context, wait types.Object, options waitOptions, diags
 	return options
 }
 
-// waitOptions reads the wait block of a resource.
-func (m *jobModel) waitOptions(ctx context.Context, diags *diag.Diagnostics) waitOptions {
-	return readWait(ctx, m.Wait, waitOptions{enabled: true, onFailure: onError}, diags)
+// readWaitOptions reads the wait block of a resource.
+func (m *jobModel) readWaitOptions(ctx context.Context, diags *diag.Diagnostics) waitOptions {
+	return readWaitOptions(ctx, m.Wait, waitOptions{enabled: true, onFailure: onError}, diags)
 }

@@ -17,7 +17,7 @@ import (
 const (
 	// markUnfinished: a wait was cut short; its value is an unfinished.
 	markUnfinished = "unfinished"
-	// markMissing: the user was told that the service does not know the job.
+	// markMissing: it was reported that the service does not know the job.
 	markMissing = "missing"
 	// markUnconfirmed: a message was sent and nothing showed its effect.
 	markUnconfirmed = "unconfirmed"

@@ -16,8 +16,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// text is the prompt, whichever of the two attributes gives it.
-func (m *jobModel) text() types.String {
+// promptText is the prompt, whichever of the two attributes gives it.
+func (m *jobModel) promptText() types.String {
 	if m.Prompt.IsNull() {
 		return m.PromptWO
 	}
@@ -44,7 +44,7 @@ func (m *jobModel) keepPrompt(before *jobModel) {
 // checkPrompts checks at apply what validation could not: a prompt that was not
 // known while planning.
 func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
-	err := checkPrompt(m.text().ValueString())
+	err := checkPrompt(m.promptText().ValueString())
 	if !m.Prompt.IsNull() && !m.PromptWO.IsNull() {
 		err = errors.New("both prompt and prompt_wo have a value: set one of them")
 	}

@@ -67,29 +67,29 @@ func (d *ProviderData) createKey(ctx context.Context, job *jobModel) journal.Key
 	triggers := map[string]*string{}
 	_ = job.Triggers.ElementsAs(ctx, &triggers, true)
 	sorted, _ := json.Marshal(triggers)
-	return journal.CreateKey(d.Scope, job.ProjectID.ValueString(), job.text().ValueString(), string(sorted))
+	return journal.CreateKey(d.Scope, job.ProjectID.ValueString(), job.promptText().ValueString(), string(sorted))
 }
 
 func (d *ProviderData) messageKey(job *jobModel) journal.Key {
-	return journal.MessageKey(d.Scope, job.ProjectID.ValueString(), job.ID.ValueString(), job.text().ValueString())
+	return journal.MessageKey(d.Scope, job.ProjectID.ValueString(), job.ID.ValueString(), job.promptText().ValueString())
 }
 
-// seen lets the journal forget what the prior state shows. An import may yet be
+// pruneJournal lets the journal forget what the prior state shows. An import may yet be
 // undone, so its job is only kept from being taken over by this run.
-func (d *ProviderData) seen(ctx context.Context, job *jobModel, private privateState, diags *diag.Diagnostics) {
+func (d *ProviderData) pruneJournal(ctx context.Context, job *jobModel, private privateState, diags *diag.Diagnostics) {
 	switch id := job.ID.ValueString(); {
 	case d == nil:
 	case job.recordedPrompt(ctx, private).missing():
-		d.journalFailed(d.Journal.Imported(ctx, id), diags)
+		d.reportJournalError(d.Journal.Imported(ctx, id), diags)
 	default:
-		d.journalFailed(d.Journal.Seen(ctx, id, getMark[journal.Ref](ctx, private, markJournal)), diags)
+		d.reportJournalError(d.Journal.Seen(ctx, id, getMark[journal.Ref](ctx, private, markJournal)), diags)
 	}
 }
 
-// withdrawn warns when the record of a request without effect could not be removed.
-func (d *ProviderData) withdrawn(call *journal.Call, err error, diags *diag.Diagnostics) {
+// reportNotWithdrawn warns when the record of a request without effect could not be removed.
+func (d *ProviderData) reportNotWithdrawn(call *journal.Call, err error, diags *diag.Diagnostics) {
 	if _, reported := errors.AsType[*journal.Error](err); !reported {
-		d.journalFailed(call.Unrecorded(), diags)
+		d.reportJournalError(call.Unrecorded(), diags)
 	}
 }
 
@@ -102,8 +102,8 @@ func (d *ProviderData) StateRead(ctx context.Context, object []byte) {
 	_ = d.Journal.Seen(ctx, *job.ID, journal.Ref{}) // Blocked keeps a failure from having effects
 }
 
-// journalFailed warns once that a named journal cannot be read or cleaned up.
-func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
+// reportJournalError warns once that a named journal cannot be read or cleaned up.
+func (d *ProviderData) reportJournalError(err error, diags *diag.Diagnostics) {
 	if err == nil {
 		return
 	}
@@ -118,7 +118,7 @@ func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
 // run, as far as the plan knows the request, or what else keeps the apply from
 // sending its own. It reports whether the apply will send nothing.
 func (d *ProviderData) announce(ctx context.Context, kind requestKind, plan *jobModel, diags *diag.Diagnostics) (takesOver bool) {
-	if d == nil || plan.text().IsUnknown() {
+	if d == nil || plan.promptText().IsUnknown() {
 		return false
 	}
 	key := d.messageKey(plan)
@@ -137,7 +137,7 @@ func (d *ProviderData) announce(ctx context.Context, kind requestKind, plan *job
 		return false
 	}
 	orphan, err := d.Journal.Announce(ctx, key)
-	d.journalFailed(err, diags)
+	d.reportJournalError(err, diags)
 	if orphan == nil {
 		return false
 	}

@@ -242,7 +242,7 @@ func journalRows() []Row {
 		m.WantPosts(1, 1)
 		m.wantEntries(1) // that of the message
 	})
-	// Red without: errTakenOver.
+	// Red without: errTakenOverByThisRun.
 	row("X13_a_message_by_the_run_that_took_the_job_over", func(m *Matrix) {
 		id := m.started(Job1())
 		m.takesOver(Job1(), id)
