@@ -33,7 +33,6 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 	out.diags.Append(warnings...)
 	unmark(ctx, out.private, markMissing)
 
-	const newJobHint = "To start a new job, change the prompt, or apply with -replace=ADDRESS."
 	firstRun := after == wait.Created || getUnfinished(ctx, out.private).Create
 	if record.Status == agentapi.StatusFailed && options.onFailure == onError && firstRun {
 		// The mark, if there is one, stays: it makes the next plan start a new job.
@@ -41,12 +40,10 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 		return
 	}
 	unmark(ctx, out.private, markUnfinished)
-	switch {
-	case record.Status == agentapi.StatusFailed && options.onFailure == onError:
-		out.diags.AddError(failedJob(job, newJobHint))
-	case record.Status == agentapi.StatusFailed:
-		out.diags.AddWarning(failedJob(job, newJobHint))
-	case record.Status == agentapi.StatusArchived:
+	switch record.Status {
+	case agentapi.StatusFailed:
+		reporter(out.diags, options.onFailure)(failedJob(job, "To start a new job, change the prompt, or apply with -replace=ADDRESS."))
+	case agentapi.StatusArchived:
 		out.diags.AddWarning("Agent job archived", fmt.Sprintf("Job %s was archived while the run waited for it.", job.ID.ValueString()))
 	}
 }
@@ -61,14 +58,18 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus != "" && !stopped.LastStatus.Terminal() {
 		unmark(ctx, out.private, markUnfinished) // the message has shown its effect: from now on any end is its own
 	}
-	onTimeout := options.onTimeout
-	if onTimeout == "" && after != wait.Created {
-		onTimeout = onError
+	missing := errors.Is(err, agentapi.ErrNotFound)
+	// An error in a create taints. Otherwise one is the default, and is due if no later apply can do better.
+	fails := options.onTimeout == onError || after != wait.Created && (options.onTimeout == "" || missing)
+	fails = fails && !errors.Is(err, wait.ErrInterrupted)
+	report := out.diags.AddWarning
+	if fails {
+		report = out.diags.AddError
 	}
-	if errors.Is(err, agentapi.ErrNotFound) && after != wait.Created {
-		onTimeout = onError // no later apply can do better
+	if missing {
+		report(missingJob(err, job, after))
+		return
 	}
-	fails := onTimeout == onError && !errors.Is(err, wait.ErrInterrupted)
 	next := "Its id is in the state. The next apply waits on and sends nothing."
 	switch {
 	case fails && after == wait.Created:
@@ -77,15 +78,15 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 	case after == wait.Messaged:
 		next = "The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing."
 	}
-	summary, detail := unfinishedWait(err, job.ID.ValueString(), next)
-	if errors.Is(err, agentapi.ErrNotFound) {
-		summary, detail = missingJob(err, job, after)
+	report(unfinishedWait(err, job.ID.ValueString(), next))
+}
+
+// reporter adds diagnostics of the severity that the user chose.
+func reporter(diags *diag.Diagnostics, severity string) func(summary, detail string) {
+	if severity == onWarn {
+		return diags.AddWarning
 	}
-	if fails {
-		out.diags.AddError(summary, detail)
-		return
-	}
-	out.diags.AddWarning(summary, detail)
+	return diags.AddError
 }
 
 // reportWait says what the outcome of a wait that keeps no job in the state, one
@@ -93,13 +94,6 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 // job that is still running or failed. The resource has its own rules. An
 // interrupted wait is an error whatever the options say.
 func reportWait(job *jobModel, err error, options waitOptions, diags *diag.Diagnostics, ifRunning, ifFailed string) {
-	add := func(severity, summary, detail string) {
-		if severity == onWarn {
-			diags.AddWarning(summary, detail)
-			return
-		}
-		diags.AddError(summary, detail)
-	}
 	id := job.ID.ValueString()
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):
@@ -107,10 +101,8 @@ func reportWait(job *jobModel, err error, options waitOptions, diags *diag.Diagn
 	case errors.Is(err, wait.ErrInterrupted):
 		diags.AddError(unfinishedWait(err, id, ifRunning))
 	case err != nil:
-		summary, detail := unfinishedWait(err, id, ifRunning)
-		add(options.onTimeout, summary, detail)
+		reporter(diags, options.onTimeout)(unfinishedWait(err, id, ifRunning))
 	case job.is(agentapi.StatusFailed):
-		summary, detail := failedJob(job, ifFailed)
-		add(options.onFailure, summary, detail)
+		reporter(diags, options.onFailure)(failedJob(job, ifFailed))
 	}
 }
