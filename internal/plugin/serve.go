@@ -17,6 +17,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 const (
@@ -82,13 +83,9 @@ func drain(ctx context.Context, p *journal.Process, longest time.Duration) {
 func cliGone(ctx context.Context, p *journal.Process) <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {
-		ticker := time.NewTicker(parentCheck)
-		defer ticker.Stop()
 		for !p.Orphaned() {
-			select {
-			case <-ctx.Done():
+			if sleep.For(ctx, parentCheck) != nil {
 				return
-			case <-ticker.C:
 			}
 		}
 		close(gone)
