@@ -76,6 +76,14 @@ func journalRows() []Row {
 			})
 		}
 	}
+	// Red without: Stopping in StopProvider. After Ctrl-C the CLI may not store what it received.
+	row("X09_stopped_after_the_create", func(m *Matrix) {
+		m.nextRun()
+		m.created(Job1())
+		m.cli.Stop()
+		m.cleanly()
+		m.wantEntries(1)
+	})
 	// Red without: removeOwn in Close.
 	row("X13_forgotten_by_the_state_in_default_folder", func(m *Matrix) {
 		m.nextRun()
