@@ -5,6 +5,7 @@ package agentapi
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -29,7 +30,7 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 		err = ErrWebPage
 	}
 	if err == nil && r.jobID != "" && job.ID != r.jobID {
-		err = ErrWrongJob
+		err = c.wrongJob(job)
 	}
 	if err == nil && c.key.in(job.ID) { // an id goes into the state, the log and every message
 		err = &badIDError{job.ID}
@@ -61,10 +62,15 @@ func (c *Client) classifyGet(r request, got *response, err error) (*Job, *Error)
 		return nil, c.newError(r, Unavailable, got, err)
 	}
 	if job.ID != r.jobID {
-		return nil, c.newError(r, Unusable, got, ErrWrongJob)
+		return nil, c.newError(r, Unusable, got, c.wrongJob(job))
 	}
 	c.key.scrub(job)
 	return job, nil
+}
+
+// wrongJob names the job whose record was received; decodeJob has checked the id.
+func (c *Client) wrongJob(received *Job) error {
+	return fmt.Errorf("%w: %s", ErrWrongJob, c.key.mask(received.ID))
 }
 
 // newError describes a failure with what the answer says of it.

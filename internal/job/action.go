@@ -10,25 +10,51 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/action/timeouts"
-	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/action"
-	"github.com/hashicorp/terraform-plugin-framework/action/schema"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
-	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
+)
+
+var (
+	_ action.ActionWithConfigure      = (*jobAction)(nil)
+	_ action.ActionWithModifyPlan     = (*jobAction)(nil)
+	_ action.ActionWithValidateConfig = (*jobAction)(nil)
 )
 
 // progressInterval is how often an action says that its job is still active.
 const progressInterval = 10 * time.Second
 
-// jobAction is what the actions have in common.
-type jobAction struct{ provider *ProviderData }
+// jobAction sends a prompt whose job no state keeps, as a new job or as a
+// message to a job, whoever started it.
+type jobAction struct {
+	kind     requestKind
+	provider *ProviderData
+}
+
+// NewStartJobAction returns the action agent_start_job.
+func NewStartJobAction() action.Action { return &jobAction{kind: newJobs} }
+
+// NewSendMessageAction returns the action agent_send_message.
+func NewSendMessageAction() action.Action { return &jobAction{kind: messages} }
+
+func (a *jobAction) Metadata(_ context.Context, req action.MetadataRequest, resp *action.MetadataResponse) {
+	resp.TypeName = req.ProviderTypeName + "_start_job"
+	if a.kind == messages {
+		resp.TypeName = req.ProviderTypeName + "_send_message"
+	}
+}
+
+func (a *jobAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
+	resp.Schema = startJobSchema(ctx)
+	if a.kind == messages {
+		resp.Schema = sendMessageSchema(ctx)
+	}
+}
 
 func (a *jobAction) Configure(_ context.Context, req action.ConfigureRequest, _ *action.ConfigureResponse) {
 	a.provider, _ = req.ProviderData.(*ProviderData)
@@ -45,7 +71,7 @@ func (a *jobAction) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest
 	a.provider.projectOr(project, &resp.Diagnostics)
 }
 
-// actionModel are the arguments that the actions share.
+// actionModel holds the arguments that the actions share.
 type actionModel struct {
 	Prompt    types.String   `tfsdk:"prompt"`
 	ProjectID types.String   `tfsdk:"project_id"`
@@ -53,71 +79,63 @@ type actionModel struct {
 	Timeouts  timeouts.Value `tfsdk:"timeouts"`
 }
 
-// actionAttributes are those of actionModel, in the words of one action.
-func actionAttributes(ctx context.Context, prompt, projectID string) map[string]schema.Attribute {
-	return map[string]schema.Attribute{
-		"prompt": schema.StringAttribute{
-			Required:            true,
-			MarkdownDescription: prompt + " Plans show it and saved plans hold it; no state does.",
-			Validators:          []validator.String{validPrompt()},
-		},
-		"project_id": schema.StringAttribute{
-			Optional:            true,
-			MarkdownDescription: projectID + " Default: the provider's `project_id`.",
-			Validators:          []validator.String{validate.ID()},
-		},
-		"wait": schema.SingleNestedAttribute{
-			Optional:            true,
-			MarkdownDescription: "Whether to wait until the job finishes, and what its outcome does to the run.",
-			Attributes: map[string]schema.Attribute{
-				"enabled": schema.BoolAttribute{
-					Optional: true,
-					MarkdownDescription: "Wait until the job finishes, with a line of progress every ten seconds. Default: `true`. " +
-						"With `false` the action completes as soon as the service has accepted the prompt.",
-				},
-				"on_failure": schema.StringAttribute{
-					Optional:            true,
-					MarkdownDescription: "What to do when the job fails: `error` fails the action, `warn` completes it with a warning. Default: `error`.",
-					Validators:          []validator.String{stringvalidator.OneOf(onError, onWarn)},
-				},
-				"on_timeout": schema.StringAttribute{
-					Optional: true,
-					MarkdownDescription: "What to do when waiting stops before the job finishes: the timeout expires, the key is rejected, or the service cannot be reached. " +
-						"`error` fails the action, `warn` completes it with a warning. The job keeps running. Default: `error`.",
-					Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
-				},
-			},
-		},
-		"timeouts": timeouts.AttributesWithOpts(ctx, timeouts.Opts{
-			InvokeDescription: "Longest time to send the prompt and wait for the job, including pauses for the service's rate limit. Default: `60m`.",
-		}),
-	}
+// messageModel holds the arguments of agent_send_message.
+type messageModel struct {
+	ID types.String `tfsdk:"id"`
+	actionModel
 }
 
-// invocation is one run of an action, its arguments read.
+func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
+	var config messageModel
+	arguments, operation := any(&config), "sending of a message, which may have arrived"
+	if a.kind == newJobs {
+		arguments, operation = &config.actionModel, "start of a job, which may have been started"
+	}
+	defer recovered(operation+": look at the service before you run the action again", &resp.Diagnostics)
+	resp.Diagnostics.Append(req.Config.Get(ctx, arguments)...)
+	if resp.Diagnostics.HasError() || !a.provider.usable(&resp.Diagnostics) {
+		return
+	}
+	options := readWaitOptions(ctx, config.Wait, waitOptions{enabled: true, onFailure: onError, onTimeout: onError}, &resp.Diagnostics)
+	timeout, diags := config.Timeouts.Invoke(ctx, defaultJobTimeout)
+	resp.Diagnostics.Append(diags...)
+	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics).ValueString()
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if err := a.provider.Limits.send(a.kind); err != nil {
+		resp.Diagnostics.AddError(err.diagnostic())
+		return
+	}
+	ctx, cancel := context.WithTimeout(a.provider.Mask(ctx), timeout)
+	defer cancel()
+	i := invocation{a.provider, project, options, resp}
+	if a.kind == newJobs {
+		job, err := a.provider.Client.CreateJob(ctx, project, config.Prompt.ValueString())
+		if err != nil {
+			i.failed(err, "Failed to start agent job", "project "+project, "a job may have been started")
+			return
+		}
+		i.progress("Job %s started in project %s.", job.ID, project)
+		i.await(ctx, job, wait.Created)
+		return
+	}
+	id := config.ID.ValueString()
+	job, err := a.provider.Client.SendMessage(ctx, project, id, config.Prompt.ValueString())
+	if err != nil {
+		i.failed(err, "Failed to send message to agent job", fmt.Sprintf("job %s in project %s", id, project), "it may have arrived")
+		return
+	}
+	i.progress("Message sent to job %s in project %s.", id, project)
+	i.await(ctx, job, wait.Messaged)
+}
+
+// invocation is one run of an action.
 type invocation struct {
 	provider  *ProviderData
 	projectID string
-	prompt    string
 	options   waitOptions
-	timeout   time.Duration
 	resp      *action.InvokeResponse
-}
-
-// begin reads the arguments; ok is false when the response holds an error.
-func (a *jobAction) begin(ctx context.Context, config actionModel, resp *action.InvokeResponse) (_ invocation, ok bool) {
-	if resp.Diagnostics.HasError() || !a.provider.usable(&resp.Diagnostics) {
-		return invocation{}, false
-	}
-	options, diags := readWait(ctx, config.Wait, waitOptions{enabled: true, onFailure: onError, onTimeout: onError})
-	resp.Diagnostics.Append(diags...)
-	timeout, diags := config.Timeouts.Invoke(ctx, defaultJobTimeout)
-	resp.Diagnostics.Append(diags...)
-	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics)
-	return invocation{
-		provider: a.provider, projectID: project.ValueString(), prompt: config.Prompt.ValueString(),
-		options: options, timeout: timeout, resp: resp,
-	}, !resp.Diagnostics.HasError()
 }
 
 // progress shows a line at once. Only the goroutine of the invocation may call it.
@@ -125,26 +143,26 @@ func (i invocation) progress(format string, args ...any) {
 	i.resp.SendProgress(action.InvokeProgressEvent{Message: fmt.Sprintf(format, args...)})
 }
 
-// follow waits for the end of the job that has just taken the prompt.
-func (i invocation) follow(ctx context.Context, taken *agentapi.Job, event wait.Event) {
-	i.provider.recent.add(i.projectID, taken.ID, event)
+// await waits until the job that just accepted the prompt finishes.
+func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wait.Event) {
+	i.provider.recent.add(i.projectID, accepted.ID, event)
 	if !i.options.enabled {
 		return
 	}
 	start := time.Now()
-	status, said := agentapi.StatusActive, start
-	request := i.provider.recent.request(i.projectID, taken.ID)
+	status, reported := agentapi.StatusActive, start
+	request := i.provider.recent.request(i.projectID, accepted.ID)
 	request.Progress = func(job *agentapi.Job, age time.Duration) {
 		// An end may be the one from before a message: only Wait knows.
-		if job.Status.Terminal() || job.Status == status && time.Since(said) < progressInterval {
+		if job.Status.Terminal() || job.Status == status && time.Since(reported) < progressInterval {
 			return
 		}
-		status, said = job.Status, time.Now()
+		status, reported = job.Status, time.Now()
 		i.progress("Job %s is %s (%s elapsed).", job.ID, escape.Printable(string(status)), age.Round(time.Second))
 	}
 	record, err := i.provider.Waiter.Wait(ctx, request)
 	if record == nil {
-		record = taken
+		record = accepted
 	}
 	job := &jobModel{ProjectID: types.StringValue(i.projectID)}
 	for _, d := range job.apply(record) {
@@ -157,15 +175,14 @@ func (i invocation) follow(ctx context.Context, taken *agentapi.Job, event wait.
 		}
 		i.progress("Job %s ended as %s (%s elapsed). %s", record.ID, record.Status, time.Since(start).Round(time.Second), link)
 	}
-	end := waitOutcome{job: job, err: err, options: i.options}
-	end.report(&i.resp.Diagnostics,
+	reportWait(job, err, i.options, &i.resp.Diagnostics,
 		fmt.Sprintf("Terraform keeps no record of it. To follow it, read job %s of project %s with the data source agent_job, or look at the service. "+
-			"Running the action again sends the prompt again.", taken.ID, i.projectID),
+			"Running the action again sends the prompt again.", accepted.ID, i.projectID),
 		"Running the action again sends the prompt again.")
 }
 
-// failed words a prompt that the service did not take. The target is what it
-// was for, and mayHave what has happened if it was taken.
+// failed reports a prompt that the service did not accept. The target is what it
+// was for, and mayHave what happened if it was accepted after all.
 func (i invocation) failed(err error, summary, target, mayHave string) {
 	var first, next string
 	switch {

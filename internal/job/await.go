@@ -28,12 +28,11 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 		r.cutShort(ctx, job, err, request.After, options, out)
 		return
 	}
-	invalid := job.apply(record)
+	warnings := job.apply(record)
 	out.save(ctx, job)
-	out.diags.Append(invalid...)
+	out.diags.Append(warnings...)
 	unmark(ctx, out.private, markMissing)
 
-	const byHand = "To start a new job, change the prompt, or apply with -replace=ADDRESS."
 	firstRun := after == wait.Created || getUnfinished(ctx, out.private).Create
 	if record.Status == agentapi.StatusFailed && options.onFailure == onError && firstRun {
 		// The mark, if there is one, stays: it makes the next plan start a new job.
@@ -41,12 +40,10 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 		return
 	}
 	unmark(ctx, out.private, markUnfinished)
-	switch {
-	case record.Status == agentapi.StatusFailed && options.onFailure == onError:
-		out.diags.AddError(failedJob(job, byHand))
-	case record.Status == agentapi.StatusFailed:
-		out.diags.AddWarning(failedJob(job, byHand))
-	case record.Status == agentapi.StatusArchived:
+	switch record.Status {
+	case agentapi.StatusFailed:
+		reporter(out.diags, options.onFailure)(failedJob(job, "To start a new job, change the prompt, or apply with -replace=ADDRESS."))
+	case agentapi.StatusArchived:
 		out.diags.AddWarning("Agent job archived", fmt.Sprintf("Job %s was archived while the run waited for it.", job.ID.ValueString()))
 	}
 }
@@ -55,20 +52,24 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 // job, still active, and a mark tells the next plan what it was waiting for.
 func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out stateWriter) {
 	if after == wait.Created {
-		setUnfinished(ctx, out.private, unfinished{Create: true})
+		setMark(ctx, out.private, markUnfinished, unfinished{Create: true})
 	}
-	var ended *wait.Error
-	if after == wait.Messaged && errors.As(err, &ended) && ended.LastStatus != "" && !ended.LastStatus.Terminal() {
-		unmark(ctx, out.private, markUnfinished) // the message has shown its effect: any end seen from now on is its own
+	var stopped *wait.Error
+	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus != "" && !stopped.LastStatus.Terminal() {
+		unmark(ctx, out.private, markUnfinished) // the message has shown its effect: from now on any end is its own
 	}
-	onTimeout := options.onTimeout
-	if onTimeout == "" && after != wait.Created {
-		onTimeout = onError
+	missing := errors.Is(err, agentapi.ErrNotFound)
+	// An error in a create taints. Otherwise one is the default, and is due if no later apply can do better.
+	fails := options.onTimeout == onError || after != wait.Created && (options.onTimeout == "" || missing)
+	fails = fails && !errors.Is(err, wait.ErrInterrupted)
+	report := out.diags.AddWarning
+	if fails {
+		report = out.diags.AddError
 	}
-	if errors.Is(err, agentapi.ErrNotFound) && after != wait.Created {
-		onTimeout = onError // no later apply can do better
+	if missing {
+		report(missingJob(err, job, after))
+		return
 	}
-	fails := onTimeout == onError && !errors.Is(err, wait.ErrInterrupted)
 	next := "Its id is in the state. The next apply waits on and sends nothing."
 	switch {
 	case fails && after == wait.Created:
@@ -77,45 +78,31 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 	case after == wait.Messaged:
 		next = "The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing."
 	}
-	summary, detail := unfinishedWait(err, job.ID.ValueString(), next)
-	if fails {
-		out.diags.AddError(summary, detail)
-		return
-	}
-	out.diags.AddWarning(summary, detail)
+	report(unfinishedWait(err, job.ID.ValueString(), next))
 }
 
-// waitOutcome is how a wait ended that keeps no job in the state: one of a data
-// source or an action. The resource has rules of its own.
-type waitOutcome struct {
-	job     *jobModel
-	err     error // nil: the job has ended
-	options waitOptions
+// reporter adds diagnostics of the severity that the user chose.
+func reporter(diags *diag.Diagnostics, severity string) func(summary, detail string) {
+	if severity == onWarn {
+		return diags.AddWarning
+	}
+	return diags.AddError
 }
 
-// report says what the end means for the run, and what can be done about a job
-// that goes on or has failed. Being interrupted is an error whatever the options say.
-func (w waitOutcome) report(diags *diag.Diagnostics, onGoing, onFailed string) {
-	add := func(severity, summary, detail string) {
-		if severity == onWarn {
-			diags.AddWarning(summary, detail)
-			return
-		}
-		diags.AddError(summary, detail)
-	}
-	id := w.job.ID.ValueString()
+// reportWait says what the outcome of a wait that keeps no job in the state, one
+// of a data source or an action, means for the run, and what can be done about a
+// job that is still running or failed. The resource has its own rules. An
+// interrupted wait is an error whatever the options say.
+func reportWait(job *jobModel, err error, options waitOptions, diags *diag.Diagnostics, ifRunning, ifFailed string) {
+	id := job.ID.ValueString()
 	switch {
-	case errors.Is(w.err, agentapi.ErrNotFound):
-		diags.AddError(jobNotFound(w.err, w.job.ProjectID.ValueString(), id))
-	case w.err != nil:
-		severity := w.options.onTimeout
-		if errors.Is(w.err, wait.ErrInterrupted) {
-			severity = onError
-		}
-		summary, detail := unfinishedWait(w.err, id, onGoing)
-		add(severity, summary, detail)
-	case w.job.is(agentapi.StatusFailed):
-		summary, detail := failedJob(w.job, onFailed)
-		add(w.options.onFailure, summary, detail)
+	case errors.Is(err, agentapi.ErrNotFound):
+		diags.AddError(jobNotFound(err, job.ProjectID.ValueString(), id))
+	case errors.Is(err, wait.ErrInterrupted):
+		diags.AddError(unfinishedWait(err, id, ifRunning))
+	case err != nil:
+		reporter(diags, options.onTimeout)(unfinishedWait(err, id, ifRunning))
+	case job.is(agentapi.StatusFailed):
+		reporter(diags, options.onFailure)(failedJob(job, ifFailed))
 	}
 }

@@ -29,60 +29,54 @@ func (m *jobModel) attributes() map[string]attr.Value {
 }
 
 // encode makes the value of a plan or a state, of the schema's type.
-func (m *jobModel) encode(ctx context.Context, kind tftypes.Type) (tftypes.Value, diag.Diagnostics) {
+func (m *jobModel) encode(ctx context.Context, kind tftypes.Type) (tftypes.Value, error) {
 	return encode(ctx, kind, m.attributes())
 }
 
 // encodeIdentity makes the value of the job's identity.
-func (m *jobModel) encodeIdentity(ctx context.Context, kind tftypes.Type) (tftypes.Value, diag.Diagnostics) {
+func (m *jobModel) encodeIdentity(ctx context.Context, kind tftypes.Type) (tftypes.Value, error) {
 	return encode(ctx, kind, map[string]attr.Value{"project_id": m.ProjectID, "id": m.ID})
 }
 
-func encode(ctx context.Context, kind tftypes.Type, attributes map[string]attr.Value) (tftypes.Value, diag.Diagnostics) {
+func encode(ctx context.Context, kind tftypes.Type, attributes map[string]attr.Value) (tftypes.Value, error) {
 	values := make(map[string]tftypes.Value, len(attributes))
 	for name, attribute := range attributes {
 		value, err := attribute.ToTerraformValue(ctx)
 		if err != nil {
-			return tftypes.Value{}, codecFailed(name, err)
+			return tftypes.Value{}, fmt.Errorf("%s: %w", name, err)
 		}
 		values[name] = value
 	}
 	if err := tftypes.ValidateValue(kind, values); err != nil {
-		return tftypes.Value{}, codecFailed("job", err)
+		return tftypes.Value{}, err
 	}
 	return tftypes.NewValue(kind, values), nil
 }
 
-// decode reads the value of a plan, a configuration or a state.
+// decode reads the value of a plan or a state.
 func (m *jobModel) decode(ctx context.Context, raw tftypes.Value) diag.Diagnostics {
-	var values map[string]tftypes.Value
-	if err := raw.As(&values); err != nil {
-		return codecFailed("job", err)
-	}
-	for name, field := range map[string]*types.String{
-		"prompt": &m.Prompt, "prompt_wo": &m.PromptWO, "project_id": &m.ProjectID, "id": &m.ID, "status": &m.Status, "model": &m.Model,
-		"pr_link": &m.PRLink, "created_at": &m.CreatedAt, "archived_at": &m.ArchivedAt,
-	} {
-		value, err := decodeAs[types.String](ctx, types.StringType, values[name])
-		if err != nil {
-			return codecFailed(name, err)
-		}
-		*field = value
-	}
-	var err error
-	if m.Triggers, err = decodeAs[types.Map](ctx, types.MapType{ElemType: types.StringType}, values["triggers"]); err != nil {
-		return codecFailed("triggers", err)
-	}
-	if m.Wait, err = decodeAs[types.Object](ctx, types.ObjectType{AttrTypes: waitTypes}, values["wait"]); err != nil {
-		return codecFailed("wait", err)
-	}
-	if m.Timeouts, err = decodeAs[timeouts.Value](ctx, timeouts.Type{ObjectType: types.ObjectType{AttrTypes: timeoutTypes}}, values["timeouts"]); err != nil {
-		return codecFailed("timeouts", err)
-	}
-	if m.Source, err = decodeAs[types.Object](ctx, types.ObjectType{AttrTypes: sourceTypes}, values["source"]); err != nil {
-		return codecFailed("source", err)
-	}
-	return nil
+	return decode(ctx, raw, map[string]field{
+		"prompt":      stringField(&m.Prompt),
+		"triggers":    fieldOf(&m.Triggers, types.MapType{ElemType: types.StringType}),
+		"project_id":  stringField(&m.ProjectID),
+		"wait":        fieldOf(&m.Wait, types.ObjectType{AttrTypes: waitTypes}),
+		"timeouts":    fieldOf(&m.Timeouts, timeouts.Type{ObjectType: types.ObjectType{AttrTypes: timeoutTypes}}),
+		"id":          stringField(&m.ID),
+		"status":      stringField(&m.Status),
+		"source":      fieldOf(&m.Source, types.ObjectType{AttrTypes: sourceTypes}),
+		"model":       stringField(&m.Model),
+		"pr_link":     stringField(&m.PRLink),
+		"created_at":  stringField(&m.CreatedAt),
+		"archived_at": stringField(&m.ArchivedAt),
+	})
+}
+
+// decodePlan reads a plan, and what only the configuration holds: the write-only
+// prompt, and the project that it names.
+func (m *jobModel) decodePlan(ctx context.Context, plan, config tftypes.Value) (projectID types.String, diags diag.Diagnostics) {
+	diags = m.decode(ctx, plan)
+	diags.Append(decode(ctx, config, map[string]field{"prompt_wo": stringField(&m.PromptWO), "project_id": stringField(&projectID)})...)
+	return projectID, diags
 }
 
 //nolint:gochecknoglobals // never changed
@@ -91,20 +85,40 @@ var (
 	timeoutTypes = map[string]attr.Type{"create": types.StringType, "update": types.StringType}
 )
 
-func decodeAs[V attr.Value](ctx context.Context, kind attr.Type, raw tftypes.Value) (V, error) {
-	value, err := kind.ValueFromTerraform(ctx, raw)
-	if err != nil {
-		var none V
-		return none, err
+// field reads one attribute into a model.
+type field func(context.Context, tftypes.Value) error
+
+func stringField(to *types.String) field { return fieldOf(to, types.StringType) }
+
+func fieldOf[V attr.Value](to *V, kind attr.Type) field {
+	return func(ctx context.Context, raw tftypes.Value) error {
+		value, err := kind.ValueFromTerraform(ctx, raw)
+		if err != nil {
+			return err
+		}
+		typed, ok := value.(V)
+		if !ok {
+			return fmt.Errorf("unexpected type %T", value)
+		}
+		*to = typed
+		return nil
 	}
-	typed, ok := value.(V)
-	if !ok {
-		return typed, fmt.Errorf("unexpected type %T", value)
-	}
-	return typed, nil
 }
 
-func codecFailed(attribute string, err error) diag.Diagnostics {
-	return diag.Diagnostics{diag.NewErrorDiagnostic("Bug in the agent provider",
-		fmt.Sprintf("The value of %s does not fit the schema: %s. Nothing was sent. Please report this.", attribute, err))}
+func decode(ctx context.Context, raw tftypes.Value, fields map[string]field) diag.Diagnostics {
+	var values map[string]tftypes.Value
+	if err := raw.As(&values); err != nil {
+		return codecFailed("the job", err)
+	}
+	for name, read := range fields {
+		if err := read(ctx, values[name]); err != nil {
+			return codecFailed(name, err)
+		}
+	}
+	return nil
+}
+
+// codecFailed reports a value that does not fit the schema.
+func codecFailed(value string, err error) diag.Diagnostics {
+	return diag.Diagnostics{diag.NewErrorDiagnostic(internalError(fmt.Sprintf("The value of %s does not fit the schema: %s.", value, err)))}
 }

@@ -62,8 +62,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 		return
 	}
 	defer recovered("read of a data source", &resp.Diagnostics)
-	options, diags := readWait(ctx, job.Wait, waitOptions{onFailure: onError, onTimeout: onError})
-	resp.Diagnostics.Append(diags...)
+	options := readWaitOptions(ctx, job.Wait, waitOptions{onFailure: onError, onTimeout: onError}, &resp.Diagnostics)
 	longest := readTimeout
 	if options.enabled {
 		longest = defaultJobTimeout
@@ -98,8 +97,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 			resp.Diagnostics.Append(job.apply(record)...)
 		}
 		if options.enabled {
-			end := waitOutcome{job: &jobModel{ProjectID: job.ProjectID, jobRecord: job.jobRecord}, err: err, options: options}
-			end.report(&resp.Diagnostics,
+			reportWait(&jobModel{ProjectID: job.ProjectID, jobRecord: job.jobRecord}, err, options, &resp.Diagnostics,
 				"The next plan or apply waits on. To go on with the job as it was last seen, set wait.on_timeout to \"warn\".",
 				"To read a failed job without an error, set wait.on_failure to \"warn\".")
 		}

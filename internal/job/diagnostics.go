@@ -21,7 +21,7 @@ import (
 
 // cause tells in a sentence or two why a call failed, and what can be done about it.
 func cause(err error) string {
-	return wording.Paragraphs(capital(reason(err))+".", hint(err))
+	return wording.Paragraphs(wording.Sentence(errors.New(reason(err))), hint(err))
 }
 
 // reason words the failure of a call.
@@ -53,9 +53,9 @@ func reason(err error) string {
 
 // plainReason words an error that is no failed call.
 func plainReason(err error) string {
-	_, ofJournal := errors.AsType[*journal.Error](err)
+	_, isJournalError := errors.AsType[*journal.Error](err)
 	switch {
-	case ofJournal: // it has time limits of its own
+	case isJournalError: // it has time limits of its own
 	case errors.Is(err, context.Canceled):
 		return "the run was interrupted"
 	case errors.Is(err, context.DeadlineExceeded):
@@ -68,9 +68,9 @@ func plainReason(err error) string {
 func hint(err error) string {
 	var failure *agentapi.Error
 	errors.As(err, &failure)
-	_, ofJournal := errors.AsType[*journal.Error](err)
+	_, isJournalError := errors.AsType[*journal.Error](err)
 	switch {
-	case ofJournal:
+	case isJournalError:
 		return "Check journal.url, or AGENT_JOURNAL_URL when that is not set, and the credentials of this run."
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, agentapi.ErrUnavailable):
 		return ""
@@ -111,13 +111,6 @@ func certificateHint(err error) string {
 	return "Check base_url. If the service, or a proxy that reads the traffic, has a certificate from a private authority, give that authority's certificate as ca_certificates_pem."
 }
 
-func capital(text string) string {
-	if text == "" {
-		return text
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
-}
-
 // createFailure words the failure of a create: whether a job may exist comes first.
 func createFailure(err error, projectID string) string {
 	switch {
@@ -128,14 +121,10 @@ func createFailure(err error, projectID string) string {
 			fmt.Sprintf("Look for the job at the service before you apply again, because applying again sends the prompt again. "+
 				"If the job is there, bring it in with: terraform (or tofu) import ADDRESS %s/JOB_ID", projectID))
 	case errors.Is(err, agentapi.ErrNotSent):
-		return notStarted(err, projectID)
+		return wording.Paragraphs(fmt.Sprintf("Nothing was sent to project %s, so no job was started.", projectID), cause(err), "Applying again starts the job.")
 	default:
 		return wording.Paragraphs("The service refused the request, so no job was started.", cause(err))
 	}
-}
-
-func notStarted(err error, projectID string) string {
-	return wording.Paragraphs(fmt.Sprintf("Nothing was sent to project %s, so no job was started.", projectID), cause(err), "Applying again starts the job.")
 }
 
 // notTakenOver words that the journal could not tell whether an earlier run has
@@ -164,7 +153,7 @@ func messageFailure(err error, jobID string) string {
 	if _, ok := errors.AsType[takeOverError](err); ok {
 		return notTakenOver(err, "job "+jobID)
 	}
-	if errors.Is(err, errTakenOver) {
+	if errors.Is(err, errTakenOverByThisRun) {
 		return wording.Paragraphs(
 			fmt.Sprintf("Nothing was sent to job %s. This run took the job over from an earlier one, and a test must not send prompts to such a job.", jobID),
 			"To let tests start jobs instead, set journal = { enabled = false } in their provider block. Outside of tests, a later run sends the message.")
@@ -188,42 +177,60 @@ func unconfirmedMessage(err error, jobID string) (summary, detail string) {
 		"Look at the job at the service. If the message is not there, change the prompt (a word is enough) and apply: that sends it.")
 }
 
-// waysFromMissing are what is left to do about a job that the service forgot.
-const waysFromMissing = "If the job is truly gone: -replace=ADDRESS starts a new one, and 'terraform (or tofu) state rm ADDRESS' forgets it."
+// missingJobHint says what can be done about a job that the service forgot.
+const missingJobHint = "If the job is truly gone: -replace=ADDRESS starts a new one, and 'terraform (or tofu) state rm ADDRESS' forgets it."
+
+// missingJob words a wait that ended because the service forgot the job. What
+// the job was sent before the wait, in this run or an earlier one, depends on after.
+func missingJob(err error, job *jobModel, after wait.Event) (summary, detail string) {
+	sent := map[wait.Event]string{
+		wait.Resumed:  "This apply sent nothing to it.",
+		wait.Created:  "The service had accepted the prompt.",
+		wait.Messaged: "The service had accepted the message, and the new prompt is in the state.",
+	}[after]
+	return "Agent job not found", wording.Paragraphs(
+		fmt.Sprintf("The service does not know job %s in project %s (any more), so its end cannot be waited for. %s The state keeps the job as it was last seen.",
+			job.ID.ValueString(), job.ProjectID.ValueString(), sent),
+		cause(err), missingJobHint)
+}
 
 // unfinishedWait words a wait that ended before its job; next says what follows.
 func unfinishedWait(err error, jobID, next string) (summary, detail string) {
 	summary = "Agent job still running"
-	ended := new(wait.Error)
-	errors.As(err, &ended) // a wait returns no other
-	if errors.Is(err, agentapi.ErrNotFound) {
-		return "Agent job not found", wording.Paragraphs(
-			fmt.Sprintf("The service does not know job %s (any more), so its end cannot be waited for. Nothing was sent, and the state keeps the job as it was last seen.", jobID),
-			cause(err), waysFromMissing)
-	}
+	stopped := new(wait.Error)
+	errors.As(err, &stopped) // a wait returns no other
 	var why string
 	switch {
 	case errors.Is(err, wait.ErrInterrupted):
 		why = "The wait was interrupted."
 	case errors.Is(err, wait.ErrTimeout):
-		why = fmt.Sprintf("It had not ended after %s, which is as long as timeouts allows.", ended.Waited.Round(time.Second))
+		why = fmt.Sprintf("It had not ended after %s, which is as long as timeouts allows.", stopped.Waited.Round(time.Second))
 	case errors.Is(err, wait.ErrNoStatus):
 		why = "The service's answers have no status."
 	default:
 		why = cause(err)
 	}
-	seen := ""
-	if ended.LastStatus != "" && ended.LastStatus != agentapi.StatusActive {
-		seen = fmt.Sprintf("It was last seen as %s.", wording.Quote(string(ended.LastStatus)))
+	lastStatus := ""
+	if stopped.LastStatus != "" && stopped.LastStatus != agentapi.StatusActive {
+		lastStatus = fmt.Sprintf("It was last seen as %s.", wording.Quote(string(stopped.LastStatus)))
 	}
-	trouble := ""
-	if ended.LastFault != nil && !errors.Is(err, ended.LastFault) {
-		trouble = "The last look at it failed: " + reason(ended.LastFault) + "."
+	lastFault := ""
+	if stopped.LastFault != nil && !errors.Is(err, stopped.LastFault) {
+		lastFault = "The last look at it failed: " + reason(stopped.LastFault) + "."
 	}
 	return summary, wording.Paragraphs(
 		fmt.Sprintf("This run no longer waits for job %s; the job itself goes on at the service.", jobID),
-		why, seen, trouble,
+		why, lastStatus, lastFault,
 		next)
+}
+
+// mayHaveSent is what to check after an internal error that a POST may precede.
+const mayHaveSent = "Something may have been sent: look at the jobs of the project at the service before you apply again."
+
+// internalError words a bug of the provider.
+func internalError(what string) (summary, detail string) {
+	return "Bug in the agent provider", wording.Paragraphs(what,
+		"Please report this at https://github.com/agentjobs/terraform-provider-agent/issues, without keys and prompts.")
 }
 
 // jobNotFound words that a job to be read does not exist.

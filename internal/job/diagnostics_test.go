@@ -12,6 +12,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -139,5 +143,22 @@ func TestUnfinishedWait(t *testing.T) {
 				t.Errorf("detail (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A job that cannot be encoded after a POST is named, and nothing denies the POST.
+func TestSave_failed(t *testing.T) {
+	t.Parallel()
+	var diags diag.Diagnostics
+	job := jobModel{ProjectID: types.StringValue("proj_1"), Triggers: types.MapNull(types.StringType), jobRecord: jobRecord{ID: types.StringValue("job_1")}}
+	stateWriter{state: &tfsdk.State{Raw: tftypes.NewValue(tftypes.String, nil)}, diags: &diags}.save(t.Context(), &job)
+	if len(diags) != 1 {
+		t.Fatalf("diagnostics: %v", diags)
+	}
+	detail := diags[0].Detail()
+	for _, want := range []string{"Job job_1 of project proj_1 could not be written to the state: ", "Something may have been sent", "https://github.com/agentjobs/terraform-provider-agent/issues"} {
+		if !strings.Contains(detail, want) {
+			t.Errorf("missing %q in:\n%s", want, detail)
+		}
 	}
 }

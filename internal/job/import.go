@@ -36,11 +36,11 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 			"Give the import id as PROJECT_ID/JOB_ID."))
 		return
 	}
-	resp.Diagnostics.Append(nameJob(ctx, &resp.State, resp.Identity, project, id)...)
+	resp.Diagnostics.Append(setIdentifiers(ctx, &resp.State, resp.Identity, project, id)...)
 }
 
-// nameJob fills an empty state with the names of a job, for a read to follow.
-func nameJob(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, projectID, jobID string) (diags diag.Diagnostics) {
+// setIdentifiers fills an empty state with the names of a job, for a read to follow.
+func setIdentifiers(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, projectID, jobID string) (diags diag.Diagnostics) {
 	for name, value := range map[string]string{"project_id": projectID, "id": jobID} {
 		diags.Append(state.SetAttribute(ctx, path.Root(name), value)...)
 		if identity != nil {

@@ -31,15 +31,15 @@ type Limits struct {
 	reported [2]bool // while planning
 }
 
-// limited is a kind of request that has a limit.
-type limited int
+// requestKind is a kind of request that has a limit.
+type requestKind int
 
 const (
-	newJobs limited = iota
+	newJobs requestKind = iota
 	messages
 )
 
-func (l *Limits) of(kind limited) Limit {
+func (l *Limits) of(kind requestKind) Limit {
 	if kind == newJobs {
 		return l.NewJobs
 	}
@@ -48,7 +48,7 @@ func (l *Limits) of(kind limited) Limit {
 
 // plan counts n requests that an apply would send. Only the first one beyond
 // the limit is an error, so that a plan of a thousand resources has one.
-func (l *Limits) plan(kind limited, n int64) *limitError {
+func (l *Limits) plan(kind requestKind, n int64) *limitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.planned[kind] += n
@@ -63,7 +63,7 @@ func (l *Limits) plan(kind limited, n int64) *limitError {
 // send counts a request that is about to be recorded and sent. Each one beyond
 // the limit is an error and must not be sent. One that then fails stays counted:
 // if in doubt, too few are sent.
-func (l *Limits) send(kind limited) *limitError {
+func (l *Limits) send(kind requestKind) *limitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limit := l.of(kind)
@@ -74,8 +74,8 @@ func (l *Limits) send(kind limited) *limitError {
 	return nil
 }
 
-// planned is Limits.plan with its error as a diagnostic.
-func (d *ProviderData) planned(kind limited, n int64, diags *diag.Diagnostics) {
+// countPlanned is Limits.plan with its error as a diagnostic.
+func (d *ProviderData) countPlanned(kind requestKind, n int64, diags *diag.Diagnostics) {
 	if d == nil {
 		return
 	}
@@ -86,7 +86,7 @@ func (d *ProviderData) planned(kind limited, n int64, diags *diag.Diagnostics) {
 
 // limitError is a request beyond a limit.
 type limitError struct {
-	kind     limited
+	kind     requestKind
 	setting  string
 	sent     [2]int64 // before it, by this process
 	planning bool

@@ -43,7 +43,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 		setJournalRef(ctx, out.private, call.Ref()) // it may have got another name
 	case err != nil:
 		out.diags.AddError("Failed to send message to agent job", messageFailure(err, id))
-		r.provider.withdrawn(call, err, out.diags)
+		r.provider.reportNotWithdrawn(call, err, out.diags)
 		return false
 	}
 	warnUnrecorded(call.Unrecorded(), id, out.diags)
@@ -51,13 +51,13 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 	job.apply(record)                                             // what it may say of the link is said when the job has ended
 	job.Status = types.StringValue(string(agentapi.StatusActive)) // the answer may be the record from before
 	unmark(ctx, out.private, markUnconfirmed)
-	setUnfinished(ctx, out.private, unfinished{Message: time.Now()})
+	setMark(ctx, out.private, markUnfinished, unfinished{Message: time.Now()})
 	out.save(ctx, job)
 	return true
 }
 
-// errUnanswered stands for the response to a message that an earlier run sent.
-var errUnanswered = errors.New("an earlier run sent it and did not record the outcome")
+// errOutcomeNotRecorded stands for the response to a message that an earlier run sent.
+var errOutcomeNotRecorded = errors.New("an earlier run sent it and did not record the outcome")
 
 // sendOrTakeOver sends the message unless an earlier run has sent it.
 func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (*agentapi.Job, error) {
@@ -65,20 +65,20 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 	orphan, err := r.provider.Journal.TakeOver(ctx, key)
 	switch {
 	case err == nil && orphan == nil && r.provider.Journal.TookOver(ctx, id):
-		return nil, errTakenOver
+		return nil, errTakenOverByThisRun
 	case err != nil:
 		return nil, takeOverError{err}
 	case orphan == nil:
 		if err := r.provider.Limits.send(messages); err != nil {
 			return nil, err
 		}
-		record, err := r.provider.Client.SendMessage(ctx, project, id, job.text().ValueString(), call)
+		record, err := r.provider.Client.SendMessage(ctx, project, id, job.promptText().ValueString(), call)
 		if err == nil || errors.Is(err, agentapi.ErrUnknownOutcome) { // any other says nothing about earlier messages
 			setJournalRef(ctx, out.private, call.Ref())
 		}
 		return record, err
 	case orphan.JobID == "":
-		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, ProjectID: project, JobID: id, Err: errUnanswered}
+		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, ProjectID: project, JobID: id, Err: errOutcomeNotRecorded}
 	}
 	record, err := r.provider.lookUp(ctx, project, id)
 	if err != nil {
@@ -91,13 +91,13 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 	return record, nil
 }
 
-// errTakenOver keeps "terraform test" from talking to a real job: only there a
+// errTakenOverByThisRun keeps "terraform test" from talking to a real job: only there a
 // run of a CLI updates what the same run took over. A host that keeps one parent
 // process for all its commands is refused until it is started again.
-var errTakenOver = errors.New("this run took the job over from an earlier one, and does not change it")
+var errTakenOverByThisRun = errors.New("this run took the job over from an earlier one, and does not change it")
 
-// noteRead brings the marks up to date with what a refresh shows.
-func noteRead(ctx context.Context, private privateState, job *jobModel, record *agentapi.Job) {
+// updateMarks brings the marks up to date with what a refresh shows.
+func updateMarks(ctx context.Context, private privateState, job *jobModel, record *agentapi.Job) {
 	unmark(ctx, private, markMissing)
 	if job.ended() && record.Status == agentapi.StatusActive {
 		unmark(ctx, private, markUnconfirmed) // the message has arrived after all

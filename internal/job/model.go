@@ -4,6 +4,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -111,30 +112,27 @@ type waitOptions struct {
 	onFailure, onTimeout string // onTimeout is empty when it is not set
 }
 
-// waitOptions reads the wait block; what is not known yet counts as its default.
-func (m *jobModel) waitOptions(ctx context.Context) (waitOptions, diag.Diagnostics) {
-	return readWait(ctx, m.Wait, waitOptions{enabled: true, onFailure: onError})
-}
-
-// readWait reads a wait block over its defaults.
-func readWait(ctx context.Context, wait types.Object, options waitOptions) (waitOptions, diag.Diagnostics) {
+// readWaitOptions reads a wait block over its defaults. What is not known yet counts as
+// its default.
+func readWaitOptions(ctx context.Context, wait types.Object, options waitOptions, diags *diag.Diagnostics) waitOptions {
 	if wait.IsNull() || wait.IsUnknown() {
-		return options, nil
+		return options
 	}
 	var block struct {
 		Enabled   types.Bool   `tfsdk:"enabled"`
 		OnFailure types.String `tfsdk:"on_failure"`
 		OnTimeout types.String `tfsdk:"on_timeout"`
 	}
-	diags := wait.As(ctx, &block, basetypes.ObjectAsOptions{})
+	diags.Append(wait.As(ctx, &block, basetypes.ObjectAsOptions{})...)
 	if !block.Enabled.IsNull() && !block.Enabled.IsUnknown() {
 		options.enabled = block.Enabled.ValueBool()
 	}
-	if text := block.OnFailure.ValueString(); text != "" {
-		options.onFailure = text
-	}
-	if text := block.OnTimeout.ValueString(); text != "" {
-		options.onTimeout = text
-	}
-	return options, diags
+	options.onFailure = cmp.Or(block.OnFailure.ValueString(), options.onFailure)
+	options.onTimeout = cmp.Or(block.OnTimeout.ValueString(), options.onTimeout)
+	return options
+}
+
+// readWaitOptions reads the wait block of a resource.
+func (m *jobModel) readWaitOptions(ctx context.Context, diags *diag.Diagnostics) waitOptions {
+	return readWaitOptions(ctx, m.Wait, waitOptions{enabled: true, onFailure: onError}, diags)
 }

@@ -32,7 +32,7 @@ func (r *jobResource) MoveState(context.Context) []resource.StateMover {
 // moveFrom moves from the types of one provider.
 func moveFrom(provider string, typeNames []string, find func(state []byte) (jobPath, bool)) func(context.Context, resource.MoveStateRequest, *resource.MoveStateResponse) {
 	return func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
-		if !slices.Contains(typeNames, req.SourceTypeName) || !standsFor(req.SourceProviderAddress, provider) {
+		if !slices.Contains(typeNames, req.SourceTypeName) || !matchesProvider(req.SourceProviderAddress, provider) {
 			return
 		}
 		job, ok := find(req.SourceRawState.JSON)
@@ -46,15 +46,15 @@ func moveFrom(provider string, typeNames []string, find func(state []byte) (jobP
 					"and bring the job in with an import block whose id is PROJECT_ID/JOB_ID."))
 			return
 		}
-		resp.Diagnostics.Append(nameJob(ctx, &resp.TargetState, resp.TargetIdentity, job.projectID, job.jobID)...)
+		resp.Diagnostics.Append(setIdentifiers(ctx, &resp.TargetState, resp.TargetIdentity, job.projectID, job.jobID)...)
 	}
 }
 
-// standsFor reports whether an address stands for a provider. The host differs
+// matchesProvider reports whether an address stands for a provider. The host differs
 // between Terraform and OpenTofu. OpenTofu before 1.11.12 and 1.12.4 gives the
 // provider's name alone, and later ones, of a resource with count or for_each,
 // this provider for all instances but the first.
-func standsFor(address, provider string) bool {
+func matchesProvider(address, provider string) bool {
 	_, name, _ := strings.Cut(provider, "/")
 	_, source, _ := strings.Cut(address, "/")
 	return address == name || strings.EqualFold(source, provider) || strings.HasSuffix(source, "/agent")

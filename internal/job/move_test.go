@@ -83,7 +83,7 @@ func TestMoveState(t *testing.T) {
 	}
 }
 
-// OpenTofu does not always name the former provider in full: see standsFor.
+// OpenTofu does not always name the former provider in full: see matchesProvider.
 func TestMoveStateFromAnOddAddress(t *testing.T) {
 	for _, name := range []string{"restful_resource", "restful_operation", "restapi_object"} {
 		bare, _, _ := strings.Cut(name, "_")

@@ -100,7 +100,7 @@ func TestX06_panic_anywhere(t *testing.T) {
 		says string
 		call func() []*tfprotov6.Diagnostic
 	}{
-		{`create of job "" in project proj_1. Please report this.` + "\n\nSomething may have been sent", apply(nothing)},
+		{`create of job "" in project proj_1. Something may have been sent: look at the jobs of the project`, apply(nothing)},
 		{"read of job \"" + id + "\" in project proj_1.", func() []*tfprotov6.Diagnostic { c.State = state; return c.Refresh(t.Context()) }},
 		{"update of job \"" + id + "\" in project proj_1.", apply(state)},
 		{"read of a data source", func() []*tfprotov6.Diagnostic { _, diags := c.Data(t.Context(), attrs{"id": id}); return diags }},
@@ -109,7 +109,7 @@ func TestX06_panic_anywhere(t *testing.T) {
 	} {
 		c.ConnectTo(t.Context(), newPanicking(true), s.Attrs())
 		got := fakecli.Text(test.call())
-		harness.Contains(t, got, "ERROR: Bug in the agent provider: The provider met a bug in the "+test.says)
+		harness.Contains(t, got, "ERROR: Bug in the agent provider: The provider met a bug in the "+test.says, "https://github.com/agentjobs/terraform-provider-agent/issues")
 		if strings.Contains(got, harness.CanaryKey) {
 			t.Errorf("the key is in the output: %s", got)
 		}

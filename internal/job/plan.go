@@ -25,13 +25,12 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		if resp.Diagnostics.Append(state.decode(ctx, req.State.Raw)...); resp.Diagnostics.HasError() {
 			return
 		}
-		r.provider.seen(ctx, &state, req.Private, &resp.Diagnostics)
+		r.provider.pruneJournal(ctx, &state, req.Private, &resp.Diagnostics)
 	}
 	if req.Plan.Raw.IsNull() {
 		return // destroy
 	}
-	resp.Diagnostics.Append(plan.decode(ctx, req.Plan.Raw)...)
-	project, diags := plan.decodeConfig(ctx, req.Config.Raw)
+	project, diags := plan.decodePlan(ctx, req.Plan.Raw, req.Config.Raw)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -39,13 +38,12 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if req.State.Raw.IsNull() {
 		plan.ProjectID = r.provider.projectOr(project, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
-		if !r.announceCreate(ctx, &plan, &resp.Diagnostics) {
-			r.provider.planned(newJobs, 1, &resp.Diagnostics)
+		if !r.provider.announce(ctx, newJobs, &plan, &resp.Diagnostics) {
+			r.provider.countPlanned(newJobs, 1, &resp.Diagnostics)
 		}
 		return
 	}
-	options, diags := plan.waitOptions(ctx)
-	resp.Diagnostics.Append(diags...)
+	options := plan.readWaitOptions(ctx, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -56,7 +54,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		resp.RequiresReplace.Append(path.Root("project_id"))
 	}
 	unmark(ctx, resp.Private, markIgnored)
-	if plan.text().IsNull() {
+	if plan.promptText().IsNull() {
 		mark(ctx, resp.Private, markIgnored)
 	}
 	change := compare(&plan, &state, state.recordedPrompt(ctx, req.Private), options)
@@ -79,17 +77,21 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	case change.recordOnly, change.newPrompt: // nothing else makes Terraform call Update
 		plan.Status = types.StringUnknown()
 	}
-	resp.Plan.Raw, diags = plan.encode(ctx, req.Plan.Raw.Type())
-	resp.Diagnostics.Append(diags...)
+	raw, err := plan.encode(ctx, req.Plan.Raw.Type())
+	if err != nil {
+		resp.Diagnostics.Append(codecFailed("the plan", err)...)
+		return
+	}
+	resp.Plan.Raw = raw
 	switch {
 	case replace: // Terraform drops the warnings of the second planning call
-		if r.announceCreate(ctx, &plan, &resp.Diagnostics) {
-			r.provider.planned(newJobs, -1, &resp.Diagnostics) // the second call counts it, because each is announced once
+		if r.provider.announce(ctx, newJobs, &plan, &resp.Diagnostics) {
+			r.provider.countPlanned(newJobs, -1, &resp.Diagnostics) // the second call counts it, because each is announced once
 		}
-	case change.message() && r.announceMessage(ctx, &plan, &resp.Diagnostics):
+	case change.message() && r.provider.announce(ctx, messages, &plan, &resp.Diagnostics):
 		return // what it says replaces what the plan would say otherwise
 	case change.message():
-		r.provider.planned(messages, 1, &resp.Diagnostics)
+		r.provider.countPlanned(messages, 1, &resp.Diagnostics)
 	}
 	change.explain(&plan, &state, replace, retry, &resp.Diagnostics)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !replace && !change.message() {
@@ -119,26 +121,26 @@ type change struct {
 	newJob      bool // the prompt starts one, because this job cannot accept messages
 	recordOnly  bool // a write-only prompt of an imported or moved job
 	newTriggers bool
-	deadJob     bool // failed or archived: it cannot accept messages
+	closedJob   bool // failed or archived: it cannot accept messages
 	resume      bool // it has not ended: wait on
 }
 
 func compare(plan, state *jobModel, recorded recordedPrompt, options waitOptions) change {
-	imported, ignored := recorded.missing(), plan.text().IsNull()
+	imported, ignored := recorded.missing(), plan.promptText().IsNull()
 	c := change{
-		newPrompt:   !imported && !ignored && !recorded.is(plan.text()),
-		knownPrompt: !plan.text().IsUnknown(),
+		newPrompt:   !imported && !ignored && !recorded.is(plan.promptText()),
+		knownPrompt: !plan.promptText().IsUnknown(),
 		recordOnly:  imported && !ignored && plan.Prompt.IsNull(),
 		newTriggers: !imported && !plan.Triggers.Equal(state.Triggers),
-		deadJob:     state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived),
+		closedJob:   state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived),
 		resume:      options.enabled && !state.ended(),
 	}
 	// An ephemeral prompt may be unknown in every plan: that must not cost a job.
-	c.newJob = c.newPrompt && c.deadJob && !plan.PromptWO.IsUnknown()
+	c.newJob = c.newPrompt && c.closedJob && !plan.PromptWO.IsUnknown()
 	return c
 }
 
-func (c change) message() bool { return c.newPrompt && !c.deadJob }
+func (c change) message() bool { return c.newPrompt && !c.closedJob }
 
 // explain says in the plan what its symbols cannot.
 func (c change) explain(plan, state *jobModel, replace, retry bool, diags *diag.Diagnostics) {
@@ -153,7 +155,7 @@ func (c change) explain(plan, state *jobModel, replace, retry bool, diags *diag.
 			fmt.Sprintf("The wait for job %s was cut short, and the job has failed since. Like after any failed create, a new job is started with the same prompt. "+
 				"To keep the failed job instead, set wait.on_failure to \"warn\".", id))
 	case replace:
-	case c.newPrompt && c.deadJob:
+	case c.newPrompt && c.closedJob:
 		diags.AddAttributeWarning(at, "Prompt not known yet",
 			fmt.Sprintf("Job %s has the status %s and cannot accept messages. If the prompt turns out to be new, apply fails and sends nothing; to give it to a new job, plan with -replace=ADDRESS.", id, wording.Quote(status)))
 	case c.message() && !c.knownPrompt:

@@ -17,7 +17,7 @@ import (
 const (
 	// markUnfinished: a wait was cut short; its value is an unfinished.
 	markUnfinished = "unfinished"
-	// markMissing: the user was told that the service does not know the job.
+	// markMissing: it was reported that the service does not know the job.
 	markMissing = "missing"
 	// markUnconfirmed: a message was sent and nothing showed its effect.
 	markUnconfirmed = "unconfirmed"
@@ -46,32 +46,31 @@ func isMarked(ctx context.Context, p privateState, key string) bool {
 	return len(value) > 0
 }
 
-func mark(ctx context.Context, p privateState, key string) { p.SetKey(ctx, key, []byte("true")) }
+func mark(ctx context.Context, p privateState, key string) { setMark(ctx, p, key, true) }
 
 func unmark(ctx context.Context, p privateState, key string) { p.SetKey(ctx, key, nil) }
 
-func getUnfinished(ctx context.Context, p privateState) (u unfinished) {
-	if value, _ := p.GetKey(ctx, markUnfinished); len(value) > 0 {
-		_ = json.Unmarshal(value, &u) // nothing but this file writes it
+// setMark gives a mark a value.
+func setMark(ctx context.Context, p privateState, key string, value any) {
+	if text, err := json.Marshal(value); err == nil {
+		p.SetKey(ctx, key, text)
 	}
-	return u
 }
 
-func getJournalRef(ctx context.Context, p privateState) (ref journal.Ref) {
-	if value, _ := p.GetKey(ctx, markJournal); len(value) > 0 {
-		_ = json.Unmarshal(value, &ref) // nothing but this file writes it
+// getMark returns the value of a mark, or the zero value without one.
+func getMark[T any](ctx context.Context, p privateState, key string) (value T) {
+	if text, _ := p.GetKey(ctx, key); len(text) > 0 {
+		_ = json.Unmarshal(text, &value) // nothing but setMark writes it
 	}
-	return ref
+	return value
+}
+
+func getUnfinished(ctx context.Context, p privateState) unfinished {
+	return getMark[unfinished](ctx, p, markUnfinished)
 }
 
 func setJournalRef(ctx context.Context, p privateState, ref journal.Ref) {
-	if value, err := json.Marshal(ref); err == nil && ref.ID != "" {
-		p.SetKey(ctx, markJournal, value)
-	}
-}
-
-func setUnfinished(ctx context.Context, p privateState, u unfinished) {
-	if value, err := json.Marshal(u); err == nil {
-		p.SetKey(ctx, markUnfinished, value)
+	if ref.ID != "" {
+		setMark(ctx, p, markJournal, ref)
 	}
 }

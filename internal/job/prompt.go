@@ -7,19 +7,17 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// text is the prompt, whichever of the two attributes gives it.
-func (m *jobModel) text() types.String {
+// promptText is the prompt, whichever of the two attributes gives it.
+func (m *jobModel) promptText() types.String {
 	if m.Prompt.IsNull() {
 		return m.PromptWO
 	}
@@ -34,23 +32,6 @@ func (m *jobModel) promptPath() path.Path {
 	return path.Root("prompt")
 }
 
-// decodeConfig reads what only the configuration holds: the write-only prompt,
-// and the project that it names.
-func (m *jobModel) decodeConfig(ctx context.Context, config tftypes.Value) (projectID types.String, _ diag.Diagnostics) {
-	var values map[string]tftypes.Value
-	err := config.As(&values)
-	if err == nil {
-		m.PromptWO, err = decodeAs[types.String](ctx, types.StringType, values["prompt_wo"])
-	}
-	if err == nil {
-		projectID, err = decodeAs[types.String](ctx, types.StringType, values["project_id"])
-	}
-	if err != nil {
-		return projectID, codecFailed("configuration", err)
-	}
-	return projectID, nil
-}
-
 // keepPrompt leaves a prompt with ignore_changes as it was sent: the CLI hides a
 // write-only argument's new value from the plan, but not from the apply.
 func (m *jobModel) keepPrompt(before *jobModel) {
@@ -63,7 +44,7 @@ func (m *jobModel) keepPrompt(before *jobModel) {
 // checkPrompts checks at apply what validation could not: a prompt that was not
 // known while planning.
 func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
-	err := checkPrompt(m.text().ValueString())
+	err := checkPrompt(m.promptText().ValueString())
 	if !m.Prompt.IsNull() && !m.PromptWO.IsNull() {
 		err = errors.New("both prompt and prompt_wo have a value: set one of them")
 	}
@@ -81,11 +62,7 @@ type recordedPrompt struct {
 }
 
 func (m *jobModel) recordedPrompt(ctx context.Context, private privateState) recordedPrompt {
-	recorded := recordedPrompt{text: m.Prompt, jobID: m.ID.ValueString()}
-	if value, _ := private.GetKey(ctx, markPrompt); len(value) > 0 {
-		_ = json.Unmarshal(value, &recorded.hash) // nothing but this file writes it
-	}
-	return recorded
+	return recordedPrompt{text: m.Prompt, jobID: m.ID.ValueString(), hash: getMark[string](ctx, private, markPrompt)}
 }
 
 // missing reports that the job was imported or moved.
@@ -104,8 +81,7 @@ func (r recordedPrompt) is(text types.String) bool {
 func recordPrompt(ctx context.Context, private privateState, job *jobModel) {
 	switch {
 	case !job.PromptWO.IsNull():
-		value, _ := json.Marshal(promptHash(job.ID.ValueString(), job.PromptWO.ValueString()))
-		private.SetKey(ctx, markPrompt, value)
+		setMark(ctx, private, markPrompt, promptHash(job.ID.ValueString(), job.PromptWO.ValueString()))
 	case !job.Prompt.IsNull():
 		unmark(ctx, private, markPrompt)
 	}

@@ -81,34 +81,21 @@ func (d *ProviderData) lookUp(ctx context.Context, projectID, jobID string) (*ag
 	return d.Client.GetJob(ctx, projectID, jobID)
 }
 
-// recentEvents are what this process has done to jobs. A data source that waits
-// for one of them must know: the service may show a new job late, and after a
-// message the former end for a while.
-type recentEvents struct {
-	mu sync.Mutex
-	of map[recentJob]recentEvent
-}
+// recentEvents holds what this process did to jobs. A data source that waits for
+// one of them needs it: the service may show a new job late, and after a message
+// the earlier end for a while.
+type recentEvents struct{ byJob sync.Map }
 
-type recentJob struct{ projectID, jobID string }
-
-type recentEvent struct {
-	event wait.Event
-	at    time.Time
-}
-
+// add records an event of now.
 func (r *recentEvents) add(projectID, jobID string, event wait.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.of == nil {
-		r.of = map[recentJob]recentEvent{}
-	}
-	r.of[recentJob{projectID, jobID}] = recentEvent{event, time.Now()}
+	r.byJob.Store([2]string{projectID, jobID}, wait.Request{ProjectID: projectID, JobID: jobID, After: event, At: time.Now()})
 }
 
-// request is a wait for the job as the events leave it.
+// request describes a wait for the job after its last event, if there is one.
 func (r *recentEvents) request(projectID, jobID string) wait.Request {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	recent := r.of[recentJob{projectID, jobID}] // the zero value is wait.Resumed
-	return wait.Request{ProjectID: projectID, JobID: jobID, After: recent.event, At: recent.at}
+	recent, _ := r.byJob.Load([2]string{projectID, jobID})
+	if request, ok := recent.(wait.Request); ok {
+		return request
+	}
+	return wait.Request{ProjectID: projectID, JobID: jobID, After: wait.Resumed}
 }

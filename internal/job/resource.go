@@ -61,14 +61,12 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job jobModel
-	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
-	_, diags := job.decodeConfig(ctx, req.Config.Raw)
+	_, diags := job.decodePlan(ctx, req.Plan.Raw, req.Config.Raw)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() || !r.provider.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
-	options, diags := job.waitOptions(ctx)
-	resp.Diagnostics.Append(diags...)
+	options := job.readWaitOptions(ctx, &resp.Diagnostics)
 	timeout, diags := job.Timeouts.Create(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -92,19 +90,19 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		}
 		var err error
 		project := job.ProjectID.ValueString()
-		if record, err = r.provider.Client.CreateJob(ctx, project, job.text().ValueString(), call); err != nil {
+		if record, err = r.provider.Client.CreateJob(ctx, project, job.promptText().ValueString(), call); err != nil {
 			resp.Diagnostics.AddError("Failed to create agent job", createFailure(err, project))
-			r.provider.withdrawn(call, err, &resp.Diagnostics)
+			r.provider.reportNotWithdrawn(call, err, &resp.Diagnostics)
 			return
 		}
 		r.provider.recent.add(project, record.ID, wait.Created)
 		setJournalRef(ctx, out.private, call.Ref())
 		warnUnrecorded(call.Unrecorded(), record.ID, out.diags)
 	}
-	invalid := job.apply(record)
+	warnings := job.apply(record)
 	out.save(ctx, &job)
 	if !options.enabled {
-		resp.Diagnostics.Append(invalid...)
+		resp.Diagnostics.Append(warnings...)
 		return
 	}
 	r.await(ctx, &job, wait.Created, options, out)
@@ -120,11 +118,11 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	defer out.recovered(ctx, "read", &job)
 	imported := job.Status.IsNull()
 	if r.provider == nil || r.provider.Client == nil {
-		r.keepUnread(ctx, &job, imported, out)
+		r.keepUnrefreshed(ctx, &job, imported, out)
 		return
 	}
 	ctx = r.provider.Mask(ctx)
-	r.provider.seen(ctx, &job, req.Private, &resp.Diagnostics)
+	r.provider.pruneJournal(ctx, &job, req.Private, &resp.Diagnostics)
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
 	record, err := r.provider.lookUp(ctx, project, id)
 	switch {
@@ -134,7 +132,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 			resp.Diagnostics.AddWarning("Agent job not found", wording.Paragraphs(
 				fmt.Sprintf("The service does not know job %s in project %s (any more). The state keeps the job as it was last seen, because a wrong key, "+
 					"project or base URL is answered in the same way. An apply says this once.", id, project),
-				waysFromMissing))
+				missingJobHint))
 		}
 		out.identify(ctx, &job)
 	case err != nil && imported:
@@ -142,7 +140,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	case err != nil:
 		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s in project %s. The state keeps it as it was last seen.", id, project), cause(err)))
 	default:
-		noteRead(ctx, resp.Private, &job, record)
+		updateMarks(ctx, resp.Private, &job, record)
 		resp.Diagnostics.Append(job.apply(record)...)
 		out.save(ctx, &job)
 	}
@@ -151,8 +149,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job, before jobModel
-	resp.Diagnostics.Append(job.decode(ctx, req.Plan.Raw)...)
-	_, diags := job.decodeConfig(ctx, req.Config.Raw)
+	_, diags := job.decodePlan(ctx, req.Plan.Raw, req.Config.Raw)
 	resp.Diagnostics.Append(diags...)
 	resp.Diagnostics.Append(before.decode(ctx, req.State.Raw)...)
 	if resp.Diagnostics.HasError() {
@@ -163,8 +160,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	} else if !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
-	options, diags := job.waitOptions(ctx)
-	resp.Diagnostics.Append(diags...)
+	options := job.readWaitOptions(ctx, &resp.Diagnostics)
 	timeout, diags := job.Timeouts.Update(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -177,7 +173,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		out.save(ctx, &job)
 		return
 	}
-	if change.newPrompt && change.deadJob {
+	if change.newPrompt && change.closedJob {
 		resp.Diagnostics.AddAttributeError(job.promptPath(), "Failed to send message to agent job", wording.Paragraphs(
 			fmt.Sprintf("Job %s in project %s has the status %s and cannot accept messages. The prompt is new, which was not known while planning. Nothing was sent.",
 				job.ID.ValueString(), job.ProjectID.ValueString(), wording.Quote(before.Status.ValueString())),
@@ -187,7 +183,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if !r.provider.usable(&resp.Diagnostics) {
 		return
 	}
-	r.provider.seen(ctx, &before, req.Private, &resp.Diagnostics)
+	r.provider.pruneJournal(ctx, &before, req.Private, &resp.Diagnostics)
 	key := r.provider.messageKey(&job)
 	call := r.provider.Journal.Begin(ctx, key, job.ID.ValueString())
 	defer call.End() //nolint:contextcheck // it has the context of Begin, without our deadline
@@ -208,7 +204,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	var job jobModel
 	resp.Diagnostics.Append(job.decode(ctx, req.State.Raw)...)
 	if r.provider != nil {
-		r.provider.journalFailed(r.provider.Journal.Forget(ctx, job.ID.ValueString()), &resp.Diagnostics)
+		r.provider.reportJournalError(r.provider.Journal.Forget(ctx, job.ID.ValueString()), &resp.Diagnostics)
 	}
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		resp.Diagnostics.AddWarning("Agent job goes on", fmt.Sprintf(
@@ -217,8 +213,8 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 }
 
-// keepUnread is a refresh while the provider's configuration is not known.
-func (r *jobResource) keepUnread(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
+// keepUnrefreshed is a refresh while the provider's configuration is not known.
+func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
 	if imported {
 		out.diags.AddError("Failed to import agent job", "The provider's configuration must be known to look the job up. "+r.provider.notKnownYet())
 		return

@@ -9,8 +9,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // stateWriter writes a job to state, identity and private state.
@@ -23,8 +21,10 @@ type stateWriter struct {
 
 // save writes the job into the state, so that whatever follows cannot lose it.
 func (w stateWriter) save(ctx context.Context, job *jobModel) {
-	raw, diags := job.encode(ctx, w.state.Raw.Type())
-	if w.diags.Append(diags...); !diags.HasError() {
+	if raw, err := job.encode(ctx, w.state.Raw.Type()); err != nil {
+		w.diags.AddError(internalError(fmt.Sprintf("Job %s of project %s could not be written to the state: %s. %s",
+			job.ID.ValueString(), job.ProjectID.ValueString(), err, mayHaveSent)))
+	} else {
 		w.state.Raw = raw
 	}
 	recordPrompt(ctx, w.private, job)
@@ -33,11 +33,13 @@ func (w stateWriter) save(ctx context.Context, job *jobModel) {
 
 // identify repeats the identity, which a state from an old CLI does not have.
 func (w stateWriter) identify(ctx context.Context, job *jobModel) {
-	if w.identity != nil {
-		raw, diags := job.encodeIdentity(ctx, w.identity.Raw.Type())
-		if w.diags.Append(diags...); !diags.HasError() {
-			w.identity.Raw = raw
-		}
+	if w.identity == nil {
+		return
+	}
+	if raw, err := job.encodeIdentity(ctx, w.identity.Raw.Type()); err != nil {
+		w.diags.Append(codecFailed("the identity", err)...)
+	} else {
+		w.identity.Raw = raw
 	}
 }
 
@@ -48,22 +50,21 @@ func (w stateWriter) recovered(ctx context.Context, operation string, job *jobMo
 	if recover() == nil {
 		return
 	}
-	const summary = "Bug in the agent provider"
-	if id := job.ID.ValueString(); id != "" && operation == "create" {
+	project, id := job.ProjectID.ValueString(), job.ID.ValueString()
+	if id != "" && operation == "create" {
 		w.save(ctx, job)
 		// An error would taint the job, and the next apply would start a second one.
-		w.diags.AddWarning(summary, fmt.Sprintf("The provider met a bug after job %s was started. The job is in the state; the next apply waits on and sends nothing. Please report this.", id))
+		w.diags.AddWarning(internalError(fmt.Sprintf(
+			"The provider met a bug after job %s of project %s was started. The job is in the state; the next apply waits on and sends nothing.", id, project)))
 		return
 	}
-	w.diags.AddError(summary, wording.Paragraphs(
-		fmt.Sprintf("The provider met a bug in the %s of job %q in project %s. Please report this.", operation, job.ID.ValueString(), job.ProjectID.ValueString()),
-		"Something may have been sent: look at the jobs of the project at the service before you apply again."))
+	w.diags.AddError(internalError(fmt.Sprintf("The provider met a bug in the %s of job %q in project %s. %s", operation, id, project, mayHaveSent)))
 }
 
 // recovered turns a panic into an error, because one that ends the process
 // loses the jobs that others are just starting. Use it deferred.
 func recovered(operation string, diags *diag.Diagnostics) {
 	if recover() != nil { // the value may hold anything: it is not shown
-		diags.AddError("Bug in the agent provider", fmt.Sprintf("The provider met a bug in the %s. Please report this.", operation))
+		diags.AddError(internalError(fmt.Sprintf("The provider met a bug in the %s.", operation)))
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
@@ -68,29 +67,29 @@ func (d *ProviderData) createKey(ctx context.Context, job *jobModel) journal.Key
 	triggers := map[string]*string{}
 	_ = job.Triggers.ElementsAs(ctx, &triggers, true)
 	sorted, _ := json.Marshal(triggers)
-	return journal.CreateKey(d.Scope, job.ProjectID.ValueString(), job.text().ValueString(), string(sorted))
+	return journal.CreateKey(d.Scope, job.ProjectID.ValueString(), job.promptText().ValueString(), string(sorted))
 }
 
 func (d *ProviderData) messageKey(job *jobModel) journal.Key {
-	return journal.MessageKey(d.Scope, job.ProjectID.ValueString(), job.ID.ValueString(), job.text().ValueString())
+	return journal.MessageKey(d.Scope, job.ProjectID.ValueString(), job.ID.ValueString(), job.promptText().ValueString())
 }
 
-// seen lets the journal forget what the prior state shows. An import may yet be
+// pruneJournal lets the journal forget what the prior state shows. An import may yet be
 // undone, so its job is only kept from being taken over by this run.
-func (d *ProviderData) seen(ctx context.Context, job *jobModel, private privateState, diags *diag.Diagnostics) {
+func (d *ProviderData) pruneJournal(ctx context.Context, job *jobModel, private privateState, diags *diag.Diagnostics) {
 	switch id := job.ID.ValueString(); {
 	case d == nil:
 	case job.recordedPrompt(ctx, private).missing():
-		d.journalFailed(d.Journal.Imported(ctx, id), diags)
+		d.reportJournalError(d.Journal.Imported(ctx, id), diags)
 	default:
-		d.journalFailed(d.Journal.Seen(ctx, id, getJournalRef(ctx, private)), diags)
+		d.reportJournalError(d.Journal.Seen(ctx, id, getMark[journal.Ref](ctx, private, markJournal)), diags)
 	}
 }
 
-// withdrawn warns when the record of a request without effect could not be removed.
-func (d *ProviderData) withdrawn(call *journal.Call, err error, diags *diag.Diagnostics) {
+// reportNotWithdrawn warns when the record of a request without effect could not be removed.
+func (d *ProviderData) reportNotWithdrawn(call *journal.Call, err error, diags *diag.Diagnostics) {
 	if _, reported := errors.AsType[*journal.Error](err); !reported {
-		d.journalFailed(call.Unrecorded(), diags)
+		d.reportJournalError(call.Unrecorded(), diags)
 	}
 }
 
@@ -103,8 +102,8 @@ func (d *ProviderData) StateRead(ctx context.Context, object []byte) {
 	_ = d.Journal.Seen(ctx, *job.ID, journal.Ref{}) // Blocked keeps a failure from having effects
 }
 
-// journalFailed warns once that a named journal cannot be read or cleaned up.
-func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
+// reportJournalError warns once that a named journal cannot be read or cleaned up.
+func (d *ProviderData) reportJournalError(err error, diags *diag.Diagnostics) {
 	if err == nil {
 		return
 	}
@@ -115,58 +114,50 @@ func (d *ProviderData) journalFailed(err error, diags *diag.Diagnostics) {
 	})
 }
 
-// announceCreate says in a plan when a create will take a job over, as far as
-// the plan knows the request. It reports whether the apply will send nothing.
-func (r *jobResource) announceCreate(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) (announced bool) {
-	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
-	if r.provider == nil || plan.text().IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
+// announce says in a plan when an apply will take over a request of an earlier
+// run, as far as the plan knows the request, or what else keeps the apply from
+// sending its own. It reports whether the apply will send nothing.
+func (d *ProviderData) announce(ctx context.Context, kind requestKind, plan *jobModel, diags *diag.Diagnostics) (takesOver bool) {
+	if d == nil || plan.promptText().IsUnknown() {
 		return false
 	}
-	orphan := r.provider.announced(ctx, r.provider.createKey(ctx, plan), plan.promptPath(), diags)
-	if orphan != nil && orphan.JobID != "" {
-		diags.AddAttributeWarning(plan.promptPath(), "Agent job of an earlier run will be taken over", wording.Paragraphs(
-			fmt.Sprintf("Agent job %s of an earlier run will be taken over; nothing will be sent. That run sent this prompt at %s, and the state does not show it. "+
-				"If another resource turns out to have the job, or it has failed or is gone, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", orphan.JobID, sentAt(orphan)), sendInstead))
+	key := d.messageKey(plan)
+	if kind == newJobs {
+		triggers, _ := plan.Triggers.ToTerraformValue(ctx)
+		if plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
+			return false
+		}
+		key = d.createKey(ctx, plan)
 	}
-	return orphan != nil
-}
-
-// announceMessage is announceCreate for a message. It reports whether the apply
-// will send nothing.
-func (r *jobResource) announceMessage(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) (announced bool) {
-	if r.provider == nil || plan.text().IsUnknown() {
-		return false
-	}
-	orphan := r.provider.announced(ctx, r.provider.messageKey(plan), plan.promptPath(), diags)
-	if orphan != nil && orphan.JobID != "" {
-		diags.AddAttributeWarning(plan.promptPath(), "Message of an earlier run will be taken over",
-			fmt.Sprintf("An earlier run sent this prompt to job %s at %s, and the state does not show it. Apply sends nothing. "+
-				"To send the prompt again, change it (any change will do).", orphan.JobID, sentAt(orphan)))
-	}
-	return orphan != nil
-}
-
-const sendInstead = "To send the prompt instead, change triggers, or set journal = { enabled = false } in the provider block. If this plan has -target, plan without it first."
-
-// announced returns the request that an apply will take over, after saying what
-// else keeps the apply from sending its own.
-func (d *ProviderData) announced(ctx context.Context, key journal.Key, at path.Path, diags *diag.Diagnostics) *journal.Orphan {
+	at := plan.promptPath()
 	if err := d.Journal.Blocked(key); err != nil {
 		diags.AddAttributeError(at, "Journal not usable", wording.Paragraphs(
 			"The state shows the outcome of an earlier request that equals this one, but the request could not be removed from the journal. An apply would take it for this one. Nothing was sent.",
 			wording.Sentence(err), "Plan again once the journal can be written."))
-		return nil
+		return false
 	}
 	orphan, err := d.Journal.Announce(ctx, key)
-	d.journalFailed(err, diags)
-	if orphan != nil && orphan.JobID == "" {
-		diags.AddAttributeWarning(at, "Outcome of an earlier request unknown", wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent this prompt at %s and did not record the outcome. Apply sends nothing before the outcome is known or was reported.", sentAt(orphan)), sendInstead))
+	d.reportJournalError(err, diags)
+	if orphan == nil {
+		return false
 	}
-	return orphan
+	const sendInstead = "To send the prompt instead, change triggers, or set journal = { enabled = false } in the provider block. If this plan has -target, plan without it first."
+	sentAt := orphan.SentAt.UTC().Format(time.RFC3339)
+	switch {
+	case orphan.JobID == "":
+		diags.AddAttributeWarning(at, "Outcome of an earlier request unknown", wording.Paragraphs(
+			fmt.Sprintf("An earlier run sent this prompt at %s and did not record the outcome. Apply sends nothing before the outcome is known or was reported.", sentAt), sendInstead))
+	case kind == newJobs:
+		diags.AddAttributeWarning(at, "Agent job of an earlier run will be taken over", wording.Paragraphs(
+			fmt.Sprintf("Agent job %s of an earlier run will be taken over; nothing will be sent. That run sent this prompt at %s, and the state does not show it. "+
+				"If another resource turns out to have the job, or it has failed or is gone, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", orphan.JobID, sentAt), sendInstead))
+	default:
+		diags.AddAttributeWarning(at, "Message of an earlier run will be taken over",
+			fmt.Sprintf("An earlier run sent this prompt to job %s at %s, and the state does not show it. Apply sends nothing. "+
+				"To send the prompt again, change it (any change will do).", orphan.JobID, sentAt))
+	}
+	return true
 }
-
-func sentAt(orphan *journal.Orphan) string { return orphan.SentAt.UTC().Format(time.RFC3339) }
 
 // warnUnrecorded says that a named journal does not hold what the state holds.
 func warnUnrecorded(err error, jobID string, diags *diag.Diagnostics) {

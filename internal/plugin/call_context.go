@@ -12,7 +12,7 @@ import (
 )
 
 // The framework keeps a reference to the context of every call until the
-// process ends (seen in 1.19), and with it the loggers and the gRPC stream: 20
+// process ends (as of 1.19), and with it the loggers and the gRPC stream: 20
 // KB a call, which at a thousand jobs is most of the heap. So it gets a context
 // that releases the call's own one when the call returns.
 
@@ -22,8 +22,8 @@ type callContext struct {
 	of atomic.Pointer[context.Context]
 }
 
-// released makes a call with a context that releases ctx when the call returns.
-func released[Request, Response any](ctx context.Context, req Request, call func(context.Context, Request) (Response, error)) (Response, error) {
+// callThenRelease makes a call with a context that releases ctx when the call returns.
+func callThenRelease[Request, Response any](ctx context.Context, req Request, call func(context.Context, Request) (Response, error)) (Response, error) {
 	ctx, release := releasable(ctx)
 	defer release()
 	return call(ctx, req)
@@ -39,7 +39,7 @@ func (c *callContext) context() context.Context {
 	if ctx := c.of.Load(); ctx != nil {
 		return *ctx
 	}
-	return over{}
+	return cancelled{}
 }
 
 func (c *callContext) Deadline() (time.Time, bool) { return c.context().Deadline() }
@@ -47,14 +47,14 @@ func (c *callContext) Done() <-chan struct{}       { return c.context().Done() }
 func (c *callContext) Err() error                  { return c.context().Err() }
 func (c *callContext) Value(key any) any           { return c.context().Value(key) }
 
-// over is a context that has ended.
-type over struct{}
+// cancelled is a context that was cancelled.
+type cancelled struct{}
 
-func (over) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (over) Err() error                  { return context.Canceled }
-func (over) Value(any) any               { return nil }
+func (cancelled) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (cancelled) Err() error                  { return context.Canceled }
+func (cancelled) Value(any) any               { return nil }
 
-func (over) Done() <-chan struct{} {
+func (cancelled) Done() <-chan struct{} {
 	done := make(chan struct{})
 	close(done)
 	return done
@@ -63,27 +63,27 @@ func (over) Done() <-chan struct{} {
 // The calls that are made for each job, besides ApplyResourceChange.
 
 func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return released(ctx, req, s.ProviderServerWithActions.ValidateResourceConfig)
+	return callThenRelease(ctx, req, s.ProviderServerWithActions.ValidateResourceConfig)
 }
 
 // UpgradeResourceState shows the provider each object of the state. Nothing else
 // does for a tainted one that is not refreshed, because Terraform plans its
 // replacement as if there were none.
 func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	if s.reader != nil && req.RawState != nil {
-		s.reader.StateRead(ctx, req.TypeName, req.RawState.JSON)
+	if s.observer != nil && req.RawState != nil {
+		s.observer.StateRead(ctx, req.TypeName, req.RawState.JSON)
 	}
-	return released(ctx, req, s.ProviderServerWithActions.UpgradeResourceState)
+	return callThenRelease(ctx, req, s.ProviderServerWithActions.UpgradeResourceState)
 }
 
 func (s *server) UpgradeResourceIdentity(ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	return released(ctx, req, s.ProviderServerWithActions.UpgradeResourceIdentity)
+	return callThenRelease(ctx, req, s.ProviderServerWithActions.UpgradeResourceIdentity)
 }
 
 func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	return released(ctx, req, s.ProviderServerWithActions.ReadResource)
+	return callThenRelease(ctx, req, s.ProviderServerWithActions.ReadResource)
 }
 
 func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
-	return released(ctx, req, s.ProviderServerWithActions.PlanResourceChange)
+	return callThenRelease(ctx, req, s.ProviderServerWithActions.PlanResourceChange)
 }

@@ -18,7 +18,7 @@ import (
 type contextKey struct{}
 
 // The context of each call that is made for a job, and the kilobytes that hang
-// on it, can be collected once the call has returned. Red without: released.
+// on it, can be collected once the call has returned. Red without: callThenRelease.
 func TestCallsAreForgotten(t *testing.T) {
 	s := harness.NewService(t, nil)
 	c := fakecli.New(t, s.Attrs())

@@ -17,6 +17,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 const (
@@ -25,11 +26,11 @@ const (
 	// shutdownDrain is how long a shutdown waits for the answers of POSTs: the
 	// CLI kills the plugin after two seconds.
 	shutdownDrain = 1500 * time.Millisecond
-	// orphanDrain is how long a plugin whose CLI is gone waits for them.
-	orphanDrain = 2 * time.Minute
+	// cliGoneDrain is how long a plugin whose CLI is gone waits for them.
+	cliGoneDrain = 2 * time.Minute
 )
 
-var errOrphaned = errors.New("the CLI is gone")
+var errCLIGone = errors.New("the CLI is gone")
 
 // Options say how the plugin is served.
 type Options struct {
@@ -55,7 +56,7 @@ func Serve(ctx context.Context, version string, options Options) error {
 	served := make(chan error, 1)
 	go func() {
 		served <- tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
-			return withJournal(NewServer(provider.New(version, provider.Options{Process: process, Recording: options.Recording})), process)
+			return NewServer(provider.New(version, provider.Options{Process: process, Recording: options.Recording}))
 		})
 	}()
 	select {
@@ -65,11 +66,11 @@ func Serve(ctx context.Context, version string, options Options) error {
 		defer cancel()
 		process.Close(closing)
 		return err
-	case <-orphaned(ctx, process):
+	case <-cliGone(ctx, process):
 	case <-process.Lost():
 	}
-	drain(ctx, process, orphanDrain) // and leave the journal to the next run
-	return errOrphaned
+	drain(ctx, process, cliGoneDrain) // and leave the journal to the next run
+	return errCLIGone
 }
 
 func drain(ctx context.Context, p *journal.Process, longest time.Duration) {
@@ -78,40 +79,16 @@ func drain(ctx context.Context, p *journal.Process, longest time.Duration) {
 	p.Drain(ctx)
 }
 
-// orphaned is closed when the CLI has ended.
-func orphaned(ctx context.Context, p *journal.Process) <-chan struct{} {
+// cliGone is closed when the CLI has ended.
+func cliGone(ctx context.Context, p *journal.Process) <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {
-		ticker := time.NewTicker(parentCheck)
-		defer ticker.Stop()
 		for !p.Orphaned() {
-			select {
-			case <-ctx.Done():
+			if sleep.For(ctx, parentCheck) != nil {
 				return
-			case <-ticker.C:
 			}
 		}
 		close(gone)
 	}()
 	return gone
-}
-
-// journalServer tells the journal when the CLI asks for a stop: from then on
-// cancelled calls are answered nevertheless.
-type journalServer struct {
-	tfprotov6.ProviderServerWithActions // all that the framework's server can do
-	process                             *journal.Process
-}
-
-func withJournal(server tfprotov6.ProviderServer, p *journal.Process) tfprotov6.ProviderServer {
-	all, ok := server.(tfprotov6.ProviderServerWithActions)
-	if !ok {
-		return server
-	}
-	return journalServer{ProviderServerWithActions: all, process: p}
-}
-
-func (s journalServer) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
-	s.process.Stopping()
-	return s.ProviderServerWithActions.StopProvider(ctx, req)
 }

@@ -20,20 +20,24 @@ func NewServer(agent provider.Provider) tfprotov6.ProviderServer {
 	if !ok {
 		return framework
 	}
-	reader, _ := agent.(stateReader)
-	return &server{ProviderServerWithActions: all, reader: reader}
+	observer, _ := agent.(observer)
+	return &server{ProviderServerWithActions: all, observer: observer}
 }
 
-// stateReader is a provider that wants to know what the state holds.
-type stateReader interface {
+// observer is a provider that needs to know more than the framework reports.
+type observer interface {
+	// StateRead is called with each object of a state, before it is planned.
 	StateRead(ctx context.Context, resourceType string, object []byte)
+	// Stopping is called when the CLI asks for a stop, before calls are cancelled:
+	// they are answered nevertheless.
+	Stopping()
 }
 
 // server works around bugs in the framework and the CLIs.
 type server struct {
 	tfprotov6.ProviderServerWithActions // all that the framework's server can do
 
-	reader stateReader // nil: none
+	observer observer // nil: none
 
 	stopped  atomic.Bool  // the CLI has asked us to stop
 	invoking sync.RWMutex // read-locked by each action under way
@@ -53,7 +57,7 @@ func (s *server) stoppable(ctx context.Context) (context.Context, context.Cancel
 func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	ctx, cancel := s.stoppable(ctx)
 	defer cancel()
-	return released(ctx, req, s.ProviderServerWithActions.ApplyResourceChange)
+	return callThenRelease(ctx, req, s.ProviderServerWithActions.ApplyResourceChange)
 }
 
 // ReadDataSource waits for nothing after a stop.
@@ -63,7 +67,7 @@ func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSour
 	return s.ProviderServerWithActions.ReadDataSource(ctx, req)
 }
 
-// CallFunction reads null arguments as OpenTofu sends them (seen in 1.12):
+// CallFunction reads null arguments as OpenTofu sends them (as of 1.12):
 // without any data, which the framework takes for a broken value.
 func (s *server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
 	const null = 0xc0 // in MessagePack
@@ -97,10 +101,13 @@ func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 }
 
 // StopProvider cancels all calls and returns when the actions under way have
-// told their end. Once it has returned, terraform-plugin-go (seen in 0.31) drops
+// reported their outcome. Once it has returned, terraform-plugin-go (as of 0.31) drops
 // what an action still has to say, its job's id and its error, and Terraform
 // takes the silence for success. It takes no longer than a POST does.
 func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
+	if s.observer != nil {
+		s.observer.Stopping()
+	}
 	s.stopped.Store(true)
 	resp, err := s.ProviderServerWithActions.StopProvider(ctx, req)
 	s.invoking.Lock()

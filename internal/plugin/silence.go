@@ -6,6 +6,7 @@ package plugin
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
@@ -16,12 +17,8 @@ import (
 // most of the CPU of a refresh.
 func silenceUnreadLog() error {
 	const envSDKLog = "TF_LOG_SDK"
-	for _, variable := range os.Environ() {
-		if strings.HasPrefix(variable, envSDKLog) {
-			return nil // somebody debugs the SDK
-		}
-	}
-	if provider.LogRequested() {
+	debugsSDK := slices.ContainsFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, envSDKLog) })
+	if debugsSDK || provider.LogRequested() {
 		return nil
 	}
 	return errors.Join(os.Setenv(envSDKLog, "off"), os.Setenv(provider.EnvLog, "off"))

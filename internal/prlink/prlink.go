@@ -24,8 +24,8 @@ type pullRequest struct {
 }
 
 // parse reads the links of GitHub, GitLab, Bitbucket and Azure DevOps.
-// They are told apart by their paths, because any of them may be self-hosted.
-// What follows the number (a tab, a title, a query, a fragment) is left aside.
+// They are distinguished by their paths, because any of them may be self-hosted.
+// What follows the number (a tab, a title, a query, a fragment) is ignored.
 func parse(text string) (pullRequest, error) {
 	parsed, err := url.Parse(text)
 	switch {
@@ -41,8 +41,8 @@ func parse(text string) (pullRequest, error) {
 		return pullRequest{}, notPRLink(text)
 	}
 	host := strings.ToLower(parsed.Host)
-	for _, form := range []func(string, []string) (pullRequest, bool){azureLink, gitlabLink, bitbucketServerLink, bitbucketLink, githubLink} {
-		if link, ok := form(host, segments); ok {
+	for _, readForm := range []func(string, []string) (pullRequest, bool){azureLink, gitlabLink, bitbucketServerLink, cloudLink} {
+		if link, ok := readForm(host, segments); ok {
 			link.host = host
 			return link, nil
 		}
@@ -55,8 +55,8 @@ func notPRLink(text string) error {
 		"which is like https://github.com/OWNER/REPOSITORY/pull/12", wording.Quote(text))
 }
 
-// repositoryAt makes a link of the names before the marker and the number after it.
-func repositoryAt(owner []string, repository, number string) (pullRequest, bool) {
+// newPullRequest makes a pull request of the names before the marker and the number after it.
+func newPullRequest(owner []string, repository, number string) (pullRequest, bool) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n <= 0 || len(owner) == 0 || strconv.FormatInt(n, 10) != number {
 		return pullRequest{}, false
@@ -65,7 +65,7 @@ func repositoryAt(owner []string, repository, number string) (pullRequest, bool)
 }
 
 // azureLink: ORGANIZATION/PROJECT/_git/REPOSITORY/pullrequest/N; the project is
-// left out when the repository has its name, and the organization is part of the
+// omitted when the repository has its name, and the organization is part of the
 // host at visualstudio.com. A server of one's own has a collection instead.
 func azureLink(host string, s []string) (pullRequest, bool) {
 	i := slices.Index(s, "_git")
@@ -74,17 +74,17 @@ func azureLink(host string, s []string) (pullRequest, bool) {
 	}
 	owner, repository := slices.Clone(s[:i]), s[i+1]
 	organization, _ := strings.CutSuffix(host, ".visualstudio.com")
-	old := organization != host && organization != ""
-	if old {
+	legacyHost := organization != host && organization != ""
+	if legacyHost {
 		if len(owner) > 0 && strings.EqualFold(owner[0], "DefaultCollection") {
 			owner = owner[1:]
 		}
 		owner = append([]string{organization}, owner...)
 	}
-	if (old || host == "dev.azure.com") && len(owner) == 1 {
+	if (legacyHost || host == "dev.azure.com") && len(owner) == 1 {
 		owner = append(owner, repository)
 	}
-	return repositoryAt(owner, repository, s[i+3])
+	return newPullRequest(owner, repository, s[i+3])
 }
 
 // gitlabLink: GROUP[/SUBGROUP…]/PROJECT/-/merge_requests/N, before GitLab 12 without the dash.
@@ -97,7 +97,7 @@ func gitlabLink(_ string, s []string) (pullRequest, bool) {
 		if names[i-1] == "-" {
 			names = names[:i-1]
 		}
-		return repositoryAt(names[:len(names)-1], names[len(names)-1], s[i+1])
+		return newPullRequest(names[:len(names)-1], names[len(names)-1], s[i+1])
 	}
 	return pullRequest{}, false
 }
@@ -112,23 +112,15 @@ func bitbucketServerLink(_ string, s []string) (pullRequest, bool) {
 		if s[i] == "users" {
 			owner = "~" + owner
 		}
-		return repositoryAt([]string{owner}, s[i+3], s[i+5])
+		return newPullRequest([]string{owner}, s[i+3], s[i+5])
 	}
 	return pullRequest{}, false
 }
 
-// bitbucketLink: WORKSPACE/REPOSITORY/pull-requests/N at Bitbucket Cloud.
-func bitbucketLink(_ string, s []string) (pullRequest, bool) {
-	if len(s) < 4 || s[2] != "pull-requests" {
+// cloudLink: OWNER/REPOSITORY/pull/N at GitHub, WORKSPACE/REPOSITORY/pull-requests/N at Bitbucket Cloud.
+func cloudLink(_ string, s []string) (pullRequest, bool) {
+	if len(s) < 4 || s[2] != "pull" && s[2] != "pull-requests" {
 		return pullRequest{}, false
 	}
-	return repositoryAt(s[:1], s[1], s[3])
-}
-
-// githubLink: OWNER/REPOSITORY/pull/N.
-func githubLink(_ string, s []string) (pullRequest, bool) {
-	if len(s) < 4 || s[2] != "pull" {
-		return pullRequest{}, false
-	}
-	return repositoryAt(s[:1], s[1], s[3])
+	return newPullRequest(s[:1], s[1], s[3])
 }

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -93,13 +94,10 @@ func (m providerModel) providerData(ctx context.Context, p *agentProvider, terra
 		Key:               key,
 		UserAgent:         fmt.Sprintf("terraform-provider-agent/%s (+terraform %s)", p.version, terraformVersion),
 		RequestTimeout:    durationOr(m.RequestTimeout, defaultRequestTimeout),
-		MaxPollsPerSecond: defaultMaxPollsPerSec,
+		MaxPollsPerSecond: float64(cmp.Or(poll.MaxPerSecond.ValueInt64(), defaultMaxPollsPerSec)),
 		RootCAs:           m.roots(diags),
 		Dial:              p.options.Dial,
 		Log:               exchangeLogger(),
-	}
-	if !poll.MaxPerSecond.IsNull() {
-		config.MaxPollsPerSecond = float64(poll.MaxPerSecond.ValueInt64())
 	}
 	schedule := wait.Schedule{
 		Min: durationOr(poll.MinInterval, defaultMinInterval),
@@ -181,18 +179,18 @@ func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (l
 	if text == "" {
 		return lower
 	}
-	most, err := strconv.ParseUint(text, 10, 63)
+	fromEnv, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
 		diags.AddAttributeError(path.Root(name), "Invalid limit",
 			fmt.Sprintf("The environment variable %s is %s. It must be a whole number, 0 or more.", variable, wording.Quote(text)))
-	} else if lower.Setting == "" || int64(most) < lower.Max {
-		lower = job.Limit{Setting: fmt.Sprintf("%s = %d", variable, most), Max: int64(most)}
+	} else if lower.Setting == "" || int64(fromEnv) < lower.Max {
+		lower = job.Limit{Setting: fmt.Sprintf("%s = %d", variable, fromEnv), Max: int64(fromEnv)}
 	}
 	return lower
 }
 
-// origin names the environment variable that a value comes from: what is wrong
-// is not to be seen in the provider block, which may not even exist.
+// origin names the environment variable that a value comes from: the provider
+// block does not show it, and may not even exist.
 func origin(value types.String, variable string) string {
 	if value.IsNull() {
 		return "The value is that of the environment variable " + variable + "."
@@ -212,9 +210,9 @@ func orEnv(value types.String, variable string) types.String {
 }
 
 // durationOr reads a duration that its validator has accepted.
-func durationOr(value types.String, byDefault time.Duration) time.Duration {
+func durationOr(value types.String, fallback time.Duration) time.Duration {
 	if d, err := time.ParseDuration(value.ValueString()); err == nil {
 		return d
 	}
-	return byDefault
+	return fallback
 }

@@ -83,6 +83,13 @@ func (p *agentProvider) StateRead(ctx context.Context, resourceType string, obje
 	}
 }
 
+// Stopping is called when the CLI asks for a stop.
+func (p *agentProvider) Stopping() {
+	if p.options.Process != nil {
+		p.options.Process.Stopping()
+	}
+}
+
 func (p *agentProvider) Resources(context.Context) []func() resource.Resource {
 	return []func() resource.Resource{job.NewResource}
 }

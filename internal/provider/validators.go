@@ -66,22 +66,17 @@ func loopback(host string) bool {
 
 // checkKey finds what can never be sent in a header, without showing the key.
 func checkKey(key string) error {
-	if strings.TrimSpace(key) == "" {
+	switch {
+	case strings.TrimSpace(key) == "":
 		return errors.New("the key is empty")
-	}
-	if strings.TrimSpace(key) != key {
+	case strings.TrimSpace(key) != key:
 		return errors.New("the key begins or ends with a space or a line break, as keys read from a file often do: take it off, in a configuration with trimspace()")
-	}
-	if strings.Trim(key, `"'`) != key {
+	case strings.Trim(key, `"'`) != key:
 		return errors.New("the key begins or ends with a quotation mark: take it off")
-	}
-	if strings.HasPrefix(strings.ToLower(key), "bearer ") {
+	case strings.HasPrefix(strings.ToLower(key), "bearer "):
 		return errors.New(`the key begins with the word "Bearer": leave it out, the provider adds it`)
-	}
-	for _, r := range key {
-		if r <= ' ' || r > '~' {
-			return errors.New("the key has a space, a control character or a character outside ASCII, which no API key has")
-		}
+	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return errors.New("the key has a space, a control character or a character outside ASCII, which no API key has")
 	}
 	return nil
 }

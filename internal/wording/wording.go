@@ -25,9 +25,9 @@ func Paragraphs(paragraphs ...string) string {
 	return strings.Join(kept, "\n\n")
 }
 
-// Sentence makes an error the detail of a diagnostic; nil has none.
+// Sentence makes an error the detail of a diagnostic; nil and an empty one have none.
 func Sentence(err error) string {
-	if err == nil {
+	if err == nil || err.Error() == "" {
 		return ""
 	}
 	text := strings.TrimSuffix(err.Error(), ".") // of a service

@@ -29,7 +29,7 @@ func TestX04_S3_kill_at_any_moment(t *testing.T) {
 
 // A plugin whose CLI is gone stays until the answers are on disk, although
 // nobody reads its log, and the next apply waits for them. Red without:
-// orphaned, orphanDrain, and each signal that main ignores.
+// cliGone, cliGoneDrain, and each signal that main ignores.
 func TestX04_CLI_gone_while_POSTs_are_in_flight(t *testing.T) {
 	for name, end := range map[string]func(*process){
 		"killed":          func(p *process) { p.signal(syscall.SIGKILL) },

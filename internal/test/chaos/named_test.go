@@ -40,7 +40,7 @@ func TestX11_a_plan_clears_the_named_folder(t *testing.T) {
 	}
 }
 
-// Red without: the entries that stay after a clean run; announceCreate.
+// Red without: the entries that stay after a clean run; announce.
 func TestX13_named_folder_without_a_plan(t *testing.T) {
 	for name, lose := range map[string]func(*workingDir){
 		"state rm":   func(w *workingDir) { w.run("state rm agent_job.test") },

@@ -169,7 +169,7 @@ func bucketRows() []Row {
 		m.wantDiags(m.plan(noWait()), outcomePlanned) // an apply would wait for as long as a response could come
 		m.WantPosts(1, 0)
 	})
-	// Red without: removal as an error of Seen; the Once of journalFailed; Blocked.
+	// Red without: removal as an error of Seen; the Once of reportJournalError; Blocked.
 	row("X14_entries_cannot_be_removed", func(m *Matrix, f *fakeS3) {
 		m.nextRun()
 		m.created(Job1())

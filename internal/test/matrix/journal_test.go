@@ -76,6 +76,14 @@ func journalRows() []Row {
 			})
 		}
 	}
+	// Red without: Stopping in StopProvider. After Ctrl-C the CLI may not store what it received.
+	row("X09_stopped_after_the_create", func(m *Matrix) {
+		m.nextRun()
+		m.created(Job1())
+		m.cli.Stop()
+		m.cleanly()
+		m.wantEntries(1)
+	})
 	// Red without: removeOwn in Close.
 	row("X13_forgotten_by_the_state_in_default_folder", func(m *Matrix) {
 		m.nextRun()
@@ -94,7 +102,7 @@ func journalRows() []Row {
 		m.forget()
 		m.starts(Job1(), id)
 	})
-	// Red without: announceCreate (nothing would say so before the apply), and Named in Close.
+	// Red without: announce (nothing would say so before the apply), and Named in Close.
 	row("X13_forgotten_by_the_state_in_named_folder", func(m *Matrix) {
 		m.named()
 		m.nextRun()
@@ -174,7 +182,7 @@ func journalRows() []Row {
 		}
 		m.WantPosts(3, 0)
 	})
-	// Red without: announceCreate for a replacement in the call with the prior state.
+	// Red without: announce for a replacement in the call with the prior state.
 	row("X09_a_replacement_is_announced", func(m *Matrix) {
 		m.named()
 		m.nextRun()
@@ -242,7 +250,7 @@ func journalRows() []Row {
 		m.WantPosts(1, 1)
 		m.wantEntries(1) // that of the message
 	})
-	// Red without: errTakenOver.
+	// Red without: errTakenOverByThisRun.
 	row("X13_a_message_by_the_run_that_took_the_job_over", func(m *Matrix) {
 		id := m.started(Job1())
 		m.takesOver(Job1(), id)

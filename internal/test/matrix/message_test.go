@@ -70,7 +70,7 @@ func messageRows() []Row {
 			m.Script(faultserver.Message, faultserver.Effect(shows(nil)))
 			m.messaged(40*time.Second, 50*time.Second)
 		}},
-		// Red without: MayBeStale in noteRead, for a run that was cut short just after the message.
+		// Red without: MayBeStale in updateMarks, for a run that was cut short just after the message.
 		{name: "M01_cut_short_and_refreshed_while_stale", clock: true, script: stale, Test: func(m *Matrix) {
 			m.created(Job1())
 			job := fakecli.With(Job2(), attrs{"timeouts": attrs{"update": "3s"}})
@@ -124,7 +124,7 @@ func messageRows() []Row {
 			m.OK(m.Run(again))
 			m.WantPosts(1, 2)
 		}},
-		// Red without: the look at unconfirmed in noteRead.
+		// Red without: the look at unconfirmed in updateMarks.
 		{name: "M04_reset_and_the_effect_is_seen_later", clock: true, script: longTurn, Test: func(m *Matrix) {
 			m.created(Job1())
 			m.Script(faultserver.Message, faultserver.Reset)

@@ -65,7 +65,7 @@ func pendingRows() []Row {
 			go c.Apply(m.ctx, noWait())
 			time.Sleep(time.Second)
 			m.nextRun()
-			time.AfterFunc(waits, func() { m.process.Stopping(); m.cli.Stop() })
+			time.AfterFunc(waits, m.cli.Stop)
 			diags := m.Run(noWait())
 			m.wantDiags(diags, outcomePlanned, createFailed)
 			m.wantWords(diags, "Nothing was sent to project proj_1 now.", nothingSentBecause, "The run was interrupted.", "Apply again: that takes over what an earlier run has sent, or else sends the prompt.")
@@ -86,7 +86,6 @@ func pendingRows() []Row {
 // stopping is a service's play during which the user presses Ctrl-C.
 func (m *Matrix) stopping(play faultserver.Play) faultserver.Play {
 	return func(x *faultserver.Exchange) {
-		m.process.Stopping()
 		m.cli.Stop()
 		play(x)
 	}

@@ -119,7 +119,7 @@ func recordRows() []Row {
 			m.OK(diags)
 			m.WantState("active")
 		}),
-		// Red without: created_at as unknown in forgetWhatMayChange.
+		// Red without: created_at as unknown in markComputedUnknown.
 		answered("P05_create_answered_without_created_at", attrs{"createdAt": nil}, func(m *Matrix, diags []*tfprotov6.Diagnostic) {
 			m.OK(diags)
 			m.wantDiags(m.plan(Job1()), "WARNING: Agent job is still running")
@@ -137,7 +137,7 @@ func recordRows() []Row {
 		// Red without: ErrWrongJob in classifyGet.
 		Row{name: "P11_another_id_in_the_wait", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Get, shows(nil), other)
-			m.kept(m.Run(Job1()), "the answer is the record of another job")
+			m.kept(m.Run(Job1()), "the answer is the record of another job: job_other")
 			if got := m.cli.Get("pr_link"); got != nil {
 				m.Errorf("pr_link of another job: %v", got)
 			}
@@ -149,7 +149,7 @@ func recordRows() []Row {
 			m.Script(faultserver.Get, other)
 			diags := m.refresh()
 			m.wantDiags(diags, "ERROR: Failed to read agent job")
-			m.wantWords(diags, "the answer is the record of another job", "The state keeps it as it was last seen")
+			m.wantWords(diags, "the answer is the record of another job: job_other", "The state keeps it as it was last seen")
 			if diff := cmp.Diff(before.String(), m.cli.State.String()); diff != "" {
 				m.Errorf("the state was changed:\n%s", diff)
 			}

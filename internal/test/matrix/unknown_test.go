@@ -56,7 +56,7 @@ func unknownRows() []Row {
 				m.created(Job1())
 				m.WantPosts(1, 0)
 			}},
-			// Red without: keepUnread in Read.
+			// Red without: keepUnrefreshed in Read.
 			Row{name: "I06_" + name + "_unknown_at_refresh", Test: func(m *Matrix) {
 				m.created(Job1())
 				before, requests := m.cli.State.String(), len(m.Requests())

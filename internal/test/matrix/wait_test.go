@@ -134,7 +134,7 @@ func waitRows() []Row {
 			m.WantState("completed")
 			m.WantPosts(1, 0)
 		}},
-		// Red without: the 60 s in NewJobGrace, and without 404 as the end of a wait.
+		// Red without: the 60 s in NewJobGrace, 404 as the end of a wait, and each text of missingJob.
 		{name: "P09_404_later_in_the_wait", clock: true, script: harness.Always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *Matrix) {
 			start := time.Now()
 			notFound := faultserver.Answer(404, `{"error":"job not found"}`)
@@ -147,20 +147,29 @@ func waitRows() []Row {
 			})
 			diags := m.Run(Job1())
 			m.wantDiags(diags, "WARNING: Agent job not found")
-			m.wantWords(diags, "Nothing was sent, and the state keeps the job as it was last seen", "-replace=ADDRESS")
+			m.wantWords(diags, "cannot be waited for. The service had accepted the prompt. The state keeps the job as it was last seen", "-replace=ADDRESS")
 			m.WantState("active")
 			m.WantPosts(1, 0)
 			if took := time.Since(start); took > 90*time.Second {
 				m.Errorf("it took %s", took)
 			}
 
-			m.wantDiags(m.Run(Job1()), "WARNING: Agent job not found", waitOn, "ERROR: Agent job not found")
+			diags = m.Run(Job1())
+			m.wantDiags(diags, "WARNING: Agent job not found", waitOn, "ERROR: Agent job not found")
+			m.wantWords(diags, "cannot be waited for. This apply sent nothing to it. The state keeps the job as it was last seen")
 			warn := fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "warn"}}) // no later apply could do better
 			m.wantDiags(m.Run(warn), waitOn, "ERROR: Agent job not found")
 			m.WantState("active")
 			m.WantPosts(1, 0)
 			m.Always(faultserver.Get, nil)
 			m.resumed(Job1())
+
+			m.plan(Job2())
+			m.Always(faultserver.Get, notFound)
+			diags = m.apply(Job2())
+			m.wantDiags(diags, "ERROR: Agent job not found")
+			m.wantWords(diags, "cannot be waited for. The service had accepted the message, and the new prompt is in the state. The state keeps")
+			m.WantPosts(1, 1)
 		}},
 		// Red without: the mark gone once a wait has found the job.
 		{name: "P09_404_found_by_a_wait_and_gone_again", clock: true, Test: func(m *Matrix) {
