@@ -4,6 +4,7 @@
 package agentapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -12,8 +13,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
-// classifyPost applies the table "Sending at most once": what is not a whole job
-// record and not a definite no leaves the outcome unknown.
+// classifyPost classifies the outcome of a POST: if the response is neither a
+// complete job record nor a refusal, the outcome is unknown.
 func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error) {
 	switch {
 	case got.status == 0 && !got.reached:
@@ -32,7 +33,7 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 	if err == nil && r.jobID != "" && job.ID != r.jobID {
 		err = c.wrongJob(job)
 	}
-	if err == nil && c.key.in(job.ID) { // an id goes into the state, the log and every message
+	if err == nil && c.key.in(job.ID) { // the id is shown in the state, the log and messages
 		err = &badIDError{job.ID}
 	}
 	if err != nil {
@@ -73,11 +74,11 @@ func (c *Client) wrongJob(received *Job) error {
 	return fmt.Errorf("%w: %s", ErrWrongJob, c.key.mask(received.ID))
 }
 
-// newError describes a failure with what the answer says of it.
+// newError describes a failure with what the response contains about it.
 func (c *Client) newError(r request, class Class, got *response, err error) *Error {
 	failure := r.fail(class, c.key.maskError(err))
 	failure.Request = r.method + " " + escape.Printable(c.key.mask(r.url))
-	failure.StatusCode = got.status
+	failure.StatusCode = cmp.Or(got.status, r.status)
 	if got.status != 0 && (got.status < 200 || got.status >= 300) {
 		failure.Detail = escape.Printable(c.key.mask(serviceMessage(got.header, got.body)))
 		failure.RetryAfter, _ = retryAfter(got.header, time.Now())
@@ -91,7 +92,7 @@ func (c *Client) newError(r request, class Class, got *response, err error) *Err
 	return failure
 }
 
-// isPermanent reports whether trying again cannot help although nothing was sent.
+// isPermanent reports whether a request that was not sent would fail again.
 func isPermanent(err error) bool {
 	proxy, ok := errors.AsType[*proxyError](err)
 	return ok && proxy.refused || errors.Is(err, ErrCertificate) || errors.Is(err, ErrNoTLS)

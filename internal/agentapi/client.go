@@ -1,10 +1,9 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package agentapi is a typed client of the agent service: create a job, send
-// it a message, retrieve it. At most one POST reaches the service for each
-// CreateJob or SendMessage, and an outcome that cannot be known is reported as
-// ErrUnknownOutcome, never tried again.
+// Package agentapi is a typed client of the agent service: it creates jobs, sends
+// them messages and retrieves them. A POST that the service may have accepted is
+// never repeated: if its outcome is unknown, the error is ErrUnknownOutcome.
 package agentapi
 
 import (
@@ -22,8 +21,8 @@ import (
 )
 
 const (
-	// postPause and getPause are the first pauses after a 429 without Retry-After:
-	// the known limit on POSTs is an hourly one, GETs have none that is documented.
+	// postPause and getPause are the longest first pauses after a 429 without
+	// Retry-After. The known limit on POSTs is hourly; none on GETs is documented.
 	postPause = 10 * time.Second
 	getPause  = time.Second
 )
@@ -33,7 +32,7 @@ type Config struct {
 	BaseURL           *url.URL       // scheme, host and an optional path prefix
 	Key               Key            // sent as a bearer token to BaseURL, and nowhere else
 	UserAgent         string         // sent with every request
-	RequestTimeout    time.Duration  // for one HTTP exchange, the body of the answer included
+	RequestTimeout    time.Duration  // for one HTTP exchange, including the response's body
 	MaxPollsPerSecond float64        // shared by all calls of PollJob
 	RootCAs           *x509.CertPool // nil: the system's
 	Dial              Dial           // nil: a net.Dialer
@@ -71,7 +70,7 @@ func New(config Config) *Client {
 	}
 }
 
-// Recorder records what becomes of a POST, so that a crash does not lose it. Its
+// Recorder records the outcome of a POST, so that a crash does not lose it. Its
 // methods are called just before each attempt is sent, and, before anything is
 // logged, when the response names the job, when the attempt had no effect, or
 // when its outcome is unknown. After an error of Sending nothing is sent.
@@ -82,14 +81,14 @@ type Recorder interface {
 	Unknown()
 }
 
-// CreateJob starts a job. Until the request is on its way ctx ends the call;
-// from then on the answer is awaited for the request timeout whatever happens
-// to ctx, because a lost answer is a lost job. The error is an *Error.
+// CreateJob starts a job. Once the request is being sent, ctx no longer cancels the
+// call, which waits for the response up to the request timeout: a lost response is
+// a lost job. The error is an *Error.
 func (c *Client) CreateJob(ctx context.Context, projectID, prompt string, recorders ...Recorder) (*Job, error) {
 	return c.post(ctx, request{op: OpCreate, projectID: projectID, url: c.paths.jobs(projectID)}, prompt, recorders)
 }
 
-// SendMessage sends a follow-up prompt to a job, under the rules of CreateJob.
+// SendMessage sends a follow-up prompt to a job, by the rules of CreateJob.
 func (c *Client) SendMessage(ctx context.Context, projectID, jobID, prompt string, recorders ...Recorder) (*Job, error) {
 	return c.post(ctx, request{op: OpMessage, projectID: projectID, jobID: jobID, url: c.paths.message(projectID, jobID)}, prompt, recorders)
 }
@@ -136,7 +135,7 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 		if got.status == http.StatusTooManyRequests {
 			pause, hasRetryAfter := retryAfter(got.header, time.Now())
 			posts.limited(permit, pause, hasRetryAfter)
-			firstFailure, attempt = time.Time{}, 0
+			firstFailure, attempt, r.status = time.Time{}, 0, got.status
 			continue
 		}
 		posts.release(permit, got.status != 0 && got.status < 500)
@@ -156,8 +155,8 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 	}
 }
 
-// GetJob retrieves a job. What may pass (5xx, 429, a broken connection or
-// answer) is tried again until ctx ends; the error is an *Error.
+// GetJob retrieves a job. It retries temporary failures (5xx, 429, a broken
+// connection or response) until ctx ends. The error is an *Error.
 func (c *Client) GetJob(ctx context.Context, projectID, jobID string) (*Job, error) {
 	for attempt := 0; ; attempt++ {
 		job, failure := c.getOnce(ctx, projectID, jobID)
@@ -170,8 +169,8 @@ func (c *Client) GetJob(ctx context.Context, projectID, jobID string) (*Job, err
 	}
 }
 
-// PollJob retrieves a job once, within the shared budget of polls. After a 429
-// it waits for the shared pause; everything else is the caller's to repeat.
+// PollJob retrieves a job once, within the shared budget of polls. After a 429 it
+// waits for the shared pause; other failures are for the caller to retry.
 func (c *Client) PollJob(ctx context.Context, projectID, jobID string) (*Job, error) {
 	if err := c.polls.Wait(ctx); err != nil {
 		r := request{op: OpGet, projectID: projectID, jobID: jobID}
@@ -208,7 +207,7 @@ func (c *Client) getOnce(ctx context.Context, projectID, jobID string) (*Job, *E
 	}
 }
 
-var errBadID = errors.New("a project or job id has a character that cannot stand in a path")
+var errBadID = errors.New("a project or job id contains a character that is not allowed in a path")
 
 func (r request) checkIDs() *Error {
 	if !ValidID(r.projectID) || r.jobID != "" && !ValidID(r.jobID) || r.op != OpCreate && r.jobID == "" {

@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// delivery decides between a connection, from which on a POST is on its way and
-// cannot be taken back, and the end of its context before that.
+// delivery decides which came first: a connection, after which a POST cannot be
+// taken back, or the end of its context.
 type delivery struct {
 	mu                 sync.Mutex
-	connected, givenUp bool // one at the most
+	connected, givenUp bool // at most one is true
 }
 
 func (d *delivery) connect() {
@@ -28,7 +28,7 @@ func (d *delivery) reached() bool {
 	return d.connected
 }
 
-// detach returns a context that ctx ends only as long as there is no connection.
+// detach returns a context that ctx cancels only while there is no connection.
 func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
 	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -42,8 +42,8 @@ func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
 	return detached, func() { stop(); cancel(nil) }
 }
 
-// postBody keeps a request that was given up from being sent over a connection that
-// came in the same moment.
+// postBody keeps a cancelled request from being sent over a connection that was made
+// at the same moment.
 type postBody struct {
 	io.Reader
 	delivery *delivery

@@ -13,7 +13,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
-// Op names the call that failed.
+// Op names a call.
 type Op string
 
 // The calls that the service offers.
@@ -23,50 +23,50 @@ const (
 	OpGet     Op = "get job"
 )
 
-// Class says what a failed call means for the service.
+// Class is what a failed call means for the service.
 type Class int
 
 const (
-	// NotSent: no byte of the request reached the service.
+	// NotSent: no byte of the last attempt reached the service. Any earlier attempt
+	// that did was refused with a 429, which is then the StatusCode.
 	NotSent Class = iota + 1
-	// Refused: the service, or a proxy before it, answered with a definite no.
+	// Refused: the service, or a proxy before it, refused the request.
 	Refused
-	// UnknownOutcome: a POST was sent, and no answer says whether it had its effect.
+	// UnknownOutcome: a POST was sent, and no response shows whether it had an effect.
 	UnknownOutcome
-	// Unavailable: a GET failed in a way that may pass.
+	// Unavailable: a GET failed in a way that may be temporary.
 	Unavailable
-	// Unusable: a GET was answered, but not with the record of the job that was asked for.
+	// Unusable: the response to a GET is not the record of the requested job.
 	Unusable
 )
 
-// Sentinels for errors.Is. An *Error matches the one of its class, and those
-// of its status and cause.
+// Sentinels for errors.Is. An *Error matches those of its class, status and cause.
 var (
 	ErrNotSent        = errors.New("nothing was sent")
 	ErrRefused        = errors.New("refused")
 	ErrUnknownOutcome = errors.New("outcome unknown")
 	ErrUnavailable    = errors.New("service unavailable")
-	// ErrUnauthorized matches the answers 401 and 403.
+	// ErrUnauthorized matches the responses 401 and 403.
 	ErrUnauthorized = errors.New("key not accepted")
-	// ErrForbidden matches the answer 403: the key is known, and may not do this.
+	// ErrForbidden matches the response 403: the key is known but not allowed to do this.
 	ErrForbidden = errors.New("forbidden")
-	// ErrNotFound matches an answer 404 that is not a web page.
+	// ErrNotFound matches a response 404 that is not a web page.
 	ErrNotFound = errors.New("not found")
-	// ErrWebPage matches an HTML answer: something other than the service replied.
-	ErrWebPage = errors.New("the answer is a web page, not the service's JSON")
-	// ErrWrongJob matches a record that carries another id than the one asked for.
-	ErrWrongJob = errors.New("the answer is the record of another job")
-	// ErrPauseTooLong matches a call given up because the service's rate limit
-	// lasts longer than the call may.
-	ErrPauseTooLong = errors.New("the rate limit lasts longer than the time that is left")
-	// ErrRedirected matches a 3xx answer. Redirects are never followed: the key
-	// goes only where the user said.
+	// ErrWebPage matches an HTML response: something other than the service responded.
+	ErrWebPage = errors.New("the response is a web page, not the service's JSON")
+	// ErrWrongJob matches a record with another id than the requested one.
+	ErrWrongJob = errors.New("the response is the record of another job")
+	// ErrPauseTooLong matches a call that the pause for the service's rate limit
+	// would delay beyond its deadline.
+	ErrPauseTooLong = errors.New("the pause for the service's rate limit exceeds the configured timeout")
+	// ErrRedirected matches a 3xx response. Redirects are never followed: the key
+	// is sent only where the user configured it.
 	ErrRedirected = errors.New("redirected")
 	// ErrProxy matches a proxy that cannot be reached or refused the connection.
 	ErrProxy = errors.New("proxy")
 	// ErrCertificate matches a server certificate that could not be verified.
 	ErrCertificate = errors.New("the server's certificate could not be verified")
-	// ErrNoTLS matches a server that answered https:// with something else.
+	// ErrNoTLS matches a server that does not respond to https:// with TLS.
 	ErrNoTLS = errors.New("the server does not speak TLS")
 )
 
@@ -77,18 +77,18 @@ type Error struct {
 	ProjectID  string
 	JobID      string        // empty for a create
 	Request    string        // method and URL; empty when none was tried
-	StatusCode int           // 0 without an HTTP answer
-	Detail     string        // the service's own words: escaped, cut, the key masked
+	StatusCode int           // of the last HTTP response; 0 without one
+	Detail     string        // the service's error message: escaped, cut, the key masked
 	RetryAfter time.Duration // how long the service asked to wait; 0 when it did not
 	Err        error         // cause; may be nil
 }
 
-// Error tells the call, the answer and the cause, safe to show.
+// Error describes the call, the response and the cause, safe to show.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(string(e.Op))
-	if answer := e.Answer(); answer != "" {
-		b.WriteString(": " + answer)
+	if response := e.Response(); response != "" {
+		b.WriteString(": " + response)
 	}
 	if e.Err != nil {
 		b.WriteString(": " + escape.Printable(e.Err.Error()))
@@ -99,12 +99,12 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Answer tells the status of the answer; it is empty without one.
-func (e *Error) Answer() string {
+// Response describes the status of the response; it is empty without one.
+func (e *Error) Response() string {
 	if e.StatusCode == 0 {
 		return ""
 	}
-	return strings.TrimSpace(fmt.Sprintf("the service answered %d %s", e.StatusCode, http.StatusText(e.StatusCode)))
+	return strings.TrimSpace(fmt.Sprintf("the service responded with %d %s", e.StatusCode, http.StatusText(e.StatusCode)))
 }
 
 // Unwrap returns the cause.
@@ -133,9 +133,9 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// serviceMessage finds what the service says about a refusal: a string under
-// "error" or "message", an object with a "message" under "error", problem+json's
-// "detail" or "title", or the text itself. A web page says nothing useful.
+// serviceMessage finds the service's error message: a string under "error" or
+// "message", an object with a "message" under "error", problem+json's "detail" or
+// "title", or the text itself. A web page contains nothing useful.
 func serviceMessage(header http.Header, body []byte) string {
 	if isWebPage(header, body) {
 		return ""

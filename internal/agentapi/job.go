@@ -12,11 +12,11 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
-// Status is the state of a job, as the service spells it.
+// Status is the status of a job, as the service spells it.
 type Status string
 
-// The states that the service's contract names. Others are passed on as sent
-// and count as not terminal.
+// The statuses of the service's contract. Others are kept as received and are not
+// terminal.
 const (
 	StatusActive    Status = "active"
 	StatusCompleted Status = "completed"
@@ -24,17 +24,16 @@ const (
 	StatusFailed    Status = "failed"
 )
 
-// Terminal reports whether the service has ended its work on the job.
+// Terminal reports whether the job has finished.
 func (s Status) Terminal() bool {
 	return s == StatusCompleted || s == StatusArchived || s == StatusFailed
 }
 
-// Job is the service's record of a job. A nil pointer stands for a field that
-// was null, missing, or not of the form that the contract gives; the texts are
-// as the service sent them.
+// Job is the service's record of a job. A nil pointer is a field that was null,
+// missing, or not of the contract's type; the texts are as received.
 type Job struct {
 	ID         string
-	Status     Status // empty when the answer had none
+	Status     Status // empty when the response had none
 	Source     *Source
 	Model      *string
 	PRLink     *string
@@ -49,16 +48,16 @@ type Source struct {
 }
 
 var (
-	errNoObject  = errors.New("the answer is not a JSON object")
-	errCut       = errors.New("the answer ends before the job record does")
-	errTrailing  = errors.New("the answer goes on after the job record")
-	errDuplicate = errors.New("the answer has a field twice")
-	errNoID      = errors.New("the answer has no usable job id")
+	errNoObject  = errors.New("the response is not a JSON object")
+	errCut       = errors.New("the response ends before the job record is complete")
+	errTrailing  = errors.New("the response continues after the job record")
+	errDuplicate = errors.New("the response contains a field twice")
+	errNoID      = errors.New("the response contains no usable job id")
 )
 
-// decodeJob reads a job record. Only the id must be right, because nothing can
-// be done about a job without it; every other field is taken when it has the
-// form of the contract and is nil otherwise. Nothing is coerced.
+// decodeJob reads a job record. Only the id must be valid, because a job without it
+// is lost; every other field is nil unless it has the contract's type. Nothing is
+// coerced.
 func decodeJob(body []byte) (*Job, error) {
 	fields, err := decodeObject(body)
 	if err != nil {
@@ -90,7 +89,7 @@ func decodeJob(body []byte) (*Job, error) {
 	return job, nil
 }
 
-// badIDError tells an id that cannot stand in a path.
+// badIDError is an id that is not allowed in a path.
 type badIDError struct{ id string }
 
 func (e *badIDError) Error() string { return errNoID.Error() + ": " + escape.Printable(e.id) }
@@ -129,7 +128,7 @@ func decodeObject(body []byte) (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
-// inRecord names the end of the input, which the decoder tells in two ways.
+// inRecord names the end of the input, which the decoder reports in two ways.
 func inRecord(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errCut

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// masked stands wherever a key would have been printed.
+// masked replaces the key wherever it would be printed.
 const masked = "(sensitive)"
 
 // Key is an admin API key. It cannot be printed: not by fmt, not by an
-// encoder, and not through reflection, because the text is held by a closure.
+// encoder, and not through reflection, because a closure holds the text.
 type Key struct{ reveal func() string }
 
 // NewKey wraps the text of an admin API key.
@@ -49,8 +49,8 @@ func (k Key) maskError(err error) error {
 	return errors.New(k.mask(err.Error()))
 }
 
-// shortestSecret is the length from which a key is taken out of a record: a
-// shorter one may well be a part of an honest value.
+// shortestSecret is the length from which a key is masked in a record: a shorter
+// one may be part of a legitimate value.
 const shortestSecret = 8
 
 // in reports whether text repeats the key.

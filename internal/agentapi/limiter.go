@@ -16,24 +16,24 @@ import (
 // after a 429. Up to that many responses are 429 when a limit is hit.
 const maxConcurrent = 4
 
-// limiter is the shared pause after a 429: all calls stop until the pause is over,
-// one goes as a probe, and when the service accepts it the rest follow, a few at
-// a time, in the order they came.
+// limiter is the shared pause after a 429: all calls wait until it is over, one is
+// sent as a probe, and once the service accepts that, the rest follow, a few at a
+// time, in the order they came.
 type limiter struct {
-	base time.Duration // first pause when the service names none
+	base time.Duration // longest first pause without Retry-After
 
 	mu       sync.Mutex
 	width    int       // calls allowed at once; 0 = any number
 	busy     int       // calls under way
 	reopens  time.Time // no call passes before
-	epoch    int       // counts the pauses, so that late answers 429 do not add up
-	failures int       // exponent of the next pause when the service names none
+	epoch    int       // counts the pauses, so that late 429 responses do not add up
+	failures int       // exponent of the next pause without Retry-After
 	queue    []*waiter // in the order they came
 }
 
 type waiter struct {
 	ready    chan error // buffered: nil = go
-	permit   permit     // valid once ready said go
+	permit   permit     // valid once ready received nil
 	deadline time.Time  // zero = none
 }
 
@@ -71,7 +71,7 @@ func (l *limiter) acquire(ctx context.Context) (permit, error) {
 		defer l.mu.Unlock()
 		l.queue = slices.DeleteFunc(l.queue, func(other *waiter) bool { return other == w })
 		select {
-		case err := <-w.ready: // the turn came at the same moment: give it on
+		case err := <-w.ready: // the turn came at the same moment: pass it on
 			if err == nil {
 				l.busy--
 				l.admit()
@@ -82,8 +82,8 @@ func (l *limiter) acquire(ctx context.Context) (permit, error) {
 	}
 }
 
-// release ends a call. accepted says that the service took or refused it for a
-// reason other than its limit, so the rest may follow the probe.
+// release ends a call. accepted reports that the rate limit let it pass, whether or
+// not the service then refused it, so the rest may follow the probe.
 func (l *limiter) release(p permit, accepted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *limiter) release(p permit, accepted bool) {
 	l.admit()
 }
 
-// limited ends a call that was answered 429 and starts or extends the pause.
+// limited ends a call whose response was 429, and starts or extends the pause.
 func (l *limiter) limited(p permit, after time.Duration, hasRetryAfter bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,9 +148,9 @@ func (l *limiter) outlasts(w *waiter) bool {
 	return !w.deadline.IsZero() && l.reopens.After(w.deadline)
 }
 
-// tooLong says when applying again is worth while, or how long timeouts must be.
+// tooLong says when to apply again, or how long timeouts must be.
 func (l *limiter) tooLong() error {
-	return fmt.Errorf("%w: the next request may go out in %s", ErrPauseTooLong, time.Until(l.reopens).Round(time.Second))
+	return fmt.Errorf("%w: the next request can be sent in %s", ErrPauseTooLong, time.Until(l.reopens).Round(time.Second))
 }
 
 // admit lets in as many waiting calls as the limiter allows.

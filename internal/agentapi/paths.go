@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// maxIDLength bounds what is kept in state and put into a path.
+// maxIDLength bounds what is stored in the state and used in a path.
 const maxIDLength = 256
 
-// idPunctuation are the characters besides letters and digits that stand for
-// themselves in a path segment (RFC 3986, pchar without percent-encoding).
+// idPunctuation are the characters besides letters and digits that need no escaping
+// in a path segment (RFC 3986, pchar without percent-encoding).
 const idPunctuation = "-._~!$&'()*+,;=:@"
 
-// ValidID reports whether text can name a project or a job: 1 to 256 letters,
-// digits and the punctuation -._~!$&'()*+,;=:@ without "..", so that it stays
-// one segment of a path however a proxy normalises it.
+// ValidID reports whether text can be the id of a project or a job: 1 to 256
+// letters, digits and the punctuation -._~!$&'()*+,;=:@ without "..", so that it
+// stays one segment of a path however a proxy normalizes it.
 func ValidID(text string) bool {
 	if text == "" || text == "." || len(text) > maxIDLength || strings.Contains(text, "..") {
 		return false

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// retryLimit is for how long a POST that was not sent is tried again.
+	// retryLimit is how long a POST that was not sent is retried.
 	retryLimit = 60 * time.Second
 	retryBase  = 500 * time.Millisecond
 	retryCap   = 10 * time.Second
@@ -19,8 +19,8 @@ const (
 	maxRetryAfter = 365 * 24 * time.Hour
 )
 
-// backoff is the pause before try number attempt+1: capped, exponential, with
-// full jitter, so that many callers do not come back together.
+// backoff is the pause before attempt number attempt+1: capped, exponential, with
+// full jitter, so that many callers do not retry at once.
 func backoff(attempt int) time.Duration {
 	ceiling := retryCap
 	if attempt < 5 {
@@ -29,9 +29,9 @@ func backoff(attempt int) time.Duration {
 	return rand.N(ceiling) + time.Millisecond
 }
 
-// retryAfter reads the Retry-After header: seconds, or a date, which is read
-// against the answer's own Date header because the two clocks may differ. A
-// date in the past means now. ok is false when there is none or it makes no sense.
+// retryAfter reads the Retry-After header: seconds, or a date relative to the
+// response's Date header, because the two clocks may differ. A date in the past
+// means now. ok is false without a valid header.
 func retryAfter(header http.Header, now time.Time) (pause time.Duration, ok bool) {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {

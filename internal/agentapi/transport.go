@@ -18,13 +18,13 @@ import (
 	"time"
 )
 
-// maxBody is how much of an answer is read, after decompression: a job record
-// is under a kilobyte, and more than this is an attack or a mistake.
+// maxBody is how much of a response is read, after decompression: a job record is
+// under a kilobyte, and more than this is an attack or a mistake.
 const maxBody = 1 << 20
 
 var (
-	errTooLarge = errors.New("the answer is larger than 1 MiB")
-	errTimeout  = errors.New("no complete answer within the request timeout")
+	errTooLarge = errors.New("the response is larger than 1 MiB")
+	errTimeout  = errors.New("no complete response within the request timeout")
 )
 
 // Dial opens a connection, like net.Dialer's DialContext.
@@ -61,14 +61,14 @@ func newTransports(roots *x509.CertPool, dial Dial) (post, get *http.Transport) 
 // proxyError is a failure of the proxy, before the service was reached.
 type proxyError struct {
 	error
-	refused bool // a definite no: trying again cannot help
+	refused bool // finally: another attempt would fail too
 }
 
 func (*proxyError) Is(target error) bool { return target == ErrProxy }
 
-// proxyRefusal gives a proxy's refusal a type: 4xx is final, the rest may pass.
-func proxyRefusal(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
-	status := answer.StatusCode
+// proxyRefusal gives a proxy's refusal a type: 4xx is final, the rest may be temporary.
+func proxyRefusal(_ context.Context, _ *url.URL, _ *http.Request, response *http.Response) error {
+	status := response.StatusCode
 	if status == http.StatusOK {
 		return nil
 	}
@@ -84,36 +84,36 @@ type request struct {
 	method, url      string
 	projectID, jobID string
 	body             []byte
+	status           int // of the response to an earlier attempt; 0: none
 }
 
 func (r request) fail(class Class, err error) *Error {
-	return &Error{Op: r.op, Class: class, ProjectID: r.projectID, JobID: r.jobID, Err: err}
+	return &Error{Op: r.op, Class: class, ProjectID: r.projectID, JobID: r.jobID, StatusCode: r.status, Err: err}
 }
 
-// response is what came back: the head of the answer, and as much of its body as
-// could be read.
+// response is the head of an HTTP response, and as much of its body as could be read.
 type response struct {
 	status  int // 0: none
 	header  http.Header
 	body    []byte
-	reached bool // a connection to the service was there, and bytes may have been sent
+	reached bool // there was a connection to the service, so bytes may have been sent
 	took    time.Duration
 }
 
-// Exchange is one HTTP request and its outcome, for the log. It holds neither
+// Exchange is one HTTP request and its outcome, for the log. It contains neither
 // the key nor a prompt.
 type Exchange struct {
 	Op          Op
 	Method, URL string
 	RequestSize int // bytes of the body
-	StatusCode  int // 0 without an answer
+	StatusCode  int // 0 without a response
 	AnswerSize  int // bytes of the decompressed body
 	Duration    time.Duration
 	Err         error
 }
 
-// do makes one HTTP exchange. The error says why the answer is missing or cut
-// short; the answer is never nil.
+// do makes one HTTP exchange. The error is why the response is missing or
+// incomplete; the response is never nil.
 func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request) (*response, error) {
 	got := new(response)
 	start := time.Now()
@@ -176,8 +176,8 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	return nil
 }
 
-// causeOf prefers what ended the request over the transport's wording of it,
-// gives what is final a type, and says when there was no connection.
+// causeOf prefers the cause over the transport's wording of it, gives permanent
+// failures a type, and says when there was no connection.
 func causeOf(ctx context.Context, connected bool, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

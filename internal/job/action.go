@@ -26,11 +26,11 @@ var (
 	_ action.ActionWithValidateConfig = (*jobAction)(nil)
 )
 
-// progressInterval is how often an action says that its job is still active.
+// progressInterval is how often an action reports that its job is still active.
 const progressInterval = 10 * time.Second
 
-// jobAction sends a prompt whose job no state keeps, as a new job or as a
-// message to a job, whoever started it.
+// jobAction sends a prompt, as a new job or as a message to any job, without
+// keeping the job in the state.
 type jobAction struct {
 	kind     requestKind
 	provider *ProviderData
@@ -64,7 +64,7 @@ func (a *jobAction) ValidateConfig(ctx context.Context, req action.ValidateConfi
 	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "invoke")
 }
 
-// ModifyPlan lets a plan fail already when no project is named.
+// ModifyPlan fails the plan when no project is configured.
 func (a *jobAction) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, resp *action.ModifyPlanResponse) {
 	var project types.String
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("project_id"), &project)...)
@@ -87,11 +87,11 @@ type messageModel struct {
 
 func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
 	var config messageModel
-	arguments, operation := any(&config), "sending of a message, which may have arrived"
+	arguments, operation := any(&config), "sending a message"
 	if a.kind == newJobs {
-		arguments, operation = &config.actionModel, "start of a job, which may have been started"
+		arguments, operation = &config.actionModel, "starting a job"
 	}
-	defer recovered(operation+": look at the service before you run the action again", &resp.Diagnostics)
+	defer recovered(operation, mayHaveSent, &resp.Diagnostics)
 	resp.Diagnostics.Append(req.Config.Get(ctx, arguments)...)
 	if resp.Diagnostics.HasError() || !a.provider.usable(&resp.Diagnostics) {
 		return
@@ -153,7 +153,7 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 	status, reported := agentapi.StatusActive, start
 	request := i.provider.recent.request(i.projectID, accepted.ID)
 	request.Progress = func(job *agentapi.Job, age time.Duration) {
-		// An end may be the one from before a message: only Wait knows.
+		// A final status may be the one from before a message: only Wait knows.
 		if job.Status.Terminal() || job.Status == status && time.Since(reported) < progressInterval {
 			return
 		}
@@ -173,26 +173,21 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 		if !job.PRLink.IsNull() {
 			link = "Pull request: " + job.PRLink.ValueString()
 		}
-		i.progress("Job %s ended as %s (%s elapsed). %s", record.ID, record.Status, time.Since(start).Round(time.Second), link)
+		i.progress("Job %s finished as %s (%s elapsed). %s", record.ID, record.Status, time.Since(start).Round(time.Second), link)
 	}
 	reportWait(job, err, i.options, &i.resp.Diagnostics,
-		fmt.Sprintf("Terraform keeps no record of it. To follow it, read job %s of project %s with the data source agent_job, or look at the service. "+
-			"Running the action again sends the prompt again.", accepted.ID, i.projectID),
+		"The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. Running the action again sends the prompt again.",
 		"Running the action again sends the prompt again.")
 }
 
-// failed reports a prompt that the service did not accept. The target is what it
-// was for, and mayHave what happened if it was accepted after all.
+// failed reports a prompt without an accepted response: where it was sent, and what
+// may have happened if it arrived.
 func (i invocation) failed(err error, summary, target, mayHave string) {
-	var first, next string
-	switch {
-	case errors.Is(err, agentapi.ErrUnknownOutcome):
-		first = fmt.Sprintf("The prompt was sent to %s, but no answer tells its outcome: %s. It will not be sent again by itself.", target, mayHave)
-		next = "Look there before you run the action again, because that sends the prompt again."
-	case errors.Is(err, agentapi.ErrNotSent):
-		first, next = fmt.Sprintf("Nothing was sent to %s.", target), "Running the action again sends the prompt."
-	default:
-		first = fmt.Sprintf("The service refused the prompt for %s, so it has had no effect.", target)
+	if errors.Is(err, agentapi.ErrUnknownOutcome) {
+		i.resp.Diagnostics.AddError(summary, wording.Paragraphs(
+			fmt.Sprintf("The prompt was sent to %s, but no response shows its outcome: %s. It is not sent again automatically.", target, mayHave), cause(err),
+			"Check the service's dashboard before you run the action again, which sends the prompt again."))
+		return
 	}
-	i.resp.Diagnostics.AddError(summary, wording.Paragraphs(first, cause(err), next))
+	i.resp.Diagnostics.AddError(summary, wording.Paragraphs(notAccepted(err, target)+", so the prompt had no effect.", cause(err), "Run the action again to send the prompt."))
 }

@@ -17,25 +17,24 @@ import (
 func startJobSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Starts a job without keeping it in the state, for example whenever a resource changes, " +
-			"and waits until it finishes. Needs Terraform 1.14 or later.\n\n" +
-			"Each invocation sends the prompt once. It is not sent again if the job fails or the run is interrupted, unless Terraform invokes the action again. " +
-			"Use the resource `agent_job` for a job whose outcome other resources need, or that later prompts continue.",
-		Attributes: actionAttributes(ctx, "Instructions for the agent.", "Project in which the job is started."),
+			"and waits until it finishes. Requires Terraform 1.14 or later.\n\n" +
+			"Each invocation starts one job. " +
+			"Use the resource `agent_job` if other resources need the outcome, or later prompts continue the job.",
+		Attributes: actionAttributes(ctx, "Instructions for the agent.", "Project of the new job."),
 	}
 }
 
 func sendMessageSchema(ctx context.Context) schema.Schema {
-	attributes := actionAttributes(ctx, "Further instructions for the agent.", "Project that the job belongs to.")
+	attributes := actionAttributes(ctx, "Further instructions for the agent.", "Project of the job.")
 	attributes["id"] = schema.StringAttribute{
 		Required:            true,
-		MarkdownDescription: "Id of the job to send the message to.",
+		MarkdownDescription: "Id of the job.",
 		Validators:          []validator.String{validate.ID()},
 	}
 	return schema.Schema{
 		MarkdownDescription: "Sends a follow-up message to a job, whoever started it, and waits until the job finishes again. " +
-			"Needs Terraform 1.14 or later.\n\n" +
-			"Each invocation sends the message once. For a job of the resource `agent_job`, changing its `prompt` sends a message too, " +
-			"and the state has the outcome.",
+			"Requires Terraform 1.14 or later.\n\n" +
+			"Each invocation sends one message. For a job of the resource `agent_job`, change its `prompt` instead if the state should have the outcome.",
 		Attributes: attributes,
 	}
 }
@@ -45,7 +44,7 @@ func actionAttributes(ctx context.Context, prompt, projectID string) map[string]
 	return map[string]schema.Attribute{
 		"prompt": schema.StringAttribute{
 			Required:            true,
-			MarkdownDescription: prompt + " Plans show it and saved plans hold it; no state does.",
+			MarkdownDescription: prompt + " Shown in plans and stored in saved plans, but not in the state.",
 			Validators:          []validator.String{validPrompt()},
 		},
 		"project_id": schema.StringAttribute{
@@ -55,12 +54,12 @@ func actionAttributes(ctx context.Context, prompt, projectID string) map[string]
 		},
 		"wait": schema.SingleNestedAttribute{
 			Optional:            true,
-			MarkdownDescription: "Whether to wait until the job finishes, and what its outcome does to the run.",
+			MarkdownDescription: waitDescription,
 			Attributes: map[string]schema.Attribute{
 				"enabled": schema.BoolAttribute{
 					Optional: true,
-					MarkdownDescription: "Wait until the job finishes, with a line of progress every ten seconds. Default: `true`. " +
-						"With `false` the action completes as soon as the service has accepted the prompt.",
+					MarkdownDescription: "Wait until the job finishes. Default: `true`. " +
+						"With `false`, the action completes as soon as the service accepts the prompt.",
 				},
 				"on_failure": schema.StringAttribute{
 					Optional:            true,
@@ -69,14 +68,14 @@ func actionAttributes(ctx context.Context, prompt, projectID string) map[string]
 				},
 				"on_timeout": schema.StringAttribute{
 					Optional: true,
-					MarkdownDescription: "What to do when waiting stops before the job finishes: the timeout expires, the key is rejected, or the service cannot be reached. " +
+					MarkdownDescription: timeoutDescription +
 						"`error` fails the action, `warn` completes it with a warning. The job keeps running. Default: `error`.",
 					Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
 				},
 			},
 		},
 		"timeouts": timeouts.AttributesWithOpts(ctx, timeouts.Opts{
-			InvokeDescription: "Longest time to send the prompt and wait for the job, including pauses for the service's rate limit. Default: `60m`.",
+			InvokeDescription: "Maximum time to send the prompt and wait for the job, including pauses for the service's rate limit. Default: `60m`.",
 		}),
 	}
 }

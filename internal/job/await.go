@@ -14,10 +14,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
-// await waits for the end of a job that is in the state already, and says what
-// its outcome means for the run. A wait that was cut short is never an error in
-// a create unless the user wants it: an error there taints, and the next apply
-// would start a second job.
+// await waits until a job that is already in the state finishes, and reports its
+// outcome. A wait that stops early is not an error in a create unless the user
+// wants it: an error there taints, and the next apply would start a second job.
 func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	request := wait.Request{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
 	if u := getUnfinished(ctx, out.private); !u.Message.IsZero() {
@@ -36,30 +35,31 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 	firstRun := after == wait.Created || getUnfinished(ctx, out.private).Create
 	if record.Status == agentapi.StatusFailed && options.onFailure == onError && firstRun {
 		// The mark, if there is one, stays: it makes the next plan start a new job.
-		out.diags.AddError(failedJob(job, "The next apply starts a new job with the same prompt. To keep a failed job instead, set wait.on_failure to \"warn\"."))
+		out.diags.AddError(failedJob(job, "The next apply starts a new job with the same prompt. To keep failed jobs instead, set wait.on_failure = \"warn\"."))
 		return
 	}
 	unmark(ctx, out.private, markUnfinished)
 	switch record.Status {
 	case agentapi.StatusFailed:
-		reporter(out.diags, options.onFailure)(failedJob(job, "To start a new job, change the prompt, or apply with -replace=ADDRESS."))
+		reporter(out.diags, options.onFailure)(failedJob(job, "To start a new job, change the prompt or apply with -replace=ADDRESS."))
 	case agentapi.StatusArchived:
-		out.diags.AddWarning("Agent job archived", fmt.Sprintf("Job %s was archived while the run waited for it.", job.ID.ValueString()))
+		out.diags.AddWarning("Agent job archived", fmt.Sprintf(
+			"Job %s was archived while this run waited for it. It can no longer accept messages: a new prompt starts a new job.", job.name()))
 	}
 }
 
-// cutShort ends a call whose wait ended before its job. The state holds the
-// job, still active, and a mark tells the next plan what it was waiting for.
+// cutShort ends a call whose wait stopped before the job finished. The state holds
+// the job as active, and a mark tells the next plan what it was waiting for.
 func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out stateWriter) {
 	if after == wait.Created {
 		setMark(ctx, out.private, markUnfinished, unfinished{Create: true})
 	}
 	var stopped *wait.Error
 	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus != "" && !stopped.LastStatus.Terminal() {
-		unmark(ctx, out.private, markUnfinished) // the message has shown its effect: from now on any end is its own
+		unmark(ctx, out.private, markUnfinished) // the message has had its effect: a later final status is that of its run
 	}
 	missing := errors.Is(err, agentapi.ErrNotFound)
-	// An error in a create taints. Otherwise one is the default, and is due if no later apply can do better.
+	// An error in a create taints. Elsewhere it is the default, and is needed if no later apply can do better.
 	fails := options.onTimeout == onError || after != wait.Created && (options.onTimeout == "" || missing)
 	fails = fails && !errors.Is(err, wait.ErrInterrupted)
 	report := out.diags.AddWarning
@@ -70,15 +70,15 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 		report(missingJob(err, job, after))
 		return
 	}
-	next := "Its id is in the state. The next apply waits on and sends nothing."
+	next := "The job is in the state. The next apply resumes waiting without sending anything."
 	switch {
 	case fails && after == wait.Created:
-		next = "Because wait.on_timeout is \"error\", the job is tainted: the next apply starts a second one. " +
-			"To wait for this one instead, apply after: terraform (or tofu) untaint ADDRESS"
+		next = "Because wait.on_timeout is \"error\", the job is tainted: the next apply starts a second job. " +
+			"To wait for this one instead, run this before you apply: terraform (or tofu) untaint ADDRESS"
 	case after == wait.Messaged:
-		next = "The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing."
+		next = "The service accepted the message, and the new prompt is in the state. The next apply resumes waiting without sending anything."
 	}
-	report(unfinishedWait(err, job.ID.ValueString(), next))
+	report(unfinishedWait(err, job, next))
 }
 
 // reporter adds diagnostics of the severity that the user chose.
@@ -89,19 +89,17 @@ func reporter(diags *diag.Diagnostics, severity string) func(summary, detail str
 	return diags.AddError
 }
 
-// reportWait says what the outcome of a wait that keeps no job in the state, one
-// of a data source or an action, means for the run, and what can be done about a
-// job that is still running or failed. The resource has its own rules. An
+// reportWait reports the outcome of a data source's or an action's wait, and what to
+// do about a job that is still running or failed. The resource has its own rules. An
 // interrupted wait is an error whatever the options say.
 func reportWait(job *jobModel, err error, options waitOptions, diags *diag.Diagnostics, ifRunning, ifFailed string) {
-	id := job.ID.ValueString()
 	switch {
-	case errors.Is(err, agentapi.ErrNotFound):
-		diags.AddError(jobNotFound(err, job.ProjectID.ValueString(), id))
+	case errors.Is(err, agentapi.ErrNotFound): // of an action: a data source has reported it
+		diags.AddError(jobNotFound(err, job, "The service had accepted the prompt. Running the action again sends the prompt again."))
 	case errors.Is(err, wait.ErrInterrupted):
-		diags.AddError(unfinishedWait(err, id, ifRunning))
+		diags.AddError(unfinishedWait(err, job, ifRunning))
 	case err != nil:
-		reporter(diags, options.onTimeout)(unfinishedWait(err, id, ifRunning))
+		reporter(diags, options.onTimeout)(unfinishedWait(err, job, ifRunning))
 	case job.is(agentapi.StatusFailed):
 		reporter(diags, options.onFailure)(failedJob(job, ifFailed))
 	}

@@ -14,10 +14,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// The framework reads and writes a model by reflection, which compiles a
-// regular expression for each field of each call: a third of the CPU of a
-// refresh. A job is read and written so often that its attributes are named
-// here instead.
+// The framework reads and writes a model by reflection, which compiles a regular
+// expression for each field of each call: a third of the CPU of a refresh. So the
+// attributes of a job are named here.
 
 // attributes are the model's fields by the name that the schema gives them.
 func (m *jobModel) attributes() map[string]attr.Value {
@@ -118,7 +117,8 @@ func decode(ctx context.Context, raw tftypes.Value, fields map[string]field) dia
 	return nil
 }
 
-// codecFailed reports a value that does not fit the schema.
+// codecFailed reports a value that does not fit the schema. No call has sent
+// anything before it decodes.
 func codecFailed(value string, err error) diag.Diagnostics {
-	return diag.Diagnostics{diag.NewErrorDiagnostic(internalError(fmt.Sprintf("The value of %s does not fit the schema: %s.", value, err)))}
+	return diag.Diagnostics{diag.NewErrorDiagnostic(internalError(fmt.Sprintf("The value of %s does not fit the schema: %s. Nothing was sent for this resource.", value, err)))}
 }

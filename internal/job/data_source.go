@@ -61,7 +61,9 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	if resp.Diagnostics.HasError() || !d.provider.usable(&resp.Diagnostics) {
 		return
 	}
-	defer recovered("read of a data source", &resp.Diagnostics)
+	job.ProjectID = d.provider.projectOr(job.ProjectID, &resp.Diagnostics)
+	named := &jobModel{ProjectID: job.ProjectID, jobRecord: jobRecord{ID: job.ID}}
+	defer recovered("reading job "+named.name(), readSendsNothing, &resp.Diagnostics)
 	options := readWaitOptions(ctx, job.Wait, waitOptions{onFailure: onError, onTimeout: onError}, &resp.Diagnostics)
 	longest := readTimeout
 	if options.enabled {
@@ -69,7 +71,6 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	}
 	timeout, diags := job.Timeouts.Read(ctx, longest)
 	resp.Diagnostics.Append(diags...)
-	job.ProjectID = d.provider.projectOr(job.ProjectID, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -86,26 +87,29 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	}
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):
-		resp.Diagnostics.AddError(jobNotFound(err, project, id))
+		resp.Diagnostics.AddError(jobNotFound(err, named, readSendsNothing))
 	case err != nil && !options.enabled:
-		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s in project %s.", id, project), cause(err)))
+		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read. %s", named.name(), readSendsNothing), cause(err)))
 	case err != nil && record == nil:
-		options.onTimeout = onError // there is nothing to go on with
+		options.onTimeout = onError // there is no record to continue with
 		fallthrough
 	default:
 		if record != nil {
 			resp.Diagnostics.Append(job.apply(record)...)
 		}
 		if options.enabled {
-			reportWait(&jobModel{ProjectID: job.ProjectID, jobRecord: job.jobRecord}, err, options, &resp.Diagnostics,
-				"The next plan or apply waits on. To go on with the job as it was last seen, set wait.on_timeout to \"warn\".",
-				"To read a failed job without an error, set wait.on_failure to \"warn\".")
+			named.jobRecord = job.jobRecord
+			reportWait(named, err, options, &resp.Diagnostics,
+				"The next plan or apply waits again. To continue with the job as last read, set wait.on_timeout = \"warn\".",
+				"To read a failed job without an error, set wait.on_failure = \"warn\".")
 		}
 	}
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &job)...)
 	}
 }
+
+const readSendsNothing = "A data source sends no prompt."
 
 func jobDataSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{
@@ -117,38 +121,37 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 		"project_id": schema.StringAttribute{
 			Optional:            true,
 			Computed:            true,
-			MarkdownDescription: "Project that the job belongs to. Default: the provider's `project_id`.",
+			MarkdownDescription: "Project of the job. Default: the provider's `project_id`.",
 			Validators:          []validator.String{validate.ID()},
 		},
 		"wait": schema.SingleNestedAttribute{
-			Optional: true,
-			MarkdownDescription: "Whether to wait for the end of the job, and what its outcome does to the run. " +
-				"Without a wait the job is read once, and whatever its status, reading it succeeds.",
+			Optional:            true,
+			MarkdownDescription: waitDescription + " By default the job is read once, whatever its status.",
 			Attributes: map[string]schema.Attribute{
 				"enabled": schema.BoolAttribute{
 					Optional: true,
-					MarkdownDescription: "Wait until the job has ended. Default: `false`, because data sources are read while Terraform plans: " +
-						"the wait for a job that is known by then holds up the plan, and every later one while the job is active.",
+					MarkdownDescription: "Wait until the job finishes. Default: `false`, because Terraform usually reads data sources during the plan: " +
+						"each plan would wait while the job is active.",
 				},
 				"on_failure": schema.StringAttribute{
 					Optional: true,
-					MarkdownDescription: "What a job that ends as `failed` does: `error` fails the plan or apply, each time until the job is another one; " +
-						"`warn` goes on. Only with `enabled`. Default: `error`.",
+					MarkdownDescription: "What to do when the job has failed: `error` fails every plan or apply that reads it; " +
+						"`warn` continues. Only with `enabled`. Default: `error`.",
 					Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
 				},
 				"on_timeout": schema.StringAttribute{
 					Optional: true,
-					MarkdownDescription: "What a wait does that ends before its job, because of `timeouts`, the key, or a service that cannot be reached: " +
-						"`error` fails the plan or apply; `warn` goes on with the job as it was last seen, if it was. Only with `enabled`. Default: `error`.",
+					MarkdownDescription: timeoutDescription +
+						"`error` fails the plan or apply; `warn` continues with the job as last read, if it was. Only with `enabled`. Default: `error`.",
 					Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
 				},
 			},
 		},
 		"timeouts": timeouts.AttributesWithOpts(ctx, timeouts.Opts{
-			ReadDescription: "Longest time to read the job and, with `wait`, to wait for its end. Default: `60m` with `wait`, `60s` without.",
+			ReadDescription: "Maximum time to read the job or wait for it. Default: `60m` with `wait.enabled`, `60s` without.",
 		}),
 	}
-	// The record is that of the resource, in the same words.
+	// What the service returns is described as in the resource.
 	for name, attribute := range jobSchema(ctx).Attributes {
 		if _, own := attributes[name]; own || !attribute.IsComputed() {
 			continue
@@ -156,14 +159,13 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 		attributes[name] = computed(attribute)
 	}
 	return schema.Schema{
-		MarkdownDescription: "Reads a job of the agent, whoever started it, and waits for its end when asked to.\n\n" +
-			"With `wait = { enabled = false }` on the resource `agent_job` and a wait here, a run has two steps: the resource ends once the service has taken the prompt, " +
-			"and the wait follows.",
+		MarkdownDescription: "Reads a job, whoever started it, and optionally waits until it finishes.\n\n" +
+			"To start a job and wait for it in separate steps, set `wait = { enabled = false }` on the resource `agent_job` and wait here.",
 		Attributes: attributes,
 	}
 }
 
-// computed makes an attribute that the service gives one of a data source.
+// computed turns a computed attribute of the resource into one of the data source.
 func computed(attribute resourceschema.Attribute) schema.Attribute {
 	object, ok := attribute.(resourceschema.SingleNestedAttribute)
 	if !ok {

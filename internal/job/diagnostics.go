@@ -19,20 +19,20 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// cause tells in a sentence or two why a call failed, and what can be done about it.
+// cause explains why a call failed and how to fix it.
 func cause(err error) string {
 	return wording.Paragraphs(wording.Sentence(errors.New(reason(err))), hint(err))
 }
 
-// reason words the failure of a call.
+// reason describes the failure of a call.
 func reason(err error) string {
 	var failure *agentapi.Error
 	if !errors.As(err, &failure) {
 		return plainReason(err)
 	}
 	var parts []string
-	if answer := failure.Answer(); answer != "" {
-		parts = append(parts, answer)
+	if response := failure.Response(); response != "" {
+		parts = append(parts, response)
 	}
 	if failure.Err != nil {
 		parts = append(parts, plainReason(failure.Err))
@@ -40,67 +40,67 @@ func reason(err error) string {
 	switch {
 	case failure.Detail == "":
 	case errors.Is(failure, agentapi.ErrRedirected):
-		parts = append(parts, `it points to "`+failure.Detail+`"`)
+		parts = append(parts, `redirecting to "`+failure.Detail+`"`)
 	default:
-		parts = append(parts, `it says "`+failure.Detail+`"`)
+		parts = append(parts, `error message "`+failure.Detail+`"`)
 	}
 	text := strings.Join(parts, ", ")
 	if failure.Request != "" {
-		text += " (" + failure.Request + ")" // most often it shows at a glance what is wrong with base_url or the project
+		text += " (" + failure.Request + ")" // it often shows what is wrong with base_url or the project
 	}
 	return text
 }
 
-// plainReason words an error that is no failed call.
+// plainReason describes an error that is not a failed call.
 func plainReason(err error) string {
 	_, isJournalError := errors.AsType[*journal.Error](err)
 	switch {
-	case isJournalError: // it has time limits of its own
+	case isJournalError: // it has its own time limits
 	case errors.Is(err, context.Canceled):
 		return "the run was interrupted"
 	case errors.Is(err, context.DeadlineExceeded):
-		return "the time that timeouts allows is over"
+		return "the configured timeout expired"
 	}
 	return escape.Printable(err.Error())
 }
 
-// hint says what to look at, by the type of the failure.
+// hint says what to check, by the type of the failure.
 func hint(err error) string {
 	var failure *agentapi.Error
 	errors.As(err, &failure)
 	_, isJournalError := errors.AsType[*journal.Error](err)
 	switch {
 	case isJournalError:
-		return "Check journal.url, or AGENT_JOURNAL_URL when that is not set, and the credentials of this run."
+		return "Check journal.url, or AGENT_JOURNAL_URL if that is not set, and the credentials of this run."
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, agentapi.ErrUnavailable):
 		return ""
 	case errors.Is(err, agentapi.ErrProxy):
-		return "Check HTTPS_PROXY and NO_PROXY in the environment of this run, and whether the proxy may and can reach base_url."
+		return "Check HTTPS_PROXY and NO_PROXY, and whether the proxy can reach base_url and allows it."
 	case errors.Is(err, agentapi.ErrCertificate):
 		return certificateHint(err)
 	case errors.Is(err, agentapi.ErrNoTLS):
-		return "Check base_url: it starts with https://, and what answers at its host and port is something else."
+		return "Check base_url: it starts with https://, but the server at its host and port does not speak TLS."
 	case errors.Is(err, agentapi.ErrWebPage) && failure.StatusCode < http.StatusInternalServerError:
-		return "Something other than the agent service answered: check base_url, and whether a proxy or a login page is in between."
+		return "Something other than the agent service responded. Check base_url, and whether a proxy or a login page is in between."
 	case errors.Is(err, agentapi.ErrForbidden):
-		return "Check admin_key, or AGENT_ADMIN_KEY when that is not set: the key may lack the scope that is needed, or not be allowed from this address."
+		return "Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may lack the required scope, or may not be allowed from this address."
 	case errors.Is(err, agentapi.ErrUnauthorized):
-		return "Check admin_key, or AGENT_ADMIN_KEY when that is not set: the key may be unknown to this service, or expired."
+		return "Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may be unknown to this service, or expired."
 	case errors.Is(err, agentapi.ErrRedirected):
-		return "Redirects are not followed, so that the key goes only where you said. Check base_url, and whether a proxy or a login page is in between."
+		return "Redirects are not followed, because the key is sent to base_url only. Check base_url, and whether a proxy or a login page is in between."
 	case errors.Is(err, agentapi.ErrNotFound) && failure.Op == agentapi.OpCreate:
-		return "Check base_url, project_id and the key: a service answers 404 for each of them."
+		return "Check base_url, project_id and the key: each of them can cause a 404."
 	case errors.Is(err, agentapi.ErrNotFound):
-		return "Check base_url, project_id and the key: a service answers 404 for each of them, and for a job that it no longer keeps."
+		return "Check base_url, project_id and the key: each of them can cause a 404, and so can a job that the service no longer keeps."
 	case errors.Is(err, agentapi.ErrPauseTooLong):
-		return "The service limits how many requests it takes in a time. Apply again later, or raise timeouts so that the run can wait for its turn."
+		return "Apply again later, or raise timeouts so that the run can wait until the limit allows the request."
 	case (errors.Is(err, agentapi.ErrNotSent) || errors.Is(err, agentapi.ErrUnavailable)) && failure.StatusCode == 0 && failure.Err != nil:
-		return "Check base_url and the network between this machine and the service, HTTPS_PROXY and NO_PROXY too."
+		return "Check base_url, the network between this machine and the service, HTTPS_PROXY and NO_PROXY."
 	}
 	return ""
 }
 
-// certificateHint tells apart whose mistake a certificate is.
+// certificateHint says which side must fix a certificate.
 func certificateHint(err error) string {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return "Check the clock of this machine. If it is right, the service needs a new certificate."
@@ -108,80 +108,91 @@ func certificateHint(err error) string {
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "Check base_url: the certificate is for another host name."
 	}
-	return "Check base_url. If the service, or a proxy that reads the traffic, has a certificate from a private authority, give that authority's certificate as ca_certificates_pem."
+	return "Check base_url. If the service, or a proxy that inspects the traffic, has a certificate from a private CA, set ca_certificates_pem to that CA's certificate."
 }
 
-// createFailure words the failure of a create: whether a job may exist comes first.
-func createFailure(err error, projectID string) string {
+// notAccepted begins the detail about a request that had no effect. Before an
+// attempt that was not sent, the service may have refused one with a 429.
+func notAccepted(err error, target string) string {
+	failure, _ := errors.AsType[*agentapi.Error](err)
 	switch {
-	case errors.Is(err, agentapi.ErrUnknownOutcome):
-		return wording.Paragraphs(
-			fmt.Sprintf("The request was sent to project %s, but no answer tells its outcome: a job may have been started. It will not be sent again by itself.", projectID),
-			cause(err),
-			fmt.Sprintf("Look for the job at the service before you apply again, because applying again sends the prompt again. "+
-				"If the job is there, bring it in with: terraform (or tofu) import ADDRESS %s/JOB_ID", projectID))
-	case errors.Is(err, agentapi.ErrNotSent):
-		return wording.Paragraphs(fmt.Sprintf("Nothing was sent to project %s, so no job was started.", projectID), cause(err), "Applying again starts the job.")
-	default:
-		return wording.Paragraphs("The service refused the request, so no job was started.", cause(err))
+	case failure.StatusCode == http.StatusTooManyRequests:
+		return "The service's rate limit refused the request to " + target
+	case failure.Class == agentapi.NotSent:
+		return "Nothing was sent to " + target
 	}
+	return "The service refused the request to " + target
 }
 
-// notTakenOver words that the journal could not tell whether an earlier run has
-// sent a request, so that it was not sent.
+// createFailure describes the failure of a create, beginning with whether a job may exist.
+func createFailure(err error, projectID string) string {
+	if errors.Is(err, agentapi.ErrUnknownOutcome) {
+		return wording.Paragraphs(
+			fmt.Sprintf("The request was sent to project %s, but no response shows its outcome: a job may have been started. It is not sent again automatically.", projectID),
+			cause(err), importOrRepeat(projectID))
+	}
+	return wording.Paragraphs(notAccepted(err, "project "+projectID)+", so no job was started.", cause(err), "Apply again to start the job.")
+}
+
+// importOrRepeat says what to do about a create whose outcome is unknown.
+func importOrRepeat(projectID string) string {
+	return fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it: terraform (or tofu) import ADDRESS %s/JOB_ID\n"+
+		"Otherwise apply again, which sends the prompt again.", projectID)
+}
+
+// notTakenOver describes a request that was not sent because the journal could not
+// show whether an earlier run had sent it.
 func notTakenOver(err error, to string) string {
-	return wording.Paragraphs(fmt.Sprintf("Nothing was sent to %s now. An earlier run may have sent this prompt, and only the journal can tell.", to), cause(err),
-		"Apply again: that takes over what an earlier run has sent, or else sends the prompt.")
+	return wording.Paragraphs(fmt.Sprintf("This apply sent nothing to %s. An earlier run may have sent this prompt, which only the journal can show.", to), cause(err),
+		"Apply again: that takes over what an earlier run sent, or else sends the prompt.")
 }
 
-// unknownCreate words a create of an earlier run whose outcome nobody knows.
+// unknownCreate describes a create of an earlier run whose outcome is unknown.
 func unknownCreate(projectID string, sent time.Time) (summary, detail string) {
 	return "Outcome of an earlier create unknown", wording.Paragraphs(
-		fmt.Sprintf("An earlier run sent this request to project %s at %s and did not record the outcome. A job may have been started. "+
-			"Nothing was sent now. This is reported once.", projectID, sent.UTC().Format(time.RFC3339)),
-		fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it with: terraform (or tofu) import ADDRESS %s/JOB_ID. "+
-			"Otherwise apply again: that sends the prompt.", projectID))
+		fmt.Sprintf("An earlier run sent this request to project %s at %s and did not record the outcome: a job may have been started. "+
+			"This apply sent nothing. This is reported once.", projectID, sent.UTC().Format(time.RFC3339)),
+		importOrRepeat(projectID))
 }
 
-// messageFailure words the failure of a follow-up message that had no effect.
-func messageFailure(err error, jobID string) string {
+// messageFailure describes the failure of a follow-up message that had no effect.
+func messageFailure(err error, job string) string {
 	if failure, ok := errors.AsType[*agentapi.Error](err); ok && failure.Op == agentapi.OpGet {
 		return wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent the new prompt to job %s, which accepted it, and the job cannot be looked up now. Nothing was sent now; the state is as before.", jobID),
+			fmt.Sprintf("An earlier run sent the new prompt to job %s, which accepted it, but the job cannot be read now. This apply sent nothing to it; the state is unchanged.", job),
 			cause(err), "Apply again once the service responds.")
 	}
 	if _, ok := errors.AsType[takeOverError](err); ok {
-		return notTakenOver(err, "job "+jobID)
+		return notTakenOver(err, "job "+job)
 	}
 	if errors.Is(err, errTakenOverByThisRun) {
 		return wording.Paragraphs(
-			fmt.Sprintf("Nothing was sent to job %s. This run took the job over from an earlier one, and a test must not send prompts to such a job.", jobID),
-			"To let tests start jobs instead, set journal = { enabled = false } in their provider block. Outside of tests, a later run sends the message.")
+			fmt.Sprintf("Nothing was sent to job %s. This run took the job over from an earlier one, and a test must not send prompts to such a job.", job),
+			"To let tests start their own jobs, set journal = { enabled = false } in their provider block. Outside of tests, apply again to send the message.")
 	}
-	if errors.Is(err, agentapi.ErrNotSent) {
-		return wording.Paragraphs(fmt.Sprintf("Nothing was sent to job %s; the job and the state are as before.", jobID), cause(err), "Applying again sends the message.")
+	next := "Apply again to send the message."
+	if errors.Is(err, agentapi.ErrRefused) && !errors.Is(err, agentapi.ErrUnauthorized) && !errors.Is(err, agentapi.ErrWebPage) && !errors.Is(err, agentapi.ErrRedirected) {
+		next = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
 	}
-	next := "To give the prompt to a new job instead, apply with -replace=ADDRESS, or change triggers."
-	if errors.Is(err, agentapi.ErrUnauthorized) || errors.Is(err, agentapi.ErrWebPage) || errors.Is(err, agentapi.ErrRedirected) {
-		next = "Applying again sends the message." // a new job would be refused too
-	}
-	return wording.Paragraphs(fmt.Sprintf("The service refused the message to job %s; the job and the state are as before.", jobID), cause(err), next)
+	return wording.Paragraphs(notAccepted(err, "job "+job)+"; the job and the state are unchanged.", cause(err), next)
 }
 
-// unconfirmedMessage words the outcome of a message that nobody knows.
-func unconfirmedMessage(err error, jobID string) (summary, detail string) {
+// changeAndApply is how to repeat a message that did not arrive.
+const changeAndApply = "Check the job in the service's dashboard. If the message is not there, change the prompt (any change will do) and apply: that sends it."
+
+// unconfirmedMessage describes a message whose outcome is unknown.
+func unconfirmedMessage(err error, job string) (summary, detail string) {
 	return "Outcome of message to agent job unknown", wording.Paragraphs(
-		fmt.Sprintf("The message was sent to job %s, but no answer tells whether it arrived, and the job does not show it. "+
-			"The new prompt is recorded in the state, so that it is not sent a second time by itself.", jobID),
-		cause(err),
-		"Look at the job at the service. If the message is not there, change the prompt (a word is enough) and apply: that sends it.")
+		fmt.Sprintf("The message was sent to job %s, but neither the response nor the job's status shows whether it arrived. "+
+			"The new prompt is in the state, so it is not sent again automatically.", job),
+		cause(err), changeAndApply)
 }
 
-// missingJobHint says what can be done about a job that the service forgot.
-const missingJobHint = "If the job is truly gone: -replace=ADDRESS starts a new one, and 'terraform (or tofu) state rm ADDRESS' forgets it."
+// missingJobHint says what to do about a job that the service does not know.
+const missingJobHint = "If the job no longer exists, apply with -replace=ADDRESS to start a new one, or remove it from the state: terraform (or tofu) state rm ADDRESS"
 
-// missingJob words a wait that ended because the service forgot the job. What
-// the job was sent before the wait, in this run or an earlier one, depends on after.
+// missingJob describes a wait that stopped because the service does not know the
+// job. What the job was sent, in this run or an earlier one, depends on after.
 func missingJob(err error, job *jobModel, after wait.Event) (summary, detail string) {
 	sent := map[wait.Event]string{
 		wait.Resumed:  "This apply sent nothing to it.",
@@ -189,63 +200,59 @@ func missingJob(err error, job *jobModel, after wait.Event) (summary, detail str
 		wait.Messaged: "The service had accepted the message, and the new prompt is in the state.",
 	}[after]
 	return "Agent job not found", wording.Paragraphs(
-		fmt.Sprintf("The service does not know job %s in project %s (any more), so its end cannot be waited for. %s The state keeps the job as it was last seen.",
-			job.ID.ValueString(), job.ProjectID.ValueString(), sent),
+		fmt.Sprintf("The service does not know job %s, so this run stopped waiting for it. %s The state keeps the job as last read.", job.name(), sent),
 		cause(err), missingJobHint)
 }
 
-// unfinishedWait words a wait that ended before its job; next says what follows.
-func unfinishedWait(err error, jobID, next string) (summary, detail string) {
-	summary = "Agent job still running"
+// unfinishedWait describes a wait that stopped before its job finished; next says what follows.
+func unfinishedWait(err error, job *jobModel, next string) (summary, detail string) {
 	stopped := new(wait.Error)
 	errors.As(err, &stopped) // a wait returns no other
 	var why string
 	switch {
 	case errors.Is(err, wait.ErrInterrupted):
-		why = "The wait was interrupted."
+		why = "The run was interrupted."
 	case errors.Is(err, wait.ErrTimeout):
-		why = fmt.Sprintf("It had not ended after %s, which is as long as timeouts allows.", stopped.Waited.Round(time.Second))
+		why = fmt.Sprintf("The configured timeout expired after waiting %s.", stopped.Waited.Round(time.Second))
 	case errors.Is(err, wait.ErrNoStatus):
-		why = "The service's answers have no status."
+		why = "The service's responses have no status."
 	default:
 		why = cause(err)
 	}
 	lastStatus := ""
 	if stopped.LastStatus != "" && stopped.LastStatus != agentapi.StatusActive {
-		lastStatus = fmt.Sprintf("It was last seen as %s.", wording.Quote(string(stopped.LastStatus)))
+		lastStatus = fmt.Sprintf("Its last status was %s.", wording.Quote(string(stopped.LastStatus)))
 	}
 	lastFault := ""
 	if stopped.LastFault != nil && !errors.Is(err, stopped.LastFault) {
-		lastFault = "The last look at it failed: " + reason(stopped.LastFault) + "."
+		lastFault = "The last poll failed: " + reason(stopped.LastFault) + "."
 	}
-	return summary, wording.Paragraphs(
-		fmt.Sprintf("This run no longer waits for job %s; the job itself goes on at the service.", jobID),
+	return "Agent job still running", wording.Paragraphs(
+		fmt.Sprintf("This run stopped waiting for job %s. The job itself keeps running.", job.name()),
 		why, lastStatus, lastFault,
 		next)
 }
 
-// mayHaveSent is what to check after an internal error that a POST may precede.
-const mayHaveSent = "Something may have been sent: look at the jobs of the project at the service before you apply again."
+// mayHaveSent is what to check after an internal error that may follow a POST.
+const mayHaveSent = "The prompt may have been sent: check the project's jobs in the service's dashboard before you apply again."
 
-// internalError words a bug of the provider.
+// internalError describes a bug of the provider.
 func internalError(what string) (summary, detail string) {
-	return "Bug in the agent provider", wording.Paragraphs(what,
+	return "Internal error in the agent provider", wording.Paragraphs(what,
 		"Please report this at https://github.com/agentjobs/terraform-provider-agent/issues, without keys and prompts.")
 }
 
-// jobNotFound words that a job to be read does not exist.
-func jobNotFound(err error, projectID, jobID string) (summary, detail string) {
-	return "Agent job not found", wording.Paragraphs(
-		fmt.Sprintf("The service does not know job %s in project %s.", jobID, projectID), cause(err))
+// jobNotFound describes a job that the service does not know; sent says whether it was sent anything.
+func jobNotFound(err error, job *jobModel, sent string) (summary, detail string) {
+	return "Agent job not found", wording.Paragraphs(fmt.Sprintf("The service does not know job %s. %s", job.name(), sent), cause(err))
 }
 
-// failedJob words a job that the service gave up.
-func failedJob(m *jobModel, next string) (summary, detail string) {
+// failedJob describes a job that failed.
+func failedJob(job *jobModel, next string) (summary, detail string) {
 	link := "It opened no pull request."
-	if !m.PRLink.IsNull() {
-		link = "Its pull request: " + m.PRLink.ValueString()
+	if !job.PRLink.IsNull() {
+		link = "Its pull request: " + job.PRLink.ValueString()
 	}
 	return "Agent job failed", wording.Paragraphs(
-		fmt.Sprintf("Job %s in project %s ended as failed: the service met an error that it could not recover from.", m.ID.ValueString(), m.ProjectID.ValueString()),
-		link, next)
+		fmt.Sprintf("Job %s failed: the service hit an error that it could not recover from.", job.name()), link, next)
 }

@@ -32,14 +32,14 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 	}
 	if !agentapi.ValidID(project) || !agentapi.ValidID(id) {
 		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(
-			fmt.Sprintf("Project %s and job %s do not name a job: each must have %s.", wording.Quote(project), wording.Quote(id), validate.IDRule),
-			"Give the import id as PROJECT_ID/JOB_ID."))
+			fmt.Sprintf("The project id %s or the job id %s is not valid: each must be %s. Nothing was imported or sent.", wording.Quote(project), wording.Quote(id), validate.IDRule),
+			"Set the import id to PROJECT_ID/JOB_ID."))
 		return
 	}
 	resp.Diagnostics.Append(setIdentifiers(ctx, &resp.State, resp.Identity, project, id)...)
 }
 
-// setIdentifiers fills an empty state with the names of a job, for a read to follow.
+// setIdentifiers writes a job's ids to an empty state, which a read completes.
 func setIdentifiers(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, projectID, jobID string) (diags diag.Diagnostics) {
 	for name, value := range map[string]string{"project_id": projectID, "id": jobID} {
 		diags.Append(state.SetAttribute(ctx, path.Root(name), value)...)

@@ -95,23 +95,23 @@ type limitError struct {
 func (e *limitError) Error() string { return "beyond the limit " + e.setting }
 
 func (e *limitError) diagnostic() (summary, detail string) {
-	const intended = "If so many are intended, raise the limit, or apply some of them at a time with -target: each run counts from zero. "
+	const intended = "If this number is intended, raise the limit, or apply in parts with -target: each run counts from zero. "
 	destroy := ""
 	if e.planning {
 		destroy = "If this is a destroy, add -refresh=false. Without it, Terraform plans the configuration before it plans the destroy."
 	}
 	if e.kind == newJobs {
 		return "Too many new agent jobs", wording.Paragraphs(e.whatWasSent("job"),
-			intended+"Otherwise check for_each and count, and whether the state should already hold the jobs.", destroy)
+			intended+"Otherwise check for_each and count, and whether the state should already contain the jobs.", destroy)
 	}
 	return "Too many messages to agent jobs", wording.Paragraphs(e.whatWasSent("message"),
 		intended+"Otherwise check what changes the prompts, for example a new version of a module.", destroy)
 }
 
 // whatWasSent claims nothing about the whole run: an apply plans each resource
-// again while it sends others, and another alias counts for itself.
+// again while it sends others, and another alias counts separately.
 func (e *limitError) whatWasSent(what string) string {
-	beyond := fmt.Sprintf("This %s is beyond the limit of one run (%s). Nothing was sent for it", what, e.setting)
+	beyond := fmt.Sprintf("This %s exceeds the limit of one run (%s). Nothing was sent for it", what, e.setting)
 	if e.sent == [2]int64{} {
 		return beyond + ", and nothing before it with this provider configuration."
 	}

@@ -20,7 +20,7 @@ import (
 // From the moment it may have arrived the state holds the new prompt, so that
 // no later apply sends it again.
 func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (arrived bool) {
-	id := job.ID.ValueString()
+	id, name := job.ID.ValueString(), job.name()
 	record, err := r.sendOrTakeOver(ctx, job, key, call, out)
 	if beyond, ok := errors.AsType[*limitError](err); ok {
 		out.diags.AddError(beyond.diagnostic())
@@ -28,35 +28,35 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journa
 	}
 	switch {
 	case errors.Is(err, agentapi.ErrUnknownOutcome):
-		// While a message before this one is unconfirmed too, what the job shows may be its effect.
-		// And a job that was active before shows nothing by being active.
+		// An earlier unconfirmed message may be why the job is active again. And a job
+		// that was already active shows nothing by being active.
 		if !isMarked(ctx, out.private, markUnconfirmed) && job.ended() {
 			record = wait.MessageEffect(ctx, r.provider.Client, job.ProjectID.ValueString(), id, r.provider.Waiter.Schedule.Min)
 		}
 		if record == nil {
 			mark(ctx, out.private, markUnconfirmed)
 			out.save(ctx, job)
-			out.diags.AddError(unconfirmedMessage(err, id))
+			out.diags.AddError(unconfirmedMessage(err, name))
 			return false
 		}
 		call.Answered(id)                           //nolint:contextcheck // it has the context of Begin, without our deadline
 		setJournalRef(ctx, out.private, call.Ref()) // it may have got another name
 	case err != nil:
-		out.diags.AddError("Failed to send message to agent job", messageFailure(err, id))
+		out.diags.AddError("Failed to send message to agent job", messageFailure(err, name))
 		r.provider.reportNotWithdrawn(call, err, out.diags)
 		return false
 	}
-	warnUnrecorded(call.Unrecorded(), id, out.diags)
+	warnUnrecorded(call.Unrecorded(), name, out.diags)
 	r.provider.recent.add(job.ProjectID.ValueString(), id, wait.Messaged)
-	job.apply(record)                                             // what it may say of the link is said when the job has ended
-	job.Status = types.StringValue(string(agentapi.StatusActive)) // the answer may be the record from before
+	job.apply(record)                                             // an invalid link is reported once the job has finished
+	job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	unmark(ctx, out.private, markUnconfirmed)
 	setMark(ctx, out.private, markUnfinished, unfinished{Message: time.Now()})
 	out.save(ctx, job)
 	return true
 }
 
-// errOutcomeNotRecorded stands for the response to a message that an earlier run sent.
+// errOutcomeNotRecorded replaces the response to a message that an earlier run sent.
 var errOutcomeNotRecorded = errors.New("an earlier run sent it and did not record the outcome")
 
 // sendOrTakeOver sends the message unless an earlier run has sent it.
@@ -73,7 +73,7 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 			return nil, err
 		}
 		record, err := r.provider.Client.SendMessage(ctx, project, id, job.promptText().ValueString(), call)
-		if err == nil || errors.Is(err, agentapi.ErrUnknownOutcome) { // any other says nothing about earlier messages
+		if err == nil || errors.Is(err, agentapi.ErrUnknownOutcome) { // another error does not settle earlier messages
 			setJournalRef(ctx, out.private, call.Ref())
 		}
 		return record, err
@@ -86,17 +86,17 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 		return nil, err
 	}
 	setJournalRef(ctx, out.private, orphan.Ref)
-	out.diags.AddWarning("Message of an earlier run found", fmt.Sprintf(
-		"An earlier run sent the new prompt to job %s, which accepted it, and the state did not show it. Nothing was sent now.", id))
+	out.diags.AddWarning("Message of an earlier run taken over", fmt.Sprintf(
+		"An earlier run sent the new prompt to job %s, which accepted it, but the state did not show that. This apply sent nothing. No action is needed.", job.name()))
 	return record, nil
 }
 
-// errTakenOverByThisRun keeps "terraform test" from talking to a real job: only there a
-// run of a CLI updates what the same run took over. A host that keeps one parent
-// process for all its commands is refused until it is started again.
+// errTakenOverByThisRun keeps "terraform test" from sending to a real job: only a test
+// updates what the same run took over. A host that keeps one parent process for all
+// its commands is refused until it restarts.
 var errTakenOverByThisRun = errors.New("this run took the job over from an earlier one, and does not change it")
 
-// updateMarks brings the marks up to date with what a refresh shows.
+// updateMarks updates the marks after a refresh.
 func updateMarks(ctx context.Context, private privateState, job *jobModel, record *agentapi.Job) {
 	unmark(ctx, private, markMissing)
 	if job.ended() && record.Status == agentapi.StatusActive {
@@ -106,7 +106,7 @@ func updateMarks(ctx context.Context, private privateState, job *jobModel, recor
 	switch {
 	case u.Message.IsZero():
 	case wait.MayBeStale(record.Status, u.Message):
-		record.Status = agentapi.StatusActive // the end that shows may be the one from before the message
+		record.Status = agentapi.StatusActive // this status may be the one from before the message
 	default:
 		unmark(ctx, private, markUnfinished)
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// defaultJobTimeout is how long a create or update may take when timeouts says nothing.
+// defaultJobTimeout is how long a create or update may take when timeouts is not set.
 const defaultJobTimeout = 60 * time.Minute
 
 // maxLinkLength bounds the link that is kept in the state.
@@ -40,7 +40,7 @@ type jobModel struct {
 	jobRecord
 }
 
-// jobRecord are the attributes that the service gives.
+// jobRecord holds the attributes that the service returns.
 type jobRecord struct {
 	ID         types.String `tfsdk:"id"`
 	Status     types.String `tfsdk:"status"`
@@ -51,6 +51,11 @@ type jobRecord struct {
 	ArchivedAt types.String `tfsdk:"archived_at"`
 }
 
+// name is how diagnostics name the job.
+func (m *jobModel) name() string {
+	return m.ID.ValueString() + " in project " + m.ProjectID.ValueString()
+}
+
 // jobIdentity names a job for Terraform's identity of the resource.
 type jobIdentity struct {
 	ProjectID types.String `tfsdk:"project_id"`
@@ -59,7 +64,7 @@ type jobIdentity struct {
 
 func (r *jobRecord) is(status agentapi.Status) bool { return r.Status.ValueString() == string(status) }
 
-// ended reports whether the job was last seen at its end.
+// ended reports whether the job had finished when it was last read.
 func (r *jobRecord) ended() bool { return agentapi.Status(r.Status.ValueString()).Terminal() }
 
 //nolint:gochecknoglobals // never changed
@@ -87,8 +92,9 @@ func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
 	r.PRLink = types.StringPointerValue(job.PRLink)
 	if job.PRLink != nil && !webLink(*job.PRLink) {
 		r.PRLink = types.StringNull()
-		diags.AddAttributeWarning(path.Root("pr_link"), "Pull request link left out",
-			fmt.Sprintf("Job %s: the service gave a link that is not a plain http or https URL: %s.", job.ID, wording.Quote(*job.PRLink)))
+		diags.AddAttributeWarning(path.Root("pr_link"), "Invalid pull request link", fmt.Sprintf(
+			"The service returned a link for job %s that is not a plain http or https URL, so pr_link is null: %s. Find the pull request in the service's dashboard.",
+			job.ID, wording.Quote(*job.PRLink)))
 	}
 	if r.CreatedAt.IsNull() || r.CreatedAt.IsUnknown() { // it never changes, and a plan may have promised it
 		r.CreatedAt = types.StringPointerValue(job.CreatedAt)
@@ -97,7 +103,7 @@ func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
 	return diags
 }
 
-// webLink reports whether a link can be shown and opened without surprise.
+// webLink reports whether a link is safe to show and open.
 func webLink(link string) bool {
 	parsed, err := url.Parse(link)
 	if err != nil || len(link) > maxLinkLength || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
@@ -106,14 +112,14 @@ func webLink(link string) bool {
 	return !strings.ContainsFunc(link, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
 }
 
-// waitOptions are the settings of the wait block, with its defaults.
+// waitOptions are the settings of a wait block and their defaults.
 type waitOptions struct {
 	enabled              bool
 	onFailure, onTimeout string // onTimeout is empty when it is not set
 }
 
-// readWaitOptions reads a wait block over its defaults. What is not known yet counts as
-// its default.
+// readWaitOptions reads a wait block over its defaults. Unknown settings have their
+// defaults.
 func readWaitOptions(ctx context.Context, wait types.Object, options waitOptions, diags *diag.Diagnostics) waitOptions {
 	if wait.IsNull() || wait.IsUnknown() {
 		return options

@@ -19,9 +19,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// MoveState takes jobs over that general REST providers have started. The
-// prompt stays null, which makes the next apply record it and send nothing.
-// The provider is not configured here, so nothing can be looked up.
+// MoveState accepts jobs that general REST providers started. The prompt stays null,
+// so the next apply records it and sends nothing. The provider is not configured
+// here, so nothing can be looked up.
 func (r *jobResource) MoveState(context.Context) []resource.StateMover {
 	return []resource.StateMover{
 		{StateMover: moveFrom("magodo/restful", []string{"restful_resource", "restful_operation"}, restfulJob)},
@@ -29,7 +29,7 @@ func (r *jobResource) MoveState(context.Context) []resource.StateMover {
 	}
 }
 
-// moveFrom moves from the types of one provider.
+// moveFrom returns the mover for the resource types of one provider.
 func moveFrom(provider string, typeNames []string, find func(state []byte) (jobPath, bool)) func(context.Context, resource.MoveStateRequest, *resource.MoveStateResponse) {
 	return func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
 		if !slices.Contains(typeNames, req.SourceTypeName) || !matchesProvider(req.SourceProviderAddress, provider) {
@@ -38,12 +38,11 @@ func moveFrom(provider string, typeNames []string, find func(state []byte) (jobP
 		job, ok := find(req.SourceRawState.JSON)
 		if !ok {
 			resp.Diagnostics.AddError("Failed to move to agent_job", wording.Paragraphs(
-				fmt.Sprintf("The %s does not name a job of the agent service: neither its id nor its path ends like PROJECT_ID/job/JOB_ID, "+
-					"and its path does not end like PROJECT_ID/job with the job's id in its answer. "+
-					"It has the id %s and the path %s. Nothing was changed.",
+				fmt.Sprintf("The %s with the id %s and the path %s does not name a job of the agent service: neither ends in PROJECT_ID/job/JOB_ID, "+
+					"and the path does not end in PROJECT_ID/job with a job id in the output. Nothing was changed or sent.",
 					req.SourceTypeName, wording.Quote(job.ID), wording.Quote(job.Path)),
-				"If it is a job, take the moved block out, forget the old resource with 'terraform (or tofu) state rm' or a removed block (destroy = false), "+
-					"and bring the job in with an import block whose id is PROJECT_ID/JOB_ID."))
+				"If it is a job, replace the moved block: remove the old resource from the state with a removed block (destroy = false), "+
+					"and add an import block with the id PROJECT_ID/JOB_ID."))
 			return
 		}
 		resp.Diagnostics.Append(setIdentifiers(ctx, &resp.TargetState, resp.TargetIdentity, job.projectID, job.jobID)...)
@@ -60,8 +59,8 @@ func matchesProvider(address, provider string) bool {
 	return address == name || strings.EqualFold(source, provider) || strings.HasSuffix(source, "/agent")
 }
 
-// jobPath is what the state of another provider says of a job: what was found
-// in it, and the attributes that were looked at.
+// jobPath is what the state of another provider contains about a job: the ids found
+// in it, and the attributes searched for them.
 type jobPath struct {
 	projectID, jobID string
 	ID               string `json:"id"`
@@ -70,7 +69,7 @@ type jobPath struct {
 
 // restfulJob reads the state of restful_resource or restful_operation: the id
 // is the path to read the job with, or, when neither read_path nor id_builder is
-// set, the path that has created it; the answer is the output.
+// set, the path that created it; the output is the response.
 func restfulJob(state []byte) (job jobPath, ok bool) {
 	var attributes struct {
 		jobPath
@@ -84,10 +83,10 @@ func restfulJob(state []byte) (job jobPath, ok bool) {
 	return job, ok
 }
 
-// outputID is the id in an answer, which the state holds as a value of dynamic
+// outputID is the id in a response, which the state stores as a value of dynamic
 // type or, in version 0 of that provider's schemas, as text.
 func outputID(output json.RawMessage) string {
-	var answer struct {
+	var response struct {
 		ID    string `json:"id"`
 		Value struct {
 			ID string `json:"id"`
@@ -97,14 +96,14 @@ func outputID(output json.RawMessage) string {
 	if json.Unmarshal(output, &text) == nil {
 		output = json.RawMessage(text)
 	}
-	if json.Unmarshal(output, &answer) != nil {
+	if json.Unmarshal(output, &response) != nil {
 		return ""
 	}
-	return cmp.Or(answer.Value.ID, answer.ID)
+	return cmp.Or(response.Value.ID, response.ID)
 }
 
-// restapiJob reads the state of restapi_object: the id is the job's own, the
-// path that of the collection.
+// restapiJob reads the state of restapi_object: its id is the job's, its path that
+// of the collection.
 func restapiJob(state []byte) (job jobPath, ok bool) {
 	_ = json.Unmarshal(state, &job) // what cannot be read names no job
 	ok = job.fromCollection(job.ID) || job.fromPath(job.ID) || job.fromPath(job.Path)

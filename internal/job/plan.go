@@ -16,9 +16,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// ModifyPlan decides, from the difference between plan and state, whether an
-// apply starts a job, sends a message, waits on, or leaves the service alone,
-// and promises no value that the service may change.
+// ModifyPlan decides, from the difference between plan and state, whether an apply
+// starts a job, sends a message, resumes waiting, or does not call the service. It
+// promises no value that the service may change.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan, state jobModel
 	if !req.State.Raw.IsNull() {
@@ -89,20 +89,19 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 			r.provider.countPlanned(newJobs, -1, &resp.Diagnostics) // the second call counts it, because each is announced once
 		}
 	case change.message() && r.provider.announce(ctx, messages, &plan, &resp.Diagnostics):
-		return // what it says replaces what the plan would say otherwise
+		return // its warning replaces the one of this plan
 	case change.message():
 		r.provider.countPlanned(messages, 1, &resp.Diagnostics)
 	}
 	change.explain(&plan, &state, replace, retry, &resp.Diagnostics)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !replace && !change.message() {
-		resp.Diagnostics.AddAttributeWarning(plan.promptPath(), "Message to agent job unconfirmed",
-			fmt.Sprintf("An earlier apply sent the prompt to job %s and got no answer. Look at the job at the service. "+
-				"If the message is not there, change the prompt (a word is enough) and apply: that sends it.", state.ID.ValueString()))
+		resp.Diagnostics.AddAttributeWarning(plan.promptPath(), "Message to agent job unconfirmed", wording.Paragraphs(
+			fmt.Sprintf("An earlier apply sent the prompt to job %s and received no response. It is not sent again automatically.", state.name()), changeAndApply))
 	}
 }
 
-// markComputedUnknown marks as unknown all that a message or a longer wait may
-// change; id and created_at never do.
+// markComputedUnknown marks what a message or a resumed wait may change as unknown.
+// id and created_at never change.
 func (r *jobRecord) markComputedUnknown() {
 	r.Status = types.StringUnknown()
 	r.Source = types.ObjectUnknown(sourceTypes)
@@ -116,13 +115,13 @@ func (r *jobRecord) markComputedUnknown() {
 
 // change is what an apply would do to an existing job.
 type change struct {
-	newPrompt   bool // or one that is not known yet
+	newPrompt   bool // or an unknown one
 	knownPrompt bool
 	newJob      bool // the prompt starts one, because this job cannot accept messages
 	recordOnly  bool // a write-only prompt of an imported or moved job
 	newTriggers bool
 	closedJob   bool // failed or archived: it cannot accept messages
-	resume      bool // it has not ended: wait on
+	resume      bool // it has not finished: resume waiting
 }
 
 func compare(plan, state *jobModel, recorded recordedPrompt, options waitOptions) change {
@@ -142,37 +141,37 @@ func compare(plan, state *jobModel, recorded recordedPrompt, options waitOptions
 
 func (c change) message() bool { return c.newPrompt && !c.closedJob }
 
-// explain says in the plan what its symbols cannot.
+// explain warns about what the plan's symbols do not show.
 func (c change) explain(plan, state *jobModel, replace, retry bool, diags *diag.Diagnostics) {
-	id, status := state.ID.ValueString(), state.Status.ValueString()
+	job, status := state.name(), state.Status.ValueString()
 	at := plan.promptPath()
 	switch {
 	case c.newJob:
 		diags.AddAttributeWarning(at, "New prompt starts a new agent job",
-			fmt.Sprintf("Job %s has ended as %s and takes no message, so a new job is started. It gets this prompt alone and knows nothing of the former ones.", id, status))
+			fmt.Sprintf("Job %s has the status %s and cannot accept messages, so apply starts a new job. It does not see the earlier prompts: write a prompt that is complete without them.", job, wording.Quote(status)))
 	case retry && !c.newTriggers:
-		diags.AddAttributeWarning(path.Root("status"), "Failed agent job is started anew",
-			fmt.Sprintf("The wait for job %s was cut short, and the job has failed since. Like after any failed create, a new job is started with the same prompt. "+
-				"To keep the failed job instead, set wait.on_failure to \"warn\".", id))
+		diags.AddAttributeWarning(path.Root("status"), "New agent job replaces failed one",
+			fmt.Sprintf("Job %s failed after an earlier run had stopped waiting for it. As after any failed create, apply starts a new job with the same prompt. "+
+				"To keep the failed job instead, set wait.on_failure = \"warn\".", job))
 	case replace:
 	case c.newPrompt && c.closedJob:
 		diags.AddAttributeWarning(at, "Prompt not known yet",
-			fmt.Sprintf("Job %s has the status %s and cannot accept messages. If the prompt turns out to be new, apply fails and sends nothing; to give it to a new job, plan with -replace=ADDRESS.", id, wording.Quote(status)))
+			fmt.Sprintf("Job %s has the status %s and cannot accept messages. If the prompt is new, apply fails and sends nothing. To start a new job with it, plan with -replace=ADDRESS.", job, wording.Quote(status)))
 	case c.message() && !c.knownPrompt:
 		diags.AddAttributeWarning(at, "Prompt not known yet",
-			fmt.Sprintf("If the prompt turns out to be new, apply sends it to job %s as a follow-up message. Otherwise it sends nothing.", id))
+			fmt.Sprintf("If the prompt is new, apply sends it to job %s as a follow-up message. Otherwise it sends nothing.", job))
 	case c.recordOnly && !c.resume:
-		diags.AddAttributeWarning(at, "Prompt is recorded",
-			fmt.Sprintf("Job %s was imported or moved, so the state does not show which prompt it was sent. Apply records a hash of this one and sends nothing.", id))
+		diags.AddAttributeWarning(at, "Prompt recorded without sending it",
+			fmt.Sprintf("Job %s was imported or moved, so the state does not show its last prompt. Apply records a hash of this one and sends nothing. Later changes are sent.", job))
 	case c.message():
-		diags.AddAttributeWarning(at, "New prompt is sent to the existing agent job",
-			fmt.Sprintf("Apply sends the new prompt to job %s as a follow-up message. For a new job instead, plan with -replace=ADDRESS, or change triggers.", id))
+		diags.AddAttributeWarning(at, "Follow-up message to agent job",
+			fmt.Sprintf("Apply sends the new prompt to job %s as a follow-up message. To start a new job instead, plan with -replace=ADDRESS, or change triggers.", job))
 	case c.resume:
-		diags.AddAttributeWarning(path.Root("status"), "Agent job is still running",
-			fmt.Sprintf("Apply waits for the end of job %s (status %s) and sends nothing.", id, wording.Quote(status)))
+		diags.AddAttributeWarning(path.Root("status"), "Unfinished agent job",
+			fmt.Sprintf("Apply waits until job %s (status %s) finishes and sends nothing. To skip waiting, set wait = { enabled = false }.", job, wording.Quote(status)))
 	case state.is(agentapi.StatusFailed):
 		diags.AddAttributeWarning(path.Root("status"), "Agent job failed",
-			fmt.Sprintf("Job %s has ended as failed, and nothing in the configuration has changed since: "+
-				"it stays as it is, unless you change the prompt or plan with -replace=ADDRESS.", id))
+			fmt.Sprintf("Job %s failed earlier, and its prompt is unchanged, so apply sends nothing. "+
+				"To start a new job, change the prompt or plan with -replace=ADDRESS.", job))
 	}
 }

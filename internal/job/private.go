@@ -13,15 +13,15 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 )
 
-// Marks in the private state: what a later plan must know and no attribute says.
+// Marks in the private state: what a later plan must know and no attribute shows.
 const (
-	// markUnfinished: a wait was cut short; its value is an unfinished.
+	// markUnfinished: a wait stopped early; its value is an unfinished.
 	markUnfinished = "unfinished"
-	// markMissing: it was reported that the service does not know the job.
+	// markMissing: a warning has reported that the service does not know the job.
 	markMissing = "missing"
 	// markUnconfirmed: a message was sent and nothing showed its effect.
 	markUnconfirmed = "unconfirmed"
-	// markPrompt: the hash of a write-only prompt that the job was sent.
+	// markPrompt: the hash of the last write-only prompt sent to the job.
 	markPrompt = "prompt"
 	// markIgnored: the plan has no prompt to compare, because of ignore_changes.
 	markIgnored = "ignored"
@@ -29,7 +29,7 @@ const (
 	markJournal = "journal"
 )
 
-// unfinished says what a wait that was cut short had waited for.
+// unfinished is what a wait that stopped early was for.
 type unfinished struct {
 	Create  bool      `json:"create,omitempty"` // the job's first run
 	Message time.Time `json:"message,omitzero"` // when a message was accepted

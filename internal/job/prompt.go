@@ -16,7 +16,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// promptText is the prompt, whichever of the two attributes gives it.
+// promptText is the prompt from whichever attribute is set.
 func (m *jobModel) promptText() types.String {
 	if m.Prompt.IsNull() {
 		return m.PromptWO
@@ -24,7 +24,7 @@ func (m *jobModel) promptText() types.String {
 	return m.Prompt
 }
 
-// promptPath is the attribute that gives the prompt.
+// promptPath is the attribute that sets the prompt.
 func (m *jobModel) promptPath() path.Path {
 	if m.Prompt.IsNull() {
 		return path.Root("prompt_wo")
@@ -41,21 +41,21 @@ func (m *jobModel) keepPrompt(before *jobModel) {
 	}
 }
 
-// checkPrompts checks at apply what validation could not: a prompt that was not
-// known while planning.
+// checkPrompts checks at apply what validation could not: a prompt that the plan
+// did not know.
 func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
 	err := checkPrompt(m.promptText().ValueString())
 	if !m.Prompt.IsNull() && !m.PromptWO.IsNull() {
-		err = errors.New("both prompt and prompt_wo have a value: set one of them")
+		err = errors.New("both prompt and prompt_wo have a value: set only one of them")
 	}
 	if err != nil {
-		diags.AddAttributeError(m.promptPath(), "Invalid prompt", wording.Paragraphs(wording.Sentence(err), "Nothing was sent."))
+		diags.AddAttributeError(m.promptPath(), "Invalid prompt", wording.Paragraphs(wording.Sentence(err), "Nothing was sent to project "+m.ProjectID.ValueString()+"."))
 	}
 	return err == nil
 }
 
-// recordedPrompt is what the state tells of the last prompt that a job was sent:
-// its text, or the hash of a write-only one. An imported or moved job has neither.
+// recordedPrompt is what the state contains about the last prompt sent to a job: its
+// text, or the hash of a write-only one. An imported or moved job has neither.
 type recordedPrompt struct {
 	text        types.String
 	jobID, hash string
@@ -76,8 +76,8 @@ func (r recordedPrompt) is(text types.String) bool {
 	return r.text.Equal(text)
 }
 
-// recordPrompt keeps the hash of a write-only prompt beside the id of the job
-// that was sent it. A plan must not: the prompt is not sent yet.
+// recordPrompt stores the hash of a write-only prompt, salted with the id of its job.
+// A plan must not: it has not sent the prompt.
 func recordPrompt(ctx context.Context, private privateState, job *jobModel) {
 	switch {
 	case !job.PromptWO.IsNull():

@@ -22,44 +22,44 @@ import (
 // EnvProjectID is the environment variable that stands in for the provider's project_id.
 const EnvProjectID = "AGENT_PROJECT_ID"
 
-// readTimeout is for how long a refresh tries to reach the service.
+// readTimeout is how long a refresh tries to reach the service.
 const readTimeout = 60 * time.Second
 
-// ProviderData is what the provider's configuration gives to its resources.
+// ProviderData is the provider's configuration as its resources use it.
 type ProviderData struct {
-	Client    *agentapi.Client // nil while an attribute is not known yet
+	Client    *agentapi.Client // nil while an attribute is unknown
 	Waiter    wait.Waiter
 	ProjectID types.String // the default project; null without one
-	Unknown   []string     // the attributes not known yet
+	Unknown   []string     // the unknown attributes
 	Mask      func(context.Context) context.Context
 	Journal   *journal.Journal // nil: none is kept
-	Scope     string           // tells states apart in the journal
+	Scope     string           // distinguishes states in the journal
 	Limits    Limits
 	recent    recentEvents
 
 	journalWarning sync.Once
 }
 
-// usable reports whether the service can be called, and says why not.
+// usable reports whether the service can be called, with a diagnostic if not.
 func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 	if d != nil && d.Client != nil {
 		return true
 	}
 	diags.AddError("Agent provider not configured", wording.Paragraphs(
-		"The provider's configuration is not known, so the service cannot be called.", d.notKnownYet()))
+		"The provider's configuration is not known yet, so the service cannot be called. Nothing was sent.", d.notKnownYet()))
 	return false
 }
 
-// notKnownYet names the attributes that a plan cannot know, in a sentence.
+// notKnownYet names the unknown attributes, and says how to make them known.
 func (d *ProviderData) notKnownYet() string {
 	if d == nil || len(d.Unknown) == 0 {
 		return ""
 	}
-	return "Not known yet: " + strings.Join(d.Unknown, ", ") + "."
+	return "Not known yet: " + strings.Join(d.Unknown, ", ") + ". Apply the resources that these values come from first (-target), or use variables."
 }
 
-// projectOr is the project that an object names itself, or else the provider's
-// default. Without either it says so and returns null.
+// projectOr returns the project of an object, or else the provider's default.
+// Without either it adds an error and returns null.
 func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) types.String {
 	if !own.IsNull() {
 		return own
@@ -68,25 +68,25 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 		return types.StringUnknown()
 	}
 	if d.ProjectID.IsNull() {
-		wording.AddMissing(diags, "project_id", EnvProjectID, "the project that the job shall belong to, here or as its default")
+		wording.AddMissing(diags, "project_id", EnvProjectID, "a project for the job, in its block or as the default")
 	}
 	return d.ProjectID
 }
 
-// lookUp retrieves a job, for as long as a refresh tries to reach the service.
-// The end of that time is not the end of the resource's timeouts.
+// lookUp retrieves a job, trying as long as a refresh does. When that time is over,
+// the resource's timeouts have not expired.
 func (d *ProviderData) lookUp(ctx context.Context, projectID, jobID string) (*agentapi.Job, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errors.New("no answer within a minute"))
+	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errors.New("no response within a minute"))
 	defer cancel()
 	return d.Client.GetJob(ctx, projectID, jobID)
 }
 
-// recentEvents holds what this process did to jobs. A data source that waits for
-// one of them needs it: the service may show a new job late, and after a message
-// the earlier end for a while.
+// recentEvents holds what this process did to jobs. A data source that waits for one
+// needs it: the service may show a new job late, and after a message it may still
+// show the earlier final status.
 type recentEvents struct{ byJob sync.Map }
 
-// add records an event of now.
+// add records an event that has just happened.
 func (r *recentEvents) add(projectID, jobID string, event wait.Event) {
 	r.byJob.Store([2]string{projectID, jobID}, wait.Request{ProjectID: projectID, JobID: jobID, After: event, At: time.Now()})
 }

@@ -97,7 +97,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		}
 		r.provider.recent.add(project, record.ID, wait.Created)
 		setJournalRef(ctx, out.private, call.Ref())
-		warnUnrecorded(call.Unrecorded(), record.ID, out.diags)
+		warnUnrecorded(call.Unrecorded(), record.ID+" in project "+project, out.diags)
 	}
 	warnings := job.apply(record)
 	out.save(ctx, &job)
@@ -130,15 +130,15 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		if !isMarked(ctx, resp.Private, markMissing) {
 			mark(ctx, resp.Private, markMissing)
 			resp.Diagnostics.AddWarning("Agent job not found", wording.Paragraphs(
-				fmt.Sprintf("The service does not know job %s in project %s (any more). The state keeps the job as it was last seen, because a wrong key, "+
-					"project or base URL is answered in the same way. An apply says this once.", id, project),
+				fmt.Sprintf("The service does not know job %s. The state keeps the job as last read, because a wrong key, "+
+					"project or base URL has the same effect. A refresh sends no prompt. After an apply, this warning does not appear again.", job.name()),
 				missingJobHint))
 		}
 		out.identify(ctx, &job)
 	case err != nil && imported:
-		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(fmt.Sprintf("Job %s in project %s could not be looked up, so nothing was imported.", id, project), cause(err)))
+		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read, so nothing was imported. An import sends no prompt.", job.name()), cause(err)))
 	case err != nil:
-		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s in project %s. The state keeps it as it was last seen.", id, project), cause(err)))
+		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read. The state keeps it as last read. A refresh sends no prompt.", job.name()), cause(err)))
 	default:
 		updateMarks(ctx, resp.Private, &job, record)
 		resp.Diagnostics.Append(job.apply(record)...)
@@ -175,9 +175,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	if change.newPrompt && change.closedJob {
 		resp.Diagnostics.AddAttributeError(job.promptPath(), "Failed to send message to agent job", wording.Paragraphs(
-			fmt.Sprintf("Job %s in project %s has the status %s and cannot accept messages. The prompt is new, which was not known while planning. Nothing was sent.",
-				job.ID.ValueString(), job.ProjectID.ValueString(), wording.Quote(before.Status.ValueString())),
-			"To give the prompt to a new job, apply with -replace=ADDRESS."))
+			fmt.Sprintf("Job %s has the status %s and cannot accept messages. The prompt is new, which the plan did not know. Nothing was sent.",
+				job.name(), wording.Quote(before.Status.ValueString())),
+			"To start a new job with this prompt, apply with -replace=ADDRESS."))
 		return
 	}
 	if !r.provider.usable(&resp.Diagnostics) {
@@ -207,19 +207,20 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		r.provider.reportJournalError(r.provider.Journal.Forget(ctx, job.ID.ValueString()), &resp.Diagnostics)
 	}
 	if !resp.Diagnostics.HasError() && !job.ended() {
-		resp.Diagnostics.AddWarning("Agent job goes on", fmt.Sprintf(
-			"Job %s in project %s was active when it was last seen. The service cannot cancel a job: the state has forgotten it, and it may still open a pull request.",
-			job.ID.ValueString(), job.ProjectID.ValueString()))
+		resp.Diagnostics.AddWarning("Active agent job removed from state", fmt.Sprintf(
+			"Job %s was active when it was last read. The service cannot cancel a job, so it keeps running and may still open a pull request. "+
+				"Check it in the service's dashboard.", job.name()))
 	}
 }
 
 // keepUnrefreshed is a refresh while the provider's configuration is not known.
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
 	if imported {
-		out.diags.AddError("Failed to import agent job", "The provider's configuration must be known to look the job up. "+r.provider.notKnownYet())
+		out.diags.AddError("Failed to import agent job", fmt.Sprintf(
+			"Job %s was not imported, because the provider's configuration is not known yet. Nothing was sent. %s", job.name(), r.provider.notKnownYet()))
 		return
 	}
 	out.diags.AddWarning("Agent job not refreshed", fmt.Sprintf(
-		"Job %s is shown as it was last seen, because the provider's configuration is not known yet. %s", job.ID.ValueString(), r.provider.notKnownYet()))
+		"Job %s is shown as last read, because the provider's configuration is not known yet. Nothing was sent. %s", job.name(), r.provider.notKnownYet()))
 	out.identify(ctx, job)
 }

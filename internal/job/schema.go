@@ -25,69 +25,72 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// What a job that fails, or a wait that ends early, does to the run.
+// The severity of a failed job, or of a wait that stops early.
 const (
 	onError = "error"
 	onWarn  = "warn"
 )
 
+// The descriptions that the resource, the data source and the actions share.
+const (
+	waitDescription    = "Whether to wait until the job finishes, and what happens if it fails or waiting stops early."
+	timeoutDescription = "What to do when waiting stops before the job finishes: the timeout expires, the key is rejected, or the service cannot be reached. "
+)
+
 func jobSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "A job of the agent: a prompt is sent to the service, which works on it in the background and opens a " +
-			"pull request when files were changed. Terraform waits for the end.\n\n" +
-			"The service cannot cancel or delete a job: destroying the resource forgets it.",
+		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until the job finishes. " +
+			"The agent works in the background and usually opens a pull request.\n\n" +
+			"The service cannot cancel or delete a job: destroying the resource only removes it from the state.",
 		Attributes: map[string]schema.Attribute{
 			"prompt": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Instructions for the agent; either this or `prompt_wo` is required. A change is sent as a follow-up message to the same job. " +
+				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up message. " +
 					"A job that failed or was archived cannot accept messages, so a new job is started, which does not see the earlier prompts. " +
-					"After an import the text is recorded without sending anything.",
+					"After an import, the prompt is recorded without sending it.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo": schema.StringAttribute{
 				Optional:  true,
 				WriteOnly: true,
-				MarkdownDescription: "Instructions for the agent, as in `prompt`, but in no state: for prompts that are long or confidential. " +
-					"The value may be ephemeral. It is in no plan file either if it comes from `file()` or an ephemeral value. " +
-					"The provider detects a change by a salted hash; moving a text from `prompt` to `prompt_wo`, or back, sends nothing. " +
-					"The value must be the same while planning and applying. If it is not known while planning, it is sent only if it turns out to be new, " +
-					"and apply fails if the job cannot accept messages. Requires Terraform or OpenTofu 1.11.",
+				MarkdownDescription: "Like `prompt`, but not stored in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
+					"A salted hash detects changes; moving a text between `prompt` and `prompt_wo` sends nothing. " +
+					"The value must be the same in plan and apply. If the plan does not know it, apply sends it only if it is new, " +
+					"and fails if the job cannot accept messages. Requires Terraform or OpenTofu 1.11.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"triggers": schema.MapAttribute{
 				Optional:    true,
 				ElementType: types.StringType,
-				MarkdownDescription: "Any values; when one of them changes, a new job is started with the prompt, " +
-					"for example `{ spec = filesha256(\"openapi.json\") }`.",
+				MarkdownDescription: "Arbitrary values, for example `{ spec = filesha256(\"openapi.json\") }`. A change starts a new job with the prompt; " +
+					"so does adding or removing this argument, even with `{}`.",
 			},
 			"project_id": schema.StringAttribute{
 				Optional: true,
 				Computed: true,
-				MarkdownDescription: "Project that the job belongs to. Default: the provider's `project_id` when the job is created. " +
-					"Changing it here starts a new job there; a changed default leaves existing jobs where they are.",
+				MarkdownDescription: "Project of the job. Default: the provider's `project_id` when the job is created. " +
+					"A change here starts a new job; a change in the provider block does not.",
 				Validators: []validator.String{validate.ID()},
 			},
 			"wait": schema.SingleNestedAttribute{
 				Optional:            true,
-				MarkdownDescription: "Whether to wait for the end of the job, and what its outcome does to the run.",
+				MarkdownDescription: waitDescription,
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
-						Optional: true,
-						MarkdownDescription: "Wait until the job has ended. Default: `true`. " +
-							"With `false` the attributes show the job as it was last seen; a later plan refreshes them.",
+						Optional:            true,
+						MarkdownDescription: "Wait until the job finishes. Default: `true`. With `false`, the next refresh reads its outcome.",
 					},
 					"on_failure": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "What a job that ends as `failed` does: `error` fails the run, and when the job was just created " +
-							"the next apply starts a new one; `warn` keeps it. Default: `error`.",
+						MarkdownDescription: "What to do when the job fails: `error` fails the run, and if the job was just created, " +
+							"the next apply starts a new one; `warn` keeps the failed job. Default: `error`.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
 					},
 					"on_timeout": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "What a wait does that ends before its job, because of `timeouts`, the key, or a service that cannot be reached: " +
-							"`warn` keeps the job, and the next apply waits on; `error` fails the run, and when the job was just created " +
-							"Terraform taints it, so that **the next apply starts a second job**. " +
-							"Default: `warn` on create, `error` on update, where it taints nothing.",
+						MarkdownDescription: timeoutDescription +
+							"`warn` keeps the job, and the next apply resumes waiting. `error` fails the run; on create Terraform also taints the job, " +
+							"so **the next apply starts a second job**. Default: `warn` on create, `error` on update.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
 					},
 				},
@@ -95,41 +98,41 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
 				Create:            true,
 				Update:            true,
-				CreateDescription: "Longest time to start a job and wait for its end, pauses for the service's rate limit included. Default: `60m`.",
-				UpdateDescription: "Longest time to send a follow-up message and wait for the end of the job, or to wait on after an earlier run. Default: `60m`.",
+				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the service's rate limit. Default: `60m`.",
+				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. Default: `60m`.",
 			}),
 			"id": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Id of the job, given by the service.",
+				MarkdownDescription: "Id of the job, assigned by the service.",
 			},
 			"status": schema.StringAttribute{
-				Computed: true,
-				MarkdownDescription: "Status of the job: `active` while the agent works, `completed`, `archived` or `failed` at the end. " +
-					"Other values are shown as the service sends them and count as not ended.",
+				Computed:            true,
+				MarkdownDescription: "`active` while the agent works, then `completed`, `failed` or `archived`. Any other status counts as unfinished.",
 			},
 			"source": schema.SingleNestedAttribute{
 				Computed:            true,
-				MarkdownDescription: "Where the agent works. Null when the service does not say.",
+				MarkdownDescription: "Where the agent works. Null if the service does not return it.",
 				Attributes: map[string]schema.Attribute{
 					"repository": schema.StringAttribute{Computed: true, MarkdownDescription: "Repository that the agent edits."},
-					"ref":        schema.StringAttribute{Computed: true, MarkdownDescription: "Git reference, for example a branch; null when there is none."},
+					"ref":        schema.StringAttribute{Computed: true, MarkdownDescription: "Git reference, such as a branch. Null if there is none."},
 				},
 			},
 			"model": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "AI model that works on the job. Null when the service does not say.",
+				MarkdownDescription: "AI model that works on the job. Null if the service does not return it.",
 			},
 			"pr_link": schema.StringAttribute{
-				Computed:            true,
-				MarkdownDescription: "URL of the pull request. Null while the job is active, and when it changed no files.",
+				Computed: true,
+				MarkdownDescription: "URL of the pull request. Null if there is none: the job is active, changed no files, or committed directly. " +
+					"While a follow-up message is being worked on, it may still be the earlier link.",
 			},
 			"created_at": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "When the job was created, as the service sent it (ISO 8601).",
+				MarkdownDescription: "Time when the job was created (ISO 8601), as the service returns it.",
 			},
 			"archived_at": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "When the job was archived, as the service sent it (ISO 8601); null when it was not.",
+				MarkdownDescription: "Time when the job was archived (ISO 8601), as the service returns it. Null if it was not.",
 			},
 		},
 	}
@@ -138,7 +141,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 func jobIdentitySchema() identityschema.Schema {
 	return identityschema.Schema{
 		Attributes: map[string]identityschema.Attribute{
-			"project_id": identityschema.StringAttribute{RequiredForImport: true, Description: "Project that the job belongs to."},
+			"project_id": identityschema.StringAttribute{RequiredForImport: true, Description: "Project of the job."},
 			"id":         identityschema.StringAttribute{RequiredForImport: true, Description: "Id of the job."},
 		},
 	}
@@ -156,25 +159,25 @@ func validPrompt() validator.String {
 func checkPrompt(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
-		return errors.New("the prompt is empty: say what the agent shall do")
+		return errors.New("the prompt is empty or only white space")
 	case strings.ContainsRune(text, 0):
-		return errors.New("the prompt holds a NUL character")
+		return errors.New("the prompt contains a NUL character")
 	case !utf8.ValidString(text):
 		return errors.New("the prompt is not valid UTF-8")
 	}
 	return nil
 }
 
-// checkTimeouts refuses timeouts that leave no time at all. Texts that are no
-// duration are refused by the attributes themselves.
+// checkTimeouts refuses timeouts that are zero or negative. Invalid durations are
+// refused by the attributes themselves.
 func checkTimeouts(ctx context.Context, config tfsdk.Config, diags *diag.Diagnostics, names ...string) {
 	for _, name := range names {
 		var text types.String
 		at := path.Root("timeouts").AtName(name)
 		diags.Append(config.GetAttribute(ctx, at, &text)...)
 		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
-			diags.AddAttributeError(at, "Impossible timeout",
-				fmt.Sprintf("%s leaves no time for anything: give a duration above zero, for example \"30m\".", wording.Quote(text.ValueString())))
+			diags.AddAttributeError(at, "Invalid timeout",
+				fmt.Sprintf("%s must be greater than zero, for example \"30m\".", wording.Quote(text.ValueString())))
 		}
 	}
 }

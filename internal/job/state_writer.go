@@ -19,11 +19,10 @@ type stateWriter struct {
 	diags    *diag.Diagnostics
 }
 
-// save writes the job into the state, so that whatever follows cannot lose it.
+// save writes the job to the state, so that nothing that follows can lose it.
 func (w stateWriter) save(ctx context.Context, job *jobModel) {
 	if raw, err := job.encode(ctx, w.state.Raw.Type()); err != nil {
-		w.diags.AddError(internalError(fmt.Sprintf("Job %s of project %s could not be written to the state: %s. %s",
-			job.ID.ValueString(), job.ProjectID.ValueString(), err, mayHaveSent)))
+		w.notWritten("state", job, err)
 	} else {
 		w.state.Raw = raw
 	}
@@ -31,40 +30,44 @@ func (w stateWriter) save(ctx context.Context, job *jobModel) {
 	w.identify(ctx, job)
 }
 
-// identify repeats the identity, which a state from an old CLI does not have.
+// identify writes the identity, which a state from an old CLI does not have.
 func (w stateWriter) identify(ctx context.Context, job *jobModel) {
 	if w.identity == nil {
 		return
 	}
 	if raw, err := job.encodeIdentity(ctx, w.identity.Raw.Type()); err != nil {
-		w.diags.Append(codecFailed("the identity", err)...)
+		w.notWritten("identity", job, err)
 	} else {
 		w.identity.Raw = raw
 	}
 }
 
-// recovered turns a panic into a diagnostic, because one that ends the process
-// loses the id of the job and of every other one under way. The value of the
-// panic is not shown: it may hold anything. Use it deferred.
+func (w stateWriter) notWritten(to string, job *jobModel, err error) {
+	w.diags.AddError(internalError(fmt.Sprintf("Job %s could not be written to the %s: %s. %s", job.name(), to, err, mayHaveSent)))
+}
+
+// recovered turns a panic into a diagnostic, because a crash would lose the ids of
+// all jobs in flight. The panic's value is not shown: it may contain anything. Use
+// it deferred.
 func (w stateWriter) recovered(ctx context.Context, operation string, job *jobModel) {
 	if recover() == nil {
 		return
 	}
-	project, id := job.ProjectID.ValueString(), job.ID.ValueString()
-	if id != "" && operation == "create" {
+	if job.ID.ValueString() != "" && operation == "create" {
 		w.save(ctx, job)
 		// An error would taint the job, and the next apply would start a second one.
-		w.diags.AddWarning(internalError(fmt.Sprintf(
-			"The provider met a bug after job %s of project %s was started. The job is in the state; the next apply waits on and sends nothing.", id, project)))
+		w.diags.AddWarning(internalError(fmt.Sprintf("The provider hit an internal error after job %s was started. "+
+			"The job is in the state; the next apply resumes waiting without sending anything.", job.name())))
 		return
 	}
-	w.diags.AddError(internalError(fmt.Sprintf("The provider met a bug in the %s of job %q in project %s. %s", operation, id, project, mayHaveSent)))
+	w.diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error in the %s of job %q in project %s. %s",
+		operation, job.ID.ValueString(), job.ProjectID.ValueString(), mayHaveSent)))
 }
 
-// recovered turns a panic into an error, because one that ends the process
-// loses the jobs that others are just starting. Use it deferred.
-func recovered(operation string, diags *diag.Diagnostics) {
-	if recover() != nil { // the value may hold anything: it is not shown
-		diags.AddError(internalError(fmt.Sprintf("The provider met a bug in the %s.", operation)))
+// recovered turns a panic into an error, because a crash would lose the jobs that
+// other calls are starting. Use it deferred.
+func recovered(operation, sent string, diags *diag.Diagnostics) {
+	if recover() != nil { // its value may contain anything: it is not shown
+		diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error while %s. %s", operation, sent)))
 	}
 }

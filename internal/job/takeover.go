@@ -18,7 +18,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// takeOver looks for a job that an earlier run has started for the same request.
+// takeOver looks for a job that an earlier run started for the same request.
 // Without one it returns nil, and the request may be sent unless stop is true.
 func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.Key, options waitOptions, out stateWriter) (record *agentapi.Job, stop bool) {
 	const failed = "Failed to create agent job"
@@ -40,16 +40,16 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 		case err == nil && (record.Status != agentapi.StatusFailed || options.onFailure == onWarn):
 			setJournalRef(ctx, out.private, orphan.Ref)
 			out.diags.AddWarning("Agent job of an earlier run taken over", fmt.Sprintf(
-				"An earlier run started job %s for the same prompt in project %s, and the state did not show it. This resource takes the job over; nothing was sent.", orphan.JobID, project))
+				"An earlier run started job %s in project %s for this prompt, but the state did not show it. This resource takes the job over. This apply sent nothing. No action is needed.", orphan.JobID, project))
 			return record, false
 		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || orphan.Age < wait.NewJobGrace):
 			r.provider.Journal.Keep(orphan)
 			out.diags.AddError(failed, wording.Paragraphs(
-				fmt.Sprintf("An earlier run started job %s for the same prompt in project %s, and the job cannot be looked up now. Nothing was sent.", orphan.JobID, project),
+				fmt.Sprintf("An earlier run started job %s in project %s for this prompt, but the job cannot be read now. This apply sent nothing.", orphan.JobID, project),
 				cause(err), "Apply again once the service responds."))
 			return nil, true
 		}
-		// It failed or is gone: a new one is due.
+		// It failed or no longer exists: a new one must be started.
 		if err := r.provider.Journal.Drop(ctx, orphan); err != nil {
 			out.diags.AddError(failed, notTakenOver(err, "project "+project))
 			return nil, true
@@ -57,8 +57,7 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 	}
 }
 
-// takeOverError is what kept a message from being taken over, so that it was
-// not sent either.
+// takeOverError is why a message could be neither taken over nor sent.
 type takeOverError struct{ error }
 
 func (e takeOverError) Unwrap() error { return e.error }
@@ -74,8 +73,8 @@ func (d *ProviderData) messageKey(job *jobModel) journal.Key {
 	return journal.MessageKey(d.Scope, job.ProjectID.ValueString(), job.ID.ValueString(), job.promptText().ValueString())
 }
 
-// pruneJournal lets the journal forget what the prior state shows. An import may yet be
-// undone, so its job is only kept from being taken over by this run.
+// pruneJournal removes from the journal what the prior state shows. An import may be
+// undone, so this run only does not take its job over.
 func (d *ProviderData) pruneJournal(ctx context.Context, job *jobModel, private privateState, diags *diag.Diagnostics) {
 	switch id := job.ID.ValueString(); {
 	case d == nil:
@@ -99,7 +98,7 @@ func (d *ProviderData) StateRead(ctx context.Context, object []byte) {
 	if d == nil || json.Unmarshal(object, &job) != nil || job.ID == nil {
 		return
 	}
-	_ = d.Journal.Seen(ctx, *job.ID, journal.Ref{}) // Blocked keeps a failure from having effects
+	_ = d.Journal.Seen(ctx, *job.ID, journal.Ref{}) // a failure has no effects: see Blocked
 }
 
 // reportJournalError warns once that a named journal cannot be read or cleaned up.
@@ -109,14 +108,14 @@ func (d *ProviderData) reportJournalError(err error, diags *diag.Diagnostics) {
 	}
 	d.journalWarning.Do(func() {
 		diags.AddWarning("Journal not usable", wording.Paragraphs(wording.Sentence(err),
-			"Jobs and state are not affected. But requests stay in the journal although their outcome is known, and creates and messages fail until the journal can be used.",
-			"Check journal.url and the credentials of this run: plan and apply both list, read, write and delete there."))
+			"Jobs and state are not affected. Creates and messages fail before they are sent until the journal can be used, and requests with a known outcome stay in it.",
+			"Check journal.url and the credentials of this run: both plan and apply must be able to list, read, write and delete there."))
 	})
 }
 
-// announce says in a plan when an apply will take over a request of an earlier
-// run, as far as the plan knows the request, or what else keeps the apply from
-// sending its own. It reports whether the apply will send nothing.
+// announce warns in a plan if the apply will take over a request of an earlier run,
+// as far as the plan knows the request, or cannot send its own. It reports whether
+// the apply will send nothing.
 func (d *ProviderData) announce(ctx context.Context, kind requestKind, plan *jobModel, diags *diag.Diagnostics) (takesOver bool) {
 	if d == nil || plan.promptText().IsUnknown() {
 		return false
@@ -132,7 +131,7 @@ func (d *ProviderData) announce(ctx context.Context, kind requestKind, plan *job
 	at := plan.promptPath()
 	if err := d.Journal.Blocked(key); err != nil {
 		diags.AddAttributeError(at, "Journal not usable", wording.Paragraphs(
-			"The state shows the outcome of an earlier request that equals this one, but the request could not be removed from the journal. An apply would take it for this one. Nothing was sent.",
+			fmt.Sprintf("The state shows the outcome of an equal request to project %s, which could not be removed from the journal: an apply would take it for this one. This request was not sent.", plan.ProjectID.ValueString()),
 			wording.Sentence(err), "Plan again once the journal can be written."))
 		return false
 	}
@@ -141,29 +140,29 @@ func (d *ProviderData) announce(ctx context.Context, kind requestKind, plan *job
 	if orphan == nil {
 		return false
 	}
-	const sendInstead = "To send the prompt instead, change triggers, or set journal = { enabled = false } in the provider block. If this plan has -target, plan without it first."
-	sentAt := orphan.SentAt.UTC().Format(time.RFC3339)
+	const sendInstead = "To send the prompt instead, change triggers, or set journal = { enabled = false } in the provider block. If this plan uses -target, plan without it first."
+	sentAt := fmt.Sprintf("in project %s at %s", plan.ProjectID.ValueString(), orphan.SentAt.UTC().Format(time.RFC3339))
 	switch {
 	case orphan.JobID == "":
 		diags.AddAttributeWarning(at, "Outcome of an earlier request unknown", wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent this prompt at %s and did not record the outcome. Apply sends nothing before the outcome is known or was reported.", sentAt), sendInstead))
+			fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. Apply waits for it, and sends the prompt only if that request had no effect.", sentAt), sendInstead))
 	case kind == newJobs:
 		diags.AddAttributeWarning(at, "Agent job of an earlier run will be taken over", wording.Paragraphs(
-			fmt.Sprintf("Agent job %s of an earlier run will be taken over; nothing will be sent. That run sent this prompt at %s, and the state does not show it. "+
-				"If another resource turns out to have the job, or it has failed or is gone, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", orphan.JobID, sentAt), sendInstead))
+			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. Apply takes the job over without sending anything. "+
+				"If another resource has the job by then, or it failed or no longer exists, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", orphan.JobID, sentAt), sendInstead))
 	default:
 		diags.AddAttributeWarning(at, "Message of an earlier run will be taken over",
-			fmt.Sprintf("An earlier run sent this prompt to job %s at %s, and the state does not show it. Apply sends nothing. "+
+			fmt.Sprintf("An earlier run sent this prompt to job %s %s, but the state does not show it. Apply sends nothing. "+
 				"To send the prompt again, change it (any change will do).", orphan.JobID, sentAt))
 	}
 	return true
 }
 
-// warnUnrecorded says that a named journal does not hold what the state holds.
-func warnUnrecorded(err error, jobID string, diags *diag.Diagnostics) {
+// warnUnrecorded warns that a named journal does not contain what the state contains.
+func warnUnrecorded(err error, job string, diags *diag.Diagnostics) {
 	if err != nil {
 		diags.AddWarning("Journal not written", wording.Paragraphs(
-			fmt.Sprintf("The prompt was sent and job %s is in the state, but the journal could not record it. If this state is lost, a later run cannot take the job over.", jobID),
-			wording.Sentence(err)))
+			fmt.Sprintf("The prompt was sent and job %s is in the state, but the journal could not record that.", job), wording.Sentence(err),
+			"No action is needed unless this state is lost: then import the job, because a later run cannot take it over."))
 	}
 }

@@ -13,60 +13,60 @@ import (
 
 func providerSchema() schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "Runs jobs of an automated documentation agent: posts a prompt, waits for the end, and gives you the link of the pull request.",
+		MarkdownDescription: "Runs jobs of a documentation agent: sends a prompt, waits until the job finishes, and returns the link of its pull request.",
 		Attributes: map[string]schema.Attribute{
 			"base_url": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "URL of the agent service, for example `https://api.example.com`; a path prefix is fine. " +
-					"Required here or in the environment variable `AGENT_BASE_URL`: there is no default, because the key is sent there. " +
+				MarkdownDescription: "URL of the agent service, for example `https://api.example.com`, with an optional path prefix. " +
+					"Required here or as `AGENT_BASE_URL`: the key is sent there, so there is no default. " +
 					"`http://` is accepted for loopback addresses only.",
 				Validators: []validator.String{validBaseURL()},
 			},
 			"admin_key": schema.StringAttribute{
 				Optional:  true,
 				Sensitive: true,
-				MarkdownDescription: "Admin API key of the agent service. Required here or in the environment variable `AGENT_ADMIN_KEY`. " +
-					"It is sent to `base_url` only, and never stored in the state; an ephemeral value keeps it out of saved plans too.",
+				MarkdownDescription: "Admin API key of the agent service. Required here or as `AGENT_ADMIN_KEY`. " +
+					"Sent to `base_url` only and never stored in the state; an ephemeral value is not stored in saved plans either.",
 				Validators: []validator.String{validKey()},
 			},
 			"project_id": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Project for every job that names none of its own. Also from the environment variable `AGENT_PROJECT_ID`. " +
-					"Changing it affects new jobs only; existing ones stay in their project.",
-				Validators: []validator.String{validate.ID()},
+				Optional:            true,
+				MarkdownDescription: "Default project of jobs. Default: `AGENT_PROJECT_ID`. A change affects new jobs only.",
+				Validators:          []validator.String{validate.ID()},
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Longest duration of one HTTP request, answer included, for example `30s`. Default: `60s`. " +
-					"After an interrupt the answer to a create or message under way is awaited for as long.",
+				MarkdownDescription: "Maximum duration of one HTTP request including its response, for example `30s`. At least `1s`. Default: `60s`. " +
+					"After an interrupt, a create or message in flight still gets this time.",
 				Validators: []validator.String{validDuration(shortestRequestTimeout)},
 			},
 			"poll": schema.SingleNestedAttribute{
 				Optional: true,
-				MarkdownDescription: "How often a job is looked at while Terraform waits for its end. " +
-					"The interval is a tenth of the time waited so far, within these bounds.",
+				MarkdownDescription: "How often to poll a job. The interval is a tenth of the time waited so far, within these bounds. " +
+					"After a 429 response all polls pause: for its `Retry-After`, or else for up to a second, growing threefold to 12 minutes.",
 				Attributes: map[string]schema.Attribute{
 					"min_interval": schema.StringAttribute{
 						Optional:            true,
-						MarkdownDescription: "Shortest interval, at least `10ms`; the first is twice as long. Default: `800ms`.",
+						MarkdownDescription: "Minimum interval, at least `10ms`. The first is twice as long. Default: `800ms`.",
 						Validators:          []validator.String{validDuration(shortestPollInterval)},
 					},
 					"max_interval": schema.StringAttribute{
 						Optional:            true,
-						MarkdownDescription: "Longest interval, at least `min_interval`. Default: `10s`.",
+						MarkdownDescription: "Maximum interval, at least `min_interval`. Default: `10s`.",
 						Validators:          []validator.String{validDuration(shortestPollInterval)},
 					},
 					"max_per_second": schema.Int64Attribute{
 						Optional:            true,
-						MarkdownDescription: "Polls per second of all waits together, at least 1. With more jobs the intervals stretch. Default: `100`.",
+						MarkdownDescription: "Maximum polls per second for all jobs together, at least 1. With many jobs, the intervals grow. Default: `100`.",
 						Validators:          []validator.Int64{int64validator.AtLeast(1)},
 					},
 				},
 			},
 			"journal": schema.SingleNestedAttribute{
 				Optional: true,
-				MarkdownDescription: "Record of the requests that were sent, kept until a later run has seen their outcome in the state. " +
-					"It lets the next apply take over a job or message that the state does not show, instead of sending it again. It holds hashes, ids and times, never a prompt or a key.",
+				MarkdownDescription: "Record of sent requests, kept until a later run has seen their outcome in the state. " +
+					"With it, the next apply takes over a job or message that is missing in the state instead of sending it again. It contains hashes, ids and times, never a prompt or a key. " +
+					"See [Reliability](https://registry.terraform.io/providers/agentjobs/agent/latest/docs/guides/reliability).",
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
 						Optional:            true,
@@ -74,32 +74,29 @@ func providerSchema() schema.Schema {
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "Where to keep the journal: an absolute path, or a bucket of an S3-compatible store such as `s3://ci-state/agent-journal?region=eu-central-1`; " +
-							"`endpoint=https://…` names a store other than AWS. Use one path or prefix for each state. " +
-							"Also from the environment variable `AGENT_JOURNAL_URL`. Default: the folder `agent` in Terraform's data folder (`.terraform`), " +
-							"which a run that ends cleanly empties. A journal named here outlives the disk and the end of the run, and one that cannot be used fails creates and messages before they are sent. " +
-							"See the [reliability guide](https://registry.terraform.io/providers/agentjobs/agent/latest/docs/guides/reliability).",
+						MarkdownDescription: "Absolute path, or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
+							"(with `&endpoint=https://…` for a store other than AWS). Use a separate path or prefix for each state. " +
+							"If it cannot be used, creates and messages fail before they are sent. " +
+							"Default: `AGENT_JOURNAL_URL`, or else the folder `agent` in Terraform's data folder (`.terraform`).",
 					},
 				},
 			},
 			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. Default: no limit. " +
-					"A plan with more new jobs fails. An apply refuses each job beyond the limit before its prompt is sent, those of actions included. " +
-					"Also from the environment variable `AGENT_MAX_NEW_JOBS`; if both are set, the lower one counts. " +
+					"A plan with more jobs fails; an apply refuses each job beyond the limit before it is sent, including those of actions. " +
+					"If `AGENT_MAX_NEW_JOBS` is set too, the lower limit applies. " +
 					"See [Limit what one run may start](https://registry.terraform.io/providers/agentjobs/agent/latest/docs/guides/fleets-and-limits#limit-what-one-run-may-start).",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"max_messages": schema.Int64Attribute{
-				Optional: true,
-				MarkdownDescription: "Maximum number of messages that one plan or apply may send to existing jobs with this provider configuration; `0` allows none. Default: no limit. " +
-					"It is enforced like `max_new_jobs`. Also from the environment variable `AGENT_MAX_MESSAGES`; if both are set, the lower one counts.",
-				Validators: []validator.Int64{int64validator.AtLeast(0)},
+				Optional:            true,
+				MarkdownDescription: "Like `max_new_jobs`, for follow-up messages. Environment variable: `AGENT_MAX_MESSAGES`.",
+				Validators:          []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"ca_certificates_pem": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Certificates, in PEM form, of authorities to trust besides those of the system, " +
-					"for a service behind a private one: `file(\"ca.pem\")`.",
+				Optional:            true,
+				MarkdownDescription: "Additional trusted CA certificates in PEM format, such as `file(\"ca.pem\")`, for a service with a private CA.",
 			},
 		},
 	}
