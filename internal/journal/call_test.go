@@ -71,7 +71,7 @@ func TestSending_faults(t *testing.T) {
 						t.Errorf("kept: %q", got)
 					}
 					c.End()
-					if p.hasLost() || p.posted() > 0 {
+					if p.hasLost.Load() || p.posted() > 0 {
 						t.Error("taken for a request that was sent")
 					}
 				}

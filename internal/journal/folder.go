@@ -5,6 +5,7 @@ package journal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -144,15 +145,15 @@ func (f *folder) read(_ context.Context, e *entry) (*entry, error) {
 // write appends to the entry's file: its last whole line counts, so a crash
 // leaves the entry as it was before.
 func (f *folder) write(ctx context.Context, e *entry) error {
-	text, err := e.encode()
+	text, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	file, created, err := f.open(f.path(e))
+	file, err := f.open(f.path(e))
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(slices.Concat([]byte{'\n'}, text, []byte{'\n'})) // a failed write may have left half a line
+	n, err := file.Write(slices.Concat([]byte{'\n'}, text, []byte{'\n'})) // a failed write may have left half a line
 	if err == nil {
 		err = file.Sync()
 	}
@@ -161,19 +162,16 @@ func (f *folder) write(ctx context.Context, e *entry) error {
 		return err
 	}
 	e.written = info.ModTime()
-	if created {
-		return syncDir(f.dir)
+	if info.Size() > int64(n) { // the file was there before
+		return nil
 	}
-	return nil
+	return syncDir(f.dir)
 }
 
 // open makes a file or opens it to append, and makes the folder before that.
-func (f *folder) open(path string) (file *os.File, created bool, err error) {
+func (f *folder) open(path string) (file *os.File, err error) {
 	for range openAttempts {
 		if err = f.takeLock(); err == nil {
-			if file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0); err == nil {
-				return file, false, nil
-			}
 			file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		}
 		// Another process that ends may just have removed the empty folder, or
@@ -183,7 +181,7 @@ func (f *folder) open(path string) (file *os.File, created bool, err error) {
 		}
 		f.freeLock()
 	}
-	return file, true, err
+	return file, err
 }
 
 func (f *folder) claim(_ context.Context, e *entry, run Run) (bool, error) {

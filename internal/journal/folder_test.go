@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -257,7 +258,7 @@ func TestStores_secrets(t *testing.T) {
 			t.Fatal(entries, err)
 		}
 		for _, e := range entries {
-			text, err := e.encode()
+			text, err := json.Marshal(e)
 			if err != nil || strings.Contains(string(text), canary) {
 				t.Errorf("%s, %v", text, err)
 			}
