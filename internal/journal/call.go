@@ -68,7 +68,7 @@ func (c *Call) Sending() error {
 		err = errSlow
 	}
 	switch {
-	case j.process.Orphaned():
+	case j.process.CLIEnded():
 		err = errNoCLI
 	case c.ctx.Err() != nil:
 		err = context.Cause(c.ctx)
@@ -186,7 +186,7 @@ func (c *Call) End() {
 	p := c.journal.process
 	switch {
 	case !c.unknown:
-	case c.ctx.Err() == nil && !p.stopping.Load() && !p.Orphaned():
+	case c.ctx.Err() == nil && !p.stopping.Load() && !p.CLIEnded():
 		c.remove()
 	default:
 		c.entry.WaitFor, c.entry.SentAt = 0, c.entry.sent().UnixMilli()

@@ -45,7 +45,7 @@ var children = map[string]func(){
 	"orphan": func() {
 		p, j := childJournal()
 		first := j.Begin(context.Background(), childKey, "")
-		fmt.Println(first.Sending(), p.Orphaned())
+		fmt.Println(first.Sending(), p.CLIEnded())
 		answered := j.Begin(context.Background(), childKey, "")
 		_ = answered.Sending()
 		answered.Answered("job-1")
@@ -55,7 +55,7 @@ var children = map[string]func(){
 			time.Sleep(time.Millisecond)
 		}
 		second := j.Begin(context.Background(), childKey, "")
-		fmt.Println(second.Sending(), p.Orphaned())
+		fmt.Println(second.Sending(), p.CLIEnded())
 		first.Unknown()
 		first.End()
 		p.Close(context.Background())

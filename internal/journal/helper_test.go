@@ -249,7 +249,7 @@ func fail(j *Journal, op string, before func(ctx context.Context) error) *faulty
 
 func fault(context.Context) error { return errFault }
 
-func (f *faulty) fault(ctx context.Context, op string) error {
+func (f *faulty) try(ctx context.Context, op string) error {
 	if op != f.op {
 		return nil
 	}
@@ -257,35 +257,35 @@ func (f *faulty) fault(ctx context.Context, op string) error {
 }
 
 func (f *faulty) load(ctx context.Context) ([]*entry, error) {
-	if err := f.fault(ctx, "load"); err != nil {
+	if err := f.try(ctx, "load"); err != nil {
 		return nil, err
 	}
 	return f.store.load(ctx)
 }
 
 func (f *faulty) read(ctx context.Context, e *entry) (*entry, error) {
-	if err := f.fault(ctx, "read"); err != nil {
+	if err := f.try(ctx, "read"); err != nil {
 		return nil, err
 	}
 	return f.store.read(ctx, e)
 }
 
 func (f *faulty) write(ctx context.Context, e *entry) error {
-	if err := f.fault(ctx, "write"); err != nil {
+	if err := f.try(ctx, "write"); err != nil {
 		return err
 	}
 	return f.store.write(ctx, e)
 }
 
 func (f *faulty) claim(ctx context.Context, e *entry, run Run) (bool, error) {
-	if err := f.fault(ctx, "claim"); err != nil {
+	if err := f.try(ctx, "claim"); err != nil {
 		return false, err
 	}
 	return f.store.claim(ctx, e, run)
 }
 
 func (f *faulty) remove(ctx context.Context, e *entry) error {
-	if err := f.fault(ctx, "remove"); err != nil {
+	if err := f.try(ctx, "remove"); err != nil {
 		return err
 	}
 	return f.store.remove(ctx, e)

@@ -22,10 +22,8 @@ func TestStores_pendingOutcomes(t *testing.T) {
 	}{
 		{name: "the deadline passes", wait: 100 * time.Millisecond, want: "unknown"},
 		{name: "it is withdrawn", wait: time.Hour, then: (*Call).Withdrawn, want: "none"},
-		{name: "it is reported", wait: time.Hour, then: func(c *Call) { c.Unknown(); c.End() }, want: "none"},
 		{name: "it is left to the next run", wait: time.Hour, then: func(c *Call) { c.journal.process.Stopping(); c.Unknown(); c.End() }, want: "unknown"},
 		{name: "it is answered just before its sender dies", wait: time.Hour, dead: func(c *Call) bool { c.Answered("job-1"); return true }, want: "job-1"},
-		{name: "its sender dies", wait: time.Hour, dead: func(*Call) bool { return true }, want: "unknown"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -92,9 +92,9 @@ func (p *Process) Open(options Options) (*Journal, error) {
 
 var errNoCLI = errors.New("the CLI has ended")
 
-// Orphaned reports whether the CLI has ended. On Windows its process id stays
+// CLIEnded reports whether the CLI has ended. On Windows its process id stays
 // our parent's, but it has no start time any more.
-func (p *Process) Orphaned() bool {
+func (p *Process) CLIEnded() bool {
 	return os.Getppid() != p.parent || startTime(p.parent) != p.began
 }
 
@@ -142,7 +142,7 @@ func (p *Process) posted() int {
 // undisturbed reports whether all went well as far as this process can know:
 // the CLI asked for no stop, is still there, and has received every response.
 func (p *Process) undisturbed() bool {
-	return !p.stopping.Load() && !p.hasLost.Load() && p.posted() == 0 && !p.Orphaned()
+	return !p.stopping.Load() && !p.hasLost.Load() && p.posted() == 0 && !p.CLIEnded()
 }
 
 // Close ends the journals. Only what the default folder holds of an undisturbed

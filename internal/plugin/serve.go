@@ -84,7 +84,7 @@ func orphaned(ctx context.Context, p *journal.Process) <-chan struct{} {
 	go func() {
 		ticker := time.NewTicker(parentCheck)
 		defer ticker.Stop()
-		for !p.Orphaned() {
+		for !p.CLIEnded() {
 			select {
 			case <-ctx.Done():
 				return
