@@ -149,11 +149,11 @@ func (f *folder) write(ctx context.Context, e *entry) error {
 	if err != nil {
 		return err
 	}
-	file, err := f.open(f.path(e))
+	file, created, err := f.open(f.path(e))
 	if err != nil {
 		return err
 	}
-	n, err := file.Write(slices.Concat([]byte{'\n'}, text, []byte{'\n'})) // a failed write may have left half a line
+	_, err = file.Write(slices.Concat([]byte{'\n'}, text, []byte{'\n'})) // a failed write may have left half a line
 	if err == nil {
 		err = file.Sync()
 	}
@@ -162,16 +162,19 @@ func (f *folder) write(ctx context.Context, e *entry) error {
 		return err
 	}
 	e.written = info.ModTime()
-	if info.Size() > int64(n) { // the file was there before
-		return nil
+	if created {
+		return syncDir(f.dir)
 	}
-	return syncDir(f.dir)
+	return nil
 }
 
 // open makes a file or opens it to append, and makes the folder before that.
-func (f *folder) open(path string) (file *os.File, err error) {
+func (f *folder) open(path string) (file *os.File, created bool, err error) {
 	for range openAttempts {
 		if err = f.takeLock(); err == nil {
+			if file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0); err == nil {
+				return file, false, nil
+			}
 			file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		}
 		// Another process that ends may just have removed the empty folder, or
@@ -181,7 +184,7 @@ func (f *folder) open(path string) (file *os.File, err error) {
 		}
 		f.freeLock()
 	}
-	return file, err
+	return file, true, err
 }
 
 func (f *folder) claim(_ context.Context, e *entry, run Run) (bool, error) {
