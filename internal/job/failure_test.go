@@ -4,16 +4,11 @@
 package job_test
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -27,64 +22,6 @@ func failing(prompt string, _ int) simulator.Script {
 		script.Status = "failed"
 	}
 	return script
-}
-
-func TestAccFailedJobIsTainted(t *testing.T) {
-	s := harness.NewService(t, failing)
-	harness.Run(t,
-		resource.TestStep{
-			Config:      s.Config(harness.JobConfig("fail")),
-			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*next apply starts a new job`),
-		},
-		// A tainted job is replaced whatever else has changed.
-		resource.TestStep{
-			Config:           s.Config(harness.JobConfig("work")),
-			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionDestroyBeforeCreate),
-			Check:            s.SentCheck(t, 2, 0),
-		},
-	)
-}
-
-func TestAccFailedJobKeptByWarn(t *testing.T) {
-	s := harness.NewService(t, failing)
-	config := s.Config(harness.JobConfig("fail", `wait = { on_failure = "warn" }`))
-	harness.Run(t,
-		resource.TestStep{
-			Config:            config,
-			ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("status", knownvalue.StringExact("failed"))},
-		},
-		harness.ExpectNoChange(config),
-		// It takes no message, so a new prompt is for a new job.
-		resource.TestStep{
-			Config:           s.Config(harness.JobConfig("work", `wait = { on_failure = "warn" }`)),
-			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionDestroyBeforeCreate),
-			Check:            s.SentCheck(t, 2, 0),
-		},
-	)
-}
-
-func TestAccFoundFailedAfterCutShortWaitIsReplaced(t *testing.T) {
-	turn := 0
-	s := harness.NewService(t, func(string, int) simulator.Script {
-		turn++
-		if turn == 1 {
-			return simulator.Script{Duration: time.Hour}
-		}
-		return simulator.Script{Duration: 100 * time.Millisecond}
-	})
-	s.CutShort()
-	config := s.Config(harness.JobConfig("Write"))
-	harness.Run(t,
-		resource.TestStep{Config: config, ExpectNonEmptyPlan: true},
-		resource.TestStep{
-			PreConfig:         func() { s.SetStatus(s.OnlyJob(t).ID, "failed") },
-			Config:            config,
-			ConfigPlanChecks:  harness.ExpectAction(plancheck.ResourceActionDestroyBeforeCreate),
-			ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("status", knownvalue.StringExact("completed"))},
-		},
-		harness.ExpectNoChange(config),
-	)
-	s.Sent(t, 2, 0)
 }
 
 func TestFoundFailedIsReplacedWithAReason(t *testing.T) {

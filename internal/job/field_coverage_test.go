@@ -5,9 +5,9 @@ package job_test
 
 import (
 	"encoding/json"
-	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -102,20 +102,12 @@ func TestFieldCoverage(t *testing.T) {
 // getRecord asks the service itself, past the provider's client.
 func getRecord(t *testing.T, s *harness.Service, id string) map[string]any {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v2/agent/"+harness.Project+"/job/"+id, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v2/agent/"+harness.Project+"/job/"+id, nil)
 	req.Header.Set("Authorization", "Bearer "+harness.CanaryKey)
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(resp.Body)
-	record := map[string]any{}
-	if err != nil || json.Unmarshal(body, &record) != nil {
-		t.Fatalf("%v: %s", err, body)
+	resp, record := httptest.NewRecorder(), map[string]any{}
+	s.ServeHTTP(resp, req)
+	if err := json.Unmarshal(resp.Body.Bytes(), &record); err != nil {
+		t.Fatalf("%v: %s", err, resp.Body)
 	}
 	return record
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -78,7 +79,7 @@ func TestPromptWO_steps(t *testing.T) {
 		creates, messages int // so far
 	}
 	forgetHash := func(_ *harness.Service, c *fakecli.CLI) { c.Private = nil }
-	imported := func(s *harness.Service, c *fakecli.CLI) { c.ImportState(t.Context(), harness.Project+"/"+ended(s)) }
+	imported := func(s *harness.Service, c *fakecli.CLI) { c.ImportState(c.T.Context(), harness.Project+"/"+ended(s)) }
 	fails := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "failed") }
 	refused := func(s *harness.Service, _ *fakecli.CLI) {
 		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
@@ -111,47 +112,31 @@ func TestPromptWO_steps(t *testing.T) {
 		"unknown, null on a live job":    {{config: a, creates: 1}, {planned: later, config: attrs{}, says: "Nothing was sent.", creates: 1}, {config: a, creates: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := harness.NewService(t, nil)
-			c := fakecli.New(t, s.Attrs())
-			for i, step := range steps {
-				if step.before != nil {
-					step.before(s, c)
+			harness.Bubble(t, harness.Always(simulator.Script{Duration: time.Minute}), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+				for i, step := range steps {
+					if step.before != nil {
+						step.before(s, c)
+					}
+					if step.planned == nil {
+						step.planned = step.config
+					}
+					c.Refresh(t.Context())
+					diags := c.Plan(t.Context(), step.planned)
+					if diff := cmp.Diff(step.because, c.Because); diff != "" {
+						t.Errorf("step %d: attributes that ask for a replacement (-want +got):\n%s", i, diff)
+					}
+					diags = append(diags, c.Apply(t.Context(), step.config)...)
+					if said := fakecli.Text(diags); step.says == "" && said != "" || !strings.Contains(said, step.says) {
+						t.Errorf("step %d: want %q in:\n%s", i, step.says, said)
+					}
+					if c.Tainted {
+						t.Errorf("step %d: tainted", i)
+					}
+					s.Sent(t, step.creates, step.messages)
 				}
-				if step.planned == nil {
-					step.planned = step.config
-				}
-				c.Refresh(t.Context())
-				diags := c.Plan(t.Context(), step.planned)
-				if diff := cmp.Diff(step.because, c.Because); diff != "" {
-					t.Errorf("step %d: attributes that ask for a replacement (-want +got):\n%s", i, diff)
-				}
-				diags = append(diags, c.Apply(t.Context(), step.config)...)
-				if said := fakecli.Text(diags); step.says == "" && said != "" || !strings.Contains(said, step.says) {
-					t.Errorf("step %d: want %q in:\n%s", i, step.says, said)
-				}
-				if c.Tainted {
-					t.Errorf("step %d: tainted", i)
-				}
-				s.Sent(t, step.creates, step.messages)
-			}
+			})
 		})
 	}
-}
-
-// A job from another provider has no prompt in the state either.
-func TestPromptWO_move(t *testing.T) {
-	s := harness.NewService(t, nil)
-	c := fakecli.New(t, s.Attrs())
-	id := ended(s)
-	move(c, movedState{
-		Provider: "registry.terraform.io/mastercard/restapi", Type: "restapi_object",
-		Attributes: []byte(`{"id":"` + id + `","path":"/v2/agent/` + harness.Project + `/job"}`),
-	})
-	harness.Contains(t, fakecli.Text(c.Run(t.Context(), attrs{"prompt_wo": "A"})), "Prompt is recorded")
-	if diags := c.Run(t.Context(), attrs{"prompt_wo": "A"}); len(diags) > 0 || !c.Empty() {
-		t.Error(fakecli.Text(diags))
-	}
-	s.Sent(t, 0, 0)
 }
 
 // What the hash is of cannot be told by comparing jobs, or by a table of hashes.
@@ -203,71 +188,42 @@ func (textResource) Open(ctx context.Context, req ephemeral.OpenRequest, resp *e
 	var topic string
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("topic"), &topic)...)
 	resp.Result.Raw = req.Config.Raw
-	resp.Diagnostics.Append(resp.Result.SetAttribute(ctx, path.Root("text"), "Write about "+topic)...)
+	resp.Diagnostics.Append(resp.Result.SetAttribute(ctx, path.Root("text"), "the language "+topic)...)
 }
 
-// A real CLI: the prompt from an ephemeral resource, known while planning and not.
-func TestAccPromptWO_ephemeralResource(t *testing.T) {
+// A real CLI: the prompt from a template and an ephemeral resource, known while
+// planning and not.
+func TestAccPromptWO(t *testing.T) {
 	s := harness.NewService(t, nil)
-	with := func(prompt string) string {
-		return s.Config(`ephemeral "text" "prompt" {
+	with := func(topic string, arguments ...string) string {
+		return s.Config(`ephemeral "text" "topic" {
   topic = terraform_data.topic.output
 }
 resource "terraform_data" "topic" {
-  input = "` + prompt + `"
+  input = "` + topic + `"
 }
 resource "agent_job" "test" {
-  prompt_wo = ephemeral.text.prompt.text
+  prompt_wo = templatefile("testdata/prompt.tftpl", { topic = ephemeral.text.topic.text })
+  ` + strings.Join(arguments, "") + `
 }`)
 	}
 	factories := harness.ProviderFactories()
 	factories["text"] = providerserver.NewProtocol6WithError(textProvider{})
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: factories, Steps: []resource.TestStep{
-		{Config: with("Python"), ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionCreate)},
+		{
+			Config:           with("Python"),
+			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionCreate),
+			ConfigStateChecks: []statecheck.StateCheck{
+				harness.ExpectAttr("prompt", knownvalue.Null()), harness.ExpectAttr("prompt_wo", knownvalue.Null()),
+			},
+		},
 		harness.ExpectNoChange(with("Python")),
 		{Config: with("Go"), ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate)},
 		harness.ExpectNoChange(with("Go")),
+		{Config: with("Rust", "lifecycle { ignore_changes = [prompt_wo] }")},
 	}})
 	s.Sent(t, 1, 1)
-	if diff := cmp.Diff([]string{"Write about Python", "Write about Go"}, s.OnlyJob(t).Prompts); diff != "" {
-		t.Errorf("prompts (-want +got):\n%s", diff)
-	}
-}
-
-// A real CLI: the prompt from a file, a template and an ephemeral variable.
-func TestAccPromptWO(t *testing.T) {
-	s := harness.NewService(t, nil)
-	with := func(variable, prompt string) string {
-		return s.Config(`variable "topic" {
-  type      = string
-  ephemeral = true
-  default   = "` + variable + `"
-}
-resource "agent_job" "test" {
-  prompt_wo = ` + prompt + `
-}
-data "agent_job" "test" {
-  id = agent_job.test.id
-}`)
-	}
-	const template = `templatefile("testdata/prompt.tftpl", { topic = var.topic })`
-	harness.Run(t,
-		resource.TestStep{
-			Config: with("Python", template),
-			ConfigStateChecks: []statecheck.StateCheck{
-				harness.ExpectAttr("prompt", knownvalue.Null()), harness.ExpectAttr("prompt_wo", knownvalue.Null()),
-				harness.ExpectAttr("status", knownvalue.StringExact("completed")),
-			},
-		},
-		harness.ExpectNoChange(with("Python", template)),
-		resource.TestStep{Config: with("Go", template), ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate)},
-		harness.ExpectNoChange(with("Go", template)),
-		harness.ExpectNoChange(strings.Replace(with("Rust", template), "prompt_wo =", "lifecycle { ignore_changes = [prompt_wo] }\n  prompt_wo =", 1)),
-		resource.TestStep{Config: with("Go", `file("testdata/prompt.tftpl")`), ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate)},
-	)
-	s.Sent(t, 1, 2)
-	want := []string{"Write about Python.\n", "Write about Go.\n", "Write about ${topic}.\n"}
-	if diff := cmp.Diff(want, s.OnlyJob(t).Prompts); diff != "" {
+	if diff := cmp.Diff([]string{"Write about the language Python.\n", "Write about the language Go.\n"}, s.OnlyJob(t).Prompts); diff != "" {
 		t.Errorf("prompts (-want +got):\n%s", diff)
 	}
 }
