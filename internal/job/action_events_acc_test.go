@@ -60,7 +60,7 @@ func TestAccActionEvents(t *testing.T) {
 		{"after_destroy", "halt", missing, old, ""},
 		{"after_destroy", "continue", done, done, "2"},
 	}
-	s := harness.NewService(t, failing)
+	s := harness.NewService(t, byPrompt)
 	config := func(revision string) string {
 		resources := []string{`
 action "agent_start_job" "first" {
@@ -142,7 +142,7 @@ resource "terraform_data" "%[1]s_dependent" {
 // Terraform 1.16 invokes actions of after_ events even if the create or update
 // has failed. The condition that the guide shows prevents it.
 func TestAccActionAfterFailedJob(t *testing.T) {
-	s := harness.NewService(t, failing)
+	s := harness.NewService(t, byPrompt)
 	job := func(name, prompt, condition string) string {
 		return fmt.Sprintf(`
 resource "agent_job" %q {

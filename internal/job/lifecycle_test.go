@@ -77,7 +77,7 @@ func TestAccWaitTimeoutInCreateKeepsTheJob(t *testing.T) {
 }
 
 func TestAccFailedJobIsTainted(t *testing.T) {
-	s := harness.NewService(t, failing)
+	s := harness.NewService(t, byPrompt)
 	harness.Run(t,
 		resource.TestStep{
 			Config:      s.Config(harness.JobConfig("fail")),

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -26,10 +25,7 @@ func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
 	c := fakecli.New(t, config)
 	run := func(name journal.Run, prompt string) string {
 		t.Helper()
-		process := journal.NewProcess(name, func(err error) { t.Error(err) })
-		defer process.Close(t.Context())
-		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config)
-		return fakecli.Text(c.Run(t.Context(), attrs{"prompt": prompt, "wait": attrs{"enabled": false}}))
+		return fakecli.Text(apply(t, c, name, config, attrs{"prompt": prompt, "wait": attrs{"enabled": false}}))
 	}
 	run("first", "A")
 	state, private := c.State, c.Private
