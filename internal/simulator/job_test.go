@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
@@ -128,66 +127,21 @@ func jobLife(t *testing.T) {
 	}
 }
 
-// Neither a forced status nor the next message is hidden by an old stale record.
-func TestStaleEndsEarly(t *testing.T) { synctest.Test(t, staleEndsEarly) }
-
-func staleEndsEarly(t *testing.T) {
-	s := simulator.New(simulator.Options{Key: canary, Script: scripted(
-		simulator.Script{Stale: time.Hour}, simulator.Script{Duration: second, Stale: time.Hour}, simulator.Script{Duration: second})})
-	id := createID(t, s, "one")
-	if got := status(t, s, id); got != "completed" {
-		t.Errorf("the first turn: %v", got)
-	}
-	message(t, s, id, "two")
-	if got := status(t, s, id); got != "completed" {
-		t.Errorf("stale: %v", got)
-	}
-	message(t, s, id, "three")
-	if got := status(t, s, id); got != "active" {
-		t.Errorf("after the next message: %v", got)
-	}
-
-	forced := createID(t, s, "one")
-	message(t, s, forced, "two")
-	s.SetStatus(forced, "failed")
-	if got := status(t, s, forced); got != "failed" {
-		t.Errorf("forced: %v", got)
-	}
-}
-
-func TestForget(t *testing.T) {
-	s := simulator.New(simulator.Options{Key: canary})
-	kept, gone := createID(t, s, "x"), createID(t, s, "y")
-	s.Forget(gone)
+// A job that somebody else starts, and that the service forgets.
+func TestCreateAndForget(t *testing.T) {
+	s := simulator.New(simulator.Options{Key: canary, Limit: &simulator.Limit{Uses: 1, Per: time.Hour}})
+	kept, gone := s.Create("proj", "x"), s.Create("proj", "y")
+	s.Forget(gone.ID)
 	s.Forget("job_unknown")
 	s.SetStatus("job_unknown", "failed")
-	if got := get(t, s, gone).status; got != 404 {
+	want := simulator.Job{ID: kept.ID, Project: "proj", Status: "active", Prompts: []string{"x"}, CreatedAt: kept.CreatedAt}
+	if diff := cmp.Diff([]simulator.Job{want}, s.Jobs()); diff != "" || len(s.Requests()) != 0 {
+		t.Errorf("requests %v, jobs (-want +got):\n%s", s.Requests(), diff)
+	}
+	if got := get(t, s, gone.ID).status; got != 404 {
 		t.Errorf("GET answers %d", got)
 	}
-	if got := message(t, s, gone, "z").status; got != 404 {
-		t.Errorf("message answers %d", got)
-	}
-	if _, ok := s.Job(gone); ok {
-		t.Error("Job still has it")
-	}
-	if jobs := s.Jobs(); len(jobs) != 1 || jobs[0].ID != kept {
-		t.Errorf("jobs %v", jobs)
-	}
-}
-
-func TestCreateOutside(t *testing.T) { synctest.Test(t, createOutside) }
-
-func createOutside(t *testing.T) {
-	s := simulator.New(simulator.Options{Key: canary, Limit: &simulator.Limit{Uses: 1, Per: time.Hour}})
-	job := s.Create("proj", "x")
-	want := simulator.Job{ID: job.ID, Project: "proj", Status: "active", Prompts: []string{"x"}, CreatedAt: start}
-	if diff := cmp.Diff(want, job, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("job (-want +got):\n%s", diff)
-	}
-	if len(s.Requests()) != 0 {
-		t.Error("it is on record")
-	}
-	if got := create(t, s, "y").status; got != 201 {
+	if got := create(t, s, "z").status; got != 201 {
 		t.Errorf("it took a use of the limit: %d", got)
 	}
 }
@@ -200,14 +154,8 @@ func TestScriptAsksServer(t *testing.T) {
 		turns = append(turns, turn, len(s.Jobs()))
 		return simulator.Script{}
 	}})
-	id := createID(t, s, "x")
-	message(t, s, id, "y")
-	message(t, s, id, "z")
-	s.Jobs()[0].Prompts[0] = "changed by a caller"
-	if job, _ := s.Job(id); job.Prompts[0] != "x" {
-		t.Errorf("prompts %q", job.Prompts)
-	}
-	if diff := cmp.Diff([]int{0, 0, 1, 1, 2, 1}, turns); diff != "" {
+	message(t, s, createID(t, s, "x"), "y")
+	if diff := cmp.Diff([]int{0, 0, 1, 1}, turns); diff != "" {
 		t.Errorf("turns and jobs (-want +got):\n%s", diff)
 	}
 }
@@ -219,43 +167,30 @@ func limit(t *testing.T) {
 	time.Sleep(time.Hour)
 	id := createID(t, s, "x")
 	time.Sleep(10*second + 500*time.Millisecond)
-	if got := message(t, s, "job_none", "x").status; got != 404 {
-		t.Errorf("unknown job: %d", got)
-	}
-	if got := message(t, s, id, "x").status; got != 200 {
-		t.Errorf("second use: %d", got)
-	}
-	for name, got := range map[string]reply{"create": create(t, s, "y"), "message": message(t, s, id, "y")} {
-		if got.status != 429 || got.header.Get("Retry-After") != "50" || got.object(t)["error"] != "rate limit exceeded" {
-			t.Errorf("%s: %+v", name, got)
+	for _, step := range []struct {
+		name       string
+		got        func() reply
+		want       int
+		retryAfter string
+	}{
+		{"unknown job", func() reply { return message(t, s, "job_none", "x") }, 404, ""},
+		{"second use", func() reply { return message(t, s, id, "x") }, 200, ""},
+		{"create", func() reply { return create(t, s, "y") }, 429, "50"},
+		{"message", func() reply { return message(t, s, id, "y") }, 429, "50"},
+		{"GET", func() reply { return get(t, s, id) }, 200, ""},
+		{"another project", func() reply { return call(t, s, "POST", "/v2/agent/other/job", `{"prompt":"x"}`) }, 201, ""},
+		{"end of the window", func() reply { time.Sleep(49*second + 500*time.Millisecond - 1); return create(t, s, "y") }, 429, "1"},
+		{"next window", func() reply { time.Sleep(1); return create(t, s, "y") }, 201, ""},
+		{"its second use", func() reply { return message(t, s, id, "y") }, 200, ""},
+		{"all windows ended", func() reply { s.EndWindows(); return create(t, s, "y") }, 201, ""},
+	} {
+		if got := step.got(); got.status != step.want || got.header.Get("Retry-After") != step.retryAfter {
+			t.Errorf("%s: %+v, want %d with Retry-After %q", step.name, got, step.want, step.retryAfter)
 		}
 	}
-	if job, _ := s.Job(id); len(job.Prompts) != 2 || len(s.Jobs()) != 1 {
-		t.Error("what was refused had an effect")
+	if job, _ := s.Job(id); len(job.Prompts) != 3 {
+		t.Errorf("what was refused had an effect: %q", job.Prompts)
 	}
-	if got := get(t, s, id).status; got != 200 {
-		t.Errorf("GET is limited too: %d", got)
-	}
-	if got := call(t, s, "POST", "/v2/agent/other/job", `{"prompt":"x"}`).status; got != 201 {
-		t.Errorf("another project is limited too: %d", got)
-	}
-	time.Sleep(49*second + 500*time.Millisecond - time.Nanosecond)
-	if got := create(t, s, "y"); got.status != 429 || got.header.Get("Retry-After") != "1" {
-		t.Errorf("end of the window: %+v", got)
-	}
-	time.Sleep(time.Nanosecond)
-	if got := create(t, s, "y").status; got != 201 {
-		t.Errorf("next window: %d", got)
-	}
-
-	if got := message(t, s, id, "y").status; got != 200 {
-		t.Errorf("second use of the next window: %d", got)
-	}
-	s.EndWindows()
-	if got := create(t, s, "y").status; got != 201 {
-		t.Errorf("after the end of all windows: %d", got)
-	}
-
 	silent := simulator.New(simulator.Options{Key: canary, Limit: &simulator.Limit{Per: time.Minute}})
 	if got := create(t, silent, "y"); got.status != 429 || got.header.Get("Retry-After") != "" {
 		t.Errorf("without Retry-After: %+v", got)
