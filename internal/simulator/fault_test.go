@@ -6,9 +6,7 @@ package simulator_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -100,14 +98,18 @@ func TestFaultResponse(t *testing.T) {
 	}
 }
 
-// While one request is delayed others are served. It ends with its context.
-func TestDelayIsInterruptible(t *testing.T) {
-	for _, afterEffect := range []bool{false, true} {
+// A delay ends with its request, and others are served meanwhile; a drop is the
+// same without a delay.
+func TestFaultWithoutResponse(t *testing.T) {
+	for _, fault := range []simulator.Fault{{Delay: time.Hour}, {Delay: time.Hour, AfterEffect: true}, {Drop: true}, {Drop: true, AfterEffect: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			s := simulator.New(simulator.Options{Key: canary})
-			s.Inject(simulator.Fault{Delay: time.Hour, AfterEffect: afterEffect})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			s.Inject(fault)
+			ctx, cancel := context.WithTimeout(t.Context(), fault.Delay/60)
 			defer cancel()
+			if fault.Drop {
+				ctx = t.Context()
+			}
 			done := make(chan time.Duration, 1)
 			go func() {
 				defer func() { done <- time.Since(start) }()
@@ -118,30 +120,10 @@ func TestDelayIsInterruptible(t *testing.T) {
 			if got := get(t, s, "none").status; got != 404 || s.Counts() != (simulator.Counts{Create: 1, Get: 1}) {
 				t.Errorf("in the meantime: %d, counts %v", got, s.Counts())
 			}
-			if d := <-done; d != time.Minute {
-				t.Errorf("ended after %v", d)
-			}
-			if n := len(s.Jobs()); (n == 1) != afterEffect {
-				t.Errorf("after the effect: %t, %d jobs", afterEffect, n)
+			if d, jobs := <-done, len(s.Jobs()); d != fault.Delay/60 || (jobs == 1) != fault.AfterEffect {
+				t.Errorf("%+v: ended after %v with %d jobs", fault, d, jobs)
 			}
 		})
-	}
-}
-
-// What a real client sees of a dropped connection.
-func TestDrop(t *testing.T) {
-	for _, afterEffect := range []bool{false, true} {
-		s := simulator.New(simulator.Options{Key: canary})
-		server := httptest.NewServer(s)
-		defer server.Close()
-		s.Inject(simulator.Fault{Drop: true, AfterEffect: afterEffect})
-		response, err := server.Client().Do(newRequest(t, "POST", server.URL+"/v2/agent/proj/job", `{"prompt":"x"}`))
-		if err == nil {
-			response.Body.Close()
-		}
-		if n := len(s.Jobs()); !errors.Is(err, io.EOF) || (n == 1) != afterEffect || s.Counts().Create != 1 {
-			t.Errorf("after the effect: %t, error %v, %d jobs", afterEffect, err, n)
-		}
 	}
 }
 
