@@ -101,63 +101,52 @@ func TestPlanBeyondLimit(t *testing.T) {
 
 // A saved plan may have been made where no limit was set.
 func TestApplyBeyondLimit(t *testing.T) {
-	for _, test := range []struct {
-		name, summary string
-		limits        attrs
-		prompt        string
-		forget        bool
-		sent          [2]int // besides the three jobs at the start
-	}{
-		{"no job", tooManyJobs, attrs{"max_new_jobs": 0}, "write", true, [2]int{0, 0}},
-		{"two jobs", tooManyJobs, attrs{"max_new_jobs": 2}, "write", true, [2]int{2, 0}},
-		{"no message", tooManyMessages, attrs{"max_messages": 0}, "more", false, [2]int{0, 0}},
-		{"two messages", tooManyMessages, attrs{"max_messages": 2}, "more", false, [2]int{0, 2}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := harness.NewService(t, harness.Always(simulator.Script{}))
-			all := jobs(t, s, 3)
-			config := writing(test.prompt, "1")
-			for _, c := range all {
-				if test.forget {
-					c.Forget()
+	const jobsLimit, messagesLimit = "max_new_jobs", "max_messages"
+	for _, limit := range []string{jobsLimit, messagesLimit} {
+		for _, allowed := range []int{0, 2} {
+			t.Run(fmt.Sprint(limit, allowed), func(t *testing.T) {
+				s := harness.NewService(t, harness.Always(simulator.Script{}))
+				all, config, summary := jobs(t, s, 3), writing("more", "1"), tooManyMessages
+				wantSent, says := [2]int{3, allowed}, "Nothing was sent for it, and nothing before it"
+				if limit == jobsLimit {
+					summary, wantSent = tooManyJobs, [2]int{3 + allowed, 0}
 				}
-				wantErrors(t, c.Plan(t.Context(), config))
-			}
-			folder := filepath.Join(t.TempDir(), "journal")
-			process := journal.NewProcess("apply", func(err error) { t.Error(err) })
-			defer process.Close(t.Context())
-			all[0].ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}),
-				fakecli.With(s.Attrs(), fakecli.With(test.limits, attrs{"journal": attrs{"url": folder}})))
-			var diags []*tfprotov6.Diagnostic
-			total := test.sent[0] + test.sent[1]
-			var want []string
-			for i, c := range all {
-				c.Server = all[0].Server
-				before := c.State
-				got := c.Apply(t.Context(), config)
-				diags = append(diags, got...)
-				if i < total {
-					continue
-				}
-				want = append(want, test.summary)
-				if !c.State.Equal(before) || c.Tainted {
-					t.Errorf("the state changed: tainted %t, %s", c.Tainted, c.State)
-				}
-				says := "Nothing was sent for it, and nothing before it"
-				if total > 0 {
+				if allowed > 0 {
 					says = "Nothing was sent for it. Counted before it in this run, with this provider configuration and including requests that failed: "
 				}
-				harness.Contains(t, fakecli.Text(got), says)
-				if strings.Contains(fakecli.Text(got), "-refresh=false") {
-					t.Errorf("an apply speaks of a plan: %s", fakecli.Text(got))
+				folder := filepath.Join(t.TempDir(), "journal")
+				process := journal.NewProcess("apply", func(err error) { t.Error(err) })
+				defer process.Close(t.Context())
+				server := fakecli.Unconfigured(t)
+				server.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}),
+					fakecli.With(s.Attrs(), attrs{limit: allowed, "journal": attrs{"url": folder}}))
+				for i, c := range all {
+					if limit == jobsLimit {
+						c.Forget()
+					}
+					wantErrors(t, c.Plan(t.Context(), config))
+					c.Server = server.Server
+					before := c.State
+					diags := c.Apply(t.Context(), config)
+					if i < allowed {
+						wantErrors(t, diags)
+						continue
+					}
+					wantErrors(t, diags, summary)
+					harness.Contains(t, fakecli.Text(diags), says)
+					if strings.Contains(fakecli.Text(diags), "-refresh=false") {
+						t.Errorf("an apply speaks of a plan: %s", fakecli.Text(diags))
+					}
+					if !c.State.Equal(before) || c.Tainted {
+						t.Errorf("the state changed: tainted %t, %s", c.Tainted, c.State)
+					}
 				}
-			}
-			wantErrors(t, diags, want...)
-			s.Sent(t, 3+test.sent[0], test.sent[1])
-			if entries, _ := filepath.Glob(filepath.Join(folder, "*.json")); len(entries) != total {
-				t.Errorf("the journal has %q, want %d entries", entries, total)
-			}
-		})
+				s.Sent(t, wantSent[0], wantSent[1])
+				if entries, _ := filepath.Glob(filepath.Join(folder, "*.json")); len(entries) != allowed {
+					t.Errorf("the journal has %q, want %d entries", entries, allowed)
+				}
+			})
+		}
 	}
 }
 

@@ -26,29 +26,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-func TestPrompt_exactlyOne(t *testing.T) {
-	c := fakecli.Unconfigured(t)
-	for name, test := range map[string]struct {
-		config attrs
-		want   string
-	}{
-		"prompt":             {attrs{"prompt": "write"}, ""},
-		"prompt_wo":          {attrs{"prompt_wo": "write"}, ""},
-		"unknown":            {attrs{"prompt_wo": fakecli.Unknown{}}, ""},
-		"one of two unknown": {attrs{"prompt": "write", "prompt_wo": fakecli.Unknown{}}, ""},
-		"none":               {attrs{}, "Missing Attribute Configuration"},
-		"both":               {attrs{"prompt": "write", "prompt_wo": "write"}, "Invalid Attribute Combination"},
-		"empty":              {attrs{"prompt_wo": " "}, "Invalid prompt"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			diags := c.Validate(test.config)
-			if test.want == "" && len(diags) > 0 || !strings.Contains(fakecli.Text(diags), test.want) {
-				t.Errorf("want %q in:\n%s", test.want, fakecli.Text(diags))
-			}
-		})
-	}
-}
-
 func TestPromptWO_cliWithoutWriteOnly(t *testing.T) {
 	c := fakecli.Unconfigured(t)
 	resp, err := c.Server.ValidateResourceConfig(t.Context(), &tfprotov6.ValidateResourceConfigRequest{

@@ -5,6 +5,7 @@ package job_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -71,14 +72,24 @@ func TestValidate(t *testing.T) {
 			}
 		}
 	}
-	for name, config := range map[string]attrs{
-		"good":          {"prompt": "write", "project_id": "proj_1", "timeouts": attrs{"create": "90s", "update": "1h30m"}},
-		"not known yet": {"prompt": unknown{}, "project_id": unknown{}, "timeouts": attrs{"create": unknown{}}, "wait": unknown{}},
-		"no timeouts":   {"prompt": "write", "timeouts": unknown{}},
+	for name, test := range map[string]struct {
+		config attrs
+		want   string // empty: nothing is said
+	}{
+		"good":               {attrs{"prompt": "write", "project_id": "proj_1", "timeouts": attrs{"create": "90s", "update": "1h30m"}}, ""},
+		"not known yet":      {attrs{"prompt": unknown{}, "project_id": unknown{}, "timeouts": attrs{"create": unknown{}}, "wait": unknown{}}, ""},
+		"no timeouts":        {attrs{"prompt": "write", "timeouts": unknown{}}, ""},
+		"prompt_wo":          {attrs{"prompt_wo": "write"}, ""},
+		"prompt_wo unknown":  {attrs{"prompt_wo": unknown{}}, ""},
+		"one of two unknown": {attrs{"prompt": "write", "prompt_wo": unknown{}}, ""},
+		"no prompt":          {attrs{}, "Missing Attribute Configuration"},
+		"both prompts":       {attrs{"prompt": "write", "prompt_wo": "write"}, "Invalid Attribute Combination"},
+		"empty prompt_wo":    {attrs{"prompt_wo": " "}, "Invalid prompt"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diags := fakecli.Unconfigured(t).Validate(config); len(diags) > 0 {
-				t.Error(fakecli.Text(diags))
+			diags := fakecli.Unconfigured(t).Validate(test.config)
+			if got := fakecli.Text(diags); test.want == "" && got != "" || !strings.Contains(got, test.want) {
+				t.Errorf("want %q in:\n%s", test.want, got)
 			}
 		})
 	}
