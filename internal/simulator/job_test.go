@@ -4,6 +4,7 @@
 package simulator_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -62,67 +63,58 @@ func TestJobRecord(t *testing.T) {
 func TestJobLife(t *testing.T) { synctest.Test(t, jobLife) }
 
 func jobLife(t *testing.T) {
-	const link = "https://github.com/example/docs/pull/1"
-	type shown struct{ Status, Link any }
 	s := simulator.New(simulator.Options{Key: canary, Script: scripted(
 		simulator.Script{Duration: 10 * second, Extra: map[string]any{"model": "m"}},
 		simulator.Script{Duration: 20 * second, Stale: 5 * second},
 		simulator.Script{Duration: 2 * second, Stale: 5 * second, Status: "archived"},
 	)})
-	at := func(d time.Duration) time.Time { return start.Add(d) }
-	id := createID(t, s, "one")
-	steps := []struct {
-		name string
-		do   func() reply // the answer to look at; nil: a GET
-		wait time.Duration
-		want shown
-		job  simulator.Job
-	}{
-		{name: "young", want: shown{"active", nil},
-			job: simulator.Job{Status: "active", Prompts: []string{"one"}}},
-		{name: "just before the end", wait: 10*second - 1, want: shown{"active", nil},
-			job: simulator.Job{Status: "active", Prompts: []string{"one"}}},
-		{name: "ended", wait: 1, want: shown{"completed", link},
-			job: simulator.Job{Status: "completed", Prompts: []string{"one"}, PullRequest: link, EndedAt: at(10 * second), FirstTerminalGet: at(10 * second)}},
-		{name: "later", wait: 5 * second, want: shown{"completed", link},
-			job: simulator.Job{Status: "completed", Prompts: []string{"one"}, PullRequest: link, EndedAt: at(10 * second), FirstTerminalGet: at(10 * second)}},
-		{name: "stale answer", do: func() reply { return message(t, s, id, "two") }, want: shown{"completed", link},
-			job: simulator.Job{Status: "active", Prompts: []string{"one", "two"}}},
-		{name: "stale GET", wait: 5*second - 1, want: shown{"completed", link},
-			job: simulator.Job{Status: "active", Prompts: []string{"one", "two"}}},
-		{name: "fresh GET", wait: 1, want: shown{"active", nil},
-			job: simulator.Job{Status: "active", Prompts: []string{"one", "two"}}},
-		{name: "ended again", wait: 16 * second, want: shown{"completed", link},
-			job: simulator.Job{Status: "completed", Prompts: []string{"one", "two"}, PullRequest: link, EndedAt: at(35 * second), FirstTerminalGet: at(36 * second)}},
-		{name: "third turn", do: func() reply { return message(t, s, id, "three") }, want: shown{"completed", link},
-			job: simulator.Job{Status: "active", Prompts: []string{"one", "two", "three"}}},
-		{name: "ended while stale", wait: 3 * second, want: shown{"completed", link},
-			job: simulator.Job{Status: "archived", Prompts: []string{"one", "two", "three"}, PullRequest: link, EndedAt: at(38 * second)}},
-		{name: "the end is shown", wait: 2 * second, want: shown{"archived", link},
-			job: simulator.Job{Status: "archived", Prompts: []string{"one", "two", "three"}, PullRequest: link, EndedAt: at(38 * second), FirstTerminalGet: at(41 * second)}},
-		{name: "forced to fail", do: func() reply { s.SetStatus(id, "failed"); return get(t, s, id) }, want: shown{"failed", nil},
-			job: simulator.Job{Status: "failed", Prompts: []string{"one", "two", "three"}, EndedAt: at(38 * second), FirstTerminalGet: at(41 * second)}},
-		{name: "forced back", do: func() reply { s.SetStatus(id, "active"); return get(t, s, id) }, want: shown{"active", nil},
-			job: simulator.Job{Status: "active", Prompts: []string{"one", "two", "three"}}},
-		{name: "forced to complete", do: func() reply { s.SetStatus(id, "completed"); return get(t, s, id) }, want: shown{"completed", link},
-			job: simulator.Job{Status: "completed", Prompts: []string{"one", "two", "three"}, PullRequest: link, EndedAt: at(41 * second), FirstTerminalGet: at(41 * second)}},
+	id := createID(t, s, "1")
+	send := func(prompt string) func() reply { return func() reply { return message(t, s, id, prompt) } }
+	force := func(status string) func() reply {
+		return func() reply { s.SetStatus(id, status); return get(t, s, id) }
 	}
-	for _, step := range steps {
+	for _, step := range []struct {
+		name        string
+		do          func() reply // the answer to look at; nil: a GET
+		wait        time.Duration
+		shown, real string        // status
+		prompts     string        // so far
+		ended, seen time.Duration // since the start; 0: not
+	}{
+		{"young", nil, 0, "active", "active", "1", 0, 0},
+		{"just before the end", nil, 10*second - 1, "active", "active", "1", 0, 0},
+		{"ended", nil, 1, "completed", "completed", "1", 10 * second, 10 * second},
+		{"later", nil, 5 * second, "completed", "completed", "1", 10 * second, 10 * second},
+		{"stale answer", send("2"), 0, "completed", "active", "12", 0, 0},
+		{"stale GET", nil, 5*second - 1, "completed", "active", "12", 0, 0},
+		{"fresh GET", nil, 1, "active", "active", "12", 0, 0},
+		{"ended again", nil, 16 * second, "completed", "completed", "12", 35 * second, 36 * second},
+		{"third turn", send("3"), 0, "completed", "active", "123", 0, 0},
+		{"ended while stale", nil, 3 * second, "completed", "archived", "123", 38 * second, 0},
+		{"the end is shown", nil, 2 * second, "archived", "archived", "123", 38 * second, 41 * second},
+		{"forced to fail", force("failed"), 0, "failed", "failed", "123", 38 * second, 41 * second},
+		{"forced back", force("active"), 0, "active", "active", "123", 0, 0},
+		{"forced to complete", force("completed"), 0, "completed", "completed", "123", 41 * second, 41 * second},
+	} {
 		time.Sleep(step.wait)
 		if step.do == nil {
 			step.do = func() reply { return get(t, s, id) }
 		}
 		r := step.do().object(t)
-		if diff := cmp.Diff(step.want, shown{r["status"], r["prLink"]}); diff != "" {
-			t.Errorf("%s: answer (-want +got):\n%s", step.name, diff)
+		if link := r["prLink"] != nil; r["status"] != step.shown || link != (step.shown == "completed" || step.shown == "archived") || r["model"] != "m" {
+			t.Errorf("%s: %v, want %s", step.name, r, step.shown)
 		}
-		if r["model"] != "m" {
-			t.Errorf("%s: what the first turn set is lost: %v", step.name, r)
+		want := simulator.Job{ID: id, Project: "proj", Status: step.real, Prompts: strings.Split(step.prompts, ""), CreatedAt: start}
+		if step.real == "completed" || step.real == "archived" {
+			want.PullRequest = "https://github.com/example/docs/pull/1"
 		}
-		job, ok := s.Job(id)
-		step.job.ID, step.job.Project, step.job.CreatedAt = id, "proj", start
-		if diff := cmp.Diff(step.job, job); diff != "" || !ok {
-			t.Errorf("%s: job (-want +got):\n%s", step.name, diff)
+		for at, since := range map[*time.Time]time.Duration{&want.EndedAt: step.ended, &want.FirstTerminalGet: step.seen} {
+			if since > 0 {
+				*at = start.Add(since)
+			}
+		}
+		if job, ok := s.Job(id); !ok || !cmp.Equal(want, job) {
+			t.Errorf("%s: job (-want +got):\n%s", step.name, cmp.Diff(want, job))
 		}
 	}
 }
