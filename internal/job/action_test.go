@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
@@ -251,15 +252,24 @@ func TestAction_A02_interrupted(t *testing.T) {
 	})
 }
 
-func TestAction_notConfigured(t *testing.T) {
-	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, _ *fakecli.CLI, a actionCase) {
-		_, diags := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"admin_key": unknown{}})).Invoke(t.Context(), a.name, a.config)
-		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent provider not configured", "Not known yet: admin_key.")
+func TestAction_configuration(t *testing.T) {
+	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+		invoke := func(configured, arguments attrs) []*tfprotov6.Diagnostic {
+			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), configured))
+			_, diags := c.Invoke(t.Context(), a.name, fakecli.With(a.config, arguments))
+			return diags
+		}
+		harness.Contains(t, fakecli.Text(invoke(attrs{"admin_key": unknown{}}, nil)), "ERROR: Agent provider not configured", "Not known yet: admin_key.")
 
 		t.Setenv("AGENT_PROJECT_ID", "")
-		_, diags = fakecli.New(t, fakecli.With(s.Attrs(), attrs{"project_id": nil})).PlanAction(t.Context(), a.name, a.config)
+		diags := invoke(attrs{"project_id": nil}, nil)
 		fakecli.WantPath(t, diags, tftypes.NewAttributePath().WithAttributeName("project_id"))
 		harness.Contains(t, fakecli.Text(diags), "AGENT_PROJECT_ID")
 		s.Sent(t, 0, 0)
+
+		if diags := invoke(attrs{"project_id": nil}, attrs{"project_id": harness.Project}); len(diags) > 0 {
+			t.Error(fakecli.Text(diags))
+		}
+		a.sentOnce(t, s)
 	})
 }
