@@ -111,7 +111,7 @@ func TestDataSourceInterrupted(t *testing.T) {
 			_, diags := c.Data(t.Context(), attrs{"id": id, "wait": attrs{"enabled": true, "on_timeout": "warn"}})
 			done <- diags
 		}()
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute) // longer than a read without a wait takes
 		if len(done) > 0 || s.Counts().Get == 0 {
 			t.Fatalf("%d looks at the job, ended: %t", s.Counts().Get, len(done) > 0)
 		}
