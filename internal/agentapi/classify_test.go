@@ -4,12 +4,12 @@
 package agentapi
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestClassifyPost(t *testing.T) {
@@ -35,8 +35,6 @@ func TestClassifyPost(t *testing.T) {
 		"201 cut short":             {create, response{status: 201, body: []byte(`{"id":`)}, cut, UnknownOutcome, cut},
 		"201 whole, but an error":   {create, response{status: 201, body: []byte(record)}, cut, UnknownOutcome, cut},
 		"C05 truncated":             {create, response{status: 201, body: []byte(record[:20])}, nil, UnknownOutcome, errCut},
-		"C05 empty":                 {create, response{status: 201}, nil, UnknownOutcome, errNoObject},
-		"C05 no id":                 {create, response{status: 201, body: []byte(`{"status":"active"}`)}, nil, UnknownOutcome, errNoID},
 		"C05 HTML":                  {create, response{status: 200, body: []byte("<html>")}, nil, UnknownOutcome, ErrWebPage},
 		"C06 id with slash":         {create, response{status: 201, body: []byte(`{"id":"a/../b"}`)}, nil, UnknownOutcome, errNoID},
 		"C06 id with the key":       {create, response{status: 201, body: []byte(`{"id":"a` + canary + `"}`)}, nil, UnknownOutcome, errNoID},
@@ -171,45 +169,9 @@ func TestNewError_detail(t *testing.T) {
 		"HTML unlabelled":     {"", " \n<!doctype html><h1>no", ""},
 		"key":                 {"application/json", `{"error":"bad ` + canary + `."}`, "bad (sensitive)."},
 	} {
-		failure := c.newError(request{op: OpCreate}, Refused, &response{status: 400, header: headers("Content-Type", tc.kind), body: []byte(tc.body)}, nil)
-		if failure.Detail != tc.want || errors.Is(failure, ErrWebPage) != strings.HasPrefix(name, "HTML") {
-			t.Errorf("%s: %q, %v; want %q", name, failure.Detail, failure.Err, tc.want)
+		failure := c.newError(request{op: OpCreate}, Refused, &response{status: 400, header: headers("Content-Type", tc.kind, "Retry-After", "7"), body: []byte(tc.body)}, nil)
+		if failure.Detail != tc.want || failure.RetryAfter != 7*time.Second || errors.Is(failure, ErrWebPage) != strings.HasPrefix(name, "HTML") {
+			t.Errorf("%s: %q, %v after %v; want %q", name, failure.Detail, failure.Err, failure.RetryAfter, tc.want)
 		}
-	}
-}
-
-// A wrong base URL or project shows in it.
-func TestNewError_request(t *testing.T) {
-	t.Parallel()
-	create := func(c *Client) error { _, err := c.CreateJob(t.Context(), "p", "x"); return err }
-	for name, tc := range map[string]struct {
-		base string
-		dial error
-		call func(*Client) error
-		want string
-	}{
-		"create":            {"https://service.invalid", nil, create, "POST https://service.invalid/v2/agent/p/job"},
-		"no connection":     {"https://service.invalid", ErrCertificate, create, "POST https://service.invalid/v2/agent/p/job"},
-		"prefix twice":      {"https://service.invalid/v2/", nil, create, "POST https://service.invalid/v2/v2/agent/p/job"},
-		"key in the prefix": {"https://service.invalid/" + canary, nil, create, "POST https://service.invalid/(sensitive)/v2/agent/p/job"},
-		"message": {"https://service.invalid", nil, func(c *Client) error { _, err := c.SendMessage(t.Context(), "p", "j", "x"); return err },
-			"POST https://service.invalid/v2/agent/p/job/j/message"},
-		"get": {"https://service.invalid", nil, func(c *Client) error { _, err := c.GetJob(t.Context(), "p", "j"); return err },
-			"GET https://service.invalid/v2/agent/p/job/j"},
-		"none made": {"https://service.invalid", nil, func(c *Client) error { _, err := c.CreateJob(t.Context(), "a/b", "x"); return err }, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := &fake{
-				dial:   func(context.Context, int) error { return tc.dial },
-				answer: func(int, *http.Request) (int, http.Header, string) { return 404, nil, "" },
-			}
-			c := newClient(t, tc.base)
-			c.postTransport, c.getTransport = f, f
-			var failure *Error
-			if err := tc.call(c); !errors.As(err, &failure) || failure.Request != tc.want {
-				t.Errorf("%v, request %q, want %q", err, failure.Request, tc.want)
-			}
-		})
 	}
 }
