@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -83,10 +82,9 @@ type fakeService struct {
 	answer  func() answer               // instead of answers, when it is not nil
 	latency time.Duration
 
-	mu               sync.Mutex
-	dials, gets      int
-	posts            []post // whose bodies were read whole
-	inFlight, widest int
+	mu                      sync.Mutex
+	posts                   []post // whose bodies were read whole
+	dials, inFlight, widest int
 }
 
 // post is one POST that a fakeService received.
@@ -113,20 +111,21 @@ func (f *fakeService) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errConnRefused
 	}
 	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
 	}
 	f.mu.Lock()
 	if r.Method == http.MethodPost {
 		f.posts = append(f.posts, post{time.Now(), string(body)})
-	} else {
-		f.gets++
 	}
 	f.inFlight++
 	f.widest = max(f.widest, f.inFlight)
 	f.mu.Unlock()
-	err = sleep.For(r.Context(), f.latency)
+	err := sleep.For(r.Context(), f.latency)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.inFlight--
@@ -138,13 +137,6 @@ func (f *fakeService) RoundTrip(r *http.Request) (*http.Response, error) {
 		a.header = http.Header{}
 	}
 	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body))}, nil
-}
-
-// received returns the POSTs that have arrived so far.
-func (f *fakeService) received() []post {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.posts)
 }
 
 // newFakeClient returns a client whose requests all go to f.

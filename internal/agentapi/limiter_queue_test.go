@@ -28,9 +28,9 @@ func TestLimiter_cancelled(t *testing.T) {
 		ended := make(chan error, 4)
 		for _, ctx := range []context.Context{turn, waiting, t.Context(), t.Context()} {
 			go func() {
-				permit, err := l.acquire(ctx)
+				epoch, err := l.acquire(ctx)
 				if err == nil {
-					defer l.release(permit, true)
+					defer l.release(epoch, true)
 				}
 				ended <- err
 			}()
@@ -79,38 +79,36 @@ func TestLimiter_concurrentPOSTs(t *testing.T) {
 func TestLimiter_late429s(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
-		hasRetryAfter bool
-		lo, hi        time.Duration // when the limiter opens again
+		pause    time.Duration // that the 429s name; 0: none
+		failures int
+		lo, hi   time.Duration // when the limiter opens again
 	}{
-		"Retry-After": {true, 60*time.Second + 49*time.Millisecond, 60*time.Second + 49*time.Millisecond},
-		"own":         {false, postPause / 2, postPause},
+		"Retry-After": {time.Minute, 0, 60*time.Second + 49*time.Millisecond, 60*time.Second + 49*time.Millisecond},
+		"own":         {0, 1, postPause / 2, postPause},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				l := newLimiter(postPause, 0) // as many under way as there are GETs
 				start := time.Now()
-				permits := make([]permit, 50)
-				for i := range permits {
-					permits[i], _ = l.acquire(t.Context())
-				}
-				for i, permit := range permits {
-					l.limited(permit, map[bool]time.Duration{true: time.Minute}[tc.hasRetryAfter], tc.hasRetryAfter)
-					if i < len(permits)-1 {
-						time.Sleep(time.Millisecond)
+				for range 50 {
+					if _, err := l.acquire(t.Context()); err != nil {
+						t.Fatal(err)
 					}
+				}
+				for i := range 50 {
+					time.Sleep(time.Duration(min(i, 1)) * time.Millisecond)
+					l.limited(0, tc.pause, tc.pause != 0)
 				}
 				if end := l.reopens.Sub(start); end < tc.lo || end > tc.hi {
 					t.Errorf("fifty 429s hold the limiter for %v, want %v to %v", end, tc.lo, tc.hi)
 				}
-				if want := map[bool]int{true: 0, false: 1}[tc.hasRetryAfter]; l.failures != want || l.epoch != 1 {
-					t.Errorf("they count as %d failures and %d pauses, want %d and 1", l.failures, l.epoch, want)
+				if l.failures != tc.failures || l.epoch != 1 {
+					t.Errorf("they count as %d failures and %d pauses, want %d and 1", l.failures, l.epoch, tc.failures)
 				}
-				permit, err := l.acquire(t.Context())
-				if err != nil || time.Since(start) < tc.lo {
+				if _, err := l.acquire(t.Context()); err != nil || time.Since(start) < tc.lo {
 					t.Errorf("the probe went after %v, %v", time.Since(start), err)
 				}
-				l.release(permit, true)
 			})
 		})
 	}

@@ -69,7 +69,9 @@ func TestSchedule_detection(t *testing.T) {
 			for i := range waits {
 				end := tc.length - tc.spread + time.Duration(random.Int64N(2*int64(tc.spread)))
 				p := newPoller(change(active, end, completed))
-				p.wait(t.Context(), t, Request{After: Created})
+				if _, failure := p.wait(t.Context(), t, Request{After: Created}); failure.Err != nil {
+					t.Fatal(failure)
+				}
 				late[i], polls[i] = time.Since(p.start)-end, len(p.at)
 			}
 			slices.Sort(late)

@@ -186,9 +186,9 @@ func TestWait_progress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPoller(sequence(active, fault500, noStatus, agentapi.Status("paused"), completed))
 		got := map[time.Duration]agentapi.Status{}
-		p.wait(t.Context(), t, Request{After: Created, Progress: func(j *agentapi.Job, age time.Duration) { got[age] = j.Status }})
-		if want := (map[time.Duration]agentapi.Status{p.at[0]: active, p.at[3]: "paused", p.at[4]: completed}); !maps.Equal(got, want) {
-			t.Errorf("progress %v, want %v", got, want)
+		_, failure := p.wait(t.Context(), t, Request{After: Created, Progress: func(j *agentapi.Job, age time.Duration) { got[age] = j.Status }})
+		if want := (map[time.Duration]agentapi.Status{p.at[0]: active, p.at[3]: "paused", p.at[4]: completed}); failure.Err != nil || !maps.Equal(got, want) {
+			t.Errorf("%v, progress %v, want %v", failure.Err, got, want)
 		}
 	})
 }
