@@ -108,21 +108,31 @@ func (r *recorder) Answered(id string) { r.calls = append(r.calls, "answered "+i
 func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
 func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
 
-func TestCreateJob_recorderRefuses(t *testing.T) {
+func TestCreateJob_recorder(t *testing.T) {
 	t.Parallel()
-	f := &fakeService{answers: []answer{accepted}}
-	c := newFakeClient(t, f)
-	r := &recorder{refuses: errors.New("not now")}
-	for range 2 * maxConcurrent { // a turn that was not given back would be missed
-		if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
-			t.Fatalf("%v, want ErrNotSent and the recorder's error", err)
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeService{answers: []answer{{}, limited("1"), accepted, {status: 500}, {status: 400}}}
+		c := newFakeClient(t, f)
+		r := &recorder{refuses: errors.New("not now")}
+		for range 2 * maxConcurrent { // a turn that was not given back would be missed
+			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
+				t.Fatalf("%v, want ErrNotSent and the recorder's error", err)
+			}
 		}
-	}
-	r.calls, r.refuses = r.calls[:2], nil
-	if _, err := c.CreateJob(t.Context(), "p", "x", r); err != nil || len(f.posts) != 1 {
-		t.Errorf("%v and %d POSTs, want one", err, len(f.posts))
-	}
-	if diff := cmp.Diff([]string{"sending", "withdrawn", "sending", "answered job_1"}, r.calls); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+		r.calls, r.refuses = r.calls[:2], nil
+		for _, want := range []error{nil, ErrUnknownOutcome, ErrRefused} {
+			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+		}
+		want := []string{
+			"sending", "withdrawn", // the recorder's error
+			"sending", "withdrawn", "sending", "withdrawn", "sending", "answered job_1",
+			"sending", "unknown",
+			"sending", "withdrawn",
+		}
+		if diff := cmp.Diff(want, r.calls); diff != "" || len(f.posts) != 4 {
+			t.Errorf("%d POSTs, want 4; calls (-want +got):\n%s", len(f.posts), diff)
+		}
+	})
 }
