@@ -29,7 +29,7 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 	if err == nil && r.jobID != "" && job.ID != r.jobID {
 		err = ErrWrongJob
 	}
-	if err == nil && c.config.Key.in(job.ID) { // an id goes into the state, the log and every message
+	if err == nil && c.config.Key.isIn(job.ID) { // an id goes into the state, the log and every message
 		err = &badIDError{job.ID}
 	}
 	if err != nil {

@@ -124,7 +124,7 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 				recorder.Withdrawn()
 			}
 		}
-		c.logged(ctx, r, got, err)
+		c.logExchange(ctx, r, got, err)
 		if got.status == http.StatusTooManyRequests {
 			pause, hasRetryAfter := retryAfter(got.header, time.Now())
 			posts.limited(epoch, pause, hasRetryAfter)
@@ -190,7 +190,7 @@ func (c *Client) getOnce(ctx context.Context, r request) (*Job, error) {
 			return nil, r.fail(Unavailable, err)
 		}
 		got, err := c.do(ctx, c.getTransport, r)
-		c.logged(ctx, r, got, err)
+		c.logExchange(ctx, r, got, err)
 		if got.status != http.StatusTooManyRequests {
 			c.gets.release(epoch, got.status != 0 && got.status < 500)
 			return c.classifyGet(r, got, err)

@@ -46,7 +46,7 @@ func (l *limiter) acquire(ctx context.Context) (epoch int, _ error) {
 		return 0, context.Cause(ctx)
 	}
 	l.mu.Lock()
-	if len(l.queue) == 0 && l.open() {
+	if len(l.queue) == 0 && l.isOpen() {
 		l.busy++
 		defer l.mu.Unlock()
 		return l.epoch, nil
@@ -137,7 +137,7 @@ func (l *limiter) defaultPause() time.Duration {
 	return pause/2 + rand.N(pause/2+1)
 }
 
-func (l *limiter) open() bool {
+func (l *limiter) isOpen() bool {
 	return (l.width == 0 || l.busy < l.width) && !time.Now().Before(l.reopens)
 }
 
@@ -152,7 +152,7 @@ func (l *limiter) tooLong() error {
 
 // admit lets in as many waiting calls as the limiter allows.
 func (l *limiter) admit() {
-	for len(l.queue) > 0 && l.open() {
+	for len(l.queue) > 0 && l.isOpen() {
 		w := l.queue[0]
 		l.queue = slices.Delete(l.queue, 0, 1)
 		l.busy++

@@ -110,7 +110,7 @@ func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request)
 	return got, err
 }
 
-func (c *Client) logged(ctx context.Context, r request, got *response, err error) {
+func (c *Client) logExchange(ctx context.Context, r request, got *response, err error) {
 	if c.config.Log != nil {
 		c.config.Log(ctx, Exchange{
 			Op: r.op, Method: r.method(), URL: r.url(c.config.BaseURL), RequestSize: len(r.body), StatusCode: got.status,
@@ -120,23 +120,23 @@ func (c *Client) logged(ctx context.Context, r request, got *response, err error
 }
 
 func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r request, got *response) error {
-	var way delivery
+	var d delivery
 	if r.body != nil {
 		var stop func()
-		ctx, stop = way.detach(ctx)
+		ctx, stop = d.detach(ctx)
 		defer stop()
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, c.config.RequestTimeout, errTimeout)
 	defer cancel()
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { way.connect() },
+		GotConn: func(httptrace.GotConnInfo) { d.connect() },
 	})
 	req, err := http.NewRequestWithContext(traced, r.method(), r.url(c.config.BaseURL), nil)
 	if err != nil {
 		return err
 	}
 	if r.body != nil { // without GetBody nothing below can send it a second time
-		req.Body = io.NopCloser(postBody{bytes.NewReader(r.body), &way})
+		req.Body = io.NopCloser(postBody{bytes.NewReader(r.body), &d})
 		req.ContentLength = int64(len(r.body))
 		req.Header.Set("Content-Type", "application/json")
 	}
@@ -145,7 +145,7 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	req.Header.Set("Authorization", "Bearer "+c.config.Key.reveal())
 
 	res, err := transport.RoundTrip(req)
-	got.reached = way.reached()
+	got.reached = d.reached()
 	if err != nil {
 		return causeOf(ctx, got.reached, err)
 	}
