@@ -163,3 +163,23 @@ func TestLimiter_growingPause(t *testing.T) {
 		})
 	}
 }
+
+// The next pause starts near the length of the one that was enough.
+func TestLimiter_nextPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeService{answers: []answer{limited(""), limited(""), limited(""), accepted, limited(""), accepted}}
+		c := newFakeClient(t, f)
+		for range 2 {
+			if _, err := c.CreateJob(t.Context(), "p", "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const longest = 90 * time.Second
+		for _, i := range []int{3, 5} {
+			if pause := f.posts[i].at.Sub(f.posts[i-1].at); pause < longest/2 || pause > longest {
+				t.Errorf("the pause before POST %d is %v, want %v to %v", i, pause, longest/2, longest)
+			}
+		}
+	})
+}

@@ -24,13 +24,10 @@ func MessageEffect(ctx context.Context, getter Getter, projectID, jobID string, 
 	defer cancel()
 	for {
 		record, err := getter.GetJob(ctx, projectID, jobID)
-		if err != nil {
-			return nil
-		}
-		if record.Status == agentapi.StatusActive {
+		switch {
+		case err == nil && record.Status == agentapi.StatusActive:
 			return record
-		}
-		if sleep.For(ctx, interval) != nil {
+		case err != nil || sleep.For(ctx, interval) != nil:
 			return nil
 		}
 	}

@@ -81,7 +81,11 @@ func (w Waiter) Wait(ctx context.Context, r Request) (*agentapi.Job, error) {
 			job, err = w.Poller.PollJob(ctx, r.ProjectID, r.JobID)
 		}
 		if err != nil && ctx.Err() != nil {
-			return p.last, p.fail(stopReason(context.Cause(ctx)))
+			reason := ErrInterrupted
+			if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+				reason = ErrTimeout
+			}
+			return p.last, p.fail(reason)
 		}
 		if done, err := p.classify(job, err); done || err != nil {
 			return p.last, err
@@ -141,12 +145,4 @@ func (p *progress) fail(reason error) error {
 		failure.LastStatus = p.last.Status
 	}
 	return failure
-}
-
-// stopReason names the end of a context.
-func stopReason(cause error) error {
-	if errors.Is(cause, context.DeadlineExceeded) {
-		return ErrTimeout
-	}
-	return ErrInterrupted
 }
