@@ -24,10 +24,13 @@ func MessageEffect(ctx context.Context, getter Getter, projectID, jobID string, 
 	defer cancel()
 	for {
 		record, err := getter.GetJob(ctx, projectID, jobID)
-		switch {
-		case err == nil && record.Status == agentapi.StatusActive:
+		if err != nil {
+			return nil
+		}
+		if record.Status == agentapi.StatusActive {
 			return record
-		case err != nil || sleep.For(ctx, interval) != nil:
+		}
+		if sleep.For(ctx, interval) != nil {
 			return nil
 		}
 	}
