@@ -20,9 +20,7 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 		return nil, c.newError(r, NotSent, got, err)
 	case got.status >= 300 && got.status < 500:
 		return nil, c.newError(r, Refused, got, nil)
-	case got.status < 200 || got.status >= 500:
-		return nil, c.newError(r, UnknownOutcome, got, err)
-	case err != nil:
+	case got.status < 200 || got.status >= 500 || err != nil:
 		return nil, c.newError(r, UnknownOutcome, got, err)
 	}
 	job, err := decodeJob(got.body)
@@ -32,17 +30,17 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 	if err == nil && r.jobID != "" && job.ID != r.jobID {
 		err = c.wrongJob(job)
 	}
-	if err == nil && c.key.in(job.ID) { // an id goes into the state, the log and every message
+	if err == nil && c.config.Key.isIn(job.ID) { // an id goes into the state, the log and every message
 		err = &badIDError{job.ID}
 	}
 	if err != nil {
 		return nil, c.newError(r, UnknownOutcome, got, err)
 	}
-	c.key.scrub(job)
+	c.config.Key.scrub(job)
 	return job, nil
 }
 
-func (c *Client) classifyGet(r request, got *response, err error) (*Job, *Error) {
+func (c *Client) classifyGet(r request, got *response, err error) (*Job, error) {
 	switch {
 	case err != nil && isPermanent(err):
 		return nil, c.newError(r, Refused, got, err)
@@ -64,7 +62,7 @@ func (c *Client) classifyGet(r request, got *response, err error) (*Job, *Error)
 	if job.ID != r.jobID {
 		return nil, c.newError(r, Unusable, got, c.wrongJob(job))
 	}
-	c.key.scrub(job)
+	c.config.Key.scrub(job)
 	return job, nil
 }
 
@@ -75,15 +73,15 @@ func (c *Client) wrongJob(received *Job) error {
 
 // newError describes a failure with what the answer says of it.
 func (c *Client) newError(r request, class Class, got *response, err error) *Error {
-	failure := r.fail(class, c.key.maskError(err))
-	failure.Request = r.method + " " + escape.Printable(c.key.mask(r.url))
+	failure := r.fail(class, c.config.Key.maskError(err))
+	failure.Request = r.method() + " " + escape.Printable(c.config.Key.mask(r.url(c.config.BaseURL)))
 	failure.StatusCode = got.status
 	if got.status != 0 && (got.status < 200 || got.status >= 300) {
-		failure.Detail = escape.Printable(c.key.mask(serviceMessage(got.header, got.body)))
+		failure.Detail = escape.Printable(c.config.Key.mask(serviceMessage(got.header, got.body)))
 		failure.RetryAfter, _ = retryAfter(got.header, time.Now())
 		switch {
 		case got.status >= 300 && got.status < 400:
-			failure.Detail = escape.Printable(c.key.mask(got.header.Get("Location")))
+			failure.Detail = escape.Printable(c.config.Key.mask(got.header.Get("Location")))
 		case err == nil && isWebPage(got.header, got.body):
 			failure.Err = ErrWebPage
 		}

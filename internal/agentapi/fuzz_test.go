@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -56,27 +55,8 @@ func FuzzDecodeJob(f *testing.F) {
 	})
 }
 
-func FuzzRetryAfter(f *testing.F) {
-	for _, seed := range [][2]string{
-		{"", ""}, {"5", ""}, {"-5", ""}, {"99999999999999999999", ""}, {"soon", "later"},
-		{"Wed, 04 Mar 2026 05:07:07 GMT", "Wed, 04 Mar 2026 05:06:07 GMT"}, {"Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 0001 00:00:00 GMT"},
-	} {
-		f.Add(seed[0], seed[1])
-	}
-	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	f.Fuzz(func(t *testing.T, value, date string) {
-		pause, ok := retryAfter(headers("Retry-After", value, "Date", date), now)
-		if pause < 0 || pause > maxRetryAfter || !ok && pause != 0 {
-			t.Errorf("retryAfter(%q, Date %q) = %v, %t", value, date, pause, ok)
-		}
-		if pause > 0 && !now.Add(pause).After(now) {
-			t.Errorf("the pause %v overflows the clock", pause)
-		}
-	})
-}
-
-// FuzzPaths: an id that is valid stays in its segment, whoever reads the URL.
-func FuzzPaths(f *testing.F) {
+// FuzzURL: an id that is valid stays in its segment, whoever reads the URL.
+func FuzzURL(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"p", "job_1"}, {"..", "."}, {"a/b", "c?d"}, {"%2e%2e", "%2f"}, {"a;b", "c:d"}, {"-._~!$&'()*+,;=:@", "@"}, {"a b", "#"}, {"\\", "\x00"}, {"ä", "🚀"}, {"//h", "http:"},
 	} {
@@ -91,13 +71,13 @@ func FuzzPaths(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := newPaths(root)
 			prefix := strings.TrimRight(root.Path, "/") + "/v2/agent/"
-			for built, want := range map[string][]string{
-				p.jobs(project):         {project, "job"},
-				p.job(project, job):     {project, "job", job},
-				p.message(project, job): {project, "job", job, "message"},
+			for op, want := range map[Op][]string{
+				OpCreate:  {project, "job"},
+				OpGet:     {project, "job", job},
+				OpMessage: {project, "job", job, "message"},
 			} {
+				built := request{op: op, projectID: project, jobID: job}.url(root)
 				u, err := url.Parse(built)
 				if err != nil {
 					t.Fatalf("%q: %v", built, err)
