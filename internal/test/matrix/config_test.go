@@ -10,7 +10,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
@@ -24,9 +23,7 @@ func configRows() []Row {
 			m.Setenv("AGENT_PROJECT_ID", "proj_other")
 			m.OK(m.connect())
 			m.created(Job1())
-			if got := m.cli.Get("project_id"); got != harness.Project {
-				m.Errorf("project_id: %v", got)
-			}
+			m.wantAttr("project_id", harness.Project)
 			for _, r := range m.Sim.Requests() {
 				if got := r.Header.Get("User-Agent"); got != "terraform-provider-agent/test (+terraform 1.16.0)" {
 					m.Errorf("User-Agent: %q", got)
@@ -37,7 +34,7 @@ func configRows() []Row {
 		{name: "I06_default_intervals", clock: true, script: harness.Always(simulator.Script{Duration: 10 * time.Minute}), Test: func(m *Matrix) {
 			start := time.Now()
 			m.created(Job1())
-			looks := m.looks(m.cli.Get("id").(string))
+			looks := m.times(isGet(m.id()))
 			for name, c := range map[string]struct{ pause, mean time.Duration }{
 				"first": {looks[0].Sub(start), 1600 * time.Millisecond}, "second": {looks[1].Sub(looks[0]), 800 * time.Millisecond},
 				"last": {looks[len(looks)-1].Sub(looks[len(looks)-2]), 10 * time.Second},
@@ -63,29 +60,21 @@ func configRows() []Row {
 			for range 200 {
 				all.Go(func() {
 					if _, diags := m.cli.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}}); len(diags) > 0 {
-						m.Error(fakecli.Text(diags))
+						m.Error(fakecli.Text(diags)) // not m.OK, which is for one goroutine
 					}
 				})
 			}
 			all.Wait()
-			if took := time.Since(start).Round(time.Millisecond); took != c.want || m.Count(faultserver.Get) != 200 {
-				m.Errorf("%d looks took %s", m.Count(faultserver.Get), took)
-			}
+			m.wantTook(start, c.want-time.Millisecond/2, c.want+time.Millisecond/2)
+			m.wantGets(200)
 		}})
 	}
-	for name, c := range map[string]struct {
-		journal any
-		want    int
-	}{
-		"default": {nil, 1}, "empty": {attrs{}, 1}, "enabled": {attrs{"enabled": true}, 1}, "disabled": {attrs{"enabled": false}, 0},
-	} {
+	for name, journal := range map[string]any{"default": nil, "empty": attrs{}, "enabled": attrs{"enabled": true}, "disabled": attrs{"enabled": false}} {
 		// Red without: each half of the look at journal.enabled.
-		rows = append(rows, Row{name: "I06_journal_" + name, clock: true, Provider: attrs{"journal": c.journal}, Test: func(m *Matrix) {
+		rows = append(rows, Row{name: "I06_journal_" + name, clock: true, Provider: attrs{"journal": journal}, Test: func(m *Matrix) {
 			m.nextRun()
 			m.OK(m.Run(Job1()))
-			if got := m.entries(); len(got) != c.want {
-				m.Errorf("entries: %q, want %d", got, c.want)
-			}
+			m.wantEntries(map[bool]int{true: 1}[name != "disabled"])
 			m.wantNoOrphans()
 		}})
 	}

@@ -24,10 +24,8 @@ func connectionRows() []Row {
 		rows = append(rows, Row{
 			name: "C02_certificate_" + c.name, Provider: c.provider, Serve: faultserver.Options{Certificate: c.certificate},
 			Test: func(m *Matrix) {
-				m.NotSent(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The server's certificate could not be verified", c.word, c.hint)
-				if n := m.Dials(); n != 1 {
-					m.Errorf("%d connections, want 1", n)
-				}
+				m.notSent(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The server's certificate could not be verified", c.word, c.hint)
+				m.wantDials(1)
 			},
 		})
 	}
@@ -41,8 +39,7 @@ func connectionRows() []Row {
 			Serve: faultserver.Options{Certificate: faultserver.GoodCertificate, HTTP2: []faultserver.StreamFault{fault}},
 			Test: func(m *Matrix) {
 				m.OK(m.Run(Job1()))
-				m.WantState("completed")
-				m.WantPosts(1, 0)
+				m.wantEnd("completed", 1, 0)
 				for _, r := range m.Requests() {
 					if want := map[faultserver.Kind]string{faultserver.Create: "HTTP/1.1", faultserver.Get: "HTTP/2.0"}[r.Kind]; r.Proto != want {
 						m.Errorf("%s came by %s, want %s", r.Kind, r.Proto, want)
@@ -65,13 +62,10 @@ func connectionRows() []Row {
 		m.Always(faultserver.Message, freshOnly)
 		m.Always(faultserver.Get, faultserver.Last(faultserver.Healthy))
 		m.created(Job1())
-		for _, prompt := range []string{"Add a tutorial", "Add a glossary"} {
-			m.wantDiags(m.Run(attrs{"prompt": prompt}), "WARNING: New prompt is sent to the existing agent job")
-			m.WantState("completed")
+		for i, prompt := range []string{"Add a tutorial", "Add a glossary"} {
+			m.wantDiags(m.Run(attrs{"prompt": prompt}), messagePlanned)
+			m.wantEnd("completed", 1, i+1)
 		}
-		m.WantPosts(1, 2)
-		if prompts := m.Sim.Jobs()[0].Prompts; len(prompts) != 3 {
-			m.Errorf("the job has the prompts %q", prompts)
-		}
+		m.wantPrompts(3)
 	}})
 }

@@ -6,7 +6,6 @@ package matrix
 import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
@@ -43,15 +42,13 @@ func hostRows() []Row {
 			prepared(m)
 			m.cleanly() // a new process of the host
 			m.wantDiags(m.update(Job2()), messagePlannedOver, messageFound)
-			m.WantState("completed")
-			m.WantPosts(1, 1)
+			m.wantEnd("completed", 1, 1)
 		}},
 		// All that one parent process does is one run, which never takes its own
 		// messages over: there is no second update in a run of a CLI.
 		{name: "X09_host_that_drops_the_state_and_stays", clock: true, Test: func(m *Matrix) {
 			prepared(m)
-			m.process = journal.NewProcess("run1", func(err error) { m.Error(err) })
-			m.OK(m.connect())
+			m.sameRun()
 			m.wantDiags(m.update(Job2()), messagePlanned)
 			m.WantPosts(1, 2)
 		}},

@@ -10,12 +10,13 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
+// limitRows are POSTs that the service's rate limit refuses.
 func limitRows() []Row {
 	var rows []Row
 	// Red without: the branch for 429 in Client.post (F); each pause without its case in retryAfter.
 	for _, c := range []struct {
 		name        string
-		Header      func(time.Time) []string
+		header      func(time.Time) []string
 		least, most time.Duration // between the refused POST and the next
 	}{
 		{"C09_without_retry_after", Header(), 5 * time.Second, 10 * time.Second},
@@ -31,13 +32,10 @@ func limitRows() []Row {
 		{"P12_retry_after_date_clock_behind", Dates(45*time.Second, -time.Hour, true), 44 * time.Second, 46 * time.Second},
 	} {
 		rows = append(rows, Row{name: c.name, clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Create, Limited(c.Header))
+			m.Script(faultserver.Create, Limited(c.header))
 			m.OK(m.Run(Job1()))
-			m.WantState("completed")
-			m.WantPosts(2, 0)
-			if jobs := len(m.Sim.Jobs()); jobs != 1 {
-				m.Errorf("the service has %d jobs", jobs)
-			}
+			m.wantEnd("completed", 2, 0)
+			m.wantPrompts(1)
 			m.wantPause(faultserver.Create, c.least, c.most)
 		}})
 	}
@@ -45,28 +43,20 @@ func limitRows() []Row {
 		Row{name: "C09_message", clock: true, Test: func(m *Matrix) {
 			m.created(Job1())
 			m.Script(faultserver.Message, Limited(Header("Retry-After: 30")))
-			diags := m.Run(attrs{"prompt": "Add a tutorial"})
-			m.wantDiags(diags, "WARNING: New prompt is sent to the existing agent job")
-			m.WantState("completed")
-			m.WantPosts(1, 2)
+			m.wantDiags(m.Run(Job2()), messagePlanned)
+			m.wantEnd("completed", 1, 2)
 			m.wantPause(faultserver.Message, 30*time.Second, 31*time.Second)
-			if prompts := m.Sim.Jobs()[0].Prompts; len(prompts) != 2 {
-				m.Errorf("the job has the prompts %q", prompts)
-			}
+			m.wantPrompts(2)
 		}},
 		// Red without: ErrPauseTooLong in limiter.limited (the row would wait for its timeout).
 		Row{name: "C09_beyond_the_deadline", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Create, Limited(Header("Retry-After: 3600")))
 			start := time.Now()
-			diags := m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10m"}}))
-			if took := time.Since(start); took > time.Second {
-				m.Errorf("gave up after %s", took)
-			}
-			m.wantDiags(diags, createFailed)
-			m.wantWords(diags, "Nothing was sent to project proj_1, so no job was started.",
+			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10m"}})), createFailed)
+			m.wantTook(start, 0, time.Second)
+			m.wantWords("Nothing was sent to project proj_1, so no job was started.",
 				"The rate limit lasts longer than the time that is left: the next request may go out in 1h0m0s.", "raise timeouts")
-			m.wantNoState()
-			m.WantPosts(1, 0) // the one that was answered 429
+			m.wantEnd("", 1, 0) // the one that was answered 429
 			m.OK(m.connect())
 			m.OK(m.Run(Job1()))
 			m.WantPosts(2, 0)
@@ -77,16 +67,21 @@ func limitRows() []Row {
 // wantPause asserts the time between the first two requests of a kind.
 func (m *Matrix) wantPause(kind faultserver.Kind, least, most time.Duration) {
 	m.Helper()
-	var times []time.Time
-	for _, r := range m.Requests() {
-		if r.Kind == kind {
-			times = append(times, r.Time)
-		}
-	}
+	times := m.times(func(r faultserver.Request) bool { return r.Kind == kind })
 	if len(times) < 2 {
 		m.Fatalf("%d requests", len(times))
 	}
 	if pause := times[1].Sub(times[0]); pause < least || pause > most {
 		m.Errorf("a pause of %s, want %s to %s", pause, least, most)
 	}
+}
+
+// times are the times of the requests that match.
+func (m *Matrix) times(match func(faultserver.Request) bool) (times []time.Time) {
+	for _, r := range m.Requests() {
+		if match(r) {
+			times = append(times, r.Time)
+		}
+	}
+	return times
 }

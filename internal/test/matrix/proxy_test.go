@@ -21,7 +21,7 @@ func proxyRows() []Row {
 	// Red without: proxyRefusal, or proxyError in isPermanent (sent again until the deadline).
 	return []Row{{name: "C14_proxy_answers_407", Provider: attrs{"base_url": "https://agent.invalid"}, Test: func(m *Matrix) {
 		if os.Getenv(inner) != "" {
-			m.NotSent(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The proxy refused the connection with 407 Proxy Authentication Required", "Check HTTPS_PROXY and NO_PROXY")
+			m.notSent(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The proxy refused the connection with 407 Proxy Authentication Required", "Check HTTPS_PROXY and NO_PROXY")
 			return
 		}
 		proxy := faultserver.New(m, m.Sim, faultserver.Options{})

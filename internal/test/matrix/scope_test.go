@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // scopeRows change what a journal is for between the two runs.
@@ -32,7 +31,7 @@ func scopeRows() []Row {
 	var rows []Row
 	for name, c := range map[string]struct {
 		first, second func(m *Matrix)
-		JobAddress    attrs // of the second run, laid over the first one's
+		job           attrs // of the second run, laid over the first one's
 		same          bool
 	}{
 		"other_workspace":               {first: workspace("a"), second: workspace("b")},
@@ -45,10 +44,10 @@ func scopeRows() []Row {
 		"same_backend":                  {first: backend("a"), second: backend("a"), same: true},
 		"other_base_url":                {second: configure("base_url", "http://127.0.0.1:2")},
 		"other_default_project":         {second: configure("project_id", "proj_2")},
-		"other_project":                 {JobAddress: attrs{"project_id": "proj_2"}},
-		"other_prompt":                  {JobAddress: attrs{"prompt": "Add a tutorial"}},
-		"other_triggers":                {JobAddress: attrs{"triggers": attrs{"a": "1"}}},
-		"other_timeouts":                {JobAddress: attrs{"timeouts": attrs{"create": "5m"}}, same: true},
+		"other_project":                 {job: attrs{"project_id": "proj_2"}},
+		"other_prompt":                  {job: attrs{"prompt": "Add a tutorial"}},
+		"other_triggers":                {job: attrs{"triggers": attrs{"a": "1"}}},
+		"other_timeouts":                {job: attrs{"timeouts": attrs{"create": "5m"}}, same: true},
 	} {
 		// Red without: each part of journalScope and createKey.
 		rows = append(rows, Row{name: "X07_" + name, clock: true, Test: func(m *Matrix) {
@@ -60,21 +59,14 @@ func scopeRows() []Row {
 				c.second(m)
 				m.OK(m.connect())
 			}
-			job := fakecli.With(Job1(), c.JobAddress)
+			job := fakecli.With(Job1(), c.job)
 			if c.same {
 				m.takesOver(job, id)
 				return
 			}
-			posts := m.Count(faultserver.Create)
-			m.OK(m.Run(job))
-			m.WantPosts(posts+1, 0)
-			if got := m.cli.Get("id"); got == id {
-				m.Errorf("id %v is that of the killed run", got)
-			}
+			m.starts(job, id)
 			m.process.Close(m.ctx)
-			if got := m.entries(); len(got) != 1 {
-				m.Errorf("entries %q, want that of the killed run", got)
-			}
+			m.wantEntries(1) // that of the killed run
 		}})
 	}
 	return rows

@@ -4,23 +4,14 @@
 package matrix
 
 import (
-	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
+const notConfigured = "ERROR: Agent provider not configured"
+
 // unknownRows are values that are not known while Terraform plans.
 func unknownRows() []Row {
-	// Red without: usable in Create and Update.
-	notConfigured := func(m *Matrix, job attrs) {
-		m.Helper()
-		diags := m.apply(job)
-		m.wantDiags(diags, "ERROR: Agent provider not configured")
-		m.wantWords(diags, "Not known yet: ")
-	}
 	var rows []Row
 	for name, more := range map[string]attrs{
 		"admin_key": {"admin_key": unknown{}}, "base_url": {"base_url": unknown{}}, "project_id": {"project_id": unknown{}},
@@ -31,78 +22,60 @@ func unknownRows() []Row {
 		"poll.max_interval":   {"poll": attrs{"min_interval": "20s", "max_interval": unknown{}}},
 		"poll.max_per_second": {"poll": attrs{"max_per_second": unknown{}}},
 	} {
-		rows = append(rows,
+		rows = append(rows, Row{name: "I06_" + name + "_unknown", Test: func(m *Matrix) {
+			known, notKnown := m.config, "Not known yet: "+name+"."
 			// Red without: conn.unknown in connect (a client with an empty key or address), and planProject for project_id.
-			Row{name: "I06_" + name + "_unknown_at_plan", Test: func(m *Matrix) {
-				known := m.config
-				m.OK(m.configure(more))
-				m.OK(m.plan(Job1()))
-				want := any(harness.Project)
-				if name == "project_id" {
-					want = unknown{}
-				}
-				if got := m.cli.Attribute(m.cli.Planned, "project_id"); got != want {
-					m.Errorf("planned project_id: %v, want %v", got, want)
-				}
-				notConfigured(m, Job1())
-				m.silent()
-				diags := m.imports("proj_1/job_1")
-				m.wantDiags(diags, "ERROR: Failed to import agent job")
-				m.wantWords(diags, "must be known to look the job up. Not known yet: "+name+".")
-				m.silent()
-				m.forget()
-				m.config = known
-				m.OK(m.connect())
-				m.created(Job1())
-				m.WantPosts(1, 0)
-			}},
-			// Red without: keepUnread in Read.
-			Row{name: "I06_" + name + "_unknown_at_refresh", Test: func(m *Matrix) {
-				m.created(Job1())
-				before, requests := m.cli.State.String(), len(m.Requests())
-				m.OK(m.configure(more))
-				m.cli.Identity = nil // as in the state of an old CLI
-				diags := m.refresh()
-				m.wantDiags(diags, "WARNING: Agent job not refreshed")
-				m.wantWords(diags, "Not known yet: "+name+".")
-				m.OK(m.plan(Job1()))
-				if !m.cli.Empty() {
-					m.Error("the plan is not empty")
-				}
-				if diff := cmp.Diff(before, m.cli.State.String()); diff != "" {
-					m.Errorf("the state was changed:\n%s", diff)
-				}
-				m.wantDiags(m.plan(Job2()), messagePlanned)
-				notConfigured(m, Job2())
-				if n := len(m.Requests()); n != requests {
-					m.Errorf("%d calls", n-requests)
-				}
-			}},
+			m.OK(m.configure(more))
+			m.OK(m.plan(Job1()))
+			want := any(harness.Project)
+			if name == "project_id" {
+				want = unknown{}
+			}
+			if got := m.cli.Attribute(m.cli.Planned, "project_id"); got != want {
+				m.Errorf("planned project_id: %v, want %v", got, want)
+			}
+			// Red without: usable in Create.
+			m.wantDiags(m.apply(Job1()), notConfigured)
+			m.wantWords(notKnown)
+			m.wantDiags(m.imports("proj_1/job_1"), importFailed)
+			m.wantWords("must be known to look the job up. " + notKnown)
 			// Red without: the same in the data source.
-			Row{name: "I06_" + name + "_unknown_in_data_source", Test: func(m *Matrix) {
-				source := m.schemas().DataSourceSchemas["agent_job"]
-				m.OK(m.configure(more))
-				config := m.cli.Dynamic(fakecli.Object(source.ValueType().(tftypes.Object), attrs{"id": "job_1", "project_id": harness.Project}))
-				resp, err := m.cli.Server.ReadDataSource(m.ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: config})
-				if err != nil {
-					m.Fatal(err)
-				}
-				if !fakecli.Failed(m.note(resp.Diagnostics)) {
-					m.Error("no error")
-				}
-				m.wantWords(resp.Diagnostics, name)
-				m.silent()
-			}},
-		)
+			m.wantDiags(m.readData(attrs{"id": "job_1", "project_id": harness.Project}), notConfigured)
+			m.wantWords(name)
+			m.wantDials(0)
+
+			m.cli.Forget()
+			m.config = known
+			m.OK(m.connect())
+			m.created(Job1())
+			m.WantPosts(1, 0)
+
+			// Red without: keepUnread in Read.
+			requests := len(m.Requests())
+			m.OK(m.configure(more))
+			m.cli.Identity = nil // as in the state of an old CLI
+			m.unchanged(func() { m.wantDiags(m.refresh(), "WARNING: Agent job not refreshed") })
+			m.wantWords(notKnown)
+			m.OK(m.plan(Job1()))
+			if !m.cli.Empty() {
+				m.Error("the plan is not empty")
+			}
+			m.wantDiags(m.plan(Job2()), messagePlanned)
+			// Red without: usable in Update.
+			m.wantDiags(m.apply(Job2()), notConfigured)
+			m.wantWords(notKnown)
+			if n := len(m.Requests()); n != requests {
+				m.Errorf("%d calls", n-requests)
+			}
+		}})
 	}
 	for name, journal := range map[string]any{"block": unknown{}, "enabled": attrs{"enabled": unknown{}}, "url": attrs{"url": unknown{}}} {
 		// Red without: each half of the look at unknown values in providerModel.journal.
 		rows = append(rows, Row{name: "I06_journal_" + name + "_unknown", Test: func(m *Matrix) {
 			m.config["journal"] = journal
-			diags := m.connect()
-			m.wantDiags(diags, "ERROR: Journal not known")
-			m.wantWords(diags, "journal.enabled and journal.url", "AGENT_JOURNAL_URL")
-			m.silent()
+			m.wantDiags(m.connect(), "ERROR: Journal not known")
+			m.wantWords("journal.enabled and journal.url", "AGENT_JOURNAL_URL")
+			m.wantDials(0)
 		}})
 	}
 	return append(rows,
@@ -110,15 +83,14 @@ func unknownRows() []Row {
 		Row{name: "I06_prompt_unknown_at_plan", Test: func(m *Matrix) {
 			m.OK(m.note(m.cli.Validate(attrs{"prompt": unknown{}, "project_id": unknown{}})))
 			m.OK(m.plan(attrs{"prompt": unknown{}}))
-			m.silent()
 			m.OK(m.plan(attrs{"prompt": "write", "project_id": unknown{}}))
-			m.silent()
+			m.wantDials(0)
 		}},
 		// Red without: a wait that is not known counting as its default, on.
 		Row{name: "I06_wait_unknown_at_plan_of_an_active_job", Test: func(m *Matrix) {
-			m.OK(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"enabled": false}})))
+			m.OK(m.Run(noWait()))
 			for _, wait := range []any{unknown{}, attrs{"enabled": unknown{}}} {
-				m.wantDiags(m.plan(fakecli.With(Job1(), attrs{"wait": wait})), "WARNING: Agent job is still running")
+				m.wantDiags(m.plan(fakecli.With(Job1(), attrs{"wait": wait})), stillRunning)
 			}
 		}},
 		// Red without: the prompts themselves being compared in compare (a message would be sent).
