@@ -78,18 +78,22 @@ func (b *bucket) failsAfterPOST(play faultserver.Play) {
 	})
 }
 
-// bucketRows are faults of the bucket that holds the journal.
-func bucketRows() []Row {
-	const nothingSent = "Nothing was sent to project proj_1, so no job was started."
-	var rows []Row
-	row := func(name string, test func(m *Matrix, b *bucket)) {
-		rows = append(rows, Row{name: name, Test: func(m *Matrix) {
+// addsTo returns a function that adds a row whose journal is in a bucket.
+func addsTo(rows *[]Row) func(name string, test func(m *Matrix, b *bucket)) {
+	return func(name string, test func(m *Matrix, b *bucket)) {
+		*rows = append(*rows, Row{name: name, Test: func(m *Matrix) {
 			b := &bucket{fakes3.New(m), m}
 			m.config["journal"] = attrs{"url": b.URL}
 			m.nextRun()
 			test(m, b)
 		}})
 	}
+}
+
+// unusableRows are buckets that cannot be used before the POST.
+func unusableRows() (rows []Row) {
+	const nothingSent = "Nothing was sent to project proj_1, so no job was started."
+	row := addsTo(&rows)
 	for name, c := range map[string]struct {
 		method string
 		status int
@@ -141,6 +145,12 @@ func bucketRows() []Row {
 		m.WantPosts(0, 0)
 		b.wantEntries(0)
 	})
+	return rows
+}
+
+// bucketRows are faults of the bucket that holds the journal.
+func bucketRows() (rows []Row) {
+	row := addsTo(&rows)
 	for name, remaining := range map[string]int{"recovers_at_the_end": 0, "does_not_recover": 1} {
 		// Red without: warnUnrecorded; the removal in retry; the mark of the entry in the state.
 		row("X14_after_the_POST_and_it_"+name, func(m *Matrix, b *bucket) {
@@ -268,7 +278,7 @@ func bucketRows() []Row {
 			}
 			m.nextRun()
 		}
-		next := fakecli.With(noWait(), Job2()) // a wait would last until no older end can be shown
+		next := fakecli.With(noWait(), Job2())
 		id := m.forgotten(Job1())
 		wipe()
 		m.takesOver(Job1(), id)
@@ -285,7 +295,7 @@ func bucketRows() []Row {
 	row("X12_prompts_A_B_A_B_in_bucket", func(m *Matrix, b *bucket) {
 		var diags []*tfprotov6.Diagnostic
 		for _, job := range []attrs{Job1(), Job2(), Job1(), Job2()} {
-			diags = append(diags, m.Run(job)...)
+			diags = append(diags, m.Run(fakecli.With(noWait(), job))...) // a wait would last until no older end can be shown
 			m.process.Close(m.ctx)
 			b.wantEntries(1)
 			m.nextRun()
