@@ -34,10 +34,10 @@ func configRows() []Row {
 		{name: "I06_default_intervals", clock: true, script: harness.Always(simulator.Script{Duration: 10 * time.Minute}), Test: func(m *Matrix) {
 			start := time.Now()
 			m.created(Job1())
-			looks := m.times(isGet(m.id()))
+			polls := m.times(isGet(m.id()))
 			for name, c := range map[string]struct{ pause, mean time.Duration }{
-				"first": {looks[0].Sub(start), 1600 * time.Millisecond}, "second": {looks[1].Sub(looks[0]), 800 * time.Millisecond},
-				"last": {looks[len(looks)-1].Sub(looks[len(looks)-2]), 10 * time.Second},
+				"first": {polls[0].Sub(start), 1600 * time.Millisecond}, "second": {polls[1].Sub(polls[0]), 800 * time.Millisecond},
+				"last": {polls[len(polls)-1].Sub(polls[len(polls)-2]), 10 * time.Second},
 			} {
 				if c.pause < c.mean*9/10 || c.pause > c.mean*11/10 {
 					m.Errorf("%s pause: %s, want about %s", name, c.pause, c.mean)
@@ -47,13 +47,13 @@ func configRows() []Row {
 	}
 	for _, c := range []struct {
 		config attrs
-		want   time.Duration // of 200 looks; a tenth of a second's may go at once
+		want   time.Duration // of 200 polls; a tenth of a second's may go at once
 	}{
 		{nil, 1900 * time.Millisecond},
 		{attrs{"poll": attrs{"max_per_second": 10}}, 19900 * time.Millisecond},
 	} {
 		// Red without: the default of max_per_second, and without max_per_second.
-		rows = append(rows, Row{name: fmt.Sprintf("I06_200_looks_in_%s", c.want), clock: true, Provider: c.config, script: harness.Always(simulator.Script{}), Test: func(m *Matrix) {
+		rows = append(rows, Row{name: fmt.Sprintf("I06_200_polls_in_%s", c.want), clock: true, Provider: c.config, script: harness.Always(simulator.Script{}), Test: func(m *Matrix) {
 			id := m.Sim.Create(harness.Project, "by hand").ID
 			start := time.Now()
 			var all sync.WaitGroup
