@@ -4,6 +4,7 @@
 package matrix
 
 import (
+	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -12,42 +13,45 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
-// pendingRows are requests under way while the next run looks for them.
+// unansweredCreates lets a run send n creates, to which the service responds once
+// the returned channel is closed, and starts the next run.
+func (m *Matrix) unansweredCreates(n int) (release chan struct{}) {
+	m.Helper()
+	release = make(chan struct{})
+	m.Always(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })
+	m.nextRun()
+	for range n {
+		c := m.other()
+		m.OK(c.Plan(m.ctx, noWait()))
+		go c.Apply(m.ctx, noWait())
+	}
+	time.Sleep(time.Second)
+	m.nextRun()
+	return release
+}
+
+// pendingRows are requests under way when the next run plans.
 func pendingRows() []Row {
 	const waits = 3 * time.Second
 	rows := []Row{
 		// Red without: the wait for a response in await.
 		{name: "X16_three_equal_keys_answered_while_the_next_run_waits", clock: true, Test: func(m *Matrix) {
-			release := make(chan struct{})
-			m.Always(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })
-			m.nextRun()
-			for _, c := range []*fakecli.CLI{m.other(), m.other(), m.other()} {
-				m.OK(c.Plan(m.ctx, noWait()))
-				go c.Apply(m.ctx, noWait())
-			}
-			time.Sleep(time.Second)
-			m.nextRun()
-			type end struct {
-				id    any
-				diags []*tfprotov6.Diagnostic
-			}
-			ends := make(chan end)
-			for range 3 {
-				c := m.other()
+			release := m.unansweredCreates(3)
+			all := []*fakecli.CLI{m.other(), m.other(), m.other()}
+			diags := make([][]*tfprotov6.Diagnostic, len(all))
+			var applies sync.WaitGroup
+			for i, c := range all {
 				m.wantDiags(c.Plan(m.ctx, noWait()), outcomePlanned)
-				go func() {
-					diags := c.Apply(m.ctx, noWait())
-					ends <- end{c.Get("id"), diags}
-				}()
+				applies.Go(func() { diags[i] = c.Apply(m.ctx, noWait()) })
 			}
 			time.Sleep(waits)
 			m.WantPosts(3, 0)
 			close(release)
+			applies.Wait()
 			ids := map[any]bool{}
-			for range 3 {
-				got := <-ends
-				m.wantDiags(got.diags, tookOver)
-				ids[got.id] = true
+			for i, c := range all {
+				m.wantDiags(diags[i], tookOver)
+				ids[c.Get("id")] = true
 			}
 			if len(ids) != 3 {
 				m.Errorf("jobs %v, want three", ids)
@@ -56,14 +60,7 @@ func pendingRows() []Row {
 		}},
 		// Red without: notTakenOver (the text said that nothing was started, and that applying again starts it).
 		{name: "X16_a_stop_while_the_next_run_waits", clock: true, Test: func(m *Matrix) {
-			release := make(chan struct{})
-			m.Script(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })
-			m.nextRun()
-			c := m.other()
-			m.OK(c.Plan(m.ctx, noWait()))
-			go c.Apply(m.ctx, noWait())
-			time.Sleep(time.Second)
-			m.nextRun()
+			release := m.unansweredCreates(1)
 			time.AfterFunc(waits, func() { m.process.Stopping(); m.cli.Stop() })
 			m.wantDiags(m.Run(noWait()), outcomePlanned, createFailed)
 			m.wantWords("Nothing was sent to project proj_1 now.", nothingSentBecause, "The run was interrupted.", "Apply again: that takes over what an earlier run has sent, or else sends the prompt.")

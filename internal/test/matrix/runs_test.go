@@ -155,7 +155,7 @@ func (m *Matrix) takesOver(job attrs, id string) {
 	posts := m.posts()
 	m.wantDiags(m.Run(job), takeOverPlanned, tookOver)
 	m.wantWords("Agent job "+id+" of an earlier run will be taken over; nothing will be sent.",
-		"An earlier run started job "+id+" for the same prompt in project "+m.cli.Get("project_id").(string), "This resource takes the job over; nothing was sent.")
+		fmt.Sprintf("An earlier run started job %s for the same prompt in project %v", id, m.cli.Get("project_id")), "This resource takes the job over; nothing was sent.")
 	m.wantPosts(posts)
 	if m.id() != id || m.cli.Tainted {
 		m.Errorf("id %v, tainted %t; want %s, untainted", m.id(), m.cli.Tainted, id)

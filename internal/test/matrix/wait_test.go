@@ -49,7 +49,7 @@ func waitRows() []Row {
 			m.OK(m.Run(Job1()))
 			m.WantState("completed")
 			if gets := m.Count(faultserver.Get); gets < 3 {
-				m.Errorf("looked %d times only", gets)
+				m.Errorf("polled %d times only", gets)
 			}
 			m.wantAttr("pr_link", "https://example.com/pull/1")
 		}},
@@ -102,7 +102,7 @@ func waitRows() []Row {
 			progress, diags := m.cli.Invoke(m.ctx, "agent_start_job", Job1())
 			m.wantDiags(m.note(diags), cutShort)
 			m.wantWords(hour)
-			// A line each ten seconds, or at the next look after them.
+			// A line each ten seconds, or at the next poll after them.
 			if n := len(progress) - 1; n < 180 || n > 360 {
 				m.Errorf("%d lines of progress in an hour", n)
 			}
