@@ -68,7 +68,7 @@ func (c *Client) classifyGet(r request, got *response, err error) (*Job, error) 
 
 // wrongJob names the job whose record was received; decodeJob has checked the id.
 func (c *Client) wrongJob(received *Job) error {
-	return fmt.Errorf("%w: %s", ErrWrongJob, c.key.mask(received.ID))
+	return fmt.Errorf("%w: %s", ErrWrongJob, c.config.Key.mask(received.ID))
 }
 
 // newError describes a failure with what the answer says of it.

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -51,6 +52,25 @@ func FuzzDecodeJob(f *testing.F) {
 		}
 		if diff := cmp.Diff(want, job); diff != "" {
 			t.Errorf("decodeJob(%q) (-want +got):\n%s", data, diff)
+		}
+	})
+}
+
+func FuzzRetryAfter(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"", ""}, {"5", ""}, {"-5", ""}, {"99999999999999999999", ""}, {"soon", "later"},
+		{"Wed, 04 Mar 2026 05:07:07 GMT", "Wed, 04 Mar 2026 05:06:07 GMT"}, {"Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 0001 00:00:00 GMT"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, value, date string) {
+		pause, ok := retryAfter(headers("Retry-After", value, "Date", date), now)
+		if pause < 0 || pause > maxRetryAfter || !ok && pause != 0 {
+			t.Errorf("retryAfter(%q, Date %q) = %v, %t", value, date, pause, ok)
+		}
+		if pause > 0 && !now.Add(pause).After(now) {
+			t.Errorf("the pause %v overflows the clock", pause)
 		}
 	})
 }
