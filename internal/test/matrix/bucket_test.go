@@ -284,7 +284,7 @@ func bucketRows() (rows []Row) {
 		m.OK(m.Run(next))
 		b.wantEntries(0)
 	})
-	// Red without: seen in Read, and in ModifyPlan.
+	// Red without: pruneJournal in Read, and in ModifyPlan.
 	row("X12_prompts_A_B_A_B_in_bucket", func(m *Matrix, b *bucket) {
 		var diags []*tfprotov6.Diagnostic
 		for _, job := range []attrs{Job1(), Job2(), Job1(), Job2()} {

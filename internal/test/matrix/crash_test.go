@@ -170,7 +170,7 @@ func crashRows() []Row {
 			m.wantEnd(status, 1, 0)
 		}})
 	}
-	// Red without: seen in Read, ModifyPlan and Delete.
+	// Red without: pruneJournal in Read, ModifyPlan and Delete.
 	for name, step := range map[string]func(m *Matrix){
 		"refresh": func(m *Matrix) { m.refresh() }, "plan": func(m *Matrix) { m.plan(Job1()) }, "destroy": func(m *Matrix) { m.OK(m.cli.Destroy(m.ctx)) },
 	} {

@@ -52,7 +52,7 @@ func journalRows() []Row {
 		for refreshed, run := range map[string]func(m *Matrix, job attrs) []*tfprotov6.Diagnostic{
 			"": (*Matrix).Run, "_without_refresh": func(m *Matrix, job attrs) []*tfprotov6.Diagnostic { return append(m.plan(job), m.apply(job)...) },
 		} {
-			// Red without: seen in Read, and in ModifyPlan; with the key of a message being the prompt alone.
+			// Red without: pruneJournal in Read, and in ModifyPlan; with the key of a message being the prompt alone.
 			row("X12_prompts_A_B_A_B_in_"+store+refreshed, func(m *Matrix) {
 				use(m)
 				m.nextRun()
@@ -91,7 +91,7 @@ func journalRows() []Row {
 			[]func(*Matrix){(*Matrix).cleanly, func(m *Matrix) { m.OK(m.plan(Job1())) }, (*Matrix).cleanly}, false},
 		// Red without: announce (nothing would say so before the apply), and Named in Close.
 		{"X13_forgotten_by_the_state_in_named_folder", (*Matrix).named, []func(*Matrix){(*Matrix).cleanly}, true},
-		// Red without: seen before the return for a destroy in ModifyPlan.
+		// Red without: pruneJournal before the return for a destroy in ModifyPlan.
 		{"X11_planned_destroy_in_named_folder", (*Matrix).named,
 			[]func(*Matrix){(*Matrix).cleanly, planDestroy, noEntries, destroy, (*Matrix).cleanly}, false},
 		// Red without: Forget in Delete, which finds what this run has sent too.
@@ -126,7 +126,7 @@ func journalRows() []Row {
 		m.WantPosts(2, 2)
 		m.wantAttr("id", id)
 	})
-	// Red without: seen in Read (the plan would announce the failed job).
+	// Red without: pruneJournal in Read (the plan would announce the failed job).
 	failing := harness.Always(simulator.Script{Duration: 20 * time.Second, Status: "failed"})
 	rows = append(rows, Row{name: "X11_tainted_in_named_folder", clock: true, script: failing, Test: func(m *Matrix) {
 		m.named()
@@ -173,7 +173,7 @@ func journalRows() []Row {
 		m.takesOver(triggered, id)
 		m.WantPosts(2, 0)
 	})
-	// Red without: Imported in seen (it would be taken over, or be forgotten).
+	// Red without: Imported in pruneJournal (it would be taken over, or be forgotten).
 	inNamed("X09_an_import_that_is_lost", func(m *Matrix) {
 		id := m.started(Job1())
 		m.OK(m.imports(harness.Project + "/" + id))
@@ -206,7 +206,7 @@ func journalRows() []Row {
 		m.wantEntries(0)
 		m.WantPosts(1, 1)
 	})
-	// Red without: seen in Update.
+	// Red without: pruneJournal in Update.
 	inNamed("X09_an_update_that_another_process_planned", func(m *Matrix) {
 		m.nextRun()
 		m.created(Job1())
