@@ -25,6 +25,7 @@ type example struct {
 	apply           []string   // instead of a plain apply
 	again           []string   // arguments of a second apply
 	want            [][]string // the prompts of all jobs in the end
+	projects        []string   // of these jobs, if it matters
 }
 
 func examples() map[string]example {
@@ -55,7 +56,7 @@ func examples() map[string]example {
 			terraform: "1.10.0", tofu: "1.11.0", // ephemeral variables
 			want: [][]string{
 				{"Add a quickstart for the Python SDK"}, {"Bring the API reference up to date"},
-				{"Correct the spelling on all pages"}, {"Write the release notes of the newest release"},
+				{"Correct the spelling on all pages"}, {"Write the release notes of the latest release"},
 			},
 		},
 		"write-only prompt": {
@@ -81,7 +82,7 @@ func examples() map[string]example {
 		},
 		"data source, two steps": {
 			files: []string{data + "data-source_two_steps.tf"}, setup: true,
-			want: [][]string{{"Write the changelog of the newest release"}},
+			want: [][]string{{"Write the changelog of the latest release"}},
 		},
 		"action agent_start_job": {
 			files: []string{"actions/agent_start_job/action.tf"}, setup: true,
@@ -109,6 +110,11 @@ func examples() map[string]example {
 			files: []string{"functions/parse_pr_link/function.tf"}, setup: true,
 			terraform: "1.8.0", tofu: "1.7.0",
 			want: [][]string{{"Add a quickstart for the Python SDK"}},
+		},
+		"aliases": {
+			files:    []string{recipes + "aliases.tf"},
+			want:     [][]string{{"Correct the spelling on all pages"}, {"Correct the spelling on all pages"}},
+			projects: []string{"proj_123", "proj_456"},
 		},
 		"fleet": {
 			files: []string{"guides/fleets/main.tf"},
@@ -161,6 +167,14 @@ func TestAccExamples(t *testing.T) {
 			if diff := cmp.Diff(test.want, s.prompts()); diff != "" {
 				t.Error(diff)
 			}
+			var projects []string
+			for _, job := range s.service.Jobs() {
+				projects = append(projects, job.Project)
+			}
+			slices.Sort(projects)
+			if test.projects != nil && !slices.Equal(projects, test.projects) {
+				t.Errorf("projects: %v", projects)
+			}
 		})
 	}
 }
@@ -174,6 +188,7 @@ func TestEveryExampleIsRun(t *testing.T) {
 	}
 	run = append(run, pipelineFiles()...)
 	run = append(run, migratingFiles()...)
+	run = append(run, recipeFiles()...)
 	slices.Sort(run)
 	there := slices.DeleteFunc(filesIn(t, "../../../examples", ".tf", ".yml", ".yaml", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })

@@ -35,8 +35,8 @@ func pipelineFiles() []string {
 var command = regexp.MustCompile(`(?m)^ *(?:- )?(?:run: )?(?:exec )?terraform ([^#\n]*)`)
 
 const (
-	oneApply   = "main.tf"
-	twoApplies = "two-applies.tf" // in place of the resource in main.tf
+	oneApply   = pipelines + "main.tf"
+	twoApplies = pipelines + "two-applies.tf" // in place of the resource in main.tf
 )
 
 // calls are the calls of the CLI in a pipeline, in their order.
@@ -52,16 +52,22 @@ func (s trials) calls(t *testing.T, pipeline string) [][]string {
 	return calls
 }
 
+// main is the pipelines' configuration, with what a file has in place of its resource.
+func (s *trial) main(t *testing.T, file string) string {
+	t.Helper()
+	text := s.read(t, oneApply)
+	if file != oneApply {
+		setup, _, _ := strings.Cut(text, "resource ")
+		text = setup + s.read(t, file)
+	}
+	return text
+}
+
 // checkout makes a fresh folder with the pipelines' configuration, as a runner does.
-func (s *trial) checkout(t *testing.T, form string) {
+func (s *trial) checkout(t *testing.T, file string) {
 	t.Helper()
 	s.dir = t.TempDir()
-	main := s.read(t, pipelines+oneApply)
-	if form == twoApplies {
-		setup, _, _ := strings.Cut(main, "resource ")
-		main = setup + s.read(t, pipelines+twoApplies)
-	}
-	s.write(t, "main.tf", main)
+	s.write(t, "main.tf", s.main(t, file))
 	s.write(t, "backend-http.tf", s.read(t, pipelines+"backend-http.tf"))
 }
 
@@ -263,7 +269,7 @@ func TestAccTwoSteps(t *testing.T) {
 	text := all.read(t, "data-sources/agent_job/data-source_two_steps.tf")
 	s.write(t, "main.tf", text)
 	s.call(t, "apply", "-auto-approve")
-	const first, second = "Write the changelog of the newest release", "Shorten the changelog"
+	const first, second = "Write the changelog of the latest release", "Shorten the changelog"
 	s.write(t, "main.tf", strings.ReplaceAll(text, first, second))
 	s.call(t, "apply", "-auto-approve")
 	if job := s.service.Jobs(); len(job) != 1 || job[0].Status != "completed" {
