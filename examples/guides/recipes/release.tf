@@ -1,6 +1,5 @@
 variable "release" {
-  description = "Tag of the release."
-  type        = string
+  type = string
 }
 
 resource "agent_job" "release_notes" {

@@ -1,6 +1,5 @@
 variable "run" {
-  description = "A new value for each scheduled run."
-  type        = string
+  type = string
 }
 
 resource "agent_job" "spelling" {

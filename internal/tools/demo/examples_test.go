@@ -112,8 +112,9 @@ func examples() map[string]example {
 			want: [][]string{{"Add a quickstart for the Python SDK"}},
 		},
 		"aliases": {
-			files:    []string{recipes + "aliases.tf"},
-			want:     [][]string{{"Correct the spelling on all pages"}, {"Correct the spelling on all pages"}},
+			files: []string{"resources/agent_job/resource.tf", recipes + "aliases.tf"}, setup: true,
+			terraform: "1.10.0", tofu: "1.11.0", // ephemeral variables
+			want:     [][]string{{"Add a quickstart for the Python SDK"}, {"Correct the spelling on all pages"}},
 			projects: []string{"proj_123", "proj_456"},
 		},
 		"fleet": {

@@ -26,7 +26,7 @@ const pipelines = "guides/pipelines/"
 
 func pipelineFiles() []string {
 	return []string{
-		pipelines + "main.tf", pipelines + "two-applies.tf", pipelines + "backend-http.tf", pipelines + "hcp-terraform.tf",
+		pipelines + "main.tf", pipelines + "two-applies.tf", pipelines + "backend-http.tf",
 		pipelines + "github-actions.yml", pipelines + "gitlab-ci.yml", pipelines + "atlantis.yaml",
 	}
 }
@@ -136,17 +136,6 @@ func TestAccPipelines(t *testing.T) {
 		if diff := cmp.Diff([][]string{{"Bring the API reference up to date"}}, s.prompts()); diff != "" {
 			t.Error(diff)
 		}
-	})
-	// HCP Terraform itself cannot be had here: the configuration is validated.
-	t.Run("hcp-terraform.tf", func(t *testing.T) {
-		t.Parallel()
-		s := all.start(t, 0)
-		s.config = all.plugin.MirrorConfig
-		for _, file := range []string{"main.tf", "hcp-terraform.tf"} {
-			s.write(t, file, all.read(t, pipelines+file))
-		}
-		s.call(t, "init", "-backend=false")
-		s.call(t, "validate")
 	})
 }
 
