@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -18,12 +19,14 @@ import (
 // example is a root module made of files of examples/.
 type example struct {
 	files           []string
-	setup           bool       // add what the first lines of provider.tf have
-	terraform, tofu string     // the least versions; "-" is none
-	job             bool       // there is a job already, under the id that the files have
-	before          string     // a file with a call that comes before the apply
-	apply           []string   // instead of a plain apply
-	again           []string   // arguments of a second apply
+	setup           bool     // add what the first lines of provider.tf have
+	terraform, tofu string   // the least versions; "-" is none
+	job             bool     // there is a job already, under the id that the files have
+	before          string   // a file with a call that comes before the apply
+	apply           []string // instead of a plain apply
+	again           []string // arguments of a second apply
+	edit            []string // a text in the files and what replaces it before a second apply
+	jobs            time.Duration
 	want            [][]string // the prompts of all jobs in the end
 	projects        []string   // of these jobs, if it matters
 }
@@ -82,7 +85,9 @@ func examples() map[string]example {
 		},
 		"data source, two steps": {
 			files: []string{data + "data-source_two_steps.tf"}, setup: true,
-			want: [][]string{{"Write the changelog of the latest release"}},
+			jobs: 2 * time.Second,
+			edit: []string{"Write the changelog of the latest release", "Shorten the changelog"},
+			want: [][]string{{"Write the changelog of the latest release", "Shorten the changelog"}},
 		},
 		"action agent_start_job": {
 			files: []string{"actions/agent_start_job/action.tf"}, setup: true,
@@ -137,7 +142,7 @@ func TestAccExamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all.since(t, test.terraform, test.tofu)
-			s := all.start(t, 0)
+			s := all.start(t, test.jobs)
 			id := "job_456"
 			if test.job {
 				id = s.service.Create("proj_123", "from elsewhere").ID
@@ -159,9 +164,17 @@ func TestAccExamples(t *testing.T) {
 				apply = script(apply[0])[1:]
 			}
 			s.call(t, append([]string{"apply", "-auto-approve"}, apply...)...)
-			if test.again != nil {
+			if test.again != nil || test.edit != nil {
 				apply = test.again
+				for _, file := range test.files {
+					s.write(t, path.Base(file), strings.NewReplacer(test.edit...).Replace(read(file)))
+				}
 				s.call(t, append([]string{"apply", "-auto-approve"}, apply...)...)
+			}
+			for _, job := range s.service.Jobs() {
+				if job.Status == "active" {
+					t.Errorf("nobody waited for %+v", job)
+				}
 			}
 			plan := slices.DeleteFunc(apply, func(arg string) bool { return strings.HasPrefix(arg, "-invoke") })
 			s.call(t, append([]string{"plan", "-detailed-exitcode"}, plan...)...)

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 
@@ -54,73 +53,33 @@ func (s trials) decode(t *testing.T, name string, into any) {
 	}
 }
 
-// The recipe's part of a workflow, with the commands of the guide's workflow:
-// one job for each event, and none for an event that is repeated.
-//
-// Red without: triggers. A second event sends nothing, or a message, then.
-func TestAccRecipes(t *testing.T) {
+// workflowEnv is what the recipe's part of a workflow sets.
+func (s trials) workflowEnv(t *testing.T, recipe string, values map[string]string) []string {
+	t.Helper()
+	var workflow struct {
+		On struct {
+			Schedule []struct{ Cron string }
+			Push     struct{ Branches, Tags, Paths []string }
+		}
+		Env map[string]string
+	}
+	s.decode(t, recipe, &workflow)
+	return environment(t, workflow.Env, values)
+}
+
+func TestAccModuleFromGit(t *testing.T) {
 	t.Parallel()
 	all := newTrials(t)
 	all.since(t, "1.10.0", "1.11.0") // ephemeral variables
-	tests := map[string]struct {
-		event  string    // what each workflow run gets a new value of
-		values [2]string // of two events
-		want   [][]string
-	}{
-		"schedule": {"github.run_id", [2]string{"101", "102"}, [][]string{{"Correct the spelling on all pages"}, {"Correct the spelling on all pages"}}},
-		"release":  {"github.ref_name", [2]string{"v1.0.0", "v1.1.0"}, [][]string{{"Write the release notes of v1.0.0"}, {"Write the release notes of v1.1.0"}}},
-		"openapi": {"openapi.json", [2]string{"{}", `{"openapi": "3.1.0"}`}, [][]string{
-			{"Bring the API reference up to date with openapi.json"}, {"Bring the API reference up to date with openapi.json"},
-		}},
+	s := all.start(t, 0)
+	s.copyModule(t, "module", ".tf")
+	const source = "git::https://github.com/agentjobs/terraform-provider-agent.git//examples/" + module + "?ref=v0.1.0"
+	s.write(t, "main.tf", strings.Replace(s.main(t, recipes+"module.tf"), source, "./module", 1))
+	s.call(t, "init")
+	s.call(t, "apply", "-auto-approve")
+	if diff := cmp.Diff([][]string{{"Add a quickstart for the Python SDK"}}, s.prompts()); diff != "" {
+		t.Error(diff)
 	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var workflow struct {
-				On struct {
-					Schedule []struct{ Cron string }
-					Push     struct{ Branches, Tags, Paths []string }
-				}
-				Env map[string]string
-			}
-			all.decode(t, recipes+name+".yml", &workflow)
-			s := all.start(t, 0)
-			s.config = all.plugin.MirrorConfig
-			s.env = slices.Concat(s.env, newStateServer(t).environment(), namedFolder(t))
-			for _, value := range []string{test.values[0], test.values[0], test.values[1]} {
-				s.checkout(t, recipes+name+".tf")
-				s.write(t, "openapi.json", value)
-				run := *s
-				run.env = slices.Concat(s.env, environment(t, workflow.Env, map[string]string{test.event: value}))
-				for _, call := range all.calls(t, "github-actions.yml") {
-					run.call(t, call...)
-				}
-			}
-			if diff := cmp.Diff(test.want, s.prompts()); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-	t.Run("module", func(t *testing.T) {
-		t.Parallel()
-		s := all.start(t, 0)
-		s.config = all.plugin.MirrorConfig
-		source := regexp.MustCompile(`"git::https://github\.com/agentjobs/terraform-provider-agent\.git//examples/(\S+)\?ref=v0\.1\.0"`)
-		text := s.main(t, recipes+"module.tf")
-		folder := source.FindStringSubmatch(text)
-		if folder == nil {
-			t.Fatalf("no source in:\n%s", text)
-		}
-		s.write(t, "main.tf", source.ReplaceAllString(text, `"./module"`))
-		for _, file := range filesIn(t, filepath.Join(all.root, "examples", folder[1]), ".tf") {
-			s.write(t, "module/"+file, all.read(t, folder[1]+"/"+file))
-		}
-		s.call(t, "init")
-		s.call(t, "apply", "-auto-approve")
-		if diff := cmp.Diff([][]string{{"Add a quickstart for the Python SDK"}}, s.prompts()); diff != "" {
-			t.Error(diff)
-		}
-	})
 }
 
 // The steps after the apply, with stand-ins for curl and gh.
