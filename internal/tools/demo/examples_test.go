@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 )
 
 // example is a root module made of files of examples/.
@@ -171,19 +173,17 @@ func TestAccExamples(t *testing.T) {
 				}
 				s.call(t, append([]string{"apply", "-auto-approve"}, apply...)...)
 			}
+			var projects []string
 			for _, job := range s.service.Jobs() {
+				projects = append(projects, job.Project)
 				if job.Status == "active" {
-					t.Errorf("nobody waited for %+v", job)
+					t.Errorf("apply did not wait for %+v", job)
 				}
 			}
 			plan := slices.DeleteFunc(apply, func(arg string) bool { return strings.HasPrefix(arg, "-invoke") })
 			s.call(t, append([]string{"plan", "-detailed-exitcode"}, plan...)...)
 			if diff := cmp.Diff(test.want, s.prompts()); diff != "" {
 				t.Error(diff)
-			}
-			var projects []string
-			for _, job := range s.service.Jobs() {
-				projects = append(projects, job.Project)
 			}
 			slices.Sort(projects)
 			if test.projects != nil && !slices.Equal(projects, test.projects) {
@@ -193,8 +193,8 @@ func TestAccExamples(t *testing.T) {
 	}
 }
 
-// Every configuration below examples/ is run by a test; those of modules by
-// TestAccModules, which looks for them itself.
+// Every configuration in examples/ is run by a test, those of modules by
+// TestAccModule, which finds them itself. Atlantis is not at hand: its file is parsed.
 func TestEveryExampleIsRun(t *testing.T) {
 	var run []string
 	for _, test := range examples() {
@@ -204,6 +204,14 @@ func TestEveryExampleIsRun(t *testing.T) {
 	run = append(run, migratingFiles()...)
 	run = append(run, recipeFiles()...)
 	slices.Sort(run)
+	text, err := os.ReadFile("../../../examples/" + pipelines + "atlantis.yaml")
+	var atlantis struct {
+		Version             int
+		Projects, Workflows any
+	}
+	if err = errors.Join(err, yaml.Unmarshal(text, &atlantis)); err != nil || atlantis.Version != 3 || atlantis.Workflows == nil {
+		t.Errorf("atlantis.yaml: %v, %+v", err, atlantis)
+	}
 	there := slices.DeleteFunc(filesIn(t, "../../../examples", ".tf", ".yml", ".yaml", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })
 	if diff := cmp.Diff(there, slices.Compact(run)); diff != "" {
