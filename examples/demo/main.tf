@@ -1,9 +1,10 @@
-# What `make demo` runs. To run it yourself, set AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID.
+# `make demo` runs this. To run it yourself, set AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID.
 
 terraform {
   required_providers {
     agent = {
-      source = "agentjobs/agent"
+      source  = "agentjobs/agent"
+      version = "~> 0.1"
     }
   }
 }
@@ -11,7 +12,7 @@ terraform {
 provider "agent" {}
 
 variable "prompt" {
-  description = "What the agent shall do. A new prompt is sent to the same job as a follow-up message."
+  description = "Instructions for the agent. A change is sent to the same job as a follow-up message."
   type        = string
   default     = "Add a quickstart for the Python SDK"
 }
@@ -21,6 +22,6 @@ resource "agent_job" "quickstart" {
 }
 
 output "pull_request" {
-  description = "Where the result can be reviewed; null when the agent changed no files."
+  description = "URL of the pull request; null when there is none."
   value       = agent_job.quickstart.pr_link
 }

@@ -1,7 +1,8 @@
 terraform {
   required_providers {
     agent = {
-      source = "agentjobs/agent"
+      source  = "agentjobs/agent"
+      version = "~> 0.1"
     }
   }
 }
@@ -13,7 +14,7 @@ variable "agent_base_url" {
 variable "agent_admin_key" {
   type      = string
   sensitive = true
-  ephemeral = true # Terraform 1.10, OpenTofu 1.11 or later: kept out of saved plans
+  ephemeral = true # not stored in plans (Terraform 1.10, OpenTofu 1.11 or later)
 }
 
 provider "agent" {

@@ -1,7 +1,8 @@
 terraform {
   required_providers {
     agent = {
-      source = "agentjobs/agent"
+      source  = "agentjobs/agent"
+      version = "~> 0.1"
     }
   }
 }

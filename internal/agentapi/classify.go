@@ -21,9 +21,7 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 		return nil, c.newError(r, NotSent, got, err)
 	case got.status >= 300 && got.status < 500:
 		return nil, c.newError(r, Refused, got, nil)
-	case got.status < 200 || got.status >= 500:
-		return nil, c.newError(r, UnknownOutcome, got, err)
-	case err != nil:
+	case got.status < 200 || got.status >= 500 || err != nil:
 		return nil, c.newError(r, UnknownOutcome, got, err)
 	}
 	job, err := decodeJob(got.body)
@@ -33,17 +31,17 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 	if err == nil && r.jobID != "" && job.ID != r.jobID {
 		err = c.wrongJob(job)
 	}
-	if err == nil && c.key.in(job.ID) { // the id is shown in the state, the log and messages
+	if err == nil && c.config.Key.isIn(job.ID) { // the id is shown in the state, the log and messages
 		err = &badIDError{job.ID}
 	}
 	if err != nil {
 		return nil, c.newError(r, UnknownOutcome, got, err)
 	}
-	c.key.scrub(job)
+	c.config.Key.scrub(job)
 	return job, nil
 }
 
-func (c *Client) classifyGet(r request, got *response, err error) (*Job, *Error) {
+func (c *Client) classifyGet(r request, got *response, err error) (*Job, error) {
 	switch {
 	case err != nil && isPermanent(err):
 		return nil, c.newError(r, Refused, got, err)
@@ -65,26 +63,26 @@ func (c *Client) classifyGet(r request, got *response, err error) (*Job, *Error)
 	if job.ID != r.jobID {
 		return nil, c.newError(r, Unusable, got, c.wrongJob(job))
 	}
-	c.key.scrub(job)
+	c.config.Key.scrub(job)
 	return job, nil
 }
 
 // wrongJob names the job whose record was received; decodeJob has checked the id.
 func (c *Client) wrongJob(received *Job) error {
-	return fmt.Errorf("%w: %s", ErrWrongJob, c.key.mask(received.ID))
+	return fmt.Errorf("%w: %s", ErrWrongJob, c.config.Key.mask(received.ID))
 }
 
 // newError describes a failure with what the response contains about it.
 func (c *Client) newError(r request, class Class, got *response, err error) *Error {
-	failure := r.fail(class, c.key.maskError(err))
-	failure.Request = r.method + " " + escape.Printable(c.key.mask(r.url))
+	failure := r.fail(class, c.config.Key.maskError(err))
+	failure.Request = r.method() + " " + escape.Printable(c.config.Key.mask(r.url(c.config.BaseURL)))
 	failure.StatusCode = cmp.Or(got.status, r.status)
 	if got.status != 0 && (got.status < 200 || got.status >= 300) {
-		failure.Detail = escape.Printable(c.key.mask(serviceMessage(got.header, got.body)))
+		failure.Detail = escape.Printable(c.config.Key.mask(serviceMessage(got.header, got.body)))
 		failure.RetryAfter, _ = retryAfter(got.header, time.Now())
 		switch {
 		case got.status >= 300 && got.status < 400:
-			failure.Detail = escape.Printable(c.key.mask(got.header.Get("Location")))
+			failure.Detail = escape.Printable(c.config.Key.mask(got.header.Get("Location")))
 		case err == nil && isWebPage(got.header, got.body):
 			failure.Err = ErrWebPage
 		}

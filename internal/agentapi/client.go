@@ -13,6 +13,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -42,14 +43,9 @@ type Config struct {
 
 // Client calls the service. It is safe for concurrent use.
 type Client struct {
-	paths          paths
-	key            Key
-	userAgent      string
-	requestTimeout time.Duration
-	log            func(context.Context, Exchange)
-
+	config                      Config
 	postTransport, getTransport http.RoundTripper
-	posts                       projectLimiters
+	posts                       sync.Map // of a *limiter for each project
 	gets                        *limiter
 	polls                       *rate.Limiter
 }
@@ -58,15 +54,11 @@ type Client struct {
 func New(config Config) *Client {
 	post, get := newTransports(config.RootCAs, config.Dial)
 	return &Client{
-		paths:          newPaths(config.BaseURL),
-		key:            config.Key,
-		userAgent:      config.UserAgent,
-		requestTimeout: config.RequestTimeout,
-		log:            config.Log,
-		postTransport:  post,
-		getTransport:   get,
-		gets:           newLimiter(getPause, 0),
-		polls:          rate.NewLimiter(rate.Limit(config.MaxPollsPerSecond), max(1, int(config.MaxPollsPerSecond/10))),
+		config:        config,
+		postTransport: post,
+		getTransport:  get,
+		gets:          newLimiter(getPause, 0),
+		polls:         rate.NewLimiter(rate.Limit(config.MaxPollsPerSecond), max(1, int(config.MaxPollsPerSecond/10))),
 	}
 }
 
@@ -85,12 +77,12 @@ type Recorder interface {
 // call, which waits for the response up to the request timeout: a lost response is
 // a lost job. The error is an *Error.
 func (c *Client) CreateJob(ctx context.Context, projectID, prompt string, recorders ...Recorder) (*Job, error) {
-	return c.post(ctx, request{op: OpCreate, projectID: projectID, url: c.paths.jobs(projectID)}, prompt, recorders)
+	return c.post(ctx, request{op: OpCreate, projectID: projectID}, prompt, recorders)
 }
 
 // SendMessage sends a follow-up prompt to a job, by the rules of CreateJob.
 func (c *Client) SendMessage(ctx context.Context, projectID, jobID, prompt string, recorders ...Recorder) (*Job, error) {
-	return c.post(ctx, request{op: OpMessage, projectID: projectID, jobID: jobID, url: c.paths.message(projectID, jobID)}, prompt, recorders)
+	return c.post(ctx, request{op: OpMessage, projectID: projectID, jobID: jobID}, prompt, recorders)
 }
 
 func (c *Client) post(ctx context.Context, r request, prompt string, recorders []Recorder) (*Job, error) {
@@ -103,19 +95,19 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 	if err != nil {
 		return nil, r.fail(NotSent, err)
 	}
-	r.method, r.body = http.MethodPost, body
+	r.body = body
 
-	posts := c.posts.project(r.projectID)
+	posts := c.postLimiter(r.projectID)
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {
-		permit, err := posts.acquire(ctx)
+		epoch, err := posts.acquire(ctx)
 		if err != nil {
 			return nil, r.fail(NotSent, err)
 		}
 		for _, recorder := range recorders {
 			if err := recorder.Sending(); err != nil {
 				recorder.Withdrawn()
-				posts.release(permit, false)
+				posts.release(epoch, false)
 				return nil, r.fail(NotSent, err)
 			}
 		}
@@ -131,14 +123,14 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 				recorder.Withdrawn()
 			}
 		}
-		c.logged(ctx, r, got, err)
+		c.logExchange(ctx, r, got, err)
 		if got.status == http.StatusTooManyRequests {
 			pause, hasRetryAfter := retryAfter(got.header, time.Now())
-			posts.limited(permit, pause, hasRetryAfter)
+			posts.limited(epoch, pause, hasRetryAfter)
 			firstFailure, attempt, r.status = time.Time{}, 0, got.status
 			continue
 		}
-		posts.release(permit, got.status != 0 && got.status < 500)
+		posts.release(epoch, got.status != 0 && got.status < 500)
 		if failure == nil {
 			return job, nil
 		}
@@ -155,16 +147,21 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 	}
 }
 
+// postLimiter returns the limiter of a project's POSTs.
+func (c *Client) postLimiter(projectID string) *limiter {
+	value, _ := c.posts.LoadOrStore(projectID, newLimiter(postPause, maxConcurrent))
+	posts, _ := value.(*limiter)
+	return posts
+}
+
 // GetJob retrieves a job. It retries temporary failures (5xx, 429, a broken
 // connection or response) until ctx ends. The error is an *Error.
 func (c *Client) GetJob(ctx context.Context, projectID, jobID string) (*Job, error) {
 	for attempt := 0; ; attempt++ {
-		job, failure := c.getOnce(ctx, projectID, jobID)
-		if failure == nil {
-			return job, nil
-		}
-		if failure.Class != Unavailable || errors.Is(failure, ErrPauseTooLong) || sleep.For(ctx, max(backoff(attempt), failure.RetryAfter)) != nil {
-			return nil, failure
+		job, err := c.getOnce(ctx, request{op: OpGet, projectID: projectID, jobID: jobID})
+		failure, _ := errors.AsType[*Error](err)
+		if failure == nil || failure.Class != Unavailable || errors.Is(err, ErrPauseTooLong) || sleep.For(ctx, max(backoff(attempt), failure.RetryAfter)) != nil {
+			return job, err
 		}
 	}
 }
@@ -172,46 +169,32 @@ func (c *Client) GetJob(ctx context.Context, projectID, jobID string) (*Job, err
 // PollJob retrieves a job once, within the shared budget of polls. After a 429 it
 // waits for the shared pause; other failures are for the caller to retry.
 func (c *Client) PollJob(ctx context.Context, projectID, jobID string) (*Job, error) {
+	r := request{op: OpGet, projectID: projectID, jobID: jobID}
 	if err := c.polls.Wait(ctx); err != nil {
-		r := request{op: OpGet, projectID: projectID, jobID: jobID}
 		if ctx.Err() == nil { // the turn would come after the deadline
 			<-ctx.Done()
 		}
 		return nil, r.fail(Unavailable, context.Cause(ctx))
 	}
-	job, failure := c.getOnce(ctx, projectID, jobID)
-	if failure != nil {
-		return nil, failure
-	}
-	return job, nil
+	return c.getOnce(ctx, r)
 }
 
-func (c *Client) getOnce(ctx context.Context, projectID, jobID string) (*Job, *Error) {
-	r := request{op: OpGet, method: http.MethodGet, projectID: projectID, jobID: jobID, url: c.paths.job(projectID, jobID)}
+func (c *Client) getOnce(ctx context.Context, r request) (*Job, error) {
 	if err := r.checkIDs(); err != nil {
 		return nil, err
 	}
 	for {
-		permit, err := c.gets.acquire(ctx)
+		epoch, err := c.gets.acquire(ctx)
 		if err != nil {
 			return nil, r.fail(Unavailable, err)
 		}
 		got, err := c.do(ctx, c.getTransport, r)
-		c.logged(ctx, r, got, err)
+		c.logExchange(ctx, r, got, err)
 		if got.status != http.StatusTooManyRequests {
-			c.gets.release(permit, got.status != 0 && got.status < 500)
+			c.gets.release(epoch, got.status != 0 && got.status < 500)
 			return c.classifyGet(r, got, err)
 		}
 		pause, hasRetryAfter := retryAfter(got.header, time.Now())
-		c.gets.limited(permit, pause, hasRetryAfter)
+		c.gets.limited(epoch, pause, hasRetryAfter)
 	}
-}
-
-var errBadID = errors.New("a project or job id contains a character that is not allowed in a path")
-
-func (r request) checkIDs() *Error {
-	if !ValidID(r.projectID) || r.jobID != "" && !ValidID(r.jobID) || r.op != OpCreate && r.jobID == "" {
-		return r.fail(NotSent, errBadID)
-	}
-	return nil
 }

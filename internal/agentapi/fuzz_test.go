@@ -75,8 +75,8 @@ func FuzzRetryAfter(f *testing.F) {
 	})
 }
 
-// FuzzPaths: an id that is valid stays in its segment, whoever reads the URL.
-func FuzzPaths(f *testing.F) {
+// FuzzURL: an id that is valid stays in its segment, whoever reads the URL.
+func FuzzURL(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"p", "job_1"}, {"..", "."}, {"a/b", "c?d"}, {"%2e%2e", "%2f"}, {"a;b", "c:d"}, {"-._~!$&'()*+,;=:@", "@"}, {"a b", "#"}, {"\\", "\x00"}, {"ä", "🚀"}, {"//h", "http:"},
 	} {
@@ -91,13 +91,13 @@ func FuzzPaths(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := newPaths(root)
 			prefix := strings.TrimRight(root.Path, "/") + "/v2/agent/"
-			for built, want := range map[string][]string{
-				p.jobs(project):         {project, "job"},
-				p.job(project, job):     {project, "job", job},
-				p.message(project, job): {project, "job", job, "message"},
+			for op, want := range map[Op][]string{
+				OpCreate:  {project, "job"},
+				OpGet:     {project, "job", job},
+				OpMessage: {project, "job", job, "message"},
 			} {
+				built := request{op: op, projectID: project, jobID: job}.url(root)
 				u, err := url.Parse(built)
 				if err != nil {
 					t.Fatalf("%q: %v", built, err)

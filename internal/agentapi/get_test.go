@@ -6,135 +6,126 @@ package agentapi
 import (
 	"context"
 	"errors"
-	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// outcome is one scripted answer to a GET.
-type outcome struct {
-	status int // 0: the connection fails
-	header http.Header
-	body   string
-}
-
-func scripted(outcomes []outcome) *fake {
-	f := new(fake)
-	f.dial = func(_ context.Context, n int) error {
-		if outcomes[min(n, len(outcomes))-1].status == 0 {
-			return errRefusedConnection
-		}
-		return nil
-	}
-	f.answer = func(int, *http.Request) (int, http.Header, string) {
-		o := outcomes[min(f.dials, len(outcomes))-1]
-		return o.status, o.header, o.body
-	}
-	return f
-}
-
-var whole = outcome{status: 200, body: record}
-
-// What may pass is tried again, with jittered pauses, or after the one that was asked for.
-func TestGetJob_triesAgain(t *testing.T) {
+// What may pass is tried again until the context ends, by PollJob only after a 429.
+func TestGet(t *testing.T) {
 	t.Parallel()
+	whole := answer{status: 200, body: record}
+	busy := func(retryAfter string) answer { return answer{503, headers("Retry-After", retryAfter), ""} }
+	get, poll := (*Client).GetJob, (*Client).PollJob
 	for name, tc := range map[string]struct {
-		fault  outcome
-		lo, hi time.Duration
+		call     func(*Client, context.Context, string, string) (*Job, error)
+		answers  []answer
+		is       error // nil: the job
+		requests int   // 0: any number
+		lo, hi   time.Duration
 	}{
-		"connection":       {outcome{}, time.Millisecond, 3500 * time.Millisecond},
-		"503":              {outcome{status: 503}, time.Millisecond, 3500 * time.Millisecond},
-		"429":              {outcome{status: 429}, 6500 * time.Millisecond, 13 * time.Second},
-		"503, asks for it": {outcome{503, headers("Retry-After", "30"), ""}, 90 * time.Second, 90 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			took := map[time.Duration]bool{}
-			for range 5 {
-				synctest.Test(t, func(t *testing.T) {
-					f := scripted([]outcome{tc.fault, tc.fault, tc.fault, whole})
-					start := time.Now()
-					job, err := newFakeClient(t, f).GetJob(t.Context(), "p", "job_1")
-					if since := time.Since(start); err != nil || job.ID != "job_1" || f.dials != 4 || since < tc.lo || since > tc.hi {
-						t.Errorf("%v, %v after %d requests in %v, want the job after 4", job, err, f.dials, since)
-					}
-					took[time.Since(start)] = true
-				})
-			}
-			if len(took) < 2 && tc.lo < tc.hi {
-				t.Errorf("five calls each took %v: no jitter", took)
-			}
-		})
-	}
-}
-
-// What cannot pass ends a call with one request, and PollJob leaves the rest to its caller.
-func TestGet_oneRequest(t *testing.T) {
-	t.Parallel()
-	refused := outcome{404, headers("Retry-After", "7"), "{}"}
-	for name, tc := range map[string]struct {
-		fault outcome
-		call  func(*Client, context.Context, string, string) (*Job, error)
-		is    error
-		after time.Duration
-	}{
-		"GetJob, final":        {refused, (*Client).GetJob, ErrNotFound, 7 * time.Second},
-		"PollJob, final":       {refused, (*Client).PollJob, ErrNotFound, 7 * time.Second},
-		"PollJob, connection":  {outcome{}, (*Client).PollJob, ErrUnavailable, 0},
-		"PollJob, 503":         {outcome{503, headers("Retry-After", "7"), ""}, (*Client).PollJob, ErrUnavailable, 7 * time.Second},
-		"PollJob, no response": {outcome{200, headers("Retry-After", "7"), ""}, (*Client).PollJob, ErrUnavailable, 0},
-	} {
-		f := scripted([]outcome{tc.fault})
-		_, err := tc.call(newFakeClient(t, f), t.Context(), "p", "job_1")
-		failure, _ := errors.AsType[*Error](err)
-		if failure == nil || !errors.Is(err, tc.is) || failure.RetryAfter != tc.after || f.dials != 1 {
-			t.Errorf("%s: %+v after %d requests, want %v after 1", name, failure, f.dials, tc.is)
-		}
-	}
-}
-
-func TestGet_endsWithItsContext(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		answer outcome
-		call   func(*Client, context.Context, string, string) (*Job, error)
-		ends   time.Duration
-		is     error
-	}{
-		"troubles":           {outcome{status: 500, body: `{"error":"why"}`}, (*Client).GetJob, time.Minute, ErrUnavailable},
-		"no connection":      {outcome{}, (*Client).GetJob, time.Minute, errRefusedConnection},
-		"pause, too long":    {outcome{429, headers("Retry-After", "3600"), ""}, (*Client).GetJob, 0, ErrPauseTooLong},
-		"503, asks too much": {outcome{503, headers("Retry-After", "3600"), ""}, (*Client).GetJob, time.Minute, ErrUnavailable},
-		"poll, too long":     {outcome{429, headers("Retry-After", "61"), ""}, (*Client).PollJob, 0, ErrPauseTooLong},
+		"at once":              {get, []answer{whole}, nil, 1, 0, 0},
+		"no connection":        {get, []answer{{}, {}, {}, whole}, nil, 4, time.Millisecond, 3500*time.Millisecond + 3},
+		"503":                  {get, []answer{busy(""), busy(""), busy(""), whole}, nil, 4, time.Millisecond, 3500*time.Millisecond + 3},
+		"503, a pause":         {get, []answer{busy("30"), busy("20"), whole}, nil, 3, 50 * time.Second, 50 * time.Second},
+		"429":                  {get, []answer{limited(""), limited(""), limited(""), whole}, nil, 4, 6500 * time.Millisecond, 13 * time.Second},
+		"404":                  {get, []answer{{status: 404}}, ErrNotFound, 1, 0, 0},
+		"never a connection":   {get, []answer{{}}, errConnRefused, 0, time.Minute, time.Minute},
+		"503, too long":        {get, []answer{busy("3600")}, ErrUnavailable, 1, time.Minute, time.Minute},
+		"429, too long":        {get, []answer{limited("3600")}, ErrPauseTooLong, 1, 0, 0},
+		"poll, 429":            {poll, []answer{limited("30"), whole}, nil, 2, 30 * time.Second, 30 * time.Second},
+		"poll, 429, too long":  {poll, []answer{limited("61")}, ErrPauseTooLong, 1, 0, 0},
+		"poll, 404":            {poll, []answer{{status: 404}}, ErrNotFound, 1, 0, 0},
+		"poll, no connection":  {poll, []answer{{}}, ErrUnavailable, 1, 0, 0},
+		"poll, 503":            {poll, []answer{busy("7")}, ErrUnavailable, 1, 0, 0},
+		"poll, empty response": {poll, []answer{{status: 200}}, ErrUnavailable, 1, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
+				f := &fakeService{answers: tc.answers}
 				start := time.Now()
-				_, err := tc.call(newFakeClient(t, scripted([]outcome{tc.answer})), ctx, "p", "job_1")
-				if !errors.Is(err, ErrUnavailable) || !errors.Is(err, tc.is) || time.Since(start) != tc.ends {
-					t.Errorf("%v after %v, want %v after %v", err, time.Since(start), tc.is, tc.ends)
+				job, err := tc.call(newFakeClient(t, f), ctx, "p", "job_1")
+				took := time.Since(start)
+				if (job == nil) != (tc.is != nil) || !errors.Is(err, tc.is) || took < tc.lo || took > tc.hi {
+					t.Errorf("%v, %v after %v, want %v after %v to %v", job, err, took, tc.is, tc.lo, tc.hi)
+				}
+				if job == nil && errors.Is(err, ErrUnavailable) == errors.Is(err, ErrNotFound) {
+					t.Errorf("%v: of the wrong class", err)
+				}
+				if tc.requests != 0 && f.dials != tc.requests {
+					t.Errorf("%d requests, want %d", f.dials, tc.requests)
 				}
 			})
 		})
 	}
 }
 
-// A GET, unlike a POST, is cancelled in flight.
-func TestGet_cancelledInFlight(t *testing.T) {
+// Unlike a POST, a GET ends with its context, in flight or waiting for its turn.
+func TestGet_cancelled(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := scripted([]outcome{whole})
-		f.latency = time.Hour
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		start := time.Now()
-		_, err := newFakeClient(t, f).GetJob(ctx, "p", "job_1")
-		if !errors.Is(err, context.Canceled) || time.Since(start) != time.Second {
-			t.Errorf("%v after %v, want the cancellation after 1s", err, time.Since(start))
-		}
-	})
+	for name, tc := range map[string]struct {
+		perSecond float64
+		latency   time.Duration
+		deadline  bool
+	}{
+		"in flight":                  {1000, time.Hour, false},
+		"waiting for a poll":         {0.001, 0, false},
+		"a poll beyond the deadline": {0.001, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeService{answers: []answer{{status: 200, body: record}}}
+				c := newFakeClient(t, f, func(config *Config) {
+					config.MaxPollsPerSecond, config.RequestTimeout = tc.perSecond, 2*time.Hour
+				})
+				if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil {
+					t.Fatal(err)
+				}
+				f.latency = tc.latency
+				ctx, cancel := context.WithCancel(t.Context())
+				if tc.deadline {
+					ctx, cancel = context.WithTimeout(ctx, time.Minute)
+				}
+				time.AfterFunc(time.Minute, cancel)
+				start := time.Now()
+				_, err := c.PollJob(ctx, "p", "job_1")
+				if !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Cause(ctx)) || time.Since(start) != time.Minute {
+					t.Errorf("%v after %v, want the end of the context after 1m", err, time.Since(start))
+				}
+			})
+		})
+	}
+}
+
+// A refresh does not queue behind the waits, of which a tenth of a second's budget
+// may go at once.
+func TestPollJob_budget(t *testing.T) {
+	t.Parallel()
+	for budget, want := range map[float64]time.Duration{1: 29 * time.Second, 100: 200 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakeClient(t, &fakeService{answers: []answer{{status: 200, body: record}}}, func(config *Config) { config.MaxPollsPerSecond = budget })
+			var all sync.WaitGroup
+			for range 30 {
+				all.Go(func() {
+					if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			synctest.Wait()
+			start := time.Now()
+			if _, err := c.GetJob(t.Context(), "p", "job_1"); err != nil || time.Since(start) != 0 {
+				t.Errorf("%v after %v, want the job at once", err, time.Since(start))
+			}
+			all.Wait()
+			if took := time.Since(start).Round(time.Millisecond); took != want {
+				t.Errorf("thirty polls at %v a second took %v, want %v", budget, took, want)
+			}
+		})
+	}
 }

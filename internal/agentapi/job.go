@@ -107,7 +107,7 @@ func decodeObject(body []byte) (map[string]json.RawMessage, error) {
 	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
-			return nil, inRecord(err)
+			return nil, endOfInput(err)
 		}
 		name, _ := token.(string)
 		if _, twice := fields[name]; twice {
@@ -115,12 +115,12 @@ func decodeObject(body []byte) (map[string]json.RawMessage, error) {
 		}
 		var value json.RawMessage
 		if err := decoder.Decode(&value); err != nil {
-			return nil, inRecord(err)
+			return nil, endOfInput(err)
 		}
 		fields[name] = value
 	}
 	if _, err := decoder.Token(); err != nil {
-		return nil, inRecord(err)
+		return nil, endOfInput(err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, errTrailing
@@ -128,8 +128,8 @@ func decodeObject(body []byte) (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
-// inRecord names the end of the input, which the decoder reports in two ways.
-func inRecord(err error) error {
+// endOfInput names the end of the input, which the decoder reports in two ways.
+func endOfInput(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errCut
 	}

@@ -27,11 +27,11 @@ func (Key) GoString() string { return masked }
 // MarshalText hides the key from encoders.
 func (Key) MarshalText() ([]byte, error) { return []byte(masked), nil }
 
-func (k Key) empty() bool { return k.reveal == nil || k.reveal() == "" }
+func (k Key) isEmpty() bool { return k.reveal == nil || k.reveal() == "" }
 
 // mask removes the key from text, because a service may echo what it was sent.
 func (k Key) mask(text string) string {
-	if k.empty() {
+	if k.isEmpty() {
 		return text
 	}
 	return strings.ReplaceAll(text, k.reveal(), masked)
@@ -43,7 +43,7 @@ func (k Key) maskError(err error) error {
 	if id, ok := errors.AsType[*badIDError](err); ok {
 		return &badIDError{k.mask(id.id)} // before the text is cut
 	}
-	if err == nil || k.empty() || !strings.Contains(err.Error(), k.reveal()) {
+	if err == nil || k.isEmpty() || !strings.Contains(err.Error(), k.reveal()) {
 		return err
 	}
 	return errors.New(k.mask(err.Error()))
@@ -53,15 +53,15 @@ func (k Key) maskError(err error) error {
 // one may be part of a legitimate value.
 const shortestSecret = 8
 
-// in reports whether text repeats the key.
-func (k Key) in(text string) bool {
-	return !k.empty() && len(k.reveal()) >= shortestSecret && strings.Contains(text, k.reveal())
+// isIn reports whether text repeats the key.
+func (k Key) isIn(text string) bool {
+	return !k.isEmpty() && len(k.reveal()) >= shortestSecret && strings.Contains(text, k.reveal())
 }
 
 // scrub removes the key from a record that echoes it, because a record goes
 // into the state.
 func (k Key) scrub(job *Job) {
-	if k.in(string(job.Status)) {
+	if k.isIn(string(job.Status)) {
 		job.Status = Status(k.mask(string(job.Status)))
 	}
 	texts := []*string{job.Model, job.PRLink, job.CreatedAt, job.ArchivedAt}
@@ -69,7 +69,7 @@ func (k Key) scrub(job *Job) {
 		texts = append(texts, job.Source.Repository, job.Source.Ref)
 	}
 	for _, text := range texts {
-		if text != nil && k.in(*text) {
+		if text != nil && k.isIn(*text) {
 			*text = k.mask(*text)
 		}
 	}

@@ -7,21 +7,21 @@ import (
 	"context"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 func noCanary(t testing.TB, what, text string) {
 	t.Helper()
-	if strings.Contains(text, canary) {
-		t.Errorf("%s shows the key: %s", what, text)
+	if strings.Contains(text, canary[:8]) {
+		t.Errorf("%s shows the key, or a part of it: %s", what, text)
 	}
 }
 
@@ -107,56 +107,36 @@ func TestKey_reflection(t *testing.T) {
 	}
 }
 
+// What the matrix does not have; a cut comes after the masking.
 func TestKey_echoed(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", 500) + canary // the cut must come after the masking
-	for name, answer := range map[string]string{
-		"JSON":                "HTTP/1.1 401 X\r\nContent-Length: 100\r\n\r\n" + fmt.Sprintf("%-100s", `{"error":"bad key `+canary+`"}`),
-		"nested JSON":         "HTTP/1.1 403 X\r\nConnection: close\r\n\r\n" + `{"error":{"message":"bad key ` + canary + `"}}`,
-		"text":                "HTTP/1.1 400 X\r\nConnection: close\r\n\r\nAuthorization: Bearer " + canary,
-		"cut":                 "HTTP/1.1 400 X\r\nConnection: close\r\n\r\n" + long,
-		"location":            "HTTP/1.1 302 X\r\nLocation: https://x.invalid/?k=" + canary + "\r\nContent-Length: 0\r\n\r\n",
-		"malformed answer":    "HTTP/1.1 " + canary + "\r\n\r\n",
-		"malformed header":    "HTTP/1.1 200 OK\r\n" + canary + "\r\n\r\n",
-		"id":                  "HTTP/1.1 201 X\r\nConnection: close\r\n\r\n" + `{"id":"a/` + canary + `"}`,
-		"id cut in the key":   "HTTP/1.1 201 X\r\nConnection: close\r\n\r\n" + `{"id":"/` + long + `"}`,
-		"server error":        "HTTP/1.1 500 X\r\nConnection: close\r\n\r\n" + `{"message":"` + canary + `"}`,
-		"status line wording": "HTTP/1.1 400 " + canary + "\r\nContent-Length: 0\r\n\r\n",
+	long := strings.Repeat("x", 500) + canary
+	for name, play := range map[string]faultserver.Play{
+		"nested JSON":       faultserver.Answer(403, `{"error":{"message":"bad key `+canary+`"}}`),
+		"text":              faultserver.Answer(400, "Authorization: Bearer "+canary),
+		"text, cut":         faultserver.Answer(400, long),
+		"location":          faultserver.Answer(302, "", "Location: https://x.invalid/?k="+canary),
+		"status line":       faultserver.Raw("HTTP/1.1 " + canary + "\r\n\r\n"),
+		"header":            faultserver.Raw("HTTP/1.1 200 OK\r\n" + canary + "\r\n\r\n"),
+		"id":                faultserver.Answer(201, `{"id":"`+canary+`"}`),
+		"id cut in the key": faultserver.Answer(201, `{"id":"/`+long+`"}`),
+		"server error":      faultserver.Answer(500, `{"message":"`+canary+`"}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := startService(t, nil, func(conn net.Conn, r *http.Request, _ int) {
-				if r.Header.Get("Authorization") != "Bearer "+canary {
-					t.Errorf("Authorization: %q", r.Header.Get("Authorization"))
-				}
-				_, _ = io.WriteString(conn, answer)
-				_ = conn.Close()
-			})
 			var logged []Exchange
-			c := newClient(t, s.url, func(config *Config) {
+			s, c := startServer(t, faultserver.Options{}, func(config *Config) {
 				config.Log = func(_ context.Context, e Exchange) { logged = append(logged, e) }
 			})
+			s.Script(faultserver.Create, play)
 			_, err := c.CreateJob(t.Context(), "p", "x")
-			if err == nil {
-				t.Fatal("no error")
-			}
-			s.wantPosts(t, 1)
-			for cause := err; cause != nil; {
-				text := fmt.Sprintf("%v %+v %#v", cause, cause, cause)
-				noCanary(t, "the error", text)
-				if strings.Contains(text, canary[:8]) {
-					t.Errorf("the error shows part of the key: %s", text)
-				}
-				unwrap, _ := cause.(interface{ Unwrap() error })
-				if unwrap == nil {
-					break
-				}
-				cause = unwrap.Unwrap()
-			}
-			if len(logged) != 1 {
-				t.Fatalf("%d exchanges logged, want 1", len(logged))
+			if err == nil || len(logged) != 1 || s.Count(faultserver.Create) != 1 {
+				t.Fatalf("%v, %d POSTs and %d exchanges logged, want an error and 1 of each", err, s.Count(faultserver.Create), len(logged))
 			}
 			noCanary(t, "the log", fmt.Sprintf("%+v %v", logged[0], logged[0].Err))
+			for ; err != nil; err = errors.Unwrap(err) {
+				noCanary(t, "the error", fmt.Sprintf("%v %+v %#v", err, err, err))
+			}
 		})
 	}
 }

@@ -5,45 +5,36 @@ package agentapi
 
 import (
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// hourly is a limit of 100 POSTs an hour. fixed counts them from the first one
-// of each hour, sliding over the last hour at any time.
+// hourly is a limit of 100 POSTs, in the last hour if it slides, or else in each
+// hour that begins with a POST.
 type hourly struct {
-	mu       sync.Mutex
 	sliding  bool
 	accepted []time.Time
-	opened   time.Time
 }
 
-func (h *hourly) take() (wait time.Duration, ok bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+func (h *hourly) take() (pause time.Duration, ok bool) {
 	const limit = 100
 	now := time.Now()
-	if h.sliding {
-		if n := len(h.accepted); n >= limit && now.Sub(h.accepted[n-limit]) < time.Hour {
-			return h.accepted[n-limit].Add(time.Hour).Sub(now), false
-		}
-	} else {
-		if now.Sub(h.opened) >= time.Hour {
-			h.opened, h.accepted = now, nil
-		}
-		if len(h.accepted) >= limit {
-			return h.opened.Add(time.Hour).Sub(now), false
-		}
+	if n := len(h.accepted); h.sliding && n > limit {
+		h.accepted = h.accepted[n-limit:]
+	}
+	if !h.sliding && len(h.accepted) > 0 && now.Sub(h.accepted[0]) >= time.Hour {
+		h.accepted = nil
+	}
+	if n := len(h.accepted); n >= limit && now.Sub(h.accepted[n-limit]) < time.Hour {
+		return h.accepted[n-limit].Add(time.Hour).Sub(now), false
 	}
 	h.accepted = append(h.accepted, now)
 	return 0, true
 }
 
-// TestLimiter_hourlyLimit: all succeed, and once the limit is
-// known hardly any POST is wasted on it.
+// All succeed, and once the limit is known hardly any POST is wasted on it.
 func TestLimiter_hourlyLimit(t *testing.T) {
 	t.Parallel()
 	for _, hasRetryAfter := range []bool{true, false} {
@@ -53,30 +44,29 @@ func TestLimiter_hourlyLimit(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
 						limit := &hourly{sliding: sliding}
-						var first time.Time
-						var sent, refused, known, wasted int
-						f := &fake{latency: 300 * time.Millisecond}
-						f.answer = func(int, *http.Request) (int, http.Header, string) {
-							sent++
-							late := !first.IsZero() && time.Now().Add(-f.latency).After(first)
-							if late {
-								known++
+						var first time.Time           // 429
+						var late, refused, wasted int // late: sent after the first 429
+						f := &fakeService{latency: 300 * time.Millisecond}
+						f.answer = func() answer {
+							isLate := !first.IsZero() && time.Now().Add(-f.latency).After(first)
+							if isLate {
+								late++
 							}
-							wait, ok := limit.take()
+							pause, ok := limit.take()
 							if ok {
-								return 201, nil, record
+								return accepted
 							}
 							refused++
-							if late {
+							if isLate {
 								wasted++
 							}
 							if first.IsZero() {
 								first = time.Now()
 							}
 							if hasRetryAfter {
-								return 429, headers("Retry-After", fmt.Sprint(int(wait/time.Second)+1)), ""
+								return limited(fmt.Sprint(int(pause/time.Second) + 1))
 							}
-							return 429, nil, ""
+							return limited("")
 						}
 						c := newFakeClient(t, f)
 						start := time.Now()
@@ -90,17 +80,14 @@ func TestLimiter_hourlyLimit(t *testing.T) {
 							})
 						}
 						all.Wait()
-						if sent-refused != 300 {
-							t.Errorf("%d jobs, want 300", sent-refused)
+						if jobs := len(f.posts) - refused; jobs != 300 || time.Since(start) > 8*time.Hour {
+							t.Errorf("%d jobs in %v, want 300 within 8h", jobs, time.Since(start))
 						}
 						// Where the slots of a sliding hour come free one by one, a pause may be
 						// good for a few POSTs only, and the next ones meet the limit again.
 						trickle := sliding && (!hasRetryAfter || spread == time.Second)
-						if wasted*20 >= known && !trickle {
-							t.Errorf("%d of the %d POSTs sent after the first 429 were answered 429, want less than 5%%", wasted, known)
-						}
-						if time.Since(start) > 8*time.Hour {
-							t.Errorf("it took %v", time.Since(start))
+						if wasted*20 >= late && !trickle {
+							t.Errorf("%d of the %d POSTs sent after the first 429 were answered 429, want less than 5%%", wasted, late)
 						}
 					})
 				})

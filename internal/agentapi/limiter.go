@@ -33,39 +33,36 @@ type limiter struct {
 
 type waiter struct {
 	ready    chan error // buffered: nil = go
-	permit   permit     // valid once ready received nil
+	epoch    int        // valid once ready received nil
 	deadline time.Time  // zero = none
 }
 
-// permit is the right to make one call.
-type permit struct{ epoch int }
-
 func newLimiter(base time.Duration, width int) *limiter { return &limiter{base: base, width: width} }
 
-// acquire waits for the turn of one call. It fails at once with ErrPauseTooLong
-// when the pause outlasts the deadline of ctx.
-func (l *limiter) acquire(ctx context.Context) (permit, error) {
+// acquire waits for the turn of one call, and returns the epoch it belongs to. It
+// fails at once with ErrPauseTooLong when the pause outlasts the deadline of ctx.
+func (l *limiter) acquire(ctx context.Context) (epoch int, _ error) {
 	if ctx.Err() != nil {
-		return permit{}, context.Cause(ctx)
+		return 0, context.Cause(ctx)
 	}
 	l.mu.Lock()
-	if len(l.queue) == 0 && l.open() {
+	if len(l.queue) == 0 && l.isOpen() {
 		l.busy++
 		defer l.mu.Unlock()
-		return permit{l.epoch}, nil
+		return l.epoch, nil
 	}
 	w := &waiter{ready: make(chan error, 1)}
 	w.deadline, _ = ctx.Deadline()
 	if l.outlasts(w) {
 		defer l.mu.Unlock()
-		return permit{}, l.tooLong()
+		return 0, l.tooLong()
 	}
 	l.queue = append(l.queue, w)
 	l.mu.Unlock()
 
 	select {
 	case err := <-w.ready:
-		return w.permit, err
+		return w.epoch, err
 	case <-ctx.Done():
 		l.mu.Lock()
 		defer l.mu.Unlock()
@@ -78,17 +75,17 @@ func (l *limiter) acquire(ctx context.Context) (permit, error) {
 			}
 		default:
 		}
-		return permit{}, context.Cause(ctx)
+		return 0, context.Cause(ctx)
 	}
 }
 
 // release ends a call. accepted reports that the rate limit let it pass, whether or
 // not the service then refused it, so the rest may follow the probe.
-func (l *limiter) release(p permit, accepted bool) {
+func (l *limiter) release(epoch int, accepted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy--
-	if accepted && l.width != 0 && p.epoch == l.epoch {
+	if accepted && l.width != 0 && epoch == l.epoch {
 		if l.width < maxConcurrent { // the probe: start the next pause near the length that this one had
 			l.failures = max(l.failures-1, 0)
 		}
@@ -98,11 +95,11 @@ func (l *limiter) release(p permit, accepted bool) {
 }
 
 // limited ends a call whose response was 429, and starts or extends the pause.
-func (l *limiter) limited(p permit, after time.Duration, hasRetryAfter bool) {
+func (l *limiter) limited(epoch int, after time.Duration, hasRetryAfter bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy--
-	if p.epoch == l.epoch { // the first 429 since the last pause
+	if epoch == l.epoch { // the first 429 since the last pause
 		l.epoch++
 		if !hasRetryAfter || l.width == 1 && after == 0 {
 			after = max(after, l.defaultPause())
@@ -140,7 +137,7 @@ func (l *limiter) defaultPause() time.Duration {
 	return pause/2 + rand.N(pause/2+1)
 }
 
-func (l *limiter) open() bool {
+func (l *limiter) isOpen() bool {
 	return (l.width == 0 || l.busy < l.width) && !time.Now().Before(l.reopens)
 }
 
@@ -155,29 +152,11 @@ func (l *limiter) tooLong() error {
 
 // admit lets in as many waiting calls as the limiter allows.
 func (l *limiter) admit() {
-	for len(l.queue) > 0 && l.open() {
+	for len(l.queue) > 0 && l.isOpen() {
 		w := l.queue[0]
 		l.queue = slices.Delete(l.queue, 0, 1)
 		l.busy++
-		w.permit = permit{l.epoch}
+		w.epoch = l.epoch
 		w.ready <- nil
 	}
-}
-
-// projectLimiters holds one limiter for each project's POSTs.
-type projectLimiters struct {
-	mu        sync.Mutex
-	byProject map[string]*limiter
-}
-
-func (p *projectLimiters) project(id string) *limiter {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.byProject == nil {
-		p.byProject = make(map[string]*limiter, 1)
-	}
-	if p.byProject[id] == nil {
-		p.byProject[id] = newLimiter(postPause, maxConcurrent)
-	}
-	return p.byProject[id]
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -17,75 +16,53 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// limitedUntil answers 429 until the end given, and accepts from then on.
-func limitedUntil(end time.Time, retryAfter string) func(int, *http.Request) (int, http.Header, string) {
-	return func(int, *http.Request) (int, http.Header, string) {
-		if time.Now().Before(end) {
-			return 429, headers("Retry-After", retryAfter), ""
-		}
-		return 201, nil, record
-	}
-}
-
 func TestLimiter_first429(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		f := &fake{latency: time.Second, answer: limitedUntil(start.Add(50*time.Second), "60")}
+		f := &fakeService{latency: time.Second}
+		f.answer = func() answer {
+			if time.Since(start) < 50*time.Second {
+				return limited("60")
+			}
+			return accepted
+		}
 		c := newFakeClient(t, f)
 		var all sync.WaitGroup
-		call := func(ctx context.Context, project, prompt string) {
+		call := func(project, prompt string) {
 			all.Go(func() {
-				if _, err := c.CreateJob(ctx, project, prompt); err != nil {
+				if _, err := c.CreateJob(t.Context(), project, prompt); err != nil {
 					t.Errorf("%s: %v", prompt, err)
 				}
 			})
 			synctest.Wait() // so that the order of the calls is known
 		}
-		call(t.Context(), "p", "0") // answered 429 at second 1, and so held until second 61
+		call("p", "0") // answered 429 at second 1, and so held until second 61
 		time.Sleep(10 * time.Second)
 		for i := 1; i <= 9; i++ {
-			call(t.Context(), "p", fmt.Sprint(i))
+			call("p", fmt.Sprint(i))
 		}
-		time.Sleep(20 * time.Second)
-		if got := f.soFar(); len(got) != 1 {
-			t.Errorf("%d POSTs in the pause, want the one that was answered 429", len(got))
-		}
-		time.Sleep(25 * time.Second) // second 55: the service would accept again
-		call(t.Context(), "other", "other")
-		if got := f.soFar(); len(got) != 2 || got[1].body != `{"prompt":"other"}` {
-			t.Errorf("another project was held: %v", got)
-		}
+		time.Sleep(45 * time.Second) // the service would accept again
+		call("other", "other")
 		all.Wait()
 
 		// One probe, then four at once, in the order of the calls.
-		type second struct {
-			At   time.Duration
-			Sent []string
+		got := map[time.Duration][]string{}
+		for _, p := range f.posts {
+			at := p.at.Sub(start)
+			got[at] = append(got[at], p.body[11:len(p.body)-2])
+			slices.Sort(got[at]) // those of one moment are in no order
 		}
-		var got []second
-		for _, s := range f.sent {
-			at := s.at.Sub(start)
-			if len(got) == 0 || got[len(got)-1].At != at {
-				got = append(got, second{At: at})
-			}
-			last := &got[len(got)-1]
-			last.Sent = append(last.Sent, s.body[11:len(s.body)-2])
-			slices.Sort(last.Sent) // those of one moment are in no order
-		}
-		want := []second{
-			{0, []string{"0"}},
-			{55 * time.Second, []string{"other"}},
-			{61 * time.Second, []string{"0"}},
-			{62 * time.Second, []string{"1", "2", "3", "4"}},
-			{63 * time.Second, []string{"5", "6", "7", "8"}},
-			{64 * time.Second, []string{"9"}},
+		want := map[time.Duration][]string{
+			0:                {"0"},
+			55 * time.Second: {"other"}, // another project is not held
+			61 * time.Second: {"0"},
+			62 * time.Second: {"1", "2", "3", "4"},
+			63 * time.Second: {"5", "6", "7", "8"},
+			64 * time.Second: {"9"},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("POSTs (-want +got):\n%s", diff)
-		}
-		if f.maxBusy != maxConcurrent {
-			t.Errorf("%d POSTs at once, want %d", f.maxBusy, maxConcurrent)
 		}
 	})
 }
@@ -93,37 +70,28 @@ func TestLimiter_first429(t *testing.T) {
 func TestLimiter_failedProbe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{latency: time.Second, answer: func(n int, _ *http.Request) (int, http.Header, string) {
-			switch n {
-			case 1:
-				return 429, headers("Retry-After", "10"), ""
-			case 2:
-				return 500, nil, ""
-			}
-			return 201, nil, record
-		}}
+		f := &fakeService{latency: time.Second, answers: []answer{limited("10"), {status: 500}, accepted}}
 		c := newFakeClient(t, f)
-		var all sync.WaitGroup
-		var mu sync.Mutex
-		unknown := 0
-		for range 6 {
-			all.Go(func() {
+		failures := make(chan error, 6)
+		for range cap(failures) {
+			go func() {
 				_, err := c.CreateJob(t.Context(), "p", "x")
-				mu.Lock()
-				defer mu.Unlock()
-				if errors.Is(err, ErrUnknownOutcome) {
-					unknown++
-				} else if err != nil {
-					t.Error(err)
-				}
-			})
+				failures <- err
+			}()
 			time.Sleep(2 * time.Second)
 		}
-		all.Wait()
-		if unknown != 1 || f.posts != 7 {
-			t.Errorf("%d unknown outcomes and %d POSTs, want 1 and 7", unknown, f.posts)
+		unknown := 0
+		for range cap(failures) {
+			if err := <-failures; errors.Is(err, ErrUnknownOutcome) {
+				unknown++
+			} else if err != nil {
+				t.Error(err)
+			}
 		}
-		if f.sent[2].at.Equal(f.sent[3].at) {
+		if unknown != 1 || len(f.posts) != 7 {
+			t.Errorf("%d unknown outcomes and %d POSTs, want 1 and 7", unknown, len(f.posts))
+		}
+		if f.posts[2].at.Equal(f.posts[3].at) {
 			t.Error("after a probe that failed two calls went at once")
 		}
 	})
@@ -133,15 +101,7 @@ func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		f := &fake{answer: func(n int, _ *http.Request) (int, http.Header, string) {
-			switch n {
-			case 1:
-				return 429, headers("Retry-After", "10"), ""
-			case 2:
-				return 429, headers("Retry-After", "3600"), ""
-			}
-			return 201, nil, record
-		}}
+		f := &fakeService{answers: []answer{limited("10"), limited("3600"), accepted}}
 		c := newFakeClient(t, f)
 		var all sync.WaitGroup
 		call := func(name string, limit, want time.Duration, is error) {
@@ -165,8 +125,8 @@ func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 		time.Sleep(time.Minute)
 		call("later, shorter", time.Minute, time.Minute, ErrPauseTooLong)
 		all.Wait()
-		if f.posts != 4 {
-			t.Errorf("%d POSTs, want two answered 429 and two accepted", f.posts)
+		if len(f.posts) != 4 {
+			t.Errorf("%d POSTs, want two answered 429 and two accepted", len(f.posts))
 		}
 	})
 }
@@ -178,9 +138,7 @@ func TestLimiter_growingPause(t *testing.T) {
 		t.Run("Retry-After "+value, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := &fake{answer: func(int, *http.Request) (int, http.Header, string) {
-					return 429, headers("Retry-After", value), ""
-				}}
+				f := &fakeService{answers: []answer{limited(value)}}
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(48*time.Hour, cancel)
 				_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x")
@@ -192,16 +150,36 @@ func TestLimiter_growingPause(t *testing.T) {
 				if value == "0" {
 					skip++ // at once, as requested; from then on it is not believed
 				}
-				if len(f.sent) < len(pauses)+skip {
-					t.Fatalf("%d POSTs in two days, want at least %d", len(f.sent), len(pauses)+skip)
+				if len(f.posts) < len(pauses)+skip {
+					t.Fatalf("%d POSTs in two days, want at least %d", len(f.posts), len(pauses)+skip)
 				}
 				for i, seconds := range pauses {
 					pause := time.Duration(seconds) * time.Second
-					if got := f.sent[i+skip].at.Sub(f.sent[i+skip-1].at); got < pause/2 || got > pause {
+					if got := f.posts[i+skip].at.Sub(f.posts[i+skip-1].at); got < pause/2 || got > pause {
 						t.Errorf("pause %d is %v, want %v to %v", i, got, pause/2, pause)
 					}
 				}
 			})
 		})
 	}
+}
+
+// The next pause starts near the length of the one that was enough.
+func TestLimiter_nextPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeService{answers: []answer{limited(""), limited(""), limited(""), accepted, limited(""), accepted}}
+		c := newFakeClient(t, f)
+		for range 2 {
+			if _, err := c.CreateJob(t.Context(), "p", "x"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const longest = 90 * time.Second
+		for _, i := range []int{3, 5} {
+			if pause := f.posts[i].at.Sub(f.posts[i-1].at); pause < longest/2 || pause > longest {
+				t.Errorf("the pause before POST %d is %v, want %v to %v", i, pause, longest/2, longest)
+			}
+		}
+	})
 }

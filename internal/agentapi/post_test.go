@@ -6,9 +6,6 @@ package agentapi
 import (
 	"context"
 	"errors"
-	"net"
-	"net/http"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,26 +13,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func accept(int, *http.Request) (int, http.Header, string) { return 201, nil, record }
-
-var errRefusedConnection error = &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
-
 // What was not sent is sent again for a minute, or until its context ends.
 func TestCreateJob_notSent(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[time.Duration]time.Duration{5 * time.Second: 5 * time.Second, time.Hour: retryLimit} {
 		synctest.Test(t, func(t *testing.T) {
-			f := &fake{dial: func(context.Context, int) error { return errRefusedConnection }, answer: accept}
+			f := &fakeService{answers: []answer{{}}}
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			start := time.Now()
 			_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x")
 			lasted := time.Since(start)
-			if !errors.Is(err, ErrNotSent) || !errors.Is(err, syscall.ECONNREFUSED) || lasted > want || lasted < want-retryCap {
+			if !errors.Is(err, ErrNotSent) || !errors.Is(err, errConnRefused) || lasted > want || lasted < want-retryCap {
 				t.Errorf("%v after %v, want the refused connection after %v", err, lasted, want)
 			}
-			if f.posts != 0 || limit > want && (f.dials < 8 || f.dials > 60) {
-				t.Errorf("%d POSTs and %d dials, want none and 8 to 60", f.posts, f.dials)
+			if len(f.posts) != 0 || limit > want && (f.dials < 8 || f.dials > 60) {
+				t.Errorf("%d POSTs and %d dials, want none and 8 to 60", len(f.posts), f.dials)
 			}
 		})
 	}
@@ -45,24 +38,22 @@ func TestCreateJob_notSent(t *testing.T) {
 // From then on its response is awaited (X01), for the request timeout and no longer.
 func TestCreateJob_cancelled(t *testing.T) {
 	t.Parallel()
-	hang := func(ctx context.Context, _ int) error { <-ctx.Done(); return ctx.Err() }
-	tooLate := func(ctx context.Context, _ int) error { <-ctx.Done(); return nil }
-	limited := func(int, *http.Request) (int, http.Header, string) {
-		return 429, headers("Retry-After", "3600"), ""
-	}
+	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	tooLate := func(ctx context.Context) error { <-ctx.Done(); return nil }
+	accepting := []answer{accepted}
 	for name, tc := range map[string]struct {
-		cancel      time.Duration
-		fake        *fake
-		is          error
-		took        time.Duration
-		dials, sent int
+		cancel       time.Duration
+		service      *fakeService
+		is           error
+		took         time.Duration
+		dials, posts int
 	}{
-		"before the call":             {0, &fake{answer: accept}, ErrNotSent, 0, 0, 0},
-		"while dialling":              {time.Second, &fake{answer: accept, dial: hang}, ErrNotSent, time.Second, 1, 0},
-		"as the connection comes":     {time.Second, &fake{answer: accept, dial: tooLate}, ErrNotSent, time.Second, 1, 0},
-		"in a pause":                  {time.Minute, &fake{answer: limited}, ErrNotSent, time.Minute, 1, 1},
-		"in flight, answered":         {time.Second, &fake{answer: accept, latency: 4 * time.Second}, nil, 4 * time.Second, 1, 1},
-		"in flight, without response": {time.Second, &fake{answer: accept, latency: time.Hour}, ErrUnknownOutcome, time.Minute, 1, 1},
+		"before the call":             {0, &fakeService{answers: accepting}, ErrNotSent, 0, 0, 0},
+		"while dialling":              {time.Second, &fakeService{answers: accepting, dial: hang}, ErrNotSent, time.Second, 1, 0},
+		"as the connection comes":     {time.Second, &fakeService{answers: accepting, dial: tooLate}, ErrNotSent, time.Second, 1, 0},
+		"in a pause":                  {time.Minute, &fakeService{answers: []answer{limited("3600")}}, ErrNotSent, time.Minute, 1, 1},
+		"in flight, answered":         {time.Second, &fakeService{answers: accepting, latency: 4 * time.Second}, nil, 4 * time.Second, 1, 1},
+		"in flight, without response": {time.Second, &fakeService{answers: accepting, latency: time.Hour}, ErrUnknownOutcome, time.Minute, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -73,12 +64,12 @@ func TestCreateJob_cancelled(t *testing.T) {
 					cancel(cause)
 				}
 				start := time.Now()
-				job, err := newFakeClient(t, tc.fake).CreateJob(ctx, "p", "x")
+				job, err := newFakeClient(t, tc.service).CreateJob(ctx, "p", "x")
 				if !errors.Is(err, tc.is) || (job != nil) != (tc.is == nil) || errors.Is(err, cause) != errors.Is(tc.is, ErrNotSent) || time.Since(start) != tc.took {
 					t.Errorf("%v, %v after %v, want %v after %v", job, err, time.Since(start), tc.is, tc.took)
 				}
-				if tc.fake.dials != tc.dials || tc.fake.posts != tc.sent {
-					t.Errorf("%d dials and %d POSTs, want %d and %d", tc.fake.dials, tc.fake.posts, tc.dials, tc.sent)
+				if tc.service.dials != tc.dials || len(tc.service.posts) != tc.posts {
+					t.Errorf("%d dials and %d POSTs, want %d and %d", tc.service.dials, len(tc.service.posts), tc.dials, tc.posts)
 				}
 			})
 		})
@@ -89,16 +80,16 @@ func TestCreateJob_cancelled(t *testing.T) {
 func TestCreateJob_hangingDial(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{answer: accept, dial: func(ctx context.Context, n int) error {
-			if n > 1 {
-				return nil
+		f := &fakeService{answers: []answer{accepted}}
+		f.dial = func(ctx context.Context) error {
+			if f.dials == 1 {
+				<-ctx.Done()
 			}
-			<-ctx.Done()
 			return ctx.Err()
-		}}
+		}
 		job, err := newFakeClient(t, f).CreateJob(t.Context(), "p", "x")
-		if err != nil || job.ID != "job_1" || f.posts != 1 || f.dials != 2 {
-			t.Errorf("%v, %v, %d POSTs, %d dials, want the job by the second dial", job, err, f.posts, f.dials)
+		if err != nil || job.ID != "job_1" || len(f.posts) != 1 || f.dials != 2 {
+			t.Errorf("%v, %v, %d POSTs, %d dials, want the job by the second dial", job, err, len(f.posts), f.dials)
 		}
 	})
 }
@@ -117,21 +108,31 @@ func (r *recorder) Answered(id string) { r.calls = append(r.calls, "answered "+i
 func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
 func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
 
-func TestCreateJob_recorderRefuses(t *testing.T) {
+func TestCreateJob_recorder(t *testing.T) {
 	t.Parallel()
-	f := &fake{answer: accept}
-	c := newFakeClient(t, f)
-	r := &recorder{refuses: errors.New("not now")}
-	for range 2 * maxConcurrent { // a turn that was not given back would be missed
-		if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
-			t.Fatalf("%v, want ErrNotSent and the recorder's error", err)
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeService{answers: []answer{{}, limited("1"), accepted, {status: 500}, {status: 400}}}
+		c := newFakeClient(t, f)
+		r := &recorder{refuses: errors.New("not now")}
+		for range 2 * maxConcurrent { // a turn that was not given back would be missed
+			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
+				t.Fatalf("%v, want ErrNotSent and the recorder's error", err)
+			}
 		}
-	}
-	r.calls, r.refuses = r.calls[:2], nil
-	if _, err := c.CreateJob(t.Context(), "p", "x", r); err != nil || f.posts != 1 {
-		t.Errorf("%v and %d POSTs, want one", err, f.posts)
-	}
-	if diff := cmp.Diff([]string{"sending", "withdrawn", "sending", "answered job_1"}, r.calls); diff != "" {
-		t.Errorf("calls (-want +got):\n%s", diff)
-	}
+		r.calls, r.refuses = r.calls[:2], nil
+		for _, want := range []error{nil, ErrUnknownOutcome, ErrRefused} {
+			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+		}
+		want := []string{
+			"sending", "withdrawn", // the recorder's error
+			"sending", "withdrawn", "sending", "withdrawn", "sending", "answered job_1",
+			"sending", "unknown",
+			"sending", "withdrawn",
+		}
+		if diff := cmp.Diff(want, r.calls); diff != "" || len(f.posts) != 4 {
+			t.Errorf("%d POSTs, want 4; calls (-want +got):\n%s", len(f.posts), diff)
+		}
+	})
 }

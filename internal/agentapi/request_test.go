@@ -6,8 +6,8 @@ package agentapi
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -16,51 +16,64 @@ import (
 
 func TestExchange_requests(t *testing.T) {
 	t.Parallel()
-	type seen struct {
+	type request struct {
 		Method, Target, Body string
 		Header               http.Header
 	}
-	var got []seen
-	s := startService(t, nil, func(conn net.Conn, r *http.Request, _ int) {
+	var got []request
+	status := 200
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		got = append(got, seen{r.Method, r.RequestURI, string(body), r.Header})
-		write(conn, 200, record)
-	})
-	c := newClient(t, s.url+"/prefix/")
-	for _, call := range []func() (*Job, error){
+		got = append(got, request{r.Method, r.RequestURI, string(body), r.Header})
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, record)
+	}))
+	defer s.Close()
+	c := newClient(t, s.URL+"/"+canary+"/")
+	calls := []func() (*Job, error){
 		func() (*Job, error) { return c.CreateJob(t.Context(), "pro-j:1", "hello") },
 		func() (*Job, error) { return c.SendMessage(t.Context(), "pro-j:1", "job_1", "hello") },
 		func() (*Job, error) { return c.GetJob(t.Context(), "pro-j:1", "job_1") },
 		func() (*Job, error) { return c.PollJob(t.Context(), "pro-j:1", "job_1") },
-	} {
+	}
+	for _, call := range calls {
 		if job, err := call(); err != nil || job.ID != "job_1" {
 			t.Fatalf("%v, %v", job, err)
 		}
 	}
-	posted := http.Header{
-		"Accept": {"application/json"}, "Accept-Encoding": {"gzip"}, "Authorization": {"Bearer " + canary},
-		"Connection": {"close"}, "Content-Length": {"18"}, "Content-Type": {"application/json"}, "User-Agent": {"test/1"},
-	}
-	gotten := http.Header{
+	read := http.Header{
 		"Accept": {"application/json"}, "Accept-Encoding": {"gzip"}, "Authorization": {"Bearer " + canary}, "User-Agent": {"test/1"},
 	}
-	want := []seen{
-		{"POST", "/prefix/v2/agent/pro-j:1/job", `{"prompt":"hello"}`, posted},
-		{"POST", "/prefix/v2/agent/pro-j:1/job/job_1/message", `{"prompt":"hello"}`, posted},
-		{"GET", "/prefix/v2/agent/pro-j:1/job/job_1", "", gotten},
-		{"GET", "/prefix/v2/agent/pro-j:1/job/job_1", "", gotten},
+	posted := read.Clone()
+	posted.Set("Connection", "close")
+	posted.Set("Content-Length", "18")
+	posted.Set("Content-Type", "application/json")
+	jobs := "/" + canary + "/v2/agent/pro-j:1/job"
+	want := []request{
+		{"POST", jobs, `{"prompt":"hello"}`, posted},
+		{"POST", jobs + "/job_1/message", `{"prompt":"hello"}`, posted},
+		{"GET", jobs + "/job_1", "", read},
+		{"GET", jobs + "/job_1", "", read},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
-	s.wantPosts(t, 2)
+	// A failure names its request: a wrong base URL or project shows in it.
+	status = 404
+	for i, call := range calls {
+		_, err := call()
+		failure, _ := errors.AsType[*Error](err)
+		if named := want[i].Method + " " + s.URL + strings.Replace(want[i].Target, canary, masked, 1); failure == nil || failure.Request != named {
+			t.Errorf("%v, of the request %q, want %q", err, failure.Request, named)
+		}
+	}
 }
 
 func TestCheckIDs(t *testing.T) {
 	t.Parallel()
-	f := &fake{answer: func(int, *http.Request) (int, http.Header, string) { return 200, nil, record }}
+	f := &fakeService{answers: []answer{accepted}}
 	c := newFakeClient(t, f)
-	for _, id := range []string{"", ".", "..", "a/b", "a..b", "a%2fb", "a?b", "a#b", "a b", "a\nb", "ä", "a\\b", strings.Repeat("a", 257)} {
+	for _, id := range append([]string{""}, invalidIDs...) {
 		for name, call := range map[string]func() (*Job, error){
 			"create":              func() (*Job, error) { return c.CreateJob(t.Context(), id, "x") },
 			"message, by project": func() (*Job, error) { return c.SendMessage(t.Context(), id, "job_1", "x") },
@@ -70,8 +83,8 @@ func TestCheckIDs(t *testing.T) {
 			"poll, by job":        func() (*Job, error) { return c.PollJob(t.Context(), "p", id) },
 		} {
 			job, err := call()
-			var failure *Error
-			if job != nil || !errors.As(err, &failure) || !errors.Is(err, ErrNotSent) || !errors.Is(err, errBadID) {
+			failure, _ := errors.AsType[*Error](err)
+			if job != nil || failure == nil || failure.Request != "" || !errors.Is(err, ErrNotSent) || !errors.Is(err, errBadID) {
 				t.Errorf("%s with id %q: %v, %v, want errBadID", name, id, job, err)
 			}
 		}

@@ -78,19 +78,6 @@ func proxyRefusal(_ context.Context, _ *url.URL, _ *http.Request, response *http
 	}
 }
 
-// request is one call to the service before it is written.
-type request struct {
-	op               Op
-	method, url      string
-	projectID, jobID string
-	body             []byte
-	status           int // of the response to an earlier attempt; 0: none
-}
-
-func (r request) fail(class Class, err error) *Error {
-	return &Error{Op: r.op, Class: class, ProjectID: r.projectID, JobID: r.jobID, StatusCode: r.status, Err: err}
-}
-
 // response is the head of an HTTP response, and as much of its body as could be read.
 type response struct {
 	status  int // 0: none
@@ -117,49 +104,47 @@ type Exchange struct {
 func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request) (*response, error) {
 	got := new(response)
 	start := time.Now()
-	err := c.key.maskError(c.exchange(ctx, transport, r, got))
+	err := c.config.Key.maskError(c.exchange(ctx, transport, r, got))
 	got.took = time.Since(start)
 	return got, err
 }
 
-func (c *Client) logged(ctx context.Context, r request, got *response, err error) {
-	if c.log != nil {
-		c.log(ctx, Exchange{
-			Op: r.op, Method: r.method, URL: r.url, RequestSize: len(r.body), StatusCode: got.status,
+func (c *Client) logExchange(ctx context.Context, r request, got *response, err error) {
+	if c.config.Log != nil {
+		c.config.Log(ctx, Exchange{
+			Op: r.op, Method: r.method(), URL: r.url(c.config.BaseURL), RequestSize: len(r.body), StatusCode: got.status,
 			AnswerSize: len(got.body), Duration: got.took, Err: err,
 		})
 	}
 }
 
 func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r request, got *response) error {
-	var way delivery
-	if r.method == http.MethodPost {
+	var d delivery
+	if r.body != nil {
 		var stop func()
-		ctx, stop = way.detach(ctx)
+		ctx, stop = d.detach(ctx)
 		defer stop()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.requestTimeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.RequestTimeout, errTimeout)
 	defer cancel()
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { way.connect() },
+		GotConn: func(httptrace.GotConnInfo) { d.connect() },
 	})
-	req, err := http.NewRequestWithContext(traced, r.method, r.url, bytes.NewReader(r.body))
+	req, err := http.NewRequestWithContext(traced, r.method(), r.url(c.config.BaseURL), nil)
 	if err != nil {
 		return err
 	}
-	if r.body == nil {
-		req.Body = http.NoBody
-	} else {
-		req.Body = io.NopCloser(postBody{bytes.NewReader(r.body), &way})
+	if r.body != nil { // without GetBody nothing below can send it a second time
+		req.Body = io.NopCloser(postBody{bytes.NewReader(r.body), &d})
+		req.ContentLength = int64(len(r.body))
 		req.Header.Set("Content-Type", "application/json")
 	}
-	req.GetBody = nil // without it nothing below can send the body a second time
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", c.userAgent)
-	req.Header.Set("Authorization", "Bearer "+c.key.reveal())
+	req.Header.Set("User-Agent", c.config.UserAgent)
+	req.Header.Set("Authorization", "Bearer "+c.config.Key.reveal())
 
 	res, err := transport.RoundTrip(req)
-	got.reached = way.reached()
+	got.reached = d.reached()
 	if err != nil {
 		return causeOf(ctx, got.reached, err)
 	}

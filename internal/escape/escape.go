@@ -27,7 +27,7 @@ func Printable(text string) string {
 		switch {
 		case r == utf8.RuneError && width == 1:
 			piece = fmt.Sprintf(`\x%02x`, rest[0])
-		case !printable(r):
+		case !unicode.IsPrint(r): // it moves the cursor, reorders the line or cannot be seen
 			piece = fmt.Sprintf(`\u%04x`, r)
 		}
 		rest = rest[width:]
@@ -39,11 +39,4 @@ func Printable(text string) string {
 		b.WriteString(piece)
 	}
 	return b.String()
-}
-
-// printable refuses what moves the cursor, reorders the line or cannot be seen:
-// C0, C1, DEL, format characters (the bidirectional ones among them) and
-// separators other than the space.
-func printable(r rune) bool {
-	return r == ' ' || unicode.IsPrint(r)
 }

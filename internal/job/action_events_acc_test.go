@@ -11,11 +11,24 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-version"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
+	"github.com/hashicorp/terraform-plugin-testing/tfversion"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
+
+// runActions runs the steps on Terraform since 1.16; it skips others and says
+// why. OpenTofu has no actions.
+func runActions(t *testing.T, steps ...resource.TestStep) {
+	t.Helper()
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: harness.ProviderFactories(),
+		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(version.Must(version.NewVersion("1.16.0")))},
+		Steps:                    steps,
+	})
+}
 
 // The table of the lifecycle guide: what a failed action does to the resource
 // that triggers it, and to one that depends on it. The next plan shows both.
@@ -47,7 +60,7 @@ func TestAccActionEvents(t *testing.T) {
 		{"after_destroy", "halt", missing, old, ""},
 		{"after_destroy", "continue", done, done, "2"},
 	}
-	s := harness.NewService(t, failing)
+	s := harness.NewService(t, byPrompt)
 	config := func(revision string) string {
 		resources := []string{`
 action "agent_start_job" "first" {
@@ -108,7 +121,7 @@ resource "terraform_data" "%[1]s_dependent" {
 			want[name+" "+test.destroyed] = append(want[name+" "+test.destroyed], "fails", "succeeds")
 		}
 	}
-	runActions(t, "1.16.0",
+	runActions(t,
 		resource.TestStep{Config: config("1"), Check: s.SentCheck(t, 0, 0)},
 		resource.TestStep{Config: config("2"), ExpectError: regexp.MustCompile("Agent job failed")},
 		resource.TestStep{
@@ -129,7 +142,7 @@ resource "terraform_data" "%[1]s_dependent" {
 // Terraform 1.16 invokes actions of after_ events even if the create or update
 // has failed. The condition that the guide shows prevents it.
 func TestAccActionAfterFailedJob(t *testing.T) {
-	s := harness.NewService(t, failing)
+	s := harness.NewService(t, byPrompt)
 	job := func(name, prompt, condition string) string {
 		return fmt.Sprintf(`
 resource "agent_job" %q {
@@ -145,7 +158,7 @@ resource "agent_job" %q {
 `, name, prompt, condition)
 	}
 	const completed = `self.status == "completed"`
-	runActions(t, "1.16.0", resource.TestStep{
+	runActions(t, resource.TestStep{
 		Config: s.Config(job("always", "Always fails", "true"), job("guarded", "Guarded fails", completed),
 			job("completed", "Write", completed), `
 action "agent_start_job" "next" {

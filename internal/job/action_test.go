@@ -10,7 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
@@ -60,30 +62,90 @@ func (a actionCase) sentOnce(t *testing.T, s *harness.Service) {
 	}
 }
 
-func TestActionWaits(t *testing.T) {
-	eachAction(t, simulator.Script{Duration: 200 * time.Millisecond}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		if a.jobID == "" { // the service may store a job late
-			s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`})
-		}
-		progress, diags := c.Invoke(t.Context(), a.name, a.config)
-		if len(diags) > 0 {
-			t.Fatal(fakecli.Text(diags))
-		}
-		job := s.OnlyJob(t)
-		first := "Job " + job.ID + " started in project proj_1."
-		if a.jobID != "" {
-			first = "Message sent to job " + job.ID + " in project proj_1."
-		}
-		want := []string{first, "Job " + job.ID + " ended as completed (0s elapsed). Pull request: https://github.com/example/docs/pull/1"}
-		if diff := cmp.Diff(want, progress); diff != "" {
-			t.Errorf("progress (-want +got):\n%s", diff)
-		}
-		a.sentOnce(t, s)
-	})
+// start invokes the action and returns after its first line of progress.
+func (a actionCase) start(t *testing.T, c *fakecli.CLI) (*fakecli.Lines, <-chan []*tfprotov6.Diagnostic) {
+	t.Helper()
+	progress, done := &fakecli.Lines{Seen: make(chan struct{})}, make(chan []*tfprotov6.Diagnostic)
+	go func() { done <- c.InvokeInto(t.Context(), progress, a.name, a.config) }()
+	<-progress.Seen
+	return progress, done
+}
+
+// Each row runs with both actions; ID is the job's.
+func TestAction_ends(t *testing.T) {
+	const link = "https://github.com/example/docs/pull/77"
+	fails := func(link any) simulator.Script {
+		return simulator.Script{Duration: 100 * time.Millisecond, Status: "failed", Extra: map[string]any{"prLink": link}}
+	}
+	endless, warn := simulator.Script{Duration: time.Hour}, attrs{"wait": attrs{"on_failure": "warn", "on_timeout": "warn"}}
+	soon := attrs{"timeouts": attrs{"invoke": "300ms"}}
+	for name, test := range map[string]struct {
+		script simulator.Script
+		config attrs
+		end    string   // the line of progress after the first; empty: none
+		says   []string // what the diagnostics hold; none: there are none
+	}{
+		"completed": {
+			script: simulator.Script{Duration: 200 * time.Millisecond},
+			end:    "Job ID ended as completed (0s elapsed). Pull request: https://github.com/example/docs/pull/1",
+		},
+		"the end from before a message": {
+			script: simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"},
+			end:    "Job ID ended as archived (1s elapsed). Pull request: https://github.com/example/docs/pull/1",
+		},
+		"odd link": {
+			script: simulator.Script{Duration: 200 * time.Millisecond, Extra: map[string]any{"prLink": "javascript:alert(1)"}},
+			end:    "Job ID ended as completed (0s elapsed). It opened no pull request.", says: []string{"WARNING: Pull request link left out"},
+		},
+		"A03 failed": {
+			script: fails(nil), end: "Job ID ended as failed (0s elapsed). It opened no pull request.",
+			says: []string{"ERROR: Agent job failed", "Job ID in project proj_1 ended as failed", "It opened no pull request."},
+		},
+		"A03 failed with a link": {
+			script: fails(link), end: "Job ID ended as failed (0s elapsed). Pull request: " + link, says: []string{"ERROR: Agent job failed", link},
+		},
+		"A03 failed, on_failure = warn": {
+			script: fails(link), config: warn, end: "Job ID ended as failed (0s elapsed). Pull request: " + link, says: []string{"WARNING: Agent job failed"},
+		},
+		"timeout": {
+			script: endless, config: soon,
+			says: []string{"ERROR: Agent job still running", "read job ID of project proj_1 with the data source agent_job", "Running the action again sends the prompt again."},
+		},
+		"timeout, on_timeout = warn": {script: endless, config: fakecli.With(soon, warn), says: []string{"WARNING: Agent job still running"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachAction(t, test.script, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+				start := "Message sent to job ID in project proj_1."
+				if a.jobID == "" { // the service may store a job late
+					start = "Job ID started in project proj_1."
+					s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`})
+				}
+				progress, diags := c.Invoke(t.Context(), a.name, fakecli.With(a.config, test.config))
+				withID := func(text string) string { return strings.ReplaceAll(text, "ID", s.OnlyJob(t).ID) }
+				want := []string{withID(start)}
+				if test.end != "" {
+					want = append(want, withID(test.end))
+				}
+				if diff := cmp.Diff(want, progress); diff != "" {
+					t.Errorf("progress (-want +got):\n%s", diff)
+				}
+				if len(diags) != min(len(test.says), 1) {
+					t.Fatal(fakecli.Text(diags))
+				}
+				for _, words := range test.says {
+					harness.Contains(t, fakecli.Text(diags), withID(words))
+				}
+				if len(diags) > 0 && diags[0].Attribute != nil {
+					t.Errorf("it points at %s, which an action does not have", diags[0].Attribute)
+				}
+				a.sentOnce(t, s)
+			})
+		})
+	}
 }
 
 // A data source of the same run can wait instead, and knows what the action has done.
-func TestActionWithoutWait(t *testing.T) {
+func TestAction_withoutWait(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 		a.config["wait"] = attrs{"enabled": false}
 		progress, diags := c.Invoke(t.Context(), a.name, a.config)
@@ -104,42 +166,59 @@ func TestActionWithoutWait(t *testing.T) {
 	})
 }
 
-// The end from before a message does not count.
-func TestActionMessageSeesStaleRecords(t *testing.T) {
-	eachAction(t, simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"},
-		func(t *testing.T, _ *harness.Service, c *fakecli.CLI, a actionCase) {
-			progress, diags := c.Invoke(t.Context(), a.name, a.config)
-			if len(diags) > 0 {
-				t.Fatal(fakecli.Text(diags))
-			}
-			for _, line := range progress {
-				if strings.Contains(line, "completed") {
-					t.Errorf("the former end was taken for the new one: %s", line)
+// The outcome of the POST is an error; before the first line of progress.
+func TestAction_notAccepted(t *testing.T) {
+	for name, test := range map[string]struct {
+		before          func(s *harness.Service, c *fakecli.CLI, a actionCase)
+		says            []string
+		create, message string // what one of them says
+		sends           bool
+	}{
+		"A01 unknown outcome": {
+			before: func(s *harness.Service, _ *fakecli.CLI, a actionCase) {
+				s.Wire.Script(faultserver.Kind(a.kind), faultserver.Effect(faultserver.EOF))
+			},
+			says:   []string{"no answer tells its outcome", "It will not be sent again by itself.", "before you run the action again"},
+			create: "a job may have been started", message: "sent to job ID in project proj_1, but", sends: true,
+		},
+		"refused": {
+			before: func(s *harness.Service, _ *fakecli.CLI, a actionCase) {
+				s.Inject(simulator.Fault{Kind: a.kind, Status: 404, Body: `{"error":"no such thing"}`})
+			},
+			says:   []string{"no such thing", "so it has had no effect", "project_id"},
+			create: "refused the prompt for project proj_1,", message: "refused the prompt for job ID in project proj_1,", sends: true,
+		},
+		// The CLI stops the provider once, and an action may begin after that.
+		"after a stop": {
+			before: func(_ *harness.Service, c *fakecli.CLI, _ actionCase) { c.Stop() },
+			says:   []string{"Nothing was sent", "interrupted"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+				test.before(s, c, a)
+				progress, diags := c.Invoke(t.Context(), a.name, a.config)
+				if len(progress) > 0 {
+					t.Errorf("progress: %q", progress)
 				}
-			}
-			harness.Contains(t, progress[len(progress)-1], "ended as archived (1s elapsed)")
+				says := test.create
+				if a.jobID != "" {
+					says = strings.ReplaceAll(test.message, "ID", a.jobID)
+				}
+				harness.Contains(t, fakecli.Text(diags), append(test.says, "ERROR: Failed to", says)...)
+				if test.sends {
+					a.sentOnce(t, s)
+				} else {
+					s.Sent(t, 0, 0)
+				}
+			})
 		})
+	}
 }
 
-func TestActionTellsOddLinks(t *testing.T) {
-	eachAction(t, simulator.Script{Duration: 200 * time.Millisecond, Extra: map[string]any{"prLink": "javascript:alert(1)"}}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		progress, diags := c.Invoke(t.Context(), a.name, a.config)
-		harness.Contains(t, fakecli.Text(diags), "WARNING: Pull request link left out")
-		harness.Contains(t, progress[len(progress)-1], "It opened no pull request.")
-		for _, d := range diags {
-			if d.Attribute != nil {
-				t.Errorf("a warning points at %s, which an action does not have", d.Attribute)
-			}
-		}
-	})
-}
-
-func TestActionTellsStatuses(t *testing.T) {
+func TestAction_statuses(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		progress := &fakecli.Lines{Seen: make(chan struct{})}
-		done := make(chan []*tfprotov6.Diagnostic)
-		go func() { done <- c.InvokeInto(t.Context(), progress, a.name, a.config) }()
-		<-progress.Seen
+		progress, done := a.start(t, c)
 		id := s.OnlyJob(t).ID
 		s.SetStatus(id, "que\x1bued")
 		for progress.Count() < 2 {
@@ -155,32 +234,11 @@ func TestActionTellsStatuses(t *testing.T) {
 	})
 }
 
-// A01: the outcome of the POST is unknown.
-func TestActionA01UnknownOutcome(t *testing.T) {
-	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		s.Wire.Script(faultserver.Kind(a.kind), faultserver.Effect(faultserver.EOF))
-		progress, diags := c.Invoke(t.Context(), a.name, a.config)
-		if len(progress) > 0 {
-			t.Errorf("progress: %q", progress)
-		}
-		harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to", "no answer tells its outcome", "It will not be sent again by itself.", "before you run the action again")
-		if a.jobID == "" {
-			harness.Contains(t, fakecli.Text(diags), "a job may have been started", harness.Project)
-		} else {
-			harness.Contains(t, fakecli.Text(diags), "sent to job "+a.jobID+" in project proj_1", "it may have arrived")
-		}
-		a.sentOnce(t, s)
-	})
-}
-
-// A02: Ctrl-C in the wait.
-func TestActionA02Interrupted(t *testing.T) {
+// Ctrl-C in the wait.
+func TestAction_A02_interrupted(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 		a.config["wait"] = attrs{"on_timeout": "warn"} // an interrupt is an error all the same
-		progress := &fakecli.Lines{Seen: make(chan struct{})}
-		done := make(chan []*tfprotov6.Diagnostic)
-		go func() { done <- c.InvokeInto(t.Context(), progress, a.name, a.config) }()
-		<-progress.Seen
+		progress, done := a.start(t, c)
 		start := time.Now()
 		c.Stop()
 		diags := <-done
@@ -194,48 +252,24 @@ func TestActionA02Interrupted(t *testing.T) {
 	})
 }
 
-// The CLI stops the provider once: an action that begins after it sends nothing.
-func TestActionAfterAStop(t *testing.T) {
+func TestAction_configuration(t *testing.T) {
 	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		before := s.Counts()
-		c.Stop()
-		_, diags := c.Invoke(t.Context(), a.name, a.config)
-		harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to", "Nothing was sent", "interrupted")
-		if diff := cmp.Diff(before, s.Counts()); diff != "" {
-			t.Errorf("requests (-before +after):\n%s", diff)
+		invoke := func(configured, arguments attrs) []*tfprotov6.Diagnostic {
+			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), configured))
+			_, diags := c.Invoke(t.Context(), a.name, fakecli.With(a.config, arguments))
+			return diags
 		}
+		harness.Contains(t, fakecli.Text(invoke(attrs{"admin_key": unknown{}}, nil)), "ERROR: Agent provider not configured", "Not known yet: admin_key.")
+
+		t.Setenv("AGENT_PROJECT_ID", "")
+		diags := invoke(attrs{"project_id": nil}, nil)
+		fakecli.WantPath(t, diags, tftypes.NewAttributePath().WithAttributeName("project_id"))
+		harness.Contains(t, fakecli.Text(diags), "AGENT_PROJECT_ID")
+		s.Sent(t, 0, 0)
+
+		if diags := invoke(attrs{"project_id": nil}, attrs{"project_id": harness.Project}); len(diags) > 0 {
+			t.Error(fakecli.Text(diags))
+		}
+		a.sentOnce(t, s)
 	})
-}
-
-// A03: the job ends as failed.
-func TestActionA03JobFails(t *testing.T) {
-	const link = "https://github.com/example/docs/pull/77"
-	for name, test := range map[string]struct {
-		link any
-		says string
-	}{
-		"with a link":    {link: link, says: link},
-		"without a link": {says: "It opened no pull request."},
-	} {
-		t.Run(name, func(t *testing.T) {
-			script := simulator.Script{Duration: 100 * time.Millisecond, Status: "failed", Extra: map[string]any{"prLink": test.link}}
-			eachAction(t, script, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-				progress, diags := c.Invoke(t.Context(), a.name, a.config)
-				id := s.OnlyJob(t).ID
-				harness.Contains(t, progress[len(progress)-1], id, "ended as failed")
-				harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job failed", "Job "+id+" in project proj_1 ended as failed", test.says)
-				a.sentOnce(t, s)
-
-				a.config["wait"] = attrs{"on_failure": "warn"}
-				if a.jobID != "" { // a failed job takes no message
-					a.config["id"] = s.Create(harness.Project, "before").ID
-				}
-				_, diags = c.Invoke(t.Context(), a.name, a.config)
-				harness.Contains(t, fakecli.Text(diags), "WARNING: Agent job failed")
-				if fakecli.Failed(diags) {
-					t.Error("on_failure = warn fails")
-				}
-			})
-		})
-	}
 }

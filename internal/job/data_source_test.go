@@ -11,10 +11,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -99,23 +95,12 @@ func TestDataSource(t *testing.T) {
 	}
 }
 
-func TestDataSourceNeedsTheProvider(t *testing.T) {
-	s := harness.NewService(t, nil)
-	for name, attribute := range map[string]string{"admin_key": "admin_key", "project_id": "project_id"} {
-		t.Run(name, func(t *testing.T) {
-			config := s.Attrs()
-			config[attribute] = unknown{}
-			_, diags := fakecli.New(t, config).Data(t.Context(), attrs{"id": "job_1", "project_id": harness.Project})
-			harness.Contains(t, fakecli.Text(diags), "ERROR: Agent provider not configured", "Not known yet: "+attribute)
-		})
-	}
-	t.Run("no project", func(t *testing.T) {
-		t.Setenv("AGENT_PROJECT_ID", "")
-		config := s.Attrs()
-		delete(config, "project_id")
-		_, diags := fakecli.New(t, config).Data(t.Context(), attrs{"id": "job_1"})
-		fakecli.WantPath(t, diags, tftypes.NewAttributePath().WithAttributeName("project_id"))
-	})
+func TestDataSource_noProject(t *testing.T) {
+	t.Setenv("AGENT_PROJECT_ID", "")
+	config := harness.NewService(t, nil).Attrs()
+	delete(config, "project_id")
+	_, diags := fakecli.New(t, config).Data(t.Context(), attrs{"id": "job_1"})
+	fakecli.WantPath(t, diags, tftypes.NewAttributePath().WithAttributeName("project_id"))
 }
 
 func TestDataSourceInterrupted(t *testing.T) {
@@ -126,7 +111,7 @@ func TestDataSourceInterrupted(t *testing.T) {
 			_, diags := c.Data(t.Context(), attrs{"id": id, "wait": attrs{"enabled": true, "on_timeout": "warn"}})
 			done <- diags
 		}()
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute) // longer than a read without a wait takes
 		if len(done) > 0 || s.Counts().Get == 0 {
 			t.Fatalf("%d looks at the job, ended: %t", s.Counts().Get, len(done) > 0)
 		}
@@ -168,26 +153,4 @@ func dataSourceAfterOwnChanges(t *testing.T, s *harness.Service, c *fakecli.CLI)
 		t.Errorf("after the message: %v %s", c.Attribute(state, "status"), fakecli.Text(diags))
 	}
 	s.Sent(t, 1, 1)
-}
-
-func TestAccTwoSteps(t *testing.T) {
-	s := harness.NewService(t, nil)
-	config := s.Config(harness.JobConfig("Write", `wait = { enabled = false }`), `
-data "agent_job" "end" {
-  id   = agent_job.test.id
-  wait = { enabled = true }
-}
-output "pull_request" {
-  value = data.agent_job.end.pr_link
-}
-`)
-	harness.Run(t, resource.TestStep{
-		Config: config,
-		ConfigStateChecks: []statecheck.StateCheck{
-			harness.ExpectAttr("status", knownvalue.StringExact("active")),
-			statecheck.ExpectKnownValue("data.agent_job.end", tfjsonpath.New("status"), knownvalue.StringExact("completed")),
-			statecheck.ExpectKnownOutputValue("pull_request", knownvalue.StringExact("https://github.com/example/docs/pull/1")),
-		},
-	}, harness.ExpectNoChange(config))
-	s.Sent(t, 1, 0)
 }

@@ -4,11 +4,11 @@
 package job_test
 
 import (
-	"fmt"
 	"regexp"
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-testing/compare"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
@@ -19,92 +19,77 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-func TestAccCreateReadDestroy(t *testing.T) {
+// A real CLI stores what the fake one stores; the examples of the documentation
+// show imports, moves, data sources and actions (internal/tools/demo).
+
+func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 	s := harness.NewService(t, nil)
-	harness.Run(t, resource.TestStep{
-		Config: s.Config(harness.JobConfig("Add a quickstart")),
-		ConfigStateChecks: []statecheck.StateCheck{
-			harness.ExpectAttr("status", knownvalue.StringExact("completed")),
-			harness.ExpectAttr("id", knownvalue.StringRegexp(regexp.MustCompile(`^job_`))),
-			harness.ExpectAttr("pr_link", knownvalue.StringRegexp(regexp.MustCompile(`^https://`))),
-			harness.ExpectAttr("project_id", knownvalue.StringExact(harness.Project)),
-			harness.ExpectAttr("source", knownvalue.ObjectPartial(map[string]knownvalue.Check{"repository": knownvalue.NotNull()})),
-			harness.ExpectAttr("model", knownvalue.NotNull()),
-			harness.ExpectAttr("created_at", knownvalue.NotNull()),
-			harness.ExpectAttr("archived_at", knownvalue.Null()),
-		},
-		Check: s.SentCheck(t, 1, 0),
-	}, harness.ExpectNoChange(s.Config(harness.JobConfig("Add a quickstart"))))
-	s.Sent(t, 1, 0)
-}
-
-func TestAccCompletedWithoutPullRequest(t *testing.T) {
-	s := harness.NewService(t, harness.Always(simulator.Script{NoPullRequest: true}))
-	config := s.Config(harness.JobConfig("Check the links"))
-	harness.Run(t, resource.TestStep{
-		Config:            config,
-		ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("pr_link", knownvalue.Null())},
-	}, harness.ExpectNoChange(config))
-	s.Sent(t, 1, 0)
-}
-
-func TestAccArchived(t *testing.T) {
-	s := harness.NewService(t, harness.Always(simulator.Script{Duration: 100 * time.Millisecond, Status: "archived"}))
-	config := s.Config(harness.JobConfig("Tidy up"))
-	harness.Run(t, resource.TestStep{
-		Config: config,
-		ConfigStateChecks: []statecheck.StateCheck{
-			harness.ExpectAttr("status", knownvalue.StringExact("archived")),
-			harness.ExpectAttr("archived_at", knownvalue.NotNull()),
-		},
-	}, harness.ExpectNoChange(config))
-	s.Sent(t, 1, 0)
-}
-
-func TestAccCreatedAtWithoutZone(t *testing.T) {
-	const odd = "2026-03-01T12:00:00"
-	s := harness.NewService(t, harness.Always(simulator.Script{Extra: map[string]any{"createdAt": odd}}))
-	config := s.Config(harness.JobConfig("Write"))
-	harness.Run(t, resource.TestStep{
-		Config:            config,
-		ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("created_at", knownvalue.StringExact(odd))},
-	}, harness.ExpectNoChange(config))
-	s.Sent(t, 1, 0)
-}
-
-func TestAccTriggersReplace(t *testing.T) {
-	s := harness.NewService(t, nil)
-	with := func(spec string) string {
-		return s.Config(harness.JobConfig("Write", fmt.Sprintf("triggers = { spec = %q }", spec)))
-	}
+	same := statecheck.CompareValue(compare.ValuesSame())
+	id := func() statecheck.StateCheck { return same.AddStateValue(harness.JobAddress, tfjsonpath.New("id")) }
 	harness.Run(t,
-		resource.TestStep{Config: with("1")},
-		resource.TestStep{Config: with("2"), ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionDestroyBeforeCreate)},
-		harness.ExpectNoChange(with("2")),
-	)
-	s.Sent(t, 2, 0)
-}
-
-func TestAccTimeoutsOnlyChangeSendsNothing(t *testing.T) {
-	s := harness.NewService(t, nil)
-	var checks []plancheck.PlanCheck
-	checks = append(checks, plancheck.ExpectResourceAction(harness.JobAddress, plancheck.ResourceActionUpdate))
-	for _, name := range []string{"id", "status", "pr_link", "model", "created_at", "source"} {
-		checks = append(checks, plancheck.ExpectKnownValue(harness.JobAddress, tfjsonpath.New(name), knownvalue.NotNull()))
-	}
-	gets := 0
-	harness.Run(t,
-		resource.TestStep{Config: s.Config(harness.JobConfig("Write"))},
 		resource.TestStep{
-			PreConfig:        func() { gets = s.Counts().Get },
-			Config:           s.Config(harness.JobConfig("Write", `timeouts = { create = "5m" }`, `wait = { on_failure = "warn" }`)),
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks},
+			Config: s.Config(harness.JobConfig("Write")),
+			ConfigStateChecks: []statecheck.StateCheck{
+				id(),
+				harness.ExpectAttr("status", knownvalue.StringExact("completed")),
+				harness.ExpectAttr("pr_link", knownvalue.StringRegexp(regexp.MustCompile(`^https://`))),
+				harness.ExpectAttr("source", knownvalue.ObjectPartial(map[string]knownvalue.Check{"repository": knownvalue.NotNull()})),
+				harness.ExpectAttr("archived_at", knownvalue.Null()),
+			},
+			Check: s.SentCheck(t, 1, 0),
 		},
+		harness.ExpectNoChange(s.Config(harness.JobConfig("Write"))),
+		resource.TestStep{
+			Config:           s.Config(harness.JobConfig("Write more")),
+			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{
+				id(),
+				harness.ExpectAttr("status", knownvalue.StringExact("completed")),
+				harness.ExpectAttr("prompt", knownvalue.StringExact("Write more")),
+			},
+			Check: s.SentCheck(t, 1, 1),
+		},
+		harness.ExpectNoChange(s.Config(harness.JobConfig("Write more"))),
+	)
+	s.Sent(t, 1, 1)
+}
+
+func TestAccWaitTimeoutInCreateKeepsTheJob(t *testing.T) {
+	s := harness.NewService(t, harness.Always(simulator.Script{Duration: time.Hour}))
+	config := s.Config(harness.JobConfig("Write", `timeouts = { create = "10s" }`))
+	harness.Run(t,
+		resource.TestStep{
+			Config:             config,
+			ExpectNonEmptyPlan: true, // it is to be waited for
+			ConfigStateChecks:  []statecheck.StateCheck{harness.ExpectAttr("status", knownvalue.StringExact("active"))},
+			Check:              s.SentCheck(t, 1, 0),
+		},
+		resource.TestStep{
+			Config: config,
+			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate, s.Ends(t),
+				plancheck.ExpectUnknownValue(harness.JobAddress, tfjsonpath.New("pr_link")),
+				plancheck.ExpectKnownValue(harness.JobAddress, tfjsonpath.New("id"), knownvalue.NotNull())),
+			ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("pr_link", knownvalue.NotNull())},
+		},
+		harness.ExpectNoChange(config),
 	)
 	s.Sent(t, 1, 0)
-	if gets == 0 {
-		t.Error("the first step made no GET")
-	}
+}
+
+func TestAccFailedJobIsTainted(t *testing.T) {
+	s := harness.NewService(t, byPrompt)
+	harness.Run(t,
+		resource.TestStep{
+			Config:      s.Config(harness.JobConfig("fail")),
+			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*next apply starts a new job`),
+		},
+		// A tainted job is replaced whatever else has changed.
+		resource.TestStep{
+			Config:           s.Config(harness.JobConfig("work")),
+			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionDestroyBeforeCreate),
+			Check:            s.SentCheck(t, 2, 0),
+		},
+	)
 }
 
 func TestAccPostconditionOnStatus(t *testing.T) {

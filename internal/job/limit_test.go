@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -23,19 +24,16 @@ const (
 	tooManyMessages = "Too many messages to agent jobs"
 )
 
-// errorsOf returns the summaries of the errors.
-func errorsOf(diags []*tfprotov6.Diagnostic) (all []string) {
-	for _, d := range diags {
-		if d.Severity == tfprotov6.DiagnosticSeverityError {
-			all = append(all, d.Summary)
-		}
-	}
-	return all
-}
-
+// wantErrors asserts the summaries of the errors.
 func wantErrors(t *testing.T, diags []*tfprotov6.Diagnostic, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, errorsOf(diags)); diff != "" {
+	var got []string
+	for _, d := range diags {
+		if d.Severity == tfprotov6.DiagnosticSeverityError {
+			got = append(got, d.Summary)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("errors (-want +got):\n%s%s", diff, fakecli.Text(diags))
 	}
 }
@@ -61,106 +59,94 @@ func jobs(t *testing.T, s *harness.Service, n int) (all []*fakecli.CLI) {
 func TestPlanBeyondLimit(t *testing.T) {
 	write, replace, more := writing("write", "1"), writing("write", "2"), writing("more", "1")
 	forget, taint := (*fakecli.CLI).Forget, func(c *fakecli.CLI) { c.Tainted = true }
+	const jobsLimit, messagesLimit = "max_new_jobs", "max_messages"
 	for _, test := range []struct {
-		name   string
-		limits attrs
-		config attrs
-		change func(c *fakecli.CLI)
-		want   []string // errors of a plan of five resources
-		says   string
+		name    string
+		limit   string // 0, 2 and 3 are the limits of a plan of three
+		other   string // may be 0
+		config  attrs
+		change  func(c *fakecli.CLI)
+		summary string // beyond the limit; empty: never
 	}{
-		{"new jobs, none allowed", attrs{"max_new_jobs": 0}, write, forget, []string{tooManyJobs}, "max_new_jobs = 0"},
-		{"new jobs, one too many", attrs{"max_new_jobs": 4}, write, forget, []string{tooManyJobs}, "max_new_jobs = 4"},
-		{"new jobs up to the limit", attrs{"max_new_jobs": 5, "max_messages": 0}, write, forget, nil, ""},
-		{"replaced", attrs{"max_new_jobs": 4}, replace, nil, []string{tooManyJobs}, "max_new_jobs = 4"},
-		{"replaced, up to the limit", attrs{"max_new_jobs": 5}, replace, nil, nil, ""},
-		{"tainted", attrs{"max_new_jobs": 4}, write, taint, []string{tooManyJobs}, "max_new_jobs = 4"},
-		{"tainted, up to the limit", attrs{"max_new_jobs": 5}, write, taint, nil, ""},
-		{"messages, none allowed", attrs{"max_messages": 0}, more, nil, []string{tooManyMessages}, "max_messages = 0"},
-		{"messages, one too many", attrs{"max_messages": 4}, more, nil, []string{tooManyMessages}, "max_messages = 4"},
-		{"messages up to the limit", attrs{"max_messages": 5, "max_new_jobs": 0}, more, nil, nil, ""},
-		{"no change", attrs{"max_messages": 0, "max_new_jobs": 0}, write, nil, nil, ""},
+		{"new", jobsLimit, messagesLimit, write, forget, tooManyJobs},
+		{"replaced", jobsLimit, messagesLimit, replace, nil, tooManyJobs},
+		{"tainted", jobsLimit, messagesLimit, write, taint, tooManyJobs},
+		{"messages", messagesLimit, jobsLimit, more, nil, tooManyMessages},
+		{"no change", jobsLimit, messagesLimit, write, nil, ""},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := harness.NewService(t, harness.Always(simulator.Script{}))
-			all := jobs(t, s, 5)
-			all[0].Connect(fakecli.With(s.Attrs(), test.limits))
-			var diags []*tfprotov6.Diagnostic
-			for _, c := range all {
-				c.Server = all[0].Server
-				if test.change != nil {
-					test.change(c)
+		for _, limit := range []int{0, 2, 3} {
+			t.Run(fmt.Sprint(test.name, limit), func(t *testing.T) {
+				s := harness.NewService(t, harness.Always(simulator.Script{}))
+				all := jobs(t, s, 3)
+				all[0].Connect(fakecli.With(s.Attrs(), attrs{test.limit: limit, test.other: 0}))
+				var diags []*tfprotov6.Diagnostic
+				for _, c := range all {
+					c.Server = all[0].Server
+					if test.change != nil {
+						test.change(c)
+					}
+					diags = append(diags, c.Plan(t.Context(), test.config)...)
 				}
-				diags = append(diags, c.Plan(t.Context(), test.config)...)
-			}
-			wantErrors(t, diags, test.want...)
-			if test.want != nil {
-				harness.Contains(t, fakecli.Text(diags), "("+test.says+"). Nothing was sent for it, and nothing before it", "-refresh=false")
-			}
-			s.Sent(t, 5, 0)
-		})
+				if limit == 3 || test.summary == "" {
+					wantErrors(t, diags)
+				} else {
+					wantErrors(t, diags, test.summary)
+					harness.Contains(t, fakecli.Text(diags), fmt.Sprintf("(%s = %d). Nothing was sent for it, and nothing before it", test.limit, limit), "-refresh=false")
+				}
+				s.Sent(t, 3, 0)
+			})
+		}
 	}
 }
 
 // A saved plan may have been made where no limit was set.
 func TestApplyBeyondLimit(t *testing.T) {
-	for _, test := range []struct {
-		name, summary string
-		limits        attrs
-		prompt        string
-		forget        bool
-		sent          [2]int // besides the three jobs at the start
-	}{
-		{"no job", tooManyJobs, attrs{"max_new_jobs": 0}, "write", true, [2]int{0, 0}},
-		{"two jobs", tooManyJobs, attrs{"max_new_jobs": 2}, "write", true, [2]int{2, 0}},
-		{"no message", tooManyMessages, attrs{"max_messages": 0}, "more", false, [2]int{0, 0}},
-		{"two messages", tooManyMessages, attrs{"max_messages": 2}, "more", false, [2]int{0, 2}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := harness.NewService(t, harness.Always(simulator.Script{}))
-			all := jobs(t, s, 3)
-			config := writing(test.prompt, "1")
-			for _, c := range all {
-				if test.forget {
-					c.Forget()
+	const jobsLimit, messagesLimit = "max_new_jobs", "max_messages"
+	for _, limit := range []string{jobsLimit, messagesLimit} {
+		for _, allowed := range []int{0, 2} {
+			t.Run(fmt.Sprint(limit, allowed), func(t *testing.T) {
+				s := harness.NewService(t, harness.Always(simulator.Script{}))
+				all, config, summary := jobs(t, s, 3), writing("more", "1"), tooManyMessages
+				wantSent, says := [2]int{3, allowed}, "Nothing was sent for it, and nothing before it"
+				if limit == jobsLimit {
+					summary, wantSent = tooManyJobs, [2]int{3 + allowed, 0}
 				}
-				wantErrors(t, c.Plan(t.Context(), config))
-			}
-			folder := filepath.Join(t.TempDir(), "journal")
-			process := journal.NewProcess("apply", func(err error) { t.Error(err) })
-			defer process.Close(t.Context())
-			all[0].ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}),
-				fakecli.With(s.Attrs(), fakecli.With(test.limits, attrs{"journal": attrs{"url": folder}})))
-			var diags []*tfprotov6.Diagnostic
-			total := test.sent[0] + test.sent[1]
-			var want []string
-			for i, c := range all {
-				c.Server = all[0].Server
-				before := c.State
-				got := c.Apply(t.Context(), config)
-				diags = append(diags, got...)
-				if i < total {
-					continue
-				}
-				want = append(want, test.summary)
-				if !c.State.Equal(before) || c.Tainted {
-					t.Errorf("the state changed: tainted %t, %s", c.Tainted, c.State)
-				}
-				says := "Nothing was sent for it, and nothing before it"
-				if total > 0 {
+				if allowed > 0 {
 					says = "Nothing was sent for it. Counted before it in this run, with this provider configuration and including requests that failed: "
 				}
-				harness.Contains(t, fakecli.Text(got), says)
-				if strings.Contains(fakecli.Text(got), "-refresh=false") {
-					t.Errorf("an apply speaks of a plan: %s", fakecli.Text(got))
+				folder := filepath.Join(t.TempDir(), "journal")
+				process := journal.NewProcess("apply", func(err error) { t.Error(err) })
+				defer process.Close(t.Context())
+				server := fakecli.Unconfigured(t)
+				server.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}),
+					fakecli.With(s.Attrs(), attrs{limit: allowed, "journal": attrs{"url": folder}}))
+				for i, c := range all {
+					if limit == jobsLimit {
+						c.Forget()
+					}
+					wantErrors(t, c.Plan(t.Context(), config))
+					c.Server = server.Server
+					before := c.State
+					diags := c.Apply(t.Context(), config)
+					if i < allowed {
+						wantErrors(t, diags)
+						continue
+					}
+					wantErrors(t, diags, summary)
+					harness.Contains(t, fakecli.Text(diags), says)
+					if strings.Contains(fakecli.Text(diags), "-refresh=false") {
+						t.Errorf("an apply speaks of a plan: %s", fakecli.Text(diags))
+					}
+					if !c.State.Equal(before) || c.Tainted {
+						t.Errorf("the state changed: tainted %t, %s", c.Tainted, c.State)
+					}
 				}
-			}
-			wantErrors(t, diags, want...)
-			s.Sent(t, 3+test.sent[0], test.sent[1])
-			if entries, _ := filepath.Glob(filepath.Join(folder, "*.json")); len(entries) != total {
-				t.Errorf("the journal has %q, want %d entries", entries, total)
-			}
-		})
+				s.Sent(t, wantSent[0], wantSent[1])
+				if entries, _ := filepath.Glob(filepath.Join(folder, "*.json")); len(entries) != allowed {
+					t.Errorf("the journal has %q, want %d entries", entries, allowed)
+				}
+			})
+		}
 	}
 }
 
@@ -205,19 +191,13 @@ func TestTakeoverDoesNotCount(t *testing.T) {
 			s := harness.NewService(t, harness.Always(simulator.Script{}))
 			config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": filepath.Join(t.TempDir(), "journal")}})
 			c := fakecli.New(t, s.Attrs())
-			run := func(name journal.Run, limits, job attrs) []*tfprotov6.Diagnostic {
-				process := journal.NewProcess(name, func(err error) { t.Error(err) })
-				defer process.Close(t.Context())
-				c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), fakecli.With(config, limits))
-				return c.Run(t.Context(), job)
-			}
 			if !test.forget {
-				wantErrors(t, run("first", nil, old))
+				wantErrors(t, apply(t, c, "first", config, old))
 			}
 			state, private, identity := c.State, c.Private, c.Identity
-			wantErrors(t, run("lost", nil, test.config))
+			wantErrors(t, apply(t, c, "lost", config, test.config))
 			c.State, c.Private, c.Identity = state, private, identity
-			diags := run("next", attrs{"max_new_jobs": 0, "max_messages": 0}, test.config)
+			diags := apply(t, c, "next", fakecli.With(config, attrs{"max_new_jobs": 0, "max_messages": 0}), test.config)
 			wantErrors(t, diags)
 			harness.Contains(t, fakecli.Text(diags), "of an earlier run will be taken over")
 			s.Sent(t, test.creates, test.messages)

@@ -4,61 +4,38 @@
 package job_test
 
 import (
-	"regexp"
+	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-testing/compare"
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
-
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-func TestAccPromptChangeSendsOneMessage(t *testing.T) {
+// A message that the service refused shows nothing about an earlier one whose
+// state was lost: the journal still has that.
+//
+// Red without: sendOrTakeOver keeping the entry of a refused message out of the
+// private state.
+func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
 	s := harness.NewService(t, nil)
-	same := statecheck.CompareValue(compare.ValuesSame())
-	id := func() statecheck.StateCheck { return same.AddStateValue(harness.JobAddress, tfjsonpath.New("id")) }
-	harness.Run(t,
-		resource.TestStep{Config: s.Config(harness.JobConfig("Write")), ConfigStateChecks: []statecheck.StateCheck{id()}},
-		resource.TestStep{
-			Config:           s.Config(harness.JobConfig("Write more")),
-			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate),
-			ConfigStateChecks: []statecheck.StateCheck{
-				id(),
-				harness.ExpectAttr("status", knownvalue.StringExact("completed")),
-				harness.ExpectAttr("prompt", knownvalue.StringExact("Write more")),
-			},
-			Check: s.SentCheck(t, 1, 1),
-		},
-		harness.ExpectNoChange(s.Config(harness.JobConfig("Write more"))),
-	)
-	s.Sent(t, 1, 1)
-}
-
-func TestAccWaitTimeoutInUpdateIsAnError(t *testing.T) {
-	s := harness.NewService(t, func(_ string, turn int) simulator.Script {
-		return simulator.Script{Duration: []time.Duration{50 * time.Millisecond, time.Hour}[turn]}
-	})
-	short := s.Config(harness.JobConfig("Write more", `timeouts = { update = "10s" }`))
-	harness.Run(t,
-		resource.TestStep{Config: s.Config(harness.JobConfig("Write", `timeouts = { update = "10s" }`))},
-		resource.TestStep{
-			Config:      short,
-			ExpectError: regexp.MustCompile(`(?s)Agent job still running.*sends\s+nothing`),
-		},
-		resource.TestStep{
-			PreConfig:         func() { s.SetStatus(s.OnlyJob(t).ID, "completed") },
-			Config:            short,
-			ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("status", knownvalue.StringExact("completed"))},
-		},
-	)
-	s.Sent(t, 1, 1)
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": filepath.Join(t.TempDir(), "journal")}})
+	c := fakecli.New(t, config)
+	run := func(name journal.Run, prompt string) string {
+		t.Helper()
+		return fakecli.Text(apply(t, c, name, config, attrs{"prompt": prompt, "wait": attrs{"enabled": false}}))
+	}
+	run("first", "A")
+	state, private := c.State, c.Private
+	run("second", "B")
+	c.State, c.Private = state, private
+	s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
+	harness.Contains(t, run("third", "C"), "Failed to send message to agent job")
+	s.Sent(t, 1, 2)
+	harness.Contains(t, run("fourth", "B"), "taken over", "Message of an earlier run found")
+	s.Sent(t, 1, 2)
 }
 
 // Found by chaos: the effect of a message that was reported as unknown was taken

@@ -83,39 +83,49 @@ func TestMoveState(t *testing.T) {
 	}
 }
 
-// OpenTofu does not always name the former provider in full: see matchesProvider.
-func TestMoveStateFromAnOddAddress(t *testing.T) {
-	for _, name := range []string{"restful_resource", "restful_operation", "restapi_object"} {
-		bare, _, _ := strings.Cut(name, "_")
-		for _, address := range []string{bare, "registry.opentofu.org/agentjobs/agent", "registry.example.com/private/agent"} {
-			moved := readMoved(t, name)
-			moved.Provider = address
-			c := fakecli.Unconfigured(t)
-			if diags := move(c, moved); len(diags) > 0 || !c.State.Equal(fakecli.Object(c.Resource, attrs{"project_id": "proj_123", "id": "job_456"})) {
-				t.Errorf("%s from %s: %s %s", name, address, fakecli.Text(diags), c.State)
-			}
-		}
-	}
-}
+// Providers, types and states that no file of testdata has. OpenTofu does not
+// always name the former provider in full: see matchesProvider.
+func TestMoveState_forms(t *testing.T) {
+	const (
+		restful, operation, restapi = "restful_resource", "restful_operation", "restapi_object"
+		good                        = `{"id":"/v2/agent/proj_123/job/job_456","path":"/v2/agent/proj_123/job"}`
+		others, nameless            = "Unable to Move Resource State", "does not name a job"
+	)
+	for _, test := range []struct{ name, provider, typeName, state, says string }{
+		{"name alone", "restful", restful, good, ""},
+		{"name alone, operation", "restful", operation, good, ""},
+		{"name alone, restapi", "restapi", restapi, good, ""},
+		{"this provider", "registry.opentofu.org/agentjobs/agent", restful, good, ""},
+		{"this provider, restapi", "registry.example.com/private/agent", restapi, good, ""},
 
-// Attributes that no state of testdata has in this way.
-func TestMoveStateOfOddForms(t *testing.T) {
-	const restful, restapi = "restful_resource", "restapi_object"
-	for name, test := range map[string]struct{ typeName, state, says string }{
-		"answer as text":           {restful, `{"id":"x","path":"/v2/agent/proj_123/job","output":"{\"id\":\"job_456\"}"}`, ""},
-		"answer without its type":  {restful, `{"id":"x","path":"/v2/agent/proj_123/job","output":{"id":"job_456"}}`, ""},
-		"path of the job":          {restful, `{"id":"x","path":"/v2/agent/proj_123/job/job_456"}`, ""},
-		"restapi, id is a path":    {restapi, `{"id":"/v2/agent/proj_123/job/job_456","path":"/elsewhere"}`, ""},
-		"restapi, path of the job": {restapi, `{"id":"x","path":"/v2/agent/proj_123/job/job_456"}`, ""},
-		"project with a space":     {restful, `{"id":"/v2/agent/a%20b/job/job_456","path":"/here"}`, `It has the id "/v2/agent/a%20b/job/job_456" and the path "/here".`},
-		"escaped slash":            {restful, `{"id":"/v2/agent/a%2fproj_123/job/job_456"}`, `and the path ""`},
+		{"another namespace", "registry.terraform.io/example/restful", restful, good, others},
+		{"another type", "h/magodo/restful", "restful_list", good, others},
+		{"restapi's type", "h/magodo/restful", restapi, good, others},
+		{"no host", "magodo/restful", restful, good, others},
+		{"another name", "restapi", restful, good, others},
+
+		{"answer as text", "h/magodo/restful", restful, `{"id":"x","path":"/v2/agent/proj_123/job","output":"{\"id\":\"job_456\"}"}`, ""},
+		{"answer without its type", "h/magodo/restful", restful, `{"id":"x","path":"/v2/agent/proj_123/job","output":{"id":"job_456"}}`, ""},
+		{"path of the job", "h/magodo/restful", restful, `{"id":"x","path":"/v2/agent/proj_123/job/job_456"}`, ""},
+		{"restapi, id is a path", "h/Mastercard/restapi", restapi, `{"id":"/v2/agent/proj_123/job/job_456","path":"/elsewhere"}`, ""},
+		{"restapi, path of the job", "h/Mastercard/restapi", restapi, `{"id":"x","path":"/v2/agent/proj_123/job/job_456"}`, ""},
+		{"project with a space", "h/magodo/restful", restful, `{"id":"/v2/agent/a%20b/job/job_456","path":"/here"}`,
+			`It has the id "/v2/agent/a%20b/job/job_456" and the path "/here".`},
+		{"escaped slash", "h/magodo/restful", restful, `{"id":"/v2/agent/a%2fproj_123/job/job_456"}`, `and the path ""`},
+		{"empty", "h/magodo/restful", restful, "", nameless},
+		{"null", "h/magodo/restful", restful, "null", nameless},
+		{"a list", "h/magodo/restful", restful, "[]", nameless},
+		{"no text", "h/magodo/restful", restful, `{"id":7,"path":{}}`, nameless},
+		{"a word", "h/magodo/restful", restful, `{"id":"x","path":"job"}`, nameless},
+		{"restapi, empty", "h/Mastercard/restapi", restapi, "", nameless},
+		{"restapi, no text", "h/Mastercard/restapi", restapi, `{"id":7,"path":{}}`, nameless},
+		{"restapi, a word", "h/Mastercard/restapi", restapi, `{"id":"x","path":"job"}`, nameless},
 	} {
-		t.Run(name, func(t *testing.T) {
-			source := map[string]string{restful: "h/magodo/restful", restapi: "h/Mastercard/restapi"}[test.typeName]
+		t.Run(test.name, func(t *testing.T) {
 			c := fakecli.Unconfigured(t)
-			diags := move(c, movedState{Provider: source, Type: test.typeName, Attributes: json.RawMessage(test.state)})
+			diags := move(c, movedState{Provider: test.provider, Type: test.typeName, Attributes: json.RawMessage(test.state)})
 			if test.says != "" {
-				harness.Contains(t, fakecli.Text(diags), "does not name a job", test.says)
+				harness.Contains(t, fakecli.Text(diags), "ERROR", test.says)
 			} else if len(diags) > 0 || c.Get("project_id") != "proj_123" || c.Get("id") != "job_456" {
 				t.Errorf("state %s, %s", c.State, fakecli.Text(diags))
 			}
@@ -123,60 +133,35 @@ func TestMoveStateOfOddForms(t *testing.T) {
 	}
 }
 
-func TestMoveStateOfOthers(t *testing.T) {
-	for name, change := range map[string]func(*movedState){
-		"another namespace": func(m *movedState) { m.Provider = "registry.terraform.io/example/restful" },
-		"another type":      func(m *movedState) { m.Type = "restful_list" },
-		"restapi's type":    func(m *movedState) { m.Type = "restapi_object" },
-		"no host":           func(m *movedState) { m.Provider = "magodo/restful" },
-		"another name":      func(m *movedState) { m.Provider = "restapi" },
-	} {
-		t.Run(name, func(t *testing.T) {
-			moved := readMoved(t, "restful_resource")
-			change(&moved)
-			if diags := move(fakecli.Unconfigured(t), moved); !fakecli.Failed(diags) {
-				t.Errorf("taken over: %s", fakecli.Text(diags))
-			}
-		})
-	}
-	for name, state := range map[string]string{"empty": "", "null": "null", "a list": "[]", "no text": `{"id":7,"path":{}}`, "a word": `{"id":"x","path":"job"}`} {
-		t.Run(name, func(t *testing.T) {
-			for _, typeName := range []string{"restful_resource", "restapi_object"} {
-				source := map[string]string{"restful_resource": "h/magodo/restful", "restapi_object": "h/Mastercard/restapi"}[typeName]
-				diags := move(fakecli.Unconfigured(t), movedState{Provider: source, Type: typeName, Attributes: json.RawMessage(state)})
-				harness.Contains(t, fakecli.Text(diags), "does not name a job")
-			}
-		})
-	}
-}
-
 // A moved job is recorded by the next apply, and nothing is ever sent.
-func TestMovedJobIsRecorded(t *testing.T) {
-	s := harness.NewService(t, nil)
-	id := s.Create("proj_123", "before").ID
-	s.SetStatus(id, "completed")
-	c := fakecli.Unconfigured(t)
-	moved := readMoved(t, "restapi_object")
-	moved.Attributes = json.RawMessage(strings.ReplaceAll(string(moved.Attributes), "job_456", id))
-	if diags := move(c, moved); fakecli.Failed(diags) {
-		t.Fatal(fakecli.Text(diags))
+func TestMoveState_recorded(t *testing.T) {
+	for prompt, says := range map[string]string{"prompt": "", "prompt_wo": "Prompt is recorded"} {
+		t.Run(prompt, func(t *testing.T) {
+			s := harness.NewService(t, nil)
+			id := s.Create("proj_123", "before").ID
+			s.SetStatus(id, "completed")
+			c := fakecli.Unconfigured(t)
+			moved := readMoved(t, "restapi_object")
+			moved.Attributes = json.RawMessage(strings.ReplaceAll(string(moved.Attributes), "job_456", id))
+			if diags := move(c, moved); fakecli.Failed(diags) {
+				t.Fatal(fakecli.Text(diags))
+			}
+			c.Connect(s.Attrs())
+			config := attrs{prompt: "Add a quickstart", "triggers": attrs{"a": "1"}}
+			if got := fakecli.Text(c.Run(t.Context(), config)); !strings.Contains(got, says) || (says == "") != (got == "") {
+				t.Errorf("want %q in %s", says, got)
+			}
+			if diags := c.Run(t.Context(), config); len(diags) > 0 || !c.Empty() {
+				t.Errorf("a plan after the move changes something, or says: %s", fakecli.Text(diags))
+			}
+			want := fakecli.With(attrs{"id": id, "status": "completed", "project_id": "proj_123", "prompt": nil}, attrs{prompt: "Add a quickstart"})
+			want["prompt_wo"] = nil // in no state
+			for name, value := range want {
+				if got := c.Get(name); got != value {
+					t.Errorf("%s is %v, want %v", name, got, value)
+				}
+			}
+			s.Sent(t, 0, 0)
+		})
 	}
-	c.Connect(s.Attrs())
-	config := attrs{"prompt": "Add a quickstart", "triggers": attrs{"a": "1"}}
-	for range 2 {
-		if diags := c.Run(t.Context(), config); len(diags) > 0 {
-			t.Fatal(fakecli.Text(diags))
-		}
-	}
-	wanted := attrs{"id": id, "status": "completed", "project_id": "proj_123", "prompt": "Add a quickstart"}
-	for name, want := range wanted {
-		if got := c.Get(name); got != want {
-			t.Errorf("%s is %v, want %v", name, got, want)
-		}
-	}
-	c.Plan(t.Context(), config)
-	if !c.Empty() {
-		t.Error("a plan after the move changes something")
-	}
-	s.Sent(t, 0, 0)
 }

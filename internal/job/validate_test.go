@@ -4,74 +4,93 @@
 package job_test
 
 import (
-	"maps"
+	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
 // Mistakes are errors of "validate" and "plan" that point at the attribute.
-func TestMistakesAreFoundBeforeApply(t *testing.T) {
-	at := tftypes.NewAttributePath
-	timeout := func(name string) *tftypes.AttributePath {
-		return at().WithAttributeName("timeouts").WithAttributeName(name)
+func TestValidate(t *testing.T) {
+	action := func(name string) func(*fakecli.CLI, attrs) []*tfprotov6.Diagnostic {
+		return func(c *fakecli.CLI, config attrs) []*tfprotov6.Diagnostic {
+			_, diags := c.PlanAction(t.Context(), name, config)
+			return diags
+		}
 	}
-	for name, test := range map[string]struct {
-		config attrs // besides a good prompt
-		path   *tftypes.AttributePath
+	data := func(c *fakecli.CLI, config attrs) []*tfprotov6.Diagnostic {
+		_, diags := c.Data(t.Context(), config)
+		return diags
+	}
+	mistakes := map[string][]any{
+		"prompt":     {"", " \t\n\u00a0", "a\x00b"},
+		"id":         {"", "a/b"},
+		"project_id": {"a/b", ".."},
+		"timeouts":   {"0s", "-5m", "5 minutes", ""},
+		"on_failure": {"retry"},
+		"on_timeout": {"", "keep"},
+	}
+	for _, kind := range []struct {
+		name     string
+		validate func(*fakecli.CLI, attrs) []*tfprotov6.Diagnostic
+		required attrs
+		timeouts []string
 	}{
-		"empty prompt":          {attrs{"prompt": ""}, at().WithAttributeName("prompt")},
-		"prompt of white space": {attrs{"prompt": " \t\n\u00a0"}, at().WithAttributeName("prompt")},
-		"prompt with NUL":       {attrs{"prompt": "a\x00b"}, at().WithAttributeName("prompt")},
-		"slash in project":      {attrs{"project_id": "a/b"}, at().WithAttributeName("project_id")},
-		"dots in project":       {attrs{"project_id": ".."}, at().WithAttributeName("project_id")},
-		"no create timeout":     {attrs{"timeouts": attrs{"create": "0s"}}, timeout("create")},
-		"negative create":       {attrs{"timeouts": attrs{"create": "-5m"}}, timeout("create")},
-		"unreadable create":     {attrs{"timeouts": attrs{"create": "5 minutes"}}, timeout("create")},
-		"no update timeout":     {attrs{"timeouts": attrs{"update": "0h"}}, timeout("update")},
-		"unreadable update":     {attrs{"timeouts": attrs{"update": ""}}, timeout("update")},
-		"odd on_failure":        {attrs{"wait": attrs{"on_failure": "retry"}}, at().WithAttributeName("wait").WithAttributeName("on_failure")},
-		"odd on_timeout":        {attrs{"wait": attrs{"on_timeout": ""}}, at().WithAttributeName("wait").WithAttributeName("on_timeout")},
+		{"resource", (*fakecli.CLI).Validate, attrs{"prompt": "write"}, []string{"create", "update"}},
+		{"data source", data, attrs{"id": "job_1"}, []string{"read"}},
+		{"start", action("agent_start_job"), attrs{"prompt": "write"}, []string{"invoke"}},
+		{"message", action("agent_send_message"), attrs{"prompt": "write", "id": "job_1"}, []string{"invoke"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			config := attrs{"prompt": "write"}
-			maps.Copy(config, test.config)
-			fakecli.WantPath(t, fakecli.Unconfigured(t).Validate(config), test.path)
-		})
-	}
-	for name, config := range map[string]attrs{
-		"good":          {"prompt": "write", "project_id": "proj_1", "timeouts": attrs{"create": "90s", "update": "1h30m"}},
-		"not known yet": {"prompt": unknown{}, "project_id": unknown{}, "timeouts": attrs{"create": unknown{}}, "wait": unknown{}},
-		"no timeouts":   {"prompt": "write", "timeouts": unknown{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diags := fakecli.Unconfigured(t).Validate(config); len(diags) > 0 {
-				t.Error(fakecli.Text(diags))
+		paths := [][]string{{"project_id"}, {"wait", "on_failure"}, {"wait", "on_timeout"}}
+		for name := range kind.required {
+			paths = append(paths, []string{name})
+		}
+		for _, name := range kind.timeouts {
+			paths = append(paths, []string{"timeouts", name})
+		}
+		for _, path := range paths {
+			values, ok := mistakes[path[len(path)-1]]
+			if !ok {
+				values = mistakes[path[0]]
 			}
-		})
+			for _, value := range values {
+				t.Run(fmt.Sprint(kind.name, path, value), func(t *testing.T) {
+					at := tftypes.NewAttributePath()
+					for _, name := range path {
+						at = at.WithAttributeName(name)
+					}
+					if len(path) == 2 {
+						value = attrs{path[1]: value}
+					}
+					c := fakecli.Unconfigured(t)
+					fakecli.WantPath(t, kind.validate(c, fakecli.With(kind.required, attrs{path[0]: value})), at)
+				})
+			}
+		}
 	}
-}
-
-// Those of the data source too.
-func TestMistakesInTheDataSource(t *testing.T) {
-	at := tftypes.NewAttributePath
 	for name, test := range map[string]struct {
 		config attrs
-		path   *tftypes.AttributePath
+		want   string // empty: nothing is said
 	}{
-		"slash in id":       {attrs{"id": "a/b"}, at().WithAttributeName("id")},
-		"empty id":          {attrs{"id": ""}, at().WithAttributeName("id")},
-		"slash in project":  {attrs{"id": "job_1", "project_id": "a/b"}, at().WithAttributeName("project_id")},
-		"no read timeout":   {attrs{"id": "job_1", "timeouts": attrs{"read": "-1s"}}, at().WithAttributeName("timeouts").WithAttributeName("read")},
-		"unreadable":        {attrs{"id": "job_1", "timeouts": attrs{"read": "soon"}}, at().WithAttributeName("timeouts").WithAttributeName("read")},
-		"odd on_failure":    {attrs{"id": "job_1", "wait": attrs{"on_failure": "retry"}}, at().WithAttributeName("wait").WithAttributeName("on_failure")},
-		"on_timeout of old": {attrs{"id": "job_1", "wait": attrs{"on_timeout": "keep"}}, at().WithAttributeName("wait").WithAttributeName("on_timeout")},
+		"good":               {attrs{"prompt": "write", "project_id": "proj_1", "timeouts": attrs{"create": "90s", "update": "1h30m"}}, ""},
+		"not known yet":      {attrs{"prompt": unknown{}, "project_id": unknown{}, "timeouts": attrs{"create": unknown{}}, "wait": unknown{}}, ""},
+		"no timeouts":        {attrs{"prompt": "write", "timeouts": unknown{}}, ""},
+		"prompt_wo":          {attrs{"prompt_wo": "write"}, ""},
+		"prompt_wo unknown":  {attrs{"prompt_wo": unknown{}}, ""},
+		"one of two unknown": {attrs{"prompt": "write", "prompt_wo": unknown{}}, ""},
+		"no prompt":          {attrs{}, "Missing Attribute Configuration"},
+		"both prompts":       {attrs{"prompt": "write", "prompt_wo": "write"}, "Invalid Attribute Combination"},
+		"empty prompt_wo":    {attrs{"prompt_wo": " "}, "Invalid prompt"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, diags := fakecli.Unconfigured(t).Data(t.Context(), test.config)
-			fakecli.WantPath(t, diags, test.path)
+			diags := fakecli.Unconfigured(t).Validate(test.config)
+			if got := fakecli.Text(diags); test.want == "" && got != "" || !strings.Contains(got, test.want) {
+				t.Errorf("want %q in:\n%s", test.want, got)
+			}
 		})
 	}
 }

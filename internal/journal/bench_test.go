@@ -5,9 +5,10 @@ package journal
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // BenchmarkPost is the journal's share of a POST, in a folder.
@@ -18,25 +19,19 @@ func BenchmarkPost(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			var wg sync.WaitGroup
-			turns := make(chan int)
-			for range callers {
-				wg.Go(func() {
-					for i := range turns {
-						c := j.Begin(b.Context(), CreateKey(fmt.Sprint(i)), "")
-						if err := c.Sending(); err != nil {
-							b.Error(err)
-						}
-						c.Answered("job")
-						c.End()
-					}
+			var group errgroup.Group
+			group.SetLimit(callers)
+			for i := range b.N {
+				group.Go(func() error {
+					c := j.Begin(b.Context(), CreateKey(fmt.Sprint(i)), "")
+					defer c.End()
+					defer c.Answered("job")
+					return c.Sending()
 				})
 			}
-			for i := range b.N {
-				turns <- i
+			if err := group.Wait(); err != nil {
+				b.Error(err)
 			}
-			close(turns)
-			wg.Wait()
 		})
 	}
 }

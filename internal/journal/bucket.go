@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -29,29 +30,14 @@ const maxReads = 16
 // bucket keeps each entry in an object named PREFIX/ID.json of an S3-compatible
 // store that supports conditional writes.
 type bucket struct {
-	client       *minio.Client
+	client       minio.Core
 	name, prefix string
-	offset       *clockOffset
+	transport    http.RoundTripper
+	ahead        atomic.Int64 // of the store's clock
 
 	probe    sync.Mutex
 	probed   bool
 	probeErr error
-}
-
-// clockOffset learns the store's clock from the Date of its responses.
-type clockOffset struct {
-	http.RoundTripper
-	ahead atomic.Int64
-}
-
-func (c *clockOffset) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := c.RoundTripper.RoundTrip(req)
-	if err == nil {
-		if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-			c.ahead.Store(int64(time.Until(date)))
-		}
-	}
-	return resp, err
 }
 
 // openBucket takes the credentials from the standard AWS environment, shared
@@ -61,24 +47,32 @@ func openBucket(l Location) (*bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	offset := &clockOffset{RoundTripper: transport}
-	client, err := minio.New(cmp.Or(l.Endpoint, "s3.amazonaws.com"), &minio.Options{
+	b := &bucket{name: l.Bucket, prefix: l.Prefix, transport: transport}
+	b.client.Client, err = minio.New(cmp.Or(l.Endpoint, "s3.amazonaws.com"), &minio.Options{
 		Creds: credentials.NewChainCredentials([]credentials.Provider{
 			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{Client: &http.Client{Transport: transport}},
 		}),
 		Secure:    l.Secure,
 		Region:    cmp.Or(l.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
-		Transport: offset,
+		Transport: b,
 	})
-	if err != nil {
-		return nil, err
+	return b, err
+}
+
+// RoundTrip learns the store's clock from the Date of its responses.
+func (b *bucket) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := b.transport.RoundTrip(req)
+	if err == nil {
+		if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+			b.ahead.Store(int64(time.Until(date)))
+		}
 	}
-	return &bucket{client: client, name: l.Bucket, prefix: l.Prefix, offset: offset}, nil
+	return resp, err
 }
 
 func (b *bucket) String() string { return "s3://" + b.name + "/" + b.prefix }
 func (b *bucket) now() time.Time {
-	return time.Now().Round(0).Add(time.Duration(b.offset.ahead.Load()))
+	return time.Now().Round(0).Add(time.Duration(b.ahead.Load()))
 }
 func (b *bucket) pollInterval() time.Duration { return time.Second }
 func (b *bucket) dead(e *entry) bool          { return e.Sender.ended() }
@@ -122,19 +116,15 @@ func (b *bucket) load(ctx context.Context) ([]*entry, error) {
 }
 
 func (b *bucket) read(ctx context.Context, e *entry) (*entry, error) {
-	object, err := b.client.GetObject(ctx, b.name, b.object(e.id), minio.GetObjectOptions{})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = object.Close() }()
-	text, err := io.ReadAll(io.LimitReader(object, maxEntry))
+	object, info, _, err := b.client.GetObject(ctx, b.name, b.object(e.id), minio.GetObjectOptions{})
 	if statusOf(err) == http.StatusNotFound {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	info, err := object.Stat()
+	defer func() { _ = object.Close() }()
+	text, err := io.ReadAll(io.LimitReader(object, maxEntry))
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +140,7 @@ func (b *bucket) write(ctx context.Context, e *entry) error { return b.put(ctx, 
 
 // put replaces the object, or only its version when one is given.
 func (b *bucket) put(ctx context.Context, e *entry, version string) error {
-	text, err := e.encode()
+	text, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
@@ -159,7 +149,7 @@ func (b *bucket) put(ctx context.Context, e *entry, version string) error {
 		options.SetMatchETag(version)
 	}
 	for {
-		info, err := b.client.PutObject(ctx, b.name, b.object(e.id), bytes.NewReader(text), int64(len(text)), options)
+		info, err := b.client.Client.PutObject(ctx, b.name, b.object(e.id), bytes.NewReader(text), int64(len(text)), options)
 		switch {
 		case err == nil:
 			e.written, e.version = b.now(), info.ETag

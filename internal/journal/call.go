@@ -68,7 +68,7 @@ func (c *Call) Sending() error {
 		err = errSlow
 	}
 	switch {
-	case j.process.Orphaned():
+	case j.process.CLIEnded():
 		err = errNoCLI
 	case c.ctx.Err() != nil:
 		err = context.Cause(c.ctx)
@@ -156,9 +156,7 @@ func (c *Call) Unknown() {
 }
 
 func (c *Call) remove() {
-	ctx, cancel := c.bounded()
-	defer cancel()
-	c.unrecorded = c.journal.failed("cleaned up", c.journal.store.remove(ctx, c.entry))
+	c.unrecorded = c.journal.remove(context.WithoutCancel(c.ctx), c.entry)
 }
 
 // Unrecorded is what kept a named store from recording the response, or from
@@ -188,7 +186,7 @@ func (c *Call) End() {
 	p := c.journal.process
 	switch {
 	case !c.unknown:
-	case c.ctx.Err() == nil && !p.isStopping() && !p.Orphaned():
+	case c.ctx.Err() == nil && !p.stopping.Load() && !p.CLIEnded():
 		c.remove()
 	default:
 		c.entry.WaitFor, c.entry.SentAt = 0, c.entry.sent().UnixMilli()

@@ -7,26 +7,15 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
-
-// inFolders runs a test in both folders, with a clock that tests can pass.
-func inFolders(t *testing.T, try func(t *testing.T, l Location)) {
-	t.Helper()
-	folders(t, func(t *testing.T, l Location) {
-		synctest.Test(t, func(t *testing.T) { try(t, l) })
-	})
-}
 
 // A request whose record fails is not sent where the user named the journal,
 // and nothing of it stays. In the default folder that is logged.
 func TestSending_faults(t *testing.T) {
 	tests := []struct {
 		name             string
-		write            func(ctx context.Context, c *Call, cancel, write func()) error
+		fault            func(ctx context.Context, c *Call, cancel, write func()) error
 		byDefault, named error // nil: the request may be sent
 	}{
 		{"the write fails", func(context.Context, *Call, func(), func()) error { return errFault }, nil, errFault},
@@ -38,44 +27,32 @@ func TestSending_faults(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			inFolders(t, func(t *testing.T, l Location) {
-				r := new(reports)
-				p, j := openReporting(t, l, "first", r.add)
+				j, reported := openReporting(t, l, "first")
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				c := j.Begin(ctx, create, "")
 				inner := j.store
-				f := fail(j, nil)
-				f.before = func(ctx context.Context, op string) error {
-					if op != "write" {
-						return nil
-					}
-					return test.write(ctx, c, cancel, func() {
+				fail(j, "write", func(ctx context.Context) error {
+					return test.fault(ctx, c, cancel, func() {
 						if err := inner.write(context.WithoutCancel(ctx), c.entry); err != nil {
 							t.Error(err)
 						}
 					})
-				}
-				want := test.byDefault
-				if l.Named {
-					want = test.named
-				}
+				})
+				want := in(l, test.byDefault, test.named)
 				err := c.Sending()
 				if !errors.Is(err, want) || (want != nil && !errors.Is(want, context.Canceled)) != errors.As(err, new(*Error)) {
 					t.Errorf("got %v, want %v", err, want)
 				}
-				if want == nil && r.count() != 1 {
-					t.Errorf("reported: %v", r.errs)
+				if want == nil {
+					wantReports(t, reported, 1)
+					return
 				}
-				if want != nil {
-					if got := stored(t, l, keyNames); got != nil {
-						t.Errorf("kept: %q", got)
-					}
-					c.End()
-					if p.hasLost() || p.posted() > 0 {
-						t.Error("taken for a request that was sent")
-					}
+				wantStored(t, l)
+				c.End()
+				if p := j.process; p.hasLost.Load() || p.posted() > 0 {
+					t.Error("taken for a request that was sent")
 				}
-				crash(j)
 			})
 		})
 	}
@@ -84,80 +61,61 @@ func TestSending_faults(t *testing.T) {
 // X14: the id cannot be recorded after the response.
 func TestAnswered_faults(t *testing.T) {
 	tests := []struct {
-		name    string
-		broken  time.Duration
-		disturb func(p *Process)
-		want    []string
+		name             string
+		broken           time.Duration
+		disturb          func(p *Process)
+		byDefault, named []string
 	}{
-		{"for a while", 5 * time.Second, nil, []string{"create job-1 first"}},
-		{"until the process ends", time.Hour, nil, nil}, // the state has the job
-		{"until the process is stopped", time.Hour, (*Process).Stopping, []string{"create pending first"}},
+		{"for a while", 5 * time.Second, func(*Process) {}, nil, []string{"create job-1 first"}},
+		{"until the process ends", time.Hour, func(*Process) {}, nil, nil}, // the state has the job
+		{"until the process is stopped", time.Hour, (*Process).Stopping, []string{"create pending first"}, []string{"create pending first"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			inFolders(t, func(t *testing.T, l Location) {
-				r := new(reports)
-				p, j := openReporting(t, l, "first", r.add)
+				j, reported := openReporting(t, l, "first")
 				c := send(t, j, create, "")
 				start := time.Now()
-				fail(j, func(_ context.Context, op string) error {
-					if op == "write" && time.Since(start) < test.broken {
+				fail(j, "write", func(context.Context) error {
+					if time.Since(start) < test.broken {
 						return errFault
 					}
 					return nil
 				})
 				c.Answered("job-1")
-				if err := c.Unrecorded(); errors.Is(err, errFault) != l.Named || r.count() == map[bool]int{false: 0, true: 1}[l.Named] {
-					t.Errorf("unrecorded: %v, reported: %v", err, r.errs)
+				if err := c.Unrecorded(); errors.Is(err, errFault) != l.Named {
+					t.Errorf("unrecorded: %v", err)
 				}
+				wantReports(t, reported, in(l, 1, 0))
 				c.End()
 				time.Sleep(10 * time.Second)
-				if test.disturb != nil {
-					test.disturb(p)
-				}
-				p.Close(t.Context())
-				want := test.want
-				if !l.Named && test.disturb == nil {
-					want = nil // an undisturbed end
-				}
-				if diff := cmp.Diff(want, stored(t, l, keyNames)); diff != "" {
-					t.Error(diff)
-				}
+				test.disturb(j.process)
+				j.process.Close(t.Context())
+				wantStored(t, l, in(l, test.byDefault, test.named)...)
 			})
 		})
 	}
 }
 
-// A full disk that has room again: the response still has a time.
-func TestAnswered_afterUnrecordedSending(t *testing.T) {
-	_, j := openReporting(t, Location{Folder: t.TempDir()}, "first", func(error) {})
-	f := fail(j, func(context.Context, string) error { return errFault })
-	c := send(t, j, create, "")
-	f.before = func(context.Context, string) error { return nil }
-	c.Answered("job-1")
-	c.End()
-	if age := time.Since(time.UnixMilli(c.Ref().At)); age > time.Minute || age < -time.Minute {
-		t.Errorf("sent %s ago", age)
-	}
-}
-
 func TestWithdrawn_fault(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
-		_, j := openReporting(t, l, "first", func(error) {})
+		j, reported := openReporting(t, l, "first")
 		c := send(t, j, create, "")
-		f := fail(j, failing("remove"))
+		f := fail(j, "remove", fault)
 		c.Withdrawn()
 		if err := c.Unrecorded(); errors.Is(err, errFault) != l.Named {
 			t.Errorf("unrecorded: %v", err)
 		}
-		f.before = func(context.Context, string) error { return nil }
+		wantReports(t, reported, in(l, 1, 0))
+		j.store = f.store
 		if err := c.Sending(); err != nil { // again, after a 429
 			t.Fatal(err)
 		}
 		c.Answered("job-1")
 		c.End()
-		if diff := cmp.Diff([]string{"create job-1 first"}, stored(t, l, keyNames)); diff != "" || c.Unrecorded() != nil {
-			t.Error(diff, c.Unrecorded())
+		wantStored(t, l, "create job-1 first")
+		if err := c.Unrecorded(); err != nil {
+			t.Error(err)
 		}
 	})
 }
@@ -173,49 +131,80 @@ func TestReady(t *testing.T) {
 		failed bool
 	}{
 		{"hangs", false, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, 3 * opTimeout, true},
-		{"fails", false, func(context.Context) error { return errFault }, 0, true},
+		{"fails", false, fault, 0, true},
 		{"the first caller gives up", true, func(ctx context.Context) error { return ctx.Err() }, 0, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			inFolders(t, func(t *testing.T, l Location) {
-				_, j := open(t, l, "first")
-				post(t, j, create, "", "job-1")
-				crash(j)
-				r := new(reports)
-				_, next := openReporting(t, l, "second", r.add)
+				j, reported := openReporting(t, l, "first")
 				loads := 0
-				fail(next, func(ctx context.Context, op string) error {
-					if op != "load" {
-						return nil
-					}
-					loads++
-					return test.load(ctx)
-				})
+				fail(j, "load", func(ctx context.Context) error { loads++; return test.load(ctx) })
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				if test.cancel {
 					cancel()
 				}
 				start := time.Now()
-				_ = next.Seen(ctx, "job-9", Ref{})
-				if took := time.Since(start); took != test.took {
-					t.Errorf("the first caller waited %s", took)
-				}
-				start = time.Now()
+				_ = j.Seen(ctx, "job-9", Ref{})
 				for range 1000 {
-					err := next.Seen(t.Context(), "job-9", Ref{})
-					if errors.As(err, new(*Error)) != (test.failed && l.Named) {
+					if err := j.Seen(t.Context(), "job-9", Ref{}); errors.As(err, new(*Error)) != (test.failed && l.Named) {
 						t.Fatal(err)
 					}
 				}
-				if took := time.Since(start); took != 0 || loads != 1 {
-					t.Errorf("the other callers waited %s for %d loads", took, loads)
+				if took := time.Since(start); took != test.took || loads != 1 {
+					t.Errorf("the callers waited %s for %d loads", took, loads)
 				}
-				if !l.Named && r.count() != map[bool]int{true: 1}[test.failed] {
-					t.Errorf("reported: %v", r.errs)
+				wantReports(t, reported, in(l, map[bool]int{true: 1}[test.failed], 0))
+			})
+		})
+	}
+}
+
+// What ends a process makes of its requests.
+func TestStores_endings(t *testing.T) {
+	type end struct {
+		*testing.T
+		p      *Process
+		c      *Call  // that is about to POST
+		cancel func() // ends its context
+	}
+	answered := func(e end) { e.c.Answered("job-1") }
+	tests := []struct {
+		name             string
+		end              func(e end)
+		byDefault, named string
+	}{
+		{"undisturbed", answered, "none", "job-1"},
+		{"stopped before the response", func(e end) { e.p.Stopping(); answered(e) }, "job-1", "job-1"},
+		{"the connection is gone before the response", func(e end) { e.cancel(); answered(e) }, "job-1", "job-1"},
+		{"withdrawn", func(e end) { e.c.Withdrawn() }, "none", "none"},
+		{"unknown, reported", func(e end) { e.c.Unknown() }, "none", "none"},
+		{"unknown, stopped", func(e end) { e.p.Stopping(); e.c.Unknown() }, "unknown", "unknown"},
+		{"unknown, the connection is gone", func(e end) { e.cancel(); e.c.Unknown() }, "unknown", "unknown"},
+		{"the connection is gone after another call had no effect", func(e end) {
+			post(e.T, e.c.journal, create, "", "job-1")
+			e.c.Withdrawn()
+			e.cancel()
+		}, "none", "job-1"},
+		{"another call has not returned", func(e end) { answered(e); send(e.T, e.c.journal, otherCreate, "") }, "job-1", "job-1"},
+		{"killed", func(e end) { answered(e); crash(e.c.journal) }, "job-1", "job-1"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			stores(t, func(t *testing.T, l Location) {
+				j := open(t, l, "first")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c := j.Begin(ctx, create, "")
+				if err := c.Sending(); err != nil {
+					t.Fatal(err)
 				}
-				crash(next)
+				if test.end(end{t, j.process, c, cancel}); test.name != "killed" {
+					c.End()
+					j.process.Close(t.Context())
+				}
+				wantTakeOver(t, open(t, l, "second"), create, in(l, test.byDefault, test.named), "none")
 			})
 		})
 	}

@@ -6,6 +6,7 @@ package journal
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,30 +15,28 @@ import (
 
 // Whoever wants an entry at the same time, one gets it.
 func TestStores_claimRace(t *testing.T) {
-	key := CreateKey("a prompt")
 	for name, runs := range map[string][2]Run{"one run": {"second", "second"}, "two runs": {"second", "third"}} {
 		t.Run(name, func(t *testing.T) {
-			places(t, func(t *testing.T, l Location) {
-				for _, want := range []string{"job-1", "unknown"} {
-					p, j := open(t, l, "first")
-					c := send(t, j, key, "")
-					p.Stopping()
-					if want == "unknown" {
-						c.Unknown()
-					} else {
-						c.Answered(want)
-					}
+			stores(t, func(t *testing.T, l Location) {
+				for want, end := range map[string]func(c *Call){"unknown": (*Call).Unknown, "job-1": func(c *Call) { c.Answered("job-1") }} {
+					j := open(t, l, "first")
+					c := send(t, j, create, "")
+					j.process.Stopping()
+					end(c)
 					c.End()
-					p.Close(t.Context())
+					j.process.Close(t.Context())
 
-					_, a := open(t, l, runs[0])
-					_, b := open(t, l, runs[1])
-					for _, j := range []*Journal{a, b} { // both know the entry before one takes it
-						if _, err := j.Announce(t.Context(), key); err != nil {
-							t.Fatal(err)
-						}
+					a, b := open(t, l, runs[0]), open(t, l, runs[1])
+					announce(t, a, create) // both know the entry before one takes it
+					announce(t, b, create)
+					got := make([]string, 4)
+					var wg sync.WaitGroup
+					for i, j := range []*Journal{a, b, a, b} {
+						wg.Go(func() { got[i] = takeOver(t, j, create) })
 					}
-					if diff := cmp.Diff(sorted("none", "none", "none", want), takers(t, key, a, b, a, b)); diff != "" {
+					wg.Wait()
+					got = slices.DeleteFunc(got, func(job string) bool { return job == "none" })
+					if diff := cmp.Diff([]string{want}, got); diff != "" {
 						t.Error(diff)
 					}
 					for _, j := range []*Journal{a, b} {
@@ -51,103 +50,81 @@ func TestStores_claimRace(t *testing.T) {
 	}
 }
 
-func sorted(texts ...string) []string {
-	slices.Sort(texts)
-	return texts
-}
-
 // The entries of another process of the same run, such as a provider alias, are
 // neither taken nor waited for.
 func TestStores_sameRun(t *testing.T) {
-	key := CreateKey("a prompt")
-	places(t, func(t *testing.T, l Location) {
-		_, first := open(t, l, "run")
-		send(t, first, key, "")
-		post(t, first, key, "", "job-1")
-		_, alias := open(t, l, "run")
+	stores(t, func(t *testing.T, l Location) {
+		first := open(t, l, "run")
+		send(t, first, create, "")
+		post(t, first, create, "", "job-1")
+		alias := open(t, l, "run")
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		for name, ask := range map[string]func(context.Context, Key) (*Orphan, error){"Announce": alias.Announce, "TakeOver": alias.TakeOver} {
-			if o, err := ask(ctx, key); o != nil || err != nil {
+			if o, err := ask(ctx, create); o != nil || err != nil {
 				t.Errorf("%s: %+v, %v", name, o, err)
 			}
 		}
 		if first.TookOver(ctx, "job-1") || alias.TookOver(ctx, "job-1") {
 			t.Error("a run has taken over what it started")
 		}
-		_, next := open(t, l, "next")
-		if got := takeOver(t, next, key); got != "job-1" {
-			t.Errorf("another run took %s", got)
-		}
-	})
-}
-
-// The response arrives between the last look at a pending entry and its claim.
-// Red when a lost claim, or the answer in a claimed file, is not looked at again.
-func TestStores_answeredBeforeClaim(t *testing.T) {
-	key := CreateKey("a prompt")
-	places(t, func(t *testing.T, l Location) {
-		_, j := open(t, l, "first")
-		c := send(t, j, key, "")
-		_, next := open(t, l, "second")
-		answered := false
-		fail(next, func(_ context.Context, op string) error {
-			if op == "claim" && !answered {
-				answered = true
-				c.Answered("job-1")
-			}
-			return nil
-		}).isDead = func() bool { return true }
-		if got := takeOver(t, next, key); got != "job-1" {
-			t.Errorf("took over %s", got)
-		}
+		wantTakeOver(t, open(t, l, "next"), create, "job-1")
 	})
 }
 
 // A default folder that cannot be used any more sends nothing twice.
 func TestTakeOver_defaultFolderFails(t *testing.T) {
-	key := CreateKey("a prompt")
-	for _, kind := range []string{"read", "claim"} {
-		t.Run(kind, func(t *testing.T) {
+	for _, op := range []string{"read", "claim"} {
+		t.Run(op, func(t *testing.T) {
 			folders(t, func(t *testing.T, l Location) {
-				p, j := open(t, l, "first")
-				p.Stopping()
-				post(t, j, key, "", "job-1")
+				j := open(t, l, "first")
+				post(t, j, create, "", "job-1")
 				crash(j)
-				_, next := openReporting(t, l, "second", new(reports).add)
-				fail(next, failing(kind))
-				o, err := next.TakeOver(t.Context(), key)
-				if l.Named && err == nil || !l.Named && (err != nil || jobOf(o) != "job-1") {
-					t.Errorf("took over %s, %v", jobOf(o), err)
+				next, _ := openReporting(t, l, "second")
+				f := fail(next, op, fault)
+				o, err := next.TakeOver(t.Context(), create)
+				if got := jobOf(o); (err != nil) != l.Named || got != in(l, "job-1", "none") {
+					t.Errorf("took over %s, %v", got, err)
 				}
-				next.store = next.store.(*faulty).store
-				if again := takeOver(t, next, key); again != map[bool]string{true: "job-1", false: "none"}[l.Named] {
-					t.Errorf("then took over %s", again)
-				}
+				next.store = f.store
+				wantTakeOver(t, next, create, in(l, "none", "job-1"))
 			})
 		})
 	}
 }
 
-// What another run has claimed is found under its new owner, and nothing else is.
-func TestStores_forgetClaimed(t *testing.T) {
-	places(t, func(t *testing.T, l Location) {
-		_, j := open(t, l, "first")
-		post(t, j, create, "", "job-1")
-		post(t, j, otherCreate, "", "job-2")
-		_, stale := open(t, l, "second")
-		if _, err := stale.Announce(t.Context(), create); err != nil {
-			t.Fatal(err)
-		}
-		_, other := open(t, l, "third")
-		if got := takeOver(t, other, create); got != "job-1" {
-			t.Errorf("took over %s", got)
-		}
-		if err := stale.Forget(t.Context(), "job-1"); err != nil {
-			t.Error(err)
-		}
-		if diff := cmp.Diff([]string{"other create job-2 first"}, stored(t, l, keyNames)); diff != "" {
-			t.Error(diff)
-		}
-	})
+// What a run makes of a request that it took over, and ends undisturbed.
+func TestStores_takenOver(t *testing.T) {
+	tests := []struct {
+		name             string
+		do               func(j *Journal, o *Orphan) error
+		byDefault, named string
+	}{
+		{"into the state", func(*Journal, *Orphan) error { return nil }, "none", "job-1"},
+		{"kept", func(j *Journal, o *Orphan) error { j.Keep(o); return nil }, "job-1", "job-1"},
+		{"dropped", func(j *Journal, o *Orphan) error { return j.Drop(t.Context(), o) }, "none", "none"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			stores(t, func(t *testing.T, l Location) {
+				post(t, open(t, l, "first"), create, "", "job-1")
+				next := open(t, l, "second")
+				took := []bool{next.TookOver(t.Context(), "job-1")}
+				o, err := next.TakeOver(t.Context(), create)
+				if err != nil {
+					t.Fatal(err)
+				}
+				alias := open(t, l, "second")
+				took = append(took, next.TookOver(t.Context(), "job-1"), alias.TookOver(t.Context(), "job-1"), next.TookOver(t.Context(), "job-2"), next.TookOver(t.Context(), ""))
+				if diff := cmp.Diff([]bool{false, true, true, false, false}, took); diff != "" {
+					t.Error(diff)
+				}
+				if err := test.do(next, o); err != nil {
+					t.Error(err)
+				}
+				next.process.Close(t.Context())
+				wantTakeOver(t, open(t, l, "third"), create, in(l, test.byDefault, test.named))
+			})
+		})
+	}
 }

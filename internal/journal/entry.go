@@ -68,6 +68,7 @@ type entry struct {
 	written time.Time // by the store's clock
 	version string    // the bucket's ETag
 	damage  error     // why it cannot be read
+	own     bool      // answered, and sent or taken over by this process
 }
 
 func (e *entry) isCreate() bool { return strings.HasPrefix(string(e.Key), createPrefix) }
@@ -89,14 +90,7 @@ func (e *entry) sent() time.Time {
 	return e.written
 }
 
-// deadline is when the response to a pending request can no longer come.
-func (e *entry) deadline() time.Time {
-	return e.written.Add(e.waitFor())
-}
-
 func (e *entry) waitFor() time.Duration { return time.Duration(e.WaitFor) * time.Millisecond }
-
-func (e *entry) encode() ([]byte, error) { return json.Marshal(e) }
 
 var errDamaged = errors.New("not a journal entry")
 
@@ -113,11 +107,6 @@ func decodeEntry(id string, text []byte) (*entry, error) {
 		return nil, fmt.Errorf("%s: %w", id+suffix, errDamaged)
 	}
 	return last, nil
-}
-
-// expired is the report of a request whose outcome nobody asked for.
-func expired(e *entry) error {
-	return fmt.Errorf("the outcome of a request sent at %s was never known; its entry is removed", e.sent().UTC().Format(time.RFC3339))
 }
 
 func validID(id string) bool {

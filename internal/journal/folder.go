@@ -5,6 +5,7 @@ package journal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
@@ -144,7 +145,7 @@ func (f *folder) read(_ context.Context, e *entry) (*entry, error) {
 // write appends to the entry's file: its last whole line counts, so a crash
 // leaves the entry as it was before.
 func (f *folder) write(ctx context.Context, e *entry) error {
-	text, err := e.encode()
+	text, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}

@@ -10,10 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // nobody is a user who may do nothing.
@@ -62,23 +61,14 @@ func init() {
 func TestFolder_full(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
 		child := startChild(t, "full", l)
-		want, kept := []string{"true <nil>"}, []string(nil)
 		if !l.Named {
-			want, kept = []string{"reported: ", "false <nil>"}, []string{"child job-1"}
-		}
-		for _, want := range want {
-			if line := child.line(); len(line) < len(want) || line[:len(want)] != want {
-				t.Errorf("the child printed %q, want %q", line, want)
+			if line := child.line(); !strings.HasPrefix(line, "reported: ") {
+				t.Error(line)
 			}
 		}
+		child.wantLines(in(l, "false <nil>", "true <nil>"))
 		child.kill()
-		var got []string
-		for _, line := range stored(t, l, map[Key]string{childKey: "child"}) {
-			got = append(got, line[:len("child job-1")])
-		}
-		if diff := cmp.Diff(kept, got); diff != "" {
-			t.Error(diff)
-		}
+		wantTakeOver(t, open(t, l, "second"), childKey, in(l, "job-1", "none"))
 	})
 }
 
@@ -101,9 +91,8 @@ func TestFolder_noRights(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			folders(t, func(t *testing.T, l Location) {
-				_, j := open(t, l, "first")
-				c := post(t, j, childKey, "", "job-1")
-				path := j.store.(*folder).path(c.entry)
+				j := open(t, l, "first")
+				path := pathOf(post(t, j, childKey, "", "job-1"))
 				crash(j)
 				for path, mode := range map[string]fs.FileMode{
 					filepath.Dir(filepath.Dir(l.Folder)): 0o755, filepath.Dir(l.Folder): 0o755, path: test.file, l.Folder: test.folder,
@@ -112,13 +101,7 @@ func TestFolder_noRights(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				want := test.byDefault
-				if l.Named {
-					want = test.named
-				}
-				if diff := cmp.Diff(want, startChild(t, "unprivileged", l).line()); diff != "" {
-					t.Error(diff)
-				}
+				startChild(t, "unprivileged", l).wantLines(in(l, test.byDefault, test.named))
 			})
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// files are the names in a folder, without ids, sorted.
-func files(t *testing.T, dir string) []string {
+// wantFiles asserts the names in a folder, without ids.
+func wantFiles(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -30,8 +31,15 @@ func files(t *testing.T, dir string) []string {
 		}
 		names = append(names, name)
 	}
-	return sorted(names...)
+	slices.Sort(names)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, names); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
 }
+
+// pathOf is the file of a call's entry.
+func pathOf(c *Call) string { return c.journal.store.(*folder).path(c.entry) }
 
 func setAge(t *testing.T, path string, age time.Duration) {
 	t.Helper()
@@ -41,140 +49,106 @@ func setAge(t *testing.T, path string, age time.Duration) {
 	}
 }
 
-// What lies in a folder after each way to end. The default folder itself goes
-// when it is empty; a named one has the user's permissions.
-func TestFolder_files(t *testing.T) {
-	folders(t, func(t *testing.T, l Location) {
-		p, j := open(t, l, "first")
-		c := send(t, j, create, "")
-		if diff := cmp.Diff([]string{"ID-first.json", "ID.lock"}, files(t, l.Folder)); diff != "" {
-			t.Error(diff)
-		}
-		c.Withdrawn()
-		c.End()
-		p.Close(t.Context())
-		if _, err := os.Stat(l.Folder); errors.Is(err, os.ErrNotExist) == l.Named {
-			t.Errorf("the empty folder: %v", err)
-		}
-		_, j = open(t, l, "first")
-		post(t, j, create, "", "job-1")
-		crash(j)
-		_, next := open(t, l, "second")
-		if got := takeOver(t, next, create); got != "job-1" {
-			t.Errorf("took over %s", got)
-		}
-		if diff := cmp.Diff([]string{"ID-second.json", "ID.lock"}, files(t, l.Folder)); diff != "" {
-			t.Error(diff)
-		}
-	})
+// writeFile makes a file of some age.
+func writeFile(t *testing.T, path, text string, age time.Duration) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	setAge(t, path, age)
 }
 
-// Looking at an empty or missing folder leaves nothing.
-func TestFolder_nothingToSee(t *testing.T) {
+// What lies in a folder after each way to end; to look leaves nothing. The default
+// folder itself goes when it is empty; a named one has the user's permissions.
+func TestFolder_files(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
-		p, j := open(t, l, "first")
-		if got := takeOver(t, j, create); got != "none" {
-			t.Errorf("took over %s", got)
-		}
+		j := open(t, l, "first")
+		wantTakeOver(t, j, create, "none")
 		if _, err := os.Stat(l.Folder); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("made the folder: %v", err)
 		}
-		p.Close(t.Context())
+		c := send(t, j, create, "")
+		wantFiles(t, l.Folder, "ID-first.json", "ID.lock")
+		c.Withdrawn()
+		c.End()
+		j.process.Close(t.Context())
+		if _, err := os.Stat(l.Folder); errors.Is(err, os.ErrNotExist) == l.Named {
+			t.Errorf("the empty folder: %v", err)
+		}
+		j = open(t, l, "first")
+		post(t, j, create, "", "job-1")
+		crash(j)
+		wantTakeOver(t, open(t, l, "second"), create, "job-1")
+		wantFiles(t, l.Folder, "ID-second.json", "ID.lock")
 	})
 }
 
 func TestFolder_age(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
-		_, j := open(t, l, "first")
-		old, young := post(t, j, create, "", "job-1"), post(t, j, otherCreate, "", "job-2")
-		pending, another := send(t, j, pendingCreate, ""), send(t, j, earlier, "job-1")
+		j := open(t, l, "first")
+		setAge(t, pathOf(post(t, j, create, "", "job-1")), maxAge+time.Minute)
+		setAge(t, pathOf(post(t, j, otherCreate, "", "job-2")), maxAge-time.Minute)
+		setAge(t, pathOf(send(t, j, pendingCreate, "")), maxAge+time.Minute)
+		setAge(t, pathOf(send(t, j, earlier, "job-1")), maxAge+time.Minute)
+		writeFile(t, filepath.Join(l.Folder, newID()+"-first.json"), "{", maxAge+time.Minute)
 		crash(j)
-		damaged := &Call{journal: j, entry: &entry{id: newID(), Run: "first"}}
-		if err := os.WriteFile(j.store.(*folder).path(damaged.entry), []byte("{"), 0o600); err != nil {
-			t.Fatal(err)
+		next, reported := openReporting(t, l, "second")
+		wantTakeOver(t, next, create, "none")
+		wantTakeOver(t, next, pendingCreate, "none")
+		wantTakeOver(t, next, otherCreate, "job-2")
+		for _, err := range wantReports(t, reported, 2) {
+			if !strings.Contains(err.Error(), "was never known") {
+				t.Error(err)
+			}
 		}
-		for c, age := range map[*Call]time.Duration{old: maxAge + time.Minute, young: maxAge - time.Minute, pending: maxAge + time.Minute, another: maxAge + time.Minute, damaged: maxAge + time.Minute} {
-			setAge(t, j.store.(*folder).path(c.entry), age)
-		}
-		r := new(reports)
-		_, next := openReporting(t, l, "second", r.add)
-		if got := []string{takeOver(t, next, create), takeOver(t, next, pendingCreate), takeOver(t, next, otherCreate)}; !cmp.Equal(got, []string{"none", "none", "job-2"}) {
-			t.Errorf("took over %q", got)
-		}
-		if r.count() != 2 || !strings.Contains(r.errs[0].Error(), "was never known") {
-			t.Errorf("reported: %v", r.errs)
-		}
-		if diff := cmp.Diff([]string{"ID-second.json", "ID.lock"}, files(t, l.Folder)); diff != "" {
-			t.Error(diff)
-		}
+		wantFiles(t, l.Folder, "ID-second.json", "ID.lock")
 	})
 }
 
 // The lock of a process that was killed goes; a living one's stays.
 func TestFolder_locks(t *testing.T) {
 	l := Location{Named: true, Folder: t.TempDir()}
-	_, j := open(t, l, "first")
+	j := open(t, l, "first")
 	post(t, j, create, "", "job-1")
-	for _, name := range []string{newID() + lockSuffix, newID() + lockSuffix, "other" + lockSuffix} {
-		if err := os.WriteFile(filepath.Join(l.Folder, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		setAge(t, filepath.Join(l.Folder, name), time.Hour)
-	}
 	setAge(t, j.store.(*folder).lock.Path(), time.Hour)
-	_, next := open(t, l, "second")
-	if got := takeOver(t, next, otherCreate); got != "none" {
-		t.Errorf("took over %s", got)
+	for _, name := range []string{newID(), newID(), "other"} {
+		writeFile(t, filepath.Join(l.Folder, name+lockSuffix), "", time.Hour)
 	}
+	next := open(t, l, "second")
+	wantTakeOver(t, next, otherCreate, "none")
 	crash(next)
-	if diff := cmp.Diff([]string{"ID-first.json", "ID.lock", "other.lock"}, files(t, l.Folder)); diff != "" {
-		t.Error(diff)
-	}
+	wantFiles(t, l.Folder, "ID-first.json", "ID.lock", "other.lock")
 }
 
 // X05: what is no entry is left alone, and a damaged one is reported by each process once.
 func TestFolder_foreignFiles(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
-		_, j := open(t, l, "first")
+		j := open(t, l, "first")
 		post(t, j, create, "", "job-1")
 		crash(j)
-		foreign := []string{"note.txt", "state.json", "short-first.json", newID() + ".json", newID() + "-first.txt"}
-		for _, name := range foreign {
-			path := filepath.Join(l.Folder, name)
-			if err := os.WriteFile(path, []byte(answeredLine), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			setAge(t, path, 2*maxAge)
+		for _, name := range []string{"note.txt", "state.json", "short-first.json", newID() + ".json", newID() + "-first.txt"} {
+			writeFile(t, filepath.Join(l.Folder, name), answeredLine, 2*maxAge)
 		}
-		aboutToBeWritten := newID() + "-first.json"
-		for name, text := range map[string]string{aboutToBeWritten: "", newID() + "-first.json": "", newID() + "-third.json": "", newID() + "-second.json": pendingLine[:20]} {
-			path := filepath.Join(l.Folder, name)
-			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if name != aboutToBeWritten {
-				setAge(t, path, 2*time.Minute)
-			}
+		writeFile(t, filepath.Join(l.Folder, newID()+"-written.json"), "", 0) // soon, by another process
+		for _, text := range []string{"", "", pendingLine[:20]} {
+			writeFile(t, filepath.Join(l.Folder, newID()+"-damaged.json"), text, 2*time.Minute)
 		}
-		if err := os.Mkdir(filepath.Join(l.Folder, newID()+"-first.json"), 0o700); err != nil {
+		if err := os.Mkdir(filepath.Join(l.Folder, newID()+"-folder.json"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		before := files(t, l.Folder)
-		r := new(reports)
-		p, next := openReporting(t, l, "second", r.add)
-		if got := takers(t, create, next, next); !cmp.Equal(got, []string{"job-1", "none"}) {
-			t.Errorf("took over %q", got)
-		}
+		next, reported := openReporting(t, l, "second")
+		wantTakeOver(t, next, create, "job-1", "none")
 		if err := next.Forget(t.Context(), "job-1"); err != nil {
 			t.Error(err)
 		}
-		p.Close(t.Context())
-		if r.count() != 3 || !errors.Is(errors.Join(r.errs...), errDamaged) {
-			t.Errorf("reported: %v", r.errs)
+		next.process.Close(t.Context())
+		for _, err := range wantReports(t, reported, 3) {
+			if !errors.Is(err, errDamaged) {
+				t.Error(err)
+			}
 		}
-		if got := len(files(t, l.Folder)); got != len(before)-1 {
-			t.Errorf("left of %q: %q", before, files(t, l.Folder))
-		}
+		wantFiles(t, l.Folder, "note.txt", "state.json", "short-first.json", "ID.json", "ID-first.txt",
+			"ID-written.json", "ID-damaged.json", "ID-damaged.json", "ID-damaged.json", "ID-folder.json")
 	})
 }
 
@@ -184,31 +158,30 @@ func TestFolder_removedMeanwhile(t *testing.T) {
 		t.Skip("Windows does not remove a folder with an open file in it")
 	}
 	folders(t, func(t *testing.T, l Location) {
-		_, j := open(t, l, "first")
+		j := open(t, l, "first")
 		post(t, j, create, "", "job-1")
 		if err := os.RemoveAll(l.Folder); err != nil {
 			t.Fatal(err)
 		}
 		c := send(t, j, otherCreate, "")
-		_, next := open(t, l, "second")
+		next := open(t, l, "second")
 		if next.store.dead(c.entry) {
 			t.Error("this process counts as dead")
 		}
 		c.Answered("job-2")
-		if got := []string{takeOver(t, next, create), takeOver(t, next, otherCreate)}; !cmp.Equal(got, []string{"none", "job-2"}) {
-			t.Errorf("took over %q", got)
-		}
+		wantTakeOver(t, next, create, "none")
+		wantTakeOver(t, next, otherCreate, "job-2")
 	})
 }
 
-// X05: no folder can be made there.
+// X05: no folder can be made there. A response without a record before it has a time.
 func TestFolder_impossible(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
-		if err := os.WriteFile(l.Folder, nil, 0o600); err != nil {
+		if err := os.MkdirAll(filepath.Dir(l.Folder), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		r := new(reports)
-		p, j := openReporting(t, l, "first", r.add)
+		writeFile(t, l.Folder, "", 0)
+		j, reported := openReporting(t, l, "first")
 		c := j.Begin(t.Context(), create, "")
 		sendErr := c.Sending()
 		_, takeErr := j.TakeOver(t.Context(), create)
@@ -219,54 +192,14 @@ func TestFolder_impossible(t *testing.T) {
 		}
 		if !l.Named {
 			c.Answered("job-1")
-			if c.Unrecorded() != nil {
-				t.Error(c.Unrecorded())
+			if age := time.Since(time.UnixMilli(c.Ref().At)); c.Unrecorded() != nil || age.Abs() > time.Minute {
+				t.Errorf("sent %s ago, %v", age, c.Unrecorded())
 			}
 		}
 		c.End()
-		p.Close(t.Context())
-		if l.Named != (r.count() == 0) {
-			t.Errorf("reported: %v", r.errs)
-		}
-	})
-}
-
-// The folder is the user's: its name is no pattern.
-func TestFolder_names(t *testing.T) {
-	for _, name := range []string{"app[1]", "app[", "ünï cødé", "a b"} {
-		l := Location{Named: true, Folder: filepath.Join(t.TempDir(), name, "agent")}
-		_, j := open(t, l, "first")
-		post(t, j, create, "", "job-1")
-		_, next := open(t, l, "second")
-		if got := takeOver(t, next, create); got != "job-1" {
-			t.Errorf("%s: took over %s", name, got)
-		}
-	}
-}
-
-// Entries tell nothing of a request but hashes, ids and times.
-func TestStores_secrets(t *testing.T) {
-	const canary = "canary"
-	places(t, func(t *testing.T, l Location) {
-		_, j := open(t, l, "first")
-		post(t, j, CreateKey("scope", canary), "", "job-1")
-		post(t, j, MessageKey("scope", canary), "job-1", "job-1")
-		send(t, j, MessageKey(canary), "job-1")
-		entries, err := j.store.load(t.Context())
-		if err != nil || len(entries) != 3 {
-			t.Fatal(entries, err)
-		}
-		for _, e := range entries {
-			text, err := e.encode()
-			if err != nil || strings.Contains(string(text), canary) {
-				t.Errorf("%s, %v", text, err)
-			}
-		}
-		for _, name := range files(t, l.Folder) {
-			text, _ := os.ReadFile(filepath.Join(l.Folder, name))
-			if strings.Contains(name+string(text), canary) {
-				t.Errorf("%s: %s", name, text)
-			}
+		j.process.Close(t.Context())
+		if l.Named != (len(reported) == 0) {
+			t.Errorf("reported %d errors", len(reported))
 		}
 	})
 }

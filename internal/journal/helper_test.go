@@ -4,22 +4,37 @@
 package journal
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
-const childEnv = "JOURNAL_TEST_CHILD"
+// canary is a part of every request. No store may hold it.
+const canary = "canary"
+
+var (
+	errFault = errors.New("a fault")
+
+	create, otherCreate, pendingCreate = CreateKey(canary), CreateKey(canary, "2"), CreateKey(canary, "3")
+	earlier, named, later, forOther    = MessageKey(canary), MessageKey(canary, "2"), MessageKey(canary, "3"), MessageKey(canary, "4")
+	keyNames                           = map[Key]string{
+		create: "create", otherCreate: "other create", pendingCreate: "pending create",
+		earlier: "earlier", named: "named", later: "later", forOther: "for another job",
+	}
+)
 
 func TestMain(m *testing.M) {
 	if what := os.Getenv(childEnv); what != "" {
@@ -33,12 +48,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, idle...)
 }
 
-// places are the stores that every rule is tried in. Tests that use them are
+// stores are the stores that every rule is tried in. Tests that use them are
 // named TestStores_*, so that -run 'S3|Stores' chooses what needs a real S3 server.
-func places(t *testing.T, try func(t *testing.T, l Location)) {
+func stores(t *testing.T, try func(t *testing.T, l Location)) {
 	t.Helper()
 	folders(t, try)
-	t.Run("fake bucket", func(t *testing.T) { try(t, newFakeS3(t).location) })
+	t.Run("fake bucket", func(t *testing.T) {
+		_, l := newFakeS3(t)
+		try(t, l)
+	})
 	t.Run("S3 bucket", func(t *testing.T) {
 		url, found := os.LookupEnv("AGENT_TEST_S3")
 		if !found || url == "" {
@@ -53,50 +71,74 @@ func places(t *testing.T, try func(t *testing.T, l Location)) {
 	})
 }
 
+// folders are the default folder and one whose name the user chose: it is no pattern.
 func folders(t *testing.T, try func(t *testing.T, l Location)) {
 	t.Helper()
 	t.Run("default folder", func(t *testing.T) { try(t, Location{Folder: filepath.Join(t.TempDir(), "agent")}) })
-	t.Run("named folder", func(t *testing.T) { try(t, Location{Named: true, Folder: filepath.Join(t.TempDir(), "agent")}) })
+	t.Run("named folder", func(t *testing.T) {
+		try(t, Location{Named: true, Folder: filepath.Join(t.TempDir(), "app[1] [ünï")})
+	})
+}
+
+// inFolders runs a test in both folders, with a clock that tests can pass.
+func inFolders(t *testing.T, try func(t *testing.T, l Location)) {
+	t.Helper()
+	folders(t, func(t *testing.T, l Location) {
+		synctest.Test(t, func(t *testing.T) { try(t, l) })
+	})
+}
+
+// in chooses what is expected in a store.
+func in[T any](l Location, byDefault, named T) T {
+	if l.Named {
+		return named
+	}
+	return byDefault
+}
+
+func newFakeS3(t *testing.T) (*fakes3.Server, Location) {
+	t.Helper()
+	server := fakes3.New(t)
+	l, err := ParseURL(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, l
 }
 
 // open opens the journal as a process of its own in a run, and reports nothing.
-func open(t *testing.T, l Location, run Run) (*Process, *Journal) {
+func open(t *testing.T, l Location, run Run) *Journal {
 	t.Helper()
-	p, j := openReporting(t, l, run, func(err error) { t.Errorf("reported: %v", err) })
-	return p, j
+	j, reported := openReporting(t, l, run)
+	t.Cleanup(func() { wantReports(t, reported, 0) })
+	return j
 }
 
-func openReporting(t *testing.T, l Location, run Run, report func(error)) (*Process, *Journal) {
+func openReporting(t *testing.T, l Location, run Run) (*Journal, chan error) {
 	t.Helper()
-	p := NewProcess(run, report)
-	j, err := p.Open(Options{Location: l, RequestTimeout: time.Second})
+	reported := make(chan error, 100)
+	j, err := NewProcess(run, func(err error) { reported <- err }).Open(Options{Location: l, RequestTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(j.store.close)
-	return p, j
+	return j, reported
+}
+
+// wantReports returns what was reported, and asserts how much that is.
+func wantReports(t *testing.T, reported chan error, n int) (errs []error) {
+	t.Helper()
+	for len(reported) > 0 {
+		errs = append(errs, <-reported)
+	}
+	if len(errs) != n {
+		t.Errorf("reported: %v, want %d", errs, n)
+	}
+	return errs
 }
 
 // crash ends a process as kill -9 does, as far as others can see.
 func crash(j *Journal) { j.store.close() }
-
-// reports are what a journal has reported.
-type reports struct {
-	mu   sync.Mutex
-	errs []error
-}
-
-func (r *reports) add(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.errs = append(r.errs, err)
-}
-
-func (r *reports) count() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.errs)
-}
 
 // send makes a call that is about to POST.
 func send(t *testing.T, j *Journal, key Key, forJob string) *Call {
@@ -117,7 +159,15 @@ func post(t *testing.T, j *Journal, key Key, forJob, jobID string) *Call {
 	return c
 }
 
-// takeOver returns the job that a run takes over; "none" without one.
+// announce makes a process know the entries there are now.
+func announce(t *testing.T, j *Journal, key Key) {
+	t.Helper()
+	if _, err := j.Announce(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// takeOver returns the job that a process takes over; "none" without one.
 func takeOver(t *testing.T, j *Journal, key Key) string {
 	t.Helper()
 	o, err := j.TakeOver(t.Context(), key)
@@ -137,23 +187,22 @@ func jobOf(o *Orphan) string {
 	return o.JobID
 }
 
-// takers has as many callers take the key over at once as there are journals.
-func takers(t *testing.T, key Key, journals ...*Journal) []string {
+// wantTakeOver asserts what a process takes over, one after the other.
+func wantTakeOver(t *testing.T, j *Journal, key Key, want ...string) {
 	t.Helper()
-	got := make([]string, len(journals))
-	var wg sync.WaitGroup
-	for i, j := range journals {
-		wg.Go(func() { got[i] = takeOver(t, j, key) })
+	var got []string
+	for range want {
+		got = append(got, takeOver(t, j, key))
 	}
-	wg.Wait()
-	slices.Sort(got)
-	return got
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("taken over by %s (-want +got):\n%s", j.process.run, diff)
+	}
 }
 
-// stored lists the entries in a store as KEY JOB OWNER, with names for the keys.
-func stored(t *testing.T, l Location, names map[Key]string) []string {
+// wantStored asserts the entries in a store, each as KEY JOB OWNER.
+func wantStored(t *testing.T, l Location, want ...string) {
 	t.Helper()
-	_, j := openReporting(t, l, "looks", func(error) {})
+	j, _ := openReporting(t, l, "looks")
 	entries, err := j.store.load(t.Context())
 	crash(j)
 	if err != nil {
@@ -161,140 +210,85 @@ func stored(t *testing.T, l Location, names map[Key]string) []string {
 	}
 	var got []string
 	for _, e := range entries {
+		if text, err := json.Marshal(e); err != nil || strings.Contains(string(text), canary) {
+			t.Errorf("entry %s, %v", text, err)
+		}
 		outcome := "pending"
 		if e.Answered {
 			outcome = e.JobID
 		}
-		got = append(got, fmt.Sprint(names[e.Key], " ", outcome, " ", e.owner()))
+		got = append(got, fmt.Sprint(keyNames[e.Key], " ", outcome, " ", e.owner()))
 	}
 	slices.Sort(got)
-	return got
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("stored (-want +got):\n%s", diff)
+	}
+	list, _ := os.ReadDir(l.Folder) // a bucket has none
+	for _, file := range list {
+		if text, err := os.ReadFile(filepath.Join(l.Folder, file.Name())); err != nil || strings.Contains(file.Name()+string(text), canary) {
+			t.Errorf("%s: %s, %v", file.Name(), text, err)
+		}
+	}
 }
 
-// faulty calls before ahead of each access to a store. Its error replaces the access.
+// faulty calls before ahead of each access of one kind to a store. Its error
+// replaces the access.
 type faulty struct {
 	store
-	before func(ctx context.Context, op string) error
+	op     string
+	before func(ctx context.Context) error
 	isDead func() bool
 }
 
-func (f *faulty) load(ctx context.Context) (entries []*entry, err error) {
-	if err = f.before(ctx, "load"); err == nil {
-		entries, err = f.store.load(ctx)
-	}
-	return entries, err
-}
-
-func (f *faulty) read(ctx context.Context, e *entry) (fresh *entry, err error) {
-	if err = f.before(ctx, "read"); err == nil {
-		fresh, err = f.store.read(ctx, e)
-	}
-	return fresh, err
-}
-
-func (f *faulty) write(ctx context.Context, e *entry) (err error) {
-	if err = f.before(ctx, "write"); err == nil {
-		err = f.store.write(ctx, e)
-	}
-	return err
-}
-
-func (f *faulty) claim(ctx context.Context, e *entry, run Run) (claimed bool, err error) {
-	if err = f.before(ctx, "claim"); err == nil {
-		claimed, err = f.store.claim(ctx, e, run)
-	}
-	return claimed, err
-}
-
-func (f *faulty) remove(ctx context.Context, e *entry) (err error) {
-	if err = f.before(ctx, "remove"); err == nil {
-		err = f.store.remove(ctx, e)
-	}
-	return err
-}
-
-func (f *faulty) dead(e *entry) bool { return f.isDead != nil && f.isDead() || f.store.dead(e) }
-
-// fail makes a journal's accesses fail as before says.
-func fail(j *Journal, before func(ctx context.Context, op string) error) *faulty {
-	f := &faulty{store: j.store, before: before}
+// fail makes a journal's accesses of one kind fail as before says.
+func fail(j *Journal, op string, before func(ctx context.Context) error) *faulty {
+	f := &faulty{store: j.store, op: op, before: before}
 	j.store = f
 	return f
 }
 
-// failing is errFault for each access of one kind.
-func failing(kind string) func(context.Context, string) error {
-	return func(_ context.Context, op string) error {
-		return map[bool]error{true: errFault}[op == kind]
+func fault(context.Context) error { return errFault }
+
+func (f *faulty) try(ctx context.Context, op string) error {
+	if op != f.op {
+		return nil
 	}
+	return f.before(ctx)
 }
 
-// childJournal opens the journal that the test has named.
-func childJournal() (*Process, *Journal) {
-	var l Location
-	location, _ := os.LookupEnv(childEnv + "_LOCATION")
-	if err := json.Unmarshal([]byte(location), &l); err != nil {
-		panic(err)
+func (f *faulty) load(ctx context.Context) ([]*entry, error) {
+	if err := f.try(ctx, "load"); err != nil {
+		return nil, err
 	}
-	p := NewProcess(CurrentRun(), func(err error) { fmt.Println("reported:", err) })
-	j, err := p.Open(Options{Location: l, RequestTimeout: time.Hour})
-	if err != nil {
-		panic(err)
-	}
-	return p, j
+	return f.store.load(ctx)
 }
 
-// child is a process that does what children says.
-type child struct {
-	t      *testing.T
-	cmd    *exec.Cmd
-	stdout *bufio.Scanner
+func (f *faulty) read(ctx context.Context, e *entry) (*entry, error) {
+	if err := f.try(ctx, "read"); err != nil {
+		return nil, err
+	}
+	return f.store.read(ctx, e)
 }
 
-func startChild(t *testing.T, what string, l Location) *child {
-	t.Helper()
-	location, err := json.Marshal(l)
-	if err != nil {
-		t.Fatal(err)
+func (f *faulty) write(ctx context.Context, e *entry) error {
+	if err := f.try(ctx, "write"); err != nil {
+		return err
 	}
-	c := &child{t: t, cmd: childCommand(t.Context(), what)}
-	c.cmd.Env = append(c.cmd.Env, childEnv+"_LOCATION="+string(location))
-	stdout, err := c.cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	c.stdout = bufio.NewScanner(stdout)
-	if err := c.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.kill)
-	return c
+	return f.store.write(ctx, e)
 }
 
-func childCommand(ctx context.Context, what string) *exec.Cmd {
-	binary, err := os.Executable()
-	if err != nil {
-		panic(err)
+func (f *faulty) claim(ctx context.Context, e *entry, run Run) (bool, error) {
+	if err := f.try(ctx, "claim"); err != nil {
+		return false, err
 	}
-	cmd := exec.CommandContext(ctx, binary)
-	cmd.Env = append(os.Environ(), childEnv+"="+what, "GORACE=atexit_sleep_ms=0")
-	cmd.Stderr = os.Stderr
-	return cmd
+	return f.store.claim(ctx, e, run)
 }
 
-// line is what the child prints next.
-func (c *child) line() string {
-	c.t.Helper()
-	if !c.stdout.Scan() {
-		c.t.Fatalf("the child printed nothing: %v", c.stdout.Err())
+func (f *faulty) remove(ctx context.Context, e *entry) error {
+	if err := f.try(ctx, "remove"); err != nil {
+		return err
 	}
-	return c.stdout.Text()
+	return f.store.remove(ctx, e)
 }
 
-func (c *child) kill() {
-	_ = c.cmd.Process.Kill()
-	_ = c.cmd.Wait()
-}
+func (f *faulty) dead(e *entry) bool { return f.isDead != nil && f.isDead() || f.store.dead(e) }

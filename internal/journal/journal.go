@@ -11,6 +11,8 @@ package journal
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -33,8 +35,7 @@ type Journal struct {
 	loadErr error
 
 	mu        sync.Mutex
-	entries   map[string]*entry // of other processes, by id
-	own       map[string]*entry // answered, of this process
+	entries   map[string]*entry // by id
 	busy      map[string]bool   // entries that a caller waits for or deals with
 	announced map[string]bool   // entries that a plan has announced
 	stuck     map[Key]error     // requests seen in the state whose entry could not be removed
@@ -79,7 +80,7 @@ func (j *Journal) index(ctx context.Context, e *entry) {
 	switch {
 	case j.store.now().Sub(e.written) > maxAge:
 		if e.damage == nil && !e.Answered {
-			report(expired(e))
+			report(fmt.Errorf("the outcome of a request sent at %s was never known; its entry is removed", e.sent().UTC().Format(time.RFC3339)))
 		}
 		if err := j.store.remove(ctx, e); err != nil {
 			report(err)
@@ -95,25 +96,23 @@ func (j *Journal) index(ctx context.Context, e *entry) {
 func (j *Journal) remember(e *entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.own[e.id] = e
+	e.own = true
+	j.entries[e.id] = e
 }
 
 func (j *Journal) removeOwn(ctx context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, e := range j.own {
-		_ = j.failed("cleaned up", j.store.remove(ctx, e)) // never an error in the default folder
+	for _, e := range j.entries {
+		if e.own {
+			_ = j.remove(ctx, e) // never an error in the default folder
+		}
 	}
 }
 
 // matching returns the known entries that match, answered ones first, then by age.
 func (j *Journal) matching(match func(*entry) bool) []*entry {
-	var found []*entry
-	for _, e := range j.entries {
-		if match(e) {
-			found = append(found, e)
-		}
-	}
+	found := slices.DeleteFunc(slices.Collect(maps.Values(j.entries)), func(e *entry) bool { return !match(e) })
 	slices.SortFunc(found, func(a, b *entry) int {
 		switch {
 		case a.Answered && !b.Answered:
@@ -143,7 +142,7 @@ func (j *Journal) Imported(ctx context.Context, jobID string) error {
 	return j.resolve(ctx, func(e *entry) bool { return e.owner() != j.process.run && e.isFor(jobID) },
 		func(ctx context.Context, e *entry) error {
 			_, err := j.store.claim(ctx, e, j.process.run)
-			return err
+			return j.failed("cleaned up", err)
 		})
 }
 
@@ -152,7 +151,11 @@ func (j *Journal) Forget(ctx context.Context, jobID string) error {
 	return j.resolve(ctx, func(e *entry) bool { return e.isFor(jobID) }, j.remove)
 }
 
-func (j *Journal) remove(ctx context.Context, e *entry) error { return j.store.remove(ctx, e) }
+func (j *Journal) remove(ctx context.Context, e *entry) error {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	return j.failed("cleaned up", j.store.remove(ctx, e))
+}
 
 // resolve removes from the index what matches, and passes each to deal.
 func (j *Journal) resolve(ctx context.Context, match func(*entry) bool, deal func(context.Context, *entry) error) error {
@@ -163,15 +166,9 @@ func (j *Journal) resolve(ctx context.Context, match func(*entry) bool, deal fun
 		return err
 	}
 	j.mu.Lock()
-	found := j.matching(func(e *entry) bool { return !j.busy[e.id] && match(e) })
-	for _, e := range j.own {
-		if match(e) {
-			found = append(found, e)
-		}
-	}
+	found := j.matching(func(e *entry) bool { return (e.own || !j.busy[e.id]) && match(e) })
 	for _, e := range found {
 		delete(j.entries, e.id)
-		delete(j.own, e.id)
 	}
 	j.mu.Unlock()
 
@@ -179,7 +176,7 @@ func (j *Journal) resolve(ctx context.Context, match func(*entry) bool, deal fun
 	defer cancel()
 	var failed error
 	for _, e := range found {
-		if err := j.failed("cleaned up", deal(ctx, e)); err != nil {
+		if err := deal(ctx, e); err != nil {
 			failed = err
 			j.mu.Lock()
 			j.stuck[e.Key] = err

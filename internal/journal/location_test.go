@@ -5,6 +5,7 @@ package journal
 
 import (
 	"errors"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -86,7 +87,7 @@ func FuzzParseURL(f *testing.F) {
 				t.Errorf("%q is kept in %+v", text, l)
 			}
 			if l.Bucket != "" {
-				if _, err := openBucket(l); err == nil && !l.Secure && !isLoopback(strings.Trim(hostOf(l.Endpoint), "[]")) {
+				if _, err := openBucket(l); err == nil && !l.Secure && !isLoopback((&url.URL{Host: l.Endpoint}).Hostname()) {
 					t.Errorf("%q is not encrypted", text)
 				}
 			}
@@ -95,11 +96,4 @@ func FuzzParseURL(f *testing.F) {
 			t.Errorf("%q repeats the text", err)
 		}
 	})
-}
-
-func hostOf(endpoint string) string {
-	if i := strings.LastIndexByte(endpoint, ':'); i > strings.LastIndexByte(endpoint, ']') {
-		return endpoint[:i]
-	}
-	return endpoint
 }

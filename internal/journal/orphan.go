@@ -121,7 +121,7 @@ func (j *Journal) await(ctx context.Context, e *entry) (claimed bool, _ error) {
 	latest := j.store.now().Add(e.waitFor()) // however wrong the time of the entry is
 	for {
 		now := j.store.now()
-		over := e.Answered || now.After(e.deadline()) || now.After(latest) || j.store.dead(e)
+		over := e.Answered || now.After(e.written.Add(e.waitFor())) || now.After(latest) || j.store.dead(e)
 		fresh, err := j.read(ctx, e) // after that: it may have been answered just before it ended
 		if err != nil && !j.named && ctx.Err() == nil {
 			known := *e // better than sent twice
@@ -162,12 +162,10 @@ func (j *Journal) claim(ctx context.Context, e *entry) (claimed bool, _ error) {
 	}
 	j.mu.Lock()
 	*e = claim
-	if e.Answered {
-		j.own[e.id] = e
-	}
+	e.own = e.Answered
 	j.mu.Unlock()
 	if !e.Answered {
-		_ = j.failed("cleaned up", j.store.remove(ctx, e)) // at worst it is reported twice
+		_ = j.remove(ctx, e) // at worst it is reported twice
 	}
 	return true, nil
 }
@@ -182,18 +180,15 @@ func (j *Journal) read(ctx context.Context, e *entry) (*entry, error) {
 func (j *Journal) Keep(o *Orphan) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.own, o.entry.id)
+	o.entry.own = false
 }
 
 // Drop forgets a request whose job has failed or is gone: a new one may be sent.
 func (j *Journal) Drop(ctx context.Context, o *Orphan) error {
 	j.mu.Lock()
-	delete(j.own, o.entry.id)
 	delete(j.entries, o.entry.id)
 	j.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	return j.failed("cleaned up", j.store.remove(ctx, o.entry))
+	return j.remove(ctx, o.entry)
 }
 
 // TookOver reports whether this run took the job over from an earlier one.

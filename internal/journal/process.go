@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
@@ -21,15 +22,17 @@ type Process struct {
 	parent int
 	report func(error)
 	began  string        // when the parent started
-	lost   chan struct{} // closed when a response did not reach the CLI
+	lost   chan struct{} // closed when hasLost is set
 	ended  chan struct{} // closed when the process ends
 	clean  bool          // nothing disturbed it; set before ended is closed
 
+	stopping atomic.Bool // the CLI asked us to stop
+	hasLost  atomic.Bool // a response did not reach the CLI
+	retries  sync.WaitGroup
+
 	mu       sync.Mutex
 	calls    map[*Call]bool // that have posted and not returned
-	stopping bool           // the CLI asked us to stop
 	journals []*Journal
-	retries  sync.WaitGroup
 }
 
 // NewProcess returns the process as a part of run. report gets what goes wrong
@@ -68,8 +71,7 @@ func (p *Process) Open(options Options) (*Journal, error) {
 	j := &Journal{
 		process: p, named: options.Named, report: p.report,
 		waitFor: opTimeout + options.RequestTimeout + opTimeout,
-		entries: map[string]*entry{}, own: map[string]*entry{}, busy: map[string]bool{},
-		announced: map[string]bool{}, stuck: map[Key]error{},
+		entries: map[string]*entry{}, busy: map[string]bool{}, announced: map[string]bool{}, stuck: map[Key]error{},
 	}
 	if options.Bucket == "" {
 		j.store = &folder{dir: options.Folder, self: p.self.ID, named: options.Named}
@@ -90,9 +92,9 @@ func (p *Process) Open(options Options) (*Journal, error) {
 
 var errNoCLI = errors.New("the CLI has ended")
 
-// Orphaned reports whether the CLI has ended. On Windows its process id stays
+// CLIEnded reports whether the CLI has ended. On Windows its process id stays
 // our parent's, but it has no start time any more.
-func (p *Process) Orphaned() bool {
+func (p *Process) CLIEnded() bool {
 	return os.Getppid() != p.parent || startTime(p.parent) != p.began
 }
 
@@ -101,17 +103,7 @@ func (p *Process) Lost() <-chan struct{} { return p.lost }
 
 // Stopping records that the CLI asked the calls under way to end. It still
 // receives their responses although their contexts are cancelled.
-func (p *Process) Stopping() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stopping = true
-}
-
-func (p *Process) isStopping() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stopping
-}
+func (p *Process) Stopping() { p.stopping.Store(true) }
 
 func (p *Process) posting(c *Call) {
 	p.mu.Lock()
@@ -129,19 +121,10 @@ func (p *Process) withdrawn(c *Call) {
 func (p *Process) returned(c *Call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.calls[c] && c.ctx.Err() != nil && !p.stopping && !p.hasLost() {
+	if p.calls[c] && c.ctx.Err() != nil && !p.stopping.Load() && p.hasLost.CompareAndSwap(false, true) {
 		close(p.lost)
 	}
 	delete(p.calls, c)
-}
-
-func (p *Process) hasLost() bool {
-	select {
-	case <-p.lost:
-		return true
-	default:
-		return false
-	}
 }
 
 // Drain waits until no call that has posted is under way, or ctx ends.
@@ -159,7 +142,7 @@ func (p *Process) posted() int {
 // undisturbed reports whether all went well as far as this process can know:
 // the CLI asked for no stop, is still there, and has received every response.
 func (p *Process) undisturbed() bool {
-	return !p.isStopping() && !p.hasLost() && p.posted() == 0 && !p.Orphaned()
+	return !p.stopping.Load() && !p.hasLost.Load() && p.posted() == 0 && !p.CLIEnded()
 }
 
 // Close ends the journals. Only what the default folder holds of an undisturbed

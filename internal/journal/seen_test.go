@@ -13,16 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var (
-	create, otherCreate     = CreateKey("a prompt"), CreateKey("another")
-	earlier, named, later   = MessageKey("1"), MessageKey("2"), MessageKey("3")
-	pendingCreate, elseName = CreateKey("pending"), MessageKey("for another job")
-	keyNames                = map[Key]string{
-		create: "create", otherCreate: "other create", earlier: "earlier", named: "named", later: "later",
-		pendingCreate: "pending create", elseName: "for another job",
-	}
-)
-
 // What is known of a job in the state is forgotten, and nothing else. Red without,
 // among others: clockError.
 func TestStores_resolved(t *testing.T) {
@@ -39,52 +29,59 @@ func TestStores_resolved(t *testing.T) {
 		}
 		return kept
 	}
+	type refs struct{ message, pending Ref }
+	seen := func(jobID string, ref func(r refs) Ref) func(context.Context, *Journal, refs) error {
+		return func(ctx context.Context, j *Journal, r refs) error { return j.Seen(ctx, jobID, ref(r)) }
+	}
+	forget := func(jobID string) func(context.Context, *Journal, refs) error {
+		return func(ctx context.Context, j *Journal, _ refs) error { return j.Forget(ctx, jobID) }
+	}
+	message := func(r refs) Ref { return r.message }
+	none := func(refs) Ref { return Ref{} }
 	tests := []struct {
 		name    string
-		resolve func(ctx context.Context, j *Journal, message, pending Ref) error
-		run     Run // "second" when empty
+		run     Run
+		claimed bool // job-1, by a third run since the second has loaded the entries
+		resolve func(ctx context.Context, j *Journal, r refs) error
 		want    []string
 	}{
-		{name: "seen", resolve: func(ctx context.Context, j *Journal, message, _ Ref) error { return j.Seen(ctx, "job-1", message) }, want: without(0, 1, 4)},
-		{name: "seen without private state", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Seen(ctx, "job-1", Ref{}) }, want: without(0)},
-		{name: "seen, named while pending", resolve: func(ctx context.Context, j *Journal, _, pending Ref) error {
-			return j.Seen(ctx, "job-9", pending)
-		}, want: without(6)},
-		{name: "seen, no id", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Seen(ctx, "", Ref{}) }, want: all},
-		{name: "seen by the run that sent it", run: "first", resolve: func(ctx context.Context, j *Journal, message, _ Ref) error {
-			return j.Seen(ctx, "job-1", message)
-		}, want: all},
-		{name: "imported", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Imported(ctx, "job-2") }, want: []string{
+		{name: "seen", run: "second", resolve: seen("job-1", message), want: without(0, 1, 4)},
+		{name: "seen without private state", run: "second", resolve: seen("job-1", none), want: without(0)},
+		{name: "seen, named while pending", run: "second", resolve: seen("job-9", func(r refs) Ref { return r.pending }), want: without(6)},
+		{name: "seen, no id", run: "second", resolve: seen("", none), want: all},
+		{name: "seen by the run that sent it", run: "first", resolve: seen("job-1", message), want: all},
+		{name: "imported", run: "second", resolve: func(ctx context.Context, j *Journal, _ refs) error { return j.Imported(ctx, "job-2") }, want: []string{
 			"create job-1 first", "earlier job-1 first", "for another job job-2 second", "later job-1 first",
 			"named job-1 first", "other create job-2 second", "pending create pending first",
 		}},
-		{name: "destroyed", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Forget(ctx, "job-1") }, want: without(0, 1, 3, 4)},
-		{name: "destroyed by the run that sent it", run: "first", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error {
-			return j.Forget(ctx, "job-1")
-		}, want: without(0, 1, 3, 4)},
-		{name: "destroyed, no id", resolve: func(ctx context.Context, j *Journal, _, _ Ref) error { return j.Forget(ctx, "") }, want: all},
+		{name: "destroyed", run: "second", resolve: forget("job-1"), want: without(0, 1, 3, 4)},
+		{name: "destroyed, claimed by another run", run: "second", claimed: true, resolve: forget("job-1"), want: without(0, 1, 3, 4)},
+		{name: "destroyed by the run that sent it", run: "first", resolve: forget("job-1"), want: without(0, 1, 3, 4)},
+		{name: "destroyed, no id", run: "second", resolve: forget(""), want: all},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			places(t, func(t *testing.T, l Location) {
-				_, j := open(t, l, "first")
-				post(t, j, create, "", "job-1")
-				post(t, j, otherCreate, "", "job-2")
-				post(t, j, elseName, "job-2", "job-2")
-				messageAt(t, j, earlier, -time.Minute)
-				message := messageAt(t, j, named, 0)
-				messageAt(t, j, later, -time.Second) // by a clock that shows whole seconds
-				pending := send(t, j, pendingCreate, "").Ref()
-				resolver := j
-				if test.run == "" {
-					_, resolver = open(t, l, "second")
+			stores(t, func(t *testing.T, l Location) {
+				first := open(t, l, "first")
+				post(t, first, create, "", "job-1")
+				post(t, first, otherCreate, "", "job-2")
+				post(t, first, forOther, "job-2", "job-2")
+				messageAt(t, first, earlier, -time.Minute)
+				r := refs{message: messageAt(t, first, named, 0)}
+				messageAt(t, first, later, -time.Second) // by a clock that shows whole seconds
+				r.pending = send(t, first, pendingCreate, "").Ref()
+				j := first
+				if test.run != "first" {
+					j = open(t, l, test.run)
 				}
-				if err := test.resolve(t.Context(), resolver, message, pending); err != nil {
+				if test.claimed {
+					announce(t, j, create)
+					wantTakeOver(t, open(t, l, "third"), create, "job-1")
+				}
+				if err := test.resolve(t.Context(), j, r); err != nil {
 					t.Error(err)
 				}
-				if diff := cmp.Diff(test.want, stored(t, l, keyNames)); diff != "" {
-					t.Error(diff)
-				}
+				wantStored(t, l, test.want...)
 			})
 		})
 	}
@@ -103,73 +100,23 @@ func messageAt(t *testing.T, j *Journal, key Key, from time.Duration) Ref {
 // A request that was seen but whose entry cannot be removed may not be taken
 // for one that was not: whoever wants to send the same is refused.
 func TestStores_stuck(t *testing.T) {
-	places(t, func(t *testing.T, l Location) {
-		_, j := open(t, l, "first")
-		post(t, j, create, "", "job-1")
-		r := new(reports)
-		_, next := openReporting(t, l, "second", r.add)
-		fail(next, failing("remove"))
-		ask := func(key Key) []bool {
-			blocked := next.Blocked(key)
-			o, takeErr := next.TakeOver(t.Context(), key)
+	stores(t, func(t *testing.T, l Location) {
+		post(t, open(t, l, "first"), create, "", "job-1")
+		next, reported := openReporting(t, l, "second")
+		fail(next, "remove", fault)
+		got := []bool{errors.Is(next.Seen(t.Context(), "job-1", Ref{}), errFault)}
+		for _, key := range []Key{create, otherCreate} {
+			o, err := next.TakeOver(t.Context(), key)
 			if o != nil {
 				t.Errorf("took over %s", jobOf(o))
 			}
-			return []bool{errors.Is(blocked, errFault), errors.Is(takeErr, errFault)}
+			got = append(got, errors.Is(next.Blocked(key), errFault), errors.Is(err, errFault))
 		}
-		seen := errors.Is(next.Seen(t.Context(), "job-1", Ref{}), errFault)
-		got := append(append([]bool{seen}, ask(create)...), ask(otherCreate)...)
 		if diff := cmp.Diff([]bool{l.Named, l.Named, l.Named, false, false}, got); diff != "" {
 			t.Error(diff)
 		}
-		if r.count() != map[bool]int{false: 1}[l.Named] {
-			t.Errorf("reported: %v", r.errs)
-		}
+		wantReports(t, reported, in(l, 1, 0))
 	})
-}
-
-// What a run makes of a request that it took over, and ends undisturbed.
-func TestStores_takenOver(t *testing.T) {
-	tests := []struct {
-		name             string
-		do               func(j *Journal, o *Orphan) error
-		byDefault, named string
-	}{
-		{"into the state", func(*Journal, *Orphan) error { return nil }, "none", "job-1"},
-		{"kept", func(j *Journal, o *Orphan) error { j.Keep(o); return nil }, "job-1", "job-1"},
-		{"dropped", func(j *Journal, o *Orphan) error { return j.Drop(t.Context(), o) }, "none", "none"},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			places(t, func(t *testing.T, l Location) {
-				_, j := open(t, l, "first")
-				post(t, j, create, "", "job-1")
-				p, next := open(t, l, "second")
-				before := next.TookOver(t.Context(), "job-1")
-				o, err := next.TakeOver(t.Context(), create)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, alias := open(t, l, "second")
-				took := []bool{before, next.TookOver(t.Context(), "job-1"), alias.TookOver(t.Context(), "job-1"), next.TookOver(t.Context(), "job-2"), next.TookOver(t.Context(), "")}
-				if diff := cmp.Diff([]bool{false, true, true, false, false}, took); diff != "" {
-					t.Error(diff)
-				}
-				if err := test.do(next, o); err != nil {
-					t.Error(err)
-				}
-				p.Close(t.Context())
-				want := test.byDefault
-				if l.Named {
-					want = test.named
-				}
-				_, third := open(t, l, "third")
-				if got := takeOver(t, third, create); got != want {
-					t.Errorf("the next run took over %s, want %s", got, want)
-				}
-			})
-		})
-	}
 }
 
 func TestKeys(t *testing.T) {
@@ -177,7 +124,7 @@ func TestKeys(t *testing.T) {
 		CreateKey("a", "b"): true, CreateKey("ab"): true, CreateKey("a", "b", ""): true, CreateKey("b", "a"): true,
 		MessageKey("a", "b"): true, CreateKey(): true, CreateKey(""): true,
 	}
-	if len(keys) != 7 || keys[CreateKey("a", "b")] != keys[CreateKey("a", "b", "")] {
+	if len(keys) != 7 || !keys[CreateKey("a", "b")] {
 		t.Errorf("keys of different requests are equal, or of the same are not: %v", keys)
 	}
 }

@@ -83,7 +83,7 @@ func drain(ctx context.Context, p *journal.Process, longest time.Duration) {
 func cliGone(ctx context.Context, p *journal.Process) <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {
-		for !p.Orphaned() {
+		for !p.CLIEnded() {
 			if sleep.For(ctx, parentCheck) != nil {
 				return
 			}

@@ -11,11 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
-	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
-	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
-	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/statecheck"
-	"github.com/hashicorp/terraform-plugin-testing/tfversion"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -56,31 +51,4 @@ func TestParsePRLinkFunction(t *testing.T) {
 	if strings.HasSuffix(failure.Text, ".") {
 		t.Errorf("two periods would end %q", failure.Text)
 	}
-}
-
-func TestAccParsePRLink(t *testing.T) {
-	const config = `
-resource "terraform_data" "link" {
-  input = "https://gitlab.example.com/docs/api/guide/-/merge_requests/7"
-}
-output "owner" {
-  value = provider::agent::parse_pr_link(terraform_data.link.output).owner
-}
-output "nothing" {
-  value = provider::agent::parse_pr_link(null) == null
-}
-`
-	s := harness.NewService(t, nil)
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: harness.ProviderFactories(),
-		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(tfversion.Version1_8_0)},
-		Steps: []resource.TestStep{{
-			Config:           s.Config(config),
-			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectUnknownOutputValue("owner")}},
-			ConfigStateChecks: []statecheck.StateCheck{
-				statecheck.ExpectKnownOutputValue("owner", knownvalue.StringExact("docs/api")),
-				statecheck.ExpectKnownOutputValue("nothing", knownvalue.Bool(true)),
-			},
-		}},
-	})
 }

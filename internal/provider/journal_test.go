@@ -21,11 +21,7 @@ import (
 // Red without: ParseURL in providerModel.journal; the variable in origin.
 func TestInvalidJournalURL(t *testing.T) {
 	const secret = "never-show-this"
-	for _, url := range []string{
-		"relative/" + secret, "./" + secret, "https://" + secret, "s3://", "s3://user:" + secret + "@bucket", "s3://bucket:80/" + secret, "s3://bucket/a#" + secret,
-		"s3://bucket?region=", "s3://bucket?colour=" + secret, "s3://bucket?endpoint=http://" + secret + ".example.com", "s3://bucket?endpoint=" + secret,
-		"s3://bucket?region=a&region=" + secret, "s3://bucket?endpoint=https://a:" + secret + "@example.com",
-	} {
+	for _, url := range []string{"relative/" + secret, "s3://bucket?endpoint=https://a:" + secret + "@example.com"} {
 		for name, check := range map[string]func(t *testing.T) string{
 			"attribute": func(t *testing.T) string {
 				config := fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"journal": attrs{"url": url}})
@@ -117,39 +113,29 @@ func TestWhereTheJournalIs(t *testing.T) {
 }
 
 // A backend's settings may hold a token of this run, and a named journal is one
-// state's: whatever they are, the same job is found. In the default folder they
-// tell states apart.
+// state's: whatever they are, the same job is found. (In the default folder they
+// tell states apart: X07.)
 //
 // Red without: Named in journalScope.
-func TestScopeOfAnotherBackend(t *testing.T) {
-	for name, c := range map[string]struct {
-		named bool
-		posts int
-	}{"default folder": {false, 2}, "named": {true, 1}} {
-		t.Run(name, func(t *testing.T) {
-			data := t.TempDir()
-			t.Setenv("TF_DATA_DIR", data)
-			s := harness.NewService(t, nil)
-			config := s.Attrs()
-			if c.named {
-				config["journal"] = attrs{"url": t.TempDir()}
-			}
-			for _, run := range []journal.Run{"run1", "run2"} {
-				state := `{"backend":{"type":"http","config":{"password":"token of ` + string(run) + `"}}}`
-				if err := os.WriteFile(filepath.Join(data, "terraform.tfstate"), []byte(state), 0o600); err != nil {
-					t.Fatal(err)
-				}
-				cli := &fakecli.CLI{T: t}
-				process := journal.NewProcess(run, func(err error) { t.Error(err) })
-				if diags := cli.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config); len(diags) > 0 {
-					t.Fatal(fakecli.Text(diags))
-				}
-				cli.State = cli.Decode(nil) // the one of the first run is lost
-				if diags := cli.Run(t.Context(), attrs{"prompt": "write"}); fakecli.Failed(diags) {
-					t.Fatal(fakecli.Text(diags))
-				}
-			}
-			s.Sent(t, c.posts, 0)
-		})
+func TestScope_namedJournal(t *testing.T) {
+	data := t.TempDir()
+	t.Setenv("TF_DATA_DIR", data)
+	s := harness.NewService(t, nil)
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
+	for _, run := range []journal.Run{"run1", "run2"} {
+		state := `{"backend":{"type":"http","config":{"password":"token of ` + string(run) + `"}}}`
+		if err := os.WriteFile(filepath.Join(data, "terraform.tfstate"), []byte(state), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cli := &fakecli.CLI{T: t}
+		process := journal.NewProcess(run, func(err error) { t.Error(err) })
+		if diags := cli.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config); len(diags) > 0 {
+			t.Fatal(fakecli.Text(diags))
+		}
+		cli.State = cli.Decode(nil) // the one of the first run is lost
+		if diags := cli.Run(t.Context(), attrs{"prompt": "write"}); fakecli.Failed(diags) {
+			t.Fatal(fakecli.Text(diags))
+		}
 	}
+	s.Sent(t, 1, 0)
 }

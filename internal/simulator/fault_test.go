@@ -6,9 +6,7 @@ package simulator_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -42,6 +40,7 @@ func TestFaultQueue(t *testing.T) {
 		"by kind":        {[]simulator.Fault{{Kind: simulator.KindCreate, Status: 500}, {Kind: simulator.KindGet, Status: 502}}, []step{get(502), create(500)}},
 		"skip by kind":   {[]simulator.Fault{{Kind: simulator.KindCreate, Skip: 1, Status: 500}}, []step{get(200), create(201), get(200), create(500)}},
 		"kind message":   {[]simulator.Fault{{Kind: simulator.KindMessage, Status: 500}}, []step{create(201), {"POST", jobPath + "/message", "x", 500}}},
+		"cleared":        {[]simulator.Fault{{Status: 500, Times: -1}, {}}, []step{{"CLEAR", "", "", 0}, get(200)}},
 		"before the key": {[]simulator.Fault{{Status: 403}}, []step{{"GET", "/unauthorized", "", 403}}},
 	}
 	for name, tt := range tests {
@@ -50,6 +49,10 @@ func TestFaultQueue(t *testing.T) {
 			job := s.Create("proj", "existing")
 			s.Inject(tt.faults...)
 			for i, st := range tt.steps {
+				if st.method == "CLEAR" {
+					s.ClearFaults()
+					continue
+				}
 				body := ""
 				if st.prompt != "" {
 					body = `{"prompt":"` + st.prompt + `"}`
@@ -60,15 +63,6 @@ func TestFaultQueue(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestClearFaults(t *testing.T) {
-	s := simulator.New(simulator.Options{Key: canary})
-	s.Inject(simulator.Fault{Status: 500, Times: -1})
-	s.ClearFaults()
-	if got := create(t, s, "x").status; got != 201 {
-		t.Errorf("status %d", got)
 	}
 }
 
@@ -104,14 +98,18 @@ func TestFaultResponse(t *testing.T) {
 	}
 }
 
-// While one request is delayed others are served. It ends with its context.
-func TestDelayIsInterruptible(t *testing.T) {
-	for _, afterEffect := range []bool{false, true} {
+// A delay ends with its request, and others are served meanwhile; a drop is the
+// same without a delay.
+func TestFaultWithoutResponse(t *testing.T) {
+	for _, fault := range []simulator.Fault{{Delay: time.Hour}, {Delay: time.Hour, AfterEffect: true}, {Drop: true}, {Drop: true, AfterEffect: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			s := simulator.New(simulator.Options{Key: canary})
-			s.Inject(simulator.Fault{Delay: time.Hour, AfterEffect: afterEffect})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			s.Inject(fault)
+			ctx, cancel := context.WithTimeout(t.Context(), fault.Delay/60)
 			defer cancel()
+			if fault.Drop {
+				ctx = t.Context()
+			}
 			done := make(chan time.Duration, 1)
 			go func() {
 				defer func() { done <- time.Since(start) }()
@@ -122,82 +120,11 @@ func TestDelayIsInterruptible(t *testing.T) {
 			if got := get(t, s, "none").status; got != 404 || s.Counts() != (simulator.Counts{Create: 1, Get: 1}) {
 				t.Errorf("in the meantime: %d, counts %v", got, s.Counts())
 			}
-			if d := <-done; d != time.Minute {
-				t.Errorf("ended after %v", d)
-			}
-			if n := len(s.Jobs()); (n == 1) != afterEffect {
-				t.Errorf("after the effect: %t, %d jobs", afterEffect, n)
+			if d, jobs := <-done, len(s.Jobs()); d != fault.Delay/60 || (jobs == 1) != fault.AfterEffect {
+				t.Errorf("%+v: ended after %v with %d jobs", fault, d, jobs)
 			}
 		})
 	}
-}
-
-// What a real client sees of a dropped connection.
-func TestDrop(t *testing.T) {
-	for _, afterEffect := range []bool{false, true} {
-		s := simulator.New(simulator.Options{Key: canary})
-		server := httptest.NewServer(s)
-		defer server.Close()
-		s.Inject(simulator.Fault{Drop: true, AfterEffect: afterEffect})
-		response, err := server.Client().Do(newRequest(t, "POST", server.URL+"/v2/agent/proj/job", `{"prompt":"x"}`))
-		if err == nil {
-			response.Body.Close()
-		}
-		if n := len(s.Jobs()); !errors.Is(err, io.EOF) || (n == 1) != afterEffect || s.Counts().Create != 1 {
-			t.Errorf("after the effect: %t, error %v, %d jobs", afterEffect, err, n)
-		}
-	}
-}
-
-func TestFaultAfterMessage(t *testing.T) {
-	s := simulator.New(simulator.Options{Key: canary})
-	id := createID(t, s, "x")
-	s.Inject(simulator.Fault{Status: 500}, simulator.Fault{Status: 500, AfterEffect: true})
-	message(t, s, id, "lost")
-	message(t, s, id, "taken")
-	job, _ := s.Job(id)
-	if diff := cmp.Diff([]string{"x", "taken"}, job.Prompts); diff != "" {
-		t.Errorf("prompts (-want +got):\n%s", diff)
-	}
-}
-
-// An end that a fault hides is not shown.
-func TestFirstTerminalGetBehindFault(t *testing.T) { synctest.Test(t, firstTerminalGetBehindFault) }
-
-func firstTerminalGetBehindFault(t *testing.T) {
-	s := simulator.New(simulator.Options{Key: canary, Script: scripted(simulator.Script{})})
-	id := createID(t, s, "x")
-	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 500, AfterEffect: true})
-	get(t, s, id)
-	time.Sleep(time.Second)
-	if job, _ := s.Job(id); !job.FirstTerminalGet.IsZero() {
-		t.Error("a hidden end counts as shown")
-	}
-	time.Sleep(time.Second)
-	get(t, s, id)
-	if job, _ := s.Job(id); !job.FirstTerminalGet.Equal(start.Add(2 * time.Second)) {
-		t.Errorf("shown at %v", job.FirstTerminalGet)
-	}
-}
-
-// An answer that was on its way when a message revived the job shows an end of
-// the past.
-func TestFirstTerminalGetBehindMessage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := simulator.New(simulator.Options{Key: canary, Script: scripted(simulator.Script{}, simulator.Script{Duration: time.Hour})})
-		id := createID(t, s, "x")
-		s.Inject(simulator.Fault{Kind: simulator.KindGet, AfterEffect: true, Delay: time.Minute})
-		done := make(chan any, 1)
-		go func() { done <- status(t, s, id) }()
-		synctest.Wait()
-		message(t, s, id, "y")
-		if got := <-done; got != "completed" {
-			t.Errorf("the delayed answer shows %v", got)
-		}
-		if job, _ := s.Job(id); !job.FirstTerminalGet.IsZero() {
-			t.Error("it counts for the new turn")
-		}
-	})
 }
 
 // expectAbort recovers the panic of an answer that breaks off.

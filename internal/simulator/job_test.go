@@ -4,12 +4,12 @@
 package simulator_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
@@ -63,131 +63,77 @@ func TestJobRecord(t *testing.T) {
 func TestJobLife(t *testing.T) { synctest.Test(t, jobLife) }
 
 func jobLife(t *testing.T) {
-	const link = "https://github.com/example/docs/pull/1"
-	type shown struct{ Status, Link any }
 	s := simulator.New(simulator.Options{Key: canary, Script: scripted(
 		simulator.Script{Duration: 10 * second, Extra: map[string]any{"model": "m"}},
 		simulator.Script{Duration: 20 * second, Stale: 5 * second},
 		simulator.Script{Duration: 2 * second, Stale: 5 * second, Status: "archived"},
 	)})
-	at := func(d time.Duration) time.Time { return start.Add(d) }
-	id := createID(t, s, "one")
-	steps := []struct {
-		name string
-		do   func() reply // the answer to look at; nil: a GET
-		wait time.Duration
-		want shown
-		job  simulator.Job
-	}{
-		{name: "young", want: shown{"active", nil},
-			job: simulator.Job{Status: "active", Prompts: []string{"one"}}},
-		{name: "just before the end", wait: 10*second - 1, want: shown{"active", nil},
-			job: simulator.Job{Status: "active", Prompts: []string{"one"}}},
-		{name: "ended", wait: 1, want: shown{"completed", link},
-			job: simulator.Job{Status: "completed", Prompts: []string{"one"}, PullRequest: link, EndedAt: at(10 * second), FirstTerminalGet: at(10 * second)}},
-		{name: "later", wait: 5 * second, want: shown{"completed", link},
-			job: simulator.Job{Status: "completed", Prompts: []string{"one"}, PullRequest: link, EndedAt: at(10 * second), FirstTerminalGet: at(10 * second)}},
-		{name: "stale answer", do: func() reply { return message(t, s, id, "two") }, want: shown{"completed", link},
-			job: simulator.Job{Status: "active", Prompts: []string{"one", "two"}}},
-		{name: "stale GET", wait: 5*second - 1, want: shown{"completed", link},
-			job: simulator.Job{Status: "active", Prompts: []string{"one", "two"}}},
-		{name: "fresh GET", wait: 1, want: shown{"active", nil},
-			job: simulator.Job{Status: "active", Prompts: []string{"one", "two"}}},
-		{name: "ended again", wait: 16 * second, want: shown{"completed", link},
-			job: simulator.Job{Status: "completed", Prompts: []string{"one", "two"}, PullRequest: link, EndedAt: at(35 * second), FirstTerminalGet: at(36 * second)}},
-		{name: "third turn", do: func() reply { return message(t, s, id, "three") }, want: shown{"completed", link},
-			job: simulator.Job{Status: "active", Prompts: []string{"one", "two", "three"}}},
-		{name: "ended while stale", wait: 3 * second, want: shown{"completed", link},
-			job: simulator.Job{Status: "archived", Prompts: []string{"one", "two", "three"}, PullRequest: link, EndedAt: at(38 * second)}},
-		{name: "the end is shown", wait: 2 * second, want: shown{"archived", link},
-			job: simulator.Job{Status: "archived", Prompts: []string{"one", "two", "three"}, PullRequest: link, EndedAt: at(38 * second), FirstTerminalGet: at(41 * second)}},
-		{name: "forced to fail", do: func() reply { s.SetStatus(id, "failed"); return get(t, s, id) }, want: shown{"failed", nil},
-			job: simulator.Job{Status: "failed", Prompts: []string{"one", "two", "three"}, EndedAt: at(38 * second), FirstTerminalGet: at(41 * second)}},
-		{name: "forced back", do: func() reply { s.SetStatus(id, "active"); return get(t, s, id) }, want: shown{"active", nil},
-			job: simulator.Job{Status: "active", Prompts: []string{"one", "two", "three"}}},
-		{name: "forced to complete", do: func() reply { s.SetStatus(id, "completed"); return get(t, s, id) }, want: shown{"completed", link},
-			job: simulator.Job{Status: "completed", Prompts: []string{"one", "two", "three"}, PullRequest: link, EndedAt: at(41 * second), FirstTerminalGet: at(41 * second)}},
+	id := createID(t, s, "1")
+	send := func(prompt string) func() reply { return func() reply { return message(t, s, id, prompt) } }
+	force := func(status string) func() reply {
+		return func() reply { s.SetStatus(id, status); return get(t, s, id) }
 	}
-	for _, step := range steps {
+	for _, step := range []struct {
+		name        string
+		do          func() reply // the answer to look at; nil: a GET
+		wait        time.Duration
+		shown, real string        // status
+		prompts     string        // so far
+		ended, seen time.Duration // since the start; 0: not
+	}{
+		{"young", nil, 0, "active", "active", "1", 0, 0},
+		{"just before the end", nil, 10*second - 1, "active", "active", "1", 0, 0},
+		{"ended", nil, 1, "completed", "completed", "1", 10 * second, 10 * second},
+		{"later", nil, 5 * second, "completed", "completed", "1", 10 * second, 10 * second},
+		{"stale answer", send("2"), 0, "completed", "active", "12", 0, 0},
+		{"stale GET", nil, 5*second - 1, "completed", "active", "12", 0, 0},
+		{"fresh GET", nil, 1, "active", "active", "12", 0, 0},
+		{"ended again", nil, 16 * second, "completed", "completed", "12", 35 * second, 36 * second},
+		{"third turn", send("3"), 0, "completed", "active", "123", 0, 0},
+		{"ended while stale", nil, 3 * second, "completed", "archived", "123", 38 * second, 0},
+		{"the end is shown", nil, 2 * second, "archived", "archived", "123", 38 * second, 41 * second},
+		{"forced to fail", force("failed"), 0, "failed", "failed", "123", 38 * second, 41 * second},
+		{"forced back", force("active"), 0, "active", "active", "123", 0, 0},
+		{"forced to complete", force("completed"), 0, "completed", "completed", "123", 41 * second, 41 * second},
+	} {
 		time.Sleep(step.wait)
 		if step.do == nil {
 			step.do = func() reply { return get(t, s, id) }
 		}
 		r := step.do().object(t)
-		if diff := cmp.Diff(step.want, shown{r["status"], r["prLink"]}); diff != "" {
-			t.Errorf("%s: answer (-want +got):\n%s", step.name, diff)
+		if link := r["prLink"] != nil; r["status"] != step.shown || link != (step.shown == "completed" || step.shown == "archived") || r["model"] != "m" {
+			t.Errorf("%s: %v, want %s", step.name, r, step.shown)
 		}
-		if r["model"] != "m" {
-			t.Errorf("%s: what the first turn set is lost: %v", step.name, r)
+		want := simulator.Job{ID: id, Project: "proj", Status: step.real, Prompts: strings.Split(step.prompts, ""), CreatedAt: start}
+		if step.real == "completed" || step.real == "archived" {
+			want.PullRequest = "https://github.com/example/docs/pull/1"
 		}
-		job, ok := s.Job(id)
-		step.job.ID, step.job.Project, step.job.CreatedAt = id, "proj", start
-		if diff := cmp.Diff(step.job, job); diff != "" || !ok {
-			t.Errorf("%s: job (-want +got):\n%s", step.name, diff)
+		for at, since := range map[*time.Time]time.Duration{&want.EndedAt: step.ended, &want.FirstTerminalGet: step.seen} {
+			if since > 0 {
+				*at = start.Add(since)
+			}
+		}
+		if job, ok := s.Job(id); !ok || !cmp.Equal(want, job) {
+			t.Errorf("%s: job (-want +got):\n%s", step.name, cmp.Diff(want, job))
 		}
 	}
 }
 
-// Neither a forced status nor the next message is hidden by an old stale record.
-func TestStaleEndsEarly(t *testing.T) { synctest.Test(t, staleEndsEarly) }
-
-func staleEndsEarly(t *testing.T) {
-	s := simulator.New(simulator.Options{Key: canary, Script: scripted(
-		simulator.Script{Stale: time.Hour}, simulator.Script{Duration: second, Stale: time.Hour}, simulator.Script{Duration: second})})
-	id := createID(t, s, "one")
-	if got := status(t, s, id); got != "completed" {
-		t.Errorf("the first turn: %v", got)
-	}
-	message(t, s, id, "two")
-	if got := status(t, s, id); got != "completed" {
-		t.Errorf("stale: %v", got)
-	}
-	message(t, s, id, "three")
-	if got := status(t, s, id); got != "active" {
-		t.Errorf("after the next message: %v", got)
-	}
-
-	forced := createID(t, s, "one")
-	message(t, s, forced, "two")
-	s.SetStatus(forced, "failed")
-	if got := status(t, s, forced); got != "failed" {
-		t.Errorf("forced: %v", got)
-	}
-}
-
-func TestForget(t *testing.T) {
-	s := simulator.New(simulator.Options{Key: canary})
-	kept, gone := createID(t, s, "x"), createID(t, s, "y")
-	s.Forget(gone)
+// A job that somebody else starts, and that the service forgets.
+func TestCreateAndForget(t *testing.T) {
+	s := simulator.New(simulator.Options{Key: canary, Limit: &simulator.Limit{Uses: 1, Per: time.Hour}})
+	kept, gone := s.Create("proj", "x"), s.Create("proj", "y")
+	s.Forget(gone.ID)
 	s.Forget("job_unknown")
 	s.SetStatus("job_unknown", "failed")
-	if got := get(t, s, gone).status; got != 404 {
+	want := simulator.Job{ID: kept.ID, Project: "proj", Status: "active", Prompts: []string{"x"}, CreatedAt: kept.CreatedAt}
+	if diff := cmp.Diff([]simulator.Job{want}, s.Jobs()); diff != "" || len(s.Requests()) != 0 {
+		t.Errorf("requests %v, jobs (-want +got):\n%s", s.Requests(), diff)
+	}
+	if got := get(t, s, gone.ID).status; got != 404 {
 		t.Errorf("GET answers %d", got)
 	}
-	if got := message(t, s, gone, "z").status; got != 404 {
-		t.Errorf("message answers %d", got)
-	}
-	if _, ok := s.Job(gone); ok {
-		t.Error("Job still has it")
-	}
-	if jobs := s.Jobs(); len(jobs) != 1 || jobs[0].ID != kept {
-		t.Errorf("jobs %v", jobs)
-	}
-}
-
-func TestCreateOutside(t *testing.T) { synctest.Test(t, createOutside) }
-
-func createOutside(t *testing.T) {
-	s := simulator.New(simulator.Options{Key: canary, Limit: &simulator.Limit{Uses: 1, Per: time.Hour}})
-	job := s.Create("proj", "x")
-	want := simulator.Job{ID: job.ID, Project: "proj", Status: "active", Prompts: []string{"x"}, CreatedAt: start}
-	if diff := cmp.Diff(want, job, cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("job (-want +got):\n%s", diff)
-	}
-	if len(s.Requests()) != 0 {
-		t.Error("it is on record")
-	}
-	if got := create(t, s, "y").status; got != 201 {
+	if got := create(t, s, "z").status; got != 201 {
 		t.Errorf("it took a use of the limit: %d", got)
 	}
 }
@@ -200,14 +146,8 @@ func TestScriptAsksServer(t *testing.T) {
 		turns = append(turns, turn, len(s.Jobs()))
 		return simulator.Script{}
 	}})
-	id := createID(t, s, "x")
-	message(t, s, id, "y")
-	message(t, s, id, "z")
-	s.Jobs()[0].Prompts[0] = "changed by a caller"
-	if job, _ := s.Job(id); job.Prompts[0] != "x" {
-		t.Errorf("prompts %q", job.Prompts)
-	}
-	if diff := cmp.Diff([]int{0, 0, 1, 1, 2, 1}, turns); diff != "" {
+	message(t, s, createID(t, s, "x"), "y")
+	if diff := cmp.Diff([]int{0, 0, 1, 1}, turns); diff != "" {
 		t.Errorf("turns and jobs (-want +got):\n%s", diff)
 	}
 }
@@ -219,43 +159,30 @@ func limit(t *testing.T) {
 	time.Sleep(time.Hour)
 	id := createID(t, s, "x")
 	time.Sleep(10*second + 500*time.Millisecond)
-	if got := message(t, s, "job_none", "x").status; got != 404 {
-		t.Errorf("unknown job: %d", got)
-	}
-	if got := message(t, s, id, "x").status; got != 200 {
-		t.Errorf("second use: %d", got)
-	}
-	for name, got := range map[string]reply{"create": create(t, s, "y"), "message": message(t, s, id, "y")} {
-		if got.status != 429 || got.header.Get("Retry-After") != "50" || got.object(t)["error"] != "rate limit exceeded" {
-			t.Errorf("%s: %+v", name, got)
+	for _, step := range []struct {
+		name       string
+		got        func() reply
+		want       int
+		retryAfter string
+	}{
+		{"unknown job", func() reply { return message(t, s, "job_none", "x") }, 404, ""},
+		{"second use", func() reply { return message(t, s, id, "x") }, 200, ""},
+		{"create", func() reply { return create(t, s, "y") }, 429, "50"},
+		{"message", func() reply { return message(t, s, id, "y") }, 429, "50"},
+		{"GET", func() reply { return get(t, s, id) }, 200, ""},
+		{"another project", func() reply { return call(t, s, "POST", "/v2/agent/other/job", `{"prompt":"x"}`) }, 201, ""},
+		{"end of the window", func() reply { time.Sleep(49*second + 500*time.Millisecond - 1); return create(t, s, "y") }, 429, "1"},
+		{"next window", func() reply { time.Sleep(time.Nanosecond); return create(t, s, "y") }, 201, ""},
+		{"its second use", func() reply { return message(t, s, id, "y") }, 200, ""},
+		{"all windows ended", func() reply { s.EndWindows(); return create(t, s, "y") }, 201, ""},
+	} {
+		if got := step.got(); got.status != step.want || got.header.Get("Retry-After") != step.retryAfter {
+			t.Errorf("%s: %+v, want %d with Retry-After %q", step.name, got, step.want, step.retryAfter)
 		}
 	}
-	if job, _ := s.Job(id); len(job.Prompts) != 2 || len(s.Jobs()) != 1 {
-		t.Error("what was refused had an effect")
+	if job, _ := s.Job(id); len(job.Prompts) != 3 {
+		t.Errorf("what was refused had an effect: %q", job.Prompts)
 	}
-	if got := get(t, s, id).status; got != 200 {
-		t.Errorf("GET is limited too: %d", got)
-	}
-	if got := call(t, s, "POST", "/v2/agent/other/job", `{"prompt":"x"}`).status; got != 201 {
-		t.Errorf("another project is limited too: %d", got)
-	}
-	time.Sleep(49*second + 500*time.Millisecond - time.Nanosecond)
-	if got := create(t, s, "y"); got.status != 429 || got.header.Get("Retry-After") != "1" {
-		t.Errorf("end of the window: %+v", got)
-	}
-	time.Sleep(time.Nanosecond)
-	if got := create(t, s, "y").status; got != 201 {
-		t.Errorf("next window: %d", got)
-	}
-
-	if got := message(t, s, id, "y").status; got != 200 {
-		t.Errorf("second use of the next window: %d", got)
-	}
-	s.EndWindows()
-	if got := create(t, s, "y").status; got != 201 {
-		t.Errorf("after the end of all windows: %d", got)
-	}
-
 	silent := simulator.New(simulator.Options{Key: canary, Limit: &simulator.Limit{Per: time.Minute}})
 	if got := create(t, silent, "y"); got.status != 429 || got.header.Get("Retry-After") != "" {
 		t.Errorf("without Retry-After: %+v", got)

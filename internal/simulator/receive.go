@@ -163,15 +163,3 @@ func parseBody(contentType string, body []byte) (string, error) {
 	_, err := Script{}.directed(fields.Prompt)
 	return fields.Prompt, err
 }
-
-// answered completes the record of a request whose response is about to be sent.
-func (s *Server) answered(r *Request, resp response) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r.Status = resp.status
-	now := time.Now()
-	// A message may have revived the job since the response was made.
-	if j := resp.finished; j != nil && j.firstTerminalGet.IsZero() && terminal(j.statusAt(now)) {
-		j.firstTerminalGet = now
-	}
-}

@@ -107,7 +107,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		resp.retryAfter = f.RetryAfter
 	}
 	// Before the response, so that whoever has read it finds the record complete.
-	s.answered(request, resp)
+	s.mu.Lock()
+	request.Status = resp.status
+	s.mu.Unlock()
 	resp.write(w)
 }
 
@@ -169,12 +171,12 @@ func (s *Server) getJob(project, id string) response {
 	if j == nil || j.project != project {
 		return notFound()
 	}
-	record, terminal := j.record(time.Now())
-	resp := success(http.StatusOK, record)
-	if terminal {
-		resp.finished = j
+	now := time.Now()
+	record, terminal := j.record(now)
+	if terminal && j.firstTerminalGet.IsZero() {
+		j.firstTerminalGet = now
 	}
-	return resp
+	return success(http.StatusOK, record)
 }
 
 // admit counts a use of the limit, or returns a refusal, which has a status.
@@ -218,7 +220,6 @@ type response struct {
 	status     int
 	body       []byte
 	retryAfter string
-	finished   *job // the job whose terminal status a GET shows, if it does
 }
 
 // success returns a response with a JSON body.

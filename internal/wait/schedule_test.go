@@ -4,17 +4,12 @@
 package wait
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 )
-
-func within(d, mean time.Duration) bool { return d >= mean-mean/10 && d <= mean+mean/10 }
 
 func TestSchedule(t *testing.T) {
 	t.Parallel()
@@ -41,7 +36,7 @@ func TestSchedule(t *testing.T) {
 			if tc.age < 0 {
 				pause = tc.schedule.first()
 			}
-			if !within(pause, tc.mean) {
+			if off := (pause - tc.mean).Abs(); off > tc.mean/10 {
 				t.Fatalf("%+v at age %v pauses %v, want %v within a tenth", tc.schedule, tc.age, pause, tc.mean)
 			}
 			distinct[pause] = true
@@ -53,46 +48,14 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// The polls of an hour.
-func TestSchedule_intervals(t *testing.T) {
-	t.Parallel()
-	for after, first := range map[Event]time.Duration{Resumed: 0, Created: 2 * usual.Min, Messaged: 2 * usual.Min} {
-		t.Run(fmt.Sprint(after), func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newPoller(activeUntil(time.Hour, agentapi.StatusCompleted))
-				got, err := Waiter{Poller: p, Schedule: usual}.Wait(t.Context(), Request{ProjectID: "p", JobID: "job_1", After: after})
-				if err != nil || got.Status != agentapi.StatusCompleted {
-					t.Fatalf("%v, %v", got, err)
-				}
-				if took := time.Since(p.start); took < time.Hour || took > time.Hour+11*time.Second {
-					t.Errorf("the end was seen after %v", took)
-				}
-				if !within(p.at[0], first) {
-					t.Errorf("first poll at %v, want about %v", p.at[0], first)
-				}
-				for i := 1; i < len(p.at); i++ {
-					mean := min(max(p.at[i-1]/10, usual.Min), usual.Max)
-					if pause := p.at[i] - p.at[i-1]; !within(pause, mean) {
-						t.Errorf("pause of %v at age %v, want %v within a tenth", pause, p.at[i-1], mean)
-					}
-				}
-				if n := len(p.at); n < 350 || n > 430 {
-					t.Errorf("%d polls in an hour", n)
-				}
-			})
-		})
-	}
-}
-
-// It holds the default schedule to its goals: how late the end of a
-// job is seen, at the median, and with how many requests.
+// The goals of the default schedule: how late the end of a job is seen, at the
+// median, and with how many polls.
 func TestSchedule_detection(t *testing.T) {
 	t.Parallel()
 	const waits = 1001
 	for _, tc := range []struct {
 		length, spread time.Duration // lengths are spread evenly on both sides
-		p50            time.Duration
+		late           time.Duration
 		polls          int
 	}{
 		{3 * time.Second, time.Second, 450 * time.Millisecond, 7},
@@ -105,21 +68,16 @@ func TestSchedule_detection(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, 2))
 			for i := range waits {
 				end := tc.length - tc.spread + time.Duration(random.Int64N(2*int64(tc.spread)))
-				p := newPoller(activeUntil(end, agentapi.StatusCompleted))
-				w := Waiter{Poller: p, Schedule: usual}
-				if _, err := w.Wait(t.Context(), Request{ProjectID: "p", JobID: "job_1", After: Created}); err != nil {
-					t.Fatal(err)
+				p := newPoller(change(active, end, completed))
+				if _, failure := p.wait(t.Context(), t, Request{After: Created}); failure.Err != nil {
+					t.Fatal(failure)
 				}
 				late[i], polls[i] = time.Since(p.start)-end, len(p.at)
 			}
 			slices.Sort(late)
 			slices.Sort(polls)
-			p50 := late[waits/2]
-			if p50 > tc.p50 {
-				t.Errorf("job of %v: its end is seen after %v at the median, want at most %v", tc.length, p50, tc.p50)
-			}
-			if polls[waits/2] > tc.polls {
-				t.Errorf("job of %v: %d requests at the median, want at most %d", tc.length, polls[waits/2], tc.polls)
+			if late[waits/2] > tc.late || polls[waits/2] > tc.polls {
+				t.Errorf("the end of a job of %v is seen after %v and %d polls, want at most %v and %d", tc.length, late[waits/2], polls[waits/2], tc.late, tc.polls)
 			}
 		})
 	}

@@ -65,52 +65,57 @@ type Waiter struct {
 // Wait polls until the job is terminal and returns its record. When it ends
 // before that the error is an *Error, and the record the last one seen, or nil.
 func (w Waiter) Wait(ctx context.Context, r Request) (*agentapi.Job, error) {
-	p := progress{request: r, start: time.Now()}
+	start := time.Now()
 	if r.At.IsZero() {
-		p.request.At = p.start
+		r.At = start
 	}
+	p := progress{request: r, start: start}
 	var pause time.Duration
 	if r.After != Resumed {
 		pause = w.Schedule.first()
 	}
 	for {
-		if err := sleep.For(ctx, pause); err != nil {
-			return p.last, p.fail(stopReason(err))
+		var job *agentapi.Job
+		err := sleep.For(ctx, pause)
+		if err == nil {
+			job, err = w.Poller.PollJob(ctx, r.ProjectID, r.JobID)
 		}
-		job, err := w.Poller.PollJob(ctx, r.ProjectID, r.JobID)
 		if err != nil && ctx.Err() != nil {
-			return p.last, p.fail(stopReason(context.Cause(ctx)))
+			reason := ErrInterrupted
+			if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+				reason = ErrTimeout
+			}
+			return p.last, p.fail(reason)
 		}
 		if done, err := p.classify(job, err); done || err != nil {
 			return p.last, err
 		}
-		pause = max(w.Schedule.next(time.Since(p.start)), p.hold)
+		pause = max(w.Schedule.next(time.Since(start)), p.retryAfter)
 	}
 }
 
 // progress is what a wait has learnt so far.
 type progress struct {
-	request   Request
-	start     time.Time
-	last      *agentapi.Job
-	lastFault error
-	sawActive bool          // since the start
-	noStatus  int           // answers in a row without a status
-	hold      time.Duration // what the service asked to wait at least
+	request    Request
+	start      time.Time
+	last       *agentapi.Job
+	lastFault  error
+	sawActive  bool          // since the start
+	noStatus   int           // responses in a row without a status
+	retryAfter time.Duration // what the service asked to wait at least
 }
 
 // classify records the outcome of one poll and reports whether the job has ended; the
 // error is not nil when waiting on cannot help.
 func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 	age := time.Since(p.start)
-	p.lastFault, p.hold = err, 0
+	p.lastFault, p.retryAfter = err, 0
 	if err != nil {
-		var failure *agentapi.Error
+		failure, _ := errors.AsType[*agentapi.Error](err)
 		switch {
-		case !errors.As(err, &failure):
-			return false, p.fail(err)
-		case failure.Class == agentapi.Unavailable && !errors.Is(err, agentapi.ErrPauseTooLong):
-			p.hold = failure.RetryAfter
+		case failure == nil || errors.Is(err, agentapi.ErrPauseTooLong):
+		case failure.Class == agentapi.Unavailable:
+			p.retryAfter = failure.RetryAfter
 			return false, nil
 		case errors.Is(err, agentapi.ErrNotFound) && p.request.After == Created && age < NewJobGrace:
 			return false, nil
@@ -140,12 +145,4 @@ func (p *progress) fail(reason error) error {
 		failure.LastStatus = p.last.Status
 	}
 	return failure
-}
-
-// stopReason names the end of a context.
-func stopReason(cause error) error {
-	if errors.Is(cause, context.DeadlineExceeded) {
-		return ErrTimeout
-	}
-	return ErrInterrupted
 }

@@ -4,9 +4,11 @@
 package wait
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -14,69 +16,57 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-)
-
-// answers is a function that answers the polls of a test.
-type answers = func(n int, age time.Duration) (*agentapi.Job, error)
-
-const (
-	active    = agentapi.StatusActive
-	completed = agentapi.StatusCompleted
-	failed    = agentapi.StatusFailed
 )
 
 // How a wait ends, by what the polls say. The matrix has each of these rows with
 // the resource around it; here are the exact times and numbers of polls.
 func TestWait(t *testing.T) {
 	t.Parallel()
-	none := &agentapi.Job{ID: "job_1"}
 	old := &agentapi.Job{ID: "job_1", Status: completed, PRLink: new("https://x.invalid/old")}
 	busy := fault(agentapi.Unavailable, 503, nil)
 	busy.RetryAfter = 2 * time.Minute
 	found := func(from, until time.Duration) answers {
-		return func(_ int, age time.Duration) (*agentapi.Job, error) {
+		return func(_ int, age time.Duration) any {
 			if age < from || age >= until {
-				return nil, fault404
+				return fault404
 			}
-			return job(active), nil
+			return active
 		}
 	}
-	stale := func(_ int, age time.Duration) (*agentapi.Job, error) {
+	stale := func(_ int, age time.Duration) any {
 		switch {
 		case age < 7*time.Second:
-			return old, nil
+			return old
 		case age < time.Minute:
-			return job(active), nil
+			return active
 		}
-		return job(failed), nil
+		return failed
 	}
 	troubles := []error{fault500, fault(agentapi.Unavailable, 502, agentapi.ErrWebPage), fault(agentapi.Unavailable, 200, errors.New("truncated")), fault(agentapi.Unavailable, 0, errors.New("reset"))}
-	tenMinutes := func(n int, age time.Duration) (*agentapi.Job, error) {
+	tenMinutes := func(n int, age time.Duration) any {
 		if age < 10*time.Minute {
-			return nil, troubles[n%len(troubles)]
+			return troubles[n%len(troubles)]
 		}
-		return job(failed), nil
+		return failed
 	}
 	const settled = Settle + 1200*time.Millisecond
 	for name, tc := range map[string]struct {
-		after  Event
-		limit  time.Duration // 0: an hour
-		answer answers
-		status agentapi.Status // last seen
-		is     error           // nil: the job has ended
-		polls  int             // 0: any number
-		lo, hi time.Duration
+		after   Event
+		limit   time.Duration // 0: an hour
+		answers answers
+		status  agentapi.Status // last seen
+		is      error           // nil: the job has ended
+		polls   int             // 0: any number
+		lo, hi  time.Duration
 	}{
 		"completed when resumed": {Resumed, 0, sequence(completed), completed, nil, 1, 0, 0},
 		"archived when created":  {Created, 0, sequence(agentapi.StatusArchived), agentapi.StatusArchived, nil, 1, time.Second, 2 * time.Second},
 		"failed when created":    {Created, 0, sequence(failed), failed, nil, 1, time.Second, 2 * time.Second},
 		"P01 unknown status":     {Created, 0, sequence(active, agentapi.Status("paused"), agentapi.Status("Completed"), completed), completed, nil, 4, 0, 10 * time.Second},
-		"P02 no status":          {Created, 0, sequence(none), "", ErrNoStatus, 3, 0, 10 * time.Second},
-		"P02 now and then":       {Created, 0, sequence(active, none, none, active, none, none, none), active, ErrNoStatus, 7, 0, 10 * time.Second},
-		"P02 twice":              {Created, 0, sequence(none, none, completed), completed, nil, 3, 0, 10 * time.Second},
+		"P02 no status":          {Created, 0, sequence(noStatus), "", ErrNoStatus, 3, 0, 10 * time.Second},
+		"P02 now and then":       {Created, 0, sequence(active, noStatus, noStatus, active, noStatus, noStatus, noStatus), active, ErrNoStatus, 7, 0, 10 * time.Second},
+		"P02 twice":              {Created, 0, sequence(noStatus, noStatus, completed), completed, nil, 3, 0, 10 * time.Second},
 		"P06 ten minutes":        {Created, 0, tenMinutes, failed, nil, 0, 10 * time.Minute, 10*time.Minute + 11*time.Second},
 		"P06 Retry-After":        {Resumed, 0, sequence(busy, completed), completed, nil, 2, 2 * time.Minute, 2 * time.Minute},
 		"P06 Retry-After, once":  {Resumed, 0, sequence(busy, active, completed), completed, nil, 3, 2 * time.Minute, 2*time.Minute + 15*time.Second},
@@ -92,68 +82,56 @@ func TestWait(t *testing.T) {
 		"M01 an unknown status":  {Messaged, 0, sequence(agentapi.Status("queued"), completed), completed, nil, 2, time.Second, 4 * time.Second},
 		"M01 cut short":          {Messaged, 8 * time.Second, sequence(completed), completed, ErrTimeout, 0, 8 * time.Second, 8 * time.Second},
 		"M02 ended unseen":       {Messaged, 0, sequence(old), completed, nil, 0, Settle, settled},
-		"M02 no status":          {Messaged, 0, sequence(none, completed), completed, nil, 0, Settle, settled},
+		"M02 no status":          {Messaged, 0, sequence(noStatus, completed), completed, nil, 0, Settle, settled},
 		"M02 a fault":            {Messaged, 0, sequence(fault500, completed), completed, nil, 0, Settle, settled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if tc.limit == 0 {
-				tc.limit = time.Hour
-			}
-			run(t, tc.after, tc.limit, tc.answer, func(r result, _ *Error) {
-				if r.status != tc.status || !errors.Is(r.is, tc.is) || tc.polls != 0 && r.polls != tc.polls || r.took < tc.lo || r.took > tc.hi {
-					t.Errorf("%+v, want %q and %v by %d polls after %v to %v", r, tc.status, tc.is, tc.polls, tc.lo, tc.hi)
+			run(t, tc.after, cmp.Or(tc.limit, time.Hour), tc.answers, func(p *poller, status agentapi.Status, failure *Error) {
+				took := time.Since(p.start)
+				if status != tc.status || !errors.Is(failure.Err, tc.is) || tc.polls != 0 && len(p.at) != tc.polls || took < tc.lo || took > tc.hi {
+					t.Errorf("%q and %v by %d polls after %v, want %q and %v by %d after %v to %v",
+						status, failure.Err, len(p.at), took, tc.status, tc.is, tc.polls, tc.lo, tc.hi)
 				}
 			})
 		})
 	}
 }
 
-// P07, P09 and P11: what cannot pass ends every wait at once.
-func TestWait_finalFaults(t *testing.T) {
+// P07, P09 and P11: what cannot pass ends every wait at once, everything else at its
+// timeout. The error knows of the last poll.
+func TestWait_error(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ fault, is error }{
-		"401":            {fault(agentapi.Refused, http.StatusUnauthorized, nil), agentapi.ErrUnauthorized},
-		"404 HTML":       {fault(agentapi.Unusable, http.StatusNotFound, agentapi.ErrWebPage), agentapi.ErrWebPage},
-		"wrong job":      {fault(agentapi.Unusable, http.StatusOK, agentapi.ErrWrongJob), agentapi.ErrWrongJob},
-		"certificate":    {fault(agentapi.Refused, 0, agentapi.ErrCertificate), agentapi.ErrCertificate},
-		"pause too long": {fault(agentapi.Unavailable, 0, agentapi.ErrPauseTooLong), agentapi.ErrPauseTooLong},
-		"a bad id":       {fault(agentapi.NotSent, 0, errors.New("bad id")), agentapi.ErrNotSent},
-		"another error":  {http.ErrBodyNotAllowed, http.ErrBodyNotAllowed},
+	for name, tc := range map[string]struct {
+		then      []any // after the first poll, which says active
+		is        error
+		lastFault error
+		status    agentapi.Status
+	}{
+		"401":            {[]any{fault(agentapi.Refused, http.StatusUnauthorized, nil)}, agentapi.ErrUnauthorized, agentapi.ErrUnauthorized, active},
+		"404 HTML":       {[]any{fault(agentapi.Unusable, http.StatusNotFound, agentapi.ErrWebPage)}, agentapi.ErrWebPage, agentapi.ErrWebPage, active},
+		"wrong job":      {[]any{fault(agentapi.Unusable, http.StatusOK, agentapi.ErrWrongJob)}, agentapi.ErrWrongJob, agentapi.ErrWrongJob, active},
+		"certificate":    {[]any{fault(agentapi.Refused, 0, agentapi.ErrCertificate)}, agentapi.ErrCertificate, agentapi.ErrCertificate, active},
+		"pause too long": {[]any{fault(agentapi.Unavailable, 0, agentapi.ErrPauseTooLong)}, agentapi.ErrPauseTooLong, agentapi.ErrPauseTooLong, active},
+		"bad id":         {[]any{fault(agentapi.NotSent, 0, nil)}, agentapi.ErrNotSent, agentapi.ErrNotSent, active},
+		"another error":  {[]any{http.ErrBodyNotAllowed}, http.ErrBodyNotAllowed, http.ErrBodyNotAllowed, active},
+		"P01 the status": {[]any{agentapi.Status("que\x1bued")}, ErrTimeout, nil, "que\x1bued"},
+		"the last fault": {[]any{fault500}, ErrTimeout, fault500, active},
+		"no past fault":  {[]any{fault500, active}, ErrTimeout, nil, active},
 	} {
 		for _, after := range []Event{Resumed, Created, Messaged} {
 			t.Run(fmt.Sprint(name, after), func(t *testing.T) {
 				t.Parallel()
-				run(t, after, time.Hour, sequence(active, tc.fault), func(r result, failure *Error) {
-					if !errors.Is(failure, tc.is) || !errors.Is(failure.LastFault, tc.is) || r.polls != 2 || r.took > 5*time.Second || failure.LastStatus != active {
-						t.Errorf("%+v, %+v, want %v at the second poll", r, failure, tc.is)
+				run(t, after, time.Minute, sequence(append([]any{active}, tc.then...)...), func(p *poller, status agentapi.Status, failure *Error) {
+					if !errors.Is(failure, tc.is) || !errors.Is(failure.LastFault, tc.lastFault) || status != tc.status || errors.Is(failure, ErrTimeout) && errors.Is(failure, agentapi.ErrUnavailable) {
+						t.Errorf("%+v after %q, want %v after %q and %v", failure, status, tc.is, tc.status, tc.lastFault)
+					}
+					if atOnce := len(p.at) == 2 && failure.Waited < 5*time.Second; atOnce == errors.Is(tc.is, ErrTimeout) || !atOnce && failure.Waited != time.Minute {
+						t.Errorf("it took %d polls and %v", len(p.at), failure.Waited)
 					}
 				})
 			})
 		}
-	}
-}
-
-// What the error of a timeout knows of the polls before it.
-func TestWait_timeout(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		answer answers
-		status agentapi.Status
-		fault  error
-	}{
-		"P01 the status": {sequence(agentapi.Status("que\x1bued")), "que\x1bued", nil},
-		"the last fault": {sequence(active, fault500), active, fault500},
-		"no past fault":  {sequence(fault500, active), active, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run(t, Created, time.Minute, tc.answer, func(r result, failure *Error) {
-				if !errors.Is(failure, ErrTimeout) || errors.Is(failure, agentapi.ErrUnavailable) || !errors.Is(failure.LastFault, tc.fault) || failure.LastStatus != tc.status || r.took != time.Minute {
-					t.Errorf("%+v, %+v, want a timeout with %q and %v", r, failure, tc.status, tc.fault)
-				}
-			})
-		})
 	}
 }
 
@@ -183,9 +161,9 @@ func TestWait_sinceTheMessage(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newPoller(sequence(completed))
-				_, err := Waiter{Poller: p, Schedule: usual}.Wait(t.Context(), Request{ProjectID: "p", JobID: "job_1", After: Messaged, At: p.start.Add(-tc.since)})
-				if took := time.Since(p.start); err != nil || took < tc.lo || took > tc.hi {
-					t.Errorf("%v after %v, want the end after %v to %v", err, took, tc.lo, tc.hi)
+				_, failure := p.wait(t.Context(), t, Request{After: Messaged, At: p.start.Add(-tc.since)})
+				if took := time.Since(p.start); failure.Err != nil || took < tc.lo || took > tc.hi {
+					t.Errorf("%v after %v, want the end after %v to %v", failure.Err, took, tc.lo, tc.hi)
 				}
 			})
 		})
@@ -206,21 +184,11 @@ func TestMayBeStale(t *testing.T) {
 func TestWait_progress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := newPoller(sequence(active, fault500, &agentapi.Job{ID: "job_1"}, agentapi.Status("paused"), completed))
-		var statuses []agentapi.Status
-		var ages []time.Duration
-		_, err := Waiter{Poller: p, Schedule: usual}.Wait(t.Context(), Request{ProjectID: "p", JobID: "job_1", After: Created, Progress: func(j *agentapi.Job, age time.Duration) {
-			statuses = append(statuses, j.Status)
-			ages = append(ages, age)
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff([]agentapi.Status{active, "paused", completed}, statuses); diff != "" {
-			t.Errorf("statuses (-want +got):\n%s", diff)
-		}
-		if diff := cmp.Diff([]time.Duration{p.at[0], p.at[3], p.at[4]}, ages); diff != "" {
-			t.Errorf("at the ages (-want +got):\n%s", diff)
+		p := newPoller(sequence(active, fault500, noStatus, agentapi.Status("paused"), completed))
+		got := map[time.Duration]agentapi.Status{}
+		_, failure := p.wait(t.Context(), t, Request{After: Created, Progress: func(j *agentapi.Job, age time.Duration) { got[age] = j.Status }})
+		if want := (map[time.Duration]agentapi.Status{p.at[0]: active, p.at[3]: "paused", p.at[4]: completed}); failure.Err != nil || !maps.Equal(got, want) {
+			t.Errorf("%v, progress %v, want %v", failure.Err, got, want)
 		}
 	})
 }
@@ -236,7 +204,7 @@ func TestWait_interrupted(t *testing.T) {
 		}
 		want := map[int]error{0: ErrInterrupted, 1: ErrTimeout}[i%2]
 		synctest.Test(t, func(t *testing.T) {
-			p := newPoller(func(int, time.Duration) (*agentapi.Job, error) { return job(active), nil })
+			p := newPoller(sequence(active))
 			p.latency = time.Second
 			ctx, cancel := context.WithCancelCause(t.Context())
 			if errors.Is(want, ErrTimeout) {
@@ -247,9 +215,8 @@ func TestWait_interrupted(t *testing.T) {
 				cancel(errors.New("stop"))
 			}
 			defer cancel(nil)
-			_, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, Request{ProjectID: "p", JobID: "job_1", After: Event(rand.N(3))})
-			if took := time.Since(p.start); !errors.Is(err, want) || took != at {
-				t.Errorf("at %v: %v after %v, want %v", at, err, took, want)
+			if _, failure := p.wait(ctx, t, Request{After: Event(rand.N(3))}); !errors.Is(failure, want) || failure.Waited != at {
+				t.Errorf("at %v: %+v, want %v", at, failure, want)
 			}
 		})
 	}
@@ -259,9 +226,8 @@ func TestWait_interrupted(t *testing.T) {
 func TestWait_interruptedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	p := newPoller(func(int, time.Duration) (*agentapi.Job, error) { cancel(); return job(completed), nil })
-	got, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, Request{ProjectID: "p", JobID: "job_1"})
-	if err != nil || got.Status != completed {
-		t.Errorf("%v, %v, want completed", got, err)
+	p := newPoller(func(int, time.Duration) any { cancel(); return completed })
+	if status, failure := p.wait(ctx, t, Request{}); failure.Err != nil || status != completed {
+		t.Errorf("%q, %v, want completed", status, failure.Err)
 	}
 }

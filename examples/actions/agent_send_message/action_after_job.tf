@@ -2,7 +2,7 @@ resource "agent_job" "reference" {
   prompt = "Bring the API reference up to date"
 }
 
-# Changes only with the prompt, once the job has finished.
+# Changes after the job has finished a new prompt.
 resource "terraform_data" "review" {
   input = agent_job.reference.prompt
 

@@ -3,7 +3,7 @@ variable "api_version" {
   default = "2.4.0"
 }
 
-# A new value starts a job, and the apply waits for its end.
+# A new value starts a job, and apply waits until it finishes.
 resource "terraform_data" "api" {
   input = var.api_version
 

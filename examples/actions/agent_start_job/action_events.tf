@@ -3,7 +3,7 @@ variable "pages" {
   default = ["install", "quickstart"]
 }
 
-# A new page starts a job, and so does a page that is removed (Terraform 1.16).
+# Adding or removing a page starts a job (Terraform 1.16 or later).
 resource "terraform_data" "page" {
   for_each = var.pages
   input    = each.key
@@ -16,7 +16,7 @@ resource "terraform_data" "page" {
     action_trigger {
       events     = [after_destroy]
       actions    = [action.agent_start_job.unlink]
-      on_failure = continue # the page is gone whatever the job does
+      on_failure = continue # only warn
     }
   }
 }

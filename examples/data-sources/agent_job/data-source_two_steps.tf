@@ -1,6 +1,6 @@
 resource "agent_job" "changelog" {
-  prompt = "Write the changelog of the newest release"
-  wait   = { enabled = false } # ends once the service has taken the prompt
+  prompt = "Write the changelog of the latest release"
+  wait   = { enabled = false } # completes once the service has accepted the prompt
 }
 
 data "agent_job" "changelog" {
@@ -9,7 +9,7 @@ data "agent_job" "changelog" {
   wait       = { enabled = true }
   timeouts   = { read = "30m" }
 
-  # After a new prompt: read the job once the message was sent, not while planning.
+  # Read the job after a new prompt was sent, not while planning.
   depends_on = [agent_job.changelog]
 }
 

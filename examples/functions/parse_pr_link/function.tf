@@ -3,7 +3,7 @@ resource "agent_job" "quickstart" {
 }
 
 locals {
-  # Null when the job changed no files.
+  # Null when there is no pull request.
   pull_request = provider::agent::parse_pr_link(agent_job.quickstart.pr_link)
 }
 

@@ -1,7 +1,8 @@
 terraform {
   required_providers {
     agent = {
-      source = "agentjobs/agent"
+      source  = "agentjobs/agent"
+      version = "~> 0.1"
     }
   }
 }
@@ -21,10 +22,10 @@ resource "agent_job" "spelling" {
   project_id = each.value
   prompt     = "Correct the spelling on all pages"
 
-  # A job that fails is shown and kept; the others go on.
+  # Keep a job that failed, with a warning.
   wait = { on_failure = "warn" }
 
-  # Pauses for the rate limit count too: an hour for each hundred prompts of a project, and then some.
+  # Pauses for the rate limit count: one hour for each 100 prompts to a project.
   timeouts = { create = "3h", update = "3h" }
 }
 

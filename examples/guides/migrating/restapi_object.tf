@@ -1,10 +1,11 @@
 terraform {
   required_providers {
     agent = {
-      source = "agentjobs/agent"
+      source  = "agentjobs/agent"
+      version = "~> 0.1"
     }
     restapi = {
-      source = "Mastercard/restapi" # stays until the move was applied
+      source = "Mastercard/restapi" # keep until the move is applied
     }
   }
 }

@@ -1,10 +1,11 @@
 terraform {
   required_providers {
     agent = {
-      source = "agentjobs/agent"
+      source  = "agentjobs/agent"
+      version = "~> 0.1"
     }
     restful = {
-      source = "magodo/restful" # stays until the move was applied
+      source = "magodo/restful" # keep until the move is applied
     }
   }
 }

@@ -1,3 +1,3 @@
 terraform {
-  backend "http" {} # TF_HTTP_ADDRESS and the like say where
+  backend "http" {} # configured by TF_HTTP_… variables
 }

@@ -1,7 +1,8 @@
 terraform {
   required_providers {
     agent = {
-      source = "agentjobs/agent"
+      source  = "agentjobs/agent"
+      version = "~> 0.1"
     }
   }
 }
@@ -10,11 +11,11 @@ variable "agent_admin_key" {
   description = "Admin API key of the agent service."
   type        = string
   sensitive   = true
-  ephemeral   = true # in no saved plan: each command needs it again
+  ephemeral   = true # not stored in plans, so apply needs it too
 }
 
 provider "agent" {
-  admin_key = var.agent_admin_key # the pipeline sets AGENT_BASE_URL, AGENT_PROJECT_ID and AGENT_JOURNAL_URL
+  admin_key = var.agent_admin_key # AGENT_… variables set the rest
 }
 
 resource "agent_job" "reference" {

@@ -1,5 +1,5 @@
 variable "wait" {
-  description = "Whether to wait for the job to finish. The first apply does not."
+  description = "Whether to wait until the job finishes. The first apply does not."
   type        = bool
   default     = true
 }

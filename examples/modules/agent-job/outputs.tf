@@ -4,11 +4,11 @@ output "id" {
 }
 
 output "status" {
-  description = "Status of the job as it was last seen."
+  description = "Status of the job when it was last read."
   value       = agent_job.this.status
 }
 
 output "pr_link" {
-  description = "URL of the pull request; null when the agent changed no files."
+  description = "URL of the pull request; null when there is none."
   value       = agent_job.this.pr_link
 }

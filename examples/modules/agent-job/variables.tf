@@ -1,28 +1,28 @@
 variable "prompt" {
-  description = "What the agent shall do. A new prompt is sent to the same job as a follow-up message."
+  description = "Instructions for the agent. A change is sent to the same job as a follow-up message."
   type        = string
 }
 
 variable "project_id" {
-  description = "Project that the job belongs to. Null: the provider's default."
+  description = "Project that the job belongs to. Default: the provider's project_id."
   type        = string
   default     = null
 }
 
 variable "triggers" {
-  description = "Any values; when one of them changes, a new job is started with the prompt."
+  description = "Any values. Changing, adding or removing them starts a new job."
   type        = map(string)
   default     = null
 }
 
 variable "timeout" {
-  description = "Longest time to wait for the end of the job."
+  description = "Longest time to wait until the job finishes."
   type        = string
   default     = "60m"
 }
 
 variable "strict" {
-  description = "Whether the run fails unless the job has ended as completed or archived. If not, the outputs tell how it went."
+  description = "Fail the run unless the job is completed or archived. With false, check the output status."
   type        = bool
   default     = true
 }

@@ -4,7 +4,7 @@ variable "release" {
 }
 
 resource "agent_job" "release_notes" {
-  prompt     = "Write the release notes of the newest release"
+  prompt     = "Write the release notes of the latest release"
   project_id = "proj_123"
 
   # A new value starts a new job.

@@ -1,4 +1,4 @@
-# Neither state nor plan file has the prompt.
+# The prompt is in neither the state nor the plan file.
 resource "agent_job" "reference" {
   prompt_wo = file("${path.module}/reference.md")
 }

@@ -47,7 +47,7 @@ func TestDebug(t *testing.T) {
 	}
 	w.posts(1, 0)
 	for _, r := range w.sim.Requests() {
-		if agent := r.Header.Get("User-Agent"); !strings.HasPrefix(agent, "terraform-provider-agent/0.0.1 (+terraform ") {
+		if agent := r.Header.Get("User-Agent"); !strings.HasPrefix(agent, "terraform-provider-agent/0.999.0 (+terraform ") {
 			t.Errorf("User-Agent: %q", agent)
 		}
 	}

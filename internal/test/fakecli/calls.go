@@ -5,7 +5,6 @@ package fakecli
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"testing"
 
@@ -16,14 +15,20 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
-// Schemas are the provider's, as the CLI asks for them.
-func (c *CLI) Schemas() *tfprotov6.GetProviderSchemaResponse {
+// call makes one call of the protocol, which itself must not fail.
+func call[Request, Response any](ctx context.Context, c *CLI, method func(context.Context, Request) (Response, error), request Request) Response {
 	c.T.Helper()
-	schemas, err := c.Server.GetProviderSchema(c.T.Context(), &tfprotov6.GetProviderSchemaRequest{})
+	response, err := method(ctx, request)
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	return schemas
+	return response
+}
+
+// Schemas are the provider's, as the CLI asks for them.
+func (c *CLI) Schemas() *tfprotov6.GetProviderSchemaResponse {
+	c.T.Helper()
+	return call(c.T.Context(), c, c.Server.GetProviderSchema, &tfprotov6.GetProviderSchemaRequest{})
 }
 
 // learn takes over the schema of the resource.
@@ -42,22 +47,12 @@ func (c *CLI) Data(ctx context.Context, config Attrs) (tftypes.Value, []*tfproto
 	c.T.Helper()
 	kind := c.Schemas().DataSourceSchemas["agent_job"].ValueType().(tftypes.Object)
 	wanted := c.Dynamic(Object(kind, config))
-	valid, err := c.Server.ValidateDataResourceConfig(ctx, &tfprotov6.ValidateDataResourceConfigRequest{TypeName: "agent_job", Config: wanted})
-	if err != nil {
-		c.T.Fatal(err)
-	}
+	valid := call(ctx, c, c.Server.ValidateDataResourceConfig, &tfprotov6.ValidateDataResourceConfigRequest{TypeName: "agent_job", Config: wanted})
 	if Failed(valid.Diagnostics) {
 		return tftypes.NewValue(kind, nil), valid.Diagnostics
 	}
-	resp, err := c.Server.ReadDataSource(ctx, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: wanted})
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	state, err := resp.State.Unmarshal(kind)
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	return state, resp.Diagnostics
+	resp := call(ctx, c, c.Server.ReadDataSource, &tfprotov6.ReadDataSourceRequest{TypeName: "agent_job", Config: wanted})
+	return c.unmarshal(resp.State, kind), resp.Diagnostics
 }
 
 // Lines collects what an action reports while it runs.
@@ -96,14 +91,8 @@ func (c *CLI) PlanAction(ctx context.Context, action string, config Attrs) (*tfp
 	c.T.Helper()
 	server := c.Server.(tfprotov6.ProviderServerWithActions)
 	wanted := c.Dynamic(Object(c.Schemas().ActionSchemas[action].Schema.ValueType().(tftypes.Object), config))
-	valid, err := server.ValidateActionConfig(ctx, &tfprotov6.ValidateActionConfigRequest{ActionType: action, Config: wanted})
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	plan, err := server.PlanAction(ctx, &tfprotov6.PlanActionRequest{ActionType: action, Config: wanted})
-	if err != nil {
-		c.T.Fatal(err)
-	}
+	valid := call(ctx, c, server.ValidateActionConfig, &tfprotov6.ValidateActionConfigRequest{ActionType: action, Config: wanted})
+	plan := call(ctx, c, server.PlanAction, &tfprotov6.PlanActionRequest{ActionType: action, Config: wanted})
 	return wanted, append(valid.Diagnostics, plan.Diagnostics...)
 }
 
@@ -114,10 +103,8 @@ func (c *CLI) InvokeInto(ctx context.Context, l *Lines, action string, config At
 	if Failed(diags) {
 		return diags
 	}
-	stream, err := c.Server.(tfprotov6.ProviderServerWithActions).InvokeAction(ctx, &tfprotov6.InvokeActionRequest{ActionType: action, Config: wanted})
-	if err != nil {
-		c.T.Fatal(err)
-	}
+	server := c.Server.(tfprotov6.ProviderServerWithActions)
+	stream := call(ctx, c, server.InvokeAction, &tfprotov6.InvokeActionRequest{ActionType: action, Config: wanted})
 	completed := 0
 	for event := range stream.Events {
 		switch event := event.Type.(type) {
@@ -137,11 +124,8 @@ func (c *CLI) InvokeInto(ctx context.Context, l *Lines, action string, config At
 // keepsPlan asserts, as the CLI does, that the state has all that the plan promised.
 func (c *CLI) keepsPlan() {
 	c.T.Helper()
-	planned, got := map[string]tftypes.Value{}, map[string]tftypes.Value{}
-	if err := errors.Join(c.Planned.As(&planned), c.State.As(&got)); err != nil {
-		c.T.Fatal(err)
-	}
-	for name, value := range planned {
+	got := c.attributes(c.State)
+	for name, value := range c.attributes(c.Planned) {
 		if value.IsFullyKnown() && !value.Equal(got[name]) {
 			c.T.Errorf("inconsistent result after apply: %s was planned as %s and is %s", name, value, got[name])
 		}
@@ -152,39 +136,27 @@ func (c *CLI) keepsPlan() {
 func (c *CLI) PlanDestroy(ctx context.Context) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	nothing := c.Dynamic(tftypes.NewValue(c.Resource, nil))
-	resp, err := c.Server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+	resp := call(ctx, c, c.Server.PlanResourceChange, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: "agent_job", PriorState: c.Dynamic(c.State), ProposedNewState: nothing, Config: nothing, PriorPrivate: c.Private, PriorIdentity: c.Identity,
 	})
-	if err != nil {
-		c.T.Fatal(err)
-	}
 	return resp.Diagnostics
 }
 
 // Stop is what the CLI does at the first Ctrl-C.
 func (c *CLI) Stop() {
 	c.T.Helper()
-	if _, err := c.Server.StopProvider(c.T.Context(), &tfprotov6.StopProviderRequest{}); err != nil {
-		c.T.Fatal(err)
-	}
+	call(c.T.Context(), c, c.Server.StopProvider, &tfprotov6.StopProviderRequest{})
 }
 
 // Call calls a function of the provider.
 func (c *CLI) Call(name string, argument tftypes.Value) (tftypes.Value, *tfprotov6.FunctionError) {
 	c.T.Helper()
 	kind := c.Schemas().Functions[name].Return.Type
-	resp, err := c.Server.CallFunction(c.T.Context(), &tfprotov6.CallFunctionRequest{Name: name, Arguments: []*tfprotov6.DynamicValue{c.Dynamic(argument)}})
-	if err != nil {
-		c.T.Fatal(err)
-	}
+	resp := call(c.T.Context(), c, c.Server.CallFunction, &tfprotov6.CallFunctionRequest{Name: name, Arguments: []*tfprotov6.DynamicValue{c.Dynamic(argument)}})
 	if resp.Error != nil {
 		return tftypes.NewValue(kind, nil), resp.Error
 	}
-	result, err := resp.Result.Unmarshal(kind)
-	if err != nil {
-		c.T.Fatal(err)
-	}
-	return result, nil
+	return c.unmarshal(resp.Result, kind), nil
 }
 
 // Unconfigured is a CLI whose provider has no configuration.
@@ -200,16 +172,9 @@ func CheckProvider(t *testing.T, config Attrs) []*tfprotov6.Diagnostic {
 	t.Helper()
 	c := &CLI{T: t}
 	configured := c.Connect(config)
-	schemas, err := c.Server.GetProviderSchema(t.Context(), &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp, err := c.Server.ValidateProviderConfig(t.Context(), &tfprotov6.ValidateProviderConfigRequest{
-		Config: c.Dynamic(Object(schemas.Provider.ValueType().(tftypes.Object), config)),
+	resp := call(t.Context(), c, c.Server.ValidateProviderConfig, &tfprotov6.ValidateProviderConfigRequest{
+		Config: c.Dynamic(Object(c.Schemas().Provider.ValueType().(tftypes.Object), config)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return append(resp.Diagnostics, configured...)
 }
 

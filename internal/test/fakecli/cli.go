@@ -7,6 +7,7 @@ package fakecli
 import (
 	"context"
 	"maps"
+	"slices"
 	"testing"
 
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
@@ -55,17 +56,11 @@ func (c *CLI) Connect(providerConfig Attrs) []*tfprotov6.Diagnostic {
 func (c *CLI) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, providerConfig Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	server := plugin.NewServer(agent)
-	schemas, err := server.GetProviderSchema(ctx, &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		c.T.Fatal(err)
-	}
+	schemas := call(ctx, c, server.GetProviderSchema, &tfprotov6.GetProviderSchemaRequest{})
 	c.Server = server
 	c.learn(schemas.ResourceSchemas["agent_job"])
 	config := c.Dynamic(Object(schemas.Provider.ValueType().(tftypes.Object), providerConfig))
-	resp, err := server.ConfigureProvider(ctx, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.16.0", Config: config})
-	if err != nil {
-		c.T.Fatal(err)
-	}
+	resp := call(ctx, c, server.ConfigureProvider, &tfprotov6.ConfigureProviderRequest{TerraformVersion: "1.16.0", Config: config})
 	return resp.Diagnostics
 }
 
@@ -85,11 +80,26 @@ func (c *CLI) Decode(d *tfprotov6.DynamicValue) tftypes.Value {
 	if d == nil {
 		return tftypes.NewValue(c.Resource, nil)
 	}
-	v, err := d.Unmarshal(c.Resource)
+	return c.unmarshal(d, c.Resource)
+}
+
+func (c *CLI) unmarshal(d *tfprotov6.DynamicValue, kind tftypes.Type) tftypes.Value {
+	c.T.Helper()
+	v, err := d.Unmarshal(kind)
 	if err != nil {
 		c.T.Fatal(err)
 	}
 	return v
+}
+
+// attributes are those of an object; the map is a copy.
+func (c *CLI) attributes(object tftypes.Value) map[string]tftypes.Value {
+	c.T.Helper()
+	values := map[string]tftypes.Value{}
+	if err := object.As(&values); err != nil {
+		c.T.Fatal(err)
+	}
+	return maps.Clone(values) // As gives the map of the value itself
 }
 
 // Get is one attribute of the state, in Go's types; nil is null.
@@ -104,11 +114,7 @@ func (c *CLI) Attribute(object tftypes.Value, name string) any {
 	if object.IsNull() {
 		return nil
 	}
-	values := map[string]tftypes.Value{}
-	if err := object.As(&values); err != nil {
-		c.T.Fatal(err)
-	}
-	v := values[name]
+	v := c.attributes(object)[name]
 	switch {
 	case v.IsNull():
 		return nil
@@ -133,12 +139,9 @@ func (c *CLI) Refresh(ctx context.Context) []*tfprotov6.Diagnostic {
 	if c.State.IsNull() {
 		return nil
 	}
-	resp, err := c.Server.ReadResource(ctx, &tfprotov6.ReadResourceRequest{
+	resp := call(ctx, c, c.Server.ReadResource, &tfprotov6.ReadResourceRequest{
 		TypeName: "agent_job", CurrentState: c.Dynamic(c.State), Private: c.Private, CurrentIdentity: c.Identity,
 	})
-	if err != nil {
-		c.T.Fatal(err)
-	}
 	if !Failed(resp.Diagnostics) {
 		c.State, c.Private, c.Identity = c.Decode(resp.NewState), resp.Private, resp.NewIdentity
 	}
@@ -148,10 +151,7 @@ func (c *CLI) Refresh(ctx context.Context) []*tfprotov6.Diagnostic {
 // ImportState imports a job by its id, as "terraform import" does, and reads it.
 func (c *CLI) ImportState(ctx context.Context, id string) []*tfprotov6.Diagnostic {
 	c.T.Helper()
-	resp, err := c.Server.ImportResourceState(ctx, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
-	if err != nil {
-		c.T.Fatal(err)
-	}
+	resp := call(ctx, c, c.Server.ImportResourceState, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
 	if Failed(resp.Diagnostics) {
 		return resp.Diagnostics
 	}
@@ -163,13 +163,10 @@ func (c *CLI) ImportState(ctx context.Context, id string) []*tfprotov6.Diagnosti
 // Validate checks a configuration as "terraform validate" does.
 func (c *CLI) Validate(config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
-	resp, err := c.Server.ValidateResourceConfig(c.T.Context(), &tfprotov6.ValidateResourceConfigRequest{
+	resp := call(c.T.Context(), c, c.Server.ValidateResourceConfig, &tfprotov6.ValidateResourceConfigRequest{
 		TypeName: "agent_job", Config: c.Dynamic(c.config(config)),
 		ClientCapabilities: &tfprotov6.ValidateResourceConfigClientCapabilities{WriteOnlyAttributesAllowed: true},
 	})
-	if err != nil {
-		c.T.Fatal(err)
-	}
 	return resp.Diagnostics
 }
 
@@ -191,11 +188,7 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	diags := resp.Diagnostics
 	if c.Replace && !c.Tainted && !Failed(diags) {
 		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), nil)
-		for _, d := range resp.Diagnostics {
-			if d.Severity == tfprotov6.DiagnosticSeverityError {
-				diags = append(diags, d)
-			}
-		}
+		diags = append(diags, slices.DeleteFunc(resp.Diagnostics, func(d *tfprotov6.Diagnostic) bool { return !isError(d) })...)
 	}
 	if !Failed(diags) {
 		c.Planned, c.PlannedPrivate = c.Decode(resp.PlannedState), resp.PlannedPrivate
@@ -206,13 +199,10 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value, private []byte) *tfprotov6.PlanResourceChangeResponse {
 	c.T.Helper()
 	wanted := c.config(config)
-	resp, err := c.Server.PlanResourceChange(ctx, &tfprotov6.PlanResourceChangeRequest{
+	resp := call(ctx, c, c.Server.PlanResourceChange, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: "agent_job", PriorState: c.Dynamic(prior), ProposedNewState: c.Dynamic(c.Proposed(wanted, prior)),
 		Config: c.Dynamic(wanted), PriorPrivate: private, PriorIdentity: c.Identity,
 	})
-	if err != nil {
-		c.T.Fatal(err)
-	}
 	return resp
 }
 
@@ -221,18 +211,12 @@ func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value
 // Write-only attributes are in no plan.
 func (c *CLI) Proposed(config, prior tftypes.Value) tftypes.Value {
 	c.T.Helper()
-	wanted, had := map[string]tftypes.Value{}, map[string]tftypes.Value{}
-	if err := config.As(&wanted); err != nil {
-		c.T.Fatal(err)
-	}
-	wanted = maps.Clone(wanted) // As gives the map of the value itself
+	wanted := c.attributes(config)
 	wanted["prompt_wo"] = tftypes.NewValue(tftypes.String, nil)
 	if prior.IsNull() {
 		return tftypes.NewValue(c.Resource, wanted)
 	}
-	if err := prior.As(&had); err != nil {
-		c.T.Fatal(err)
-	}
+	had := c.attributes(prior)
 	for _, name := range c.Computed {
 		if wanted[name].IsNull() {
 			wanted[name] = had[name]
@@ -251,13 +235,10 @@ func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 		return nil
 	}
 	creating := c.State.IsNull()
-	resp, err := c.Server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
+	resp := call(ctx, c, c.Server.ApplyResourceChange, &tfprotov6.ApplyResourceChangeRequest{
 		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(c.Planned),
 		Config: c.Dynamic(c.config(config)), PlannedPrivate: c.PlannedPrivate, PlannedIdentity: c.Identity,
 	})
-	if err != nil {
-		c.T.Fatal(err)
-	}
 	c.State, c.Private, c.Identity = c.Decode(resp.NewState), resp.Private, resp.NewIdentity
 	c.Tainted = creating && Failed(resp.Diagnostics) && !c.State.IsNull()
 	if !c.State.IsFullyKnown() {
@@ -273,13 +254,10 @@ func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 func (c *CLI) Destroy(ctx context.Context) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	nothing := tftypes.NewValue(c.Resource, nil)
-	resp, err := c.Server.ApplyResourceChange(ctx, &tfprotov6.ApplyResourceChangeRequest{
+	resp := call(ctx, c, c.Server.ApplyResourceChange, &tfprotov6.ApplyResourceChangeRequest{
 		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(nothing), Config: c.Dynamic(nothing),
 		PlannedPrivate: c.Private,
 	})
-	if err != nil {
-		c.T.Fatal(err)
-	}
 	c.State, c.Private, c.Identity, c.Tainted = c.Decode(resp.NewState), nil, nil, false
 	return resp.Diagnostics
 }

@@ -6,6 +6,7 @@ package fakecli
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,13 +53,10 @@ func value(kind tftypes.Type, given any) tftypes.Value {
 
 // Failed reports whether one of them is an error.
 func Failed(diags []*tfprotov6.Diagnostic) bool {
-	for _, d := range diags {
-		if d.Severity == tfprotov6.DiagnosticSeverityError {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(diags, isError)
 }
+
+func isError(d *tfprotov6.Diagnostic) bool { return d.Severity == tfprotov6.DiagnosticSeverityError }
 
 // Text is what the CLI would show of diagnostics, one "severity: summary: detail" each.
 func Text(diags []*tfprotov6.Diagnostic) string {
@@ -79,10 +77,7 @@ func With(base, more Attrs) Attrs {
 // WantPath asserts an error that points at one attribute.
 func WantPath(t *testing.T, diags []*tfprotov6.Diagnostic, path *tftypes.AttributePath) {
 	t.Helper()
-	for _, d := range diags {
-		if d.Severity == tfprotov6.DiagnosticSeverityError && d.Attribute.Equal(path) {
-			return
-		}
+	if !slices.ContainsFunc(diags, func(d *tfprotov6.Diagnostic) bool { return isError(d) && d.Attribute.Equal(path) }) {
+		t.Errorf("no error at %s in:\n%s", path, Text(diags))
 	}
-	t.Errorf("no error at %s in:\n%s", path, Text(diags))
 }

@@ -29,7 +29,6 @@ type Server struct {
 	Objects map[string]*Object
 
 	versions int
-	requests int
 	// hook answers a request, when it returns a status. It may call apply first.
 	hook func(r *http.Request, apply func()) int
 }
@@ -58,7 +57,6 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	f.Lock()
 	w.Header().Set("Date", f.Now().Format(http.TimeFormat))
-	f.requests++
 	hook := f.hook
 	f.Unlock()
 	if hook != nil {
@@ -138,11 +136,4 @@ func (f *Server) Clear() {
 	f.Lock()
 	defer f.Unlock()
 	clear(f.Objects)
-}
-
-// Requested is how many requests came.
-func (f *Server) Requested() int {
-	f.Lock()
-	defer f.Unlock()
-	return f.requests
 }

@@ -39,7 +39,7 @@ type Service struct {
 func NewService(t testing.TB, script func(prompt string, turn int) simulator.Script) *Service {
 	t.Helper()
 	if script == nil {
-		script = func(string, int) simulator.Script { return simulator.Script{Duration: 150 * time.Millisecond} }
+		script = Always(simulator.Script{Duration: 150 * time.Millisecond})
 	}
 	sim := NewSimulator(script)
 	server := httptest.NewServer(sim)

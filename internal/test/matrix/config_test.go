@@ -10,7 +10,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
@@ -24,9 +23,7 @@ func configRows() []Row {
 			m.Setenv("AGENT_PROJECT_ID", "proj_other")
 			m.OK(m.connect())
 			m.created(Job1())
-			if got := m.cli.Get("project_id"); got != harness.Project {
-				m.Errorf("project_id: %v", got)
-			}
+			m.wantAttr("project_id", harness.Project)
 			for _, r := range m.Sim.Requests() {
 				if got := r.Header.Get("User-Agent"); got != "terraform-provider-agent/test (+terraform 1.16.0)" {
 					m.Errorf("User-Agent: %q", got)
@@ -37,10 +34,10 @@ func configRows() []Row {
 		{name: "I06_default_intervals", clock: true, script: harness.Always(simulator.Script{Duration: 10 * time.Minute}), Test: func(m *Matrix) {
 			start := time.Now()
 			m.created(Job1())
-			looks := m.looks(m.cli.Get("id").(string))
+			polls := m.times(isGet(m.id()))
 			for name, c := range map[string]struct{ pause, mean time.Duration }{
-				"first": {looks[0].Sub(start), 1600 * time.Millisecond}, "second": {looks[1].Sub(looks[0]), 800 * time.Millisecond},
-				"last": {looks[len(looks)-1].Sub(looks[len(looks)-2]), 10 * time.Second},
+				"first": {polls[0].Sub(start), 1600 * time.Millisecond}, "second": {polls[1].Sub(polls[0]), 800 * time.Millisecond},
+				"last": {polls[len(polls)-1].Sub(polls[len(polls)-2]), 10 * time.Second},
 			} {
 				if c.pause < c.mean*9/10 || c.pause > c.mean*11/10 {
 					m.Errorf("%s pause: %s, want about %s", name, c.pause, c.mean)
@@ -50,44 +47,135 @@ func configRows() []Row {
 	}
 	for _, c := range []struct {
 		config attrs
-		want   time.Duration // of 200 looks; a tenth of a second's may go at once
+		want   time.Duration // of 200 polls; a tenth of a second's may go at once
 	}{
 		{nil, 1900 * time.Millisecond},
 		{attrs{"poll": attrs{"max_per_second": 10}}, 19900 * time.Millisecond},
 	} {
 		// Red without: the default of max_per_second, and without max_per_second.
-		rows = append(rows, Row{name: fmt.Sprintf("I06_200_looks_in_%s", c.want), clock: true, Provider: c.config, script: harness.Always(simulator.Script{}), Test: func(m *Matrix) {
+		rows = append(rows, Row{name: fmt.Sprintf("I06_200_polls_in_%s", c.want), clock: true, Provider: c.config, script: harness.Always(simulator.Script{}), Test: func(m *Matrix) {
 			id := m.Sim.Create(harness.Project, "by hand").ID
 			start := time.Now()
 			var all sync.WaitGroup
 			for range 200 {
 				all.Go(func() {
 					if _, diags := m.cli.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}}); len(diags) > 0 {
-						m.Error(fakecli.Text(diags))
+						m.Error(fakecli.Text(diags)) // not m.OK, which is for one goroutine
 					}
 				})
 			}
 			all.Wait()
-			if took := time.Since(start).Round(time.Millisecond); took != c.want || m.Count(faultserver.Get) != 200 {
-				m.Errorf("%d looks took %s", m.Count(faultserver.Get), took)
-			}
+			m.wantTook(start, c.want-time.Millisecond/2, c.want+time.Millisecond/2)
+			m.wantGets(200)
 		}})
 	}
-	for name, c := range map[string]struct {
-		journal any
-		want    int
-	}{
-		"default": {nil, 1}, "empty": {attrs{}, 1}, "enabled": {attrs{"enabled": true}, 1}, "disabled": {attrs{"enabled": false}, 0},
-	} {
+	for name, journal := range map[string]any{"default": nil, "empty": attrs{}, "enabled": attrs{"enabled": true}, "disabled": attrs{"enabled": false}} {
 		// Red without: each half of the look at journal.enabled.
-		rows = append(rows, Row{name: "I06_journal_" + name, clock: true, Provider: attrs{"journal": c.journal}, Test: func(m *Matrix) {
+		rows = append(rows, Row{name: "I06_journal_" + name, clock: true, Provider: attrs{"journal": journal}, Test: func(m *Matrix) {
 			m.nextRun()
 			m.OK(m.Run(Job1()))
-			if got := m.entries(); len(got) != c.want {
-				m.Errorf("entries: %q, want %d", got, c.want)
-			}
+			m.wantEntries(map[bool]int{true: 1}[name != "disabled"])
 			m.wantNoOrphans()
 		}})
 	}
 	return rows
+}
+
+const notConfigured = "ERROR: Agent provider not configured"
+
+// unknownRows are values that are not known while Terraform plans.
+func unknownRows() []Row {
+	var rows []Row
+	for name, more := range map[string]attrs{
+		"admin_key": {"admin_key": unknown{}}, "base_url": {"base_url": unknown{}}, "project_id": {"project_id": unknown{}},
+		"request_timeout": {"request_timeout": unknown{}}, "poll": {"poll": unknown{}}, "ca_certificates_pem": {"ca_certificates_pem": unknown{}},
+		"max_new_jobs": {"max_new_jobs": unknown{}}, "max_messages": {"max_messages": unknown{}},
+		"base_url, admin_key": {"base_url": unknown{}, "admin_key": unknown{}},
+		"poll.min_interval":   {"poll": attrs{"min_interval": unknown{}, "max_interval": "10ms"}},
+		"poll.max_interval":   {"poll": attrs{"min_interval": "20s", "max_interval": unknown{}}},
+		"poll.max_per_second": {"poll": attrs{"max_per_second": unknown{}}},
+	} {
+		rows = append(rows, Row{name: "I06_" + name + "_unknown", Test: func(m *Matrix) {
+			known, notKnown := m.config, "Not known yet: "+name+"."
+			// Red without: conn.unknown in connect (a client with an empty key or address), and planProject for project_id.
+			m.OK(m.configure(more))
+			m.OK(m.plan(Job1()))
+			want := any(harness.Project)
+			if name == "project_id" {
+				want = unknown{}
+			}
+			if got := m.cli.Attribute(m.cli.Planned, "project_id"); got != want {
+				m.Errorf("planned project_id: %v, want %v", got, want)
+			}
+			// Red without: usable in Create.
+			m.wantDiags(m.apply(Job1()), notConfigured)
+			m.wantWords(notKnown)
+			m.wantDiags(m.imports("proj_1/job_1"), importFailed)
+			m.wantWords("must be known to look the job up. " + notKnown)
+			// Red without: the same in the data source.
+			m.wantDiags(m.readData(attrs{"id": "job_1", "project_id": harness.Project}), notConfigured)
+			m.wantWords(name)
+			m.wantDials(0)
+
+			m.cli.Forget()
+			m.config = known
+			m.OK(m.connect())
+			m.created(Job1())
+			m.WantPosts(1, 0)
+
+			// Red without: keepUnrefreshed in Read.
+			requests := len(m.Requests())
+			m.OK(m.configure(more))
+			m.cli.Identity = nil // as in the state of an old CLI
+			m.unchanged(func() { m.wantDiags(m.refresh(), "WARNING: Agent job not refreshed") })
+			m.wantWords(notKnown)
+			m.OK(m.plan(Job1()))
+			if !m.cli.Empty() {
+				m.Error("the plan is not empty")
+			}
+			m.wantDiags(m.plan(Job2()), messagePlanned)
+			// Red without: usable in Update.
+			m.wantDiags(m.apply(Job2()), notConfigured)
+			m.wantWords(notKnown)
+			if n := len(m.Requests()); n != requests {
+				m.Errorf("%d calls", n-requests)
+			}
+		}})
+	}
+	for name, journal := range map[string]any{"block": unknown{}, "enabled": attrs{"enabled": unknown{}}, "url": attrs{"url": unknown{}}} {
+		// Red without: each half of the look at unknown values in providerModel.journal.
+		rows = append(rows, Row{name: "I06_journal_" + name + "_unknown", Test: func(m *Matrix) {
+			m.config["journal"] = journal
+			m.wantDiags(m.connect(), "ERROR: Journal not known")
+			m.wantWords("journal.enabled and journal.url", "AGENT_JOURNAL_URL")
+			m.wantDials(0)
+		}})
+	}
+	return append(rows,
+		// Red without: promptValidator passing over unknown values.
+		Row{name: "I06_prompt_unknown_at_plan", Test: func(m *Matrix) {
+			m.OK(m.note(m.cli.Validate(attrs{"prompt": unknown{}, "project_id": unknown{}})))
+			m.OK(m.plan(attrs{"prompt": unknown{}}))
+			m.OK(m.plan(attrs{"prompt": "write", "project_id": unknown{}}))
+			m.wantDials(0)
+		}},
+		// Red without: a wait that is not known counting as its default, on.
+		Row{name: "I06_wait_unknown_at_plan_of_an_active_job", Test: func(m *Matrix) {
+			m.OK(m.Run(noWait()))
+			for _, wait := range []any{unknown{}, attrs{"enabled": unknown{}}} {
+				m.wantDiags(m.plan(fakecli.With(Job1(), attrs{"wait": wait})), stillRunning)
+			}
+		}},
+		// Red without: the prompts themselves being compared in compare (a message would be sent).
+		Row{name: "I06_prompt_unknown_at_plan_of_an_existing_job", Test: func(m *Matrix) {
+			m.created(Job1())
+			requests := len(m.Requests())
+			m.wantDiags(m.plan(attrs{"prompt": unknown{}}), "WARNING: Prompt not known yet")
+			if n := len(m.Requests()); n != requests {
+				m.Errorf("%d calls", n-requests)
+			}
+			m.OK(m.Run(Job1()))
+			m.WantPosts(1, 0)
+		}},
+	)
 }

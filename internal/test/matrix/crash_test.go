@@ -5,6 +5,8 @@ package matrix
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -25,7 +27,7 @@ func crashRows() []Row {
 		{name: "X04_the_job_has_ended", clock: true, Test: func(m *Matrix) {
 			id := m.started(Job1())
 			m.takesOver(Job1(), id)
-			m.forget()
+			m.cli.Forget()
 			m.kill() // again, just after it took the job over
 			m.takesOver(Job1(), id)
 			m.wantNoOrphans()
@@ -36,43 +38,31 @@ func crashRows() []Row {
 			m.WantState("completed")
 			m.wantNoOrphans()
 		}},
-		// Red without: onFailure in takeOver.
-		{name: "X04_the_job_has_failed_and_is_kept", clock: true, Test: func(m *Matrix) {
-			id := m.started(noWait())
-			m.Sim.SetStatus(id, "failed")
-			diags := m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}}))
-			m.wantDiags(diags, takeOverPlanned, tookOver, "WARNING: Agent job failed")
-			m.WantState("failed")
-			m.WantPosts(1, 0)
-		}},
 		// Red without: Drop in takeOver, in both halves.
 		{name: "X04_the_job_has_failed", clock: true, Test: func(m *Matrix) {
 			id := m.started(noWait())
 			m.Sim.SetStatus(id, "failed")
 			m.starts(Job1(), id, takeOverPlanned)
-			m.forget()
+			second := m.id()
+			m.cli.Forget()
 			m.kill()
-			m.takesOver(Job1(), m.Sim.Jobs()[1].ID) // not the failed one
+			m.takesOver(Job1(), second)
 		}},
 		// Red without: the loop in takeOver.
 		{name: "X04_the_first_of_two_jobs_has_failed", clock: true, Test: func(m *Matrix) {
-			m.nextRun()
-			m.OK(m.Run(noWait()))
-			failed := m.cli.Get("id").(string)
+			failed := m.forgotten(noWait())
 			m.Sim.SetStatus(failed, "failed")
-			m.forget()
 			m.OK(m.Run(noWait()))
-			id := m.cli.Get("id").(string)
-			m.forget()
+			id := m.id()
+			m.cli.Forget()
 			m.kill(func(lines [][]byte) [][]byte {
 				if bytes.Contains(bytes.Join(lines, nil), []byte(failed)) {
 					return m.sentAgo(time.Second)(lines) // both may have been sent in the same millisecond
 				}
 				return lines
 			})
-			diags := m.Run(Job1())
-			m.wantDiags(diags, takeOverPlanned, tookOver)
-			m.wantWords(diags, "An earlier run started job "+id)
+			m.wantDiags(m.Run(Job1()), takeOverPlanned, tookOver)
+			m.wantWords("An earlier run started job " + id)
 			m.WantPosts(2, 0)
 			m.wantNoOrphans()
 		}},
@@ -82,11 +72,9 @@ func crashRows() []Row {
 			m.Sim.Forget(id)
 			for _, age := range []time.Duration{0, 50 * time.Second} {
 				m.kill(m.sentAgo(age))
-				diags := m.Run(Job1())
-				m.wantDiags(diags, takeOverPlanned, createFailed)
-				m.wantWords(diags, id, cannotLook, "404 Not Found", "Apply again once the service responds.")
-				m.wantNoState()
-				m.WantPosts(1, 0)
+				m.wantDiags(m.Run(Job1()), takeOverPlanned, createFailed)
+				m.wantWords(id, cannotLook, "404 Not Found", "Apply again once the service responds.")
+				m.wantEnd("", 1, 0)
 			}
 			m.kill(m.sentAgo(11 * time.Second))
 			m.starts(Job1(), id, takeOverPlanned)
@@ -97,28 +85,22 @@ func crashRows() []Row {
 			id := m.started(Job1())
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			begin := time.Now()
-			diags := m.Run(Job1())
-			m.wantDiags(diags, takeOverPlanned, createFailed)
-			m.wantWords(diags, id, cannotLook, "503 Service Unavailable", "Apply again once the service responds.")
-			if took := time.Since(begin); took != time.Minute {
-				m.Errorf("it took %s", took)
-			}
-			m.wantNoState()
+			m.wantDiags(m.Run(Job1()), takeOverPlanned, createFailed)
+			m.wantWords(id, cannotLook, "503 Service Unavailable", "Apply again once the service responds.")
+			m.wantTook(begin, time.Minute, time.Minute)
+			m.WantState("")
 			m.Always(faultserver.Get, nil)
-			m.process.Close(m.ctx)
-			m.nextRun()
+			m.cleanly()
 			m.takesOver(Job1(), id)
 			m.wantNoOrphans()
 		}},
 		// Red without: the record before the POST; a second report without the removal in await.
 		{name: "X04_no_answer_had_come", clock: true, Test: func(m *Matrix) {
 			id := m.started(Job1(), unanswered)
-			diags := m.Run(Job1())
-			m.wantDiags(diags, outcomePlanned, outcomeUnknown)
-			m.wantWords(diags, "Apply sends nothing before the outcome is known or was reported.", "to project proj_1 at ", "did not record the outcome",
+			m.wantDiags(m.Run(Job1()), outcomePlanned, outcomeUnknown)
+			m.wantWords("Apply sends nothing before the outcome is known or was reported.", "to project proj_1 at ", "did not record the outcome",
 				"Nothing was sent now. This is reported once.", "terraform (or tofu) import ADDRESS proj_1/JOB_ID")
-			m.wantNoState()
-			m.WantPosts(1, 0)
+			m.wantEnd("", 1, 0)
 			m.kill()
 			m.starts(Job1(), id)
 			m.wantNoOrphans()
@@ -129,11 +111,9 @@ func crashRows() []Row {
 			for range 2 { // killed again, just after it was found
 				m.kill()
 				before := *m.cli
-				diags := m.Run(Job2())
-				m.wantDiags(diags, messagePlannedOver, messageFound)
-				m.wantWords(diags, "An earlier run sent this prompt to job "+id, "job "+id+", which accepted it", "Nothing was sent now.")
-				m.WantState("completed")
-				m.WantPosts(1, 1)
+				m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
+				m.wantWords("An earlier run sent this prompt to job "+id, "job "+id+", which accepted it", "Nothing was sent now.")
+				m.wantEnd("completed", 1, 1)
 				*m.cli = before
 			}
 			m.kill()
@@ -148,53 +128,49 @@ func crashRows() []Row {
 			m.wantDiags(m.plan(Job2()), messagePlannedOver)
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			begin := time.Now()
-			diags := m.apply(Job2())
-			m.wantDiags(diags, messageFailed)
-			m.wantWords(diags, "the new prompt to job "+id+", which accepted it", "Nothing was sent now", "503 Service Unavailable", "Apply again once the service responds.")
-			if took := time.Since(begin); took != time.Minute {
-				m.Errorf("it took %s", took)
-			}
+			m.wantDiags(m.apply(Job2()), messageFailed)
+			m.wantWords("the new prompt to job "+id+", which accepted it", "Nothing was sent now", "503 Service Unavailable", "Apply again once the service responds.")
+			m.wantTook(begin, time.Minute, time.Minute)
 			m.WantPosts(1, 1)
 			m.Always(faultserver.Get, nil)
-			m.process.Close(m.ctx)
-			m.nextRun()
+			m.cleanly()
 			m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
-			m.WantState("completed")
-			m.WantPosts(1, 1)
+			m.wantEnd("completed", 1, 1)
 			m.wantNoOrphans()
 		}},
 		{name: "X04_no_answer_to_the_message_had_come", clock: true, Test: func(m *Matrix) {
 			id := m.sent(unanswered)
-			diags := m.Run(Job2())
-			m.wantDiags(diags, outcomePlanned, MessageUnknown)
-			m.wantWords(diags, "job "+id, "An earlier run sent it and did not record the outcome.")
+			m.wantDiags(m.Run(Job2()), outcomePlanned, MessageUnknown)
+			m.wantWords("job "+id, "An earlier run sent it and did not record the outcome.")
 			m.WantPosts(1, 1)
 			m.wantDiags(m.Run(Job2()), messageUnconfirmed)
 			m.WantPosts(1, 1)
 			m.wantNoOrphans()
 		}},
 	}
-	for _, status := range []string{"archived", "failed"} {
+	for status, end := range map[string]string{"archived": "WARNING: Agent job archived", "failed": "ERROR: Agent job failed"} {
 		// Red without: sendOrTakeOver looking at no status.
 		rows = append(rows, Row{name: "X04_the_job_with_the_message_is_" + status, clock: true, Test: func(m *Matrix) {
 			id := m.sent()
 			m.wantDiags(m.plan(Job2()), messagePlannedOver)
 			m.Sim.SetStatus(id, status) // after the plan: a dead job is replaced otherwise
-			end := map[string]string{"archived": "WARNING: Agent job archived", "failed": "ERROR: Agent job failed"}[status]
 			m.wantDiags(m.apply(Job2()), messageFound, end)
-			m.WantState(status)
-			m.WantPosts(1, 1)
+			m.wantEnd(status, 1, 1)
 		}})
 	}
-	rows = append(rows, Row{name: "X04_the_job_is_archived", clock: true, Test: func(m *Matrix) {
-		id := m.started(noWait())
-		m.Sim.SetStatus(id, "archived")
-		posts := m.posts()
-		m.wantDiags(m.Run(Job1()), takeOverPlanned, tookOver, "WARNING: Agent job archived")
-		m.WantState("archived")
-		m.wantPosts(posts)
-	}})
-	// Red without: seen in Read, ModifyPlan and Delete.
+	for status, end := range map[string]string{"archived": "WARNING: Agent job archived", "failed": "WARNING: Agent job failed"} {
+		// Red without: onFailure in takeOver.
+		rows = append(rows, Row{name: "X04_the_job_is_taken_over_although_it_is_" + status, clock: true, Test: func(m *Matrix) {
+			m.Sim.SetStatus(m.started(noWait()), status)
+			job := Job1()
+			if status == "failed" {
+				job["wait"] = attrs{"on_failure": "warn"}
+			}
+			m.wantDiags(m.Run(job), takeOverPlanned, tookOver, end)
+			m.wantEnd(status, 1, 0)
+		}})
+	}
+	// Red without: pruneJournal in Read, ModifyPlan and Delete.
 	for name, step := range map[string]func(m *Matrix){
 		"refresh": func(m *Matrix) { m.refresh() }, "plan": func(m *Matrix) { m.plan(Job1()) }, "destroy": func(m *Matrix) { m.OK(m.cli.Destroy(m.ctx)) },
 	} {
@@ -203,10 +179,70 @@ func crashRows() []Row {
 			m.OK(m.Run(Job1()))
 			m.kill()
 			step(m)
-			if files := m.entries(); len(files) > 0 {
-				m.Errorf("entries: %q", files)
-			}
+			m.wantEntries(0)
 		}})
 	}
 	return append(rows, scopeRows()...)
+}
+
+// scopeRows change what a journal is for between the two runs.
+func scopeRows() []Row {
+	write := func(name, text string) func(m *Matrix) {
+		return func(m *Matrix) {
+			if err := os.WriteFile(filepath.Join(m.data, name), []byte(text), 0o600); err != nil {
+				m.Fatal(err)
+			}
+		}
+	}
+	backend := func(path string) func(m *Matrix) {
+		return write("terraform.tfstate", `{"version":3,"backend":{"type":"local","config":{"path":"`+path+`"}}}`)
+	}
+	workspace := func(name string) func(m *Matrix) {
+		return func(m *Matrix) { m.Setenv("TF_WORKSPACE", name) }
+	}
+	configure := func(name string, value any) func(m *Matrix) {
+		return func(m *Matrix) { m.config[name] = value }
+	}
+	var rows []Row
+	for name, c := range map[string]struct {
+		first, second func(m *Matrix)
+		job           attrs // of the second run, laid over the first one's
+		same          bool
+	}{
+		"other_workspace":               {first: workspace("a"), second: workspace("b")},
+		"other_selected_workspace":      {first: write("environment", "a"), second: write("environment", "b")},
+		"workspace_over_selected_one":   {first: write("environment", "a"), second: workspace("b")},
+		"same_workspace_by_other_means": {first: write("environment", "a"), second: workspace("a"), same: true},
+		"default_workspace_selected":    {second: write("environment", "default"), same: true},
+		"default_workspace_named":       {second: workspace("default"), same: true},
+		"other_backend":                 {first: backend("a"), second: backend("b")},
+		"same_backend":                  {first: backend("a"), second: backend("a"), same: true},
+		"other_base_url":                {second: configure("base_url", "http://127.0.0.1:2")},
+		"other_default_project":         {second: configure("project_id", "proj_2")},
+		"other_project":                 {job: attrs{"project_id": "proj_2"}},
+		"other_prompt":                  {job: attrs{"prompt": "Add a tutorial"}},
+		"other_triggers":                {job: attrs{"triggers": attrs{"a": "1"}}},
+		"other_timeouts":                {job: attrs{"timeouts": attrs{"create": "5m"}}, same: true},
+	} {
+		// Red without: each part of journalScope and createKey.
+		rows = append(rows, Row{name: "X07_" + name, clock: true, Test: func(m *Matrix) {
+			if c.first != nil {
+				c.first(m)
+			}
+			id := m.started(Job1())
+			if c.second != nil {
+				c.second(m)
+				m.OK(m.connect())
+			}
+			job := fakecli.With(Job1(), c.job)
+			if c.same {
+				m.takesOver(job, id)
+				return
+			}
+			m.starts(job, id)
+			m.process.Close(m.ctx)
+			m.wantEntries(1) // that of the killed run
+		}})
+	}
+	return rows
 }

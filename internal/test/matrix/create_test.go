@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-log/tflogtest"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -23,88 +22,27 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// unknownOutcome asserts U for a create of which the service has read posts
-// POSTs, and that the next apply sends exactly one.
-func (m *Matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words ...string) {
-	m.Helper()
-	m.wantDiags(diags, createFailed)
-	m.wantWords(diags, append(words,
-		"no answer tells its outcome: a job may have been started. It will not be sent again by itself.",
-		"Look for the job at the service before you apply again, because applying again sends the prompt again.",
-		"terraform (or tofu) import ADDRESS proj_1/JOB_ID")...)
-	m.wantNoState()
-	m.WantPosts(posts, 0)
-	if gets := m.Count(faultserver.Get); gets != 0 {
-		m.Errorf("%d GETs of a job that has no id", gets)
-	}
-	m.OK(m.Run(Job1()))
-	m.WantState("completed")
-	m.WantPosts(posts+1, 0)
-}
-
-// refused asserts F for a create: the service has read one POST and said no.
-func (m *Matrix) refused(diags []*tfprotov6.Diagnostic, words ...string) {
-	m.Helper()
-	m.wantDiags(diags, createFailed)
-	m.wantWords(diags, append(words, "The service refused the request, so no job was started.")...)
-	m.wantNoState()
-	m.WantPosts(1, 0)
-	if jobs := m.Sim.Jobs(); len(jobs) != 0 {
-		m.Errorf("the service has %d jobs", len(jobs))
-	}
-}
-
+// createRows are faults of the connection to the service, and of its response to a create.
 func createRows() []Row {
 	refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	unknownHost := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "agent.invalid", IsNotFound: true}}
 	// A deadline that has passed makes a dialer fail at once as its own timeout does.
 	_, dialTimeout := (&net.Dialer{Deadline: time.Unix(1, 0)}).Dial("tcp", "127.0.0.1:1")
-	untilDeadline := func(m *Matrix, word string) {
-		start := time.Now()
-		m.NotSent(m.Run(Job1()), "No connection to the service: ", word, "Check base_url and the network")
-		if took := time.Since(start); took < 45*time.Second || took > time.Minute {
-			m.Errorf("gave up after %s", took)
-		}
-		if m.Dials() < 5 {
-			m.Errorf("tried %d times only", m.Dials())
-		}
+	tls := faultserver.Options{Certificate: faultserver.GoodCertificate}
+	succeeds := func(m *Matrix) {
+		m.OK(m.Run(Job1()))
+		m.wantEnd("completed", 1, 0)
 	}
 	rows := []Row{
-		// Red without: the loop in Client.post that sends again what was not sent.
-		{name: "C01_connection_refused_until_deadline", clock: true, Test: func(m *Matrix) {
-			m.FailDials(refused)
-			untilDeadline(m, "connection refused")
-			m.FailDials(nil)
-			m.OK(m.Run(Job1()))
-			m.WantPosts(1, 0)
-		}},
-		// Red without: the same.
-		{name: "C01_dns_failure_until_deadline", clock: true, Test: func(m *Matrix) {
-			m.FailDials(unknownHost)
-			untilDeadline(m, "no such host")
-		}},
-		// Red without: DeadlineExceeded in causeOf (a dialer's timeout passes for that of the resource).
-		{name: "C01_dial_timeout_until_deadline", clock: true, Test: func(m *Matrix) {
-			m.FailDials(dialTimeout)
-			untilDeadline(m, "i/o timeout")
-		}},
-		// Red without: httptrace's GotConn as the mark of "reached" (every failure unknown).
-		{name: "C01_tls_handshake_reset_until_deadline", clock: true, Serve: faultserver.Options{Certificate: faultserver.GoodCertificate},
-			Test: func(m *Matrix) {
-				m.OnConnect(slices.Repeat([]func(net.Conn){faultserver.ResetEarly}, 200)...)
-				untilDeadline(m, "closed pipe")
-			}},
 		// Red without: the loop in Client.post.
 		{name: "C01_refused_then_accepted", clock: true, Test: func(m *Matrix) {
 			m.FailDials(refused, unknownHost, refused, nil)
-			m.OK(m.Run(Job1()))
-			m.WantState("completed")
-			m.WantPosts(1, 0)
+			succeeds(m)
 		}},
 		// Red without: the fields of the log, and Printable in it.
 		{name: "C01_logged", clock: true, Test: func(m *Matrix) {
 			m.FailDials(errors.New("no\x1b[2J route"), nil)
-			m.OK(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"enabled": false}})))
+			m.OK(m.Run(noWait()))
 			entries, err := tflogtest.MultilineJSONDecode(strings.NewReader(m.log.String()))
 			if err != nil {
 				m.Fatal(err)
@@ -126,13 +64,10 @@ func createRows() []Row {
 			}
 		}},
 		// Red without: the loop in Client.post; with real sockets and RST.
-		{name: "C01_tls_handshake_reset_then_accepted", Serve: faultserver.Options{Certificate: faultserver.GoodCertificate},
-			Test: func(m *Matrix) {
-				m.OnConnect(faultserver.ResetEarly)
-				m.OK(m.Run(Job1()))
-				m.WantState("completed")
-				m.WantPosts(1, 0)
-			}},
+		{name: "C01_tls_handshake_reset_then_accepted", Serve: tls, Test: func(m *Matrix) {
+			m.OnConnect(faultserver.ResetEarly)
+			succeeds(m)
+		}},
 		// Red without: the loop in Client.post; nothing listens at first.
 		{name: "C01_refused_by_the_system_then_accepted", Provider: attrs{"base_url": "http://127.0.0.1:1"}, Test: func(m *Matrix) {
 			address := faultserver.FreeAddress(m)
@@ -149,55 +84,63 @@ func createRows() []Row {
 				m.Errorf("%d POSTs", late.Count(faultserver.Create))
 			}
 		}},
-
-		// Red without: the class "unknown outcome" for a POST without an answer (taken as not sent).
-		{name: "C03_reset_after_request", Test: func(m *Matrix) {
-			m.Script(faultserver.Create, faultserver.Reset)
-			m.unknownOutcome(m.Run(Job1()), 1, "connection reset")
-		}},
-		{name: "C03_reset_after_effect", Test: func(m *Matrix) {
-			m.Script(faultserver.Create, faultserver.Effect(faultserver.Reset))
-			m.unknownOutcome(m.Run(Job1()), 1, "connection reset")
-		}},
-		{name: "C03_eof_after_request", Test: func(m *Matrix) {
-			m.Script(faultserver.Create, faultserver.EOF)
-			m.unknownOutcome(m.Run(Job1()), 1, "The connection was closed too early: EOF")
-		}},
-		{name: "C03_eof_in_header", Test: func(m *Matrix) {
-			m.Script(faultserver.Create, faultserver.Raw("HTTP/1.1 201 Cre"))
-			m.unknownOutcome(m.Run(Job1()), 1)
-		}},
-		{name: "C03_nonsense_that_echoes_the_key", Test: func(m *Matrix) {
-			// Red without: maskError in Client.do.
-			m.Script(faultserver.Create, faultserver.Raw("HTTP/1.1 201 Created\r\n"+harness.CanaryKey+"\r\n\r\n"))
-			m.unknownOutcome(m.Run(Job1()), 1, "(sensitive)")
-		}},
 		// The service has read nothing, but nobody here can know that.
 		{name: "C03_reset_before_request", Test: func(m *Matrix) {
 			m.OnConnect(faultserver.ResetEarly)
 			m.unknownOutcome(m.Run(Job1()), 0)
 		}},
-		// Red without: the request timeout in Client.exchange (the row would hang in the bubble).
-		{name: "C03_header_timeout", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Create, faultserver.Stall)
-			start := time.Now()
-			diags := m.Run(Job1())
-			if took := time.Since(start); took != time.Minute {
-				m.Errorf("gave up after %s", took)
-			}
-			m.unknownOutcome(diags, 1, "No complete answer within the request timeout")
-		}},
-
 		// Red when classifyPost demands 201.
 		{name: "C07_200_instead_of_201", Test: func(m *Matrix) {
-			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
-				job := m.Sim.Create(harness.Project, "Add a quickstart")
-				faultserver.Answer(200, JobJSON(attrs{"id": job.ID}))(x)
-			})
-			m.OK(m.Run(Job1()))
-			m.WantState("completed")
-			m.WantPosts(1, 0)
+			m.Script(faultserver.Create, m.createdAs(200, nil))
+			succeeds(m)
 		}},
+	}
+	for _, c := range []struct {
+		name, word string
+		dial       error
+		serve      faultserver.Options
+	}{
+		// Red without: the loop in Client.post that sends again what was not sent.
+		{name: "connection_refused", word: "connection refused", dial: refused},
+		{name: "dns_failure", word: "no such host", dial: unknownHost},
+		// Red without: DeadlineExceeded in causeOf (a dialer's timeout passes for that of the resource).
+		{name: "dial_timeout", word: "i/o timeout", dial: dialTimeout},
+		// Red without: httptrace's GotConn as the mark of "reached" (every failure unknown).
+		{name: "tls_handshake_reset", word: "closed pipe", serve: tls},
+	} {
+		rows = append(rows, Row{name: "C01_" + c.name + "_until_deadline", clock: true, Serve: c.serve, Test: func(m *Matrix) {
+			m.FailDials(c.dial)
+			if c.dial == nil {
+				m.OnConnect(slices.Repeat([]func(net.Conn){faultserver.ResetEarly}, 200)...)
+			}
+			start := time.Now()
+			m.notSent(m.Run(Job1()), "No connection to the service: ", c.word, "Check base_url and the network")
+			m.wantTook(start, 45*time.Second, time.Minute)
+			if m.Dials() < 5 {
+				m.Errorf("tried %d times only", m.Dials())
+			}
+			if c.dial != nil {
+				m.FailDials(nil)
+				succeeds(m)
+			}
+		}})
+	}
+	for _, c := range []struct {
+		name, word string
+		play       faultserver.Play
+	}{
+		// Red without: the class "unknown outcome" for a POST without an answer (taken as not sent).
+		{"reset_after_request", "connection reset", faultserver.Reset},
+		{"reset_after_effect", "connection reset", faultserver.Effect(faultserver.Reset)},
+		{"eof_after_request", "The connection was closed too early: EOF", faultserver.EOF},
+		{"eof_in_header", "", faultserver.Raw("HTTP/1.1 201 Cre")},
+		// Red without: maskError in Client.do.
+		{"nonsense_that_echoes_the_key", "(sensitive)", faultserver.Raw("HTTP/1.1 201 Created\r\n" + harness.CanaryKey + "\r\n\r\n")},
+	} {
+		rows = append(rows, Row{name: "C03_" + c.name, Test: func(m *Matrix) {
+			m.Script(faultserver.Create, c.play)
+			m.unknownOutcome(m.Run(Job1()), 1, c.word)
+		}})
 	}
 	// Red without: 5xx as an unknown outcome in classifyPost (taken as refused, or sent again).
 	for _, status := range []int{500, 502, 503, 504} {

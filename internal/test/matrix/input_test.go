@@ -16,20 +16,11 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-func (m *Matrix) schemas() *tfprotov6.GetProviderSchemaResponse {
-	m.Helper()
-	schemas, err := m.cli.Server.GetProviderSchema(m.ctx, &tfprotov6.GetProviderSchemaRequest{})
-	if err != nil {
-		m.Fatal(err)
-	}
-	return schemas
-}
-
 // validateProvider checks the provider's configuration with more laid over, as
 // "terraform validate" does.
 func (m *Matrix) validateProvider(more attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	kind := m.schemas().Provider.ValueType().(tftypes.Object)
+	kind := m.cli.Schemas().Provider.ValueType().(tftypes.Object)
 	config := m.cli.Dynamic(fakecli.Object(kind, fakecli.With(m.config, more)))
 	resp, err := m.cli.Server.ValidateProviderConfig(m.ctx, &tfprotov6.ValidateProviderConfigRequest{Config: config})
 	if err != nil {
@@ -53,17 +44,22 @@ func (m *Matrix) wantInvalid(diags []*tfprotov6.Diagnostic, attribute, summary s
 	if len(diags) == 1 && diags[0].Attribute.String() != fmt.Sprintf("AttributeName(%q)", attribute) {
 		m.Errorf("it is said of %s, want %s", diags[0].Attribute, attribute)
 	}
-	m.silent()
+	m.wantDials(0)
 }
 
-// silent asserts that nobody was called.
-func (m *Matrix) silent() {
+// wantInvalidSetting asserts an error on an attribute of the provider, and one
+// when the environment has the value; an empty summary leaves that out.
+func (m *Matrix) wantInvalidSetting(attribute, value, summary, inEnvironment string) {
 	m.Helper()
-	if dials := m.Dials(); dials != 0 {
-		m.Errorf("%d connections to the service", dials)
+	m.wantInvalid(m.validateProvider(attrs{attribute: value}), attribute, summary)
+	m.wantNoWords("swordfish") // a secret in a URL
+	if inEnvironment != "" {
+		m.Setenv("AGENT_"+strings.ToUpper(attribute), value)
+		m.wantInvalid(m.configure(attrs{attribute: nil}), attribute, inEnvironment)
 	}
 }
 
+// inputRows are odd prompts and settings.
 func inputRows() []Row {
 	var rows []Row
 	// Red without: promptValidator (each case of checkPrompt).
@@ -80,14 +76,11 @@ func inputRows() []Row {
 	} {
 		rows = append(rows, Row{name: "I02_prompt_" + name, Test: func(m *Matrix) {
 			m.OK(m.Run(attrs{"prompt": prompt}))
-			m.WantState("completed")
-			m.WantPosts(1, 0)
+			m.wantEnd("completed", 1, 0)
 			if got := m.Sim.Jobs()[0].Prompts[0]; got != prompt {
 				m.Errorf("the service got %d bytes, want %d: %.80q", len(got), len(prompt), got)
 			}
-			if got := m.cli.Get("prompt"); got != prompt {
-				m.Errorf("prompt in state: %.80q", got)
-			}
+			m.wantAttr("prompt", prompt)
 			if strings.Contains(m.log.String(), prompt) {
 				m.Error("the prompt is in the log")
 			}
@@ -100,62 +93,45 @@ func inputRows() []Row {
 		rows = append(rows, Row{name: "I03_id_with_" + name, Test: func(m *Matrix) {
 			m.wantInvalid(m.note(m.cli.Validate(attrs{"prompt": "write", "project_id": id})), "project_id", "Invalid id")
 			for _, imported := range []string{"proj_1/" + id, id + "/job_1"} {
-				diags := m.imports(imported)
-				m.wantDiags(diags, "ERROR: Failed to import agent job")
-				m.wantWords(diags, "PROJECT_ID/JOB_ID")
+				m.wantDiags(m.imports(imported), importFailed)
+				m.wantWords("PROJECT_ID/JOB_ID")
 			}
-			m.wantInvalid(m.validateProvider(attrs{"project_id": id}), "project_id", "Invalid id")
-			m.Setenv("AGENT_PROJECT_ID", id)
-			m.wantInvalid(m.configure(attrs{"project_id": nil}), "project_id", "Invalid project id")
+			m.wantInvalidSetting("project_id", id, "Invalid id", "Invalid project id")
 		}})
 	}
 	// Red without: checkKey in keyValidator, and in adminKey for the environment.
 	for name, key := range map[string]string{
 		"newline_at_the_end": harness.CanaryKey + "\n", "newline": "mint_\n" + harness.CanaryKey, "escape": "\x1b" + harness.CanaryKey, "space": harness.CanaryKey + " x",
-		"white_space": " \t", "delete": harness.CanaryKey + "\x7f", "not_ascii": harness.CanaryKey + "é",
+		"white_space": " \t", "delete": harness.CanaryKey + "\x7f", "not_ascii": harness.CanaryKey + "é", "nothing": "",
 	} {
 		rows = append(rows, Row{name: "I04_key_with_" + name, Test: func(m *Matrix) {
-			m.wantInvalid(m.validateProvider(attrs{"admin_key": key}), "admin_key", "Invalid admin key")
-			m.Setenv("AGENT_ADMIN_KEY", key)
-			m.wantInvalid(m.configure(attrs{"admin_key": nil}), "admin_key", "Invalid admin key")
+			m.wantInvalidSetting("admin_key", key, "Invalid admin key", map[bool]string{true: "Missing admin_key", false: "Invalid admin key"}[key == ""])
 		}})
 	}
-	rows = append(rows, Row{name: "I04_key_empty", Test: func(m *Matrix) {
-		m.wantInvalid(m.validateProvider(attrs{"admin_key": ""}), "admin_key", "Invalid admin key")
-		m.Setenv("AGENT_ADMIN_KEY", "")
-		m.wantInvalid(m.configure(attrs{"admin_key": nil}), "admin_key", "Missing admin_key")
-	}})
 	// Red without: the case of parseBaseURL.
 	for name, base := range map[string]string{
 		"no_scheme": "api.example.com", "no_scheme_but_slashes": "//api.example.com", "no_host": "https://", "ftp": "ftp://api.example.com",
 		"user": "https://user@api.example.com", "password": "https://user:swordfish@api.example.com", "query": "https://api.example.com/?key=swordfish",
 		"empty_query": "https://api.example.com/?", "fragment": "https://api.example.com/#swordfish", "empty_fragment": "https://api.example.com/#",
 		"http": "http://api.example.com", "http_private_address": "http://10.0.0.1", "http_like_loopback": "http://localhost.example.com",
-		"control": "https://api.example.com/\x7f", "empty": "",
+		"control": "https://api.example.com/\x7f",
 	} {
 		rows = append(rows, Row{name: "I05_base_url_" + name, Test: func(m *Matrix) {
-			diags := m.validateProvider(attrs{"base_url": base})
-			m.wantInvalid(diags, "base_url", "Invalid base URL")
-			if strings.Contains(fakecli.Text(diags), "swordfish") {
-				m.Errorf("a secret is shown: %s", fakecli.Text(diags))
-			}
-			if base == "" {
-				return // an empty variable counts as not set
-			}
-			m.Setenv("AGENT_BASE_URL", base)
-			m.wantInvalid(m.configure(attrs{"base_url": nil}), "base_url", "Invalid base URL")
+			m.wantInvalidSetting("base_url", base, "Invalid base URL", "Invalid base URL")
 		}})
 	}
+	rows = append(rows, Row{name: "I05_base_url_empty", Test: func(m *Matrix) {
+		m.wantInvalidSetting("base_url", "", "Invalid base URL", "") // an empty variable counts as not set
+	}})
 	// Nobody should, but its place in the URL is no reason to log the key. Red without: keyMask in each call.
 	rows = append(rows, Row{name: "I05_base_url_with_the_key", Test: func(m *Matrix) {
 		behind := faultserver.New(m, http.StripPrefix("/"+harness.CanaryKey, m.Sim), faultserver.Options{})
 		m.Setenv("AGENT_ADMIN_KEY", harness.CanaryKey)
 		m.OK(m.configure(attrs{"base_url": behind.URL + "/" + harness.CanaryKey, "admin_key": nil}))
 		id := m.created(Job1())
-		m.wantDiags(m.Run(Job2()), messagePlanned)
+		m.wantDiags(m.Run(fakecli.With(noWait(), Job2())), messagePlanned)
 		m.OK(m.refresh())
-		_, diags := m.cli.Data(m.ctx, attrs{"id": id})
-		m.OK(m.note(diags))
+		m.OK(m.readData(attrs{"id": id}))
 		for action, config := range map[string]attrs{"agent_start_job": Job1(), "agent_send_message": fakecli.With(Job1(), attrs{"id": id})} {
 			_, diags := m.cli.Invoke(m.ctx, action, fakecli.With(config, attrs{"wait": attrs{"enabled": false}}))
 			m.OK(m.note(diags))

@@ -81,7 +81,7 @@ func (r Row) Run(t *testing.T, data string) {
 	if diags := m.connect(); len(diags) > 0 {
 		t.Fatal(fakecli.Text(diags))
 	}
-	m.forget()
+	m.cli.Forget()
 	r.Test(m)
 	m.searchForKey(data)
 }
@@ -97,6 +97,7 @@ type Matrix struct {
 	dial   agentapi.Dial
 	log    *safeBuffer
 	shown  bytes.Buffer // all that Terraform would print or store
+	text   string       // the diagnostics of the last wantDiags
 
 	data    string           // TF_DATA_DIR
 	process *journal.Process // nil: no journal is kept
@@ -110,9 +111,6 @@ func (m *Matrix) connect() []*tfprotov6.Diagnostic {
 	return m.note(diags)
 }
 
-// forget empties Terraform's state.
-func (m *Matrix) forget() { m.cli.Forget() }
-
 // note keeps what was said and stored, for the search at the end.
 func (m *Matrix) note(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 	fmt.Fprintln(&m.shown, fakecli.Text(diags), m.cli.State, m.cli.Planned, string(m.cli.Private), string(m.cli.PlannedPrivate))
@@ -123,31 +121,6 @@ func (m *Matrix) note(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 func (m *Matrix) Run(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
 	return m.note(m.cli.Run(m.ctx, job))
-}
-
-func (m *Matrix) plan(job attrs) []*tfprotov6.Diagnostic {
-	m.Helper()
-	return m.note(m.cli.Plan(m.ctx, job))
-}
-
-func (m *Matrix) apply(job attrs) []*tfprotov6.Diagnostic {
-	m.Helper()
-	return m.note(m.cli.Apply(m.ctx, job))
-}
-
-func (m *Matrix) refresh() []*tfprotov6.Diagnostic {
-	m.Helper()
-	return m.note(m.cli.Refresh(m.ctx))
-}
-
-// created runs a job to its end without a fault.
-func (m *Matrix) created(job attrs) (id string) {
-	m.Helper()
-	if diags := m.Run(job); len(diags) > 0 {
-		m.Fatal(fakecli.Text(diags))
-	}
-	m.WantState("completed")
-	return m.cli.Get("id").(string)
 }
 
 // WantPosts asserts the creates and messages that the service has read whole.
@@ -167,73 +140,48 @@ func (m *Matrix) posts() [2]int {
 	return [2]int{m.Count(faultserver.Create), m.Count(faultserver.Message)}
 }
 
-// WantState asserts the status in the state, and that nothing is tainted.
+// WantState asserts the status in the state, and that nothing is tainted; an
+// empty status stands for no state.
 func (m *Matrix) WantState(status string) {
 	m.Helper()
-	if got := m.cli.Get("status"); got != status {
-		m.Errorf("status in state: %v, want %s", got, status)
+	if status == "" {
+		if !m.cli.State.IsNull() {
+			m.Errorf("there is a state: %s", m.cli.State)
+		}
+		return
 	}
-	if id, _ := m.cli.Get("id").(string); id == "" {
-		m.Error("the state has no id")
-	}
-	if m.cli.Tainted {
-		m.Error("the job is tainted")
+	m.wantAttr("status", status)
+	if id := m.cli.Get("id"); id == nil || m.cli.Tainted {
+		m.Errorf("id %v, tainted %t", id, m.cli.Tainted)
 	}
 }
 
-// wantNoState asserts that nothing was stored.
-func (m *Matrix) wantNoState() {
+// wantAttr asserts an attribute of the state; nil is null.
+func (m *Matrix) wantAttr(name string, want any) {
 	m.Helper()
-	if !m.cli.State.IsNull() {
-		m.Errorf("there is a state: %s", m.cli.State)
+	if got := m.cli.Get(name); got != want {
+		m.Errorf("%s in state: %.80q, want %.80q", name, got, want)
 	}
 }
 
-// wantDiags asserts severity and summary of all diagnostics, in order, as
+// wantDiags asserts severity and summary of all diagnostics in turn, as
 // "SEVERITY: Summary".
 func (m *Matrix) wantDiags(diags []*tfprotov6.Diagnostic, want ...string) {
 	m.Helper()
+	m.text = fakecli.Text(diags)
 	var got []string
 	for _, d := range diags {
 		got = append(got, fmt.Sprintf("%s: %s", d.Severity, d.Summary))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		m.Errorf("diagnostics (-want +got):\n%s%s", diff, fakecli.Text(diags))
+		m.Errorf("diagnostics (-want +got):\n%s%s", diff, m.text)
 	}
 }
 
-// wantWords asserts what the diagnostics say.
-func (m *Matrix) wantWords(diags []*tfprotov6.Diagnostic, words ...string) {
-	m.Helper()
-	harness.Contains(m.T, fakecli.Text(diags), words...)
-}
-
-// OK asserts that nothing was said.
+// OK asserts that there are no diagnostics.
 func (m *Matrix) OK(diags []*tfprotov6.Diagnostic) {
 	m.Helper()
 	m.wantDiags(diags)
-}
-
-// kept asserts the outcome K of a create: the id and "active" in the state, a
-// warning, and a next apply that waits on without a POST.
-func (m *Matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
-	m.Helper()
-	m.wantDiags(diags, "WARNING: Agent job still running")
-	m.wantWords(diags, append(words, "Its id is in the state. The next apply waits on and sends nothing.")...)
-	m.WantState("active")
-	m.WantPosts(1, 0)
-}
-
-// resumed runs again after the fault and asserts that the job ends without
-// another POST.
-func (m *Matrix) resumed(job attrs) {
-	m.Helper()
-	before := m.posts()
-	if diags := m.Run(job); fakecli.Failed(diags) {
-		m.Error(fakecli.Text(diags))
-	}
-	m.WantState("completed")
-	m.wantPosts(before)
 }
 
 // searchForKey looks for the key in all that the row has shown, stored and logged.

@@ -14,7 +14,7 @@ import (
 func TestMatrix(t *testing.T) {
 	playRows(t, createRows(), answerRows(), limitRows(), redirectRows(), connectionRows(), proxyRows(),
 		waitRows(), recordRows(), readRows(), messageRows(), pacingRows(), inputRows(), unknownRows(),
-		crashRows(), configRows(), journalRows(), bucketRows(), hostRows())
+		crashRows(), configRows(), journalRows(), unusableRows(), bucketRows(), hostRows())
 }
 
 // The rows that depend on what plan and state hold of the prompt, with the same

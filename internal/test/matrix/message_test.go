@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -19,6 +19,8 @@ const (
 	messagePlanned     = "WARNING: New prompt is sent to the existing agent job"
 	messageFailed      = "ERROR: Failed to send message to agent job"
 	messageUnconfirmed = "WARNING: Message to agent job unconfirmed"
+	stillRunning       = "WARNING: Agent job is still running"
+	cutShort           = "ERROR: Agent job still running"
 )
 
 // turns gives the first prompt 20 s and every message this script.
@@ -31,190 +33,158 @@ func turns(message simulator.Script) func(string, int) simulator.Script {
 	}
 }
 
-// messaged runs job2 and asserts that it took between least and most.
-func (m *Matrix) messaged(least, most time.Duration) {
+// readData reads the data source.
+func (m *Matrix) readData(config attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	start := time.Now()
-	m.wantDiags(m.Run(Job2()), messagePlanned)
-	if took := time.Since(start); took < least || took > most {
-		m.Errorf("it took %s, want %s to %s", took, least, most)
-	}
-	m.WantState("completed")
-	m.WantPosts(1, 1)
-	m.wantPrompt(Job2())
-	m.OK(m.Run(Job2()))
-	m.WantPosts(1, 1)
+	_, diags := m.cli.Data(m.ctx, config)
+	return m.note(diags)
 }
 
-// messageRows are faults around a follow-up message.
+// messageRows are faults around a follow-up message to a job that has completed.
 func messageRows() []Row {
-	noWait := attrs{"wait": attrs{"enabled": false}}
+	update := func(more attrs) attrs { return fakecli.With(Job2(), more) }
+	noWait := update(attrs{"wait": attrs{"enabled": false}})
 	stale := turns(simulator.Script{Duration: 40 * time.Second, Stale: 8 * time.Second})
-	longTurn := turns(simulator.Script{Duration: 40 * time.Second})
-	acceptedAfter := func(name string, fault faultserver.Play) Row {
-		// Red without: MessageEffect (the outcome would be unknown).
-		return Row{name: "M04_" + name, clock: true, script: longTurn, Test: func(m *Matrix) {
+	long := turns(simulator.Script{Duration: 40 * time.Second})
+	at := func(d time.Duration) func(string, int) simulator.Script { return turns(simulator.Script{Duration: d}) }
+	var rows []Row
+	row := func(name string, script func(string, int) simulator.Script, test func(m *Matrix)) {
+		rows = append(rows, Row{name: name, clock: true, script: script, Test: func(m *Matrix) {
 			m.created(Job1())
-			m.Script(faultserver.Message, faultserver.Effect(fault))
-			m.messaged(40*time.Second, 50*time.Second)
-		}}
+			test(m)
+		}})
 	}
-	rows := []Row{
+	for _, c := range []struct {
+		name   string
+		script func(string, int) simulator.Script
+		fault  faultserver.Play // after the message had its effect; nil: none
+		least  time.Duration
+	}{
 		// Red without: After: wait.Messaged (a terminal status counts only once active was seen).
-		{name: "M01_answered_with_the_old_record", clock: true, script: stale, Test: func(m *Matrix) {
-			m.created(Job1())
-			m.messaged(40*time.Second, 50*time.Second)
-		}},
-		{name: "M01_answered_active_and_get_shows_the_old_end", clock: true, script: stale, Test: func(m *Matrix) {
-			m.created(Job1())
-			m.Script(faultserver.Message, faultserver.Effect(shows(nil)))
-			m.messaged(40*time.Second, 50*time.Second)
-		}},
-		// Red without: MayBeStale in updateMarks, for a run that was cut short just after the message.
-		{name: "M01_cut_short_and_refreshed_while_stale", clock: true, script: stale, Test: func(m *Matrix) {
-			m.created(Job1())
-			job := fakecli.With(Job2(), attrs{"timeouts": attrs{"update": "3s"}})
-			m.wantDiags(m.Run(job), messagePlanned, "ERROR: Agent job still running")
-			m.WantState("active")
-			m.OK(m.connect())
-			m.OK(m.refresh())
-			m.WantState("active")
-			m.resumed(Job2())
-			if end := m.Sim.Jobs()[0]; end.Status != "completed" {
-				m.Errorf("the job is %s", end.Status)
-			}
-		}},
+		{"M01_answered_with_the_old_record", stale, nil, 40 * time.Second},
+		{"M01_answered_active_and_get_shows_the_old_end", stale, shows(nil), 40 * time.Second},
 		// Red without: the settle time in progress.classify (it would wait until the timeout).
-		{name: "M02_ended_before_active_was_seen", clock: true, script: turns(simulator.Script{}), Test: func(m *Matrix) {
-			m.created(Job1())
-			m.messaged(10*time.Second, 13*time.Second)
-		}},
-		acceptedAfter("reset_after_the_message_arrived", faultserver.Reset),
-		acceptedAfter("eof_after_the_message_arrived", faultserver.EOF),
-		acceptedAfter("502_after_the_message_arrived", faultserver.Answer(502, "")),
-		acceptedAfter("empty_answer_after_the_message_arrived", faultserver.Answer(200, "")),
-		acceptedAfter("record_of_another_job_after_the_message_arrived", faultserver.Answer(200, JobJSON(attrs{"id": "job_other"}))),
-		// Red without: the new prompt in the state of an unknown outcome (the next apply would send it again).
-		{name: "M04_reset_and_nothing_to_be_seen", clock: true, script: longTurn, Test: func(m *Matrix) {
-			m.created(Job1())
-			id := m.cli.Get("id").(string)
-			m.Script(faultserver.Message, faultserver.Reset)
+		{"M02_ended_before_active_was_seen", at(0), nil, wait.Settle},
+		// Red without: MessageEffect (the outcome would be unknown).
+		{"M04_reset_after_the_message_arrived", long, faultserver.Reset, 40 * time.Second},
+		{"M04_eof_after_the_message_arrived", long, faultserver.EOF, 40 * time.Second},
+		{"M04_502_after_the_message_arrived", long, faultserver.Answer(502, ""), 40 * time.Second},
+		{"M04_empty_answer_after_the_message_arrived", long, faultserver.Answer(200, ""), 40 * time.Second},
+		{"M04_record_of_another_job_after_the_message_arrived", long, faultserver.Answer(200, JobJSON(attrs{"id": "job_other"})), 40 * time.Second},
+	} {
+		row(c.name, c.script, func(m *Matrix) {
+			if c.fault != nil {
+				m.Script(faultserver.Message, faultserver.Effect(c.fault))
+			}
 			start := time.Now()
-			diags := m.Run(Job2())
-			m.wantDiags(diags, messagePlanned, MessageUnknown)
-			if took := time.Since(start); took > wait.Settle+time.Second {
-				m.Errorf("looked for its effect for %s", took)
-			}
-			m.wantWords(diags, id, "no answer tells whether it arrived", "not sent a second time by itself", "change the prompt")
-			m.WantState("completed")
+			m.wantDiags(m.Run(Job2()), messagePlanned)
+			m.wantTook(start, c.least, c.least*13/10)
+			m.wantEnd("completed", 1, 1)
+			m.wantPrompt(Job2())
+			m.OK(m.Run(Job2()))
 			m.WantPosts(1, 1)
-			for range 2 {
-				m.OK(m.connect())
-				diags = m.Run(Job2())
-				m.wantDiags(diags, messageUnconfirmed)
-				m.wantWords(diags, id, "Look at the job at the service.", "change the prompt (a word is enough) and apply: that sends it")
-				m.WantState("completed")
-				m.WantPosts(1, 1)
-			}
-			m.OK(m.plan(fakecli.With(Job2(), attrs{"triggers": attrs{"a": "1"}}))) // a new job
-			again := attrs{"prompt": "Add a tutorial, please"}
-			m.wantDiags(m.Run(again), messagePlanned)
-			m.WantState("completed")
-			m.WantPosts(1, 2)
-			m.OK(m.Run(again))
-			m.WantPosts(1, 2)
-		}},
-		// Red without: the look at unconfirmed in updateMarks.
-		{name: "M04_reset_and_the_effect_is_seen_later", clock: true, script: longTurn, Test: func(m *Matrix) {
-			m.created(Job1())
-			m.Script(faultserver.Message, faultserver.Reset)
-			m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
-			m.Sim.SetStatus(m.cli.Get("id").(string), "active")
-			m.OK(m.Run(fakecli.With(Job2(), noWait)))
-			m.WantState("active")
-			m.WantPosts(1, 1)
-		}},
-		// Red without: the mark of a message gone once active was seen.
-		{name: "M01_ended_soon_after_active_was_seen", clock: true, script: turns(simulator.Script{Duration: 3 * time.Second}), Test: func(m *Matrix) {
-			m.created(Job1())
-			m.wantDiags(m.Run(fakecli.With(Job2(), noWait)), messagePlanned)
-			for _, status := range []string{"active", "completed"} {
-				time.Sleep(2 * time.Second)
-				m.OK(m.refresh())
-				m.WantState(status)
-			}
-		}},
-		// Red without: the time of the message in the wait that follows later, of the job and of a data source.
-		{name: "M02_waited_for_nine_seconds_later", clock: true, script: turns(simulator.Script{}), Test: func(m *Matrix) {
-			m.created(Job1())
-			m.wantDiags(m.Run(fakecli.With(Job2(), noWait)), messagePlanned)
-			time.Sleep(9 * time.Second)
-			start := time.Now()
-			_, diags := m.cli.Data(m.ctx, attrs{"id": m.cli.Get("id"), "wait": attrs{"enabled": true}})
-			m.OK(m.note(diags))
-			m.wantDiags(m.plan(Job2()), "WARNING: Agent job is still running")
-			m.OK(m.apply(Job2()))
-			if took := time.Since(start); took > 7*time.Second {
-				m.Errorf("it took %s", took)
-			}
-		}},
-		// Red without: the mark gone when a wait that is cut short has seen active.
-		{name: "M01_ended_soon_after_a_wait_was_cut_short", clock: true, script: turns(simulator.Script{Duration: 5 * time.Second}), Test: func(m *Matrix) {
-			m.created(Job1())
-			m.wantDiags(m.Run(fakecli.With(Job2(), attrs{"timeouts": attrs{"update": "4s"}})), messagePlanned, "ERROR: Agent job still running")
+		})
+	}
+	// Red without: MayBeStale in updateMarks, for a run that was cut short just after the message.
+	row("M01_cut_short_and_refreshed_while_stale", stale, func(m *Matrix) {
+		m.wantDiags(m.Run(update(attrs{"timeouts": attrs{"update": "3s"}})), messagePlanned, cutShort)
+		m.WantState("active")
+		m.OK(m.connect())
+		m.OK(m.refresh())
+		m.WantState("active")
+		m.resumed(Job2())
+		if end := m.Sim.Jobs()[0]; end.Status != "completed" {
+			m.Errorf("the job is %s", end.Status)
+		}
+	})
+	// Red without: the new prompt in the state of an unknown outcome (the next apply would send it again).
+	row("M04_reset_and_nothing_to_be_seen", long, func(m *Matrix) {
+		m.Script(faultserver.Message, faultserver.Reset)
+		start := time.Now()
+		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
+		m.wantTook(start, 0, wait.Settle+time.Second)
+		m.wantWords(m.id(), "no answer tells whether it arrived", "not sent a second time by itself", "change the prompt")
+		m.wantEnd("completed", 1, 1)
+		for range 2 {
+			m.OK(m.connect())
+			m.wantDiags(m.Run(Job2()), messageUnconfirmed)
+			m.wantWords(m.id(), "Look at the job at the service.", "change the prompt (a word is enough) and apply: that sends it")
+			m.wantEnd("completed", 1, 1)
+		}
+		m.OK(m.plan(update(attrs{"triggers": attrs{"a": "1"}}))) // a new job
+		again := attrs{"prompt": "Add a tutorial, please"}
+		m.wantDiags(m.Run(again), messagePlanned)
+		m.wantEnd("completed", 1, 2)
+		m.OK(m.Run(again))
+		m.WantPosts(1, 2)
+	})
+	// Red without: the look at unconfirmed in updateMarks.
+	row("M04_reset_and_the_effect_is_seen_later", long, func(m *Matrix) {
+		m.Script(faultserver.Message, faultserver.Reset)
+		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
+		m.Sim.SetStatus(m.id(), "active")
+		m.OK(m.Run(noWait))
+		m.wantEnd("active", 1, 1)
+	})
+	// Red without: the mark of a message gone once active was seen.
+	row("M01_ended_soon_after_active_was_seen", at(3*time.Second), func(m *Matrix) {
+		m.wantDiags(m.Run(noWait), messagePlanned)
+		for _, status := range []string{"active", "completed"} {
 			time.Sleep(2 * time.Second)
 			m.OK(m.refresh())
-			m.WantState("completed")
-		}},
-		// A job that was active before shows nothing by being active. Red without: job.ended in sendMessage.
-		{name: "M04_reset_while_the_job_was_active", clock: true, script: longTurn, Test: func(m *Matrix) {
-			m.OK(m.Run(fakecli.With(Job1(), noWait)))
-			m.Script(faultserver.Message, faultserver.Effect(faultserver.Reset))
-			m.wantDiags(m.Run(fakecli.With(Job2(), noWait)), messagePlanned, MessageUnknown)
-			m.WantState("active")
-			m.WantPosts(1, 1)
-			m.wantDiags(m.Run(fakecli.With(Job2(), noWait)), messageUnconfirmed)
-			m.WantPosts(1, 1)
-		}},
-		// Red when progress.classify takes a link for the end.
-		{name: "M05_old_link_after_the_message", clock: true, script: longTurn, Test: func(m *Matrix) {
-			m.created(Job1())
-			link := m.cli.Get("pr_link")
-			old := shows(attrs{"prLink": link})
-			m.Script(faultserver.Message, faultserver.Effect(old))
-			m.plan(Job2())
-			m.Script(faultserver.Get, shows(nil), old, old, old)
-			start := time.Now()
-			m.OK(m.apply(Job2()))
-			if took := time.Since(start); took < 40*time.Second {
-				m.Errorf("it took %s only", took)
-			}
-			m.WantState("completed")
-			m.WantPosts(1, 1)
-		}},
-	}
+			m.WantState(status)
+		}
+	})
+	// Red without: the time of the message in the wait that follows later, of the job and of a data source.
+	row("M02_waited_for_nine_seconds_later", at(0), func(m *Matrix) {
+		m.wantDiags(m.Run(noWait), messagePlanned)
+		time.Sleep(9 * time.Second)
+		start := time.Now()
+		m.OK(m.readData(attrs{"id": m.id(), "wait": attrs{"enabled": true}}))
+		m.wantDiags(m.plan(Job2()), stillRunning)
+		m.OK(m.apply(Job2()))
+		m.wantTook(start, 0, 7*time.Second)
+	})
+	// Red without: the mark gone when a wait that is cut short has seen active.
+	row("M01_ended_soon_after_a_wait_was_cut_short", at(5*time.Second), func(m *Matrix) {
+		m.wantDiags(m.Run(update(attrs{"timeouts": attrs{"update": "4s"}})), messagePlanned, cutShort)
+		time.Sleep(2 * time.Second)
+		m.OK(m.refresh())
+		m.WantState("completed")
+	})
+	// A job that was active before shows nothing by being active. Red without: job.ended in sendMessage.
+	row("M04_reset_while_the_job_was_active", long, func(m *Matrix) {
+		m.wantDiags(m.Run(noWait), messagePlanned)
+		again := fakecli.With(noWait, attrs{"prompt": "Add a tutorial, please"})
+		m.Script(faultserver.Message, faultserver.Effect(faultserver.Reset))
+		m.wantDiags(m.Run(again), messagePlanned, MessageUnknown)
+		m.wantEnd("active", 1, 2)
+		m.wantDiags(m.Run(again), messageUnconfirmed)
+		m.WantPosts(1, 2)
+	})
+	// Red when progress.classify takes a link for the end.
+	row("M05_old_link_after_the_message", long, func(m *Matrix) {
+		old := shows(attrs{"prLink": m.cli.Get("pr_link")})
+		m.Script(faultserver.Message, faultserver.Effect(old))
+		m.plan(Job2())
+		m.Script(faultserver.Get, shows(nil), old, old, old)
+		start := time.Now()
+		m.OK(m.apply(Job2()))
+		m.wantTook(start, 40*time.Second, time.Minute)
+		m.wantEnd("completed", 1, 1)
+	})
 	// Red without: 4xx as refused in classifyPost; red when a refused prompt is saved.
 	for _, status := range []int{400, 404, 409, 410} {
-		rows = append(rows, Row{name: fmt.Sprintf("M03_%d", status), clock: true, script: longTurn, Test: func(m *Matrix) {
-			m.created(Job1())
-			before := m.cli.State
+		row(fmt.Sprintf("M03_%d", status), long, func(m *Matrix) {
 			m.Script(faultserver.Message, faultserver.Answer(status, `{"error":"it is closed"}`))
-			diags := m.Run(Job2())
-			m.wantDiags(diags, messagePlanned, messageFailed)
-			m.wantWords(diags, fmt.Sprintf("The service answered %d", status), `it says "it is closed"`,
+			m.unchanged(func() { m.wantDiags(m.Run(Job2()), messagePlanned, messageFailed) })
+			m.wantWords(fmt.Sprintf("The service answered %d", status), `it says "it is closed"`,
 				"the job and the state are as before", "To give the prompt to a new job instead, apply with -replace=ADDRESS")
-			if diff := cmp.Diff(before.String(), m.cli.State.String()); diff != "" {
-				m.Errorf("the state was changed:\n%s", diff)
-			}
-			m.WantState("completed")
-			m.WantPosts(1, 1)
-			if prompts := m.Sim.Jobs()[0].Prompts; len(prompts) != 1 {
-				m.Errorf("the job has the prompts %q", prompts)
-			}
+			m.wantEnd("completed", 1, 1)
+			m.wantPrompts(1)
 			m.wantDiags(m.Run(Job2()), messagePlanned)
-			m.WantState("completed")
-			m.WantPosts(1, 2)
-		}})
+			m.wantEnd("completed", 1, 2)
+		})
 	}
 	return rows
 }

@@ -4,11 +4,11 @@
 package matrix
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
@@ -35,56 +35,43 @@ func recordRows() []Row {
 		"bidirectional": "https://example.com/\u202e1", "empty": "",
 	} {
 		rows = append(rows, Row{name: "P03_link_" + name, script: extra(attrs{"prLink": link}), Test: func(m *Matrix) {
-			diags := m.Run(Job1())
-			m.wantDiags(diags, "WARNING: Pull request link left out")
+			m.wantDiags(m.Run(Job1()), linkLeftOut)
 			shown := map[string]string{"control": "u001b[2J", "newline": "u000a1", "bidirectional": "u202e1"}[name]
 			if shown == "" {
 				shown = link
 			}
-			m.wantWords(diags, shown, "not a plain http or https URL")
-			m.WantState("completed")
-			if got := m.cli.Get("pr_link"); got != nil {
-				m.Errorf("pr_link: %q", got)
-			}
-			m.WantPosts(1, 0)
+			m.wantWords(shown, "not a plain http or https URL")
+			m.wantEnd("completed", 1, 0)
+			m.wantAttr("pr_link", nil)
 		}})
 	}
 	longest := "https://example.com/" + strings.Repeat("a", 2048-len("https://example.com/"))
 	for link, want := range map[string]any{longest: longest, longest + "a": nil} {
 		rows = append(rows, Row{name: fmt.Sprintf("P03_link_of_%d", len(link)), script: extra(attrs{"prLink": link}), Test: func(m *Matrix) {
 			m.Run(Job1())
-			if got := m.cli.Get("pr_link"); got != want {
-				m.Errorf("pr_link: %v", got)
-			}
+			m.wantAttr("pr_link", want)
 		}})
 	}
 	// Red without: the lenient optionalString (a field of an odd form as an error), and without
 	// plain strings for times.
-	type shown struct{ Link, Source, Model, Created, Archived any }
 	for _, c := range []struct {
-		name   string
-		fields attrs
-		want   shown
+		name         string
+		fields, want attrs
 	}{
-		{"no_files_changed", attrs{"prLink": nil, "createdAt": "2026-01-02T03:04:05Z", "source": nil, "model": nil}, shown{Created: "2026-01-02T03:04:05Z"}},
-		{"nulls", attrs{"prLink": nil, "source": nil, "model": nil, "createdAt": nil, "archivedAt": nil}, shown{}},
-		{"missing", attrs{"prLink": Omit{}, "source": Omit{}, "model": Omit{}, "createdAt": Omit{}, "archivedAt": Omit{}}, shown{}},
+		{"no_files_changed", attrs{"prLink": nil, "createdAt": "2026-01-02T03:04:05Z", "source": nil, "model": nil}, attrs{"created_at": "2026-01-02T03:04:05Z"}},
+		{"nulls", attrs{"prLink": nil, "source": nil, "model": nil, "createdAt": nil, "archivedAt": nil}, nil},
+		{"missing", attrs{"prLink": Omit{}, "source": Omit{}, "model": Omit{}, "createdAt": Omit{}, "archivedAt": Omit{}}, nil},
 		{"times_of_an_odd_form", attrs{"prLink": nil, "source": nil, "model": nil, "createdAt": "2026-01-02T03:04:05", "archivedAt": "2026-W01-5"},
-			shown{Created: "2026-01-02T03:04:05", Archived: "2026-W01-5"}},
-		{"other_types", attrs{"prLink": 1, "source": "main", "model": []string{"m"}, "createdAt": 1767323045, "archivedAt": false}, shown{}},
+			attrs{"created_at": "2026-01-02T03:04:05", "archived_at": "2026-W01-5"}},
+		{"other_types", attrs{"prLink": 1, "source": "main", "model": []string{"m"}, "createdAt": 1767323045, "archivedAt": false}, nil},
 		{"unknown_fields", attrs{"prLink": nil, "source": nil, "model": "m", "createdAt": nil, "mood": attrs{"of": "the day"}, "ID": "job_0", "Status": "failed"},
-			shown{Model: "m"}},
+			attrs{"model": "m"}},
 	} {
 		rows = append(rows, Row{name: "P05_" + c.name, script: extra(c.fields), Test: func(m *Matrix) {
 			m.OK(m.Run(Job1()))
-			m.WantState("completed")
-			m.WantPosts(1, 0)
-			got := shown{
-				Link: m.cli.Get("pr_link"), Source: m.cli.Get("source"), Model: m.cli.Get("model"),
-				Created: m.cli.Get("created_at"), Archived: m.cli.Get("archived_at"),
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				m.Errorf("state (-want +got):\n%s", diff)
+			m.wantEnd("completed", 1, 0)
+			for _, name := range []string{"pr_link", "source", "model", "created_at", "archived_at"} {
+				m.wantAttr(name, c.want[name])
 			}
 			m.OK(m.Run(Job1()))
 			if !m.cli.Empty() {
@@ -93,67 +80,138 @@ func recordRows() []Row {
 			m.WantPosts(1, 0)
 		}})
 	}
-	// answered creates a job without a wait, with fields laid over the answer.
-	answered := func(name string, fields attrs, test func(*Matrix, []*tfprotov6.Diagnostic)) Row {
-		return Row{name: name, clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
-				id := m.Sim.Create(harness.Project, "Add a quickstart").ID
-				faultserver.Answer(201, JobJSON(fakecli.With(attrs{"id": id}, fields)))(x)
-			})
-			test(m, m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"enabled": false}})))
-		}}
-	}
-	other := shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"})
 	return append(rows,
-		// Red without: apply leaving created_at alone, and active in place of no status.
+		// Red without: apply leaving created_at alone.
 		Row{name: "P05_created_at_of_another_form_later", clock: true, Test: func(m *Matrix) {
 			m.created(Job1())
 			created := m.cli.Get("created_at")
 			m.Script(faultserver.Get, shows(attrs{"status": "completed", "createdAt": "2026-01-02"}))
 			m.OK(m.refresh())
-			if got := m.cli.Get("created_at"); got != created {
-				m.Errorf("created_at: %v, want %v", got, created)
-			}
+			m.wantAttr("created_at", created)
 		}},
-		answered("P02_create_answered_without_a_status", attrs{"status": Omit{}}, func(m *Matrix, diags []*tfprotov6.Diagnostic) {
-			m.OK(diags)
+		// Red without: active in place of no status.
+		Row{name: "P02_create_answered_without_a_status", clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Create, m.createdAs(201, attrs{"status": Omit{}}))
+			m.OK(m.Run(noWait()))
 			m.WantState("active")
-		}),
+		}},
 		// Red without: created_at as unknown in markComputedUnknown.
-		answered("P05_create_answered_without_created_at", attrs{"createdAt": nil}, func(m *Matrix, diags []*tfprotov6.Diagnostic) {
-			m.OK(diags)
-			m.wantDiags(m.plan(Job1()), "WARNING: Agent job is still running")
+		Row{name: "P05_create_answered_without_created_at", clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Create, m.createdAs(201, attrs{"createdAt": nil}))
+			m.OK(m.Run(noWait()))
+			m.wantDiags(m.plan(Job1()), stillRunning)
 			m.OK(m.apply(Job1()))
 			if m.cli.Get("created_at") == nil {
 				m.Error("created_at is still null")
 			}
-		}),
-		// Red without: the warnings of apply in Create, and in Read.
-		answered("P03_create_answered_with_an_odd_link", attrs{"prLink": "/pull/1"}, func(m *Matrix, diags []*tfprotov6.Diagnostic) {
-			m.wantDiags(diags, "WARNING: Pull request link left out")
-			m.Script(faultserver.Get, shows(attrs{"prLink": "/pull/1"}))
-			m.wantDiags(m.refresh(), "WARNING: Pull request link left out")
-		}),
-		// Red without: ErrWrongJob in classifyGet.
-		Row{name: "P11_another_id_in_the_wait", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Get, shows(nil), other)
-			m.kept(m.Run(Job1()), "the answer is the record of another job: job_other")
-			if got := m.cli.Get("pr_link"); got != nil {
-				m.Errorf("pr_link of another job: %v", got)
-			}
-			m.resumed(Job1())
 		}},
-		Row{name: "P11_another_id_in_read", Test: func(m *Matrix) {
-			m.created(Job1())
-			before := m.cli.State
-			m.Script(faultserver.Get, other)
-			diags := m.refresh()
-			m.wantDiags(diags, "ERROR: Failed to read agent job")
-			m.wantWords(diags, "the answer is the record of another job: job_other", "The state keeps it as it was last seen")
-			if diff := cmp.Diff(before.String(), m.cli.State.String()); diff != "" {
-				m.Errorf("the state was changed:\n%s", diff)
-			}
-			m.OK(m.refresh())
+		// Red without: the warnings of apply in Create, and in Read.
+		Row{name: "P03_create_answered_with_an_odd_link", clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Create, m.createdAs(201, attrs{"prLink": "/pull/1"}))
+			m.wantDiags(m.Run(noWait()), linkLeftOut)
+			m.Script(faultserver.Get, shows(attrs{"prLink": "/pull/1"}))
+			m.wantDiags(m.refresh(), linkLeftOut)
 		}},
 	)
+}
+
+const linkLeftOut = "WARNING: Pull request link left out"
+
+// createdAs creates a job, and answers with a status and fields laid over its record.
+func (m *Matrix) createdAs(status int, fields attrs) faultserver.Play {
+	return func(x *faultserver.Exchange) {
+		id := m.Sim.Create(harness.Project, "Add a quickstart").ID
+		faultserver.Answer(status, JobJSON(fakecli.With(attrs{"id": id}, fields)))(x)
+	}
+}
+
+// imports imports a job, as "terraform import" does.
+func (m *Matrix) imports(id string) []*tfprotov6.Diagnostic {
+	m.Helper()
+	m.cli.Forget()
+	return m.note(m.cli.ImportState(m.ctx, id))
+}
+
+const (
+	readFailed   = "ERROR: Failed to read agent job"
+	importFailed = "ERROR: Failed to import agent job"
+	jobNotFound  = "WARNING: Agent job not found"
+)
+
+// readRows are answers to a refresh and to an import that do not give the job.
+func readRows() []Row {
+	missing := faultserver.Answer(404, `{"error":"job not found"}`)
+	rows := []Row{
+		// Red without: 404 in Read as a reason to keep the state; said twice without markMissing.
+		{name: "P09_404_in_read", Test: func(m *Matrix) {
+			m.created(Job1())
+			m.unchanged(func() {
+				m.Always(faultserver.Get, missing)
+				m.cli.Identity = nil // as in the state of an old CLI
+				m.wantDiags(m.refresh(), jobNotFound)
+				m.wantWords("a wrong key, project or base URL is answered in the same way", "-replace=ADDRESS")
+				m.OK(m.connect())
+				m.OK(m.refresh())
+				m.OK(m.Run(Job1()))
+				m.WantPosts(1, 0)
+				m.Always(faultserver.Get, nil)
+				m.OK(m.refresh())
+				m.Always(faultserver.Get, missing)
+				m.wantDiags(m.refresh(), jobNotFound)
+			})
+			m.WantState("completed")
+		}},
+		// Red without: the same, for an import.
+		{name: "P09_404_in_import", Test: func(m *Matrix) {
+			m.wantDiags(m.imports("proj_1/job_nobody_knows"), importFailed)
+			m.wantWords("Job job_nobody_knows in project proj_1 could not be looked up, so nothing was imported.", "404 Not Found", "Check base_url, project_id and the key")
+			id := m.Sim.Create(harness.Project, "by hand").ID
+			m.OK(m.imports("proj_1/" + id))
+			m.wantAttr("id", id)
+			m.WantPosts(0, 0)
+		}},
+	}
+	// A refresh gives up after a minute, whatever the resource's timeouts, and says so.
+	// Red without: ErrUnavailable in hint; the cause in withReadTimeout.
+	for name, word := range map[string]string{"no_connection": "No connection to the service: connection refused (GET http://", "no_answer": "No answer within a minute (GET http://"} {
+		rows = append(rows, Row{name: "P06_" + name + "_in_read", clock: true, Provider: attrs{"request_timeout": "2m"}, Test: func(m *Matrix) {
+			m.created(Job1())
+			m.OK(m.connect())
+			if name == "no_connection" {
+				m.FailDials(errors.New("connection refused"))
+			}
+			m.Always(faultserver.Get, faultserver.Stall)
+			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
+			m.wantWords(word, "Check base_url and the network")
+			m.WantPosts(1, 0)
+		}})
+	}
+	const page, elsewhere = "the answer is a web page", "Something other than the agent service answered"
+	for _, c := range []struct {
+		name       string
+		play       faultserver.Play
+		word, hint string
+	}{
+		// Red without: isWebPage in classifyGet (a 404 would be taken for the service's word).
+		{"P09_html_404", faultserver.Answer(404, "<!doctype html><p>Not here", "Content-Type: text/html"), page, elsewhere},
+		{"P09_html_200", faultserver.Answer(200, "<html>Sign in", "Content-Type: text/html"), page, elsewhere},
+		{"P09_html_404_as_json", faultserver.Answer(404, "<html>Not here"), page, elsewhere},
+		// Red without: ErrWrongJob in classifyGet.
+		{"P11_another_id", shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"}), "the answer is the record of another job: job_other", ""},
+	} {
+		rows = append(rows, Row{name: c.name + "_in_read", Test: func(m *Matrix) {
+			id := m.created(Job1())
+			m.Script(faultserver.Get, c.play)
+			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
+			m.wantWords("Job "+id+" in project proj_1. The state keeps it as it was last seen.", c.word, c.hint)
+			m.wantEnd("completed", 1, 0)
+			m.OK(m.refresh())
+		}}, Row{name: c.name + "_in_the_wait", clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Get, c.play)
+			m.kept(m.Run(Job1()), c.word)
+			m.wantAttr("pr_link", nil)
+			m.resumed(Job1())
+		}})
+	}
+	return rows
 }

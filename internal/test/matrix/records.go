@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
@@ -78,25 +76,3 @@ const (
 	createFailed   = "ERROR: Failed to create agent job"
 	MessageUnknown = "ERROR: Outcome of message to agent job unknown"
 )
-
-// NotSent asserts that a create failed and that nothing had reached the
-// service, and that the next apply sends.
-func (m *Matrix) NotSent(diags []*tfprotov6.Diagnostic, words ...string) {
-	m.Helper()
-	m.wantDiags(diags, createFailed)
-	m.wantWords(diags, append(words, "Nothing was sent to project proj_1, so no job was started.", "Applying again starts the job.")...)
-	m.wantNoState()
-	m.WantPosts(0, 0)
-}
-
-// wantPrompt asserts that the state has the job's prompt, and none that is write-only.
-func (m *Matrix) wantPrompt(job attrs) {
-	m.Helper()
-	want := job["prompt"]
-	if m.cli.PromptWO {
-		want = nil
-	}
-	if got := m.cli.Get("prompt"); got != want {
-		m.Errorf("prompt in state: %v, want %v", got, want)
-	}
-}

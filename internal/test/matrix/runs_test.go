@@ -6,6 +6,7 @@ package matrix
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,10 +29,16 @@ const (
 )
 
 // nextRun starts the provider process of a new run of the CLI. The one before
-// is left as if it had been killed: it removes nothing.
+// removes nothing, as if it had been killed.
 func (m *Matrix) nextRun() {
 	m.Helper()
 	m.runs++
+	m.sameRun()
+}
+
+// sameRun starts another provider process of the run.
+func (m *Matrix) sameRun() {
+	m.Helper()
 	m.process = journal.NewProcess(journal.Run(fmt.Sprint("run", m.runs)), func(err error) { m.Error(err) })
 	m.OK(m.connect())
 }
@@ -44,12 +51,7 @@ func (m *Matrix) folder() string {
 	return filepath.Join(m.data, "agent")
 }
 
-// entries lists the files of the journal's entries.
-func (m *Matrix) entries() []string {
-	m.Helper()
-	return m.files("*.json")
-}
-
+// files lists what the journal in a folder has.
 func (m *Matrix) files(pattern string) []string {
 	m.Helper()
 	files, err := filepath.Glob(filepath.Join(m.folder(), pattern))
@@ -63,33 +65,21 @@ func (m *Matrix) files(pattern string) []string {
 // as edit leaves them. Then it starts the next run.
 func (m *Matrix) kill(edits ...func(lines [][]byte) [][]byte) {
 	m.Helper()
-	for _, path := range m.entries() {
-		text := m.readFile(path)
+	for _, path := range m.files("*.json") {
+		text, err := os.ReadFile(path)
 		for _, edit := range edits {
 			text = bytes.Join(edit(bytes.SplitAfter(text, []byte("\n"))), nil)
 		}
-		if err := os.WriteFile(path, text, 0o600); err != nil {
+		if err := errors.Join(err, os.WriteFile(path, text, 0o600)); err != nil {
 			m.Fatal(err)
 		}
 	}
 	for _, path := range m.files("*.lock") { // a lock belongs to the file, not to its name
-		if err := os.WriteFile(path+".free", nil, 0o600); err != nil {
-			m.Fatal(err)
-		}
-		if err := os.Rename(path+".free", path); err != nil {
+		if err := errors.Join(os.WriteFile(path+".free", nil, 0o600), os.Rename(path+".free", path)); err != nil {
 			m.Fatal(err)
 		}
 	}
 	m.nextRun()
-}
-
-func (m *Matrix) readFile(path string) []byte {
-	m.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		m.Fatal(err)
-	}
-	return text
 }
 
 // unanswered makes entries those of a process that was killed before a response.
@@ -114,22 +104,27 @@ func (m *Matrix) sentAgo(age time.Duration) func(lines [][]byte) [][]byte {
 	}
 }
 
-// wantNoOrphans ends the process and asserts that nothing is left to remember.
+// wantNoOrphans ends the process and asserts that no entry remains.
 func (m *Matrix) wantNoOrphans() {
 	m.Helper()
 	m.process.Close(m.ctx)
-	if files := m.entries(); len(files) > 0 {
-		m.Errorf("entries: %q", files)
-	}
+	m.wantEntries(0)
+}
+
+// forgotten is a job of a run whose state is lost.
+func (m *Matrix) forgotten(job attrs) (id string) {
+	m.Helper()
+	m.nextRun()
+	m.OK(m.Run(job))
+	id = m.id()
+	m.cli.Forget()
+	return id
 }
 
 // started is a job whose run was killed, and its state was lost.
 func (m *Matrix) started(job attrs, edits ...func(lines [][]byte) [][]byte) (id string) {
 	m.Helper()
-	m.nextRun()
-	m.OK(m.Run(job))
-	id = m.cli.Get("id").(string)
-	m.forget()
+	id = m.forgotten(job)
 	m.kill(edits...)
 	return id
 }
@@ -140,30 +135,35 @@ func (m *Matrix) sent(edits ...func(lines [][]byte) [][]byte) (id string) {
 	m.Helper()
 	id = m.created(Job1())
 	m.nextRun()
-	before := *m.cli
-	m.wantDiags(m.Run(Job2()), messagePlanned)
-	*m.cli = before
+	m.undone(func() { m.wantDiags(m.Run(Job2()), messagePlanned) })
 	m.kill(edits...)
 	return id
 }
 
-// takesOver runs the job and asserts that the one of the killed run is announced
+// undone runs a step whose state is lost: the one from before comes back.
+func (m *Matrix) undone(step func()) {
+	m.Helper()
+	before := *m.cli
+	step()
+	*m.cli = before
+}
+
+// takesOver runs the job and asserts that the one of the earlier run is announced
 // and taken over.
 func (m *Matrix) takesOver(job attrs, id string) {
 	m.Helper()
 	posts := m.posts()
-	diags := m.Run(job)
-	m.wantDiags(diags, takeOverPlanned, tookOver)
-	m.wantWords(diags, "Agent job "+id+" of an earlier run will be taken over; nothing will be sent.",
-		"An earlier run started job "+id+" for the same prompt in project "+m.cli.Get("project_id").(string), "This resource takes the job over; nothing was sent.")
+	m.wantDiags(m.Run(job), takeOverPlanned, tookOver)
+	m.wantWords("Agent job "+id+" of an earlier run will be taken over; nothing will be sent.",
+		fmt.Sprintf("An earlier run started job %s for the same prompt in project %v", id, m.cli.Get("project_id")), "This resource takes the job over; nothing was sent.")
 	m.wantPosts(posts)
-	if got := m.cli.Get("id"); got != id || m.cli.Tainted {
-		m.Errorf("id %v, tainted %t; want %s, untainted", got, m.cli.Tainted, id)
+	if m.id() != id || m.cli.Tainted {
+		m.Errorf("id %v, tainted %t; want %s, untainted", m.id(), m.cli.Tainted, id)
 	}
 }
 
-// starts runs the job and asserts that a new one is started without a word
-// beyond those that were announced.
+// starts runs the job and asserts that a new one is started, without diagnostics
+// but those that were announced.
 func (m *Matrix) starts(job attrs, id string, announced ...string) {
 	m.Helper()
 	posts := m.posts()
@@ -171,14 +171,32 @@ func (m *Matrix) starts(job attrs, id string, announced ...string) {
 	m.WantState("completed")
 	posts[0]++
 	m.wantPosts(posts)
-	if got := m.cli.Get("id"); got == id {
-		m.Errorf("id %v is that of the killed run", got)
+	if m.id() == id {
+		m.Errorf("id %v is that of the earlier run", id)
 	}
 }
 
 // other is another resource of the same configuration and command.
 func (m *Matrix) other() *fakecli.CLI {
 	c := *m.cli
-	c.State, c.Private, c.Identity, c.Tainted = c.Decode(nil), nil, nil, false
+	c.Forget()
 	return &c
+}
+
+// named keeps the journal in a named folder.
+func (m *Matrix) named() { m.config["journal"] = attrs{"url": filepath.Join(m.data, "named")} }
+
+// cleanly ends the process, as an undisturbed run does, and starts the next.
+func (m *Matrix) cleanly() {
+	m.Helper()
+	m.process.Close(m.ctx)
+	m.nextRun()
+}
+
+// wantEntries asserts how many entries the journal in a folder holds.
+func (m *Matrix) wantEntries(n int) {
+	m.Helper()
+	if got := m.files("*.json"); len(got) != n {
+		m.Errorf("entries: %q, want %d", got, n)
+	}
 }

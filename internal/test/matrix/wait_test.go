@@ -5,7 +5,6 @@ package matrix
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
@@ -16,30 +15,25 @@ import (
 
 // waitRows are answers to polls that say nothing, or nothing true, about the end.
 func waitRows() []Row {
-	const waitOn, hour = "WARNING: Agent job is still running", "It had not ended after 1h0m0s"
+	const hour = "It had not ended after 1h0m0s"
 	endless := harness.Always(simulator.Script{Duration: 2 * time.Hour})
 	rows := []Row{
 		// Red when Terminal means "everything but active".
 		{name: "P01_unknown_status_until_timeout", clock: true, Test: func(m *Matrix) {
 			m.Always(faultserver.Get, shows(attrs{"status": "reviewing\u001b[2J"}))
 			job := fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "2m"}})
-			diags := m.Run(job)
-			m.kept(diags, "It had not ended after 2m0s", `reviewing`, "u001b[2J")
-			if strings.Contains(fakecli.Text(diags), "\x1b") {
-				m.Errorf("not escaped: %q", fakecli.Text(diags))
-			}
+			m.kept(m.Run(job), "It had not ended after 2m0s", `reviewing`, "u001b[2J")
+			m.wantNoWords("\x1b")
 			m.OK(m.refresh())
-			diags = m.plan(job)
-			m.wantDiags(diags, waitOn)
-			m.wantWords(diags, `(status "reviewing\u001b[2J") and sends nothing.`)
+			m.wantDiags(m.plan(job), stillRunning)
+			m.wantWords(`(status "reviewing\u001b[2J") and sends nothing.`)
 			m.Always(faultserver.Get, nil)
 			m.resumed(job)
 		}},
 		{name: "P01_unknown_status_then_end", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Get, shows(attrs{"status": "reviewing"}), shows(attrs{"status": "COMPLETED"}), shows(attrs{"status": "done"}))
 			m.OK(m.Run(Job1()))
-			m.WantState("completed")
-			m.WantPosts(1, 0)
+			m.wantEnd("completed", 1, 0)
 		}},
 		// Red without: noStatus starting anew with every status seen.
 		{name: "P02_no_status_now_and_then", clock: true, Test: func(m *Matrix) {
@@ -55,11 +49,9 @@ func waitRows() []Row {
 			m.OK(m.Run(Job1()))
 			m.WantState("completed")
 			if gets := m.Count(faultserver.Get); gets < 3 {
-				m.Errorf("looked %d times only", gets)
+				m.Errorf("polled %d times only", gets)
 			}
-			if link := m.cli.Get("pr_link"); link != "https://example.com/pull/1" {
-				m.Errorf("pr_link: %v", link)
-			}
+			m.wantAttr("pr_link", "https://example.com/pull/1")
 		}},
 		// Red without: Unavailable as a reason to poll on in progress.classify.
 		{name: "P06_ten_minutes_of_faults", clock: true, script: harness.Always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *Matrix) {
@@ -80,11 +72,8 @@ func waitRows() []Row {
 				faults[n%len(faults)](x)
 			})
 			m.OK(m.Run(Job1()))
-			m.WantState("completed")
-			m.WantPosts(1, 0)
-			if took := time.Since(start); took < 10*time.Minute || took > 12*time.Minute {
-				m.Errorf("it took %s", took)
-			}
+			m.wantEnd("completed", 1, 0)
+			m.wantTook(start, 10*time.Minute, 12*time.Minute)
 			if n < 3*len(faults) {
 				m.Errorf("%d faults only", n)
 			}
@@ -95,27 +84,25 @@ func waitRows() []Row {
 		}},
 		{name: "P06_an_hour_in_an_update", clock: true, script: turns(simulator.Script{Duration: 2 * time.Hour}), Test: func(m *Matrix) {
 			m.created(Job1())
-			diags := m.Run(Job2())
-			m.wantDiags(diags, messagePlanned, "ERROR: Agent job still running")
-			m.wantWords(diags, hour)
+			m.wantDiags(m.Run(Job2()), messagePlanned, cutShort)
+			m.wantWords(hour)
 		}},
 		{name: "P06_an_hour_in_a_data_source", clock: true, script: endless, Test: func(m *Matrix) {
 			id := m.Sim.Create(harness.Project, "by hand").ID
-			_, diags := m.cli.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}})
-			m.wantWords(m.note(diags), hour)
+			m.wantDiags(m.readData(attrs{"id": id, "wait": attrs{"enabled": true}}), cutShort)
+			m.wantWords(hour)
 
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			start := time.Now()
-			_, diags = m.cli.Data(m.ctx, attrs{"id": id})
-			m.wantWords(m.note(diags), "ERROR: Failed to read agent job", "503 Service Unavailable")
-			if took := time.Since(start); took != time.Minute {
-				m.Errorf("tried for %s", took)
-			}
+			m.wantDiags(m.readData(attrs{"id": id}), readFailed)
+			m.wantWords("503 Service Unavailable")
+			m.wantTook(start, time.Minute, time.Minute)
 		}},
 		{name: "P06_an_hour_in_an_action", clock: true, script: endless, Test: func(m *Matrix) {
 			progress, diags := m.cli.Invoke(m.ctx, "agent_start_job", Job1())
-			m.wantWords(m.note(diags), hour)
-			// A line each ten seconds, or at the next look after them.
+			m.wantDiags(m.note(diags), cutShort)
+			m.wantWords(hour)
+			// A line each ten seconds, or at the next poll after them.
 			if n := len(progress) - 1; n < 180 || n > 360 {
 				m.Errorf("%d lines of progress in an hour", n)
 			}
@@ -131,8 +118,7 @@ func waitRows() []Row {
 				faultserver.Healthy(x)
 			})
 			m.OK(m.Run(Job1()))
-			m.WantState("completed")
-			m.WantPosts(1, 0)
+			m.wantEnd("completed", 1, 0)
 		}},
 		// Red without: the 60 s in NewJobGrace, 404 as the end of a wait, and each text of missingJob.
 		{name: "P09_404_later_in_the_wait", clock: true, script: harness.Always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *Matrix) {
@@ -145,62 +131,53 @@ func waitRows() []Row {
 				}
 				notFound(x)
 			})
-			diags := m.Run(Job1())
-			m.wantDiags(diags, "WARNING: Agent job not found")
-			m.wantWords(diags, "cannot be waited for. The service had accepted the prompt. The state keeps the job as it was last seen", "-replace=ADDRESS")
-			m.WantState("active")
-			m.WantPosts(1, 0)
-			if took := time.Since(start); took > 90*time.Second {
-				m.Errorf("it took %s", took)
-			}
+			m.wantDiags(m.Run(Job1()), jobNotFound)
+			m.wantWords("cannot be waited for. The service had accepted the prompt. The state keeps the job as it was last seen", "-replace=ADDRESS")
+			m.wantEnd("active", 1, 0)
+			m.wantTook(start, 0, 90*time.Second)
 
-			diags = m.Run(Job1())
-			m.wantDiags(diags, "WARNING: Agent job not found", waitOn, "ERROR: Agent job not found")
-			m.wantWords(diags, "cannot be waited for. This apply sent nothing to it. The state keeps the job as it was last seen")
+			m.wantDiags(m.Run(Job1()), jobNotFound, stillRunning, "ERROR: Agent job not found")
+			m.wantWords("cannot be waited for. This apply sent nothing to it. The state keeps the job as it was last seen")
 			warn := fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "warn"}}) // no later apply could do better
-			m.wantDiags(m.Run(warn), waitOn, "ERROR: Agent job not found")
-			m.WantState("active")
-			m.WantPosts(1, 0)
+			m.wantDiags(m.Run(warn), stillRunning, "ERROR: Agent job not found")
+			m.wantEnd("active", 1, 0)
 			m.Always(faultserver.Get, nil)
 			m.resumed(Job1())
 
 			m.plan(Job2())
 			m.Always(faultserver.Get, notFound)
-			diags = m.apply(Job2())
-			m.wantDiags(diags, "ERROR: Agent job not found")
-			m.wantWords(diags, "cannot be waited for. The service had accepted the message, and the new prompt is in the state. The state keeps")
+			m.wantDiags(m.apply(Job2()), "ERROR: Agent job not found")
+			m.wantWords("cannot be waited for. The service had accepted the message, and the new prompt is in the state. The state keeps")
 			m.WantPosts(1, 1)
 		}},
 		// Red without: the mark gone once a wait has found the job.
 		{name: "P09_404_found_by_a_wait_and_gone_again", clock: true, Test: func(m *Matrix) {
-			m.OK(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"enabled": false}})))
+			m.OK(m.Run(noWait()))
 			notFound := faultserver.Answer(404, `{"error":"job not found"}`)
 			m.Always(faultserver.Get, notFound)
-			m.wantDiags(m.refresh(), "WARNING: Agent job not found")
+			m.wantDiags(m.refresh(), jobNotFound)
 			m.Always(faultserver.Get, nil)
-			m.wantDiags(m.plan(Job1()), waitOn)
+			m.wantDiags(m.plan(Job1()), stillRunning)
 			m.OK(m.apply(Job1()))
 			m.Always(faultserver.Get, notFound)
-			m.wantDiags(m.refresh(), "WARNING: Agent job not found")
+			m.wantDiags(m.refresh(), jobNotFound)
 		}},
 	}
 	for status, says := range map[string]string{"archived": "WARNING: Agent job archived", "failed": "WARNING: Agent job failed"} {
 		// Red without: each warning of await.
 		rows = append(rows, Row{name: "P01_" + status, clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: status}), Test: func(m *Matrix) {
-			diags := m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}}))
-			m.wantDiags(diags, says)
-			m.wantWords(diags, m.cli.Get("id").(string))
+			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}})), says)
+			m.wantWords(m.id())
 			m.WantState(status)
 		}})
 	}
+	// Red without: the mark of the first run in await.
 	rows = append(rows,
-		// Red without: the mark of the first run in await.
 		Row{name: "P01_failed_in_the_wait_after_a_timeout", clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: "failed"}), Test: func(m *Matrix) {
 			job := fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10s"}})
 			m.kept(m.Run(job))
-			diags := m.Run(job)
-			m.wantDiags(diags, waitOn, "ERROR: Agent job failed")
-			m.wantWords(diags, "The next apply starts a new job with the same prompt.")
+			m.wantDiags(m.Run(job), stillRunning, "ERROR: Agent job failed")
+			m.wantWords("The next apply starts a new job with the same prompt.")
 			m.wantDiags(m.plan(job), "WARNING: Failed agent job is started anew")
 		}})
 	// Red without: maxNoStatus in progress.classify (it would wait until the timeout).
@@ -208,9 +185,7 @@ func waitRows() []Row {
 		rows = append(rows, Row{name: "P02_status_" + name, clock: true, Test: func(m *Matrix) {
 			m.Always(faultserver.Get, shows(attrs{"status": status}))
 			m.kept(m.Run(Job1()), "The service's answers have no status")
-			if gets := m.Count(faultserver.Get); gets != 3 {
-				m.Errorf("looked %d times, want 3", gets)
-			}
+			m.wantGets(3)
 			m.Always(faultserver.Get, nil)
 			m.resumed(Job1())
 		}})
@@ -218,39 +193,38 @@ func waitRows() []Row {
 	// Red without: Refused as the end of a wait in progress.classify.
 	for _, status := range []int{401, 403} {
 		refused := faultserver.Answer(status, `{"error":"key expired"}`)
-		rows = append(rows, Row{name: fmt.Sprintf("P07_%d_in_a_create", status), clock: true, Test: func(m *Matrix) {
+		answered := fmt.Sprintf("The service answered %d", status)
+		row := func(name string, test func(m *Matrix)) {
+			rows = append(rows, Row{name: fmt.Sprintf("P07_%d_in_%s", status, name), clock: true, Test: test})
+		}
+		row("a_create", func(m *Matrix) {
 			m.Script(faultserver.Get, shows(nil), refused)
-			m.kept(m.Run(Job1()), fmt.Sprintf("The service answered %d", status), "key expired", "Check admin_key")
-			if gets := m.Count(faultserver.Get); gets != 2 {
-				m.Errorf("looked %d times, want 2", gets)
-			}
+			m.kept(m.Run(Job1()), answered, "key expired", "Check admin_key")
+			m.wantGets(2)
 			m.resumed(Job1())
-		}}, Row{name: fmt.Sprintf("P07_%d_in_an_update", status), clock: true, Test: func(m *Matrix) {
+		})
+		row("an_update", func(m *Matrix) {
 			m.created(Job1())
-			m.plan(attrs{"prompt": "Add a tutorial"})
+			m.plan(Job2())
 			m.Script(faultserver.Get, shows(nil), refused)
-			diags := m.apply(attrs{"prompt": "Add a tutorial"})
-			m.wantDiags(diags, "ERROR: Agent job still running")
-			m.wantWords(diags, fmt.Sprintf("The service answered %d", status), "Check admin_key",
-				"The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing.")
-			m.WantState("active")
-			m.WantPosts(1, 1)
-			m.resumed(attrs{"prompt": "Add a tutorial"})
-		}}, Row{name: fmt.Sprintf("P07_%d_in_a_create_with_on_timeout_error", status), clock: true, Test: func(m *Matrix) {
-			// Red without: fails in cutShort. An error taints, so the next apply does not wait on.
+			m.wantDiags(m.apply(Job2()), cutShort)
+			m.wantWords(answered, "Check admin_key", "The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing.")
+			m.wantEnd("active", 1, 1)
+			m.resumed(Job2())
+		})
+		// Red without: fails in cutShort. An error taints, so the next apply does not wait on.
+		row("a_create_with_on_timeout_error", func(m *Matrix) {
 			m.Script(faultserver.Get, shows(nil), refused)
-			diags := m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "error"}}))
-			m.wantDiags(diags, "ERROR: Agent job still running")
-			m.wantWords(diags, "the next apply starts a second one", "untaint ADDRESS")
-			if strings.Contains(fakecli.Text(diags), "sends nothing") {
-				m.Errorf("it promises that nothing is sent: %s", fakecli.Text(diags))
-			}
-			if m.cli.Get("status") != "active" || !m.cli.Tainted {
-				m.Errorf("status %v, tainted %t", m.cli.Get("status"), m.cli.Tainted)
+			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "error"}})), cutShort)
+			m.wantWords("the next apply starts a second one", "untaint ADDRESS")
+			m.wantNoWords("sends nothing")
+			if !m.cli.Tainted {
+				m.Error("not tainted")
 			}
 			m.cli.Tainted = false // as untaint does
+			m.WantState("active")
 			m.resumed(Job1())
-		}})
+		})
 	}
 	return rows
 }

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -11,20 +12,25 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 )
 
 // example is a root module made of files of examples/.
 type example struct {
 	files           []string
-	setup           bool       // add what the first lines of provider.tf have
-	terraform, tofu string     // the least versions; "-" is none
-	job             bool       // there is a job already, under the id that the files have
-	before          string     // a file with a call that comes before the apply
-	apply           []string   // instead of a plain apply
-	again           []string   // arguments of a second apply
+	setup           bool     // add what the first lines of provider.tf have
+	terraform, tofu string   // the least versions; "-" is none
+	job             bool     // there is a job already, under the id that the files have
+	before          string   // a file with a call that comes before the apply
+	apply           []string // instead of a plain apply
+	again           []string // arguments of a second apply
+	edit            []string // a text in the files and what replaces it before a second apply
+	jobs            time.Duration
 	want            [][]string // the prompts of all jobs in the end
+	projects        []string   // of these jobs, if it matters
 }
 
 func examples() map[string]example {
@@ -55,7 +61,7 @@ func examples() map[string]example {
 			terraform: "1.10.0", tofu: "1.11.0", // ephemeral variables
 			want: [][]string{
 				{"Add a quickstart for the Python SDK"}, {"Bring the API reference up to date"},
-				{"Correct the spelling on all pages"}, {"Write the release notes of the newest release"},
+				{"Correct the spelling on all pages"}, {"Write the release notes of the latest release"},
 			},
 		},
 		"write-only prompt": {
@@ -81,7 +87,9 @@ func examples() map[string]example {
 		},
 		"data source, two steps": {
 			files: []string{data + "data-source_two_steps.tf"}, setup: true,
-			want: [][]string{{"Write the changelog of the newest release"}},
+			jobs: 2 * time.Second,
+			edit: []string{"Write the changelog of the latest release", "Shorten the changelog"},
+			want: [][]string{{"Write the changelog of the latest release", "Shorten the changelog"}},
 		},
 		"action agent_start_job": {
 			files: []string{"actions/agent_start_job/action.tf"}, setup: true,
@@ -110,6 +118,12 @@ func examples() map[string]example {
 			terraform: "1.8.0", tofu: "1.7.0",
 			want: [][]string{{"Add a quickstart for the Python SDK"}},
 		},
+		"aliases": {
+			files: []string{"resources/agent_job/resource.tf", recipes + "aliases.tf"}, setup: true,
+			terraform: "1.10.0", tofu: "1.11.0", // ephemeral variables
+			want:     [][]string{{"Add a quickstart for the Python SDK"}, {"Correct the spelling on all pages"}},
+			projects: []string{"proj_123", "proj_456"},
+		},
 		"fleet": {
 			files: []string{"guides/fleets/main.tf"},
 			apply: []string{"-parallelism=100", "-var", "projects={" + strings.Join(projects, ", ") + "}"},
@@ -130,7 +144,7 @@ func TestAccExamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			all.since(t, test.terraform, test.tofu)
-			s := all.start(t, 0)
+			s := all.start(t, test.jobs)
 			id := "job_456"
 			if test.job {
 				id = s.service.Create("proj_123", "from elsewhere").ID
@@ -152,21 +166,35 @@ func TestAccExamples(t *testing.T) {
 				apply = script(apply[0])[1:]
 			}
 			s.call(t, append([]string{"apply", "-auto-approve"}, apply...)...)
-			if test.again != nil {
+			if test.again != nil || test.edit != nil {
 				apply = test.again
+				for _, file := range test.files {
+					s.write(t, path.Base(file), strings.NewReplacer(test.edit...).Replace(read(file)))
+				}
 				s.call(t, append([]string{"apply", "-auto-approve"}, apply...)...)
+			}
+			var projects []string
+			for _, job := range s.service.Jobs() {
+				projects = append(projects, job.Project)
+				if job.Status == "active" {
+					t.Errorf("apply did not wait for %+v", job)
+				}
 			}
 			plan := slices.DeleteFunc(apply, func(arg string) bool { return strings.HasPrefix(arg, "-invoke") })
 			s.call(t, append([]string{"plan", "-detailed-exitcode"}, plan...)...)
 			if diff := cmp.Diff(test.want, s.prompts()); diff != "" {
 				t.Error(diff)
 			}
+			slices.Sort(projects)
+			if test.projects != nil && !slices.Equal(projects, test.projects) {
+				t.Errorf("projects: %v", projects)
+			}
 		})
 	}
 }
 
-// Every configuration below examples/ is run by a test; those of modules by
-// TestAccModules, which looks for them itself.
+// Every configuration in examples/ is run by a test, those of modules by
+// TestAccModule, which finds them itself. Atlantis is not at hand: its file is parsed.
 func TestEveryExampleIsRun(t *testing.T) {
 	var run []string
 	for _, test := range examples() {
@@ -174,7 +202,16 @@ func TestEveryExampleIsRun(t *testing.T) {
 	}
 	run = append(run, pipelineFiles()...)
 	run = append(run, migratingFiles()...)
+	run = append(run, recipeFiles()...)
 	slices.Sort(run)
+	text, err := os.ReadFile("../../../examples/" + pipelines + "atlantis.yaml")
+	var atlantis struct {
+		Version             int
+		Projects, Workflows any
+	}
+	if err = errors.Join(err, yaml.Unmarshal(text, &atlantis)); err != nil || atlantis.Version != 3 || atlantis.Workflows == nil {
+		t.Errorf("atlantis.yaml: %v, %+v", err, atlantis)
+	}
 	there := slices.DeleteFunc(filesIn(t, "../../../examples", ".tf", ".yml", ".yaml", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })
 	if diff := cmp.Diff(there, slices.Compact(run)); diff != "" {

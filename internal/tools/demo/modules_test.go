@@ -15,112 +15,91 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// moduleJobs are the prompts of the jobs that a module's tests start. They
-// cannot compare two runs themselves: OpenTofu knows no run.NAME in an assert.
-func moduleJobs() map[string][][]string {
-	const first = "Add a quickstart for the Python SDK [simulate: "
-	return map[string][][]string{
-		"agent-job": {
-			{first + "1s, failed]"},
-			{first + "1s]"},
-			{first + "1s]", "Show the async client too [simulate: 1s]"},
-			{first + "active]"},
-		},
+const module = "modules/agent-job"
+
+// copyModule copies the module into a folder of the root module, because init
+// writes into it.
+func (s *trial) copyModule(t *testing.T, folder string, endings ...string) {
+	t.Helper()
+	s.config = s.plugin.MirrorConfig
+	for _, file := range filesIn(t, filepath.Join(s.root, "examples", module), endings...) {
+		s.write(t, path.Join(folder, file), s.read(t, path.Join(module, file)))
 	}
 }
 
-// Each module's own tests, on the CLI that is there, and its examples.
-func TestAccModules(t *testing.T) {
+// The module's tests on the CLI that is there, and its example.
+func TestAccModule(t *testing.T) {
 	t.Parallel()
 	all := newTrials(t)
-	modules, err := filepath.Glob(filepath.Join(all.root, "examples", "modules", "*"))
-	if err != nil || len(modules) == 0 {
-		t.Fatalf("modules: %v, %v", modules, err)
-	}
-	for _, module := range modules {
-		name := filepath.Base(module)
-		// A copy: init writes into the folder.
-		start := func(t *testing.T) *trial {
-			t.Helper()
-			s := all.start(t, 0)
-			s.config = all.plugin.MirrorConfig
-			for _, file := range filesIn(t, module, ".tf", "test.hcl") {
-				s.write(t, file, all.read(t, path.Join("modules", name, file)))
-			}
-			return s
-		}
-		for _, run := range []struct {
-			folder string
-			want   [][]string // the prompts of the jobs
-		}{{"tests", nil}, {"tests/integration", moduleJobs()[name]}} {
-			t.Run(name+"/"+run.folder, func(t *testing.T) {
-				t.Parallel()
-				all.since(t, "1.7.0", "1.8.0") // mocks
-				s := start(t)
-				if run.want == nil {
-					s.env = nil // a mock needs none
-				}
-				s.call(t, "init")
-				shown := s.call(t, "test", "-test-directory="+run.folder)
-				t.Log(shown)
-				passed := 0
-				for _, file := range filesIn(t, filepath.Join(module, run.folder), ".tftest.hcl") {
-					if dir, _ := path.Split(file); dir == "" {
-						passed += strings.Count(all.read(t, path.Join("modules", name, run.folder, file)), "\nrun ")
-					}
-				}
-				if passed == 0 || !strings.Contains(shown, fmt.Sprintf("Success! %d passed, 0 failed.", passed)) {
-					t.Errorf("not all of %d runs have passed", passed)
-				}
-				if diff := cmp.Diff(run.want, s.prompts()); diff != "" {
-					t.Errorf("prompts of the jobs at the service (-want +got):\n%s", diff)
-				}
-			})
-		}
-		examples, err := filepath.Glob(filepath.Join(module, "examples", "*"))
-		if err != nil || len(examples) == 0 {
-			t.Fatalf("examples of %s: %v, %v", name, examples, err)
-		}
-		for _, example := range examples {
-			t.Run(name+"/"+filepath.Base(example), func(t *testing.T) {
-				t.Parallel()
-				s := start(t)
-				s.dir = filepath.Join(s.dir, "examples", filepath.Base(example))
-				s.call(t, "init")
-				s.call(t, "apply", "-auto-approve")
-				s.call(t, "plan", "-detailed-exitcode")
-				if diff := cmp.Diff([][]string{{"Add a quickstart for the Python SDK"}}, s.prompts()); diff != "" {
-					t.Error(diff)
-				}
-			})
-		}
-		t.Run(name+"/README.md", func(t *testing.T) {
+	const first = "Add a quickstart for the Python SDK [simulate: "
+	for folder, want := range map[string][][]string{ // the prompts of the jobs: OpenTofu's asserts cannot compare two runs
+		"tests": nil,
+		"tests/integration": {
+			{first + "1s, failed]"}, {first + "1s]"}, {first + "1s]", "Show the async client too [simulate: 1s]"}, {first + "active]"},
+		},
+	} {
+		t.Run(folder, func(t *testing.T) {
 			t.Parallel()
-			readme := all.read(t, path.Join("modules", name, "README.md"))
-			for _, block := range []string{"variable", "output"} {
-				text := all.read(t, path.Join("modules", name, block+"s.tf"))
-				for piece := range strings.SplitSeq(text, block+" \"") {
-					if id, rest, ok := strings.Cut(piece, `" {`); ok {
-						_, description, _ := strings.Cut(rest, `description = "`)
-						description, _, _ = strings.Cut(description, "\"\n")
-						if row := fmt.Sprintf("| `%s` | %s |", id, description); !strings.Contains(readme, row) {
-							t.Errorf("README.md has no row %q", row)
-						}
-					}
-				}
+			all.since(t, "1.7.0", "1.8.0") // mocks
+			s := all.start(t, 0)
+			s.copyModule(t, ".", ".tf", "test.hcl")
+			if want == nil {
+				s.env = nil // a mock needs none
 			}
-			example := all.read(t, path.Join("modules", name, "examples", "complete", "main.tf"))
-			_, usage, _ := strings.Cut(readme, "```terraform\n")
-			usage, _, _ = strings.Cut(usage, "```")
-			if usage == "" || !strings.Contains(example, usage) {
-				t.Error("the usage in README.md is not that of examples/complete")
+			s.call(t, "init")
+			shown := s.call(t, "test", "-test-directory="+folder)
+			files, err := filepath.Glob(filepath.Join(s.dir, folder, "*.tftest.hcl"))
+			if err != nil || len(files) == 0 {
+				t.Fatalf("files with tests: %v, %v", files, err)
+			}
+			runs := 0
+			for _, file := range files {
+				runs += strings.Count(all.read(t, path.Join(module, folder, filepath.Base(file))), "\nrun ")
+			}
+			if !strings.Contains(shown, fmt.Sprintf("Success! %d passed, 0 failed.", runs)) {
+				t.Errorf("not all of %d runs passed:\n%s", runs, shown)
+			}
+			if diff := cmp.Diff(want, s.prompts()); diff != "" {
+				t.Errorf("prompts of the jobs (-want +got):\n%s", diff)
 			}
 		})
 	}
+	t.Run("examples", func(t *testing.T) {
+		t.Parallel()
+		s := all.start(t, 0)
+		s.copyModule(t, ".", ".tf")
+		s.dir = filepath.Join(s.dir, "examples", "complete")
+		s.call(t, "init")
+		s.call(t, "apply", "-auto-approve")
+		s.call(t, "plan", "-detailed-exitcode")
+		if diff := cmp.Diff([][]string{{"Add a quickstart for the Python SDK"}}, s.prompts()); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("README.md", func(t *testing.T) {
+		t.Parallel()
+		readme := all.read(t, module+"/README.md")
+		for _, block := range []string{"variable", "output"} {
+			for piece := range strings.SplitSeq(all.read(t, path.Join(module, block+"s.tf")), block+" \"") {
+				if id, rest, ok := strings.Cut(piece, `" {`); ok {
+					_, description, _ := strings.Cut(rest, `description = "`)
+					description, _, _ = strings.Cut(description, "\"\n")
+					if row := fmt.Sprintf("| `%s` | %s |", id, description); !strings.Contains(readme, row) {
+						t.Errorf("README.md has no row %q", row)
+					}
+				}
+			}
+		}
+		_, usage, _ := strings.Cut(readme, "```terraform\n")
+		usage, _, _ = strings.Cut(usage, "```")
+		if usage == "" || !strings.Contains(all.read(t, module+"/examples/complete/main.tf"), usage) {
+			t.Error("the usage in README.md is not that of examples/complete")
+		}
+	})
 }
 
-// The README's recipe for another repository, but for the clone and its
-// installation, which TestAccInstall looks at.
+// The README's commands for another repository, except the clone and the
+// installation, which TestAccInstall covers.
 func TestAccModuleRecipe(t *testing.T) {
 	t.Parallel()
 	all := newTrials(t)
@@ -128,16 +107,13 @@ func TestAccModuleRecipe(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("it is for a shell")
 	}
-	_, text, _ := strings.Cut(all.read(t, "modules/agent-job/README.md"), "```shell\ngit clone ")
-	text, _, _ = strings.Cut(text, "```")
-	_, text, ok := strings.Cut(text, "| tail -n 1)\"\n")
+	_, text, _ := strings.Cut(all.read(t, module+"/README.md"), "| tail -n 1)\"\n")
+	text, _, ok := strings.Cut(text, "```")
 	if !ok {
-		t.Fatal("the recipe is not where it was")
+		t.Fatal("the commands are not where they were")
 	}
 	s := all.start(t, 0)
-	for _, file := range filesIn(t, filepath.Join(all.root, "examples", "modules", "agent-job"), ".tf") {
-		s.write(t, file, all.read(t, path.Join("modules", "agent-job", file)))
-	}
+	s.copyModule(t, ".", ".tf")
 	s.write(t, "tests/integration/one.tftest.hcl", `run "one" {
   variables {
     prompt = "[simulate: 0s]"
@@ -147,12 +123,10 @@ func TestAccModuleRecipe(t *testing.T) {
 	if err := os.Symlink(all.root, filepath.Join(s.dir, "terraform-provider-agent")); err != nil {
 		t.Fatal(err)
 	}
-	cmd := all.cli.Command(t.Context(), all.plugin.MirrorConfig, "-e", "-c", `terraform() { "$TEST_CLI" "$@"; }`+"\n"+text)
-	cmd.Path, cmd.Args[0], cmd.Dir = "/bin/sh", "sh", s.dir
-	cmd.Env = append(cmd.Env, "TEST_CLI="+all.cli.Path)
-	shown, err := cmd.CombinedOutput()
-	log, _ := os.ReadFile(filepath.Join(s.dir, "simulator.log"))
-	if err != nil || !strings.Contains(string(shown), "1 passed, 0 failed.") || strings.Count(string(log), " POST ") != 1 {
+	s.env = nil // the simulator's is used
+	shown := s.shell(t, text)
+	log, err := os.ReadFile(filepath.Join(s.dir, "simulator.log"))
+	if err != nil || !strings.Contains(shown, "1 passed, 0 failed.") || strings.Count(string(log), " POST ") != 1 {
 		t.Errorf("%v\n%s\nsimulator:\n%s", err, shown, log)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,7 +27,7 @@ const pipelines = "guides/pipelines/"
 
 func pipelineFiles() []string {
 	return []string{
-		pipelines + "main.tf", pipelines + "two-applies.tf", pipelines + "backend-http.tf", pipelines + "hcp-terraform.tf",
+		pipelines + "main.tf", pipelines + "two-applies.tf", pipelines + "backend-http.tf",
 		pipelines + "github-actions.yml", pipelines + "gitlab-ci.yml", pipelines + "atlantis.yaml",
 	}
 }
@@ -35,8 +36,8 @@ func pipelineFiles() []string {
 var command = regexp.MustCompile(`(?m)^ *(?:- )?(?:run: )?(?:exec )?terraform ([^#\n]*)`)
 
 const (
-	oneApply   = "main.tf"
-	twoApplies = "two-applies.tf" // in place of the resource in main.tf
+	oneApply   = pipelines + "main.tf"
+	twoApplies = pipelines + "two-applies.tf" // in place of the resource in main.tf
 )
 
 // calls are the calls of the CLI in a pipeline, in their order.
@@ -52,16 +53,22 @@ func (s trials) calls(t *testing.T, pipeline string) [][]string {
 	return calls
 }
 
+// main is the pipelines' configuration, with what a file has in place of its resource.
+func (s *trial) main(t *testing.T, file string) string {
+	t.Helper()
+	text := s.read(t, oneApply)
+	if file != oneApply {
+		setup, _, _ := strings.Cut(text, "resource ")
+		text = setup + s.read(t, file)
+	}
+	return text
+}
+
 // checkout makes a fresh folder with the pipelines' configuration, as a runner does.
-func (s *trial) checkout(t *testing.T, form string) {
+func (s *trial) checkout(t *testing.T, file string) {
 	t.Helper()
 	s.dir = t.TempDir()
-	main := s.read(t, pipelines+oneApply)
-	if form == twoApplies {
-		setup, _, _ := strings.Cut(main, "resource ")
-		main = setup + s.read(t, pipelines+twoApplies)
-	}
-	s.write(t, "main.tf", main)
+	s.write(t, "main.tf", s.main(t, file))
 	s.write(t, "backend-http.tf", s.read(t, pipelines+"backend-http.tf"))
 }
 
@@ -80,38 +87,57 @@ func namedFolder(t *testing.T) []string {
 	return []string{"AGENT_JOURNAL_URL=" + filepath.Join(dir, "journal")}
 }
 
-// What the pipelines of the guide call, in their order, on a fresh folder for
-// each run, as a runner has it, with the state at a remote backend.
+// What the pipelines and recipes of the guide call, on a fresh folder for each
+// run, as a runner has it, with the state at a remote backend. A run for the
+// same event as the one before sends nothing.
+//
+// Red without: triggers in a recipe. The next event sends nothing, or a message, then.
 func TestAccPipelines(t *testing.T) {
 	t.Parallel()
 	all := newTrials(t)
 	all.since(t, "1.10.0", "1.11.0") // ephemeral variables
+	const reference, spelling = "Bring the API reference up to date", "Correct the spelling on all pages"
 	tests := []struct {
-		name, form string
-		journal    []string
+		pipeline, file string
+		event          string   // an expression or file that differs between runs
+		values         []string // of the event, one for each run
+		want           [][]string
 	}{
-		{"github-actions.yml", oneApply, namedFolder(t)},
-		{"gitlab-ci.yml", oneApply, namedFolder(t)},
-		{"two-applies.sh", twoApplies, nil},
+		{"github-actions.yml", oneApply, "", []string{"", ""}, [][]string{{reference}}},
+		{"gitlab-ci.yml", oneApply, "", []string{"", ""}, [][]string{{reference}}},
+		{"two-applies.sh", twoApplies, "", []string{"", ""}, [][]string{{reference}}},
+		{"github-actions.yml", recipes + "schedule.tf", "github.run_id", []string{"101", "101", "102"}, [][]string{{spelling}, {spelling}}},
+		{"github-actions.yml", recipes + "release.tf", "github.ref_name", []string{"v1.0.0", "v1.0.0", "v1.1.0"}, [][]string{
+			{"Write the release notes of v1.0.0"}, {"Write the release notes of v1.1.0"},
+		}},
+		{"github-actions.yml", recipes + "openapi.tf", "openapi.json", []string{"{}", "{}", `{"openapi": "3.1.0"}`}, [][]string{
+			{reference + " with openapi.json"}, {reference + " with openapi.json"},
+		}},
 	}
 	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(test.pipeline+"/"+path.Base(test.file), func(t *testing.T) {
 			t.Parallel()
-			calls := all.calls(t, test.name)
 			s := all.start(t, 0)
 			s.config = all.plugin.MirrorConfig
-			state := newStateServer(t)
-			s.env = slices.Concat(s.env, state.environment(), test.journal)
-			for range 2 { // the second run sends nothing
-				s.checkout(t, test.form)
-				for _, call := range calls {
-					s.call(t, call...)
+			s.env = slices.Concat(s.env, newStateServer(t).environment())
+			if test.file != twoApplies {
+				s.env = append(s.env, namedFolder(t)...)
+			}
+			for _, value := range test.values {
+				s.checkout(t, test.file)
+				s.write(t, "openapi.json", value)
+				run := *s
+				if recipe, ok := strings.CutPrefix(test.file, recipes); ok {
+					run.env = slices.Concat(s.env, all.workflowEnv(t, recipes+strings.TrimSuffix(recipe, ".tf")+".yml", map[string]string{test.event: value}))
+				}
+				for _, call := range all.calls(t, test.pipeline) {
+					run.call(t, call...)
 				}
 				if plan, err := os.ReadFile(filepath.Join(s.dir, "tfplan")); err != nil || strings.Contains(string(plan), canary) {
 					t.Errorf("saved plan: %v, or it holds the key", err)
 				}
 			}
-			if diff := cmp.Diff([][]string{{"Bring the API reference up to date"}}, s.prompts()); diff != "" {
+			if diff := cmp.Diff(test.want, s.prompts()); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -130,17 +156,6 @@ func TestAccPipelines(t *testing.T) {
 		if diff := cmp.Diff([][]string{{"Bring the API reference up to date"}}, s.prompts()); diff != "" {
 			t.Error(diff)
 		}
-	})
-	// HCP Terraform itself cannot be had here: the configuration is validated.
-	t.Run("hcp-terraform.tf", func(t *testing.T) {
-		t.Parallel()
-		s := all.start(t, 0)
-		s.config = all.plugin.MirrorConfig
-		for _, file := range []string{"main.tf", "hcp-terraform.tf"} {
-			s.write(t, file, all.read(t, pipelines+file))
-		}
-		s.call(t, "init", "-backend=false")
-		s.call(t, "validate")
 	})
 }
 
@@ -251,26 +266,4 @@ func (s *trial) killWhileWaiting(t *testing.T, looks int, args ...string) {
 		t.Error(err)
 	}
 	<-ended
-}
-
-// The two steps of the data source: a new prompt is sent before the wait.
-func TestAccTwoSteps(t *testing.T) {
-	t.Parallel()
-	all := newTrials(t)
-	s := all.start(t, 2*time.Second)
-	setup, _, _ := strings.Cut(all.read(t, "provider/provider.tf"), "resource ")
-	s.write(t, "setup.tf", setup)
-	text := all.read(t, "data-sources/agent_job/data-source_two_steps.tf")
-	s.write(t, "main.tf", text)
-	s.call(t, "apply", "-auto-approve")
-	const first, second = "Write the changelog of the newest release", "Shorten the changelog"
-	s.write(t, "main.tf", strings.ReplaceAll(text, first, second))
-	s.call(t, "apply", "-auto-approve")
-	if job := s.service.Jobs(); len(job) != 1 || job[0].Status != "completed" {
-		t.Errorf("after the second wait: %+v", job)
-	}
-	s.call(t, "plan", "-detailed-exitcode")
-	if diff := cmp.Diff([][]string{{first, second}}, s.prompts()); diff != "" {
-		t.Error(diff)
-	}
 }

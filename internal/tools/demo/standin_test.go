@@ -6,40 +6,48 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/datasource"
-	"github.com/hashicorp/terraform-plugin-framework/provider"
-	"github.com/hashicorp/terraform-plugin-framework/providerserver"
-	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// standIn is a provider with one resource type, which can hold a given state and do nothing.
+// standIn is a provider that has a schema and nothing else: a move must not
+// even configure it.
 type standIn struct {
-	typeName string
-	schema   schema.Schema
+	tfprotov6.ProviderServer // nil, so that any other call ends the test
+
+	schemas map[string]*tfprotov6.Schema
 }
 
-// startStandIn serves a stand-in until the test ends, and returns what
-// TF_REATTACH_PROVIDERS must be for a CLI to use it.
+func (s standIn) GetProviderSchema(context.Context, *tfprotov6.GetProviderSchemaRequest) (*tfprotov6.GetProviderSchemaResponse, error) {
+	return &tfprotov6.GetProviderSchemaResponse{Provider: &tfprotov6.Schema{Block: &tfprotov6.SchemaBlock{}}, ResourceSchemas: s.schemas}, nil
+}
+
+func (s standIn) GetResourceIdentitySchemas(context.Context, *tfprotov6.GetResourceIdentitySchemasRequest) (*tfprotov6.GetResourceIdentitySchemasResponse, error) {
+	return &tfprotov6.GetResourceIdentitySchemasResponse{}, nil
+}
+
+func (s standIn) StopProvider(context.Context, *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
+	return &tfprotov6.StopProviderResponse{}, nil
+}
+
+// startStandIn serves a provider whose resource can hold the attributes, until
+// the test ends. It returns what TF_REATTACH_PROVIDERS must be for a CLI to use it.
 func startStandIn(t *testing.T, address, typeName string, version int64, attributes map[string]json.RawMessage) string {
 	t.Helper()
-	p := &standIn{typeName, schema.Schema{Version: version, Attributes: map[string]schema.Attribute{}}}
+	block := &tfprotov6.SchemaBlock{}
 	for name, value := range attributes {
-		p.schema.Attributes[name] = attributeFor(t, value)
+		block.Attributes = append(block.Attributes, &tfprotov6.SchemaAttribute{Name: name, Type: typeOf(t, value), Optional: true})
 	}
+	server := standIn{schemas: map[string]*tfprotov6.Schema{typeName: {Version: version, Block: block}}}
 	t.Setenv("TF_LOG_SDK", "off")
 	ctx, cancel := context.WithCancel(t.Context())
 	ready, closed := channelFor(tf6server.WithDebug), make(chan struct{})
 	served := make(chan error, 1)
 	go func() {
-		served <- tf6server.Serve(address, func() tfprotov6.ProviderServer { return providerserver.NewProtocol6(p)() },
-			tf6server.WithDebug(ctx, ready, closed))
+		served <- tf6server.Serve(address, func() tfprotov6.ProviderServer { return server }, tf6server.WithDebug(ctx, ready, closed))
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -64,8 +72,8 @@ func channelFor[T any](func(context.Context, chan T, chan struct{}) tf6server.Se
 	return make(chan T)
 }
 
-// attributeFor makes an attribute that can hold the value.
-func attributeFor(t *testing.T, value json.RawMessage) schema.Attribute {
+// typeOf is the type of an attribute that can hold the value.
+func typeOf(t *testing.T, value json.RawMessage) tftypes.Type {
 	t.Helper()
 	var of any
 	if err := json.Unmarshal(value, &of); err != nil {
@@ -73,42 +81,14 @@ func attributeFor(t *testing.T, value json.RawMessage) schema.Attribute {
 	}
 	switch of := of.(type) {
 	case bool:
-		return schema.BoolAttribute{Optional: true}
+		return tftypes.Bool
 	case []any:
-		return schema.ListAttribute{Optional: true, ElementType: types.StringType}
+		return tftypes.List{ElementType: tftypes.String}
 	case map[string]any:
 		if _, dynamic := of["type"]; dynamic {
-			return schema.DynamicAttribute{Optional: true}
+			return tftypes.DynamicPseudoType
 		}
-		return schema.MapAttribute{Optional: true, ElementType: types.StringType}
+		return tftypes.Map{ElementType: tftypes.String}
 	}
-	return schema.StringAttribute{Optional: true}
+	return tftypes.String
 }
-
-func (p *standIn) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
-	resp.TypeName, _, _ = strings.Cut(p.typeName, "_")
-}
-func (p *standIn) Schema(context.Context, provider.SchemaRequest, *provider.SchemaResponse) {}
-func (p *standIn) DataSources(context.Context) []func() datasource.DataSource               { return nil }
-func (p *standIn) Resources(context.Context) []func() resource.Resource {
-	return []func() resource.Resource{func() resource.Resource { return standInResource{p} }}
-}
-
-// Configure fails: a move needs no configuration of the old provider.
-func (p *standIn) Configure(_ context.Context, _ provider.ConfigureRequest, resp *provider.ConfigureResponse) {
-	resp.Diagnostics.AddError("configured", "A move must not need that.")
-}
-
-type standInResource struct{ *standIn }
-
-func (r standInResource) Metadata(_ context.Context, _ resource.MetadataRequest, resp *resource.MetadataResponse) {
-	resp.TypeName = r.typeName
-}
-
-func (r standInResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
-	resp.Schema = r.schema
-}
-func (standInResource) Create(context.Context, resource.CreateRequest, *resource.CreateResponse) {}
-func (standInResource) Read(context.Context, resource.ReadRequest, *resource.ReadResponse)       {}
-func (standInResource) Update(context.Context, resource.UpdateRequest, *resource.UpdateResponse) {}
-func (standInResource) Delete(context.Context, resource.DeleteRequest, *resource.DeleteResponse) {}

@@ -129,6 +129,7 @@ func (s trials) start(t *testing.T, jobs time.Duration) *trial {
 		env: []string{
 			"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=" + canary, "AGENT_PROJECT_ID=proj_123",
 			"TF_VAR_agent_base_url=" + server.URL, "TF_VAR_agent_admin_key=" + canary,
+			"TF_VAR_handbook_key=" + canary,
 		},
 	}
 }
@@ -166,6 +167,19 @@ func (s *trial) call(t *testing.T, args ...string) string {
 		t.Fatalf("%s failed:\n%s", strings.Join(args, " "), text)
 	}
 	return text
+}
+
+// shell runs a script, in which terraform is the CLI, and returns what it shows.
+func (s *trial) shell(t *testing.T, script string, env ...string) string {
+	t.Helper()
+	cmd := s.cli.Command(t.Context(), s.config, "-e", "-c", `terraform() { "$TEST_CLI" "$@"; }`+"\n"+script)
+	cmd.Path, cmd.Args[0], cmd.Dir = "/bin/sh", "sh", s.dir
+	cmd.Env = slices.Concat(cmd.Env, s.env, env, []string{"TEST_CLI=" + s.cli.Path})
+	text, err := cmd.CombinedOutput()
+	if err != nil || strings.Contains(string(text), canary) {
+		t.Fatalf("%v, or it shows the key\n%s\n%s", err, script, text)
+	}
+	return string(text)
 }
 
 // prompts are those of each job, in a fixed order.

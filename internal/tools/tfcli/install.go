@@ -22,10 +22,10 @@ const (
 	terraformRegistry = "registry.terraform.io"
 	tofuRegistry      = "registry.opentofu.org"
 
-	// pluginVersion is one that no release has, so that a release is never
+	// pluginVersion is one that no release has and that the examples ask for (~> 0.1), so that a release is never
 	// mistaken for what was built here. No pre-release: a CLI takes one only where
 	// a configuration asks for exactly that.
-	pluginVersion = "0.0.1"
+	pluginVersion = "0.999.0"
 )
 
 // Plugin is the provider as InstallPlugin has left it in a folder. Give one of

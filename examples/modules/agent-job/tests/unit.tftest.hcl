@@ -1,4 +1,4 @@
-# Needs no service and no key: the provider is a mock.
+# Needs no service and no key: the provider is mocked.
 
 mock_provider "agent" {
   mock_resource "agent_job" {
@@ -29,7 +29,7 @@ run "defaults" {
 
   assert {
     condition     = agent_job.this.triggers == null
-    error_message = "There are triggers that nobody set."
+    error_message = "triggers is set by default."
   }
 }
 

@@ -9,47 +9,35 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 )
 
 const canary = "canary_5f3a9c71"
 
-// buffer is a bytes.Buffer for several goroutines.
-type buffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
-}
-
 // command is a running simulator.
 type command struct {
-	env    map[string]string
-	stderr *buffer
-	stop   func() error
+	env  map[string]string
+	log  string // its file
+	stop func() error
 }
 
 func startCommand(t *testing.T, args ...string) command {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	c := command{env: map[string]string{}, stderr: &buffer{}}
+	c := command{env: map[string]string{}, log: filepath.Join(t.TempDir(), "log")}
+	stderr, err := os.Create(c.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = stderr.Close() })
 	stdout, printed := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		err := run(ctx, append([]string{"-listen", "127.0.0.1:0"}, args...), printed, c.stderr)
+		err := run(ctx, append([]string{"-listen", "127.0.0.1:0"}, args...), printed, stderr)
 		printed.CloseWithError(err)
 		done <- err
 	}()
@@ -127,7 +115,11 @@ func TestRun(t *testing.T) {
 	if err := c.stop(); err != nil {
 		t.Errorf("end: %v", err)
 	}
-	log := c.stderr.String()
+	text, err := os.ReadFile(c.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := string(text)
 	for _, want := range []string{"[simulate: 30s, failed]", "POST " + jobs + " 201 \"Go-http", "GET /*** 404 ", "POST /dropped no response "} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %q", want)

@@ -1,5 +1,5 @@
-# The real provider, where AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID point it:
-# at the simulator. Other services start real jobs.
+# Uses the real provider. Point AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID at the
+# simulator: with another service, these tests start real jobs.
 
 provider "agent" {}
 
@@ -49,7 +49,7 @@ run "a_failed_job_is_kept_when_not_strict" {
   }
 }
 
-# The last one, because its job goes on.
+# This one is last, because its job keeps running.
 run "a_job_that_takes_too_long_is_an_error" {
   variables {
     prompt   = "Add a quickstart for the Python SDK [simulate: active]"

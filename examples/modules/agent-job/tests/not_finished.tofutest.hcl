@@ -1,5 +1,5 @@
-# Strict: a job that has not ended fails the run. Terraform fills a mock in while it
-# applies; OpenTofu, while it plans, and takes not_ended.tofutest.hcl instead.
+# Strict: a job that has not finished fails the run. OpenTofu uses this file instead of
+# not_finished.tftest.hcl.
 
 mock_provider "agent" {
   mock_resource "agent_job" {
@@ -14,6 +14,8 @@ variables {
   prompt = "Add a quickstart for the Python SDK"
 }
 
-run "not_ended" {
+run "not_finished" {
+  command = plan
+
   expect_failures = [agent_job.this]
 }

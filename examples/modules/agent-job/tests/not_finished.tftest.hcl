@@ -1,5 +1,5 @@
-# Strict: a job that has not ended fails the run. OpenTofu takes this file instead of
-# not_ended.tftest.hcl.
+# Strict: a job that has not finished fails the run. Terraform computes the values of a mock
+# during apply. OpenTofu does so during plan, and uses not_finished.tofutest.hcl instead.
 
 mock_provider "agent" {
   mock_resource "agent_job" {
@@ -14,8 +14,6 @@ variables {
   prompt = "Add a quickstart for the Python SDK"
 }
 
-run "not_ended" {
-  command = plan
-
+run "not_finished" {
   expect_failures = [agent_job.this]
 }

@@ -1,9 +1,0 @@
-terraform {
-  cloud {
-    organization = "example"
-
-    workspaces {
-      name = "documentation"
-    }
-  }
-}

@@ -1,0 +1,126 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+// byPrompt lets a job go as its prompt says.
+func byPrompt(prompt string, _ int) simulator.Script {
+	switch {
+	case strings.Contains(prompt, "fail"):
+		return simulator.Script{Duration: 100 * time.Millisecond, Status: "failed"}
+	case strings.Contains(prompt, "slow"):
+		return simulator.Script{Duration: time.Hour}
+	default:
+		return simulator.Script{Duration: time.Second}
+	}
+}
+
+// Each step is an apply; its plan and its requests are asserted.
+func TestJob_steps(t *testing.T) {
+	const (
+		sent     = "New prompt is sent to the existing agent job"
+		recorded = "Prompt is recorded"
+		replaced = "New prompt starts a new agent job"
+		again    = "Failed agent job is started anew"
+		failed   = "Agent job failed"
+		running  = "Agent job still running"
+		unknown  = "Prompt not known yet"
+	)
+	type step struct {
+		before            func(s *harness.Service, c *fakecli.CLI) // what happens between the applies
+		planned           attrs                                    // nil: as applied
+		config            attrs
+		says              string // part of what plan and apply say; empty: nothing is said
+		because           []string
+		creates, messages int // so far
+	}
+	forgetHash := func(_ *harness.Service, c *fakecli.CLI) { c.Private = nil }
+	imported := func(s *harness.Service, c *fakecli.CLI) { c.ImportState(c.T.Context(), harness.Project+"/"+ended(s)) }
+	importedFailed := func(s *harness.Service, c *fakecli.CLI) {
+		imported(s, c)
+		s.SetStatus(c.Get("id").(string), "failed")
+	}
+	fails := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "failed") }
+	refused := func(s *harness.Service, _ *fakecli.CLI) {
+		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
+	}
+	archived := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "archived") }
+	a, b := attrs{"prompt_wo": "A"}, attrs{"prompt_wo": "B"}
+	none, noWait := attrs{}, attrs{"wait": attrs{"enabled": false}} // as planned with ignore_changes
+	write, triggers := attrs{"prompt": "write"}, attrs{"triggers": attrs{"spec": "1"}}
+	slow, warn := attrs{"prompt": "slowly", "timeouts": attrs{"create": "1m"}}, attrs{"wait": attrs{"on_failure": "warn"}}
+	plain, later := attrs{"prompt": "A"}, attrs{"prompt_wo": fakecli.Unknown{}}
+	for name, steps := range map[string][]step{
+		"failed after a message": {
+			{config: write, creates: 1},
+			{config: attrs{"prompt": "fail"}, says: failed, creates: 1, messages: 1},
+			{config: attrs{"prompt": "fail"}, says: "-replace=ADDRESS", creates: 1, messages: 1},
+			{config: attrs{"prompt": "write again"}, says: replaced, because: []string{`AttributeName("prompt")`}, creates: 2, messages: 1},
+		},
+		"new prompt and triggers":        {{config: write, creates: 1}, {config: fakecli.With(plain, triggers), because: []string{`AttributeName("triggers")`}, creates: 2}},
+		"found failed":                   {{config: slow, says: running, creates: 1}, {before: fails, config: slow, says: again, because: []string{`AttributeName("status")`}, creates: 2}},
+		"found failed, new prompt":       {{config: slow, says: running, creates: 1}, {before: fails, config: write, says: replaced, because: []string{`AttributeName("prompt")`}, creates: 2}},
+		"found failed, new triggers":     {{config: slow, says: running, creates: 1}, {before: fails, config: fakecli.With(fakecli.With(slow, triggers), noWait), because: []string{`AttributeName("status")`, `AttributeName("triggers")`}, creates: 2}},
+		"found failed, warn":             {{config: slow, says: running, creates: 1}, {before: fails, config: fakecli.With(slow, warn), says: failed, creates: 1}},
+		"import of a failed job":         {{before: importedFailed, config: fakecli.With(write, triggers), says: failed}},
+		"changed text":                   {{config: a, creates: 1}, {config: a, creates: 1}, {config: b, says: sent, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
+		"to prompt and back":             {{config: a, creates: 1}, {config: plain, creates: 1}, {config: plain, creates: 1}, {config: a, creates: 1}, {config: a, creates: 1}},
+		"to another prompt":              {{config: b, creates: 1}, {config: plain, says: sent, creates: 1, messages: 1}, {config: b, says: sent, creates: 1, messages: 2}},
+		"refused message":                {{config: a, creates: 1}, {before: refused, config: b, says: "Failed to send message", creates: 1, messages: 1}, {config: b, says: sent, creates: 1, messages: 2}},
+		"import":                         {{before: imported, config: a, says: recorded}, {config: a}, {config: b, says: sent, messages: 1}},
+		"import, unknown while planning": {{before: imported, planned: later, config: a, says: recorded}, {config: a}},
+		"missing hash":                   {{config: a, creates: 1}, {before: forgetHash, config: b, says: recorded, creates: 1}, {config: b, creates: 1}},
+		"ignored":                        {{config: a, creates: 1}, {planned: none, config: b, creates: 1}, {planned: noWait, config: fakecli.With(b, noWait), creates: 1}, {config: b, says: sent, creates: 1, messages: 1}},
+		"ignored, archived job":          {{config: a, creates: 1}, {before: archived, planned: none, config: a, creates: 1}},
+		"ignored, resumed":               {{config: fakecli.With(a, noWait), creates: 1}, {planned: none, config: b, says: "Agent job is still running", creates: 1}, {config: a, creates: 1}},
+		"ignored, from prompt":           {{config: plain, creates: 1}, {planned: none, config: b, creates: 1}, {config: a, creates: 1}},
+		"ignored, import":                {{before: imported, planned: none, config: a}, {planned: noWait, config: fakecli.With(a, noWait)}, {config: b, says: recorded}},
+		"triggers":                       {{config: a, creates: 1}, {config: fakecli.With(a, triggers), because: []string{`AttributeName("triggers")`}, creates: 2}},
+		"failed job":                     {{config: a, creates: 1}, {before: fails, config: b, says: replaced, because: []string{`AttributeName("status")`}, creates: 2}, {config: b, creates: 2}},
+		"failed job, same text":          {{config: a, creates: 1}, {before: fails, config: a, says: failed, creates: 1}},
+		"unknown while planning":         {{planned: later, config: a, creates: 1}, {planned: later, config: a, says: unknown, creates: 1}, {planned: later, config: b, says: unknown, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
+		"unknown, then empty":            {{planned: later, config: attrs{"prompt_wo": ""}, says: "Nothing was sent."}},
+		"unknown, then null":             {{planned: later, config: attrs{}, says: "Nothing was sent."}},
+		"unknown, then both":             {{planned: attrs{"prompt": "A", "prompt_wo": fakecli.Unknown{}}, config: attrs{"prompt": "A", "prompt_wo": "A"}, says: "Nothing was sent."}},
+		"unknown on a failed job":        {{config: a, creates: 1}, {before: fails, planned: later, config: b, says: "cannot accept messages", creates: 1}, {planned: later, config: a, says: unknown, creates: 1}},
+		"unknown, null on a live job":    {{config: a, creates: 1}, {planned: later, config: attrs{}, says: "Nothing was sent.", creates: 1}, {config: a, creates: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+				for i, step := range steps {
+					if step.before != nil {
+						step.before(s, c)
+					}
+					if step.planned == nil {
+						step.planned = step.config
+					}
+					c.Refresh(t.Context())
+					diags := c.Plan(t.Context(), step.planned)
+					if diff := cmp.Diff(step.because, c.Because); diff != "" {
+						t.Errorf("step %d: attributes that ask for a replacement (-want +got):\n%s", i, diff)
+					}
+					diags = append(diags, c.Apply(t.Context(), step.config)...)
+					if said := fakecli.Text(diags); step.says == "" && said != "" || !strings.Contains(said, step.says) {
+						t.Errorf("step %d: want %q in:\n%s", i, step.says, said)
+					}
+					if c.Tainted {
+						t.Errorf("step %d: tainted", i)
+					}
+					s.Sent(t, step.creates, step.messages)
+				}
+			})
+		})
+	}
+}
