@@ -48,7 +48,7 @@ func (c *Call) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(c.ctx), opTimeout)
 }
 
-var errSlow = errors.New("took longer than 10 seconds")
+var errSlow = errors.New("it took longer than 10 seconds")
 
 // Sending records that a POST is about to be sent. An error keeps it from being
 // sent, and nothing recorded: the record could not be written, or the CLI is gone.

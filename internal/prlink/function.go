@@ -29,13 +29,13 @@ func (f *prLinkFunction) Metadata(_ context.Context, _ function.MetadataRequest,
 
 func (f *prLinkFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
-		Summary: "Takes the link of a pull request apart",
-		MarkdownDescription: "Takes the link of a pull or merge request at GitHub, GitLab, Bitbucket or Azure DevOps apart, the self-hosted ones included. " +
-			"Needs Terraform 1.8, OpenTofu 1.7 or later.\n\n" +
-			"The result is an object of `host` (with the port when the link has one), `owner`, `repository` and `number`. " +
-			"The `owner` of a GitLab project has its subgroups (`group/subgroup`), that of an Azure DevOps repository is `organization/project`, " +
-			"and that of a Bitbucket Data Center repository is the key of its project, or `~user`.\n\n" +
-			"The result is null for null, as `pr_link` of a job is when no file was changed; `try(….number, null)` reads an attribute all the same. " +
+		Summary: "Parses the link of a pull request",
+		MarkdownDescription: "Parses the link of a pull or merge request on GitHub, GitLab, Bitbucket or Azure DevOps, including self-hosted ones. " +
+			"Requires Terraform 1.8, OpenTofu 1.7 or later.\n\n" +
+			"Returns an object with `host` (including the port, if any), `owner`, `repository` and `number`. " +
+			"The `owner` includes the subgroups of a GitLab project (`group/subgroup`). For Azure DevOps it is `organization/project`, " +
+			"for Bitbucket Data Center the project key or `~user`.\n\n" +
+			"Returns null for null, such as the `pr_link` of a job without a pull request: read attributes with `try(….number, null)`. " +
 			"Any other text is an error.",
 		Parameters: []function.Parameter{function.StringParameter{
 			Name:                "url",

@@ -30,11 +30,11 @@ func parse(text string) (pullRequest, error) {
 	parsed, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return pullRequest{}, errors.New("the link cannot be read as a URL")
+		return pullRequest{}, errors.New("the link is not a valid URL")
 	case parsed.Scheme != "https" && parsed.Scheme != "http" || parsed.Hostname() == "":
 		return pullRequest{}, fmt.Errorf("%s is not an absolute URL that starts with https:// or http://", wording.Quote(text))
 	case parsed.User != nil:
-		return pullRequest{}, errors.New("the link must not hold a user name or password")
+		return pullRequest{}, errors.New("the link must not contain a user name or password")
 	}
 	segments, ok := urlpath.Segments(parsed)
 	if !ok {
@@ -51,11 +51,11 @@ func parse(text string) (pullRequest, error) {
 }
 
 func notPRLink(text string) error {
-	return fmt.Errorf("%s is not the link of a pull request at GitHub, GitLab, Bitbucket or Azure DevOps, "+
-		"which is like https://github.com/OWNER/REPOSITORY/pull/12", wording.Quote(text))
+	return fmt.Errorf("%s is not the link of a pull request on GitHub, GitLab, Bitbucket or Azure DevOps, "+
+		"such as https://github.com/OWNER/REPOSITORY/pull/12", wording.Quote(text))
 }
 
-// newPullRequest makes a pull request of the names before the marker and the number after it.
+// newPullRequest builds a pull request from the names before the marker and the number after it.
 func newPullRequest(owner []string, repository, number string) (pullRequest, bool) {
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n <= 0 || len(owner) == 0 || strconv.FormatInt(n, 10) != number {
@@ -66,7 +66,7 @@ func newPullRequest(owner []string, repository, number string) (pullRequest, boo
 
 // azureLink: ORGANIZATION/PROJECT/_git/REPOSITORY/pullrequest/N; the project is
 // omitted when the repository has its name, and the organization is part of the
-// host at visualstudio.com. A server of one's own has a collection instead.
+// host at visualstudio.com. A self-hosted server has a collection instead.
 func azureLink(host string, s []string) (pullRequest, bool) {
 	i := slices.Index(s, "_git")
 	if i < 0 || len(s) < i+4 || s[i+2] != "pullrequest" {

@@ -26,11 +26,11 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// The environment variables that stand in for attributes that are not set.
+// The environment variables for attributes that are not set.
 const (
 	envBaseURL  = "AGENT_BASE_URL"
 	envAdminKey = "AGENT_ADMIN_KEY"
-	// These two do not stand in: the lower of attribute and variable counts.
+	// For these two, the lower of attribute and variable applies.
 	envMaxNewJobs  = "AGENT_MAX_NEW_JOBS"
 	envMaxMessages = "AGENT_MAX_MESSAGES"
 )
@@ -62,7 +62,7 @@ type pollModel struct {
 	MaxPerSecond types.Int64  `tfsdk:"max_per_second"`
 }
 
-// providerData makes what resources and actions share, or says which attributes it must wait for.
+// providerData returns what resources and actions share, or which attributes are unknown.
 func (m providerModel) providerData(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *job.ProviderData {
 	data := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID)}
 	data.Limits.NewJobs = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
@@ -104,8 +104,8 @@ func (m providerModel) providerData(ctx context.Context, p *agentProvider, terra
 		Max: durationOr(poll.MaxInterval, defaultMaxInterval),
 	}
 	if schedule.Min > schedule.Max && len(data.Unknown) == 0 {
-		diags.AddAttributeError(path.Root("poll").AtName("min_interval"), "Poll interval out of order",
-			fmt.Sprintf("min_interval (%s) is longer than max_interval (%s).", schedule.Min, schedule.Max))
+		diags.AddAttributeError(path.Root("poll").AtName("min_interval"), "Invalid poll interval",
+			fmt.Sprintf("min_interval (%s) must not be longer than max_interval (%s). Their defaults are %s and %s.", schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
 	location, enabled := m.journal(ctx, diags)
 	if diags.HasError() || len(data.Unknown) > 0 {
@@ -116,7 +116,7 @@ func (m providerModel) providerData(ctx context.Context, p *agentProvider, terra
 		data.Scope = journalScope(base.String(), location)
 		var err error
 		if data.Journal, err = p.options.Process.Open(journal.Options{Location: location, RequestTimeout: config.RequestTimeout, Recording: p.options.Recording}); err != nil {
-			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Sentence(err))
+			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Paragraphs(wording.Sentence(err), "Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set."))
 		}
 	}
 	data.Client = agentapi.New(config)
@@ -164,13 +164,13 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 	}
 	if !pool.AppendCertsFromPEM([]byte(m.CACertificatesPEM.ValueString())) {
 		diags.AddAttributeError(path.Root("ca_certificates_pem"), "Invalid CA certificates",
-			"No certificate can be read from the text. It must be what a file in PEM form holds (-----BEGIN CERTIFICATE-----), not its name: file(\"ca.pem\").")
+			"The text contains no valid certificate in PEM format (-----BEGIN CERTIFICATE-----). Set the content of a file, not its name: file(\"ca.pem\").")
 	}
 	return pool
 }
 
-// limit reads the lower of an attribute and an environment variable, so that a
-// configuration cannot lift the limit of the pipeline that runs it.
+// limit returns the lower of an attribute and an environment variable, so that a
+// configuration cannot raise the limit of the pipeline that runs it.
 func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (lower job.Limit) {
 	if !value.IsNull() && !value.IsUnknown() {
 		lower = job.Limit{Setting: fmt.Sprintf("%s = %d", name, value.ValueInt64()), Max: value.ValueInt64()}
@@ -182,18 +182,18 @@ func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (l
 	fromEnv, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
 		diags.AddAttributeError(path.Root(name), "Invalid limit",
-			fmt.Sprintf("The environment variable %s is %s. It must be a whole number, 0 or more.", variable, wording.Quote(text)))
+			fmt.Sprintf("The environment variable %s is %s. It must be a whole number, 0 or more. For no limit, unset it.", variable, wording.Quote(text)))
 	} else if lower.Setting == "" || int64(fromEnv) < lower.Max {
 		lower = job.Limit{Setting: fmt.Sprintf("%s = %d", variable, fromEnv), Max: int64(fromEnv)}
 	}
 	return lower
 }
 
-// origin names the environment variable that a value comes from: the provider
-// block does not show it, and may not even exist.
+// origin names the environment variable that a value comes from, which the provider
+// block does not show.
 func origin(value types.String, variable string) string {
 	if value.IsNull() {
-		return "The value is that of the environment variable " + variable + "."
+		return "The value comes from the environment variable " + variable + "."
 	}
 	return ""
 }
@@ -209,7 +209,7 @@ func orEnv(value types.String, variable string) types.String {
 	return value
 }
 
-// durationOr reads a duration that its validator has accepted.
+// durationOr parses a validated duration.
 func durationOr(value types.String, fallback time.Duration) time.Duration {
 	if d, err := time.ParseDuration(value.ValueString()); err == nil {
 		return d

@@ -21,11 +21,11 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// envJournalURL stands in for journal.url.
+// envJournalURL is used if journal.url is not set.
 const envJournalURL = "AGENT_JOURNAL_URL"
 
-// journal reads where the journal is kept, if one is. A plan must know that: it
-// removes there what the state shows.
+// journal returns where the journal is kept, if it is enabled. A plan must know that,
+// because it removes from the journal what the state shows.
 func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ journal.Location, enabled bool) {
 	var block struct {
 		Enabled types.Bool   `tfsdk:"enabled"`
@@ -36,7 +36,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	}
 	at := path.Root("journal")
 	if m.Journal.IsUnknown() || block.Enabled.IsUnknown() || block.URL.IsUnknown() {
-		diags.AddAttributeError(at, "Journal not known", "The plan must know journal.enabled and journal.url. Use values that do not depend on resources, or the environment variable "+envJournalURL+".")
+		diags.AddAttributeError(at, "Unknown journal settings", "The plan must know journal.enabled and journal.url. Use values that do not depend on resources, or the environment variable "+envJournalURL+".")
 		return journal.Location{}, false
 	}
 	url := orEnv(block.URL, envJournalURL)
@@ -53,13 +53,13 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	return location, true
 }
 
-// dataFolder is where the CLI keeps what belongs to the root module.
+// dataFolder is where the CLI stores the data of the root module.
 func dataFolder() string { return cmp.Or(os.Getenv("TF_DATA_DIR"), ".terraform") }
 
-// journalScope tells states apart: two of them never share a job. The CLI does
-// not say which it uses, so its traces are read: what cannot be read counts as
-// empty. A named journal is one state's anyway, and a backend's settings may
-// hold tokens that change with each run.
+// journalScope distinguishes states, because two of them must never share a job. The
+// CLI does not pass this on, so its files are read; an unreadable one counts as empty.
+// A named journal belongs to one state anyway, and a backend's settings may contain
+// tokens that change with each run.
 func journalScope(baseURL string, location journal.Location) string {
 	chosen, _ := os.ReadFile(filepath.Join(dataFolder(), "environment"))
 	workspace := cmp.Or(os.Getenv("TF_WORKSPACE"), string(chosen), "default")

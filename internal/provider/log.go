@@ -27,8 +27,7 @@ func LogRequested() bool {
 	return false
 }
 
-// keyMask prepares a call's context so that nothing logged with it can show
-// the key, whoever logs it.
+// keyMask prepares a call's context so that nothing logged with it shows the key.
 func keyMask(key string) func(context.Context) context.Context {
 	if !LogRequested() {
 		return func(ctx context.Context) context.Context { return ctx }
@@ -40,9 +39,9 @@ func keyMask(key string) func(context.Context) context.Context {
 	}
 }
 
-// exchangeLogger writes each HTTP exchange to Terraform's log: sizes and
-// outcome, never a prompt, a header or a body. It is nil when no log is asked
-// for, because even a dropped entry costs its fields.
+// exchangeLogger writes each HTTP exchange to Terraform's log: sizes and outcome,
+// never a prompt, a header or a body. It is nil without a requested log, because even
+// a dropped entry costs its fields.
 func exchangeLogger() func(context.Context, agentapi.Exchange) {
 	if !LogRequested() {
 		return nil

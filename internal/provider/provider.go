@@ -32,7 +32,7 @@ var (
 	_ provider.ProviderWithFunctions = (*agentProvider)(nil)
 )
 
-// Options are what a provider gets from its process.
+// Options are what a provider needs from its process.
 type Options struct {
 	Process   *journal.Process               // opens the journal; nil: none is kept
 	Recording func(write func() error) error // wraps each write to the journal; nil: nothing does
@@ -75,15 +75,14 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	resp.ActionData = data
 }
 
-// StateRead is called with each object of a state, before anything is planned
-// for it.
+// StateRead is called with each object of a state before it is planned.
 func (p *agentProvider) StateRead(ctx context.Context, resourceType string, object []byte) {
 	if resourceType == typeName+"_job" {
 		p.data.Load().StateRead(ctx, object)
 	}
 }
 
-// Stopping is called when the CLI asks for a stop.
+// Stopping is called when the CLI requests a stop.
 func (p *agentProvider) Stopping() {
 	if p.options.Process != nil {
 		p.options.Process.Stopping()

@@ -20,7 +20,7 @@ import (
 func validBaseURL() validator.String {
 	return validate.Rule{
 		Summary: "Invalid base URL",
-		Accepts: "an absolute https URL, or http on a loopback address, without user, query and fragment",
+		Accepts: "an absolute https URL, or http for a loopback address, without user, query and fragment",
 		Check: func(text string) string {
 			_, err := parseBaseURL(text)
 			return wording.Sentence(err)
@@ -36,25 +36,25 @@ func validKey() validator.String {
 	}
 }
 
-// parseBaseURL checks where the key may be sent. Its errors never repeat the
-// text, which may hold a password.
+// parseBaseURL checks where the key may be sent. Its errors never repeat the text,
+// which may contain a password.
 func parseBaseURL(text string) (*url.URL, error) {
 	base, err := url.Parse(text)
 	switch {
 	case text == "":
 		return nil, errors.New("the base URL is empty")
 	case strings.Trim(text, " \t\r\n\"'") != text:
-		return nil, errors.New("the base URL begins or ends with a space, a line break or a quotation mark")
+		return nil, errors.New("the base URL starts or ends with a space, a line break or a quotation mark")
 	case err != nil:
-		return nil, errors.New("the base URL cannot be read as a URL: it must be absolute, like https://api.example.com")
+		return nil, errors.New("the base URL is not a valid URL: it must be absolute, like https://api.example.com")
 	case base.Scheme != "https" && base.Scheme != "http" || base.Hostname() == "":
 		return nil, errors.New("the base URL must be absolute, like https://api.example.com")
 	case base.User != nil:
-		return nil, errors.New("the base URL must not hold a user name or password: the key goes into admin_key")
+		return nil, errors.New("the base URL must not contain a user name or password: set the key in admin_key")
 	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || strings.Contains(text, "#"):
 		return nil, errors.New("the base URL must not have a query or a fragment")
 	case base.Scheme == "http" && !loopback(base.Hostname()):
-		return nil, errors.New("the base URL must start with https:// because the key would be sent in the clear; http:// is for loopback addresses only")
+		return nil, errors.New("the base URL must start with https:// because the key would be sent unencrypted; http:// is accepted for loopback addresses only")
 	}
 	return base, nil
 }
@@ -70,18 +70,18 @@ func checkKey(key string) error {
 	case strings.TrimSpace(key) == "":
 		return errors.New("the key is empty")
 	case strings.TrimSpace(key) != key:
-		return errors.New("the key begins or ends with a space or a line break, as keys read from a file often do: take it off, in a configuration with trimspace()")
+		return errors.New("the key starts or ends with a space or a line break, as keys read from a file often do: remove it, in a configuration with trimspace()")
 	case strings.Trim(key, `"'`) != key:
-		return errors.New("the key begins or ends with a quotation mark: take it off")
+		return errors.New("the key starts or ends with a quotation mark: remove it")
 	case strings.HasPrefix(strings.ToLower(key), "bearer "):
-		return errors.New(`the key begins with the word "Bearer": leave it out, the provider adds it`)
+		return errors.New(`the key starts with "Bearer": remove that, the provider adds it`)
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return errors.New("the key has a space, a control character or a character outside ASCII, which no API key has")
+		return errors.New("the key contains a space, a control character or a non-ASCII character, which no API key does")
 	}
 	return nil
 }
 
-// validDuration accepts Go's form of a duration from a shortest one on.
+// validDuration accepts a Go duration that is at least the shortest.
 func validDuration(shortest time.Duration) validator.String {
 	rule := fmt.Sprintf("a duration like \"90s\" or \"1h30m\", at least %s", shortest)
 	return validate.Rule{Summary: "Invalid duration", Accepts: rule, Check: func(text string) string {

@@ -37,10 +37,10 @@ func (r Rule) ValidateString(_ context.Context, req validator.StringRequest, res
 	}
 }
 
-// IDRule says in words what agentapi.ValidID accepts.
+// IDRule describes what agentapi.ValidID accepts.
 const IDRule = "1 to 256 letters, digits and the characters -._~!$&'()*+,;=:@, without \"..\""
 
-// ID accepts what can stand as one segment of the service's paths.
+// ID accepts what can be one segment of the service's paths.
 func ID() validator.String {
 	return Rule{Summary: "Invalid id", Accepts: IDRule, Check: func(text string) string {
 		if agentapi.ValidID(text) {
@@ -50,8 +50,8 @@ func ID() validator.String {
 	}}
 }
 
-// InvalidID words that a text cannot be an id.
+// InvalidID describes a text that is not a valid id.
 func InvalidID(text string) string {
-	return fmt.Sprintf("%s cannot be the id of a project or a job: it must have %s.",
+	return fmt.Sprintf("%s is not a valid id of a project or a job: it must be %s.",
 		wording.Quote(text), IDRule)
 }

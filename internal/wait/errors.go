@@ -12,31 +12,31 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
-// Why a wait ended before its job did, for errors.Is.
+// Why a wait stopped before its job finished, for errors.Is.
 var (
 	// ErrTimeout: the context's deadline passed.
-	ErrTimeout = errors.New("the job did not end in time")
+	ErrTimeout = errors.New("the job did not finish in time")
 	// ErrInterrupted: the context was cancelled.
 	ErrInterrupted = errors.New("the wait was interrupted")
-	// ErrNoStatus: the service left the status out of several answers in a row.
-	ErrNoStatus = errors.New("the service's answers have no status")
+	// ErrNoStatus: several responses in a row had no status.
+	ErrNoStatus = errors.New("the service's responses have no status")
 )
 
-// Error is a wait that ended before its job did. It wraps ErrTimeout,
+// Error is a wait that stopped before its job finished. It wraps ErrTimeout,
 // ErrInterrupted, ErrNoStatus, or the *agentapi.Error that ended it.
 type Error struct {
 	JobID      string
-	LastStatus agentapi.Status // as last seen; empty when it never was
+	LastStatus agentapi.Status // as last read; empty if it never was
 	Waited     time.Duration
 	LastFault  error // the failure of the last poll, when there was one
 	Err        error
 }
 
-// Error tells how long the wait lasted and what was seen last.
+// Error says how long the wait lasted and which status was read last.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("job %s: %v after %s", e.JobID, e.Err, e.Waited.Round(time.Second))
 	if e.LastStatus != "" {
-		text += fmt.Sprintf(", last seen as %q", escape.Printable(string(e.LastStatus)))
+		text += fmt.Sprintf(", last status %q", escape.Printable(string(e.LastStatus)))
 	}
 	return text
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-// Getter retrieves a job, trying again for as long as it may; *agentapi.Client is one.
+// Getter retrieves a job, retrying until ctx ends; *agentapi.Client is one.
 type Getter interface {
 	GetJob(ctx context.Context, projectID, jobID string) (*agentapi.Job, error)
 }
 
-// MessageEffect looks, every interval for the length of Settle, for the effect
-// of a message on a job that had ended: it is active again. It returns the
-// record that shows it, or nil.
+// MessageEffect reads a job that had finished, every interval for the length of
+// Settle, to see whether a message made it active again. It returns the record that
+// shows this, or nil.
 func MessageEffect(ctx context.Context, getter Getter, projectID, jobID string, interval time.Duration) *agentapi.Job {
 	ctx, cancel := context.WithTimeout(ctx, Settle)
 	defer cancel()

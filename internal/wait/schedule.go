@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Schedule is how often a wait looks at its job: after a tenth of the time that
-// it has lasted, so that the delay in seeing the end stays in proportion to the
-// job, within bounds and with 10% jitter.
+// Schedule is how often a wait polls its job: after a tenth of the time that it has
+// lasted, so that the delay stays in proportion to the job, within bounds and with
+// 10% jitter.
 type Schedule struct {
 	Min time.Duration // shortest interval; the first is twice as long
 	Max time.Duration // longest interval
 }
 
-// first is the time until the first poll of a job that was just given work.
+// first is the time until the first poll of a job that has just accepted a prompt.
 func (s Schedule) first() time.Duration { return jitter(min(2*s.Min, s.Max)) }
 
 // next is the time until the poll after one made when the wait had lasted for age.

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package wait polls a job until the service has ended its work on it.
+// Package wait polls a job until it finishes.
 package wait
 
 import (
@@ -17,9 +17,10 @@ const (
 	// Settle is how long after a message a terminal status may still be the one
 	// from before it.
 	Settle = 10 * time.Second
-	// NewJobGrace is how long a new job may answer 404: a service may store it late.
+	// NewJobGrace is how long reading a new job may fail with 404: a service may store
+	// it late.
 	NewJobGrace = 60 * time.Second
-	// maxNoStatus is how many answers in a row may lack a status.
+	// maxNoStatus is how many responses in a row may lack a status.
 	maxNoStatus = 3
 )
 
@@ -38,11 +39,11 @@ type Poller interface {
 type Event int
 
 const (
-	// Resumed: nothing; the wait looks at the job at once.
+	// Resumed: nothing; the wait polls at once.
 	Resumed Event = iota
 	// Created: the job is new and may not be found yet.
 	Created
-	// Messaged: the job got a message and may still show its former end.
+	// Messaged: the job accepted a message and may still show its earlier final status.
 	Messaged
 )
 
@@ -50,9 +51,9 @@ const (
 type Request struct {
 	ProjectID, JobID string
 	After            Event
-	// At is when a message was accepted; the zero time stands for the start of the wait.
+	// At is when a message was accepted; zero: when the wait started.
 	At time.Time
-	// Progress is called after each poll that told a status, when it is not nil.
+	// Progress, if not nil, is called after each poll that returned a status.
 	Progress func(job *agentapi.Job, age time.Duration)
 }
 
@@ -62,8 +63,8 @@ type Waiter struct {
 	Schedule Schedule
 }
 
-// Wait polls until the job is terminal and returns its record. When it ends
-// before that the error is an *Error, and the record the last one seen, or nil.
+// Wait polls until the job is terminal and returns its record. If it stops earlier,
+// the error is an *Error, and the record is the last one read, or nil.
 func (w Waiter) Wait(ctx context.Context, r Request) (*agentapi.Job, error) {
 	start := time.Now()
 	if r.At.IsZero() {
@@ -94,7 +95,7 @@ func (w Waiter) Wait(ctx context.Context, r Request) (*agentapi.Job, error) {
 	}
 }
 
-// progress is what a wait has learnt so far.
+// progress is what a wait has observed so far.
 type progress struct {
 	request    Request
 	start      time.Time
@@ -102,11 +103,11 @@ type progress struct {
 	lastFault  error
 	sawActive  bool          // since the start
 	noStatus   int           // responses in a row without a status
-	retryAfter time.Duration // what the service asked to wait at least
+	retryAfter time.Duration // the pause that the service requested
 }
 
-// classify records the outcome of one poll and reports whether the job has ended; the
-// error is not nil when waiting on cannot help.
+// classify records the outcome of one poll and reports whether the job has finished.
+// With an error, further polls cannot help.
 func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 	age := time.Since(p.start)
 	p.lastFault, p.retryAfter = err, 0

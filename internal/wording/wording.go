@@ -14,7 +14,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
-// Paragraphs makes the detail of a diagnostic, leaving out empty paragraphs.
+// Paragraphs joins the paragraphs of a diagnostic's detail, without empty ones.
 func Paragraphs(paragraphs ...string) string {
 	kept := paragraphs[:0:0]
 	for _, paragraph := range paragraphs {
@@ -25,7 +25,7 @@ func Paragraphs(paragraphs ...string) string {
 	return strings.Join(kept, "\n\n")
 }
 
-// Sentence makes an error the detail of a diagnostic; nil and an empty one have none.
+// Sentence turns an error into a sentence; nil and an empty one become "".
 func Sentence(err error) string {
 	if err == nil || err.Error() == "" {
 		return ""
@@ -34,11 +34,11 @@ func Sentence(err error) string {
 	return strings.ToUpper(text[:1]) + text[1:] + "."
 }
 
-// Quote shows text that is not ours: escaped, cut, in quotation marks.
+// Quote shows foreign text: escaped, cut, in quotation marks.
 func Quote(text string) string { return `"` + escape.Printable(text) + `"` }
 
-// AddMissing words an attribute that is set nowhere.
+// AddMissing adds the error about a required value that is not set.
 func AddMissing(diags *diag.Diagnostics, attribute, variable, what string) {
 	diags.AddAttributeError(path.Root(attribute), "Missing "+attribute,
-		fmt.Sprintf("The provider needs %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
+		fmt.Sprintf("The provider requires %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
 }
