@@ -6,6 +6,7 @@
 package chaos
 
 import (
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,65 +16,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
-
-// Red without: the detached context of a POST on its way.
-func TestX01_interrupt_while_the_POST_is_in_flight(t *testing.T) {
-	t.Parallel()
-	w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, oneJob)
-	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: 1500 * time.Millisecond})
-	p := w.start("apply")
-	w.until("the POST is read", func() bool { return w.sim.Counts().Create == 1 })
-	p.signal(syscall.SIGINT)
-	p.wait()
-	if got := w.onlyInstance(); got.Status != "active" {
-		t.Errorf("status %q, want active", got.Status)
-	}
-	w.sim.SetStatus(w.onlyInstance().ID, "completed")
-	w.run("apply")
-	w.posts(1, 0)
-	w.assertEachJobOnce()
-}
-
-// signaled is one way in which a run is interrupted.
-type signaled struct {
-	name string
-	send func(*process)
-}
-
-var signals = []signaled{
-	{"SIGINT to the group", func(p *process) { p.signalGroup(syscall.SIGINT) }},
-	{"SIGINT", func(p *process) { p.signal(syscall.SIGINT) }},
-	{"SIGTERM to the group", func(p *process) { p.signalGroup(syscall.SIGTERM) }},
-	{"SIGTERM", func(p *process) { p.signal(syscall.SIGTERM) }},
-}
-
-// Red without: the state saved before the wait; a warning, not an error, after an
-// interrupt. That the provider's part takes no 2 s is shown on fake clocks
-// (checkStop in TestChaosFaults, TestActionA02Interrupted).
-func TestX02_interrupt_in_the_wait(t *testing.T) {
-	for _, test := range everyNth(t, envRounds, 3, signals) {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, oneJob)
-			p := w.start("apply")
-			w.until("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
-			start := time.Now()
-			test.send(p)
-			output := p.wait()
-			t.Logf("stopped after %s", time.Since(start).Round(time.Millisecond))
-			if got := w.onlyInstance(); got.Status != "active" {
-				t.Errorf("status %q, want active", got.Status)
-			}
-			if !strings.Contains(output, w.onlyInstance().ID) {
-				t.Errorf("the output does not name the job:\n%s", output)
-			}
-			w.sim.SetStatus(w.onlyInstance().ID, "completed")
-			w.run("apply")
-			w.posts(1, 0)
-			w.assertEachJobOnce()
-		})
-	}
-}
 
 // Red without: the queue of the limiter that a cancelled context leaves.
 func TestX03_interrupt_while_paused_by_a_limit(t *testing.T) {
@@ -99,46 +41,114 @@ func TestX03_interrupt_while_paused_by_a_limit(t *testing.T) {
 	w.assertEachJobOnce()
 }
 
-// Red without: the report that stands in for an error of the journal.
+// What the default folder cannot do is in the CLI's log. Red without: the report
+// that stands in for an error of the journal.
 func TestX05_journal_not_usable(t *testing.T) {
+	t.Parallel()
+	w := newWorkingDir(t, simulator.Script{}, oneJob)
+	w.writeFile(".terraform/agent", "") // not a folder
+	w.env = []string{"TF_LOG=WARN"}
+	if output := w.run("apply"); !strings.Contains(output, "the journal in .terraform/agent could not be read") {
+		t.Errorf("no warning in the log:\n%s", output)
+	}
+	w.onlyInstance()
+	w.posts(1, 0)
+}
+
+// A plugin whose CLI is gone does not live on for a refresh. Red without: orphaned.
+func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
+	t.Parallel()
+	w := newWorkingDir(t, simulator.Script{}, oneJob)
+	w.run("apply")
+	sockets, err := os.MkdirTemp("", "x04") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(sockets) }()
+	w.env = []string{"TMPDIR=" + sockets}
+	read := w.sim.Counts().Get
+	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Delay: time.Minute})
+	p := w.start("plan")
+	w.until("the job is read", func() bool { return w.sim.Counts().Get > read })
+	p.signal(syscall.SIGKILL)
+	<-p.done
+	listening := func() bool {
+		files, err := filepath.Glob(filepath.Join(sockets, "plugin*"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("sockets: %q, %v", files, err)
+		}
+		conn, err := net.Dial("unix", files[0])
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}
+	w.until("the plugin has ended", func() bool { return !listening() })
+}
+
+// needsActions skips a test on a CLI that has no actions.
+func needsActions(t *testing.T) {
+	t.Helper()
+	if !cli.HasActions() {
+		t.Skipf("actions need Terraform 1.14 or later, this is %s", cli.Name())
+	}
+}
+
+const startJob = `
+action "agent_start_job" "test" {
+  config {
+    prompt = "write"
+  }
+}
+`
+
+// Red without: a StopProvider that returns only when the actions have told their
+// end; the detached context of a POST on its way.
+func TestA02_interrupt_an_action(t *testing.T) {
+	needsActions(t)
 	for _, test := range []struct {
-		name    string
-		prepare func(folder string) error
+		name   string
+		send   func(*process)
+		inWait bool
 	}{
-		{"not a folder", func(folder string) error { return os.WriteFile(folder, nil, 0o600) }},
-		{"damaged file", func(folder string) error {
-			if err := os.MkdirAll(folder, 0o700); err != nil {
-				return err
-			}
-			return os.WriteFile(filepath.Join(folder, "aaaaaaaaaaaaaaaaaaaaaaaaaa-0123456789abcdef.json"), []byte("{\"n\":1,\x00\xff\n{\"n\":2}\n[1]\n"), 0o600)
-		}},
+		{"SIGINT to the group", group(syscall.SIGINT), true},
+		{"SIGINT", alone(syscall.SIGINT), true},
+		{"SIGINT while the POST is in flight", alone(syscall.SIGINT), false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorkingDir(t, simulator.Script{}, oneJob)
-			if err := os.Mkdir(filepath.Join(w.dir, ".terraform"), 0o700); err != nil {
-				t.Fatal(err)
+			w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, startJob)
+			if !test.inWait {
+				w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: time.Second})
 			}
-			if err := test.prepare(filepath.Join(w.dir, ".terraform", "agent")); err != nil {
-				t.Fatal(err)
+			p := w.start("apply", "-invoke=action.agent_start_job.test")
+			p.awaitPOSTs(1)
+			if test.inWait {
+				p.awaits("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
 			}
-			w.env = []string{"TF_LOG=WARN"}
-			output := w.run("apply")
-			if test.name == "not a folder" && !strings.Contains(output, "the journal in .terraform/agent could not be read") {
-				t.Errorf("no warning in the log:\n%s", output)
+			test.send(p)
+			output := p.wait()
+			id := w.sim.Jobs()[0].ID
+			if p.ok() || !strings.Contains(output, id) {
+				t.Errorf("an interrupted action succeeds or does not name job %s:\n%s", id, output)
 			}
-			w.onlyInstance()
+			if test.inWait && (strings.Count(output, id) < 2 || !strings.Contains(output, "Error: Agent job still running")) {
+				t.Errorf("the output does not say that job %s is still running:\n%s", id, output)
+			}
 			w.posts(1, 0)
 		})
 	}
 }
 
-// The moments of X01 to X03, and of X08, spread over the whole run.
-func TestX02_interrupt_at_any_moment(t *testing.T) {
-	inRounds(t, 3, mode{store: defaultFolder, endings: interrupts})
-}
-
-func TestX02_S3_interrupt_at_any_moment(t *testing.T) {
-	needsBucket(t)
-	inRounds(t, 3, mode{store: bucket, endings: interrupts})
+func TestA03_invoked_job_fails(t *testing.T) {
+	needsActions(t)
+	t.Parallel()
+	script := simulator.Script{Status: "failed"}
+	w := newWorkingDir(t, script, startJob)
+	output, ok := w.try("apply -invoke=action.agent_start_job.test")
+	id := w.sim.Jobs()[0].ID
+	if ok || !strings.Contains(output, "Agent job failed") || strings.Count(output, id) < 2 {
+		t.Errorf("the output does not say that job %s failed:\n%s", id, output)
+	}
+	w.posts(1, 0)
 }

@@ -22,14 +22,17 @@ type process struct {
 	file string // of its output
 	done chan struct{}
 
-	sentBefore int // the POSTs that the service had read before
+	// Before it started:
+	sentBefore, readBefore int // the POSTs and GETs that the service had read
+	jobsBefore             int // in the state, which a run reads once
 }
 
 // start starts a command in its own process group, as a shell does. It prints
 // to a file, which nobody has to keep reading after the CLI is killed.
 func (w *workingDir) start(command string, more ...string) *process {
 	w.t.Helper()
-	p := &process{workingDir: w, done: make(chan struct{}), sentBefore: w.sent(), file: filepath.Join(w.t.TempDir(), "output")}
+	p := &process{workingDir: w, done: make(chan struct{}), file: filepath.Join(w.t.TempDir(), "output")}
+	p.sentBefore, p.readBefore, p.jobsBefore = w.sent(), w.sim.Counts().Get, len(w.state())
 	out, err := os.Create(p.file)
 	if err != nil {
 		w.t.Fatal(err)
@@ -59,6 +62,41 @@ func (w *workingDir) start(command string, more ...string) *process {
 // signal reaches the CLI alone, signalGroup the plugin too, as Ctrl-C does.
 func (p *process) signal(s syscall.Signal)      { _ = p.cmd.Process.Signal(s) }
 func (p *process) signalGroup(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
+
+// signalTwice sends SIGINT, and again after a while.
+func (p *process) signalTwice(send func(*process, syscall.Signal), gap time.Duration) {
+	send(p, syscall.SIGINT)
+	select {
+	case <-p.done:
+	case <-time.After(gap):
+		send(p, syscall.SIGINT)
+	}
+}
+
+// awaitPOSTs waits until the service has read n POSTs of the command, and
+// awaitPolls until three jobs are polled, each for the first time.
+func (p *process) awaitPOSTs(n int) {
+	p.t.Helper()
+	p.awaits("the POSTs are read", func() bool { return p.sent() >= p.sentBefore+n })
+}
+
+func (p *process) awaitPolls() {
+	p.t.Helper()
+	p.awaitPOSTs(3)
+	p.awaits("all are polled", func() bool { return p.sim.Counts().Get == p.readBefore+p.jobsBefore+3 })
+}
+
+// awaits waits for something that happens before the command ends.
+func (p *process) awaits(what string, true func() bool) {
+	p.t.Helper()
+	p.until(what, func() bool {
+		ended, is := p.ended(), true()
+		if ended && !is {
+			p.t.Fatalf("it has ended before %s:\n%s", what, p.output())
+		}
+		return is
+	})
+}
 
 // output is what was printed until now.
 func (p *process) output() string {

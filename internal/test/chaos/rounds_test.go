@@ -6,16 +6,45 @@
 package chaos
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// round is a run of three creates or messages that something disturbs, and the
+// runs that follow until nothing fails.
+type round struct {
+	name     string
+	store    store
+	messages bool
+	config   func(prompt string) string // nil: jobs
+	env      []string                   // of the run
+	posts    []simulator.Fault          // what happens to its POSTs, in the order in which they arrive
+	hold     bool                       // no wait finishes during the run
+	disturb  func(*process)             // nil: nothing does
+	loss     loss
+
+	awaited bool // the provider can await every response, so no outcome is unknown
+	kept    bool // after the run the state holds all jobs, active
+	all     bool // a plan announces everything, an apply takes over everything
+}
+
+// loss is what the state or the disk loses after the run.
+type loss int
+
+const (
+	nothing   loss = iota
+	theState       // the state from before the run comes back
+	theDisk        // and nothing else on the disk does
+	theWrites      // a backend refuses what the run writes
+	killed         // and the CLI is killed in that write
 )
 
 // tally counts what the rounds have shown.
@@ -25,88 +54,20 @@ import (
 // every remote backend, persists the state after that, and nothing of ours is
 // there any more to remember them. A named journal keeps them.
 //
-// "torn" are rounds with the default folder in which the CLI was killed while it
-// wrote its state, which Terraform empties first: all jobs in it are gone,
-// however long ago they finished.
+// "torn" are rounds in which the CLI was killed while it wrote its state, which
+// Terraform empties first: all jobs in it are gone, however long ago they finished.
 type tally map[string]int
 
-// mode says what becomes of the runs in some rounds.
-type mode struct {
-	store   store
-	endings []ending
-	before  bool // the state from before the run comes back
-	wiped   bool // and nothing else on the disk does
-}
-
-// ending is a way in which a run ends.
-type ending struct {
-	end func(*process, *rand.Rand)
-	// cut is an end that does not let the provider await a response.
-	cut bool
-	// latency is the longest between a POST and its response.
-	latency time.Duration
-}
-
-// single is one signal at any moment.
-func single(send func(*process, syscall.Signal), signal syscall.Signal) ending {
-	return ending{cut: signal == syscall.SIGKILL, latency: 200 * time.Millisecond, end: func(p *process, random *rand.Rand) {
-		if random.IntN(3) == 0 {
-			time.Sleep(100*time.Millisecond + moment(random, 1200*time.Millisecond))
-		} else { // on a busy machine that is too early
-			p.awaitPOST()
-			time.Sleep(moment(random, 700*time.Millisecond))
-		}
-		send(p, signal)
-	}}
-}
-
-// twice interrupts while POSTs are in flight, and again 0 to 3 s later.
-func twice(send func(*process, syscall.Signal)) ending {
-	return ending{cut: true, latency: 3 * time.Second, end: func(p *process, random *rand.Rand) {
-		p.awaitPOST()
-		time.Sleep(moment(random, 500*time.Millisecond))
-		send(p, syscall.SIGINT)
-		select {
-		case <-p.done:
-		case <-time.After(moment(random, 3*time.Second)):
-			send(p, syscall.SIGINT)
-		}
-	}}
-}
-
-// awaitPOST waits until the service has read a POST of the command.
-func (p *process) awaitPOST() {
-	p.until("a POST is read", func() bool { return p.sent() > p.sentBefore || p.ended() })
-}
-
-var (
-	kills = []ending{
-		single((*process).signal, syscall.SIGKILL), // the CLI alone: the plugin is left behind
-		single((*process).signalGroup, syscall.SIGKILL),
-	}
-	interrupts = []ending{
-		single((*process).signalGroup, syscall.SIGINT),
-		twice((*process).signalGroup),
-		single((*process).signal, syscall.SIGTERM),
-		single((*process).signal, syscall.SIGINT),
-		single((*process).signalGroup, syscall.SIGTERM),
-		twice((*process).signal),
-	}
-	undisturbed = ending{latency: 200 * time.Millisecond, end: func(*process, *rand.Rand) {}}
-	anyEnding   = slices.Concat([]ending{undisturbed}, kills, interrupts)
-)
-
-// inRounds ends many runs, each at a moment of its own.
-func inRounds(t *testing.T, few int, m mode) {
+// play runs rounds at once and prints what they have shown.
+func play(t *testing.T, rounds []round) {
 	t.Helper()
 	var mu sync.Mutex
 	sum := tally{}
-	first := seed(t)
 	t.Run("rounds", func(t *testing.T) {
-		for i := range rounds(t, few) {
-			t.Run(strconv.Itoa(i), func(t *testing.T) {
+		for _, r := range rounds {
+			t.Run(r.name, func(t *testing.T) {
 				t.Parallel()
-				got := endAtAnyMoment(t, i, rand.New(rand.NewPCG(first, uint64(i))), m)
+				got := r.run(t)
 				mu.Lock()
 				defer mu.Unlock()
 				for name, n := range got {
@@ -116,6 +77,129 @@ func inRounds(t *testing.T, few int, m mode) {
 		}
 	})
 	t.Logf("%v", sum)
+}
+
+// run compares what was asked for with what the service, the state and the journal have.
+func (r round) run(t *testing.T) tally {
+	sum := tally{"rounds": 1}
+	w := newWorkingDir(t, quick, "")
+	w.keepJournal(r.store)
+	if r.loss >= theWrites {
+		w.storeRemotely()
+	}
+	before := r.prepare(w)
+	output := r.disturbed(w)
+	story := []string{output, w.journalText()}
+	defer func() {
+		if t.Failed() {
+			t.Logf("what happened:\n%s", strings.Join(story, "\n--- "))
+		}
+	}()
+	if r.kept {
+		w.assertKept(output)
+	}
+	switch {
+	case r.loss == theState || r.loss == theDisk:
+		w.putBack(before, r.loss == theDisk)
+	case r.loss == nothing && w.stateTorn(r.messages):
+		return tally{"rounds": 1, "torn": 1}
+	}
+	handed := w.handedOver(output)
+	if r.loss != nothing {
+		if len(handed) > 0 {
+			t.Fatal("the journal has forgotten what was handed over")
+		}
+		story = append(story, string(before), r.announced(w))
+	}
+	sum["unpersisted"] = len(handed)
+	for try := 0; ; try++ {
+		output, ok := w.try("apply -json")
+		story = append(story, output)
+		reported := count(output, createUnknown, messageUnknown)
+		sum["reported"] += reported
+		sum["taken over"] += count(output, createTakenOver, messageTakenOver)
+		if ok {
+			break
+		}
+		if reported == 0 || try == 5 {
+			t.Fatal("the apply fails")
+		}
+	}
+	r.check(w, sum, handed)
+	return sum
+}
+
+// prepare asks for three creates or messages that no run has sent yet, and
+// returns the state from before.
+func (r round) prepare(w *workingDir) (before []byte) {
+	w.t.Helper()
+	config := r.config
+	if config == nil {
+		config = jobs
+	}
+	w.write(config(canaryPrompt))
+	if r.messages {
+		w.run("apply")
+		w.write(config(canaryPrompt + " more"))
+	}
+	return w.stateText()
+}
+
+// disturbed is the run that is disturbed.
+func (r round) disturbed(w *workingDir) (output string) {
+	w.t.Helper()
+	if r.hold {
+		w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Times: -1, Skip: len(w.state()), Delay: time.Hour})
+	}
+	for _, fault := range r.posts {
+		fault.Kind = simulator.KindCreate
+		if r.messages {
+			fault.Kind = simulator.KindMessage
+		}
+		w.sim.Inject(fault)
+	}
+	var refused atomic.Bool
+	if r.loss >= theWrites {
+		w.remote.setOnWrite(func() bool {
+			refused.Store(true)
+			if r.loss == killed {
+				w.running.Load().signalGroup(syscall.SIGKILL)
+			}
+			return false
+		})
+	}
+	w.env = r.env
+	p := w.start("apply")
+	if r.disturb != nil {
+		r.disturb(p)
+	}
+	output = p.wait()
+	w.env = nil
+	w.sim.ClearFaults()
+	if r.loss >= theWrites {
+		w.remote.setOnWrite(nil)
+		if !refused.Load() {
+			w.t.Error("nothing was refused, so this proves nothing")
+		}
+	}
+	return output
+}
+
+// announced is a plan with the state from before. Where nothing is unknown, it
+// announces each job once.
+func (r round) announced(w *workingDir) (plan string) {
+	w.t.Helper()
+	plan, ok := w.try("plan -json")
+	if !ok {
+		w.t.Error("no plan with the state from before")
+	}
+	all := strings.Join(details(plan, createAnnounced, messageAnnounced), "\n")
+	for _, j := range w.sim.Jobs() {
+		if n := strings.Count(all, j.ID); n != 1 && r.all && r.config == nil { // the plans of two aliases do not know of each other
+			w.t.Errorf("the plan announces job %s %d times", j.ID, n)
+		}
+	}
+	return plan
 }
 
 // handedOver are the jobs whose end the CLI had printed although the state does
@@ -138,83 +222,19 @@ func (w *workingDir) handedOver(output string) map[string]bool {
 	return handed
 }
 
-// moment is a random time below limit.
-func moment(random *rand.Rand, limit time.Duration) time.Duration {
-	return time.Duration(random.Int64N(int64(limit)))
-}
-
-// endAtAnyMoment ends a run of creates or messages, applies until all is well,
-// and compares what was asked for with what reached the service.
-func endAtAnyMoment(t *testing.T, round int, random *rand.Rand, m mode) tally {
-	t.Helper()
-	sum := tally{"rounds": 1}
-	w := newWorkingDir(t, quick, jobs(canaryPrompt))
-	w.keepJournal(m.store)
-	// Few rounds have many endings, each with both requests in turn.
-	how, messages := m.endings[round%len(m.endings)], (round+round/len(m.endings))%2 == 1
-	if messages {
-		w.run("apply")
-		w.write(jobs(canaryPrompt + " more"))
-	}
-	before := w.stateText()
-	// Slow responses, before and after the effect, widen the moments that matter.
-	for _, kind := range []simulator.Kind{simulator.KindCreate, simulator.KindMessage} {
-		w.sim.Inject(simulator.Fault{Kind: kind, Times: 3, Delay: moment(random, how.latency), AfterEffect: random.IntN(2) == 1})
-	}
-	p := w.start("apply")
-	how.end(p, random)
-	output := p.wait()
-	story := []string{output, w.journalText()}
-	defer func() {
-		if t.Failed() {
-			t.Logf("what happened:\n%s", strings.Join(story, "\n--- "))
-		}
-	}()
-	switch {
-	case m.before:
-		w.putBack(before, m.wiped)
-		plan, ok := w.try("plan -json")
-		if !ok {
-			t.Errorf("no plan with the state from before")
-		}
-		story = append(story, string(before), plan, w.journalText())
-	case w.stateTorn(messages):
-		sum["torn"] = 1
-		return sum
-	}
-	handed := w.handedOver(output)
-	if m.before && len(handed) > 0 {
-		t.Fatal("a named journal has forgotten what was handed over")
-	}
-	sum["unpersisted"] = len(handed)
-
-	for try := 0; ; try++ {
-		output, ok := w.try("apply -json")
-		story = append(story, output)
-		sum["reported"] += count(output, createUnknown, messageUnknown)
-		sum["taken over"] += count(output, createTakenOver, messageTakenOver)
-		if ok {
-			break
-		}
-		if try == 5 {
-			t.Fatal("no apply succeeds")
-		}
-	}
-	if sum["reported"] > 0 && !how.cut {
-		t.Errorf("%d outcomes were unknown although the provider could await the responses", sum["reported"])
-	}
-	sum.check(w, messages, handed)
-	w.assertNothingToDo()
-	return sum
-}
-
-// check compares what was asked for with what the service and the state have.
-func (s tally) check(w *workingDir, messages bool, handed map[string]bool) {
+// check holds the end of a round against what was asked for.
+func (r round) check(w *workingDir, sum tally, handed map[string]bool) {
 	w.t.Helper()
+	if r.awaited && sum["reported"] > 0 {
+		w.t.Errorf("%d outcomes were unknown although the provider could await the responses", sum["reported"])
+	}
+	if r.all && sum["taken over"] != 3 {
+		w.t.Errorf("%d requests were taken over, want 3", sum["taken over"])
+	}
 	state := map[string]bool{}
 	for _, i := range w.state() {
 		if i.Tainted {
-			s["tainted"]++
+			sum["tainted"]++
 			w.t.Errorf("%s is tainted", i.ID)
 		}
 		state[i.ID] = true
@@ -223,18 +243,19 @@ func (s tally) check(w *workingDir, messages bool, handed map[string]bool) {
 		w.t.Errorf("the state holds %d jobs, want 3", len(state))
 	}
 	for _, j := range w.sim.Jobs() {
-		if sent := len(j.Prompts) - 1; messages && sent > 1 && !handed[j.ID] {
-			s["duplicates"] += sent - 1
+		if sent := len(j.Prompts) - 1; sent > 1 && !handed[j.ID] {
+			sum["duplicates"] += sent - 1
 			w.t.Errorf("%s got the message %d times", j.ID, sent)
 		}
 	}
 	// A job that the state does not hold must have been reported.
 	allowed := 3
-	if !messages {
-		allowed += s["reported"] + len(handed)
+	if !r.messages {
+		allowed += sum["reported"] + len(handed)
 	}
 	if started := len(w.sim.Jobs()); started > allowed {
-		s["lost"] += started - allowed
-		w.t.Errorf("%d jobs were started for 3; %d outcomes were reported as unknown, %d not persisted", started, s["reported"], len(handed))
+		sum["lost"] += started - allowed
+		w.t.Errorf("%d jobs were started for 3; %d outcomes were reported as unknown, %d not persisted", started, sum["reported"], len(handed))
 	}
+	w.assertNothingToDo()
 }

@@ -6,7 +6,6 @@
 package chaos
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 // A log at TRACE, the output, the state, a saved plan and whatever else a run
@@ -32,16 +32,7 @@ func TestKeyIsNowhere(t *testing.T) {
 			t.Parallel()
 			w := newWorkingDir(t, simulator.Script{}, oneJob)
 			if test.variables != "" {
-				w.write(test.variables + oneJob)
-				main := filepath.Join(w.dir, "main.tf")
-				text, err := os.ReadFile(main)
-				if err != nil {
-					t.Fatal(err)
-				}
-				text = bytes.Replace(text, []byte("provider \"agent\" {"), []byte("provider \"agent\" {\n  admin_key = var.key"), 1)
-				if err := os.WriteFile(main, text, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				w.writeFile("main.tf", strings.Replace(test.variables+rootModule+oneJob, "provider \"agent\" {", "provider \"agent\" {\n  admin_key = var.key", 1))
 			}
 			w.env = append(test.env, "TF_LOG=TRACE")
 			for _, args := range []string{"plan -out=saved", "apply saved", "plan"} {
@@ -98,7 +89,7 @@ func TestPromptWOIsNowhere(t *testing.T) {
 			set(canary + " and more")
 			w.sim.Inject(simulator.Fault{Kind: simulator.KindMessage, AfterEffect: true, Delay: time.Minute})
 			p := w.start("apply")
-			p.awaitPOST()
+			p.awaitPOSTs(1)
 			p.signalGroup(syscall.SIGKILL)
 			search(p.wait())
 			search(w.start("apply").wait())
@@ -107,4 +98,59 @@ func TestPromptWOIsNowhere(t *testing.T) {
 			}
 		})
 	}
+}
+
+const encryption = `
+key_provider "pbkdf2" "team" {
+  passphrase = "correct-horse-battery-staple"
+}
+method "aes_gcm" "team" {
+  keys = key_provider.pbkdf2.team
+}
+state {
+  method   = method.aes_gcm.team
+  enforced = true
+}
+plan {
+  method   = method.aes_gcm.team
+  enforced = true
+}
+`
+
+// Where OpenTofu encrypts the state and the plan, nothing of ours tells what
+// they would, and an apply that was killed is taken up all the same.
+func TestEncryptedState(t *testing.T) {
+	if cli.Product != tfcli.Tofu {
+		t.Skipf("needs OpenTofu 1.7 or later, this is %s", cli)
+	}
+	needsVersion(t, "1.7.0")
+	w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, "variable \"prompt\" {}\nresource \"agent_job\" \"test\" {\n  prompt = var.prompt\n}\n")
+	w.env = []string{"TF_ENCRYPTION=" + encryption, "TF_VAR_prompt=" + canaryPrompt}
+	nowhere := func(secret string) {
+		t.Helper()
+		for name, text := range w.files(w.dir) {
+			if strings.Contains(text, secret) {
+				t.Errorf("%q is in %s", secret, name)
+			}
+		}
+	}
+	w.run("plan -out=saved")
+	p := w.start("apply saved")
+	w.until("the job is polled", func() bool { return w.sim.Counts().Get > 0 })
+	p.signalGroup(syscall.SIGKILL)
+	p.wait()
+	if len(w.entries()) == 0 {
+		t.Error("no journal is left, so the search proves nothing")
+	}
+	nowhere(canaryPrompt)
+
+	id := w.sim.Jobs()[0].ID
+	w.sim.SetStatus(id, "completed")
+	if output := w.run("apply saved"); !strings.Contains(output, createTakenOver) {
+		t.Errorf("the job was not taken over:\n%s", output)
+	}
+	w.run("plan -detailed-exitcode")
+	w.posts(1, 0)
+	nowhere(canaryPrompt)
+	nowhere(id)
 }

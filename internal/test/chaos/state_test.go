@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // instance is a job in the state file.
@@ -70,6 +72,21 @@ func (w *workingDir) onlyInstance() instance {
 	return all[0]
 }
 
+// assertKept asserts that the state holds all three jobs, active and untainted,
+// and that the output names them.
+func (w *workingDir) assertKept(output string) {
+	w.t.Helper()
+	kept := w.state()
+	for _, i := range kept {
+		if i.Status != "active" || i.Tainted || !strings.Contains(output, i.ID) {
+			w.t.Errorf("the state holds %+v, want it active, untainted and in the output", i)
+		}
+	}
+	if len(kept) != 3 {
+		w.t.Errorf("the state holds %d jobs, want 3", len(kept))
+	}
+}
+
 // sent is how many POSTs the service has read.
 func (w *workingDir) sent() int {
 	counts := w.sim.Counts()
@@ -126,3 +143,30 @@ func (w *workingDir) putBack(state []byte, wiped bool) {
 		w.t.Fatal(err)
 	}
 }
+
+// What a command says of earlier runs. Only with -json does a CLI show each of
+// several warnings that have the same summary.
+const (
+	createAnnounced  = "Agent job of an earlier run will be taken over"
+	messageAnnounced = "Message of an earlier run will be taken over"
+	unknownAnnounced = "Outcome of an earlier request unknown"
+	createTakenOver  = "Agent job of an earlier run taken over"
+	messageTakenOver = "Message of an earlier run found"
+	createUnknown    = "Outcome of an earlier create unknown"
+	messageUnknown   = "Outcome of message to agent job unknown"
+)
+
+// details are those of the diagnostics that have one of the summaries.
+func details(output string, summaries ...string) (found []string) {
+	for line := range strings.Lines(output) {
+		var message struct {
+			Diagnostic struct{ Summary, Detail string }
+		}
+		if json.Unmarshal([]byte(line), &message) == nil && slices.Contains(summaries, message.Diagnostic.Summary) {
+			found = append(found, message.Diagnostic.Detail)
+		}
+	}
+	return found
+}
+
+func count(output string, summaries ...string) int { return len(details(output, summaries...)) }

@@ -67,24 +67,25 @@ func newWorkingDirAt(t *testing.T, sim *simulator.Server, handler http.Handler, 
 	return w
 }
 
+const rootModule = `
+terraform {
+  required_providers {
+    agent = { source = "agentjobs/agent" }
+  }
+}
+provider "agent" {
+  poll = { min_interval = "50ms", max_interval = "200ms" }
+}
+`
+
 // write puts the configuration in place.
 func (w *workingDir) write(resources string) {
 	w.t.Helper()
 	backend := ""
 	if w.remote != nil {
-		backend = "  backend \"http\" {}"
+		backend = "terraform {\n  backend \"http\" {}\n}\n"
 	}
-	w.writeFile("main.tf", `
-terraform {
-  required_providers {
-    agent = { source = "agentjobs/agent" }
-  }
-`+backend+`
-}
-provider "agent" {
-  poll = { min_interval = "50ms", max_interval = "200ms" }
-}
-`+resources)
+	w.writeFile("main.tf", rootModule+backend+resources)
 }
 
 func (w *workingDir) writeFile(name, text string) {

@@ -5,7 +5,6 @@ package faultmix
 
 import (
 	"math/rand/v2"
-	"sync"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
@@ -38,7 +37,7 @@ func (c chooser) get(u *user) *getFault {
 		}
 		return row.weight
 	})
-	f := row.make(u)
+	f := row.make(u, u.random)
 	f.row = row.row
 	return f
 }
@@ -89,17 +88,4 @@ func (u *user) armPosts(messaging bool) {
 			return
 		}
 	}
-}
-
-// sharedSource is a source for several goroutines: a server's may still be at
-// work when its client has given up.
-type sharedSource struct {
-	mu     sync.Mutex
-	source rand.Source
-}
-
-func (s *sharedSource) Uint64() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.source.Uint64()
 }

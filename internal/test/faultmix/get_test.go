@@ -39,7 +39,7 @@ type getRow struct {
 	row    string
 	weight int
 	wait   bool // in a wait only
-	make   func(u *user) *getFault
+	make   func(u *user, r *rand.Rand) *getFault
 }
 
 // playing is one play for every time.
@@ -48,85 +48,76 @@ func playing(times int, play faultserver.Play) *getFault {
 }
 
 // overlaid lays fields over the true record.
-func overlaid(times int, fields func(l getCall) attrs) *getFault {
+func overlaid(times int, fields attrs) *getFault {
 	return &getFault{times: times, make: func(l getCall) faultserver.Play {
-		return faultserver.Answer(200, laidOver(l.record(), fields(l)))
+		return faultserver.Answer(200, laidOver(l.record(), fields))
 	}}
+}
+
+// during limits a fault to jobs of which something holds.
+func (f *getFault) during(when func(job simulator.Job) bool) *getFault {
+	f.when = when
+	return f
 }
 
 // getRows are the faults of polls and refreshes that can be mixed.
 func getRows() []getRow {
 	const newJob = 50 * time.Second
 	active := func(job simulator.Job) bool { return job.Status == "active" }
+	notFound := faultserver.Answer(404, `{"error":"job not found"}`)
 	return []getRow{
-		{row: rowID('P', 1), weight: 3, make: func(u *user) *getFault {
-			return overlaid(1+u.random.IntN(5), func(l getCall) attrs {
-				return attrs{"status": pick(l.random, "reviewing\x1b[2J", "COMPLETED", "done")}
-			})
+		{row: rowID('P', 1), weight: 3, make: func(_ *user, r *rand.Rand) *getFault {
+			return overlaid(1+r.IntN(5), attrs{"status": pick(r, "reviewing\x1b[2J", "COMPLETED", "done")})
 		}},
-		{row: rowID('P', 2), weight: 3, wait: true, make: func(u *user) *getFault {
-			return overlaid(1+u.random.IntN(4), func(l getCall) attrs { return attrs{"status": pick[any](l.random, nil, matrix.Omit{}, 3, "")} })
+		{row: rowID('P', 2), weight: 3, wait: true, make: func(_ *user, r *rand.Rand) *getFault {
+			return overlaid(1+r.IntN(4), attrs{"status": pick[any](r, nil, matrix.Omit{}, 3, "")})
 		}},
-		{row: rowID('P', 3), weight: 3, make: func(u *user) *getFault {
-			return overlaid(1+u.random.IntN(9), func(l getCall) attrs {
-				return attrs{"prLink": pick(l.random, "javascript:alert(1)", "ftp://example.com/1", "https://example.com/\x1b[2J", "https://example.com/\u202e1", "")}
-			})
+		{row: rowID('P', 3), weight: 3, make: func(_ *user, r *rand.Rand) *getFault {
+			return overlaid(1+r.IntN(9), attrs{"prLink": pick(r, "javascript:alert(1)", "ftp://example.com/1", "https://example.com/\x1b[2J", "https://example.com/\u202e1", "")})
 		}},
-		{row: rowID('P', 4), weight: 3, wait: true, make: func(u *user) *getFault {
-			f := overlaid(1+u.random.IntN(9), func(getCall) attrs { return attrs{"prLink": "https://example.com/pull/1"} })
-			f.when = active
-			return f
+		{row: rowID('P', 4), weight: 3, wait: true, make: func(_ *user, r *rand.Rand) *getFault {
+			return overlaid(1+r.IntN(9), attrs{"prLink": "https://example.com/pull/1"}).during(active)
 		}},
-		{row: rowID('P', 5), weight: 3, make: func(u *user) *getFault {
-			return overlaid(1+u.random.IntN(9), func(l getCall) attrs { return oddFields(l.random) })
-		}},
-		{row: rowID('P', 6), weight: 4, make: func(u *user) *getFault {
-			f := &getFault{times: 1 + u.random.IntN(4), make: func(l getCall) faultserver.Play { return passing(l.random, l.record()) }}
-			if u.random.IntN(5) == 0 {
-				f.until = time.Duration(1+u.random.IntN(10)) * time.Minute
+		{row: rowID('P', 5), weight: 3, make: func(_ *user, r *rand.Rand) *getFault { return overlaid(1+r.IntN(9), oddFields(r)) }},
+		{row: rowID('P', 6), weight: 4, make: func(_ *user, r *rand.Rand) *getFault {
+			f := passing(r, 1+r.IntN(4))
+			if r.IntN(5) == 0 {
+				f.until = time.Duration(1+r.IntN(10)) * time.Minute
 			}
 			return f
 		}},
-		{row: rowID('P', 7), weight: 2, make: func(u *user) *getFault {
-			return playing(1, faultserver.Answer(pick(u.random, 401, 403), refusalBody(u.random)))
+		{row: rowID('P', 7), weight: 2, make: func(_ *user, r *rand.Rand) *getFault {
+			return playing(1, faultserver.Answer(pick(r, 401, 403), refusalBody(r)))
 		}},
-		{row: rowID('P', 8), weight: 8, wait: true, make: func(u *user) *getFault {
-			f := playing(1+u.random.IntN(6), faultserver.Answer(404, `{"error":"job not found"}`))
-			f.when = func(job simulator.Job) bool {
+		{row: rowID('P', 8), weight: 8, wait: true, make: func(u *user, r *rand.Rand) *getFault {
+			return playing(1+r.IntN(6), notFound).during(func(job simulator.Job) bool {
 				return u.began.Add(newJob).After(time.Now()) && !job.CreatedAt.Before(u.began)
-			}
-			return f
+			})
 		}},
-		{row: rowID('P', 9), weight: 3, make: func(u *user) *getFault {
-			f := playing(1+u.random.IntN(3), pick(u.random, faultserver.Answer(404, `{"error":"job not found"}`), faultserver.Answer(404, "<!doctype html><p>Not here"),
-				faultserver.Answer(200, "<html>Sign in", "Content-Type: text/html")))
-			f.when = func(job simulator.Job) bool { return !u.applying || time.Since(job.CreatedAt) > time.Minute }
-			return f
+		{row: rowID('P', 9), weight: 3, make: func(u *user, r *rand.Rand) *getFault {
+			play := pick(r, notFound, faultserver.Answer(404, "<!doctype html><p>Not here"), faultserver.Answer(200, "<html>Sign in", "Content-Type: text/html"))
+			return playing(1+r.IntN(3), play).during(func(job simulator.Job) bool { return !u.applying || time.Since(job.CreatedAt) > time.Minute })
 		}},
-		{row: rowID('P', 10), weight: 3, make: func(u *user) *getFault {
-			lines := pick(u.random, matrix.Header("Retry-After: 50"), matrix.Header("Retry-After: 5"), matrix.Header(), matrix.Header("Retry-After: soon"), matrix.Header("Retry-After: 7200"))
-			return u.slowedDown(lines)
+		{row: rowID('P', 10), weight: 3, make: func(u *user, r *rand.Rand) *getFault {
+			return u.slowedDown(pick(r, matrix.Header("Retry-After: 50"), matrix.Header("Retry-After: 5"), matrix.Header(), matrix.Header("Retry-After: soon"), matrix.Header("Retry-After: 7200")))
 		}},
-		{row: rowID('P', 12), weight: 1, make: func(u *user) *getFault {
-			return u.slowedDown(matrix.Dates(20*time.Second, pick(u.random, -time.Hour, time.Hour), true))
+		{row: rowID('P', 12), weight: 1, make: func(u *user, r *rand.Rand) *getFault {
+			return u.slowedDown(matrix.Dates(20*time.Second, pick(r, -time.Hour, time.Hour), true))
 		}},
-		{row: rowID('P', 11), weight: 2, make: func(u *user) *getFault {
+		{row: rowID('P', 11), weight: 2, make: func(*user, *rand.Rand) *getFault {
 			return playing(1, faultserver.Answer(200, matrix.JobJSON(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"})))
 		}},
-		{row: rowID('C', 12), weight: 3, make: func(u *user) *getFault {
-			return &getFault{times: 1 + u.random.IntN(5), make: func(l getCall) faultserver.Play {
-				return faultserver.Last(faultserver.Answer(200, l.record()))
-			}}
+		{row: rowID('C', 12), weight: 3, make: func(_ *user, r *rand.Rand) *getFault {
+			return &getFault{times: 1 + r.IntN(5), make: func(l getCall) faultserver.Play { return faultserver.Last(faultserver.Answer(200, l.record())) }}
 		}},
-		{row: rowID('M', 5), weight: 12, wait: true, make: func(u *user) *getFault {
-			f := overlaid(1+u.random.IntN(9), func(getCall) attrs { return attrs{"prLink": "https://example.com/pull/0"} })
-			f.when = func(job simulator.Job) bool { return active(job) && len(job.Prompts) > 1 }
-			return f
+		{row: rowID('M', 5), weight: 12, wait: true, make: func(_ *user, r *rand.Rand) *getFault {
+			return overlaid(1+r.IntN(9), attrs{"prLink": "https://example.com/pull/0"}).during(func(job simulator.Job) bool { return active(job) && len(job.Prompts) > 1 })
 		}},
-		{row: rowID('X', 2), weight: 2, wait: true, make: func(u *user) *getFault {
-			return &getFault{times: 1, make: func(l getCall) faultserver.Play {
-				l.interrupt()
-				return pick(l.random, faultserver.Healthy, faultserver.Stall)
+		{row: rowID('X', 2), weight: 2, wait: true, make: func(u *user, r *rand.Rand) *getFault {
+			play := pick(r, faultserver.Healthy, faultserver.Stall)
+			return &getFault{times: 1, make: func(getCall) faultserver.Play {
+				u.interrupt()
+				return play
 			}}
 		}},
 	}
@@ -145,13 +136,23 @@ func (u *user) slowedDown(lines func(time.Time) []string) *getFault {
 }
 
 // passing is a fault of a GET that may pass.
-func passing(r *rand.Rand, whole string) faultserver.Play {
-	return pick(r,
-		faultserver.Answer(500, ""), faultserver.Answer(502, "<html>bad gateway", "Content-Type: text/html"),
-		faultserver.Answer(503, `{"error":"later"}`, "Retry-After: 3"), faultserver.Answer(504, "{}"),
-		faultserver.Reset, faultserver.EOF, faultserver.Raw("nonsense\r\n\r\n"), faultserver.Answer(200, ""),
-		faultserver.Truncated(200, whole, 40), faultserver.Answer(200, whole[:len(whole)/2]), faultserver.Answer(200, "null"),
-		faultserver.Oversize(200, 2<<20), faultserver.Answer(408, ""), faultserver.Stall)
+func passing(r *rand.Rand, times int) *getFault {
+	plays := make([]func(whole string) faultserver.Play, times)
+	for i := range plays {
+		play := pick(r,
+			faultserver.Answer(500, ""), faultserver.Answer(502, "<html>bad gateway", "Content-Type: text/html"),
+			faultserver.Answer(503, `{"error":"later"}`, "Retry-After: 3"), faultserver.Answer(504, "{}"),
+			faultserver.Reset, faultserver.EOF, faultserver.Raw("nonsense\r\n\r\n"), faultserver.Answer(200, ""),
+			faultserver.Answer(200, "null"), faultserver.Oversize(200, 2<<20), faultserver.Answer(408, ""), faultserver.Stall)
+		plays[i] = pick(r, func(string) faultserver.Play { return play }, func(string) faultserver.Play { return play }, func(string) faultserver.Play { return play },
+			func(whole string) faultserver.Play { return faultserver.Truncated(200, whole, 40) },
+			func(whole string) faultserver.Play { return faultserver.Answer(200, whole[:len(whole)/2]) })
+	}
+	next := -1
+	return &getFault{times: times, make: func(l getCall) faultserver.Play {
+		next++ // under until there may be more
+		return plays[next%times](l.record())
+	}}
 }
 
 // oddFields are values of a record that the contract does not promise.

@@ -38,7 +38,7 @@ func (u *user) log(format string, args ...any) {
 }
 
 // fail counts what must not happen, and shows the first time of each user.
-func (u *user) fail(what wrong, format string, args ...any) {
+func (u *user) fail(what, format string, args ...any) {
 	u.sum.wrong(what, 1)
 	u.log("WRONG: %s: %s", what, fmt.Sprintf(format, args...))
 	u.mu.Lock()

@@ -54,8 +54,8 @@ type postRow struct {
 }
 
 // either is a fault that leaves the outcome unknown, with or without the effect.
-func either(r *rand.Rand, play func(p postCall)) *postFault {
-	return &postFault{class: unknownOutcome, effect: r.IntN(2) == 0, final: true, play: play}
+func either(r *rand.Rand, play faultserver.Play) *postFault {
+	return &postFault{class: unknownOutcome, effect: r.IntN(2) == 0, final: true, play: func(p postCall) { p.answer(play) }}
 }
 
 func answering(c class, play faultserver.Play) *postFault {
@@ -89,21 +89,19 @@ func postRows() []postRow {
 			if !u.tls && u.random.IntN(6) == 0 { // nobody here can know that nothing was read
 				return &postFault{class: unknownOutcome, final: true, times: 1, dial: resetEarly}
 			}
-			return either(u.random, func(p postCall) { p.answer(brokenOff(u.random)) })
+			return either(u.random, brokenOff(u.random))
 		}},
 		{row: rowID('C', 4), weight: 3, make: func(u *user) *postFault {
-			return either(u.random, func(p postCall) {
-				p.answer(faultserver.Answer(pick(u.random, 500, 502, 503, 504), `{"error":"try later"}`, "Retry-After: 1"))
-			})
+			return either(u.random, faultserver.Answer(pick(u.random, 500, 502, 503, 504), `{"error":"try later"}`, "Retry-After: 1"))
 		}},
 		{row: rowID('C', 5), weight: 3, make: func(u *user) *postFault {
-			return either(u.random, func(p postCall) { p.answer(noRecord(u.random, p.body)) })
+			f, broken := either(u.random, nil), noRecord(u.random)
+			f.play = func(p postCall) { p.answer(broken(p.body)) }
+			return f
 		}},
 		{row: rowID('C', 6), weight: 3, make: func(u *user) *postFault {
-			return either(u.random, func(p postCall) {
-				id := pick(u.random, "a/b", "../../secrets", "job\x00", "job\x1b[2J", "a%2fb", "a b", "a?b", "job\u202e1", strings.Repeat("a", 300), "x/"+harness.CanaryKey)
-				p.answer(faultserver.Answer(201, matrix.JobJSON(attrs{"id": id})))
-			})
+			id := pick(u.random, "a/b", "../../secrets", "job\x00", "job\x1b[2J", "a%2fb", "a b", "a?b", "job\u202e1", strings.Repeat("a", 300), "x/"+harness.CanaryKey)
+			return either(u.random, faultserver.Answer(201, matrix.JobJSON(attrs{"id": id})))
 		}},
 		{row: rowID('C', 7), weight: 2, create: true, make: func(*user) *postFault {
 			return &postFault{class: accepted, effect: true, final: true, play: func(p postCall) { p.answer(faultserver.Answer(200, p.body)) }}
@@ -118,17 +116,13 @@ func postRows() []postRow {
 			return answering(refused, faultserver.Answer(pick(u.random, 301, 302, 303, 307, 308), "", "Location: "+location))
 		}},
 		{row: rowID('C', 13), weight: 2, make: func(u *user) *postFault {
-			return either(u.random, func(p postCall) {
-				p.answer(pick(u.random, faultserver.Oversize(201, 2<<20), faultserver.Slow(201, p.body, 9*time.Second), faultserver.GzipBomb(201, 2<<20)))
-			})
+			return either(u.random, pick(u.random, faultserver.Oversize(201, 2<<20), faultserver.Slow(201, matrix.JobJSON(nil), 9*time.Second), faultserver.GzipBomb(201, 2<<20)))
 		}},
 		{row: rowID('M', 3), weight: 8, message: true, make: func(u *user) *postFault {
 			return answering(refused, faultserver.Answer(pick(u.random, 400, 404, 409, 410), `{"error":"it is closed"}`))
 		}},
 		{row: rowID('M', 4), weight: 14, message: true, make: func(u *user) *postFault {
-			return either(u.random, func(p postCall) {
-				p.answer(pick(u.random, brokenOff(u.random), faultserver.Answer(200, ""), faultserver.Answer(200, matrix.JobJSON(attrs{"id": "job_other"}))))
-			})
+			return either(u.random, pick(u.random, brokenOff(u.random), faultserver.Answer(200, ""), faultserver.Answer(200, matrix.JobJSON(attrs{"id": "job_other"}))))
 		}},
 		{row: rowID('P', 5), weight: 2, make: func(u *user) *postFault {
 			fields := oddFields(u.random)
@@ -168,13 +162,18 @@ func brokenOff(r *rand.Rand) faultserver.Play {
 }
 
 // noRecord answers with something that is no whole job record.
-func noRecord(r *rand.Rand, whole string) faultserver.Play {
-	return pick(r,
-		faultserver.Answer(201, whole[:len(whole)/2]), faultserver.Truncated(201, whole, len(whole)/2), faultserver.Answer(201, ""),
-		faultserver.Raw("HTTP/1.1 204 No Content\r\n\r\n"), faultserver.Answer(201, matrix.JobJSON(attrs{"id": matrix.Omit{}})),
+func noRecord(r *rand.Rand) func(whole string) faultserver.Play {
+	fixed := pick(r,
+		faultserver.Answer(201, ""), faultserver.Raw("HTTP/1.1 204 No Content\r\n\r\n"), faultserver.Answer(201, matrix.JobJSON(attrs{"id": matrix.Omit{}})),
 		faultserver.Answer(201, matrix.JobJSON(attrs{"id": ""})), faultserver.Answer(201, matrix.JobJSON(attrs{"id": nil})),
-		faultserver.Answer(201, matrix.JobJSON(attrs{"id": 17})), faultserver.Answer(201, `{"id":"job_1",`+whole[1:]),
-		faultserver.Answer(201, whole+whole), faultserver.Answer(201, "["+whole+"]"), faultserver.Answer(201, "<html>welcome"))
+		faultserver.Answer(201, matrix.JobJSON(attrs{"id": 17})), faultserver.Answer(201, "<html>welcome"))
+	return pick(r,
+		func(whole string) faultserver.Play { return faultserver.Answer(201, whole[:len(whole)/2]) },
+		func(whole string) faultserver.Play { return faultserver.Truncated(201, whole, len(whole)/2) },
+		func(whole string) faultserver.Play { return faultserver.Answer(201, `{"id":"job_1",`+whole[1:]) },
+		func(whole string) faultserver.Play { return faultserver.Answer(201, whole+whole) },
+		func(whole string) faultserver.Play { return faultserver.Answer(201, "["+whole+"]") },
+		func(string) faultserver.Play { return fixed })
 }
 
 func refusalBody(r *rand.Rand) string {

@@ -4,6 +4,7 @@
 package faultmix
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,47 +13,37 @@ import (
 	"testing"
 )
 
-// wrong is what must never happen; each is counted.
-type wrong string
-
+// What must never happen; each is counted.
 const (
-	duplicates wrong = "duplicates"
-	lostIDs    wrong = "lost ids"
-	tainted    wrong = "tainted without a failed job"
-	keyBytes   wrong = "key bytes found"
-	goroutines wrong = "goroutines left"
-	other      wrong = "other"
+	duplicates = "duplicates"
+	lostIDs    = "lost ids"
+	tainted    = "tainted without a failed job"
+	keyBytes   = "key bytes found"
+	goroutines = "goroutines left"
+	other      = "other"
 )
 
 // tally adds up what all modules have shown.
 type tally struct {
 	mu      sync.Mutex
 	faults  map[string]int // by row of the matrix; a spell of one fault counts once
-	wrongs  map[wrong]int
+	wrongs  map[string]int
 	numbers map[string]int
 }
 
 func newTally() *tally {
-	return &tally{faults: map[string]int{}, wrongs: map[wrong]int{}, numbers: map[string]int{}}
+	return &tally{faults: map[string]int{}, wrongs: map[string]int{}, numbers: map[string]int{}}
 }
 
 // fault counts a fault that was really played.
-func (s *tally) fault(row string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.faults[row]++
-}
+func (s *tally) fault(row string)          { s.add(s.faults, row, 1) }
+func (s *tally) wrong(what string, n int)  { s.add(s.wrongs, what, n) }
+func (s *tally) number(name string, n int) { s.add(s.numbers, name, n) }
 
-func (s *tally) wrong(what wrong, n int) {
+func (s *tally) add(to map[string]int, name string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wrongs[what] += n
-}
-
-func (s *tally) number(name string, n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.numbers[name] += n
+	to[name] += n
 }
 
 func (s *tally) injected() (n int) {
@@ -62,12 +53,6 @@ func (s *tally) injected() (n int) {
 		n += times
 	}
 	return n
-}
-
-func (s *tally) goroutinesLeft(t *testing.T, err error) {
-	t.Helper()
-	s.wrong(goroutines, strings.Count(err.Error(), "[Goroutine "))
-	t.Error(err)
 }
 
 func (s *tally) table() string {
@@ -84,7 +69,7 @@ func (s *tally) table() string {
 	} {
 		fmt.Fprintf(&b, "%-48s %6d\n", name, s.numbers[name])
 	}
-	for _, what := range []wrong{duplicates, lostIDs, tainted, keyBytes, goroutines, other} {
+	for _, what := range []string{duplicates, lostIDs, tainted, keyBytes, goroutines, other} {
 		fmt.Fprintf(&b, "%-48s %6d\n", what, s.wrongs[what])
 	}
 	return b.String()
@@ -115,4 +100,33 @@ func (s *tally) check(t *testing.T, wanted, mixed int) {
 			t.Errorf("%s is %d of %d faults, which is no mix", id, n, mixed)
 		}
 	}
+}
+
+// keyWatch searches for the key in all that is written to it, and keeps nothing.
+type keyWatch struct {
+	mu       sync.Mutex
+	rest     []byte
+	found    int
+	where    string
+	complete bool // the log of the client was seen
+}
+
+// keyPart is enough of the key to be its beginning and nothing else.
+const keyPart = "mint_canary-"
+
+func (k *keyWatch) Write(p []byte) (int, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.complete = k.complete || bytes.Contains(p, []byte("called the agent service"))
+	k.rest = append(k.rest, p...)
+	if n := bytes.Count(k.rest, []byte(keyPart)); n > 0 {
+		if k.found == 0 {
+			at := bytes.Index(k.rest, []byte(keyPart))
+			k.where = string(k.rest[max(0, at-200):min(len(k.rest), at+len(keyPart))])
+		}
+		k.found += n
+		k.rest = nil
+	}
+	k.rest = append(k.rest[:0], k.rest[max(0, len(k.rest)-len(keyPart)+1):]...)
+	return len(p), nil
 }

@@ -39,8 +39,10 @@ type user struct {
 	playing   sync.WaitGroup // POSTs that the service is about to answer
 
 	mu       sync.Mutex
-	random   *rand.Rand
-	applying bool // not refreshing
+	seed     uint64
+	calls    uint64     // of the CLI to the provider so far
+	random   *rand.Rand // of this call
+	applying bool       // not refreshing
 	began    time.Time
 	cancel   context.CancelFunc
 	cut      time.Time // when this call alone was cancelled
@@ -53,6 +55,7 @@ type user struct {
 	prompt   string
 	history  []string
 	failures int
+	turns    [2][]turn // of new jobs, and after messages
 }
 
 // sent is one POST, as the service knows it.
@@ -66,13 +69,17 @@ type sent struct {
 }
 
 func newUser(m *rootModule, n int) *user {
-	random := rand.New(&sharedSource{source: rand.NewPCG(m.random.Uint64(), uint64(n))})
+	seed := m.random.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
 	u := &user{
-		rootModule: m, name: fmt.Sprintf("[%d.%d]", m.number, n), random: random, onFailure: "error", asked: 1,
+		seed: seed, rootModule: m, name: fmt.Sprintf("[%d.%d]", m.number, n), random: random, onFailure: "error", asked: 1,
 		held: map[string]bool{}, reported: map[string]bool{}, texts: map[string]int{}, options: attrs{}, cancel: func() {},
 	}
 	for i := range 1 + random.IntN(4) {
 		u.wants = append(u.wants, fmt.Sprintf("%s part %d", u.name, i))
+	}
+	for range 20 {
+		u.turns[0], u.turns[1] = append(u.turns[0], drawTurn(random, true)), append(u.turns[1], drawTurn(random, false))
 	}
 	settings := attrs{}
 	if random.IntN(4) == 0 {
@@ -94,43 +101,63 @@ func newUser(m *rootModule, n int) *user {
 
 func (u *user) config() attrs { return fakecli.With(u.options, attrs{"prompt": u.wants[u.at]}) }
 
-// script says how the service goes on with the job after a prompt.
-func (u *user) script(turn int) simulator.Script {
+// turn is how the service goes on with a job after a prompt, its first or a later
+// one, and which fault that is.
+type turn struct {
+	simulator.Script
+	fault string
+	skew  time.Duration // of the service's clock
+}
+
+// drawTurn draws one. Those of a user are drawn before the first run.
+func drawTurn(r *rand.Rand, first bool) turn {
+	t := turn{Script: simulator.Script{Duration: pick(r, 2*time.Second, 20*time.Second, 90*time.Second, 5*time.Minute)}}
+	switch r.IntN(14) {
+	case 0:
+		t.Status = "failed"
+	case 1:
+		t.Status = "archived"
+	}
+	switch {
+	case first && r.IntN(5) == 0:
+		t.skew, t.fault = pick(r, -time.Hour, time.Hour), rowID('P', 12)
+	case !first && r.IntN(3) == 0:
+		t.Duration = max(t.Duration, 20*time.Second)
+		t.Stale, t.fault = time.Duration(1+r.IntN(9))*time.Second, rowID('M', 1)
+	case !first && r.IntN(3) == 0:
+		t.Duration, t.fault = 0, rowID('M', 2)
+	}
+	return t
+}
+
+// script is the next turn.
+func (u *user) script(n int) simulator.Script {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.faultsOver.Load() {
 		return simulator.Script{Duration: 2 * time.Second}
 	}
-	r := u.random
-	s := simulator.Script{Duration: []time.Duration{2 * time.Second, 20 * time.Second, 90 * time.Second, 5 * time.Minute}[r.IntN(4)]}
-	switch r.IntN(14) {
-	case 0:
-		s.Status = "failed"
+	queue := &u.turns[min(n, 1)]
+	t := (*queue)[0]
+	*queue = append((*queue)[1:], t) // again from the start, should there be many
+	if t.Status == "failed" {
 		u.sum.number("jobs that failed by themselves", 1)
-	case 1:
-		s.Status = "archived"
 	}
-	switch {
-	case turn == 0 && r.IntN(5) == 0:
-		created := time.Now().Add([]time.Duration{-time.Hour, time.Hour}[r.IntN(2)]).UTC().Format(time.RFC3339)
-		s.Extra = map[string]any{"createdAt": created}
-		u.sum.fault(rowID('P', 12))
-	case turn > 0 && r.IntN(3) == 0:
-		s.Duration = max(s.Duration, 20*time.Second)
-		s.Stale = time.Duration(1+r.IntN(9)) * time.Second
-		u.sum.fault(rowID('M', 1))
-	case turn > 0 && r.IntN(3) == 0:
-		s.Duration = 0
-		u.sum.fault(rowID('M', 2))
+	if t.skew != 0 {
+		t.Extra = map[string]any{"createdAt": time.Now().Add(t.skew).UTC().Format(time.RFC3339)}
 	}
-	return s
+	if t.fault != "" {
+		u.sum.fault(t.fault)
+	}
+	return t.Script
 }
 
 // begin is the start of one call of the CLI to the provider.
 func (u *user) begin(applying bool) context.Context {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.applying, u.began = applying, time.Now()
+	u.applying, u.began, u.calls = applying, time.Now(), u.calls+1
+	u.random = rand.New(rand.NewPCG(u.seed, u.calls)) // so that a seed repeats the faults of each call, however the last one went
 	u.cut, u.answered, u.sent, u.posts, u.gets = time.Time{}, time.Time{}, nil, nil, nil
 	ctx, cancel := context.WithCancel(u.context(u))
 	u.cancel = cancel

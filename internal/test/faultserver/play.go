@@ -106,10 +106,7 @@ func Last(play Play) Play {
 
 // Truncated says that the body is whole and sends only its first n bytes.
 func Truncated(status int, body string, n int) Play {
-	return func(x *Exchange) {
-		x.over = true
-		_, _ = io.WriteString(x.conn, head(status, len(body), nil)+body[:n])
-	}
+	return Raw(head(status, len(body), nil) + body[:n])
 }
 
 // Oversize sends a body of n spaces.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // step is where a run is stopped.
@@ -26,28 +28,23 @@ const (
 	stateWrite // the CLI's own, to a remote backend
 )
 
-var steps = map[step]string{
-	journalBegun: "journal_begun", journalDone: "journal_done", requestWritten: "request_written", responseRead: "response_read",
-	idRecorded: "id_recorded", stateHandedOver: "state_handed_over", processEnd: "process_end", stateWrite: "state_write",
+var steps = []string{
+	"nowhere", "journal_begun", "journal_done", "request_written", "response_read", "id_recorded", "state_handed_over", "process_end", "state_write",
 }
 
 // crash is how a run that was stopped at a step ends.
 type crash int
 
 const (
-	killCLI   crash = iota // the plugin continues
-	killBoth               // nothing continues
-	ctrlC                  // twice; the step continues after the second
-	between                // Ctrl-C twice; the step continues between the two
-	stuck                  // Ctrl-C twice; the step does not continue before the CLI kills the plugin
-	lingers                // as killCLI, but the plugin continues once the next apply has come to the resource
-	lastCrash = lingers
+	killCLI  crash = iota // the plugin continues
+	killBoth              // nothing continues
+	ctrlC                 // twice; the step continues after the second
+	between               // Ctrl-C twice; the step continues between the two
+	stuck                 // Ctrl-C twice; the step does not continue before the CLI kills the plugin
+	lingers               // as killCLI, but the plugin continues once the next apply has come to the resource
 )
 
-var crashes = map[crash]string{
-	killCLI: "kill_CLI", killBoth: "kill_both", ctrlC: "double_Ctrl-C", between: "between_two_Ctrl-Cs",
-	stuck: "double_Ctrl-C_stuck", lingers: "kill_CLI_plugin_lingers",
-}
+var crashes = []string{"kill_CLI", "kill_both", "double_Ctrl-C", "between_two_Ctrl-Cs", "double_Ctrl-C_stuck", "kill_CLI_plugin_lingers"}
 
 func (c crash) end(w *steppedDir, p *process) {
 	switch c {
@@ -100,10 +97,10 @@ func (c crashPoint) String() string {
 
 func crashPoints() (all []crashPoint) {
 	for s := journalBegun; s <= stateWrite; s++ {
-		for e := killCLI; e <= lastCrash; e++ {
+		for e := range crashes {
 			for _, message := range []bool{false, true} {
 				for _, f := range []follower{apply, planAndApply, destroy} {
-					all = append(all, crashPoint{s, e, message, f})
+					all = append(all, crashPoint{s, crash(e), message, f})
 				}
 			}
 		}
@@ -158,15 +155,11 @@ func (c crashPoint) want(s store, accepted, saved bool) (o outcome) {
 // it, the cancelled context that keeps a recorded request from being sent, the
 // entries that a disturbed process leaves, the takeover, the wait for a plugin
 // that still lives, Seen, and Forget.
-func TestX17_crash_points(t *testing.T) {
-	t.Parallel()
-	atCrashPoints(t, defaultFolder)
-}
+func TestX17_crash_points(t *testing.T) { atCrashPoints(t, defaultFolder) }
 
 // In a bucket, which forgets nothing. Red without: Seen.
 func TestX17_S3_crash_points(t *testing.T) {
 	needsBucket(t)
-	t.Parallel()
 	atCrashPoints(t, bucket)
 }
 
@@ -174,6 +167,7 @@ func TestX17_S3_crash_points(t *testing.T) {
 // followers take turns.
 func atCrashPoints(t *testing.T, s store) {
 	t.Helper()
+	t.Parallel()
 	some := everyNth(t, envCrash, 29, crashPoints())
 	applied := newSteppedDir(t, s)
 	applied.run("apply")
@@ -182,5 +176,87 @@ func atCrashPoints(t *testing.T, s store) {
 			t.Parallel()
 			c.run(t, s, applied)
 		})
+	}
+}
+
+// run stops an apply at the step, ends it, and lets the follower run. The apply
+// of a message starts from the state of another working directory.
+func (c crashPoint) run(t *testing.T, s store, applied *steppedDir) {
+	w := newSteppedDir(t, s)
+	prompt, accepted := canaryPrompt, c.step >= requestWritten
+	if c.message {
+		prompt += " more"
+		id := w.sim.Create(project, canaryPrompt).ID
+		w.remote.state = []byte(strings.ReplaceAll(string(applied.stateText()), applied.sim.Jobs()[0].ID, id))
+		w.write(stepConfiguration(prompt))
+	}
+	w.arm(c.step)
+	p := w.start("apply")
+	select {
+	case <-w.reached:
+	case <-p.done:
+		t.Fatalf("the step was never reached:\n%s", p.output())
+	}
+	c.crash.end(w, p)
+	if c.crash == between { // the step may win the race
+		accepted = w.sent() > 0
+	}
+	saved := strings.Contains(string(w.stateText()), prompt)
+	if saved && (c.crash == killCLI || c.crash == killBoth || c.crash == lingers) {
+		t.Error("the state was written before the CLI was killed, so the cell proves nothing")
+	}
+	want := c.want(s, accepted, saved)
+	got := c.follow(w)
+	w.checkEnd(prompt)
+	got.Creates, got.Messages, got.Entries = w.sim.Counts().Create, w.sim.Counts().Message, len(w.entries())
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("accepted %t, in the state %t; want -, got +:\n%s\nthe run that was ended:\n%s", accepted, saved, diff, p.output())
+	}
+}
+
+// follow runs what follows, and applies until nothing fails.
+func (c crashPoint) follow(w *steppedDir) (got outcome) {
+	if c.follower == destroy {
+		before := w.sent()
+		w.run("destroy")
+		if w.sent() != before {
+			w.t.Error("the destroy has sent something")
+		}
+	}
+	for range 3 {
+		command, plan := "apply -json", ""
+		if c.follower == planAndApply {
+			plan = w.run("plan -json -out=saved")
+			command = "apply -json saved"
+		}
+		p := w.start(command)
+		p.awaitOutput("agent_job.test: Creating...", "agent_job.test: Modifying...")
+		w.resume(false)
+		output := p.wait()
+		takenOver, reported := count(output, createTakenOver, messageTakenOver), count(output, createUnknown, messageUnknown)
+		if c.follower == planAndApply && takenOver+reported > 0 && count(plan, createAnnounced, messageAnnounced, unknownAnnounced) == 0 {
+			w.t.Errorf("the plan does not announce it:\n%s", plan)
+		}
+		got.TakenOver += takenOver
+		got.Reported += reported
+		if p.ok() {
+			return got
+		}
+		if reported == 0 {
+			w.t.Errorf("the apply fails:\n%s", output)
+		}
+	}
+	w.t.Error("no apply succeeds")
+	return got
+}
+
+// checkEnd checks that nothing remains to be done, and that the state holds the
+// last job.
+func (w *steppedDir) checkEnd(prompt string) {
+	w.t.Helper()
+	w.run("plan -detailed-exitcode")
+	jobs, state := w.sim.Jobs(), string(w.stateText())
+	if last := jobs[len(jobs)-1]; !strings.Contains(state, last.ID) || !strings.Contains(state, prompt) || strings.Contains(state, `"tainted"`) {
+		w.t.Errorf("the state does not hold job %s with its prompt:\n%s", last.ID, state)
 	}
 }
