@@ -98,10 +98,10 @@ func TestError_text(t *testing.T) {
 	t.Parallel()
 	for want, failure := range map[string]*Error{
 		"create job": {Op: OpCreate},
-		"get job: the service answered 404 Not Found: no such job": {Op: OpGet, StatusCode: 404, Detail: "no such job"},
-		"send message: the service answered 599: cause: words":     {Op: OpMessage, StatusCode: 599, Err: errors.New("cause"), Detail: "words"},
-		`create job: a\u001b[2J`:                                   {Op: OpCreate, Err: errors.New("a\x1b[2J")},
-		"create job: " + strings.Repeat("x", 511) + "…":            {Op: OpCreate, Err: errors.New(strings.Repeat("x", 1000))},
+		"get job: the service responded with 404 Not Found: no such job": {Op: OpGet, StatusCode: 404, Detail: "no such job"},
+		"send message: the service responded with 599: cause: words":     {Op: OpMessage, StatusCode: 599, Err: errors.New("cause"), Detail: "words"},
+		`create job: a\u001b[2J`:                        {Op: OpCreate, Err: errors.New("a\x1b[2J")},
+		"create job: " + strings.Repeat("x", 511) + "…": {Op: OpCreate, Err: errors.New(strings.Repeat("x", 1000))},
 	} {
 		if got := failure.Error(); got != want {
 			t.Errorf("Error() = %q, want %q", got, want)

@@ -173,7 +173,7 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 		if !job.PRLink.IsNull() {
 			link = "Pull request: " + job.PRLink.ValueString()
 		}
-		i.progress("Job %s finished as %s (%s elapsed). %s", record.ID, record.Status, time.Since(start).Round(time.Second), link)
+		i.progress("Job %s finished with the status %s (%s elapsed). %s", record.ID, record.Status, time.Since(start).Round(time.Second), link)
 	}
 	reportWait(job, err, i.options, &i.resp.Diagnostics,
 		"The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. Running the action again sends the prompt again.",

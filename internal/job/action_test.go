@@ -87,29 +87,29 @@ func TestAction_ends(t *testing.T) {
 	}{
 		"completed": {
 			script: simulator.Script{Duration: 200 * time.Millisecond},
-			end:    "Job ID ended as completed (0s elapsed). Pull request: https://github.com/example/docs/pull/1",
+			end:    "Job ID finished with the status completed (0s elapsed). Pull request: https://github.com/example/docs/pull/1",
 		},
 		"the end from before a message": {
 			script: simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"},
-			end:    "Job ID ended as archived (1s elapsed). Pull request: https://github.com/example/docs/pull/1",
+			end:    "Job ID finished with the status archived (1s elapsed). Pull request: https://github.com/example/docs/pull/1",
 		},
 		"odd link": {
 			script: simulator.Script{Duration: 200 * time.Millisecond, Extra: map[string]any{"prLink": "javascript:alert(1)"}},
-			end:    "Job ID ended as completed (0s elapsed). It opened no pull request.", says: []string{"WARNING: Pull request link left out"},
+			end:    "Job ID finished with the status completed (0s elapsed). It opened no pull request.", says: []string{"WARNING: Invalid pull request link"},
 		},
 		"A03 failed": {
-			script: fails(nil), end: "Job ID ended as failed (0s elapsed). It opened no pull request.",
-			says: []string{"ERROR: Agent job failed", "Job ID in project proj_1 ended as failed", "It opened no pull request."},
+			script: fails(nil), end: "Job ID finished with the status failed (0s elapsed). It opened no pull request.",
+			says: []string{"ERROR: Agent job failed", "Job ID in project proj_1 failed", "It opened no pull request."},
 		},
 		"A03 failed with a link": {
-			script: fails(link), end: "Job ID ended as failed (0s elapsed). Pull request: " + link, says: []string{"ERROR: Agent job failed", link},
+			script: fails(link), end: "Job ID finished with the status failed (0s elapsed). Pull request: " + link, says: []string{"ERROR: Agent job failed", link},
 		},
 		"A03 failed, on_failure = warn": {
-			script: fails(link), config: warn, end: "Job ID ended as failed (0s elapsed). Pull request: " + link, says: []string{"WARNING: Agent job failed"},
+			script: fails(link), config: warn, end: "Job ID finished with the status failed (0s elapsed). Pull request: " + link, says: []string{"WARNING: Agent job failed"},
 		},
 		"timeout": {
 			script: endless, config: soon,
-			says: []string{"ERROR: Agent job still running", "read job ID of project proj_1 with the data source agent_job", "Running the action again sends the prompt again."},
+			says: []string{"ERROR: Agent job still running", "job ID in project proj_1", "use the data source agent_job", "Running the action again sends the prompt again."},
 		},
 		"timeout, on_timeout = warn": {script: endless, config: fakecli.With(soon, warn), says: []string{"WARNING: Agent job still running"}},
 	} {
@@ -178,15 +178,15 @@ func TestAction_notAccepted(t *testing.T) {
 			before: func(s *harness.Service, _ *fakecli.CLI, a actionCase) {
 				s.Wire.Script(faultserver.Kind(a.kind), faultserver.Effect(faultserver.EOF))
 			},
-			says:   []string{"no answer tells its outcome", "It will not be sent again by itself.", "before you run the action again"},
+			says:   []string{"no response shows its outcome", "It is not sent again automatically.", "before you run the action again"},
 			create: "a job may have been started", message: "sent to job ID in project proj_1, but", sends: true,
 		},
 		"refused": {
 			before: func(s *harness.Service, _ *fakecli.CLI, a actionCase) {
 				s.Inject(simulator.Fault{Kind: a.kind, Status: 404, Body: `{"error":"no such thing"}`})
 			},
-			says:   []string{"no such thing", "so it has had no effect", "project_id"},
-			create: "refused the prompt for project proj_1,", message: "refused the prompt for job ID in project proj_1,", sends: true,
+			says:   []string{"no such thing", "so the prompt had no effect", "project_id"},
+			create: "refused the request to project proj_1,", message: "refused the request to job ID in project proj_1,", sends: true,
 		},
 		// The CLI stops the provider once, and an action may begin after that.
 		"after a stop": {
@@ -247,7 +247,7 @@ func TestAction_A02_interrupted(t *testing.T) {
 		}
 		id := s.OnlyJob(t).ID
 		harness.Contains(t, progress.All[0], id)
-		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job still running", id, "interrupted", "Terraform keeps no record of it.")
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job still running", id, "interrupted", "The state does not contain this job.")
 		a.sentOnce(t, s)
 	})
 }

@@ -34,14 +34,14 @@ func TestDataSource(t *testing.T) {
 		"wait is off by default": {script: endless, config: attrs{"wait": attrs{"on_failure": "error"}}, status: "active"},
 		"odd link": {
 			script: simulator.Script{Extra: map[string]any{"prLink": "javascript:alert(1)"}}, status: "completed",
-			says: []string{"WARNING: Pull request link left out", "ID"},
+			says: []string{"WARNING: Invalid pull request link", "ID"},
 		},
 		"failed, read once":         {script: simulator.Script{Status: "failed"}, status: "failed"},
 		"failed, waited for":        {script: fails, config: attrs{"wait": waits}, says: []string{"ERROR: Agent job failed", "ID", "wait.on_failure"}},
 		"failed, on_failure = warn": {script: fails, config: attrs{"wait": attrs{"enabled": true, "on_failure": "warn"}}, status: "failed", says: []string{"WARNING: Agent job failed"}},
 		"timeout": {
 			script: endless, config: attrs{"wait": waits, "timeouts": attrs{"read": "300ms"}},
-			says: []string{"ERROR: Agent job still running", "ID", "The next plan or apply waits on."},
+			says: []string{"ERROR: Agent job still running", "ID", "The next plan or apply waits again."},
 		},
 		"timeout, on_timeout = warn": {
 			script: endless, config: attrs{"wait": attrs{"enabled": true, "on_timeout": "warn"}, "timeouts": attrs{"read": "300ms"}}, status: "active",
@@ -65,7 +65,7 @@ func TestDataSource(t *testing.T) {
 			prepare: func(s *harness.Service, _ string) {
 				s.Inject(simulator.Fault{Status: 403, Body: `{"error":"no scope"}`})
 			},
-			says: []string{"ERROR: Failed to read agent job", "Job ID in project proj_1.", "no scope", "admin_key"},
+			says: []string{"ERROR: Failed to read agent job", "Job ID in project proj_1 could not be read.", "no scope", "admin_key"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,31 +30,31 @@ func TestHint(t *testing.T) {
 		want    string
 	}{
 		"no connection": {agentapi.Error{Class: agentapi.NotSent, Err: errors.New("no such host")},
-			"Check base_url and the network between this machine and the service, HTTPS_PROXY and NO_PROXY too."},
+			"Check base_url, the network between this machine and the service, HTTPS_PROXY and NO_PROXY."},
 		"interrupted": {agentapi.Error{Class: agentapi.NotSent, Err: context.Canceled}, ""},
 		"timeouts":    {agentapi.Error{Class: agentapi.NotSent, Err: context.DeadlineExceeded}, ""},
 		"timeouts of a read": {agentapi.Error{Class: agentapi.Unavailable, Err: context.DeadlineExceeded},
-			"Check base_url and the network between this machine and the service, HTTPS_PROXY and NO_PROXY too."},
+			"Check base_url, the network between this machine and the service, HTTPS_PROXY and NO_PROXY."},
 		"answer lost": {agentapi.Error{Class: agentapi.UnknownOutcome, Err: io.EOF}, ""},
 		"proxy": {agentapi.Error{Class: agentapi.NotSent, Err: agentapi.ErrProxy},
-			"Check HTTPS_PROXY and NO_PROXY in the environment of this run, and whether the proxy may and can reach base_url."},
+			"Check HTTPS_PROXY and NO_PROXY, and whether the proxy can reach base_url and allows it."},
 		"plain HTTP": {agentapi.Error{Class: agentapi.NotSent, Err: agentapi.ErrNoTLS},
-			"Check base_url: it starts with https://, and what answers at its host and port is something else."},
+			"Check base_url: it starts with https://, but the server at its host and port does not speak TLS."},
 		"401": {agentapi.Error{Class: agentapi.Refused, StatusCode: 401},
-			"Check admin_key, or AGENT_ADMIN_KEY when that is not set: the key may be unknown to this service, or expired."},
+			"Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may be unknown to this service, or expired."},
 		"403": {agentapi.Error{Class: agentapi.Refused, StatusCode: 403},
-			"Check admin_key, or AGENT_ADMIN_KEY when that is not set: the key may lack the scope that is needed, or not be allowed from this address."},
+			"Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may lack the required scope, or may not be allowed from this address."},
 		"402": {agentapi.Error{Class: agentapi.Refused, StatusCode: 402, Detail: "Buy more"}, ""},
 		"302": {agentapi.Error{Class: agentapi.Refused, StatusCode: 302},
-			"Redirects are not followed, so that the key goes only where you said. Check base_url, and whether a proxy or a login page is in between."},
+			"Redirects are not followed, because the key is sent to base_url only. Check base_url, and whether a proxy or a login page is in between."},
 		"404 for a create": {agentapi.Error{Op: agentapi.OpCreate, Class: agentapi.Refused, StatusCode: 404},
-			"Check base_url, project_id and the key: a service answers 404 for each of them."},
+			"Check base_url, project_id and the key: each of them can cause a 404."},
 		"404 for a message": {agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.Refused, StatusCode: 404},
-			"Check base_url, project_id and the key: a service answers 404 for each of them, and for a job that it no longer keeps."},
+			"Check base_url, project_id and the key: each of them can cause a 404, and so can a job that the service no longer keeps."},
 		"web page with 404": {agentapi.Error{Class: agentapi.Refused, StatusCode: 404, Err: agentapi.ErrWebPage},
-			"Something other than the agent service answered: check base_url, and whether a proxy or a login page is in between."},
+			"Something other than the agent service responded. Check base_url, and whether a proxy or a login page is in between."},
 		"web page with 200": {agentapi.Error{Class: agentapi.UnknownOutcome, StatusCode: 200, Err: agentapi.ErrWebPage},
-			"Something other than the agent service answered: check base_url, and whether a proxy or a login page is in between."},
+			"Something other than the agent service responded. Check base_url, and whether a proxy or a login page is in between."},
 		"web page with 503": {agentapi.Error{Class: agentapi.Unavailable, StatusCode: 503, Err: agentapi.ErrWebPage}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestMessageFailureTellsWhatHelps(t *testing.T) {
 		"gone":     {agentapi.Error{Class: agentapi.Refused, StatusCode: 404}, true},
 	} {
 		got := messageFailure(&tc.failure, "job_1")
-		if strings.Contains(got, "To give the prompt to a new job instead") != tc.newJob ||
-			strings.Contains(got, "Applying again sends the message.") == tc.newJob {
+		if strings.Contains(got, "To start a new job with this prompt instead") != tc.newJob ||
+			strings.Contains(got, "Apply again to send the message.") == tc.newJob {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -92,14 +92,14 @@ func TestMessageFailureTellsWhatHelps(t *testing.T) {
 func TestReason(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
-		"the run was interrupted":                               &agentapi.Error{Err: context.Canceled},
-		"the time that timeouts allows is over":                 &agentapi.Error{Err: context.DeadlineExceeded},
-		`the service answered 409 Conflict, it says "closed"`:   &agentapi.Error{StatusCode: 409, Detail: "closed"},
-		`the service answered 302 Found, it points to "/login"`: &agentapi.Error{StatusCode: 302, Detail: "/login"},
-		`the service answered 500 Internal Server Error, EOF`:   &agentapi.Error{StatusCode: 500, Err: io.EOF},
-		`a failure of another kind, escaped: \u001b[2J`:         errors.New("a failure of another kind, escaped: \x1b[2J"),
+		"the run was interrupted":                                         &agentapi.Error{Err: context.Canceled},
+		"the configured timeout expired":                                  &agentapi.Error{Err: context.DeadlineExceeded},
+		`the service responded with 409 Conflict, error message "closed"`: &agentapi.Error{StatusCode: 409, Detail: "closed"},
+		`the service responded with 302 Found, redirecting to "/login"`:   &agentapi.Error{StatusCode: 302, Detail: "/login"},
+		`the service responded with 500 Internal Server Error, EOF`:       &agentapi.Error{StatusCode: 500, Err: io.EOF},
+		`a failure of another kind, escaped: \u001b[2J`:                   errors.New("a failure of another kind, escaped: \x1b[2J"),
 		`unexpected EOF`: &wait.Error{JobID: "job_1", Err: &agentapi.Error{Err: io.ErrUnexpectedEOF}},
-		"job job_1: " + io.EOF.Error() + ` after 0s, last seen as "a"`: &wait.Error{JobID: "job_1", LastStatus: "a", Err: io.EOF},
+		"job job_1: " + io.EOF.Error() + ` after 0s, last status "a"`: &wait.Error{JobID: "job_1", LastStatus: "a", Err: io.EOF},
 	} {
 		if diff := cmp.Diff(want, reason(err)); diff != "" {
 			t.Errorf("reason (-want +got):\n%s", diff)
@@ -107,10 +107,10 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// The text of a wait that was cut short says each thing once.
+// The text of a wait that stopped early says each thing once.
 func TestUnfinishedWait(t *testing.T) {
 	t.Parallel()
-	const goesOn = "This run no longer waits for job job_1; the job itself goes on at the service."
+	const keepsRunning = "This run stopped waiting for job job_1 in project proj_1. The job itself keeps running."
 	refused := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.Refused, StatusCode: 400}
 	busy := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.Unavailable, StatusCode: 503}
 	for name, test := range map[string]struct {
@@ -119,23 +119,23 @@ func TestUnfinishedWait(t *testing.T) {
 	}{
 		"timeout": {
 			wait.Error{Err: wait.ErrTimeout, Waited: 61499 * time.Millisecond, LastStatus: agentapi.StatusActive},
-			[]string{goesOn, "It had not ended after 1m1s, which is as long as timeouts allows."},
+			[]string{keepsRunning, "The configured timeout expired after waiting 1m1s."},
 		},
 		"timeout, odd status": {
 			wait.Error{Err: wait.ErrTimeout, Waited: time.Minute, LastStatus: "a\nb"},
-			[]string{goesOn, "It had not ended after 1m0s, which is as long as timeouts allows.", `It was last seen as "a\u000ab".`},
+			[]string{keepsRunning, "The configured timeout expired after waiting 1m0s.", `Its last status was "a\u000ab".`},
 		},
 		"timeout while the service is busy": {
 			wait.Error{Err: wait.ErrTimeout, Waited: time.Minute, LastFault: busy},
-			[]string{goesOn, "It had not ended after 1m0s, which is as long as timeouts allows.", "The last look at it failed: the service answered 503 Service Unavailable."},
+			[]string{keepsRunning, "The configured timeout expired after waiting 1m0s.", "The last poll failed: the service responded with 503 Service Unavailable."},
 		},
-		"interrupted": {wait.Error{Err: wait.ErrInterrupted}, []string{goesOn, "The wait was interrupted."}},
-		"no status":   {wait.Error{Err: wait.ErrNoStatus}, []string{goesOn, "The service's answers have no status."}},
-		"refused":     {wait.Error{Err: refused, LastFault: refused}, []string{goesOn, "The service answered 400 Bad Request."}},
+		"interrupted": {wait.Error{Err: wait.ErrInterrupted}, []string{keepsRunning, "The run was interrupted."}},
+		"no status":   {wait.Error{Err: wait.ErrNoStatus}, []string{keepsRunning, "The service's responses have no status."}},
+		"refused":     {wait.Error{Err: refused, LastFault: refused}, []string{keepsRunning, "The service responded with 400 Bad Request."}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, got := unfinishedWait(&test.err, "job_1", "Then this.")
+			_, got := unfinishedWait(&test.err, &jobModel{ProjectID: types.StringValue("proj_1"), jobRecord: jobRecord{ID: types.StringValue("job_1")}}, "Then this.")
 			if diff := cmp.Diff(wording.Paragraphs(append(test.want, "Then this.")...), got); diff != "" {
 				t.Errorf("detail (-want +got):\n%s", diff)
 			}
@@ -153,7 +153,7 @@ func TestSave_failed(t *testing.T) {
 		t.Fatalf("diagnostics: %v", diags)
 	}
 	detail := diags[0].Detail()
-	for _, want := range []string{"Job job_1 of project proj_1 could not be written to the state: ", "Something may have been sent", "https://github.com/agentjobs/terraform-provider-agent/issues"} {
+	for _, want := range []string{"Job job_1 in project proj_1 could not be written to the state: ", "The prompt may have been sent", "https://github.com/agentjobs/terraform-provider-agent/issues"} {
 		if !strings.Contains(detail, want) {
 			t.Errorf("missing %q in:\n%s", want, detail)
 		}

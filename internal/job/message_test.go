@@ -34,7 +34,7 @@ func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
 	s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
 	harness.Contains(t, run("third", "C"), "Failed to send message to agent job")
 	s.Sent(t, 1, 2)
-	harness.Contains(t, run("fourth", "B"), "taken over", "Message of an earlier run found")
+	harness.Contains(t, run("fourth", "B"), "taken over", "Message of an earlier run taken over")
 	s.Sent(t, 1, 2)
 }
 

@@ -64,7 +64,7 @@ func TestMoveState(t *testing.T) {
 			c := fakecli.Unconfigured(t)
 			diags := move(c, readMoved(t, name))
 			if strings.HasPrefix(name, "refused_") {
-				harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to move to agent_job", "does not name a job", "Nothing was changed.", "removed block")
+				harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to move to agent_job", "does not name a job", "Nothing was changed or sent.", "removed block")
 				return
 			}
 			if len(diags) > 0 {
@@ -110,7 +110,7 @@ func TestMoveState_forms(t *testing.T) {
 		{"restapi, id is a path", "h/Mastercard/restapi", restapi, `{"id":"/v2/agent/proj_123/job/job_456","path":"/elsewhere"}`, ""},
 		{"restapi, path of the job", "h/Mastercard/restapi", restapi, `{"id":"x","path":"/v2/agent/proj_123/job/job_456"}`, ""},
 		{"project with a space", "h/magodo/restful", restful, `{"id":"/v2/agent/a%20b/job/job_456","path":"/here"}`,
-			`It has the id "/v2/agent/a%20b/job/job_456" and the path "/here".`},
+			`with the id "/v2/agent/a%20b/job/job_456" and the path "/here" does not name a job`},
 		{"escaped slash", "h/magodo/restful", restful, `{"id":"/v2/agent/a%2fproj_123/job/job_456"}`, `and the path ""`},
 		{"empty", "h/magodo/restful", restful, "", nameless},
 		{"null", "h/magodo/restful", restful, "null", nameless},
@@ -135,7 +135,7 @@ func TestMoveState_forms(t *testing.T) {
 
 // A moved job is recorded by the next apply, and nothing is ever sent.
 func TestMoveState_recorded(t *testing.T) {
-	for prompt, says := range map[string]string{"prompt": "", "prompt_wo": "Prompt is recorded"} {
+	for prompt, says := range map[string]string{"prompt": "", "prompt_wo": "Prompt recorded without sending it"} {
 		t.Run(prompt, func(t *testing.T) {
 			s := harness.NewService(t, nil)
 			id := s.Create("proj_123", "before").ID

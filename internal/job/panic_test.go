@@ -52,7 +52,7 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	c.ConnectTo(t.Context(), newPanicking(false), s.Attrs())
 
 	created := fakecli.Text(c.Run(t.Context(), attrs{"prompt": "write"}))
-	harness.Contains(t, created, "WARNING: Bug in the agent provider", s.OnlyJob(t).ID)
+	harness.Contains(t, created, "WARNING: Internal error in the agent provider", s.OnlyJob(t).ID)
 	if c.Tainted || c.Get("id") != s.OnlyJob(t).ID || c.Get("status") != "active" {
 		t.Errorf("the job was not kept: %s", c.State)
 	}
@@ -62,7 +62,7 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	c.Run(t.Context(), attrs{"prompt": "write"})
 	c.ConnectTo(t.Context(), newPanicking(false), s.Attrs())
 	updated := fakecli.Text(c.Run(t.Context(), attrs{"prompt": "write more"}))
-	harness.Contains(t, updated, "ERROR: Bug in the agent provider", s.OnlyJob(t).ID)
+	harness.Contains(t, updated, "ERROR: Internal error in the agent provider", s.OnlyJob(t).ID)
 	if c.Get("prompt") != "write more" {
 		t.Errorf("the message that was taken is not in the state: %s", c.State)
 	}
@@ -100,16 +100,16 @@ func TestX06_panic_anywhere(t *testing.T) {
 		says string
 		call func() []*tfprotov6.Diagnostic
 	}{
-		{`create of job "" in project proj_1. Something may have been sent: look at the jobs of the project`, apply(nothing)},
-		{"read of job \"" + id + "\" in project proj_1.", func() []*tfprotov6.Diagnostic { c.State = state; return c.Refresh(t.Context()) }},
-		{"update of job \"" + id + "\" in project proj_1.", apply(state)},
-		{"read of a data source", func() []*tfprotov6.Diagnostic { _, diags := c.Data(t.Context(), attrs{"id": id}); return diags }},
-		{"start of a job, which may have been started", invoke("agent_start_job", nil)},
-		{"sending of a message, which may have arrived", invoke("agent_send_message", attrs{"id": id})},
+		{`in the create of job "" in project proj_1. The prompt may have been sent: check the project's jobs`, apply(nothing)},
+		{"in the read of job \"" + id + "\" in project proj_1. A refresh sends no prompt.", func() []*tfprotov6.Diagnostic { c.State = state; return c.Refresh(t.Context()) }},
+		{"in the update of job \"" + id + "\" in project proj_1.", apply(state)},
+		{"while reading job " + id + " in project proj_1. A data source sends no prompt.", func() []*tfprotov6.Diagnostic { _, diags := c.Data(t.Context(), attrs{"id": id}); return diags }},
+		{"while starting a job. The prompt may have been sent:", invoke("agent_start_job", nil)},
+		{"while sending a message. The prompt may have been sent:", invoke("agent_send_message", attrs{"id": id})},
 	} {
 		c.ConnectTo(t.Context(), newPanicking(true), s.Attrs())
 		got := fakecli.Text(test.call())
-		harness.Contains(t, got, "ERROR: Bug in the agent provider: The provider met a bug in the "+test.says, "https://github.com/agentjobs/terraform-provider-agent/issues")
+		harness.Contains(t, got, "ERROR: Internal error in the agent provider: The provider hit an internal error "+test.says, "https://github.com/agentjobs/terraform-provider-agent/issues")
 		if strings.Contains(got, harness.CanaryKey) {
 			t.Errorf("the key is in the output: %s", got)
 		}

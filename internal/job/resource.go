@@ -72,7 +72,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	defer out.recovered(ctx, "create", &job)
+	defer out.recovered(ctx, "create", mayHaveSent, &job)
 	key := r.provider.createKey(ctx, &job)
 	call := r.provider.Journal.Begin(ctx, key, "")
 	defer call.End() //nolint:contextcheck // it has the context of Begin, without our deadline
@@ -115,7 +115,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	defer out.recovered(ctx, "read", &job)
+	defer out.recovered(ctx, "read", "A refresh sends no prompt.", &job)
 	imported := job.Status.IsNull()
 	if r.provider == nil || r.provider.Client == nil {
 		r.keepUnrefreshed(ctx, &job, imported, out)
@@ -166,7 +166,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	defer out.recovered(ctx, "update", &before)
+	defer out.recovered(ctx, "update", mayHaveSent, &before)
 	change := compare(&job, &before, before.recordedPrompt(ctx, req.Private), options)
 	job.jobRecord = before.jobRecord
 	if !change.newPrompt && !change.resume {

@@ -49,7 +49,7 @@ func (w stateWriter) notWritten(to string, job *jobModel, err error) {
 // recovered turns a panic into a diagnostic, because a crash would lose the ids of
 // all jobs in flight. The panic's value is not shown: it may contain anything. Use
 // it deferred.
-func (w stateWriter) recovered(ctx context.Context, operation string, job *jobModel) {
+func (w stateWriter) recovered(ctx context.Context, operation, sent string, job *jobModel) {
 	if recover() == nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (w stateWriter) recovered(ctx context.Context, operation string, job *jobMo
 		return
 	}
 	w.diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error in the %s of job %q in project %s. %s",
-		operation, job.ID.ValueString(), job.ProjectID.ValueString(), mayHaveSent)))
+		operation, job.ID.ValueString(), job.ProjectID.ValueString(), sent)))
 }
 
 // recovered turns a panic into an error, because a crash would lose the jobs that

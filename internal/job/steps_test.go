@@ -30,10 +30,10 @@ func byPrompt(prompt string, _ int) simulator.Script {
 // Each step is an apply; its plan and its requests are asserted.
 func TestJob_steps(t *testing.T) {
 	const (
-		sent     = "New prompt is sent to the existing agent job"
-		recorded = "Prompt is recorded"
+		sent     = "Follow-up message to agent job"
+		recorded = "Prompt recorded without sending it"
 		replaced = "New prompt starts a new agent job"
-		again    = "Failed agent job is started anew"
+		again    = "New agent job replaces failed one"
 		failed   = "Agent job failed"
 		running  = "Agent job still running"
 		unknown  = "Prompt not known yet"
@@ -84,18 +84,18 @@ func TestJob_steps(t *testing.T) {
 		"missing hash":                   {{config: a, creates: 1}, {before: forgetHash, config: b, says: recorded, creates: 1}, {config: b, creates: 1}},
 		"ignored":                        {{config: a, creates: 1}, {planned: none, config: b, creates: 1}, {planned: noWait, config: fakecli.With(b, noWait), creates: 1}, {config: b, says: sent, creates: 1, messages: 1}},
 		"ignored, archived job":          {{config: a, creates: 1}, {before: archived, planned: none, config: a, creates: 1}},
-		"ignored, resumed":               {{config: fakecli.With(a, noWait), creates: 1}, {planned: none, config: b, says: "Agent job is still running", creates: 1}, {config: a, creates: 1}},
+		"ignored, resumed":               {{config: fakecli.With(a, noWait), creates: 1}, {planned: none, config: b, says: "Unfinished agent job", creates: 1}, {config: a, creates: 1}},
 		"ignored, from prompt":           {{config: plain, creates: 1}, {planned: none, config: b, creates: 1}, {config: a, creates: 1}},
 		"ignored, import":                {{before: imported, planned: none, config: a}, {planned: noWait, config: fakecli.With(a, noWait)}, {config: b, says: recorded}},
 		"triggers":                       {{config: a, creates: 1}, {config: fakecli.With(a, triggers), because: []string{`AttributeName("triggers")`}, creates: 2}},
 		"failed job":                     {{config: a, creates: 1}, {before: fails, config: b, says: replaced, because: []string{`AttributeName("status")`}, creates: 2}, {config: b, creates: 2}},
 		"failed job, same text":          {{config: a, creates: 1}, {before: fails, config: a, says: failed, creates: 1}},
 		"unknown while planning":         {{planned: later, config: a, creates: 1}, {planned: later, config: a, says: unknown, creates: 1}, {planned: later, config: b, says: unknown, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
-		"unknown, then empty":            {{planned: later, config: attrs{"prompt_wo": ""}, says: "Nothing was sent."}},
-		"unknown, then null":             {{planned: later, config: attrs{}, says: "Nothing was sent."}},
-		"unknown, then both":             {{planned: attrs{"prompt": "A", "prompt_wo": fakecli.Unknown{}}, config: attrs{"prompt": "A", "prompt_wo": "A"}, says: "Nothing was sent."}},
+		"unknown, then empty":            {{planned: later, config: attrs{"prompt_wo": ""}, says: "Nothing was sent to project proj_1."}},
+		"unknown, then null":             {{planned: later, config: attrs{}, says: "Nothing was sent to project proj_1."}},
+		"unknown, then both":             {{planned: attrs{"prompt": "A", "prompt_wo": fakecli.Unknown{}}, config: attrs{"prompt": "A", "prompt_wo": "A"}, says: "Nothing was sent to project proj_1."}},
 		"unknown on a failed job":        {{config: a, creates: 1}, {before: fails, planned: later, config: b, says: "cannot accept messages", creates: 1}, {planned: later, config: a, says: unknown, creates: 1}},
-		"unknown, null on a live job":    {{config: a, creates: 1}, {planned: later, config: attrs{}, says: "Nothing was sent.", creates: 1}, {config: a, creates: 1}},
+		"unknown, null on a live job":    {{config: a, creates: 1}, {planned: later, config: attrs{}, says: "Nothing was sent to project proj_1.", creates: 1}, {config: a, creates: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {

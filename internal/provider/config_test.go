@@ -18,9 +18,9 @@ func TestNoConfigurationAtAll(t *testing.T) {
 	c := fakecli.Unconfigured(t)
 	c.State = fakecli.Object(c.Resource, attrs{"project_id": harness.Project, "id": "job_1", "status": "active", "prompt": "write"})
 	harness.Contains(t, fakecli.Text(c.Refresh(t.Context())), "WARNING: Agent job not refreshed")
-	harness.Contains(t, fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write more"})), "WARNING: New prompt is sent")
+	harness.Contains(t, fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write more"})), "WARNING: Follow-up message to agent job")
 	harness.Contains(t, fakecli.Text(c.Apply(t.Context(), attrs{"prompt": "write more"})), "ERROR: Agent provider not configured")
-	harness.Contains(t, fakecli.Text(c.Destroy(t.Context())), "WARNING: Agent job goes on")
+	harness.Contains(t, fakecli.Text(c.Destroy(t.Context())), "WARNING: Active agent job removed from state")
 	if diags := c.Plan(t.Context(), attrs{"prompt": "write"}); len(diags) > 0 {
 		t.Error(fakecli.Text(diags))
 	}
@@ -72,11 +72,11 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 		{"URL in quotation marks", "base_url", `"https://api.example.com"`, "quotation mark"},
 		{"key for a URL", "base_url", harness.CanaryKey, "absolute"},
 		{"key in quotation marks", "admin_key", `"` + harness.CanaryKey + `"`, "quotation mark"},
-		{"key with its scheme", "admin_key", "Bearer " + harness.CanaryKey, `"Bearer": leave it out`},
+		{"key with its scheme", "admin_key", "Bearer " + harness.CanaryKey, `"Bearer": remove that`},
 		{"key with a line break", "admin_key", harness.CanaryKey + "\n", "trimspace"},
 		{"timeout of nothing", "request_timeout", "0s", "at least 1s"},
 		{"timeout without unit", "request_timeout", "60", "duration"},
-		{"intervals", "poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "min_interval (10s) is longer than max_interval (1s)."},
+		{"intervals", "poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "min_interval (10s) must not be longer than max_interval (1s)."},
 		{"shortest interval of next to nothing", "poll", attrs{"min_interval": "9ms"}, "at least 10ms"},
 		{"longest interval of next to nothing", "poll", attrs{"min_interval": "10ms", "max_interval": "9ms"}, "at least 10ms"},
 		{"no polls", "poll", attrs{"max_per_second": 0}, "at least 1"},

@@ -138,8 +138,8 @@ func TestWait_error(t *testing.T) {
 func TestError_text(t *testing.T) {
 	t.Parallel()
 	for want, failure := range map[string]*Error{
-		"job job_1: the job did not end in time after 1m1s": {JobID: "job_1", Waited: 61499 * time.Millisecond, Err: ErrTimeout},
-		`job job_1: the wait was interrupted after 0s, last seen as "` + strings.Repeat("x", 511) + `…"`: {
+		"job job_1: the job did not finish in time after 1m1s": {JobID: "job_1", Waited: 61499 * time.Millisecond, Err: ErrTimeout},
+		`job job_1: the wait was interrupted after 0s, last status "` + strings.Repeat("x", 511) + `…"`: {
 			JobID: "job_1", LastStatus: agentapi.Status(strings.Repeat("x", 10000)), Err: ErrInterrupted,
 		},
 	} {

@@ -27,8 +27,8 @@ func TestX03_interrupt_while_paused_by_a_limit(t *testing.T) {
 	time.Sleep(200 * time.Millisecond)
 	p.signal(syscall.SIGINT)
 	output := p.wait()
-	if !strings.Contains(output, "Nothing was sent") {
-		t.Errorf("the output does not say that nothing was sent:\n%s", output)
+	if !strings.Contains(output, "rate limit refused") {
+		t.Errorf("the output does not say that the request was refused:\n%s", output)
 	}
 	if got := w.state(); len(got) != 0 {
 		t.Errorf("the state holds %+v", got)

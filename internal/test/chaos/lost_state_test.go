@@ -46,8 +46,8 @@ func TestX13_named_folder_without_a_plan(t *testing.T) {
 		fails    bool
 		messages int
 	}{
-		{"state rm", nil, func(w *workingDir) { w.run("state rm agent_job.test") }, withVariable, "apply", []string{"JOB of an earlier run will be taken over", takenOver}, false, 0},
-		{"state lost", nil, loseState, withVariable, "apply", []string{"JOB of an earlier run will be taken over", takenOver}, false, 0},
+		{"state rm", nil, func(w *workingDir) { w.run("state rm agent_job.test") }, withVariable, "apply", []string{"An earlier run started job JOB with this prompt", takenOver}, false, 0},
+		{"state lost", nil, loseState, withVariable, "apply", []string{"An earlier run started job JOB with this prompt", takenOver}, false, 0},
 		{"terraform test sends nothing to a job taken over", func(t *testing.T) { needsVersion(t, "1.6.0") }, loseState, withVariable, "test -no-color", []string{
 			takenOver, "JOB", "Failed to send message to agent job", "This run took the job over from an earlier one", `run "update"... fail`,
 		}, true, 0},

@@ -151,7 +151,7 @@ const (
 	messageAnnounced = "Message of an earlier run will be taken over"
 	unknownAnnounced = "Outcome of an earlier request unknown"
 	createTakenOver  = "Agent job of an earlier run taken over"
-	messageTakenOver = "Message of an earlier run found"
+	messageTakenOver = "Message of an earlier run taken over"
 	createUnknown    = "Outcome of an earlier create unknown"
 	messageUnknown   = "Outcome of message to agent job unknown"
 )

@@ -60,10 +60,10 @@ func (u *user) check(e expectation, diags []*tfprotov6.Diagnostic) (unknown bool
 	}
 	switch last.class {
 	case neverSent:
-		says("Nothing was sent")
+		says(last.says)
 		u.unchanged(e.before)
 	case refused:
-		says("refused the message")
+		says("refused the request")
 		u.unchanged(e.before)
 	case accepted, unknownOutcome:
 		if u.cli.Get("prompt") != e.want {
@@ -81,7 +81,7 @@ func (u *user) checkCreate(last sent, says func(string)) (unknown bool) {
 	id, _ := u.cli.Get("id").(string)
 	switch last.class {
 	case neverSent:
-		says("Nothing was sent")
+		says(last.says)
 	case refused:
 		says("refused the request")
 	case unknownOutcome:
@@ -101,7 +101,7 @@ func (u *user) checkCreate(last sent, says func(string)) (unknown bool) {
 // onlyOne asserts that nothing was sent after a POST that may have had its
 // effect, and returns that POST.
 func (u *user) onlyOne(e expectation, all []sent) sent {
-	last := sent{class: neverSent}
+	last := sent{class: neverSent, says: "Nothing was sent"}
 	stopped := u.interruptedAt()
 	for _, s := range all {
 		if last.class != neverSent {
@@ -112,6 +112,9 @@ func (u *user) onlyOne(e expectation, all []sent) sent {
 		}
 		if s.kind == faultserver.Create != e.creating || s.prompt != e.want {
 			u.fail(duplicates, "a %s with %q that nobody asked for", s.kind, s.prompt)
+		}
+		if s.class == limited {
+			last.says = "rate limit refused"
 		}
 		if s.class == limited || s.class == neverSent {
 			continue

@@ -66,6 +66,7 @@ type sent struct {
 	fault  string
 	class  class
 	job    string // that it had its effect on; empty: none
+	says   string // what the error about one that was never sent begins with
 }
 
 func newUser(m *rootModule, n int) *user {

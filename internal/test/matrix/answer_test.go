@@ -26,7 +26,7 @@ func answerRows() []Row {
 		play faultserver.Play
 		word string
 	}{
-		{"C05_truncated_json", faultserver.Answer(201, whole[:len(whole)/2]), "ends before the job record does"},
+		{"C05_truncated_json", faultserver.Answer(201, whole[:len(whole)/2]), "ends before the job record is complete"},
 		{"C05_truncated_body", faultserver.Truncated(201, whole, len(whole)/2), "unexpected EOF"},
 		{"C05_truncated_after_record", faultserver.Truncated(201, whole+"   ", len(whole)), "unexpected EOF"},
 		{"C05_empty_body", faultserver.Answer(201, ""), "not a JSON object"},
@@ -38,9 +38,9 @@ func answerRows() []Row {
 		{"C05_id_number", withID(17), "no usable job id"},
 		{"C05_id_object", withID(attrs{"id": "job_1"}), "no usable job id"},
 		{"C05_id_twice", faultserver.Answer(201, `{"id":"job_1",`+whole[1:]), "a field twice"},
-		{"C05_trailing_data", faultserver.Answer(201, whole+`{"id":"job_2"}`), "goes on after the job record"},
+		{"C05_trailing_data", faultserver.Answer(201, whole+`{"id":"job_2"}`), "continues after the job record"},
 		{"C05_array", faultserver.Answer(201, "["+whole+"]"), "not a JSON object"},
-		{"C05_html", faultserver.Answer(201, "<html>welcome</html>", "Content-Type: text/html"), "the answer is a web page, not the service's JSON"},
+		{"C05_html", faultserver.Answer(201, "<html>welcome</html>", "Content-Type: text/html"), "the response is a web page, not the service's JSON"},
 		// Red without: maskError for a refused id.
 		{"C06_id_that_holds_the_key", withID("x/" + harness.CanaryKey), "(sensitive)"},
 	} {
@@ -71,7 +71,7 @@ func answerRows() []Row {
 }
 
 func refusalRows() []Row {
-	const says = `it says "no such thing"`
+	const says = `error message "no such thing"`
 	var rows []Row
 	// Red without: 4xx as a final refusal in classifyPost; the words, without serviceMessage; the URL, without Request in reason.
 	for _, status := range []int{400, 401, 403, 404, 409, 413, 422} {
@@ -80,14 +80,14 @@ func refusalRows() []Row {
 			{"message", `{"message":"no such thing"}`, "application/json", says},
 			{"nested", `{"error":{"message":"no such thing","code":7}}`, "application/json", says},
 			{"problem", `{"type":"about:blank","title":"Bad","detail":"no such thing"}`, "application/problem+json", says},
-			{"html", "<!doctype html><p>no such thing", "text/html", "the answer is a web page"},
+			{"html", "<!doctype html><p>no such thing", "text/html", "the response is a web page"},
 			{"nothing", "", "application/json", ""},
 		} {
 			rows = append(rows, Row{name: fmt.Sprintf("C08_%d_%s", status, a.name), Test: func(m *Matrix) {
 				m.Script(faultserver.Create, faultserver.Answer(status, a.body, "Content-Type: "+a.kind))
-				m.refused(m.Run(Job1()), a.word, fmt.Sprintf("The service answered %d", status), "(POST "+m.URL+"/v2/agent/proj_1/job)")
+				m.refused(m.Run(Job1()), a.word, fmt.Sprintf("The service responded with %d", status), "(POST "+m.URL+"/v2/agent/proj_1/job)")
 				if a.name == "html" {
-					m.wantWords("check base_url")
+					m.wantWords("Check base_url")
 				}
 			}})
 		}
@@ -108,7 +108,7 @@ func refusalRows() []Row {
 			m.Script(faultserver.Create, faultserver.Answer(401, c.body))
 			m.refused(m.Run(Job1()), c.words...)
 			m.wantNoWords(c.not...)
-			_, words, _ := strings.Cut(m.text, `it says "`)
+			_, words, _ := strings.Cut(m.text, `error message "`)
 			words, _, _ = strings.Cut(words, `"`)
 			if n := utf8.RuneCountInString(strings.ReplaceAll(words, `\\`, `\`)); n > 512 || c.name == "words_are_escaped_and_cut" && n < 512 {
 				m.Errorf("%d characters of the service's words", n)
@@ -133,9 +133,9 @@ func bodyRows() []Row {
 		// Red without: the LimitReader behind the decompression in Client.exchange.
 		{"C13_gzip_bomb", "larger than 1 MiB", faultserver.GzipBomb(201, 16*limit), 0},
 		// Red without: the request timeout covering the body (the row would end after the whole answer).
-		{"C13_slow_loris", "o complete answer within the request timeout", faultserver.Slow(201, JobJSON(nil), 9*time.Second), time.Minute},
+		{"C13_slow_loris", "o complete response within the request timeout", faultserver.Slow(201, JobJSON(nil), 9*time.Second), time.Minute},
 		// Red without: the request timeout in Client.exchange (the row would hang in the bubble).
-		{"C03_header_timeout", "No complete answer within the request timeout", faultserver.Stall, time.Minute},
+		{"C03_header_timeout", "No complete response within the request timeout", faultserver.Stall, time.Minute},
 	} {
 		rows = append(rows, Row{name: c.name, clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Create, c.play)

@@ -88,7 +88,7 @@ func unusableRows() (rows []Row) {
 		row("X14_before_the_POST_"+name, func(m *Matrix, b *bucket) {
 			b.fail(c.method, c.status)
 			m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
-			m.wantWords("The journal in s3://bucket/a/prefix/ could not be read", "Nothing was sent to project proj_1 now.", "Check journal.url")
+			m.wantWords("The journal in s3://bucket/a/prefix/ could not be read", "This apply sent nothing to project proj_1.", "Check journal.url")
 			m.wantEnd("", 0, 0)
 			b.SetHook(nil)
 			m.nextRun()
@@ -98,7 +98,7 @@ func unusableRows() (rows []Row) {
 			b.fail(c.method, c.status)
 			m.nextRun()
 			m.wantDiags(append(m.plan(Job2()), m.apply(Job2())...), journalUnusable, messagePlanned, messageFailed)
-			m.wantWords("Nothing was sent to job "+m.id()+" now.", "Check journal.url")
+			m.wantWords("This apply sent nothing to job "+m.id()+" in project proj_1.", "Check journal.url")
 			m.WantPosts(1, 0)
 		})
 	}
@@ -106,14 +106,14 @@ func unusableRows() (rows []Row) {
 	row("X14_before_the_POST_unreachable", func(m *Matrix, b *bucket) {
 		b.Close()
 		m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
-		m.wantWords("connection refused", "Nothing was sent to project proj_1 now.")
+		m.wantWords("connection refused", "This apply sent nothing to project proj_1.")
 		m.wantEnd("", 0, 0)
 	})
 	// Red without: the error of Sending.
 	row("X14_before_the_POST_responds_403_to_writes", func(m *Matrix, b *bucket) {
 		b.fail(http.MethodPut, 403)
 		m.wantDiags(m.Run(Job1()), createFailed)
-		m.wantWords(nothingSent, "could not be written", "Check journal.url", "Applying again starts the job.")
+		m.wantWords(nothingSent, "could not be written", "Check journal.url", "Apply again to start the job.")
 		m.wantNoWords("HTTPS_PROXY") // a hint at the service
 		m.wantEnd("", 0, 0)
 		b.wantEntries(0)
@@ -142,7 +142,7 @@ func bucketRows() (rows []Row) {
 		row("X14_after_the_POST_and_it_"+name, func(m *Matrix, b *bucket) {
 			b.failsAfterPOST(faultserver.Healthy)
 			m.wantDiags(m.Run(noWait()), journalUnwritten)
-			m.wantWords("job "+m.id()+" is in the state", "could not be written")
+			m.wantWords("job "+m.id()+" in project proj_1 is in the state", "could not be written")
 			m.WantState("active")
 			if remaining == 0 {
 				b.SetHook(nil)
@@ -197,7 +197,7 @@ func bucketRows() (rows []Row) {
 		m.wantDiags(append(m.Run(Job1()), m.note(second.Run(m.ctx, Job2()))...), journalUnusable)
 		third := m.other()
 		m.wantDiags(m.note(third.Plan(m.ctx, Job1())), "ERROR: Journal not usable")
-		m.wantWords("could not be cleaned up", "Nothing was sent.")
+		m.wantWords("could not be cleaned up", "This request was not sent.")
 		m.OK(m.note(third.Plan(m.ctx, attrs{"prompt": "Another one"})))
 		m.WantPosts(2, 0)
 		b.wantEntries(2)
@@ -215,7 +215,7 @@ func bucketRows() (rows []Row) {
 		b.fail(http.MethodPut, 403)
 		m.nextRun()
 		m.wantDiags(m.Run(Job1()), takeOverPlanned, createFailed)
-		m.wantWords("Nothing was sent to project proj_1 now.", "could not be claimed", nothingSentBecause)
+		m.wantWords("This apply sent nothing to project proj_1.", "could not be claimed", nothingSentBecause)
 		m.WantPosts(1, 0)
 		b.SetHook(nil)
 		m.nextRun()

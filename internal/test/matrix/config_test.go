@@ -111,7 +111,7 @@ func unknownRows() []Row {
 			m.wantDiags(m.apply(Job1()), notConfigured)
 			m.wantWords(notKnown)
 			m.wantDiags(m.imports("proj_1/job_1"), importFailed)
-			m.wantWords("must be known to look the job up. " + notKnown)
+			m.wantWords("configuration is not known yet. Nothing was sent. " + notKnown)
 			// Red without: the same in the data source.
 			m.wantDiags(m.readData(attrs{"id": "job_1", "project_id": harness.Project}), notConfigured)
 			m.wantWords(name)
@@ -146,7 +146,7 @@ func unknownRows() []Row {
 		// Red without: each half of the look at unknown values in providerModel.journal.
 		rows = append(rows, Row{name: "I06_journal_" + name + "_unknown", Test: func(m *Matrix) {
 			m.config["journal"] = journal
-			m.wantDiags(m.connect(), "ERROR: Journal not known")
+			m.wantDiags(m.connect(), "ERROR: Unknown journal settings")
 			m.wantWords("journal.enabled and journal.url", "AGENT_JOURNAL_URL")
 			m.wantDials(0)
 		}})

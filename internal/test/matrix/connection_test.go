@@ -101,7 +101,7 @@ func redirectRows() []Row {
 				}
 				location := target.URL + "/v2/agent/proj_1/elsewhere/job"
 				m.Script(faultserver.Create, faultserver.Answer(status, "", "Location: "+location))
-				m.refused(m.Run(Job1()), fmt.Sprintf("The service answered %d", status), location, "Redirects are not followed")
+				m.refused(m.Run(Job1()), fmt.Sprintf("The service responded with %d", status), location, "Redirects are not followed")
 				if n := len(m.Requests()); n != 1 {
 					m.Errorf("%d requests, want 1", n)
 				}
@@ -115,7 +115,7 @@ func redirectRows() []Row {
 			other := faultserver.New(m, m.Sim, faultserver.Options{})
 			m.Script(faultserver.Get, faultserver.Answer(status, "", "Location: "+other.URL))
 			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
-			m.wantWords("Redirects are not followed", "The state keeps it as it was last seen")
+			m.wantWords("Redirects are not followed", "The state keeps it as last read")
 			m.untouched(other)
 		}})
 	}
@@ -208,8 +208,8 @@ func limitRows() []Row {
 			start := time.Now()
 			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10m"}})), createFailed)
 			m.wantTook(start, 0, time.Second)
-			m.wantWords("Nothing was sent to project proj_1, so no job was started.",
-				"The rate limit lasts longer than the time that is left: the next request may go out in 1h0m0s.", "raise timeouts")
+			m.wantWords("The service's rate limit refused the request to project proj_1, so no job was started.", "429 Too Many Requests",
+				"the pause for the service's rate limit exceeds the configured timeout: the next request can be sent in 1h0m0s.", "raise timeouts")
 			m.wantEnd("", 1, 0) // the one that was answered 429
 			m.OK(m.connect())
 			m.OK(m.Run(Job1()))

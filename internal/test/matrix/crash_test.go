@@ -21,7 +21,7 @@ const messagePlannedOver = "WARNING: Message of an earlier run will be taken ove
 // crashRows are what the run after a killed one makes of its journal. What is
 // killed here is the journal alone; package chaos kills the real thing.
 func crashRows() []Row {
-	const cannotLook = "the job cannot be looked up now. Nothing was sent."
+	const cannotLook = "the job cannot be read now. This apply sent nothing."
 	rows := []Row{
 		// Red without: takeOver; the second time, if the claim removed the entry.
 		{name: "X04_the_job_has_ended", clock: true, Test: func(m *Matrix) {
@@ -98,8 +98,8 @@ func crashRows() []Row {
 		{name: "X04_no_answer_had_come", clock: true, Test: func(m *Matrix) {
 			id := m.started(Job1(), unanswered)
 			m.wantDiags(m.Run(Job1()), outcomePlanned, outcomeUnknown)
-			m.wantWords("Apply sends nothing before the outcome is known or was reported.", "to project proj_1 at ", "did not record the outcome",
-				"Nothing was sent now. This is reported once.", "terraform (or tofu) import ADDRESS proj_1/JOB_ID")
+			m.wantWords("Apply waits for it, and sends the prompt only if that request had no effect.", "to project proj_1 at ", "did not record the outcome",
+				"This apply sent nothing. This is reported once.", "terraform (or tofu) import ADDRESS proj_1/JOB_ID")
 			m.wantEnd("", 1, 0)
 			m.kill()
 			m.starts(Job1(), id)
@@ -112,7 +112,7 @@ func crashRows() []Row {
 				m.kill()
 				before := *m.cli
 				m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
-				m.wantWords("An earlier run sent this prompt to job "+id, "job "+id+", which accepted it", "Nothing was sent now.")
+				m.wantWords("An earlier run sent this prompt to job "+id, "job "+id+" in project proj_1, which accepted it", "This apply sent nothing.")
 				m.wantEnd("completed", 1, 1)
 				*m.cli = before
 			}
@@ -129,7 +129,7 @@ func crashRows() []Row {
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			begin := time.Now()
 			m.wantDiags(m.apply(Job2()), messageFailed)
-			m.wantWords("the new prompt to job "+id+", which accepted it", "Nothing was sent now", "503 Service Unavailable", "Apply again once the service responds.")
+			m.wantWords("the new prompt to job "+id+" in project proj_1, which accepted it", "This apply sent nothing to it", "503 Service Unavailable", "Apply again once the service responds.")
 			m.wantTook(begin, time.Minute, time.Minute)
 			m.WantPosts(1, 1)
 			m.Always(faultserver.Get, nil)

@@ -114,7 +114,7 @@ func createRows() []Row {
 				m.OnConnect(slices.Repeat([]func(net.Conn){faultserver.ResetEarly}, 200)...)
 			}
 			start := time.Now()
-			m.notSent(m.Run(Job1()), "No connection to the service: ", c.word, "Check base_url and the network")
+			m.notSent(m.Run(Job1()), "No connection to the service: ", c.word, "Check base_url, the network")
 			m.wantTook(start, 45*time.Second, time.Minute)
 			if m.Dials() < 5 {
 				m.Errorf("tried %d times only", m.Dials())
@@ -146,7 +146,7 @@ func createRows() []Row {
 	for _, status := range []int{500, 502, 503, 504} {
 		rows = append(rows, Row{name: fmt.Sprintf("C04_status_%d", status), Test: func(m *Matrix) {
 			m.Script(faultserver.Create, faultserver.Answer(status, `{"error":"try later"}`, "Retry-After: 1"))
-			m.unknownOutcome(m.Run(Job1()), 1, fmt.Sprintf("The service answered %d", status), "try later")
+			m.unknownOutcome(m.Run(Job1()), 1, fmt.Sprintf("The service responded with %d", status), "try later")
 		}})
 	}
 	return rows

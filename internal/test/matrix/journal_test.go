@@ -197,7 +197,7 @@ func journalRows() []Row {
 		m.Script(faultserver.Get, faultserver.Healthy, faultserver.Answer(401, "")) // of the refresh, and of the wait
 		m.wantDiags(m.Run(Job2()), messagePlanned, "ERROR: Agent job still running")
 		m.unrecorded(func() {
-			m.wantDiags(m.Run(Job2()), "WARNING: Agent job is still running")
+			m.wantDiags(m.Run(Job2()), "WARNING: Unfinished agent job")
 			m.WantState("completed")
 		})
 		m.wantEntries(1)
@@ -222,8 +222,8 @@ func journalRows() []Row {
 		m.takesOver(Job1(), id)
 		m.sameRun()
 		m.wantDiags(m.Run(Job2()), messagePlanned, messageFailed)
-		m.wantWords("Nothing was sent to job "+id+".", "a test must not send prompts to such a job", "journal = { enabled = false }", "a later run sends the message")
-		m.wantNoWords("Applying again sends") // it does not in a test
+		m.wantWords("Nothing was sent to job "+id+" in project proj_1.", "a test must not send prompts to such a job", "journal = { enabled = false }", "apply again to send the message")
+		m.wantNoWords("Apply again to send the message.\n") // it does not in a test
 		m.WantPosts(1, 0)
 		m.kill()
 		m.wantDiags(m.Run(Job2()), messagePlanned)

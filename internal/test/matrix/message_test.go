@@ -16,10 +16,10 @@ import (
 )
 
 const (
-	messagePlanned     = "WARNING: New prompt is sent to the existing agent job"
+	messagePlanned     = "WARNING: Follow-up message to agent job"
 	messageFailed      = "ERROR: Failed to send message to agent job"
 	messageUnconfirmed = "WARNING: Message to agent job unconfirmed"
-	stillRunning       = "WARNING: Agent job is still running"
+	stillRunning       = "WARNING: Unfinished agent job"
 	cutShort           = "ERROR: Agent job still running"
 )
 
@@ -103,12 +103,12 @@ func messageRows() []Row {
 		start := time.Now()
 		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
 		m.wantTook(start, 0, wait.Settle+time.Second)
-		m.wantWords(m.id(), "no answer tells whether it arrived", "not sent a second time by itself", "change the prompt")
+		m.wantWords(m.id(), "neither the response nor the job's status shows whether it arrived", "not sent again automatically", "change the prompt")
 		m.wantEnd("completed", 1, 1)
 		for range 2 {
 			m.OK(m.connect())
 			m.wantDiags(m.Run(Job2()), messageUnconfirmed)
-			m.wantWords(m.id(), "Look at the job at the service.", "change the prompt (a word is enough) and apply: that sends it")
+			m.wantWords(m.id(), "Check the job in the service's dashboard.", "change the prompt (any change will do) and apply: that sends it")
 			m.wantEnd("completed", 1, 1)
 		}
 		m.OK(m.plan(update(attrs{"triggers": attrs{"a": "1"}}))) // a new job
@@ -178,8 +178,8 @@ func messageRows() []Row {
 		row(fmt.Sprintf("M03_%d", status), long, func(m *Matrix) {
 			m.Script(faultserver.Message, faultserver.Answer(status, `{"error":"it is closed"}`))
 			m.unchanged(func() { m.wantDiags(m.Run(Job2()), messagePlanned, messageFailed) })
-			m.wantWords(fmt.Sprintf("The service answered %d", status), `it says "it is closed"`,
-				"the job and the state are as before", "To give the prompt to a new job instead, apply with -replace=ADDRESS")
+			m.wantWords(fmt.Sprintf("The service responded with %d", status), `error message "it is closed"`,
+				"the job and the state are unchanged", "To start a new job with this prompt instead, apply with -replace=ADDRESS")
 			m.wantEnd("completed", 1, 1)
 			m.wantPrompts(1)
 			m.wantDiags(m.Run(Job2()), messagePlanned)

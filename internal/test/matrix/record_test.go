@@ -115,7 +115,7 @@ func recordRows() []Row {
 	)
 }
 
-const linkLeftOut = "WARNING: Pull request link left out"
+const linkLeftOut = "WARNING: Invalid pull request link"
 
 // createdAs creates a job, and answers with a status and fields laid over its record.
 func (m *Matrix) createdAs(status int, fields attrs) faultserver.Play {
@@ -149,7 +149,7 @@ func readRows() []Row {
 				m.Always(faultserver.Get, missing)
 				m.cli.Identity = nil // as in the state of an old CLI
 				m.wantDiags(m.refresh(), jobNotFound)
-				m.wantWords("a wrong key, project or base URL is answered in the same way", "-replace=ADDRESS")
+				m.wantWords("a wrong key, project or base URL has the same effect", "-replace=ADDRESS")
 				m.OK(m.connect())
 				m.OK(m.refresh())
 				m.OK(m.Run(Job1()))
@@ -164,7 +164,7 @@ func readRows() []Row {
 		// Red without: the same, for an import.
 		{name: "P09_404_in_import", Test: func(m *Matrix) {
 			m.wantDiags(m.imports("proj_1/job_nobody_knows"), importFailed)
-			m.wantWords("Job job_nobody_knows in project proj_1 could not be looked up, so nothing was imported.", "404 Not Found", "Check base_url, project_id and the key")
+			m.wantWords("Job job_nobody_knows in project proj_1 could not be read, so nothing was imported.", "404 Not Found", "Check base_url, project_id and the key")
 			id := m.Sim.Create(harness.Project, "by hand").ID
 			m.OK(m.imports("proj_1/" + id))
 			m.wantAttr("id", id)
@@ -173,7 +173,7 @@ func readRows() []Row {
 	}
 	// A refresh gives up after a minute, whatever the resource's timeouts, and says so.
 	// Red without: ErrUnavailable in hint; the cause in withReadTimeout.
-	for name, word := range map[string]string{"no_connection": "No connection to the service: connection refused (GET http://", "no_answer": "No answer within a minute (GET http://"} {
+	for name, word := range map[string]string{"no_connection": "No connection to the service: connection refused (GET http://", "no_answer": "No response within a minute (GET http://"} {
 		rows = append(rows, Row{name: "P06_" + name + "_in_read", clock: true, Provider: attrs{"request_timeout": "2m"}, Test: func(m *Matrix) {
 			m.created(Job1())
 			m.OK(m.connect())
@@ -182,11 +182,11 @@ func readRows() []Row {
 			}
 			m.Always(faultserver.Get, faultserver.Stall)
 			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
-			m.wantWords(word, "Check base_url and the network")
+			m.wantWords(word, "Check base_url, the network")
 			m.WantPosts(1, 0)
 		}})
 	}
-	const page, elsewhere = "the answer is a web page", "Something other than the agent service answered"
+	const page, elsewhere = "the response is a web page", "Something other than the agent service responded"
 	for _, c := range []struct {
 		name       string
 		play       faultserver.Play
@@ -197,13 +197,13 @@ func readRows() []Row {
 		{"P09_html_200", faultserver.Answer(200, "<html>Sign in", "Content-Type: text/html"), page, elsewhere},
 		{"P09_html_404_as_json", faultserver.Answer(404, "<html>Not here"), page, elsewhere},
 		// Red without: ErrWrongJob in classifyGet.
-		{"P11_another_id", shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"}), "the answer is the record of another job: job_other", ""},
+		{"P11_another_id", shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"}), "the response is the record of another job: job_other", ""},
 	} {
 		rows = append(rows, Row{name: c.name + "_in_read", Test: func(m *Matrix) {
 			id := m.created(Job1())
 			m.Script(faultserver.Get, c.play)
 			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
-			m.wantWords("Job "+id+" in project proj_1. The state keeps it as it was last seen.", c.word, c.hint)
+			m.wantWords("Job "+id+" in project proj_1 could not be read. The state keeps it as last read.", c.word, c.hint)
 			m.wantEnd("completed", 1, 0)
 			m.OK(m.refresh())
 		}}, Row{name: c.name + "_in_the_wait", clock: true, Test: func(m *Matrix) {

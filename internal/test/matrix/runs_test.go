@@ -20,12 +20,12 @@ import (
 const (
 	tookOver           = "WARNING: Agent job of an earlier run taken over"
 	takeOverPlanned    = "WARNING: Agent job of an earlier run will be taken over"
-	messageFound       = "WARNING: Message of an earlier run found"
+	messageFound       = "WARNING: Message of an earlier run taken over"
 	outcomeUnknown     = "ERROR: Outcome of an earlier create unknown"
 	outcomePlanned     = "WARNING: Outcome of an earlier request unknown"
 	journalUnusable    = "WARNING: Journal not usable"
 	journalUnwritten   = "WARNING: Journal not written"
-	nothingSentBecause = "only the journal can tell"
+	nothingSentBecause = "only the journal can show"
 )
 
 // nextRun starts the provider process of a new run of the CLI. The one before
@@ -154,8 +154,8 @@ func (m *Matrix) takesOver(job attrs, id string) {
 	m.Helper()
 	posts := m.posts()
 	m.wantDiags(m.Run(job), takeOverPlanned, tookOver)
-	m.wantWords("Agent job "+id+" of an earlier run will be taken over; nothing will be sent.",
-		fmt.Sprintf("An earlier run started job %s for the same prompt in project %v", id, m.cli.Get("project_id")), "This resource takes the job over; nothing was sent.")
+	m.wantWords("An earlier run started job "+id+" with this prompt in project proj_1 at ",
+		fmt.Sprintf("An earlier run started job %s in project %v for this prompt", id, m.cli.Get("project_id")), "This resource takes the job over. This apply sent nothing.")
 	m.wantPosts(posts)
 	if m.id() != id || m.cli.Tainted {
 		m.Errorf("id %v, tainted %t; want %s, untainted", m.id(), m.cli.Tainted, id)

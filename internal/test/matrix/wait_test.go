@@ -15,18 +15,18 @@ import (
 
 // waitRows are answers to polls that say nothing, or nothing true, about the end.
 func waitRows() []Row {
-	const hour = "It had not ended after 1h0m0s"
+	const hour = "The configured timeout expired after waiting 1h0m0s"
 	endless := harness.Always(simulator.Script{Duration: 2 * time.Hour})
 	rows := []Row{
 		// Red when Terminal means "everything but active".
 		{name: "P01_unknown_status_until_timeout", clock: true, Test: func(m *Matrix) {
 			m.Always(faultserver.Get, shows(attrs{"status": "reviewing\u001b[2J"}))
 			job := fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "2m"}})
-			m.kept(m.Run(job), "It had not ended after 2m0s", `reviewing`, "u001b[2J")
+			m.kept(m.Run(job), "The configured timeout expired after waiting 2m0s", `reviewing`, "u001b[2J")
 			m.wantNoWords("\x1b")
 			m.OK(m.refresh())
 			m.wantDiags(m.plan(job), stillRunning)
-			m.wantWords(`(status "reviewing\u001b[2J") and sends nothing.`)
+			m.wantWords(`(status "reviewing\u001b[2J") finishes and sends nothing.`)
 			m.Always(faultserver.Get, nil)
 			m.resumed(job)
 		}},
@@ -132,12 +132,12 @@ func waitRows() []Row {
 				notFound(x)
 			})
 			m.wantDiags(m.Run(Job1()), jobNotFound)
-			m.wantWords("cannot be waited for. The service had accepted the prompt. The state keeps the job as it was last seen", "-replace=ADDRESS")
+			m.wantWords("so this run stopped waiting for it. The service had accepted the prompt. The state keeps the job as last read", "-replace=ADDRESS")
 			m.wantEnd("active", 1, 0)
 			m.wantTook(start, 0, 90*time.Second)
 
 			m.wantDiags(m.Run(Job1()), jobNotFound, stillRunning, "ERROR: Agent job not found")
-			m.wantWords("cannot be waited for. This apply sent nothing to it. The state keeps the job as it was last seen")
+			m.wantWords("so this run stopped waiting for it. This apply sent nothing to it. The state keeps the job as last read")
 			warn := fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "warn"}}) // no later apply could do better
 			m.wantDiags(m.Run(warn), stillRunning, "ERROR: Agent job not found")
 			m.wantEnd("active", 1, 0)
@@ -147,7 +147,7 @@ func waitRows() []Row {
 			m.plan(Job2())
 			m.Always(faultserver.Get, notFound)
 			m.wantDiags(m.apply(Job2()), "ERROR: Agent job not found")
-			m.wantWords("cannot be waited for. The service had accepted the message, and the new prompt is in the state. The state keeps")
+			m.wantWords("so this run stopped waiting for it. The service had accepted the message, and the new prompt is in the state. The state keeps")
 			m.WantPosts(1, 1)
 		}},
 		// Red without: the mark gone once a wait has found the job.
@@ -178,13 +178,13 @@ func waitRows() []Row {
 			m.kept(m.Run(job))
 			m.wantDiags(m.Run(job), stillRunning, "ERROR: Agent job failed")
 			m.wantWords("The next apply starts a new job with the same prompt.")
-			m.wantDiags(m.plan(job), "WARNING: Failed agent job is started anew")
+			m.wantDiags(m.plan(job), "WARNING: New agent job replaces failed one")
 		}})
 	// Red without: maxNoStatus in progress.classify (it would wait until the timeout).
 	for name, status := range map[string]any{"null": nil, "missing": Omit{}, "number": 3, "empty": ""} {
 		rows = append(rows, Row{name: "P02_status_" + name, clock: true, Test: func(m *Matrix) {
 			m.Always(faultserver.Get, shows(attrs{"status": status}))
-			m.kept(m.Run(Job1()), "The service's answers have no status")
+			m.kept(m.Run(Job1()), "The service's responses have no status")
 			m.wantGets(3)
 			m.Always(faultserver.Get, nil)
 			m.resumed(Job1())
@@ -193,7 +193,7 @@ func waitRows() []Row {
 	// Red without: Refused as the end of a wait in progress.classify.
 	for _, status := range []int{401, 403} {
 		refused := faultserver.Answer(status, `{"error":"key expired"}`)
-		answered := fmt.Sprintf("The service answered %d", status)
+		answered := fmt.Sprintf("The service responded with %d", status)
 		row := func(name string, test func(m *Matrix)) {
 			rows = append(rows, Row{name: fmt.Sprintf("P07_%d_in_%s", status, name), clock: true, Test: test})
 		}
@@ -208,7 +208,7 @@ func waitRows() []Row {
 			m.plan(Job2())
 			m.Script(faultserver.Get, shows(nil), refused)
 			m.wantDiags(m.apply(Job2()), cutShort)
-			m.wantWords(answered, "Check admin_key", "The message has arrived, and the new prompt is in the state. The next apply waits on and sends nothing.")
+			m.wantWords(answered, "Check admin_key", "The service accepted the message, and the new prompt is in the state. The next apply resumes waiting without sending anything.")
 			m.wantEnd("active", 1, 1)
 			m.resumed(Job2())
 		})
@@ -216,7 +216,7 @@ func waitRows() []Row {
 		row("a_create_with_on_timeout_error", func(m *Matrix) {
 			m.Script(faultserver.Get, shows(nil), refused)
 			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "error"}})), cutShort)
-			m.wantWords("the next apply starts a second one", "untaint ADDRESS")
+			m.wantWords("the next apply starts a second job", "untaint ADDRESS")
 			m.wantNoWords("sends nothing")
 			if !m.cli.Tainted {
 				m.Error("not tainted")

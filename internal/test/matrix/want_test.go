@@ -63,7 +63,7 @@ func (m *Matrix) wantWords(words ...string) {
 func (m *Matrix) refused(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
 	m.wantDiags(diags, createFailed)
-	m.wantWords(append(words, "The service refused the request, so no job was started.")...)
+	m.wantWords(append(words, "The service refused the request to project proj_1, so no job was started.")...)
 	m.wantEnd("", 1, 0)
 	if jobs := m.Sim.Jobs(); len(jobs) != 0 {
 		m.Errorf("the service has %d jobs", len(jobs))
@@ -76,8 +76,8 @@ func (m *Matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words 
 	m.Helper()
 	m.wantDiags(diags, createFailed)
 	m.wantWords(append(words,
-		"no answer tells its outcome: a job may have been started. It will not be sent again by itself.",
-		"Look for the job at the service before you apply again, because applying again sends the prompt again.",
+		"no response shows its outcome: a job may have been started. It is not sent again automatically.",
+		"Look for the job in the service's dashboard. If it is there, import it: ",
 		"terraform (or tofu) import ADDRESS proj_1/JOB_ID")...)
 	m.wantEnd("", posts, 0)
 	m.wantGets(0)
@@ -89,7 +89,7 @@ func (m *Matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words 
 func (m *Matrix) notSent(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
 	m.wantDiags(diags, createFailed)
-	m.wantWords(append(words, "Nothing was sent to project proj_1, so no job was started.", "Applying again starts the job.")...)
+	m.wantWords(append(words, "Nothing was sent to project proj_1, so no job was started.", "Apply again to start the job.")...)
 	m.wantEnd("", 0, 0)
 }
 
@@ -98,7 +98,7 @@ func (m *Matrix) notSent(diags []*tfprotov6.Diagnostic, words ...string) {
 func (m *Matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
 	m.wantDiags(diags, "WARNING: Agent job still running")
-	m.wantWords(append(words, "Its id is in the state. The next apply waits on and sends nothing.")...)
+	m.wantWords(append(words, "The job is in the state. The next apply resumes waiting without sending anything.")...)
 	m.wantEnd("active", 1, 0)
 }
 
