@@ -37,7 +37,7 @@ func TestPromptWO_cliWithoutWriteOnly(t *testing.T) {
 	harness.Contains(t, fakecli.Text(resp.Diagnostics), "WriteOnly Attribute Not Allowed", "Terraform 1.11")
 }
 
-// What the hash is of cannot be told by comparing jobs, or by a table of hashes.
+// Neither comparing jobs nor a table of hashes reveals the prompt behind a hash.
 func TestPromptWO_hashIsSalted(t *testing.T) {
 	s := harness.NewService(t, nil)
 	hashes := map[string]bool{}

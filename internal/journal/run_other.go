@@ -7,6 +7,6 @@ package journal
 
 func bootID() string { return "" }
 
-// startTime is unknown here: runs are told apart by the parent's id alone, and
+// startTime is unknown here: only the parent's id distinguishes runs, and
 // the end of another process is never known.
 func startTime(int) string { return "" }

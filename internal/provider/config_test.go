@@ -106,7 +106,7 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 	}
 }
 
-// Who has no provider block must be told where a bad value comes from.
+// Without a provider block, the error must name where a bad value comes from.
 func TestOriginOfABadValueIsSaid(t *testing.T) {
 	for variable, bad := range map[string]string{
 		"AGENT_BASE_URL": "https://api.example.com\n", "AGENT_ADMIN_KEY": harness.CanaryKey + "\r", "AGENT_PROJECT_ID": "a b",

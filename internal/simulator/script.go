@@ -18,7 +18,7 @@ const (
 	statusFailed    = "failed"
 )
 
-// Script says how a job goes on after a create or a message, and what its
+// Script says how a job continues after a create or a message, and what its
 // record shows from then on. The zero value ends at once as completed, with a
 // pull request.
 type Script struct {

@@ -102,7 +102,7 @@ action "agent_start_job" "test" {
 }
 `
 
-// Red without: a StopProvider that returns only when the actions have told their
+// Red without: a StopProvider that returns only when the actions have reported their
 // end; the detached context of a POST on its way.
 func TestA02_interrupt_an_action(t *testing.T) {
 	needsActions(t)

@@ -36,12 +36,12 @@ type rootModule struct {
 	bad        []*faultserver.Server // have the address, and not the right certificate
 	budget     int                   // polls per second when it is to be felt, else 0
 	config     attrs
-	schemas    *fakecli.CLI // configured anew for each run
+	schemas    *fakecli.CLI // configured again for each run
 	users      []*user
 	chooser    chooser
 	watch      *keyWatch
 	start      time.Time
-	faultsOver atomic.Bool // no more faults: all shall come to its end
+	faultsOver atomic.Bool // no more faults: every job must finish
 	mu         sync.Mutex
 	stopped    time.Time // when the run was interrupted
 	postRest   pause

@@ -223,7 +223,7 @@ func (u *user) dialFault() agentapi.Dial {
 		u.posts = u.posts[1:]
 	}
 	if f.class == unknownOutcome {
-		u.sent = append(u.sent, sent{time.Now(), u.kind, u.prompt, f.row, f.class, ""})
+		u.sent = append(u.sent, sent{at: time.Now(), kind: u.kind, prompt: u.prompt, fault: f.row, class: f.class})
 	}
 	return f.dial
 }

@@ -28,7 +28,7 @@ type user struct {
 	at        int      // the one that is wanted now
 	options   attrs    // of the resource, besides the prompt
 	onFailure string
-	toImport  string // id of a job found at the service after an unknown outcome
+	toImport  string // id of a job found in the service after an unknown outcome
 
 	held      map[string]bool // ids that were ever in the state
 	reported  map[string]bool // ids of jobs that were started by an outcome reported as unknown
@@ -102,7 +102,7 @@ func newUser(m *rootModule, n int) *user {
 
 func (u *user) config() attrs { return fakecli.With(u.options, attrs{"prompt": u.wants[u.at]}) }
 
-// turn is how the service goes on with a job after a prompt, its first or a later
+// turn is how the service continues a job after a prompt, its first or a later
 // one, and which fault that is.
 type turn struct {
 	simulator.Script
@@ -206,7 +206,7 @@ func (u *user) interruptedAt() time.Time {
 	return stopped
 }
 
-// plan refreshes, or imports what was found at the service, and plans.
+// plan refreshes, or imports what was found in the service, and plans.
 func (u *user) plan() {
 	u.ready, u.satisfied = false, false
 	if u.cli == nil {

@@ -252,7 +252,7 @@ func (s *Server) serve(raw *countingConn) {
 	}
 }
 
-// record takes a request down and returns what shall be played for it.
+// record takes a request down and returns what to play for it.
 func (s *Server) record(r *http.Request, whole bool) Play {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -114,7 +114,7 @@ func unusableRows() (rows []Row) {
 		b.fail(http.MethodPut, 403)
 		m.wantDiags(m.Run(Job1()), createFailed)
 		m.wantWords(nothingSent, "could not be written", "Check journal.url", "Apply again to start the job.")
-		m.wantNoWords("HTTPS_PROXY") // a hint at the service
+		m.wantNoWords("HTTPS_PROXY") // a hint about the service
 		m.wantEnd("", 0, 0)
 		b.wantEntries(0)
 	})

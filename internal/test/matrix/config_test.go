@@ -54,7 +54,7 @@ func configRows() []Row {
 	} {
 		// Red without: the default of max_per_second, and without max_per_second.
 		rows = append(rows, Row{name: fmt.Sprintf("I06_200_polls_in_%s", c.want), clock: true, Provider: c.config, script: harness.Always(simulator.Script{}), Test: func(m *Matrix) {
-			id := m.Sim.Create(harness.Project, "by hand").ID
+			id := m.Sim.Create(harness.Project, "manual").ID
 			start := time.Now()
 			var all sync.WaitGroup
 			for range 200 {

@@ -165,7 +165,7 @@ func readRows() []Row {
 		{name: "P09_404_in_import", Test: func(m *Matrix) {
 			m.wantDiags(m.imports("proj_1/job_nobody_knows"), importFailed)
 			m.wantWords("Job job_nobody_knows in project proj_1 could not be read, so nothing was imported.", "404 Not Found", "Check base_url, project_id and the key")
-			id := m.Sim.Create(harness.Project, "by hand").ID
+			id := m.Sim.Create(harness.Project, "manual").ID
 			m.OK(m.imports("proj_1/" + id))
 			m.wantAttr("id", id)
 			m.WantPosts(0, 0)

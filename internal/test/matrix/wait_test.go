@@ -35,7 +35,7 @@ func waitRows() []Row {
 			m.OK(m.Run(Job1()))
 			m.wantEnd("completed", 1, 0)
 		}},
-		// Red without: noStatus starting anew with every status seen.
+		// Red without: noStatus starting again with every status seen.
 		{name: "P02_no_status_now_and_then", clock: true, Test: func(m *Matrix) {
 			missing, active := shows(attrs{"status": nil}), shows(nil)
 			m.Script(faultserver.Get, missing, missing, active, missing, missing, active, missing)
@@ -88,7 +88,7 @@ func waitRows() []Row {
 			m.wantWords(hour)
 		}},
 		{name: "P06_an_hour_in_a_data_source", clock: true, script: endless, Test: func(m *Matrix) {
-			id := m.Sim.Create(harness.Project, "by hand").ID
+			id := m.Sim.Create(harness.Project, "manual").ID
 			m.wantDiags(m.readData(attrs{"id": id, "wait": attrs{"enabled": true}}), cutShort)
 			m.wantWords(hour)
 

@@ -58,7 +58,7 @@ type demo struct {
 	plugin  tfcli.Plugin
 	dir     string // the root module
 	service *simulator.Server
-	env     []string // points the provider at the service
+	env     []string // configures the provider for the service
 	key     string
 	jobID   string
 	rows    []string // of the table, with tabs

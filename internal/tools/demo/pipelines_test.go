@@ -148,7 +148,7 @@ func TestAccPipelines(t *testing.T) {
 		s.write(t, "main.tf", strings.ReplaceAll(all.read(t, pipelines+"main.tf"), `"20m"`, `"10s"`))
 		text, ok := s.try(t, "apply", "-auto-approve")
 		if ok || !strings.Contains(text, "Resource postcondition failed") || !strings.Contains(text, " is active.") {
-			t.Errorf("an apply whose job goes on: %t\n%s", ok, text)
+			t.Errorf("an apply whose job keeps running: %t\n%s", ok, text)
 		}
 		s.service.SetStatus(s.service.Jobs()[0].ID, "completed")
 		s.write(t, "main.tf", all.read(t, pipelines+"main.tf"))
