@@ -92,9 +92,8 @@ func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
 	r.PRLink = types.StringPointerValue(job.PRLink)
 	if job.PRLink != nil && !webLink(*job.PRLink) {
 		r.PRLink = types.StringNull()
-		diags.AddAttributeWarning(path.Root("pr_link"), "Invalid pull request link", fmt.Sprintf(
-			"The service returned a link for job %s that is not a plain http or https URL, so pr_link is null: %s. Find the pull request in the service's dashboard.",
-			job.ID, wording.Quote(*job.PRLink)))
+		diags.AddAttributeWarning(path.Root("pr_link"), "Invalid pull request link",
+			fmt.Sprintf("Job %s: pr_link is null, because the service returned a link that is not a plain http or https URL: %s.", job.ID, wording.Quote(*job.PRLink)))
 	}
 	if r.CreatedAt.IsNull() || r.CreatedAt.IsUnknown() { // it never changes, and a plan may have promised it
 		r.CreatedAt = types.StringPointerValue(job.CreatedAt)

@@ -25,15 +25,12 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// The severity of a failed job, or of a wait that stops early.
+// Of a failed job, or a wait that stops early: the severity, and the descriptions that several schemas share.
 const (
 	onError = "error"
 	onWarn  = "warn"
-)
 
-// The descriptions that the resource, the data source and the actions share.
-const (
-	waitDescription    = "Whether to wait until the job finishes, and what happens if it fails or waiting stops early."
+	waitDescription    = "Whether to wait until the job finishes, and what to do if it fails or waiting stops early."
 	timeoutDescription = "What to do when waiting stops before the job finishes: the timeout expires, the key is rejected, or the service cannot be reached. "
 )
 
@@ -46,7 +43,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"prompt": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up message. " +
-					"A job that failed or was archived cannot accept messages, so a new job is started, which does not see the earlier prompts. " +
+					"If the job failed or was archived, it starts a new job instead, which does not see the earlier prompts. " +
 					"After an import, the prompt is recorded without sending it.",
 				Validators: []validator.String{validPrompt()},
 			},
@@ -54,9 +51,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Optional:  true,
 				WriteOnly: true,
 				MarkdownDescription: "Like `prompt`, but not stored in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
-					"A salted hash detects changes; moving a text between `prompt` and `prompt_wo` sends nothing. " +
-					"The value must be the same in plan and apply. If the plan does not know it, apply sends it only if it is new, " +
-					"and fails if the job cannot accept messages. Requires Terraform or OpenTofu 1.11.",
+					"A salted hash detects changes. The value must be the same in plan and apply; one that the plan does not know " +
+					"is sent only if it is new, and fails the apply if the job cannot accept messages. Requires Terraform or OpenTofu 1.11.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"triggers": schema.MapAttribute{
@@ -68,7 +64,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"project_id": schema.StringAttribute{
 				Optional: true,
 				Computed: true,
-				MarkdownDescription: "Project of the job. Default: the provider's `project_id` when the job is created. " +
+				MarkdownDescription: "Project of the job. Default: the provider's `project_id` at creation. " +
 					"A change here starts a new job; a change in the provider block does not.",
 				Validators: []validator.String{validate.ID()},
 			},
@@ -82,8 +78,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 					},
 					"on_failure": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "What to do when the job fails: `error` fails the run, and if the job was just created, " +
-							"the next apply starts a new one; `warn` keeps the failed job. Default: `error`.",
+						MarkdownDescription: "What to do when the job fails: `error` fails the run, and after a create " +
+							"the next apply starts a new job; `warn` keeps the failed job. Default: `error`.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
 					},
 					"on_timeout": schema.StringAttribute{
@@ -111,7 +107,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"source": schema.SingleNestedAttribute{
 				Computed:            true,
-				MarkdownDescription: "Where the agent works. Null if the service does not return it.",
+				MarkdownDescription: "Where the agent works. Null if not returned.",
 				Attributes: map[string]schema.Attribute{
 					"repository": schema.StringAttribute{Computed: true, MarkdownDescription: "Repository that the agent edits."},
 					"ref":        schema.StringAttribute{Computed: true, MarkdownDescription: "Git reference, such as a branch. Null if there is none."},
@@ -119,20 +115,20 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"model": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "AI model that works on the job. Null if the service does not return it.",
+				MarkdownDescription: "AI model that works on the job. Null if not returned.",
 			},
 			"pr_link": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "URL of the pull request. Null if there is none: the job is active, changed no files, or committed directly. " +
-					"While a follow-up message is being worked on, it may still be the earlier link.",
+					"During a follow-up message it may still be the earlier link.",
 			},
 			"created_at": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Time when the job was created (ISO 8601), as the service returns it.",
+				MarkdownDescription: "Time when the job was created (ISO 8601).",
 			},
 			"archived_at": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Time when the job was archived (ISO 8601), as the service returns it. Null if it was not.",
+				MarkdownDescription: "Time when the job was archived (ISO 8601). Null if it was not.",
 			},
 		},
 	}

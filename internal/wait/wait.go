@@ -17,8 +17,7 @@ const (
 	// Settle is how long after a message a terminal status may still be the one
 	// from before it.
 	Settle = 10 * time.Second
-	// NewJobGrace is how long reading a new job may fail with 404: a service may store
-	// it late.
+	// NewJobGrace is how long GETs of a new job may be 404: a service may store it late.
 	NewJobGrace = 60 * time.Second
 	// maxNoStatus is how many responses in a row may lack a status.
 	maxNoStatus = 3
