@@ -191,7 +191,7 @@ func TestAction_notAccepted(t *testing.T) {
 		// The CLI stops the provider once, and an action may begin after that.
 		"after a stop": {
 			before: func(_ *harness.Service, c *fakecli.CLI, _ actionCase) { c.Stop() },
-			says:   []string{"Nothing was sent", "interrupted"},
+			says:   []string{"The request was not sent to ", "interrupted"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -119,7 +119,7 @@ func notAccepted(err error, target string) string {
 	case failure.StatusCode == http.StatusTooManyRequests:
 		return "The service's rate limit refused the request to " + target
 	case failure.Class == agentapi.NotSent:
-		return "Nothing was sent to " + target
+		return "The request was not sent to " + target
 	}
 	return "The service refused the request to " + target
 }
@@ -143,7 +143,7 @@ func importOrRepeat(projectID string) string {
 // notTakenOver describes a request that was not sent because the journal could not
 // show whether an earlier run had sent it.
 func notTakenOver(err error, to string) string {
-	return wording.Paragraphs(fmt.Sprintf("This apply sent nothing to %s. An earlier run may have sent this prompt, which only the journal can show.", to), cause(err),
+	return wording.Paragraphs(fmt.Sprintf("The prompt was not sent to %s. An earlier run may have sent it, which only the journal can show.", to), cause(err),
 		"Apply again: that takes over what an earlier run sent, or else sends the prompt.")
 }
 
@@ -151,7 +151,7 @@ func notTakenOver(err error, to string) string {
 func unknownCreate(projectID string, sent time.Time) (summary, detail string) {
 	return "Outcome of an earlier create unknown", wording.Paragraphs(
 		fmt.Sprintf("An earlier run sent this request to project %s at %s and did not record the outcome: a job may have been started. "+
-			"This apply sent nothing. This is reported once.", projectID, sent.UTC().Format(time.RFC3339)),
+			"It was not sent again. This is reported once.", projectID, sent.UTC().Format(time.RFC3339)),
 		importOrRepeat(projectID))
 }
 
@@ -159,7 +159,7 @@ func unknownCreate(projectID string, sent time.Time) (summary, detail string) {
 func messageFailure(err error, job string) string {
 	if failure, ok := errors.AsType[*agentapi.Error](err); ok && failure.Op == agentapi.OpGet {
 		return wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent the new prompt to job %s, which accepted it, but the job cannot be read now. This apply sent nothing to it; the state is unchanged.", job),
+			fmt.Sprintf("An earlier run sent the new prompt to job %s, which accepted it, but the job cannot be read now. It was not sent again; the state is unchanged.", job),
 			cause(err), "Apply again once the service responds.")
 	}
 	if _, ok := errors.AsType[takeOverError](err); ok {
@@ -167,7 +167,7 @@ func messageFailure(err error, job string) string {
 	}
 	if errors.Is(err, errTakenOverByThisRun) {
 		return wording.Paragraphs(
-			fmt.Sprintf("Nothing was sent to job %s. This run took the job over from an earlier one, and a test must not send prompts to such a job.", job),
+			fmt.Sprintf("The message was not sent to job %s. This run took the job over from an earlier one, and a test must not send prompts to such a job.", job),
 			"To let tests start their own jobs, set journal = { enabled = false } in their provider block. Outside of tests, apply again to send the message.")
 	}
 	next := "Apply again to send the message."

@@ -87,7 +87,7 @@ func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key jou
 	}
 	setJournalRef(ctx, out.private, orphan.Ref)
 	out.diags.AddWarning("Message of an earlier run taken over", fmt.Sprintf(
-		"An earlier run sent the new prompt to job %s, which accepted it, but the state did not show that. This apply sent nothing. No action is needed.", job.name()))
+		"An earlier run sent the new prompt to job %s, which accepted it, but the state did not show that. It was not sent again. No action is needed.", job.name()))
 	return record, nil
 }
 

@@ -175,7 +175,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	if change.newPrompt && change.closedJob {
 		resp.Diagnostics.AddAttributeError(job.promptPath(), "Failed to send message to agent job", wording.Paragraphs(
-			fmt.Sprintf("Job %s has the status %s and cannot accept messages. The prompt is new, which the plan did not know. Nothing was sent.",
+			fmt.Sprintf("Job %s has the status %s and cannot accept messages. The prompt is new, which the plan did not know. It was not sent.",
 				job.name(), wording.Quote(before.Status.ValueString())),
 			"To start a new job with this prompt, apply with -replace=ADDRESS."))
 		return

@@ -91,11 +91,11 @@ func TestJob_steps(t *testing.T) {
 		"failed job":                     {{config: a, creates: 1}, {before: fails, config: b, says: replaced, because: []string{`AttributeName("status")`}, creates: 2}, {config: b, creates: 2}},
 		"failed job, same text":          {{config: a, creates: 1}, {before: fails, config: a, says: failed, creates: 1}},
 		"unknown while planning":         {{planned: later, config: a, creates: 1}, {planned: later, config: a, says: unknown, creates: 1}, {planned: later, config: b, says: unknown, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
-		"unknown, then empty":            {{planned: later, config: attrs{"prompt_wo": ""}, says: "Nothing was sent to project proj_1."}},
-		"unknown, then null":             {{planned: later, config: attrs{}, says: "Nothing was sent to project proj_1."}},
-		"unknown, then both":             {{planned: attrs{"prompt": "A", "prompt_wo": fakecli.Unknown{}}, config: attrs{"prompt": "A", "prompt_wo": "A"}, says: "Nothing was sent to project proj_1."}},
+		"unknown, then empty":            {{planned: later, config: attrs{"prompt_wo": ""}, says: "It was not sent to project proj_1."}},
+		"unknown, then null":             {{planned: later, config: attrs{}, says: "It was not sent to project proj_1."}},
+		"unknown, then both":             {{planned: attrs{"prompt": "A", "prompt_wo": fakecli.Unknown{}}, config: attrs{"prompt": "A", "prompt_wo": "A"}, says: "It was not sent to project proj_1."}},
 		"unknown on a failed job":        {{config: a, creates: 1}, {before: fails, planned: later, config: b, says: "cannot accept messages", creates: 1}, {planned: later, config: a, says: unknown, creates: 1}},
-		"unknown, null on a live job":    {{config: a, creates: 1}, {planned: later, config: attrs{}, says: "Nothing was sent to project proj_1.", creates: 1}, {config: a, creates: 1}},
+		"unknown, null on a live job":    {{config: a, creates: 1}, {planned: later, config: attrs{}, says: "It was not sent to project proj_1.", creates: 1}, {config: a, creates: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {

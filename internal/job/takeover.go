@@ -40,12 +40,12 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 		case err == nil && (record.Status != agentapi.StatusFailed || options.onFailure == onWarn):
 			setJournalRef(ctx, out.private, orphan.Ref)
 			out.diags.AddWarning("Agent job of an earlier run taken over", fmt.Sprintf(
-				"An earlier run started job %s in project %s for this prompt, but the state did not show it. This resource takes the job over. This apply sent nothing. No action is needed.", orphan.JobID, project))
+				"An earlier run started job %s in project %s for this prompt, but the state did not show it. This resource takes the job over without sending the prompt again. No action is needed.", orphan.JobID, project))
 			return record, false
 		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || orphan.Age < wait.NewJobGrace):
 			r.provider.Journal.Keep(orphan)
 			out.diags.AddError(failed, wording.Paragraphs(
-				fmt.Sprintf("An earlier run started job %s in project %s for this prompt, but the job cannot be read now. This apply sent nothing.", orphan.JobID, project),
+				fmt.Sprintf("An earlier run started job %s in project %s for this prompt, but the job cannot be read now. The prompt was not sent again.", orphan.JobID, project),
 				cause(err), "Apply again once the service responds."))
 			return nil, true
 		}

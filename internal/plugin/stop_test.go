@@ -26,12 +26,12 @@ func TestApplyAfterAStop(t *testing.T) {
 	}{
 		"create": {
 			config: attrs{"prompt": "write"},
-			says:   []string{"ERROR: Failed to create agent job", "Nothing was sent", "interrupted"},
+			says:   []string{"ERROR: Failed to create agent job", "The request was not sent to ", "interrupted"},
 		},
 		"message": {
 			before: attrs{"prompt": "write", "timeouts": short},
 			config: attrs{"prompt": "write more", "timeouts": short},
-			says:   []string{"ERROR: Failed to send message to agent job", "Nothing was sent", "interrupted"},
+			says:   []string{"ERROR: Failed to send message to agent job", "The request was not sent to ", "interrupted"},
 			status: "active",
 		},
 		"wait": {

@@ -78,7 +78,7 @@ func TestFleetThatCannotWaitForItsTurn(t *testing.T) {
 	const fleet = 60
 	w := newLimited(t, fleet, simulator.Limit{Uses: fleet * 2 / 3, Per: time.Hour, RetryAfter: true})
 	output, ok := w.try("apply -parallelism=300")
-	if ok || !strings.Contains(output, "Nothing was sent") || !strings.Contains(output, "rate limit") {
+	if ok || !strings.Contains(output, "The request was not sent") || !strings.Contains(output, "rate limit") {
 		t.Fatalf("the rest did not fail as not sent:\n%s", output[max(0, len(output)-3000):])
 	}
 	for _, i := range w.state() {

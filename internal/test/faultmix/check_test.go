@@ -101,7 +101,7 @@ func (u *user) checkCreate(last sent, says func(string)) (unknown bool) {
 // onlyOne asserts that nothing was sent after a POST that may have had its
 // effect, and returns that POST.
 func (u *user) onlyOne(e expectation, all []sent) sent {
-	last := sent{class: neverSent, says: "Nothing was sent"}
+	last := sent{class: neverSent, says: "The request was not sent"}
 	stopped := u.interruptedAt()
 	for _, s := range all {
 		if last.class != neverSent {

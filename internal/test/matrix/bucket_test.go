@@ -78,7 +78,7 @@ func addsTo(rows *[]Row) func(name string, test func(m *Matrix, b *bucket)) {
 
 // unusableRows are buckets that cannot be used before the POST.
 func unusableRows() (rows []Row) {
-	const nothingSent = "Nothing was sent to project proj_1, so no job was started."
+	const nothingSent = "The request was not sent to project proj_1, so no job was started."
 	row := addsTo(&rows)
 	for name, c := range map[string]struct {
 		method string
@@ -88,7 +88,7 @@ func unusableRows() (rows []Row) {
 		row("X14_before_the_POST_"+name, func(m *Matrix, b *bucket) {
 			b.fail(c.method, c.status)
 			m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
-			m.wantWords("The journal in s3://bucket/a/prefix/ could not be read", "This apply sent nothing to project proj_1.", "Check journal.url")
+			m.wantWords("The journal in s3://bucket/a/prefix/ could not be read", "The prompt was not sent to project proj_1.", "Check journal.url")
 			m.wantEnd("", 0, 0)
 			b.SetHook(nil)
 			m.nextRun()
@@ -98,7 +98,7 @@ func unusableRows() (rows []Row) {
 			b.fail(c.method, c.status)
 			m.nextRun()
 			m.wantDiags(append(m.plan(Job2()), m.apply(Job2())...), journalUnusable, messagePlanned, messageFailed)
-			m.wantWords("This apply sent nothing to job "+m.id()+" in project proj_1.", "Check journal.url")
+			m.wantWords("The prompt was not sent to job "+m.id()+" in project proj_1.", "Check journal.url")
 			m.WantPosts(1, 0)
 		})
 	}
@@ -106,7 +106,7 @@ func unusableRows() (rows []Row) {
 	row("X14_before_the_POST_unreachable", func(m *Matrix, b *bucket) {
 		b.Close()
 		m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
-		m.wantWords("connection refused", "This apply sent nothing to project proj_1.")
+		m.wantWords("connection refused", "The prompt was not sent to project proj_1.")
 		m.wantEnd("", 0, 0)
 	})
 	// Red without: the error of Sending.
@@ -215,7 +215,7 @@ func bucketRows() (rows []Row) {
 		b.fail(http.MethodPut, 403)
 		m.nextRun()
 		m.wantDiags(m.Run(Job1()), takeOverPlanned, createFailed)
-		m.wantWords("This apply sent nothing to project proj_1.", "could not be claimed", nothingSentBecause)
+		m.wantWords("The prompt was not sent to project proj_1.", "could not be claimed", nothingSentBecause)
 		m.WantPosts(1, 0)
 		b.SetHook(nil)
 		m.nextRun()

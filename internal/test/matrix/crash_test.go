@@ -21,7 +21,7 @@ const messagePlannedOver = "WARNING: Message of an earlier run will be taken ove
 // crashRows are what the run after a killed one makes of its journal. What is
 // killed here is the journal alone; package chaos kills the real thing.
 func crashRows() []Row {
-	const cannotLook = "the job cannot be read now. This apply sent nothing."
+	const cannotLook = "the job cannot be read now. The prompt was not sent again."
 	rows := []Row{
 		// Red without: takeOver; the second time, if the claim removed the entry.
 		{name: "X04_the_job_has_ended", clock: true, Test: func(m *Matrix) {
@@ -99,7 +99,7 @@ func crashRows() []Row {
 			id := m.started(Job1(), unanswered)
 			m.wantDiags(m.Run(Job1()), outcomePlanned, outcomeUnknown)
 			m.wantWords("Apply waits for it, and sends the prompt only if that request had no effect.", "to project proj_1 at ", "did not record the outcome",
-				"This apply sent nothing. This is reported once.", "terraform (or tofu) import ADDRESS proj_1/JOB_ID")
+				"It was not sent again. This is reported once.", "terraform (or tofu) import ADDRESS proj_1/JOB_ID")
 			m.wantEnd("", 1, 0)
 			m.kill()
 			m.starts(Job1(), id)
@@ -112,7 +112,7 @@ func crashRows() []Row {
 				m.kill()
 				before := *m.cli
 				m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
-				m.wantWords("An earlier run sent this prompt to job "+id, "job "+id+" in project proj_1, which accepted it", "This apply sent nothing.")
+				m.wantWords("An earlier run sent this prompt to job "+id, "job "+id+" in project proj_1, which accepted it", "It was not sent again.")
 				m.wantEnd("completed", 1, 1)
 				*m.cli = before
 			}
@@ -129,7 +129,7 @@ func crashRows() []Row {
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			begin := time.Now()
 			m.wantDiags(m.apply(Job2()), messageFailed)
-			m.wantWords("the new prompt to job "+id+" in project proj_1, which accepted it", "This apply sent nothing to it", "503 Service Unavailable", "Apply again once the service responds.")
+			m.wantWords("the new prompt to job "+id+" in project proj_1, which accepted it", "It was not sent again", "503 Service Unavailable", "Apply again once the service responds.")
 			m.wantTook(begin, time.Minute, time.Minute)
 			m.WantPosts(1, 1)
 			m.Always(faultserver.Get, nil)

@@ -63,7 +63,7 @@ func pendingRows() []Row {
 			release := m.unansweredCreates(1)
 			time.AfterFunc(waits, m.cli.Stop)
 			m.wantDiags(m.Run(noWait()), outcomePlanned, createFailed)
-			m.wantWords("This apply sent nothing to project proj_1.", nothingSentBecause, "The run was interrupted.", "Apply again: that takes over what an earlier run sent, or else sends the prompt.")
+			m.wantWords("The prompt was not sent to project proj_1.", nothingSentBecause, "The run was interrupted.", "Apply again: that takes over what an earlier run sent, or else sends the prompt.")
 			m.wantNoWords("no job was started")
 			m.WantState("")
 			close(release)

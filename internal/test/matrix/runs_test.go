@@ -155,7 +155,7 @@ func (m *Matrix) takesOver(job attrs, id string) {
 	posts := m.posts()
 	m.wantDiags(m.Run(job), takeOverPlanned, tookOver)
 	m.wantWords("An earlier run started job "+id+" with this prompt in project proj_1 at ",
-		fmt.Sprintf("An earlier run started job %s in project %v for this prompt", id, m.cli.Get("project_id")), "This resource takes the job over. This apply sent nothing.")
+		fmt.Sprintf("An earlier run started job %s in project %v for this prompt", id, m.cli.Get("project_id")), "This resource takes the job over without sending the prompt again.")
 	m.wantPosts(posts)
 	if m.id() != id || m.cli.Tainted {
 		m.Errorf("id %v, tainted %t; want %s, untainted", m.id(), m.cli.Tainted, id)

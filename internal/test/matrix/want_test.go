@@ -89,7 +89,7 @@ func (m *Matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words 
 func (m *Matrix) notSent(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
 	m.wantDiags(diags, createFailed)
-	m.wantWords(append(words, "Nothing was sent to project proj_1, so no job was started.", "Apply again to start the job.")...)
+	m.wantWords(append(words, "The request was not sent to project proj_1, so no job was started.", "Apply again to start the job.")...)
 	m.wantEnd("", 0, 0)
 }
 
