@@ -1,5 +1,3 @@
-# `make demo` runs this. To run it yourself, set AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID.
-
 terraform {
   required_providers {
     agent = {
