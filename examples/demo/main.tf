@@ -10,9 +10,8 @@ terraform {
 provider "agent" {}
 
 variable "prompt" {
-  description = "Instructions for the agent. A change is sent to the same job as a follow-up message."
-  type        = string
-  default     = "Add a quickstart for the Python SDK"
+  type    = string
+  default = "Add a quickstart for the Python SDK"
 }
 
 resource "agent_job" "quickstart" {
@@ -20,6 +19,5 @@ resource "agent_job" "quickstart" {
 }
 
 output "pull_request" {
-  description = "URL of the pull request; null when there is none."
-  value       = agent_job.quickstart.pr_link
+  value = agent_job.quickstart.pr_link
 }
