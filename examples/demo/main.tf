@@ -1,5 +1,3 @@
-# `make demo` runs this. To run it yourself, set AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID.
-
 terraform {
   required_providers {
     agent = {
@@ -12,9 +10,8 @@ terraform {
 provider "agent" {}
 
 variable "prompt" {
-  description = "Instructions for the agent. A change is sent to the same job as a follow-up message."
-  type        = string
-  default     = "Add a quickstart for the Python SDK"
+  type    = string
+  default = "Add a quickstart for the Python SDK"
 }
 
 resource "agent_job" "quickstart" {
@@ -22,6 +19,5 @@ resource "agent_job" "quickstart" {
 }
 
 output "pull_request" {
-  description = "URL of the pull request; null when there is none."
-  value       = agent_job.quickstart.pr_link
+  value = agent_job.quickstart.pr_link
 }

@@ -21,7 +21,4 @@ provider "agent" {
   base_url   = var.agent_base_url
   admin_key  = var.agent_admin_key
   project_id = "proj_123"
-
-  request_timeout = "30s"
-  poll            = { max_interval = "5s" }
 }

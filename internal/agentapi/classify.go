@@ -29,7 +29,7 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 		err = ErrWebPage
 	}
 	if err == nil && r.jobID != "" && job.ID != r.jobID {
-		err = c.wrongJob(job)
+		err = wrongJob(job)
 	}
 	if err == nil && c.config.Key.isIn(job.ID) { // the id is shown in the state, the log and messages
 		err = &badIDError{job.ID}
@@ -61,15 +61,15 @@ func (c *Client) classifyGet(r request, got *response, err error) (*Job, error) 
 		return nil, c.newError(r, Unavailable, got, err)
 	}
 	if job.ID != r.jobID {
-		return nil, c.newError(r, Unusable, got, c.wrongJob(job))
+		return nil, c.newError(r, Unusable, got, wrongJob(job))
 	}
 	c.config.Key.scrub(job)
 	return job, nil
 }
 
-// wrongJob names the job whose record was received; decodeJob has checked the id.
-func (c *Client) wrongJob(received *Job) error {
-	return fmt.Errorf("%w: %s", ErrWrongJob, c.config.Key.mask(received.ID))
+// wrongJob names the job whose record was received. decodeJob has checked its id, and newError masks it.
+func wrongJob(received *Job) error {
+	return fmt.Errorf("%w: %s", ErrWrongJob, received.ID)
 }
 
 // newError describes a failure with what the response contains about it.

@@ -20,6 +20,7 @@ import (
 // Red without: sendOrTakeOver keeping the entry of a refused message out of the
 // private state.
 func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
+	t.Parallel() // it sleeps
 	s := harness.NewService(t, nil)
 	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": filepath.Join(t.TempDir(), "journal")}})
 	c := fakecli.New(t, config)
@@ -30,6 +31,7 @@ func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
 	run("first", "A")
 	state, private := c.State, c.Private
 	run("second", "B")
+	time.Sleep(2100 * time.Millisecond) // C must be later than B by more than the journal's clockError
 	c.State, c.Private = state, private
 	s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
 	harness.Contains(t, run("third", "C"), "Failed to send message to agent job")

@@ -7,12 +7,8 @@ terraform {
   }
 }
 
-provider "agent" {
-  poll = { max_per_second = 20 }
-}
-
 variable "projects" {
-  description = "Project ids of the documentation, by repository."
+  description = "Project ids, by repository."
   type        = map(string)
 }
 
@@ -21,16 +17,10 @@ resource "agent_job" "spelling" {
 
   project_id = each.value
   prompt     = "Correct the spelling on all pages"
+  wait       = { on_failure = "warn" } # keep failed jobs
 
-  # Keep a job that failed, with a warning.
-  wait = { on_failure = "warn" }
-
-  # Pauses for the rate limit count: one hour for each 100 prompts to a project.
+  # Includes pauses for the rate limit: an hour for each 100 prompts to a project.
   timeouts = { create = "3h", update = "3h" }
-}
-
-output "pull_requests" {
-  value = { for repository, job in agent_job.spelling : repository => job.pr_link }
 }
 
 output "not_completed" {

@@ -8,10 +8,9 @@ terraform {
 }
 
 variable "agent_admin_key" {
-  description = "Admin API key of the agent service."
-  type        = string
-  sensitive   = true
-  ephemeral   = true # not stored in plans, so apply needs it too
+  type      = string
+  sensitive = true
+  ephemeral = true # not stored in plans, so apply needs it too
 }
 
 provider "agent" {

@@ -37,7 +37,7 @@ var (
 //   - X01: the detached context of a POST on its way.
 //   - X02: the state saved before the wait; a warning, not an error, after an
 //     interrupt. That the provider's part takes no 2 s is shown on fake clocks
-//     (checkStop in TestChaosFaults, TestActionA02Interrupted).
+//     (checkStop in TestChaosFaults, TestAction_A02_interrupted).
 //   - X04: the entry before the POST, the id after it, the takeover, the look at a
 //     living orphan's lock; cliGone, cliGoneDrain, and each signal that main ignores.
 //   - X07: a claim that only one can win, and the owner compared before it.

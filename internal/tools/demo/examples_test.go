@@ -56,12 +56,12 @@ func examples() map[string]example {
 		"provider-arguments and resources": {
 			files: []string{
 				"provider/provider-arguments.tf", jobs + "resource.tf", jobs + "resource_options.tf",
-				jobs + "resource_strict.tf", jobs + "resource_background.tf",
+				jobs + "resource_strict.tf",
 			},
 			terraform: "1.10.0", tofu: "1.11.0", // ephemeral variables
 			want: [][]string{
 				{"Add a quickstart for the Python SDK"}, {"Bring the API reference up to date"},
-				{"Correct the spelling on all pages"}, {"Write the release notes of the latest release"},
+				{"Write the release notes of the latest release"},
 			},
 		},
 		"write-only prompt": {
