@@ -34,7 +34,7 @@ func sendMessageSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Sends a follow-up message to a job, whoever started it, and waits until the job finishes again. " +
 			"Requires Terraform 1.14 or later.\n\n" +
-			"Each invocation sends one message. For a job of the resource `agent_job`, change its `prompt` instead if the state should have the outcome.",
+			"Each invocation sends one message. To keep the outcome in the state, change the `prompt` of an `agent_job` instead.",
 		Attributes: attributes,
 	}
 }
