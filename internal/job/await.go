@@ -66,17 +66,18 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 	if fails {
 		report = out.diags.AddError
 	}
-	if missing {
-		report(missingJob(err, job, after))
-		return
-	}
-	next := "The job is in the state. The next apply resumes waiting without sending anything."
+	hint, next := missingJobHint, "The job is in the state. The next apply resumes waiting without sending anything."
 	switch {
 	case fails && after == wait.Created:
 		next = "Because wait.on_timeout is \"error\", the job is tainted: the next apply starts a second job. " +
 			"To wait for this one instead, run this before you apply: terraform (or tofu) untaint ADDRESS"
+		hint = next
 	case after == wait.Messaged:
 		next = "The service accepted the message, and the new prompt is in the state. The next apply resumes waiting without sending anything."
+	}
+	if missing {
+		report(missingJob(err, job, after, hint))
+		return
 	}
 	report(unfinishedWait(err, job, next))
 }

@@ -193,7 +193,7 @@ const missingJobHint = "If the job no longer exists, apply with -replace=ADDRESS
 
 // missingJob describes a wait that stopped because the service does not know the
 // job. What the job was sent, in this run or an earlier one, depends on after.
-func missingJob(err error, job *jobModel, after wait.Event) (summary, detail string) {
+func missingJob(err error, job *jobModel, after wait.Event, hint string) (summary, detail string) {
 	sent := map[wait.Event]string{
 		wait.Resumed:  "This apply sent nothing to it.",
 		wait.Created:  "The service had accepted the prompt.",
@@ -201,7 +201,7 @@ func missingJob(err error, job *jobModel, after wait.Event) (summary, detail str
 	}[after]
 	return "Agent job not found", wording.Paragraphs(
 		fmt.Sprintf("The service does not know job %s, so this run stopped waiting for it. %s The state keeps the job as last read.", job.name(), sent),
-		cause(err), missingJobHint)
+		cause(err), hint)
 }
 
 // unfinishedWait describes a wait that stopped before its job finished; next says what follows.

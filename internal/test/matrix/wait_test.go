@@ -150,6 +150,13 @@ func waitRows() []Row {
 			m.wantWords("so this run stopped waiting for it. The service had accepted the message, and the new prompt is in the state. The state keeps")
 			m.WantPosts(1, 1)
 		}},
+		// Red without: the hint of an error in a create.
+		{name: "P09_404_later_in_the_wait_on_timeout_error", clock: true, Test: func(m *Matrix) {
+			m.Always(faultserver.Get, faultserver.Answer(404, `{"error":"job not found"}`))
+			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "error"}})), "ERROR: Agent job not found")
+			m.wantWords("the job is tainted: the next apply starts a second job", "untaint ADDRESS")
+			m.WantPosts(1, 0)
+		}},
 		// Red without: the mark gone once a wait has found the job.
 		{name: "P09_404_found_by_a_wait_and_gone_again", clock: true, Test: func(m *Matrix) {
 			m.OK(m.Run(noWait()))
