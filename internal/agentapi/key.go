@@ -5,6 +5,7 @@ package agentapi
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 )
 
@@ -29,12 +30,16 @@ func (Key) MarshalText() ([]byte, error) { return []byte(masked), nil }
 
 func (k Key) isEmpty() bool { return k.reveal == nil || k.reveal() == "" }
 
-// mask removes the key from text, because a service may echo what it was sent.
+// mask removes the key from text, because a service may echo what it was sent,
+// also as net/http quotes it: with a backslash before each quotation mark and
+// backslash of the key.
 func (k Key) mask(text string) string {
 	if k.isEmpty() {
 		return text
 	}
-	return strings.ReplaceAll(text, k.reveal(), masked)
+	key := k.reveal()
+	quoted := strconv.Quote(key)
+	return strings.NewReplacer(key, masked, quoted[1:len(quoted)-1], masked).Replace(text)
 }
 
 // maskError removes the key from an error: net/http quotes what a server sent,
@@ -43,10 +48,14 @@ func (k Key) maskError(err error) error {
 	if id, ok := errors.AsType[*badIDError](err); ok {
 		return &badIDError{k.mask(id.id)} // before the text is cut
 	}
-	if err == nil || k.isEmpty() || !strings.Contains(err.Error(), k.reveal()) {
-		return err
+	if err == nil {
+		return nil
 	}
-	return errors.New(k.mask(err.Error()))
+	text := err.Error()
+	if shown := k.mask(text); shown != text {
+		return errors.New(shown)
+	}
+	return err
 }
 
 // shortestSecret is the length from which a key is masked in a record: a shorter

@@ -141,6 +141,19 @@ func TestKey_echoed(t *testing.T) {
 	}
 }
 
+// net/http quotes what it cannot read.
+func TestKey_echoedQuoted(t *testing.T) {
+	t.Parallel()
+	const key = `"` + canary + `\n`
+	s, c := startServer(t, faultserver.Options{}, func(config *Config) { config.Key = NewKey(key) })
+	s.Script(faultserver.Create, faultserver.Raw("HTTP/1.1 200 OK\r\n"+key+"\r\n\r\n"))
+	_, err := c.CreateJob(t.Context(), "p", "x")
+	if err == nil || !strings.Contains(err.Error(), masked) {
+		t.Fatalf("%v, want an error with %s", err, masked)
+	}
+	noCanary(t, "the error", err.Error())
+}
+
 func TestKey_scrub(t *testing.T) {
 	t.Parallel()
 	record := func(text string) *Job {

@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -77,18 +78,18 @@ func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
 	r.ID = types.StringValue(job.ID)
 	switch {
 	case job.Status != "":
-		r.Status = types.StringValue(string(job.Status))
+		r.Status = types.StringValue(escape.Printable(string(job.Status)))
 	case r.Status.IsNull() || r.Status.IsUnknown():
 		r.Status = types.StringValue(string(agentapi.StatusActive))
 	}
 	r.Source = types.ObjectNull(sourceTypes)
 	if source := job.Source; source != nil {
 		r.Source = types.ObjectValueMust(sourceTypes, map[string]attr.Value{
-			"repository": types.StringPointerValue(source.Repository),
-			"ref":        types.StringPointerValue(source.Ref),
+			"repository": printable(source.Repository),
+			"ref":        printable(source.Ref),
 		})
 	}
-	r.Model = types.StringPointerValue(job.Model)
+	r.Model = printable(job.Model)
 	r.PRLink = types.StringPointerValue(job.PRLink)
 	if job.PRLink != nil && !webLink(*job.PRLink) {
 		r.PRLink = types.StringNull()
@@ -96,10 +97,18 @@ func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
 			fmt.Sprintf("Job %s: pr_link is null, because the service returned a link that is not a plain http or https URL: %s.", job.ID, wording.Quote(*job.PRLink)))
 	}
 	if r.CreatedAt.IsNull() || r.CreatedAt.IsUnknown() { // it never changes, and a plan may have promised it
-		r.CreatedAt = types.StringPointerValue(job.CreatedAt)
+		r.CreatedAt = printable(job.CreatedAt)
 	}
-	r.ArchivedAt = types.StringPointerValue(job.ArchivedAt)
+	r.ArchivedAt = printable(job.ArchivedAt)
 	return diags
+}
+
+// printable makes a text of the service safe to show: the CLI prints one with line breaks as it is.
+func printable(text *string) types.String {
+	if text == nil {
+		return types.StringNull()
+	}
+	return types.StringValue(escape.Printable(*text))
 }
 
 // webLink reports whether a link is safe to show and open.

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -45,7 +46,7 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || orphan.Age < wait.NewJobGrace):
 			r.provider.Journal.Keep(orphan)
 			out.diags.AddError(failed, wording.Paragraphs(
-				fmt.Sprintf("An earlier run started job %s in project %s for this prompt, but the job cannot be read now. The prompt was not sent again.", orphan.JobID, project),
+				fmt.Sprintf("An earlier run started job %s in project %s for this prompt, but the job cannot be read now. The prompt was not sent again.", escape.Printable(orphan.JobID), project),
 				cause(err), "Apply again once the service responds."))
 			return nil, true
 		}
@@ -142,6 +143,7 @@ func (d *ProviderData) announce(ctx context.Context, kind requestKind, plan *job
 	}
 	const sendInstead = "To send the prompt instead, change triggers, or set journal = { enabled = false } in the provider block. If this plan uses -target, plan without it first."
 	sentAt := fmt.Sprintf("in project %s at %s", plan.ProjectID.ValueString(), orphan.SentAt.UTC().Format(time.RFC3339))
+	id := escape.Printable(orphan.JobID) // whoever can write to the journal chose it
 	switch {
 	case orphan.JobID == "":
 		diags.AddAttributeWarning(at, "Outcome of an earlier request unknown", wording.Paragraphs(
@@ -149,11 +151,11 @@ func (d *ProviderData) announce(ctx context.Context, kind requestKind, plan *job
 	case kind == newJobs:
 		diags.AddAttributeWarning(at, "Agent job of an earlier run will be taken over", wording.Paragraphs(
 			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. Apply takes the job over without sending anything. "+
-				"If another resource has the job by then, or it failed or no longer exists, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", orphan.JobID, sentAt), sendInstead))
+				"If another resource has the job by then, or it failed or no longer exists, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", id, sentAt), sendInstead))
 	default:
 		diags.AddAttributeWarning(at, "Message of an earlier run will be taken over",
 			fmt.Sprintf("An earlier run sent this prompt to job %s %s, but the state does not show it. Apply sends nothing. "+
-				"To send the prompt again, change it (any change will do).", orphan.JobID, sentAt))
+				"To send the prompt again, change it (any change will do).", id, sentAt))
 	}
 	return true
 }
