@@ -125,12 +125,12 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 		ctx, stop = d.detach(ctx)
 		defer stop()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.config.RequestTimeout, errTimeout)
+	ctx, cancel := withTimeout(ctx, c.config.RequestTimeout)
 	defer cancel()
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { d.connect() },
 	})
-	req, err := http.NewRequestWithContext(traced, r.method(), r.url(c.config.BaseURL), nil)
+	req, err := http.NewRequestWithContext(traced, r.method(), r.url(c.config.BaseURL), nil) //nolint:gosec // the user names the service
 	if err != nil {
 		return err
 	}
@@ -159,6 +159,47 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 		return errTooLarge
 	}
 	return nil
+}
+
+// A timer that is late by a standstill tells that the process was stopped, as by
+// Ctrl-Z, or its machine was paused. A response that came meanwhile is read within
+// catchUp.
+const (
+	standstill = time.Second / 2
+	catchUp    = 5 * time.Second
+)
+
+// timeoutContext is one that withTimeout ends.
+type timeoutContext struct {
+	context.Context
+
+	due time.Time
+}
+
+// Deadline tells a dialer how to divide the time among addresses.
+func (c timeoutContext) Deadline() (time.Time, bool) {
+	due, ok := c.Context.Deadline()
+	if ok && due.Before(c.due) {
+		return due, true
+	}
+	return c.due, true
+}
+
+// withTimeout is context.WithTimeoutCause, except that a process that stood still
+// gets the time to read what has come.
+func withTimeout(parent context.Context, timeout time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	due := time.Now().Add(timeout)
+	expire := func() { cancel(errTimeout) }
+	timer := time.AfterFunc(timeout, func() {
+		if time.Since(due) < standstill {
+			expire()
+			return
+		}
+		catching := time.AfterFunc(catchUp, expire)
+		context.AfterFunc(ctx, func() { catching.Stop() })
+	})
+	return timeoutContext{ctx, due}, func() { timer.Stop(); cancel(nil) }
 }
 
 // causeOf prefers the cause over the transport's wording of it, gives permanent

@@ -215,6 +215,22 @@ func (f *folder) remove(_ context.Context, e *entry) error {
 	return err
 }
 
+// roomNeeded is a small state of the CLI.
+const roomNeeded = 64 << 10
+
+// room returns an error if the disk is full.
+func (f *folder) room() error {
+	file, err := os.CreateTemp(f.dir, "*.tmp")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(make([]byte, roomNeeded))
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close(), removeFile(file.Name()))
+}
+
 // close removes the lock, and the folder when nothing is left in it.
 func (f *folder) close() {
 	f.freeLock()

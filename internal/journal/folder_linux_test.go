@@ -40,6 +40,20 @@ func init() {
 		}
 		fmt.Println(err != nil, c.Unrecorded())
 	}
+	// noRoom posts, and ends undisturbed when no file can grow any more.
+	children["noRoom"] = func() {
+		signal.Ignore(syscall.SIGXFSZ)
+		p, j := childJournal()
+		c := j.Begin(context.Background(), childKey, "")
+		err := c.Sending()
+		c.Answered("job-1")
+		c.End()
+		if limitErr := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 10, Max: 1 << 10}); limitErr != nil {
+			panic(limitErr)
+		}
+		p.Close(context.Background())
+		fmt.Println(err, p.clean)
+	}
 	// unprivileged takes over, and ends undisturbed, without any rights.
 	children["unprivileged"] = func() {
 		if err := syscall.Setuid(nobody); err != nil {
@@ -69,6 +83,24 @@ func TestFolder_full(t *testing.T) {
 		child.wantLines(in(l, "false <nil>", "true <nil>"))
 		child.kill()
 		wantTakeOver(t, open(t, l, "second"), childKey, in(l, "job-1", "none"))
+	})
+}
+
+// X09: a run for whose state the disk may have no room forgets nothing.
+func TestFolder_noRoom(t *testing.T) {
+	folders(t, func(t *testing.T, l Location) {
+		child := startChild(t, "noRoom", l)
+		if !l.Named {
+			if line := child.line(); !strings.HasPrefix(line, "reported: ") {
+				t.Error(line)
+			}
+		}
+		child.wantLines("<nil> true")
+		child.kill()
+		if left, _ := filepath.Glob(filepath.Join(l.Folder, "*.tmp")); len(left) != 0 {
+			t.Errorf("left behind: %q", left)
+		}
+		wantTakeOver(t, open(t, l, "second"), childKey, "job-1")
 	})
 }
 

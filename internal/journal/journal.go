@@ -29,6 +29,7 @@ type Journal struct {
 	store   store
 	named   bool
 	report  func(error)
+	room    func() error  // an error if the disk is full; nil for a bucket
 	waitFor time.Duration // from the record of a request until no response can come
 
 	load    sync.Once
@@ -100,13 +101,21 @@ func (j *Journal) remember(e *entry) {
 	j.entries[e.id] = e
 }
 
+// removeOwn forgets what this process has sent, unless the disk is full: then the
+// CLI may be unable to store its state.
 func (j *Journal) removeOwn(ctx context.Context) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, e := range j.entries {
-		if e.own {
-			_ = j.remove(ctx, e) // never an error in the default folder
-		}
+	own := j.matching(func(e *entry) bool { return e.own })
+	if len(own) == 0 {
+		return
+	}
+	if err := j.room(); err != nil {
+		_ = j.failed("cleaned up", err) // never an error in the default folder
+		return
+	}
+	for _, e := range own {
+		_ = j.remove(ctx, e)
 	}
 }
 

@@ -74,7 +74,8 @@ func (p *Process) Open(options Options) (*Journal, error) {
 		entries: map[string]*entry{}, busy: map[string]bool{}, announced: map[string]bool{}, stuck: map[Key]error{},
 	}
 	if options.Bucket == "" {
-		j.store = &folder{dir: options.Folder, self: p.self.ID, named: options.Named}
+		f := &folder{dir: options.Folder, self: p.self.ID, named: options.Named}
+		j.store, j.room = f, f.room
 	} else {
 		var err error
 		if j.store, err = openBucket(options.Location); err != nil {
@@ -146,7 +147,7 @@ func (p *Process) undisturbed() bool {
 }
 
 // Close ends the journals. Only what the default folder holds of an undisturbed
-// process is removed: everything else waits until a later run has seen its
+// process with room on its disk is removed: everything else waits until a later run has seen its
 // outcome in the state.
 func (p *Process) Close(ctx context.Context) {
 	p.clean = p.undisturbed()
