@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -59,8 +60,9 @@ func dataFolder() string { return cmp.Or(os.Getenv("TF_DATA_DIR"), ".terraform")
 // journalScope distinguishes states, because two of them must never share a job. The
 // CLI does not pass this on, so its files are read; an unreadable one counts as empty.
 // A named journal belongs to one state anyway, and a backend's settings may contain
-// tokens that change with each run.
+// tokens that change with each run. Slashes at the end of the base URL change no request.
 func journalScope(baseURL string, location journal.Location) string {
+	baseURL = strings.TrimRight(baseURL, "/")
 	chosen, _ := os.ReadFile(filepath.Join(dataFolder(), "environment"))
 	workspace := cmp.Or(os.Getenv("TF_WORKSPACE"), string(chosen), "default")
 	if location.Named {

@@ -114,15 +114,16 @@ func TestWhereTheJournalIs(t *testing.T) {
 
 // A backend's settings may hold a token of this run, and a named journal is one
 // state's: whatever they are, the same job is found. (In the default folder they
-// tell states apart: X07.)
+// tell states apart: X07.) Nor does a slash at the end of the base URL matter.
 //
-// Red without: Named in journalScope.
+// Red without: Named in journalScope, TrimRight in journalScope.
 func TestScope_namedJournal(t *testing.T) {
 	data := t.TempDir()
 	t.Setenv("TF_DATA_DIR", data)
 	s := harness.NewService(t, nil)
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
-	for _, run := range []journal.Run{"run1", "run2"} {
+	folder, base := t.TempDir(), s.Attrs()["base_url"].(string)
+	for run, base := range map[journal.Run]string{"run1": base, "run2": base + "/"} {
+		config := fakecli.With(s.Attrs(), attrs{"base_url": base, "journal": attrs{"url": folder}})
 		state := `{"backend":{"type":"http","config":{"password":"token of ` + string(run) + `"}}}`
 		if err := os.WriteFile(filepath.Join(data, "terraform.tfstate"), []byte(state), 0o600); err != nil {
 			t.Fatal(err)
