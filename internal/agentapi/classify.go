@@ -4,7 +4,6 @@
 package agentapi
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -76,7 +75,9 @@ func wrongJob(received *Job) error {
 func (c *Client) newError(r request, class Class, got *response, err error) *Error {
 	failure := r.fail(class, c.config.Key.maskError(err))
 	failure.Request = r.method() + " " + escape.Printable(c.config.Key.mask(r.url(c.config.BaseURL)))
-	failure.StatusCode = cmp.Or(got.status, r.status)
+	if class != NotSent || got.status != 0 { // an earlier 429 says nothing about what is unknown
+		failure.StatusCode = got.status
+	}
 	if got.status != 0 && (got.status < 200 || got.status >= 300) {
 		failure.Detail = escape.Printable(c.config.Key.mask(serviceMessage(got.header, got.body)))
 		failure.RetryAfter, _ = retryAfter(got.header, time.Now())

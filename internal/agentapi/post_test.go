@@ -76,6 +76,36 @@ func TestCreateJob_cancelled(t *testing.T) {
 	}
 }
 
+// An error does not blame an earlier 429 for a response that was lost, but says that
+// what was not sent later was refused before.
+func TestCreateJob_afterLimit(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		last    answer
+		latency time.Duration
+		is      error
+		status  int
+	}{
+		"response lost": {accepted, time.Hour, ErrUnknownOutcome, 0},
+		"not sent":      {answer{}, 0, ErrNotSent, 429},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fakeService{answers: []answer{limited("1"), tc.last}}
+			f.dial = func(context.Context) error {
+				if f.dials == 2 {
+					f.latency = tc.latency
+				}
+				return nil
+			}
+			_, err := newFakeClient(t, f).CreateJob(t.Context(), "p", "x")
+			failure, ok := errors.AsType[*Error](err)
+			if !ok || !errors.Is(err, tc.is) || failure.StatusCode != tc.status {
+				t.Errorf("%s: %v, want %v with status %d", name, err, tc.is, tc.status)
+			}
+		})
+	}
+}
+
 // A dial that hangs for the request timeout counts as not sent, and is tried again.
 func TestCreateJob_hangingDial(t *testing.T) {
 	t.Parallel()
