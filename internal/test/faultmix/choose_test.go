@@ -5,7 +5,9 @@ package faultmix
 
 import (
 	"math/rand/v2"
+	"time"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
@@ -88,4 +90,33 @@ func (u *user) armPosts(messaging bool) {
 			return
 		}
 	}
+}
+
+// turn is how the service continues a job after a prompt, its first or a later
+// one, and which fault that is.
+type turn struct {
+	simulator.Script
+	fault string
+	skew  time.Duration // of the service's clock
+}
+
+// drawTurn draws one. Those of a user are drawn before the first run.
+func drawTurn(r *rand.Rand, first bool) turn {
+	t := turn{Script: simulator.Script{Duration: pick(r, 2*time.Second, 20*time.Second, 90*time.Second, 5*time.Minute)}}
+	switch r.IntN(14) {
+	case 0:
+		t.Status = "failed"
+	case 1:
+		t.Status = "archived"
+	}
+	switch {
+	case first && r.IntN(5) == 0:
+		t.skew, t.fault = pick(r, -time.Hour, time.Hour), rowID('P', 12)
+	case !first && r.IntN(3) == 0:
+		t.Duration = max(t.Duration, 20*time.Second)
+		t.Stale, t.fault = time.Duration(1+r.IntN(9))*time.Second, rowID('M', 1)
+	case !first && r.IntN(3) == 0:
+		t.Duration, t.fault = 0, rowID('M', 2)
+	}
+	return t
 }
