@@ -64,6 +64,32 @@ func TestGet(t *testing.T) {
 	}
 }
 
+// Once the limit lets a GET pass, others follow it side by side.
+//
+// Red without: the outcome in the release of getOnce.
+func TestGet_afterLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeService{answers: []answer{limited("1"), {status: 200, body: record}}}
+		c := newFakeClient(t, f)
+		get := func() {
+			if _, err := c.GetJob(t.Context(), "p", "job_1"); err != nil {
+				t.Error(err)
+			}
+		}
+		get()
+		f.latency = time.Second
+		var calls sync.WaitGroup
+		for range 2 * maxConcurrent {
+			calls.Go(get)
+		}
+		calls.Wait()
+		if f.widest != maxConcurrent {
+			t.Errorf("%d GETs at once, want %d", f.widest, maxConcurrent)
+		}
+	})
+}
+
 // Unlike a POST, a GET ends with its context, in flight or waiting for its turn.
 func TestGet_cancelled(t *testing.T) {
 	t.Parallel()
