@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// A response that comes while the process is stopped, as by Ctrl-Z, counts although the
-// request timeout is over when the process goes on.
+// A response that arrives while the process is stopped, as by Ctrl-Z, counts even if the
+// request timeout has expired when the process continues.
 func TestCreateJob_stopped(t *testing.T) {
 	const service = "AGENTAPI_TEST_STOPPED"
 	t.Parallel()

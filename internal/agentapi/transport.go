@@ -161,15 +161,14 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	return nil
 }
 
-// A timer that is late by a standstill tells that the process was stopped, as by
-// Ctrl-Z, or its machine was paused. A response that came meanwhile is read within
-// catchUp.
+// A timer that fires later than standstill after it was due shows that the process was
+// stopped, as by Ctrl-Z. It then has catchUp to read a response that arrived meanwhile.
 const (
 	standstill = time.Second / 2
 	catchUp    = 5 * time.Second
 )
 
-// timeoutContext is one that withTimeout ends.
+// timeoutContext is what withTimeout returns.
 type timeoutContext struct {
 	context.Context
 
@@ -185,8 +184,8 @@ func (c timeoutContext) Deadline() (time.Time, bool) {
 	return c.due, true
 }
 
-// withTimeout is context.WithTimeoutCause, except that a process that stood still
-// gets the time to read what has come.
+// withTimeout is context.WithTimeoutCause, except that a process that was stopped
+// gets extra time to read its response.
 func withTimeout(parent context.Context, timeout time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	due := time.Now().Add(timeout)

@@ -73,7 +73,7 @@ func TestCodecKnowsEveryAttribute(t *testing.T) {
 	}
 }
 
-// A message may change all that the service tells but these.
+// A message may change every attribute that the service returns, except these.
 func TestPlanOfAMessagePromisesOnlyWhatNeverChanges(t *testing.T) {
 	never := []string{"id", "created_at", "project_id"}
 	s := harness.NewService(t, nil)

@@ -79,7 +79,7 @@ func play(t *testing.T, rounds []round) {
 	t.Logf("%v", sum)
 }
 
-// run compares what was asked for with what the service, the state and the journal have.
+// run compares what was requested with what the service, the state and the journal have.
 func (r round) run(t *testing.T) tally {
 	sum := tally{"rounds": 1}
 	w := newWorkingDir(t, quick, "")

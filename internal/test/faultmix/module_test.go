@@ -50,7 +50,7 @@ type rootModule struct {
 	slack      int // GETs that polls alone do not explain
 }
 
-// pause is one that the service has asked for.
+// pause is one that the service requested.
 type pause struct{ from, until time.Time }
 
 func (p *pause) begin(d time.Duration) {

@@ -36,7 +36,7 @@ type user struct {
 	texts     map[string]int  // POSTs of a message that may have had their effect
 	ready     bool            // planned, and to be applied
 	satisfied bool
-	playing   sync.WaitGroup // POSTs that the service is about to answer
+	playing   sync.WaitGroup // POSTs that the service is about to respond to
 
 	mu       sync.Mutex
 	seed     uint64
