@@ -40,7 +40,7 @@ type bucket struct {
 	probeErr error
 }
 
-// openBucket takes the credentials from the standard AWS environment, shared
+// openBucket reads the credentials from the standard AWS environment, shared
 // files, web identity, container and instance roles, in this order.
 func openBucket(l Location) (*bucket, error) {
 	transport, err := minio.DefaultTransport(l.Secure)
@@ -59,7 +59,7 @@ func openBucket(l Location) (*bucket, error) {
 	return b, err
 }
 
-// RoundTrip learns the store's clock from the Date of its responses.
+// RoundTrip reads the store's clock from the Date header of its responses.
 func (b *bucket) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := b.transport.RoundTrip(req)
 	if err == nil {
@@ -109,7 +109,7 @@ func (b *bucket) load(ctx context.Context) ([]*entry, error) {
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil { // the cause, when it ended the listing too
+	if err := group.Wait(); err != nil { // the cause, if it stopped the listing too
 		listErr = err
 	}
 	return entries, listErr
@@ -138,7 +138,7 @@ func (b *bucket) read(ctx context.Context, e *entry) (*entry, error) {
 
 func (b *bucket) write(ctx context.Context, e *entry) error { return b.put(ctx, e, "") }
 
-// put replaces the object, or only its version when one is given.
+// put writes the object; with a version, only if the object still has it.
 func (b *bucket) put(ctx context.Context, e *entry, version string) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -178,7 +178,7 @@ func (b *bucket) claim(ctx context.Context, e *entry, run Run) (bool, error) {
 	claimed := *e
 	claimed.Owner, claimed.Nonce, claimed.SentAt = run, newID(), e.sent().UnixMilli() // the write changes the object's time
 	err := b.put(ctx, &claimed, e.version)
-	if statusOf(err) == http.StatusPreconditionFailed { // our own first attempt may have arrived without its response
+	if statusOf(err) == http.StatusPreconditionFailed { // our first attempt may have arrived although its response was lost
 		fresh, readErr := b.read(ctx, e)
 		switch {
 		case readErr != nil || fresh == nil:
@@ -201,8 +201,8 @@ func (b *bucket) claim(ctx context.Context, e *entry, run Run) (bool, error) {
 
 var errUnconditional = errors.New("the store ignores conditional writes (If-Match), so two runs could take over the same job")
 
-// checkConditions finds a store that accepts a write whose condition does not
-// hold, before the first claim relies on it.
+// checkConditions detects a store that ignores the condition of a write, before
+// the first claim relies on it.
 func (b *bucket) checkConditions(ctx context.Context) error {
 	b.probe.Lock()
 	defer b.probe.Unlock()

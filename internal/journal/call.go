@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// retryPause is how often recording a response is tried again.
+// retryPause is the pause before a response is recorded again.
 const retryPause = time.Second
 
 // Call follows one call of the CLI that may POST. A nil *Call records nothing.
@@ -31,8 +31,8 @@ type Ref struct {
 
 func (e *entry) ref() Ref { return Ref{ID: e.id, At: e.sent().UnixMilli()} }
 
-// Begin starts to follow a call whose request key stands for. jobID is empty
-// for a create. ctx is the call's context without any deadline of ours.
+// Begin starts to follow a call that may send the request of key. jobID is empty
+// for a create. ctx is the call's context, without a deadline of the provider.
 func (j *Journal) Begin(ctx context.Context, key Key, jobID string) *Call {
 	if j == nil {
 		return nil
@@ -42,18 +42,17 @@ func (j *Journal) Begin(ctx context.Context, key Key, jobID string) *Call {
 	}}
 }
 
-// bounded is a context for one access to the store, which the end of the call
-// does not cancel.
+// bounded is a context for one access to the store. It outlives the call.
 func (c *Call) bounded() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(c.ctx), opTimeout)
 }
 
 var errSlow = errors.New("it took longer than 10 seconds")
 
-// Sending records that a POST is about to be sent. An error keeps it from being
-// sent, and nothing recorded: the record could not be written, or the CLI is gone.
-// In that case the next run may have looked for the record already, and must not
-// be followed by a POST that it knows nothing of.
+// Sending records that a POST is about to be sent. After an error nothing is
+// recorded and nothing must be sent: the record could not be written, or the CLI is
+// gone. In that case the next run may already have looked for the record, and would
+// not know of the POST.
 func (c *Call) Sending() error {
 	if c == nil {
 		return nil
@@ -77,15 +76,15 @@ func (c *Call) Sending() error {
 			return nil
 		}
 	}
-	defer j.process.withdrawn(c) // afterwards: a process that ends waits for the removal
+	defer j.process.withdrawn(c) // deferred, so that a process that ends waits for the removal
 	ctx, cancel = c.bounded()
 	defer cancel()
 	_ = j.store.remove(ctx, c.entry) // a write that failed may have arrived nevertheless
 	return err
 }
 
-// Answered records the job that the POST started or reached. When that fails it
-// is tried again until the process ends: see Unrecorded.
+// Answered records the job that the POST started or reached. A failure is retried
+// until the process ends: see Unrecorded.
 func (c *Call) Answered(jobID string) {
 	if c == nil || c.sentAt.IsZero() { // nothing was sent by this call
 		return
@@ -104,8 +103,8 @@ func (c *Call) Answered(jobID string) {
 	}
 }
 
-// record stores the response. Close to the deadline of the pending entry another
-// run may have claimed and removed that: then the response gets a new entry.
+// record stores the response. Close to the deadline of the pending entry, another
+// run may have claimed and removed it: then the response gets a new entry.
 func (c *Call) record(e *entry) error {
 	ctx, cancel := c.bounded()
 	defer cancel()
@@ -117,9 +116,9 @@ func (c *Call) record(e *entry) error {
 	return c.journal.store.write(ctx, e)
 }
 
-// retry records a response until that succeeds. When the process ends before,
-// the pending entry is removed if possible: the state has the job. After a
-// disturbance it may not, and the next run must report the request.
+// retry retries until a response is recorded. If the process ends first, it removes
+// the pending entry, because the state has the job. After a disturbance the state
+// may lack it: the entry stays, and the next run reports the request.
 func (c *Call) retry(e, pending *entry) {
 	j := c.journal
 	for {
@@ -159,8 +158,8 @@ func (c *Call) remove() {
 	c.unrecorded = c.journal.remove(context.WithoutCancel(c.ctx), c.entry)
 }
 
-// Unrecorded is what kept a named store from recording the response, or from
-// removing the record of a request without effect; nil when all is well.
+// Unrecorded returns the error if a named store could not record the response, or
+// could not remove the record of a request without effect.
 func (c *Call) Unrecorded() error {
 	if c == nil {
 		return nil
@@ -168,7 +167,7 @@ func (c *Call) Unrecorded() error {
 	return c.unrecorded
 }
 
-// Ref names the call's entry.
+// Ref returns the reference to the call's entry.
 func (c *Call) Ref() Ref {
 	if c == nil || c.sentAt.IsZero() {
 		return Ref{}
@@ -176,9 +175,9 @@ func (c *Call) Ref() Ref {
 	return c.entry.ref()
 }
 
-// End records that the call returns to the CLI. An unknown outcome is reported
-// by this call when the CLI listens, and else by the next run, which need not
-// wait for a response any more. Use it deferred.
+// End records that the call returns to the CLI. An unknown outcome is reported by
+// this call if the CLI is listening, otherwise by the next run, which then need not
+// wait for a response. Defer it.
 func (c *Call) End() {
 	if c == nil {
 		return

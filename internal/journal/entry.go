@@ -19,10 +19,10 @@ import (
 const (
 	// opTimeout bounds each access to a store. A POST whose record took longer is not sent.
 	opTimeout = 10 * time.Second
-	// maxAge is how long an entry waits for a run that wants its request.
+	// maxAge is how long an entry is kept for a later run.
 	maxAge = 30 * 24 * time.Hour
-	// clockError is how much earlier than another request one may seem to be that
-	// was sent after it: a bucket's clock shows whole seconds.
+	// clockError is how much earlier a later request may seem to have been sent:
+	// a bucket's clock has a resolution of one second.
 	clockError = 2 * time.Second
 	// maxEntry bounds what is read as an entry; they are about 400 bytes long.
 	maxEntry = 64 << 10
@@ -31,38 +31,38 @@ const (
 	createPrefix = "create-"
 )
 
-// Key stands for one request: a hash, so that an entry tells nothing of it.
+// Key identifies a request by a hash, so that an entry does not reveal the request.
 type Key string
 
-// CreateKey stands for a create that the parts tell from others.
+// CreateKey identifies a create by its parts.
 func CreateKey(parts ...string) Key { return Key(createPrefix + hash(parts...)) }
 
-// MessageKey stands for a message that the parts tell from others.
+// MessageKey identifies a message by its parts.
 func MessageKey(parts ...string) Key { return Key("message-" + hash(parts...)) }
 
 func hash(parts ...string) string {
 	sum := sha256.New()
 	for _, part := range parts {
-		fixed := sha256.Sum256([]byte(part)) // of one width, so that parts cannot run together
+		fixed := sha256.Sum256([]byte(part)) // of fixed width, so that "a", "bc" differs from "ab", "c"
 		sum.Write(fixed[:])
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// newID names an entry, a process or a claim.
+// newID returns a random id for an entry, a process or a claim.
 func newID() string { return strings.ToLower(rand.Text()) }
 
 // entry is the record of one POST.
 type entry struct {
 	Key      Key    `json:"key"`
-	JobID    string `json:"job,omitempty"`      // of a message: the job it is for; of a create: the job, once answered
+	JobID    string `json:"job,omitempty"`      // of a message: its recipient; of a create: the new job, once answered
 	Answered bool   `json:"answered,omitempty"` // the service accepted it
 	Sender   sender `json:"sender"`
 	Run      Run    `json:"run"`             // of the sender
 	Owner    Run    `json:"owner,omitempty"` // the run that claimed it; a folder keeps it in the file's name
 	Nonce    string `json:"nonce,omitempty"` // of the claim, to recognize our own
 	SentAt   int64  `json:"sent,omitempty"`  // of an answered one, in ms by the store's clock
-	WaitFor  int64  `json:"wait,omitempty"`  // of a pending one: ms from its write until no response can come
+	WaitFor  int64  `json:"wait,omitempty"`  // of a pending one: ms from its write until no response can arrive
 
 	id      string
 	written time.Time // by the store's clock
@@ -73,7 +73,7 @@ type entry struct {
 
 func (e *entry) isCreate() bool { return strings.HasPrefix(string(e.Key), createPrefix) }
 
-// isFor reports whether the entry is about the job. That of a pending create is not known.
+// isFor reports whether the entry is about the job. The job of a pending create is unknown.
 func (e *entry) isFor(jobID string) bool { return jobID != "" && e.JobID == jobID }
 
 func (e *entry) owner() Run {
@@ -94,7 +94,7 @@ func (e *entry) waitFor() time.Duration { return time.Duration(e.WaitFor) * time
 
 var errDamaged = errors.New("not a journal entry")
 
-// decodeEntry reads the last whole line.
+// decodeEntry reads the last complete line.
 func decodeEntry(id string, text []byte) (*entry, error) {
 	var last *entry
 	for line := range bytes.Lines(text) {
@@ -120,19 +120,19 @@ const newIDExample = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
 type store interface {
 	// String names the store in errors.
 	String() string
-	// load returns all entries, damaged ones too. An error comes with what could be read.
+	// load returns all entries, including damaged ones. With an error it returns those that could be read.
 	load(ctx context.Context) ([]*entry, error)
 	// write stores the entry durably, whether or not it exists, and sets its time.
 	write(ctx context.Context, e *entry) error
-	// read returns the entry as it is now; nil when it is gone.
+	// read returns the current entry, or nil if it no longer exists.
 	read(ctx context.Context, e *entry) (*entry, error)
-	// claim makes run the owner of an entry that nobody changed since it was read.
+	// claim makes run the owner of an entry, unless it has changed since it was read.
 	claim(ctx context.Context, e *entry, run Run) (bool, error)
-	// remove deletes the entry, whoever owns it. It is no error when it is gone.
+	// remove deletes the entry, whoever owns it. A missing entry is no error.
 	remove(ctx context.Context, e *entry) error
 	// dead reports whether the entry's sender is known to have ended.
 	dead(e *entry) bool
-	// now is the store's clock.
+	// now is the time by the store's clock.
 	now() time.Time
 	// pollInterval is how often a pending entry is read while it is waited for.
 	pollInterval() time.Duration
@@ -140,14 +140,14 @@ type store interface {
 	close()
 }
 
-// Error is a journal that could not be used.
+// Error reports that a journal could not be used.
 type Error struct {
 	Store string // where the journal is kept
 	Op    string // what was tried: "read", "written" …
 	Err   error
 }
 
-// Error says what failed and where.
+// Error says what failed, and in which store.
 func (e *Error) Error() string {
 	return fmt.Sprintf("the journal in %s could not be %s: %v", e.Store, e.Op, e.Err)
 }

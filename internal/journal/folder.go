@@ -22,17 +22,17 @@ import (
 
 const (
 	lockSuffix = ".lock"
-	// openAttempts bounds how often a folder that another process removes is made again.
+	// openAttempts bounds how often a folder is created again after another process removed it.
 	openAttempts = 10
 )
 
-// folder keeps each entry in a file named ID-OWNER.json, so that renaming it is
-// a claim that only one process can win. Each process that writes holds a lock
-// on a file named PROCESS.lock until it ends, however it ends.
+// folder keeps each entry in a file named ID-OWNER.json: a claim renames it, which
+// only one process can do. Each process that writes holds a lock on a file named
+// PROCESS.lock until it ends, however it ends.
 type folder struct {
 	dir   string
 	self  string // id of this process
-	named bool   // by the user: it stays when it is empty
+	named bool   // by the user: the folder stays when it is empty
 
 	mu     sync.Mutex
 	lock   *flock.Flock
@@ -142,8 +142,8 @@ func (f *folder) read(_ context.Context, e *entry) (*entry, error) {
 	return fresh, err
 }
 
-// write appends to the entry's file: its last whole line counts, so a crash
-// leaves the entry as it was before.
+// write appends to the entry's file. Its last complete line counts, so a crash
+// leaves the entry as it was.
 func (f *folder) write(ctx context.Context, e *entry) error {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -168,7 +168,7 @@ func (f *folder) write(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// open makes a file or opens it to append, and makes the folder before that.
+// open opens a file to append, and creates it and the folder if necessary.
 func (f *folder) open(path string) (file *os.File, created bool, err error) {
 	for range openAttempts {
 		if err = f.takeLock(); err == nil {
@@ -177,8 +177,8 @@ func (f *folder) open(path string) (file *os.File, created bool, err error) {
 			}
 			file, err = os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		}
-		// Another process that ends may just have removed the empty folder, or
-		// somebody the folder with our lock.
+		// Another process may just have removed the empty folder, or a user the
+		// folder with our lock.
 		if !errors.Is(err, fs.ErrNotExist) {
 			break
 		}
@@ -215,7 +215,7 @@ func (f *folder) remove(_ context.Context, e *entry) error {
 	return err
 }
 
-// roomNeeded is a small state of the CLI.
+// roomNeeded is the size of a small state of the CLI.
 const roomNeeded = 64 << 10
 
 // room returns an error if the disk is full.
@@ -228,7 +228,7 @@ func (f *folder) room() error {
 	return errors.Join(err, file.Close(), removeFile(file.Name()))
 }
 
-// close removes the lock, and the folder when nothing is left in it.
+// close removes the lock, and the default folder if it is empty.
 func (f *folder) close() {
 	f.freeLock()
 	files, _ := os.ReadDir(f.dir)
@@ -244,7 +244,7 @@ func removeFile(path string) error {
 	return whenShared(func() error { return os.Remove(path) })
 }
 
-// whenShared tries again what Windows refuses while another process reads the file.
+// whenShared retries what Windows refuses while another process reads the file.
 func whenShared(try func() error) error {
 	for range 10 {
 		if err := try(); err == nil || errors.Is(err, fs.ErrNotExist) || runtime.GOOS != "windows" {
@@ -255,7 +255,7 @@ func whenShared(try func() error) error {
 	return try()
 }
 
-// syncDir makes new names durable, where the system can do that.
+// syncDir makes new file names durable, where the system supports that.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil

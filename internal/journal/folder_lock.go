@@ -14,8 +14,8 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// takeLock makes the folder and this process's lock in it, whose time tells the
-// file system's clock.
+// takeLock creates the folder and this process's lock in it. The lock's time is
+// that of the file system's clock.
 func (f *folder) takeLock() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -49,12 +49,12 @@ func (f *folder) dead(e *entry) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	lock := flock.New(path)
-	free, err := lock.TryRLock() // shared: others that look are not taken for the sender
+	free, err := lock.TryRLock() // shared, so that other readers are not taken for the sender
 	_ = lock.Close()
 	return err == nil && free
 }
 
-// sweepLock removes the lock of a process that has ended: dead does without it.
+// sweepLock removes the lock of a process that has ended: dead does not need it.
 func (f *folder) sweepLock(name string) {
 	id, isLock := strings.CutSuffix(name, lockSuffix)
 	if !isLock || !validID(id) {

@@ -1,10 +1,10 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package journal remembers requests whose outcome the CLI's state may not hold.
+// Package journal records requests whose outcome may be missing in the CLI's state.
 //
-// Only the state can tell that nothing was lost. So a process never forgets a
-// request because it ended well: an entry is removed once a later run has seen
+// Only the state proves that nothing was lost. So a process never forgets a
+// request because it ended cleanly: an entry is removed once a later run has seen
 // its outcome in the state. See the table of events in internal/README.md.
 package journal
 
@@ -19,30 +19,30 @@ import (
 	"time"
 )
 
-// Journal holds the requests of one configuration of the provider. A nil
-// *Journal keeps nothing. Its methods may be called at the same time.
+// Journal records the requests of one provider configuration. A nil *Journal
+// records nothing. It is safe for concurrent use.
 //
-// A journal in the default folder never fails a call: what goes wrong there is
-// reported and costs nothing else. The errors of a named one are *Error.
+// A journal in the default folder never fails a call: it only reports its errors.
+// A named journal returns them, as *Error.
 type Journal struct {
 	process *Process
 	store   store
 	named   bool
 	report  func(error)
 	room    func() error  // an error if the disk is full; nil for a bucket
-	waitFor time.Duration // from the record of a request until no response can come
+	waitFor time.Duration // from the record of a request until no response can arrive
 
 	load    sync.Once
 	loadErr error
 
 	mu        sync.Mutex
 	entries   map[string]*entry // by id
-	busy      map[string]bool   // entries that a caller waits for or deals with
+	busy      map[string]bool   // entries that a caller is taking over
 	announced map[string]bool   // entries that a plan has announced
 	stuck     map[Key]error     // requests seen in the state whose entry could not be removed
 }
 
-// failed passes an error on when the store is a named one, and reports it otherwise.
+// failed returns an error of a named store, and only reports one of the default folder.
 func (j *Journal) failed(op string, err error) error {
 	if err == nil {
 		return nil
@@ -55,11 +55,11 @@ func (j *Journal) failed(op string, err error) error {
 	return nil
 }
 
-// ready loads the entries once. A failure is final for the process: a thousand
-// resources must not time out one after the other.
+// ready loads the entries once. It does not retry: a thousand resources must not
+// time out one after another.
 func (j *Journal) ready(ctx context.Context) error {
 	j.load.Do(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*opTimeout) // a caller that gives up must not fail the others
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*opTimeout) // a caller that is cancelled must not fail the others
 		defer cancel()
 		entries, err := j.store.load(ctx)
 		if j.loadErr = j.failed("read", err); j.loadErr != nil {
@@ -74,7 +74,7 @@ func (j *Journal) ready(ctx context.Context) error {
 	return j.loadErr
 }
 
-// index keeps an entry to look up, unless nobody can want it any more.
+// index adds an entry, unless it is damaged or too old.
 func (j *Journal) index(ctx context.Context, e *entry) {
 	report := func(err error) { j.report(&Error{Store: j.store.String(), Op: "read", Err: err}) }
 	old := j.entries[e.id]
@@ -88,7 +88,7 @@ func (j *Journal) index(ctx context.Context, e *entry) {
 		}
 	case e.damage != nil:
 		report(e.damage)
-	// A late response is recorded beside the claim of its pending entry.
+	// A late response can be recorded after its pending entry was claimed.
 	case e.Sender.ID != j.process.self.ID && (old == nil || !old.Answered):
 		j.entries[e.id] = e
 	}
@@ -101,7 +101,7 @@ func (j *Journal) remember(e *entry) {
 	j.entries[e.id] = e
 }
 
-// removeOwn forgets what this process has sent, unless the disk is full: then the
+// removeOwn removes the entries of this process, unless the disk is full: then the
 // CLI may be unable to store its state.
 func (j *Journal) removeOwn(ctx context.Context) {
 	j.mu.Lock()
@@ -134,10 +134,10 @@ func (j *Journal) matching(match func(*entry) bool) []*entry {
 	return found
 }
 
-// Seen forgets the requests whose outcome the state holds: the one that ref
-// names, the create of the job, and all earlier messages to it. What this run
-// has sent stays, because it has not seen the state stored. An error means that
-// some could not be removed.
+// Seen removes the entries whose outcome is in the state: the one that ref names,
+// the create of the job, and all earlier messages to it. Entries of this run stay,
+// because its state may not be stored yet. An error means that some entries could
+// not be removed.
 func (j *Journal) Seen(ctx context.Context, jobID string, ref Ref) error {
 	return j.resolve(ctx, func(e *entry) bool {
 		about := e.isFor(jobID) && (e.isCreate() || e.sent().Before(time.UnixMilli(ref.At).Add(-clockError)))
@@ -146,7 +146,7 @@ func (j *Journal) Seen(ctx context.Context, jobID string, ref Ref) error {
 }
 
 // Imported keeps this run from taking the job over a second time. Its entries
-// stay, because the state may yet forget the import.
+// stay, because the import may be undone.
 func (j *Journal) Imported(ctx context.Context, jobID string) error {
 	return j.resolve(ctx, func(e *entry) bool { return e.owner() != j.process.run && e.isFor(jobID) },
 		func(ctx context.Context, e *entry) error {
@@ -155,7 +155,7 @@ func (j *Journal) Imported(ctx context.Context, jobID string) error {
 		})
 }
 
-// Forget removes everything about a job that is destroyed.
+// Forget removes all entries about a job that is being destroyed.
 func (j *Journal) Forget(ctx context.Context, jobID string) error {
 	return j.resolve(ctx, func(e *entry) bool { return e.isFor(jobID) }, j.remove)
 }
@@ -166,7 +166,7 @@ func (j *Journal) remove(ctx context.Context, e *entry) error {
 	return j.failed("cleaned up", j.store.remove(ctx, e))
 }
 
-// resolve removes from the index what matches, and passes each to deal.
+// resolve removes the matching entries from the index, and passes each to deal.
 func (j *Journal) resolve(ctx context.Context, match func(*entry) bool, deal func(context.Context, *entry) error) error {
 	if j == nil {
 		return nil

@@ -10,8 +10,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-// Orphan is a request that an earlier run has sent, and whose outcome the state
-// does not show.
+// Orphan is a request of an earlier run whose outcome is not in the state.
 type Orphan struct {
 	JobID  string // empty: the outcome is unknown
 	SentAt time.Time
@@ -29,8 +28,8 @@ func (j *Journal) newOrphan(e *entry) *Orphan {
 	return o
 }
 
-// wanted reports whether an entry of an earlier run answers the request. An
-// entry of this run never does, whichever of its processes has sent it.
+// wanted reports whether an entry of an earlier run has the key. An entry of this
+// run never matches, whichever of its processes sent it.
 func (j *Journal) wanted(e *entry, key Key) bool {
 	return e.Key == key && e.owner() != j.process.run && !j.busy[e.id]
 }
@@ -53,8 +52,8 @@ func (j *Journal) Announce(ctx context.Context, key Key) (*Orphan, error) {
 	return nil, nil
 }
 
-// Blocked is why a request cannot be sent in this process: the state shows the
-// outcome of an equal one, whose entry could not be removed.
+// Blocked returns an error if a request cannot be sent in this process: the state
+// shows the outcome of an equal one, whose entry could not be removed.
 func (j *Journal) Blocked(key Key) error {
 	if j == nil {
 		return nil
@@ -64,10 +63,10 @@ func (j *Journal) Blocked(key Key) error {
 	return j.stuck[key]
 }
 
-// TakeOver returns a request that an earlier run has sent under key, or nil: then
-// the caller may send. A request without a response is waited for until none can
-// come any more. It is then removed, and returned without a job: the caller must
-// report it. Nobody else gets the same request, in no process.
+// TakeOver returns a request that an earlier run sent under key, or nil: then the
+// caller may send. For a request without a response, it waits until none can
+// arrive. Then it removes the entry and returns the request without a job: the
+// caller must report it. No other caller gets the same request, in any process.
 func (j *Journal) TakeOver(ctx context.Context, key Key) (*Orphan, error) {
 	if j == nil {
 		return nil, nil
@@ -93,7 +92,7 @@ func (j *Journal) TakeOver(ctx context.Context, key Key) (*Orphan, error) {
 			return nil, err
 		}
 		j.mu.Lock()
-		delete(j.entries, e.id) // another process has it, or it is gone, or the default folder is unusable
+		delete(j.entries, e.id) // another process has claimed it, it no longer exists, or the default folder is unusable
 		j.mu.Unlock()
 	}
 }
@@ -115,16 +114,16 @@ func (j *Journal) release(e *entry) {
 	delete(j.busy, e.id)
 }
 
-// await waits for the outcome of an earlier request and claims it. It returns
-// false when the entry is gone or has another owner.
+// await waits for the outcome of an earlier request and claims its entry. It
+// returns false if the entry no longer exists or has another owner.
 func (j *Journal) await(ctx context.Context, e *entry) (claimed bool, _ error) {
-	latest := j.store.now().Add(e.waitFor()) // however wrong the time of the entry is
+	latest := j.store.now().Add(e.waitFor()) // even if the entry's time is in the future
 	for {
 		now := j.store.now()
 		over := e.Answered || now.After(e.written.Add(e.waitFor())) || now.After(latest) || j.store.dead(e)
-		fresh, err := j.read(ctx, e) // after that: it may have been answered just before it ended
+		fresh, err := j.read(ctx, e) // read after that, because the sender may have recorded the response just before it ended
 		if err != nil && !j.named && ctx.Err() == nil {
-			known := *e // better than sent twice
+			known := *e // better than sending twice
 			fresh, err = &known, nil
 		}
 		if err != nil || fresh == nil || fresh.owner() != e.owner() {
@@ -137,7 +136,7 @@ func (j *Journal) await(ctx context.Context, e *entry) (claimed bool, _ error) {
 			if claimed, err := j.claim(ctx, e); claimed || err != nil {
 				return claimed, err
 			}
-			continue // it changed since it was read: the response has come, or it has another owner
+			continue // it has changed since it was read: a response was recorded, or it has another owner
 		}
 		if e.Answered {
 			continue
@@ -153,7 +152,7 @@ func (j *Journal) claim(ctx context.Context, e *entry) (claimed bool, _ error) {
 	defer cancel()
 	claim := *e
 	claimed, err := j.store.claim(ctx, &claim, j.process.run)
-	if err != nil && !j.named { // such as a folder that cannot be written: better without exclusion than sent twice
+	if err != nil && !j.named { // such as a folder that cannot be written: better than sending twice
 		_ = j.failed("claimed", err)
 		claim.Owner, claimed = j.process.run, true
 	}
@@ -176,14 +175,14 @@ func (j *Journal) read(ctx context.Context, e *entry) (*entry, error) {
 	return j.store.read(ctx, e)
 }
 
-// Keep leaves a request that could not be dealt with to the next run.
+// Keep leaves a request that could not be resolved to the next run.
 func (j *Journal) Keep(o *Orphan) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	o.entry.own = false
 }
 
-// Drop forgets a request whose job has failed or is gone: a new one may be sent.
+// Drop removes a request whose job failed or no longer exists: the caller may send a new one.
 func (j *Journal) Drop(ctx context.Context, o *Orphan) error {
 	j.mu.Lock()
 	delete(j.entries, o.entry.id)

@@ -14,8 +14,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-// Process is what journals know of this process and the CLI that started it.
-// A nil *Process opens no journals.
+// Process is this process and the CLI that started it. A nil *Process opens no
+// journals.
 type Process struct {
 	run    Run
 	self   sender
@@ -26,17 +26,17 @@ type Process struct {
 	ended  chan struct{} // closed when the process ends
 	clean  bool          // nothing disturbed it; set before ended is closed
 
-	stopping atomic.Bool // the CLI asked us to stop
+	stopping atomic.Bool // the CLI requested a stop
 	hasLost  atomic.Bool // a response did not reach the CLI
 	retries  sync.WaitGroup
 
 	mu       sync.Mutex
-	calls    map[*Call]bool // that have posted and not returned
+	calls    map[*Call]bool // that have sent a POST and not returned
 	journals []*Journal
 }
 
-// NewProcess returns the process as a part of run. report gets what goes wrong
-// in the default folder, and what no call can return.
+// NewProcess returns this process as a part of run. report receives the errors of
+// the default folder, and those that no call can return.
 func NewProcess(run Run, report func(error)) *Process {
 	return &Process{
 		run: run, report: report, self: thisProcess(), parent: os.Getppid(), began: startTime(os.Getppid()),
@@ -44,12 +44,12 @@ func NewProcess(run Run, report func(error)) *Process {
 	}
 }
 
-// Options say how one journal is kept.
+// Options configure a journal.
 type Options struct {
 	Location
 	// RequestTimeout is the longest time between a POST and its response.
 	RequestTimeout time.Duration
-	// Recording wraps each write of an entry; nil: nothing does. Tests end a process there.
+	// Recording wraps each write of an entry; nil: not wrapped. Tests end a process there.
 	Recording func(write func() error) error
 }
 
@@ -63,7 +63,7 @@ func (w wrapped) write(ctx context.Context, e *entry) error {
 	return w.recording(func() error { return w.store.write(ctx, e) })
 }
 
-// Open returns a journal. It touches nothing yet.
+// Open returns a journal without accessing its store yet.
 func (p *Process) Open(options Options) (*Journal, error) {
 	if p == nil {
 		return nil, nil
@@ -93,17 +93,17 @@ func (p *Process) Open(options Options) (*Journal, error) {
 
 var errNoCLI = errors.New("the CLI has ended")
 
-// CLIEnded reports whether the CLI has ended. On Windows its process id stays
-// our parent's, but it has no start time any more.
+// CLIEnded reports whether the CLI has ended. On Windows its process id remains
+// that of the parent, but no longer has a start time.
 func (p *Process) CLIEnded() bool {
 	return os.Getppid() != p.parent || startTime(p.parent) != p.began
 }
 
-// Lost is closed once the response to a call that had posted could not reach the CLI.
+// Lost is closed once the response to a call that had sent a POST could not reach the CLI.
 func (p *Process) Lost() <-chan struct{} { return p.lost }
 
-// Stopping records that the CLI asked the calls under way to end. It still
-// receives their responses although their contexts are cancelled.
+// Stopping records that the CLI requested a stop. It still receives the responses
+// of the calls in progress, although their contexts are cancelled.
 func (p *Process) Stopping() { p.stopping.Store(true) }
 
 func (p *Process) posting(c *Call) {
@@ -128,7 +128,7 @@ func (p *Process) returned(c *Call) {
 	delete(p.calls, c)
 }
 
-// Drain waits until no call that has posted is under way, or ctx ends.
+// Drain waits until no call that has sent a POST is in progress, or ctx ends.
 func (p *Process) Drain(ctx context.Context) {
 	for p.posted() > 0 && sleep.For(ctx, 10*time.Millisecond) == nil {
 	}
@@ -140,15 +140,15 @@ func (p *Process) posted() int {
 	return len(p.calls)
 }
 
-// undisturbed reports whether all went well as far as this process can know:
-// the CLI asked for no stop, is still there, and has received every response.
+// undisturbed reports whether, as far as this process knows, the CLI did not request
+// a stop, is still running, and has received every response.
 func (p *Process) undisturbed() bool {
 	return !p.stopping.Load() && !p.hasLost.Load() && p.posted() == 0 && !p.CLIEnded()
 }
 
-// Close ends the journals. Only what the default folder holds of an undisturbed
-// process with room on its disk is removed: everything else waits until a later run has seen its
-// outcome in the state.
+// Close closes the journals. An undisturbed process removes its entries from the
+// default folder; all other entries stay until a later run has seen their outcome
+// in the state.
 func (p *Process) Close(ctx context.Context) {
 	p.clean = p.undisturbed()
 	close(p.ended)

@@ -12,8 +12,8 @@ import (
 // starts share it, provider aliases included.
 type Run string
 
-// CurrentRun is the run that this process belongs to. Without the start time of
-// the parent a reused process id would look like the same run.
+// CurrentRun returns the run that this process belongs to. Without the parent's
+// start time, a reused process id would look like the same run.
 func CurrentRun() Run {
 	parent := os.Getppid()
 	return Run(hash(machine(), strconv.Itoa(parent), startTime(parent))[:16])
@@ -32,8 +32,8 @@ func thisProcess() sender {
 }
 
 // ended reports whether the process is known to have ended: it ran on this
-// machine, and its id is free or was given to another process. Where boots have
-// no id, another machine may have this one's name, and nothing is known.
+// machine, and its id is free or belongs to another process. Without a boot id,
+// another machine may have the same name, so nothing is known.
 func (s sender) ended() bool {
 	return s.Start != "" && bootID() != "" && s.Machine == machine() && startTime(s.PID) != s.Start
 }

@@ -19,7 +19,7 @@ func bootID() string {
 // startTime is empty when there is no such process. A zombie counts as ended.
 func startTime(pid int) string {
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	// The fields after the command's name, which may hold anything: state is the third of all, the start time the 22nd.
+	// The fields after the command's name, which may contain anything. State is field 3, the start time field 22.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 || string(fields[0]) == "Z" {
 		return ""

@@ -7,6 +7,6 @@ package journal
 
 func bootID() string { return "" }
 
-// startTime is unknown here: only the parent's id distinguishes runs, and
-// the end of another process is never known.
+// startTime is unknown here: only the parent's id distinguishes runs, and no
+// process is known to have ended.
 func startTime(int) string { return "" }
