@@ -12,12 +12,12 @@ import (
 )
 
 // The framework keeps a reference to the context of every call until the
-// process ends (as of 1.19), and with it the loggers and the gRPC stream: 20
-// KB a call, which at a thousand jobs is most of the heap. So it gets a context
-// that releases the call's own one when the call returns.
+// process ends (as of 1.19), and with it the loggers and the gRPC stream: 20 KB
+// for each call, most of the heap with a thousand jobs. So it gets a context that
+// releases the call's context when the call returns.
 
-// callContext stands for another context until it is released; from then on it
-// is a cancelled one without values.
+// callContext acts as another context until it is released, and then as a cancelled
+// one without values.
 type callContext struct {
 	of atomic.Pointer[context.Context]
 }
@@ -60,15 +60,15 @@ func (cancelled) Done() <-chan struct{} {
 	return done
 }
 
-// The calls that are made for each job, besides ApplyResourceChange.
+// The other calls that are made for each job.
 
 func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
 	return callThenRelease(ctx, req, s.ProviderServerWithActions.ValidateResourceConfig)
 }
 
-// UpgradeResourceState shows the provider each object of the state. Nothing else
-// does for a tainted one that is not refreshed, because Terraform plans its
-// replacement as if there were none.
+// UpgradeResourceState passes each object of the state to the provider. No other call
+// does that for a tainted object without a refresh, because Terraform plans its
+// replacement without a prior state.
 func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	if s.observer != nil && req.RawState != nil {
 		s.observer.StateRead(ctx, req.TypeName, req.RawState.JSON)

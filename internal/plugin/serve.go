@@ -21,26 +21,26 @@ import (
 )
 
 const (
-	// parentCheck is how often the plugin looks whether its CLI is still there.
+	// parentCheck is how often the plugin checks whether its CLI is still running.
 	parentCheck = 200 * time.Millisecond
-	// shutdownDrain is how long a shutdown waits for the answers of POSTs: the
+	// shutdownDrain is how long a shutdown waits for responses to POSTs: the
 	// CLI kills the plugin after two seconds.
 	shutdownDrain = 1500 * time.Millisecond
-	// cliGoneDrain is how long a plugin whose CLI is gone waits for them.
+	// cliGoneDrain is how long a plugin whose CLI has ended waits for them.
 	cliGoneDrain = 2 * time.Minute
 )
 
 var errCLIGone = errors.New("the CLI is gone")
 
-// Options say how the plugin is served.
+// Options configure how the plugin is served.
 type Options struct {
 	// Debug prints how to attach a CLI instead of being started by one; no journal is kept.
 	Debug bool
-	// Recording wraps each write to the journal; nil: nothing does.
+	// Recording wraps each write to the journal; nil: not wrapped.
 	Recording func(write func() error) error
 }
 
-// Serve runs the plugin until the CLI ends it, or is gone.
+// Serve runs the plugin until the CLI shuts it down or ends.
 func Serve(ctx context.Context, version string, options Options) error {
 	if err := silenceUnreadLog(); err != nil {
 		return err
@@ -48,7 +48,7 @@ func Serve(ctx context.Context, version string, options Options) error {
 	if options.Debug {
 		return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer { return NewServer(provider.New(version, provider.Options{})) }, tf6server.WithManagedDebug())
 	}
-	// The CLI reads a level at the start of a line of the process's first stderr.
+	// The CLI reads the level at the start of each line of stderr.
 	warnings := log.New(os.Stderr, "[WARN] ", log.Lmsgprefix)
 	process := journal.NewProcess(journal.CurrentRun(), func(err error) { warnings.Printf("agent: %v", err) })
 	ctx, cancel := context.WithCancel(ctx)

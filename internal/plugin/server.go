@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
 
-// NewServer returns the protocol server of a provider, fit for Terraform and OpenTofu.
+// NewServer returns the protocol server of a provider, for Terraform and OpenTofu.
 func NewServer(agent provider.Provider) tfprotov6.ProviderServer {
 	framework := providerserver.NewProtocol6(agent)()
 	all, ok := framework.(tfprotov6.ProviderServerWithActions)
@@ -28,23 +28,23 @@ func NewServer(agent provider.Provider) tfprotov6.ProviderServer {
 type observer interface {
 	// StateRead is called with each object of a state, before it is planned.
 	StateRead(ctx context.Context, resourceType string, object []byte)
-	// Stopping is called when the CLI asks for a stop, before calls are cancelled:
-	// they are answered nevertheless.
+	// Stopping is called when the CLI requests a stop, before calls are cancelled.
+	// The CLI still receives their responses.
 	Stopping()
 }
 
 // server works around bugs in the framework and the CLIs.
 type server struct {
-	tfprotov6.ProviderServerWithActions // all that the framework's server can do
+	tfprotov6.ProviderServerWithActions // the framework's server
 
 	observer observer // nil: none
 
-	stopped  atomic.Bool  // the CLI has asked us to stop
-	invoking sync.RWMutex // read-locked by each action under way
+	stopped  atomic.Bool  // the CLI requested a stop
+	invoking sync.RWMutex // read-locked by each action in progress
 }
 
-// stoppable returns a context that is over when the CLI has asked us to stop
-// already: it does so once, and calls that it had just begun may come later.
+// stoppable returns a context that is cancelled if the CLI has already requested a
+// stop. It requests only one, and calls that it had just started may arrive later.
 func (s *server) stoppable(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	if s.stopped.Load() {
@@ -67,8 +67,8 @@ func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSour
 	return s.ProviderServerWithActions.ReadDataSource(ctx, req)
 }
 
-// CallFunction reads null arguments as OpenTofu sends them (as of 1.12):
-// without any data, which the framework takes for a broken value.
+// CallFunction accepts null arguments as OpenTofu sends them (as of 1.12): without
+// any data, which the framework rejects.
 func (s *server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
 	const null = 0xc0 // in MessagePack
 	arguments := make([]*tfprotov6.DynamicValue, len(req.Arguments))
@@ -81,8 +81,8 @@ func (s *server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRe
 	return s.ProviderServerWithActions.CallFunction(ctx, &tfprotov6.CallFunctionRequest{Name: req.Name, Arguments: arguments})
 }
 
-// InvokeAction starts nothing after a stop, and tells StopProvider for how long
-// the action's events are on their way.
+// InvokeAction starts nothing after a stop, and makes StopProvider wait until the
+// action's events are sent.
 func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {
 	ctx, cancel := s.stoppable(ctx)
 	stream, err := s.ProviderServerWithActions.InvokeAction(ctx, req)
@@ -100,10 +100,10 @@ func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 	return stream, nil
 }
 
-// StopProvider cancels all calls and returns when the actions under way have
-// reported their outcome. Once it has returned, terraform-plugin-go (as of 0.31) drops
-// what an action still has to say, its job's id and its error, and Terraform
-// takes the silence for success. It takes no longer than a POST does.
+// StopProvider cancels all calls and returns when the actions in progress have
+// reported their outcome, which takes no longer than a POST. Once it has returned,
+// terraform-plugin-go (as of 0.31) drops the rest of an action's events, including
+// its error, and Terraform takes the action for successful.
 func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
 	if s.observer != nil {
 		s.observer.Stopping()

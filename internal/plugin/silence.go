@@ -12,9 +12,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
-// silenceUnreadLog turns the plugin's loggers off when nobody has asked for a
-// log. By default they format every trace and leave it to the CLI to drop it:
-// most of the CPU of a refresh.
+// silenceUnreadLog turns the plugin's loggers off unless a log was requested. By
+// default they format every trace and the CLI drops it: most of the CPU of a refresh.
 func silenceUnreadLog() error {
 	const envSDKLog = "TF_LOG_SDK"
 	debugsSDK := slices.ContainsFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, envSDKLog) })
