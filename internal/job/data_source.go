@@ -159,9 +159,8 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 		attributes[name] = computed(attribute)
 	}
 	return schema.Schema{
-		MarkdownDescription: "Reads a job, whoever started it, and optionally waits until it finishes.\n\n" +
-			"To start a job and wait for it in separate steps, set `wait = { enabled = false }` on the resource `agent_job` and wait here.",
-		Attributes: attributes,
+		MarkdownDescription: "Reads a job, whoever started it, and optionally waits until it finishes.",
+		Attributes:          attributes,
 	}
 }
 
