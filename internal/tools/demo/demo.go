@@ -67,9 +67,8 @@ type demo struct {
 }
 
 // run runs the demo of a configuration and shows it on out; its job lasts that long
-// before the first link and after Ctrl-C. When ctx ends, the CLI is interrupted. No
-// file is left behind.
-func run(ctx context.Context, out io.Writer, color bool, example string, long time.Duration) (err error) {
+// at first. When ctx ends, the CLI is interrupted. No file is left behind.
+func run(ctx context.Context, out io.Writer, color bool, example string, first time.Duration) (err error) {
 	if !canInterrupt {
 		return fmt.Errorf("the demo presses Ctrl-C, which it cannot do on this system: %w", errors.ErrUnsupported)
 	}
@@ -98,10 +97,7 @@ func run(ctx context.Context, out io.Writer, color bool, example string, long ti
 		return err
 	}
 	d.service = simulator.New(simulator.Options{Key: d.key, Script: func(_ string, turn int) simulator.Script {
-		if turn == 1 {
-			return simulator.Script{Duration: 3 * time.Second}
-		}
-		return simulator.Script{Duration: long}
+		return simulator.Script{Duration: []time.Duration{first, 3 * time.Second, 12 * time.Second}[turn]}
 	}})
 	server := httptest.NewServer(d.service)
 	defer server.Close()

@@ -160,7 +160,7 @@ func TestAccStrict(t *testing.T) {
 	s.service.Inject(simulator.Fault{Kind: simulator.KindGet, Status: http.StatusForbidden})
 	text, ok := s.try("apply", "-auto-approve")
 	if ok || !strings.Contains(text, "Resource postcondition failed") || !strings.Contains(text, " is active.") {
-		t.Errorf("an apply whose job keeps running: %t\n%s", ok, text)
+		t.Fatalf("an apply whose job keeps running: %t\n%s", ok, text)
 	}
 	s.service.SetStatus(s.service.Jobs()[0].ID, "completed")
 	s.apply()
