@@ -46,7 +46,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stderr.Close()
+	defer func() { _ = stderr.Close() }()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	stdout, printed := io.Pipe()
@@ -99,7 +99,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unused.Close()
+	defer func() { _ = unused.Close() }()
 	delayed := make(chan int, 1)
 	go func() {
 		status, _ := call(t, "GET", url+jobs+"/x", "")
