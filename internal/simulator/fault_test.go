@@ -4,62 +4,50 @@
 package simulator_test
 
 import (
-	"context"
-	"errors"
-	"net/http"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// Which requests a queue of faults is used for: each step is a request and
-// the status it gets.
+// Which requests a queue of faults is used for: each step is a request and its status.
 func TestFaultQueue(t *testing.T) {
-	const createPath, jobPath = "/v2/agent/proj/job", "/v2/agent/proj/job/{id}"
 	type step struct {
-		method, path, prompt string
-		want                 int
+		kind   simulator.Kind
+		status int
 	}
-	create := func(want int) step { return step{"POST", createPath, "new", want} }
-	get := func(want int) step { return step{"GET", jobPath, "", want} }
+	post := func(status int) step { return step{simulator.KindCreate, status} }
+	send := func(status int) step { return step{simulator.KindMessage, status} }
+	read := func(status int) step { return step{simulator.KindGet, status} }
 	tests := map[string]struct {
 		faults []simulator.Fault
 		steps  []step
 	}{
-		"once":           {[]simulator.Fault{{Status: 500}}, []step{create(500), create(201)}},
-		"times":          {[]simulator.Fault{{Status: 500, Times: 2}}, []step{get(500), create(500), get(200)}},
-		"for ever":       {[]simulator.Fault{{Status: 500, Times: -1}}, []step{get(500), get(500), get(500), get(500)}},
-		"in turn":        {[]simulator.Fault{{Status: 500}, {Status: 502}}, []step{get(500), get(502), get(200)}},
-		"skip":           {[]simulator.Fault{{Status: 500, Skip: 2}}, []step{get(200), get(200), get(500), get(200)}},
-		"skip in turn":   {[]simulator.Fault{{Status: 500, Skip: 1}, {Status: 502, Skip: 1}}, []step{get(200), get(500), get(200), get(502), get(200)}},
-		"by kind":        {[]simulator.Fault{{Kind: simulator.KindCreate, Status: 500}, {Kind: simulator.KindGet, Status: 502}}, []step{get(502), create(500)}},
-		"skip by kind":   {[]simulator.Fault{{Kind: simulator.KindCreate, Skip: 1, Status: 500}}, []step{get(200), create(201), get(200), create(500)}},
-		"kind message":   {[]simulator.Fault{{Kind: simulator.KindMessage, Status: 500}}, []step{create(201), {"POST", jobPath + "/message", "x", 500}}},
-		"cleared":        {[]simulator.Fault{{Status: 500, Times: -1}, {}}, []step{{"CLEAR", "", "", 0}, get(200)}},
-		"before the key": {[]simulator.Fault{{Status: 403}}, []step{{"GET", "/unauthorized", "", 403}}},
+		"once":         {[]simulator.Fault{{Status: 500}}, []step{post(500), post(201)}},
+		"times":        {[]simulator.Fault{{Status: 500, Times: 2}}, []step{read(500), post(500), read(200)}},
+		"for ever":     {[]simulator.Fault{{Status: 500, Times: -1}}, []step{read(500), read(500), read(500), read(500)}},
+		"skip in turn": {[]simulator.Fault{{Status: 500, Skip: 2}, {Status: 502, Skip: 1}}, []step{read(200), read(200), read(500), read(200), read(502), read(200)}},
+		"by kind":      {[]simulator.Fault{{Kind: simulator.KindMessage, Status: 500}, {Kind: simulator.KindGet, Status: 502}}, []step{read(502), post(201), send(500)}},
+		"skip by kind": {[]simulator.Fault{{Kind: simulator.KindCreate, Skip: 1, Status: 500}}, []step{read(200), post(201), read(200), post(500)}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := simulator.New(simulator.Options{Key: canary})
-			job := s.Create("proj", "existing")
+			s := newServer(simulator.Script{})
+			id := s.Create("proj", "existing").ID
 			s.Inject(tt.faults...)
-			for i, st := range tt.steps {
-				if st.method == "CLEAR" {
-					s.ClearFaults()
-					continue
+			for i, step := range tt.steps {
+				var got reply
+				switch step.kind {
+				case simulator.KindCreate:
+					got = create(t, s, "new")
+				case simulator.KindMessage:
+					got = message(t, s, id, "new")
+				default:
+					got = get(t, s, id)
 				}
-				body := ""
-				if st.prompt != "" {
-					body = `{"prompt":"` + st.prompt + `"}`
-				}
-				got := call(t, s, st.method, strings.ReplaceAll(st.path, "{id}", job.ID), body)
-				if got.status != st.want {
-					t.Errorf("step %d: %d, want %d", i, got.status, st.want)
+				if got.status != step.status {
+					t.Errorf("step %d: %d, want %d", i, got.status, step.status)
 				}
 			}
 		})
@@ -67,70 +55,30 @@ func TestFaultQueue(t *testing.T) {
 }
 
 func TestFaultResponse(t *testing.T) {
+	contentType, retryAfter := []string{"application/json"}, []string{"soon"}
 	tests := map[string]struct {
-		fault      simulator.Fault
-		wantStatus int
-		wantJobs   int
-		want       [3]string // body, if it is not the normal one; Content-Type; Retry-After
+		fault  simulator.Fault
+		status int
+		header map[string][]string
+		jobs   int
 	}{
-		"nothing":        {simulator.Fault{}, 201, 1, [3]string{"", "application/json", ""}},
-		"status":         {simulator.Fault{Status: 503}, 503, 0, [3]string{}},
-		"body":           {simulator.Fault{Status: 201, Body: `{"id":`}, 201, 0, [3]string{`{"id":`, "application/json", ""}},
-		"retry after":    {simulator.Fault{Status: 429, RetryAfter: "soon"}, 429, 0, [3]string{"", "", "soon"}},
-		"after effect":   {simulator.Fault{Status: 500, AfterEffect: true}, 500, 1, [3]string{}},
-		"effect, normal": {simulator.Fault{AfterEffect: true}, 201, 1, [3]string{"", "application/json", ""}},
+		"nothing":             {simulator.Fault{}, 201, map[string][]string{"Content-Type": contentType}, 1},
+		"status":              {simulator.Fault{Status: 503}, 503, map[string][]string{}, 0},
+		"body, before effect": {simulator.Fault{Status: 201, Body: `{"id":`}, 201, map[string][]string{"Content-Type": contentType}, 0},
+		"retry after":         {simulator.Fault{Status: 429, RetryAfter: "soon"}, 429, map[string][]string{"Retry-After": retryAfter}, 0},
+		"after effect":        {simulator.Fault{Status: 500, AfterEffect: true}, 500, map[string][]string{}, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := simulator.New(simulator.Options{Key: canary})
+			s := newServer(simulator.Script{})
 			s.Inject(tt.fault)
 			got := create(t, s, "x")
-			if got.status != tt.wantStatus || len(s.Jobs()) != tt.wantJobs || s.Requests()[0].Status != tt.wantStatus {
-				t.Errorf("status %d, want %d; %d jobs, want %d; record %+v", got.status, tt.wantStatus, len(s.Jobs()), tt.wantJobs, s.Requests())
+			if got.status != tt.status || s.Requests()[0].Status != tt.status || len(s.Jobs()) != tt.jobs {
+				t.Errorf("status %d, want %d; %d jobs, want %d; record %+v", got.status, tt.status, len(s.Jobs()), tt.jobs, s.Requests())
 			}
-			if tt.fault.Status == 0 {
-				got.body = ""
-			}
-			if diff := cmp.Diff(tt.want, [3]string{got.body, got.header.Get("Content-Type"), got.header.Get("Retry-After")}); diff != "" {
+			if diff := cmp.Diff(tt.header, map[string][]string(got.header)); diff != "" {
 				t.Error(diff)
 			}
 		})
-	}
-}
-
-// A delay ends with its request, and others are served meanwhile; a drop is the
-// same without a delay.
-func TestFaultWithoutResponse(t *testing.T) {
-	for _, fault := range []simulator.Fault{{Delay: time.Hour}, {Delay: time.Hour, AfterEffect: true}, {Drop: true}, {Drop: true, AfterEffect: true}} {
-		synctest.Test(t, func(t *testing.T) {
-			s := simulator.New(simulator.Options{Key: canary})
-			s.Inject(fault)
-			ctx, cancel := context.WithTimeout(t.Context(), fault.Delay/60)
-			defer cancel()
-			if fault.Drop {
-				ctx = t.Context()
-			}
-			done := make(chan time.Duration, 1)
-			go func() {
-				defer func() { done <- time.Since(start) }()
-				defer expectAbort(t)
-				serve(s, newRequest(t, "POST", "http://simulator/v2/agent/proj/job", `{"prompt":"x"}`).WithContext(ctx))
-			}()
-			synctest.Wait()
-			if got := get(t, s, "none").status; got != 404 || s.Counts() != (simulator.Counts{Create: 1, Get: 1}) {
-				t.Errorf("in the meantime: %d, counts %v", got, s.Counts())
-			}
-			if d, jobs := <-done, len(s.Jobs()); d != fault.Delay/60 || (jobs == 1) != fault.AfterEffect {
-				t.Errorf("%+v: ended after %v with %d jobs", fault, d, jobs)
-			}
-		})
-	}
-}
-
-// expectAbort recovers the panic of an answer that breaks off.
-func expectAbort(t *testing.T) {
-	t.Helper()
-	if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
-		t.Errorf("recovered %v, want http.ErrAbortHandler", err)
 	}
 }

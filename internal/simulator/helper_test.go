@@ -17,80 +17,57 @@ import (
 // canary is the key of every test; it must not turn up anywhere.
 const canary = "canary_5f3a9c71"
 
-// start is when the clock of a bubble begins.
-var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// scripted returns a script function that gives one script for each turn.
-func scripted(turns ...simulator.Script) func(string, int) simulator.Script {
-	return func(_ string, turn int) simulator.Script { return turns[turn] }
+// newServer returns a service whose turns go as the scripts say, the last one again and again.
+func newServer(scripts ...simulator.Script) *simulator.Server {
+	return simulator.New(simulator.Options{Key: canary, Script: func(_ string, turn int) simulator.Script {
+		return scripts[min(turn, len(scripts)-1)]
+	}})
 }
 
 // reply is an answer as a client sees it.
 type reply struct {
 	status int
 	header http.Header
-	body   string
+	fields map[string]any // of the JSON object, if it is one
 }
 
-// object decodes the answer's JSON object.
-func (r reply) object(t *testing.T) map[string]any {
+func newRequest(t *testing.T, method, path, body string) *http.Request {
 	t.Helper()
-	var fields map[string]any
-	if err := json.Unmarshal([]byte(r.body), &fields); err != nil {
-		t.Fatalf("answer %d is no JSON object: %v\n%s", r.status, err, r.body)
-	}
-	return fields
-}
-
-func newRequest(t *testing.T, method, url, body string) *http.Request {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://simulator"+path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+canary)
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
+	r.Header.Set("Content-Type", "application/json")
 	return r
 }
 
 // serve calls the handler directly, as a fake transport does.
-func serve(s http.Handler, r *http.Request) reply {
+func serve(t *testing.T, s http.Handler, r *http.Request) reply {
+	t.Helper()
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
-	return reply{w.Code, w.Header(), w.Body.String()}
+	if strings.Contains(w.Body.String(), canary) {
+		t.Errorf("the key is in the answer: %s", w.Body)
+	}
+	got := reply{status: w.Code, header: w.Header()}
+	_ = json.Unmarshal(w.Body.Bytes(), &got.fields)
+	return got
 }
 
-func call(t *testing.T, s http.Handler, method, path, body string) reply {
-	t.Helper()
-	return serve(s, newRequest(t, method, "http://simulator"+path, body))
-}
+const jobs = "/v2/agent/proj/job"
 
 func create(t *testing.T, s http.Handler, prompt string) reply {
 	t.Helper()
-	return call(t, s, "POST", "/v2/agent/proj/job", `{"prompt":"`+prompt+`"}`)
-}
-
-// createID creates a job and returns its id.
-func createID(t *testing.T, s http.Handler, prompt string) string {
-	t.Helper()
-	id, _ := create(t, s, prompt).object(t)["id"].(string)
-	return id
+	return serve(t, s, newRequest(t, "POST", jobs, `{"prompt":"`+prompt+`"}`))
 }
 
 func message(t *testing.T, s http.Handler, id, prompt string) reply {
 	t.Helper()
-	return call(t, s, "POST", "/v2/agent/proj/job/"+id+"/message", `{"prompt":"`+prompt+`"}`)
+	return serve(t, s, newRequest(t, "POST", jobs+"/"+id+"/message", `{"prompt":"`+prompt+`"}`))
 }
 
 func get(t *testing.T, s http.Handler, id string) reply {
 	t.Helper()
-	return call(t, s, "GET", "/v2/agent/proj/job/"+id, "")
+	return serve(t, s, newRequest(t, "GET", jobs+"/"+id, ""))
 }
 
-// status returns the status that a GET shows.
-func status(t *testing.T, s http.Handler, id string) any {
-	t.Helper()
-	return get(t, s, id).object(t)["status"]
-}
+// start is when the clock of a bubble begins.
+var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

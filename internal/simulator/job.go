@@ -41,7 +41,6 @@ type job struct {
 
 	status           string // from endsAt on; active before
 	endsAt           time.Time
-	archivedAt       time.Time
 	firstTerminalGet time.Time
 
 	staleRecord map[string]any
@@ -67,20 +66,13 @@ func (j *job) begin(prompt string, script Script, now time.Time) {
 	j.script = script
 	j.status = cmp.Or(script.Status, statusCompleted)
 	j.endsAt = now.Add(script.Duration)
-	j.archivedAt = j.endsAt
 	j.firstTerminalGet = time.Time{}
 }
 
 // force sets the status from outside.
 func (j *job) force(status string, now time.Time) {
-	// A job that is archived after it has ended did not end a second time.
-	if !terminal(status) || !terminal(j.statusAt(now)) {
-		j.endsAt = now
-		j.firstTerminalGet = time.Time{}
-	}
-	j.status = status
-	j.archivedAt = now
-	j.staleRecord = nil
+	j.status, j.endsAt = status, now
+	j.firstTerminalGet, j.staleRecord = time.Time{}, nil
 }
 
 func (j *job) statusAt(now time.Time) string {
@@ -118,7 +110,7 @@ func (j *job) record(now time.Time) (map[string]any, bool) {
 		r["prLink"] = link
 	}
 	if j.statusAt(now) == statusArchived {
-		r["archivedAt"] = j.archivedAt.UTC().Format(timeFormat)
+		r["archivedAt"] = j.endsAt.UTC().Format(timeFormat)
 	}
 	maps.Copy(r, j.script.Extra)
 	maps.DeleteFunc(r, func(_ string, value any) bool { return value == (Omit{}) })

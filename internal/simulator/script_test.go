@@ -9,90 +9,64 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// What directives make of a job that would take a minute: how long it is
-// active, and how it ends.
+// What directives make of a job that would take a minute: when it ends, and how.
 func TestDirectives(t *testing.T) {
-	t.Parallel()
-	type end struct {
-		after  time.Duration // -1: it does not end within the hour
+	tests := map[string]struct {
+		after  time.Duration
 		status string
 		link   bool
-	}
-	tests := map[string]end{
+	}{
 		"Add a quickstart":               {time.Minute, "completed", true},
 		"a [simulate: 30s] b":            {30 * time.Second, "completed", true},
 		"[simulate: 1m30s, failed]":      {90 * time.Second, "failed", false},
 		"[simulate:archived,0s]":         {0, "archived", true},
-		"[simulate: active ]":            {-1, "active", false},
-		"[simulate: completed]":          {time.Minute, "completed", true},
+		"[simulate: active ]":            {time.Hour, "active", false}, // never
 		"[simulate: no-pull-request]":    {time.Minute, "completed", false},
-		"[simulate: 1s, 9s]":             {9 * time.Second, "completed", true},
 		"[simulate: 20s, stale=5s] more": {20 * time.Second, "completed", true},
 	}
 	for prompt, want := range tests {
 		t.Run(prompt, func(t *testing.T) {
-			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				s := simulator.New(simulator.Options{Key: canary, Script: scripted(simulator.Script{Duration: time.Minute})})
-				id, start := createID(t, s, prompt), time.Now()
-				got := end{after: -1}
-				for range 3601 {
-					r := get(t, s, id).object(t)
-					got.status, got.link = r["status"].(string), r["prLink"] != nil
-					if got.status != "active" {
-						got.after = time.Since(start)
-						break
+				s := newServer(simulator.Script{Duration: time.Minute})
+				create(t, s, prompt)
+				id := s.Jobs()[0].ID
+				if want.after > 0 {
+					time.Sleep(want.after - 1)
+					if got := get(t, s, id).fields["status"]; got != "active" {
+						t.Errorf("%v just before the end", got)
 					}
-					time.Sleep(time.Second)
+					time.Sleep(time.Nanosecond)
 				}
-				if got != want {
-					t.Errorf("got %+v, want %+v", got, want)
+				if got := get(t, s, id).fields; got["status"] != want.status || (got["prLink"] != nil) != want.link {
+					t.Errorf("%v in the end, want %+v", got, want)
 				}
 			})
 		})
 	}
 }
 
-func TestStaleDirective(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := simulator.New(simulator.Options{Key: canary, Script: scripted(simulator.Script{}, simulator.Script{})})
-		id := createID(t, s, "x")
-		message(t, s, id, "y [simulate: 1m, stale=5s]")
-		for _, want := range []string{"completed", "active"} {
-			if got := status(t, s, id); got != want {
-				t.Errorf("shown %v, want %s", got, want)
-			}
-			time.Sleep(5 * time.Second)
-		}
-	})
-}
-
-// A directive with a typo is refused, whatever the script, and nothing happens.
+// A directive with a typo is refused, and nothing happens.
 func TestUnknownDirectives(t *testing.T) {
-	t.Parallel()
 	tests := map[string]string{ // to what the answer says
 		"[simulate: 30]":                "the simulator does not know \"30\" in [simulate: …]",
-		"[simulate: -1s]":               `does not know "-1s"`,
 		"[simulate: stale=-5s]":         `does not know "stale=-5s"`,
 		"[simulate: 1s, fail]":          `does not know "fail"`,
-		"[simulate: 1s,]":               `does not know ""`,
 		"[simulate:]":                   "it takes a duration such as 30s, completed, failed, archived, active, no-pull-request and stale=5s",
 		"[simulate: 30s":                "takes one [simulate: …] in a prompt, closed by ]",
 		"[simulate: 1s] [simulate: 9s]": "takes one [simulate: …] in a prompt, closed by ]",
 	}
 	for prompt, want := range tests {
 		t.Run(prompt, func(t *testing.T) {
-			t.Parallel()
-			s := simulator.New(simulator.Options{Key: canary})
-			id := createID(t, s, "x")
+			s := newServer(simulator.Script{})
+			id := s.Create("proj", "x").ID
 			for name, got := range map[string]reply{"create": create(t, s, prompt), "message": message(t, s, id, prompt)} {
-				text, _ := got.object(t)["error"].(string)
-				if got.status != 400 || !strings.Contains(text, want) {
-					t.Errorf("%s: %d, %s, want 400, %s", name, got.status, text, want)
+				if text, _ := got.fields["error"].(string); got.status != 400 || !strings.Contains(text, want) {
+					t.Errorf("%s: %+v, want 400, %s", name, got, want)
 				}
 			}
 			if jobs := s.Jobs(); len(jobs) != 1 || len(jobs[0].Prompts) != 1 {
@@ -100,4 +74,50 @@ func TestUnknownDirectives(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The life of a job with a message, whose old record is shown for a while: what GET shows, and what is true.
+func TestJob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(
+			simulator.Script{Duration: 10 * time.Second, Extra: map[string]any{"model": simulator.Omit{}, "new": []any{"x"}}},
+			simulator.Script{Duration: 2 * time.Second, Status: "archived"},
+		)
+		create(t, s, "1")
+		job := s.Jobs()[0]
+		record := map[string]any{
+			"id": job.ID, "status": "completed", "prLink": "https://github.com/example/docs/pull/1", "new": []any{"x"},
+			"source":    map[string]any{"repository": "example/docs", "ref": "main"},
+			"createdAt": "2000-01-01T00:00:00.000Z", "archivedAt": nil,
+		}
+		expect := func(step string, shown map[string]any) {
+			t.Helper()
+			if diff := cmp.Diff(record, shown); diff != "" {
+				t.Errorf("%s: record (-want +got):\n%s", step, diff)
+			}
+			if got, ok := s.Job(job.ID); !ok || !cmp.Equal(job, got) {
+				t.Errorf("%s: job (-want +got):\n%s", step, cmp.Diff(job, got))
+			}
+		}
+		time.Sleep(11 * time.Second)
+		shown := get(t, s, job.ID).fields
+		job.Status, job.PullRequest = "completed", "https://github.com/example/docs/pull/1"
+		job.EndedAt, job.FirstTerminalGet = start.Add(10*time.Second), start.Add(11*time.Second)
+		expect("ended", shown)
+
+		shown = message(t, s, job.ID, "2 [simulate: stale=5s]").fields
+		job.Status, job.PullRequest, job.Prompts = "active", "", []string{"1", "2 [simulate: stale=5s]"}
+		job.EndedAt, job.FirstTerminalGet = time.Time{}, time.Time{}
+		expect("stale answer", shown)
+		time.Sleep(5*time.Second - 1)
+		shown = get(t, s, job.ID).fields
+		job.Status, job.PullRequest, job.EndedAt = "archived", "https://github.com/example/docs/pull/1", start.Add(13*time.Second)
+		expect("stale GET", shown)
+
+		time.Sleep(time.Nanosecond)
+		shown = get(t, s, job.ID).fields
+		record["status"], record["archivedAt"] = "archived", "2000-01-01T00:00:13.000Z"
+		job.FirstTerminalGet = start.Add(16 * time.Second)
+		expect("fresh GET", shown)
+	})
 }

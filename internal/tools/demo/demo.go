@@ -38,7 +38,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(root, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	info, err := os.Stdout.Stat()
 	color := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	err = run(ctx, os.Stdout, color, filepath.Join("examples", "demo", "main.tf"))
+	err = run(ctx, os.Stdout, color, filepath.Join("examples", "demo", "main.tf"), 12*time.Second) // the CLI shows "Still creating..." every ten
 	interrupted := ctx.Err() != nil
 	stop()
 	if err != nil {
@@ -66,9 +66,9 @@ type demo struct {
 	wrong   int
 }
 
-// run runs the demo of a configuration and shows it on out. When ctx ends, the
-// CLI is interrupted. No file is left behind.
-func run(ctx context.Context, out io.Writer, color bool, example string) (err error) {
+// run runs the demo of a configuration and shows it on out; its job lasts that long
+// at first. When ctx ends, the CLI is interrupted. No file is left behind.
+func run(ctx context.Context, out io.Writer, color bool, example string, first time.Duration) (err error) {
 	if !canInterrupt {
 		return fmt.Errorf("the demo presses Ctrl-C, which it cannot do on this system: %w", errors.ErrUnsupported)
 	}
@@ -97,10 +97,7 @@ func run(ctx context.Context, out io.Writer, color bool, example string) (err er
 		return err
 	}
 	d.service = simulator.New(simulator.Options{Key: d.key, Script: func(_ string, turn int) simulator.Script {
-		if turn == 1 {
-			return simulator.Script{Duration: 3 * time.Second}
-		}
-		return simulator.Script{Duration: 12 * time.Second} // the CLI shows "Still creating..." every ten
+		return simulator.Script{Duration: []time.Duration{first, 3 * time.Second, 12 * time.Second}[turn]}
 	}})
 	server := httptest.NewServer(d.service)
 	defer server.Close()

@@ -3,16 +3,19 @@
 
 package main
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
-// TestDemo is `make demo`, half a minute; by its name it is no part of the test matrix.
+// TestDemo is `make demo` with a shorter first job.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	if !canInterrupt {
 		t.Skip("nobody can press Ctrl-C here")
 	}
-	newTrials(t) // skips without a CLI, and chooses it
-	if err := run(t.Context(), t.Output(), false, "../../../examples/demo/main.tf"); err != nil {
+	start(t, 0) // skips without a CLI
+	if err := run(t.Context(), t.Output(), false, root+"/examples/demo/main.tf", time.Second); err != nil {
 		t.Error(err)
 	}
 }

@@ -5,46 +5,51 @@ package main
 
 import (
 	"bytes"
-	"crypto/rand"
-	"fmt"
+	"encoding/json"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-const pipelines = "guides/pipelines/"
+const (
+	pipelines = "guides/pipelines/"
+	recipes   = "guides/recipes/"
+	oneApply  = pipelines + "main.tf"
+	reference = "Bring the API reference up to date"
+)
 
 func pipelineFiles() []string {
-	return []string{
-		pipelines + "main.tf", pipelines + "two-applies.tf", pipelines + "backend-http.tf",
-		pipelines + "github-actions.yml", pipelines + "gitlab-ci.yml", pipelines + "atlantis.yaml",
+	files := []string{oneApply, recipes + "module.tf"}
+	for _, name := range []string{"two-applies.tf", "backend-http.tf", "github-actions.yml", "gitlab-ci.yml", "atlantis.yaml"} {
+		files = append(files, pipelines+name)
 	}
+	for _, name := range []string{"schedule", "release", "openapi", "notify"} {
+		files = append(files, recipes+name+".tf", recipes+name+".yml")
+	}
+	return files
 }
 
 // command is a line of a pipeline or script that calls the CLI.
 var command = regexp.MustCompile(`(?m)^ *(?:- )?(?:run: )?(?:exec )?terraform ([^#\n]*)`)
 
-const (
-	oneApply   = pipelines + "main.tf"
-	twoApplies = pipelines + "two-applies.tf" // in place of the resource in main.tf
-)
-
 // calls are the calls of the CLI in a pipeline, in their order.
-func (s trials) calls(t *testing.T, pipeline string) [][]string {
+func calls(t *testing.T, pipeline string) (calls [][]string) {
 	t.Helper()
-	var calls [][]string
-	for _, call := range command.FindAllStringSubmatch(s.read(t, pipelines+pipeline), -1) {
+	for _, call := range command.FindAllStringSubmatch(read(t, pipelines+pipeline), -1) {
 		calls = append(calls, strings.Fields(call[1]))
 	}
 	if len(calls) < 3 {
@@ -53,110 +58,139 @@ func (s trials) calls(t *testing.T, pipeline string) [][]string {
 	return calls
 }
 
-// main is the pipelines' configuration, with what a file has in place of its resource.
-func (s *trial) main(t *testing.T, file string) string {
+// configuration is the pipelines', with what a file has in place of its resource.
+func configuration(t *testing.T, file string) string {
 	t.Helper()
-	text := s.read(t, oneApply)
+	text := read(t, oneApply)
 	if file != oneApply {
-		setup, _, _ := strings.Cut(text, "resource ")
-		text = setup + s.read(t, file)
+		text = text[:strings.Index(text, "resource ")] + read(t, file)
 	}
 	return text
 }
 
-// checkout makes a fresh folder with the pipelines' configuration, as a runner does.
-func (s *trial) checkout(t *testing.T, file string) {
+// startPipeline is start for runners that have the state at a remote backend.
+func startPipeline(t *testing.T, jobs time.Duration) *trial {
 	t.Helper()
-	s.dir = t.TempDir()
-	s.write(t, "main.tf", s.main(t, file))
-	s.write(t, "backend-http.tf", s.read(t, pipelines+"backend-http.tf"))
-}
-
-// namedFolder is a journal that outlives the runners, as the pipelines' bucket does.
-func namedFolder(t *testing.T) []string {
-	t.Helper()
-	dir := t.TempDir()
-	t.Cleanup(func() {
-		for _, file := range filesIn(t, dir, ".json") {
-			text, err := os.ReadFile(filepath.Join(dir, file))
-			if err != nil || strings.Contains(string(text), canary) || strings.Contains(string(text), "API reference") {
-				t.Errorf("journal: %v, or it holds the key or the prompt: %s", err, text)
-			}
+	s := start(t, jobs)
+	needs(t, "1.10.0", "1.11.0") // ephemeral variables
+	var mu sync.Mutex
+	var state, lock []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		body, err := io.ReadAll(r.Body)
+		switch {
+		case err != nil:
+		case r.Method == "LOCK" && lock != nil:
+			w.WriteHeader(http.StatusLocked)
+			_, _ = w.Write(lock)
+		case r.Method == "LOCK":
+			lock = body
+		case r.Method == "UNLOCK":
+			lock = nil
+		case r.Method == http.MethodPost:
+			state = body
+		case state == nil:
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			_, _ = w.Write(state)
 		}
-	})
-	return []string{"AGENT_JOURNAL_URL=" + filepath.Join(dir, "journal")}
+	}))
+	t.Cleanup(server.Close)
+	s.config = withInit
+	s.env = append(s.env, "TF_HTTP_ADDRESS="+server.URL, "TF_HTTP_LOCK_ADDRESS="+server.URL, "TF_HTTP_UNLOCK_ADDRESS="+server.URL)
+	return s
 }
 
-// What the pipelines and recipes of the guide call, on a fresh folder for each
-// run, as a runner has it, with the state at a remote backend. A run for the
-// same event as the one before sends nothing.
+// checkout makes a fresh folder with a configuration, as a runner does.
+func (s *trial) checkout(file string) {
+	s.Helper()
+	s.dir = s.TempDir()
+	s.write("main.tf", configuration(s.T, file))
+	s.write("backend-http.tf", read(s.T, pipelines+"backend-http.tf"))
+}
+
+var expression = regexp.MustCompile(`(\w+): \$\{\{ (\S+) \}\}`)
+
+// Each event starts a job, in a workflow with the recipe's configuration and environment.
 //
 // Red without: triggers in a recipe. The next event sends nothing, or a message, then.
-func TestAccPipelines(t *testing.T) {
+func TestAccRecipes(t *testing.T) {
 	t.Parallel()
-	all := newTrials(t)
-	all.since(t, "1.10.0", "1.11.0") // ephemeral variables
-	const reference, spelling = "Bring the API reference up to date", "Correct the spelling on all pages"
-	tests := []struct {
-		pipeline, file string
-		event          string   // an expression or file that differs between runs
-		values         []string // of the event, one for each run
-		want           [][]string
+	for recipe, test := range map[string]struct {
+		event  string // an expression or file that differs between runs
+		values []string
+		want   [][]string
 	}{
-		{"github-actions.yml", oneApply, "", []string{"", ""}, [][]string{{reference}}},
-		{"gitlab-ci.yml", oneApply, "", []string{"", ""}, [][]string{{reference}}},
-		{"two-applies.sh", twoApplies, "", []string{"", ""}, [][]string{{reference}}},
-		{"github-actions.yml", recipes + "schedule.tf", "github.run_id", []string{"101", "101", "102"}, [][]string{{spelling}, {spelling}}},
-		{"github-actions.yml", recipes + "release.tf", "github.ref_name", []string{"v1.0.0", "v1.0.0", "v1.1.0"}, [][]string{
-			{"Write the release notes of v1.0.0"}, {"Write the release notes of v1.1.0"},
-		}},
-		{"github-actions.yml", recipes + "openapi.tf", "openapi.json", []string{"{}", "{}", `{"openapi": "3.1.0"}`}, [][]string{
-			{reference + " with openapi.json"}, {reference + " with openapi.json"},
-		}},
-	}
-	for _, test := range tests {
-		t.Run(test.pipeline+"/"+path.Base(test.file), func(t *testing.T) {
+		"schedule": {"github.run_id", []string{"101", "102"}, slices.Repeat([][]string{{"Correct the spelling on all pages"}}, 2)},
+		"release":  {"github.ref_name", []string{"v1", "v2"}, [][]string{{"Write the release notes of v1"}, {"Write the release notes of v2"}}},
+		"openapi":  {"openapi.json", []string{"{}", `{"openapi": "3.1.0"}`}, slices.Repeat([][]string{{reference + " with openapi.json"}}, 2)},
+	} {
+		t.Run(recipe, func(t *testing.T) {
 			t.Parallel()
-			s := all.start(t, 0)
-			s.config = all.plugin.MirrorConfig
-			s.env = slices.Concat(s.env, newStateServer(t).environment())
-			if test.file != twoApplies {
-				s.env = append(s.env, namedFolder(t)...)
-			}
+			s := startPipeline(t, 0)
+			s.env = append(s.env, "AGENT_JOURNAL_URL="+t.TempDir())
 			for _, value := range test.values {
-				s.checkout(t, test.file)
-				s.write(t, "openapi.json", value)
-				run := *s
-				if recipe, ok := strings.CutPrefix(test.file, recipes); ok {
-					run.env = slices.Concat(s.env, all.workflowEnv(t, recipes+strings.TrimSuffix(recipe, ".tf")+".yml", map[string]string{test.event: value}))
+				s.checkout(recipes + recipe + ".tf")
+				s.write("openapi.json", value)
+				for _, match := range expression.FindAllStringSubmatch(read(t, recipes+recipe+".yml"), -1) {
+					if match[2] != test.event {
+						t.Fatalf("%s: no value for %s", match[1], match[2])
+					}
+					s.env = append(s.env, match[1]+"="+value)
 				}
-				for _, call := range all.calls(t, test.pipeline) {
-					run.call(t, call...)
+				for _, call := range calls(t, "github-actions.yml") {
+					s.call(call...)
 				}
-				if plan, err := os.ReadFile(filepath.Join(s.dir, "tfplan")); err != nil || strings.Contains(string(plan), canary) {
+				if plan, err := os.ReadFile(filepath.Join(s.dir, "tfplan")); err != nil || bytes.Contains(plan, []byte(canary)) {
 					t.Errorf("saved plan: %v, or it holds the key", err)
 				}
 			}
-			if diff := cmp.Diff(test.want, s.prompts()); diff != "" {
-				t.Error(diff)
-			}
+			s.expect(test.want...)
 		})
 	}
-	t.Run("strict", func(t *testing.T) {
-		t.Parallel()
-		s := all.start(t, time.Hour)
-		s.write(t, "main.tf", strings.ReplaceAll(all.read(t, pipelines+"main.tf"), `"20m"`, `"10s"`))
-		text, ok := s.try(t, "apply", "-auto-approve")
-		if ok || !strings.Contains(text, "Resource postcondition failed") || !strings.Contains(text, " is active.") {
-			t.Errorf("an apply whose job keeps running: %t\n%s", ok, text)
-		}
-		s.service.SetStatus(s.service.Jobs()[0].ID, "completed")
-		s.write(t, "main.tf", all.read(t, pipelines+"main.tf"))
-		s.call(t, "apply", "-auto-approve")
-		if diff := cmp.Diff([][]string{{"Bring the API reference up to date"}}, s.prompts()); diff != "" {
-			t.Error(diff)
-		}
-	})
+}
+
+// A wait that stops early fails the run, and the next one resumes it.
+func TestAccStrict(t *testing.T) {
+	t.Parallel()
+	s := start(t, time.Hour)
+	needs(t, "1.10.0", "1.11.0") // ephemeral variables
+	s.write("main.tf", configuration(t, oneApply))
+	s.service.Inject(simulator.Fault{Kind: simulator.KindGet, Status: http.StatusForbidden})
+	text, ok := s.try("apply", "-auto-approve")
+	if ok || !strings.Contains(text, "Resource postcondition failed") || !strings.Contains(text, " is active.") {
+		t.Fatalf("an apply whose job keeps running: %t\n%s", ok, text)
+	}
+	s.service.SetStatus(s.service.Jobs()[0].ID, "completed")
+	s.apply()
+	s.expect([]string{reference})
+}
+
+// The steps after the apply, with stand-ins for curl and gh.
+func TestAccNotify(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	s.write("main.tf", setup(t)+read(t, "resources/agent_job/resource_strict.tf")+read(t, recipes+"notify.tf"))
+	s.call("apply", "-auto-approve")
+	var steps []struct{ Run string }
+	if err := yaml.Unmarshal([]byte(read(t, recipes+"notify.yml")), &steps); err != nil {
+		t.Fatal(err)
+	}
+	s.env = append(s.env, "SLACK_WEBHOOK_URL=https://hooks.example.com/1")
+	var got []string
+	for _, step := range steps {
+		got = append(got, s.shell(`curl() { cat; printf ' %s' "$@"; }; gh() { printf '%s\n' "$@"; }`+"\n"+step.Run))
+	}
+	link := "Job completed: " + s.service.Jobs()[0].PullRequest
+	text, _ := json.Marshal(link)
+	want := []string{
+		`{"text":` + string(text) + `} --fail --silent --show-error --data @- https://hooks.example.com/1`,
+		"issue\ncomment\n12\n--body\n" + link + "\n",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // A runner is killed while it waits, and the next one gets a fresh checkout and
@@ -165,85 +199,59 @@ func TestAccPipelines(t *testing.T) {
 // Red without: a journal or a second apply. One apply sends again then.
 func TestAccLostRunner(t *testing.T) {
 	t.Parallel()
-	all := newTrials(t)
-	const takenOver = "Agent job of an earlier run taken over"
-	oneLine := [][]string{{"init", "-input=false"}, {"apply", "-input=false", "-auto-approve"}}
-	tests := []struct {
-		name, form string
-		calls      [][]string
-		env        []string
-		looks      int    // at the job, in the last call, until it is killed
-		says       string // what the last call of the next run shows
-	}{
-		{"github-actions.yml", oneApply, all.calls(t, "github-actions.yml"), namedFolder(t), 1, takenOver},
-		{"gitlab-ci.yml", oneApply, all.calls(t, "gitlab-ci.yml"), namedFolder(t), 1, takenOver},
-		{"two-applies.sh", twoApplies, all.calls(t, "two-applies.sh"), nil, 2, "Modifications complete"},
-		{"a data folder that survives", oneApply, oneLine, []string{"TF_DATA_DIR=" + t.TempDir()}, 1, takenOver},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			all.loseRunner(t, test.form, test.calls, test.env, test.looks, test.says)
-		})
-	}
-}
-
-// The same with a bucket.
-//
-// Red without: AGENT_JOURNAL_URL. The second runner's create is refused then.
-func TestAccLostRunner_S3(t *testing.T) {
-	t.Parallel()
-	url := os.Getenv("AGENT_TEST_S3")
-	if url == "" {
-		t.Skip("AGENT_TEST_S3 is not set: internal/tools/s3.sh runs this with a real S3 server")
-	}
-	all := newTrials(t)
-	prefix := fmt.Sprintf("/agent-journal/%s?", rand.Text())
-	all.loseRunner(t, oneApply, all.calls(t, "github-actions.yml"),
-		[]string{"AGENT_JOURNAL_URL=" + strings.Replace(url, "?", prefix, 1)}, 1, "Agent job of an earlier run taken over")
-}
-
-func (s trials) loseRunner(t *testing.T, form string, calls [][]string, env []string, looks int, says string) {
-	t.Helper()
-	s.since(t, "1.10.0", "1.11.0") // ephemeral variables
 	if !canInterrupt {
 		t.Skip("needs process groups: the CLI and the provider are killed together")
 	}
-	r, state := s.start(t, time.Hour), newStateServer(t)
-	r.config = s.plugin.MirrorConfig
-	r.env = slices.Concat(r.env, state.environment(), env)
-	last := len(calls) - 1
-	r.checkout(t, form)
-	for _, call := range calls[:last] {
-		r.call(t, call...)
-	}
-	r.killWhileWaiting(t, looks, calls[last]...)
-	r.service.SetStatus(r.service.Jobs()[0].ID, "completed")
-	r.service.Inject(simulator.Fault{Kind: simulator.KindCreate, Times: -1, Status: http.StatusBadRequest})
+	const takenOver = "Agent job of an earlier run taken over"
+	for _, test := range []struct {
+		pipeline, file string
+		looks          int    // at the job, in the last call, until it is killed
+		says           string // what the last call of the next run shows
+	}{
+		{"github-actions.yml", oneApply, 1, takenOver},
+		{"gitlab-ci.yml", oneApply, 1, takenOver},
+		{"two-applies.sh", pipelines + "two-applies.tf", 2, "Modifications complete"},
+	} {
+		t.Run(test.pipeline, func(t *testing.T) {
+			t.Parallel()
+			s := startPipeline(t, time.Hour)
+			if test.file == oneApply { // a folder that outlives the runners, as the pipelines' bucket does
+				s.env = append(s.env, "AGENT_JOURNAL_URL="+t.TempDir())
+			}
+			calls := calls(t, test.pipeline)
+			last := len(calls) - 1
+			s.checkout(test.file)
+			for _, call := range calls[:last] {
+				s.call(call...)
+			}
+			s.killWhileWaiting(test.looks, calls[last]...)
+			s.service.SetStatus(s.service.Jobs()[0].ID, "completed")
+			s.service.Inject(simulator.Fault{Kind: simulator.KindCreate, Times: -1, Status: http.StatusBadRequest})
 
-	r.checkout(t, form)
-	r.call(t, calls[0]...)
-	if text, ok := r.try(t, calls[1]...); ok || !strings.Contains(text, "Error acquiring the state lock") {
-		t.Errorf("with the lock of the lost run: %t\n%s", ok, text)
-	}
-	r.call(t, "force-unlock", "-force", state.lockID())
-	var text string
-	for _, call := range calls[1:] {
-		text = r.call(t, call...)
-	}
-	if !strings.Contains(text, says) {
-		t.Errorf("%q is not in:\n%s", says, text)
-	}
-	if diff := cmp.Diff([][]string{{"Bring the API reference up to date"}}, r.prompts()); diff != "" {
-		t.Error(diff)
+			s.checkout(test.file)
+			s.call(calls[0]...)
+			text, ok := s.try(calls[1]...)
+			lock := regexp.MustCompile(`(?s)Error acquiring the state lock.* ID: +(\S+)`).FindStringSubmatch(text)
+			if ok || lock == nil {
+				t.Fatalf("with the lock of the lost run: %t\n%s", ok, text)
+			}
+			s.call("force-unlock", "-force", lock[1])
+			for _, call := range calls[1:] {
+				text = s.call(call...)
+			}
+			if !strings.Contains(text, test.says) {
+				t.Errorf("%q is not in:\n%s", test.says, text)
+			}
+			s.expect([]string{reference})
+		})
 	}
 }
 
 // killWhileWaiting calls the CLI and kills it, with the provider, once that has
 // looked at the job so often.
-func (s *trial) killWhileWaiting(t *testing.T, looks int, args ...string) {
-	t.Helper()
-	cmd := s.cli.Command(t.Context(), s.config, args...)
+func (s *trial) killWhileWaiting(looks int, args ...string) {
+	s.Helper()
+	cmd := cli.Command(s.Context(), s.config, args...)
 	cmd.Dir, cmd.Env = s.dir, append(cmd.Env, s.env...)
 	cmd.WaitDelay = grace
 	var text bytes.Buffer
@@ -251,19 +259,19 @@ func (s *trial) killWhileWaiting(t *testing.T, looks int, args ...string) {
 	leadGroup(cmd)
 	looks += s.service.Counts().Get
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		s.Fatal(err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for s.service.Counts().Get < looks {
 		select {
 		case err := <-ended:
-			t.Fatalf("ended by itself: %v\n%s", err, &text)
+			s.Fatalf("ended by itself: %v\n%s", err, &text)
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	if err := signalGroup(cmd, syscall.SIGKILL); err != nil {
-		t.Error(err)
+		s.Error(err)
 	}
 	<-ended
 }

@@ -4,13 +4,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -18,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-version"
 
 	// The plugin is built from it; without this Go would take the results of a run before a change of it.
@@ -26,26 +30,17 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
-// canary is the key: it must turn up in no output.
-const canary = "canary_2b7e"
+const (
+	root   = "../../.." // the repository
+	canary = "canary_2b7e"
+)
 
-// trials run configurations of examples/ on a real CLI with the real plugin.
-type trials struct {
-	cli    tfcli.CLI
-	plugin tfcli.Plugin
-	root   string
-}
-
-// installed is what TestMain found and built.
-var installed trials
-
-func newTrials(t *testing.T) trials {
-	t.Helper()
-	if installed.root == "" {
-		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
-	}
-	return installed
-}
+// What TestMain found and installed: the tests use the two CLI configurations that `make install` names.
+var (
+	cli                   tfcli.CLI
+	installed             bytes.Buffer
+	withoutInit, withInit string
+)
 
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
@@ -58,11 +53,7 @@ func runTests(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "demo")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
-		err = installed.install(ctx, dir)
-	}
-	if err == nil {
-		// Most of the time they wait. The command line overrides this.
-		err = flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0)))
+		err = install(ctx, dir)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -71,45 +62,34 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-func (s *trials) install(ctx context.Context, dir string) (err error) {
-	if err = os.Setenv(tfcli.EnvCLI, os.Getenv("TF_ACC_TERRAFORM_PATH")); err != nil {
-		return err
-	}
-	if s.cli, err = tfcli.Find(ctx, os.Stderr); err != nil {
-		return err
-	}
-	if s.plugin, err = tfcli.InstallPlugin(ctx, dir); err != nil {
-		return err
-	}
-	s.root, err = tfcli.RepositoryRoot(ctx)
-	return err
-}
-
-// since skips a test on a CLI that is too old for it. "" is any version, "-" none.
-func (s trials) since(t *testing.T, terraform, tofu string) {
-	t.Helper()
-	least := terraform
-	if s.cli.Product == tfcli.Tofu {
-		least = tofu
-	}
-	if least == "-" || least != "" && s.cli.Version.LessThan(version.Must(version.NewVersion(least))) {
-		t.Skipf("needs Terraform %s or OpenTofu %s (- is none), this is %s %s", terraform, tofu, s.cli.Product, s.cli.Version)
-	}
-}
-
-// read returns a file of examples/.
-func (s trials) read(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.root, "examples", filepath.FromSlash(name)))
+func install(ctx context.Context, dir string) (err error) {
+	err = errors.Join(
+		os.Setenv(tfcli.EnvCLI, os.Getenv("TF_ACC_TERRAFORM_PATH")),
+		os.Setenv("TF_LOG_SDK", "off"), // of providerWithSchema
+		// Most of the time they wait. The command line overrides this.
+		flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))),
+	)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	return string(text)
+	if cli, err = tfcli.Find(ctx, os.Stderr); err != nil {
+		return err
+	}
+	if err = tfcli.InstallForUser(ctx, dir, &installed); err != nil {
+		return err
+	}
+	files := regexp.MustCompile(`(?m)^export TF_CLI_CONFIG_FILE='(.*)'$`).FindAllStringSubmatch(installed.String(), -1)
+	if len(files) != 2 {
+		return fmt.Errorf("not two files in:\n%s", &installed)
+	}
+	withoutInit, withInit = files[0][1], files[1][1]
+	return nil
 }
 
 // trial is a root module in a folder of its own, and a service for it.
 type trial struct {
-	trials
+	*testing.T
+
 	service *simulator.Server
 	dir     string
 	config  string // of the CLI
@@ -117,90 +97,119 @@ type trial struct {
 }
 
 // start starts a service whose jobs last that long, and makes an empty root module.
-func (s trials) start(t *testing.T, jobs time.Duration) *trial {
+func start(t *testing.T, jobs time.Duration) *trial {
 	t.Helper()
+	if cli.Path == "" {
+		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
+	}
 	service := simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script {
 		return simulator.Script{Duration: jobs}
 	}})
 	server := httptest.NewServer(service)
 	t.Cleanup(server.Close)
-	return &trial{
-		trials: s, service: service, dir: t.TempDir(), config: s.plugin.OverrideConfig,
-		env: []string{
-			"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=" + canary, "AGENT_PROJECT_ID=proj_123",
-			"TF_VAR_agent_base_url=" + server.URL, "TF_VAR_agent_admin_key=" + canary,
-			"TF_VAR_handbook_key=" + canary,
-		},
+	return &trial{T: t, service: service, dir: t.TempDir(), config: withoutInit, env: []string{
+		"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=" + canary, "AGENT_PROJECT_ID=proj_123",
+		"TF_VAR_agent_base_url=" + server.URL, "TF_VAR_agent_admin_key=" + canary, "TF_VAR_handbook_key=" + canary,
+	}}
+}
+
+// needs skips a test on a CLI that is too old for it. "" is any version, "-" none.
+func needs(t *testing.T, terraform, tofu string) {
+	t.Helper()
+	least := map[string]string{tfcli.Terraform: terraform, tfcli.Tofu: tofu}[cli.Product]
+	if least == "-" || least != "" && cli.Version.LessThan(version.Must(version.NewVersion(least))) {
+		t.Skipf("needs Terraform %s or OpenTofu %s (- is none), this is %s", terraform, tofu, cli.Name())
 	}
 }
 
-// write puts a file into the root module.
-func (s *trial) write(t *testing.T, name, text string) {
+// read returns a file of examples/.
+func read(t *testing.T, name string) string {
 	t.Helper()
-	file := filepath.Join(s.dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+	text, err := os.ReadFile(filepath.Join(root, "examples", filepath.FromSlash(name)))
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	return string(text)
+}
+
+// write puts a file into the root module.
+func (s *trial) write(name, text string) {
+	s.Helper()
+	file := filepath.Join(s.dir, filepath.FromSlash(name))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
+		s.Fatal(err)
 	}
 }
 
 // try calls the CLI and returns what it shows, and whether it succeeded.
-func (s *trial) try(t *testing.T, args ...string) (output string, ok bool) {
-	t.Helper()
-	cmd := s.cli.Command(t.Context(), s.config, append([]string{args[0], "-no-color"}, args[1:]...)...)
-	cmd.Dir = s.dir
-	cmd.Env = append(cmd.Env, s.env...)
+func (s *trial) try(args ...string) (output string, ok bool) {
+	s.Helper()
+	cmd := cli.Command(s.Context(), s.config, slices.Insert(args, 1, "-no-color")...)
+	cmd.Dir, cmd.Env = s.dir, append(cmd.Env, s.env...)
 	text, err := cmd.CombinedOutput()
-	if strings.Contains(string(text), canary) {
-		t.Errorf("%s shows the key:\n%s", args[0], text)
+	if bytes.Contains(text, []byte(canary)) {
+		s.Errorf("%s shows the key:\n%s", args[0], text)
 	}
 	return string(text), err == nil
 }
 
 // call calls the CLI, which must succeed.
-func (s *trial) call(t *testing.T, args ...string) string {
-	t.Helper()
-	text, ok := s.try(t, args...)
+func (s *trial) call(args ...string) string {
+	s.Helper()
+	text, ok := s.try(args...)
 	if !ok {
-		t.Fatalf("%s failed:\n%s", strings.Join(args, " "), text)
+		s.Fatalf("%s failed:\n%s", strings.Join(args, " "), text)
 	}
 	return text
 }
 
+// apply applies the root module. In the end, a plan finds nothing to do.
+func (s *trial) apply() {
+	s.Helper()
+	s.call("apply", "-auto-approve", "-parallelism=1")
+	s.call("plan", "-detailed-exitcode", "-parallelism=1")
+}
+
 // shell runs a script, in which terraform is the CLI, and returns what it shows.
-func (s *trial) shell(t *testing.T, script string, env ...string) string {
-	t.Helper()
-	cmd := s.cli.Command(t.Context(), s.config, "-e", "-c", `terraform() { "$TEST_CLI" "$@"; }`+"\n"+script)
+func (s *trial) shell(script string) string {
+	s.Helper()
+	if runtime.GOOS == "windows" {
+		s.Skip("it is for a shell")
+	}
+	cmd := cli.Command(s.Context(), s.config, "-e", "-c", `terraform() { "$TEST_CLI" "$@"; }`+"\n"+script)
 	cmd.Path, cmd.Args[0], cmd.Dir = "/bin/sh", "sh", s.dir
-	cmd.Env = slices.Concat(cmd.Env, s.env, env, []string{"TEST_CLI=" + s.cli.Path})
+	cmd.Env = slices.Concat(cmd.Env, s.env, []string{"TEST_CLI=" + cli.Path})
 	text, err := cmd.CombinedOutput()
-	if err != nil || strings.Contains(string(text), canary) {
-		t.Fatalf("%v, or it shows the key\n%s\n%s", err, script, text)
+	if err != nil || bytes.Contains(text, []byte(canary)) {
+		s.Fatalf("%v, or it shows the key\n%s\n%s", err, script, text)
 	}
 	return string(text)
 }
 
-// prompts are those of each job, in a fixed order.
-func (s *trial) prompts() [][]string {
-	var all [][]string
+// expect compares the prompts of each job, in any order. That of another project begins with its name.
+func (s *trial) expect(want ...[]string) {
+	s.Helper()
+	var got [][]string
 	for _, job := range s.service.Jobs() {
-		all = append(all, job.Prompts)
+		if job.Project != "proj_123" {
+			job.Prompts[0] = job.Project + ": " + job.Prompts[0]
+		}
+		got = append(got, job.Prompts)
 	}
-	slices.SortFunc(all, slices.Compare)
-	return all
+	slices.SortFunc(got, slices.Compare)
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.Errorf("prompts of the jobs (-want +got):\n%s", diff)
+	}
 }
 
-// filesIn lists the files below dir that end so, with slashes, as a clone has them.
-func filesIn(t *testing.T, dir string, endings ...string) []string {
+// filesIn lists the files below a folder that end so, with slashes, as a clone has them.
+func filesIn(t *testing.T, dir string, endings ...string) (files []string) {
 	t.Helper()
-	var files []string
 	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Name() == ".terraform" {
 			return fs.SkipDir
 		}
-		if err == nil && slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(path, ending) }) {
+		if slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(path, ending) }) {
 			files = append(files, path)
 		}
 		return err

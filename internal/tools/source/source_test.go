@@ -6,25 +6,30 @@ package source
 import (
 	"archive/zip"
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
-// module is shaped like Terraform's: its main package needs a module that is not
-// part of it.
-var module = map[string]string{
-	"go.mod": `module github.com/hashicorp/terraform
+// serve makes a folder the only module proxy. It has version v1.2.3 of a module that is shaped like
+// Terraform: its main package needs a module that is not part of it.
+func serve(t *testing.T) {
+	t.Helper()
+	const (
+		prefix = "github.com/hashicorp/terraform@v1.2.3/"
+		gomod  = `module github.com/hashicorp/terraform
 
 go 1.26
 
 require github.com/hashicorp/terraform/internal/backend/remote-state/s3 v0.0.0
 
 replace github.com/hashicorp/terraform/internal/backend/remote-state/s3 => ./internal/backend/remote-state/s3
-`,
-	"main.go": `package main
+`
+		main = `package main
 
 import "github.com/hashicorp/terraform/internal/backend/remote-state/s3"
 
@@ -34,40 +39,30 @@ func main() {
 	println("dev", dev)
 	s3.New()
 }
-`,
-	"internal/backend/backend.go": "package backend\n\ntype Backend any\n",
-}
-
-// serve makes a folder the only module proxy, with the module as version v1.2.3.
-func serve(t *testing.T) {
-	t.Helper()
+`
+	)
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
-	for name, text := range module {
-		file, err := w.Create("github.com/hashicorp/terraform@v1.2.3/" + name)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod": gomod, "main.go": main, "internal/backend/backend.go": "package backend\n\ntype Backend any\n",
+	} {
+		file, err := w.Create(prefix + name)
+		if err == nil {
+			_, err = file.Write([]byte(text))
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := file.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
 	}
-	if err := w.Close(); err != nil {
+	err := errors.Join(
+		w.Close(),
+		os.CopyFS(filepath.Join(dir, "proxy", "github.com", "hashicorp", "terraform", "@v"), fstest.MapFS{
+			"v1.2.3.info": {Data: []byte(`{"Version":"v1.2.3"}`)}, "v1.2.3.mod": {Data: []byte(gomod)}, "v1.2.3.zip": {Data: archive.Bytes()},
+		}),
+	)
+	if err != nil {
 		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	versions := filepath.Join(dir, "proxy", "github.com", "hashicorp", "terraform", "@v")
-	if err := os.MkdirAll(versions, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		"v1.2.3.info": `{"Version":"v1.2.3"}`,
-		"v1.2.3.mod":  module["go.mod"],
-		"v1.2.3.zip":  archive.String(),
-	} {
-		if err := os.WriteFile(filepath.Join(versions, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	cache, err := Go(t.Context(), "", "env", "GOCACHE")
 	if err != nil {

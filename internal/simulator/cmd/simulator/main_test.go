@@ -11,59 +11,21 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
 const canary = "canary_5f3a9c71"
 
-// command is a running simulator.
-type command struct {
-	env  map[string]string
-	log  string // its file
-	stop func() error
-}
-
-func startCommand(t *testing.T, args ...string) command {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	t.Cleanup(cancel)
-	c := command{env: map[string]string{}, log: filepath.Join(t.TempDir(), "log")}
-	stderr, err := os.Create(c.log)
+// call sends a request with the key and returns the status, 0 if there is none, and the rest as text.
+func call(t *testing.T, method, url, body string) (status int, text string) {
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
-		t.Fatal(err)
+		t.Error(err)
+		return 0, ""
 	}
-	t.Cleanup(func() { _ = stderr.Close() })
-	stdout, printed := io.Pipe()
-	done := make(chan error, 1)
-	go func() {
-		err := run(ctx, append([]string{"-listen", "127.0.0.1:0"}, args...), printed, stderr)
-		printed.CloseWithError(err)
-		done <- err
-	}()
-	c.stop = func() error { cancel(); return <-done }
-	text := make([]byte, 4096)
-	n, err := stdout.Read(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(text[:n])) {
-		name, value, ok := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), "=")
-		if !ok || !strings.HasPrefix(line, "export ") {
-			t.Errorf("line %q", line)
-		}
-		c.env[name] = value
-	}
-	return c
-}
-
-func (c command) do(t *testing.T, method, path, body string) (int, string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, c.env["AGENT_BASE_URL"]+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+c.env["AGENT_ADMIN_KEY"])
+	r.Header.Set("Authorization", "Bearer "+canary)
 	r.Header.Set("Content-Type", "application/json")
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -72,104 +34,92 @@ func (c command) do(t *testing.T, method, path, body string) (int, string) {
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
-		return response.StatusCode, string(data) + " " + err.Error()
+		t.Error(err)
 	}
-	if response.Header.Get("Retry-After") != "" {
-		data = append(data, "Retry-After"...)
-	}
-	return response.StatusCode, string(data)
+	return response.StatusCode, string(data) + " Retry-After: " + response.Header.Get("Retry-After")
 }
 
+// The command's environment, the control paths, its log, and its end while a request is
+// delayed and a client has opened a connection without using it.
 func TestRun(t *testing.T) {
-	c := startCommand(t, "-key", canary, "-duration", "0s")
-	if c.env["AGENT_ADMIN_KEY"] != canary || len(c.env) != 3 {
-		t.Errorf("environment %v", c.env)
+	stderr, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	jobs := "/v2/agent/" + c.env["AGENT_PROJECT_ID"] + "/job"
+	defer func() { _ = stderr.Close() }()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	stdout, printed := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- run(ctx, []string{"-listen", "127.0.0.1:0", "-key", canary, "-duration", "0s"}, printed, stderr)
+		_ = printed.Close()
+	}()
+	text := make([]byte, 4096)
+	n, _ := stdout.Read(text)
+	env := regexp.MustCompile(`^export AGENT_BASE_URL=(http://(.*))\nexport AGENT_ADMIN_KEY=` + canary + "\nexport AGENT_PROJECT_ID=proj_demo\n$").
+		FindStringSubmatch(string(text[:n]))
+	if env == nil {
+		t.Fatalf("printed %q", text[:n])
+	}
+	url, address := env[1], env[2]
+	if err := run(t.Context(), []string{"-listen", address}, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), "-listen 127.0.0.1:0") {
+		t.Errorf("on the same address: error %v, want one that names the way out", err)
+	}
+
+	const jobs = "/v2/agent/proj_demo/job"
 	steps := []struct {
 		method, path, body string
-		wantStatus         int
-		wantBody           string
+		status             int
+		text               string
 	}{
 		{"POST", jobs, `{"prompt":"x"}`, 201, `"status":"completed"`},
 		{"POST", jobs, `{"prompt":"x [simulate: 1h]"}`, 201, `"status":"active"`},
 		{"POST", jobs, `{"prompt":"x [simulate: slow]"}`, 400, "slow"},
 		{"POST", "/_simulator/faults", `{"kind":"create","status":429,"retryAfter":"5"}`, 204, ""},
-		{"POST", jobs, `{"prompt":"x"}`, 429, "Retry-After"},
+		{"POST", jobs, `{"prompt":"x"}`, 429, "Retry-After: 5"},
 		{"POST", "/_simulator/faults", `{"stauts":429}`, 400, "stauts"},
 		{"POST", "/_simulator/faults", `{"status":50}`, 400, "between 200 and 599"},
 		{"POST", "/_simulator/faults", `{"delay":"5"}`, 400, "missing unit"},
 		{"GET", "/_simulator/jobs", "", 404, "not found"},
 		{"GET", "/" + canary, "", 404, "not found"},
 		{"POST", "/_simulator/faults", `{"drop":true}`, 204, ""},
-		// A dropped GET would be sent again by net/http itself.
-		{"POST", "/dropped", "{}", 0, "EOF"},
+		{"POST", "/dropped", "{}", 0, "EOF"}, // net/http itself would send a dropped GET again
 		{"GET", "/_simulator/requests", "", 200, `"Prompt":"x [simulate: 1h]"`},
+		{"POST", "/_simulator/faults", `{"kind":"get","delay":"1h"}`, 204, ""},
 	}
 	for _, step := range steps {
-		status, body := c.do(t, step.method, step.path, step.body)
-		if status != step.wantStatus || !strings.Contains(body, step.wantBody) {
-			t.Errorf("%s %s: %d %s, want %d %s", step.method, step.path, status, body, step.wantStatus, step.wantBody)
+		status, text := call(t, step.method, url+step.path, step.body)
+		if status != step.status || !strings.Contains(text, step.text) || step.path == "/_simulator/requests" && strings.Contains(text, "Bearer") {
+			t.Errorf("%s %s: %d %s, want %d %s", step.method, step.path, status, text, step.status, step.text)
 		}
 	}
-	if err := c.stop(); err != nil {
-		t.Errorf("end: %v", err)
-	}
-	text, err := os.ReadFile(c.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	log := string(text)
-	for _, want := range []string{"[simulate: 30s, failed]", "POST " + jobs + " 201 \"Go-http", "GET /*** 404 ", "POST /dropped no response "} {
-		if !strings.Contains(log, want) {
-			t.Errorf("the log lacks %q", want)
-		}
-	}
-	if strings.Contains(log, canary) {
-		t.Errorf("the key is in the log:\n%s", log)
-	}
-}
 
-// The command ends at once even though a request is still delayed and a client
-// has opened a connection without using it.
-func TestRunEndsDelayedRequests(t *testing.T) {
-	c := startCommand(t)
-	if key := c.env["AGENT_ADMIN_KEY"]; len(key) < 20 {
-		t.Errorf("random key %q", key)
-	}
-	unused, err := net.Dial("tcp", strings.TrimPrefix(c.env["AGENT_BASE_URL"], "http://"))
+	unused, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = unused.Close() }()
-	if status, body := c.do(t, "POST", "/_simulator/faults", `{"kind":"get","delay":"1h"}`); status != 204 {
-		t.Fatal(status, body)
-	}
-	answered := make(chan int, 1)
+	delayed := make(chan int, 1)
 	go func() {
-		status, _ := c.do(t, "GET", "/v2/agent/p/job/x", "")
-		answered <- status
+		status, _ := call(t, "GET", url+jobs+"/x", "")
+		delayed <- status
 	}()
 	for record := ""; !strings.Contains(record, `"Kind":"get"`); {
-		_, record = c.do(t, "GET", "/_simulator/requests", "")
+		_, record = call(t, "GET", url+"/_simulator/requests", "")
 	}
-	if err := c.stop(); err != nil {
-		t.Errorf("end: %v", err)
+	stop()
+	if status, err := <-delayed, <-done; status != 0 || err != nil {
+		t.Errorf("the end: %v; the delayed request was answered %d", err, status)
 	}
-	if status := <-answered; status != 0 {
-		t.Errorf("the delayed request was answered %d", status)
+	log, err := os.ReadFile(stderr.Name())
+	if err != nil || bytes.Contains(log, []byte(canary)) {
+		t.Errorf("log: %v, or it has the key:\n%s", err, log)
 	}
-}
-
-func TestAddressInUse(t *testing.T) {
-	taken := startCommand(t)
-	address := strings.TrimPrefix(taken.env["AGENT_BASE_URL"], "http://")
-	err := run(t.Context(), []string{"-listen", address}, io.Discard, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), address) || !strings.Contains(err.Error(), "-listen 127.0.0.1:0") {
-		t.Errorf("error %v, want one that names %s and the way out", err, address)
-	}
-	if err := taken.stop(); err != nil {
-		t.Errorf("end: %v", err)
+	for _, want := range []string{"[simulate: 30s, failed]", "POST " + jobs + " 201 \"Go-http", "GET /*** 404 ", "POST /dropped no response "} {
+		if !bytes.Contains(log, []byte(want)) {
+			t.Errorf("the log lacks %q:\n%s", want, log)
+		}
 	}
 }
 
