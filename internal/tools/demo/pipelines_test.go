@@ -9,8 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -89,7 +87,9 @@ func startPipeline(t *testing.T, jobs time.Duration) *trial {
 		case r.Method == "UNLOCK":
 			lock = nil
 		case r.Method == http.MethodPost:
-			state = body
+			if state = body; bytes.Contains(state, []byte(canary)) {
+				t.Error("the key is in the state")
+			}
 		case state == nil:
 			w.WriteHeader(http.StatusNotFound)
 		default:
@@ -141,9 +141,6 @@ func TestAccRecipes(t *testing.T) {
 				}
 				for _, call := range calls(t, "github-actions.yml") {
 					s.call(call...)
-				}
-				if plan, err := os.ReadFile(filepath.Join(s.dir, "tfplan")); err != nil || bytes.Contains(plan, []byte(canary)) {
-					t.Errorf("saved plan: %v, or it holds the key", err)
 				}
 			}
 			s.expect(test.want...)

@@ -4,11 +4,13 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http/httptest"
 	"os"
@@ -106,11 +108,40 @@ func start(t *testing.T, jobs time.Duration) *trial {
 		return simulator.Script{Duration: jobs}
 	}})
 	server := httptest.NewServer(service)
-	t.Cleanup(server.Close)
-	return &trial{T: t, service: service, dir: t.TempDir(), config: withoutInit, env: []string{
+	dir := t.TempDir()
+	t.Cleanup(func() {
+		server.Close()
+		searchForKey(t, filepath.Dir(dir)) // all temporary folders of the test
+	})
+	return &trial{T: t, service: service, dir: dir, config: withoutInit, env: []string{
 		"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=" + canary, "AGENT_PROJECT_ID=proj_123",
 		"TF_VAR_agent_base_url=" + server.URL, "TF_VAR_agent_admin_key=" + canary, "TF_VAR_handbook_key=" + canary,
 	}}
+}
+
+// searchForKey searches what the runs have left: states, journals, logs and saved plans.
+func searchForKey(t *testing.T, dir string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if plan, zipErr := zip.NewReader(bytes.NewReader(text), int64(len(text))); zipErr == nil {
+			for _, file := range plan.File {
+				unzipped, _ := file.Open()
+				part, partErr := io.ReadAll(unzipped)
+				text, err = append(text, part...), errors.Join(err, partErr)
+			}
+		}
+		if bytes.Contains(text, []byte(canary)) {
+			t.Errorf("the key is in %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // needs skips a test on a CLI that is too old for it. "" is any version, "-" none.
