@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -172,6 +173,23 @@ func TestStores_pendingOutcomes(t *testing.T) {
 				wantStored(t, l, test.stored...)
 			})
 		})
+	}
+}
+
+// A plan announces what its apply takes over, so both find entries in one order:
+// answered ones first, then by age.
+func TestMatching(t *testing.T) {
+	const want = "abcdefghijklmnop"
+	j := &Journal{entries: map[string]*entry{}}
+	for i, id := range strings.Split(want, "") {
+		j.entries[id] = &entry{id: id, Answered: i < 8, SentAt: int64(1 + (i/4+2)%4)}
+	}
+	var got string
+	for _, e := range j.matching(func(*entry) bool { return true }) {
+		got += e.id
+	}
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
