@@ -62,6 +62,14 @@ func journalRows() []Row {
 			m.wantEntries(0)
 		})
 	}
+	// Red without: Stopping in StopProvider. After Ctrl-C the CLI may not store what it received.
+	row("X09_stopped_after_the_create", func(m *Matrix) {
+		m.nextRun()
+		m.created(Job1())
+		m.cli.Stop()
+		m.cleanly()
+		m.wantEntries(1)
+	})
 	// Red without: the job in messageKey.
 	row("X07_the_same_message_to_another_job", func(m *Matrix) {
 		second := m.other()
