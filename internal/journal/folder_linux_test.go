@@ -19,40 +19,31 @@ import (
 const nobody = 65534
 
 func init() {
-	// full posts while files can grow to a few letters only, and answers when there is room again.
+	// full posts while files can grow to a few letters only, answers when there is
+	// room again, and ends undisturbed when there is little.
 	children["full"] = func() {
 		signal.Ignore(syscall.SIGXFSZ)
-		_, j := childJournal()
+		p, j := childJournal()
 		var unlimited syscall.Rlimit
 		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {
 			panic(err)
 		}
-		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 50, Max: unlimited.Max}); err != nil {
-			panic(err)
+		limit := func(size uint64) {
+			if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: size, Max: unlimited.Max}); err != nil {
+				panic(err)
+			}
 		}
+		limit(50)
 		c := j.Begin(context.Background(), childKey, "")
 		err := c.Sending()
-		if restoreErr := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &unlimited); restoreErr != nil {
-			panic(restoreErr)
-		}
+		limit(unlimited.Max)
 		if err == nil {
 			c.Answered("job-1")
 		}
-		fmt.Println(err != nil, c.Unrecorded())
-	}
-	// noRoom posts, and ends undisturbed when no file can grow any more.
-	children["noRoom"] = func() {
-		signal.Ignore(syscall.SIGXFSZ)
-		p, j := childJournal()
-		c := j.Begin(context.Background(), childKey, "")
-		err := c.Sending()
-		c.Answered("job-1")
 		c.End()
-		if limitErr := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 10, Max: 1 << 10}); limitErr != nil {
-			panic(limitErr)
-		}
+		limit(1 << 10)
 		p.Close(context.Background())
-		fmt.Println(err, p.clean)
+		fmt.Println(err != nil, c.Unrecorded(), p.clean)
 	}
 	// unprivileged takes over, and ends undisturbed, without any rights.
 	children["unprivileged"] = func() {
@@ -72,35 +63,21 @@ func init() {
 }
 
 // X05: the disk is full for a while, and a write stops in the middle of a line.
+// X09: a run for whose state the disk may have no room forgets nothing.
 func TestFolder_full(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
 		child := startChild(t, "full", l)
-		if !l.Named {
+		for range in(l, 2, 0) {
 			if line := child.line(); !strings.HasPrefix(line, "reported: ") {
 				t.Error(line)
 			}
 		}
-		child.wantLines(in(l, "false <nil>", "true <nil>"))
-		child.kill()
-		wantTakeOver(t, open(t, l, "second"), childKey, in(l, "job-1", "none"))
-	})
-}
-
-// X09: a run for whose state the disk may have no room forgets nothing.
-func TestFolder_noRoom(t *testing.T) {
-	folders(t, func(t *testing.T, l Location) {
-		child := startChild(t, "noRoom", l)
-		if !l.Named {
-			if line := child.line(); !strings.HasPrefix(line, "reported: ") {
-				t.Error(line)
-			}
-		}
-		child.wantLines("<nil> true")
+		child.wantLines(in(l, "false <nil> true", "true <nil> true"))
 		child.kill()
 		if left, _ := filepath.Glob(filepath.Join(l.Folder, "*.tmp")); len(left) != 0 {
 			t.Errorf("left behind: %q", left)
 		}
-		wantTakeOver(t, open(t, l, "second"), childKey, "job-1")
+		wantTakeOver(t, open(t, l, "second"), childKey, in(l, "job-1", "none"))
 	})
 }
 
@@ -110,7 +87,7 @@ func TestFolder_noRights(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can become another user")
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name             string
 		folder, file     fs.FileMode
 		byDefault, named string // twice what is taken over and whether that failed, and whether anything was reported
@@ -119,8 +96,7 @@ func TestFolder_noRights(t *testing.T) {
 		{"the folder is read-only", 0o555, 0o444, "job-1 false, none false, true", "none true, none true, false"},
 		{"the entry cannot be read", 0o777, 0o000, "none false, none false, true", "none true, none true, false"},
 		{"the folder cannot be read", 0o000, 0o666, "none false, none false, true", "none true, none true, false"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			folders(t, func(t *testing.T, l Location) {
 				j := open(t, l, "first")

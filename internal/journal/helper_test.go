@@ -143,7 +143,12 @@ func crash(j *Journal) { j.store.close() }
 // send makes a call that is about to POST.
 func send(t *testing.T, j *Journal, key Key, forJob string) *Call {
 	t.Helper()
-	c := j.Begin(t.Context(), key, forJob)
+	return sendIn(t.Context(), t, j, key, forJob)
+}
+
+func sendIn(ctx context.Context, t *testing.T, j *Journal, key Key, forJob string) *Call {
+	t.Helper()
+	c := j.Begin(ctx, key, forJob)
 	if err := c.Sending(); err != nil {
 		t.Fatal(err)
 	}
@@ -157,14 +162,6 @@ func post(t *testing.T, j *Journal, key Key, forJob, jobID string) *Call {
 	c.Answered(jobID)
 	c.End()
 	return c
-}
-
-// announce makes a process know the entries there are now.
-func announce(t *testing.T, j *Journal, key Key) {
-	t.Helper()
-	if _, err := j.Announce(t.Context(), key); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // takeOver returns the job that a process takes over; "none" without one.
@@ -231,61 +228,57 @@ func wantStored(t *testing.T, l Location, want ...string) {
 	}
 }
 
-// faulty calls before ahead of each access of one kind to a store. Its error
-// replaces the access.
+// faulty calls before ahead of each access to a store. Its error replaces the access.
 type faulty struct {
 	store
-	op     string
-	before func(ctx context.Context) error
+	before func(ctx context.Context, op string) error
 	isDead func() bool
 }
 
 // fail makes a journal's accesses of one kind fail as before says.
 func fail(j *Journal, op string, before func(ctx context.Context) error) *faulty {
-	f := &faulty{store: j.store, op: op, before: before}
+	f := &faulty{store: j.store, before: func(ctx context.Context, tried string) error {
+		if tried != op {
+			return nil
+		}
+		return before(ctx)
+	}}
 	j.store = f
 	return f
 }
 
 func fault(context.Context) error { return errFault }
 
-func (f *faulty) try(ctx context.Context, op string) error {
-	if op != f.op {
-		return nil
-	}
-	return f.before(ctx)
-}
-
 func (f *faulty) load(ctx context.Context) ([]*entry, error) {
-	if err := f.try(ctx, "load"); err != nil {
+	if err := f.before(ctx, "load"); err != nil {
 		return nil, err
 	}
 	return f.store.load(ctx)
 }
 
 func (f *faulty) read(ctx context.Context, e *entry) (*entry, error) {
-	if err := f.try(ctx, "read"); err != nil {
+	if err := f.before(ctx, "read"); err != nil {
 		return nil, err
 	}
 	return f.store.read(ctx, e)
 }
 
 func (f *faulty) write(ctx context.Context, e *entry) error {
-	if err := f.try(ctx, "write"); err != nil {
+	if err := f.before(ctx, "write"); err != nil {
 		return err
 	}
 	return f.store.write(ctx, e)
 }
 
 func (f *faulty) claim(ctx context.Context, e *entry, run Run) (bool, error) {
-	if err := f.try(ctx, "claim"); err != nil {
+	if err := f.before(ctx, "claim"); err != nil {
 		return false, err
 	}
 	return f.store.claim(ctx, e, run)
 }
 
 func (f *faulty) remove(ctx context.Context, e *entry) error {
-	if err := f.try(ctx, "remove"); err != nil {
+	if err := f.before(ctx, "remove"); err != nil {
 		return err
 	}
 	return f.store.remove(ctx, e)

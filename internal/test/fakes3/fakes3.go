@@ -115,8 +115,8 @@ func (f *Server) list(w io.Writer, prefix, after string) {
 		if !strings.HasPrefix(name, prefix) || name <= after {
 			continue
 		}
-		if result.IsTruncated = len(result.Contents) == 20; result.IsTruncated {
-			result.NextContinuationToken = result.Contents[19].Key
+		if len(result.Contents) == 20 {
+			result.IsTruncated, result.NextContinuationToken = true, result.Contents[19].Key
 			break
 		}
 		result.Contents = append(result.Contents, contents{name, f.Objects[name].Modified.Format(time.RFC3339), f.Objects[name].ETag})

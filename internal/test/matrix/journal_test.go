@@ -4,12 +4,10 @@
 package matrix
 
 import (
-	"os"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -25,20 +23,6 @@ func (m *Matrix) unrecorded(step func()) {
 	m.config["journal"] = journal
 }
 
-// age makes the entries in a folder older.
-func (m *Matrix) age(d time.Duration) {
-	m.Helper()
-	for _, path := range m.files("*.json") {
-		info, err := os.Stat(path)
-		if err == nil {
-			err = os.Chtimes(path, time.Time{}, info.ModTime().Add(-d))
-		}
-		if err != nil {
-			m.Fatal(err)
-		}
-	}
-}
-
 // journalRows are what a journal changes in ordinary use, and what it does not.
 func journalRows() []Row {
 	var rows []Row
@@ -48,25 +32,35 @@ func journalRows() []Row {
 	inNamed := func(name string, test func(m *Matrix)) {
 		row(name, func(m *Matrix) { m.named(); test(m) })
 	}
-	for store, use := range map[string]func(m *Matrix){"default_folder": func(*Matrix) {}, "named_folder": (*Matrix).named} {
-		for refreshed, run := range map[string]func(m *Matrix, job attrs) []*tfprotov6.Diagnostic{
-			"": (*Matrix).Run, "_without_refresh": func(m *Matrix, job attrs) []*tfprotov6.Diagnostic { return append(m.plan(job), m.apply(job)...) },
-		} {
-			// Red without: pruneJournal in Read, and in ModifyPlan; with the key of a message being the prompt alone.
-			row("X12_prompts_A_B_A_B_in_"+store+refreshed, func(m *Matrix) {
-				use(m)
-				m.nextRun()
-				m.OK(run(m, Job1()))
-				for _, job := range []attrs{Job2(), Job1(), Job2()} {
-					m.cleanly()
-					m.wantDiags(run(m, job), messagePlanned)
-				}
-				m.WantPosts(1, 3)
+	for refreshed, run := range map[string]func(m *Matrix, job attrs) []*tfprotov6.Diagnostic{"": (*Matrix).Run, "_without_refresh": (*Matrix).planAndApply} {
+		// Red without: pruneJournal in Read, and in ModifyPlan; with the key of a message being the prompt alone.
+		inNamed("X12_prompts_A_B_A_B"+refreshed, func(m *Matrix) {
+			m.nextRun()
+			m.OK(run(m, Job1()))
+			for _, job := range []attrs{Job2(), Job1(), Job2()} {
 				m.cleanly()
-				m.OK(run(m, Job2()))
-				m.wantEntries(0)
-			})
-		}
+				m.wantDiags(run(m, job), messagePlanned)
+			}
+			m.WantPosts(1, 3)
+			m.cleanly()
+			m.OK(run(m, Job2()))
+			m.wantEntries(0)
+		})
+	}
+	for name, step := range map[string]func(m *Matrix){
+		// Red without: pruneJournal in Read and ModifyPlan, also before its return for a destroy.
+		"refresh":            func(m *Matrix) { m.cleanly(); m.refresh() },
+		"plan":               func(m *Matrix) { m.cleanly(); m.plan(Job1()) },
+		"plan_of_a_destroy":  func(m *Matrix) { m.cleanly(); m.OK(m.note(m.cli.PlanDestroy(m.ctx))) },
+		"destroy_by_one_run": func(m *Matrix) { m.OK(m.note(m.cli.Destroy(m.ctx))) }, // Red without: Forget in Delete.
+	} {
+		inNamed("X11_the_state_holds_the_job_at_"+name, func(m *Matrix) {
+			m.nextRun()
+			m.created(Job1())
+			m.wantEntries(1)
+			step(m)
+			m.wantEntries(0)
+		})
 	}
 	// Red without: Stopping in StopProvider. After Ctrl-C the CLI may not store what it received.
 	row("X09_stopped_after_the_create", func(m *Matrix) {
@@ -76,44 +70,6 @@ func journalRows() []Row {
 		m.cleanly()
 		m.wantEntries(1)
 	})
-	planDestroy := func(m *Matrix) { m.OK(m.note(m.cli.PlanDestroy(m.ctx))) }
-	destroy := func(m *Matrix) { m.OK(m.note(m.cli.Destroy(m.ctx))) }
-	noEntries := func(m *Matrix) { m.wantEntries(0) }
-	for _, c := range []struct {
-		name      string
-		use       func(m *Matrix)
-		steps     []func(m *Matrix) // after a create, before the state forgets the job
-		takesOver bool
-	}{
-		// Red without: removeOwn in Close.
-		{"X13_forgotten_by_the_state_in_default_folder", nil, []func(*Matrix){(*Matrix).cleanly}, false},
-		{"X13_forgotten_by_the_state_in_named_folder_after_a_plan", (*Matrix).named,
-			[]func(*Matrix){(*Matrix).cleanly, func(m *Matrix) { m.OK(m.plan(Job1())) }, (*Matrix).cleanly}, false},
-		// Red without: announce (nothing would say so before the apply), and Named in Close.
-		{"X13_forgotten_by_the_state_in_named_folder", (*Matrix).named, []func(*Matrix){(*Matrix).cleanly}, true},
-		// Red without: pruneJournal before the return for a destroy in ModifyPlan.
-		{"X11_planned_destroy_in_named_folder", (*Matrix).named,
-			[]func(*Matrix){(*Matrix).cleanly, planDestroy, noEntries, destroy, (*Matrix).cleanly}, false},
-		// Red without: Forget in Delete, which finds what this run has sent too.
-		{"X11_destroyed_by_the_run_that_created_it", (*Matrix).named, []func(*Matrix){destroy, noEntries, (*Matrix).cleanly}, false},
-	} {
-		row(c.name, func(m *Matrix) {
-			if c.use != nil {
-				c.use(m)
-			}
-			m.nextRun()
-			id := m.created(Job1())
-			for _, step := range c.steps {
-				step(m)
-			}
-			m.cli.Forget()
-			if c.takesOver {
-				m.takesOver(Job1(), id)
-			} else {
-				m.starts(Job1(), id)
-			}
-		})
-	}
 	// Red without: the job in messageKey.
 	row("X07_the_same_message_to_another_job", func(m *Matrix) {
 		second := m.other()
@@ -125,41 +81,6 @@ func journalRows() []Row {
 		m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
 		m.WantPosts(2, 2)
 		m.wantAttr("id", id)
-	})
-	// Red without: pruneJournal in Read (the plan would announce the failed job).
-	failing := harness.Always(simulator.Script{Duration: 20 * time.Second, Status: "failed"})
-	rows = append(rows, Row{name: "X11_tainted_in_named_folder", clock: true, script: failing, Test: func(m *Matrix) {
-		m.named()
-		for posts := range 2 {
-			m.nextRun()
-			m.wantDiags(m.Run(Job1()), "ERROR: Agent job failed")
-			if !m.cli.Tainted {
-				m.Error("not tainted")
-			}
-			m.WantPosts(posts+1, 0)
-			m.wantEntries(1)
-			m.process.Close(m.ctx)
-		}
-	}})
-	// Red without: announced in Announce.
-	row("X07_one_entry_and_three_equal_keys", func(m *Matrix) {
-		id := m.started(Job1())
-		all := []*fakecli.CLI{m.other(), m.other(), m.other()}
-		var planned, applied []*tfprotov6.Diagnostic
-		for _, c := range all {
-			planned = append(planned, c.Plan(m.ctx, Job1())...)
-		}
-		m.wantDiags(planned, takeOverPlanned)
-		ids := map[any]bool{}
-		for _, c := range all {
-			applied = append(applied, c.Apply(m.ctx, Job1())...)
-			ids[c.Get("id")] = true
-		}
-		m.wantDiags(applied, tookOver)
-		if len(ids) != 3 || !ids[id] {
-			m.Errorf("jobs %v, want %s and two new ones", ids, id)
-		}
-		m.WantPosts(3, 0)
 	})
 	// Red without: announce for a replacement in the call with the prior state.
 	inNamed("X09_a_replacement_is_announced", func(m *Matrix) {
@@ -225,65 +146,82 @@ func journalRows() []Row {
 		m.wantWords("The message was not sent to job "+id+" in project proj_1.", "a test must not send prompts to such a job", "journal = { enabled = false }", "apply again to send the message")
 		m.wantNoWords("Apply again to send the message.\n") // it does not in a test
 		m.WantPosts(1, 0)
-		m.kill()
+		m.nextRun()
 		m.wantDiags(m.Run(Job2()), messagePlanned)
 		m.WantPosts(1, 1)
 	})
-	// Red without: maxAge in load.
-	inNamed("X15_entries_of_a_month_in_a_folder", func(m *Matrix) {
-		id := m.started(Job1())
-		m.age(29 * 24 * time.Hour)
-		m.takesOver(Job1(), id)
-		m.cli.Forget()
+	for kind, c := range map[faultserver.Kind]struct {
+		job    attrs
+		failed []string
+	}{
+		faultserver.Create:  {Job1(), []string{createFailed}},
+		faultserver.Message: {Job2(), []string{messagePlanned, MessageUnknown}},
+	} {
+		// Red without: remove in End.
+		inNamed("X08_unknown_outcome_of_a_"+string(kind)+"_that_was_reported", func(m *Matrix) {
+			if kind == faultserver.Message {
+				m.created(Job1())
+			}
+			m.nextRun()
+			m.Script(kind, faultserver.EOF)
+			m.wantDiags(m.Run(c.job), c.failed...)
+			m.wantEntries(0)
+		})
+	}
+	// Red without: stopping in End; the mark of the entry in the state of an unknown outcome.
+	inNamed("X08_unknown_outcome_of_a_message_that_the_state_shows", func(m *Matrix) {
+		m.created(Job1())
 		m.nextRun()
-		m.age(2 * 24 * time.Hour)
-		m.starts(Job1(), id)
+		m.Script(faultserver.Message, func(x *faultserver.Exchange) { m.cli.Stop(); faultserver.EOF(x) })
+		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
 		m.wantEntries(1)
+		m.cleanly()
+		m.wantDiags(m.Run(Job2()), messageUnconfirmed)
+		m.wantEntries(0)
+		m.WantPosts(1, 1)
 	})
-	return append(rows, pendingRows()...)
+	// Red without: notTakenOver (the text said that nothing was started, and that applying again starts it).
+	row("X16_a_stop_while_the_next_run_waits", func(m *Matrix) {
+		release := make(chan struct{})
+		m.Always(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })
+		m.nextRun()
+		earlier := m.other()
+		m.OK(earlier.Plan(m.ctx, noWait()))
+		go earlier.Apply(m.ctx, noWait())
+		time.Sleep(time.Second)
+		m.nextRun()
+		time.AfterFunc(3*time.Second, m.cli.Stop)
+		m.wantDiags(m.Run(noWait()), outcomePlanned, createFailed)
+		m.wantWords("The prompt was not sent to project proj_1.", nothingSentBecause, "The run was interrupted.", "Apply again: that takes over what an earlier run sent, or else sends the prompt.")
+		m.wantNoWords("no job was started")
+		m.WantState("")
+		close(release)
+		time.Sleep(time.Second)
+		m.nextRun()
+		m.takesOver(noWait(), m.Sim.Jobs()[0].ID)
+		m.WantPosts(1, 0)
+	})
+	return rows
 }
 
-// update is a command of a host like Pulumi's bridge for Terraform providers, or
-// Crossplane: it does not refresh, and drops the state of an update that returns
-// an error.
-func (m *Matrix) update(job attrs) []*tfprotov6.Diagnostic {
+// planAndApply does not refresh.
+func (m *Matrix) planAndApply(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	before := *m.cli
-	diags := m.plan(job)
-	if !fakecli.Failed(diags) {
-		diags = append(diags, m.apply(job)...)
-	}
-	if fakecli.Failed(diags) {
-		m.cli.State, m.cli.Private, m.cli.Identity = before.State, before.Private, before.Identity
-	}
-	return diags
+	return append(m.plan(job), m.apply(job)...)
 }
 
-// hostRows are hosts that drop the state of an update that returns an error.
+// hostRows are hosts like Pulumi's bridge for Terraform providers, or Crossplane:
+// they do not refresh, and drop the state of an update that returns an error.
 func hostRows() []Row {
-	prepared := func(m *Matrix) {
+	// Red without: the takeover of messages.
+	return []Row{{name: "X09_host_that_drops_the_state_of_a_failed_update", clock: true, Test: func(m *Matrix) {
 		m.named()
 		m.created(Job1())
 		m.nextRun()
 		m.Script(faultserver.Get, faultserver.Answer(401, "")) // ends the wait
-		m.wantDiags(m.update(Job2()), messagePlanned, "ERROR: Agent job still running")
-		m.wantPrompt(Job1())
-	}
-	return []Row{
-		// Red without: the takeover of messages.
-		{name: "X09_host_that_drops_the_state_of_a_failed_update", clock: true, Test: func(m *Matrix) {
-			prepared(m)
-			m.cleanly() // a new process of the host
-			m.wantDiags(m.update(Job2()), messagePlannedOver, messageFound)
-			m.wantEnd("completed", 1, 1)
-		}},
-		// All that one parent process does is one run, which never takes its own
-		// messages over: there is no second update in a run of a CLI.
-		{name: "X09_host_that_drops_the_state_and_stays", clock: true, Test: func(m *Matrix) {
-			prepared(m)
-			m.sameRun()
-			m.wantDiags(m.update(Job2()), messagePlanned)
-			m.WantPosts(1, 2)
-		}},
-	}
+		m.undone(func() { m.wantDiags(m.planAndApply(Job2()), messagePlanned, "ERROR: Agent job still running") })
+		m.cleanly() // a new process of the host
+		m.wantDiags(m.planAndApply(Job2()), messagePlannedOver, messageFound)
+		m.wantEnd("completed", 1, 1)
+	}}}
 }

@@ -4,22 +4,19 @@
 package matrix
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // What heads the diagnostics of a journal.
 const (
 	tookOver           = "WARNING: Agent job of an earlier run taken over"
 	takeOverPlanned    = "WARNING: Agent job of an earlier run will be taken over"
+	messagePlannedOver = "WARNING: Message of an earlier run will be taken over"
 	messageFound       = "WARNING: Message of an earlier run taken over"
 	outcomeUnknown     = "ERROR: Outcome of an earlier create unknown"
 	outcomePlanned     = "WARNING: Outcome of an earlier request unknown"
@@ -43,67 +40,6 @@ func (m *Matrix) sameRun() {
 	m.OK(m.connect())
 }
 
-// folder is where the journal is kept.
-func (m *Matrix) folder() string {
-	if l, ok := m.config["journal"].(attrs); ok && l["url"] != nil {
-		return l["url"].(string)
-	}
-	return filepath.Join(m.data, "agent")
-}
-
-// files lists what the journal in a folder has.
-func (m *Matrix) files(pattern string) []string {
-	m.Helper()
-	files, err := filepath.Glob(filepath.Join(m.folder(), pattern))
-	if err != nil {
-		m.Fatal(err)
-	}
-	return files
-}
-
-// kill ends the process as others see it: its lock is free. Its entries are
-// as edit leaves them. Then it starts the next run.
-func (m *Matrix) kill(edits ...func(lines [][]byte) [][]byte) {
-	m.Helper()
-	for _, path := range m.files("*.json") {
-		text, err := os.ReadFile(path)
-		for _, edit := range edits {
-			text = bytes.Join(edit(bytes.SplitAfter(text, []byte("\n"))), nil)
-		}
-		if err := errors.Join(err, os.WriteFile(path, text, 0o600)); err != nil {
-			m.Fatal(err)
-		}
-	}
-	for _, path := range m.files("*.lock") { // a lock belongs to the file, not to its name
-		if err := errors.Join(os.WriteFile(path+".free", nil, 0o600), os.Rename(path+".free", path)); err != nil {
-			m.Fatal(err)
-		}
-	}
-	m.nextRun()
-}
-
-// unanswered makes entries those of a process that was killed before a response.
-func unanswered(lines [][]byte) [][]byte { return lines[:2] } // an empty one and the request
-
-// sentAgo makes answered entries older.
-func (m *Matrix) sentAgo(age time.Duration) func(lines [][]byte) [][]byte {
-	return func(lines [][]byte) [][]byte {
-		for i, line := range lines {
-			var e map[string]any
-			if json.Unmarshal(line, &e) != nil || e["sent"] == nil {
-				continue
-			}
-			e["sent"] = int64(e["sent"].(float64)) - age.Milliseconds()
-			text, err := json.Marshal(e)
-			if err != nil {
-				m.Fatal(err)
-			}
-			lines[i] = append(text, '\n')
-		}
-		return lines
-	}
-}
-
 // wantNoOrphans ends the process and asserts that no entry remains.
 func (m *Matrix) wantNoOrphans() {
 	m.Helper()
@@ -111,33 +47,35 @@ func (m *Matrix) wantNoOrphans() {
 	m.wantEntries(0)
 }
 
-// forgotten is a job of a run whose state is lost.
-func (m *Matrix) forgotten(job attrs) (id string) {
+// started is a job of a run that was killed, and its state was lost.
+func (m *Matrix) started(job attrs) (id string) {
 	m.Helper()
 	m.nextRun()
 	m.OK(m.Run(job))
 	id = m.id()
 	m.cli.Forget()
-	return id
-}
-
-// started is a job whose run was killed, and its state was lost.
-func (m *Matrix) started(job attrs, edits ...func(lines [][]byte) [][]byte) (id string) {
-	m.Helper()
-	id = m.forgotten(job)
-	m.kill(edits...)
+	m.nextRun()
 	return id
 }
 
 // sent is a job to which a run that was killed has sent a message. The state is
 // the one from before the message.
-func (m *Matrix) sent(edits ...func(lines [][]byte) [][]byte) (id string) {
+func (m *Matrix) sent() (id string) {
 	m.Helper()
 	id = m.created(Job1())
 	m.nextRun()
 	m.undone(func() { m.wantDiags(m.Run(Job2()), messagePlanned) })
-	m.kill(edits...)
+	m.nextRun()
 	return id
+}
+
+// unanswered is a run that ends after Ctrl-C without a response, and its state is lost.
+func (m *Matrix) unanswered(kind faultserver.Kind, job attrs, failed ...string) {
+	m.Helper()
+	m.Script(kind, func(x *faultserver.Exchange) { m.cli.Stop(); faultserver.EOF(x) })
+	m.undone(func() { m.wantDiags(m.Run(job), failed...) })
+	m.wantEntries(1)
+	m.cleanly()
 }
 
 // undone runs a step whose state is lost: the one from before comes back.
@@ -164,16 +102,13 @@ func (m *Matrix) takesOver(job attrs, id string) {
 
 // starts runs the job and asserts that a new one is started, without diagnostics
 // but those that were announced.
-func (m *Matrix) starts(job attrs, id string, announced ...string) {
+func (m *Matrix) starts(job attrs, announced ...string) {
 	m.Helper()
 	posts := m.posts()
 	m.wantDiags(m.Run(job), announced...)
 	m.WantState("completed")
 	posts[0]++
 	m.wantPosts(posts)
-	if m.id() == id {
-		m.Errorf("id %v is that of the earlier run", id)
-	}
 }
 
 // other is another resource of the same configuration and command.
@@ -196,7 +131,14 @@ func (m *Matrix) cleanly() {
 // wantEntries asserts how many entries the journal in a folder holds.
 func (m *Matrix) wantEntries(n int) {
 	m.Helper()
-	if got := m.files("*.json"); len(got) != n {
-		m.Errorf("entries: %q, want %d", got, n)
+	folder := filepath.Join(m.data, "agent")
+	if l, ok := m.config["journal"].(attrs); ok && l["url"] != nil {
+		folder = l["url"].(string)
+	}
+	if got, err := filepath.Glob(filepath.Join(folder, "*.json")); err != nil || len(got) != n {
+		m.Errorf("entries: %q, %v, want %d", got, err, n)
 	}
 }
+
+// noWait is a job that its create does not wait for.
+func noWait() attrs { return fakecli.With(Job1(), attrs{"wait": attrs{"enabled": false}}) }
