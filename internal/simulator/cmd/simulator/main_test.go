@@ -6,6 +6,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"flag"
 	"io"
 	"net"
 	"net/http"
@@ -127,6 +129,17 @@ func TestRun(t *testing.T) {
 	}
 	if strings.Contains(log, canary) {
 		t.Errorf("the key is in the log:\n%s", log)
+	}
+}
+
+// The help shows no key, which would be another than the one of the next start.
+func TestRunHelp(t *testing.T) {
+	var shown bytes.Buffer
+	if err := run(t.Context(), []string{"-h"}, io.Discard, &shown); !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("error %v", err)
+	}
+	if text := shown.String(); !strings.Contains(text, "default a random one") || strings.Contains(text, "sim_") {
+		t.Errorf("help:\n%s", text)
 	}
 }
 
