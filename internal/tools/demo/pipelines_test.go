@@ -58,8 +58,12 @@ func (s *trial) main(t *testing.T, file string) string {
 	t.Helper()
 	text := s.read(t, oneApply)
 	if file != oneApply {
-		setup, _, _ := strings.Cut(text, "resource ")
+		setup, rest, _ := strings.Cut(text, "resource ")
 		text = setup + s.read(t, file)
+		if strings.HasPrefix(file, recipes) && strings.Contains(text, `resource "agent_job"`) { // not the module
+			_, outputs, _ := strings.Cut(rest, "\n}\n")
+			text += outputs + s.read(t, recipes+"notify.tf")
+		}
 	}
 	return text
 }
@@ -96,7 +100,7 @@ func TestAccPipelines(t *testing.T) {
 	t.Parallel()
 	all := newTrials(t)
 	all.since(t, "1.10.0", "1.11.0") // ephemeral variables
-	const reference, spelling = "Bring the API reference up to date", "Correct the spelling on all pages"
+	const reference, spelling = "Bring the API reference up to date", "Correct the spelling in the API reference"
 	tests := []struct {
 		pipeline, file string
 		event          string   // an expression or file that differs between runs
@@ -108,7 +112,7 @@ func TestAccPipelines(t *testing.T) {
 		{"two-applies.sh", twoApplies, "", []string{"", ""}, [][]string{{reference}}},
 		{"github-actions.yml", recipes + "schedule.tf", "github.run_id", []string{"101", "101", "102"}, [][]string{{spelling}, {spelling}}},
 		{"github-actions.yml", recipes + "release.tf", "github.ref_name", []string{"v1.0.0", "v1.0.0", "v1.1.0"}, [][]string{
-			{"Write the release notes of v1.0.0"}, {"Write the release notes of v1.1.0"},
+			{"Update the API reference for v1.0.0"}, {"Update the API reference for v1.1.0"},
 		}},
 		{"github-actions.yml", recipes + "openapi.tf", "openapi.json", []string{"{}", "{}", `{"openapi": "3.1.0"}`}, [][]string{
 			{reference + " with openapi.json"}, {reference + " with openapi.json"},
