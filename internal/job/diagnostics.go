@@ -88,12 +88,14 @@ func hint(err error) string {
 		return "Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may be unknown to this service, or expired."
 	case errors.Is(err, agentapi.ErrRedirected):
 		return "Redirects are not followed, because the key is sent to base_url only. Check base_url, and whether a proxy or a login page is in between."
+	case errors.Is(err, agentapi.ErrNotFound) && strings.Contains(failure.Request, "/v2/v2/agent/"):
+		return "Remove /v2 from base_url: the provider adds it."
 	case errors.Is(err, agentapi.ErrNotFound) && failure.Op == agentapi.OpCreate:
 		return "Check base_url, project_id and the key: each of them can cause a 404."
 	case errors.Is(err, agentapi.ErrNotFound):
 		return "Check base_url, project_id and the key: each of them can cause a 404, and so can a job that the service no longer keeps."
 	case errors.Is(err, agentapi.ErrPauseTooLong):
-		return "Apply again later, or raise timeouts so that the run can wait until the limit allows the request."
+		return "To let a run wait that long, raise timeouts."
 	case (errors.Is(err, agentapi.ErrNotSent) || errors.Is(err, agentapi.ErrUnavailable)) && failure.StatusCode == 0 && failure.Err != nil:
 		return "Check base_url, the network between this machine and the service, HTTPS_PROXY and NO_PROXY."
 	}

@@ -132,7 +132,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 			resp.Diagnostics.AddWarning("Agent job not found", wording.Paragraphs(
 				fmt.Sprintf("The service does not know job %s. The state keeps the job as last read, because a wrong key, "+
 					"project or base URL has the same effect. A refresh sends no prompt. After an apply, this warning does not appear again.", job.name()),
-				missingJobHint))
+				wording.Sentence(errors.New(reason(err))), missingJobHint))
 		}
 		out.identify(ctx, &job)
 	case err != nil && imported:

@@ -2,7 +2,7 @@ variable "release" {
   type = string
 }
 
-resource "agent_job" "release_notes" {
-  prompt   = "Write the release notes of ${var.release}"
+resource "agent_job" "reference" {
+  prompt   = "Update the API reference for ${var.release}"
   triggers = { release = var.release }
 }

@@ -2,7 +2,7 @@ variable "run" {
   type = string
 }
 
-resource "agent_job" "spelling" {
-  prompt   = "Correct the spelling on all pages"
+resource "agent_job" "reference" {
+  prompt   = "Correct the spelling in the API reference"
   triggers = { run = var.run } # a new value starts a new job
 }

@@ -61,7 +61,12 @@ func configuration(t *testing.T, file string) string {
 	t.Helper()
 	text := read(t, oneApply)
 	if file != oneApply {
-		text = text[:strings.Index(text, "resource ")] + read(t, file)
+		setup, rest, _ := strings.Cut(text, "resource ")
+		text = setup + read(t, file)
+		if strings.Contains(text, `resource "agent_job"`) && strings.HasPrefix(file, recipes) { // with the outputs, also those for the notification
+			_, outputs, _ := strings.Cut(rest, "\n}\n")
+			text += outputs + read(t, recipes+"notify.tf")
+		}
 	}
 	return text
 }
@@ -122,8 +127,8 @@ func TestAccRecipes(t *testing.T) {
 		values []string
 		want   [][]string
 	}{
-		"schedule": {"github.run_id", []string{"101", "102"}, slices.Repeat([][]string{{"Correct the spelling on all pages"}}, 2)},
-		"release":  {"github.ref_name", []string{"v1", "v2"}, [][]string{{"Write the release notes of v1"}, {"Write the release notes of v2"}}},
+		"schedule": {"github.run_id", []string{"101", "101", "102"}, slices.Repeat([][]string{{"Correct the spelling in the API reference"}}, 2)},
+		"release":  {"github.ref_name", []string{"v1", "v2"}, [][]string{{"Update the API reference for v1"}, {"Update the API reference for v2"}}},
 		"openapi":  {"openapi.json", []string{"{}", `{"openapi": "3.1.0"}`}, slices.Repeat([][]string{{reference + " with openapi.json"}}, 2)},
 	} {
 		t.Run(recipe, func(t *testing.T) {

@@ -56,10 +56,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("simulator", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	address := flags.String("listen", "127.0.0.1:8787", "loopback `address` to listen on; port 0 is any free one")
-	key := flags.String("key", "sim_"+strings.ToLower(rand.Text()), "the admin `key` accepted, instead of a random one")
+	key := flags.String("key", "", "the admin `key` accepted (default a random one)")
 	duration := flags.Duration("duration", 2*time.Second, "how long a job is active unless its prompt says otherwise")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *key == "" {
+		*key = "sim_" + strings.ToLower(rand.Text())
 	}
 	// The key travels unencrypted.
 	if addr, err := net.ResolveTCPAddr("tcp", *address); err != nil || !addr.IP.IsLoopback() {

@@ -6,6 +6,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"flag"
 	"io"
 	"net"
 	"net/http"
@@ -124,6 +126,10 @@ func TestRun(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
+	var help bytes.Buffer
+	if err := run(t.Context(), []string{"-h"}, io.Discard, &help); !errors.Is(err, flag.ErrHelp) || strings.Contains(help.String(), "sim_") {
+		t.Errorf("%v, or it shows a key that the next start does not accept:\n%s", err, &help)
+	}
 	for _, args := range []string{"-listen :0", "-listen 0.0.0.0:0", "-listen [2001:db8::1]:0", "-listen 127.0.0.1", "-nope"} {
 		var stdout bytes.Buffer
 		if err := run(t.Context(), strings.Fields(args), &stdout, io.Discard); err == nil || stdout.Len() > 0 {

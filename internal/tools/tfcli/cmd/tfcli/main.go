@@ -56,6 +56,7 @@ func run(ctx context.Context, command string, out, log io.Writer) error {
 		if err != nil {
 			return err
 		}
+		fmt.Fprintln(log, "building the provider; the first time this takes a minute or more")
 		return tfcli.InstallForUser(ctx, filepath.Join(dir, "installed"), out)
 	case "find", "env":
 	case "docs":
