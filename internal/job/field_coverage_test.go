@@ -20,9 +20,11 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
+type contractRow struct{ field, description, attribute string }
+
 // contract quotes the service's own description of a job record, and says
 // beside each field where it is exposed.
-var contract = []struct{ field, description, attribute string }{
+var contract = []contractRow{
 	{"id", "string, identifier of the job", "id"},
 	{"status", "active, completed, archived or failed", "status"},
 	{"source", "object", "source"},
@@ -58,6 +60,11 @@ func TestFieldCoverage(t *testing.T) {
 		t.Fatal(fakecli.Text(diags))
 	}
 
+	for _, name := range c.Computed {
+		if name != "project_id" && !slices.ContainsFunc(contract, func(row contractRow) bool { return row.attribute == name }) {
+			t.Errorf("no field of the contract is exposed as %s", name)
+		}
+	}
 	record := map[string]any{}
 	flatten(getRecord(t, s, id), "", record)
 	var fields []string

@@ -29,3 +29,36 @@ func TestEchoedKeyStaysOutOfTheState(t *testing.T) {
 		}
 	}
 }
+
+// Nor does a control character come into the state, in any field of the contract.
+// Red without: printable in apply, and any field in scrub.
+func TestEveryTextIsSafeInTheState(t *testing.T) {
+	const raw, safe = "a\x1b[31m" + harness.CanaryKey, `a\u001b[31m(sensitive)`
+	extra, source := map[string]any{}, map[string]any{}
+	extra["source"] = source
+	for _, row := range contract {
+		switch name, inSource := strings.CutPrefix(row.field, "source."); {
+		case inSource:
+			source[name] = raw
+		case name != "id" && name != "source":
+			extra[name] = raw
+		}
+	}
+	s := harness.NewService(t, harness.Always(simulator.Script{Extra: extra}))
+	c := fakecli.New(t, s.Attrs())
+	if diags := c.Run(t.Context(), attrs{"prompt": "write", "wait": attrs{"enabled": false}}); fakecli.Failed(diags) {
+		t.Fatal(fakecli.Text(diags))
+	}
+	for _, row := range contract {
+		want := safe
+		switch row.attribute {
+		case "id", "source":
+			continue
+		case "pr_link":
+			want = "" // no link at all
+		}
+		if got := leaf(t, c.State, row.attribute); got != want {
+			t.Errorf("%s is %q, want %q: does apply in model.go use printable, and does scrub in key.go know the field?", row.attribute, got, want)
+		}
+	}
+}

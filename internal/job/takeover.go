@@ -22,13 +22,13 @@ import (
 // takeOver looks for a job that an earlier run started for the same request.
 // Without one it returns nil, and the request may be sent unless stop is true.
 func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.Key, options waitOptions, out stateWriter) (record *agentapi.Job, stop bool) {
-	const failed = "Failed to create agent job"
+	const summary = "Failed to create agent job"
 	project := job.ProjectID.ValueString()
 	for {
 		orphan, err := r.provider.Journal.TakeOver(ctx, key)
 		switch {
 		case err != nil:
-			out.diags.AddError(failed, notTakenOver(err, "project "+project))
+			out.diags.AddError(summary, notTakenOver(err, "project "+project))
 			return nil, true
 		case orphan == nil:
 			return nil, false
@@ -45,14 +45,14 @@ func (r *jobResource) takeOver(ctx context.Context, job *jobModel, key journal.K
 			return record, false
 		case err != nil && (!errors.Is(err, agentapi.ErrNotFound) || orphan.Age < wait.NewJobGrace):
 			r.provider.Journal.Keep(orphan)
-			out.diags.AddError(failed, wording.Paragraphs(
+			out.diags.AddError(summary, wording.Paragraphs(
 				fmt.Sprintf("An earlier run started job %s in project %s for this prompt, but the job cannot be read now. The prompt was not sent again.", escape.Printable(orphan.JobID), project),
 				cause(err), "Apply again once the service responds."))
 			return nil, true
 		}
 		// It failed or no longer exists: a new one must be started.
 		if err := r.provider.Journal.Drop(ctx, orphan); err != nil {
-			out.diags.AddError(failed, notTakenOver(err, "project "+project))
+			out.diags.AddError(summary, notTakenOver(err, "project "+project))
 			return nil, true
 		}
 	}

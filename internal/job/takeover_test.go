@@ -5,11 +5,14 @@ package job_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
@@ -44,4 +47,61 @@ func TestTakeOver_idFromJournalIsEscaped(t *testing.T) {
 		t.Errorf("not escaped: %q", got)
 	}
 	s.Sent(t, 1, 0)
+}
+
+// An apply takes over what was sent for the same request only, sends a change, and after an
+// import sends nothing: also with an argument that is added later.
+//
+// Red without: any argument in createKey, the prompt in messageKey, any condition of newPrompt and newTriggers.
+func TestTakeOver_everyArgument(t *testing.T) {
+	neverSent := []string{"wait", "timeouts"}
+	values := map[string][3]any{ // the last one may be nil
+		"prompt": {"A", "B", "C"}, "prompt_wo": {"A", "B", "C"}, "project_id": {"proj_1", "proj_2", "proj_3"},
+		"triggers": {attrs{"v": "1"}, attrs{"v": "2"}, nil},
+	}
+	type step struct{ state, value, posts int } // the state that an earlier step left; the POSTs so far
+	const none, imported = -1, -2
+	cases := map[string][]step{
+		"import":       {{imported, 0, 0}},
+		"lost create":  {{none, 0, 1}, {none, 0, 1}, {none, 1, 2}},
+		"lost message": {{none, 0, 1}, {0, 1, 2}, {0, 2, 3}},
+	}
+	for _, attribute := range fakecli.Unconfigured(t).Schemas().ResourceSchemas["agent_job"].Block.Attributes {
+		name := attribute.Name
+		if !attribute.Optional && !attribute.Required || slices.Contains(neverSent, name) {
+			continue
+		}
+		if _, known := values[name]; !known {
+			t.Errorf("%s: give it three values here if requests may differ in it, or else add it to neverSent", name)
+		}
+		for what, steps := range cases {
+			t.Run(name+", "+what, func(t *testing.T) {
+				s := harness.NewService(t, nil)
+				config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": filepath.Join(t.TempDir(), "journal")}})
+				c := fakecli.New(t, config)
+				var left []fakecli.CLI
+				for i, step := range steps {
+					c.Forget()
+					switch step.state {
+					case none:
+					case imported:
+						c.ImportState(t.Context(), harness.Project+"/"+s.Create(harness.Project, "elsewhere").ID)
+					default:
+						*c = left[step.state]
+					}
+					job := attrs{"prompt": "write", "wait": attrs{"enabled": false}}
+					if name == "prompt_wo" {
+						delete(job, "prompt")
+					}
+					job[name] = values[name][step.value]
+					text := fakecli.Text(apply(t, c, journal.Run(fmt.Sprintf("run %d", i)), config, job))
+					if got := s.Counts(); got.Create+got.Message != step.posts {
+						t.Fatalf("step %d, %v: %d POSTs so far, want %d. Is %s in createKey or messageKey (takeover.go), and, unless the job was imported, in compare (plan.go)?\n%s",
+							i, job[name], got.Create+got.Message, step.posts, name, text)
+					}
+					left = append(left, *c)
+				}
+			})
+		}
+	}
 }

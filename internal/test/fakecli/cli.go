@@ -6,6 +6,7 @@ package fakecli
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -171,8 +172,8 @@ func (c *CLI) Validate(config Attrs) []*tfprotov6.Diagnostic {
 }
 
 // Plan plans the configuration against the state and keeps the outcome for apply.
-// As the CLI does, it plans a tainted resource as a new one, and drops the
-// warnings of the second call for a replacement.
+// As the CLI does, it plans a tainted resource as a new one, replaces only for an attribute
+// that differs, and drops the warnings of the second call for a replacement.
 func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	prior, private := c.State, c.Private
@@ -180,12 +181,14 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 		prior, private = tftypes.NewValue(c.Resource, nil), nil
 	}
 	resp := c.planAgainst(ctx, config, prior, private)
-	c.Replace = c.Tainted || len(resp.RequiresReplace) > 0
 	c.Because = nil
-	for _, path := range resp.RequiresReplace {
-		c.Because = append(c.Because, path.String())
-	}
 	diags := resp.Diagnostics
+	for _, path := range resp.RequiresReplace {
+		if c.differ(path, prior, resp.PlannedState) {
+			c.Because = append(c.Because, path.String())
+		}
+	}
+	c.Replace = c.Tainted || len(c.Because) > 0
 	if c.Replace && !c.Tainted && !Failed(diags) {
 		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), nil)
 		diags = append(diags, slices.DeleteFunc(resp.Diagnostics, func(d *tfprotov6.Diagnostic) bool { return !isError(d) })...)
@@ -194,6 +197,16 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 		c.Planned, c.PlannedPrivate = c.Decode(resp.PlannedState), resp.PlannedPrivate
 	}
 	return diags
+}
+
+// differ reports whether a plan changes an attribute.
+func (c *CLI) differ(path *tftypes.AttributePath, prior tftypes.Value, planned *tfprotov6.DynamicValue) bool {
+	before, _, err := tftypes.WalkAttributePath(prior, path)
+	after, _, errAfter := tftypes.WalkAttributePath(c.Decode(planned), path)
+	if err = errors.Join(err, errAfter); err != nil {
+		c.T.Fatal(err)
+	}
+	return !before.(tftypes.Value).Equal(after.(tftypes.Value))
 }
 
 func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value, private []byte) *tfprotov6.PlanResourceChangeResponse {
