@@ -19,17 +19,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// runActions runs the steps on Terraform since 1.16; it skips others and says
-// why. OpenTofu has no actions.
-func runActions(t *testing.T, steps ...resource.TestStep) {
-	t.Helper()
-	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: harness.ProviderFactories(),
-		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(version.Must(version.NewVersion("1.16.0")))},
-		Steps:                    steps,
-	})
-}
-
 // The table of the lifecycle guide: what a failed action does to the resource
 // that triggers it, and to one that depends on it. The next plan shows both.
 func TestAccActionEvents(t *testing.T) {
@@ -61,8 +50,7 @@ func TestAccActionEvents(t *testing.T) {
 		{"after_destroy", "continue", done, done, "2"},
 	}
 	s := harness.NewService(t, byPrompt)
-	config := func(revision string) string {
-		resources := []string{`
+	const actions = `
 action "agent_start_job" "first" {
   config {
     prompt = "${caller.input}: fails"
@@ -73,16 +61,25 @@ action "agent_start_job" "second" {
     prompt = "${caller.input}: succeeds"
   }
 }
-`}
-		for _, test := range tests {
-			if revision == "1" && strings.HasSuffix(test.event, "create") {
-				continue
-			}
-			name, replace := test.event+"_"+test.onFailure, "null"
+`
+	const next = `
+action "agent_start_job" "next" {
+  config {
+    prompt = "After: ${caller.prompt}"
+  }
+}
+`
+	first, second := []string{actions}, []string{actions, next}
+	var checks []plancheck.PlanCheck
+	want := map[string][]string{}
+	for _, test := range tests {
+		name, revision := test.event+"_"+test.onFailure, " 2"
+		at := func(revision string) string {
+			replace := "null"
 			if strings.HasSuffix(test.event, "destroy") {
 				replace = revision
 			}
-			resources = append(resources, fmt.Sprintf(`
+			return fmt.Sprintf(`
 resource "terraform_data" %[1]q {
   input            = "%[1]s %[2]s"
   triggers_replace = %[3]s
@@ -97,19 +94,15 @@ resource "terraform_data" %[1]q {
 resource "terraform_data" "%[1]s_dependent" {
   input = terraform_data.%[1]s.output
 }
-`, name, revision, replace, test.event, test.onFailure))
+`, name, revision, replace, test.event, test.onFailure)
 		}
-		return s.Config(resources...)
-	}
-
-	var checks []plancheck.PlanCheck
-	want := map[string][]string{}
-	for _, test := range tests {
-		name := test.event + "_" + test.onFailure
+		if !strings.HasSuffix(test.event, "create") {
+			first = append(first, at("1"))
+		}
+		second = append(second, at("2"))
 		checks = append(checks,
 			plancheck.ExpectResourceAction("terraform_data."+name, test.resource),
 			plancheck.ExpectResourceAction("terraform_data."+name+"_dependent", test.dependent))
-		revision := " 2"
 		if strings.HasSuffix(test.event, "destroy") {
 			revision = " 1" // the one that is replaced
 		}
@@ -121,30 +114,10 @@ resource "terraform_data" "%[1]s_dependent" {
 			want[name+" "+test.destroyed] = append(want[name+" "+test.destroyed], "fails", "succeeds")
 		}
 	}
-	runActions(t,
-		resource.TestStep{Config: config("1"), Check: s.SentCheck(t, 0, 0)},
-		resource.TestStep{Config: config("2"), ExpectError: regexp.MustCompile("Agent job failed")},
-		resource.TestStep{
-			Config: config("2"), PlanOnly: true, ExpectNonEmptyPlan: true,
-			ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: checks},
-		},
-	)
-	got := map[string][]string{}
-	for _, job := range s.Jobs() {
-		caller, outcome, _ := strings.Cut(job.Prompts[0], ": ")
-		got[caller] = append(got[caller], outcome)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("jobs started by each resource, in order (-want +got):\n%s", diff)
-	}
-}
-
-// Terraform 1.16 invokes actions of after_ events even if the create or update
-// has failed. The condition that the guide shows prevents it.
-func TestAccActionAfterFailedJob(t *testing.T) {
-	s := harness.NewService(t, byPrompt)
-	job := func(name, prompt, condition string) string {
-		return fmt.Sprintf(`
+	// Terraform 1.16 invokes actions of after_ events even if the create or update
+	// has failed. The condition that the guide shows prevents it.
+	for prompt, condition := range map[string]string{"Always fails": "true", "Guarded fails": `self.status == "completed"`, "Write": `self.status == "completed"`} {
+		second = append(second, fmt.Sprintf(`
 resource "agent_job" %q {
   prompt = %q
   lifecycle {
@@ -155,27 +128,30 @@ resource "agent_job" %q {
     }
   }
 }
-`, name, prompt, condition)
+`, strings.ReplaceAll(prompt, " ", "_"), prompt, condition))
+		want[prompt] = []string{""}
 	}
-	const completed = `self.status == "completed"`
-	runActions(t, resource.TestStep{
-		Config: s.Config(job("always", "Always fails", "true"), job("guarded", "Guarded fails", completed),
-			job("completed", "Write", completed), `
-action "agent_start_job" "next" {
-  config {
-    prompt = "After: ${caller.prompt}"
-  }
-}
-`),
-		ExpectError: regexp.MustCompile("Agent job failed"),
+	want["After"] = []string{"Always fails", "Write"}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: harness.ProviderFactories(),
+		// OpenTofu has no actions.
+		TerraformVersionChecks: []tfversion.TerraformVersionCheck{tfversion.SkipBelow(version.Must(version.NewVersion("1.16.0")))},
+		Steps: []resource.TestStep{
+			{Config: s.Config(first...), Check: s.SentCheck(t, 0, 0)},
+			{Config: s.Config(second...), ExpectError: regexp.MustCompile("Agent job failed")},
+			{
+				Config: s.Config(second...), PlanOnly: true, ExpectNonEmptyPlan: true,
+				ConfigPlanChecks: resource.ConfigPlanChecks{PostApplyPostRefresh: checks},
+			},
+		},
 	})
-	var got []string
+	got := map[string][]string{}
 	for _, job := range s.Jobs() {
-		got = append(got, job.Prompts...)
+		caller, outcome, _ := strings.Cut(job.Prompts[0], ": ")
+		got[caller] = append(got[caller], outcome)
 	}
-	slices.Sort(got)
-	want := []string{"After: Always fails", "After: Write", "Always fails", "Guarded fails", "Write"}
+	slices.Sort(got["After"])
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("prompts (-want +got):\n%s", diff)
+		t.Errorf("jobs started by each resource, in order (-want +got):\n%s", diff)
 	}
 }

@@ -23,29 +23,23 @@ func BenchmarkRefreshAndPlan(b *testing.B) {
 	wanted := fakecli.Object(c.Resource, config)
 	state, dynamic := c.Dynamic(c.State), c.Dynamic(wanted)
 	proposed := c.Dynamic(c.Proposed(wanted, c.State))
-	for _, call := range []struct {
-		name string
-		do   func() error
-	}{
-		{"validate", func() error {
-			_, err := c.Server.ValidateResourceConfig(b.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: "agent_job", Config: dynamic})
-			return err
-		}},
-		{"read", func() error {
-			_, err := c.Server.ReadResource(b.Context(), &tfprotov6.ReadResourceRequest{TypeName: "agent_job", CurrentState: state, Private: c.Private, CurrentIdentity: c.Identity})
-			return err
-		}},
-		{"plan", func() error {
-			_, err := c.Server.PlanResourceChange(b.Context(), &tfprotov6.PlanResourceChangeRequest{
+	for name, call := range map[string]func() (any, error){
+		"validate": func() (any, error) {
+			return c.Server.ValidateResourceConfig(b.Context(), &tfprotov6.ValidateResourceConfigRequest{TypeName: "agent_job", Config: dynamic})
+		},
+		"read": func() (any, error) {
+			return c.Server.ReadResource(b.Context(), &tfprotov6.ReadResourceRequest{TypeName: "agent_job", CurrentState: state, Private: c.Private, CurrentIdentity: c.Identity})
+		},
+		"plan": func() (any, error) {
+			return c.Server.PlanResourceChange(b.Context(), &tfprotov6.PlanResourceChangeRequest{
 				TypeName: "agent_job", PriorState: state, ProposedNewState: proposed, Config: dynamic, PriorPrivate: c.Private, PriorIdentity: c.Identity,
 			})
-			return err
-		}},
+		},
 	} {
-		b.Run(call.name, func(b *testing.B) {
+		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := call.do(); err != nil {
+				if _, err := call(); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -60,15 +60,12 @@ func TestCodecKnowsEveryAttribute(t *testing.T) {
 			config[name] = value
 		}
 	}
-
-	diags := c.Run(t.Context(), config)
-	if fakecli.Failed(diags) {
+	if diags := c.Run(t.Context(), config); fakecli.Failed(diags) {
 		t.Fatalf("is each attribute of the schema in codec.go, both in attributes and in decode?\n%s", fakecli.Text(diags))
 	}
-	got := members(t, c.State)
-	for name := range want {
-		if !got[name].Equal(want[name]) {
-			t.Errorf("%s was %s and is %s: is it in codec.go, both in attributes and in decode?", name, want[name], got[name])
+	for name, got := range members(t, c.State) {
+		if !got.Equal(want[name]) {
+			t.Errorf("%s was %s and is %s: is it in codec.go, both in attributes and in decode?", name, want[name], got)
 		}
 	}
 }

@@ -4,13 +4,11 @@
 package job_test
 
 import (
-	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -18,9 +16,16 @@ import (
 )
 
 func TestDataSource(t *testing.T) {
-	short, endless := simulator.Script{Duration: 100 * time.Millisecond}, simulator.Script{Duration: time.Hour}
-	fails := simulator.Script{Duration: 100 * time.Millisecond, Status: "failed"}
-	waits := attrs{"enabled": true}
+	endless, fails := simulator.Script{Duration: time.Hour}, simulator.Script{Duration: 100 * time.Millisecond, Status: "failed"}
+	waits := attrs{"wait": attrs{"enabled": true}}
+	warns := attrs{"wait": attrs{"enabled": true, "on_failure": "warn", "on_timeout": "warn"}}
+	soon := attrs{"timeouts": attrs{"read": "300ms"}}
+	fault := func(status, times int, body string) func(*harness.Service, string) {
+		return func(s *harness.Service, _ string) {
+			s.Inject(simulator.Fault{Status: status, Times: times, Body: body})
+		}
+	}
+	gone := func(s *harness.Service, id string) { s.Forget(id) }
 	for name, test := range map[string]struct {
 		script  simulator.Script
 		config  attrs // besides the id
@@ -28,44 +33,22 @@ func TestDataSource(t *testing.T) {
 		status  any      // of the record; nil: the read fails
 		says    []string // what the diagnostics hold; none: there are none
 	}{
-		"read once while active": {script: endless, status: "active"},
-		"own project":            {script: endless, config: attrs{"project_id": harness.Project}, status: "active"},
-		"wait for the end":       {script: short, config: attrs{"wait": waits}, status: "completed"},
-		"wait is off by default": {script: endless, config: attrs{"wait": attrs{"on_failure": "error"}}, status: "active"},
-		"odd link": {
-			script: simulator.Script{Extra: map[string]any{"prLink": "javascript:alert(1)"}}, status: "completed",
-			says: []string{"WARNING: Invalid pull request link", "ID"},
-		},
-		"failed, read once":         {script: simulator.Script{Status: "failed"}, status: "failed"},
-		"failed, waited for":        {script: fails, config: attrs{"wait": waits}, says: []string{"ERROR: Agent job failed", "ID", "wait.on_failure"}},
-		"failed, on_failure = warn": {script: fails, config: attrs{"wait": attrs{"enabled": true, "on_failure": "warn"}}, status: "failed", says: []string{"WARNING: Agent job failed"}},
-		"timeout": {
-			script: endless, config: attrs{"wait": waits, "timeouts": attrs{"read": "300ms"}},
-			says: []string{"ERROR: Agent job still running", "ID", "The next plan or apply waits again."},
-		},
-		"timeout, on_timeout = warn": {
-			script: endless, config: attrs{"wait": attrs{"enabled": true, "on_timeout": "warn"}, "timeouts": attrs{"read": "300ms"}}, status: "active",
-			says: []string{"WARNING: Agent job still running"},
-		},
-		"timeout without an answer is an error": {
-			script: endless, config: attrs{"wait": attrs{"enabled": true, "on_timeout": "warn"}, "timeouts": attrs{"read": "300ms"}},
-			prepare: func(s *harness.Service, _ string) { s.Inject(simulator.Fault{Status: 503, Times: -1}) },
-			says:    []string{"ERROR: Agent job still running", "503"},
-		},
-		"unknown job": {
-			prepare: func(s *harness.Service, id string) { s.Forget(id) },
-			says:    []string{"ERROR: Agent job not found", "job ID in project proj_1.", "project_id"},
-		},
-		"unknown job, waited for": {
-			config:  attrs{"wait": attrs{"enabled": true, "on_timeout": "warn"}},
-			prepare: func(s *harness.Service, id string) { s.Forget(id) },
-			says:    []string{"ERROR: Agent job not found", "ID"},
-		},
+		"read once while active":    {endless, nil, nil, "active", nil},
+		"own project":               {endless, attrs{"project_id": harness.Project}, nil, "active", nil},
+		"wait for the end":          {simulator.Script{Duration: 100 * time.Millisecond}, waits, nil, "completed", nil},
+		"wait is off by default":    {endless, attrs{"wait": attrs{"on_failure": "error"}}, nil, "active", nil},
+		"odd link":                  {simulator.Script{Extra: map[string]any{"prLink": "javascript:alert(1)"}}, nil, nil, "completed", []string{"WARNING: Invalid pull request link", "ID"}},
+		"failed, read once":         {simulator.Script{Status: "failed"}, nil, nil, "failed", nil},
+		"failed, waited for":        {fails, waits, nil, nil, []string{"ERROR: Agent job failed", "ID", "wait.on_failure"}},
+		"failed, on_failure = warn": {fails, warns, nil, "failed", []string{"WARNING: Agent job failed"}},
+		"timeout":                   {endless, fakecli.With(waits, soon), nil, nil, []string{"ERROR: Agent job still running", "ID", "The next plan or apply waits again."}},
+		"on_timeout = warn":         {endless, fakecli.With(warns, soon), nil, "active", []string{"WARNING: Agent job still running"}},
+		"timeout without a record":  {endless, fakecli.With(warns, soon), fault(503, -1, ""), nil, []string{"ERROR: Agent job still running", "503"}},
+		"unknown job":               {endless, nil, gone, nil, []string{"ERROR: Agent job not found", "job ID in project proj_1.", "project_id"}},
+		"unknown job, waited for":   {endless, warns, gone, nil, []string{"ERROR: Agent job not found", "ID"}},
 		"key refused": {
-			prepare: func(s *harness.Service, _ string) {
-				s.Inject(simulator.Fault{Status: 403, Body: `{"error":"no scope"}`})
-			},
-			says: []string{"ERROR: Failed to read agent job", "Job ID in project proj_1 could not be read.", "no scope", "admin_key"},
+			endless, nil, fault(403, 1, `{"error":"no scope"}`), nil,
+			[]string{"ERROR: Failed to read agent job", "Job ID in project proj_1 could not be read.", "no scope", "admin_key"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,20 +57,15 @@ func TestDataSource(t *testing.T) {
 				if test.prepare != nil {
 					test.prepare(s, id)
 				}
-				config := attrs{"id": id}
-				maps.Copy(config, test.config)
-				state, diags := c.Data(t.Context(), config)
+				state, diags := c.Data(t.Context(), fakecli.With(attrs{"id": id}, test.config))
 				if fakecli.Failed(diags) != (test.status == nil) || len(diags) > 0 != (len(test.says) > 0) {
 					t.Fatalf("diagnostics: %s", fakecli.Text(diags))
 				}
 				for _, words := range test.says {
 					harness.Contains(t, fakecli.Text(diags), strings.ReplaceAll(words, "ID", id))
 				}
-				if got := c.Attribute(state, "status"); got != test.status {
-					t.Errorf("status %v, want %v", got, test.status)
-				}
-				if test.status != nil && c.Attribute(state, "project_id") != harness.Project {
-					t.Errorf("project_id is %v", c.Attribute(state, "project_id"))
+				if got := c.Attribute(state, "status"); got != test.status || got != nil && c.Attribute(state, "project_id") != harness.Project {
+					t.Errorf("status %v, want %v, in %s", got, test.status, state)
 				}
 				s.Sent(t, 0, 0)
 			})
@@ -97,13 +75,12 @@ func TestDataSource(t *testing.T) {
 
 func TestDataSource_noProject(t *testing.T) {
 	t.Setenv("AGENT_PROJECT_ID", "")
-	config := harness.NewService(t, nil).Attrs()
-	delete(config, "project_id")
+	config := fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"project_id": nil})
 	_, diags := fakecli.New(t, config).Data(t.Context(), attrs{"id": "job_1"})
-	fakecli.WantPath(t, diags, tftypes.NewAttributePath().WithAttributeName("project_id"))
+	fakecli.WantPath(t, diags, "project_id")
 }
 
-func TestDataSourceInterrupted(t *testing.T) {
+func TestDataSource_interrupted(t *testing.T) {
 	harness.Bubble(t, harness.Always(simulator.Script{Duration: time.Hour}), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
 		id := s.Create(harness.Project, "write").ID
 		done := make(chan []*tfprotov6.Diagnostic, 1)
@@ -125,32 +102,49 @@ func TestDataSourceInterrupted(t *testing.T) {
 	})
 }
 
-// A message of the same run leaves its mark: the former end does not count.
-func TestDataSourceWaitsForWhatTheRunHasDone(t *testing.T) {
-	harness.Bubble(t, func(_ string, turn int) simulator.Script {
+// Resources and actions of the same run leave their mark: a new job may be stored
+// late, and the end from before a message does not count.
+func TestDataSource_afterOwnChanges(t *testing.T) {
+	script := func(_ string, turn int) simulator.Script {
 		if turn == 0 {
 			return simulator.Script{Duration: 10 * time.Second}
 		}
 		return simulator.Script{Duration: 20 * time.Second, Stale: 5 * time.Second, Status: "archived"}
-	}, dataSourceAfterOwnChanges)
-}
-
-func dataSourceAfterOwnChanges(t *testing.T, s *harness.Service, c *fakecli.CLI) {
-	noWait, waits := attrs{"enabled": false}, attrs{"enabled": true}
-	if diags := c.Run(t.Context(), attrs{"prompt": "write", "wait": noWait}); fakecli.Failed(diags) {
-		t.Fatal(fakecli.Text(diags))
 	}
-	config := attrs{"id": c.Get("id"), "wait": waits}
-	// The service may store a job late.
-	s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`})
-	if state, diags := c.Data(t.Context(), config); c.Attribute(state, "status") != "completed" {
-		t.Fatalf("after the create: %v %s", c.Attribute(state, "status"), fakecli.Text(diags))
-	}
-	if diags := c.Run(t.Context(), attrs{"prompt": "write more", "wait": noWait}); fakecli.Failed(diags) {
-		t.Fatal(fakecli.Text(diags))
-	}
-	if state, diags := c.Data(t.Context(), config); c.Attribute(state, "status") != "archived" {
-		t.Errorf("after the message: %v %s", c.Attribute(state, "status"), fakecli.Text(diags))
-	}
-	s.Sent(t, 1, 1)
+	noWait := attrs{"wait": attrs{"enabled": false}}
+	harness.Bubble(t, script, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+		apply := func(prompt string) []*tfprotov6.Diagnostic {
+			config := fakecli.With(noWait, attrs{"prompt": prompt})
+			return append(c.Plan(t.Context(), config), c.Apply(t.Context(), config)...)
+		}
+		invoke := func(name string, config attrs) []*tfprotov6.Diagnostic {
+			_, diags := c.Invoke(t.Context(), name, fakecli.With(fakecli.With(noWait, attrs{"prompt": "write"}), config))
+			return diags
+		}
+		var id string
+		for _, step := range []struct {
+			do     func() []*tfprotov6.Diagnostic
+			status string
+		}{
+			{func() []*tfprotov6.Diagnostic { return apply("write") }, "completed"},
+			{func() []*tfprotov6.Diagnostic { return apply("write more") }, "archived"},
+			{func() []*tfprotov6.Diagnostic { return invoke("agent_start_job", nil) }, "completed"},
+			{func() []*tfprotov6.Diagnostic { return invoke("agent_send_message", attrs{"id": id}) }, "archived"},
+		} {
+			before := s.Counts().Get
+			if diags := step.do(); fakecli.Failed(diags) || s.Counts().Get > before {
+				t.Errorf("%d GETs, %s", s.Counts().Get-before, fakecli.Text(diags))
+			}
+			jobs := s.Jobs()
+			id = jobs[len(jobs)-1].ID
+			if step.status == "completed" {
+				s.Inject(storedLate)
+			}
+			state, diags := c.Data(t.Context(), attrs{"id": id, "wait": attrs{"enabled": true}})
+			if status := c.Attribute(state, "status"); status != step.status {
+				t.Errorf("status %v, want %s: %s", status, step.status, fakecli.Text(diags))
+			}
+		}
+		s.Sent(t, 2, 2)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,34 +62,31 @@ func TestHint(t *testing.T) {
 			"Something other than the agent service responded. Check base_url, and whether a proxy or a login page is in between."},
 		"web page with 503": {agentapi.Error{Class: agentapi.Unavailable, StatusCode: 503, Err: agentapi.ErrWebPage}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if diff := cmp.Diff(tc.want, hint(&tc.failure)); diff != "" {
-				t.Errorf("hint (-want +got):\n%s", diff)
-			}
-		})
+		if got := hint(&tc.failure); got != tc.want {
+			t.Errorf("%s: hint %q, want %q", name, got, tc.want)
+		}
 	}
 }
 
 // A message that was refused is given to a new job only where that can help.
 func TestMessageFailureTellsWhatHelps(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	for _, test := range []struct {
 		failure agentapi.Error
 		newJob  bool // may help
 	}{
-		"key":      {agentapi.Error{Class: agentapi.Refused, StatusCode: 401}, false},
-		"scope":    {agentapi.Error{Class: agentapi.Refused, StatusCode: 403}, false},
-		"redirect": {agentapi.Error{Class: agentapi.Refused, StatusCode: 302}, false},
-		"web page": {agentapi.Error{Class: agentapi.Refused, StatusCode: 400, Err: agentapi.ErrWebPage}, false},
-		"not sent": {agentapi.Error{Class: agentapi.NotSent, Err: io.EOF}, false},
-		"closed":   {agentapi.Error{Class: agentapi.Refused, StatusCode: 409}, true},
-		"gone":     {agentapi.Error{Class: agentapi.Refused, StatusCode: 404}, true},
+		{agentapi.Error{Class: agentapi.Refused, StatusCode: 401}, false},
+		{agentapi.Error{Class: agentapi.Refused, StatusCode: 403}, false},
+		{agentapi.Error{Class: agentapi.Refused, StatusCode: 302}, false},
+		{agentapi.Error{Class: agentapi.Refused, StatusCode: 400, Err: agentapi.ErrWebPage}, false},
+		{agentapi.Error{Class: agentapi.NotSent, Err: io.EOF}, false},
+		{agentapi.Error{Class: agentapi.Refused, StatusCode: 409}, true},
+		{agentapi.Error{Class: agentapi.Refused, StatusCode: 404}, true},
 	} {
-		got := messageFailure(&tc.failure, "job_1")
-		if strings.Contains(got, "To start a new job with this prompt instead") != tc.newJob ||
-			strings.Contains(got, "Apply again to send the message.") == tc.newJob {
-			t.Errorf("%s: %s", name, got)
+		got := messageFailure(&test.failure, "job_1")
+		if strings.Contains(got, "To start a new job with this prompt instead") != test.newJob ||
+			strings.Contains(got, "Apply again to send the message.") == test.newJob {
+			t.Errorf("%+v: %s", test.failure, got)
 		}
 	}
 }
@@ -105,8 +103,8 @@ func TestReason(t *testing.T) {
 		`unexpected EOF`: &wait.Error{JobID: "job_1", Err: &agentapi.Error{Err: io.ErrUnexpectedEOF}},
 		"job job_1: " + io.EOF.Error() + ` after 0s, last status "a"`: &wait.Error{JobID: "job_1", LastStatus: "a", Err: io.EOF},
 	} {
-		if diff := cmp.Diff(want, reason(err)); diff != "" {
-			t.Errorf("reason (-want +got):\n%s", diff)
+		if got := reason(err); got != want {
+			t.Errorf("reason %q, want %q", got, want)
 		}
 	}
 }
@@ -115,35 +113,27 @@ func TestReason(t *testing.T) {
 func TestUnfinishedWait(t *testing.T) {
 	t.Parallel()
 	const keepsRunning = "This run stopped waiting for job job_1 in project proj_1. The job itself keeps running."
+	job := jobModel{ProjectID: types.StringValue("proj_1"), jobRecord: jobRecord{ID: types.StringValue("job_1")}}
 	refused := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.Refused, StatusCode: 400}
 	busy := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.Unavailable, StatusCode: 503}
-	for name, test := range map[string]struct {
+	for _, test := range []struct {
 		err  wait.Error
 		want []string
 	}{
-		"timeout": {
-			wait.Error{Err: wait.ErrTimeout, Waited: 61499 * time.Millisecond, LastStatus: agentapi.StatusActive},
-			[]string{keepsRunning, "The configured timeout expired after waiting 1m1s."},
+		{wait.Error{Err: wait.ErrTimeout, Waited: 61499 * time.Millisecond, LastStatus: agentapi.StatusActive}, []string{"The configured timeout expired after waiting 1m1s."}},
+		{wait.Error{Err: wait.ErrTimeout, LastStatus: "a\nb"}, []string{"The configured timeout expired after waiting 0s.", `Its last status was "a\u000ab".`}},
+		{
+			wait.Error{Err: wait.ErrTimeout, LastFault: busy},
+			[]string{"The configured timeout expired after waiting 0s.", "The last poll failed: the service responded with 503 Service Unavailable."},
 		},
-		"timeout, odd status": {
-			wait.Error{Err: wait.ErrTimeout, Waited: time.Minute, LastStatus: "a\nb"},
-			[]string{keepsRunning, "The configured timeout expired after waiting 1m0s.", `Its last status was "a\u000ab".`},
-		},
-		"timeout while the service is busy": {
-			wait.Error{Err: wait.ErrTimeout, Waited: time.Minute, LastFault: busy},
-			[]string{keepsRunning, "The configured timeout expired after waiting 1m0s.", "The last poll failed: the service responded with 503 Service Unavailable."},
-		},
-		"interrupted": {wait.Error{Err: wait.ErrInterrupted}, []string{keepsRunning, "The run was interrupted."}},
-		"no status":   {wait.Error{Err: wait.ErrNoStatus}, []string{keepsRunning, "The service's responses have no status."}},
-		"refused":     {wait.Error{Err: refused, LastFault: refused}, []string{keepsRunning, "The service responded with 400 Bad Request."}},
+		{wait.Error{Err: wait.ErrInterrupted}, []string{"The run was interrupted."}},
+		{wait.Error{Err: wait.ErrNoStatus}, []string{"The service's responses have no status."}},
+		{wait.Error{Err: refused, LastFault: refused}, []string{"The service responded with 400 Bad Request."}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, got := unfinishedWait(&test.err, &jobModel{ProjectID: types.StringValue("proj_1"), jobRecord: jobRecord{ID: types.StringValue("job_1")}}, "Then this.")
-			if diff := cmp.Diff(wording.Paragraphs(append(test.want, "Then this.")...), got); diff != "" {
-				t.Errorf("detail (-want +got):\n%s", diff)
-			}
-		})
+		_, got := unfinishedWait(&test.err, &job, "Then this.")
+		if diff := cmp.Diff(wording.Paragraphs(slices.Concat([]string{keepsRunning}, test.want, []string{"Then this."})...), got); diff != "" {
+			t.Errorf("detail (-want +got):\n%s", diff)
+		}
 	}
 }
 

@@ -4,13 +4,17 @@
 package job_test
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 type (
@@ -25,4 +29,23 @@ func apply(t *testing.T, c *fakecli.CLI, run journal.Run, config, job attrs) []*
 	defer process.Close(t.Context())
 	c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config)
 	return c.Run(t.Context(), job)
+}
+
+// byPrompt lets a job go as its prompt says.
+func byPrompt(prompt string, _ int) simulator.Script {
+	switch {
+	case strings.Contains(prompt, "fail"):
+		return simulator.Script{Duration: 100 * time.Millisecond, Status: "failed"}
+	case strings.Contains(prompt, "slow"):
+		return simulator.Script{Duration: time.Hour}
+	default:
+		return simulator.Script{Duration: time.Second}
+	}
+}
+
+// ended is a job that somebody else has started and that is over.
+func ended(s *harness.Service) string {
+	id := s.Create(harness.Project, "from elsewhere").ID
+	s.SetStatus(id, "completed")
+	return id
 }

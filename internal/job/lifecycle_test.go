@@ -19,16 +19,23 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// A real CLI stores what the fake one stores; the examples of the documentation
-// show imports, moves, data sources and actions (internal/tools/demo).
+// A real CLI stores what the fake one stores, and plugin-testing fails after a
+// step whose next plan is not empty. The examples of the documentation show
+// imports, moves, data sources and actions (internal/tools/demo).
 
 func TestAccPromptChangeSendsOneMessage(t *testing.T) {
-	s := harness.NewService(t, nil)
+	s := harness.NewService(t, byPrompt)
 	same := statecheck.CompareValue(compare.ValuesSame())
 	id := func() statecheck.StateCheck { return same.AddStateValue(harness.JobAddress, tfjsonpath.New("id")) }
 	harness.Run(t,
 		resource.TestStep{
-			Config: s.Config(harness.JobConfig("Write")),
+			Config:      s.Config(harness.JobConfig("fail")),
+			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*next apply starts a new job`),
+		},
+		// A tainted job is replaced whatever else has changed.
+		resource.TestStep{
+			Config:           s.Config(harness.JobConfig("Write")),
+			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionDestroyBeforeCreate),
 			ConfigStateChecks: []statecheck.StateCheck{
 				id(),
 				harness.ExpectAttr("status", knownvalue.StringExact("completed")),
@@ -36,9 +43,8 @@ func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 				harness.ExpectAttr("source", knownvalue.ObjectPartial(map[string]knownvalue.Check{"repository": knownvalue.NotNull()})),
 				harness.ExpectAttr("archived_at", knownvalue.Null()),
 			},
-			Check: s.SentCheck(t, 1, 0),
+			Check: s.SentCheck(t, 2, 0),
 		},
-		harness.ExpectNoChange(s.Config(harness.JobConfig("Write"))),
 		resource.TestStep{
 			Config:           s.Config(harness.JobConfig("Write more")),
 			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate),
@@ -47,23 +53,23 @@ func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 				harness.ExpectAttr("status", knownvalue.StringExact("completed")),
 				harness.ExpectAttr("prompt", knownvalue.StringExact("Write more")),
 			},
-			Check: s.SentCheck(t, 1, 1),
 		},
-		harness.ExpectNoChange(s.Config(harness.JobConfig("Write more"))),
 	)
-	s.Sent(t, 1, 1)
+	s.Sent(t, 2, 1)
 }
 
-func TestAccWaitTimeoutInCreateKeepsTheJob(t *testing.T) {
+func TestAccStoppedWaitKeepsTheJob(t *testing.T) {
 	s := harness.NewService(t, harness.Always(simulator.Script{Duration: time.Hour}))
-	config := s.Config(harness.JobConfig("Write", `timeouts = { create = "10s" }`))
+	s.CutShort()
+	config := s.Config(harness.JobConfig("Write", `
+  lifecycle {
+    postcondition {
+      condition     = contains(["completed", "archived"], self.status)
+      error_message = "The job ended as ${self.status}."
+    }
+  }`))
 	harness.Run(t,
-		resource.TestStep{
-			Config:             config,
-			ExpectNonEmptyPlan: true, // it is to be waited for
-			ConfigStateChecks:  []statecheck.StateCheck{harness.ExpectAttr("status", knownvalue.StringExact("active"))},
-			Check:              s.SentCheck(t, 1, 0),
-		},
+		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`The job ended as\s+active\.`)},
 		resource.TestStep{
 			Config: config,
 			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate, s.Ends(t),
@@ -71,39 +77,6 @@ func TestAccWaitTimeoutInCreateKeepsTheJob(t *testing.T) {
 				plancheck.ExpectKnownValue(harness.JobAddress, tfjsonpath.New("id"), knownvalue.NotNull())),
 			ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("pr_link", knownvalue.NotNull())},
 		},
-		harness.ExpectNoChange(config),
 	)
-	s.Sent(t, 1, 0)
-}
-
-func TestAccFailedJobIsTainted(t *testing.T) {
-	s := harness.NewService(t, byPrompt)
-	harness.Run(t,
-		resource.TestStep{
-			Config:      s.Config(harness.JobConfig("fail")),
-			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*next apply starts a new job`),
-		},
-		// A tainted job is replaced whatever else has changed.
-		resource.TestStep{
-			Config:           s.Config(harness.JobConfig("work")),
-			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionDestroyBeforeCreate),
-			Check:            s.SentCheck(t, 2, 0),
-		},
-	)
-}
-
-func TestAccPostconditionOnStatus(t *testing.T) {
-	s := harness.NewService(t, harness.Always(simulator.Script{Duration: time.Hour}))
-	s.CutShort()
-	harness.Run(t, resource.TestStep{
-		Config: s.Config(harness.JobConfig("Write", `
-  lifecycle {
-    postcondition {
-      condition     = contains(["completed", "archived"], self.status)
-      error_message = "The job ended as ${self.status}."
-    }
-  }`)),
-		ExpectError: regexp.MustCompile(`The job ended as\s+active\.`),
-	})
 	s.Sent(t, 1, 0)
 }

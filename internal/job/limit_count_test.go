@@ -7,49 +7,41 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestLimits_plan(t *testing.T) {
-	none, two := Limit{}, Limit{Setting: "max_new_jobs = 2", Max: 2}
-	for _, test := range []struct {
-		name  string
+	two := Limit{Setting: "max_new_jobs = 2", Max: 2}
+	for name, test := range map[string]struct {
 		limit Limit
 		calls []int64
-		want  []bool // which calls return an error
+		fails int // the call that returns an error, from 1
 	}{
-		{"no limit", none, []int64{1, 1, 1}, []bool{false, false, false}},
-		{"none allowed", Limit{Setting: "max_new_jobs = 0"}, []int64{1, 1}, []bool{true, false}},
-		{"up to the limit", two, []int64{1, 1}, []bool{false, false}},
-		{"one error for all beyond it", two, []int64{1, 1, 1, 1}, []bool{false, false, true, false}},
-		{"a replacement that is taken over", two, []int64{1, 1, -1, 1}, []bool{false, false, false, false}},
-		{"one error when taken over later", two, []int64{1, 1, 1, -1, 1}, []bool{false, false, true, false, false}},
+		"no limit":                         {Limit{}, []int64{1, 1, 1}, 0},
+		"none allowed":                     {Limit{Setting: "max_new_jobs = 0"}, []int64{1, 1}, 1},
+		"one error for all beyond it":      {two, []int64{1, 1, 1, 1}, 3},
+		"a replacement that is taken over": {two, []int64{1, 1, -1, 1}, 0},
+		"one error when taken over later":  {two, []int64{1, 1, 1, -1, 1}, 3},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			limits := Limits{NewJobs: test.limit}
-			var got []bool
-			for _, n := range test.calls {
-				got = append(got, limits.plan(newJobs, n) != nil)
+		limits := Limits{NewJobs: test.limit}
+		for i, n := range test.calls {
+			if err := limits.plan(newJobs, n); (err != nil) != (i+1 == test.fails) {
+				t.Errorf("%s: call %d: %v", name, i+1, err)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("errors (-want +got):\n%s", diff)
-			}
-			if limits.plan(messages, 1) != nil {
-				t.Error("jobs count as messages")
-			}
-		})
+		}
+		if limits.plan(messages, 1) != nil {
+			t.Errorf("%s: jobs count as messages", name)
+		}
 	}
 }
 
 func TestLimits_concurrentCallers(t *testing.T) {
 	limits := Limits{Messages: Limit{Setting: "max_messages = 10", Max: 10}}
-	var refusedInPlan, allowed atomic.Int64
+	var refused, allowed atomic.Int64
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
 			if limits.plan(messages, 1) != nil {
-				refusedInPlan.Add(1)
+				refused.Add(1)
 			}
 			if limits.send(messages) == nil {
 				allowed.Add(1)
@@ -57,7 +49,7 @@ func TestLimits_concurrentCallers(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if diff := cmp.Diff([2]int64{1, 10}, [2]int64{refusedInPlan.Load(), allowed.Load()}); diff != "" {
-		t.Errorf("errors of the plan, and requests allowed (-want +got):\n%s", diff)
+	if refused.Load() != 1 || allowed.Load() != 10 {
+		t.Errorf("%d errors of the plan, want 1; %d requests allowed, want 10", refused.Load(), allowed.Load())
 	}
 }

@@ -4,7 +4,6 @@
 package job_test
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -56,97 +55,65 @@ func jobs(t *testing.T, s *harness.Service, n int) (all []*fakecli.CLI) {
 	return all
 }
 
+// The counting itself: TestLimits_plan.
 func TestPlanBeyondLimit(t *testing.T) {
-	write, replace, more := writing("write", "1"), writing("write", "2"), writing("more", "1")
-	forget, taint := (*fakecli.CLI).Forget, func(c *fakecli.CLI) { c.Tainted = true }
-	const jobsLimit, messagesLimit = "max_new_jobs", "max_messages"
-	for _, test := range []struct {
-		name    string
-		limit   string // 0, 2 and 3 are the limits of a plan of three
-		other   string // may be 0
+	for name, test := range map[string]struct {
+		limit   string
 		config  attrs
 		change  func(c *fakecli.CLI)
-		summary string // beyond the limit; empty: never
+		summary string
 	}{
-		{"new", jobsLimit, messagesLimit, write, forget, tooManyJobs},
-		{"replaced", jobsLimit, messagesLimit, replace, nil, tooManyJobs},
-		{"tainted", jobsLimit, messagesLimit, write, taint, tooManyJobs},
-		{"messages", messagesLimit, jobsLimit, more, nil, tooManyMessages},
-		{"no change", jobsLimit, messagesLimit, write, nil, ""},
+		"new":      {"max_new_jobs", writing("write", "1"), (*fakecli.CLI).Forget, tooManyJobs},
+		"replaced": {"max_new_jobs", writing("write", "2"), func(*fakecli.CLI) {}, tooManyJobs},
+		"tainted":  {"max_new_jobs", writing("write", "1"), func(c *fakecli.CLI) { c.Tainted = true }, tooManyJobs},
+		"messages": {"max_messages", writing("more", "1"), func(*fakecli.CLI) {}, tooManyMessages},
 	} {
-		for _, limit := range []int{0, 2, 3} {
-			t.Run(fmt.Sprint(test.name, limit), func(t *testing.T) {
-				s := harness.NewService(t, harness.Always(simulator.Script{}))
-				all := jobs(t, s, 3)
-				all[0].Connect(fakecli.With(s.Attrs(), attrs{test.limit: limit, test.other: 0}))
-				var diags []*tfprotov6.Diagnostic
-				for _, c := range all {
-					c.Server = all[0].Server
-					if test.change != nil {
-						test.change(c)
-					}
-					diags = append(diags, c.Plan(t.Context(), test.config)...)
+		t.Run(name, func(t *testing.T) {
+			s := harness.NewService(t, harness.Always(simulator.Script{}))
+			both := jobs(t, s, 2)
+			limits := attrs{"max_new_jobs": 0, "max_messages": 0}
+			limits[test.limit] = 1
+			both[0].Connect(fakecli.With(s.Attrs(), limits))
+			both[1].Server = both[0].Server
+			for i, want := range [][]string{nil, {test.summary}} {
+				wantErrors(t, both[i].Plan(t.Context(), writing("write", "1"))) // nothing to count
+				test.change(both[i])
+				diags := both[i].Plan(t.Context(), test.config)
+				wantErrors(t, diags, want...)
+				if want != nil {
+					harness.Contains(t, fakecli.Text(diags), "("+test.limit+" = 1). Nothing was sent for it, and nothing before it", "-refresh=false")
 				}
-				if limit == 3 || test.summary == "" {
-					wantErrors(t, diags)
-				} else {
-					wantErrors(t, diags, test.summary)
-					harness.Contains(t, fakecli.Text(diags), fmt.Sprintf("(%s = %d). Nothing was sent for it, and nothing before it", test.limit, limit), "-refresh=false")
-				}
-				s.Sent(t, 3, 0)
-			})
-		}
+			}
+			s.Sent(t, 2, 0)
+		})
 	}
 }
 
 // A saved plan may have been made where no limit was set.
 func TestApplyBeyondLimit(t *testing.T) {
-	const jobsLimit, messagesLimit = "max_new_jobs", "max_messages"
-	for _, limit := range []string{jobsLimit, messagesLimit} {
-		for _, allowed := range []int{0, 2} {
-			t.Run(fmt.Sprint(limit, allowed), func(t *testing.T) {
-				s := harness.NewService(t, harness.Always(simulator.Script{}))
-				all, config, summary := jobs(t, s, 3), writing("more", "1"), tooManyMessages
-				wantSent, says := [2]int{3, allowed}, "Nothing was sent for it, and nothing before it"
-				if limit == jobsLimit {
-					summary, wantSent = tooManyJobs, [2]int{3 + allowed, 0}
-				}
-				if allowed > 0 {
-					says = "Nothing was sent for it. Counted before it in this run, with this provider configuration and including requests that failed: "
-				}
-				folder := filepath.Join(t.TempDir(), "journal")
-				process := journal.NewProcess("apply", func(err error) { t.Error(err) })
-				defer process.Close(t.Context())
-				server := fakecli.Unconfigured(t)
-				server.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}),
-					fakecli.With(s.Attrs(), attrs{limit: allowed, "journal": attrs{"url": folder}}))
-				for i, c := range all {
-					if limit == jobsLimit {
-						c.Forget()
-					}
-					wantErrors(t, c.Plan(t.Context(), config))
-					c.Server = server.Server
-					before := c.State
-					diags := c.Apply(t.Context(), config)
-					if i < allowed {
-						wantErrors(t, diags)
-						continue
-					}
-					wantErrors(t, diags, summary)
-					harness.Contains(t, fakecli.Text(diags), says)
-					if strings.Contains(fakecli.Text(diags), "-refresh=false") {
-						t.Errorf("an apply speaks of a plan: %s", fakecli.Text(diags))
-					}
-					if !c.State.Equal(before) || c.Tainted {
-						t.Errorf("the state changed: tainted %t, %s", c.Tainted, c.State)
-					}
-				}
-				s.Sent(t, wantSent[0], wantSent[1])
-				if entries, _ := filepath.Glob(filepath.Join(folder, "*.json")); len(entries) != allowed {
-					t.Errorf("the journal has %q, want %d entries", entries, allowed)
-				}
-			})
-		}
+	for summary, prepare := range map[string]func(*fakecli.CLI){tooManyJobs: (*fakecli.CLI).Forget, tooManyMessages: func(*fakecli.CLI) {}} {
+		t.Run(summary, func(t *testing.T) {
+			s := harness.NewService(t, harness.Always(simulator.Script{}))
+			c := jobs(t, s, 1)[0]
+			prepare(c)
+			wantErrors(t, c.Plan(t.Context(), writing("more", "1")))
+			folder := filepath.Join(t.TempDir(), "journal")
+			process := journal.NewProcess("apply", func(err error) { t.Error(err) })
+			defer process.Close(t.Context())
+			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}),
+				fakecli.With(s.Attrs(), attrs{"max_new_jobs": 0, "max_messages": 0, "journal": attrs{"url": folder}}))
+			before := c.State
+			diags := c.Apply(t.Context(), writing("more", "1"))
+			wantErrors(t, diags, summary)
+			harness.Contains(t, fakecli.Text(diags), "Nothing was sent for it, and nothing before it")
+			if strings.Contains(fakecli.Text(diags), "-refresh=false") || !c.State.Equal(before) || c.Tainted {
+				t.Errorf("tainted %t, %s: %s", c.Tainted, c.State, fakecli.Text(diags))
+			}
+			s.Sent(t, 1, 0)
+			if entries, _ := filepath.Glob(filepath.Join(folder, "*.json")); len(entries) > 0 {
+				t.Errorf("the journal has %q", entries)
+			}
+		})
 	}
 }
 
@@ -167,32 +134,31 @@ func TestActionBeyondLimit(t *testing.T) {
 		}
 		if a.jobID == "" {
 			wantErrors(t, c.Plan(t.Context(), attrs{"prompt": "write"}))
-			wantErrors(t, c.Apply(t.Context(), attrs{"prompt": "write"}), summary)
+			diags = c.Apply(t.Context(), attrs{"prompt": "write"})
+			wantErrors(t, diags, summary)
 		}
+		harness.Contains(t, fakecli.Text(diags), "Nothing was sent for it. Counted before it in this run, with this provider configuration and including requests that failed: ")
 		a.sentOnce(t, s)
 	})
 }
 
 // What an earlier run has sent is not sent again, so it does not count.
 func TestTakeoverDoesNotCount(t *testing.T) {
-	old := writing("write", "1")
-	for _, test := range []struct {
-		name     string
-		config   attrs // what the lost run applied
-		forget   bool
-		creates  int
-		messages int
+	for name, test := range map[string]struct {
+		config            attrs // what the lost run applied
+		forget            bool
+		creates, messages int
 	}{
-		{"create", old, true, 1, 0},
-		{"replacement", writing("write", "2"), false, 2, 0},
-		{"message", writing("more", "1"), false, 1, 1},
+		"create":      {writing("write", "1"), true, 1, 0},
+		"replacement": {writing("write", "2"), false, 2, 0},
+		"message":     {writing("more", "1"), false, 1, 1},
 	} {
-		t.Run(test.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			s := harness.NewService(t, harness.Always(simulator.Script{}))
 			config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": filepath.Join(t.TempDir(), "journal")}})
 			c := fakecli.New(t, s.Attrs())
 			if !test.forget {
-				wantErrors(t, apply(t, c, "first", config, old))
+				wantErrors(t, apply(t, c, "first", config, writing("write", "1")))
 			}
 			state, private, identity := c.State, c.Private, c.Identity
 			wantErrors(t, apply(t, c, "lost", config, test.config))

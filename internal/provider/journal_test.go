@@ -9,9 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -21,94 +18,71 @@ import (
 // Red without: ParseURL in providerModel.journal; the variable in origin.
 func TestInvalidJournalURL(t *testing.T) {
 	const secret = "never-show-this"
+	good := harness.NewService(t, nil).Attrs()
 	for _, url := range []string{"relative/" + secret, "s3://bucket?endpoint=https://a:" + secret + "@example.com"} {
-		for name, check := range map[string]func(t *testing.T) string{
-			"attribute": func(t *testing.T) string {
-				config := fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"journal": attrs{"url": url}})
-				diags := fakecli.CheckProvider(t, config)
-				fakecli.WantPath(t, diags, tftypes.NewAttributePath().WithAttributeName("journal").WithAttributeName("url"))
-				return fakecli.Text(diags)
-			},
-			"variable": func(t *testing.T) string {
-				t.Setenv("AGENT_JOURNAL_URL", url)
-				text := fakecli.Text(fakecli.CheckProvider(t, harness.NewService(t, nil).Attrs()))
-				harness.Contains(t, text, "environment variable AGENT_JOURNAL_URL")
-				return text
-			},
-		} {
-			t.Run(name+" "+url, func(t *testing.T) {
-				text := check(t)
-				harness.Contains(t, text, "ERROR: Invalid journal URL")
-				if strings.Contains(text, secret) {
-					t.Errorf("the URL is repeated: %s", text)
-				}
-			})
+		diags := fakecli.CheckProvider(t, fakecli.With(good, attrs{"journal": attrs{"url": url}}))
+		fakecli.WantPath(t, diags, "journal", "url")
+		t.Setenv("AGENT_JOURNAL_URL", url)
+		text := fakecli.Text(fakecli.CheckProvider(t, good))
+		harness.Contains(t, text, "ERROR: Invalid journal URL", "environment variable AGENT_JOURNAL_URL")
+		if strings.Contains(fakecli.Text(diags)+text, secret) {
+			t.Errorf("the URL is repeated: %s", text)
 		}
 	}
-	t.Run("a disabled journal needs none", func(t *testing.T) {
-		t.Setenv("AGENT_JOURNAL_URL", "relative")
-		config := fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"journal": attrs{"enabled": false}})
-		if diags := fakecli.CheckProvider(t, config); len(diags) > 0 {
-			t.Error(fakecli.Text(diags))
-		}
-	})
+	disabled := fakecli.With(good, attrs{"journal": attrs{"enabled": false}})
+	if diags := fakecli.CheckProvider(t, disabled); len(diags) > 0 { // it needs no URL
+		t.Error(fakecli.Text(diags))
+	}
 }
 
 // Red without: orEnv and its order in providerModel.journal; dataFolder.
 func TestWhereTheJournalIs(t *testing.T) {
-	for name, c := range map[string]struct {
+	for name, test := range map[string]struct {
 		journal  any
 		variable string // a folder
 		want     string
 	}{
 		"default":                     {nil, "", "data/agent"},
-		"empty block":                 {attrs{}, "", "data/agent"},
 		"variable":                    {nil, "variable", "variable"},
 		"variable, empty block":       {attrs{}, "variable", "variable"},
-		"attribute":                   {attrs{"url": "attribute"}, "", "attribute"},
 		"attribute over variable":     {attrs{"url": "attribute"}, "variable", "attribute"},
 		"enabled, variable":           {attrs{"enabled": true}, "variable", "variable"},
-		"disabled":                    {attrs{"enabled": false}, "", ""},
-		"disabled, variable":          {attrs{"enabled": false}, "variable", ""},
-		"disabled, attribute":         {attrs{"enabled": false, "url": "attribute"}, "", ""},
+		"disabled, variable":          {attrs{"enabled": false}, "variable", "none"},
+		"disabled, attribute":         {attrs{"enabled": false, "url": "attribute"}, "", "none"},
 		"explicit nulls":              {attrs{"enabled": nil, "url": nil}, "", "data/agent"},
 		"enabled null, url and block": {attrs{"enabled": nil, "url": "attribute"}, "variable", "attribute"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			t.Setenv("TF_DATA_DIR", filepath.Join(root, "data"))
-			if c.variable != "" {
-				t.Setenv("AGENT_JOURNAL_URL", filepath.Join(root, c.variable))
+			if test.variable != "" {
+				t.Setenv("AGENT_JOURNAL_URL", filepath.Join(root, test.variable))
 			}
-			if block, ok := c.journal.(attrs); ok && block["url"] != nil {
+			if block, ok := test.journal.(attrs); ok && block["url"] != nil {
 				block["url"] = filepath.Join(root, block["url"].(string))
 			}
-			s := harness.NewService(t, nil)
-			process := journal.NewProcess("run", func(err error) { t.Error(err) })
-			cli := &fakecli.CLI{T: t}
-			config := fakecli.With(s.Attrs(), attrs{"journal": c.journal})
-			if diags := cli.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config); len(diags) > 0 {
-				t.Fatal(fakecli.Text(diags))
-			}
-			cli.State = cli.Decode(nil)
-			if diags := cli.Run(t.Context(), attrs{"prompt": "write"}); len(diags) > 0 {
-				t.Fatal(fakecli.Text(diags))
-			}
-			var got string
-			err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
-				if err == nil && strings.HasSuffix(path, ".json") {
-					got, err = filepath.Rel(root, filepath.Dir(path))
-					got = filepath.ToSlash(got)
+			lostRun(t, "run", fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"journal": test.journal}))
+			for _, folder := range []string{"data/agent", "variable", "attribute"} {
+				entries, _ := filepath.Glob(filepath.Join(root, folder, "*.json"))
+				if (len(entries) > 0) != (folder == test.want) {
+					t.Errorf("entries in %s: %q, want them in %s", folder, entries, test.want)
 				}
-				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("folder of the entry (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// lostRun applies one job in a run whose state and process are lost.
+func lostRun(t *testing.T, run journal.Run, config attrs) {
+	t.Helper()
+	process := journal.NewProcess(run, func(err error) { t.Error(err) })
+	c := &fakecli.CLI{T: t}
+	if diags := c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config); len(diags) > 0 {
+		t.Fatal(fakecli.Text(diags))
+	}
+	c.State = c.Decode(nil)
+	if diags := c.Run(t.Context(), attrs{"prompt": "write"}); fakecli.Failed(diags) {
+		t.Fatal(fakecli.Text(diags))
 	}
 }
 
@@ -128,15 +102,7 @@ func TestScope_namedJournal(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(data, "terraform.tfstate"), []byte(state), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cli := &fakecli.CLI{T: t}
-		process := journal.NewProcess(run, func(err error) { t.Error(err) })
-		if diags := cli.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config); len(diags) > 0 {
-			t.Fatal(fakecli.Text(diags))
-		}
-		cli.State = cli.Decode(nil) // the one of the first run is lost
-		if diags := cli.Run(t.Context(), attrs{"prompt": "write"}); fakecli.Failed(diags) {
-			t.Fatal(fakecli.Text(diags))
-		}
+		lostRun(t, run, config)
 	}
 	s.Sent(t, 1, 0)
 }

@@ -5,7 +5,6 @@ package fakecli
 
 import (
 	"context"
-	"sync"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -55,37 +54,6 @@ func (c *CLI) Data(ctx context.Context, config Attrs) (tftypes.Value, []*tfproto
 	return c.unmarshal(resp.State, kind), resp.Diagnostics
 }
 
-// Lines collects what an action reports while it runs.
-type Lines struct {
-	mu   sync.Mutex
-	All  []string
-	Seen chan struct{} // closed by the first line
-}
-
-func (l *Lines) add(line string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.All = append(l.All, line)
-	if len(l.All) == 1 {
-		close(l.Seen)
-	}
-}
-
-// Count is how many lines there are so far.
-func (l *Lines) Count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.All)
-}
-
-// Invoke validates, plans and runs an action, as one apply does.
-func (c *CLI) Invoke(ctx context.Context, action string, config Attrs) ([]string, []*tfprotov6.Diagnostic) {
-	c.T.Helper()
-	l := &Lines{Seen: make(chan struct{})}
-	diags := c.InvokeInto(ctx, l, action, config)
-	return l.All, diags
-}
-
 // PlanAction validates and plans an action.
 func (c *CLI) PlanAction(ctx context.Context, action string, config Attrs) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
 	c.T.Helper()
@@ -96,12 +64,12 @@ func (c *CLI) PlanAction(ctx context.Context, action string, config Attrs) (*tfp
 	return wanted, append(valid.Diagnostics, plan.Diagnostics...)
 }
 
-// InvokeInto is Invoke for a test that reads the lines while the action runs.
-func (c *CLI) InvokeInto(ctx context.Context, l *Lines, action string, config Attrs) []*tfprotov6.Diagnostic {
+// Invoke validates, plans and runs an action, as one apply does.
+func (c *CLI) Invoke(ctx context.Context, action string, config Attrs) (progress []string, diags []*tfprotov6.Diagnostic) {
 	c.T.Helper()
 	wanted, diags := c.PlanAction(ctx, action, config)
 	if Failed(diags) {
-		return diags
+		return nil, diags
 	}
 	server := c.Server.(tfprotov6.ProviderServerWithActions)
 	stream := call(ctx, c, server.InvokeAction, &tfprotov6.InvokeActionRequest{ActionType: action, Config: wanted})
@@ -109,7 +77,7 @@ func (c *CLI) InvokeInto(ctx context.Context, l *Lines, action string, config At
 	for event := range stream.Events {
 		switch event := event.Type.(type) {
 		case tfprotov6.ProgressInvokeActionEventType:
-			l.add(event.Message)
+			progress = append(progress, event.Message)
 		case tfprotov6.CompletedInvokeActionEventType:
 			completed++
 			diags = append(diags, event.Diagnostics...)
@@ -118,7 +86,7 @@ func (c *CLI) InvokeInto(ctx context.Context, l *Lines, action string, config At
 	if completed != 1 {
 		c.T.Errorf("the action completed %d times", completed)
 	}
-	return diags
+	return progress, diags
 }
 
 // keepsPlan asserts, as the CLI does, that the state has all that the plan promised.

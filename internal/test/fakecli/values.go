@@ -75,8 +75,12 @@ func With(base, more Attrs) Attrs {
 }
 
 // WantPath asserts an error that points at one attribute.
-func WantPath(t *testing.T, diags []*tfprotov6.Diagnostic, path *tftypes.AttributePath) {
+func WantPath(t *testing.T, diags []*tfprotov6.Diagnostic, names ...string) {
 	t.Helper()
+	path := tftypes.NewAttributePath()
+	for _, name := range names {
+		path = path.WithAttributeName(name)
+	}
 	if !slices.ContainsFunc(diags, func(d *tfprotov6.Diagnostic) bool { return isError(d) && d.Attribute.Equal(path) }) {
 		t.Errorf("no error at %s in:\n%s", path, Text(diags))
 	}

@@ -26,11 +26,6 @@ func ExpectAction(action plancheck.ResourceActionType, more ...plancheck.PlanChe
 	return resource.ConfigPlanChecks{PreApply: append(more, plancheck.ExpectResourceAction(JobAddress, action))}
 }
 
-// ExpectNoChange is a step whose plan must be empty.
-func ExpectNoChange(config string) resource.TestStep {
-	return resource.TestStep{Config: config, PlanOnly: true}
-}
-
 // ExpectAttr asserts an attribute of the job in the state.
 func ExpectAttr(name string, check knownvalue.Check) statecheck.StateCheck {
 	return statecheck.ExpectKnownValue(JobAddress, tfjsonpath.New(name), check)
