@@ -36,7 +36,7 @@ chaos: ## a random mix of 10,000 faults, then with a real CLI each CLI=200 kills
 
 bench: ## measure the provider with a real CLI beside the CLI's own floor (about an hour), and its parts; go run ./internal/tools/bench -h: a part of it
 	go run ./internal/tools/bench
-	go test -run '^$$' -bench . -benchmem ./internal/agentapi ./internal/wait ./internal/journal ./internal/job
+	go test -run '^$$' -bench . -benchmem ./internal/journal ./internal/job
 
 fuzz: ## fuzz every target, each for FUZZTIME=60s
 	internal/tools/fuzz.sh

@@ -64,28 +64,34 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// Once the limit lets a GET pass, others follow it side by side.
+// A 429 pauses every wait with the same provider configuration. Once the limit lets a
+// GET pass, others follow it side by side.
 //
 // Red without: the outcome in the release of getOnce.
-func TestGet_afterLimit(t *testing.T) {
+func TestGet_P10_afterLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeService{answers: []answer{limited("1"), {status: 200, body: record}}}
-		c := newFakeClient(t, f)
-		get := func() {
-			if _, err := c.GetJob(t.Context(), "p", "job_1"); err != nil {
+		f := &fakeService{latency: time.Second, answers: []answer{limited("50"), {status: 200, body: record}}}
+		c, apart := newFakeClient(t, f), newFakeClient(t, f)
+		start := time.Now()
+		var calls sync.WaitGroup
+		poll := func(c *Client) {
+			if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil {
 				t.Error(err)
 			}
 		}
-		get()
-		f.latency = time.Second
-		var calls sync.WaitGroup
+		calls.Go(func() { poll(c) }) // answered 429 at second 1, and so held until second 51
+		time.Sleep(10 * time.Second)
 		for range 2 * maxConcurrent {
-			calls.Go(get)
+			calls.Go(func() { poll(c) })
+		}
+		poll(apart)
+		if took := time.Since(start); took != 11*time.Second {
+			t.Errorf("the poll of another client ended after %v, want 11s", took)
 		}
 		calls.Wait()
-		if f.widest != maxConcurrent {
-			t.Errorf("%d GETs at once, want %d", f.widest, maxConcurrent)
+		if took := time.Since(start); took != 54*time.Second || f.widest != maxConcurrent {
+			t.Errorf("%d GETs at once and the last ended after %v, want %d and 54s", f.widest, took, maxConcurrent)
 		}
 	})
 }
@@ -128,29 +134,32 @@ func TestGet_cancelled(t *testing.T) {
 	}
 }
 
-// A refresh does not queue behind the waits, of which a tenth of a second's budget
-// may go at once.
-func TestPollJob_budget(t *testing.T) {
+// Many waits share the budget, of which a tenth of a second's may go at once, and each
+// gets its turn. A refresh does not queue behind them.
+func TestPollJob_P13_budget(t *testing.T) {
 	t.Parallel()
-	for budget, want := range map[float64]time.Duration{1: 29 * time.Second, 100: 200 * time.Millisecond} {
+	for budget, waits := range map[float64]int{1: 10, 100: 1000} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newFakeClient(t, &fakeService{answers: []answer{{status: 200, body: record}}}, func(config *Config) { config.MaxPollsPerSecond = budget })
+			start := time.Now()
 			var all sync.WaitGroup
-			for range 30 {
+			for range waits {
 				all.Go(func() {
-					if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil {
-						t.Error(err)
+					for _, turn := range []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second} {
+						if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil || time.Since(start) > turn {
+							t.Errorf("%v after %v, want a poll by %v", err, time.Since(start), turn)
+						}
 					}
 				})
 			}
 			synctest.Wait()
-			start := time.Now()
 			if _, err := c.GetJob(t.Context(), "p", "job_1"); err != nil || time.Since(start) != 0 {
 				t.Errorf("%v after %v, want the job at once", err, time.Since(start))
 			}
 			all.Wait()
+			want := 30*time.Second - time.Duration(max(1, budget/10)/budget*float64(time.Second))
 			if took := time.Since(start).Round(time.Millisecond); took != want {
-				t.Errorf("thirty polls at %v a second took %v, want %v", budget, took, want)
+				t.Errorf("%d polls at %v a second took %v, want %v", 3*waits, budget, took, want)
 			}
 		})
 	}

@@ -104,15 +104,3 @@ func TestDecodeJob(t *testing.T) {
 		})
 	}
 }
-
-func TestStatus_terminal(t *testing.T) {
-	t.Parallel()
-	for status, want := range map[Status]bool{
-		StatusActive: false, StatusCompleted: true, StatusArchived: true, StatusFailed: true,
-		"": false, "paused": false, "Completed": false, "completed ": false,
-	} {
-		if got := status.Terminal(); got != want {
-			t.Errorf("Status(%q).Terminal() = %t, want %t", status, got, want)
-		}
-	}
-}

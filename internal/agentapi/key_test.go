@@ -6,7 +6,6 @@ package agentapi
 import (
 	"context"
 	"encoding/json"
-	"encoding/xml"
 	"errors"
 	"fmt"
 	"reflect"
@@ -46,14 +45,8 @@ func TestKey_printed(t *testing.T) {
 		text, _ := json.Marshal(value) // a Config has a function, which JSON refuses
 		noCanary(t, name+" as JSON", string(text))
 	}
-	if got := fmt.Sprint(config.Key); got != masked {
-		t.Errorf("Key prints as %q, want %q", got, masked)
-	}
-	if got, err := json.Marshal(map[string]Key{"k": config.Key}); err != nil || string(got) != `{"k":"(sensitive)"}` {
-		t.Errorf("Key as JSON: %s, %v", got, err)
-	}
-	if got, err := xml.Marshal(config.Key); err != nil || !strings.Contains(string(got), masked) {
-		t.Errorf("Key as XML: %s, %v", got, err)
+	if got, err := json.Marshal(map[string]any{"k": config.Key, "s": fmt.Sprint(config.Key)}); err != nil || string(got) != `{"k":"(sensitive)","s":"(sensitive)"}` {
+		t.Errorf("Key as text and JSON: %s, %v", got, err)
 	}
 }
 
@@ -107,7 +100,7 @@ func TestKey_reflection(t *testing.T) {
 	}
 }
 
-// What the matrix does not have; a cut comes after the masking.
+// A cut comes after the masking.
 func TestKey_echoed(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 500) + canary
@@ -117,7 +110,7 @@ func TestKey_echoed(t *testing.T) {
 		"text, cut":         faultserver.Answer(400, long),
 		"location":          faultserver.Answer(302, "", "Location: https://x.invalid/?k="+canary),
 		"status line":       faultserver.Raw("HTTP/1.1 " + canary + "\r\n\r\n"),
-		"header":            faultserver.Raw("HTTP/1.1 200 OK\r\n" + canary + "\r\n\r\n"),
+		"quoted":            faultserver.Raw("HTTP/1.1 200 OK\r\n\"" + canary + "\\\r\n\r\n"), // as net/http quotes what it cannot read
 		"id":                faultserver.Answer(201, `{"id":"`+canary+`"}`),
 		"id cut in the key": faultserver.Answer(201, `{"id":"/`+long+`"}`),
 		"server error":      faultserver.Answer(500, `{"message":"`+canary+`"}`),
@@ -126,6 +119,9 @@ func TestKey_echoed(t *testing.T) {
 			t.Parallel()
 			var logged []Exchange
 			s, c := startServer(t, faultserver.Options{}, func(config *Config) {
+				if name == "quoted" {
+					config.Key = NewKey(`"` + canary + `\`)
+				}
 				config.Log = func(_ context.Context, e Exchange) { logged = append(logged, e) }
 			})
 			s.Script(faultserver.Create, play)
@@ -139,19 +135,6 @@ func TestKey_echoed(t *testing.T) {
 			}
 		})
 	}
-}
-
-// net/http quotes what it cannot read.
-func TestKey_echoedQuoted(t *testing.T) {
-	t.Parallel()
-	const key = `"` + canary + `\n`
-	s, c := startServer(t, faultserver.Options{}, func(config *Config) { config.Key = NewKey(key) })
-	s.Script(faultserver.Create, faultserver.Raw("HTTP/1.1 200 OK\r\n"+key+"\r\n\r\n"))
-	_, err := c.CreateJob(t.Context(), "p", "x")
-	if err == nil || !strings.Contains(err.Error(), masked) {
-		t.Fatalf("%v, want an error with %s", err, masked)
-	}
-	noCanary(t, "the error", err.Error())
 }
 
 func TestKey_scrub(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -50,9 +51,14 @@ func startProxy(t *testing.T, statuses ...int) (address string, connects *atomic
 	return s.Listener.Addr().String(), connects
 }
 
-// C14: a proxy's refusal is final, its troubles may pass.
-func TestProxy(t *testing.T) {
+// A proxy's refusal is final, its troubles may pass.
+func TestProxy_C14(t *testing.T) {
 	t.Parallel()
+	environment := reflect.ValueOf(http.ProxyFromEnvironment).Pointer() // which reads it once, and excepts loopback addresses
+	forPOSTs, forGETs := newTransports(nil, nil)
+	if reflect.ValueOf(forPOSTs.Proxy).Pointer() != environment || reflect.ValueOf(forGETs.Proxy).Pointer() != environment {
+		t.Error("HTTPS_PROXY is ignored")
+	}
 	create := func(ctx context.Context, c *Client) (*Job, error) { return c.CreateJob(ctx, "p", "x") }
 	get := func(ctx context.Context, c *Client) (*Job, error) { return c.GetJob(ctx, "p", "job_1") }
 	poll := func(ctx context.Context, c *Client) (*Job, error) { return c.PollJob(ctx, "p", "job_1") }

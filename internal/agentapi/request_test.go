@@ -14,7 +14,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestExchange_requests(t *testing.T) {
+// What each call sends. A POST gets a connection of its own, on which nothing was sent before.
+//
+// Red without: DisableKeepAlives for POSTs ("Connection: close").
+func TestExchange_C12_requests(t *testing.T) {
 	t.Parallel()
 	type request struct {
 		Method, Target, Body string

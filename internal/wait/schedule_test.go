@@ -4,10 +4,7 @@
 package wait
 
 import (
-	"math/rand/v2"
-	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -45,40 +42,5 @@ func TestSchedule(t *testing.T) {
 		if len(distinct) < 500 || most-least < tc.mean/10 {
 			t.Errorf("%+v at age %v pauses %v to %v in %d ways: too little jitter", tc.schedule, tc.age, least, most, len(distinct))
 		}
-	}
-}
-
-// The goals of the default schedule: how late the end of a job is seen, at the
-// median, and with how many polls.
-func TestSchedule_detection(t *testing.T) {
-	t.Parallel()
-	const waits = 1001
-	for _, tc := range []struct {
-		length, spread time.Duration // lengths are spread evenly on both sides
-		late           time.Duration
-		polls          int
-	}{
-		{3 * time.Second, time.Second, 450 * time.Millisecond, 7},
-		{20 * time.Second, time.Second, 1100 * time.Millisecond, 22},
-		{300 * time.Second, 10 * time.Second, 5500 * time.Millisecond, 60},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			late := make([]time.Duration, waits)
-			polls := make([]int, waits)
-			random := rand.New(rand.NewPCG(1, 2))
-			for i := range waits {
-				end := tc.length - tc.spread + time.Duration(random.Int64N(2*int64(tc.spread)))
-				p := newPoller(change(active, end, completed))
-				if _, failure := p.wait(t.Context(), t, Request{After: Created}); failure.Err != nil {
-					t.Fatal(failure)
-				}
-				late[i], polls[i] = time.Since(p.start)-end, len(p.at)
-			}
-			slices.Sort(late)
-			slices.Sort(polls)
-			if late[waits/2] > tc.late || polls[waits/2] > tc.polls {
-				t.Errorf("the end of a job of %v is seen after %v and %d polls, want at most %v and %d", tc.length, late[waits/2], polls[waits/2], tc.late, tc.polls)
-			}
-		})
 	}
 }

@@ -24,6 +24,7 @@ import (
 func TestWait(t *testing.T) {
 	t.Parallel()
 	old := &agentapi.Job{ID: "job_1", Status: completed, PRLink: new("https://x.invalid/old")}
+	linked := &agentapi.Job{ID: "job_1", Status: active, PRLink: old.PRLink}
 	busy := fault(agentapi.Unavailable, 503, nil)
 	busy.RetryAfter = 2 * time.Minute
 	found := func(from, until time.Duration) answers {
@@ -67,6 +68,7 @@ func TestWait(t *testing.T) {
 		"P02 no status":          {Created, 0, sequence(noStatus), "", ErrNoStatus, 3, 0, 10 * time.Second},
 		"P02 now and then":       {Created, 0, sequence(active, noStatus, noStatus, active, noStatus, noStatus, noStatus), active, ErrNoStatus, 7, 0, 10 * time.Second},
 		"P02 twice":              {Created, 0, sequence(noStatus, noStatus, completed), completed, nil, 3, 0, 10 * time.Second},
+		"P04 link while active":  {Created, 0, sequence(linked, linked, completed), completed, nil, 3, 0, 10 * time.Second},
 		"P06 ten minutes":        {Created, 0, tenMinutes, failed, nil, 0, 10 * time.Minute, 10*time.Minute + 11*time.Second},
 		"P06 Retry-After":        {Resumed, 0, sequence(busy, completed), completed, nil, 2, 2 * time.Minute, 2 * time.Minute},
 		"P06 Retry-After, once":  {Resumed, 0, sequence(busy, active, completed), completed, nil, 3, 2 * time.Minute, 2*time.Minute + 15*time.Second},
@@ -81,6 +83,7 @@ func TestWait(t *testing.T) {
 		"M01 old, then active":   {Messaged, 0, sequence(old, old, active, failed), failed, nil, 4, 3 * time.Second, 6 * time.Second},
 		"M01 an unknown status":  {Messaged, 0, sequence(agentapi.Status("queued"), completed), completed, nil, 2, time.Second, 4 * time.Second},
 		"M01 cut short":          {Messaged, 8 * time.Second, sequence(completed), completed, ErrTimeout, 0, 8 * time.Second, 8 * time.Second},
+		"M05 the old link":       {Messaged, 0, sequence(linked, linked, completed), completed, nil, 3, 0, 10 * time.Second},
 		"M02 ended unseen":       {Messaged, 0, sequence(old), completed, nil, 0, Settle, settled},
 		"M02 no status":          {Messaged, 0, sequence(noStatus, completed), completed, nil, 0, Settle, settled},
 		"M02 a fault":            {Messaged, 0, sequence(fault500, completed), completed, nil, 0, Settle, settled},
@@ -193,32 +196,28 @@ func TestWait_progress(t *testing.T) {
 	})
 }
 
-// A wait that ends at any moment, in a poll, between two or before the first,
-// returns in that moment.
+// A wait that ends before the first poll, between two, or in one, returns in that moment.
 func TestWait_interrupted(t *testing.T) {
 	t.Parallel()
-	for i := range 300 {
-		at := rand.N(40 * time.Second)
-		if i < 6 {
-			at = 0
+	for _, at := range []time.Duration{0, time.Millisecond, time.Second, 2 * time.Second, 3 * time.Second, 3500 * time.Millisecond, time.Minute} {
+		for _, want := range []error{ErrInterrupted, ErrTimeout} {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPoller(sequence(active))
+				p.latency = time.Second
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
+				if errors.Is(want, ErrTimeout) {
+					var stop context.CancelFunc
+					ctx, stop = context.WithTimeout(ctx, at)
+					defer stop()
+				} else if time.AfterFunc(at, func() { cancel(errors.New("stop")) }); at == 0 {
+					cancel(errors.New("stop"))
+				}
+				if _, failure := p.wait(ctx, t, Request{After: Event(rand.N(3))}); !errors.Is(failure, want) || failure.Waited != at {
+					t.Errorf("at %v: %+v, want %v", at, failure, want)
+				}
+			})
 		}
-		want := map[int]error{0: ErrInterrupted, 1: ErrTimeout}[i%2]
-		synctest.Test(t, func(t *testing.T) {
-			p := newPoller(sequence(active))
-			p.latency = time.Second
-			ctx, cancel := context.WithCancelCause(t.Context())
-			if errors.Is(want, ErrTimeout) {
-				var stop context.CancelFunc
-				ctx, stop = context.WithTimeout(ctx, at)
-				defer stop()
-			} else if time.AfterFunc(at, func() { cancel(errors.New("stop")) }); at == 0 {
-				cancel(errors.New("stop"))
-			}
-			defer cancel(nil)
-			if _, failure := p.wait(ctx, t, Request{After: Event(rand.N(3))}); !errors.Is(failure, want) || failure.Waited != at {
-				t.Errorf("at %v: %+v, want %v", at, failure, want)
-			}
-		})
 	}
 }
 

@@ -33,13 +33,6 @@ func (s *Server) Dials() int {
 	return s.dials
 }
 
-// Received returns how many bytes have arrived, those of TLS included.
-func (s *Server) Received() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bytesIn
-}
-
 // Sent returns how many bytes the clients, or their sockets, have taken.
 func (s *Server) Sent() int {
 	s.mu.Lock()
@@ -50,14 +43,6 @@ func (s *Server) Sent() int {
 type countingConn struct {
 	net.Conn
 	server *Server
-}
-
-func (c *countingConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	c.server.mu.Lock()
-	defer c.server.mu.Unlock()
-	c.server.bytesIn += n
-	return n, err
 }
 
 func (c *countingConn) Write(p []byte) (int, error) {

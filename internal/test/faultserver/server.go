@@ -9,7 +9,6 @@ package faultserver
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"io"
@@ -46,8 +45,6 @@ type Options struct {
 	// HTTP2 are played, one for each request that comes by HTTP/2. Not nil: the
 	// server offers it by ALPN, besides HTTP/1.1. It needs a Certificate.
 	HTTP2 []StreamFault
-	// Address to listen on, as host and port. Empty: a free loopback port.
-	Address string
 }
 
 // Server is one server. Its methods may be called by any goroutine.
@@ -71,7 +68,6 @@ type Server struct {
 	conns        map[net.Conn]struct{}
 	requests     []Request
 	dials        int
-	bytesIn      int
 	bytesOut     int
 }
 
@@ -104,7 +100,7 @@ func New(t testing.TB, healthy http.Handler, o Options) *Server {
 		s.URL = scheme + "127.0.0.1:1"
 		return s
 	}
-	listener, err := net.Listen("tcp", cmp.Or(o.Address, "127.0.0.1:0"))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,40 +118,24 @@ func New(t testing.TB, healthy http.Handler, o Options) *Server {
 	return s
 }
 
-// FreeAddress returns a loopback address on which nothing listens.
-func FreeAddress(t testing.TB) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
 // Dial opens a connection to an in-memory server, whatever the address.
 func (s *Server) Dial(context.Context, string, string) (net.Conn, error) {
-	if err := s.dialError(); err != nil {
+	s.mu.Lock()
+	var err error
+	if len(s.dialErrors) > 0 {
+		err = s.dialErrors[0]
+		s.dialErrors = s.dialErrors[min(1, len(s.dialErrors)-1):] // the last one stays
+	}
+	if err != nil {
+		s.dials++
+	}
+	s.mu.Unlock()
+	if err != nil {
 		return nil, err
 	}
 	client, server := net.Pipe()
 	s.start(server)
 	return client, nil
-}
-
-func (s *Server) dialError() (err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.dialErrors) > 0 {
-		err = s.dialErrors[0]
-	}
-	if len(s.dialErrors) > 1 {
-		s.dialErrors = s.dialErrors[1:]
-	}
-	if err != nil {
-		s.dials++
-	}
-	return err
 }
 
 // FailDials makes the next calls of Dial fail with these errors; the last of

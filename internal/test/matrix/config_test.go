@@ -34,30 +34,29 @@ func configRows() []Row {
 		{name: "I06_default_intervals", clock: true, script: harness.Always(simulator.Script{Duration: 10 * time.Minute}), Test: func(m *Matrix) {
 			start := time.Now()
 			m.created(Job1())
-			polls := m.times(isGet(m.id()))
-			for name, c := range map[string]struct{ pause, mean time.Duration }{
-				"first": {polls[0].Sub(start), 1600 * time.Millisecond}, "second": {polls[1].Sub(polls[0]), 800 * time.Millisecond},
-				"last": {polls[len(polls)-1].Sub(polls[len(polls)-2]), 10 * time.Second},
-			} {
-				if c.pause < c.mean*9/10 || c.pause > c.mean*11/10 {
-					m.Errorf("%s pause: %s, want about %s", name, c.pause, c.mean)
-				}
+			var polls []time.Time
+			for _, r := range m.Requests()[1:] {
+				polls = append(polls, r.Time)
+			}
+			first, second, last := polls[0].Sub(start), polls[1].Sub(polls[0]), polls[len(polls)-1].Sub(polls[len(polls)-2])
+			if first.Round(400*time.Millisecond) != 1600*time.Millisecond || second.Round(200*time.Millisecond) != 800*time.Millisecond || last.Round(2*time.Second) != 10*time.Second {
+				m.Errorf("pauses of %s, %s and, after ten minutes, %s; want about 1.6s, 0.8s and 10s", first, second, last)
 			}
 		}},
 	}
 	for _, c := range []struct {
 		config attrs
-		want   time.Duration // of 200 polls; a tenth of a second's may go at once
+		want   time.Duration // of 30 polls; a tenth of a second's may go at once
 	}{
-		{nil, 1900 * time.Millisecond},
-		{attrs{"poll": attrs{"max_per_second": 10}}, 19900 * time.Millisecond},
+		{nil, 200 * time.Millisecond},
+		{attrs{"poll": attrs{"max_per_second": 10}}, 2900 * time.Millisecond},
 	} {
 		// Red without: the default of max_per_second, and without max_per_second.
-		rows = append(rows, Row{name: fmt.Sprintf("I06_200_polls_in_%s", c.want), clock: true, Provider: c.config, script: harness.Always(simulator.Script{}), Test: func(m *Matrix) {
+		rows = append(rows, Row{name: fmt.Sprintf("I06_30_polls_in_%s", c.want), clock: true, Provider: c.config, script: harness.Always(simulator.Script{}), Test: func(m *Matrix) {
 			id := m.Sim.Create(harness.Project, "manual").ID
 			start := time.Now()
 			var all sync.WaitGroup
-			for range 200 {
+			for range 30 {
 				all.Go(func() {
 					if _, diags := m.cli.Data(m.ctx, attrs{"id": id, "wait": attrs{"enabled": true}}); len(diags) > 0 {
 						m.Error(fakecli.Text(diags)) // not m.OK, which is for one goroutine
@@ -66,7 +65,7 @@ func configRows() []Row {
 			}
 			all.Wait()
 			m.wantTook(start, c.want-time.Millisecond/2, c.want+time.Millisecond/2)
-			m.wantGets(200)
+			m.wantGets(30)
 		}})
 	}
 	for name, journal := range map[string]any{"default": nil, "empty": attrs{}, "enabled": attrs{"enabled": true}, "disabled": attrs{"enabled": false}} {
@@ -85,19 +84,21 @@ const notConfigured = "ERROR: Agent provider not configured"
 
 // unknownRows are values that are not known while Terraform plans.
 func unknownRows() []Row {
-	var rows []Row
-	for name, more := range map[string]attrs{
-		"admin_key": {"admin_key": unknown{}}, "base_url": {"base_url": unknown{}}, "project_id": {"project_id": unknown{}},
-		"request_timeout": {"request_timeout": unknown{}}, "poll": {"poll": unknown{}}, "ca_certificates_pem": {"ca_certificates_pem": unknown{}},
-		"max_new_jobs": {"max_new_jobs": unknown{}}, "max_messages": {"max_messages": unknown{}},
-		"base_url, admin_key": {"base_url": unknown{}, "admin_key": unknown{}},
-		"poll.min_interval":   {"poll": attrs{"min_interval": unknown{}, "max_interval": "10ms"}},
-		"poll.max_interval":   {"poll": attrs{"min_interval": "20s", "max_interval": unknown{}}},
-		"poll.max_per_second": {"poll": attrs{"max_per_second": unknown{}}},
-	} {
-		rows = append(rows, Row{name: "I06_" + name + "_unknown", Test: func(m *Matrix) {
-			known, notKnown := m.config, "Not known yet: "+name+"."
+	rows := []Row{{name: "I06_unknown_settings", Test: func(m *Matrix) {
+		known := m.config
+		for name, more := range map[string]attrs{
+			"admin_key": {"admin_key": unknown{}}, "base_url": {"base_url": unknown{}}, "project_id": {"project_id": unknown{}},
+			"request_timeout": {"request_timeout": unknown{}}, "poll": {"poll": unknown{}}, "ca_certificates_pem": {"ca_certificates_pem": unknown{}},
+			"max_new_jobs": {"max_new_jobs": unknown{}}, "max_messages": {"max_messages": unknown{}},
+			"base_url, admin_key": {"base_url": unknown{}, "admin_key": unknown{}},
+			"poll.min_interval":   {"poll": attrs{"min_interval": unknown{}, "max_interval": "10ms"}},
+			"poll.max_interval":   {"poll": attrs{"min_interval": "20s", "max_interval": unknown{}}},
+			"poll.max_per_second": {"poll": attrs{"max_per_second": unknown{}}},
+		} {
+			notKnown := "Not known yet: " + name + "."
 			// Red without: conn.unknown in connect (a client with an empty key or address), and planProject for project_id.
+			m.config = known
+			m.cli.Forget()
 			m.OK(m.configure(more))
 			m.OK(m.plan(Job1()))
 			want := any(harness.Project)
@@ -115,59 +116,59 @@ func unknownRows() []Row {
 			// Red without: the same in the data source.
 			m.wantDiags(m.readData(attrs{"id": "job_1", "project_id": harness.Project}), notConfigured)
 			m.wantWords(name)
-			m.wantDials(0)
-
-			m.cli.Forget()
-			m.config = known
-			m.OK(m.connect())
-			m.created(Job1())
-			m.WantPosts(1, 0)
-
-			// Red without: keepUnrefreshed in Read.
-			requests := len(m.Requests())
-			m.OK(m.configure(more))
-			m.cli.Identity = nil // as in the state of an old CLI
-			m.unchanged(func() { m.wantDiags(m.refresh(), "WARNING: Agent job not refreshed") })
-			m.wantWords(notKnown)
-			m.OK(m.plan(Job1()))
-			if !m.cli.Empty() {
-				m.Error("the plan is not empty")
-			}
-			m.wantDiags(m.plan(Job2()), messagePlanned)
-			// Red without: usable in Update.
-			m.wantDiags(m.apply(Job2()), notConfigured)
-			m.wantWords(notKnown)
-			if n := len(m.Requests()); n != requests {
-				m.Errorf("%d calls", n-requests)
-			}
-		}})
-	}
-	for name, journal := range map[string]any{"block": unknown{}, "enabled": attrs{"enabled": unknown{}}, "url": attrs{"url": unknown{}}} {
-		// Red without: each half of the look at unknown values in providerModel.journal.
-		rows = append(rows, Row{name: "I06_journal_" + name + "_unknown", Test: func(m *Matrix) {
+		}
+		m.wantDials(0)
+	}}, {name: "I06_unknown_settings_of_an_existing_job", Test: func(m *Matrix) {
+		m.created(Job1())
+		// Red without: keepUnrefreshed in Read.
+		requests := len(m.Requests())
+		m.OK(m.configure(attrs{"admin_key": unknown{}}))
+		m.cli.Identity = nil // as in the state of an old CLI
+		m.unchanged(func() { m.wantDiags(m.refresh(), "WARNING: Agent job not refreshed") })
+		m.wantWords("Not known yet: admin_key.")
+		m.OK(m.plan(Job1()))
+		if !m.cli.Empty() {
+			m.Error("the plan is not empty")
+		}
+		m.wantDiags(m.plan(Job2()), messagePlanned)
+		// Red without: usable in Update.
+		m.wantDiags(m.apply(Job2()), notConfigured)
+		m.wantWords("Not known yet: admin_key.")
+		if n := len(m.Requests()); n != requests {
+			m.Errorf("%d calls", n-requests)
+		}
+	}}}
+	// Red without: each half of the look at unknown values in providerModel.journal.
+	rows = append(rows, Row{name: "I06_journal_unknown", Test: func(m *Matrix) {
+		for _, journal := range []any{unknown{}, attrs{"enabled": unknown{}}, attrs{"url": unknown{}}} {
 			m.config["journal"] = journal
 			m.wantDiags(m.connect(), "ERROR: Unknown journal settings")
 			m.wantWords("journal.enabled and journal.url", "AGENT_JOURNAL_URL")
-			m.wantDials(0)
-		}})
-	}
-	return append(rows,
+		}
+		m.wantDials(0)
+	}})
+	return append(rows, promptRows()...)
+}
+
+// promptRows are prompts and waits that are not known while Terraform plans.
+func promptRows() []Row {
+	return []Row{
 		// Red without: promptValidator passing over unknown values.
-		Row{name: "I06_prompt_unknown_at_plan", Test: func(m *Matrix) {
+		{name: "I06_prompt_unknown_at_plan", Test: func(m *Matrix) {
 			m.OK(m.note(m.cli.Validate(attrs{"prompt": unknown{}, "project_id": unknown{}})))
 			m.OK(m.plan(attrs{"prompt": unknown{}}))
 			m.OK(m.plan(attrs{"prompt": "write", "project_id": unknown{}}))
 			m.wantDials(0)
 		}},
 		// Red without: a wait that is not known counting as its default, on.
-		Row{name: "I06_wait_unknown_at_plan_of_an_active_job", Test: func(m *Matrix) {
+		{name: "I06_wait_unknown_at_plan_of_an_active_job", Test: func(m *Matrix) {
 			m.OK(m.Run(noWait()))
 			for _, wait := range []any{unknown{}, attrs{"enabled": unknown{}}} {
 				m.wantDiags(m.plan(fakecli.With(Job1(), attrs{"wait": wait})), stillRunning)
 			}
 		}},
 		// Red without: the prompts themselves being compared in compare (a message would be sent).
-		Row{name: "I06_prompt_unknown_at_plan_of_an_existing_job", Test: func(m *Matrix) {
+		{name: "I06_prompt_unknown_at_plan_of_an_existing_job", Test: func(m *Matrix) {
 			m.created(Job1())
 			requests := len(m.Requests())
 			m.wantDiags(m.plan(attrs{"prompt": unknown{}}), "WARNING: Prompt not known yet")
@@ -177,5 +178,5 @@ func unknownRows() []Row {
 			m.OK(m.Run(Job1()))
 			m.WantPosts(1, 0)
 		}},
-	)
+	}
 }

