@@ -4,9 +4,15 @@
 package agentapi
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
+	"log"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -45,6 +51,23 @@ func TestTLS_hangingHandshake(t *testing.T) {
 			t.Errorf("%v after %v, want ErrUnavailable after 15s", err, time.Since(start))
 		}
 	})
+}
+
+// The key is not shown to a service that offers nothing newer than TLS 1.1.
+func TestTLS_oldVersion(t *testing.T) {
+	t.Parallel()
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") }))
+	s.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.StartTLS()
+	defer s.Close()
+	c := newClient(t, s.URL, func(config *Config) {
+		config.RootCAs = x509.NewCertPool()
+		config.RootCAs.AddCert(s.Certificate())
+	})
+	if job, err := c.PollJob(t.Context(), "p", "job_1"); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "protocol version") {
+		t.Errorf("%v, %v, want ErrUnavailable for the protocol version", job, err)
+	}
 }
 
 // Where a server offers HTTP/2, which sends requests again by itself, POSTs keep to HTTP/1.1.
