@@ -84,9 +84,23 @@ func (m *Matrix) stopping(play faultserver.Play) faultserver.Play {
 	}
 }
 
+// pausedRow needs no journal. Red without: the context in the limiter's wait.
+var pausedRow = Row{name: "X03_interrupt_in_a_pause", clock: true, Test: func(m *Matrix) {
+	m.Script(faultserver.Create, faultserver.Answer(429, "", "Retry-After: 600"))
+	time.AfterFunc(time.Minute, m.cli.Stop)
+	begin := time.Now()
+	m.wantDiags(m.Run(Job1()), createFailed)
+	m.wantWords("rate limit refused")
+	m.wantTook(begin, time.Minute, time.Minute)
+	m.wantEnd("", 1, 0)
+	m.OK(m.connect())
+	m.OK(m.Run(Job1()))
+	m.WantPosts(2, 0)
+}}
+
 // unknownOutcomeRows are POSTs whose outcome the run does not learn.
 func unknownOutcomeRows() []Row {
-	var rows []Row
+	rows := []Row{pausedRow}
 	row := func(name string, test func(m *Matrix)) {
 		rows = append(rows, Row{name: name, clock: true, Test: test})
 	}
