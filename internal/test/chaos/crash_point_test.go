@@ -128,7 +128,7 @@ func (c crashPoint) want(s store, accepted, saved bool) (o outcome) {
 		*posts = 1
 	}
 	// Documented: the default folder remembers nothing once a provider has ended well.
-	forgotten := accepted && !saved && c.step >= processEnd && !s.remembers()
+	forgotten := accepted && !saved && c.step >= processEnd && s == defaultFolder
 	// Only a plugin that ended between the two records cannot tell what became of the request.
 	unknown := (c.crash == killBoth || c.crash == stuck) && c.step >= journalDone && c.step <= responseRead
 	switch {
@@ -163,15 +163,14 @@ func TestX17_S3_crash_points(t *testing.T) {
 	atCrashPoints(t, bucket)
 }
 
-// atCrashPoints runs one cell of 29 in make test: steps, endings, requests and
-// followers take turns.
+// atCrashPoints runs one cell of 41 in make test: one for each step; endings,
+// requests and followers take turns.
 func atCrashPoints(t *testing.T, s store) {
 	t.Helper()
 	t.Parallel()
-	some := everyNth(t, envCrash, 29, crashPoints())
-	applied := newSteppedDir(t, s)
+	applied := newSteppedDir(t, s, nowhere)
 	applied.run("apply")
-	for _, c := range some {
+	for _, c := range everyNth(t, envCrash, 41, crashPoints()) {
 		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			c.run(t, s, applied)
@@ -182,7 +181,7 @@ func atCrashPoints(t *testing.T, s store) {
 // run stops an apply at the step, ends it, and lets the follower run. The apply
 // of a message starts from the state of another working directory.
 func (c crashPoint) run(t *testing.T, s store, applied *steppedDir) {
-	w := newSteppedDir(t, s)
+	w := newSteppedDir(t, s, c.step)
 	prompt, accepted := canaryPrompt, c.step >= requestWritten
 	if c.message {
 		prompt += " more"
@@ -190,7 +189,6 @@ func (c crashPoint) run(t *testing.T, s store, applied *steppedDir) {
 		w.remote.state = []byte(strings.ReplaceAll(string(applied.stateText()), applied.sim.Jobs()[0].ID, id))
 		w.write(stepConfiguration(prompt))
 	}
-	w.arm(c.step)
 	p := w.start("apply")
 	select {
 	case <-w.reached:

@@ -6,15 +6,20 @@
 package chaos
 
 import (
-	"maps"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// What the provider in steps reports.
+const (
+	stepWrite   = "/step/write"   // it is about to write to the journal
+	stepWritten = "/step/written" // it has written
+	stepServed  = "/step/served"  // the CLI has closed it
 )
 
 // The data source keeps the provider open after the CLI has received the job.
@@ -42,21 +47,17 @@ type steppedDir struct {
 	alive   bool // the CLI was, when the step was resumed
 }
 
-func newSteppedDir(t *testing.T, s store) *steppedDir {
+func newSteppedDir(t *testing.T, s store, armed step) *steppedDir {
 	t.Helper()
-	w := &steppedDir{reached: make(chan struct{}), resumed: make(chan struct{})}
+	w := &steppedDir{armed: armed, reached: make(chan struct{}), resumed: make(chan struct{})}
 	sim := simulator.New(simulator.Options{Key: canaryKey, Script: func(_ string, turn int) simulator.Script {
-		if turn > 0 {
-			return simulator.Script{Duration: time.Hour}
-		}
-		return simulator.Script{}
+		return simulator.Script{Duration: time.Duration(turn) * time.Hour}
 	}})
 	w.workingDir = newWorkingDirAt(t, sim, w, "")
-	t.Cleanup(func() { w.resume(false) }) // before the servers wait for it
 	w.storeRemotely()
-	t.Cleanup(func() { w.resume(false) })
-	w.remote.onWrite = func() bool { // a CLI that has ended in its write has stored nothing
-		return !w.hasPosted() || !w.stop(stateWrite) || w.alive
+	t.Cleanup(func() { w.resume(false) }) // before the servers wait for it
+	w.remote.onWrite = func() bool {      // a CLI that has ended in its write has stored nothing
+		return !w.stop(w.passing(http.MethodPut, "")) || w.alive
 	}
 	w.keepJournal(s)
 	w.config = stepConfig
@@ -66,28 +67,20 @@ func newSteppedDir(t *testing.T, s store) *steppedDir {
 }
 
 func (w *steppedDir) ServeHTTP(out http.ResponseWriter, r *http.Request) {
-	switch {
-	case strings.HasPrefix(r.URL.Path, "/step/"):
-		w.stop(w.reported(r.URL.Path))
-	default:
-		recorded := httptest.NewRecorder()
-		w.sim.ServeHTTP(recorded, r)
-		w.stop(w.served(r.Method))
-		maps.Copy(out.Header(), recorded.Header())
-		out.WriteHeader(recorded.Code)
-		_, _ = out.Write(recorded.Body.Bytes())
+	if !strings.HasPrefix(r.URL.Path, "/step/") {
+		w.sim.ServeHTTP(out, r) // so short a response leaves when this returns
 	}
+	w.stop(w.passing(r.Method, r.URL.Path))
 }
 
-func (w *steppedDir) reported(path string) step {
+// passing is the step at which a request comes.
+func (w *steppedDir) passing(method, path string) step {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if path == stepWrite {
 		w.writes++
 	}
 	switch {
-	case path == stepServed && w.posted:
-		return processEnd
 	case path == stepWrite && w.writes == 1:
 		return journalBegun
 	case path == stepWritten && w.writes == 1:
@@ -96,33 +89,19 @@ func (w *steppedDir) reported(path string) step {
 		return responseRead
 	case path == stepWritten && w.writes == 2:
 		return idRecorded
-	}
-	return nowhere
-}
-
-func (w *steppedDir) served(method string) step {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if method == http.MethodPost {
+	case path == stepServed && w.posted:
+		return processEnd
+	case strings.HasPrefix(path, "/step/"):
+		return nowhere
+	case method == http.MethodPost:
 		w.posted = true
 		return requestWritten
+	case !w.posted:
+		return nowhere
+	case method == http.MethodPut:
+		return stateWrite
 	}
-	if w.posted {
-		return stateHandedOver // the data source is read
-	}
-	return nowhere
-}
-
-func (w *steppedDir) hasPosted() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.posted
-}
-
-func (w *steppedDir) arm(at step) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.armed = at
+	return stateHandedOver // the data source is read
 }
 
 // stop holds up the one who comes to the armed step first.

@@ -10,20 +10,18 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
 // kind is one kind of rounds.
 type kind struct {
 	name   string
 	stores []store
-	nth    int // cell that make test runs; 0: the rounds are at any moment, and it runs some
-	cells  func(store) []round
-	moment moments
+	nth    int // cell that make test runs; at any moment it draws only some
+	cells  func(*testing.T, store) []round
 }
 
 var (
@@ -32,6 +30,8 @@ var (
 	anyDisk   = []store{namedFolder, bucket} // a named folder may be on another disk
 	oneBucket = []store{defaultFolder, bucket}
 )
+
+const longerThanDrain = 5 * time.Second // shutdownDrain
 
 // Red without:
 //   - X01: the detached context of a POST on its way.
@@ -45,18 +45,28 @@ var (
 //   - X09, X10: the entries that stay until the state was seen; in the default
 //     folder, without the stop and the lost connection that make an end disturbed.
 var kinds = []kind{
-	{name: "X01_interrupt_while_POSTs_are_in_flight", stores: unnamed, nth: 1, cells: interruptedPOSTs},
-	{name: "X02_interrupt_in_the_wait", stores: unnamed, nth: 3, cells: interruptedWaits},
-	{name: "X02_interrupt_at_any_moment", stores: oneBucket, moment: moments{endings: interrupts}},
-	{name: "X04_kill_at_any_moment", stores: oneBucket, moment: moments{endings: kills}},
-	{name: "X04_CLI_gone_while_POSTs_are_in_flight", stores: unnamed, nth: 1, cells: goneInFlight},
-	{name: "X07_two_aliases_killed", stores: folders, nth: 2, cells: aliasesKilled},
-	{name: "X08_second_interrupt", stores: oneBucket, nth: 29, cells: secondInterrupts},
-	{name: "X09_state_from_before_comes_back", stores: folders, nth: 3, cells: func(s store) []round { return lastRuns(s, theState) }},
-	{name: "X09_backend_does_not_store", stores: folders, nth: 4, cells: notStored},
-	{name: "X09_state_from_before_any_moment", stores: []store{namedFolder}, moment: moments{anyEnding, theState}},
-	{name: "X10_disk_is_wiped", stores: anyDisk, nth: 3, cells: func(s store) []round { return lastRuns(s, theDisk) }},
-	{name: "X10_disk_is_wiped_any_moment", stores: []store{bucket}, moment: moments{anyEnding, theDisk}},
+	{"X01_interrupt_while_POSTs_are_in_flight", unnamed, 1, each(
+		round{hold: true, late: slices.Repeat([]time.Duration{1500 * time.Millisecond}, 3), kept: true, awaited: true}, whenPosted,
+		end{"SIGINT", alone(syscall.SIGINT)})},
+	{"X02_interrupt_in_the_wait", unnamed, 4, each(round{hold: true, kept: true, awaited: true}, whenPolled,
+		end{"SIGINT to the group", group(syscall.SIGINT)}, end{"SIGINT", alone(syscall.SIGINT)},
+		end{"SIGTERM to the group", group(syscall.SIGTERM)}, end{"SIGTERM", alone(syscall.SIGTERM)})},
+	{"X02_interrupt_at_any_moment", oneBucket, 1, atAnyMoment(interrupts, nothing)},
+	{"X04_kill_at_any_moment", oneBucket, 1, atAnyMoment(kills, nothing)},
+	// A plugin whose CLI is gone stays until the responses are on disk, although
+	// nobody reads its log, and the next apply waits for them.
+	{"X04_CLI_gone_while_POSTs_are_in_flight", unnamed, 2, each(
+		round{env: []string{"TF_LOG=DEBUG"}, late: []time.Duration{time.Second / 2, time.Second / 2, longerThanDrain}, awaited: true}, whenPosted,
+		end{"terminal closed", group(syscall.SIGHUP)}, end{"killed", alone(syscall.SIGKILL)})},
+	// Both processes of the next run see all entries.
+	{"X07_two_aliases_killed", folders, 2, each(round{aliases: true, hold: true, loss: theState, awaited: true, all: true}, whenPolled,
+		end{"killed", group(syscall.SIGKILL)})},
+	{"X08_second_interrupt", oneBucket, 43, secondInterrupts},
+	{"X09_state_from_before_comes_back", folders, 7, lastRuns(theState)},
+	{"X09_backend_does_not_store", folders, 4, notStored},
+	{"X09_state_from_before_any_moment", []store{namedFolder}, 1, atAnyMoment(anyEnding, theState)},
+	{"X10_disk_is_wiped", anyDisk, 4, lastRuns(theDisk)},
+	{"X10_disk_is_wiped_any_moment", []store{bucket}, 1, atAnyMoment(anyEnding, theDisk)},
 }
 
 func TestRounds(t *testing.T) { playKinds(t, defaultFolder, namedFolder) }
@@ -66,18 +76,17 @@ func TestRounds_S3(t *testing.T) {
 	playKinds(t, bucket)
 }
 
-// playKinds plays all kinds with some of the stores.
+// playKinds plays all kinds with some of the stores, and prints what each has shown.
 func playKinds(t *testing.T, stores ...store) {
 	t.Helper()
 	for _, k := range kinds {
 		var cells []round
 		for _, s := range k.stores {
-			switch {
-			case !slices.Contains(stores, s):
-			case k.nth == 0:
-				cells = append(cells, k.moment.draw(t, s)...)
-			default:
-				cells = append(cells, k.cells(s)...)
+			if slices.Contains(stores, s) {
+				for _, r := range k.cells(t, s) {
+					r.store = s
+					cells = append(cells, r)
+				}
 			}
 		}
 		if len(cells) == 0 {
@@ -85,7 +94,20 @@ func playKinds(t *testing.T, stores ...store) {
 		}
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			play(t, everyNth(t, envRounds, max(1, k.nth), cells))
+			var mu sync.Mutex
+			sum := tally{}
+			t.Cleanup(func() { t.Logf("%v", sum) })
+			for _, r := range everyNth(t, envRounds, k.nth, cells) {
+				t.Run(fmt.Sprintf("%s, %s", r.store, r.name), func(t *testing.T) {
+					t.Parallel()
+					got := r.run(t)
+					mu.Lock()
+					defer mu.Unlock()
+					for name, n := range got {
+						sum[name] += n
+					}
+				})
+			}
 		})
 	}
 }
@@ -102,66 +124,33 @@ func whenPolled(send func(*process)) func(*process) {
 	return func(p *process) { p.awaitPolls(); send(p) }
 }
 
-// signals are the ways in which a run is interrupted.
-var signals = []struct {
+// end is how a run ends whose jobs are all sent, or polled.
+type end struct {
 	name string
-	send func(*process)
-}{
-	{"SIGINT to the group", group(syscall.SIGINT)},
-	{"SIGINT", alone(syscall.SIGINT)},
-	{"SIGTERM to the group", group(syscall.SIGTERM)},
-	{"SIGTERM", alone(syscall.SIGTERM)},
+	end  func(*process)
 }
 
-// delayed are the responses to three POSTs.
-func delayed(afterEffect bool, delays ...time.Duration) (faults []simulator.Fault) {
-	for _, d := range delays {
-		faults = append(faults, simulator.Fault{Delay: d, AfterEffect: afterEffect})
+// each is a round with each of the ends, in any store.
+func each(r round, when func(func(*process)) func(*process), ends ...end) func(*testing.T, store) []round {
+	return func(*testing.T, store) (cells []round) {
+		for _, e := range ends {
+			r.name, r.disturb = e.name, when(e.end)
+			cells = append(cells, r)
+		}
+		return cells
 	}
-	return faults
-}
-
-func interruptedPOSTs(s store) []round {
-	const latency = 1500 * time.Millisecond
-	return []round{{name: "SIGINT", store: s, hold: true, posts: delayed(false, latency, latency, latency),
-		disturb: whenPosted(alone(syscall.SIGINT)), kept: true, awaited: true}}
-}
-
-func interruptedWaits(s store) (cells []round) {
-	for _, signal := range signals {
-		cells = append(cells, round{name: signal.name, store: s, hold: true, disturb: whenPolled(signal.send), kept: true, awaited: true})
-	}
-	return cells
-}
-
-// A plugin whose CLI is gone stays until the responses are on disk, although
-// nobody reads its log, and the next apply waits for them.
-func goneInFlight(s store) (cells []round) {
-	const longerThanDrain = 5 * time.Second // shutdownDrain
-	for name, send := range map[string]func(*process){"killed": alone(syscall.SIGKILL), "terminal closed": group(syscall.SIGHUP)} {
-		cells = append(cells, round{name: name, store: s, env: []string{"TF_LOG=DEBUG"},
-			posts: delayed(false, time.Second/2, time.Second/2, longerThanDrain), disturb: whenPosted(send), awaited: true})
-	}
-	return cells
-}
-
-// Both processes of the next run see all entries.
-func aliasesKilled(s store) []round {
-	return []round{{name: string(s), store: s, hold: true, disturb: whenPolled(group(syscall.SIGKILL)), loss: theState, awaited: true, all: true,
-		config: func(prompt string) string {
-			return otherAlias + use("a", prompt) + use("b", prompt, "provider = agent.other", "count = 2")
-		}}}
 }
 
 // secondInterrupts are gaps between two signals and latencies of the responses,
 // in seconds, around the CLI's own limit of 2 s and what the provider does within it.
-func secondInterrupts(s store) (cells []round) {
+func secondInterrupts(*testing.T, store) (cells []round) {
+	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 	for _, gap := range []float64{0.3, 0.05, 1, 1.4, 1.6, 2.1, 3} {
 		for _, latency := range []float64{0.8, 0.2, 1.4, 1.6, 2.1, 3} {
 			for _, messages := range []bool{false, true} {
 				cells = append(cells, round{
-					name: fmt.Sprintf("messages=%t gap=%v latency=%v", messages, gap, latency), store: s, messages: messages,
-					posts:   delayed(true, seconds(latency), seconds(latency), seconds(latency)), // the service has accepted all
+					name: fmt.Sprintf("messages=%t gap=%v latency=%v", messages, gap, latency), messages: messages,
+					late: slices.Repeat([]time.Duration{seconds(latency)}, 3), effect: true,
 					disturb: whenPosted(func(p *process) { p.signalTwice((*process).signal, seconds(gap)) }),
 					// Responses that come this long before the end of the drain are never unknown.
 					awaited: latency+0.5 < gap+1.5,
@@ -172,42 +161,36 @@ func secondInterrupts(s store) (cells []round) {
 	return cells
 }
 
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-
 // lastRuns are runs whose end the state does not show. The default folder
 // remembers only what was disturbed.
-func lastRuns(s store, l loss) (cells []round) {
-	for i, end := range []struct {
-		name string
-		end  func(*process)
-	}{
-		{"undisturbed", nil},
-		{"interrupted", alone(syscall.SIGINT)},
-		{"interrupted twice", func(p *process) { p.signal(syscall.SIGINT); p.signal(syscall.SIGINT) }},
-		{"CLI killed", alone(syscall.SIGKILL)},
-		{"killed", group(syscall.SIGKILL)},
-	} {
-		r := round{store: s, loss: l, awaited: true, all: true}
-		if end.end != nil {
-			r.hold, r.disturb = true, whenPolled(end.end)
-		} else if !s.remembers() {
-			continue
-		}
-		for _, r.messages = range []bool{false, true} {
-			if r.messages && i > 1 { // of messages two ends are enough
-				break
-			}
-			r.name = fmt.Sprintf("%s, %s, messages=%t", s, end.name, r.messages)
+func lastRuns(l loss) func(*testing.T, store) []round {
+	return func(t *testing.T, s store) (cells []round) {
+		r := round{loss: l, awaited: true, all: true}
+		if s != defaultFolder {
+			r.name = "undisturbed"
 			cells = append(cells, r)
 		}
+		r.hold = true
+		cells = append(cells, each(r, whenPolled,
+			end{"interrupted", alone(syscall.SIGINT)},
+			end{"interrupted twice", func(p *process) { p.signal(syscall.SIGINT); p.signal(syscall.SIGINT) }},
+			end{"CLI killed", alone(syscall.SIGKILL)},
+			end{"killed", group(syscall.SIGKILL)},
+		)(t, s)...)
+		for _, r := range cells { // of messages these ends are enough
+			if r.name == "undisturbed" || r.name == "interrupted" {
+				r.name, r.messages = r.name+", messages", true
+				cells = append(cells, r)
+			}
+		}
+		return cells
 	}
-	return cells
 }
 
 // notStored are such runs with a backend that responds 500, or a CLI that is
 // killed in its write there.
-func notStored(s store) (cells []round) {
-	for _, r := range lastRuns(s, theWrites) {
+func notStored(t *testing.T, s store) (cells []round) {
+	for _, r := range lastRuns(theWrites)(t, s) {
 		if strings.Contains(r.name, "killed") || strings.Contains(r.name, "twice") {
 			continue
 		}
@@ -220,13 +203,7 @@ func notStored(s store) (cells []round) {
 	return cells
 }
 
-// moments draws rounds whose run ends in any of some ways at any moment.
-type moments struct {
-	endings []ending
-	loss    loss
-}
-
-// ending is a way in which a run ends.
+// ending is a way in which a run ends at any moment.
 type ending struct {
 	send   func(*process, syscall.Signal)
 	signal syscall.Signal // 0: it ends by itself
@@ -249,18 +226,20 @@ var (
 	anyEnding = slices.Concat([]ending{{}}, kills, interrupts)
 )
 
-func (m moments) draw(t *testing.T, s store) (drawn []round) {
-	t.Helper()
-	first := seed(t)
-	for i := range rounds(t, 3) {
-		random := rand.New(rand.NewPCG(first, uint64(i)))
-		// Few rounds have many endings, each with both requests in turn.
-		r := m.endings[i%len(m.endings)].draw(random)
-		r.name, r.store, r.loss = fmt.Sprintf("%s %d", s, i), s, m.loss
-		r.messages = (i+i/len(m.endings))%2 == 1
-		drawn = append(drawn, r)
+// atAnyMoment draws rounds whose run ends in any of some ways at any moment.
+func atAnyMoment(endings []ending, l loss) func(*testing.T, store) []round {
+	return func(t *testing.T, _ store) (drawn []round) {
+		t.Helper()
+		first := seed(t)
+		for i := range number(t, envRounds, 2) {
+			n, ways := int(i), len(endings)
+			// Few rounds have many endings, each with both requests in turn.
+			r := endings[n%ways].draw(rand.New(rand.NewPCG(first, i)))
+			r.name, r.loss, r.messages = fmt.Sprint(i), l, (n+n/ways)%2 == 1
+			drawn = append(drawn, r)
+		}
+		return drawn
 	}
-	return drawn
 }
 
 func (e ending) draw(random *rand.Rand) round {
@@ -270,8 +249,10 @@ func (e ending) draw(random *rand.Rand) round {
 		latency = 3 * time.Second
 	}
 	// Slow responses, before or after the effect, widen the moments that matter.
-	latency = within(latency)
-	r := round{posts: delayed(random.IntN(2) == 1, latency, latency, latency), awaited: !e.twice && e.signal != syscall.SIGKILL}
+	r := round{
+		late: slices.Repeat([]time.Duration{within(latency)}, 3), effect: random.IntN(2) == 1,
+		awaited: !e.twice && e.signal != syscall.SIGKILL,
+	}
 	atPOST, early, late, gap := e.twice || random.IntN(3) > 0, within(1200*time.Millisecond), within(700*time.Millisecond), within(3*time.Second)
 	if e.signal == 0 {
 		return r

@@ -13,6 +13,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -27,18 +28,14 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
-// What the provider in steps reports.
-const (
-	stepWrite   = "/step/write"   // it is about to write to the journal
-	stepWritten = "/step/written" // it has written
-	stepServed  = "/step/served"  // the CLI has closed it
-)
-
 var (
-	cli         tfcli.CLI
-	provider    tfcli.Plugin
-	stepConfig  string // a CLI configuration with the provider that reports its steps
-	initialized initializedBackend
+	cli        tfcli.CLI
+	provider   tfcli.Plugin
+	stepConfig string // a CLI configuration with the provider that reports its steps
+
+	// What init leaves in a working directory with a backend: running it once is enough for all of them.
+	initialized    []byte
+	initializedURL string
 )
 
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
@@ -90,30 +87,70 @@ func install(ctx context.Context, dir string) (err error) {
 	if err := os.WriteFile(stepConfig, config, 0o600); err != nil {
 		return err
 	}
-	return initialized.create(ctx, dir)
-}
-
-// initializedBackend is what init leaves in a working directory: running it once
-// is enough for all of them.
-type initializedBackend struct {
-	text []byte
-	url  string
-}
-
-func (i *initializedBackend) create(ctx context.Context, dir string) error {
 	server := httptest.NewServer(&backend{})
 	defer server.Close()
-	i.url = server.URL
+	initializedURL = server.URL
 	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte("terraform {\n  backend \"http\" {}\n}\n"), 0o600); err != nil {
 		return err
 	}
-	command := cli.Command(ctx, provider.MirrorConfig, "init", "-no-color", "-input=false")
-	command.Dir = dir
-	command.Env = append(command.Env, "TF_HTTP_ADDRESS="+i.url)
-	if output, err := command.CombinedOutput(); err != nil {
+	initialize := cli.Command(ctx, provider.MirrorConfig, "init", "-no-color", "-input=false")
+	initialize.Dir = dir
+	initialize.Env = append(initialize.Env, "TF_HTTP_ADDRESS="+initializedURL)
+	if output, err := initialize.CombinedOutput(); err != nil {
 		return fmt.Errorf("init: %w\n%s", err, output)
 	}
-	var err error
-	i.text, err = os.ReadFile(filepath.Join(dir, ".terraform", "terraform.tfstate"))
+	initialized, err = os.ReadFile(filepath.Join(dir, ".terraform", "terraform.tfstate"))
 	return err
+}
+
+// What make chaos sets: without them, make test runs a part of each grid.
+const (
+	envRounds = "CHAOS_CLI"    // the number of runs that end at any moment; and all of each grid but
+	envCrash  = "CRASH_POINTS" // the crash points
+	envSeed   = "CHAOS_SEED"   // of the moments
+)
+
+// everyNth returns the cells of a grid that run: all if the variable is set,
+// else every nth. It reports the others as skipped.
+func everyNth[T any](t *testing.T, variable string, n int, cells []T) (some []T) {
+	t.Helper()
+	if os.Getenv(variable) != "" {
+		return cells
+	}
+	for i := 0; i < len(cells); i += n {
+		some = append(some, cells[i])
+	}
+	if len(some) < len(cells) {
+		t.Run("rest of the grid", func(t *testing.T) {
+			t.Skipf("%d of %d cells run only with %s, which make chaos sets", len(cells)-len(some), len(cells), variable)
+		})
+	}
+	return some
+}
+
+// number is the value of a variable.
+func number(t *testing.T, variable string, byDefault uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return byDefault
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
+}
+
+// seed is CHAOS_SEED, or a random one in make chaos and a fixed one in make
+// test. It is printed, so that a run can be repeated.
+func seed(t *testing.T) uint64 {
+	t.Helper()
+	s := uint64(1)
+	if os.Getenv(envRounds) != "" {
+		s = rand.Uint64()
+	}
+	s = number(t, envSeed, s)
+	t.Logf("%s=%d", envSeed, s)
+	return s
 }

@@ -14,15 +14,8 @@ import (
 	"github.com/hashicorp/go-version"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
-
-// command is one command of the CLI in the course of ordinary use.
-type command struct {
-	write    string // the configuration to put in place before; empty: unchanged
-	args     string // in both, JOB stands for the id of the service's first job
-	creates  int    // that the service has read after it, since the start
-	messages int
-}
 
 // setup is how ordinary use goes.
 type setup struct {
@@ -52,30 +45,119 @@ var (
 	}
 )
 
-// useCase is a part of ordinary use.
-type useCase struct {
-	name     string
-	commands []command
+// command is one command of the CLI in the course of ordinary use.
+type command struct {
+	write    string // the configuration to put in place before; empty: unchanged
+	args     string // in both, JOB stands for the id of the service's first job
+	creates  int    // that the service has read after it, since the start
+	messages int
 }
 
-// ordinary runs every nth combination of setups and use cases. A named folder
+// otherAlias is a second provider process of a run.
+const otherAlias = `
+provider "agent" {
+  alias = "other"
+  poll  = { min_interval = "50ms", max_interval = "200ms" }
+}
+`
+
+const (
+	withVariable = "variable \"prompt\" {\n  default = \"write\"\n}\nresource \"agent_job\" \"test\" {\n  prompt = var.prompt\n}\n"
+
+	createAndUpdate = `
+run "create" {}
+run "update" {
+  variables {
+    prompt = "write more"
+  }
+}
+`
+)
+
+// Exactly the jobs and messages that the configuration asks for. A named folder
 // keeps its entries until a plan or a test has seen the state; the default one is
 // empty after every command.
-func ordinary(t *testing.T, nth int, setups []setup, useCases ...useCase) {
-	t.Helper()
+//
+// Red without: the removal of answered entries when the process ends, in each of
+// the two processes of aliases (default folder); Seen in Read and ModifyPlan, and
+// Forget (named folder); the owner compared in wanted. UpgradeResourceState of
+// the server: without a refresh, Terraform plans the replacement of a tainted
+// object as if the object did not exist, and forgets one without reading it.
+func TestOrdinaryUse(t *testing.T) {
 	t.Parallel()
+	const (
+		moved    = "moved {\n  from = agent_job.test\n  to   = agent_job.new\n}\n"
+		imported = "import {\n  to = agent_job.test\n  id = \"" + project + "/JOB\"\n}\n"
+		removed  = "removed {\n  from = agent_job.test\n  lifecycle {\n    destroy = false\n  }\n}\n"
+		variable = "variable \"n\" {\n  default = 1\n}\n"
+	)
+	plain, first := use("test", "write"), use("test", "write", "lifecycle { create_before_destroy = true }")
+	week := func(n string) string { return use("test", "write", `triggers = { week = "`+n+`" }`) }
+	instances := func(n string) string { return use("test", "write", "count = "+n) }
+	aliases := otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "count = var.n")
+	inTurn := otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "depends_on = [agent_job.one]")
+	replacing := func(config string) []command {
+		return []command{{config, "apply", 1, 0}, {"", "apply -replace=agent_job.test", 2, 0}, {"", "taint agent_job.test", 2, 0}, {"", "apply", 3, 0}}
+	}
+	anyWay, plainly := slices.Concat(inDefault, afterPlan), slices.Concat(inDefault[:1], afterPlan[:1])
+	type useCase struct {
+		name     string
+		setups   []setup
+		commands []command
+	}
 	type cell struct {
 		useCase
 		setup setup
 	}
 	var cells []cell
-	for _, c := range useCases {
-		for _, s := range setups {
+	for _, c := range []useCase{
+		{"X11_replace_and_taint", slices.Concat(anyWay, inNamed), replacing(plain)},
+		{"X11_replace_and_taint_prompt_wo", inNamed, replacing(strings.Replace(first, "prompt", "prompt_wo", 1))},
+		{"X11_replace_and_taint_created_before_destroyed", slices.Concat(inNamed, anyWay), replacing(first)},
+		{"X11_changed_triggers", anyWay, []command{
+			{week("1"), "apply", 1, 0}, {week("2"), "apply", 2, 0}, {week("1"), "apply", 3, 0},
+		}},
+		{"X11_destroy_and_apply_and_two_workspaces", anyWay, []command{
+			{plain, "apply", 1, 0}, {"", "destroy", 1, 0}, {"", "apply", 2, 0},
+			{"", "workspace new other", 2, 0}, {"", "apply", 3, 0}, {"", "workspace select default", 3, 0},
+		}},
+		{"X11_more_instances_and_one_forgotten", anyWay, []command{
+			{instances("1"), "apply", 1, 0}, {instances("2"), "apply -target=agent_job.test[1]", 2, 0}, {instances("4"), "apply", 4, 0},
+			{"", "state rm agent_job.test[1]", 4, 0}, {"", "apply", 5, 0},
+		}},
+		{"X11_moved_and_imported", plainly, []command{
+			{plain, "apply", 1, 0}, {use("new", "write") + moved, "apply", 1, 0},
+			{"", "state rm agent_job.new", 1, 0}, {plain, "import agent_job.test " + project + "/JOB", 1, 0}, {"", "apply", 1, 0},
+			{"", "state rm agent_job.test", 1, 0}, {plain + imported + use("new", "write"), "apply", 2, 0},
+		}},
+		{"X11_saved_plans", plainly, []command{
+			{plain, "plan -out=saved", 0, 0}, {"", "apply saved", 1, 0},
+			{use("test", "write more"), "plan -out=saved", 1, 0}, {"", "apply saved", 1, 1},
+			{"", "plan -destroy -out=saved", 1, 1}, {"", "apply saved", 1, 1}, {"", "apply", 2, 1},
+		}},
+		{"X11_two_aliases_at_once", plainly, []command{
+			{aliases + variable, "apply", 2, 0}, {"", "apply -replace=agent_job.two[0]", 3, 0}, {aliases + strings.Replace(variable, "1", "2", 1), "apply", 4, 0},
+		}},
+		{"X11_two_aliases_in_turn", plainly, []command{{inTurn, "apply", 2, 0}}},
+		// The run blocks have their own state: they start, change and destroy their own
+		// job, beside the one of the configuration's state.
+		{"X11_terraform_test", []setup{inDefault[0], inNamed[0]}, []command{
+			{withVariable, "apply", 1, 0}, {"", "plan -detailed-exitcode", 1, 0}, {"", "test -no-color", 2, 1}, {"", "test -no-color", 3, 2},
+		}},
+		// Planning to forget a job shows the state, so a removed block needs no other plan.
+		{"X13_removed_block", slices.Concat(inNamed, inDefault[:1]), []command{
+			{plain, "apply", 1, 0}, {removed, "apply", 1, 0}, {plain, "apply", 2, 0},
+		}},
+	} {
+		for _, s := range c.setups {
 			cells = append(cells, cell{c, s})
 		}
 	}
-	for _, c := range everyNth(t, envRounds, nth, cells) {
+	for _, c := range everyNth(t, envRounds, 11, cells) {
 		t.Run(c.name+", "+c.setup.name, func(t *testing.T) {
+			if strings.Contains(c.name, "prompt_wo") {
+				needsWriteOnly(t)
+			}
 			t.Parallel()
 			w := newWorkingDir(t, quick, "")
 			w.keepJournal(c.setup.store)
@@ -114,170 +196,54 @@ func (w *workingDir) ordinary(s setup, commands []command) {
 	w.assertJournalEmpty()
 }
 
-func needsVersion(t *testing.T, least string) {
+// needsWriteOnly skips a test on a CLI without write-only and ephemeral values.
+func needsWriteOnly(t *testing.T) {
 	t.Helper()
-	if cli.Version.LessThan(version.Must(version.NewVersion(least))) {
-		t.Skipf("needs %s or later, this is %s", least, cli)
+	if cli.Version.LessThan(version.Must(version.NewVersion("1.11.0"))) {
+		t.Skipf("needs 1.11 or later, this is %s", cli)
 	}
 }
 
-// Red without: the removal of answered entries when the process ends (default
-// folder), Seen in Read and ModifyPlan (named folder).
-func TestX11_a_new_job_each_time(t *testing.T) {
-	const replaceFirst = "lifecycle { create_before_destroy = true }"
-	ordinary(t, 11, slices.Concat(inDefault, afterPlan), []useCase{
-		{"replace", []command{
-			{use("test", "write"), "apply", 1, 0},
-			{"", "apply -replace=agent_job.test", 2, 0},
-		}},
-		{"taint", []command{
-			{use("test", "write"), "apply", 1, 0},
-			{"", "taint agent_job.test", 1, 0},
-			{"", "apply", 2, 0},
-		}},
-		{"taint, created before destroyed", []command{
-			{use("test", "write", replaceFirst), "apply", 1, 0},
-			{"", "taint agent_job.test", 1, 0},
-			{"", "apply", 2, 0},
-		}},
-		{"changed triggers", []command{
-			{use("test", "write", `triggers = { week = "1" }`), "apply", 1, 0},
-			{use("test", "write", `triggers = { week = "2" }`), "apply", 2, 0},
-			{use("test", "write", `triggers = { week = "1" }`), "apply", 3, 0},
-		}},
-		{"destroy and apply", []command{
-			{use("test", "write"), "apply", 1, 0},
-			{"", "destroy", 1, 0},
-			{"", "apply", 2, 0},
-		}},
-		{"more instances", []command{
-			{use("test", "write", "count = 1"), "apply", 1, 0},
-			{use("test", "write", "count = 3"), "apply", 3, 0},
-		}},
-		{"more instances, one by one", []command{
-			{use("test", "write", "count = 1"), "apply", 1, 0},
-			{use("test", "write", "count = 2"), "apply -target=agent_job.test[1]", 2, 0},
-			{use("test", "write", "count = 3"), "apply -target=agent_job.test[2]", 3, 0},
-		}},
-		{"equal prompts under count, one of them forgotten", []command{
-			{use("test", "write", "count = 3"), "apply", 3, 0},
-			{"", "state rm agent_job.test[1]", 3, 0},
-			{"", "apply", 4, 0},
-		}},
-		{"two workspaces", []command{
-			{use("test", "write"), "apply", 1, 0},
-			{"", "workspace new other", 1, 0},
-			{"", "apply", 2, 0},
-			{"", "workspace select default", 2, 0},
-		}},
-	}...)
-}
-
-// What keeps its job sends nothing.
-func TestX11_the_same_job(t *testing.T) {
-	needsVersion(t, "1.5.0") // import blocks
-	imported := use("test", "write") + "import {\n  to = agent_job.test\n  id = \"" + project + "/JOB\"\n}\n"
-	ordinary(t, 5, slices.Concat(inDefault[:1], afterPlan[:1]), []useCase{
-		{"moved", []command{
-			{use("test", "write"), "apply", 1, 0},
-			{use("new", "write") + "moved {\n  from = agent_job.test\n  to   = agent_job.new\n}\n", "apply", 1, 0},
-		}},
-		{"import command", []command{
-			{use("test", "write"), "apply", 1, 0},
-			{"", "state rm agent_job.test", 1, 0},
-			{"", "import agent_job.test " + project + "/JOB", 1, 0},
-			{"", "apply", 1, 0},
-		}},
-		{"import block, beside a new job with an equal prompt", []command{
-			{use("test", "write"), "apply", 1, 0},
-			{"", "state rm agent_job.test", 1, 0},
-			{imported + use("new", "write"), "apply", 2, 0},
-		}},
-		{"saved plans", []command{
-			{use("test", "write"), "plan -out=saved", 0, 0},
-			{"", "apply saved", 1, 0},
-			{use("test", "write more"), "plan -out=saved", 1, 0},
-			{"", "apply saved", 1, 1},
-			{"", "plan -destroy -out=saved", 1, 1},
-			{"", "apply saved", 1, 1},
-			{"", "apply", 2, 1},
-		}},
-	}...)
-}
-
-// otherAlias is a second provider process of a run.
-const otherAlias = `
-provider "agent" {
-  alias = "other"
-  poll  = { min_interval = "50ms", max_interval = "200ms" }
-}
-`
-
-// Red without: the removal at the end in each of the two processes; the owner
-// compared in wanted.
-func TestX11_two_aliases(t *testing.T) {
-	both := otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "count = var.n")
-	ordinary(t, 2, slices.Concat(inDefault[:1], afterPlan[:1]), useCase{"at once", []command{
-		{both + "variable \"n\" {\n  default = 1\n}\n", "apply", 2, 0},
-		{"", "apply -replace=agent_job.two[0]", 3, 0},
-		{both + "variable \"n\" {\n  default = 2\n}\n", "apply", 4, 0},
-	}}, useCase{"in turn", []command{
-		{otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "depends_on = [agent_job.one]"), "apply", 2, 0},
-	}})
-}
-
-const (
-	withVariable = "variable \"prompt\" {\n  default = \"write\"\n}\nresource \"agent_job\" \"test\" {\n  prompt = var.prompt\n}\n"
-
-	createAndUpdate = `
-run "create" {}
-run "update" {
-  variables {
-    prompt = "write more"
-  }
-}
-`
-)
-
-// The run blocks have their own state: they start, change and destroy their own
-// job, beside the one of the configuration's state. Red without: the removal at
-// the end (default folder), Seen and Forget (named folder).
-func TestX11_terraform_test(t *testing.T) {
-	needsVersion(t, "1.6.0")
-	ordinary(t, 1, []setup{inNamed[0], inDefault[0]}, useCase{"test", []command{
-		{withVariable, "apply", 1, 0},
-		{"", "plan -detailed-exitcode", 1, 0},
-		{"", "test -no-color", 2, 1},
-		{"", "test -no-color", 3, 2},
-	}})
-}
-
-// Without a refresh, Terraform plans the replacement of a tainted object as if
-// the object did not exist. Red without: UpgradeResourceState of the server: the
-// replacement takes over the tainted job, and the plan says so.
-func TestX11_tainted_without_refresh_in_the_named_folder(t *testing.T) {
-	plain := use("test", "write")
-	replaced := use("test", "write", "lifecycle { create_before_destroy = true }")
-	var useCases []useCase
-	for _, config := range []string{replaced, plain, strings.Replace(replaced, "prompt", "prompt_wo", 1)} {
-		useCases = append(useCases, useCase{config, []command{
-			{config, "apply", 1, 0},
-			{"", "taint agent_job.test", 1, 0},
-			{"", "apply", 2, 0},
-		}})
+// What the default folder does not keep, a named one does until a plan has seen it.
+//
+// Red without: the entries that stay after a clean run; announce; TookOver; the
+// workspace in the scope.
+func TestX13_named_folder_without_a_plan(t *testing.T) {
+	for name, test := range map[string]struct {
+		between string // the command before; empty: the state is lost
+		command string
+		says    []string // JOB stands for the id; none: it says nothing of the journal
+		creates int
+		fails   bool
+	}{
+		"state rm": {"state rm agent_job.test", "apply", []string{"An earlier run started job JOB with this prompt", createTakenOver}, 1, false},
+		"terraform test sends nothing to a job taken over": {"", "test -no-color", []string{
+			createTakenOver, "JOB", "Failed to send message to agent job", "This run took the job over from an earlier one", `run "update"... fail`,
+		}, 1, true},
+		"X07 another workspace": {"workspace new other", "apply", nil, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkingDir(t, quick, withVariable)
+			w.keepJournal(namedFolder)
+			w.runQuietly("apply")
+			if test.between != "" {
+				w.run(test.between)
+			} else {
+				w.putBack(nil, false)
+			}
+			w.writeFile("main.tftest.hcl", createAndUpdate)
+			output, ok := w.try(test.command)
+			for _, says := range test.says {
+				harness.Contains(t, strings.Join(strings.Fields(output), " "), strings.ReplaceAll(says, "JOB", w.sim.Jobs()[0].ID)) // unwrapped
+			}
+			if ok == test.fails || test.says == nil && strings.Contains(output, "earlier run") {
+				t.Errorf("success: %t\n%s", ok, output)
+			}
+			w.posts(test.creates, 0)
+			if !test.fails {
+				w.runQuietly("plan -detailed-exitcode")
+			}
+		})
 	}
-	ordinary(t, 2, inNamed[1:], useCases...)
-}
-
-// Planning to forget a job shows the state, so a removed block needs no other plan.
-// Red without: the removal at the end (default folder), Seen in Read and ModifyPlan
-// and UpgradeResourceState of the server (named folder).
-func TestX13_forgotten_by_the_state(t *testing.T) {
-	needsVersion(t, "1.7.0")
-	const removed = "removed {\n  from = agent_job.test\n  lifecycle {\n    destroy = false\n  }\n}\n"
-	ordinary(t, 2, slices.Concat(inNamed, inDefault[:1]), useCase{"removed", []command{
-		{use("test", "write"), "apply", 1, 0},
-		{removed, "apply", 1, 0},
-		{use("test", "write"), "apply", 2, 0},
-	}})
 }

@@ -50,7 +50,6 @@ func (w *workingDir) start(command string, more ...string) *process {
 	if err := p.cmd.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	w.running.Store(p)
 	w.t.Cleanup(func() { p.signalGroup(syscall.SIGKILL) })
 	go func() {
 		_ = p.cmd.Wait()

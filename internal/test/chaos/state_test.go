@@ -6,11 +6,16 @@
 package chaos
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // instance is a job in the state file.
@@ -26,13 +31,6 @@ func (w *workingDir) stateText() []byte {
 	}
 	text, _ := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
 	return text
-}
-
-// stateTorn reports whether the CLI was ended in a write of its state. Until the
-// first job is created, it is empty.
-func (w *workingDir) stateTorn(hasJobs bool) bool {
-	text := w.stateText()
-	return !json.Valid(text) && (hasJobs || len(text) > 0)
 }
 
 // state returns the instances in the state; without one there are none.
@@ -62,31 +60,6 @@ func (w *workingDir) state() []instance {
 	return all
 }
 
-// onlyInstance is the one job in the state: kept, untainted.
-func (w *workingDir) onlyInstance() instance {
-	w.t.Helper()
-	all := w.state()
-	if len(all) != 1 || all[0].ID == "" || all[0].Tainted {
-		w.t.Fatalf("the state holds %+v, want one untainted job", all)
-	}
-	return all[0]
-}
-
-// assertKept asserts that the state holds all three jobs, active and untainted,
-// and that the output names them.
-func (w *workingDir) assertKept(output string) {
-	w.t.Helper()
-	kept := w.state()
-	for _, i := range kept {
-		if i.Status != "active" || i.Tainted || !strings.Contains(output, i.ID) {
-			w.t.Errorf("the state holds %+v, want it active, untainted and in the output", i)
-		}
-	}
-	if len(kept) != 3 {
-		w.t.Errorf("the state holds %d jobs, want 3", len(kept))
-	}
-}
-
 // sent is how many POSTs the service has read.
 func (w *workingDir) sent() int {
 	counts := w.sim.Counts()
@@ -99,28 +72,6 @@ func (w *workingDir) posts(creates, messages int) {
 	if got := w.sim.Counts(); got.Create != creates || got.Message != messages {
 		w.t.Errorf("the service read %d creates and %d messages, want %d and %d", got.Create, got.Message, creates, messages)
 	}
-}
-
-// assertEachJobOnce asserts that all jobs of the service are in the state, each once.
-func (w *workingDir) assertEachJobOnce() {
-	w.t.Helper()
-	seen := map[string]int{}
-	for _, i := range w.state() {
-		seen[i.ID]++
-		if i.Tainted {
-			w.t.Errorf("%s is tainted", i.ID)
-		}
-	}
-	for _, j := range w.sim.Jobs() {
-		if seen[j.ID] != 1 {
-			w.t.Errorf("job %s is in the state %d times", j.ID, seen[j.ID])
-		}
-		delete(seen, j.ID)
-	}
-	if len(seen) > 0 {
-		w.t.Errorf("in the state, unknown to the service: %v", seen)
-	}
-	w.assertNothingToDo()
 }
 
 // putBack brings back a state from before; wiped, it comes to a new disk, where
@@ -170,3 +121,57 @@ func details(output string, summaries ...string) (found []string) {
 }
 
 func count(output string, summaries ...string) int { return len(details(output, summaries...)) }
+
+// backend stores a state behind HTTP.
+type backend struct {
+	url string
+
+	mu    sync.Mutex
+	state []byte
+	// onWrite comes before each write, and reports whether it succeeds; nil: it does.
+	onWrite func() bool
+}
+
+// storeRemotely moves the state, which is empty yet, to a backend.
+func (w *workingDir) storeRemotely() {
+	w.t.Helper()
+	w.remote = &backend{}
+	server := httptest.NewServer(w.remote)
+	w.t.Cleanup(server.Close)
+	w.remote.url = server.URL
+	w.writeFile(".terraform/terraform.tfstate", string(bytes.ReplaceAll(initialized, []byte(initializedURL), []byte(server.URL))))
+}
+
+func (b *backend) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		if state := b.read(); len(state) > 0 {
+			_, _ = rw.Write(state)
+		} else {
+			rw.WriteHeader(http.StatusNoContent)
+		}
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	b.mu.Lock()
+	onWrite := b.onWrite
+	b.mu.Unlock()
+	if err != nil || onWrite != nil && !onWrite() { // which may take long
+		rw.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.state = body
+}
+
+func (b *backend) setOnWrite(f func() bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.onWrite = f
+}
+
+func (b *backend) read() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state
+}

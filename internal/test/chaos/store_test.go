@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -63,27 +62,13 @@ func (w *workingDir) keepJournal(s store) {
 // entries are the contents of all that the journal holds, by name.
 func (w *workingDir) entries() map[string]string {
 	w.t.Helper()
-	if strings.HasPrefix(w.journal, "s3:") {
+	switch {
+	case w.journal == "":
+		return w.files(filepath.Join(w.dir, ".terraform", "agent"))
+	case strings.HasPrefix(w.journal, "s3:"):
 		return w.objects()
 	}
-	if w.journal != "" {
-		return w.files(w.journal)
-	}
-	return w.files(filepath.Join(w.dir, ".terraform", "agent"))
-}
-
-// remembers reports whether the journal still holds what a run has sent that
-// ended well as far as the provider can know.
-func (s store) remembers() bool { return s != defaultFolder }
-
-// journalText is all that the journal holds.
-func (w *workingDir) journalText() string {
-	w.t.Helper()
-	var text strings.Builder
-	for name, content := range w.entries() {
-		fmt.Fprintf(&text, "%s: %s\n", name, content)
-	}
-	return text.String()
+	return w.files(w.journal)
 }
 
 func (w *workingDir) objects() map[string]string {
@@ -125,7 +110,12 @@ func (w *workingDir) files(folder string) map[string]string {
 		if err == nil && entry.Type().IsRegular() {
 			var text []byte
 			text, err = os.ReadFile(path)
-			found[path] = string(text) + w.unzipped(text)
+			found[path] = string(text)
+			if archive, err := zip.NewReader(bytes.NewReader(text), int64(len(text))); err == nil { // a saved plan is compressed
+				for _, member := range archive.File {
+					found[path] += w.unzipped(member)
+				}
+			}
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -138,24 +128,17 @@ func (w *workingDir) files(folder string) map[string]string {
 	return found
 }
 
-// unzipped is what a saved plan holds, which is compressed; empty for other files.
-func (w *workingDir) unzipped(file []byte) string {
+func (w *workingDir) unzipped(member *zip.File) string {
 	w.t.Helper()
-	archive, err := zip.NewReader(bytes.NewReader(file), int64(len(file)))
+	content, err := member.Open()
 	if err != nil {
-		return ""
+		w.t.Fatal(err)
 	}
-	var all strings.Builder
-	for _, member := range archive.File {
-		content, err := member.Open()
-		if err == nil {
-			_, err = io.Copy(&all, content)
-		}
-		if err != nil {
-			w.t.Error(err)
-		}
+	text, err := io.ReadAll(content)
+	if err != nil {
+		w.t.Error(err)
 	}
-	return all.String()
+	return string(text)
 }
 
 // assertNoSecrets asserts that neither the disk nor the journal holds the key,

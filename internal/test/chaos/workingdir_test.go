@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,8 +42,6 @@ type workingDir struct {
 
 	journal string   // AGENT_JOURNAL_URL; empty: the default folder
 	remote  *backend // nil: the state is a file
-
-	running atomic.Pointer[process] // the command started last
 }
 
 // newWorkingDir starts a service whose jobs all go as script says.
@@ -155,9 +152,6 @@ func (w *workingDir) until(what string, true func() bool) {
 		}
 	}
 }
-
-// jobs are three with the same prompt.
-func jobs(prompt string) string { return use("test", prompt, "count = 3") }
 
 // use is a configuration of agent_job.NAME with more arguments.
 func use(name, prompt string, arguments ...string) string {

@@ -110,5 +110,18 @@ func limitRows() []Row {
 			m.OK(m.Run(Job1()))
 			m.WantPosts(2, 0)
 		}},
+		// Red without: the context in the limiter's wait.
+		Row{name: "X03_interrupt_in_a_pause", clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Create, Limited(Header("Retry-After: 600")))
+			time.AfterFunc(time.Minute, m.cli.Stop)
+			start := time.Now()
+			m.wantDiags(m.Run(Job1()), createFailed)
+			m.wantWords("rate limit refused")
+			m.wantTook(start, time.Minute, time.Minute)
+			m.wantEnd("", 1, 0)
+			m.OK(m.connect())
+			m.OK(m.Run(Job1()))
+			m.WantPosts(2, 0)
+		}},
 	)
 }

@@ -1,0 +1,196 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build unix
+
+package chaos
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+// What the default folder cannot do is in the CLI's log. Red without: the report
+// that stands in for an error of the journal.
+func TestX05_journal_not_usable(t *testing.T) {
+	t.Parallel()
+	w := newWorkingDir(t, simulator.Script{}, oneJob)
+	w.writeFile(".terraform/agent", "") // not a folder
+	w.env = []string{"TF_LOG=WARN"}
+	if output := w.run("apply"); !strings.Contains(output, "the journal in .terraform/agent could not be read") {
+		t.Errorf("no warning in the log:\n%s", output)
+	}
+	w.posts(1, 0)
+}
+
+// A plugin whose CLI is gone does not live on for a refresh. Red without: cliGone and Lost.
+func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
+	t.Parallel()
+	w := newWorkingDir(t, simulator.Script{}, oneJob)
+	w.run("apply")
+	sockets, err := os.MkdirTemp("", "x04") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(sockets) }()
+	w.env = []string{"TMPDIR=" + sockets}
+	read := w.sim.Counts().Get
+	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Delay: time.Minute})
+	p := w.start("plan")
+	p.awaits("the job is read", func() bool { return w.sim.Counts().Get > read })
+	files, err := filepath.Glob(filepath.Join(sockets, "plugin*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("sockets: %q, %v", files, err)
+	}
+	p.signal(syscall.SIGKILL)
+	w.until("the plugin has ended", func() bool {
+		conn, err := net.Dial("unix", files[0])
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	})
+}
+
+// Red without: a StopProvider that returns only when the actions have reported their
+// end; the detached context of a POST on its way.
+func TestA02_interrupt_an_action(t *testing.T) {
+	if !cli.HasActions() {
+		t.Skipf("actions need Terraform 1.14 or later, this is %s", cli.Name())
+	}
+	for name, inWait := range map[string]bool{"in the wait": true, "while the POST is in flight": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, "action \"agent_start_job\" \"test\" {\n  config {\n    prompt = \"write\"\n  }\n}\n")
+			send := group(syscall.SIGINT)
+			if !inWait {
+				w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: time.Second})
+				send = alone(syscall.SIGINT)
+			}
+			p := w.start("apply", "-invoke=action.agent_start_job.test")
+			p.awaitPOSTs(1)
+			if inWait {
+				p.awaits("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
+			}
+			send(p)
+			output := p.wait()
+			id := w.sim.Jobs()[0].ID
+			if p.ok() || !strings.Contains(output, id) {
+				t.Errorf("an interrupted action succeeds or does not name job %s:\n%s", id, output)
+			}
+			if inWait && (strings.Count(output, id) < 2 || !strings.Contains(output, "Error: Agent job still running")) {
+				t.Errorf("the output does not say that job %s is still running:\n%s", id, output)
+			}
+			w.posts(1, 0)
+		})
+	}
+}
+
+// What one run may start. A plan and its apply are two processes, the apply plans
+// each resource again, and a CLI plans a replacement twice.
+func TestRunLimits(t *testing.T) {
+	t.Parallel()
+	const tooManyJobs, tooManyMessages = "Error: Too many new agent jobs", "Error: Too many messages to agent jobs"
+	arguments := []string{"count = 3", "wait = { enabled = false }"}
+	three, reworded := use("test", "write", arguments...), use("test", "write more", arguments...)
+	six := strings.Replace(three, "3", "6", 1)
+	first := use("test", "write more", append(arguments, `triggers = { week = "2" }`, "lifecycle { create_before_destroy = true }")...)
+	w := newWorkingDir(t, simulator.Script{}, "")
+	for _, c := range []struct {
+		write    string // empty: unchanged
+		args     string
+		limit    string
+		errors   int // how often says must be in the output; 0: the command succeeds
+		says     string
+		creates  int
+		messages int
+	}{
+		{three, "plan", "AGENT_MAX_NEW_JOBS=0", 1, tooManyJobs, 0, 0},
+		{"", "apply -target=agent_job.test[0] -target=agent_job.test[1]", "AGENT_MAX_NEW_JOBS=2", 0, "", 2, 0},
+		{six, "destroy", "AGENT_MAX_NEW_JOBS=0", 1, "add -refresh=false", 2, 0},
+		{three, "apply -replace=agent_job.test[0]", "AGENT_MAX_NEW_JOBS=1", 1, tooManyJobs, 2, 0},
+		{"", "apply -replace=agent_job.test[0]", "AGENT_MAX_NEW_JOBS=2", 0, "", 4, 0},
+		{reworded, "plan -out=saved", "", 0, "", 4, 0},
+		{"", "apply saved", "AGENT_MAX_MESSAGES=1", 2, tooManyMessages, 4, 1},
+		{"", "taint agent_job.test[0]", "", 0, "", 4, 1},
+		{first, "apply", "AGENT_MAX_NEW_JOBS=2", 1, tooManyJobs, 4, 1},
+		{"", "apply", "AGENT_MAX_NEW_JOBS=3", 0, "", 7, 1},
+		{"", "destroy -refresh=false", "AGENT_MAX_NEW_JOBS=0", 0, "", 7, 1},
+	} {
+		if c.write != "" {
+			w.write(c.write)
+		}
+		w.env = strings.Fields(c.limit)
+		output, ok := w.try(c.args)
+		if ok != (c.errors == 0) || !ok && strings.Count(output, c.says) != c.errors {
+			t.Fatalf("%s with %s, want %d times %q:\n%s", c.args, c.limit, c.errors, c.says, output)
+		}
+		w.posts(c.creates, c.messages)
+	}
+}
+
+// A log at TRACE, the output, the state, a saved plan and whatever else a run
+// leaves behind hold no byte of the key and of a write-only prompt, both from
+// ephemeral variables: not when it is sent, not as a message, and not after a run
+// was killed. (That of the key from the environment, every command searches for.)
+func TestSecretsAreNowhere(t *testing.T) {
+	needsWriteOnly(t)
+	t.Parallel()
+	const canary = "canary-write-only-3c1e"
+	w := newWorkingDir(t, quick, "")
+	w.writeFile("main.tf", strings.Replace(rootModule, "provider \"agent\" {", "provider \"agent\" {\n  admin_key = var.key", 1)+`
+variable "key" {
+  ephemeral = true
+}
+variable "prompt" {
+  ephemeral = true
+}
+resource "agent_job" "test" {
+  prompt_wo = var.prompt
+}
+`)
+	search := func(output string, proof ...string) { // for the prompt; wait has searched for the key
+		t.Helper()
+		all := w.files(w.dir)
+		all["output"] = output
+		for place, text := range all {
+			if at := strings.Index(text, canary); at >= 0 {
+				t.Errorf("the prompt is in %s: …%s…", place, text[max(0, at-200):at+len(canary)])
+			}
+		}
+		for _, text := range proof {
+			if !strings.Contains(output, text) {
+				t.Errorf("nothing shows %q, so the search proves nothing:\n%s", text, output[max(0, len(output)-3000):])
+			}
+		}
+	}
+	set := func(text string) {
+		w.env = []string{"TF_LOG=TRACE", "AGENT_ADMIN_KEY=", "TF_VAR_key=" + canaryKey, "TF_VAR_prompt=" + text}
+	}
+	for _, text := range []string{canary, canary + " more"} {
+		set(text)
+		search(w.run("plan -out=saved"))
+		search(w.files(w.dir)[filepath.Join(w.dir, "saved")], "agent_job")
+		search(w.run("apply saved"), "called the agent service")
+	}
+	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 403, Body: `{"error":"you sent ` + canaryKey + `"}`})
+	search(w.start("plan").wait(), "you sent (sensitive)")
+
+	set(canary + " and more")
+	w.sim.Inject(simulator.Fault{Kind: simulator.KindMessage, AfterEffect: true, Delay: time.Minute})
+	p := w.start("apply")
+	p.awaitPOSTs(1)
+	p.signalGroup(syscall.SIGKILL)
+	search(p.wait())
+	search(w.start("apply").wait())
+	if got := w.sim.Jobs()[0].Prompts; len(got) != 3 || !strings.HasPrefix(got[2], canary) {
+		t.Errorf("the service got %q, so the search proves nothing", got)
+	}
+}
