@@ -126,8 +126,9 @@ func (u *user) respondToPost(kind faultserver.Kind, prompt string, x *faultserve
 		f = &fault{class: accepted, effect: true, play: overlaid(nil)}
 	}
 	s := &sent{kind, prompt, f, f.class, "", time.Now(), time.Time{}}
-	status, body, response := 201, anyJob, f.play
+	body, response := anyJob, f.play
 	if f.effect {
+		var status int
 		if status, body = u.serve(x); status < 300 {
 			s.job = idOf(body)
 		} else if s.class == accepted { // the job has finished for good
