@@ -23,7 +23,7 @@ type attrs = fakecli.Attrs
 
 const (
 	// shortMix is how many faults every run of the tests injects; CHAOS_FAULTS asks for more.
-	shortMix = 300
+	shortMix = 200
 	// batch is how many modules are begun before the faults are counted again.
 	batch = 4
 )
