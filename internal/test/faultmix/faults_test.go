@@ -171,9 +171,11 @@ var getRows = []row{
 	}},
 }
 
+// refusing echoes the key in most bodies.
 func refusing(r *rand.Rand, statuses ...int) play {
-	return always(faultserver.Answer(pick(r, statuses...), pick(r, `{"error":"no"}`, `{"error":{"message":"no"}}`, `{"title":"Bad","detail":"no"}`,
-		"<!doctype html><p>no", "", `{"error":"unknown key `+harness.CanaryKey+`"}`, strings.Repeat("x", 500)+harness.CanaryKey)))
+	const key = harness.CanaryKey
+	return always(faultserver.Answer(pick(r, statuses...), pick(r, `{"error":"unknown key `+key+`"}`, `{"error":{"message":"`+key+`"}}`,
+		`{"title":"Bad","detail":"`+key+`"}`, "<!doctype html><p>"+key, "", `{"error":"no"}`, strings.Repeat("x", 500)+key)))
 }
 
 // limiting gives a pause in one of the ways there are. Dates (P12) are on the service's clock.
