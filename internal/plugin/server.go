@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
@@ -21,7 +20,12 @@ func NewServer(agent provider.Provider) tfprotov6.ProviderServer {
 		return framework
 	}
 	observer, _ := agent.(observer)
-	return &server{ProviderServerWithActions: all, observer: observer}
+	return newServer(all, observer)
+}
+
+func newServer(framework tfprotov6.ProviderServerWithActions, observer observer) *server {
+	stopped, stop := context.WithCancel(context.Background())
+	return &server{ProviderServerWithActions: framework, observer: observer, stopped: stopped, stop: stop}
 }
 
 // observer is a provider that needs to know more than the framework reports.
@@ -39,18 +43,21 @@ type server struct {
 
 	observer observer // nil: none
 
-	stopped  atomic.Bool  // the CLI has asked us to stop
+	stopped  context.Context // over when the CLI has asked us to stop
+	stop     context.CancelFunc
 	invoking sync.RWMutex // read-locked by each action under way
 }
 
-// stoppable returns a context that is over when the CLI has asked us to stop
-// already: it does so once, and calls that it had just begun may come later.
+// stoppable returns a context that is over when the CLI has asked us to stop: it
+// does so once, and a call that it had just begun may come later, or not be known
+// to the framework yet, which then does not cancel it.
 func (s *server) stoppable(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	if s.stopped.Load() {
+	release := context.AfterFunc(s.stopped, cancel)
+	if s.stopped.Err() != nil {
 		cancel()
 	}
-	return ctx, cancel
+	return ctx, func() { release(); cancel() }
 }
 
 // ApplyResourceChange starts nothing and waits for nothing after a stop.
@@ -108,7 +115,7 @@ func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRe
 	if s.observer != nil {
 		s.observer.Stopping()
 	}
-	s.stopped.Store(true)
+	s.stop()
 	resp, err := s.ProviderServerWithActions.StopProvider(ctx, req)
 	s.invoking.Lock()
 	defer s.invoking.Unlock()
