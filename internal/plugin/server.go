@@ -24,7 +24,7 @@ func NewServer(agent provider.Provider) tfprotov6.ProviderServer {
 }
 
 func newServer(framework tfprotov6.ProviderServerWithActions, observer observer) *server {
-	stopped, stop := context.WithCancel(context.Background())
+	stopped, stop := context.WithCancel(context.Background()) //nolint:forbidigo // lives as long as the process
 	return &server{ProviderServerWithActions: framework, observer: observer, stopped: stopped, stop: stop}
 }
 
