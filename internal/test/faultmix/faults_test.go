@@ -33,7 +33,7 @@ type fault struct {
 	times  int    // in a row
 	class  class  // of a POST
 	effect bool   // the service does what the POST asks for, whatever it responds
-	dial   func() (net.Conn, error)
+	dial   func(reached func()) (net.Conn, error)
 	play   play
 	played bool
 }
@@ -69,14 +69,19 @@ var oversize, gzipBomb = faultserver.Oversize(200, 2<<20), faultserver.GzipBomb(
 // postRows are the faults of creates and messages.
 var postRows = []row{
 	{"no connection (C01)", func(_ *user, r *rand.Rand) fault {
-		return fault{class: notSent, times: pick(r, 1, 2, 3, 4, 1000), dial: func() (net.Conn, error) {
+		return fault{class: notSent, times: pick(r, 1, 2, 3, 4, 1000), dial: func(func()) (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 		}}
 	}},
 	{"reset before the request was read (C03)", func(*user, *rand.Rand) fault {
-		return fault{class: unknownOutcome, dial: func() (net.Conn, error) {
+		return fault{class: unknownOutcome, dial: func(reached func()) (net.Conn, error) {
 			client, server := net.Pipe()
-			go faultserver.ResetEarly(server)
+			go func() {
+				if n, _ := server.Read(make([]byte, 1)); n > 0 { // an interrupt may come first
+					reached()
+				}
+				_ = server.Close()
+			}()
 			return client, nil
 		}}
 	}},

@@ -83,10 +83,14 @@ func (u *user) dialFault() func() (net.Conn, error) {
 		return nil
 	}
 	f := u.next(&u.posts)
-	if f.class == unknownOutcome {
-		u.sent = append(u.sent, &sent{u.sends, u.prompts[u.at], f, f.class, "", time.Now(), time.Now()})
+	s := &sent{u.sends, u.prompts[u.at], f, f.class, "", time.Now(), time.Now()}
+	return func() (net.Conn, error) {
+		return f.dial(func() {
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			u.sent = append(u.sent, s)
+		})
 	}
-	return f.dial
 }
 
 // next takes the next fault out of a queue, nil if there is none. The caller holds u.mu.
