@@ -133,7 +133,7 @@ resource "agent_job" %q {
 	}
 	want["After"] = []string{"Always fails", "Write"}
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: harness.ProviderFactories(),
+		ProtoV6ProviderFactories: harness.ProviderFactories(t),
 		// OpenTofu has no actions.
 		TerraformVersionChecks: []tfversion.TerraformVersionCheck{tfversion.SkipBelow(version.Must(version.NewVersion("1.16.0")))},
 		Steps: []resource.TestStep{

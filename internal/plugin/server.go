@@ -6,22 +6,27 @@ package plugin
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/providerserver"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
 
-// NewServer returns the protocol server of a provider, for Terraform and OpenTofu.
-func NewServer(agent provider.Provider) tfprotov6.ProviderServer {
+// NewServer returns the protocol server of a provider, for Terraform and OpenTofu. The
+// end of ctx cancels its calls.
+func NewServer(ctx context.Context, agent provider.Provider) tfprotov6.ProviderServer {
 	framework := providerserver.NewProtocol6(agent)()
 	all, ok := framework.(tfprotov6.ProviderServerWithActions)
 	if !ok {
 		return framework
 	}
 	observer, _ := agent.(observer)
-	return &server{ProviderServerWithActions: all, observer: observer}
+	return newServer(ctx, all, observer)
+}
+
+func newServer(ctx context.Context, framework tfprotov6.ProviderServerWithActions, observer observer) *server {
+	stopped, stop := context.WithCancel(ctx)
+	return &server{ProviderServerWithActions: framework, observer: observer, stopped: stopped, stop: stop}
 }
 
 // observer is a provider that needs to know more than the framework reports.
@@ -39,18 +44,21 @@ type server struct {
 
 	observer observer // nil: none
 
-	stopped  atomic.Bool  // the CLI requested a stop
+	stopped  context.Context // cancelled when the CLI requests a stop
+	stop     context.CancelFunc
 	invoking sync.RWMutex // read-locked by each action in progress
 }
 
-// stoppable returns a context that is cancelled if the CLI has already requested a
-// stop. It requests only one, and calls that it had just started may arrive later.
+// stoppable returns a context that is cancelled when the CLI requests a stop. The CLI
+// requests only one, and a call that it has just started may arrive later, or may not
+// be known to the framework yet, which then does not cancel it.
 func (s *server) stoppable(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	if s.stopped.Load() {
+	release := context.AfterFunc(s.stopped, cancel)
+	if s.stopped.Err() != nil { // at once: AfterFunc starts a goroutine
 		cancel()
 	}
-	return ctx, cancel
+	return ctx, func() { release(); cancel() }
 }
 
 // ApplyResourceChange starts nothing and waits for nothing after a stop.
@@ -108,7 +116,7 @@ func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRe
 	if s.observer != nil {
 		s.observer.Stopping()
 	}
-	s.stopped.Store(true)
+	s.stop()
 	resp, err := s.ProviderServerWithActions.StopProvider(ctx, req)
 	s.invoking.Lock()
 	defer s.invoking.Unlock()

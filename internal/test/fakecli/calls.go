@@ -130,7 +130,7 @@ func (c *CLI) Call(name string, argument tftypes.Value) (tftypes.Value, *tfproto
 // Unconfigured is a CLI whose provider has no configuration.
 func Unconfigured(t *testing.T) *CLI {
 	t.Helper()
-	c := &CLI{T: t, Server: plugin.NewServer(provider.New("test", provider.Options{}))}
+	c := &CLI{T: t, Server: plugin.NewServer(t.Context(), provider.New("test", provider.Options{}))}
 	c.learn(c.Schemas().ResourceSchemas["agent_job"])
 	return c
 }

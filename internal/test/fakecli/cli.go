@@ -56,7 +56,7 @@ func (c *CLI) Connect(providerConfig Attrs) []*tfprotov6.Diagnostic {
 // ConnectTo starts a provider that the test has made.
 func (c *CLI) ConnectTo(ctx context.Context, agent frameworkprovider.Provider, providerConfig Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
-	server := plugin.NewServer(agent)
+	server := plugin.NewServer(ctx, agent)
 	schemas := call(ctx, c, server.GetProviderSchema, &tfprotov6.GetProviderSchemaRequest{})
 	c.Server = server
 	c.learn(schemas.ResourceSchemas["agent_job"])

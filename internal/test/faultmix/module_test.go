@@ -4,9 +4,9 @@
 package faultmix
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,81 +24,62 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// rootModule is some jobs of one provider configuration, applied together, and a service of its own.
-type rootModule struct {
+// module is some resources of one provider configuration, applied together, and their service.
+type module struct {
 	*testing.T
 	*faultserver.Server
-	number     uint64
 	random     *rand.Rand // of the goroutine that runs the module
 	sum        *tally
 	sim        *simulator.Server
-	tls        bool
-	bad        []*faultserver.Server // have the address, and not the right certificate
-	budget     int                   // polls per second when it is to be felt, else 0
-	config     attrs
-	schemas    *fakecli.CLI // configured again for each run
 	users      []*user
-	chooser    chooser
-	watch      *keyWatch
+	faultsOver atomic.Bool // every job must finish
+	run        *cliRun     // the current one
 	start      time.Time
-	faultsOver atomic.Bool // no more faults: every job must finish
-	mu         sync.Mutex
-	stopped    time.Time // when the run was interrupted
-	postRest   pause
-	getRest    pause
-	polls      []time.Time
-	slack      int // GETs that polls alone do not explain
+	logged     atomic.Bool
 }
 
-// pause is one that the service requested.
-type pause struct{ from, until time.Time }
+// cliRun is one run of the CLI.
+type cliRun struct {
+	*fakecli.CLI // without a resource
+	mu           sync.Mutex
+	stopped      time.Time // at the first Ctrl-C
+}
 
-func (p *pause) begin(d time.Duration) {
-	now := time.Now()
-	if end := now.Add(d); end.After(p.until) {
-		p.from, p.until = now, end
+// stop is a Ctrl-C.
+func (r *cliRun) stop() {
+	r.mu.Lock()
+	if r.stopped.IsZero() {
+		r.stopped = time.Now()
 	}
+	r.mu.Unlock()
+	r.Stop()
 }
 
-func (p *pause) holds(at time.Time) bool { return at.After(p.from) && at.Before(p.until) }
+func (r *cliRun) stoppedAt() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stopped
+}
 
-func newRootModule(t *testing.T, number uint64, random *rand.Rand, sum *tally) *rootModule {
-	m := &rootModule{T: t, number: number, random: random, sum: sum, tls: random.IntN(4) == 0, watch: &keyWatch{}, start: time.Now(),
-		chooser: chooser{postRows(), getRows()}}
-	m.sim = simulator.New(simulator.Options{Key: harness.CanaryKey, Script: func(prompt string, turn int) simulator.Script {
-		return m.userOf(prompt).script(turn)
-	}})
-	serve, authorities := faultserver.Options{InMemory: true}, ""
-	if m.tls {
-		serve.Certificate = faultserver.GoodCertificate
-		for _, certificate := range []faultserver.Certificate{faultserver.ExpiredCertificate, faultserver.WrongNameCertificate, faultserver.GoodCertificate} {
-			m.bad = append(m.bad, faultserver.New(t, http.NotFoundHandler(), faultserver.Options{InMemory: true, Certificate: certificate}))
+func newModule(t *testing.T, random *rand.Rand, sum *tally) *module {
+	m := &module{T: t, random: random, sum: sum, start: time.Now()}
+	m.sim = harness.NewSimulator(func(prompt string, turn int) simulator.Script { return m.userOf(prompt).script(turn) })
+	m.Server = faultserver.New(t, m.sim, faultserver.Options{InMemory: true})
+	m.Always(faultserver.Create, func(x *faultserver.Exchange) { m.post(faultserver.Create, x) })
+	m.Always(faultserver.Message, func(x *faultserver.Exchange) { m.post(faultserver.Message, x) })
+	m.Always(faultserver.Get, func(x *faultserver.Exchange) {
+		if u := m.userOfPath(x.Request.URL.Path); u != nil {
+			u.respondToGet(x)
 		}
-		authorities = m.bad[0].Authority + m.bad[1].Authority // the last one is not trusted
-	}
-	m.Server = faultserver.New(t, m.sim, serve)
-	for _, kind := range []faultserver.Kind{faultserver.Create, faultserver.Message} {
-		m.Always(kind, func(x *faultserver.Exchange) { m.post(kind, x) })
-	}
-	m.Always(faultserver.Get, m.get)
-	m.config = attrs{"base_url": m.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
-	if m.tls {
-		m.config["ca_certificates_pem"] = m.Authority + authorities
-	}
-	users := 2 + random.IntN(5)
-	if random.IntN(6) == 0 {
-		m.budget, users = 1+random.IntN(2), 10
-		m.config["poll"] = attrs{"max_per_second": m.budget}
-		sum.fault(rowID('P', 13))
-	}
-	for i := range users {
-		m.users = append(m.users, newUser(m, i))
+	})
+	for n := range 2 + random.IntN(5) {
+		m.users = append(m.users, newUser(m, n))
 	}
 	return m
 }
 
-// run lets the users apply under faults, and then without, until all is done.
-func (m *rootModule) run() {
+// play lets the users apply under faults, and then without, until all is done.
+func (m *module) play() {
 	for range 3 + m.random.IntN(4) {
 		m.apply()
 	}
@@ -111,49 +92,30 @@ func (m *rootModule) run() {
 		}
 	}
 	for _, u := range m.users {
-		u.close()
+		u.checkEnd()
 	}
-	if elsewhere := slices.ContainsFunc(m.bad, func(s *faultserver.Server) bool { return len(s.Requests()) > 0 }); elsewhere {
-		m.sum.wrong(keyBytes, 1)
-		m.Error("a request went to a server with a bad certificate")
-	}
-	if !m.watch.complete {
+	if !m.logged.Load() {
 		m.Error("nothing was logged")
-	}
-	if n := m.watch.found; n > 0 {
-		m.sum.wrong(keyBytes, n)
-		m.Errorf("the key was shown, stored or logged %d times, for the first time in: %s", n, m.watch.where)
 	}
 }
 
-// apply is one "terraform apply" of all jobs, in a process of its own.
-func (m *rootModule) apply() {
-	m.mu.Lock()
-	m.stopped, m.postRest, m.getRest, m.slack = time.Time{}, pause{}, pause{}, 0
-	m.mu.Unlock()
-	m.schemas = &fakecli.CLI{T: m.T}
-	if diags := m.schemas.ConnectTo(m.context(nil), provider.New("test", provider.Options{Dial: m.dial}), m.config); len(diags) > 0 {
+// apply is one "terraform apply" of all resources.
+func (m *module) apply() {
+	m.run = &cliRun{CLI: &fakecli.CLI{T: m.T}}
+	config := attrs{"base_url": m.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
+	if diags := m.run.ConnectTo(m.context(nil), provider.New("test", provider.Options{Dial: m.dial}), config); len(diags) > 0 {
 		m.Error(fakecli.Text(diags))
 	}
-	m.each(func(u *user) { u.plan() })
-	m.mu.Lock()
-	m.polls = nil
-	interrupted := !m.stopped.IsZero()
-	m.mu.Unlock()
-	if interrupted {
-		return
-	}
-	var interrupt *time.Timer
+	m.each((*user).plan)
 	if !m.faultsOver.Load() && m.random.IntN(6) == 0 {
-		m.sum.fault(rowID('X', 2))
-		interrupt = time.AfterFunc(moment(m.random), m.stop)
+		m.sum.fault("interrupt at any time (X02)")
+		defer time.AfterFunc(moment(m.random), m.run.stop).Stop()
 	}
-	m.each(func(u *user) { u.apply() })
-	if interrupt != nil {
-		interrupt.Stop()
+	m.each((*user).apply)
+	synctest.Wait() // the service has noted all of its responses
+	for _, u := range m.users {
+		u.checkStop()
 	}
-	synctest.Wait() // an interrupt of this very moment is over
-	m.checkBudget()
 }
 
 // moment is a time into a run: its first second is as likely as the first minute.
@@ -161,7 +123,7 @@ func moment(random *rand.Rand) time.Duration {
 	return time.Millisecond << random.IntN(18) * time.Duration(1+random.IntN(10)) / 5
 }
 
-func (m *rootModule) each(do func(*user)) {
+func (m *module) each(do func(*user)) {
 	var all sync.WaitGroup
 	for _, u := range m.users {
 		all.Go(func() { do(u) })
@@ -169,48 +131,24 @@ func (m *rootModule) each(do func(*user)) {
 	all.Wait()
 }
 
-// stop is the first Ctrl-C.
-func (m *rootModule) stop() {
-	m.mu.Lock()
-	if m.stopped.IsZero() {
-		m.stopped = time.Now()
-	}
-	m.mu.Unlock()
-	m.sum.number("interrupts", 1)
-	m.schemas.Stop()
-}
-
-func (m *rootModule) stoppedAt() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.stopped
-}
-
 type userKey struct{}
 
-func (m *rootModule) context(u *user) context.Context {
-	ctx := tflogtest.RootLogger(tfsdklogtest.RootLogger(m.Context(), m.watch), m.watch)
+func (m *module) context(u *user) context.Context {
+	ctx := tflogtest.RootLogger(tfsdklogtest.RootLogger(m.Context(), m), m)
 	return context.WithValue(ctx, userKey{}, u)
 }
 
-// slacken allows for GETs that polls alone do not explain.
-func (m *rootModule) slacken(n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.slack += n
-}
+// keyPart is enough of the key to be its beginning and nothing else.
+var keyPart = []byte("mint_canary-")
 
-// checkBudget asserts that all waits together stay under max_per_second.
-func (m *rootModule) checkBudget() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	slices.SortFunc(m.polls, time.Time.Compare)
-	most := m.budget + 2 + m.slack // a burst of one, and both ends of the second
-	for i := most; m.budget > 0 && i < len(m.polls); i++ {
-		if within := m.polls[i].Sub(m.polls[i-most]); within < time.Second {
-			m.sum.wrong(other, 1)
-			m.Errorf("module %d: %d polls within %s, with a budget of %d a second", m.number, most+1, within, m.budget)
-			return
-		}
+// Write searches for the key in all that is logged, shown and stored.
+func (m *module) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("called the agent service")) {
+		m.logged.Store(true)
 	}
+	if bytes.Contains(p, keyPart) {
+		m.sum.number(keyBytes, 1)
+		m.Errorf("the key: %s", p)
+	}
+	return len(p), nil
 }

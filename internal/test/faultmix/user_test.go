@@ -7,91 +7,79 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// user has one resource, applies until the prompts wanted are done, and does
-// after an unknown outcome what the diagnostic advises.
+// user has one resource, applies until all prompts are done, and does after an
+// unknown outcome what the diagnostic advises.
 type user struct {
-	*rootModule
-	name      string
+	*module
 	cli       *fakecli.CLI
-	wants     []string // prompts, one after the other
-	at        int      // the one that is wanted now
+	prompts   []string // one after the other
+	at        int      // the current one
 	options   attrs    // of the resource, besides the prompt
 	onFailure string
-	toImport  string // id of a job found in the service after an unknown outcome
-
-	held      map[string]bool // ids that were ever in the state
-	reported  map[string]bool // ids of jobs that were started by an outcome reported as unknown
-	asked     int             // jobs asked for
-	texts     map[string]int  // POSTs of a message that may have had their effect
-	ready     bool            // planned, and to be applied
+	found     string // id of a job to import after an unknown outcome
+	ready     bool   // planned, and to be applied
 	satisfied bool
-	playing   sync.WaitGroup // POSTs that the service is about to respond to
 
-	mu       sync.Mutex
-	seed     uint64
-	calls    uint64     // of the CLI to the provider so far
-	random   *rand.Rand // of this call
-	applying bool       // not refreshing
-	began    time.Time
-	cancel   context.CancelFunc
-	cut      time.Time // when this call alone was cancelled
-	answered time.Time // when the last POST was
-	posts    []*postFault
-	gets     []*getFault
-	sent     []sent // by this apply
-	alarms   []*time.Timer
-	kind     faultserver.Kind // of the POSTs that this apply is to send
-	prompt   string
-	history  []string
-	failures int
-	turns    [2][]turn // of new jobs, and after messages
+	asked    int             // jobs asked for
+	held     map[string]bool // ids that were ever in the state
+	reported map[string]bool // ids of jobs that were started by an outcome reported as unknown
+	messages map[string]int  // POSTs of a message that may have had their effect, by prompt
+
+	seed, calls, turns uint64
+	random             *rand.Rand       // of the current call
+	sends              faultserver.Kind // what the current apply must send; "": nothing
+	ended              time.Time
+
+	mu      sync.Mutex
+	posts   []*fault // of the current call, as gets and sent
+	gets    []*fault
+	sent    []*sent
+	history []string
 }
 
 // sent is one POST, as the service knows it.
 type sent struct {
-	at     time.Time
-	kind   faultserver.Kind
-	prompt string
-	fault  string
-	class  class
-	job    string // that it had its effect on; empty: none
-	says   string // what the error about one that was never sent begins with
+	kind     faultserver.Kind
+	prompt   string
+	fault    *fault
+	class    class  // not always the fault's: the service may refuse a message
+	job      string // that it had its effect on; "": none
+	at, over time.Time
 }
 
-func newUser(m *rootModule, n int) *user {
+func newUser(m *module, n int) *user {
 	seed := m.random.Uint64()
 	random := rand.New(rand.NewPCG(seed, 0))
 	u := &user{
-		seed: seed, rootModule: m, name: fmt.Sprintf("[%d.%d]", m.number, n), random: random, onFailure: "error", asked: 1,
-		held: map[string]bool{}, reported: map[string]bool{}, texts: map[string]int{}, options: attrs{}, cancel: func() {},
+		module: m, seed: seed, cli: &fakecli.CLI{T: m.T}, options: attrs{}, onFailure: "error",
+		asked: 1, held: map[string]bool{}, reported: map[string]bool{}, messages: map[string]int{},
 	}
 	for i := range 1 + random.IntN(4) {
-		u.wants = append(u.wants, fmt.Sprintf("%s part %d", u.name, i))
+		u.prompts = append(u.prompts, fmt.Sprintf("%d: part %d", n, i))
 	}
-	for range 20 {
-		u.turns[0], u.turns[1] = append(u.turns[0], drawTurn(random, true)), append(u.turns[1], drawTurn(random, false))
-	}
-	settings := attrs{}
+	wait := attrs{}
 	if random.IntN(4) == 0 {
 		u.onFailure = "warn"
-		settings["on_failure"] = "warn"
+		wait["on_failure"] = "warn"
 	}
 	if random.IntN(10) == 0 {
-		settings["enabled"] = false
+		wait["enabled"] = false
 	}
-	if len(settings) > 0 {
-		u.options["wait"] = settings
+	if len(wait) > 0 {
+		u.options["wait"] = wait
 	}
 	if random.IntN(3) == 0 {
 		limit := fmt.Sprintf("%dm", 2+random.IntN(9))
@@ -100,152 +88,119 @@ func newUser(m *rootModule, n int) *user {
 	return u
 }
 
-func (u *user) config() attrs { return fakecli.With(u.options, attrs{"prompt": u.wants[u.at]}) }
+func (u *user) config() attrs { return fakecli.With(u.options, attrs{"prompt": u.prompts[u.at]}) }
 
-// script is the next turn.
-func (u *user) script(n int) simulator.Script {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+// script is how the service continues the job after a prompt.
+func (u *user) script(turn int) simulator.Script {
 	if u.faultsOver.Load() {
 		return simulator.Script{Duration: 2 * time.Second}
 	}
-	queue := &u.turns[min(n, 1)]
-	t := (*queue)[0]
-	*queue = append((*queue)[1:], t) // again from the start, should there be many
-	if t.Status == "failed" {
-		u.sum.number("jobs that failed by themselves", 1)
+	u.turns++ // by one POST at a time
+	r := rand.New(rand.NewPCG(u.seed, 1<<32+u.turns))
+	s := simulator.Script{
+		Duration: pick(r, 2*time.Second, 20*time.Second, 90*time.Second, 5*time.Minute),
+		Status:   pick(r, "failed", "archived", "", "", "", "", "", "", "", "", "", "", "", ""),
 	}
-	if t.skew != 0 {
-		t.Extra = map[string]any{"createdAt": time.Now().Add(t.skew).UTC().Format(time.RFC3339)}
+	switch {
+	case turn > 0 && r.IntN(3) == 0:
+		s.Duration, s.Stale = max(s.Duration, 20*time.Second), time.Duration(1+r.IntN(9))*time.Second
+		u.sum.fault("old record after a message (M01)")
+	case turn > 0 && r.IntN(2) == 0:
+		s.Duration = 0
+		u.sum.fault("finished at once (M02)")
 	}
-	if t.fault != "" {
-		u.sum.fault(t.fault)
-	}
-	return t.Script
+	return s
 }
 
-// begin is the start of one call of the CLI to the provider.
+// begin begins a call of the CLI to the provider. Its faults are drawn now, so that
+// a seed repeats those of each call, however long the one before took.
 func (u *user) begin(applying bool) context.Context {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.applying, u.began, u.calls = applying, time.Now(), u.calls+1
-	u.random = rand.New(rand.NewPCG(u.seed, u.calls)) // so that a seed repeats the faults of each call, however the last one went
-	u.cut, u.answered, u.sent, u.posts, u.gets = time.Time{}, time.Time{}, nil, nil, nil
-	ctx, cancel := context.WithCancel(u.context(u))
-	u.cancel = cancel
-	return ctx
+	u.calls++
+	u.random = rand.New(rand.NewPCG(u.seed, u.calls))
+	u.ended, u.sent, u.posts, u.gets = time.Time{}, nil, nil, nil
+	if u.faultsOver.Load() {
+		return u.context(u)
+	}
+	for u.sends != "" && u.random.IntN(3) > 0 {
+		f := drawFault(u, postRows)
+		if u.posts = append(u.posts, f); f.class != limited && f.class != notSent {
+			break
+		}
+	}
+	switch {
+	case applying:
+		for range u.random.IntN(4) {
+			u.gets = append(u.gets, &fault{times: 1 + u.random.IntN(3)}, drawFault(u, getRows))
+		}
+	case u.random.IntN(3) == 0:
+		u.gets = []*fault{drawFault(u, getRows)}
+	}
+	return u.context(u)
 }
 
-// interrupt ends the whole run, or this call alone.
-func (u *user) interrupt() {
-	if u.number%2 == 0 {
-		u.stop()
-		return
-	}
-	u.mu.Lock()
-	cancel := u.cancel
-	if u.cut.IsZero() {
-		u.cut = time.Now()
-	}
-	u.mu.Unlock()
-	u.sum.number("interrupts", 1)
-	cancel()
-}
-
-// silence stops the alarms of the call that has ended.
-func (u *user) silence() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, alarm := range u.alarms {
-		alarm.Stop()
-	}
-	u.alarms = nil
-}
-
-// interruptedAt is when the call was header to end; zero: never. A stop in the
-// moment in which the call began may have come before it and have passed it by.
-func (u *user) interruptedAt() time.Time {
-	stopped := u.stoppedAt()
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if !stopped.After(u.began) {
-		stopped = time.Time{}
-	}
-	if stopped.IsZero() || !u.cut.IsZero() && u.cut.Before(stopped) {
-		return u.cut
-	}
-	return stopped
-}
-
-// plan refreshes, or imports what was found in the service, and plans.
+// plan refreshes, or imports a job that the service has, and plans.
 func (u *user) plan() {
-	u.ready, u.satisfied = false, false
-	if u.cli == nil {
-		u.cli = &fakecli.CLI{T: u.T, Resource: u.schemas.Resource}
-		u.cli.State = tftypes.NewValue(u.cli.Resource, nil)
+	if u.cli.State.Type() == nil {
+		u.cli.Resource = u.run.Resource
+		u.cli.Forget()
 	}
-	u.cli.Server = u.schemas.Server
+	u.cli.Server, u.cli.Computed = u.run.Server, u.run.Computed
+	u.ready, u.satisfied, u.sends = false, false, ""
 	ctx := u.begin(false)
-	defer u.cancel()
-	u.arm(u.random.IntN(3) == 0)
 	before := u.cli.State
-	if u.toImport != "" {
-		diags := u.cli.ImportState(ctx, harness.Project+"/"+u.toImport)
-		u.note("import "+u.toImport, diags)
+	if u.found != "" {
+		diags := u.cli.ImportState(ctx, harness.Project+"/"+u.found)
+		u.note("import "+u.found, diags)
 		if fakecli.Failed(diags) {
 			u.cli.State, u.cli.Private, u.cli.Identity = before, nil, nil
 			return
 		}
-		delete(u.reported, u.toImport) // it is the one that was asked for
-		u.toImport = ""
+		delete(u.reported, u.found) // it is the one that was asked for
+		u.found = ""
 	} else {
+		id := u.cli.Get("id")
 		diags := u.cli.Refresh(ctx)
 		u.note("refresh", diags)
-		u.intact(before, diags)
+		if u.cli.Get("id") != id {
+			u.fail(lostIDs, "a refresh changed the id %v to %v", id, u.cli.Get("id"))
+		}
 		if fakecli.Failed(diags) {
 			return
 		}
 	}
-	u.noteID()
-	if diags := u.cli.Plan(ctx, u.config()); fakecli.Failed(diags) {
-		u.note("plan", diags)
-		return
-	}
+	diags := u.cli.Plan(ctx, u.config())
+	u.note("plan", diags)
 	u.checkReplacement()
-	u.ready = true
+	u.ready = !fakecli.Failed(diags)
 }
 
-// apply applies what was planned, judges the outcome, and decides what is wanted next.
+// apply applies what was planned, checks the outcome, and decides what is wanted next.
 func (u *user) apply() {
-	if u.random.IntN(3) == 0 && !u.faultsOver.Load() {
-		time.Sleep(time.Duration(u.random.IntN(10_000)) * time.Millisecond) // others come first
-	}
-	if !u.ready || !u.stoppedAt().IsZero() {
+	if !u.ready || !u.run.stoppedAt().IsZero() {
 		return
 	}
-	ctx := u.begin(true)
-	defer u.cancel()
-	e := expectation{before: u.cli.State, want: u.wants[u.at]}
-	e.creating = e.before.IsNull() || u.cli.Replace
-	e.messaging = !e.creating && u.cli.Get("prompt") != nil && u.cli.Get("prompt") != e.want
-	if e.creating || e.messaging {
-		u.armPosts(e.messaging)
+	before, want := u.cli.State, u.prompts[u.at]
+	prompt := u.cli.Get("prompt") // null after an import, which sends nothing
+	switch {
+	case before.IsNull() || u.cli.Replace:
+		u.sends = faultserver.Create
+	case prompt != nil && prompt != want:
+		u.sends = faultserver.Message
 	}
-	u.arm(u.random.IntN(2) == 0)
+	ctx := u.begin(true)
 	if u.cli.Replace {
 		u.asked++
 	}
 	diags := u.cli.Apply(ctx, u.config())
-	u.silence()
+	u.ended = time.Now()
 	u.note("apply", diags)
-	u.checkStop()
-	unknown := u.check(e, diags)
-	u.noteID()
 	switch {
-	case unknown:
-		u.followAdvice(e)
-	case !fakecli.Failed(diags) && u.cli.Get("prompt") == e.want:
-		u.satisfied = u.at == len(u.wants)-1
+	case u.check(before, want, diags):
+		u.followAdvice()
+	case !fakecli.Failed(diags) && u.cli.Get("prompt") == want:
+		u.satisfied = u.at == len(u.prompts)-1
 		if !u.satisfied && (u.faultsOver.Load() || u.random.IntN(5) > 0) {
 			u.at++
 		}
@@ -253,34 +208,41 @@ func (u *user) apply() {
 }
 
 // followAdvice is what an unknown outcome asks the user to do.
-func (u *user) followAdvice(e expectation) {
-	u.sum.number("unknown outcomes reported", 1)
+func (u *user) followAdvice() {
+	u.sum.number(reported, 1)
 	last := u.sent[len(u.sent)-1]
+	looks := u.random.IntN(2) == 0 // otherwise just applies again
 	switch {
-	case e.creating && last.job != "":
+	case u.sends == faultserver.Create && last.job != "":
 		u.reported[last.job] = true
-		if u.random.IntN(2) == 0 {
-			u.toImport = last.job
+		if looks {
+			u.found = last.job
 		}
-	case e.messaging && u.random.IntN(2) == 0: // does not look, and applies again: nothing is sent
-	case e.messaging && last.job == "":
-		u.wants[u.at] += ", please" // a word is enough, and sends it
-	case e.messaging:
-		u.satisfied = u.at == len(u.wants)-1
-		u.at = min(u.at+1, len(u.wants)-1)
+	case u.sends == faultserver.Create:
+	case looks && last.job == "":
+		u.prompts[u.at] += ", please" // any change sends it
+	case looks:
+		u.satisfied = u.at == len(u.prompts)-1
+		u.at = min(u.at+1, len(u.prompts)-1)
 	}
 }
 
-// done reports whether the last apply left nothing to do.
-func (u *user) done() bool { return u.satisfied && u.ready && u.cli.Empty() }
-
-// noteID keeps the id that the state has now.
-func (u *user) noteID() {
+// note keeps what the CLI would have printed, and has it and what is stored searched for the key.
+func (u *user) note(call string, diags []*tfprotov6.Diagnostic) {
+	fmt.Fprintln(u.module, fakecli.Text(diags), u.cli.State, string(u.cli.Private), string(u.cli.PlannedPrivate))
+	for _, d := range diags {
+		detail, _, _ := strings.Cut(d.Detail, "\n")
+		call += fmt.Sprintf(" | %s: %s: %.200s", d.Severity, d.Summary, detail)
+	}
 	if id, ok := u.cli.Get("id").(string); ok {
 		u.held[id] = true
 	}
-	if !u.cli.State.IsFullyKnown() {
-		u.fail(other, "unknown values in the state: %s", u.cli.State)
-	}
-	fmt.Fprintln(u.watch, u.cli.State, string(u.cli.Private), string(u.cli.PlannedPrivate))
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.log("%s | state: %v %v", call, u.cli.Get("id"), u.cli.Get("status"))
+}
+
+// log adds to the history. The caller holds u.mu.
+func (u *user) log(format string, args ...any) {
+	u.history = append(u.history, fmt.Sprintf("%9.3fs ", time.Since(u.start).Seconds())+fmt.Sprintf(format, args...))
 }

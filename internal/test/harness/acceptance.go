@@ -32,10 +32,10 @@ func ExpectAttr(name string, check knownvalue.Check) statecheck.StateCheck {
 }
 
 // ProviderFactories serve the provider to the CLI from the process of the test.
-func ProviderFactories() map[string]func() (tfprotov6.ProviderServer, error) {
+func ProviderFactories(t *testing.T) map[string]func() (tfprotov6.ProviderServer, error) {
 	return map[string]func() (tfprotov6.ProviderServer, error){
 		"agent": func() (tfprotov6.ProviderServer, error) {
-			return plugin.NewServer(provider.New("test", provider.Options{})), nil
+			return plugin.NewServer(t.Context(), provider.New("test", provider.Options{})), nil
 		},
 	}
 }
@@ -44,7 +44,7 @@ func ProviderFactories() map[string]func() (tfprotov6.ProviderServer, error) {
 // processes fill the machine as it is.
 func Run(t *testing.T, steps ...resource.TestStep) {
 	t.Helper()
-	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: ProviderFactories(), Steps: steps})
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: ProviderFactories(t), Steps: steps})
 }
 
 // JobConfig is agent_job.test with a prompt and more arguments, one a line.

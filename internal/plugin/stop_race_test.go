@@ -1,0 +1,45 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package plugin
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+)
+
+// A stop that comes when a call has begun, and before the framework knows the call,
+// cancels it nevertheless.
+func TestStopProvider_callJustBegun(t *testing.T) {
+	f := &lateFramework{T: t}
+	f.server = newServer(t.Context(), f, nil)
+	if _, err := f.server.ApplyResourceChange(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lateFramework is stopped before it has noted a call.
+type lateFramework struct {
+	tfprotov6.ProviderServerWithActions
+	*testing.T
+	server *server
+}
+
+func (f *lateFramework) ApplyResourceChange(ctx context.Context, _ *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	if _, err := f.server.StopProvider(ctx, nil); err != nil {
+		f.Error(err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(10 * time.Second):
+		f.Error("the call is not cancelled")
+	}
+	return nil, nil
+}
+
+func (*lateFramework) StopProvider(context.Context, *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
+	return nil, nil
+}
