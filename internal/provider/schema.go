@@ -65,8 +65,7 @@ func providerSchema() schema.Schema {
 			"journal": schema.SingleNestedAttribute{
 				Optional: true,
 				MarkdownDescription: "Record of sent requests, kept until a later run has seen their outcome in the state. " +
-					"With it, the next apply takes over a job or message that is missing in the state instead of sending it again. It contains hashes, ids and times, never a prompt or a key. " +
-					"See [Reliability](https://registry.terraform.io/providers/agentjobs/agent/latest/docs/guides/reliability).",
+					"With it, the next apply takes over a job or message that is missing in the state instead of sending it again. It contains hashes, ids and times, never a prompt or a key.",
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
 						Optional:            true,
@@ -85,8 +84,7 @@ func providerSchema() schema.Schema {
 				Optional: true,
 				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. Default: no limit. " +
 					"A plan with more jobs fails; an apply refuses each job beyond the limit before it is sent, including those of actions. " +
-					"If `AGENT_MAX_NEW_JOBS` is set too, the lower limit applies. " +
-					"See [Limit what one run may start](https://registry.terraform.io/providers/agentjobs/agent/latest/docs/guides/fleets-and-limits#limit-what-one-run-may-start).",
+					"If `AGENT_MAX_NEW_JOBS` is set too, the lower limit applies.",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"max_messages": schema.Int64Attribute{
