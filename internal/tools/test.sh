@@ -3,9 +3,8 @@
 # SPDX-License-Identifier: MPL-2.0
 
 # Runs every test, acceptance tests included, on the CLI that tfcli finds, and
-# lists what failed or was skipped, and why. Then it fuzzes each target a little.
-# With arguments it passes them to go test, to run some tests only; PACKAGES names
-# some packages only.
+# lists what failed or was skipped, and why. Arguments are passed to go test, to run
+# some tests only; PACKAGES names some packages only.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -24,6 +23,3 @@ set -x
 # The limit is for a test that hangs: Go's own ten minutes are one for slow machines too.
 # shellcheck disable=SC2086 # race may be empty, and PACKAGES several
 go tool -modfile=internal/tools/lint/go.mod gotestsum --format pkgname --format-hide-empty-pkg -- -timeout=1h $race "$@" ${PACKAGES:-./...}
-[ $# = 0 ] || exit 0
-# A number, not a time: the same work on every machine, however busy it is.
-FUZZTIME=1000x exec internal/tools/fuzz.sh
