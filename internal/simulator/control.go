@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// controlPrefix is where other processes inject faults and read the record. It
-// takes the same key and is not recorded.
+// controlPrefix is where other processes inject faults and read the recorded
+// requests. It requires the same key; its own requests are not recorded.
 const controlPrefix = "/_simulator/"
 
 // control answers GET requests (the record) and POST faults (a Fault as JSON,

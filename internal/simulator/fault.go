@@ -9,37 +9,37 @@ import (
 	"time"
 )
 
-// Fault is something that goes wrong with the requests it matches. Without
-// Status or Drop the normal response is sent, after Delay and with RetryAfter.
-// A fault comes before the check of the key.
+// Fault is what goes wrong with the requests that it matches. Without Status or
+// Drop, the normal response is sent, after Delay and with RetryAfter. A fault is
+// applied before the key is checked.
 type Fault struct {
-	// Kind is the requests it is for; "" is all.
+	// Kind is the kind of requests that it matches; "": all.
 	Kind Kind
-	// Times is how many requests it is used for: 0 is one, below 0 is all.
+	// Times is the number of requests that it applies to; 0: one, negative: all.
 	Times int
-	// Skip is how many matching requests pass untouched before.
+	// Skip is the number of matching requests that pass before it applies.
 	Skip int
 
-	// Delay comes before the response. It stops early, and without a response,
-	// when the client is gone.
+	// Delay precedes the response. If the client disconnects, the delay ends and
+	// there is no response.
 	Delay time.Duration
-	// AfterEffect lets the effect happen before the delay (job created, message
-	// accepted), though the response is delayed, dropped or replaced.
+	// AfterEffect makes the request take effect before the delay (job created,
+	// message accepted), although its response is delayed, dropped or replaced.
 	AfterEffect bool
 
-	// Status and Body are the response instead.
+	// Status and Body replace the response.
 	Status int
 	Body   string
-	// RetryAfter is the header of that name, sent unchanged.
+	// RetryAfter is sent unchanged as the header Retry-After.
 	RetryAfter string
-	// Drop closes the connection without a response. A net/http client then
-	// sends a GET again if the connection was used before.
+	// Drop closes the connection without a response. A net/http client then repeats
+	// a GET if the connection was used before.
 	Drop bool
 }
 
-// Inject appends faults to the queue. Of those that match a request the first
-// in the queue decides alone: the fault is used, or, while its Skip lasts, the
-// request passes untouched. A fault that is used up leaves the queue.
+// Inject appends faults to the queue. Only the first one that matches a request
+// counts: it is applied or, while its Skip lasts, the request passes. A fault leaves
+// the queue after Times requests.
 func (s *Server) Inject(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +56,7 @@ func (s *Server) ClearFaults() {
 	s.faults = nil
 }
 
-// takeFault returns what goes wrong with a request; the zero Fault is nothing.
+// takeFault returns the fault for a request; the zero Fault: none.
 func (s *Server) takeFault(r *Request) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// timeFormat is how the service writes a time.
+// timeFormat is the service's format of times.
 const timeFormat = "2006-01-02T15:04:05.000Z"
 
-// Job is a job as it truly is, whatever a stale record or a fault shows.
+// Job is the actual job, whatever a stale record or a fault shows.
 type Job struct {
 	ID, Project, Status string
 	Prompts             []string // the create's, then those of the messages
@@ -24,8 +24,8 @@ type Job struct {
 	CreatedAt           time.Time
 	// EndedAt is when it became completed, archived or failed; zero while it is not.
 	EndedAt time.Time
-	// FirstTerminalGet is when a GET first showed this end. A message that revives
-	// the job sets it back to zero.
+	// FirstTerminalGet is when a GET first showed that it finished. A message that
+	// makes the job active again resets it.
 	FirstTerminalGet time.Time
 }
 
@@ -51,7 +51,7 @@ func terminal(status string) bool {
 	return status == statusCompleted || status == statusArchived || status == statusFailed
 }
 
-// begin starts a turn: the job is active from now on, for as long as the script says.
+// begin starts a turn: the job is active for as long as the script says.
 func (j *job) begin(prompt string, script Script, now time.Time) {
 	if len(j.prompts) > 0 && script.Stale > 0 {
 		j.staleRecord, _ = j.record(now)
@@ -82,7 +82,7 @@ func (j *job) statusAt(now time.Time) string {
 	return j.status
 }
 
-// pullRequest returns the link, or "" while there is none.
+// pullRequest returns the link, or "" if there is none.
 func (j *job) pullRequest(now time.Time) string {
 	status := j.statusAt(now)
 	if j.script.NoPullRequest || status != statusCompleted && status != statusArchived {
@@ -91,8 +91,8 @@ func (j *job) pullRequest(now time.Time) string {
 	return j.pull
 }
 
-// record returns what the service shows of the job, and whether that is its
-// true end.
+// record returns what the service shows of the job, and whether that is its actual
+// final status.
 func (j *job) record(now time.Time) (map[string]any, bool) {
 	if j.staleRecord != nil && now.Before(j.staleUntil) {
 		return j.staleRecord, false
@@ -118,7 +118,7 @@ func (j *job) record(now time.Time) (map[string]any, bool) {
 	return r, terminal(shown) && terminal(j.statusAt(now))
 }
 
-// snapshot returns the job as it truly is.
+// snapshot returns the actual job.
 func (j *job) snapshot(now time.Time) Job {
 	job := Job{
 		ID:               j.id,
@@ -135,7 +135,7 @@ func (j *job) snapshot(now time.Time) Job {
 	return job
 }
 
-// Jobs returns all jobs in the order of their creation, as they truly are now.
+// Jobs returns all actual jobs, in the order of their creation.
 func (s *Server) Jobs() []Job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +147,7 @@ func (s *Server) Jobs() []Job {
 	return list
 }
 
-// Job returns one job as it truly is now, and whether there is one.
+// Job returns one actual job, and whether it exists.
 func (s *Server) Job(id string) (Job, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,8 +157,8 @@ func (s *Server) Job(id string) (Job, bool) {
 	return Job{}, false
 }
 
-// Create starts a job as somebody else would: no request is recorded, and the
-// limit does not count it.
+// Create starts a job as another client would: no request is recorded, and the limit
+// does not count it.
 func (s *Server) Create(project, prompt string) Job {
 	script := s.scriptFor(prompt, 0)
 	s.mu.Lock()
@@ -167,8 +167,7 @@ func (s *Server) Create(project, prompt string) Job {
 	return s.addJob(project, prompt, script, now).snapshot(now)
 }
 
-// SetStatus forces a status, whether the contract knows it or not. It holds
-// until the next message.
+// SetStatus sets a status, in the contract or not, until the next message.
 func (s *Server) SetStatus(id, status string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +176,7 @@ func (s *Server) SetStatus(id, status string) {
 	}
 }
 
-// Forget drops a job: requests for it are answered with 404 from then on.
+// Forget removes a job: requests for it then get 404.
 func (s *Server) Forget(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

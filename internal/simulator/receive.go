@@ -16,7 +16,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what a request asks for, as its method and path show.
+// Kind is what a request is for, by its method and path.
 type Kind string
 
 // The kinds of request.
@@ -24,11 +24,11 @@ const (
 	KindCreate  Kind = "create"
 	KindMessage Kind = "message"
 	KindGet     Kind = "get"
-	// KindOther is everything that the contract does not know: another path, another method.
+	// KindOther is any other path or method.
 	KindOther Kind = "other"
 )
 
-// Request is one recorded request. Header is shared: read it only.
+// Request is one recorded request. Header is shared: do not change it.
 type Request struct {
 	Time    time.Time // when its header had arrived
 	Kind    Kind
@@ -44,8 +44,8 @@ type Request struct {
 	Status int
 }
 
-// Counts tells how many requests of each kind were read whole, whatever was
-// answered.
+// Counts is how many requests of each kind were read completely, whatever the
+// response.
 type Counts struct{ Create, Message, Get, Other int }
 
 // of returns the counter of a kind.
@@ -62,8 +62,8 @@ func (c *Counts) of(kind Kind) *int {
 	}
 }
 
-// Requests returns all requests in the order in which their bodies were read.
-// Those to the control paths are not among them.
+// Requests returns all requests in the order in which their bodies were read, except
+// those to the control paths.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *Server) Requests() []Request {
 	return list
 }
 
-// Counts returns how many requests of each kind were read whole.
+// Counts returns how many requests of each kind were read completely.
 func (s *Server) Counts() Counts {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,8 +85,8 @@ func (s *Server) Counts() Counts {
 // inside its segment.
 var jobPath = regexp.MustCompile(`^/v2/agent/([^/]+)/job(?:/([^/]+)(/message)?)?$`)
 
-// receive reads a request whole and records it. The refusal has a status if
-// there is something wrong with the request.
+// receive reads a request completely and records it. The refusal has a status if the
+// request is invalid.
 func (s *Server) receive(r *http.Request) (request *Request, refusal response) {
 	request = &Request{
 		Time:       time.Now(),
@@ -121,7 +121,7 @@ func (s *Server) receive(r *http.Request) (request *Request, refusal response) {
 	return request, refusal
 }
 
-// route finds out what a request asks for, and never redirects.
+// route determines what a request is for. It never redirects.
 func (r *Request) route(u *url.URL) {
 	r.Kind = KindOther
 	parts := jobPath.FindStringSubmatch(u.EscapedPath())

@@ -18,28 +18,27 @@ const (
 	statusFailed    = "failed"
 )
 
-// Script says how a job continues after a create or a message, and what its
-// record shows from then on. The zero value ends at once as completed, with a
-// pull request.
+// Script says how a job continues after a create or a message, and what its record
+// then shows. With the zero value it completes at once, with a pull request.
 type Script struct {
-	// Duration is how long the job is active. 0: it ends at once.
+	// Duration is how long the job is active; 0: it finishes at once.
 	Duration time.Duration
-	// Status is the one that follows. "" is completed; "active" never ends.
+	// Status follows. "": completed; "active": the job never finishes.
 	Status string
-	// NoPullRequest leaves prLink null. It is null while active and when failed anyhow.
+	// NoPullRequest leaves prLink null, as it is for active and failed jobs.
 	NoPullRequest bool
-	// Stale is for how long after a message its answer and every GET still
-	// show the record as it was before.
+	// Stale is how long after a message its response and every GET still show the
+	// earlier record.
 	Stale time.Duration
-	// Extra is laid over the record last. A value of [Omit] leaves the field out,
-	// nil makes it null. Nil: what the turn before had.
+	// Extra overrides fields of the record. The value [Omit] omits a field, nil makes
+	// it null. Nil: that of the turn before.
 	Extra map[string]any
 }
 
-// Omit as a value in [Script.Extra] leaves that field out of the record.
+// Omit as a value in [Script.Extra] omits that field from the record.
 type Omit struct{}
 
-// scriptFor asks for a script and lays the prompt's directives over it.
+// scriptFor returns the script, changed by the prompt's directives.
 func (s *Server) scriptFor(prompt string, turn int) Script {
 	script, err := s.options.Script(prompt, turn).directed(prompt)
 	if err != nil {
@@ -49,8 +48,7 @@ func (s *Server) scriptFor(prompt string, turn int) Script {
 }
 
 // directed returns the script changed by the directives in a prompt, such as
-// "[simulate: 30s, failed]". Any other is an error: ignored, a typo would show
-// something else than the prompt says.
+// "[simulate: 30s, failed]". An unknown one is an error, because it may be a typo.
 func (s Script) directed(prompt string) (Script, error) {
 	_, rest, found := strings.Cut(prompt, "[simulate:")
 	if !found {

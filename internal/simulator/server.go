@@ -35,22 +35,21 @@ type Options struct {
 	Limit *Limit
 }
 
-// Limit bounds the creates and messages of each project, counted together.
-// Only those that took effect count. The window is fixed: it begins with the
-// first use and lasts Per.
+// Limit bounds the creates and messages of each project, counted together. Only
+// those that took effect count. The window is fixed: it starts with the first one
+// and lasts Per.
 type Limit struct {
 	Uses       int
 	Per        time.Duration
 	RetryAfter bool // whether a 429 carries Retry-After
 }
 
-// Server is the simulated service. Its methods may be called at any time by
-// any goroutine. A dropped response is a panic with [http.ErrAbortHandler], as
-// net/http expects.
+// Server is the simulated service. It is safe for concurrent use. It drops a response
+// by a panic with [http.ErrAbortHandler], as net/http expects.
 type Server struct {
 	options Options
 
-	// mu is never held while a request is read, delayed or answered.
+	// mu is not held while a request is read, delayed or responded to.
 	mu       sync.Mutex
 	jobs     []*job // in the order of their creation
 	created  int
@@ -74,7 +73,7 @@ func New(o Options) *Server {
 	return &Server{options: o, windows: map[string]*window{}}
 }
 
-// ServeHTTP answers one request: with the first fault that matches it, else
+// ServeHTTP responds to one request: with the first fault that matches it, otherwise
 // as the contract says.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if path, ok := strings.CutPrefix(r.URL.Path, controlPrefix); ok {
@@ -106,7 +105,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f.RetryAfter != "" {
 		resp.retryAfter = f.RetryAfter
 	}
-	// Before the response, so that whoever has read it finds the record complete.
+	// Before the response, so that a client that has read it finds the record complete.
 	s.mu.Lock()
 	request.Status = resp.status
 	s.mu.Unlock()
@@ -179,7 +178,7 @@ func (s *Server) getJob(project, id string) response {
 	return success(http.StatusOK, record)
 }
 
-// admit counts a use of the limit, or returns a refusal, which has a status.
+// admit counts a request against the limit, or returns a refusal, which has a status.
 // The caller holds s.mu.
 func (s *Server) admit(project string, now time.Time) (refusal response) {
 	limit := s.options.Limit
@@ -203,19 +202,19 @@ func (s *Server) admit(project string, now time.Time) (refusal response) {
 	return refusal
 }
 
-// EndWindows ends all windows, as time does.
+// EndWindows ends all windows.
 func (s *Server) EndWindows() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.windows)
 }
 
-// authorized tells whether a request carries the key.
+// authorized reports whether a request has the key.
 func (s *Server) authorized(h http.Header) bool {
 	return subtle.ConstantTimeCompare([]byte(h.Get("Authorization")), []byte("Bearer "+s.options.Key)) == 1
 }
 
-// response is a response that was not sent yet.
+// response is a response that is not sent yet.
 type response struct {
 	status     int
 	body       []byte
