@@ -79,18 +79,21 @@ verify_zip() {
 # verify holds what is in the current folder against the rules of the registry:
 # https://developer.hashicorp.com/terraform/registry/providers/publishing
 verify() {
-	local zip
+	local zips zip
 	zips=("${project}_${version}"_*_*.zip)
 	[ -f "${zips[0]}" ] || fail "there is no ${zips[0]}"
+	# GoReleaser keeps what is already in a draft, whoever put it there.
+	diff <(printf '%s\n' "${zips[@]}" "${zips[@]/%/.spdx.json}" "${project}_${version}_"{manifest.json,{,SBOM_}SHA256SUMS{,.sig}} | sort) \
+		<(printf '%s\n' * | sort) || fail "these files are missing (<) or unexpected (>)"
+	verify_sums "${project}_${version}_SHA256SUMS" "${zips[@]}" "${project}_${version}_manifest.json"
+	verify_sums "${project}_${version}_SBOM_SHA256SUMS" "${zips[@]/%/.spdx.json}"
+	[ "$(tr -d ' \n' <"${project}_${version}_manifest.json")" = '{"version":1,"metadata":{"protocol_versions":["6.0"]}}' ] ||
+		fail "terraform-registry-manifest.json: not version 1 with protocol 6.0"
 	for zip in "${zips[@]}"; do
 		verify_zip "$zip"
 		grep -q '"spdxVersion"' "$zip.spdx.json" && grep -q 'github.com/hashicorp/terraform-plugin-framework' "$zip.spdx.json" ||
 			fail "$zip.spdx.json is no SPDX document that names the plugin framework"
 	done
-	[ "$(tr -d ' \n' <"${project}_${version}_manifest.json")" = '{"version":1,"metadata":{"protocol_versions":["6.0"]}}' ] ||
-		fail "terraform-registry-manifest.json: not version 1 with protocol 6.0"
-	verify_sums "${project}_${version}_SHA256SUMS" "${zips[@]}" "${project}_${version}_manifest.json"
-	verify_sums "${project}_${version}_SBOM_SHA256SUMS" "${zips[@]/%/.spdx.json}"
 }
 
 # draft holds what a draft on GitHub has, and nothing that this machine has built, against the rules of the registry,
@@ -103,9 +106,6 @@ draft() {
 	quiet gh release download "$1" --repo "$GITHUB_REPOSITORY" --dir "$tmp/draft"
 	cd "$tmp/draft"
 	verify
-	# GoReleaser keeps what is already in a draft.
-	diff <(printf '%s\n' "${zips[@]}" "${zips[@]/%/.spdx.json}" "${project}_${version}_"{manifest.json,{,SBOM_}SHA256SUMS{,.sig}} | sort) \
-		<(printf '%s\n' * | sort) || fail "the draft does not hold exactly what it should: <missing, >unexpected"
 	local file
 	for file in *.zip *.spdx.json; do
 		quiet gh attestation verify "$file" --repo "$GITHUB_REPOSITORY" \
