@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkRefreshAndPlan is what a plan costs for each job that has ended:
-// the four calls that the CLI makes, without gRPC.
+// three of the calls that the CLI makes, without gRPC.
 func BenchmarkRefreshAndPlan(b *testing.B) {
 	s := harness.NewService(b, harness.Always(simulator.Script{}))
 	c := fakecli.New(b, s.Attrs())

@@ -15,6 +15,13 @@ check() {
 
 check go tool -modfile=internal/tools/lint/go.mod golangci-lint run ./...
 
+# A log or a recording that was pasted may name folders of the machine it comes from.
+no_machine_paths() {
+	! git --no-pager grep -nIF --untracked -e "$PWD/internal" -e /home/ -e /root/ -e /Users/ -e 'C:\Users' -- . ':!internal/tools/lint.sh' ||
+		{ echo "lint: these lines name folders of somebody's machine" >&2 && return 1; }
+}
+check no_machine_paths
+
 for module in $(git ls-files 'go.mod' '*/go.mod' | xargs -n 1 dirname); do
 	# Tidying GoReleaser's would ask for a module of a test of a dependency, which not every module proxy has.
 	[ "$module" = internal/tools/goreleaser ] || check go -C "$module" mod tidy -diff
@@ -27,6 +34,6 @@ check "$(go run ./internal/tools/tfcli/cmd/tfcli find)" fmt -check -diff -recurs
 check go tool -modfile=internal/tools/lint/go.mod actionlint .github/workflows/*.yml examples/guides/pipelines/github-actions.yml
 
 if [ -n "$failed" ]; then
-	echo "failed:$failed" >&2
+	printf 'failed:%s\n"make fmt" repairs what is only formatting.\n' "$failed" >&2
 	exit 1
 fi

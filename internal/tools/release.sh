@@ -81,15 +81,19 @@ verify_zip() {
 verify() {
 	local zips zip
 	zips=("${project}_${version}"_*_*.zip)
+	[ -f "${zips[0]}" ] || fail "there is no ${zips[0]}"
+	# GoReleaser keeps what is already in a draft, whoever put it there.
+	diff <(printf '%s\n' "${zips[@]}" "${zips[@]/%/.spdx.json}" "${project}_${version}_"{manifest.json,{,SBOM_}SHA256SUMS{,.sig}} | sort) \
+		<(printf '%s\n' * | sort) || fail "these files are missing (<) or unexpected (>)"
+	verify_sums "${project}_${version}_SHA256SUMS" "${zips[@]}" "${project}_${version}_manifest.json"
+	verify_sums "${project}_${version}_SBOM_SHA256SUMS" "${zips[@]/%/.spdx.json}"
+	[ "$(tr -d ' \n' <"${project}_${version}_manifest.json")" = '{"version":1,"metadata":{"protocol_versions":["6.0"]}}' ] ||
+		fail "terraform-registry-manifest.json: not version 1 with protocol 6.0"
 	for zip in "${zips[@]}"; do
 		verify_zip "$zip"
 		grep -q '"spdxVersion"' "$zip.spdx.json" && grep -q 'github.com/hashicorp/terraform-plugin-framework' "$zip.spdx.json" ||
 			fail "$zip.spdx.json is no SPDX document that names the plugin framework"
 	done
-	[ "$(tr -d ' \n' <"${project}_${version}_manifest.json")" = '{"version":1,"metadata":{"protocol_versions":["6.0"]}}' ] ||
-		fail "terraform-registry-manifest.json: not version 1 with protocol 6.0"
-	verify_sums "${project}_${version}_SHA256SUMS" "${zips[@]}" "${project}_${version}_manifest.json"
-	verify_sums "${project}_${version}_SBOM_SHA256SUMS" "${zips[@]/%/.spdx.json}"
 }
 
 # draft holds what a draft on GitHub has, and nothing that this machine has built, against the rules of the registry,
@@ -106,6 +110,33 @@ draft() {
 	for file in *.zip *.spdx.json; do
 		quiet gh attestation verify "$file" --repo "$GITHUB_REPOSITORY" \
 			--signer-workflow "$GITHUB_REPOSITORY/.github/workflows/release.yml" --source-ref "refs/tags/$1"
+	done
+}
+
+# try_draft checks what is in dist as the workflow checks a draft, with a stand-in for gh, and that it refuses spoilt ones.
+try_draft() {
+	local uploaded=$tmp/uploaded spoil
+	mkdir "$uploaded" "$tmp/bin"
+	# GoReleaser renames it only when it publishes.
+	cp terraform-registry-manifest.json "$uploaded/${project}_${version}_manifest.json"
+	cp "dist/${project}_${version}_"* "$uploaded"
+	ls "$uploaded" >"$tmp/attested"
+	cat >"$tmp/bin/gh" <<-END
+		#!/bin/sh
+		case "\$1 \$2" in
+		"release download") cp "$uploaded"/* "\$7" ;;
+		"attestation verify") grep -Fx "\$3" "$tmp/attested" ;;
+		esac
+	END
+	chmod +x "$tmp/bin/gh"
+	PATH=$tmp/bin:$PATH GITHUB_REPOSITORY=owner/name quiet internal/tools/release.sh draft "v$version"
+	for spoil in "touch '$uploaded/unexpected'" "echo >>'$uploaded/${project}_${version}_linux_amd64.zip'" ": >'$tmp/attested'"; do
+		cp -r "$uploaded" "$tmp/good"
+		eval "$spoil"
+		! PATH=$tmp/bin:$PATH GITHUB_REPOSITORY=owner/name internal/tools/release.sh draft "v$version" >"$tmp/log" 2>&1 ||
+			fail "the check of a draft does not notice: $spoil"
+		rm -r "$uploaded"
+		mv "$tmp/good" "$uploaded"
 	done
 }
 
@@ -170,11 +201,8 @@ check() {
 	tool goreleaser release --snapshot --clean --timeout=24h
 	version=$(sed 's/.*"version": *"\([^"]*\)".*/\1/' dist/metadata.json)
 
-	step "the registry's rules"
-	cd dist
-	# GoReleaser renames it only when it publishes.
-	cp ../terraform-registry-manifest.json "${project}_${version}_manifest.json"
-	verify
+	step "the registry's rules, as the workflow checks a draft"
+	try_draft
 
 	step "the same again, from a clone elsewhere"
 	mkdir "$tmp/elsewhere"

@@ -128,7 +128,8 @@ func (c Command) copyModule(ctx context.Context, dir string) error {
 		return err
 	}
 	if module.Sum != c.sum {
-		return fmt.Errorf("its hash is %s, not %s", module.Sum, c.sum)
+		return fmt.Errorf("its hash is %s, not %s: if you changed its version, compare the hash with https://sum.golang.org/lookup/%s@%s, "+
+			"then write it into internal/tools/source/source.go", module.Sum, c.sum, c.module, c.version)
 	}
 	if err := os.CopyFS(dir, os.DirFS(module.Dir)); err != nil {
 		return err

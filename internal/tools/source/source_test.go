@@ -92,10 +92,11 @@ func TestBuild(t *testing.T) {
 	command.version, command.ldflags = "v1.2.3", " -X main.dev=no"
 
 	_, err := command.Build(t.Context(), t.Output())
-	if err == nil || !strings.Contains(err.Error(), ", not "+command.sum) {
-		t.Fatalf("got %v, want an error about the hash", err)
+	if err == nil || !strings.Contains(err.Error(), "https://sum.golang.org/lookup/github.com/hashicorp/terraform@v1.2.3,") {
+		t.Fatalf("got %v, want an error that says where to look up the hash", err)
 	}
-	_, command.sum, _ = strings.Cut(strings.TrimSuffix(err.Error(), ", not "+command.sum), "its hash is ")
+	before, _, _ := strings.Cut(err.Error(), ", not "+command.sum)
+	_, command.sum, _ = strings.Cut(before, "its hash is ")
 	exe, err := command.Build(t.Context(), t.Output())
 	if err != nil {
 		t.Fatal(err)
