@@ -114,9 +114,11 @@ func messageRows() []Row {
 		m.OK(m.Run(noWait))
 		m.wantEnd("active", 1, 1)
 	})
-	// Red without: the mark of a message gone once active was seen.
+	// Red without: the mark of a message gone once active was seen; apply in sendMessage.
 	row("M01_ended_soon_after_active_was_seen", at(3*time.Second), func(m *Matrix) {
+		m.Script(faultserver.Message, faultserver.Effect(shows(attrs{"model": "another"})))
 		m.wantDiags(m.Run(noWait), messagePlanned)
+		m.wantAttr("model", "another")
 		for _, status := range []string{"active", "completed"} {
 			time.Sleep(2 * time.Second)
 			m.OK(m.refresh())
