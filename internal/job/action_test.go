@@ -170,6 +170,16 @@ func TestAction_notAccepted(t *testing.T) {
 	}
 }
 
+// The wait ends before the job could be read.
+func TestAction_neverRead(t *testing.T) {
+	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+		s.Wire.Always(faultserver.Get, faultserver.Answer(401, ""))
+		_, diags := c.Invoke(t.Context(), a.name, a.config)
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job still running", s.OnlyJob(t).ID, "401 Unauthorized")
+		a.sentOnce(t, s)
+	})
+}
+
 // A status that the API does not document, then Ctrl-C in the wait.
 func TestAction_A02_interrupted(t *testing.T) {
 	eachAction(t, simulator.Script{Duration: time.Hour}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
