@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -172,12 +173,14 @@ func TestAction_notAccepted(t *testing.T) {
 
 // The wait ends before the job could be read.
 func TestAction_neverRead(t *testing.T) {
-	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		s.Wire.Always(faultserver.Get, faultserver.Answer(401, ""))
-		_, diags := c.Invoke(t.Context(), a.name, a.config)
-		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job still running", s.OnlyJob(t).ID, "401 Unauthorized")
-		a.sentOnce(t, s)
-	})
+	for status, summary := range map[int]string{401: "ERROR: Agent job still running", 404: "ERROR: Agent job not found"} {
+		eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+			s.Wire.Always(faultserver.Get, faultserver.Answer(status, ""))
+			_, diags := c.Invoke(t.Context(), a.name, a.config)
+			harness.Contains(t, fakecli.Text(diags), summary, s.OnlyJob(t).ID, fmt.Sprint(status), "Running the action again sends the prompt again.")
+			a.sentOnce(t, s)
+		})
+	}
 }
 
 // A status that the API does not document, then Ctrl-C in the wait.
