@@ -30,6 +30,7 @@ func TestClassifyPost(t *testing.T) {
 		"201":                       {create, response{status: 201, body: []byte(record)}, nil, 0, nil},
 		"C07 200":                   {create, response{status: 200, body: []byte(record)}, nil, 0, nil},
 		"299":                       {create, response{status: 299, body: []byte(record)}, nil, 0, nil},
+		"201 said to be HTML":       {create, response{status: 201, header: headers("Content-Type", "text/html"), body: []byte(record)}, nil, 0, nil},
 		"message 200":               {message, response{status: 200, body: []byte(record)}, nil, 0, nil},
 		"message, another job":      {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, UnknownOutcome, ErrWrongJob},
 		"201 cut short":             {create, response{status: 201, body: []byte(`{"id":`)}, cut, UnknownOutcome, cut},
@@ -46,7 +47,6 @@ func TestClassifyPost(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tc.got.header = http.Header{}
 			job, failure := c.classifyPost(tc.request, &tc.got, tc.err)
 			if failure != nil && strings.Contains(failure.Error(), canary) {
 				t.Errorf("the key is in %q", failure)

@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -166,6 +167,18 @@ func TestAction_notAccepted(t *testing.T) {
 					s.Sent(t, 0, 0)
 				}
 			})
+		})
+	}
+}
+
+// The wait ends before the job could be read.
+func TestAction_neverRead(t *testing.T) {
+	for status, summary := range map[int]string{401: "ERROR: Agent job still running", 404: "ERROR: Agent job not found"} {
+		eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+			s.Wire.Always(faultserver.Get, faultserver.Answer(status, ""))
+			_, diags := c.Invoke(t.Context(), a.name, a.config)
+			harness.Contains(t, fakecli.Text(diags), summary, s.OnlyJob(t).ID, fmt.Sprint(status), "Running the action again sends the prompt again.")
+			a.sentOnce(t, s)
 		})
 	}
 }

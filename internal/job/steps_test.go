@@ -92,6 +92,7 @@ func TestJob_steps(t *testing.T) {
 		"ignored, import":                {{before: imported, planned: none, config: a}, {planned: noWait, config: fakecli.With(a, noWait)}, {config: b, says: recorded}},
 		"triggers":                       {{config: a, creates: 1}, {config: fakecli.With(a, triggers), because: []string{`AttributeName("triggers")`}, creates: 2}},
 		"failed job":                     {{config: a, creates: 1}, {before: fails, config: b, says: replaced, because: []string{`AttributeName("status")`}, creates: 2}, {config: b, creates: 2}},
+		"archived job":                   {{config: plain, creates: 1}, {before: archived, config: fakecli.With(plain, noWait), creates: 1}, {config: write, says: replaced, because: []string{`AttributeName("prompt")`}, creates: 2}},
 		"failed job, same text":          {{config: a, creates: 1}, {before: fails, config: a, says: failed, creates: 1}},
 		"unknown while planning":         {{planned: unread, config: a, creates: 1}, {planned: unread, config: a, says: later, creates: 1}, {planned: unread, config: b, says: later, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
 		"unknown, then empty":            {{planned: unread, config: attrs{"prompt_wo": ""}, says: "It was not sent to project proj_1."}},

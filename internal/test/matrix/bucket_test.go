@@ -132,12 +132,21 @@ func bucketRows() (rows []Row) {
 		m.WantPosts(2, 0)
 		b.wantEntries(2)
 	})
-	// Red without: withdrawn.
+	// Red without: withdrawn; reportNotWithdrawn, for a create and for a message.
 	row("X14_a_refused_request_cannot_be_removed", func(m *Matrix, b *bucket) {
 		m.Script(faultserver.Create, faultserver.Answer(400, `{"error":"no"}`))
 		b.fail(http.MethodDelete, 403)
 		m.wantDiags(m.Run(Job1()), createFailed, journalUnusable)
 		b.wantEntries(1)
+
+		b.SetHook(nil)
+		m.nextRun()
+		m.created(Job2())
+		m.nextRun()
+		m.wantDiags(m.plan(Job1()), messagePlanned)
+		m.Script(faultserver.Message, faultserver.Answer(400, `{"error":"no"}`))
+		b.fail(http.MethodDelete, 403)
+		m.wantDiags(m.apply(Job1()), messageFailed, journalUnusable)
 	})
 	return rows
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // crashRows are what a run makes of the journal of one that was killed, or whose
@@ -61,18 +62,25 @@ func crashRows() []Row {
 			m.wantEnd("completed", 2, 0)
 			m.wantNoOrphans()
 		}},
-		// Red without: the limit of the look-up, and Keep: Close would remove the entry.
+		// Red without: the limit of the look-up, and Keep: Close would remove the entry; ErrNotFound in takeOver.
 		{name: "X04_the_job_cannot_be_looked_up", clock: true, Test: func(m *Matrix) {
 			id := m.started(Job1())
+			m.wantDiags(m.plan(Job1()), takeOverPlanned)
+			time.Sleep(wait.NewJobGrace) // a 404 would be believed now
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			begin := time.Now()
-			m.wantDiags(m.Run(Job1()), takeOverPlanned, createFailed)
+			m.wantDiags(m.apply(Job1()), createFailed)
 			m.wantWords(id, cannotLook, "503 Service Unavailable", applyAgain)
 			m.wantTook(begin, time.Minute, time.Minute)
 			m.WantState("")
 			m.Always(faultserver.Get, nil)
 			m.cleanly()
 			m.takesOver(Job1(), id)
+		}},
+		// Red without: the triggers in announce.
+		{name: "X04_the_job_may_be_for_other_triggers", clock: true, Test: func(m *Matrix) {
+			m.started(Job1())
+			m.OK(m.plan(fakecli.With(Job1(), attrs{"triggers": unknown{}})))
 		}},
 		// Red without: the record before the POST; stopping in End; the removal of what was reported.
 		{name: "X04_no_answer_had_come", clock: true, Test: func(m *Matrix) {

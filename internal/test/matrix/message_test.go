@@ -114,9 +114,11 @@ func messageRows() []Row {
 		m.OK(m.Run(noWait))
 		m.wantEnd("active", 1, 1)
 	})
-	// Red without: the mark of a message gone once active was seen.
+	// Red without: the mark of a message gone once active was seen; apply in sendMessage.
 	row("M01_ended_soon_after_active_was_seen", at(3*time.Second), func(m *Matrix) {
+		m.Script(faultserver.Message, faultserver.Effect(shows(attrs{"model": "another"})))
 		m.wantDiags(m.Run(noWait), messagePlanned)
+		m.wantAttr("model", "another")
 		for _, status := range []string{"active", "completed"} {
 			time.Sleep(2 * time.Second)
 			m.OK(m.refresh())
@@ -133,9 +135,10 @@ func messageRows() []Row {
 		m.OK(m.apply(Job2()))
 		m.wantTook(start, 0, 7*time.Second)
 	})
-	// Red without: the mark gone when a wait that is cut short has seen active.
+	// Red without: the mark gone when a wait that is cut short has seen active; onTimeout in cutShort.
 	row("M01_ended_soon_after_a_wait_was_cut_short", at(5*time.Second), func(m *Matrix) {
-		m.wantDiags(m.Run(update(attrs{"timeouts": attrs{"update": "4s"}})), messagePlanned, cutShort)
+		warn := attrs{"timeouts": attrs{"update": "4s"}, "wait": attrs{"on_timeout": "warn"}}
+		m.wantDiags(m.Run(update(warn)), messagePlanned, "WARNING: Agent job still running")
 		time.Sleep(2 * time.Second)
 		m.OK(m.refresh())
 		m.WantState("completed")

@@ -93,12 +93,15 @@ func recordRows() []Row {
 				m.Error("created_at is still null")
 			}
 		}},
-		// Red without: the warnings of apply in Create, and in Read.
+		// Red without: the warnings of apply in Create, in Read, and after a wait.
 		Row{name: "P03_create_answered_with_an_odd_link", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Create, m.createdAs(201, attrs{"prLink": "/pull/1"}))
 			m.wantDiags(m.Run(noWait()), linkLeftOut)
 			m.Script(faultserver.Get, shows(attrs{"prLink": "/pull/1"}))
 			m.wantDiags(m.refresh(), linkLeftOut)
+			m.wantDiags(m.plan(Job1()), stillRunning)
+			m.Script(faultserver.Get, shows(attrs{"status": "completed", "prLink": "/pull/1"}))
+			m.wantDiags(m.apply(Job1()), linkLeftOut)
 		}},
 	)
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
@@ -91,7 +93,15 @@ func (m *Matrix) undone(step func()) {
 func (m *Matrix) takesOver(job attrs, id string) {
 	m.Helper()
 	posts := m.posts()
-	m.wantDiags(m.Run(job), takeOverPlanned, tookOver)
+	diags := m.Run(job)
+	m.wantDiags(diags, takeOverPlanned, tookOver)
+	at := "prompt"
+	if m.cli.PromptWO {
+		at = "prompt_wo"
+	}
+	if len(diags) > 0 && !diags[0].Attribute.Equal(tftypes.NewAttributePath().WithAttributeName(at)) {
+		m.Errorf("it is said of %s, want %s", diags[0].Attribute, at)
+	}
 	m.wantWords("An earlier run started job "+id+" with this prompt in project proj_1 at ",
 		fmt.Sprintf("An earlier run started job %s in project %v for this prompt", id, m.cli.Get("project_id")), "This resource takes the job over without sending the prompt again.")
 	m.wantPosts(posts)

@@ -153,6 +153,11 @@ func waitRows() []Row {
 			m.wantEnd("active", 1, 1)
 			m.resumed(Job2())
 		}},
+		// Red without: ErrInterrupted in cutShort. An error taints.
+		Row{name: "X02_in_a_create_with_on_timeout_error", clock: true, Test: func(m *Matrix) {
+			time.AfterFunc(5*time.Second, m.cli.Stop)
+			m.kept(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "error"}})), "interrupted")
+		}},
 		// Red without: fails in cutShort. An error taints, so the next apply does not wait on.
 		Row{name: "P07_in_a_create_with_on_timeout_error", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Get, shows(nil), refused)
