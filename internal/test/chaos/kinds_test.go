@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // kind is one kind of rounds.
@@ -231,7 +233,7 @@ func atAnyMoment(endings []ending, l loss) func(*testing.T, store) []round {
 	return func(t *testing.T, _ store) (drawn []round) {
 		t.Helper()
 		first := seed(t)
-		for i := range number(t, envRounds, 2) {
+		for i := range harness.Number(t, envRounds, 2) {
 			n, ways := int(i), len(endings)
 			// Few rounds have many endings, each with both requests in turn.
 			r := endings[n%ways].draw(rand.New(rand.NewPCG(first, i)))

@@ -25,6 +25,7 @@ import (
 
 	// Both are built from it; without this Go would take the results of a run before a change of it.
 	_ "github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
@@ -128,20 +129,6 @@ func everyNth[T any](t *testing.T, variable string, n int, cells []T) (some []T)
 	return some
 }
 
-// number is the value of a variable.
-func number(t *testing.T, variable string, byDefault uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return byDefault
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return n
-}
-
 // seed is CHAOS_SEED, or a random one in make chaos and a fixed one in make
 // test. It is printed, so that a run can be repeated.
 func seed(t *testing.T) uint64 {
@@ -150,7 +137,7 @@ func seed(t *testing.T) uint64 {
 	if os.Getenv(envRounds) != "" {
 		s = rand.Uint64()
 	}
-	s = number(t, envSeed, s)
+	s = harness.Number(t, envSeed, s)
 	t.Logf("%s=%d", envSeed, s)
 	return s
 }

@@ -17,6 +17,7 @@ import (
 	"testing/synctest"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 type attrs = fakecli.Attrs
@@ -42,9 +43,9 @@ func TestChaosFaults(t *testing.T) {
 	t.Setenv("TF_LOG", "TRACE")
 	wanted, seed := shortMix, uint64(1)
 	if os.Getenv("CHAOS_FAULTS") != "" {
-		wanted, seed = int(number(t, "CHAOS_FAULTS", shortMix)), rand.Uint64()
+		wanted, seed = int(harness.Number(t, "CHAOS_FAULTS", shortMix)), rand.Uint64()
 	}
-	seed = number(t, "CHAOS_SEED", seed)
+	seed = harness.Number(t, "CHAOS_SEED", seed)
 	fmt.Printf("CHAOS_SEED=%d CHAOS_FAULTS=%d\n", seed, wanted) // at once: a run may end in a panic
 	sum := &tally{faults: map[string]int{}, numbers: map[string]int{}}
 	for first := uint64(0); sum.injected() < wanted && !t.Failed(); first += batch {
@@ -67,19 +68,6 @@ func TestChaosFaults(t *testing.T) {
 			t.Errorf("%q was played %d times, want at least %d", row.name, got, least)
 		}
 	}
-}
-
-func number(t *testing.T, variable string, otherwise uint64) uint64 {
-	t.Helper()
-	text := os.Getenv(variable)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		t.Fatalf("%s: %v", variable, err)
-	}
-	return n
 }
 
 // What must never happen; each is counted.

@@ -8,6 +8,8 @@ package harness
 import (
 	"fmt"
 	"net/http/httptest"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -121,4 +123,18 @@ func Contains(t *testing.T, got string, wanted ...string) {
 			t.Errorf("missing %q in:\n%s", w, got)
 		}
 	}
+}
+
+// Number is the value of an environment variable, or else byDefault.
+func Number(t *testing.T, variable string, byDefault uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return byDefault
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", variable, err)
+	}
+	return n
 }
