@@ -12,15 +12,19 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
+// statusClientClosed is how nginx reports a client that left before the response.
+const statusClientClosed = 499
+
 // classifyPost classifies the outcome of a POST: if the response is neither a
-// complete job record nor a refusal, the outcome is unknown.
+// complete job record nor a refusal, the outcome is unknown. A proxy may respond 408
+// or 499 after it has forwarded the request, when the service is slow.
 func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error) {
 	switch {
 	case got.status == 0 && !got.reached:
 		return nil, c.newError(r, NotSent, got, err)
-	case got.status >= 300 && got.status < 500:
+	case got.status >= 300 && got.status < 500 && got.status != http.StatusRequestTimeout && got.status != statusClientClosed:
 		return nil, c.newError(r, Refused, got, nil)
-	case got.status < 200 || got.status >= 500 || err != nil:
+	case got.status < 200 || got.status >= 300 || err != nil:
 		return nil, c.newError(r, UnknownOutcome, got, err)
 	}
 	job, err := decodeJob(got.body)
@@ -88,7 +92,26 @@ func (c *Client) newError(r request, class Class, got *response, err error) *Err
 			failure.Err = ErrWebPage
 		}
 	}
+	if class == UnknownOutcome {
+		failure.unquoted = errors.New(failure.Error())
+		failure.Err, failure.Detail = ownWords(failure.Err), ""
+	}
 	return failure
+}
+
+// ownWords replaces an error whose text others wrote. Wrappers such as Terragrunt run
+// an apply again if its output contains the words of a network error; after a POST
+// whose outcome is unknown, that would send it again.
+func ownWords(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, own := range []error{errTimeout, errTooLarge, errNoObject, errCut, errTrailing, errDuplicate, errNoID, ErrWebPage, ErrWrongJob} {
+		if errors.Is(err, own) {
+			return own
+		}
+	}
+	return errBroken
 }
 
 // isPermanent reports whether a request that was not sent would fail again.

@@ -4,6 +4,7 @@
 package agentapi
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -26,15 +27,17 @@ func TestClassifyPost(t *testing.T) {
 		is      error
 	}{
 		"no connection":             {create, response{}, cut, NotSent, cut},
-		"no response":               {create, response{reached: true}, cut, UnknownOutcome, cut},
+		"no response":               {create, response{reached: true}, cut, UnknownOutcome, errBroken},
+		"408":                       {create, response{status: 408}, nil, UnknownOutcome, nil},
+		"499 to a message":          {message, response{status: 499}, nil, UnknownOutcome, nil},
 		"201":                       {create, response{status: 201, body: []byte(record)}, nil, 0, nil},
 		"C07 200":                   {create, response{status: 200, body: []byte(record)}, nil, 0, nil},
 		"299":                       {create, response{status: 299, body: []byte(record)}, nil, 0, nil},
 		"201 said to be HTML":       {create, response{status: 201, header: headers("Content-Type", "text/html"), body: []byte(record)}, nil, 0, nil},
 		"message 200":               {message, response{status: 200, body: []byte(record)}, nil, 0, nil},
 		"message, another job":      {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, UnknownOutcome, ErrWrongJob},
-		"201 cut short":             {create, response{status: 201, body: []byte(`{"id":`)}, cut, UnknownOutcome, cut},
-		"201 whole, but an error":   {create, response{status: 201, body: []byte(record)}, cut, UnknownOutcome, cut},
+		"201 cut short":             {create, response{status: 201, body: []byte(`{"id":`)}, cut, UnknownOutcome, errBroken},
+		"201 whole, but an error":   {create, response{status: 201, body: []byte(record)}, cut, UnknownOutcome, errBroken},
 		"C05 truncated":             {create, response{status: 201, body: []byte(record[:20])}, nil, UnknownOutcome, errCut},
 		"C05 HTML":                  {create, response{status: 200, body: []byte("<html>")}, nil, UnknownOutcome, ErrWebPage},
 		"C06 id with slash":         {create, response{status: 201, body: []byte(`{"id":"a/../b"}`)}, nil, UnknownOutcome, errNoID},
@@ -80,8 +83,9 @@ func TestClassifyPost_everyStatus(t *testing.T) {
 			if failure == nil || failure.StatusCode != status {
 				t.Fatalf("%d %s: %v", status, form, failure)
 			}
+			forwarded := status == 408 || status == 499 // perhaps, by a proxy
 			for target, want := range map[error]bool{
-				ErrRefused: status >= 300 && status < 500, ErrUnknownOutcome: status < 300 || status >= 500,
+				ErrRefused: status >= 300 && status < 500 && !forwarded, ErrUnknownOutcome: status < 300 || status >= 500 || forwarded,
 				ErrUnauthorized: status == 401 || status == 403, ErrForbidden: status == 403,
 				ErrNotFound: status == 404 && form != "HTML", ErrRedirected: status/100 == 3,
 				ErrWebPage: form == "HTML" && status/100 != 3, ErrNotSent: false, ErrUnavailable: false,
@@ -127,6 +131,9 @@ func TestClassifyGet(t *testing.T) {
 		"404 HTML":       {response{status: 404, header: html, body: []byte("<html>not found")}, nil, Unusable, ErrWebPage},
 		"404 unlabelled": {response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, Unusable, ErrWebPage},
 		"404 type alone": {response{status: 404, header: headers("Content-Type", "application/xhtml+xml")}, nil, Unusable, ErrWebPage},
+		"200 labelled":   {response{status: 200, header: html, body: []byte(" " + record)}, nil, 0, nil},
+		"404 labelled":   {response{status: 404, header: html, body: []byte(`{"error":"no such job"}`)}, nil, Refused, ErrNotFound},
+		"cut, labelled":  {response{status: 200, header: html, body: []byte(record[:10])}, nil, Unavailable, errCut},
 		"200 HTML":       {response{status: 200, header: html, body: []byte("<html>sign in")}, nil, Unusable, ErrWebPage},
 		"wrong id":       {response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, Unusable, ErrWrongJob},
 	} {
@@ -165,5 +172,35 @@ func TestNewError_detail(t *testing.T) {
 		if failure.Detail != tc.want || failure.RetryAfter != 7*time.Second || errors.Is(failure, ErrWebPage) != strings.HasPrefix(name, "HTML") {
 			t.Errorf("%s: %q, %v after %v; want %q", name, failure.Detail, failure.Err, failure.RetryAfter, tc.want)
 		}
+	}
+}
+
+// Wrappers run an apply again if its output has the words of a network error. Where that
+// could send a POST again, only the log has them.
+func TestClassifyPost_unknownOutcomeInOwnWords(t *testing.T) {
+	t.Parallel()
+	const words = "read tcp 192.0.2.1:443: connection reset by peer, i/o timeout"
+	f := &fakeService{latency: time.Second}
+	for name, got := range map[string]answer{
+		"error":   {502, nil, words},
+		"id":      {201, nil, `{"id":"` + words + `"}`},
+		"trailer": {201, nil, record + words},
+	} {
+		f.answers = []answer{got}
+		var logged string
+		c := newFakeClient(t, f, func(config *Config) {
+			config.Log = func(_ context.Context, e Exchange) { logged = e.Err.Error() }
+		})
+		_, err := c.CreateJob(t.Context(), "p", "x", nil)
+		if !errors.Is(err, ErrUnknownOutcome) || strings.Contains(err.Error(), "tcp") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !strings.Contains(logged, "tcp") && name != "trailer" {
+			t.Errorf("%s: the log has only %q", name, logged)
+		}
+	}
+	_, failure := newClient(t, "https://service.invalid").classifyPost(request{op: OpCreate}, &response{reached: true}, errors.New(words))
+	if strings.Contains(failure.Error(), "tcp") || !strings.Contains(failure.unquoted.Error(), words) {
+		t.Errorf("%v, in the log %v", failure, failure.unquoted)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"sync"
@@ -52,12 +53,12 @@ type Client struct {
 
 // New returns a Client. It makes no call.
 func New(config Config) *Client {
-	post, get := newTransports(config.RootCAs, config.Dial)
+	post, get := newTransports(config)
 	return &Client{
 		config:        config,
 		postTransport: post,
 		getTransport:  get,
-		gets:          newLimiter(getPause, 0),
+		gets:          newLimiter(getPause, math.MaxInt),
 		polls:         rate.NewLimiter(rate.Limit(config.MaxPollsPerSecond), max(1, int(config.MaxPollsPerSecond/10))),
 	}
 }
@@ -65,7 +66,8 @@ func New(config Config) *Client {
 // Recorder records the outcome of a POST, so that a crash does not lose it. Its
 // methods are called just before each attempt is sent, and, before anything is
 // logged, when the response names the job, when the attempt had no effect, or
-// when its outcome is unknown. After an error of Sending nothing is sent.
+// when its outcome is unknown. After an error of Sending nothing is sent, and no
+// other method is called.
 type Recorder interface {
 	Sending() error
 	Answered(jobID string)
@@ -75,17 +77,17 @@ type Recorder interface {
 
 // CreateJob starts a job. Once the request is being sent, ctx no longer cancels the
 // call, which waits for the response up to the request timeout: a lost response is
-// a lost job. The error is an *Error.
-func (c *Client) CreateJob(ctx context.Context, projectID, prompt string, recorders ...Recorder) (*Job, error) {
-	return c.post(ctx, request{op: OpCreate, projectID: projectID}, prompt, recorders)
+// a lost job. The recorder may be nil. The error is an *Error.
+func (c *Client) CreateJob(ctx context.Context, projectID, prompt string, recorder Recorder) (*Job, error) {
+	return c.post(ctx, request{op: OpCreate, projectID: projectID}, prompt, recorder)
 }
 
 // SendMessage sends a follow-up prompt to a job, by the rules of CreateJob.
-func (c *Client) SendMessage(ctx context.Context, projectID, jobID, prompt string, recorders ...Recorder) (*Job, error) {
-	return c.post(ctx, request{op: OpMessage, projectID: projectID, jobID: jobID}, prompt, recorders)
+func (c *Client) SendMessage(ctx context.Context, projectID, jobID, prompt string, recorder Recorder) (*Job, error) {
+	return c.post(ctx, request{op: OpMessage, projectID: projectID, jobID: jobID}, prompt, recorder)
 }
 
-func (c *Client) post(ctx context.Context, r request, prompt string, recorders []Recorder) (*Job, error) {
+func (c *Client) post(ctx context.Context, r request, prompt string, recorder Recorder) (*Job, error) {
 	if err := r.checkIDs(); err != nil {
 		return nil, err
 	}
@@ -104,24 +106,25 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorders [
 		if err != nil {
 			return nil, r.fail(NotSent, err)
 		}
-		for _, recorder := range recorders {
+		if recorder != nil {
 			if err := recorder.Sending(); err != nil {
-				recorder.Withdrawn()
 				posts.release(epoch, false)
 				return nil, r.fail(NotSent, err)
 			}
 		}
 		got, err := c.do(ctx, c.postTransport, r)
 		job, failure := c.classifyPost(r, got, err)
-		for _, recorder := range recorders {
-			switch {
-			case failure == nil:
-				recorder.Answered(job.ID)
-			case failure.Class == UnknownOutcome:
-				recorder.Unknown()
-			default:
-				recorder.Withdrawn()
-			}
+		switch {
+		case recorder == nil:
+		case failure == nil:
+			recorder.Answered(job.ID)
+		case failure.Class == UnknownOutcome:
+			recorder.Unknown()
+		default:
+			recorder.Withdrawn()
+		}
+		if failure != nil && failure.unquoted != nil {
+			err = failure.unquoted
 		}
 		c.logExchange(ctx, r, got, err)
 		if got.status == http.StatusTooManyRequests {

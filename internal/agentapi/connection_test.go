@@ -49,3 +49,13 @@ func TestExchange_bound(t *testing.T) {
 		}
 	}
 }
+
+// A dead address must leave time for the next one.
+func TestNewDialer_requestTimeout(t *testing.T) {
+	t.Parallel()
+	for timeout, want := range map[time.Duration]time.Duration{10 * time.Second: 10 * time.Second, time.Hour: 30 * time.Second} {
+		if got := newDialer(timeout).Timeout; got != want {
+			t.Errorf("%v for all addresses within a request timeout of %v, want %v", got, timeout, want)
+		}
+	}
+}

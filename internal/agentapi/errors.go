@@ -78,9 +78,11 @@ type Error struct {
 	JobID      string        // empty for a create
 	Request    string        // method and URL; empty when none was tried
 	StatusCode int           // of the last HTTP response; 0 without one
-	Detail     string        // the service's error message: escaped, cut, the key masked
+	Detail     string        // the service's error message: escaped, cut, the key masked; empty if the outcome is unknown
 	RetryAfter time.Duration // how long the service asked to wait; 0 when it did not
 	Err        error         // cause; may be nil
+
+	unquoted error // for the log: what Detail and Err leave out if the outcome is unknown
 }
 
 // Error describes the call, the response and the cause, safe to show.
@@ -157,8 +159,10 @@ func serviceMessage(header http.Header, body []byte) string {
 	return ""
 }
 
+// isWebPage believes the body before its label: some services label JSON as HTML.
 func isWebPage(header http.Header, body []byte) bool {
 	kind := strings.ToLower(header.Get("Content-Type"))
-	return strings.HasPrefix(kind, "text/html") || strings.HasPrefix(kind, "application/xhtml") ||
-		strings.HasPrefix(strings.TrimSpace(string(body[:min(len(body), 64)])), "<")
+	start := strings.TrimSpace(string(body[:min(len(body), 64)]))
+	labelled := strings.HasPrefix(kind, "text/html") || strings.HasPrefix(kind, "application/xhtml")
+	return strings.HasPrefix(start, "<") || labelled && !strings.HasPrefix(start, "{")
 }

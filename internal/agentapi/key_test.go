@@ -125,7 +125,7 @@ func TestKey_echoed(t *testing.T) {
 				config.Log = func(_ context.Context, e Exchange) { logged = append(logged, e) }
 			})
 			s.Script(faultserver.Create, play)
-			_, err := c.CreateJob(t.Context(), "p", "x")
+			_, err := c.CreateJob(t.Context(), "p", "x", nil)
 			if err == nil || len(logged) != 1 || s.Count(faultserver.Create) != 1 {
 				t.Fatalf("%v, %d POSTs and %d exchanges logged, want an error and 1 of each", err, s.Count(faultserver.Create), len(logged))
 			}

@@ -74,7 +74,7 @@ func TestLimiter_hourlyLimit(t *testing.T) {
 						for i := range 300 {
 							all.Go(func() {
 								time.Sleep(time.Duration(i) * spread)
-								if _, err := c.CreateJob(t.Context(), "p", "x"); err != nil {
+								if _, err := c.CreateJob(t.Context(), "p", "x", nil); err != nil {
 									t.Errorf("call %d: %v", i, err)
 								}
 							})

@@ -12,18 +12,19 @@ import (
 	"time"
 )
 
-// maxConcurrent is how many calls may be in flight at once: POSTs always, GETs
-// after a 429. Up to that many responses are 429 when a limit is hit.
+// maxConcurrent is how many calls may be in flight at once: POSTs always, GETs just
+// after a pause. Up to that many responses are 429 when a limit is hit.
 const maxConcurrent = 4
 
 // limiter is the shared pause after a 429: all calls wait until it is over, one is
-// sent as a probe, and once the service accepts that, the rest follow, a few at a
-// time, in the order they came.
+// sent as a probe, and once the service accepts that, the rest follow in the order
+// they came, a few at a time; each that is accepted lets one more GET pass at once.
 type limiter struct {
 	base time.Duration // longest first pause without Retry-After
+	most int           // calls allowed at once, long after a 429
 
 	mu       sync.Mutex
-	width    int       // calls allowed at once; 0 = any number
+	width    int       // calls allowed at once
 	busy     int       // calls under way
 	reopens  time.Time // no call passes before
 	epoch    int       // counts the pauses, so that late 429 responses do not add up
@@ -37,7 +38,9 @@ type waiter struct {
 	deadline time.Time  // zero = none
 }
 
-func newLimiter(base time.Duration, width int) *limiter { return &limiter{base: base, width: width} }
+func newLimiter(base time.Duration, most int) *limiter {
+	return &limiter{base: base, most: most, width: most}
+}
 
 // acquire waits for the turn of one call, and returns the epoch it belongs to. It
 // fails at once with ErrPauseTooLong when the pause outlasts the deadline of ctx.
@@ -85,11 +88,11 @@ func (l *limiter) release(epoch int, accepted bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.busy--
-	if accepted && l.width != 0 && epoch == l.epoch {
-		if l.width < maxConcurrent { // the probe: start the next pause near the length that this one had
+	if accepted && epoch == l.epoch && l.width < l.most {
+		if l.width == 1 { // the probe: start the next pause near the length that this one had
 			l.failures = max(l.failures-1, 0)
 		}
-		l.width = maxConcurrent
+		l.width = min(max(l.width+1, maxConcurrent), l.most)
 	}
 	l.admit()
 }
@@ -138,7 +141,7 @@ func (l *limiter) defaultPause() time.Duration {
 }
 
 func (l *limiter) isOpen() bool {
-	return (l.width == 0 || l.busy < l.width) && !time.Now().Before(l.reopens)
+	return l.busy < l.width && !time.Now().Before(l.reopens)
 }
 
 func (l *limiter) outlasts(w *waiter) bool {

@@ -6,6 +6,7 @@ package agentapi
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -67,7 +68,7 @@ func TestLimiter_concurrentPOSTs(t *testing.T) {
 		c := newFakeClient(t, f)
 		var all sync.WaitGroup
 		for _, project := range slices.Repeat([]string{"p", "other"}, 50) {
-			all.Go(func() { _, _ = c.CreateJob(t.Context(), project, "x") }) // f counts
+			all.Go(func() { _, _ = c.CreateJob(t.Context(), project, "x", nil) }) // f counts
 		}
 		all.Wait()
 		if len(f.posts) != 100 || f.widest != 2*maxConcurrent {
@@ -84,10 +85,10 @@ func TestLimiter_late429s(t *testing.T) {
 		lo, hi   time.Duration // when the limiter opens again
 	}{
 		{time.Minute, 0, time.Minute + 49*time.Millisecond, time.Minute + 49*time.Millisecond},
-		{0, 1, postPause / 2, postPause},
+		{0, 1, getPause / 2, getPause},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			l := newLimiter(postPause, 0) // as many under way as there are GETs
+			l := newLimiter(getPause, math.MaxInt)
 			start := time.Now()
 			for range 50 {
 				if _, err := l.acquire(t.Context()); err != nil {

@@ -31,7 +31,7 @@ func TestLimiter_first429(t *testing.T) {
 		var all sync.WaitGroup
 		call := func(project, prompt string) {
 			all.Go(func() {
-				if _, err := c.CreateJob(t.Context(), project, prompt); err != nil {
+				if _, err := c.CreateJob(t.Context(), project, prompt, nil); err != nil {
 					t.Errorf("%s: %v", prompt, err)
 				}
 			})
@@ -75,7 +75,7 @@ func TestLimiter_failedProbe(t *testing.T) {
 		failures := make(chan error, 6)
 		for range cap(failures) {
 			go func() {
-				_, err := c.CreateJob(t.Context(), "p", "x")
+				_, err := c.CreateJob(t.Context(), "p", "x", nil)
 				failures <- err
 			}()
 			time.Sleep(2 * time.Second)
@@ -108,7 +108,7 @@ func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()
-				_, err := c.CreateJob(ctx, "p", name)
+				_, err := c.CreateJob(ctx, "p", name, nil)
 				if !errors.Is(err, is) || is != nil && !errors.Is(err, ErrNotSent) {
 					t.Errorf("%s: %v, want %v", name, err, is)
 				}
@@ -141,7 +141,7 @@ func TestLimiter_growingPause(t *testing.T) {
 				f := &fakeService{answers: []answer{limited(value)}}
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(48*time.Hour, cancel)
-				_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x")
+				_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x", nil)
 				if !errors.Is(err, context.Canceled) {
 					t.Error(err)
 				}
@@ -171,7 +171,7 @@ func TestLimiter_nextPause(t *testing.T) {
 		f := &fakeService{answers: []answer{limited(""), limited(""), limited(""), accepted, limited(""), accepted}}
 		c := newFakeClient(t, f)
 		for range 2 {
-			if _, err := c.CreateJob(t.Context(), "p", "x"); err != nil {
+			if _, err := c.CreateJob(t.Context(), "p", "x", nil); err != nil {
 				t.Fatal(err)
 			}
 		}

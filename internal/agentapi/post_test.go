@@ -22,7 +22,7 @@ func TestCreateJob_notSent(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), limit)
 			defer cancel()
 			start := time.Now()
-			_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x")
+			_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x", nil)
 			lasted := time.Since(start)
 			if !errors.Is(err, ErrNotSent) || !errors.Is(err, errConnRefused) || lasted > want || lasted < want-retryCap {
 				t.Errorf("%v after %v, want the refused connection after %v", err, lasted, want)
@@ -64,7 +64,7 @@ func TestCreateJob_cancelled(t *testing.T) {
 					cancel(cause)
 				}
 				start := time.Now()
-				job, err := newFakeClient(t, tc.service).CreateJob(ctx, "p", "x")
+				job, err := newFakeClient(t, tc.service).CreateJob(ctx, "p", "x", nil)
 				if !errors.Is(err, tc.is) || (job != nil) != (tc.is == nil) || errors.Is(err, cause) != errors.Is(tc.is, ErrNotSent) || time.Since(start) != tc.took {
 					t.Errorf("%v, %v after %v, want %v after %v", job, err, time.Since(start), tc.is, tc.took)
 				}
@@ -97,7 +97,7 @@ func TestCreateJob_afterLimit(t *testing.T) {
 				}
 				return nil
 			}
-			_, err := newFakeClient(t, f).CreateJob(t.Context(), "p", "x")
+			_, err := newFakeClient(t, f).CreateJob(t.Context(), "p", "x", nil)
 			failure, ok := errors.AsType[*Error](err)
 			if !ok || !errors.Is(err, tc.is) || failure.StatusCode != tc.status {
 				t.Errorf("%s: %v, want %v with status %d", name, err, tc.is, tc.status)
@@ -117,7 +117,7 @@ func TestCreateJob_hangingDial(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		job, err := newFakeClient(t, f).CreateJob(t.Context(), "p", "x")
+		job, err := newFakeClient(t, f).CreateJob(t.Context(), "p", "x", nil)
 		if err != nil || job.ID != "job_1" || len(f.posts) != 1 || f.dials != 2 {
 			t.Errorf("%v, %v, %d POSTs, %d dials, want the job by the second dial", job, err, len(f.posts), f.dials)
 		}
@@ -149,14 +149,14 @@ func TestCreateJob_recorder(t *testing.T) {
 				t.Fatalf("%v, want ErrNotSent and the recorder's error", err)
 			}
 		}
-		r.calls, r.refuses = r.calls[:2], nil
+		r.calls, r.refuses = r.calls[:1], nil
 		for _, want := range []error{nil, ErrUnknownOutcome, ErrRefused} {
 			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, want) {
 				t.Errorf("%v, want %v", err, want)
 			}
 		}
 		want := []string{
-			"sending", "withdrawn", // the recorder's error
+			"sending", // the recorder's error
 			"sending", "withdrawn", "sending", "withdrawn", "sending", "answered job_1",
 			"sending", "unknown",
 			"sending", "withdrawn",

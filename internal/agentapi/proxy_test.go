@@ -55,11 +55,11 @@ func startProxy(t *testing.T, statuses ...int) (address string, connects *atomic
 func TestProxy_C14(t *testing.T) {
 	t.Parallel()
 	environment := reflect.ValueOf(http.ProxyFromEnvironment).Pointer() // which reads it once, and excepts loopback addresses
-	forPOSTs, forGETs := newTransports(nil, nil)
+	forPOSTs, forGETs := newTransports(Config{})
 	if reflect.ValueOf(forPOSTs.Proxy).Pointer() != environment || reflect.ValueOf(forGETs.Proxy).Pointer() != environment {
 		t.Error("HTTPS_PROXY is ignored")
 	}
-	create := func(ctx context.Context, c *Client) (*Job, error) { return c.CreateJob(ctx, "p", "x") }
+	create := func(ctx context.Context, c *Client) (*Job, error) { return c.CreateJob(ctx, "p", "x", nil) }
 	get := func(ctx context.Context, c *Client) (*Job, error) { return c.GetJob(ctx, "p", "job_1") }
 	poll := func(ctx context.Context, c *Client) (*Job, error) { return c.PollJob(ctx, "p", "job_1") }
 	for name, tc := range map[string]struct {

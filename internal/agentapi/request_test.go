@@ -34,8 +34,8 @@ func TestExchange_C12_requests(t *testing.T) {
 	defer s.Close()
 	c := newClient(t, s.URL+"/"+canary+"/")
 	calls := []func() (*Job, error){
-		func() (*Job, error) { return c.CreateJob(t.Context(), "pro-j:1", "hello") },
-		func() (*Job, error) { return c.SendMessage(t.Context(), "pro-j:1", "job_1", "hello") },
+		func() (*Job, error) { return c.CreateJob(t.Context(), "pro-j:1", "hello", nil) },
+		func() (*Job, error) { return c.SendMessage(t.Context(), "pro-j:1", "job_1", "hello", nil) },
 		func() (*Job, error) { return c.GetJob(t.Context(), "pro-j:1", "job_1") },
 		func() (*Job, error) { return c.PollJob(t.Context(), "pro-j:1", "job_1") },
 	}
@@ -78,9 +78,9 @@ func TestCheckIDs(t *testing.T) {
 	c := newFakeClient(t, f)
 	for _, id := range append([]string{""}, invalidIDs...) {
 		for name, call := range map[string]func() (*Job, error){
-			"create":              func() (*Job, error) { return c.CreateJob(t.Context(), id, "x") },
-			"message, by project": func() (*Job, error) { return c.SendMessage(t.Context(), id, "job_1", "x") },
-			"message, by job":     func() (*Job, error) { return c.SendMessage(t.Context(), "p", id, "x") },
+			"create":              func() (*Job, error) { return c.CreateJob(t.Context(), id, "x", nil) },
+			"message, by project": func() (*Job, error) { return c.SendMessage(t.Context(), id, "job_1", "x", nil) },
+			"message, by job":     func() (*Job, error) { return c.SendMessage(t.Context(), "p", id, "x", nil) },
 			"get, by project":     func() (*Job, error) { return c.GetJob(t.Context(), id, "job_1") },
 			"get, by job":         func() (*Job, error) { return c.GetJob(t.Context(), "p", id) },
 			"poll, by job":        func() (*Job, error) { return c.PollJob(t.Context(), "p", id) },

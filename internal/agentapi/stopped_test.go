@@ -23,7 +23,7 @@ func TestCreateJob_stopped(t *testing.T) {
 	t.Parallel()
 	if base := os.Getenv(service); base != "" {
 		c := newClient(t, base, func(c *Config) { c.RequestTimeout = time.Second })
-		if _, err := c.CreateJob(t.Context(), "p", "x"); err != nil {
+		if _, err := c.CreateJob(t.Context(), "p", "x", nil); err != nil {
 			t.Error(err)
 		}
 		return

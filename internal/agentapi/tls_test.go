@@ -29,7 +29,7 @@ func TestTLS_serverWithoutTLS(t *testing.T) {
 		_, _ = io.WriteString(conn, "HTTP/1.0 400 Bad Request\r\n\r\n")
 	}
 	s.OnConnect(play, play)
-	if _, err := c.CreateJob(t.Context(), "p", "x"); !errors.Is(err, ErrNotSent) || !errors.Is(err, ErrNoTLS) {
+	if _, err := c.CreateJob(t.Context(), "p", "x", nil); !errors.Is(err, ErrNotSent) || !errors.Is(err, ErrNoTLS) {
 		t.Errorf("CreateJob: %v, want ErrNotSent and ErrNoTLS", err)
 	}
 	if _, err := c.PollJob(t.Context(), "p", "job_1"); !errors.Is(err, ErrRefused) || !errors.Is(err, ErrNoTLS) {
@@ -77,7 +77,7 @@ func TestHTTP2_C11_onlyGETs(t *testing.T) {
 	t.Parallel()
 	s, c := startServer(t, faultserver.Options{Certificate: faultserver.GoodCertificate, HTTP2: []faultserver.StreamFault{}})
 	for range 3 {
-		if _, err := c.CreateJob(t.Context(), "p", "x"); err != nil {
+		if _, err := c.CreateJob(t.Context(), "p", "x", nil); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := c.GetJob(t.Context(), "p", "job_1"); err != nil {
@@ -89,4 +89,16 @@ func TestHTTP2_C11_onlyGETs(t *testing.T) {
 			t.Errorf("%s came over %s, want %s", r.Kind, r.Proto, want)
 		}
 	}
+}
+
+// Pings find a dead connection long before TCP does. Red without: HTTP2 in newTransports.
+func TestHTTP2_deadConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, c := startServer(t, faultserver.Options{InMemory: true, Certificate: faultserver.GoodCertificate, HTTP2: []faultserver.StreamFault{faultserver.Dead}})
+		start := time.Now()
+		if _, err := c.GetJob(t.Context(), "p", "job_1"); err != nil || time.Since(start) > 31*time.Second || s.Dials() != 2 {
+			t.Errorf("%v after %v with %d connections, want the job from the second after 30s", err, time.Since(start), s.Dials())
+		}
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -25,24 +24,32 @@ const maxBody = 1 << 20
 var (
 	errTooLarge = errors.New("the response is larger than 1 MiB")
 	errTimeout  = errors.New("no complete response within the request timeout")
+	errBroken   = errors.New("the connection broke before the response was complete")
 )
 
 // Dial opens a connection, like net.Dialer's DialContext.
 type Dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
+// newDialer divides the time of one exchange among a host's addresses: net/http dials
+// without the deadline of the request.
+func newDialer(requestTimeout time.Duration) *net.Dialer {
+	return &net.Dialer{Timeout: min(requestTimeout, 30*time.Second), KeepAlive: 30 * time.Second}
+}
+
 // newTransports returns one transport for POSTs and one for GETs. Go sends a
 // request again by itself when a kept-alive or HTTP/2 connection ends under it,
 // so a POST gets a fresh HTTP/1.1 connection; GETs are pooled.
-func newTransports(roots *x509.CertPool, dial Dial) (post, get *http.Transport) {
+func newTransports(config Config) (post, get *http.Transport) {
+	dial := config.Dial
 	if dial == nil {
-		dial = (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+		dial = newDialer(config.RequestTimeout).DialContext
 	}
 	build := func() *http.Transport {
 		return &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			OnProxyConnectResponse: proxyRefusal,
 			DialContext:            dial,
-			TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			TLSClientConfig:        &tls.Config{RootCAs: config.RootCAs, MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout:    15 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10,
 			Protocols:              new(http.Protocols),
@@ -55,6 +62,8 @@ func newTransports(roots *x509.CertPool, dial Dial) (post, get *http.Transport) 
 	get.Protocols.SetHTTP2(true)
 	get.MaxIdleConns, get.MaxIdleConnsPerHost = 128, 128
 	get.IdleConnTimeout = 90 * time.Second
+	// After a change of VPN or NAT, a dead HTTP/2 connection would fail all polls until TCP gives up.
+	get.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
 	return post, get
 }
 
@@ -168,22 +177,6 @@ const (
 	catchUp    = 5 * time.Second
 )
 
-// timeoutContext is what withTimeout returns.
-type timeoutContext struct {
-	context.Context
-
-	due time.Time
-}
-
-// Deadline tells a dialer how to divide the time among addresses.
-func (c timeoutContext) Deadline() (time.Time, bool) {
-	due, ok := c.Context.Deadline()
-	if ok && due.Before(c.due) {
-		return due, true
-	}
-	return c.due, true
-}
-
 // withTimeout is context.WithTimeoutCause, except that a process that was stopped
 // gets extra time to read its response.
 func withTimeout(parent context.Context, timeout time.Duration) (context.Context, func()) {
@@ -198,7 +191,7 @@ func withTimeout(parent context.Context, timeout time.Duration) (context.Context
 		catching := time.AfterFunc(catchUp, expire)
 		context.AfterFunc(ctx, func() { catching.Stop() })
 	})
-	return timeoutContext{ctx, due}, func() { timer.Stop(); cancel(nil) }
+	return ctx, func() { timer.Stop(); cancel(nil) }
 }
 
 // causeOf prefers the cause over the transport's wording of it, gives permanent

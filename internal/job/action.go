@@ -111,7 +111,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	defer cancel()
 	i := invocation{a.provider, project, options, resp}
 	if a.kind == newJobs {
-		job, err := a.provider.Client.CreateJob(ctx, project, config.Prompt.ValueString())
+		job, err := a.provider.Client.CreateJob(ctx, project, config.Prompt.ValueString(), nil)
 		if err != nil {
 			i.failed(err, "Failed to start agent job", "project "+project, "a job may have been started")
 			return
@@ -121,7 +121,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 		return
 	}
 	id := config.ID.ValueString()
-	job, err := a.provider.Client.SendMessage(ctx, project, id, config.Prompt.ValueString())
+	job, err := a.provider.Client.SendMessage(ctx, project, id, config.Prompt.ValueString(), nil)
 	if err != nil {
 		i.failed(err, "Failed to send message to agent job", fmt.Sprintf("job %s in project %s", id, project), "it may have arrived")
 		return

@@ -42,9 +42,34 @@ func GoAwayProtocolError(framer *http2.Framer, stream uint32) error {
 	return io.EOF
 }
 
+// Dead reads on and never writes again, as a connection through a VPN that is gone.
+func Dead(framer *http2.Framer, _ uint32) error {
+	for {
+		if _, err := framer.ReadFrame(); err != nil {
+			return err
+		}
+	}
+}
+
+// writeQueue takes frames at once: in memory nothing else holds them while the client
+// writes too.
+type writeQueue chan []byte
+
+func (q writeQueue) Write(frame []byte) (int, error) {
+	q <- bytes.Clone(frame)
+	return len(frame), nil
+}
+
 // serveStreams speaks HTTP/2, as much of it as a Go client needs.
 func (s *Server) serveStreams(conn net.Conn) {
-	framer := http2.NewFramer(conn, conn)
+	queue := make(writeQueue, 64)
+	defer close(queue)
+	s.running.Go(func() {
+		for frame := range queue {
+			_, _ = conn.Write(frame)
+		}
+	})
+	framer := http2.NewFramer(queue, conn)
 	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 	// Where these fail, so does ReadFrame.
 	_, _ = io.ReadFull(conn, make([]byte, len(http2.ClientPreface)))
