@@ -5,7 +5,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -91,7 +90,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	if a.kind == newJobs {
 		arguments, operation = &config.actionModel, "starting a job"
 	}
-	defer recovered(operation, mayHaveSent, &resp.Diagnostics)
+	defer recovered(ctx, operation, mayHaveSent, &resp.Diagnostics)
 	resp.Diagnostics.Append(req.Config.Get(ctx, arguments)...)
 	if resp.Diagnostics.HasError() || !a.provider.usable(&resp.Diagnostics) {
 		return
@@ -183,7 +182,7 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 // failed reports a prompt without an accepted response: where it was sent, and what
 // may have happened if it arrived.
 func (i invocation) failed(err error, summary, target, mayHave string) {
-	if errors.Is(err, agentapi.ErrUnknownOutcome) {
+	if mayHaveArrived(err) {
 		i.resp.Diagnostics.AddError(summary, wording.Paragraphs(
 			fmt.Sprintf("The prompt was sent to %s, but no response shows its outcome: %s. It is not sent again automatically.", target, mayHave), cause(err),
 			"Check the service's dashboard before you run the action again, which sends the prompt again."))

@@ -58,9 +58,8 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus != "" && !stopped.LastStatus.Terminal() {
 		unmark(ctx, out.private, markUnfinished) // the message has had its effect: a later final status is that of its run
 	}
-	missing := errors.Is(err, agentapi.ErrNotFound)
-	// An error in a create taints. Elsewhere it is the default, and is needed if no later apply can do better.
-	fails := options.onTimeout == onError || after != wait.Created && (options.onTimeout == "" || missing)
+	// An error in a create taints. Elsewhere it is the default.
+	fails := options.onTimeout == onError || after != wait.Created && options.onTimeout == ""
 	fails = fails && !errors.Is(err, wait.ErrInterrupted)
 	report := out.diags.AddWarning
 	if fails {
@@ -75,7 +74,7 @@ func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, af
 	case after == wait.Messaged:
 		next = "The service accepted the message, and the new prompt is in the state. The next apply resumes waiting without sending anything."
 	}
-	if missing {
+	if errors.Is(err, agentapi.ErrNotFound) {
 		report(missingJob(err, job, after, hint))
 		return
 	}

@@ -63,7 +63,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	}
 	job.ProjectID = d.provider.projectOr(job.ProjectID, &resp.Diagnostics)
 	named := &jobModel{ProjectID: job.ProjectID, jobRecord: jobRecord{ID: job.ID}}
-	defer recovered("reading job "+named.name(), readSendsNothing, &resp.Diagnostics)
+	defer recovered(ctx, "reading job "+named.name(), readSendsNothing, &resp.Diagnostics)
 	options := readWaitOptions(ctx, job.Wait, waitOptions{onFailure: onError, onTimeout: onError}, &resp.Diagnostics)
 	longest := readTimeout
 	if options.enabled {

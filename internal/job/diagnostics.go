@@ -113,14 +113,20 @@ func certificateHint(err error) string {
 	return "Check base_url. If the service, or a proxy that inspects the traffic, has a certificate from a private CA, set ca_certificates_pem to that CA's certificate."
 }
 
+// mayHaveArrived reports whether a POST that failed may have had an effect. An error of
+// an unexpected kind says nothing about that.
+func mayHaveArrived(err error) bool {
+	return !errors.Is(err, agentapi.ErrNotSent) && !errors.Is(err, agentapi.ErrRefused)
+}
+
 // notAccepted begins the detail about a request that had no effect. Before an
 // attempt that was not sent, the service may have refused one with a 429.
 func notAccepted(err error, target string) string {
-	failure, _ := errors.AsType[*agentapi.Error](err)
+	failure, known := errors.AsType[*agentapi.Error](err)
 	switch {
-	case failure.StatusCode == http.StatusTooManyRequests:
+	case known && failure.StatusCode == http.StatusTooManyRequests:
 		return "The service's rate limit refused the request to " + target
-	case failure.Class == agentapi.NotSent:
+	case errors.Is(err, agentapi.ErrNotSent):
 		return "The request was not sent to " + target
 	}
 	return "The service refused the request to " + target
@@ -128,7 +134,7 @@ func notAccepted(err error, target string) string {
 
 // createFailure describes the failure of a create, beginning with whether a job may exist.
 func createFailure(err error, projectID string) string {
-	if errors.Is(err, agentapi.ErrUnknownOutcome) {
+	if mayHaveArrived(err) {
 		return wording.Paragraphs(
 			fmt.Sprintf("The request was sent to project %s, but no response shows its outcome: a job may have been started. It is not sent again automatically.", projectID),
 			cause(err), importOrRepeat(projectID))
@@ -171,6 +177,10 @@ func messageFailure(err error, job string) string {
 		return wording.Paragraphs(
 			fmt.Sprintf("The message was not sent to job %s. This run took the job over from an earlier one, and a test must not send prompts to such a job.", job),
 			"To let tests start their own jobs, set journal = { enabled = false } in their provider block. Outside of tests, apply again to send the message.")
+	}
+	if mayHaveArrived(err) {
+		return wording.Paragraphs(fmt.Sprintf("The message may have been sent to job %s. The state is unchanged.", job), cause(err),
+			"Check the job in the service's dashboard before you apply again, which sends the message again.")
 	}
 	next := "Apply again to send the message."
 	if errors.Is(err, agentapi.ErrRefused) && !errors.Is(err, agentapi.ErrUnauthorized) && !errors.Is(err, agentapi.ErrWebPage) && !errors.Is(err, agentapi.ErrRedirected) {
@@ -216,8 +226,6 @@ func unfinishedWait(err error, job *jobModel, next string) (summary, detail stri
 		why = "The run was interrupted."
 	case errors.Is(err, wait.ErrTimeout):
 		why = fmt.Sprintf("The configured timeout expired after waiting %s.", stopped.Waited.Round(time.Second))
-	case errors.Is(err, wait.ErrNoStatus):
-		why = "The service's responses have no status."
 	default:
 		why = cause(err)
 	}

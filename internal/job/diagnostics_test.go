@@ -131,7 +131,6 @@ func TestUnfinishedWait(t *testing.T) {
 			[]string{"The configured timeout expired after waiting 0s.", "The last poll failed: the service responded with 503 Service Unavailable."},
 		},
 		{wait.Error{Err: wait.ErrInterrupted}, []string{"The run was interrupted."}},
-		{wait.Error{Err: wait.ErrNoStatus}, []string{"The service's responses have no status."}},
 		{wait.Error{Err: refused, LastFault: refused}, []string{"The service responded with 400 Bad Request."}},
 	} {
 		_, got := unfinishedWait(&test.err, &job, "Then this.")
@@ -154,6 +153,19 @@ func TestSave_failed(t *testing.T) {
 	for _, want := range []string{"Job job_1 in project proj_1 could not be written to the state: ", "The prompt may have been sent", "https://github.com/agentjobs/terraform-provider-agent/issues"} {
 		if !strings.Contains(detail, want) {
 			t.Errorf("missing %q in:\n%s", want, detail)
+		}
+	}
+}
+
+// An error of a kind that nobody expects must neither panic nor deny what may have been sent.
+func TestFailure_unexpectedKind(t *testing.T) {
+	t.Parallel()
+	for name, got := range map[string]string{
+		"create":  createFailure(io.EOF, "proj_1"),
+		"message": messageFailure(io.EOF, "job_1"),
+	} {
+		if !strings.Contains(got, "may have been") || strings.Contains(got, "pply again to s") {
+			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

@@ -27,6 +27,7 @@ type Limits struct {
 
 	mu       sync.Mutex
 	planned  [2]int64
+	byJob    map[string]requestKind // what the last plan of each job counts
 	sent     [2]int64
 	reported [2]bool // while planning
 }
@@ -46,12 +47,33 @@ func (l *Limits) of(kind requestKind) Limit {
 	return l.Messages
 }
 
-// plan counts n requests that an apply would send. Only the first one beyond
-// the limit is an error, so that a plan of a thousand resources has one.
-func (l *Limits) plan(kind requestKind, n int64) *limitError {
+// takeBack takes back what the last plan of a job counted: a host may plan a resource
+// more than once, as "terraform plan -minimal-refresh" does.
+func (l *Limits) takeBack(jobID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.planned[kind] += n
+	if kind, counted := l.byJob[jobID]; counted {
+		l.planned[kind]--
+		delete(l.byJob, jobID)
+	}
+}
+
+// plan counts a request that an apply would send. Only the first one beyond the limit
+// is an error, so that a plan of a thousand resources has one. jobID is the job that
+// the resource has, or empty. A replacement is planned for its job and then without
+// one, and only the second call counts it.
+func (l *Limits) plan(kind requestKind, jobID string) *limitError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if jobID != "" {
+		if l.byJob == nil {
+			l.byJob = map[string]requestKind{}
+		}
+		l.byJob[jobID] = kind
+	}
+	if jobID == "" || kind == messages {
+		l.planned[kind]++
+	}
 	limit := l.of(kind)
 	if limit.Setting == "" || l.planned[kind] <= limit.Max || l.reported[kind] {
 		return nil
@@ -74,12 +96,19 @@ func (l *Limits) send(kind requestKind) *limitError {
 	return nil
 }
 
+// takeBackPlanned is Limits.takeBack of a provider that may not be configured.
+func (d *ProviderData) takeBackPlanned(jobID string) {
+	if d != nil {
+		d.Limits.takeBack(jobID)
+	}
+}
+
 // countPlanned is Limits.plan with its error as a diagnostic.
-func (d *ProviderData) countPlanned(kind requestKind, n int64, diags *diag.Diagnostics) {
+func (d *ProviderData) countPlanned(kind requestKind, jobID string, diags *diag.Diagnostics) {
 	if d == nil {
 		return
 	}
-	if err := d.Limits.plan(kind, n); err != nil {
+	if err := d.Limits.plan(kind, jobID); err != nil {
 		diags.AddError(err.diagnostic())
 	}
 }

@@ -13,24 +13,48 @@ func TestLimits_plan(t *testing.T) {
 	two := Limit{Setting: "max_new_jobs = 2", Max: 2}
 	for name, test := range map[string]struct {
 		limit Limit
-		calls []int64
-		fails int // the call that returns an error, from 1
+		plans []string // the jobs of replacements; empty: a resource without a job
+		fails int      // the plan that returns an error, from 1
 	}{
-		"no limit":                         {Limit{}, []int64{1, 1, 1}, 0},
-		"none allowed":                     {Limit{Setting: "max_new_jobs = 0"}, []int64{1, 1}, 1},
-		"one error for all beyond it":      {two, []int64{1, 1, 1, 1}, 3},
-		"a replacement that is taken over": {two, []int64{1, 1, -1, 1}, 0},
-		"one error when taken over later":  {two, []int64{1, 1, 1, -1, 1}, 3},
+		"no limit":                    {Limit{}, []string{"", "", ""}, 0},
+		"none allowed":                {Limit{Setting: "max_new_jobs = 0"}, []string{"", ""}, 1},
+		"one error for all beyond it": {two, []string{"", "a", "", "b"}, 3},
+		"planned again":               {two, []string{"a", "b", "a", "b", "a"}, 0},
 	} {
 		limits := Limits{NewJobs: test.limit}
-		for i, n := range test.calls {
-			if err := limits.plan(newJobs, n); (err != nil) != (i+1 == test.fails) {
-				t.Errorf("%s: call %d: %v", name, i+1, err)
+		for i, id := range test.plans {
+			limits.takeBack(id)
+			var errs []error
+			for _, call := range []string{id, ""} { // with and without the job
+				if err := limits.plan(newJobs, call); err != nil {
+					errs = append(errs, err)
+				}
+				if id == "" {
+					break
+				}
+			}
+			if (len(errs) > 0) != (i+1 == test.fails) {
+				t.Errorf("%s: plan %d: %v", name, i+1, errs)
 			}
 		}
-		if limits.plan(messages, 1) != nil {
+		if limits.plan(messages, "a") != nil {
 			t.Errorf("%s: jobs count as messages", name)
 		}
+	}
+}
+
+// A message that a refresh makes superfluous is taken back.
+func TestLimits_takeBack(t *testing.T) {
+	limits := Limits{Messages: Limit{Setting: "max_messages = 1", Max: 1}}
+	for _, id := range []string{"a", "a", "b"} {
+		if err := limits.plan(messages, id); err != nil {
+			t.Errorf("%s: %v", id, err)
+		}
+		limits.takeBack(id)
+	}
+	limits.takeBack("c")
+	if limits.plan(messages, "a") != nil || limits.plan(messages, "b") == nil {
+		t.Error("one message is allowed, and no other")
 	}
 }
 
@@ -40,7 +64,7 @@ func TestLimits_concurrentCallers(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			if limits.plan(messages, 1) != nil {
+			if limits.plan(messages, "") != nil {
 				refused.Add(1)
 			}
 			if limits.send(messages) == nil {

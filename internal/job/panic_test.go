@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -12,9 +13,11 @@ import (
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
+	"github.com/hashicorp/terraform-plugin-log/tflogtest"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -24,17 +27,24 @@ import (
 // panicking is a provider that panics with value at each poll of a wait or, with
 // early, as soon as a call has read its arguments.
 type panicking struct {
-	frameworkprovider.ProviderWithActions
+	agent
 	value string
 	early bool
 }
 
+// agent has all that plugin.NewServer needs.
+type agent interface {
+	frameworkprovider.ProviderWithActions
+	StateRead(ctx context.Context, resourceType string, object []byte)
+	Stopping()
+}
+
 func newPanicking(early bool) frameworkprovider.Provider {
-	return &panicking{provider.New("test", provider.Options{}).(frameworkprovider.ProviderWithActions), "with " + harness.CanaryKey, early}
+	return &panicking{provider.New("test", provider.Options{}).(agent), "with " + harness.CanaryKey, early}
 }
 
 func (p *panicking) Configure(ctx context.Context, req frameworkprovider.ConfigureRequest, resp *frameworkprovider.ConfigureResponse) {
-	p.ProviderWithActions.Configure(ctx, req, resp)
+	p.agent.Configure(ctx, req, resp)
 	if data, ok := resp.ResourceData.(*job.ProviderData); ok {
 		data.Waiter.Poller = p
 		if p.early {
@@ -109,4 +119,37 @@ func TestX06_panic_anywhere(t *testing.T) {
 		}
 	}
 	s.Sent(t, 1, 0)
+}
+
+// broken is a provider whose journal panics.
+type broken struct{ agent }
+
+func (p broken) Configure(ctx context.Context, req frameworkprovider.ConfigureRequest, resp *frameworkprovider.ConfigureResponse) {
+	p.agent.Configure(ctx, req, resp)
+	if data, ok := resp.ResourceData.(*job.ProviderData); ok {
+		data.Journal = new(journal.Journal)
+	}
+}
+
+// A crash of a plan would end the creates that the same apply has in flight. The log
+// says where it happened.
+//
+// Red without: recovered in ModifyPlan and Delete, logStack.
+func TestX06_panic_while_planning(t *testing.T) {
+	s := harness.NewService(t, nil)
+	c := fakecli.New(t, s.Attrs())
+	c.Run(t.Context(), attrs{"prompt": "write"})
+	for _, test := range []struct {
+		says string
+		call func(context.Context) []*tfprotov6.Diagnostic
+	}{
+		{"while planning. A plan sends no prompt.", func(ctx context.Context) []*tfprotov6.Diagnostic { return c.Plan(ctx, attrs{"prompt": "write more"}) }},
+		{"while forgetting a job. A destroy sends no prompt.", c.Destroy},
+	} {
+		c.ConnectTo(t.Context(), broken{provider.New("test", provider.Options{}).(agent)}, s.Attrs())
+		var log bytes.Buffer
+		got := fakecli.Text(test.call(tflogtest.RootLogger(t.Context(), &log)))
+		harness.Contains(t, got, "ERROR: Internal error in the agent provider: The provider hit an internal error "+test.says)
+		harness.Contains(t, log.String(), `"@level":"error"`, `"@message":"the provider hit an internal error"`, "journal.(*Journal)")
+	}
 }

@@ -21,6 +21,7 @@ import (
 // promises no value that the service may change.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan, state jobModel
+	defer recovered(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
 	if !req.State.Raw.IsNull() {
 		if resp.Diagnostics.Append(state.decode(ctx, req.State.Raw)...); resp.Diagnostics.HasError() {
 			return
@@ -39,7 +40,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		plan.ProjectID = r.provider.projectOr(project, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
 		if !r.provider.announce(ctx, newJobs, &plan, &resp.Diagnostics) {
-			r.provider.countPlanned(newJobs, 1, &resp.Diagnostics)
+			r.provider.countPlanned(newJobs, "", &resp.Diagnostics)
 		}
 		return
 	}
@@ -74,7 +75,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	switch {
 	case replace, change.message(), change.resume:
 		plan.markComputedUnknown()
-	case change.recordOnly, change.newPrompt: // nothing else makes Terraform call Update
+	case change.recordOnly && plan.Prompt.IsNull(), change.newPrompt: // nothing else makes Terraform call Update
 		plan.Status = types.StringUnknown()
 	}
 	raw, err := plan.encode(ctx, req.Plan.Raw.Type())
@@ -83,15 +84,16 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		return
 	}
 	resp.Plan.Raw = raw
+	r.provider.takeBackPlanned(state.ID.ValueString())
 	switch {
-	case replace: // Terraform drops the warnings of the second planning call
-		if r.provider.announce(ctx, newJobs, &plan, &resp.Diagnostics) {
-			r.provider.countPlanned(newJobs, -1, &resp.Diagnostics) // the second call counts it, because each is announced once
+	case replace: // Terraform drops the warnings of the second planning call, which counts the new job
+		if !r.provider.announce(ctx, newJobs, &plan, &resp.Diagnostics) {
+			r.provider.countPlanned(newJobs, state.ID.ValueString(), &resp.Diagnostics)
 		}
 	case change.message() && r.provider.announce(ctx, messages, &plan, &resp.Diagnostics):
 		return // its warning replaces the one of this plan
 	case change.message():
-		r.provider.countPlanned(messages, 1, &resp.Diagnostics)
+		r.provider.countPlanned(messages, state.ID.ValueString(), &resp.Diagnostics)
 	}
 	change.explain(&plan, &state, replace, retry, &resp.Diagnostics)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !replace && !change.message() {
@@ -118,7 +120,7 @@ type change struct {
 	newPrompt   bool // or an unknown one
 	knownPrompt bool
 	newJob      bool // the prompt starts one, because this job cannot accept messages
-	recordOnly  bool // a write-only prompt of an imported or moved job
+	recordOnly  bool // the prompt of an imported or moved job
 	newTriggers bool
 	closedJob   bool // failed or archived: it cannot accept messages
 	resume      bool // it has not finished: resume waiting
@@ -129,7 +131,7 @@ func compare(plan, state *jobModel, recorded recordedPrompt, options waitOptions
 	c := change{
 		newPrompt:   !imported && !ignored && !recorded.is(plan.promptText()),
 		knownPrompt: !plan.promptText().IsUnknown(),
-		recordOnly:  imported && !ignored && plan.Prompt.IsNull(),
+		recordOnly:  imported && !ignored,
 		newTriggers: !imported && !plan.Triggers.Equal(state.Triggers),
 		closedJob:   state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived),
 		resume:      options.enabled && !state.ended(),
@@ -153,6 +155,9 @@ func (c change) explain(plan, state *jobModel, replace, retry bool, diags *diag.
 		diags.AddAttributeWarning(path.Root("status"), "New agent job replaces failed one",
 			fmt.Sprintf("Job %s failed after an earlier run had stopped waiting for it. As after any failed create, apply starts a new job with the same prompt. "+
 				"To keep the failed job instead, set wait.on_failure = \"warn\".", job))
+	case replace && !state.ended():
+		diags.AddAttributeWarning(path.Root("status"), "Active agent job will be replaced",
+			fmt.Sprintf("Apply removes job %s (status %s) from the state and starts a new job. The service cannot cancel a job, so the old one keeps running and may still open a pull request.", job, wording.Quote(status)))
 	case replace:
 	case c.newPrompt && c.closedJob:
 		diags.AddAttributeWarning(at, "Prompt not known yet",
@@ -162,7 +167,7 @@ func (c change) explain(plan, state *jobModel, replace, retry bool, diags *diag.
 			fmt.Sprintf("If the prompt is new, apply sends it to job %s as a follow-up message. Otherwise it sends nothing.", job))
 	case c.recordOnly && !c.resume:
 		diags.AddAttributeWarning(at, "Prompt recorded without sending it",
-			fmt.Sprintf("Job %s was imported or moved, so the state does not show its last prompt. Apply records a hash of this one and sends nothing. Later changes are sent.", job))
+			fmt.Sprintf("Job %s was imported or moved, so the state does not show its last prompt. Apply records this one (a write-only prompt as a hash) and sends nothing. Later changes are sent.", job))
 	case c.message():
 		diags.AddAttributeWarning(at, "Follow-up message to agent job",
 			fmt.Sprintf("Apply sends the new prompt to job %s as a follow-up message. To start a new job instead, plan with -replace=ADDRESS, or change triggers.", job))

@@ -202,6 +202,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
+	defer recovered(ctx, "forgetting a job", "A destroy sends no prompt.", &resp.Diagnostics)
 	resp.Diagnostics.Append(job.decode(ctx, req.State.Raw)...)
 	if r.provider != nil {
 		r.provider.reportJournalError(r.provider.Journal.Forget(ctx, job.ID.ValueString()), &resp.Diagnostics)

@@ -6,9 +6,11 @@ package job
 import (
 	"context"
 	"fmt"
+	"runtime/debug"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-log/tflog"
 )
 
 // stateWriter writes a job to state, identity and private state.
@@ -47,12 +49,12 @@ func (w stateWriter) notWritten(to string, job *jobModel, err error) {
 }
 
 // recovered turns a panic into a diagnostic, because a crash would lose the ids of
-// all jobs in flight. The panic's value is not shown: it may contain anything. Use
-// it deferred.
+// all jobs in flight. Use it deferred.
 func (w stateWriter) recovered(ctx context.Context, operation, sent string, job *jobModel) {
 	if recover() == nil {
 		return
 	}
+	logStack(ctx, operation)
 	if job.ID.ValueString() != "" && operation == "create" {
 		w.save(ctx, job)
 		// An error would taint the job, and the next apply would start a second one.
@@ -64,10 +66,17 @@ func (w stateWriter) recovered(ctx context.Context, operation, sent string, job 
 		operation, job.ID.ValueString(), job.ProjectID.ValueString(), sent)))
 }
 
+// logStack logs where a panic happened, for a report. The panic's value may contain
+// anything: it is neither logged nor shown.
+func logStack(ctx context.Context, operation string) {
+	tflog.Error(ctx, "the provider hit an internal error", map[string]any{"operation": operation, "stack": string(debug.Stack())})
+}
+
 // recovered turns a panic into an error, because a crash would lose the jobs that
 // other calls are starting. Use it deferred.
-func recovered(operation, sent string, diags *diag.Diagnostics) {
-	if recover() != nil { // its value may contain anything: it is not shown
+func recovered(ctx context.Context, operation, sent string, diags *diag.Diagnostics) {
+	if recover() != nil {
+		logStack(ctx, operation)
 		diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error while %s. %s", operation, sent)))
 	}
 }

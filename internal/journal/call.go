@@ -76,10 +76,7 @@ func (c *Call) Sending() error {
 			return nil
 		}
 	}
-	defer j.process.withdrawn(c) // deferred, so that a process that ends waits for the removal
-	ctx, cancel = c.bounded()
-	defer cancel()
-	_ = j.store.remove(ctx, c.entry) // a write that failed may have arrived nevertheless
+	c.Withdrawn() // a write that failed may have arrived nevertheless
 	return err
 }
 

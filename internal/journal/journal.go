@@ -35,11 +35,10 @@ type Journal struct {
 	load    sync.Once
 	loadErr error
 
-	mu        sync.Mutex
-	entries   map[string]*entry // by id
-	busy      map[string]bool   // entries that a caller is taking over
-	announced map[string]bool   // entries that a plan has announced
-	stuck     map[Key]error     // requests seen in the state whose entry could not be removed
+	mu      sync.Mutex
+	entries map[string]*entry // by id
+	busy    map[string]bool   // entries that a caller is taking over
+	stuck   map[Key]error     // requests seen in the state whose entry could not be removed
 }
 
 // failed returns an error of a named store, and only reports one of the default folder.

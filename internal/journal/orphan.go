@@ -35,7 +35,7 @@ func (j *Journal) wanted(e *entry, key Key) bool {
 }
 
 // Announce returns the request that an apply will take over instead of sending
-// its own, or nil. Each is announced to one caller.
+// its own, or nil, as often as a plan asks: a host may plan a resource more than once.
 func (j *Journal) Announce(ctx context.Context, key Key) (*Orphan, error) {
 	if j == nil {
 		return nil, nil
@@ -45,8 +45,7 @@ func (j *Journal) Announce(ctx context.Context, key Key) (*Orphan, error) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, e := range j.matching(func(e *entry) bool { return j.wanted(e, key) && !j.announced[e.id] }) {
-		j.announced[e.id] = true
+	for _, e := range j.matching(func(e *entry) bool { return j.wanted(e, key) }) {
 		return j.newOrphan(e), nil
 	}
 	return nil, nil

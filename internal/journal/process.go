@@ -71,7 +71,7 @@ func (p *Process) Open(options Options) (*Journal, error) {
 	j := &Journal{
 		process: p, named: options.Named, report: p.report,
 		waitFor: opTimeout + options.RequestTimeout + opTimeout,
-		entries: map[string]*entry{}, busy: map[string]bool{}, announced: map[string]bool{}, stuck: map[Key]error{},
+		entries: map[string]*entry{}, busy: map[string]bool{}, stuck: map[Key]error{},
 	}
 	if options.Bucket == "" {
 		f := &folder{dir: options.Folder, self: p.self.ID, named: options.Named}

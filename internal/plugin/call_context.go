@@ -70,7 +70,7 @@ func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.Vali
 // does that for a tainted object without a refresh, because Terraform plans its
 // replacement without a prior state.
 func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	if s.observer != nil && req.RawState != nil {
+	if req.RawState != nil {
 		s.observer.StateRead(ctx, req.TypeName, req.RawState.JSON)
 	}
 	return callThenRelease(ctx, req, s.ProviderServerWithActions.UpgradeResourceState)

@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -15,18 +16,18 @@ import (
 // NewServer returns the protocol server of a provider, for Terraform and OpenTofu. The
 // end of ctx cancels its calls.
 func NewServer(ctx context.Context, agent provider.Provider) tfprotov6.ProviderServer {
-	framework := providerserver.NewProtocol6(agent)()
-	all, ok := framework.(tfprotov6.ProviderServerWithActions)
-	if !ok {
-		return framework
-	}
-	observer, _ := agent.(observer)
-	return newServer(ctx, all, observer)
+	return newServer(ctx, providerserver.NewProtocol6(agent)(), agent)
 }
 
-func newServer(ctx context.Context, framework tfprotov6.ProviderServerWithActions, observer observer) *server {
+// newServer panics rather than serve without the workarounds.
+func newServer(ctx context.Context, framework tfprotov6.ProviderServer, agent any) *server {
+	all, hasActions := framework.(tfprotov6.ProviderServerWithActions)
+	observer, observes := agent.(observer)
+	if !hasActions || !observes {
+		panic(fmt.Sprintf("the server %T or the provider %T lacks methods that the workarounds need", framework, agent))
+	}
 	stopped, stop := context.WithCancel(ctx)
-	return &server{ProviderServerWithActions: framework, observer: observer, stopped: stopped, stop: stop}
+	return &server{ProviderServerWithActions: all, observer: observer, stopped: stopped, stop: stop}
 }
 
 // observer is a provider that needs to know more than the framework reports.
@@ -42,7 +43,7 @@ type observer interface {
 type server struct {
 	tfprotov6.ProviderServerWithActions // the framework's server
 
-	observer observer // nil: none
+	observer observer
 
 	stopped  context.Context // cancelled when the CLI requests a stop
 	stop     context.CancelFunc
@@ -92,17 +93,17 @@ func (s *server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRe
 // InvokeAction starts nothing after a stop, and makes StopProvider wait until the
 // action's events are sent.
 func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {
+	s.invoking.RLock() // not when the events are pulled: a stop in between would not wait
 	ctx, cancel := s.stoppable(ctx)
+	end := func() { cancel(); s.invoking.RUnlock() }
 	stream, err := s.ProviderServerWithActions.InvokeAction(ctx, req)
 	if err != nil {
-		cancel()
+		end()
 		return nil, err
 	}
 	events := stream.Events
 	stream.Events = func(push func(tfprotov6.InvokeActionEvent) bool) {
-		defer cancel()
-		s.invoking.RLock()
-		defer s.invoking.RUnlock()
+		defer end()
 		events(push)
 	}
 	return stream, nil
@@ -113,9 +114,7 @@ func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 // terraform-plugin-go (as of 0.31) drops the rest of an action's events, including
 // its error, and Terraform takes the action for successful.
 func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
-	if s.observer != nil {
-		s.observer.Stopping()
-	}
+	s.observer.Stopping()
 	s.stop()
 	resp, err := s.ProviderServerWithActions.StopProvider(ctx, req)
 	s.invoking.Lock()

@@ -15,7 +15,7 @@ import (
 // cancels it nevertheless.
 func TestStopProvider_callJustBegun(t *testing.T) {
 	f := &lateFramework{T: t}
-	f.server = newServer(t.Context(), f, nil)
+	f.server = newServer(t.Context(), f, f)
 	if _, err := f.server.ApplyResourceChange(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
@@ -43,3 +43,50 @@ func (f *lateFramework) ApplyResourceChange(ctx context.Context, _ *tfprotov6.Ap
 func (*lateFramework) StopProvider(context.Context, *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
 	return nil, nil
 }
+
+// StopProvider waits for an action from its call on, not only once its events are read.
+func TestStopProvider_actionJustBegun(t *testing.T) {
+	f := &lateFramework{T: t}
+	f.server = newServer(t.Context(), f, f)
+	stream, err := f.server.InvokeAction(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.server.invoking.TryLock() {
+		t.Fatal("StopProvider would return before the events of the action were sent")
+	}
+	for range stream.Events {
+	}
+	if _, err := f.server.StopProvider(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without the workarounds a stop would lose jobs, and nobody would notice.
+func TestNewServer_failsLoudly(t *testing.T) {
+	f := &lateFramework{T: t}
+	for name, test := range map[string]struct {
+		framework tfprotov6.ProviderServer
+		agent     any
+	}{
+		"no actions":  {struct{ tfprotov6.ProviderServer }{f}, f},
+		"no observer": {f, struct{}{}},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: served all the same", name)
+				}
+			}()
+			newServer(t.Context(), test.framework, test.agent)
+		}()
+	}
+}
+
+func (*lateFramework) InvokeAction(context.Context, *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {
+	return &tfprotov6.InvokeActionServerStream{Events: func(func(tfprotov6.InvokeActionEvent) bool) {}}, nil
+}
+
+func (*lateFramework) StateRead(context.Context, string, []byte) {}
+
+func (*lateFramework) Stopping() {}

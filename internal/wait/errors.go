@@ -18,17 +18,15 @@ var (
 	ErrTimeout = errors.New("the job did not finish in time")
 	// ErrInterrupted: the context was cancelled.
 	ErrInterrupted = errors.New("the wait was interrupted")
-	// ErrNoStatus: several responses in a row had no status.
-	ErrNoStatus = errors.New("the service's responses have no status")
 )
 
 // Error is a wait that stopped before its job finished. It wraps ErrTimeout,
-// ErrInterrupted, ErrNoStatus, or the *agentapi.Error that ended it.
+// ErrInterrupted, or the *agentapi.Error that ended it.
 type Error struct {
 	JobID      string
 	LastStatus agentapi.Status // as last read; empty if it never was
 	Waited     time.Duration
-	LastFault  error // the failure of the last poll, when there was one
+	LastFault  error // what was wrong with the last poll, if anything was
 	Err        error
 }
 

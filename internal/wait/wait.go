@@ -19,8 +19,6 @@ const (
 	Settle = 10 * time.Second
 	// NewJobGrace is how long GETs of a new job may be 404: a service may store it late.
 	NewJobGrace = 60 * time.Second
-	// maxNoStatus is how many responses in a row may lack a status.
-	maxNoStatus = 3
 )
 
 // MayBeStale reports whether a status may still be the one from before a
@@ -28,6 +26,8 @@ const (
 func MayBeStale(status agentapi.Status, message time.Time) bool {
 	return status.Terminal() && time.Since(message) < Settle
 }
+
+var errNoStatus = errors.New("the response has no status")
 
 // Poller retrieves a job once; *agentapi.Client is one.
 type Poller interface {
@@ -101,7 +101,6 @@ type progress struct {
 	last       *agentapi.Job
 	lastFault  error
 	sawActive  bool          // since the start
-	noStatus   int           // responses in a row without a status
 	retryAfter time.Duration // the pause that the service requested
 }
 
@@ -123,12 +122,10 @@ func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 		return false, p.fail(err)
 	}
 	if job.Status == "" {
-		if p.noStatus++; p.noStatus == maxNoStatus {
-			return false, p.fail(ErrNoStatus)
-		}
+		p.lastFault = errNoStatus
 		return false, nil
 	}
-	p.noStatus, p.last = 0, job
+	p.last = job
 	if p.request.Progress != nil {
 		p.request.Progress(job, age)
 	}

@@ -27,6 +27,7 @@ type CLI struct {
 	Resource tftypes.Object
 	Computed []string // attributes of the resource that the provider may set
 	PromptWO bool     // give each prompt of a configuration as prompt_wo instead
+	Minimal  bool     // Run refreshes as with -minimal-refresh
 
 	State          tftypes.Value
 	Private        []byte
@@ -199,6 +200,20 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	return diags
 }
 
+// PlanMinimal is a plan with -minimal-refresh (Terraform 1.17): if a plan without a
+// refresh changes something, its warnings are dropped, and a refresh and another plan follow.
+func (c *CLI) PlanMinimal(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	diags := c.Plan(ctx, config)
+	if c.State.IsNull() || Failed(diags) || c.Empty() {
+		return diags
+	}
+	if diags = c.Refresh(ctx); Failed(diags) {
+		return diags
+	}
+	return append(diags, c.Plan(ctx, config)...)
+}
+
 // differ reports whether a plan changes an attribute.
 func (c *CLI) differ(path *tftypes.AttributePath, prior tftypes.Value, planned *tfprotov6.DynamicValue) bool {
 	before, _, err := tftypes.WalkAttributePath(prior, path)
@@ -278,8 +293,10 @@ func (c *CLI) Destroy(ctx context.Context) []*tfprotov6.Diagnostic {
 // Run is a whole "terraform apply": refresh, plan, apply. It stops at an error.
 func (c *CLI) Run(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
-	diags := c.Refresh(ctx)
-	if !Failed(diags) {
+	var diags []*tfprotov6.Diagnostic
+	if c.Minimal {
+		diags = c.PlanMinimal(ctx, config)
+	} else if diags = c.Refresh(ctx); !Failed(diags) {
 		diags = append(diags, c.Plan(ctx, config)...)
 	}
 	if !Failed(diags) {

@@ -94,6 +94,23 @@ func journalRows() []Row {
 		m.takesOver(triggered, id)
 		m.WantPosts(2, 0)
 	})
+	// Red without: an announcement for each call (the plan that is dropped would be the only one to tell).
+	inNamed("X18_announced_although_planned_twice", func(m *Matrix) {
+		m.cli.Minimal = true
+		id := m.started(Job1())
+		m.takesOver(Job1(), id)
+		m.cleanly()
+		triggered := fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}})
+		m.undone(func() { id = m.created(triggered) })
+		m.cleanly()
+		m.takesOver(triggered, id)
+		m.cleanly()
+		triggered["prompt"] = Job2()["prompt"]
+		m.undone(func() { m.wantDiags(m.Run(triggered), messagePlanned) })
+		m.cleanly()
+		m.wantDiags(m.Run(triggered), messagePlannedOver, messageFound)
+		m.WantPosts(2, 1)
+	})
 	// Red without: Imported in pruneJournal (it would be taken over, or be forgotten).
 	inNamed("X09_an_import_that_is_lost", func(m *Matrix) {
 		id := m.started(Job1())

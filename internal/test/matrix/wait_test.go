@@ -78,8 +78,8 @@ func waitRows() []Row {
 
 			m.wantDiags(m.Run(Job1()), jobNotFound, stillRunning, "ERROR: Agent job not found")
 			m.wantWords("so this run stopped waiting for it. This apply sent nothing to it. The state keeps the job as last read")
-			warn := fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "warn"}}) // no later apply could do better
-			m.wantDiags(m.Run(warn), stillRunning, "ERROR: Agent job not found")
+			warn := fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "warn"}})
+			m.wantDiags(m.Run(warn), stillRunning, jobNotFound)
 			m.wantEnd("active", 1, 0)
 			m.Always(faultserver.Get, nil)
 			m.resumed(Job1())
@@ -128,11 +128,10 @@ func waitRows() []Row {
 			m.wantDiags(m.plan(job), "WARNING: New agent job replaces failed one")
 		}})
 	return append(rows,
-		// Red without: maxNoStatus in progress.classify (it would wait until the timeout).
+		// Red without: errNoStatus as the last fault in progress.classify.
 		Row{name: "P02_status_missing", clock: true, Test: func(m *Matrix) {
 			m.Always(faultserver.Get, shows(attrs{"status": Omit{}}))
-			m.kept(m.Run(Job1()), "The service's responses have no status")
-			m.wantGets(3)
+			m.kept(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The last poll failed: the response has no status.")
 			m.Always(faultserver.Get, nil)
 			m.resumed(Job1())
 		}},
