@@ -36,9 +36,10 @@ func main() {
 
 	tuneMemory()
 
-	// The CLI drives the shutdown. A signal to the whole process group, or a log
-	// that nobody reads any more, must not end the plugin while an answer is due.
-	signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	// The CLI drives the shutdown. A signal to the whole process group, a console that
+	// is closed, or a log that nobody reads any more must not end the plugin while a
+	// response is due. Nobody reads the channel: Windows has no signal.Ignore.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 
 	if err := plugin.Serve(context.Background(), version, plugin.Options{Debug: *debug}); err != nil {
 		log.Fatal(err)

@@ -70,6 +70,7 @@ func TestJob_steps(t *testing.T) {
 			{config: attrs{"prompt": "fail"}, says: "-replace=ADDRESS", creates: 1, messages: 1},
 			{config: attrs{"prompt": "write again"}, says: replaced, because: []string{`AttributeName("prompt")`}, creates: 2, messages: 1},
 		},
+		"active job, triggers":           {{config: fakecli.With(slow, noWait), creates: 1}, {config: fakecli.With(fakecli.With(slow, noWait), triggers), says: "Active agent job will be replaced", because: []string{`AttributeName("triggers")`}, creates: 2}},
 		"new prompt and triggers":        {{config: write, creates: 1}, {config: fakecli.With(plain, triggers), because: []string{`AttributeName("triggers")`}, creates: 2}},
 		"found failed":                   {{config: slow, says: running, creates: 1}, {before: fails, config: slow, says: again, because: []string{`AttributeName("status")`}, creates: 2}},
 		"found failed, new prompt":       {{config: slow, says: running, creates: 1}, {before: fails, config: write, says: replaced, because: []string{`AttributeName("prompt")`}, creates: 2}},

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 const (
@@ -59,10 +61,10 @@ func splitName(name string) (id string, owner Run, ok bool) {
 	return id, Run(run), isEntry && found && validID(id)
 }
 
-func (f *folder) load(context.Context) ([]*entry, error) {
+func (f *folder) load(ctx context.Context) ([]*entry, error) {
 	files, err := os.ReadDir(f.dir)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(files) == 0 {
-		return nil, nil
+	if _, missing := os.Stat(f.dir); errors.Is(missing, fs.ErrNotExist) || err == nil && len(files) == 0 {
+		return nil, nil // Windows says of a file that the folder does not exist
 	}
 	if err != nil {
 		return nil, err
@@ -81,7 +83,7 @@ func (f *folder) load(context.Context) ([]*entry, error) {
 		if err == nil && info.Size() == 0 && f.now().Sub(info.ModTime()) < time.Minute {
 			continue // another process is about to write it
 		}
-		switch e, err := f.readFile(path, id); {
+		switch e, err := f.readFile(ctx, path, id); {
 		case err == nil:
 			entries = append(entries, e)
 		case errors.Is(err, errDamaged) && info != nil:
@@ -94,8 +96,9 @@ func (f *folder) load(context.Context) ([]*entry, error) {
 }
 
 // readFile reads an entry. Its owner is the one in the name.
-func (f *folder) readFile(path, id string) (*entry, error) {
-	file, err := os.Open(path)
+func (f *folder) readFile(ctx context.Context, path, id string) (*entry, error) {
+	var file *os.File
+	err := whenShared(ctx, func() (err error) { file, err = os.Open(path); return err })
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +132,11 @@ func (f *folder) find(e *entry) []string {
 	return paths
 }
 
-func (f *folder) read(_ context.Context, e *entry) (*entry, error) {
-	fresh, err := f.readFile(f.path(e), e.id)
+func (f *folder) read(ctx context.Context, e *entry) (*entry, error) {
+	fresh, err := f.readFile(ctx, f.path(e), e.id)
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, path := range f.find(e) {
-			fresh, err = f.readFile(path, e.id)
+			fresh, err = f.readFile(ctx, path, e.id)
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
@@ -187,29 +190,29 @@ func (f *folder) open(path string) (file *os.File, created bool, err error) {
 	return file, true, err
 }
 
-func (f *folder) claim(_ context.Context, e *entry, run Run) (bool, error) {
+func (f *folder) claim(ctx context.Context, e *entry, run Run) (bool, error) {
 	from := f.path(e)
 	claimed := *e
 	claimed.Owner = run
-	switch err := whenShared(func() error { return os.Rename(from, f.path(&claimed)) }); {
+	switch err := whenShared(ctx, func() error { return os.Rename(from, f.path(&claimed)) }); {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	if fresh, err := f.readFile(f.path(&claimed), e.id); err == nil { // it may have been answered just before
+	if fresh, err := f.readFile(ctx, f.path(&claimed), e.id); err == nil { // it may have been answered just before
 		claimed = *fresh
 	}
 	*e = claimed
 	return true, syncDir(f.dir)
 }
 
-func (f *folder) remove(_ context.Context, e *entry) error {
-	err := removeFile(f.path(e))
+func (f *folder) remove(ctx context.Context, e *entry) error {
+	err := removeFile(ctx, f.path(e))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 		for _, path := range f.find(e) {
-			err = errors.Join(err, removeFile(path))
+			err = errors.Join(err, removeFile(ctx, path))
 		}
 	}
 	return err
@@ -219,13 +222,13 @@ func (f *folder) remove(_ context.Context, e *entry) error {
 const roomNeeded = 64 << 10
 
 // room returns an error if the disk is full.
-func (f *folder) room() error {
+func (f *folder) room(ctx context.Context) error {
 	file, err := os.CreateTemp(f.dir, "*.tmp")
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(make([]byte, roomNeeded)) // not synced: the CLI kills a plugin that takes 2 s to end
-	return errors.Join(err, file.Close(), removeFile(file.Name()))
+	return errors.Join(err, file.Close(), removeFile(ctx, file.Name()))
 }
 
 // close removes the lock, and the default folder if it is empty.
@@ -240,17 +243,20 @@ func (f *folder) close() {
 	}
 }
 
-func removeFile(path string) error {
-	return whenShared(func() error { return os.Remove(path) })
+func removeFile(ctx context.Context, path string) error {
+	return whenShared(ctx, func() error { return os.Remove(path) })
 }
 
-// whenShared retries what Windows refuses while another process reads the file.
-func whenShared(try func() error) error {
-	for range 10 {
+// whenShared retries what Windows refuses while another process, such as a virus
+// scanner, has the file open or renames it.
+func whenShared(ctx context.Context, try func() error) error {
+	for range 40 {
 		if err := try(); err == nil || errors.Is(err, fs.ErrNotExist) || runtime.GOOS != "windows" {
 			return err
 		}
-		<-time.After(20 * time.Millisecond)
+		if err := sleep.For(ctx, 50*time.Millisecond); err != nil {
+			break
+		}
 	}
 	return try()
 }

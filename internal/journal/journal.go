@@ -29,8 +29,8 @@ type Journal struct {
 	store   store
 	named   bool
 	report  func(error)
-	room    func() error  // an error if the disk is full; nil for a bucket
-	waitFor time.Duration // from the record of a request until no response can arrive
+	room    func(context.Context) error // an error if the disk is full; nil for a bucket
+	waitFor time.Duration               // from the record of a request until no response can arrive
 
 	load    sync.Once
 	loadErr error
@@ -109,7 +109,7 @@ func (j *Journal) removeOwn(ctx context.Context) {
 	if len(own) == 0 {
 		return
 	}
-	if err := j.room(); err != nil {
+	if err := j.room(ctx); err != nil {
 		_ = j.failed("cleaned up", err) // never an error in the default folder
 		return
 	}

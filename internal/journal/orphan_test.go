@@ -222,6 +222,9 @@ func TestStores_X16_equalKeysAnsweredMeanwhile(t *testing.T) {
 // an hour later.
 func TestStores_senderKilled(t *testing.T) {
 	stores(t, func(t *testing.T, l Location) {
+		if l.Bucket != "" && bootID() == "" {
+			t.Skip("without a boot id, only a folder's lock shows that another process has ended")
+		}
 		child := startChild(t, "pending", l)
 		child.line()
 		next := open(t, l, "second")

@@ -151,7 +151,7 @@ var children = map[string]func(){
 		answered.Answered("job-1")
 		answered.End()
 		_, _ = io.ReadAll(os.Stdin)
-		for os.Getppid() == p.parent {
+		for !p.CLIEnded() { // on Windows the parent's id stays
 			time.Sleep(time.Millisecond)
 		}
 		second := j.Begin(context.Background(), childKey, "")

@@ -73,7 +73,7 @@ func providerSchema() schema.Schema {
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "Absolute path, or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
+						MarkdownDescription: "Absolute path (on Windows with a drive, and with slashes or doubled backslashes: `C:/ci/agent-journal`), or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
 							"(with `&endpoint=https://…` for a store other than AWS). Use a separate path or prefix for each state. " +
 							"If it cannot be used, creates and messages fail before they are sent. " +
 							"Default: `AGENT_JOURNAL_URL`, or else the folder `agent` in Terraform's data folder (`.terraform`).",

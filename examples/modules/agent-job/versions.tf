@@ -1,5 +1,5 @@
 terraform {
-  required_version = ">= 1.2"
+  required_version = ">= 1.8" # OpenTofu: 1.10
 
   required_providers {
     agent = {

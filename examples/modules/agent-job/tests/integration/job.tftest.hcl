@@ -36,6 +36,20 @@ run "a_new_trigger_is_waited_for" {
   }
 }
 
+run "a_follow_up_that_takes_too_long_is_kept_when_not_strict" {
+  variables {
+    prompt   = "Show the sync client too [simulate: active]"
+    strict   = false
+    timeout  = "5s"
+    triggers = { release = "2.4.0" }
+  }
+
+  assert {
+    condition     = output.status == "active"
+    error_message = "Job ${output.id} is ${output.status}."
+  }
+}
+
 run "a_failed_job_is_kept_when_not_strict" {
   variables {
     prompt   = "Add a quickstart for the Python SDK [simulate: 1s, failed]"
