@@ -136,22 +136,31 @@ func (d *ProviderData) announce(ctx context.Context, kind requestKind, plan *job
 			wording.Sentence(err), "Plan again once the journal can be written."))
 		return false
 	}
-	orphan, err := d.Journal.Announce(ctx, key)
+	orphans, err := d.Journal.Announce(ctx, key)
 	d.reportJournalError(err, diags)
-	if orphan == nil {
+	if len(orphans) == 0 {
 		return false
 	}
+	orphan := orphans[0]
 	const sendInstead = "To send the prompt instead, change triggers, or set journal = { enabled = false } in the provider block. If this plan uses -target, plan without it first."
 	sentAt := fmt.Sprintf("in project %s at %s", plan.ProjectID.ValueString(), orphan.SentAt.UTC().Format(time.RFC3339))
-	id := escape.Printable(orphan.JobID) // whoever can write to the journal chose it
+	id, others := escape.Printable(orphan.JobID), "" // whoever can write to the journal chose it
+	for _, other := range orphans[1:] {
+		if other.JobID != "" {
+			others += ", " + escape.Printable(other.JobID)
+		}
+	}
+	if others != "" {
+		others = " Other equal resources take over these jobs: " + others[2:] + "."
+	}
 	switch {
 	case orphan.JobID == "":
 		diags.AddAttributeWarning(at, "Outcome of an earlier request unknown", wording.Paragraphs(
 			fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. Apply waits for it, and sends the prompt only if that request had no effect.", sentAt), sendInstead))
 	case kind == newJobs:
 		diags.AddAttributeWarning(at, "Agent job of an earlier run will be taken over", wording.Paragraphs(
-			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. Apply takes the job over without sending anything. "+
-				"If another resource has the job by then, or it failed or no longer exists, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", id, sentAt), sendInstead))
+			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. Apply takes the job over without sending anything.%s "+
+				"If another resource has the job by then, or it failed or no longer exists, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", id, sentAt, others), sendInstead))
 	default:
 		diags.AddAttributeWarning(at, "Message of an earlier run will be taken over",
 			fmt.Sprintf("An earlier run sent this prompt to job %s %s, but the state does not show it. Apply sends nothing. "+

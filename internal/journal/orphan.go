@@ -34,9 +34,10 @@ func (j *Journal) wanted(e *entry, key Key) bool {
 	return e.Key == key && e.owner() != j.process.run && !j.busy[e.id]
 }
 
-// Announce returns the request that an apply will take over instead of sending
-// its own, or nil, as often as a plan asks: a host may plan a resource more than once.
-func (j *Journal) Announce(ctx context.Context, key Key) (*Orphan, error) {
+// Announce returns the requests of which an apply will take over one instead of
+// sending its own, those with a job first. It returns them as often as a plan asks: a
+// host may plan a resource more than once.
+func (j *Journal) Announce(ctx context.Context, key Key) (found []*Orphan, _ error) {
 	if j == nil {
 		return nil, nil
 	}
@@ -46,9 +47,9 @@ func (j *Journal) Announce(ctx context.Context, key Key) (*Orphan, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, e := range j.matching(func(e *entry) bool { return j.wanted(e, key) }) {
-		return j.newOrphan(e), nil
+		found = append(found, j.newOrphan(e))
 	}
-	return nil, nil
+	return found, nil
 }
 
 // Blocked returns an error if a request cannot be sent in this process: the state

@@ -33,8 +33,8 @@ func TestStores_claimRace(t *testing.T) {
 					a, b := open(t, l, "second"), open(t, l, other)
 					for _, j := range []*Journal{a, b, a, b} { // both know the entry before one takes it
 						o, err := j.Announce(t.Context(), create)
-						if got := jobOf(o); err != nil || got != want {
-							t.Errorf("announced %s, %v", got, err)
+						if err != nil || len(o) != 1 || jobOf(o[0]) != want {
+							t.Errorf("announced %v, %v", o, err)
 						}
 					}
 					got := make([]string, 4)
@@ -66,7 +66,7 @@ func TestStores_sameRun(t *testing.T) {
 		announced, announceErr := alias.Announce(ctx, create)
 		taken, takeErr := alias.TakeOver(ctx, create)
 		if announced != nil || taken != nil || announceErr != nil || takeErr != nil {
-			t.Errorf("%s, %v, %s, %v", jobOf(announced), announceErr, jobOf(taken), takeErr)
+			t.Errorf("%v, %v, %s, %v", announced, announceErr, jobOf(taken), takeErr)
 		}
 		if first.TookOver(ctx, "job-1") || alias.TookOver(ctx, "job-1") {
 			t.Error("a run has taken over what it started")
