@@ -6,7 +6,6 @@ go 1.26.0
 toolchain go1.26.8
 
 require (
-	github.com/gofrs/flock v0.13.1
 	github.com/google/go-cmp v0.7.0
 	github.com/hashicorp/go-version v1.9.0
 	github.com/hashicorp/hc-install v0.10.0

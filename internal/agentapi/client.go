@@ -27,7 +27,11 @@ const (
 	// Retry-After. The known limit on POSTs is hourly; none on GETs is documented.
 	postPause = 10 * time.Second
 	getPause  = time.Second
+	// readTimeout is how long a job is tried to be read.
+	readTimeout = 60 * time.Second
 )
+
+var errNoResponse = errors.New("no response within a minute")
 
 // Config is what a Client needs. Everything but Log is required.
 type Config struct {
@@ -167,6 +171,13 @@ func (c *Client) GetJob(ctx context.Context, projectID, jobID string) (*Job, err
 			return job, err
 		}
 	}
+}
+
+// ReadJob is GetJob for up to a minute. When that is over, the deadline of ctx has not passed.
+func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errNoResponse)
+	defer cancel()
+	return c.GetJob(ctx, projectID, jobID)
 }
 
 // PollJob retrieves a job once, within the shared budget of polls. After a 429 it

@@ -15,8 +15,8 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
-	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 var (
@@ -31,26 +31,26 @@ const progressInterval = 10 * time.Second
 // jobAction sends a prompt, as a new job or as a message to any job, without
 // keeping the job in the state.
 type jobAction struct {
-	kind     requestKind
+	kind     send.Kind
 	provider *ProviderData
 }
 
 // NewStartJobAction returns the action agent_start_job.
-func NewStartJobAction() action.Action { return &jobAction{kind: newJobs} }
+func NewStartJobAction() action.Action { return &jobAction{kind: send.Create} }
 
 // NewSendMessageAction returns the action agent_send_message.
-func NewSendMessageAction() action.Action { return &jobAction{kind: messages} }
+func NewSendMessageAction() action.Action { return &jobAction{kind: send.Message} }
 
 func (a *jobAction) Metadata(_ context.Context, req action.MetadataRequest, resp *action.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_start_job"
-	if a.kind == messages {
+	if a.kind == send.Message {
 		resp.TypeName = req.ProviderTypeName + "_send_message"
 	}
 }
 
 func (a *jobAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *action.SchemaResponse) {
 	resp.Schema = startJobSchema(ctx)
-	if a.kind == messages {
+	if a.kind == send.Message {
 		resp.Schema = sendMessageSchema(ctx)
 	}
 }
@@ -87,7 +87,7 @@ type messageModel struct {
 func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
 	var config messageModel
 	arguments, operation := any(&config), "sending a message"
-	if a.kind == newJobs {
+	if a.kind == send.Create {
 		arguments, operation = &config.actionModel, "starting a job"
 	}
 	defer recovered(ctx, operation, mayHaveSent, &resp.Diagnostics)
@@ -102,31 +102,22 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if err := a.provider.Limits.send(a.kind); err != nil {
-		resp.Diagnostics.AddError(err.diagnostic())
-		return
-	}
 	ctx, cancel := context.WithTimeout(a.provider.Mask(ctx), timeout)
 	defer cancel()
-	i := invocation{a.provider, project, options, resp}
-	if a.kind == newJobs {
-		job, err := a.provider.Client.CreateJob(ctx, project, config.Prompt.ValueString(), nil)
-		if err != nil {
-			i.failed(err, "Failed to start agent job", "project "+project, "a job may have been started")
-			return
-		}
-		i.progress("Job %s started in project %s.", job.ID, project)
-		i.await(ctx, job, wait.Created)
-		return
-	}
 	id := config.ID.ValueString()
-	job, err := a.provider.Client.SendMessage(ctx, project, id, config.Prompt.ValueString(), nil)
-	if err != nil {
-		i.failed(err, "Failed to send message to agent job", fmt.Sprintf("job %s in project %s", id, project), "it may have arrived")
-		return
+	i := invocation{a.provider, project, options, resp}
+	request := send.Request{Kind: a.kind, ProjectID: project, JobID: id, Prompt: config.Prompt.ValueString()} // without a key: a weekly action must send each time
+	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
+	switch {
+	case outcome.Result != send.Sent:
+		resp.Diagnostics.AddError(notInvoked(outcome, request))
+	case a.kind == send.Create:
+		i.progress("Job %s started in project %s.", outcome.Job.ID, project)
+		i.await(ctx, outcome.Job, wait.Created)
+	default:
+		i.progress("Message sent to job %s in project %s.", id, project)
+		i.await(ctx, outcome.Job, wait.Messaged)
 	}
-	i.progress("Message sent to job %s in project %s.", id, project)
-	i.await(ctx, job, wait.Messaged)
 }
 
 // invocation is one run of an action.
@@ -177,16 +168,4 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 	reportWait(job, err, i.options, &i.resp.Diagnostics,
 		"The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. Running the action again sends the prompt again.",
 		"Running the action again sends the prompt again.")
-}
-
-// failed reports a prompt without an accepted response: where it was sent, and what
-// may have happened if it arrived.
-func (i invocation) failed(err error, summary, target, mayHave string) {
-	if mayHaveArrived(err) {
-		i.resp.Diagnostics.AddError(summary, wording.Paragraphs(
-			fmt.Sprintf("The prompt was sent to %s, but no response shows its outcome: %s. It is not sent again automatically.", target, mayHave), cause(err),
-			"Check the service's dashboard before you run the action again, which sends the prompt again."))
-		return
-	}
-	i.resp.Diagnostics.AddError(summary, wording.Paragraphs(notAccepted(err, target)+", so the prompt had no effect.", cause(err), "Run the action again to send the prompt."))
 }

@@ -83,7 +83,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	if options.enabled {
 		record, err = d.provider.Waiter.Wait(ctx, d.provider.recent.request(project, id))
 	} else {
-		record, err = d.provider.Client.GetJob(ctx, project, id)
+		record, err = d.provider.Sender.Client.GetJob(ctx, project, id)
 	}
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):

@@ -66,7 +66,7 @@ func plainReason(err error) string {
 
 // hint says what to check, by the type of the failure.
 func hint(err error) string {
-	var failure *agentapi.Error
+	failure := new(agentapi.Error)
 	errors.As(err, &failure)
 	_, isJournalError := errors.AsType[*journal.Error](err)
 	switch {
@@ -111,93 +111,6 @@ func certificateHint(err error) string {
 		return "Check base_url: the certificate is for another host name."
 	}
 	return "Check base_url. If the service, or a proxy that inspects the traffic, has a certificate from a private CA, set ca_certificates_pem to that CA's certificate."
-}
-
-// mayHaveArrived reports whether a POST that failed may have had an effect. An error of
-// an unexpected kind says nothing about that.
-func mayHaveArrived(err error) bool {
-	return !errors.Is(err, agentapi.ErrNotSent) && !errors.Is(err, agentapi.ErrRefused)
-}
-
-// notAccepted begins the detail about a request that had no effect. Before an
-// attempt that was not sent, the service may have refused one with a 429.
-func notAccepted(err error, target string) string {
-	failure, known := errors.AsType[*agentapi.Error](err)
-	switch {
-	case known && failure.StatusCode == http.StatusTooManyRequests:
-		return "The service's rate limit refused the request to " + target
-	case errors.Is(err, agentapi.ErrNotSent):
-		return "The request was not sent to " + target
-	}
-	return "The service refused the request to " + target
-}
-
-// createFailure describes the failure of a create, beginning with whether a job may exist.
-func createFailure(err error, projectID string) string {
-	if mayHaveArrived(err) {
-		return wording.Paragraphs(
-			fmt.Sprintf("The request was sent to project %s, but no response shows its outcome: a job may have been started. It is not sent again automatically.", projectID),
-			cause(err), importOrRepeat(projectID))
-	}
-	return wording.Paragraphs(notAccepted(err, "project "+projectID)+", so no job was started.", cause(err), "Apply again to start the job.")
-}
-
-// importOrRepeat says what to do about a create whose outcome is unknown.
-func importOrRepeat(projectID string) string {
-	return fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it: terraform (or tofu) import ADDRESS %s/JOB_ID\n"+
-		"Otherwise apply again, which sends the prompt again.", projectID)
-}
-
-// notTakenOver describes a request that was not sent because the journal could not
-// show whether an earlier run had sent it.
-func notTakenOver(err error, to string) string {
-	return wording.Paragraphs(fmt.Sprintf("The prompt was not sent to %s. An earlier run may have sent it, which only the journal can show.", to), cause(err),
-		"Apply again: that takes over what an earlier run sent, or else sends the prompt.")
-}
-
-// unknownCreate describes a create of an earlier run whose outcome is unknown.
-func unknownCreate(projectID string, sent time.Time) (summary, detail string) {
-	return "Outcome of an earlier create unknown", wording.Paragraphs(
-		fmt.Sprintf("An earlier run sent this request to project %s at %s and did not record the outcome: a job may have been started. "+
-			"It was not sent again. This is reported once.", projectID, sent.UTC().Format(time.RFC3339)),
-		importOrRepeat(projectID))
-}
-
-// messageFailure describes the failure of a follow-up message that had no effect.
-func messageFailure(err error, job string) string {
-	if failure, ok := errors.AsType[*agentapi.Error](err); ok && failure.Op == agentapi.OpGet {
-		return wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent the new prompt to job %s, which accepted it, but the job cannot be read now. It was not sent again; the state is unchanged.", job),
-			cause(err), "Apply again once the service responds.")
-	}
-	if _, ok := errors.AsType[takeOverError](err); ok {
-		return notTakenOver(err, "job "+job)
-	}
-	if errors.Is(err, errTakenOverByThisRun) {
-		return wording.Paragraphs(
-			fmt.Sprintf("The message was not sent to job %s. This run took the job over from an earlier one, and a test must not send prompts to such a job.", job),
-			"To let tests start their own jobs, set journal = { enabled = false } in their provider block. Outside of tests, apply again to send the message.")
-	}
-	if mayHaveArrived(err) {
-		return wording.Paragraphs(fmt.Sprintf("The message may have been sent to job %s. The state is unchanged.", job), cause(err),
-			"Check the job in the service's dashboard before you apply again, which sends the message again.")
-	}
-	next := "Apply again to send the message."
-	if errors.Is(err, agentapi.ErrRefused) && !errors.Is(err, agentapi.ErrUnauthorized) && !errors.Is(err, agentapi.ErrWebPage) && !errors.Is(err, agentapi.ErrRedirected) {
-		next = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
-	}
-	return wording.Paragraphs(notAccepted(err, "job "+job)+"; the job and the state are unchanged.", cause(err), next)
-}
-
-// changeAndApply is how to repeat a message that did not arrive.
-const changeAndApply = "Check the job in the service's dashboard. If the message is not there, change the prompt (any change will do) and apply: that sends it."
-
-// unconfirmedMessage describes a message whose outcome is unknown.
-func unconfirmedMessage(err error, job string) (summary, detail string) {
-	return "Outcome of message to agent job unknown", wording.Paragraphs(
-		fmt.Sprintf("The message was sent to job %s, but neither the response nor the job's status shows whether it arrived. "+
-			"The new prompt is in the state, so it is not sent again automatically.", job),
-		cause(err), changeAndApply)
 }
 
 // missingJobHint says what to do about a job that the service does not know.

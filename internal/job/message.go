@@ -5,96 +5,52 @@ package job
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // sendMessage sends the new prompt to the job and reports whether it arrived.
 // From the moment it may have arrived the state holds the new prompt, so that
 // no later apply sends it again.
-func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (arrived bool) {
-	id, name := job.ID.ValueString(), job.name()
-	record, err := r.sendOrTakeOver(ctx, job, key, call, out)
-	if beyond, ok := errors.AsType[*limitError](err); ok {
-		out.diags.AddError(beyond.diagnostic())
-		return false
-	}
-	switch {
-	case errors.Is(err, agentapi.ErrUnknownOutcome):
+func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation *send.Operation, out stateWriter) (arrived bool) {
+	outcome := operation.Send(ctx)
+	setJournalRef(ctx, out.private, outcome.Ref)
+	switch outcome.Result {
+	case send.Sent, send.TakenOver:
+	case send.Unknown, send.EarlierUnknown:
 		// An earlier unconfirmed message may be why the job is active again. And a job
 		// that was already active shows nothing by being active.
 		if !isMarked(ctx, out.private, markUnconfirmed) && job.ended() {
-			record = wait.MessageEffect(ctx, r.provider.Client, job.ProjectID.ValueString(), id, r.provider.Waiter.Schedule.Min)
+			outcome.Job = wait.MessageEffect(ctx, r.provider.Sender.Client, job.ProjectID.ValueString(), job.ID.ValueString(), r.provider.Waiter.Schedule.Min)
 		}
-		if record == nil {
+		if outcome.Job == nil {
 			mark(ctx, out.private, markUnconfirmed)
 			out.save(ctx, job)
-			out.diags.AddError(unconfirmedMessage(err, name))
+			out.diags.AddError(unconfirmedMessage(outcome, job.name()))
 			return false
 		}
-		call.Answered(id)                           //nolint:contextcheck // it has the context of Begin, without our deadline
-		setJournalRef(ctx, out.private, call.Ref()) // it may have got another name
-	case err != nil:
-		out.diags.AddError("Failed to send message to agent job", messageFailure(err, name))
-		r.provider.reportNotWithdrawn(call, err, out.diags)
+	default:
+		out.diags.AddError(messageNotSent(outcome, job.name()))
+		r.provider.reportProblem(outcome, job.name(), out.diags)
 		return false
 	}
-	warnUnrecorded(call.Unrecorded(), name, out.diags)
-	r.provider.recent.add(job.ProjectID.ValueString(), id, wait.Messaged)
-	job.apply(record)                                             // an invalid link is reported once the job has finished
+	if outcome.Result == send.TakenOver {
+		out.diags.AddWarning(messageTakenOver(job.name()))
+	}
+	r.provider.reportProblem(outcome, job.name(), out.diags)
+	r.provider.recent.add(job.ProjectID.ValueString(), job.ID.ValueString(), wait.Messaged)
+	job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
 	job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	unmark(ctx, out.private, markUnconfirmed)
 	setMark(ctx, out.private, markUnfinished, unfinished{Message: time.Now()})
 	out.save(ctx, job)
 	return true
 }
-
-// errOutcomeNotRecorded replaces the response to a message that an earlier run sent.
-var errOutcomeNotRecorded = errors.New("an earlier run sent it and did not record the outcome")
-
-// sendOrTakeOver sends the message unless an earlier run has sent it.
-func (r *jobResource) sendOrTakeOver(ctx context.Context, job *jobModel, key journal.Key, call *journal.Call, out stateWriter) (*agentapi.Job, error) {
-	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
-	orphan, err := r.provider.Journal.TakeOver(ctx, key)
-	switch {
-	case err == nil && orphan == nil && r.provider.Journal.TookOver(ctx, id):
-		return nil, errTakenOverByThisRun
-	case err != nil:
-		return nil, takeOverError{err}
-	case orphan == nil:
-		if err := r.provider.Limits.send(messages); err != nil {
-			return nil, err
-		}
-		record, err := r.provider.Client.SendMessage(ctx, project, id, job.promptText().ValueString(), call)
-		if err == nil || errors.Is(err, agentapi.ErrUnknownOutcome) { // another error does not settle earlier messages
-			setJournalRef(ctx, out.private, call.Ref())
-		}
-		return record, err
-	case orphan.JobID == "":
-		return nil, &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.UnknownOutcome, ProjectID: project, JobID: id, Err: errOutcomeNotRecorded}
-	}
-	record, err := r.provider.lookUp(ctx, project, id)
-	if err != nil {
-		r.provider.Journal.Keep(orphan)
-		return nil, err
-	}
-	setJournalRef(ctx, out.private, orphan.Ref)
-	out.diags.AddWarning("Message of an earlier run taken over", fmt.Sprintf(
-		"An earlier run sent the new prompt to job %s, which accepted it, but the state did not show that. It was not sent again. No action is needed.", job.name()))
-	return record, nil
-}
-
-// errTakenOverByThisRun keeps "terraform test" from sending to a real job: only a test
-// updates what the same run took over. A host that keeps one parent process for all
-// its commands is refused until it restarts.
-var errTakenOverByThisRun = errors.New("this run took the job over from an earlier one, and does not change it")
 
 // updateMarks updates the marks after a refresh.
 func updateMarks(ctx context.Context, private privateState, job *jobModel, record *agentapi.Job) {

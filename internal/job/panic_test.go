@@ -127,7 +127,7 @@ type broken struct{ agent }
 func (p broken) Configure(ctx context.Context, req frameworkprovider.ConfigureRequest, resp *frameworkprovider.ConfigureResponse) {
 	p.agent.Configure(ctx, req, resp)
 	if data, ok := resp.ResourceData.(*job.ProviderData); ok {
-		data.Journal = new(journal.Journal)
+		data.Sender.Journal = new(journal.Journal)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -39,8 +40,8 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if req.State.Raw.IsNull() {
 		plan.ProjectID = r.provider.projectOr(project, &resp.Diagnostics)
 		resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
-		if !r.provider.announce(ctx, newJobs, &plan, &resp.Diagnostics) {
-			r.provider.countPlanned(newJobs, "", &resp.Diagnostics)
+		if !r.provider.announce(ctx, send.Create, &plan, &resp.Diagnostics) {
+			r.provider.countPlanned(send.Create, "", &resp.Diagnostics)
 		}
 		return
 	}
@@ -87,13 +88,13 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	r.provider.takeBackPlanned(state.ID.ValueString())
 	switch {
 	case replace: // Terraform drops the warnings of the second planning call, which counts the new job
-		if !r.provider.announce(ctx, newJobs, &plan, &resp.Diagnostics) {
-			r.provider.countPlanned(newJobs, state.ID.ValueString(), &resp.Diagnostics)
+		if !r.provider.announce(ctx, send.Create, &plan, &resp.Diagnostics) {
+			r.provider.countPlanned(send.Create, state.ID.ValueString(), &resp.Diagnostics)
 		}
-	case change.message() && r.provider.announce(ctx, messages, &plan, &resp.Diagnostics):
+	case change.message() && r.provider.announce(ctx, send.Message, &plan, &resp.Diagnostics):
 		return // its warning replaces the one of this plan
 	case change.message():
-		r.provider.countPlanned(messages, state.ID.ValueString(), &resp.Diagnostics)
+		r.provider.countPlanned(send.Message, state.ID.ValueString(), &resp.Diagnostics)
 	}
 	change.explain(&plan, &state, replace, retry, &resp.Diagnostics)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !replace && !change.message() {

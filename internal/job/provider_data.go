@@ -5,7 +5,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -13,8 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -22,27 +20,25 @@ import (
 // EnvProjectID is the environment variable that stands in for the provider's project_id.
 const EnvProjectID = "AGENT_PROJECT_ID"
 
-// readTimeout is how long a refresh tries to reach the service.
+// readTimeout is how long a data source tries to reach the service.
 const readTimeout = 60 * time.Second
 
 // ProviderData is the provider's configuration as its resources use it.
 type ProviderData struct {
-	Client    *agentapi.Client // nil while an attribute is unknown
+	Sender    send.Sender // without a Client while an attribute is unknown
 	Waiter    wait.Waiter
 	ProjectID types.String // the default project; null without one
 	Unknown   []string     // the unknown attributes
 	Mask      func(context.Context) context.Context
-	Journal   *journal.Journal // nil: none is kept
-	Scope     string           // distinguishes states in the journal
-	Limits    Limits
+	Scope     string // distinguishes states in the journal
 	recent    recentEvents
 
-	journalWarning sync.Once
+	journalWarning, lostWarning sync.Once
 }
 
 // usable reports whether the service can be called, with a diagnostic if not.
 func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
-	if d != nil && d.Client != nil {
+	if d != nil && d.Sender.Client != nil {
 		return true
 	}
 	diags.AddError("Agent provider not configured", wording.Paragraphs(
@@ -73,12 +69,21 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 	return d.ProjectID
 }
 
-// lookUp retrieves a job, trying as long as a refresh does. When that time is over,
-// the resource's timeouts have not expired.
-func (d *ProviderData) lookUp(ctx context.Context, projectID, jobID string) (*agentapi.Job, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errors.New("no response within a minute"))
-	defer cancel()
-	return d.Client.GetJob(ctx, projectID, jobID)
+// takeBackPlanned takes back what the last plan of a job counted.
+func (d *ProviderData) takeBackPlanned(jobID string) {
+	if d != nil {
+		d.Sender.Limits.TakeBack(jobID)
+	}
+}
+
+// countPlanned counts a request that an apply would send.
+func (d *ProviderData) countPlanned(kind send.Kind, jobID string, diags *diag.Diagnostics) {
+	if d == nil {
+		return
+	}
+	if err := d.Sender.Limits.Plan(kind, jobID); err != nil {
+		diags.AddError(beyondLimit(err))
+	}
 }
 
 // recentEvents holds what this process did to jobs. A data source that waits for one

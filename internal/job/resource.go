@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -73,39 +74,39 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		return
 	}
 	defer out.recovered(ctx, "create", mayHaveSent, &job)
-	key := r.provider.createKey(ctx, &job)
-	call := r.provider.Journal.Begin(ctx, key, "")
-	defer call.End() //nolint:contextcheck // it has the context of Begin, without our deadline
+	project := job.ProjectID.ValueString()
+	operation := r.provider.Sender.Begin(ctx, send.Request{
+		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(),
+		Key: r.provider.createKey(ctx, &job), KeepFailed: options.onFailure == onWarn,
+	})
+	defer operation.End() //nolint:contextcheck // it has the context of Begin, without our deadline
 	ctx, cancel := context.WithTimeout(r.provider.Mask(ctx), timeout)
 	defer cancel()
 
-	record, stop := r.takeOver(ctx, &job, key, options, out)
-	if stop {
-		return
-	}
-	if record == nil {
-		if err := r.provider.Limits.send(newJobs); err != nil {
-			resp.Diagnostics.AddError(err.diagnostic())
-			return
+	outcome := operation.Send(ctx)
+	if outcome.Job != nil { // before anything else
+		warnings := job.apply(outcome.Job)
+		setJournalRef(ctx, out.private, outcome.Ref)
+		out.save(ctx, &job)
+		if !options.enabled { // else they come when the job has finished
+			resp.Diagnostics.Append(warnings...)
 		}
-		var err error
-		project := job.ProjectID.ValueString()
-		if record, err = r.provider.Client.CreateJob(ctx, project, job.promptText().ValueString(), call); err != nil {
-			resp.Diagnostics.AddError("Failed to create agent job", createFailure(err, project))
-			r.provider.reportNotWithdrawn(call, err, &resp.Diagnostics)
-			return
-		}
-		r.provider.recent.add(project, record.ID, wait.Created)
-		setJournalRef(ctx, out.private, call.Ref())
-		warnUnrecorded(call.Unrecorded(), record.ID+" in project "+project, out.diags)
 	}
-	warnings := job.apply(record)
-	out.save(ctx, &job)
-	if !options.enabled {
-		resp.Diagnostics.Append(warnings...)
-		return
+	switch outcome.Result {
+	case send.Sent:
+		r.provider.recent.add(project, outcome.Job.ID, wait.Created)
+	case send.TakenOver:
+		resp.Diagnostics.AddWarning(jobTakenOver(outcome))
+	default:
+		resp.Diagnostics.AddError(notCreated(outcome, project))
 	}
-	r.await(ctx, &job, wait.Created, options, out)
+	if outcome.Result == send.Sent || outcome.Result == send.Unknown {
+		r.provider.reportLost(ctx, project, &resp.Diagnostics)
+	}
+	r.provider.reportProblem(outcome, job.name(), &resp.Diagnostics)
+	if outcome.Job != nil && options.enabled {
+		r.await(ctx, &job, wait.Created, options, out)
+	}
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -117,14 +118,14 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	defer out.recovered(ctx, "read", "A refresh sends no prompt.", &job)
 	imported := job.Status.IsNull()
-	if r.provider == nil || r.provider.Client == nil {
+	if r.provider == nil || r.provider.Sender.Client == nil {
 		r.keepUnrefreshed(ctx, &job, imported, out)
 		return
 	}
 	ctx = r.provider.Mask(ctx)
 	r.provider.pruneJournal(ctx, &job, req.Private, &resp.Diagnostics)
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
-	record, err := r.provider.lookUp(ctx, project, id)
+	record, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
 		if !isMarked(ctx, resp.Private, markMissing) {
@@ -169,6 +170,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	defer out.recovered(ctx, "update", mayHaveSent, &before)
 	change := compare(&job, &before, before.recordedPrompt(ctx, req.Private), options)
 	job.jobRecord = before.jobRecord
+	if change.recordOnly {
+		r.provider.resolveImport(ctx, &job, out.private)
+	}
 	if !change.newPrompt && !change.resume {
 		out.save(ctx, &job)
 		return
@@ -184,9 +188,11 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	r.provider.pruneJournal(ctx, &before, req.Private, &resp.Diagnostics)
-	key := r.provider.messageKey(&job)
-	call := r.provider.Journal.Begin(ctx, key, job.ID.ValueString())
-	defer call.End() //nolint:contextcheck // it has the context of Begin, without our deadline
+	operation := r.provider.Sender.Begin(ctx, send.Request{
+		Kind: send.Message, ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(),
+		Prompt: job.promptText().ValueString(), Key: r.provider.messageKey(&job),
+	})
+	defer operation.End() //nolint:contextcheck // it has the context of Begin, without our deadline
 	ctx, cancel := context.WithTimeout(r.provider.Mask(ctx), timeout)
 	defer cancel()
 
@@ -195,7 +201,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		r.await(ctx, &job, wait.Resumed, options, out)
 		return
 	}
-	if r.sendMessage(ctx, &job, key, call, out) && options.enabled {
+	if r.sendMessage(ctx, &job, operation, out) && options.enabled {
 		r.await(ctx, &job, wait.Messaged, options, out)
 	}
 }
@@ -205,7 +211,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	defer recovered(ctx, "forgetting a job", "A destroy sends no prompt.", &resp.Diagnostics)
 	resp.Diagnostics.Append(job.decode(ctx, req.State.Raw)...)
 	if r.provider != nil {
-		r.provider.reportJournalError(r.provider.Journal.Forget(ctx, job.ID.ValueString()), &resp.Diagnostics)
+		r.provider.reportJournalError(r.provider.Sender.Journal.Destroyed(ctx, job.ID.ValueString()), &resp.Diagnostics)
 	}
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		resp.Diagnostics.AddWarning("Active agent job removed from state", fmt.Sprintf(

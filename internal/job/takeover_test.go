@@ -21,7 +21,7 @@ import (
 
 // Who can write to the journal does not control the terminal.
 //
-// Red without: either escape.Printable in takeover.go.
+// Red without: either escape.Printable in outcome.go.
 func TestTakeOver_idFromJournalIsEscaped(t *testing.T) {
 	s := harness.NewService(t, nil)
 	folder := filepath.Join(t.TempDir(), "journal")
@@ -97,7 +97,7 @@ func TestTakeOver_everyArgument(t *testing.T) {
 					job[name] = values[name][step.value]
 					text := fakecli.Text(apply(t, c, journal.Run(fmt.Sprintf("run %d", i)), config, job))
 					if got := s.Counts(); got.Create+got.Message != step.posts {
-						t.Fatalf("step %d, %v: %d POSTs so far, want %d. Is %s in createKey or messageKey (takeover.go), and, unless the job was imported, in compare (plan.go)?\n%s",
+						t.Fatalf("step %d, %v: %d POSTs so far, want %d. Is %s in createKey or messageKey (journal.go), and, unless the job was imported, in compare (plan.go)?\n%s",
 							i, job[name], got.Create+got.Message, step.posts, name, text)
 					}
 					left = append(left, *c)

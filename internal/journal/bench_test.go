@@ -23,7 +23,7 @@ func BenchmarkPost(b *testing.B) {
 			group.SetLimit(callers)
 			for i := range b.N {
 				group.Go(func() error {
-					c := j.Begin(b.Context(), CreateKey(fmt.Sprint(i)), "")
+					c := j.Begin(b.Context(), Request{Key: CreateKey(fmt.Sprint(i))})
 					defer c.End()
 					defer c.Answered("job")
 					return c.Sending()

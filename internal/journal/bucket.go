@@ -20,24 +20,18 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"golang.org/x/sync/errgroup"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // maxReads bounds how many entries are read at once.
 const maxReads = 16
 
 // bucket keeps each entry in an object named PREFIX/ID.json of an S3-compatible
-// store that supports conditional writes.
+// store whose reads and listings show each write at once.
 type bucket struct {
 	client       minio.Core
 	name, prefix string
 	transport    http.RoundTripper
 	ahead        atomic.Int64 // of the store's clock
-
-	probe    sync.Mutex
-	probed   bool
-	probeErr error
 }
 
 // openBucket reads the credentials from the standard AWS environment, shared
@@ -75,10 +69,8 @@ func (b *bucket) now() time.Time {
 	return time.Now().Round(0).Add(time.Duration(b.ahead.Load()))
 }
 func (b *bucket) pollInterval() time.Duration { return time.Second }
-func (b *bucket) dead(e *entry) bool          { return e.Sender.ended() }
-func (b *bucket) close()                      {}
-
-func (b *bucket) object(id string) string { return b.prefix + id + suffix }
+func (b *bucket) where(id string) string      { return "s3://" + b.name + "/" + b.object(id) }
+func (b *bucket) object(id string) string     { return b.prefix + id + suffix }
 
 func (b *bucket) load(ctx context.Context) ([]*entry, error) {
 	group, ctx := errgroup.WithContext(ctx)
@@ -96,9 +88,9 @@ func (b *bucket) load(ctx context.Context) ([]*entry, error) {
 			continue
 		}
 		group.Go(func() error {
-			e, err := b.read(ctx, &entry{id: id})
+			e, err := b.read(ctx, id)
 			if errors.Is(err, errDamaged) {
-				e, err = &entry{id: id, written: object.LastModified, damage: err}, nil
+				e, err = &entry{id: id, SentAt: object.LastModified.UnixMilli(), damage: err}, nil
 			}
 			if err != nil || e == nil {
 				return err
@@ -115,8 +107,8 @@ func (b *bucket) load(ctx context.Context) ([]*entry, error) {
 	return entries, listErr
 }
 
-func (b *bucket) read(ctx context.Context, e *entry) (*entry, error) {
-	object, info, _, err := b.client.GetObject(ctx, b.name, b.object(e.id), minio.GetObjectOptions{})
+func (b *bucket) read(ctx context.Context, id string) (*entry, error) {
+	object, _, _, err := b.client.GetObject(ctx, b.name, b.object(id), minio.GetObjectOptions{})
 	if statusOf(err) == http.StatusNotFound {
 		return nil, nil
 	}
@@ -128,39 +120,25 @@ func (b *bucket) read(ctx context.Context, e *entry) (*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := decodeEntry(e.id, text)
-	if err != nil {
-		return nil, err
-	}
-	fresh.written, fresh.version = info.LastModified, info.ETag
-	return fresh, nil
+	return decodeEntry(id, text)
 }
 
-func (b *bucket) write(ctx context.Context, e *entry) error { return b.put(ctx, e, "") }
-
-// put writes the object; with a version, only if the object still has it.
-func (b *bucket) put(ctx context.Context, e *entry, version string) error {
+func (b *bucket) write(ctx context.Context, e *entry) error {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	options := minio.PutObjectOptions{ContentType: "application/json"}
-	if version != "" {
-		options.SetMatchETag(version)
+	_, err = b.client.Client.PutObject(ctx, b.name, b.object(e.id), bytes.NewReader(text), int64(len(text)), minio.PutObjectOptions{ContentType: "application/json"})
+	return err
+}
+
+// remove cannot tell whether the object existed: S3 deletes what does not exist.
+func (b *bucket) remove(ctx context.Context, id string) (existed bool, _ error) {
+	err := b.client.RemoveObject(ctx, b.name, b.object(id), minio.RemoveObjectOptions{})
+	if statusOf(err) == http.StatusNotFound {
+		err = nil
 	}
-	for {
-		info, err := b.client.Client.PutObject(ctx, b.name, b.object(e.id), bytes.NewReader(text), int64(len(text)), options)
-		switch {
-		case err == nil:
-			e.written, e.version = b.now(), info.ETag
-			return nil
-		case statusOf(err) != http.StatusConflict: // another write at the same time: the store asks to try again
-			return err
-		}
-		if err := sleep.For(ctx, 100*time.Millisecond); err != nil {
-			return err
-		}
-	}
+	return true, err
 }
 
 func statusOf(err error) int {
@@ -169,69 +147,4 @@ func statusOf(err error) int {
 		return 0
 	}
 	return response.StatusCode
-}
-
-func (b *bucket) claim(ctx context.Context, e *entry, run Run) (bool, error) {
-	if err := b.checkConditions(ctx); err != nil {
-		return false, err
-	}
-	claimed := *e
-	claimed.Owner, claimed.Nonce, claimed.SentAt = run, newID(), e.sent().UnixMilli() // the write changes the object's time
-	err := b.put(ctx, &claimed, e.version)
-	if statusOf(err) == http.StatusPreconditionFailed { // our first attempt may have arrived although its response was lost
-		fresh, readErr := b.read(ctx, e)
-		switch {
-		case readErr != nil || fresh == nil:
-			return false, readErr
-		case fresh.Nonce == claimed.Nonce:
-			claimed, err = *fresh, nil
-		case fresh.version != e.version:
-			return false, nil
-		}
-	}
-	switch {
-	case statusOf(err) == http.StatusNotFound:
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	*e = claimed
-	return true, nil
-}
-
-var errUnconditional = errors.New("the store ignores conditional writes (If-Match), so two runs could take over the same job")
-
-// checkConditions detects a store that ignores the condition of a write, before
-// the first claim relies on it.
-func (b *bucket) checkConditions(ctx context.Context) error {
-	b.probe.Lock()
-	defer b.probe.Unlock()
-	if b.probed {
-		return b.probeErr
-	}
-	probe := &entry{id: "probe-" + newID()}
-	err := b.put(ctx, probe, "")
-	if err != nil {
-		return err
-	}
-	err = b.put(ctx, probe, strings.Repeat("0", 32))
-	removed := b.remove(ctx, probe)
-	switch {
-	case err == nil:
-		b.probeErr = errUnconditional
-	case statusOf(err) != http.StatusPreconditionFailed:
-		return err
-	case removed != nil:
-		return removed
-	}
-	b.probed = true
-	return b.probeErr
-}
-
-func (b *bucket) remove(ctx context.Context, e *entry) error {
-	err := b.client.RemoveObject(ctx, b.name, b.object(e.id), minio.RemoveObjectOptions{})
-	if statusOf(err) == http.StatusNotFound {
-		return nil
-	}
-	return err
 }

@@ -9,17 +9,22 @@ import (
 	"time"
 )
 
-// retryPause is the pause before a response is recorded again.
-const retryPause = time.Second
+// Request is what an entry says about a request.
+type Request struct {
+	Key       Key
+	ProjectID string
+	JobID     string // the recipient of a message; empty for a create
+}
 
 // Call follows one call of the CLI that may POST. A nil *Call records nothing.
 type Call struct {
-	journal    *Journal
-	ctx        context.Context // the CLI's own: when it ends before the call does, the CLI is gone
-	entry      *entry
-	sentAt     time.Time // wall clock, which keeps running while the machine sleeps
-	unknown    bool      // the outcome of the POST
-	unrecorded error     // of the response, or of a removal
+	journal *Journal
+	ctx     context.Context // the CLI's own: when it ends before the call does, the CLI is gone
+	entry   *entry
+	started time.Time                   // wall clock, which keeps running while the machine sleeps
+	unknown bool                        // the outcome of the POST
+	again   func(context.Context) error // what failed, to be tried once more when the call ends
+	problem error                       // why the last step could not be recorded
 }
 
 // Ref names an entry in the private state of a resource, where every byte is
@@ -29,110 +34,82 @@ type Ref struct {
 	At int64  `json:"t"` // when it was sent, in ms by the store's clock
 }
 
-func (e *entry) ref() Ref { return Ref{ID: e.id, At: e.sent().UnixMilli()} }
+func (e *entry) ref() Ref { return Ref{ID: e.id, At: e.SentAt} }
 
-// Begin starts to follow a call that may send the request of key. jobID is empty
-// for a create. ctx is the call's context, without a deadline of the provider.
-func (j *Journal) Begin(ctx context.Context, key Key, jobID string) *Call {
+// Begin starts to follow a call that may send a request. ctx is the call's context,
+// without a deadline of the provider.
+func (j *Journal) Begin(ctx context.Context, r Request) *Call {
 	if j == nil {
 		return nil
 	}
 	return &Call{journal: j, ctx: ctx, entry: &entry{
-		Key: key, JobID: jobID, Run: j.process.run, Sender: j.process.self, WaitFor: j.waitFor.Milliseconds(), id: newID(),
+		Key: r.Key, Scope: j.scope, Project: r.ProjectID, JobID: r.JobID, Run: j.process.run, Sender: j.process.self, id: newID(),
 	}}
 }
 
-// bounded is a context for one access to the store. It outlives the call.
-func (c *Call) bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(c.ctx), opTimeout)
+// try makes one access to the store, which outlives the call, and notes what failed.
+func (c *Call) try(access func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), opTimeout)
+	defer cancel()
+	c.again = nil
+	if c.problem = access(ctx); c.problem != nil {
+		c.again = access
+	}
 }
+
+func (c *Call) write(ctx context.Context) error {
+	return c.journal.failed("written", c.journal.store.write(ctx, c.entry))
+}
+
+func (c *Call) remove(ctx context.Context) error { return c.journal.remove(ctx, c.entry.id) }
 
 var errSlow = errors.New("it took longer than 10 seconds")
 
 // Sending records that a POST is about to be sent. After an error nothing is
-// recorded and nothing must be sent: the record could not be written, or the CLI is
+// recorded and nothing must be sent: a named store could not be written, or the CLI is
 // gone. In that case the next run may already have looked for the record, and would
 // not know of the POST.
 func (c *Call) Sending() error {
 	if c == nil {
 		return nil
 	}
-	j := c.journal
+	j, e := c.journal, c.entry
 	j.process.posting(c)
 	ctx, cancel := context.WithTimeout(c.ctx, opTimeout)
 	defer cancel()
-	c.sentAt = time.Now().Round(0)
-	err := j.store.write(ctx, c.entry)
-	if err == nil && time.Since(c.sentAt) > opTimeout {
-		err = errSlow
+	c.started = time.Now().Round(0)
+	sent := j.store.now()
+	e.SentAt, e.Deadline = sent.UnixMilli(), sent.Add(j.waitFor).UnixMilli()
+	c.again, c.problem = nil, c.write(ctx)
+	if c.problem == nil && time.Since(c.started) > opTimeout {
+		c.problem = j.failed("written", errSlow)
 	}
+	var err error
 	switch {
 	case j.process.CLIEnded():
 		err = errNoCLI
 	case c.ctx.Err() != nil:
 		err = context.Cause(c.ctx)
-	default:
-		if err = j.failed("written", err); err == nil {
-			return nil
-		}
+	case j.named:
+		err = c.problem
 	}
-	c.Withdrawn() // a write that failed may have arrived nevertheless
+	if err != nil {
+		c.Withdrawn() // a write that failed may have arrived nevertheless
+	}
 	return err
 }
 
-// Answered records the job that the POST started or reached. A failure is retried
-// until the process ends: see Unrecorded.
+// Answered records the job that the POST started or reached.
 func (c *Call) Answered(jobID string) {
-	if c == nil || c.sentAt.IsZero() { // nothing was sent by this call
+	if c == nil {
 		return
 	}
-	j, e, pending := c.journal, c.entry, *c.entry
-	c.unknown = false
-	if e.written.IsZero() { // the default folder could not be written
-		e.written = j.store.now()
-	}
-	e.JobID, e.Answered, e.SentAt, e.WaitFor = jobID, true, e.sent().UnixMilli(), 0
-	err := c.record(e)
-	j.remember(e)
-	if c.unrecorded = j.failed("written", err); err != nil {
-		response := *e
-		j.process.retries.Go(func() { c.retry(&response, &pending) })
-	}
-}
-
-// record stores the response. Close to the deadline of the pending entry, another
-// run may have claimed and removed it: then the response gets a new entry.
-func (c *Call) record(e *entry) error {
-	ctx, cancel := c.bounded()
-	defer cancel()
-	if time.Since(c.sentAt) > c.journal.waitFor-opTimeout {
-		if fresh, err := c.journal.store.read(ctx, e); err != nil || fresh == nil || fresh.owner() != e.owner() {
-			e.id = newID()
-		}
-	}
-	return c.journal.store.write(ctx, e)
-}
-
-// retry retries until a response is recorded. If the process ends first, it removes
-// the pending entry, because the state has the job. After a disturbance the state
-// may lack it: the entry stays, and the next run reports the request.
-func (c *Call) retry(e, pending *entry) {
-	j := c.journal
-	for {
-		select {
-		case <-j.process.ended:
-			if j.process.clean {
-				ctx, cancel := c.bounded()
-				defer cancel()
-				_ = j.store.remove(ctx, pending)
-			}
-			return
-		case <-time.After(retryPause):
-		}
-		if c.record(e) == nil {
-			return
-		}
-	}
+	j, e := c.journal, c.entry
+	e.JobID, e.Answered, e.Deadline, e.own = jobID, true, 0, true
+	c.try(c.write)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.entries[e.id] = e
 }
 
 // Withdrawn records that the POST had no effect: it was not sent, or refused.
@@ -140,8 +117,8 @@ func (c *Call) Withdrawn() {
 	if c == nil {
 		return
 	}
-	c.remove()
-	c.journal.process.withdrawn(c)
+	c.try(c.remove)
+	c.journal.process.withdrawn(c) // now, so that a process that ends waits for the removal
 }
 
 // Unknown records that the outcome of the POST is unknown.
@@ -151,44 +128,40 @@ func (c *Call) Unknown() {
 	}
 }
 
-func (c *Call) remove() {
-	c.unrecorded = c.journal.remove(context.WithoutCancel(c.ctx), c.entry)
-}
-
-// Unrecorded returns the error if a named store could not record the response, or
-// could not remove the record of a request without effect.
-func (c *Call) Unrecorded() error {
+// Problem returns why the store does not show what became of the POST.
+func (c *Call) Problem() error {
 	if c == nil {
 		return nil
 	}
-	return c.unrecorded
+	return c.problem
+}
+
+// Orphan describes the call's own request, or is nil without a record of it.
+func (c *Call) Orphan() *Orphan {
+	if c == nil || c.problem != nil {
+		return nil
+	}
+	return c.journal.newOrphan(c.entry)
 }
 
 // Ref returns the reference to the call's entry.
 func (c *Call) Ref() Ref {
-	if c == nil || c.sentAt.IsZero() {
+	if c == nil || c.entry.SentAt == 0 {
 		return Ref{}
 	}
 	return c.entry.ref()
 }
 
-// End records that the call returns to the CLI. An unknown outcome is reported by
-// this call if the CLI is listening, otherwise by the next run, which then need not
-// wait for a response. Defer it.
+// End records that the call returns to the CLI. Defer it.
 func (c *Call) End() {
 	if c == nil {
 		return
 	}
-	p := c.journal.process
-	switch {
-	case !c.unknown:
-	case c.ctx.Err() == nil && !p.stopping.Load() && !p.CLIEnded():
-		c.remove()
-	default:
-		c.entry.WaitFor, c.entry.SentAt = 0, c.entry.sent().UnixMilli()
-		ctx, cancel := c.bounded()
-		defer cancel()
-		_ = c.journal.failed("written", c.journal.store.write(ctx, c.entry)) // at worst the next run waits longer
+	if c.unknown && c.problem == nil {
+		c.entry.Deadline = c.journal.store.now().UnixMilli() - 1 // the next run need not wait for a response
+		c.try(c.write)
+	} else if c.again != nil {
+		c.try(c.again)
 	}
-	p.returned(c)
+	c.journal.process.returned(c)
 }

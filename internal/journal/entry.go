@@ -49,26 +49,25 @@ func hash(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// newID returns a random id for an entry, a process or a claim.
+// newID returns a random id for an entry.
 func newID() string { return strings.ToLower(rand.Text()) }
 
-// entry is the record of one POST.
+// entry is the record of one POST. Only its writer changes it; others read or delete it.
 type entry struct {
 	Key      Key    `json:"key"`
+	Scope    string `json:"scope"` // a hash
+	Project  string `json:"project"`
 	JobID    string `json:"job,omitempty"`      // of a message: its recipient; of a create: the new job, once answered
 	Answered bool   `json:"answered,omitempty"` // the service accepted it
+	Taken    bool   `json:"taken,omitempty"`    // by Run, from an earlier one
 	Sender   sender `json:"sender"`
-	Run      Run    `json:"run"`             // of the sender
-	Owner    Run    `json:"owner,omitempty"` // the run that claimed it; a folder keeps it in the file's name
-	Nonce    string `json:"nonce,omitempty"` // of the claim, to recognize our own
-	SentAt   int64  `json:"sent,omitempty"`  // of an answered one, in ms by the store's clock
-	WaitFor  int64  `json:"wait,omitempty"`  // of a pending one: ms from its write until no response can arrive
+	Run      Run    `json:"run"`                // of the sender, or the one that took it over
+	SentAt   int64  `json:"sent"`               // in ms, by the store's clock, as the next
+	Deadline int64  `json:"deadline,omitempty"` // of a pending one: when no response can arrive any more
 
-	id      string
-	written time.Time // by the store's clock
-	version string    // the bucket's ETag
-	damage  error     // why it cannot be read
-	own     bool      // answered, and sent or taken over by this process
+	id     string
+	damage error // why it cannot be read; SentAt is then the time of the file or object
+	own    bool  // answered, and sent or taken over by this process
 }
 
 func (e *entry) isCreate() bool { return strings.HasPrefix(string(e.Key), createPrefix) }
@@ -76,21 +75,7 @@ func (e *entry) isCreate() bool { return strings.HasPrefix(string(e.Key), create
 // isFor reports whether the entry is about the job. The job of a pending create is unknown.
 func (e *entry) isFor(jobID string) bool { return jobID != "" && e.JobID == jobID }
 
-func (e *entry) owner() Run {
-	if e.Owner != "" {
-		return e.Owner
-	}
-	return e.Run
-}
-
-func (e *entry) sent() time.Time {
-	if e.SentAt != 0 {
-		return time.UnixMilli(e.SentAt)
-	}
-	return e.written
-}
-
-func (e *entry) waitFor() time.Duration { return time.Duration(e.WaitFor) * time.Millisecond }
+func (e *entry) sent() time.Time { return time.UnixMilli(e.SentAt) }
 
 var errDamaged = errors.New("not a journal entry")
 
@@ -120,30 +105,27 @@ const newIDExample = "aaaaaaaaaaaaaaaaaaaaaaaaaa"
 type store interface {
 	// String names the store in errors.
 	String() string
+	// where names the file or object of an entry.
+	where(id string) string
 	// load returns all entries, including damaged ones. With an error it returns those that could be read.
 	load(ctx context.Context) ([]*entry, error)
-	// write stores the entry durably, whether or not it exists, and sets its time.
+	// write stores the entry durably, whether or not it exists.
 	write(ctx context.Context, e *entry) error
 	// read returns the current entry, or nil if it no longer exists.
-	read(ctx context.Context, e *entry) (*entry, error)
-	// claim makes run the owner of an entry, unless it has changed since it was read.
-	claim(ctx context.Context, e *entry, run Run) (bool, error)
-	// remove deletes the entry, whoever owns it. A missing entry is no error.
-	remove(ctx context.Context, e *entry) error
-	// dead reports whether the entry's sender is known to have ended.
-	dead(e *entry) bool
+	read(ctx context.Context, id string) (*entry, error)
+	// remove deletes an entry. existed is false if another process has just deleted it,
+	// as far as the store can tell.
+	remove(ctx context.Context, id string) (existed bool, _ error)
 	// now is the time by the store's clock.
 	now() time.Time
 	// pollInterval is how often a pending entry is read while it is waited for.
 	pollInterval() time.Duration
-	// close releases what this process holds in the store.
-	close()
 }
 
 // Error reports that a journal could not be used.
 type Error struct {
 	Store string // where the journal is kept
-	Op    string // what was tried: "read", "written" …
+	Op    string // what was tried: "read", "written", "cleaned up"
 	Err   error
 }
 

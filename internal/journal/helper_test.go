@@ -106,39 +106,33 @@ func newFakeS3(t *testing.T) (*fakes3.Server, Location) {
 	return server, l
 }
 
-// open opens the journal as a process of its own in a run, and reports nothing.
+// open opens the journal as a separate process in a run.
 func open(t *testing.T, l Location, run Run) *Journal {
 	t.Helper()
-	j, reported := openReporting(t, l, run)
-	t.Cleanup(func() { wantReports(t, reported, 0) })
-	return j
-}
-
-func openReporting(t *testing.T, l Location, run Run) (*Journal, chan error) {
-	t.Helper()
-	reported := make(chan error, 100)
-	j, err := NewProcess(run, func(err error) { reported <- err }).Open(Options{Location: l, RequestTimeout: time.Second})
+	j, err := NewProcess(run, func(err error) { t.Error(err) }).Open(Options{Location: l, Scope: "scope", RequestTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(j.store.close)
-	return j, reported
+	return j
 }
 
-// wantReports returns what was reported, and asserts how much that is.
-func wantReports(t *testing.T, reported chan error, n int) (errs []error) {
+// next opens the journal in the next run, when all senders have ended.
+func next(t *testing.T, l Location, run Run) *Journal {
 	t.Helper()
-	for len(reported) > 0 {
-		errs = append(errs, <-reported)
-	}
-	if len(errs) != n {
-		t.Errorf("reported: %v, want %d", errs, n)
-	}
-	return errs
+	j := open(t, l, run)
+	j.process.ended = func(sender) bool { return true }
+	return j
 }
 
-// crash ends a process as kill -9 does, as far as others can see.
-func crash(j *Journal) { j.store.close() }
+// wantNotices asserts how much was noticed.
+func wantNotices(t *testing.T, j *Journal, n int) error {
+	t.Helper()
+	notices := j.Notices()
+	if len(notices) != n {
+		t.Errorf("noticed: %v, want %d", notices, n)
+	}
+	return errors.Join(notices...)
+}
 
 // send makes a call that is about to POST.
 func send(t *testing.T, j *Journal, key Key, forJob string) *Call {
@@ -148,7 +142,7 @@ func send(t *testing.T, j *Journal, key Key, forJob string) *Call {
 
 func sendIn(ctx context.Context, t *testing.T, j *Journal, key Key, forJob string) *Call {
 	t.Helper()
-	c := j.Begin(ctx, key, forJob)
+	c := j.Begin(ctx, Request{Key: key, ProjectID: "proj_1", JobID: forJob})
 	if err := c.Sending(); err != nil {
 		t.Fatal(err)
 	}
@@ -167,11 +161,22 @@ func post(t *testing.T, j *Journal, key Key, forJob, jobID string) *Call {
 // takeOver returns the job that a process takes over; "none" without one.
 func takeOver(t *testing.T, j *Journal, key Key) string {
 	t.Helper()
-	o, err := j.TakeOver(t.Context(), key)
-	if err != nil {
-		t.Error(err)
+	for {
+		o, err := j.Find(t.Context(), key)
+		if err != nil {
+			t.Error(err)
+		}
+		if o == nil || o.Unknown {
+			return jobOf(o)
+		}
+		taken, _, err := j.Take(t.Context(), o)
+		if err != nil {
+			t.Error(err)
+		}
+		if taken {
+			return o.JobID
+		}
 	}
-	return jobOf(o)
 }
 
 func jobOf(o *Orphan) string {
@@ -196,12 +201,10 @@ func wantTakeOver(t *testing.T, j *Journal, key Key, want ...string) {
 	}
 }
 
-// wantStored asserts the entries in a store, each as KEY JOB OWNER.
+// wantStored asserts the entries in a store, each as KEY JOB RUN.
 func wantStored(t *testing.T, l Location, want ...string) {
 	t.Helper()
-	j, _ := openReporting(t, l, "looks")
-	entries, err := j.store.load(t.Context())
-	crash(j)
+	entries, err := open(t, l, "looks").store.load(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +217,7 @@ func wantStored(t *testing.T, l Location, want ...string) {
 		if e.Answered {
 			outcome = e.JobID
 		}
-		got = append(got, fmt.Sprint(keyNames[e.Key], " ", outcome, " ", e.owner()))
+		got = append(got, fmt.Sprint(keyNames[e.Key], " ", outcome, " ", e.Run))
 	}
 	slices.Sort(got)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -232,7 +235,6 @@ func wantStored(t *testing.T, l Location, want ...string) {
 type faulty struct {
 	store
 	before func(ctx context.Context, op string) error
-	isDead func() bool
 }
 
 // fail makes a journal's accesses of one kind fail as before says.
@@ -256,11 +258,11 @@ func (f *faulty) load(ctx context.Context) ([]*entry, error) {
 	return f.store.load(ctx)
 }
 
-func (f *faulty) read(ctx context.Context, e *entry) (*entry, error) {
+func (f *faulty) read(ctx context.Context, id string) (*entry, error) {
 	if err := f.before(ctx, "read"); err != nil {
 		return nil, err
 	}
-	return f.store.read(ctx, e)
+	return f.store.read(ctx, id)
 }
 
 func (f *faulty) write(ctx context.Context, e *entry) error {
@@ -270,18 +272,9 @@ func (f *faulty) write(ctx context.Context, e *entry) error {
 	return f.store.write(ctx, e)
 }
 
-func (f *faulty) claim(ctx context.Context, e *entry, run Run) (bool, error) {
-	if err := f.before(ctx, "claim"); err != nil {
-		return false, err
-	}
-	return f.store.claim(ctx, e, run)
-}
-
-func (f *faulty) remove(ctx context.Context, e *entry) error {
+func (f *faulty) remove(ctx context.Context, id string) (bool, error) {
 	if err := f.before(ctx, "remove"); err != nil {
-		return err
+		return true, err
 	}
-	return f.store.remove(ctx, e)
+	return f.store.remove(ctx, id)
 }
-
-func (f *faulty) dead(e *entry) bool { return f.isDead != nil && f.isDead() || f.store.dead(e) }

@@ -5,6 +5,7 @@ package journal
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
@@ -12,192 +13,195 @@ import (
 
 // Orphan is a request of an earlier run whose outcome is not in the state.
 type Orphan struct {
-	JobID  string // empty: the outcome is unknown
-	SentAt time.Time
-	Age    time.Duration // since it was sent, by the store's clock
-	Ref    Ref
+	ID      string // of the entry
+	Where   string // the file or object that holds the entry
+	Project string
+	JobID   string    // the job that accepted it; empty without a response
+	SentAt  time.Time // by the store's clock
+	Unknown bool      // there is no response, and none can arrive
+	Listed  bool      // a person has decided to forget it
+	Ref     Ref
 
 	entry *entry
 }
 
 func (j *Journal) newOrphan(e *entry) *Orphan {
-	o := &Orphan{SentAt: e.sent(), Age: j.store.now().Sub(e.sent()), Ref: e.ref(), entry: e}
+	o := &Orphan{
+		ID: e.id, Where: j.store.where(e.id), Project: e.Project, SentAt: e.sent(), Unknown: j.isUnknown(e),
+		Listed: slices.Contains(j.forget, e.id), Ref: e.ref(), entry: e,
+	}
 	if e.Answered {
 		o.JobID = e.JobID
 	}
 	return o
 }
 
-// wanted reports whether an entry of an earlier run has the key. An entry of this
-// run never matches, whichever of its processes sent it.
-func (j *Journal) wanted(e *entry, key Key) bool {
-	return e.Key == key && e.owner() != j.process.run && !j.busy[e.id]
-}
-
-// Announce returns the requests of which an apply will take over one instead of
-// sending its own, those with a job first. It returns them as often as a plan asks: a
-// host may plan a resource more than once.
-func (j *Journal) Announce(ctx context.Context, key Key) (found []*Orphan, _ error) {
+// orphans returns what earlier runs have left, requests with a job first. With an error,
+// the default folder returns what it could read.
+func (j *Journal) orphans(ctx context.Context, match func(*entry) bool) (found []*Orphan, _ error) {
 	if j == nil {
 		return nil, nil
 	}
-	if err := j.ready(ctx); err != nil {
+	err := j.ready(ctx)
+	if err != nil && j.named {
 		return nil, err
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, e := range j.matching(func(e *entry) bool { return j.wanted(e, key) }) {
+	for _, e := range j.matching(func(e *entry) bool { return j.isEarlier(e) && match(e) }) {
 		found = append(found, j.newOrphan(e))
 	}
-	return found, nil
+	return found, err
 }
 
-// Blocked returns an error if a request cannot be sent in this process: the state
-// shows the outcome of an equal one, whose entry could not be removed.
-func (j *Journal) Blocked(key Key) error {
-	if j == nil {
-		return nil
+// Announce returns the requests of which an apply will find one, as often as it is asked.
+func (j *Journal) Announce(ctx context.Context, key Key) ([]*Orphan, error) {
+	found, err := j.orphans(ctx, func(e *entry) bool { return e.Key == key })
+	return slices.DeleteFunc(found, func(o *Orphan) bool { return o.Listed && o.Unknown }), err
+}
+
+// Unresolved returns the creates of this state that earlier runs have left and no caller
+// has found, unless a person has decided to forget them.
+func (j *Journal) Unresolved(ctx context.Context) []*Orphan {
+	found, _ := j.orphans(ctx, func(e *entry) bool { return e.isCreate() && e.Scope == j.scope && !j.busy[e.id] })
+	return slices.DeleteFunc(found, func(o *Orphan) bool { return o.Listed || o.JobID == "" && !o.Unknown })
+}
+
+// Imported returns a reference to a create without a response that has the key of an
+// imported job: the job is its outcome.
+func (j *Journal) Imported(ctx context.Context, key Key) Ref {
+	found, _ := j.orphans(ctx, func(e *entry) bool { return e.Key == key && !e.Answered })
+	if len(found) == 0 {
+		return Ref{}
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.stuck[key]
+	return found[0].Ref
 }
 
-// TakeOver returns a request that an earlier run sent under key, or nil: then the
-// caller may send. For a request without a response, it waits until none can
-// arrive. Then it removes the entry and returns the request without a job: the
-// caller must report it. No other caller gets the same request, in any process.
-func (j *Journal) TakeOver(ctx context.Context, key Key) (*Orphan, error) {
+// Find returns a request that an earlier run sent under key, or nil: then the caller may
+// send. If it has no response yet, Find waits until it has one or none can arrive. No
+// other caller in this process finds the same request.
+func (j *Journal) Find(ctx context.Context, key Key) (*Orphan, error) {
 	if j == nil {
 		return nil, nil
 	}
-	if err := j.ready(ctx); err != nil {
+	if err := j.ready(ctx); err != nil && j.named {
 		return nil, err
 	}
 	for {
-		e, err := j.reserve(key)
+		e := j.reserve(key)
 		if e == nil {
-			return nil, err
+			return nil, nil
 		}
-		claimed, err := j.await(ctx, e)
-		if claimed {
-			return j.newOrphan(e), nil
-		}
-		if ctx.Err() != nil {
-			j.release(e)
-			return nil, context.Cause(ctx)
-		}
-		if err := j.failed("claimed", err); err != nil {
-			j.release(e)
-			return nil, err
-		}
-		j.mu.Lock()
-		delete(j.entries, e.id) // another process has claimed it, it no longer exists, or the default folder is unusable
-		j.mu.Unlock()
-	}
-}
-
-func (j *Journal) reserve(key Key) (*entry, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	found := j.matching(func(e *entry) bool { return j.wanted(e, key) })
-	if len(found) == 0 {
-		return nil, j.stuck[key]
-	}
-	j.busy[found[0].id] = true
-	return found[0], nil
-}
-
-func (j *Journal) release(e *entry) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.busy, e.id)
-}
-
-// await waits for the outcome of an earlier request and claims its entry. It
-// returns false if the entry no longer exists or has another owner.
-func (j *Journal) await(ctx context.Context, e *entry) (claimed bool, _ error) {
-	latest := j.store.now().Add(e.waitFor()) // even if the entry's time is in the future
-	for {
-		now := j.store.now()
-		over := e.Answered || now.After(e.written.Add(e.waitFor())) || now.After(latest) || j.store.dead(e)
-		fresh, err := j.read(ctx, e) // read after that, because the sender may have recorded the response just before it ended
-		if err != nil && !j.named && ctx.Err() == nil {
-			known := *e // better than sending twice
-			fresh, err = &known, nil
-		}
-		if err != nil || fresh == nil || fresh.owner() != e.owner() {
-			return false, err
-		}
-		j.mu.Lock()
-		*e = *fresh
-		j.mu.Unlock()
-		if over {
-			if claimed, err := j.claim(ctx, e); claimed || err != nil {
-				return claimed, err
+		if j.started(e.JobID, false) && e.isCreate() { // a crash, or an alias, has left two entries for one job
+			if err := j.Remove(ctx, j.newOrphan(e)); err != nil {
+				return nil, err
 			}
-			continue // it has changed since it was read: a response was recorded, or it has another owner
-		}
-		if e.Answered {
 			continue
 		}
-		if err := sleep.For(ctx, j.store.pollInterval()); err != nil {
-			return false, err
+		o, err := j.settle(ctx, *e)
+		if err != nil {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			delete(j.busy, e.id)
+			return nil, err
 		}
+		if o != nil {
+			return o, nil
+		}
+		j.drop(e.id)
 	}
 }
 
-func (j *Journal) claim(ctx context.Context, e *entry) (claimed bool, _ error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
-	defer cancel()
-	claim := *e
-	claimed, err := j.store.claim(ctx, &claim, j.process.run)
-	if err != nil && !j.named { // such as a folder that cannot be written: better than sending twice
-		_ = j.failed("claimed", err)
-		claim.Owner, claimed = j.process.run, true
-	}
-	if !claimed {
-		return false, err
-	}
-	j.mu.Lock()
-	*e = claim
-	e.own = e.Answered
-	j.mu.Unlock()
-	if !e.Answered {
-		_ = j.remove(ctx, e) // at worst it is reported twice
-	}
-	return true, nil
-}
-
-func (j *Journal) read(ctx context.Context, e *entry) (*entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	return j.store.read(ctx, e)
-}
-
-// Keep leaves a request that could not be resolved to the next run.
-func (j *Journal) Keep(o *Orphan) {
+func (j *Journal) reserve(key Key) *entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	o.entry.own = false
+	for _, e := range j.matching(func(e *entry) bool { return e.Key == key && j.isEarlier(e) && !j.busy[e.id] }) {
+		j.busy[e.id] = true
+		return e
+	}
+	return nil
 }
 
-// Drop removes a request whose job failed or no longer exists: the caller may send a new one.
-func (j *Journal) Drop(ctx context.Context, o *Orphan) error {
+// started reports whether this run has started the job or, if taken is true, taken it over.
+func (j *Journal) started(jobID string, taken bool) bool {
 	j.mu.Lock()
-	delete(j.entries, o.entry.id)
+	defer j.mu.Unlock()
+	return len(j.matching(func(e *entry) bool {
+		return e.isCreate() && e.isFor(jobID) && !j.isEarlier(e) && (e.Taken || !taken)
+	})) > 0
+}
+
+func (j *Journal) drop(id string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.entries, id)
+}
+
+// settle waits for the outcome of an earlier request. It returns nil if the entry no
+// longer exists.
+func (j *Journal) settle(ctx context.Context, e entry) (*Orphan, error) {
+	latest := j.store.now().UnixMilli() + e.Deadline - e.SentAt // even if the sender's clock is ahead
+	for {
+		over := j.isUnknown(&e) || j.store.now().UnixMilli() > latest
+		fresh, err := j.read(ctx, e.id) // after that, because the sender may have recorded the response just before it ended
+		switch {
+		case ctx.Err() != nil:
+			return nil, context.Cause(ctx)
+		case err != nil && j.named:
+			return nil, err
+		case err != nil: // better than sending twice
+			fresh = &e
+		case fresh == nil:
+			return nil, nil
+		}
+		if fresh.Answered || over {
+			o := j.newOrphan(fresh)
+			o.Unknown = !fresh.Answered
+			return o, nil
+		}
+		if err := sleep.For(ctx, j.store.pollInterval()); err != nil {
+			return nil, err
+		}
+		e = *fresh
+	}
+}
+
+func (j *Journal) read(ctx context.Context, id string) (*entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	fresh, err := j.store.read(ctx, id)
+	return fresh, j.failed("read", err)
+}
+
+// Take makes an accepted request one of this run: it writes a new entry and deletes the
+// old one. It returns false if another run was faster, as far as the store can tell. With
+// an error the caller has the request all the same, and a later run removes the entries.
+func (j *Journal) Take(ctx context.Context, o *Orphan) (taken bool, ref Ref, _ error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
+	defer cancel()
+	own := *o.entry
+	own.id, own.Run, own.Sender, own.Taken, own.own = newID(), j.process.run, j.process.self, true, true
+	if err := j.store.write(ctx, &own); err != nil {
+		return true, o.Ref, j.failed("written", err)
+	}
+	existed, err := j.store.remove(ctx, o.ID)
+	j.drop(o.ID)
+	if err == nil && !existed {
+		return false, Ref{}, j.remove(ctx, own.id)
+	}
+	j.mu.Lock()
+	j.entries[own.id] = &own
 	j.mu.Unlock()
-	return j.remove(ctx, o.entry)
+	return true, own.ref(), j.failed("cleaned up", err)
+}
+
+// Remove deletes the entry of a request that is to be sent again.
+func (j *Journal) Remove(ctx context.Context, o *Orphan) error {
+	j.drop(o.ID)
+	return j.remove(ctx, o.ID)
 }
 
 // TookOver reports whether this run took the job over from an earlier one.
 func (j *Journal) TookOver(ctx context.Context, jobID string) bool {
-	if j == nil || j.ready(ctx) != nil {
-		return false
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return len(j.matching(func(e *entry) bool {
-		return e.isCreate() && e.isFor(jobID) && e.owner() == j.process.run && e.Run != j.process.run
-	})) > 0
+	return j != nil && (j.ready(ctx) == nil || !j.named) && j.started(jobID, true)
 }

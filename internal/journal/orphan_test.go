@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -17,44 +16,72 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whoever wants an entry at the same time, one gets it. It is announced to all before.
-func TestStores_claimRace(t *testing.T) {
-	for want, end := range map[string]func(c *Call){"unknown": (*Call).Unknown, "job-1": func(c *Call) { c.Answered("job-1") }} {
-		for _, other := range []Run{"second", "third"} {
-			t.Run(fmt.Sprintf("%s, wanted by second and %s", want, other), func(t *testing.T) {
-				stores(t, func(t *testing.T, l Location) {
-					j := open(t, l, "first")
-					c := send(t, j, create, "")
-					j.process.Stopping()
-					end(c)
-					c.End()
-					j.process.Close(t.Context())
-
-					a, b := open(t, l, "second"), open(t, l, other)
-					for _, j := range []*Journal{a, b, a, b} { // both know the entry before one takes it
-						o, err := j.Announce(t.Context(), create)
-						if err != nil || len(o) != 1 || jobOf(o[0]) != want {
-							t.Errorf("announced %v, %v", o, err)
-						}
-					}
-					got := make([]string, 4)
-					var wg sync.WaitGroup
-					for i, j := range []*Journal{a, b, a, b} {
-						wg.Go(func() { got[i] = takeOver(t, j, create) })
-					}
-					wg.Wait()
-					got = slices.DeleteFunc(got, func(job string) bool { return job == "none" })
-					if diff := cmp.Diff([]string{want}, got); diff != "" {
-						t.Error(diff)
-					}
-				})
-			})
+// Of the callers in one process, one gets each request. It is announced to all before.
+func TestStores_oneCaller(t *testing.T) {
+	stores(t, func(t *testing.T, l Location) {
+		first := open(t, l, "first")
+		post(t, first, create, "", "job-1")
+		post(t, first, create, "", "job-2")
+		c := send(t, first, create, "")
+		c.Unknown()
+		c.End()
+		j := open(t, l, "second")
+		for range 2 {
+			found, err := j.Announce(t.Context(), create)
+			var jobs []string
+			for _, o := range found {
+				jobs = append(jobs, jobOf(o))
+			}
+			slices.Sort(jobs) // a bucket's clock shows whole seconds
+			if diff := cmp.Diff([]string{"job-1", "job-2", "unknown"}, jobs); diff != "" || err != nil {
+				t.Errorf("announced, %v (-want +got):\n%s", err, diff)
+			}
 		}
-	}
+		got := make([]string, 4)
+		var wg sync.WaitGroup
+		for i := range got {
+			wg.Go(func() { got[i] = takeOver(t, j, create) })
+		}
+		wg.Wait()
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{"job-1", "job-2", "none", "unknown"}, got); diff != "" {
+			t.Error(diff)
+		}
+		wantStored(t, l, "create job-1 second", "create job-2 second", "create pending first")
+	})
+}
+
+// Two runs in one folder: whoever deletes the old entry has the job. Red without: existed in Take.
+func TestFolder_takeRace(t *testing.T) {
+	folders(t, func(t *testing.T, l Location) {
+		post(t, open(t, l, "first"), create, "", "job-1")
+		var got []string
+		a, b := open(t, l, "second"), open(t, l, "third")
+		for _, j := range []*Journal{a, b} {
+			_ = j.ready(t.Context())
+		}
+		oa, _ := a.Find(t.Context(), create)
+		ob, _ := b.Find(t.Context(), create)
+		for j, o := range map[*Journal]*Orphan{a: oa, b: ob} {
+			taken, _, err := j.Take(t.Context(), o)
+			if err != nil {
+				t.Error(err)
+			}
+			if taken {
+				got = append(got, o.JobID)
+			}
+		}
+		if diff := cmp.Diff([]string{"job-1"}, got); diff != "" {
+			t.Error(diff)
+		}
+		if entries, _ := a.store.load(t.Context()); len(entries) != 1 {
+			t.Errorf("%d entries are left", len(entries))
+		}
+	})
 }
 
 // The entries of another process of the same run, such as a provider alias, are
-// neither taken nor waited for.
+// neither taken over nor waited for.
 func TestStores_sameRun(t *testing.T) {
 	stores(t, func(t *testing.T, l Location) {
 		first := open(t, l, "run")
@@ -64,68 +91,77 @@ func TestStores_sameRun(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		announced, announceErr := alias.Announce(ctx, create)
-		taken, takeErr := alias.TakeOver(ctx, create)
-		if announced != nil || taken != nil || announceErr != nil || takeErr != nil {
-			t.Errorf("%v, %v, %s, %v", announced, announceErr, jobOf(taken), takeErr)
+		found, findErr := alias.Find(ctx, create)
+		if announced != nil || found != nil || announceErr != nil || findErr != nil {
+			t.Errorf("%v, %v, %s, %v", announced, announceErr, jobOf(found), findErr)
 		}
 		if first.TookOver(ctx, "job-1") || alias.TookOver(ctx, "job-1") {
 			t.Error("a run has taken over what it started")
 		}
-		wantTakeOver(t, open(t, l, "next"), create, "job-1")
+		wantTakeOver(t, next(t, l, "next"), create, "job-1")
 	})
 }
 
-// A default folder that cannot be used any more sends nothing twice.
-func TestTakeOver_defaultFolderFails(t *testing.T) {
-	for _, op := range []string{"read", "claim"} {
+// A folder that cannot be used any more sends nothing twice. An entry that cannot be
+// moved to this run stays, and the state names it.
+func TestTake_faults(t *testing.T) {
+	for _, op := range []string{"read", "write", "remove"} {
 		t.Run(op, func(t *testing.T) {
 			folders(t, func(t *testing.T, l Location) {
-				j := open(t, l, "first")
-				post(t, j, create, "", "job-1")
-				crash(j)
-				next, _ := openReporting(t, l, "second")
-				f := fail(next, op, fault)
-				o, err := next.TakeOver(t.Context(), create)
-				if got := jobOf(o); (err != nil) != l.Named || got != in(l, "job-1", "none") {
-					t.Errorf("took over %s, %v", got, err)
+				old := post(t, open(t, l, "first"), create, "", "job-1").Ref()
+				j := open(t, l, "second")
+				fail(j, op, fault)
+				o, err := j.Find(t.Context(), create)
+				if failed := op == "read" && l.Named; (err != nil) != failed || failed {
+					return
 				}
-				next.store = f.store
-				wantTakeOver(t, next, create, in(l, "none", "job-1"))
+				taken, ref, err := j.Take(t.Context(), o)
+				if !taken || (ref == old) != (op == "write") || errors.As(err, new(*Error)) != (op != "read") {
+					t.Errorf("taken %t, %v, %v", taken, ref, err)
+				}
+				later := open(t, l, "third")
+				if err := later.Seen(t.Context(), "job-1", ref); err != nil {
+					t.Error(err)
+				}
+				wantStored(t, l)
 			})
 		})
 	}
 }
 
-// What a run makes of a request that it took over, and ends undisturbed.
-func TestStores_takenOver(t *testing.T) {
-	for _, test := range []struct {
-		name             string
-		do               func(j *Journal, o *Orphan) error
-		byDefault, named string
-	}{
-		{"into the state", func(*Journal, *Orphan) error { return nil }, "none", "job-1"},
-		{"kept", func(j *Journal, o *Orphan) error { j.Keep(o); return nil }, "job-1", "job-1"},
-		{"dropped", func(j *Journal, o *Orphan) error { return j.Drop(t.Context(), o) }, "none", "none"},
-	} {
-		t.Run(test.name, func(t *testing.T) {
+// A crash between the two steps of a take-over leaves two entries for one request. One is
+// taken over, and the next run removes both.
+func TestStores_twoEntriesForOneRequest(t *testing.T) {
+	for key, job := range map[Key]string{create: "", later: "job-1"} {
+		t.Run(keyNames[key], func(t *testing.T) {
 			stores(t, func(t *testing.T, l Location) {
-				post(t, open(t, l, "first"), create, "", "job-1")
-				next := open(t, l, "second")
-				took := []bool{next.TookOver(t.Context(), "job-1")}
-				o, err := next.TakeOver(t.Context(), create)
+				post(t, open(t, l, "first"), key, job, "job-1")
+				crashed := open(t, l, "second")
+				fail(crashed, "remove", fault)
+				o, err := crashed.Find(t.Context(), key)
+				if err == nil {
+					_, _, err = crashed.Take(t.Context(), o)
+				}
+				if !errors.Is(err, errFault) {
+					t.Error(err)
+				}
+				wantStored(t, l, keyNames[key]+" job-1 first", keyNames[key]+" job-1 second")
+				third := open(t, l, "third")
+				o, err = third.Find(t.Context(), key)
 				if err != nil {
 					t.Fatal(err)
 				}
-				alias := open(t, l, "second")
-				took = append(took, next.TookOver(t.Context(), "job-1"), alias.TookOver(t.Context(), "job-1"), next.TookOver(t.Context(), "job-2"))
-				if diff := cmp.Diff([]bool{false, true, true, false}, took); diff != "" {
-					t.Error(diff)
+				_, ref, err := third.Take(t.Context(), o)
+				if err != nil || third.TookOver(t.Context(), "job-1") != (key == create) || third.TookOver(t.Context(), "job-2") {
+					t.Errorf("%v, or the run does not know what it took over", err)
 				}
-				if err := test.do(next, o); err != nil {
+				if key == create { // the job is not taken over twice
+					wantTakeOver(t, third, key, "none")
+				}
+				if err := open(t, l, "fourth").Seen(t.Context(), "job-1", ref); err != nil {
 					t.Error(err)
 				}
-				next.process.Close(t.Context())
-				wantTakeOver(t, open(t, l, "third"), create, in(l, test.byDefault, test.named))
+				wantStored(t, l)
 			})
 		})
 	}
@@ -136,44 +172,52 @@ func TestStores_pendingOutcomes(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		wait   time.Duration
-		then   func(next *Journal, c *Call) // once next knows the request
+		then   func(j *Journal, c *Call) // once j knows the request
 		want   string
 		stored []string
 	}{
-		{"the deadline passes", 100 * time.Millisecond, func(*Journal, *Call) {}, "unknown", nil}, // reported once
+		{"the deadline passes", 100 * time.Millisecond, func(*Journal, *Call) {}, "unknown", []string{"create pending first"}},
 		{"it is withdrawn", time.Hour, func(_ *Journal, c *Call) { c.Withdrawn() }, "none", nil},
-		{"it is left to the next run", time.Hour, func(_ *Journal, c *Call) { c.journal.process.Stopping(); c.Unknown(); c.End() }, "unknown", nil},
-		{"it is answered just before its sender dies", time.Hour, func(next *Journal, c *Call) {
-			fail(next, "", nil).isDead = func() bool { c.Answered("job-1"); return true }
+		{"its call ends", time.Hour, func(_ *Journal, c *Call) { c.Unknown(); c.End() }, "unknown", []string{"create pending first"}},
+		{"it is answered just before its sender dies", time.Hour, func(j *Journal, c *Call) {
+			j.process.ended = func(sender) bool { c.Answered("job-1"); return true }
 		}, "job-1", []string{"create job-1 second"}},
-		// Red when a lost claim, or the answer in a claimed file, is not looked at again.
-		{"it is answered between the last look and the claim", time.Hour, func(next *Journal, c *Call) {
-			var once sync.Once
-			f := fail(next, "claim", func(context.Context) error { once.Do(func() { c.Answered("job-1") }); return nil })
-			f.isDead = func() bool { return true }
-		}, "job-1", []string{"create job-1 second"}},
-		// Red with the id of the entry that was reported: its removal may still be under way.
-		{"the response arrives after the report", 100 * time.Millisecond, func(next *Journal, c *Call) {
-			fail(next, "remove", func(context.Context) error { c.Answered("job-1"); return nil })
-		}, "unknown", []string{"create job-1 first"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			stores(t, func(t *testing.T, l Location) {
-				j := open(t, l, "first")
-				j.waitFor = test.wait
-				c := send(t, j, create, "")
+				first := open(t, l, "first")
+				first.waitFor = test.wait
+				c := send(t, first, create, "")
 				sent := time.UnixMilli(c.Ref().At)
-				next := open(t, l, "second")
-				_ = next.ready(t.Context())
-				test.then(next, c)
-				o, err := next.TakeOver(t.Context(), create)
-				if err != nil || jobOf(o) != test.want || o != nil && o.SentAt.Sub(sent).Abs() > time.Second {
-					t.Fatalf("took over %s, %+v, %v; want %s, sent at %s", jobOf(o), o, err, test.want, sent)
+				j := open(t, l, "second")
+				_ = j.ready(t.Context())
+				test.then(j, c)
+				o, err := j.Find(t.Context(), create)
+				if err != nil || jobOf(o) != test.want || o != nil && (!o.SentAt.Equal(sent) || o.Unknown != (o.JobID == "")) {
+					t.Fatalf("found %s, %+v, %v; want %s, sent at %s", jobOf(o), o, err, test.want, sent)
+				}
+				if o != nil && !o.Unknown {
+					if taken, ref, err := j.Take(t.Context(), o); !taken || ref.At != c.Ref().At || err != nil {
+						t.Error(taken, ref, err)
+					}
 				}
 				wantStored(t, l, test.stored...)
 			})
 		})
 	}
+}
+
+// A response that comes after the deadline makes the entry answered, whatever the
+// runs in between have done.
+func TestStores_lateResponse(t *testing.T) {
+	stores(t, func(t *testing.T, l Location) {
+		first := open(t, l, "first")
+		first.waitFor = 0
+		c := send(t, first, create, "")
+		wantTakeOver(t, next(t, l, "second"), create, "unknown", "none")
+		c.Answered("job-1")
+		wantTakeOver(t, open(t, l, "third"), create, "job-1")
+	})
 }
 
 // A plan announces what its apply takes over, so both find entries in one order:
@@ -193,21 +237,18 @@ func TestMatching(t *testing.T) {
 	}
 }
 
-// Late responses whose requests nobody has claimed stay where callers wait for
-// them, one for each. Red when each late response gets a new entry and the old one
-// goes; when a caller gets an entry that another one waits for.
+// Requests that are answered while callers wait for them: one for each caller.
 func TestStores_X16_equalKeysAnsweredMeanwhile(t *testing.T) {
 	stores(t, func(t *testing.T, l Location) {
-		j, next := open(t, l, "first"), open(t, l, "second")
-		calls := []*Call{send(t, j, create, ""), send(t, j, create, ""), send(t, j, create, "")}
-		_ = next.ready(t.Context())
+		first, j := open(t, l, "first"), open(t, l, "second")
+		calls := []*Call{send(t, first, create, ""), send(t, first, create, ""), send(t, first, create, "")}
+		_ = j.ready(t.Context())
 		got := make([]string, len(calls))
 		var wg sync.WaitGroup
 		for i := range got {
-			wg.Go(func() { got[i] = takeOver(t, next, create) })
+			wg.Go(func() { got[i] = takeOver(t, j, create) })
 		}
 		for i, c := range calls {
-			c.sentAt = c.sentAt.Add(-time.Hour) // its machine was asleep
 			c.Answered(fmt.Sprint("job-", i))
 		}
 		wg.Wait()
@@ -221,25 +262,25 @@ func TestStores_X16_equalKeysAnsweredMeanwhile(t *testing.T) {
 // The process that sent is killed: the next run does not wait for the deadline,
 // an hour later.
 func TestStores_senderKilled(t *testing.T) {
+	if bootID() == "" {
+		t.Skip("without a boot id, nothing shows that another process has ended: the next run waits for the deadline")
+	}
 	stores(t, func(t *testing.T, l Location) {
-		if l.Bucket != "" && bootID() == "" {
-			t.Skip("without a boot id, only a folder's lock shows that another process has ended")
-		}
 		child := startChild(t, "pending", l)
 		child.line()
-		next := open(t, l, "second")
+		j := open(t, l, "second")
 		impatient, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		if o, err := next.TakeOver(impatient, childKey); o != nil || !errors.Is(err, context.DeadlineExceeded) {
+		if o, err := j.Find(impatient, childKey); o != nil || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("while it lives: %s, %v", jobOf(o), err)
 		}
 		child.kill()
-		wantTakeOver(t, next, childKey, "unknown")
+		wantTakeOver(t, j, childKey, "unknown")
 	})
 }
 
-// The time of an entry in a folder is wrong. A response can come for the time to
-// record the request, the request timeout and a margin.
+// The clocks of two machines that share a folder differ. A response can come for the time
+// to record the request, the request timeout and a margin.
 func TestFolder_X15_clocks(t *testing.T) {
 	const wait = 21 * time.Second
 	for name, test := range map[string]struct{ off, want time.Duration }{
@@ -247,10 +288,10 @@ func TestFolder_X15_clocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFolders(t, func(t *testing.T, l Location) {
-				j := open(t, l, "first")
-				c := send(t, j, create, "")
-				at := j.store.now().Add(test.off)
-				if err := os.Chtimes(pathOf(c), at, at); err != nil {
+				c := send(t, open(t, l, "first"), create, "")
+				c.entry.SentAt += test.off.Milliseconds()
+				c.entry.Deadline += test.off.Milliseconds()
+				if err := c.write(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				start := time.Now()
@@ -258,8 +299,6 @@ func TestFolder_X15_clocks(t *testing.T) {
 				if took := time.Since(start); (took - test.want).Abs() > time.Second {
 					t.Errorf("it took %s, want %s", took, test.want)
 				}
-				c.Answered("job-1") // its sender lives
-				wantTakeOver(t, open(t, l, "third"), create, "job-1")
 			})
 		})
 	}

@@ -23,30 +23,32 @@ type Process struct {
 	report func(error)
 	began  string        // when the parent started
 	lost   chan struct{} // closed when hasLost is set
-	ended  chan struct{} // closed when the process ends
-	clean  bool          // nothing disturbed it; set before ended is closed
+	ended  func(sender) bool
 
 	stopping atomic.Bool // the CLI requested a stop
 	hasLost  atomic.Bool // a response did not reach the CLI
-	retries  sync.WaitGroup
 
 	mu       sync.Mutex
 	calls    map[*Call]bool // that have sent a POST and not returned
 	journals []*Journal
 }
 
-// NewProcess returns this process as a part of run. report receives the errors of
-// the default folder, and those that no call can return.
+// NewProcess returns this process as a part of run. report receives the errors that no
+// call can return.
 func NewProcess(run Run, report func(error)) *Process {
 	return &Process{
 		run: run, report: report, self: thisProcess(), parent: os.Getppid(), began: startTime(os.Getppid()),
-		lost: make(chan struct{}), ended: make(chan struct{}), calls: map[*Call]bool{},
+		lost: make(chan struct{}), ended: sender.ended, calls: map[*Call]bool{},
 	}
 }
 
 // Options configure a journal.
 type Options struct {
 	Location
+	// Scope distinguishes states.
+	Scope string
+	// Forget lists entries without a known outcome that a person has decided about.
+	Forget []string
 	// RequestTimeout is the longest time between a POST and its response.
 	RequestTimeout time.Duration
 	// Recording wraps each write of an entry; nil: not wrapped. Tests end a process there.
@@ -69,13 +71,12 @@ func (p *Process) Open(options Options) (*Journal, error) {
 		return nil, nil
 	}
 	j := &Journal{
-		process: p, named: options.Named, report: p.report,
+		process: p, named: options.Named, scope: hash(options.Scope)[:16], forget: options.Forget,
 		waitFor: opTimeout + options.RequestTimeout + opTimeout,
-		entries: map[string]*entry{}, busy: map[string]bool{}, stuck: map[Key]error{},
+		entries: map[string]*entry{}, busy: map[string]bool{},
 	}
 	if options.Bucket == "" {
-		f := &folder{dir: options.Folder, self: p.self.ID, named: options.Named}
-		j.store, j.room = f, f.room
+		j.store = folder{options.Folder}
 	} else {
 		var err error
 		if j.store, err = openBucket(options.Location); err != nil {
@@ -146,27 +147,20 @@ func (p *Process) undisturbed() bool {
 	return !p.stopping.Load() && !p.hasLost.Load() && p.posted() == 0 && !p.CLIEnded()
 }
 
-// Close closes the journals. An undisturbed process removes its entries from the
-// default folder; all other entries stay until a later run has seen their outcome
-// in the state.
+// Close removes what this process has sent from the default folder if nothing disturbed
+// it. All other entries stay until a later run has seen their outcome in the state.
 func (p *Process) Close(ctx context.Context) {
-	p.clean = p.undisturbed()
-	close(p.ended)
-	retried := make(chan struct{})
-	go func() {
-		p.retries.Wait()
-		close(retried)
-	}()
-	select {
-	case <-retried:
-	case <-ctx.Done():
+	if !p.undisturbed() {
+		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, j := range p.journals {
-		if !j.named && p.clean {
-			j.removeOwn(ctx)
+		if j.named {
+			continue
 		}
-		j.store.close()
+		if err := j.removeAll(ctx, func(e *entry) bool { return e.own }); err != nil {
+			p.report(err)
+		}
 	}
 }

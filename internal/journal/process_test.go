@@ -27,7 +27,7 @@ func TestStores_parentGone(t *testing.T) {
 			t.Fatal(err)
 		}
 		parent.wantLines(errNoCLI.Error()+" true", "closed")
-		wantTakeOver(t, open(t, l, "next"), childKey, "job-1", "unknown", "none") // the earlier calls
+		wantTakeOver(t, next(t, l, "next"), childKey, "job-1", "unknown", "none") // the earlier calls
 	})
 }
 
@@ -111,7 +111,7 @@ func TestProcess_drainAwaitsRemoval(t *testing.T) {
 			})
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			end(j.Begin(ctx, create, ""), cancel)
+			end(j.Begin(ctx, Request{Key: create}), cancel)
 			if diff := cmp.Diff([]int{1, 0}, append(posted, j.process.posted())); diff != "" {
 				t.Errorf("calls that are waited for during the removal, and after it: %s", diff)
 			}
@@ -127,7 +127,7 @@ var children = map[string]func(){
 	// pending is about to POST until it is killed.
 	"pending": func() {
 		_, j := childJournal()
-		fmt.Println(j.Begin(context.Background(), childKey, "").Sending())
+		fmt.Println(j.Begin(context.Background(), Request{Key: childKey}).Sending())
 		_, _ = io.ReadAll(os.Stdin)
 	},
 	// run tells what it is.
@@ -144,9 +144,9 @@ var children = map[string]func(){
 	// orphan wants to POST when its parent is gone.
 	"orphan": func() {
 		p, j := childJournal()
-		first := j.Begin(context.Background(), childKey, "")
+		first := j.Begin(context.Background(), Request{Key: childKey})
 		fmt.Println(first.Sending(), p.CLIEnded())
-		answered := j.Begin(context.Background(), childKey, "")
+		answered := j.Begin(context.Background(), Request{Key: childKey})
 		_ = answered.Sending()
 		answered.Answered("job-1")
 		answered.End()
@@ -154,7 +154,7 @@ var children = map[string]func(){
 		for !p.CLIEnded() { // on Windows the parent's id stays
 			time.Sleep(time.Millisecond)
 		}
-		second := j.Begin(context.Background(), childKey, "")
+		second := j.Begin(context.Background(), Request{Key: childKey})
 		fmt.Println(second.Sending(), p.CLIEnded())
 		first.Unknown()
 		first.End()

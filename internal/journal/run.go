@@ -21,14 +21,13 @@ func CurrentRun() Run {
 
 // sender is the process that sent a request.
 type sender struct {
-	ID      string `json:"id"`
 	Machine string `json:"machine"` // hash of boot, pid namespace and host
 	PID     int    `json:"pid"`
 	Start   string `json:"start"`
 }
 
 func thisProcess() sender {
-	return sender{ID: newID(), Machine: machine(), PID: os.Getpid(), Start: startTime(os.Getpid())}
+	return sender{Machine: machine(), PID: os.Getpid(), Start: startTime(os.Getpid())}
 }
 
 // ended reports whether the process is known to have ended: it ran on this

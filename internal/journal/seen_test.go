@@ -28,29 +28,25 @@ func TestStores_resolved(t *testing.T) {
 		}
 		return kept
 	}
-	imported := slices.Clone(all)
-	imported[2], imported[5] = "for another job job-2 second", "other create job-2 second"
 	type refs struct{ none, message, pending Ref }
 	type resolve func(ctx context.Context, j *Journal, r refs) error
 	forget := func(jobID string) resolve {
-		return func(ctx context.Context, j *Journal, _ refs) error { return j.Forget(ctx, jobID) }
+		return func(ctx context.Context, j *Journal, _ refs) error { return j.Destroyed(ctx, jobID) }
 	}
 	seen := func(ctx context.Context, j *Journal, r refs) error { return j.Seen(ctx, "job-1", r.message) }
 	for _, test := range []struct {
 		name    string
 		run     Run
-		claimed bool // job-1, by a third run since the second has loaded the entries
 		resolve resolve
 		want    []string
 	}{
-		{"seen", "second", false, seen, without(0, 1, 4)},
-		{"seen by the run that sent it", "first", false, seen, all},
-		{"seen without private state", "second", false, func(ctx context.Context, j *Journal, r refs) error { return j.Seen(ctx, "job-1", r.none) }, without(0)},
-		{"seen, named while pending", "second", false, func(ctx context.Context, j *Journal, r refs) error { return j.Seen(ctx, "job-9", r.pending) }, without(6)},
-		{"imported", "second", false, func(ctx context.Context, j *Journal, _ refs) error { return j.Imported(ctx, "job-2") }, imported},
-		{"destroyed, claimed by another run", "second", true, forget("job-1"), without(0, 1, 3, 4)},
-		{"destroyed by the run that sent it", "first", false, forget("job-1"), without(0, 1, 3, 4)},
-		{"destroyed, no id", "second", false, forget(""), all},
+		{"seen", "second", seen, without(0, 1, 4)},
+		{"seen by the run that sent it", "first", seen, all},
+		{"seen without private state", "second", func(ctx context.Context, j *Journal, r refs) error { return j.Seen(ctx, "job-1", r.none) }, without(0)},
+		{"seen, named while pending", "second", func(ctx context.Context, j *Journal, r refs) error { return j.Seen(ctx, "job-9", r.pending) }, without(6)},
+		{"destroyed", "second", forget("job-1"), without(0, 1, 3, 4)},
+		{"destroyed by the run that sent it", "first", forget("job-1"), without(0, 1, 3, 4)},
+		{"destroyed, no id", "second", forget(""), all},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			stores(t, func(t *testing.T, l Location) {
@@ -64,7 +60,7 @@ func TestStores_resolved(t *testing.T) {
 					from time.Duration
 				}{{earlier, -time.Minute}, {later, -time.Second}, {named, 0}} { // later, by a clock that shows whole seconds
 					c := send(t, first, m.key, "job-1")
-					c.entry.SentAt = c.entry.written.Add(m.from).UnixMilli()
+					c.entry.SentAt += m.from.Milliseconds()
 					c.Answered("job-1")
 					c.End()
 					r.message = c.Ref()
@@ -73,10 +69,6 @@ func TestStores_resolved(t *testing.T) {
 				j := first
 				if test.run != "first" {
 					j = open(t, l, test.run)
-				}
-				if test.claimed {
-					_ = j.ready(t.Context())
-					wantTakeOver(t, open(t, l, "third"), create, "job-1")
 				}
 				if err := test.resolve(t.Context(), j, r); err != nil {
 					t.Error(err)
@@ -87,24 +79,50 @@ func TestStores_resolved(t *testing.T) {
 	}
 }
 
-// A request that was seen but whose entry cannot be removed may not be taken
-// for one that was not: whoever wants to send the same is refused.
-func TestStores_stuck(t *testing.T) {
+// What cannot be removed is an error, and not found again in this process.
+func TestStores_notRemoved(t *testing.T) {
 	stores(t, func(t *testing.T, l Location) {
 		post(t, open(t, l, "first"), create, "", "job-1")
-		next, reported := openReporting(t, l, "second")
-		fail(next, "remove", fault)
-		got := []bool{errors.Is(next.Seen(t.Context(), "job-1", Ref{}), errFault)}
-		for _, key := range []Key{create, otherCreate} {
-			o, err := next.TakeOver(t.Context(), key)
-			if o != nil {
-				t.Errorf("took over %s", jobOf(o))
-			}
-			got = append(got, errors.Is(next.Blocked(key), errFault), errors.Is(err, errFault))
+		j := open(t, l, "second")
+		fail(j, "remove", fault)
+		if err := j.Seen(t.Context(), "job-1", Ref{}); !errors.Is(err, errFault) || !errors.As(err, new(*Error)) {
+			t.Error(err)
 		}
-		if diff := cmp.Diff([]bool{l.Named, l.Named, l.Named, false, false}, got); diff != "" {
-			t.Error(diff)
+		wantTakeOver(t, j, create, "none")
+	})
+}
+
+// An import names the create that it resolves, pending or unknown.
+func TestImported(t *testing.T) {
+	folders(t, func(t *testing.T, l Location) {
+		first := open(t, l, "first")
+		post(t, first, create, "", "job-1")
+		ref := send(t, first, create, "").Ref()
+		j := open(t, l, "second")
+		if got := []Ref{j.Imported(t.Context(), create), j.Imported(t.Context(), otherCreate)}; !slices.Equal(got, []Ref{ref, {}}) {
+			t.Errorf("named %v, want %v alone", got, ref)
 		}
-		wantReports(t, reported, in(l, 1, 0))
+	})
+}
+
+// Unresolved are the creates of this state alone.
+func TestUnresolved(t *testing.T) {
+	folders(t, func(t *testing.T, l Location) {
+		first := open(t, l, "first")
+		post(t, first, create, "", "job-1")
+		post(t, first, forOther, "job-2", "job-2")
+		send(t, first, pendingCreate, "")
+		other := open(t, l, "first")
+		other.scope = "another"
+		post(t, other, create, "", "job-3")
+		j := next(t, l, "second")
+		j.forget = []string{send(t, first, create, "").entry.id}
+		var got []string
+		for _, o := range j.Unresolved(t.Context()) {
+			got = append(got, o.Project+" "+jobOf(o))
+		}
+		if diff := cmp.Diff([]string{"proj_1 job-1", "proj_1 unknown"}, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	})
 }

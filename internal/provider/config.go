@@ -21,6 +21,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -65,8 +66,8 @@ type pollModel struct {
 // providerData returns what resources and actions share, or which attributes are unknown.
 func (m providerModel) providerData(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *job.ProviderData {
 	data := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID)}
-	data.Limits.NewJobs = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
-	data.Limits.Messages = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
+	data.Sender.Limits.NewJobs = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
+	data.Sender.Limits.Messages = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
 	poll := pollModel{}
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
@@ -107,7 +108,7 @@ func (m providerModel) providerData(ctx context.Context, p *agentProvider, terra
 		diags.AddAttributeError(path.Root("poll").AtName("min_interval"), "Invalid poll interval",
 			fmt.Sprintf("min_interval (%s) must not be longer than max_interval (%s). Their defaults are %s and %s.", schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
-	location, enabled := m.journal(ctx, diags)
+	location, forget, enabled := m.journal(ctx, diags)
 	if diags.HasError() || len(data.Unknown) > 0 {
 		return data
 	}
@@ -115,12 +116,12 @@ func (m providerModel) providerData(ctx context.Context, p *agentProvider, terra
 	if enabled {
 		data.Scope = journalScope(base.String(), location)
 		var err error
-		if data.Journal, err = p.options.Process.Open(journal.Options{Location: location, RequestTimeout: config.RequestTimeout, Recording: p.options.Recording}); err != nil {
+		if data.Sender.Journal, err = p.options.Process.Open(journal.Options{Location: location, Scope: data.Scope, Forget: forget, RequestTimeout: config.RequestTimeout, Recording: p.options.Recording}); err != nil {
 			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Paragraphs(wording.Sentence(err), "Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set."))
 		}
 	}
-	data.Client = agentapi.New(config)
-	data.Waiter = wait.Waiter{Poller: data.Client, Schedule: schedule}
+	data.Sender.Client = agentapi.New(config)
+	data.Waiter = wait.Waiter{Poller: data.Sender.Client, Schedule: schedule}
 	return data
 }
 
@@ -171,9 +172,9 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 
 // limit returns the lower of an attribute and an environment variable, so that a
 // configuration cannot raise the limit of the pipeline that runs it.
-func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (lower job.Limit) {
+func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (lower send.Limit) {
 	if !value.IsNull() && !value.IsUnknown() {
-		lower = job.Limit{Setting: fmt.Sprintf("%s = %d", name, value.ValueInt64()), Max: value.ValueInt64()}
+		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", name, value.ValueInt64()), Max: value.ValueInt64()}
 	}
 	text := os.Getenv(variable)
 	if text == "" {
@@ -184,7 +185,7 @@ func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (l
 		diags.AddAttributeError(path.Root(name), "Invalid limit",
 			fmt.Sprintf("The environment variable %s is %s. It must be a whole number, 0 or more. For no limit, unset it.", variable, wording.Quote(text)))
 	} else if lower.Setting == "" || int64(fromEnv) < lower.Max {
-		lower = job.Limit{Setting: fmt.Sprintf("%s = %d", variable, fromEnv), Max: int64(fromEnv)}
+		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", variable, fromEnv), Max: int64(fromEnv)}
 	}
 	return lower
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 )
@@ -62,24 +63,6 @@ func providerSchema() schema.Schema {
 					},
 				},
 			},
-			"journal": schema.SingleNestedAttribute{
-				Optional: true,
-				MarkdownDescription: "Record of sent requests, kept until a later run has seen their outcome in the state. " +
-					"With it, the next apply takes over a job or message that is missing in the state instead of sending it again. It contains hashes, ids and times, never a prompt or a key.",
-				Attributes: map[string]schema.Attribute{
-					"enabled": schema.BoolAttribute{
-						Optional:            true,
-						MarkdownDescription: "Keep a journal. Default: `true`.",
-					},
-					"url": schema.StringAttribute{
-						Optional: true,
-						MarkdownDescription: "Absolute path (on Windows with a drive, and with slashes or doubled backslashes: `C:/ci/agent-journal`), or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
-							"(with `&endpoint=https://…` for a store other than AWS). Use a separate path or prefix for each state. " +
-							"If it cannot be used, creates and messages fail before they are sent. " +
-							"Default: `AGENT_JOURNAL_URL`, or else the folder `agent` in Terraform's data folder (`.terraform`).",
-					},
-				},
-			},
 			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. Default: no limit. " +
@@ -95,6 +78,32 @@ func providerSchema() schema.Schema {
 			"ca_certificates_pem": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "Additional trusted CA certificates in PEM format, such as `file(\"ca.pem\")`, for a service with a private CA.",
+			},
+		},
+		Blocks: map[string]schema.Block{
+			"journal": schema.SingleNestedBlock{
+				MarkdownDescription: "Record of sent requests. " +
+					"With it, the next apply takes over a job or message that is missing in the state instead of sending it again, and an unknown outcome stops equal creates until you decide. " +
+					"It contains hashes, ids and times, never a prompt or a key.",
+				Attributes: map[string]schema.Attribute{
+					"enabled": schema.BoolAttribute{
+						Optional:            true,
+						MarkdownDescription: "Keep a journal. Default: `true`.",
+					},
+					"url": schema.StringAttribute{
+						Optional: true,
+						MarkdownDescription: "Absolute path (on Windows with a drive, and with slashes or doubled backslashes: `C:/ci/agent-journal`), or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
+							"(with `&endpoint=https://…` for a store other than AWS). Use a separate path or prefix for each state. " +
+							"If it cannot be used, creates and messages fail before they are sent. " +
+							"Default: `AGENT_JOURNAL_URL`, or else the folder `agent` in Terraform's data folder (`.terraform`).",
+					},
+					"forget": schema.ListAttribute{
+						Optional:    true,
+						ElementType: types.StringType,
+						MarkdownDescription: "Ids of entries to give up, as the error about an unknown outcome names them: the next apply removes them and **sends these prompts again**. " +
+							"An entry whose job exists is taken over all the same. `AGENT_JOURNAL_FORGET` adds ids, separated by commas. Remove the ids afterwards.",
+					},
+				},
 			},
 		},
 	}

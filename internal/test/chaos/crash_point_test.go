@@ -243,6 +243,9 @@ func (c crashPoint) follow(w *steppedDir) (got outcome) {
 		if reported == 0 {
 			w.t.Errorf("the apply fails:\n%s", output)
 		}
+		if count(output, createUnknown) > 0 {
+			w.forget(output)
+		}
 	}
 	w.t.Error("no apply succeeds")
 	return got

@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -121,6 +122,17 @@ func details(output string, summaries ...string) (found []string) {
 }
 
 func count(output string, summaries ...string) int { return len(details(output, summaries...)) }
+
+// forget decides about the unknown creates that an apply has reported: the next
+// commands send them again.
+func (w *workingDir) forget(output string) {
+	w.t.Helper()
+	var ids []string
+	for _, detail := range details(output, createUnknown) {
+		ids = append(ids, regexp.MustCompile(`AGENT_JOURNAL_FORGET=(\w+)`).FindStringSubmatch(detail)[1])
+	}
+	w.env = append(w.env, "AGENT_JOURNAL_FORGET="+strings.Join(ids, ","))
+}
 
 // backend stores a state behind HTTP.
 type backend struct {

@@ -7,7 +7,6 @@ package fakes3
 import (
 	"bytes"
 	"encoding/xml"
-	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -28,15 +27,16 @@ type Server struct {
 	Ahead   time.Duration // of its clock
 	Objects map[string]*Object
 
-	versions int
 	// hook answers a request, when it returns a status. It may call apply first.
 	hook func(r *http.Request, apply func()) int
 }
 
+// etag is that of every object: nothing here depends on one.
+const etag = `"00000000000000000000000000000000"`
+
 // Object is one object.
 type Object struct {
 	Text     []byte
-	ETag     string
 	Modified time.Time
 }
 
@@ -76,19 +76,13 @@ func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	defer f.Unlock()
 	name := strings.TrimPrefix(r.URL.Path, "/bucket/")
 	object := f.Objects[name]
-	condition := strings.Trim(r.Header.Get("If-Match"), `"`)
 	switch {
 	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
 		f.list(w, r.URL.Query().Get("prefix"), r.URL.Query().Get("continuation-token"))
-	case r.Method == http.MethodPut && condition != "" && object == nil:
-		w.WriteHeader(http.StatusNotFound)
-	case r.Method == http.MethodPut && condition != "" && object.ETag != condition:
-		w.WriteHeader(http.StatusPreconditionFailed)
 	case r.Method == http.MethodPut:
-		f.versions++
 		text := body[bytes.IndexByte(body, '{') : bytes.LastIndexByte(body, '}')+1] // between the signatures of chunks
-		f.Objects[name] = &Object{Text: text, ETag: fmt.Sprintf("%032d", f.versions), Modified: f.Now()}
-		w.Header().Set("ETag", `"`+f.Objects[name].ETag+`"`)
+		f.Objects[name] = &Object{Text: text, Modified: f.Now()}
+		w.Header().Set("ETag", etag)
 	case r.Method == http.MethodDelete:
 		delete(f.Objects, name)
 		w.WriteHeader(http.StatusNoContent)
@@ -96,7 +90,7 @@ func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, "<Error><Code>NoSuchKey</Code></Error>")
 	default:
-		w.Header().Set("ETag", `"`+object.ETag+`"`)
+		w.Header().Set("ETag", etag)
 		w.Header().Set("Last-Modified", object.Modified.Format(http.TimeFormat))
 		_, _ = w.Write(object.Text)
 	}
@@ -104,7 +98,7 @@ func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 
 // list answers in pages that are shorter than a real server's.
 func (f *Server) list(w io.Writer, prefix, after string) {
-	type contents struct{ Key, LastModified, ETag string }
+	type contents struct{ Key, LastModified string }
 	var result struct {
 		XMLName               xml.Name `xml:"ListBucketResult"`
 		Contents              []contents
@@ -119,7 +113,7 @@ func (f *Server) list(w io.Writer, prefix, after string) {
 			result.IsTruncated, result.NextContinuationToken = true, result.Contents[19].Key
 			break
 		}
-		result.Contents = append(result.Contents, contents{name, f.Objects[name].Modified.Format(time.RFC3339), f.Objects[name].ETag})
+		result.Contents = append(result.Contents, contents{name, f.Objects[name].Modified.Format(time.RFC3339)})
 	}
 	_ = xml.NewEncoder(w).Encode(result)
 }

@@ -140,10 +140,10 @@ func unknownRows() []Row {
 	}}}
 	// Red without: each half of the look at unknown values in providerModel.journal.
 	rows = append(rows, Row{name: "I06_journal_unknown", Test: func(m *Matrix) {
-		for _, journal := range []any{unknown{}, attrs{"enabled": unknown{}}, attrs{"url": unknown{}}} {
+		for _, journal := range []any{unknown{}, attrs{"enabled": unknown{}}, attrs{"url": unknown{}}, attrs{"forget": unknown{}}} {
 			m.config["journal"] = journal
 			m.wantDiags(m.connect(), "ERROR: Unknown journal settings")
-			m.wantWords("journal.enabled and journal.url", "AGENT_JOURNAL_URL")
+			m.wantWords("journal.enabled, journal.url and journal.forget", "AGENT_JOURNAL_URL")
 		}
 		m.wantDials(0)
 	}})

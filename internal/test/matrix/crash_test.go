@@ -11,7 +11,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
-	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // crashRows are what a run makes of the journal of one that was killed, or whose
@@ -32,7 +31,7 @@ func crashRows() []Row {
 			m.takesOver(Job1(), id)
 			m.wantNoOrphans()
 		}},
-		// Red without: Drop in takeOver, and its loop.
+		// Red without: Remove in takeOver, and its loop.
 		{name: "X04_both_jobs_have_failed", clock: true, Test: func(m *Matrix) {
 			m.nextRun()
 			for range 2 {
@@ -44,29 +43,29 @@ func crashRows() []Row {
 			m.starts(Job1(), takeOverPlanned)
 			m.wantNoOrphans()
 		}},
-		// Red without: NewJobGrace, and Keep; Drop of what is gone.
+		// A wrong key has the same effect. Red without: Unreadable for a 404 in takeOver; Listed in it.
 		{name: "X04_the_job_is_unknown", clock: true, Test: func(m *Matrix) {
 			id := m.started(noWait())
 			m.Sim.Forget(id)
-			for _, age := range []time.Duration{0, 50 * time.Second} {
+			for range 2 {
 				m.wantDiags(m.plan(Job1()), takeOverPlanned)
-				time.Sleep(age)
+				time.Sleep(time.Hour)
 				m.wantDiags(m.apply(Job1()), createFailed)
-				m.wantWords(id, cannotLook, "404 Not Found", applyAgain)
+				m.wantWords(id, cannotLook, "404 Not Found", applyAgain, "If the job no longer exists, delete "+m.entry()+", or set journal { forget")
 				m.wantEnd("", 1, 0)
 				m.nextRun()
 			}
+			m.forget(m.entryID())
+			m.nextRun()
 			m.wantDiags(m.plan(Job1()), takeOverPlanned)
-			time.Sleep(time.Minute)
 			m.OK(m.apply(Job1()))
 			m.wantEnd("completed", 2, 0)
 			m.wantNoOrphans()
 		}},
-		// Red without: the limit of the look-up, and Keep: Close would remove the entry; ErrNotFound in takeOver.
+		// Red without: the limit of ReadJob; Unreadable.
 		{name: "X04_the_job_cannot_be_looked_up", clock: true, Test: func(m *Matrix) {
 			id := m.started(Job1())
 			m.wantDiags(m.plan(Job1()), takeOverPlanned)
-			time.Sleep(wait.NewJobGrace) // a 404 would be believed now
 			m.Always(faultserver.Get, faultserver.Answer(503, ""))
 			begin := time.Now()
 			m.wantDiags(m.apply(Job1()), createFailed)
@@ -82,17 +81,14 @@ func crashRows() []Row {
 			m.started(Job1())
 			m.OK(m.plan(fakecli.With(Job1(), attrs{"triggers": unknown{}})))
 		}},
-		// Red without: the record before the POST; stopping in End; the removal of what was reported.
+		// Red without: the record before the POST; the deadline in End; EarlierUnknown.
 		{name: "X04_no_answer_had_come", clock: true, Test: func(m *Matrix) {
 			m.nextRun()
 			m.unanswered(faultserver.Create, Job1(), createFailed)
-			m.wantDiags(m.Run(Job1()), outcomePlanned, outcomeUnknown)
-			m.wantWords("Apply waits for it, and sends the prompt only if that request had no effect.", "to project proj_1 at ", "did not record the outcome",
-				"It was not sent again. This is reported once.", "terraform (or tofu) import ADDRESS proj_1/JOB_ID")
-			m.wantEnd("", 1, 0)
-			m.nextRun()
-			m.starts(Job1())
-			m.wantNoOrphans()
+			for range 2 {
+				m.blocked(Job1())
+				m.cleanly()
+			}
 		}},
 		// Red without: the same for messages; takeOver of messages.
 		{name: "X04_no_answer_to_the_message_had_come", clock: true, Test: func(m *Matrix) {
@@ -119,7 +115,7 @@ func crashRows() []Row {
 			m.OK(m.Run(Job2()))
 			m.wantNoOrphans()
 		}},
-		// Red without: sendOrTakeOver looking at no status.
+		// Red without: takeOver looking at the status of a create only.
 		{name: "X04_the_job_with_the_message_has_failed", clock: true, Test: func(m *Matrix) {
 			id := m.sent()
 			m.wantDiags(m.plan(Job2()), messagePlannedOver)
@@ -127,7 +123,7 @@ func crashRows() []Row {
 			m.wantDiags(m.apply(Job2()), messageFound, "ERROR: Agent job failed")
 			m.wantEnd("failed", 1, 1)
 		}},
-		// Red without: the limit of the look-up, and Keep.
+		// Red without: the limit of ReadJob; Unreadable.
 		{name: "X04_the_message_cannot_be_looked_up", clock: true, Test: func(m *Matrix) {
 			id := m.sent()
 			m.wantDiags(m.plan(Job2()), messagePlannedOver)
@@ -142,7 +138,7 @@ func crashRows() []Row {
 			m.wantEnd("completed", 1, 1)
 		}},
 	}
-	// Red without: onFailure in takeOver.
+	// Red without: KeepFailed in takeOver.
 	for status, c := range map[string]struct {
 		wait attrs
 		end  string
@@ -172,7 +168,12 @@ func scopeRows() (rows []Row) {
 		"other_selected_workspace":    {first: place{selected: "a"}, second: place{selected: "b"}},
 		"workspace_over_selected_one": {first: place{selected: "a"}, second: place{selected: "a", workspace: "b"}},
 		"default_workspace":           {second: place{workspace: "default"}, same: true},
-		"other_backend":               {first: place{backend: "a"}, second: place{backend: "b"}},
+		"other_backend":               {first: place{backend: `"local","config":{"path":"a"}`}, second: place{backend: `"local","config":{"path":"b"}`}},
+		"other_key_in_S3":             {first: place{backend: `"s3","config":{"bucket":"b","key":"a"}`}, second: place{backend: `"s3","config":{"bucket":"b","key":"b"}`}},
+		"other_token":                 {first: place{backend: `"http","config":{"address":"https://u:1@h/s?t=1","password":"1"},"hash":1`}, second: place{backend: `"http","config":{"address":"https://u:2@h/s","password":"2"},"hash":2`}, same: true},
+		"other_password_in_a_string":  {first: place{backend: `"pg","config":{"conn_str":"host=h password='1 2' dbname=d"}`}, second: place{backend: `"pg","config":{"conn_str":"host=h password=3 dbname=d"}`}, same: true},
+		"other_database":              {first: place{backend: `"pg","config":{"conn_str":"postgres://u:1@h/a"}`}, second: place{backend: `"pg","config":{"conn_str":"postgres://u:1@h/b"}`}},
+		"other_unknown_backend":       {first: place{backend: `"new","config":{"at":"a"}`}, second: place{backend: `"new","config":{"at":"b"}`}},
 		"other_base_url":              {second: place{baseURL: "http://127.0.0.1:2"}},
 		"other_project":               {job: attrs{"project_id": "proj_2"}},
 		"other_prompt":                {job: attrs{"prompt": "Add a tutorial"}},
@@ -183,7 +184,7 @@ func scopeRows() (rows []Row) {
 		rows = append(rows, Row{name: "X07_" + name, clock: true, Test: func(m *Matrix) {
 			goTo := func(p place) {
 				write(m, "environment", p.selected)
-				write(m, "terraform.tfstate", `{"version":3,"backend":{"type":"local","config":{"path":"`+p.backend+`"}}}`)
+				write(m, "terraform.tfstate", `{"version":3,"backend":{"type":`+cmp.Or(p.backend, `"local","config":{}`)+`}}`)
 				m.Setenv("TF_WORKSPACE", p.workspace)
 				m.config["base_url"] = cmp.Or(p.baseURL, m.URL)
 			}
@@ -196,7 +197,14 @@ func scopeRows() (rows []Row) {
 				m.takesOver(job, id)
 				return
 			}
-			m.starts(job)
+			lost := []string{lostWarned}
+			if c.second != c.first || c.job["project_id"] != nil {
+				lost = nil
+			}
+			m.starts(job, lost...)
+			if lost != nil {
+				m.wantWords(id+", sent at ", "import ADDRESS proj_1/JOB_ID")
+			}
 			m.process.Close(m.ctx)
 			m.wantEntries(1) // that of the killed run
 		}})

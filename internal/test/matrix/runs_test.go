@@ -6,6 +6,7 @@ package matrix
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -25,6 +26,7 @@ const (
 	journalUnusable    = "WARNING: Journal not usable"
 	journalUnwritten   = "WARNING: Journal not written"
 	nothingSentBecause = "only the journal can show"
+	lostWarned         = "WARNING: Agent jobs of an earlier run may be missing from the state"
 )
 
 // nextRun starts the provider process of a new run of the CLI. The one before
@@ -138,16 +140,49 @@ func (m *Matrix) cleanly() {
 	m.nextRun()
 }
 
-// wantEntries asserts how many entries the journal in a folder holds.
-func (m *Matrix) wantEntries(n int) {
+// entries are the files of a journal in a folder.
+func (m *Matrix) entries() []string {
 	m.Helper()
 	folder := filepath.Join(m.data, "agent")
 	if l, ok := m.config["journal"].(attrs); ok && l["url"] != nil {
 		folder = l["url"].(string)
 	}
-	if got, err := filepath.Glob(filepath.Join(folder, "*.json")); err != nil || len(got) != n {
-		m.Errorf("entries: %q, %v, want %d", got, err, n)
+	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	if err != nil {
+		m.Fatal(err)
 	}
+	return files
+}
+
+// entry is the only file of the journal.
+func (m *Matrix) entry() string {
+	m.Helper()
+	m.wantEntries(1)
+	return m.entries()[0]
+}
+
+func (m *Matrix) entryID() string {
+	m.Helper()
+	return strings.TrimSuffix(filepath.Base(m.entry()), ".json")
+}
+
+// wantEntries asserts how many entries the journal in a folder holds.
+func (m *Matrix) wantEntries(n int) {
+	m.Helper()
+	if got := m.entries(); len(got) != n {
+		m.Fatalf("entries: %q, want %d", got, n)
+	}
+}
+
+// blocked runs the job and asserts that the unknown outcome of an earlier create stops it.
+func (m *Matrix) blocked(job attrs) {
+	m.Helper()
+	posts := m.posts()
+	m.wantDiags(m.Run(job), outcomePlanned, outcomeUnknown)
+	m.wantWords("Apply sends nothing and fails until you decide.", "to project proj_1 at ", "It is not sent again automatically: each apply fails until you decide.",
+		"terraform (or tofu) import ADDRESS proj_1/JOB_ID", "delete "+m.entry()+", or set journal { forget = [\""+m.entryID()+"\"] }", "AGENT_JOURNAL_FORGET="+m.entryID())
+	m.WantState("")
+	m.wantPosts(posts)
 }
 
 // noWait is a job that its create does not wait for.

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package job
+package send
 
 import (
 	"sync"
@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestLimits_plan(t *testing.T) {
+func TestLimits_Plan(t *testing.T) {
 	two := Limit{Setting: "max_new_jobs = 2", Max: 2}
 	for name, test := range map[string]struct {
 		limit Limit
@@ -23,10 +23,10 @@ func TestLimits_plan(t *testing.T) {
 	} {
 		limits := Limits{NewJobs: test.limit}
 		for i, id := range test.plans {
-			limits.takeBack(id)
+			limits.TakeBack(id)
 			var errs []error
 			for _, call := range []string{id, ""} { // with and without the job
-				if err := limits.plan(newJobs, call); err != nil {
+				if err := limits.Plan(Create, call); err != nil {
 					errs = append(errs, err)
 				}
 				if id == "" {
@@ -37,23 +37,23 @@ func TestLimits_plan(t *testing.T) {
 				t.Errorf("%s: plan %d: %v", name, i+1, errs)
 			}
 		}
-		if limits.plan(messages, "a") != nil {
+		if limits.Plan(Message, "a") != nil {
 			t.Errorf("%s: jobs count as messages", name)
 		}
 	}
 }
 
 // A message that a refresh makes superfluous is taken back.
-func TestLimits_takeBack(t *testing.T) {
+func TestLimits_TakeBack(t *testing.T) {
 	limits := Limits{Messages: Limit{Setting: "max_messages = 1", Max: 1}}
 	for _, id := range []string{"a", "a", "b"} {
-		if err := limits.plan(messages, id); err != nil {
+		if err := limits.Plan(Message, id); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
-		limits.takeBack(id)
+		limits.TakeBack(id)
 	}
-	limits.takeBack("c")
-	if limits.plan(messages, "a") != nil || limits.plan(messages, "b") == nil {
+	limits.TakeBack("c")
+	if limits.Plan(Message, "a") != nil || limits.Plan(Message, "b") == nil {
 		t.Error("one message is allowed, and no other")
 	}
 }
@@ -64,10 +64,10 @@ func TestLimits_concurrentCallers(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			if limits.plan(messages, "") != nil {
+			if limits.Plan(Message, "") != nil {
 				refused.Add(1)
 			}
-			if limits.send(messages) == nil {
+			if limits.send(Message) == nil {
 				allowed.Add(1)
 			}
 		})

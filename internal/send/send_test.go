@@ -1,0 +1,26 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package send
+
+import (
+	"io"
+	"testing"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+)
+
+// What is not known to have had no effect may have had one, and is not sent again.
+func TestResultOf(t *testing.T) {
+	for err, want := range map[error]Result{
+		nil:                                      Sent,
+		&agentapi.Error{Class: agentapi.NotSent}: NoEffect,
+		&agentapi.Error{Class: agentapi.Refused}: NoEffect,
+		&agentapi.Error{Class: agentapi.UnknownOutcome}: Unknown,
+		io.EOF: Unknown,
+	} {
+		if got := resultOf(err); got != want {
+			t.Errorf("%v: %d, want %d", err, got, want)
+		}
+	}
+}

@@ -1,0 +1,202 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package matrix
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+// forget lists ids in journal.forget for the next run.
+func (m *Matrix) forget(ids ...string) {
+	m.Helper()
+	var list []tftypes.Value
+	for _, id := range ids {
+		list = append(list, tftypes.NewValue(tftypes.String, id))
+	}
+	settings, _ := m.config["journal"].(attrs)
+	m.config["journal"] = fakecli.With(attrs{"forget": list}, settings)
+}
+
+// lostResponse is a run whose create had an effect, and whose response was lost.
+func (m *Matrix) lostResponse(job attrs) (id string) {
+	m.Helper()
+	m.Script(faultserver.Create, faultserver.Effect(faultserver.Reset))
+	m.wantDiags(m.Run(job), createFailed)
+	m.wantWords("no response shows its outcome", "import ADDRESS proj_1/JOB_ID", "delete "+m.entry()+", or set journal { forget = [\""+m.entryID()+"\"] }")
+	m.cleanly()
+	jobs := m.Sim.Jobs()
+	return jobs[len(jobs)-1].ID
+}
+
+// undecidedRows are creates whose outcome is unknown, and what a person may decide. Each
+// way out is what the message says.
+func undecidedRows() (rows []Row) {
+	for _, named := range []bool{false, true} {
+		row := func(name string, test func(m *Matrix)) {
+			if named {
+				name += "_in_a_named_folder"
+			}
+			rows = append(rows, Row{name: "X19_" + name, clock: true, Test: func(m *Matrix) {
+				if named {
+					m.named()
+				}
+				m.nextRun()
+				test(m)
+			}})
+		}
+		// A pipeline that applies again after each error. Red without: EarlierUnknown.
+		row("applied_again_three_times", func(m *Matrix) {
+			m.lostResponse(Job1())
+			for range 3 {
+				m.blocked(Job1())
+				m.cleanly()
+			}
+			m.WantPosts(1, 0)
+			m.OK(m.note(m.cli.PlanDestroy(m.ctx)))
+		})
+		// Red without: resolveImport.
+		row("imported", func(m *Matrix) {
+			id := m.lostResponse(Job1())
+			m.OK(m.imports(harness.Project + "/" + id))
+			m.wantDiags(m.Run(Job1()), stillRunning)
+			m.cleanly()
+			m.OK(m.Run(Job1()))
+			m.wantEntries(0)
+			m.WantPosts(1, 0)
+		})
+		row("entry_deleted", func(m *Matrix) {
+			m.lostResponse(Job1())
+			if err := os.Remove(m.entry()); err != nil {
+				m.Fatal(err)
+			}
+			m.starts(Job1())
+		})
+		// Red without: Listed in Announce and takeOver.
+		row("forgotten", func(m *Matrix) {
+			m.lostResponse(Job1())
+			m.forget(m.entryID())
+			m.nextRun()
+			m.OK(m.plan(Job1()))
+			m.wantEntries(1) // a plan decides nothing
+			m.OK(m.apply(Job1()))
+			m.wantEnd("completed", 2, 0)
+		})
+		row("forgotten_by_the_environment", func(m *Matrix) {
+			m.lostResponse(Job1())
+			m.Setenv("AGENT_JOURNAL_FORGET", "another, "+m.entryID())
+			m.nextRun()
+			m.starts(Job1())
+		})
+		row("other_triggers", func(m *Matrix) {
+			m.lostResponse(Job1())
+			var lost []string
+			if !named {
+				lost = []string{lostWarned}
+			}
+			m.starts(fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}}), lost...)
+			m.wantPosts([2]int{2, 0})
+		})
+		// Red without: busy (each of the equal creates would be blocked).
+		row("two_siblings_go_on", func(m *Matrix) {
+			m.lostResponse(Job1())
+			all := []*fakecli.CLI{m.other(), m.other(), m.other()}
+			for _, c := range all {
+				m.wantDiags(m.note(c.Plan(m.ctx, Job1())), outcomePlanned)
+			}
+			failed := 0
+			for _, c := range all {
+				if fakecli.Failed(m.note(c.Apply(m.ctx, Job1()))) {
+					failed++
+				}
+			}
+			if failed != 1 {
+				m.Errorf("%d creates are blocked, want 1", failed)
+			}
+			m.WantPosts(3, 0)
+		})
+		// Red without: the deadline of an entry that is listed.
+		row("forgotten_before_the_deadline", func(m *Matrix) {
+			release := make(chan struct{})
+			m.Script(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })
+			earlier := m.other()
+			m.OK(m.note(earlier.Plan(m.ctx, noWait())))
+			go earlier.Apply(m.ctx, noWait())
+			time.Sleep(time.Second)
+			m.forget(m.entryID())
+			m.nextRun()
+			time.AfterFunc(5*time.Second, func() { close(release) })
+			start := time.Now()
+			m.wantDiags(m.Run(noWait()), outcomePlanned, tookOver)
+			m.wantTook(start, 5*time.Second, 6*time.Second)
+			m.WantPosts(1, 0)
+		})
+		// Red without: Imported naming a pending entry.
+		row("imported_before_the_deadline", func(m *Matrix) {
+			m.Script(faultserver.Create, faultserver.Effect(func(x *faultserver.Exchange) { time.Sleep(time.Hour) }))
+			earlier := m.other()
+			m.OK(m.note(earlier.Plan(m.ctx, noWait())))
+			go earlier.Apply(m.ctx, noWait())
+			time.Sleep(time.Second)
+			m.nextRun()
+			m.OK(m.imports(harness.Project + "/" + m.Sim.Jobs()[0].ID))
+			m.Run(noWait())
+			m.nextRun()
+			m.OK(m.Run(noWait()))
+			m.wantEntries(0)
+			time.Sleep(2 * time.Minute)
+			m.WantPosts(1, 0)
+		})
+		// An outage. Red without: Unresolved in announce.
+		row("many_at_once", func(m *Matrix) {
+			const n = 100
+			job := func(i int) attrs {
+				return attrs{"prompt": fmt.Sprint("Add a page ", i), "wait": attrs{"enabled": false}}
+			}
+			m.Always(faultserver.Create, faultserver.Reset)
+			for i := range n {
+				m.wantDiags(m.note(m.other().Run(m.ctx, job(i))), createFailed)
+			}
+			m.Always(faultserver.Create, nil)
+			m.cleanly()
+			m.wantDiags(m.note(m.other().Plan(m.ctx, job(0))), outcomePlanned)
+			_, list, _ := strings.Cut(m.text, "To send all requests with unknown outcome again (100):\n  AGENT_JOURNAL_FORGET=")
+			list, _, _ = strings.Cut(list, "\n")
+			m.Setenv("AGENT_JOURNAL_FORGET", list)
+			m.nextRun()
+			for i := range n {
+				m.OK(m.note(m.other().Run(m.ctx, job(i))))
+			}
+			m.WantPosts(2*n, 0)
+		})
+	}
+	// Red without: the entry of a create whose response was recorded late; reportLost.
+	rows = append(rows, Row{name: "X20_lost_job_and_edited_prompt", clock: true, Test: func(m *Matrix) {
+		id := m.started(noWait())
+		m.starts(Job2(), lostWarned)
+		m.wantWords(id+", sent at ", "If no resource has such a job, import it")
+		m.cli.Forget()
+		m.nextRun()
+		m.Setenv("TF_WORKSPACE", "other")
+		m.nextRun()
+		m.starts(attrs{"prompt": "Add a third"})
+	}})
+	// Red without: the type of the record in the default folder's errors (nothing would be sent, or nothing said).
+	return append(rows, Row{name: "X05_the_default_folder_is_a_file", clock: true, Test: func(m *Matrix) {
+		if err := os.WriteFile(filepath.Join(m.data, "agent"), nil, 0o600); err != nil {
+			m.Fatal(err)
+		}
+		m.nextRun()
+		m.starts(Job1(), journalUnusable)
+	}})
+}
