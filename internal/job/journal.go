@@ -104,7 +104,11 @@ func (d *ProviderData) announce(ctx context.Context, kind send.Kind, plan *jobMo
 	if len(orphans) == 0 {
 		return false
 	}
-	summary, detail := announcement(kind, orphans, d.Sender.Journal.Unresolved(ctx), plan)
+	var unresolved []*journal.Orphan
+	if kind == send.Create && orphans[0].Unknown {
+		unresolved = d.Sender.Journal.Unresolved(ctx)
+	}
+	summary, detail := announcement(kind, orphans, unresolved, plan)
 	diags.AddAttributeWarning(plan.promptPath(), summary, detail)
 	return true
 }

@@ -38,7 +38,7 @@ type Process struct {
 func NewProcess(run Run, report func(error)) *Process {
 	return &Process{
 		run: run, report: report, self: thisProcess(), parent: os.Getppid(), began: startTime(os.Getppid()),
-		lost: make(chan struct{}), ended: sender.ended, calls: map[*Call]bool{},
+		lost: make(chan struct{}), ended: ended(), calls: map[*Call]bool{},
 	}
 }
 

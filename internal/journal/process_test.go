@@ -52,12 +52,13 @@ func TestSender_ended(t *testing.T) {
 	alive := sender{Machine: machine(), PID: pid, Start: startTime(pid)}
 	reused, elsewhere, unknown := alive, alive, alive
 	reused.Start, elsewhere.Machine, unknown.Start = "1", "other", ""
-	ended := func() []bool {
-		return []bool{self.ended(), alive.ended(), reused.ended(), elsewhere.ended(), unknown.ended()}
+	haveEnded := func() []bool {
+		is := ended()
+		return []bool{is(self), is(alive), is(reused), is(elsewhere), is(unknown)}
 	}
-	before := ended()
+	before := haveEnded()
 	child.kill()
-	if diff := cmp.Diff([][]bool{{false, false, true, false, false}, {false, true, true, false, false}}, [][]bool{before, ended()}); diff != "" {
+	if diff := cmp.Diff([][]bool{{false, false, true, false, false}, {false, true, true, false, false}}, [][]bool{before, haveEnded()}); diff != "" {
 		t.Errorf("ended, of this process, one that is killed, a reused id, another machine, no start time: %s", diff)
 	}
 }

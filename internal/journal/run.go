@@ -30,11 +30,14 @@ func thisProcess() sender {
 	return sender{Machine: machine(), PID: os.Getpid(), Start: startTime(os.Getpid())}
 }
 
-// ended reports whether the process is known to have ended: it ran on this
-// machine, and its id is free or belongs to another process. Without a boot id,
+// ended returns a function that reports whether a process is known to have ended: it ran
+// on this machine, and its id is free or belongs to another process. Without a boot id,
 // another machine may have the same name, so nothing is known.
-func (s sender) ended() bool {
-	return s.Start != "" && bootID() != "" && s.Machine == machine() && startTime(s.PID) != s.Start
+func ended() func(sender) bool {
+	boot, here := bootID(), machine() // once: an outage leaves many entries
+	return func(s sender) bool {
+		return s.Start != "" && boot != "" && s.Machine == here && startTime(s.PID) != s.Start
+	}
 }
 
 func machine() string {

@@ -125,6 +125,20 @@ func undecidedRows() (rows []Row) {
 			}
 			m.WantPosts(3, 0)
 		})
+		row("a_job_and_an_unknown_outcome", func(m *Matrix) {
+			m.OK(m.Run(Job1()))
+			m.Script(faultserver.Create, faultserver.Reset)
+			m.wantDiags(m.note(m.other().Run(m.ctx, Job1())), createFailed)
+			m.cli.Stop() // the state of the first may be lost
+			id := m.id()
+			m.cli.Forget()
+			m.cleanly()
+			m.wantDiags(m.plan(Job1()), takeOverPlanned)
+			m.wantWords("started job "+id, "The outcome of 1 equal requests is not known: resources that find these fail until you decide.")
+			m.wantDiags(m.apply(Job1()), tookOver)
+			m.wantDiags(m.note(m.other().Run(m.ctx, Job1())), outcomePlanned, outcomeUnknown)
+			m.WantPosts(2, 0)
+		})
 		// Red without: the deadline of an entry that is listed.
 		row("forgotten_before_the_deadline", func(m *Matrix) {
 			release := make(chan struct{})
