@@ -119,8 +119,7 @@ func (j *Journal) isUnknown(e *entry) bool {
 // because its state may not be stored yet.
 func (j *Journal) Seen(ctx context.Context, jobID string, ref Ref) error {
 	return j.removeAll(ctx, func(e *entry) bool {
-		// Of two entries of one message, which a crash has left, only the time is the same.
-		about := e.isFor(jobID) && (e.isCreate() || e.SentAt == ref.At || e.sent().Before(time.UnixMilli(ref.At).Add(-clockError)))
+		about := e.isFor(jobID) && (e.isCreate() || e.sent().Before(time.UnixMilli(ref.At).Add(-clockError)))
 		return j.isEarlier(e) && (e.id == ref.ID || about)
 	})
 }

@@ -192,7 +192,12 @@ func (j *Journal) Take(ctx context.Context, o *Orphan) (taken bool, ref Ref, _ e
 	j.mu.Lock()
 	j.entries[own.id] = &own
 	j.mu.Unlock()
-	return true, own.ref(), j.failed("cleaned up", err)
+	if err = j.failed("cleaned up", err); err == nil { // what a crash between the two steps has left
+		err = j.removeAll(ctx, func(e *entry) bool {
+			return j.isEarlier(e) && e.Key == own.Key && e.isFor(own.JobID) && (e.isCreate() || e.SentAt == own.SentAt)
+		})
+	}
+	return true, own.ref(), err
 }
 
 // Remove deletes the entry of a request that is to be sent again.

@@ -55,12 +55,13 @@ func TestStores_resolved(t *testing.T) {
 				post(t, first, otherCreate, "", "job-2")
 				post(t, first, forOther, "job-2", "job-2")
 				var r refs
+				at := first.store.now()
 				for _, m := range []struct {
 					key  Key
 					from time.Duration
-				}{{earlier, -time.Minute}, {later, -time.Second}, {named, 0}} { // later, by a clock that shows whole seconds
+				}{{earlier, -time.Minute}, {later, 0}, {named, 0}} { // of one time, by a clock that shows whole seconds
 					c := send(t, first, m.key, "job-1")
-					c.entry.SentAt += m.from.Milliseconds()
+					c.entry.SentAt = at.Add(m.from).UnixMilli()
 					c.Answered("job-1")
 					c.End()
 					r.message = c.Ref()
