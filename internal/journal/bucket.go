@@ -124,6 +124,7 @@ func (b *bucket) read(ctx context.Context, id string) (*entry, error) {
 }
 
 func (b *bucket) write(ctx context.Context, e *entry) error {
+	e.SentAt = cmp.Or(e.SentAt, b.now().UnixMilli())
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -78,9 +79,9 @@ func (c *Call) Sending() error {
 	ctx, cancel := context.WithTimeout(c.ctx, opTimeout)
 	defer cancel()
 	c.started = time.Now().Round(0)
-	sent := j.store.now()
-	e.SentAt, e.Deadline = sent.UnixMilli(), sent.Add(j.waitFor).UnixMilli()
+	e.SentAt, e.Wait = 0, j.waitFor.Milliseconds()
 	c.again, c.problem = nil, c.write(ctx)
+	e.SentAt = cmp.Or(e.SentAt, j.store.now().UnixMilli()) // after a failure
 	if c.problem == nil && time.Since(c.started) > opTimeout {
 		c.problem = j.failed("written", errSlow)
 	}
@@ -105,7 +106,7 @@ func (c *Call) Answered(jobID string) {
 		return
 	}
 	j, e := c.journal, c.entry
-	e.JobID, e.Answered, e.Deadline, e.own = jobID, true, 0, true
+	e.JobID, e.Answered, e.Wait, e.own = jobID, true, 0, true
 	c.try(c.write)
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -158,7 +159,7 @@ func (c *Call) End() {
 		return
 	}
 	if c.unknown && c.problem == nil {
-		c.entry.Deadline = c.journal.store.now().UnixMilli() - 1 // the next run need not wait for a response
+		c.entry.Wait = 0 // the next run need not wait for a response
 		c.try(c.write)
 	} else if c.again != nil {
 		c.try(c.again)

@@ -61,9 +61,9 @@ type entry struct {
 	Answered bool   `json:"answered,omitempty"` // the service accepted it
 	Taken    bool   `json:"taken,omitempty"`    // by Run, from an earlier one
 	Sender   sender `json:"sender"`
-	Run      Run    `json:"run"`                // of the sender, or the one that took it over
-	SentAt   int64  `json:"sent"`               // in ms, by the store's clock, as the next
-	Deadline int64  `json:"deadline,omitempty"` // of a pending one: when no response can arrive any more
+	Run      Run    `json:"run"`            // of the sender, or the one that took it over
+	SentAt   int64  `json:"sent,omitempty"` // in ms, by the store's clock; missing in a file's first line: the time of the file
+	Wait     int64  `json:"wait,omitempty"` // of a pending one: ms from then on in which a response can arrive
 
 	id     string
 	damage error // why it cannot be read; SentAt is then the time of the file or object
@@ -109,7 +109,7 @@ type store interface {
 	where(id string) string
 	// load returns all entries, including damaged ones. With an error it returns those that could be read.
 	load(ctx context.Context) ([]*entry, error)
-	// write stores the entry durably, whether or not it exists.
+	// write stores the entry durably, whether or not it exists, and sets SentAt if that is zero.
 	write(ctx context.Context, e *entry) error
 	// read returns the current entry, or nil if it no longer exists.
 	read(ctx context.Context, id string) (*entry, error)

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	pendingLine  = `{"key":"create-1","sender":{},"run":"first","sent":1,"deadline":21001}` + "\n"
+	pendingLine  = `{"key":"create-1","sender":{},"run":"first","wait":21001}` + "\n"
 	answeredLine = `{"key":"create-1","job":"job-1","answered":true,"sender":{},"run":"first","sent":1}` + "\n"
 )
 
@@ -30,7 +30,7 @@ func TestDecodeEntry(t *testing.T) {
 		{"answered without a job", `{"key":"create-1","run":"first","answered":true}`, ""},
 		{"without a run", `{"key":"create-1"}`, ""},
 		{"without a key", `{"run":"first"}`, ""},
-		{"huge number", `{"key":"create-1","run":"first","deadline":1e99}`, ""},
+		{"huge number", `{"key":"create-1","run":"first","wait":1e99}`, ""},
 		{"empty", "", ""},
 		{"other JSON", "[]\n\"a\"\n{}\nnull\n", ""},
 	} {
@@ -57,12 +57,12 @@ func TestDecodeEntry_acrossVersions(t *testing.T) {
 	const sent = `"sender":{"machine":"m","pid":7,"start":"8"},"run":"first","sent":1767323045678`
 	pending := entry{
 		id: "id", Key: "message-1", Scope: "s", Project: "p", JobID: "job-1", Sender: sender{Machine: "m", PID: 7, Start: "8"},
-		Run: "first", SentAt: 1767323045678, Deadline: 1767323066678,
+		Run: "first", SentAt: 1767323045678, Wait: 21000,
 	}
 	taken := pending
-	taken.Answered, taken.Taken, taken.Deadline = true, true, 0
+	taken.Answered, taken.Taken, taken.Wait = true, true, 0
 	for line, want := range map[string]entry{
-		`{"key":"message-1",` + by + sent + `,"deadline":1767323066678}`:          pending,
+		`{"key":"message-1",` + by + sent + `,"wait":21000}`:                      pending,
 		`{"key":"message-1",` + by + `"answered":true,"taken":true,` + sent + `}`: taken,
 	} {
 		got, err := decodeEntry("id", []byte(line+"\n"))

@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -66,10 +67,15 @@ func (f folder) read(ctx context.Context, id string) (*entry, error) {
 	}
 	defer func() { _ = file.Close() }()
 	text, err := io.ReadAll(io.LimitReader(file, maxEntry))
-	if err != nil {
+	info, statErr := file.Stat()
+	if err = errors.Join(err, statErr); err != nil {
 		return nil, err
 	}
-	return decodeEntry(id, text)
+	e, err := decodeEntry(id, text)
+	if err == nil {
+		e.SentAt = cmp.Or(e.SentAt, info.ModTime().UnixMilli())
+	}
+	return e, err
 }
 
 // write appends to the entry's file. Its last complete line counts, so a crash
@@ -90,12 +96,17 @@ func (f folder) write(ctx context.Context, e *entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(slices.Concat([]byte{'\n'}, text, []byte{'\n'})) // a failed write may have left half a line
-	if err == nil {
+	text = slices.Concat([]byte{'\n'}, text, []byte{'\n'}) // a failed write may have left half a line
+	if _, err = file.Write(text); err == nil {
 		err = file.Sync()
 	}
-	if err = errors.Join(err, file.Close(), ctx.Err()); err != nil || e.Answered {
-		return err // the name of an answered one is durable already
+	info, statErr := file.Stat()
+	if err = errors.Join(err, statErr, file.Close(), ctx.Err()); err != nil {
+		return err
+	}
+	e.SentAt = cmp.Or(e.SentAt, info.ModTime().UnixMilli())
+	if info.Size() > int64(len(text)) {
+		return nil // its name is durable already
 	}
 	return syncDir(f.dir)
 }

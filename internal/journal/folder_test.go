@@ -78,7 +78,6 @@ func TestFolder_X15_age(t *testing.T) {
 		j := open(t, l, "first")
 		aged := func(c *Call, age time.Duration) {
 			c.entry.SentAt -= age.Milliseconds()
-			c.entry.Deadline = min(c.entry.Deadline, c.entry.SentAt)
 			if err := c.write(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -111,7 +111,7 @@ func (j *Journal) isEarlier(e *entry) bool { return e.Run != j.process.run }
 
 // isUnknown reports whether the request has no response and none can arrive.
 func (j *Journal) isUnknown(e *entry) bool {
-	return !e.Answered && (j.store.now().UnixMilli() > e.Deadline || j.process.ended(e.Sender))
+	return !e.Answered && (e.Wait == 0 || j.store.now().UnixMilli() > e.SentAt+e.Wait || j.process.ended(e.Sender))
 }
 
 // Seen removes the entries whose outcome is in the state: the one that ref names,

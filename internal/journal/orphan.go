@@ -140,7 +140,7 @@ func (j *Journal) drop(id string) {
 // settle waits for the outcome of an earlier request. It returns nil if the entry no
 // longer exists.
 func (j *Journal) settle(ctx context.Context, e entry) (*Orphan, error) {
-	latest := j.store.now().UnixMilli() + e.Deadline - e.SentAt // even if the sender's clock is ahead
+	latest := j.store.now().UnixMilli() + e.Wait // even if the sender's clock is ahead
 	for {
 		over := j.isUnknown(&e) || j.store.now().UnixMilli() > latest
 		fresh, err := j.read(ctx, e.id) // after that, because the sender may have recorded the response just before it ended

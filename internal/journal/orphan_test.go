@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -279,7 +280,7 @@ func TestStores_senderKilled(t *testing.T) {
 	})
 }
 
-// The clocks of two machines that share a folder differ. A response can come for the time
+// The clock of a folder differs from that of a machine. A response can come for the time
 // to record the request, the request timeout and a margin.
 func TestFolder_X15_clocks(t *testing.T) {
 	const wait = 21 * time.Second
@@ -288,12 +289,7 @@ func TestFolder_X15_clocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inFolders(t, func(t *testing.T, l Location) {
-				c := send(t, open(t, l, "first"), create, "")
-				c.entry.SentAt += test.off.Milliseconds()
-				c.entry.Deadline += test.off.Milliseconds()
-				if err := c.write(t.Context()); err != nil {
-					t.Fatal(err)
-				}
+				setAge(t, pathOf(send(t, open(t, l, "first"), create, "")), -test.off)
 				start := time.Now()
 				wantTakeOver(t, open(t, l, "second"), create, "unknown")
 				if took := time.Since(start); (took - test.want).Abs() > time.Second {
@@ -302,4 +298,17 @@ func TestFolder_X15_clocks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The folder's clock orders what machines with different clocks have sent.
+func TestFolder_X15_order(t *testing.T) {
+	folders(t, func(t *testing.T, l Location) {
+		before := time.Now().Add(-time.Second)
+		synctest.Test(t, func(t *testing.T) { // in another millennium
+			at := time.UnixMilli(post(t, open(t, l, "first"), create, "", "job-1").Ref().At)
+			if at.Before(before) || at.After(before.Add(time.Minute)) {
+				t.Errorf("sent at %s, which is not the folder's time", at)
+			}
+		})
+	})
 }
