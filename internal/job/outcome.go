@@ -214,7 +214,7 @@ func announcement(kind send.Kind, orphans, unresolved []*journal.Orphan, plan *j
 			others = " Equal resources take over: " + strings.Join(jobs[1:], ", ") + "."
 		}
 		if unknown := len(orphans) - len(jobs); unknown > 0 {
-			others += fmt.Sprintf(" The outcome of %d equal requests is not known: resources that find these fail until you decide.", unknown)
+			others += fmt.Sprintf(" Equal requests with unknown outcome: %d. Each makes one resource fail until you decide.", unknown)
 		}
 		return "Agent job of an earlier run will be taken over", wording.Paragraphs(
 			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. Apply takes the job over without sending anything.%s "+

@@ -69,7 +69,7 @@ func TestFolder_full(t *testing.T) {
 	})
 }
 
-// X05: without the rights to claim or read, the default folder is of use as far
+// X05: without the rights to write or read, the default folder is of use as far
 // as it goes, and a named one keeps requests from being sent.
 func TestFolder_noRights(t *testing.T) {
 	if os.Getuid() != 0 {

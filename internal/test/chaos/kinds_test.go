@@ -42,7 +42,7 @@ const longerThanDrain = 5 * time.Second // shutdownDrain
 //     (checkStop in TestChaosFaults, TestAction_A02_interrupted).
 //   - X04: the entry before the POST, the id after it, the takeover, the look at a
 //     living orphan's lock; cliGone, cliGoneDrain, and each signal that main ignores.
-//   - X07: a claim that only one can win, and the owner compared before it.
+//   - X07: busy in reserve, and the run compared in isEarlier.
 //   - X08: the stop that makes an end disturbed, so that the entries stay.
 //   - X09, X10: the entries that stay until the state was seen; in the default
 //     folder, without the stop and the lost connection that make an end disturbed.

@@ -200,20 +200,6 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	return diags
 }
 
-// PlanMinimal is a plan with -minimal-refresh (Terraform 1.17): if a plan without a
-// refresh changes something, its warnings are dropped, and a refresh and another plan follow.
-func (c *CLI) PlanMinimal(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
-	c.T.Helper()
-	diags := c.Plan(ctx, config)
-	if c.State.IsNull() || Failed(diags) || c.Empty() {
-		return diags
-	}
-	if diags = c.Refresh(ctx); Failed(diags) {
-		return diags
-	}
-	return append(diags, c.Plan(ctx, config)...)
-}
-
 // differ reports whether a plan changes an attribute.
 func (c *CLI) differ(path *tftypes.AttributePath, prior tftypes.Value, planned *tfprotov6.DynamicValue) bool {
 	before, _, err := tftypes.WalkAttributePath(prior, path)

@@ -21,7 +21,7 @@ func crashRows() []Row {
 		applyAgain = "Apply again once the service responds."
 	)
 	rows := []Row{
-		// Red without: takeOver; the second time, if the claim removed the entry.
+		// Red without: takeOver; the second time, if Take left no entry.
 		{name: "X04_the_job_is_active_then_completed", clock: true, Test: func(m *Matrix) {
 			id := m.started(noWait())
 			m.takesOver(Job1(), id)

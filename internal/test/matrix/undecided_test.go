@@ -134,7 +134,7 @@ func undecidedRows() (rows []Row) {
 			m.cli.Forget()
 			m.cleanly()
 			m.wantDiags(m.plan(Job1()), takeOverPlanned)
-			m.wantWords("started job "+id, "The outcome of 1 equal requests is not known: resources that find these fail until you decide.")
+			m.wantWords("started job "+id, "Equal requests with unknown outcome: 1. Each makes one resource fail until you decide.")
 			m.wantDiags(m.apply(Job1()), tookOver)
 			m.wantDiags(m.note(m.other().Run(m.ctx, Job1())), outcomePlanned, outcomeUnknown)
 			m.WantPosts(2, 0)
