@@ -80,7 +80,7 @@ type actionModel struct {
 
 // messageModel holds the arguments of agent_send_message.
 type messageModel struct {
-	ID types.String `tfsdk:"id"`
+	JobID types.String `tfsdk:"job_id"`
 	actionModel
 }
 
@@ -104,7 +104,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	}
 	ctx, cancel := context.WithTimeout(a.provider.Mask(ctx), timeout)
 	defer cancel()
-	id := config.ID.ValueString()
+	id := config.JobID.ValueString()
 	i := invocation{a.provider, project, options, resp}
 	request := send.Request{Kind: a.kind, ProjectID: project, JobID: id, Prompt: config.Prompt.ValueString()} // without a key: a weekly action must send each time
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)

@@ -20,13 +20,14 @@ func startJobSchema(ctx context.Context) schema.Schema {
 			"and waits until it finishes. Requires Terraform 1.14 or later.\n\n" +
 			"Each invocation starts one job. " +
 			"Use the resource `agent_job` if other resources need the outcome, or later prompts continue the job.",
-		Attributes: actionAttributes(ctx, "Instructions for the agent.", "Project of the new job."),
+		Attributes: actionAttributes("Instructions for the agent.", "Project of the new job."),
+		Blocks:     actionBlocks(ctx),
 	}
 }
 
 func sendMessageSchema(ctx context.Context) schema.Schema {
-	attributes := actionAttributes(ctx, "Further instructions for the agent.", "Project of the job.")
-	attributes["id"] = schema.StringAttribute{
+	attributes := actionAttributes("Further instructions for the agent.", "Project of the job.")
+	attributes["job_id"] = schema.StringAttribute{
 		Required:            true,
 		MarkdownDescription: "Id of the job.",
 		Validators:          []validator.String{validate.ID()},
@@ -36,11 +37,12 @@ func sendMessageSchema(ctx context.Context) schema.Schema {
 			"Requires Terraform 1.14 or later.\n\n" +
 			"Each invocation sends one message. To keep the outcome in the state, change the `prompt` of an `agent_job` instead.",
 		Attributes: attributes,
+		Blocks:     actionBlocks(ctx),
 	}
 }
 
 // actionAttributes describes actionModel in the words of one action.
-func actionAttributes(ctx context.Context, prompt, projectID string) map[string]schema.Attribute {
+func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"prompt": schema.StringAttribute{
 			Required:            true,
@@ -52,8 +54,12 @@ func actionAttributes(ctx context.Context, prompt, projectID string) map[string]
 			MarkdownDescription: projectID + " Default: the provider's `project_id`.",
 			Validators:          []validator.String{validate.ID()},
 		},
-		"wait": schema.SingleNestedAttribute{
-			Optional:            true,
+	}
+}
+
+func actionBlocks(ctx context.Context) map[string]schema.Block {
+	return map[string]schema.Block{
+		"wait": schema.SingleNestedBlock{
 			MarkdownDescription: waitDescription,
 			Attributes: map[string]schema.Attribute{
 				"enabled": schema.BoolAttribute{
@@ -74,7 +80,7 @@ func actionAttributes(ctx context.Context, prompt, projectID string) map[string]
 				},
 			},
 		},
-		"timeouts": timeouts.AttributesWithOpts(ctx, timeouts.Opts{
+		"timeouts": timeouts.BlockWithOpts(ctx, timeouts.Opts{
 			InvokeDescription: "Maximum time to send the prompt and wait for the job, including pauses for the service's rate limit. Default: `60m`.",
 		}),
 	}

@@ -42,7 +42,7 @@ func eachAction(t *testing.T, script simulator.Script, test func(t *testing.T, s
 	t.Run("message", func(t *testing.T) {
 		harness.Bubble(t, harness.Always(script), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
 			id := ended(s)
-			test(t, s, c, actionCase{"agent_send_message", attrs{"prompt": "write", "id": id}, simulator.KindMessage, id})
+			test(t, s, c, actionCase{"agent_send_message", attrs{"prompt": "write", "job_id": id}, simulator.KindMessage, id})
 		})
 	})
 }

@@ -100,8 +100,8 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 		if options.enabled {
 			named.jobRecord = job.jobRecord
 			reportWait(named, err, options, &resp.Diagnostics,
-				"The next plan or apply waits again. To continue with the job as last read, set wait.on_timeout = \"warn\".",
-				"To read a failed job without an error, set wait.on_failure = \"warn\".")
+				"The next plan or apply waits again. To continue with the job as last read, set on_timeout = \"warn\" in the wait block.",
+				"To read a failed job without an error, set on_failure = \"warn\" in the wait block.")
 		}
 	}
 	if !resp.Diagnostics.HasError() {
@@ -124,32 +124,6 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 			MarkdownDescription: "Project of the job. Default: the provider's `project_id`.",
 			Validators:          []validator.String{validate.ID()},
 		},
-		"wait": schema.SingleNestedAttribute{
-			Optional:            true,
-			MarkdownDescription: waitDescription + " By default the job is read once, whatever its status.",
-			Attributes: map[string]schema.Attribute{
-				"enabled": schema.BoolAttribute{
-					Optional: true,
-					MarkdownDescription: "Wait until the job finishes. Default: `false`, because Terraform usually reads data sources during the plan: " +
-						"each plan would wait while the job is active.",
-				},
-				"on_failure": schema.StringAttribute{
-					Optional: true,
-					MarkdownDescription: "What to do when the job has failed: `error` fails every plan or apply that reads it; " +
-						"`warn` continues. Only with `enabled`. Default: `error`.",
-					Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
-				},
-				"on_timeout": schema.StringAttribute{
-					Optional: true,
-					MarkdownDescription: timeoutDescription +
-						"`error` fails the plan or apply; `warn` continues with the job as last read, if it was. Only with `enabled`. Default: `error`.",
-					Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
-				},
-			},
-		},
-		"timeouts": timeouts.AttributesWithOpts(ctx, timeouts.Opts{
-			ReadDescription: "Maximum time to read the job or wait for it. Default: `60m` with `wait.enabled`, `60s` without.",
-		}),
 	}
 	// What the service returns is described as in the resource.
 	for name, attribute := range jobSchema(ctx).Attributes {
@@ -161,6 +135,33 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Reads a job, whoever started it, and optionally waits until it finishes.",
 		Attributes:          attributes,
+		Blocks: map[string]schema.Block{
+			"wait": schema.SingleNestedBlock{
+				MarkdownDescription: waitDescription + " By default the job is read once, whatever its status.",
+				Attributes: map[string]schema.Attribute{
+					"enabled": schema.BoolAttribute{
+						Optional: true,
+						MarkdownDescription: "Wait until the job finishes. Default: `false`, because Terraform usually reads data sources during the plan: " +
+							"each plan would wait while the job is active.",
+					},
+					"on_failure": schema.StringAttribute{
+						Optional: true,
+						MarkdownDescription: "What to do when the job has failed: `error` fails every plan or apply that reads it; " +
+							"`warn` continues. Only with `enabled`. Default: `error`.",
+						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
+					},
+					"on_timeout": schema.StringAttribute{
+						Optional: true,
+						MarkdownDescription: timeoutDescription +
+							"`error` fails the plan or apply; `warn` continues with the job as last read, if it was. Only with `enabled`. Default: `error`.",
+						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
+					},
+				},
+			},
+			"timeouts": timeouts.BlockWithOpts(ctx, timeouts.Opts{
+				ReadDescription: "Maximum time to read the job or wait for it. Default: `60m` with `wait.enabled`, `60s` without.",
+			}),
+		},
 	}
 }
 

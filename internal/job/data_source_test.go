@@ -39,7 +39,7 @@ func TestDataSource(t *testing.T) {
 		"wait is off by default":    {endless, attrs{"wait": attrs{"on_failure": "error"}}, nil, "active", nil},
 		"odd link":                  {simulator.Script{Extra: map[string]any{"prLink": "javascript:alert(1)"}}, nil, nil, "completed", []string{"WARNING: Invalid pull request link", "ID"}},
 		"failed, read once":         {simulator.Script{Status: "failed"}, nil, nil, "failed", nil},
-		"failed, waited for":        {fails, waits, nil, nil, []string{"ERROR: Agent job failed", "ID", "wait.on_failure"}},
+		"failed, waited for":        {fails, waits, nil, nil, []string{"ERROR: Agent job failed", "ID", "on_failure = \"warn\" in the wait block"}},
 		"failed, on_failure = warn": {fails, warns, nil, "failed", []string{"WARNING: Agent job failed"}},
 		"timeout":                   {endless, fakecli.With(waits, soon), nil, nil, []string{"ERROR: Agent job still running", "ID", "The next plan or apply waits again."}},
 		"on_timeout = warn":         {endless, fakecli.With(warns, soon), nil, "active", []string{"WARNING: Agent job still running"}},
@@ -129,7 +129,7 @@ func TestDataSource_afterOwnChanges(t *testing.T) {
 			{func() []*tfprotov6.Diagnostic { return apply("write") }, "completed"},
 			{func() []*tfprotov6.Diagnostic { return apply("write more") }, "archived"},
 			{func() []*tfprotov6.Diagnostic { return invoke("agent_start_job", nil) }, "completed"},
-			{func() []*tfprotov6.Diagnostic { return invoke("agent_send_message", attrs{"id": id}) }, "archived"},
+			{func() []*tfprotov6.Diagnostic { return invoke("agent_send_message", attrs{"job_id": id}) }, "archived"},
 		} {
 			before := s.Counts().Get
 			if diags := step.do(); fakecli.Failed(diags) || s.Counts().Get > before {

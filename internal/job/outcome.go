@@ -218,7 +218,7 @@ func announcement(kind send.Kind, orphans, unresolved []*journal.Orphan, plan *j
 		}
 		return "Agent job of an earlier run will be taken over", wording.Paragraphs(
 			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. Apply takes the job over without sending anything.%s "+
-				"If another resource has the job by then, or it failed, apply starts a new one; wait.on_failure = \"warn\" keeps a failed job.", jobs[0], sent, others), sendInstead)
+				"If another resource has the job by then, or it failed, apply starts a new one; on_failure = \"warn\" in the wait block keeps a failed job.", jobs[0], sent, others), sendInstead)
 	case kind == send.Message:
 		return "Outcome of an earlier request unknown",
 			fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. Apply waits for it if it can still arrive, and sends nothing.", sent)

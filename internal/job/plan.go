@@ -155,7 +155,7 @@ func (c change) explain(plan, state *jobModel, replace, retry bool, diags *diag.
 	case retry && !c.newTriggers:
 		diags.AddAttributeWarning(path.Root("status"), "New agent job replaces failed one",
 			fmt.Sprintf("Job %s failed after an earlier run had stopped waiting for it. As after any failed create, apply starts a new job with the same prompt. "+
-				"To keep the failed job instead, set wait.on_failure = \"warn\".", job))
+				"To keep the failed job instead, set on_failure = \"warn\" in the wait block.", job))
 	case replace && !state.ended():
 		diags.AddAttributeWarning(path.Root("status"), "Active agent job will be replaced",
 			fmt.Sprintf("Apply removes job %s (status %s) from the state and starts a new job. The service cannot cancel a job, so the old one keeps running and may still open a pull request.", job, wording.Quote(status)))
@@ -174,7 +174,7 @@ func (c change) explain(plan, state *jobModel, replace, retry bool, diags *diag.
 			fmt.Sprintf("Apply sends the new prompt to job %s as a follow-up message. To start a new job instead, plan with -replace=ADDRESS, or change triggers.", job))
 	case c.resume:
 		diags.AddAttributeWarning(path.Root("status"), "Unfinished agent job",
-			fmt.Sprintf("Apply waits until job %s (status %s) finishes and sends nothing. To skip waiting, set wait = { enabled = false }.", job, wording.Quote(status)))
+			fmt.Sprintf("Apply waits until job %s (status %s) finishes and sends nothing. To skip waiting, set enabled = false in the wait block.", job, wording.Quote(status)))
 	case state.is(agentapi.StatusFailed):
 		diags.AddAttributeWarning(path.Root("status"), "Agent job failed",
 			fmt.Sprintf("Job %s failed earlier, and its prompt is unchanged, so apply sends nothing. "+

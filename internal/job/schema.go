@@ -68,35 +68,6 @@ func jobSchema(ctx context.Context) schema.Schema {
 					"A change here starts a new job; a change in the provider block does not.",
 				Validators: []validator.String{validate.ID()},
 			},
-			"wait": schema.SingleNestedAttribute{
-				Optional:            true,
-				MarkdownDescription: waitDescription,
-				Attributes: map[string]schema.Attribute{
-					"enabled": schema.BoolAttribute{
-						Optional:            true,
-						MarkdownDescription: "Wait until the job finishes. Default: `true`. With `false`, the next refresh reads its outcome.",
-					},
-					"on_failure": schema.StringAttribute{
-						Optional: true,
-						MarkdownDescription: "What to do when the job fails: `error` fails the run, and after a create " +
-							"the next apply starts a new job; `warn` keeps the failed job. Default: `error`.",
-						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
-					},
-					"on_timeout": schema.StringAttribute{
-						Optional: true,
-						MarkdownDescription: timeoutDescription +
-							"`warn` keeps the job, and the next apply resumes waiting. `error` fails the run; on create Terraform also taints the job, " +
-							"so **the next apply starts a second job**. Default: `warn` on create, `error` on update.",
-						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
-					},
-				},
-			},
-			"timeouts": timeouts.Attributes(ctx, timeouts.Opts{
-				Create:            true,
-				Update:            true,
-				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the service's rate limit. Default: `60m`.",
-				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. Default: `60m`.",
-			}),
 			"id": schema.StringAttribute{
 				Computed:            true,
 				MarkdownDescription: "Id of the job, assigned by the service.",
@@ -130,6 +101,36 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Computed:            true,
 				MarkdownDescription: "Time when the job was archived (ISO 8601). Null if it was not.",
 			},
+		},
+		Blocks: map[string]schema.Block{
+			"wait": schema.SingleNestedBlock{
+				MarkdownDescription: waitDescription,
+				Attributes: map[string]schema.Attribute{
+					"enabled": schema.BoolAttribute{
+						Optional:            true,
+						MarkdownDescription: "Wait until the job finishes. Default: `true`. With `false`, the next refresh reads its outcome.",
+					},
+					"on_failure": schema.StringAttribute{
+						Optional: true,
+						MarkdownDescription: "What to do when the job fails: `error` fails the run, and after a create " +
+							"the next apply starts a new job; `warn` keeps the failed job. Default: `error`.",
+						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
+					},
+					"on_timeout": schema.StringAttribute{
+						Optional: true,
+						MarkdownDescription: timeoutDescription +
+							"`warn` keeps the job, and the next apply resumes waiting. `error` fails the run; on create Terraform also taints the job, " +
+							"so **the next apply starts a second job**. Default: `warn` on create, `error` on update.",
+						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
+					},
+				},
+			},
+			"timeouts": timeouts.Block(ctx, timeouts.Opts{
+				Create:            true,
+				Update:            true,
+				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the service's rate limit. Default: `60m`.",
+				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. Default: `60m`.",
+			}),
 		},
 	}
 }

@@ -16,7 +16,7 @@ import (
 func TestValidate(t *testing.T) {
 	durations := []any{"0s", "-5m", "5 minutes", ""}
 	mistakes := map[string][]any{
-		"prompt": {"", " \t\n\u00a0", "a\x00b"}, "id": {"", "a/b"}, "project_id": {"a/b", ".."},
+		"prompt": {"", " \t\n\u00a0", "a\x00b"}, "id": {"", "a/b"}, "job_id": {"", "a/b"}, "project_id": {"a/b", ".."},
 		"wait on_failure": {"retry"}, "wait on_timeout": {"", "keep"},
 		"timeouts create": durations, "timeouts update": durations, "timeouts read": durations, "timeouts invoke": durations,
 	}
@@ -40,7 +40,7 @@ func TestValidate(t *testing.T) {
 		{"resource", (*fakecli.CLI).Validate, attrs{"prompt": "write"}, []string{"prompt", "timeouts create", "timeouts update"}},
 		{"data source", data, attrs{"id": "job_1"}, []string{"id", "timeouts read"}},
 		{"start", action("agent_start_job"), attrs{"prompt": "write"}, []string{"prompt", "timeouts invoke"}},
-		{"message", action("agent_send_message"), attrs{"prompt": "write", "id": "job_1"}, []string{"prompt", "id", "timeouts invoke"}},
+		{"message", action("agent_send_message"), attrs{"prompt": "write", "job_id": "job_1"}, []string{"prompt", "job_id", "timeouts invoke"}},
 	} {
 		for _, name := range append(kind.more, "project_id", "wait on_failure", "wait on_timeout") {
 			path := strings.Fields(name)

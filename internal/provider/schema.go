@@ -41,8 +41,25 @@ func providerSchema() schema.Schema {
 					"After an interrupt, a create or message in flight still gets this time.",
 				Validators: []validator.String{validDuration(shortestRequestTimeout)},
 			},
-			"poll": schema.SingleNestedAttribute{
+			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
+				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. Default: no limit. " +
+					"A plan with more jobs fails; an apply refuses each job beyond the limit before it is sent, including those of actions. " +
+					"If `AGENT_MAX_NEW_JOBS` is set too, the lower limit applies.",
+				Validators: []validator.Int64{int64validator.AtLeast(0)},
+			},
+			"max_messages": schema.Int64Attribute{
+				Optional:            true,
+				MarkdownDescription: "Like `max_new_jobs`, for follow-up messages. Environment variable: `AGENT_MAX_MESSAGES`.",
+				Validators:          []validator.Int64{int64validator.AtLeast(0)},
+			},
+			"ca_certificates_pem": schema.StringAttribute{
+				Optional:            true,
+				MarkdownDescription: "Additional trusted CA certificates in PEM format, such as `file(\"ca.pem\")`, for a service with a private CA.",
+			},
+		},
+		Blocks: map[string]schema.Block{
+			"poll": schema.SingleNestedBlock{
 				MarkdownDescription: "How often to poll a job. The interval is a tenth of the time waited so far, within these bounds. " +
 					"After a 429 response all polls pause: for its `Retry-After`, or else for up to a second, growing threefold to 12 minutes.",
 				Attributes: map[string]schema.Attribute{
@@ -63,24 +80,6 @@ func providerSchema() schema.Schema {
 					},
 				},
 			},
-			"max_new_jobs": schema.Int64Attribute{
-				Optional: true,
-				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. Default: no limit. " +
-					"A plan with more jobs fails; an apply refuses each job beyond the limit before it is sent, including those of actions. " +
-					"If `AGENT_MAX_NEW_JOBS` is set too, the lower limit applies.",
-				Validators: []validator.Int64{int64validator.AtLeast(0)},
-			},
-			"max_messages": schema.Int64Attribute{
-				Optional:            true,
-				MarkdownDescription: "Like `max_new_jobs`, for follow-up messages. Environment variable: `AGENT_MAX_MESSAGES`.",
-				Validators:          []validator.Int64{int64validator.AtLeast(0)},
-			},
-			"ca_certificates_pem": schema.StringAttribute{
-				Optional:            true,
-				MarkdownDescription: "Additional trusted CA certificates in PEM format, such as `file(\"ca.pem\")`, for a service with a private CA.",
-			},
-		},
-		Blocks: map[string]schema.Block{
 			"journal": schema.SingleNestedBlock{
 				MarkdownDescription: "Record of sent requests. " +
 					"With it, the next apply takes over a job or message that is missing in the state instead of sending it again, and an unknown outcome stops equal creates until you decide. " +

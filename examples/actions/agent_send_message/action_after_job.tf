@@ -16,7 +16,7 @@ resource "terraform_data" "review" {
 
 action "agent_send_message" "review" {
   config {
-    id     = agent_job.reference.id
+    job_id = agent_job.reference.id
     prompt = "Run each example of the pull request, and correct those that fail"
   }
 }

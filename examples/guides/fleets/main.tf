@@ -17,10 +17,16 @@ resource "agent_job" "spelling" {
 
   project_id = each.value
   prompt     = "Correct the spelling on all pages"
-  wait       = { on_failure = "warn" } # keep failed jobs
+
+  wait {
+    on_failure = "warn" # keep failed jobs
+  }
 
   # Includes pauses for the rate limit: an hour for each 100 prompts to a project.
-  timeouts = { create = "3h", update = "3h" }
+  timeouts {
+    create = "3h"
+    update = "3h"
+  }
 }
 
 output "not_completed" {

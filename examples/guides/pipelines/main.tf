@@ -18,8 +18,12 @@ provider "agent" {
 }
 
 resource "agent_job" "reference" {
-  prompt   = "Bring the API reference up to date"
-  timeouts = { create = "20m", update = "20m" }
+  prompt = "Bring the API reference up to date"
+
+  timeouts {
+    create = "20m"
+    update = "20m"
+  }
 
   lifecycle {
     postcondition {

@@ -5,9 +5,16 @@ variable "wait" {
 }
 
 resource "agent_job" "reference" {
-  prompt   = "Bring the API reference up to date"
-  wait     = { enabled = var.wait }
-  timeouts = { create = "20m", update = "20m" }
+  prompt = "Bring the API reference up to date"
+
+  wait {
+    enabled = var.wait
+  }
+
+  timeouts {
+    create = "20m"
+    update = "20m"
+  }
 
   lifecycle {
     postcondition {

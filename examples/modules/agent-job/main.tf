@@ -2,8 +2,16 @@ resource "agent_job" "this" {
   prompt     = var.prompt
   project_id = var.project_id
   triggers   = var.triggers
-  wait       = { on_failure = var.strict ? "error" : "warn", on_timeout = var.strict ? null : "warn" }
-  timeouts   = { create = var.timeout, update = var.timeout }
+
+  wait {
+    on_failure = var.strict ? "error" : "warn"
+    on_timeout = var.strict ? null : "warn"
+  }
+
+  timeouts {
+    create = var.timeout
+    update = var.timeout
+  }
 
   lifecycle {
     postcondition {

@@ -10,6 +10,12 @@ resource "agent_job" "release_notes" {
   # A new value starts a new job.
   triggers = { release = var.release }
 
-  wait     = { on_failure = "warn" }
-  timeouts = { create = "30m", update = "30m" }
+  wait {
+    on_failure = "warn"
+  }
+
+  timeouts {
+    create = "30m"
+    update = "30m"
+  }
 }

@@ -1,6 +1,9 @@
 resource "agent_job" "reference" {
-  prompt   = "Bring the API reference up to date"
-  timeouts = { create = "20m" }
+  prompt = "Bring the API reference up to date"
+
+  timeouts {
+    create = "20m"
+  }
 
   lifecycle {
     postcondition {

@@ -24,7 +24,7 @@ const (
 
 // The data source keeps the provider open after the CLI has received the job.
 func stepConfiguration(prompt string) string {
-	return use("test", prompt, "wait = { enabled = false }") + `
+	return use("test", prompt, "wait {\n    enabled = false\n  }") + `
 data "agent_job" "after" {
   id         = agent_job.test.id
   depends_on = [agent_job.test]

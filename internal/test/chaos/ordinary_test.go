@@ -57,7 +57,10 @@ type command struct {
 const otherAlias = `
 provider "agent" {
   alias = "other"
-  poll  = { min_interval = "50ms", max_interval = "200ms" }
+  poll {
+    min_interval = "50ms"
+    max_interval = "200ms"
+  }
 }
 `
 

@@ -97,7 +97,7 @@ func TestA02_interrupt_an_action(t *testing.T) {
 func TestRunLimits(t *testing.T) {
 	t.Parallel()
 	const tooManyJobs, tooManyMessages = "Error: Too many new agent jobs", "Error: Too many messages to agent jobs"
-	arguments := []string{"count = 3", "wait = { enabled = false }"}
+	arguments := []string{"count = 3", "wait {\n    enabled = false\n  }"}
 	three, reworded := use("test", "write", arguments...), use("test", "write more", arguments...)
 	six := strings.Replace(three, "3", "6", 1)
 	first := use("test", "write more", append(arguments, `triggers = { week = "2" }`, "lifecycle { create_before_destroy = true }")...)

@@ -71,7 +71,10 @@ terraform {
   }
 }
 provider "agent" {
-  poll = { min_interval = "50ms", max_interval = "200ms" }
+  poll {
+    min_interval = "50ms"
+    max_interval = "200ms"
+  }
 }
 `
 

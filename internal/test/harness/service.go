@@ -82,7 +82,10 @@ provider "agent" {
   base_url   = %q
   admin_key  = %q
   project_id = %q
-  poll       = { min_interval = "20ms", max_interval = "100ms" }
+  poll {
+    min_interval = "20ms"
+    max_interval = "100ms"
+  }
 }
 `, s.URL, CanaryKey, Project) + strings.Join(resources, "\n")
 }

@@ -102,7 +102,7 @@ func inputRows() []Row {
 			m.wantDiags(m.Run(fakecli.With(noWait(), Job2())), messagePlanned)
 			m.OK(m.refresh())
 			m.OK(m.readData(attrs{"id": id}))
-			for action, config := range map[string]attrs{"agent_start_job": Job1(), "agent_send_message": fakecli.With(Job1(), attrs{"id": id})} {
+			for action, config := range map[string]attrs{"agent_start_job": Job1(), "agent_send_message": fakecli.With(Job1(), attrs{"job_id": id})} {
 				_, diags := m.cli.Invoke(m.ctx, action, fakecli.With(config, attrs{"wait": attrs{"enabled": false}}))
 				m.OK(m.note(diags))
 			}
