@@ -1,0 +1,74 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const fleets = "guides/fleets/"
+
+// The policy of the fleets guide, by the commands of the guide.
+func TestAccPolicy(t *testing.T) {
+	t.Parallel()
+	if cli.Path == "" {
+		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
+	}
+	bin := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", bin, "github.com/open-policy-agent/opa")
+	build.Dir = filepath.Join(root, "internal", "tools", "opa")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	fleet := read(t, fleets+"main.tf")
+	with := func(old, changed string) string { return setup(t) + "\n" + strings.Replace(fleet[strings.Index(fleet, "variable "):], old, changed, 1) }
+	unknown := "resource \"terraform_data\" \"late\" {\n input = \"late\"\n}\n"
+	for name, test := range map[string]struct {
+		config, projects, want string
+		least                  string // version of Terraform
+	}{
+		"allowed":         {fleet, `{"a": "proj_123", "b": "proj_456"}`, "", ""},
+		"other project":   {fleet, `{"a": "proj_123", "b": "proj_789"}`, `agent_job.spelling[\"b\"]: the project proj_789 is not allowed.`, ""},
+		"too many":        {fleet, `{"a": "proj_123"` + many(20) + `}`, "21 new jobs, and at most 20 are allowed.", ""},
+		"unknown project": {with("each.value", "terraform_data.late.output") + unknown, `{"a": "proj_123"}`, `: the project null is not allowed.`, ""},
+		"timeout":         {with(`on_failure = "warn"`, `on_timeout = "error"`), `{"a": "proj_123"}`, `on_timeout in the wait block must not be \"error\".`, ""},
+		"unknown timeout": {with(`on_failure = "warn"`, `on_timeout = terraform_data.late.output`) + unknown, `{"a": "proj_123"}`, "on_timeout in the wait block must be known.", ""},
+		"action": {
+			setup(t) + read(t, actions+"agent_start_job/action.tf") + "variable \"projects\" {}\n", "{}",
+			"action.agent_start_job.reference: the project null is not allowed.", "1.14.0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, 0)
+			if test.least != "" {
+				needs(t, test.least, "-")
+			}
+			s.env = append(s.env, "TF_VAR_projects="+test.projects)
+			s.write("main.tf", test.config)
+			s.write("policy.rego", read(t, fleets+"policy.rego"))
+			script := strings.SplitAfter(read(t, fleets+"policy.sh"), "\n")
+			plan, check, apply := strings.Join(script[:2], ""), strings.TrimSpace(script[2]), script[3]
+			shown := s.shell(plan + "PATH='" + bin + "':$PATH\nif " + check + "; then " + apply + " fi")
+			if test.want == "" {
+				s.expect([]string{"Correct the spelling on all pages"}, []string{"proj_456: Correct the spelling on all pages"})
+				return
+			}
+			if s.expect(); !strings.Contains(shown, test.want) {
+				t.Errorf("want %q in:\n%s", test.want, shown)
+			}
+		})
+	}
+}
+
+// many is more elements of a map of projects.
+func many(count int) (elements string) {
+	for i := range count {
+		elements += `, "` + strings.Repeat("b", i+1) + `": "proj_123"`
+	}
+	return elements
+}
