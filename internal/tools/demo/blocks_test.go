@@ -151,7 +151,7 @@ resource "agent_job" "imported" {
 func TestAccStateWithAttributes(t *testing.T) {
 	t.Parallel()
 	s := start(t, 0)
-	text, err := os.ReadFile(filepath.Join(root, "internal", "job", "testdata", "states", "attributes.tfstate"))
+	text, err := os.ReadFile(filepath.Join(root, "internal", "job", "testdata", "states", "attributes.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,9 @@ func TestAccPolicy(t *testing.T) {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	fleet := read(t, fleets+"main.tf")
-	with := func(old, changed string) string { return setup(t) + "\n" + strings.Replace(fleet[strings.Index(fleet, "variable "):], old, changed, 1) }
+	with := func(old, changed string) string {
+		return setup(t) + "\n" + strings.Replace(fleet[strings.Index(fleet, "variable "):], old, changed, 1)
+	}
 	unknown := "resource \"terraform_data\" \"late\" {\n input = \"late\"\n}\n"
 	for name, test := range map[string]struct {
 		config, projects, want string
