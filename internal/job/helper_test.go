@@ -25,7 +25,7 @@ type (
 // apply is a whole apply in a process of its own.
 func apply(t *testing.T, c *fakecli.CLI, run journal.Run, config, job attrs) []*tfprotov6.Diagnostic {
 	t.Helper()
-	process := journal.NewProcess(run, func(err error) { t.Error(err) })
+	process := harness.Process(t, run)
 	defer process.Close(t.Context())
 	c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config)
 	return c.Run(t.Context(), job)

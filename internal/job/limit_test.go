@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -102,7 +101,7 @@ func TestApplyBeyondLimit(t *testing.T) {
 			prepare(c)
 			wantErrors(t, c.Plan(t.Context(), writing("more", "1")))
 			folder := filepath.Join(t.TempDir(), "journal")
-			process := journal.NewProcess("apply", func(err error) { t.Error(err) })
+			process := harness.Process(t, "apply")
 			defer process.Close(t.Context())
 			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}),
 				fakecli.With(s.Attrs(), attrs{"max_new_jobs": 0, "max_messages": 0, "journal": attrs{"url": folder}}))

@@ -15,7 +15,7 @@ import (
 func BenchmarkPost(b *testing.B) {
 	for _, callers := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
-			j, err := NewProcess("run", func(err error) { b.Error(err) }).Open(Options{Location: Location{Folder: b.TempDir()}, RequestTimeout: time.Second})
+			j, err := NewProcess(onRun("run"), func(err error) { b.Error(err) }).Open(Options{Location: Location{Folder: b.TempDir()}, RequestTimeout: time.Second})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -36,10 +36,11 @@ type bucket struct {
 
 // openBucket reads the credentials from the standard AWS environment, shared
 // files, web identity, container and instance roles, in this order.
-func openBucket(l Location) (*bucket, error) {
-	transport, err := minio.DefaultTransport(l.Secure)
-	if err != nil {
-		return nil, err
+func openBucket(l Location, transport http.RoundTripper) (_ *bucket, err error) {
+	if transport == nil {
+		if transport, err = minio.DefaultTransport(l.Secure); err != nil {
+			return nil, err
+		}
 	}
 	b := &bucket{name: l.Bucket, prefix: l.Prefix, transport: transport}
 	b.client.Client, err = minio.New(cmp.Or(l.Endpoint, "s3.amazonaws.com"), &minio.Options{

@@ -44,7 +44,7 @@ func (j *Journal) Begin(ctx context.Context, r Request) *Call {
 		return nil
 	}
 	return &Call{journal: j, ctx: ctx, entry: &entry{
-		Key: r.Key, Scope: j.scope, Project: r.ProjectID, JobID: r.JobID, Run: j.process.run, Sender: j.process.self, id: newID(),
+		Key: r.Key, Scope: j.scope, Project: r.ProjectID, JobID: r.JobID, Run: j.process.Run, Sender: j.process.Self, id: newID(),
 	}}
 }
 

@@ -60,7 +60,7 @@ type entry struct {
 	JobID    string `json:"job,omitempty"`      // of a message: its recipient; of a create: the new job, once answered
 	Answered bool   `json:"answered,omitempty"` // the service accepted it
 	Taken    bool   `json:"taken,omitempty"`    // by Run, from an earlier one
-	Sender   sender `json:"sender"`
+	Sender   Sender `json:"sender"`
 	Run      Run    `json:"run"`            // of the sender, or the one that took it over
 	SentAt   int64  `json:"sent,omitempty"` // in ms, by the store's clock; missing in a file's first line: the time of the file
 	Wait     int64  `json:"wait,omitempty"` // of a pending one: ms from then on in which a response can arrive

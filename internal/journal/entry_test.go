@@ -56,7 +56,7 @@ func TestDecodeEntry_acrossVersions(t *testing.T) {
 	const by = `"scope":"s","project":"p","job":"job-1",`
 	const sent = `"sender":{"machine":"m","pid":7,"start":"8"},"run":"first","sent":1767323045678`
 	pending := entry{
-		id: "id", Key: "message-1", Scope: "s", Project: "p", JobID: "job-1", Sender: sender{Machine: "m", PID: 7, Start: "8"},
+		id: "id", Key: "message-1", Scope: "s", Project: "p", JobID: "job-1", Sender: Sender{Machine: "m", PID: 7, Start: "8"},
 		Run: "first", SentAt: 1767323045678, Wait: 21000,
 	}
 	taken := pending

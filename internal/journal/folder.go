@@ -21,7 +21,10 @@ import (
 )
 
 // folder keeps each entry in a file named ID.json.
-type folder struct{ dir string }
+type folder struct {
+	dir     string
+	modTime func(fs.FileInfo) time.Time // of a file: whatever the clocks of the machines that share it
+}
 
 func (f folder) String() string              { return f.dir }
 func (f folder) now() time.Time              { return time.Now().Round(0) }
@@ -46,7 +49,7 @@ func (f folder) load(ctx context.Context) ([]*entry, error) {
 		}
 		switch e, err := f.read(ctx, id); {
 		case errors.Is(err, errDamaged):
-			entries = append(entries, &entry{id: id, SentAt: info.ModTime().UnixMilli(), damage: err})
+			entries = append(entries, &entry{id: id, SentAt: f.modTime(info).UnixMilli(), damage: err})
 		case err != nil:
 			unread = errors.Join(unread, err)
 		case e != nil:
@@ -73,7 +76,7 @@ func (f folder) read(ctx context.Context, id string) (*entry, error) {
 	}
 	e, err := decodeEntry(id, text)
 	if err == nil {
-		e.SentAt = cmp.Or(e.SentAt, info.ModTime().UnixMilli())
+		e.SentAt = cmp.Or(e.SentAt, f.modTime(info).UnixMilli())
 	}
 	return e, err
 }
@@ -104,7 +107,7 @@ func (f folder) write(ctx context.Context, e *entry) error {
 	if err = errors.Join(err, statErr, file.Close(), ctx.Err()); err != nil {
 		return err
 	}
-	e.SentAt = cmp.Or(e.SentAt, info.ModTime().UnixMilli())
+	e.SentAt = cmp.Or(e.SentAt, f.modTime(info).UnixMilli())
 	if info.Size() > int64(len(text)) {
 		return nil // its name is durable already
 	}

@@ -106,10 +106,17 @@ func newFakeS3(t *testing.T) (*fakes3.Server, Location) {
 	return server, l
 }
 
+// onRun is this host with another run of the CLI.
+func onRun(run Run) Host {
+	host := ThisHost()
+	host.Run = run
+	return host
+}
+
 // open opens the journal as a separate process in a run.
 func open(t *testing.T, l Location, run Run) *Journal {
 	t.Helper()
-	j, err := NewProcess(run, func(err error) { t.Error(err) }).Open(Options{Location: l, Scope: "scope", RequestTimeout: time.Second})
+	j, err := NewProcess(onRun(run), func(err error) { t.Error(err) }).Open(Options{Location: l, Scope: "scope", RequestTimeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +127,7 @@ func open(t *testing.T, l Location, run Run) *Journal {
 func next(t *testing.T, l Location, run Run) *Journal {
 	t.Helper()
 	j := open(t, l, run)
-	j.process.ended = func(sender) bool { return true }
+	j.process.Ended = func(Sender) bool { return true }
 	return j
 }
 
@@ -197,7 +204,7 @@ func wantTakeOver(t *testing.T, j *Journal, key Key, want ...string) {
 		got = append(got, takeOver(t, j, key))
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("taken over by %s (-want +got):\n%s", j.process.run, diff)
+		t.Errorf("taken over by %s (-want +got):\n%s", j.process.Run, diff)
 	}
 }
 

@@ -107,11 +107,11 @@ func (j *Journal) matching(match func(*entry) bool) []*entry {
 }
 
 // isEarlier reports whether another run has sent the request or taken it over.
-func (j *Journal) isEarlier(e *entry) bool { return e.Run != j.process.run }
+func (j *Journal) isEarlier(e *entry) bool { return e.Run != j.process.Run }
 
 // isUnknown reports whether the request has no response and none can arrive.
 func (j *Journal) isUnknown(e *entry) bool {
-	return !e.Answered && (e.Wait == 0 || j.store.now().UnixMilli() > e.SentAt+e.Wait || j.process.ended(e.Sender))
+	return !e.Answered && (e.Wait == 0 || j.store.now().UnixMilli() > e.SentAt+e.Wait || j.process.Ended(e.Sender))
 }
 
 // Seen removes the entries whose outcome is in the state: the one that ref names,

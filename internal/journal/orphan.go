@@ -180,7 +180,7 @@ func (j *Journal) Take(ctx context.Context, o *Orphan) (taken bool, ref Ref, _ e
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
 	own := *o.entry
-	own.id, own.Run, own.Sender, own.Taken, own.own = newID(), j.process.run, j.process.self, true, true
+	own.id, own.Run, own.Sender, own.Taken, own.own = newID(), j.process.Run, j.process.Self, true, true
 	if err := j.store.write(ctx, &own); err != nil {
 		return true, o.Ref, j.failed("written", err)
 	}

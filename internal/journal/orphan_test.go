@@ -181,7 +181,7 @@ func TestStores_pendingOutcomes(t *testing.T) {
 		{"it is withdrawn", time.Hour, func(_ *Journal, c *Call) { c.Withdrawn() }, "none", nil},
 		{"its call ends", time.Hour, func(_ *Journal, c *Call) { c.Unknown(); c.End() }, "unknown", []string{"create pending first"}},
 		{"it is answered just before its sender dies", time.Hour, func(j *Journal, c *Call) {
-			j.process.ended = func(sender) bool { c.Answered("job-1"); return true }
+			j.process.Ended = func(Sender) bool { c.Answered("job-1"); return true }
 		}, "job-1", []string{"create job-1 second"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

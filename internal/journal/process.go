@@ -6,7 +6,6 @@ package journal
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,13 +16,10 @@ import (
 // Process is this process and the CLI that started it. A nil *Process opens no
 // journals.
 type Process struct {
-	run    Run
-	self   sender
-	parent int
+	Host
+
 	report func(error)
-	began  string        // when the parent started
 	lost   chan struct{} // closed when hasLost is set
-	ended  func(sender) bool
 
 	stopping atomic.Bool // the CLI requested a stop
 	hasLost  atomic.Bool // a response did not reach the CLI
@@ -33,13 +29,10 @@ type Process struct {
 	journals []*Journal
 }
 
-// NewProcess returns this process as a part of run. report receives the errors that no
-// call can return.
-func NewProcess(run Run, report func(error)) *Process {
-	return &Process{
-		run: run, report: report, self: thisProcess(), parent: os.Getppid(), began: startTime(os.Getppid()),
-		lost: make(chan struct{}), ended: ended(), calls: map[*Call]bool{},
-	}
+// NewProcess returns a process on a host. report receives the errors that no call can
+// return.
+func NewProcess(host Host, report func(error)) *Process {
+	return &Process{Host: host, report: report, lost: make(chan struct{}), calls: map[*Call]bool{}}
 }
 
 // Options configure a journal.
@@ -51,18 +44,6 @@ type Options struct {
 	Forget []string
 	// RequestTimeout is the longest time between a POST and its response.
 	RequestTimeout time.Duration
-	// Recording wraps each write of an entry; nil: not wrapped. Tests end a process there.
-	Recording func(write func() error) error
-}
-
-// wrapped is a store whose writes go through a function.
-type wrapped struct {
-	store
-	recording func(write func() error) error
-}
-
-func (w wrapped) write(ctx context.Context, e *entry) error {
-	return w.recording(func() error { return w.store.write(ctx, e) })
 }
 
 // Open returns a journal without accessing its store yet.
@@ -76,15 +57,12 @@ func (p *Process) Open(options Options) (*Journal, error) {
 		entries: map[string]*entry{}, busy: map[string]bool{},
 	}
 	if options.Bucket == "" {
-		j.store = folder{options.Folder}
+		j.store = folder{options.Folder, p.ModTime}
 	} else {
 		var err error
-		if j.store, err = openBucket(options.Location); err != nil {
+		if j.store, err = openBucket(options.Location, p.Network); err != nil {
 			return nil, err
 		}
-	}
-	if options.Recording != nil {
-		j.store = wrapped{j.store, options.Recording}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,12 +71,6 @@ func (p *Process) Open(options Options) (*Journal, error) {
 }
 
 var errNoCLI = errors.New("the CLI has ended")
-
-// CLIEnded reports whether the CLI has ended. On Windows its process id remains
-// that of the parent, but no longer has a start time.
-func (p *Process) CLIEnded() bool {
-	return os.Getppid() != p.parent || startTime(p.parent) != p.began
-}
 
 // Lost is closed once the response to a call that had sent a POST could not reach the CLI.
 func (p *Process) Lost() <-chan struct{} { return p.lost }

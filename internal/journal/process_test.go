@@ -36,20 +36,20 @@ func TestCurrentRun(t *testing.T) {
 		t.Skip("the start times of processes are unknown on this system")
 	}
 	one, two := startChild(t, "run", Location{}).line(), startChild(t, "run", Location{}).line()
-	if one != two || one == string(CurrentRun()) {
-		t.Errorf("the children are in the runs %s and %s, this process in %s", one, two, CurrentRun())
+	if one != two || one == string(ThisHost().Run) {
+		t.Errorf("the children are in the runs %s and %s, this process in %s", one, two, ThisHost().Run)
 	}
 }
 
 func TestSender_ended(t *testing.T) {
-	self := thisProcess()
+	self := ThisHost().Self
 	if self.Start == "" || bootID() == "" {
 		t.Skip("the ends of processes are unknown on this system")
 	}
 	child := startChild(t, "pending", Location{Folder: t.TempDir()})
 	child.line()
 	pid := child.cmd.Process.Pid
-	alive := sender{Machine: machine(), PID: pid, Start: startTime(pid)}
+	alive := Sender{Machine: machine(), PID: pid, Start: startTime(pid)}
 	reused, elsewhere, unknown := alive, alive, alive
 	reused.Start, elsewhere.Machine, unknown.Start = "1", "other", ""
 	haveEnded := func() []bool {
@@ -132,7 +132,7 @@ var children = map[string]func(){
 		_, _ = io.ReadAll(os.Stdin)
 	},
 	// run tells what it is.
-	"run": func() { fmt.Println(CurrentRun()) },
+	"run": func() { fmt.Println(ThisHost().Run) },
 	// parent lives as long as nobody kills it, and its child longer.
 	"parent": func() {
 		cmd := childCommand(context.Background(), "orphan")
@@ -171,7 +171,7 @@ func childJournal() (*Process, *Journal) {
 	if err := json.Unmarshal([]byte(location), &l); err != nil {
 		panic(err)
 	}
-	p := NewProcess(CurrentRun(), func(err error) { fmt.Println("reported:", err) })
+	p := NewProcess(ThisHost(), func(err error) { fmt.Println("reported:", err) })
 	j, err := p.Open(Options{Location: l, RequestTimeout: time.Hour})
 	if err != nil {
 		panic(err)

@@ -36,8 +36,6 @@ var errCLIGone = errors.New("the CLI is gone")
 type Options struct {
 	// Debug prints how to attach a CLI instead of being started by one; no journal is kept.
 	Debug bool
-	// Recording wraps each write to the journal; nil: not wrapped.
-	Recording func(write func() error) error
 }
 
 // Serve runs the plugin until the CLI shuts it down or ends.
@@ -50,15 +48,21 @@ func Serve(ctx context.Context, version string, options Options) error {
 	}
 	// The CLI reads the level at the start of each line of stderr.
 	warnings := log.New(os.Stderr, "[WARN] ", log.Lmsgprefix)
-	process := journal.NewProcess(journal.CurrentRun(), func(err error) { warnings.Printf("agent: %v", err) })
+	process := journal.NewProcess(journal.ThisHost(), func(err error) { warnings.Printf("agent: %v", err) })
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
 	go func() {
 		served <- tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
-			return NewServer(ctx, provider.New(version, provider.Options{Process: process, Recording: options.Recording}))
+			return NewServer(ctx, provider.New(version, provider.Options{Process: process}))
 		})
 	}()
+	return End(ctx, process, served)
+}
+
+// End waits until the CLI shuts the plugin down, which served reports, or ends, and then
+// until the journal has what the state may lack.
+func End(ctx context.Context, process *journal.Process, served <-chan error) error {
 	select {
 	case err := <-served:
 		drain(ctx, process, shutdownDrain)

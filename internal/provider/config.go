@@ -116,7 +116,7 @@ func (m providerModel) providerData(ctx context.Context, p *agentProvider, terra
 	if enabled {
 		data.Scope = journalScope(base.String(), location)
 		var err error
-		if data.Sender.Journal, err = p.options.Process.Open(journal.Options{Location: location, Scope: data.Scope, Forget: forget, RequestTimeout: config.RequestTimeout, Recording: p.options.Recording}); err != nil {
+		if data.Sender.Journal, err = p.options.Process.Open(journal.Options{Location: location, Scope: data.Scope, Forget: forget, RequestTimeout: config.RequestTimeout}); err != nil {
 			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Paragraphs(wording.Sentence(err), "Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set."))
 		}
 	}

@@ -75,7 +75,7 @@ func TestWhereTheJournalIs(t *testing.T) {
 // lostRun applies one job in a run whose state and process are lost.
 func lostRun(t *testing.T, run journal.Run, config attrs) {
 	t.Helper()
-	process := journal.NewProcess(run, func(err error) { t.Error(err) })
+	process := harness.Process(t, run)
 	c := &fakecli.CLI{T: t}
 	if diags := c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config); len(diags) > 0 {
 		t.Fatal(fakecli.Text(diags))

@@ -34,9 +34,8 @@ var (
 
 // Options are what a provider needs from its process.
 type Options struct {
-	Process   *journal.Process               // opens the journal; nil: none is kept
-	Recording func(write func() error) error // wraps each write to the journal; nil: nothing does
-	Dial      agentapi.Dial                  // reaches the service; nil: a network connection
+	Process *journal.Process // opens the journal; nil: none is kept
+	Dial    agentapi.Dial    // reaches the service; nil: a network connection
 }
 
 type agentProvider struct {

@@ -4,35 +4,32 @@
 //go:build unix
 
 // Package chaos interrupts and kills a real CLI with the real provider, at
-// random moments and at every step of a request, and counts what reached the
+// random moments, and counts what reached the
 // service. It also shows that ordinary use never notices the journal.
 package chaos
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"testing"
 	"time"
 
-	// Both are built from it; without this Go would take the results of a run before a change of it.
+	// It is built from it; without this Go would take the results of a run before a change of it.
 	_ "github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 var (
-	cli        tfcli.CLI
-	provider   tfcli.Plugin
-	stepConfig string // a CLI configuration with the provider that reports its steps
+	cli      tfcli.CLI
+	provider tfcli.Plugin
 
 	// What init leaves in a working directory with a backend: running it once is enough for all of them.
 	initialized    []byte
@@ -61,31 +58,12 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// install finds a CLI, builds the provider for it twice, as users get it and with
-// a report of its steps, and initializes a backend.
+// install finds a CLI, builds the provider for it, and initializes a backend.
 func install(ctx context.Context, dir string) (err error) {
 	if cli, err = tfcli.Find(ctx, os.Stderr); err != nil {
 		return err
 	}
 	if provider, err = tfcli.InstallPlugin(ctx, dir); err != nil {
-		return err
-	}
-	// Go's test cache sees a file only when the test itself looks at it.
-	if _, err := os.Stat(filepath.Join("steps", "main.go")); err != nil {
-		return err
-	}
-	steps := filepath.Join(dir, "steps")
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", filepath.Join(steps, "terraform-provider-agent"), "./steps")
-	if output, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("building the provider that reports its steps: %w\n%s", err, output)
-	}
-	config, err := os.ReadFile(provider.OverrideConfig)
-	if err != nil {
-		return err
-	}
-	stepConfig = filepath.Join(dir, "steps.tfrc")
-	config = bytes.ReplaceAll(config, []byte(filepath.Dir(provider.Executable)), []byte(steps))
-	if err := os.WriteFile(stepConfig, config, 0o600); err != nil {
 		return err
 	}
 	server := httptest.NewServer(&backend{})
@@ -106,9 +84,8 @@ func install(ctx context.Context, dir string) (err error) {
 
 // What make chaos sets: without them, make test runs a part of each grid.
 const (
-	envRounds = "CHAOS_CLI"    // the number of runs that end at any moment; and all of each grid but
-	envCrash  = "CRASH_POINTS" // the crash points
-	envSeed   = "CHAOS_SEED"   // of the moments
+	envRounds = "CHAOS_CLI"  // the number of runs that end at any moment; and all of each grid
+	envSeed   = "CHAOS_SEED" // of the moments
 )
 
 // everyNth returns the cells of a grid that run: all if the variable is set,

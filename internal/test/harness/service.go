@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -68,6 +69,13 @@ func Bubble(t *testing.T, script func(prompt string, turn int) simulator.Script,
 		c.State = c.Decode(nil)
 		test(t, s, c)
 	})
+}
+
+// Process is a provider process of a run of the CLI. Its journal must report nothing.
+func Process(t testing.TB, run journal.Run) *journal.Process {
+	host := journal.ThisHost()
+	host.Run = run
+	return journal.NewProcess(host, func(err error) { t.Error(err) })
 }
 
 // Always gives every turn of every job the same script.

@@ -13,6 +13,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // What heads the diagnostics of a journal.
@@ -40,7 +41,7 @@ func (m *Matrix) nextRun() {
 // sameRun starts another provider process of the run.
 func (m *Matrix) sameRun() {
 	m.Helper()
-	m.process = journal.NewProcess(journal.Run(fmt.Sprint("run", m.runs)), func(err error) { m.Error(err) })
+	m.process = harness.Process(m, journal.Run(fmt.Sprint("run", m.runs)))
 	m.OK(m.connect())
 }
 
