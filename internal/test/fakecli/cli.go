@@ -191,7 +191,7 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	}
 	c.Replace = c.Tainted || len(c.Because) > 0
 	if c.Replace && !c.Tainted && !Failed(diags) {
-		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), nil)
+		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), resp.PlannedPrivate)
 		diags = append(diags, slices.DeleteFunc(resp.Diagnostics, func(d *tfprotov6.Diagnostic) bool { return !isError(d) })...)
 	}
 	if !Failed(diags) {

@@ -1,0 +1,329 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package explore
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
+
+func runTests(m *testing.M) int {
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	debug.SetGCPercent(800) // many short worlds
+	return m.Run()
+}
+
+// scenario is what is cut.
+type scenario struct {
+	name      string
+	before    []resource // applied before, without a cut
+	resources []resource
+	jobs      int // that a user expects to be started
+	late      time.Duration
+	decides   bool // in the last run, a person gives unknown creates up
+	noJournal bool // in the first run
+	cuts      int  // at least, in each schedule
+}
+
+func job(address, prompt string) resource {
+	return resource{address: address, config: fakecli.Attrs{"prompt": prompt}}
+}
+
+func scenarios() []scenario {
+	first := []resource{job("a", "Write")}
+	triggered := resource{address: "a", config: fakecli.Attrs{"prompt": "Write", "triggers": fakecli.Attrs{"a": "1"}}}
+	firstCreated := triggered
+	firstCreated.createFirst = true
+	other := job("b", "Write")
+	other.alias = 1
+	return []scenario{
+		{name: "create", resources: first, jobs: 1, cuts: 2},
+		{name: "message", before: first, resources: []resource{job("a", "Write more")}, jobs: 1, cuts: 2},
+		{name: "two equal creates", resources: []resource{job("a", "Write"), job("b", "Write")}, jobs: 2},
+		{name: "replacement", before: first, resources: []resource{triggered}, jobs: 2},
+		{name: "replacement, create first", before: first, resources: []resource{firstCreated}, jobs: 2},
+		{name: "two aliases", resources: []resource{job("a", "Write"), other}, jobs: 2},
+		{name: "late response", resources: first, jobs: 1, late: 30 * time.Second},
+		{name: "response after the deadline", resources: first, jobs: 1, late: 70 * time.Second},
+		{name: "create, and a decision", resources: first, jobs: 1, decides: true},
+		{name: "create without a journal", resources: first, jobs: 1, noJournal: true},
+	}
+}
+
+// explorer plays the schedules of a scenario.
+type explorer struct {
+	*testing.T
+
+	scenario  scenario
+	store     store
+	seen      map[string]bool
+	occurred  map[string]bool
+	schedules int
+	excused   map[string]int // documented exceptions
+}
+
+// outcome is what a schedule has led to.
+type outcome struct {
+	world   *world
+	steps   []stepTaken // of the first run that was not cut
+	wrong   []string
+	skipped bool // the world after the cuts has been seen
+}
+
+// play plays the cuts, one for each run, then a run that is not cut, and a plan.
+func (e *explorer) play(cuts []cut) (o outcome) {
+	e.schedules++
+	later := ""
+	if last := cuts[len(cuts)-1]; last.way == cliKilled { // what the orphan will do distinguishes worlds
+		synctest.Test(e.T, func(t *testing.T) {
+			w := e.cutWorld(t, cuts)
+			time.Sleep(5 * time.Minute)
+			later = w.fingerprint()
+		})
+	}
+	synctest.Test(e.T, func(t *testing.T) {
+		w := e.cutWorld(t, cuts)
+		o.world = w
+		if fingerprint := w.fingerprint() + later; e.seen[fingerprint] {
+			o.skipped = true
+			return
+		} else {
+			e.seen[fingerprint] = true
+		}
+		next := w.apply(e.scenario.resources, cut{late: e.scenario.late}, nil, false)
+		o.steps = next.steps
+		if e.scenario.decides {
+			w.apply(e.scenario.resources, cut{}, w.unknown(), false)
+		}
+		time.Sleep(5 * time.Minute) // for what is still alive
+		o.wrong = w.check(e.scenario)
+		maps.Copy(e.occurred, w.occurred)
+	})
+	return o
+}
+
+func (e *explorer) cutWorld(t *testing.T, cuts []cut) *world {
+	w := newWorld(t, e.store, simulator.Script{Duration: time.Second})
+	t.Cleanup(w.end)
+	if e.scenario.before != nil {
+		w.apply(e.scenario.before, cut{}, nil, false)
+		time.Sleep(time.Minute)
+	}
+	for i, c := range cuts {
+		c.late, c.noJournal = e.scenario.late, e.scenario.noJournal && i == 0
+		w.apply(e.scenario.resources, c, nil, false)
+	}
+	return w
+}
+
+// explore plays all cuts of the run after these cuts, and the cuts of the run after that,
+// until each schedule has depth of them. It stops at the first failure: the shortest one.
+func (e *explorer) explore(cuts []cut, steps []stepTaken, depth int) bool {
+	type node struct {
+		cuts  []cut
+		steps []stepTaken
+	}
+	var nodes []node
+	for i, s := range steps {
+		if repeats(steps, i) {
+			continue
+		}
+		for _, way := range waysAt(s.kind, e.store) {
+			schedule := append(slices.Clone(cuts), cut{at: i + 1, way: way})
+			o := e.play(schedule)
+			switch excuse := e.excuse(schedule); {
+			case o.skipped:
+				continue
+			case len(o.wrong) > 0 && excuse != "":
+				e.excused[excuse]++
+			case len(o.wrong) > 0:
+				e.report(o)
+				return false
+			}
+			nodes = append(nodes, node{schedule, o.steps})
+		}
+	}
+	for _, n := range nodes {
+		if depth > 1 && !e.explore(n.cuts, n.steps, depth-1) {
+			return false
+		}
+	}
+	return true
+}
+
+// The documented exceptions of the default folder. Each must occur.
+const (
+	withoutState   = "the state could not be stored, and the run ended cleanly"
+	withoutDisk    = "the disk was lost"
+	withoutJournal = "the journal could not be used, and the run was cut"
+)
+
+func (e *explorer) excuse(cuts []cut) string {
+	has := func(w way) bool { return slices.ContainsFunc(cuts, func(c cut) bool { return c.way == w }) }
+	switch {
+	case e.store != defaultFolder:
+	case has(diskLost):
+		return withoutDisk
+	case has(stateLost):
+		return withoutState
+	case has(storeDown), e.scenario.noJournal:
+		return withoutJournal
+	}
+	return ""
+}
+
+// repeats reports whether a step only waits on.
+func repeats(steps []stepTaken, i int) bool {
+	return i >= 4 && steps[i] == steps[i-2] && steps[i] == steps[i-4]
+}
+
+// report prints a schedule that breaks the promise.
+func (e *explorer) report(o outcome) {
+	var text strings.Builder
+	for _, r := range o.world.runs {
+		text.WriteString(r.String())
+	}
+	e.Errorf("%s\n%sthe world:\n%s", strings.Join(o.wrong, "\n"), &text, o.world.fingerprint())
+}
+
+// unknown are the ids of the entries of creates without a response.
+func (w *world) unknown() (ids []string) {
+	for _, e := range w.entries() {
+		if !e.Answered && strings.HasPrefix(e.Key, "create") {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// check asserts the promise. The last run was not cut.
+func (w *world) check(s scenario) (wrong []string) {
+	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	last := w.runs[len(w.runs)-1]
+	plan := w.apply(s.resources, cut{}, nil, true)
+	jobs, entries, unknown := w.sim.Jobs(), w.entries(), len(w.unknown())
+	givenUp := len(last.forget)
+	cutOnlyBy := func(allowed ...way) bool {
+		return !slices.ContainsFunc(w.runs, func(r *run) bool { return !slices.Contains(append(allowed, uncut), r.cut.way) })
+	}
+	if w.tainted {
+		fail("a stored object is tainted, and no job has failed")
+	}
+	if !plan.empty && len(plan.diags) == 0 {
+		fail("the last plan is not empty and does not say why")
+	}
+	if len(jobs) > s.jobs+givenUp {
+		fail("%d jobs were started, want %d", len(jobs), s.jobs)
+	}
+	ids := map[string]bool{}
+	for address, o := range w.state {
+		if id := get(o.value, "id"); ids[id] {
+			fail("%s shares its job with another resource", address)
+		} else {
+			ids[id] = true
+		}
+	}
+	if cutOnlyBy(interrupted) && s.late < time.Minute && (unknown > 0 || w.occurred["Agent job of an earlier run taken over"]) {
+		fail("after Ctrl-C the state lacks a job")
+	}
+	for _, e := range entries {
+		destroyed := !ids[e.Job] && w.everSeen[e.Job] && slices.ContainsFunc(w.runs, func(r *run) bool { return r.storeDown.Load() })
+		if e.Answered && !destroyed || len(plan.diags) == 0 && !destroyed {
+			fail("the entry %+v is left", e)
+		}
+	}
+	for _, job := range jobs {
+		prompts := slices.Clone(job.Prompts)
+		slices.Sort(prompts)
+		if len(slices.Compact(prompts)) < len(job.Prompts) {
+			fail("job %s has the prompts %q", job.ID, job.Prompts)
+		}
+		inJournal := slices.ContainsFunc(entries, func(e entry) bool { return e.Answered && e.Job == job.ID })
+		switch {
+		case w.everSeen[job.ID], inJournal, strings.Contains(w.shown.String(), job.ID):
+		case unknown > 0:
+			unknown--
+		case givenUp > 0:
+			givenUp--
+		default:
+			fail("job %s is in no state, not in the journal, and in no diagnostic", job.ID)
+		}
+	}
+	return wrong
+}
+
+// Each of these must occur in at least one schedule.
+var situations = []string{}
+
+// TestExplore plays every cut of one run, and with EXPLORE_CUTS=2 every pair of cuts of
+// two runs in a row: always for a create and for a message.
+func TestExplore(t *testing.T) {
+	depth := int(harness.Number(t, "EXPLORE_CUTS", 1))
+	var mu sync.Mutex
+	occurred, excused := map[string]bool{}, map[string]int{}
+	schedules, worlds := 0, 0
+	t.Run("all", func(t *testing.T) {
+		for _, s := range scenarios() {
+			for name, st := range map[string]store{"bucket": bucket, "named folder": namedFolder, "default folder": defaultFolder} {
+				t.Run(s.name+" in "+name, func(t *testing.T) {
+					t.Parallel()
+					begin := time.Now()
+					e := &explorer{T: t, scenario: s, store: st, seen: map[string]bool{}, occurred: map[string]bool{}, excused: map[string]int{}}
+					first := e.play([]cut{{}})
+					if len(first.wrong) > 0 {
+						e.report(first)
+						return
+					}
+					e.explore(nil, first.world.firstCut(e).steps, max(depth, s.cuts))
+					t.Logf("%d schedules, %d worlds in %s", e.schedules, len(e.seen), time.Since(begin).Round(time.Millisecond))
+					mu.Lock()
+					defer mu.Unlock()
+					schedules, worlds = schedules+e.schedules, worlds+len(e.seen)
+					maps.Copy(occurred, e.occurred)
+					for excuse, n := range e.excused {
+						excused[excuse] += n
+					}
+				})
+			}
+		}
+	})
+	t.Logf("%d schedules, %d distinct worlds; breaches in the default folder: %v", schedules, worlds, excused)
+	for _, situation := range situations {
+		if !occurred[situation] {
+			t.Errorf("%q never occurred", situation)
+		}
+	}
+	for _, excuse := range []string{withoutState, withoutDisk, withoutJournal} {
+		if excused[excuse] == 0 {
+			t.Errorf("%q never breaks the promise in the default folder", excuse)
+		}
+	}
+	t.Logf("%q", slices.Sorted(maps.Keys(occurred)))
+}
+
+// firstCut is the first run that can be cut.
+func (w *world) firstCut(e *explorer) *run {
+	if e.scenario.before != nil {
+		return w.runs[1]
+	}
+	return w.runs[0]
+}

@@ -1,0 +1,223 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package explore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+)
+
+// process is a provider process. Once it is dead, it reaches nothing: its goroutines
+// only run out.
+type process struct {
+	run    *run
+	pid    int
+	cli    *fakecli.CLI // connected to it
+	served chan error   // the CLI asks it to end
+	ended  chan struct{}
+	ctx    context.Context
+	kill   context.CancelFunc
+	dead   atomic.Bool
+
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+var errDead = errors.New("the process is dead")
+
+// start starts a provider process of the run.
+func (r *run) start() *process {
+	w := r.world
+	ctx, cancel := context.WithCancel(w.Context())
+	p := &process{run: r, served: make(chan error, 1), ended: make(chan struct{}), ctx: ctx, kill: cancel}
+	context.AfterFunc(ctx, p.die)
+	w.mu.Lock()
+	p.pid = len(w.processes)
+	w.processes = append(w.processes, p)
+	w.mu.Unlock()
+	r.mu.Lock()
+	r.processes = append(r.processes, p)
+	r.mu.Unlock()
+	own := journal.NewProcess(journal.Host{
+		Run: journal.Run(fmt.Sprint(r.number)), Self: journal.Sender{Machine: r.machine(), PID: p.pid, Start: "1"},
+		Ended: func(s journal.Sender) bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return s.Machine == r.machine() && !w.alive(s)
+		},
+		CLIEnded: r.cliEnded.Load, ModTime: p.modTime, Network: p,
+	}, func(error) {})
+	p.cli = &fakecli.CLI{T: w.T}
+	err := errors.Join(os.Mkdir(filepath.Dir(p.journal()), 0o700), os.Symlink(w.folder(), p.journal()))
+	if err != nil {
+		w.Fatal(err)
+	}
+	environment.Lock()
+	err = os.Setenv("TF_DATA_DIR", filepath.Dir(p.journal()))
+	diags := p.cli.ConnectTo(ctx, provider.New(fmt.Sprint(p.pid), provider.Options{Process: own, Dial: p.dial}), p.settings(r.forget))
+	environment.Unlock()
+	if err != nil {
+		w.Fatal(err)
+	}
+	if len(diags) > 0 {
+		w.Fatal(fakecli.Text(diags))
+	}
+	p.cli.Server = wire{p.cli.Server.(tfprotov6.ProviderServerWithActions), p}
+	go func() {
+		defer close(p.ended)
+		_ = plugin.End(ctx, own, p.served)
+		p.die()
+	}()
+	return p
+}
+
+// environment is shared by all tests. A process reads it when it is configured.
+var environment sync.Mutex
+
+// journal is a link to the folder of the journal. It disappears with the process, which
+// then writes elsewhere.
+func (p *process) journal() string { return filepath.Join(p.run.world.dir, fmt.Sprint(p.pid), "agent") }
+
+func (p *process) die() {
+	_ = os.Remove(p.journal())
+	p.dead.Store(true)
+	p.kill()
+	p.hangUp()
+	select {
+	case p.served <- nil:
+	default:
+	}
+}
+
+// hangUp ends the connections of the process.
+func (p *process) hangUp() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range p.conns {
+		_ = conn.Close()
+	}
+	p.conns = nil
+}
+
+func (p *process) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	p.run.step(call, "connection to the service")
+	if p.dead.Load() {
+		return nil, errDead
+	}
+	conn, err := p.run.world.wire.Dial(ctx, network, address)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.conns = append(p.conns, conn)
+	return conn, err
+}
+
+// RoundTrip leads to the bucket.
+func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
+	name := "journal " + req.Method
+	if req.URL.Query().Has("list-type") {
+		name = "journal LIST"
+	}
+	if p.run.step(journalAccess, name) == storeDown {
+		p.run.storeDown.Store(true)
+	}
+	if p.dead.Load() {
+		return nil, errDead
+	}
+	time.Sleep(time.Millisecond) // so that two accesses have different times
+	recorder := httptest.NewRecorder()
+	if p.run.storeDown.Load() {
+		recorder.WriteHeader(http.StatusForbidden)
+	} else {
+		body, err := readBody(req)
+		if err != nil {
+			return nil, err
+		}
+		req.Body = body
+		p.run.world.bucket.ServeHTTP(recorder, req)
+	}
+	p.run.step(call, name+" done")
+	if p.dead.Load() {
+		return nil, errDead
+	}
+	resp := recorder.Result()
+	resp.Request = req
+	return resp, nil
+}
+
+func readBody(req *http.Request) (io.ReadCloser, error) {
+	if req.Body == nil {
+		return http.NoBody, nil
+	}
+	text, err := io.ReadAll(req.Body)
+	return io.NopCloser(bytes.NewReader(text)), errors.Join(err, req.Body.Close())
+}
+
+// wire is the connection between the CLI and a process: each call and each response on
+// it is a step.
+type wire struct {
+	tfprotov6.ProviderServerWithActions
+
+	process *process
+}
+
+// gone ends the goroutine of a CLI that has ended.
+type gone struct{}
+
+func callOver[Request, Response any](p *process, name string, req Request, method func(context.Context, Request) (Response, error)) (Response, error) {
+	r := p.run
+	r.step(call, name)
+	r.mustLive()
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	done := make(chan Response, 1)
+	var err error
+	go func() {
+		var resp Response
+		resp, err = method(ctx, req)
+		done <- resp
+	}()
+	var resp Response
+	select {
+	case resp = <-done:
+	case <-r.left:
+		panic(gone{}) // which cancels the call
+	}
+	r.step(call, name+" returns")
+	r.mustLive()
+	return resp, err
+}
+
+func (c wire) UpgradeResourceState(_ context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	return callOver(c.process, "UpgradeResourceState", req, c.ProviderServerWithActions.UpgradeResourceState)
+}
+
+func (c wire) ReadResource(_ context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	return callOver(c.process, "ReadResource", req, c.ProviderServerWithActions.ReadResource)
+}
+
+func (c wire) PlanResourceChange(_ context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+	return callOver(c.process, "PlanResourceChange", req, c.ProviderServerWithActions.PlanResourceChange)
+}
+
+func (c wire) ApplyResourceChange(_ context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+	return callOver(c.process, "ApplyResourceChange", req, c.ProviderServerWithActions.ApplyResourceChange)
+}

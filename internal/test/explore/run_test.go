@@ -1,0 +1,431 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package explore
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+)
+
+// kind is a kind of step: it tells which ways of cutting make sense there.
+type kind int
+
+const (
+	call kind = iota
+	start
+	journalAccess
+	request
+	response
+	stateWrite
+)
+
+// way is a way to cut a run.
+type way int
+
+const (
+	uncut        way = iota
+	killed           // CLI and provider
+	cliKilled        // the provider lives on
+	interrupted      // Ctrl-C
+	abandoned        // Ctrl-C twice
+	loseRequest      // on its way to the service
+	loseResponse     // on its way back
+	stateLost        // the state cannot be stored from here on
+	storeDown        // the journal cannot be reached from here on
+	serviceDown      // the service refuses to show jobs from here on
+	diskLost         // CLI and provider are killed, and the default folder is lost
+)
+
+var ways = []string{"not cut", "CLI and provider are killed", "the CLI is killed", "Ctrl-C", "Ctrl-C twice", "the request is lost", "the response is lost", "the state cannot be stored from here on", "the journal cannot be reached from here on", "the service shows no job from here on", "CLI and provider are killed, and the disk is lost"}
+
+// waysAt are those that make sense at a step.
+func waysAt(k kind, s store) []way {
+	at := []way{killed, cliKilled, interrupted, abandoned}
+	switch k {
+	case request:
+		at = append(at, loseRequest)
+	case response:
+		at = append(at, loseResponse)
+	case stateWrite:
+		at = append(at, stateLost)
+	case journalAccess:
+		at = append(at, storeDown)
+	case start:
+		at = append(at, storeDown, serviceDown)
+	case call:
+	}
+	if s == defaultFolder {
+		at = append(at, diskLost)
+	}
+	return at
+}
+
+// cut is where and how a run is cut.
+type cut struct {
+	at        int // the number of the step, from 1; 0: nowhere
+	way       way
+	late      time.Duration // that long the service takes for a POST
+	noJournal bool          // from the start
+}
+
+// stepTaken is a step of a run.
+type stepTaken struct {
+	kind kind
+	name string
+}
+
+// run is a run of the CLI.
+type run struct {
+	world  *world
+	number int
+	cut    cut
+	forget []string
+
+	left        chan struct{} // closed when the CLI no longer works on anything
+	leave       sync.Once
+	cliEnded    atomic.Bool
+	stopped     atomic.Bool // by Ctrl-C
+	serviceDown atomic.Bool
+	stateOff    atomic.Bool
+	storeDown   atomic.Bool
+
+	mu        sync.Mutex
+	steps     []stepTaken
+	processes []*process
+
+	empty  bool // the plan changed nothing
+	failed bool
+	diags  []*tfprotov6.Diagnostic
+}
+
+// machine is that of the run: with a bucket, each has its own.
+func (r *run) machine() string {
+	if r.world.store == bucket {
+		return fmt.Sprint("machine", r.number)
+	}
+	return "machine"
+}
+
+// step is called at each step of a run. It returns the way in which the run is cut there.
+func (r *run) step(k kind, name string) way {
+	r.mu.Lock()
+	r.steps = append(r.steps, stepTaken{k, name})
+	here := len(r.steps) == r.cut.at
+	r.mu.Unlock()
+	if !here {
+		return uncut
+	}
+	switch r.cut.way {
+	case killed, diskLost:
+		r.end()
+		for _, p := range r.plugins() {
+			p.die()
+		}
+		if r.cut.way == diskLost {
+			r.world.loseDisk()
+		}
+	case cliKilled:
+		r.end()
+	case interrupted:
+		r.interrupt()
+	case abandoned:
+		r.interrupt()
+		r.leave.Do(func() { close(r.left) })
+	case stateLost:
+		r.stateOff.Store(true)
+	case storeDown:
+		r.breakJournal()
+	case serviceDown:
+		r.serviceDown.Store(true)
+	case uncut, loseRequest, loseResponse:
+	}
+	return r.cut.way
+}
+
+func (r *run) plugins() []*process {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.processes)
+}
+
+// end is the end of the CLI.
+func (r *run) end() {
+	r.leave.Do(func() { close(r.left) })
+	r.cliEnded.Store(true)
+}
+
+func (r *run) interrupt() {
+	r.stopped.Store(true)
+	for _, p := range r.plugins() {
+		if !p.dead.Load() {
+			_, _ = p.cli.Server.StopProvider(p.ctx, &tfprotov6.StopProviderRequest{})
+		}
+	}
+}
+
+// mustLive ends the goroutine of the CLI if the CLI has ended.
+func (r *run) mustLive() {
+	select {
+	case <-r.left:
+		panic(gone{})
+	default:
+	}
+}
+
+// shutDown ends the processes as the CLI does when it does no longer need them.
+func (r *run) shutDown(processes ...*process) {
+	for _, p := range processes {
+		select {
+		case p.served <- nil:
+		default: // it is dead
+		}
+		select {
+		case <-p.ended:
+		case <-time.After(2 * time.Second):
+		}
+		p.die()
+	}
+}
+
+// resource is a resource of the configuration.
+type resource struct {
+	address     string
+	config      fakecli.Attrs
+	alias       int  // of its provider
+	createFirst bool // create_before_destroy
+}
+
+// apply is a whole "terraform apply", or a plan.
+func (w *world) apply(resources []resource, c cut, forget []string, planOnly bool) *run {
+	w.mu.Lock()
+	r := &run{world: w, number: len(w.runs), cut: c, forget: forget, left: make(chan struct{})}
+	w.runs = append(w.runs, r)
+	w.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer func() {
+			switch reason := recover().(type) {
+			case nil:
+			case gone:
+				if !r.cliEnded.Load() { // Ctrl-C twice
+					r.shutDown(r.plugins()...)
+					r.end()
+				}
+			default:
+				panic(reason)
+			}
+		}()
+		r.apply(resources, planOnly)
+		r.end()
+	}()
+	<-done
+	if r.storeDown.Load() && w.bucket == nil {
+		w.repair()
+	}
+	return r
+}
+
+// breakJournal makes the journal unusable until the run ends.
+func (r *run) breakJournal() {
+	w := r.world
+	if r.storeDown.Swap(true) || w.bucket != nil {
+		return
+	}
+	if err := errors.Join(os.Rename(w.folder(), w.folder()+".away"), os.WriteFile(w.folder(), nil, 0o600)); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) repair() {
+	if err := errors.Join(os.Remove(w.folder()), os.Rename(w.folder()+".away", w.folder())); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// each starts a process for each alias.
+func (r *run) each(resources []resource) []*process {
+	processes := []*process{r.start()}
+	for _, res := range resources {
+		if res.alias == len(processes) {
+			processes = append(processes, r.start())
+		}
+	}
+	return processes
+}
+
+// load gives a CLI the object of a state.
+func (r *run) load(p *process, o *object) *fakecli.CLI {
+	c := *p.cli
+	c.Forget()
+	if o == nil {
+		return &c
+	}
+	c.State, c.Private, c.Identity, c.Tainted = o.value, o.private, o.identity, o.tainted
+	id, _ := json.Marshal(map[string]string{"id": get(o.value, "id")})
+	_, _ = c.Server.UpgradeResourceState(p.ctx, &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: id}})
+	return &c
+}
+
+func objectOf(c *fakecli.CLI, deposed *object) *object {
+	if c.State.IsNull() && deposed == nil {
+		return nil
+	}
+	return &object{c.State, c.Private, c.Identity, c.Tainted, deposed}
+}
+
+func (r *run) apply(resources []resource, planOnly bool) {
+	w := r.world
+	if r.cut.noJournal {
+		r.breakJournal()
+	}
+	r.step(start, "the CLI starts")
+	state := maps.Clone(w.state)
+	say := func(diags []*tfprotov6.Diagnostic) bool {
+		r.diags = append(r.diags, diags...)
+		r.failed = r.failed || fakecli.Failed(diags)
+		return !fakecli.Failed(diags)
+	}
+	defer func() { // as the CLI does when it ends, but not when it is killed
+		if !r.abandoned() {
+			w.show(r.diags)
+		}
+	}()
+	processes := r.each(resources)
+	r.empty = true
+	for _, res := range resources {
+		if r.stopped.Load() {
+			r.failed = true
+			break
+		}
+		p := processes[res.alias]
+		if o := state[res.address]; o != nil && o.deposed != nil {
+			r.empty = false
+		}
+		c := r.load(p, state[res.address])
+		if say(c.Refresh(p.ctx)) && say(c.Plan(p.ctx, res.config)) {
+			r.empty = r.empty && c.Empty() && !c.Planned.IsNull()
+		}
+		if o := objectOf(c, nil); o != nil {
+			o.deposed = state[res.address].deposed
+			state[res.address] = o
+		}
+	}
+	r.shutDown(processes...)
+	r.mustLive()
+	if planOnly || r.failed || r.stopped.Load() {
+		return
+	}
+	processes = r.each(resources)
+	save := func() {
+		r.step(stateWrite, "the state is written")
+		r.mustLive()
+		if !r.stateOff.Load() {
+			w.storeState(state)
+		}
+		r.step(call, "the state is written, done")
+		r.mustLive()
+	}
+	set := func(address string, o *object) {
+		delete(state, address)
+		if o != nil {
+			state[address] = o
+		}
+		save()
+	}
+	for _, res := range resources {
+		if r.stopped.Load() {
+			r.failed = true
+			break
+		}
+		p := processes[res.alias]
+		before := state[res.address]
+		var deposed *object
+		if before != nil && before.deposed != nil {
+			old := r.load(p, before.deposed)
+			say(old.Destroy(p.ctx))
+			copied := *before
+			copied.deposed, before = nil, &copied
+			set(res.address, before)
+		}
+		c := r.load(p, before)
+		if !say(c.Plan(p.ctx, res.config)) {
+			continue
+		}
+		if c.Replace {
+			if res.createFirst {
+				deposed = before
+			} else {
+				say(c.Destroy(p.ctx))
+				set(res.address, nil)
+				if r.stopped.Load() {
+					break
+				}
+			}
+			c.Forget()
+			if !say(c.Plan(p.ctx, res.config)) {
+				set(res.address, objectOf(c, deposed))
+				continue
+			}
+		}
+		if c.Empty() {
+			continue
+		}
+		created := say(c.Apply(p.ctx, res.config))
+		if c.State.IsNull() && deposed != nil {
+			set(res.address, deposed) // the CLI restores it
+			continue
+		}
+		set(res.address, objectOf(c, deposed))
+		if deposed != nil && created && !r.stopped.Load() {
+			old := r.load(p, deposed)
+			say(old.Destroy(p.ctx))
+			set(res.address, objectOf(c, nil))
+		}
+	}
+	save()
+	r.shutDown(processes...)
+}
+
+// abandoned reports whether the CLI ends without a word.
+func (r *run) abandoned() bool {
+	select {
+	case <-r.left:
+		return true
+	default:
+		return false
+	}
+}
+
+// String lists the steps of a run up to where it is cut.
+func (r *run) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "run %d:\n", r.number+1)
+	steps := r.steps
+	if r.cut.at > 0 {
+		steps = steps[:min(r.cut.at, len(steps))]
+	}
+	for i, s := range steps {
+		if repeats(steps, i) && i < len(steps)-2 {
+			continue
+		}
+		fmt.Fprintf(&b, "  %2d. %s\n", i+1, s.name)
+	}
+	if r.cut.at > 0 {
+		fmt.Fprintf(&b, "      here: %s\n", ways[r.cut.way])
+	}
+	return b.String()
+}
