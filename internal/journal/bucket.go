@@ -134,13 +134,12 @@ func (b *bucket) write(ctx context.Context, e *entry) error {
 	return err
 }
 
-// remove cannot tell whether the object existed: S3 deletes what does not exist.
-func (b *bucket) remove(ctx context.Context, id string) (existed bool, _ error) {
+func (b *bucket) remove(ctx context.Context, id string) error {
 	err := b.client.RemoveObject(ctx, b.name, b.object(id), minio.RemoveObjectOptions{})
 	if statusOf(err) == http.StatusNotFound {
-		err = nil
+		return nil
 	}
-	return true, err
+	return err
 }
 
 func statusOf(err error) int {

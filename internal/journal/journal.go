@@ -62,18 +62,20 @@ func (j *Journal) Notices() []error {
 
 // ready loads the entries once: a thousand resources must not time out one after another.
 func (j *Journal) ready(ctx context.Context) error {
-	j.load.Do(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*opTimeout) // a caller that is cancelled must not fail the others
-		defer cancel()
-		entries, err := j.store.load(ctx)
-		j.loadErr = j.failed("read", err)
-		j.mu.Lock()
-		defer j.mu.Unlock()
-		for _, e := range entries {
-			j.index(ctx, e)
-		}
-	})
+	j.load.Do(func() { j.loadErr = j.readAll(ctx) })
 	return j.loadErr
+}
+
+func (j *Journal) readAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*opTimeout) // a caller that is cancelled must not fail the others
+	defer cancel()
+	entries, err := j.store.load(ctx)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range entries {
+		j.index(ctx, e)
+	}
+	return j.failed("read", err)
 }
 
 // index adds an entry, unless it is damaged or too old.
@@ -81,7 +83,7 @@ func (j *Journal) index(ctx context.Context, e *entry) {
 	notice := func(err error) { j.notices = append(j.notices, j.failed("read", err)) }
 	switch sent := e.sent(); {
 	case j.store.now().Sub(sent) > maxAge:
-		_, err := j.store.remove(ctx, e.id)
+		err := j.store.remove(ctx, e.id)
 		notice(errors.Join(fmt.Errorf("the entry of a request sent at %s (job: %s) is older than 30 days and is removed",
 			sent.UTC().Format(time.RFC3339), cmp.Or(e.JobID, "unknown")), err))
 	case e.damage != nil:
@@ -155,6 +157,5 @@ func (j *Journal) removeAll(ctx context.Context, match func(*entry) bool) error 
 func (j *Journal) remove(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	_, err := j.store.remove(ctx, id)
-	return j.failed("cleaned up", err)
+	return j.failed("cleaned up", j.store.remove(ctx, id))
 }

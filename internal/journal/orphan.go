@@ -108,7 +108,11 @@ func (j *Journal) Find(ctx context.Context, key Key) (*Orphan, error) {
 		if o != nil {
 			return o, nil
 		}
+		// It was not sent, or a process whose CLI was killed has just taken it.
 		j.drop(e.id)
+		if err := j.readAll(ctx); err != nil && j.named {
+			return nil, err
+		}
 	}
 }
 
@@ -174,33 +178,30 @@ func (j *Journal) read(ctx context.Context, id string) (*entry, error) {
 }
 
 // Take makes an accepted request one of this run: it writes a new entry and deletes the
-// old one. It returns false if another run was faster, as far as the store can tell. With
-// an error the caller has the request all the same, and a later run removes the entries.
-func (j *Journal) Take(ctx context.Context, o *Orphan) (taken bool, ref Ref, _ error) {
+// old one. It does not matter whether the old one still exists: a process whose CLI was
+// killed may just have taken it, for nobody. With an error the caller has the request all
+// the same, and a later run removes the entries.
+func (j *Journal) Take(ctx context.Context, o *Orphan) (Ref, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
 	own := *o.entry
 	own.id, own.Run, own.Sender, own.Taken, own.own = newID(), j.process.Run, j.process.Self, true, true
 	if err := j.store.write(ctx, &own); err != nil {
-		return true, o.Ref, j.failed("written", err)
-	}
-	existed, err := j.store.remove(ctx, o.ID)
-	j.drop(o.ID)
-	if err == nil && !existed {
-		return false, Ref{}, j.remove(ctx, own.id)
+		return o.Ref, j.failed("written", err)
 	}
 	j.mu.Lock()
 	j.entries[own.id] = &own
 	j.mu.Unlock()
-	if err = j.failed("cleaned up", err); err == nil { // what a crash between the two steps has left
+	err := j.Remove(ctx, o)
+	if err == nil { // what a crash between the two steps has left
 		err = j.removeAll(ctx, func(e *entry) bool {
 			return j.isEarlier(e) && e.Key == own.Key && e.isFor(own.JobID) && (e.isCreate() || e.SentAt == own.SentAt)
 		})
 	}
-	return true, own.ref(), err
+	return own.ref(), err
 }
 
-// Remove deletes the entry of a request that is to be sent again.
+// Remove deletes an entry.
 func (j *Journal) Remove(ctx context.Context, o *Orphan) error {
 	j.drop(o.ID)
 	return j.remove(ctx, o.ID)

@@ -52,32 +52,17 @@ func TestStores_oneCaller(t *testing.T) {
 	})
 }
 
-// Two runs in one folder: whoever deletes the old entry has the job. Red without: existed in Take.
-func TestFolder_takeRace(t *testing.T) {
-	folders(t, func(t *testing.T, l Location) {
+// What a process whose CLI was killed has just taken over is found in its new entry.
+func TestStores_takenMeanwhile(t *testing.T) {
+	stores(t, func(t *testing.T, l Location) {
 		post(t, open(t, l, "first"), create, "", "job-1")
-		var got []string
-		a, b := open(t, l, "second"), open(t, l, "third")
-		for _, j := range []*Journal{a, b} {
-			_ = j.ready(t.Context())
+		killed, j := open(t, l, "killed"), open(t, l, "third")
+		if _, err := j.Announce(t.Context(), create); err != nil {
+			t.Error(err)
 		}
-		oa, _ := a.Find(t.Context(), create)
-		ob, _ := b.Find(t.Context(), create)
-		for j, o := range map[*Journal]*Orphan{a: oa, b: ob} {
-			taken, _, err := j.Take(t.Context(), o)
-			if err != nil {
-				t.Error(err)
-			}
-			if taken {
-				got = append(got, o.JobID)
-			}
-		}
-		if diff := cmp.Diff([]string{"job-1"}, got); diff != "" {
-			t.Error(diff)
-		}
-		if entries, _ := a.store.load(t.Context()); len(entries) != 1 {
-			t.Errorf("%d entries are left", len(entries))
-		}
+		wantTakeOver(t, killed, create, "job-1", "none")
+		wantTakeOver(t, j, create, "job-1", "none")
+		wantStored(t, l, "create job-1 third")
 	})
 }
 
@@ -116,9 +101,9 @@ func TestTake_faults(t *testing.T) {
 				if failed := op == "read" && l.Named; (err != nil) != failed || failed {
 					return
 				}
-				taken, ref, err := j.Take(t.Context(), o)
-				if !taken || (ref == old) != (op == "write") || errors.As(err, new(*Error)) != (op != "read") {
-					t.Errorf("taken %t, %v, %v", taken, ref, err)
+				ref, err := j.Take(t.Context(), o)
+				if (ref == old) != (op == "write") || errors.As(err, new(*Error)) != (op != "read") {
+					t.Error(ref, err)
 				}
 				later := open(t, l, "third")
 				if err := later.Seen(t.Context(), "job-1", ref); err != nil {
@@ -141,7 +126,7 @@ func TestStores_twoEntriesForOneRequest(t *testing.T) {
 				fail(crashed, "remove", fault)
 				o, err := crashed.Find(t.Context(), key)
 				if err == nil {
-					_, _, err = crashed.Take(t.Context(), o)
+					_, err = crashed.Take(t.Context(), o)
 				}
 				if !errors.Is(err, errFault) {
 					t.Error(err)
@@ -152,7 +137,7 @@ func TestStores_twoEntriesForOneRequest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, ref, err := third.Take(t.Context(), o)
+				ref, err := third.Take(t.Context(), o)
 				if err != nil || third.TookOver(t.Context(), "job-1") != (key == create) || third.TookOver(t.Context(), "job-2") {
 					t.Errorf("%v, or the run does not know what it took over", err)
 				}
@@ -198,8 +183,8 @@ func TestStores_pendingOutcomes(t *testing.T) {
 					t.Fatalf("found %s, %+v, %v; want %s, sent at %s", jobOf(o), o, err, test.want, sent)
 				}
 				if o != nil && !o.Unknown {
-					if taken, ref, err := j.Take(t.Context(), o); !taken || ref.At != c.Ref().At || err != nil {
-						t.Error(taken, ref, err)
+					if ref, err := j.Take(t.Context(), o); ref.At != c.Ref().At || err != nil {
+						t.Error(ref, err)
 					}
 				}
 				wantStored(t, l, test.stored...)
