@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -71,6 +72,20 @@ func New(o Options) *Server {
 		o.Script = func(string, int) Script { return Script{Duration: 2 * time.Second} }
 	}
 	return &Server{options: o, windows: map[string]*window{}}
+}
+
+// Clone returns a server with the same jobs, which go their own ways from now on.
+func (s *Server) Clone() *Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := New(s.options)
+	c.created = s.created
+	for _, j := range s.jobs {
+		copied := *j
+		copied.prompts = slices.Clone(j.prompts)
+		c.jobs = append(c.jobs, &copied)
+	}
+	return c
 }
 
 // ServeHTTP responds to one request: with the first fault that matches it, otherwise

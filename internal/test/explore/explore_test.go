@@ -73,101 +73,133 @@ func scenarios() []scenario {
 type explorer struct {
 	*testing.T
 
-	scenario  scenario
-	store     store
-	seen      map[string]bool
+	*tally
+
+	scenario scenario
+	store    store
+}
+
+// tally is what the explorers of a scenario have in common.
+type tally struct {
+	mu        sync.Mutex
+	seen      map[string]bool // worlds, by their fingerprints
 	occurred  map[string]bool
-	schedules int
 	excused   map[string]int // documented exceptions
+	schedules int
 }
 
-// outcome is what a schedule has led to.
-type outcome struct {
-	world   *world
-	steps   []stepTaken // of the first run that was not cut
-	wrong   []string
-	skipped bool // the world after the cuts has been seen
+// schedule is one cut for each run, and what has become of it.
+type schedule struct {
+	cuts  []cut
+	from  *saved // the world before the last cut; nil: the first one, or something is alive in it
+	world *world
+	steps []stepTaken // of the run after the last cut
+	next  *saved      // the world after the last cut
+	wrong []string
 }
 
-// play plays the cuts, one for each run, then a run that is not cut, and a plan.
-func (e *explorer) play(cuts []cut) (o outcome) {
-	e.schedules++
+// play plays the cuts, one for each run, then a run that is not cut, and a plan. It
+// returns false if the world after the cuts was known.
+func (e *explorer) play(s *schedule) (isNew bool) {
 	later := ""
-	if last := cuts[len(cuts)-1]; last.way == cliKilled { // what the orphan will do distinguishes worlds
+	if s.cuts[len(s.cuts)-1].way == cliKilled { // what the orphan will do distinguishes worlds
 		synctest.Test(e.T, func(t *testing.T) {
-			w := e.cutWorld(t, cuts)
+			w := e.cutWorld(t, s)
 			time.Sleep(5 * time.Minute)
 			later = w.fingerprint()
 		})
 	}
 	synctest.Test(e.T, func(t *testing.T) {
-		w := e.cutWorld(t, cuts)
-		o.world = w
-		if fingerprint := w.fingerprint() + later; e.seen[fingerprint] {
-			o.skipped = true
+		w := e.cutWorld(t, s)
+		if isNew = e.isNew(w.fingerprint() + later); !isNew {
 			return
-		} else {
-			e.seen[fingerprint] = true
 		}
-		next := w.apply(e.scenario.resources, cut{late: e.scenario.late}, nil, false)
-		o.steps = next.steps
+		if !w.orphans() {
+			s.next = w.save()
+		}
+		s.world = w
+		s.steps = w.apply(e.scenario.resources, cut{late: e.scenario.late}, nil, false).steps
 		if e.scenario.decides {
 			w.apply(e.scenario.resources, cut{}, w.unknown(), false)
 		}
 		time.Sleep(5 * time.Minute) // for what is still alive
-		o.wrong = w.check(e.scenario)
+		s.wrong = w.check(e.scenario)
+		e.mu.Lock()
+		defer e.mu.Unlock()
 		maps.Copy(e.occurred, w.occurred)
 	})
-	return o
+	return isNew
 }
 
-func (e *explorer) cutWorld(t *testing.T, cuts []cut) *world {
+func (e *explorer) isNew(fingerprint string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	known := e.seen[fingerprint]
+	e.seen[fingerprint] = true
+	e.schedules++
+	return !known
+}
+
+func (e *explorer) cutWorld(t *testing.T, s *schedule) *world {
 	w := newWorld(t, e.store, simulator.Script{Duration: time.Second})
 	t.Cleanup(w.end)
-	if e.scenario.before != nil {
+	first := 0
+	switch {
+	case s.from != nil:
+		w.restore(s.from)
+		first = len(s.cuts) - 1
+	case e.scenario.before != nil:
 		w.apply(e.scenario.before, cut{}, nil, false)
 		time.Sleep(time.Minute)
 	}
-	for i, c := range cuts {
-		c.late, c.noJournal = e.scenario.late, e.scenario.noJournal && i == 0
+	for i, c := range s.cuts[first:] {
+		c.late, c.noJournal = e.scenario.late, e.scenario.noJournal && first+i == 0
 		w.apply(e.scenario.resources, c, nil, false)
 	}
 	return w
 }
 
-// explore plays all cuts of the run after these cuts, and the cuts of the run after that,
-// until each schedule has depth of them. It stops at the first failure: the shortest one.
-func (e *explorer) explore(cuts []cut, steps []stepTaken, depth int) bool {
-	type node struct {
-		cuts  []cut
-		steps []stepTaken
-	}
-	var nodes []node
-	for i, s := range steps {
-		if repeats(steps, i) {
+// explore plays the schedules that have one more cut.
+func (e *explorer) explore(s *schedule) (longer []*schedule) {
+	for i, taken := range s.steps {
+		if repeats(s.steps, i) {
 			continue
 		}
-		for _, way := range waysAt(s.kind, e.store) {
-			schedule := append(slices.Clone(cuts), cut{at: i + 1, way: way})
-			o := e.play(schedule)
-			switch excuse := e.excuse(schedule); {
-			case o.skipped:
-				continue
-			case len(o.wrong) > 0 && excuse != "":
-				e.excused[excuse]++
-			case len(o.wrong) > 0:
-				e.report(o)
-				return false
+		for _, way := range waysAt(taken.kind, e.store) {
+			if (way == killed || way == diskLost) && i > 0 && !taken.lasts() && !s.steps[i-1].lasts() {
+				continue // the same world as after the step before
 			}
-			nodes = append(nodes, node{schedule, o.steps})
+			next := &schedule{cuts: append(slices.Clone(s.cuts), cut{at: i + 1, way: way}), from: s.next}
+			if !e.play(next) {
+				continue
+			}
+			switch excuse := e.excuse(next.cuts); {
+			case len(next.wrong) > 0 && excuse != "":
+				e.mu.Lock()
+				e.excused[excuse]++
+				e.mu.Unlock()
+			case len(next.wrong) > 0:
+				e.report(next)
+				return nil // the first one is the shortest
+			}
+			longer = append(longer, next)
 		}
 	}
-	for _, n := range nodes {
-		if depth > 1 && !e.explore(n.cuts, n.steps, depth-1) {
-			return false
-		}
+	return longer
+}
+
+// all plays the schedules with up to depth more cuts.
+func (e *explorer) all(s *schedule, depth int) {
+	longer := e.explore(s)
+	if depth == 1 {
+		return
 	}
-	return true
+	for i, next := range longer {
+		e.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel()
+			(&explorer{t, e.tally, e.scenario, e.store}).all(next, depth-1)
+		})
+	}
 }
 
 // The documented exceptions of the default folder. Each must occur.
@@ -197,12 +229,12 @@ func repeats(steps []stepTaken, i int) bool {
 }
 
 // report prints a schedule that breaks the promise.
-func (e *explorer) report(o outcome) {
+func (e *explorer) report(s *schedule) {
 	var text strings.Builder
-	for _, r := range o.world.runs {
+	for _, r := range s.world.runs {
 		text.WriteString(r.String())
 	}
-	e.Errorf("%s\n%sthe world:\n%s", strings.Join(o.wrong, "\n"), &text, o.world.fingerprint())
+	e.Errorf("%s\n%sthe world:\n%s", strings.Join(s.wrong, "\n"), &text, s.world.fingerprint())
 }
 
 // unknown are the ids of the entries of creates without a response.
@@ -287,22 +319,28 @@ func TestExplore(t *testing.T) {
 			for name, st := range map[string]store{"bucket": bucket, "named folder": namedFolder, "default folder": defaultFolder} {
 				t.Run(s.name+" in "+name, func(t *testing.T) {
 					t.Parallel()
-					begin := time.Now()
-					e := &explorer{T: t, scenario: s, store: st, seen: map[string]bool{}, occurred: map[string]bool{}, excused: map[string]int{}}
-					first := e.play([]cut{{}})
-					if len(first.wrong) > 0 {
-						e.report(first)
+					e := &explorer{t, &tally{seen: map[string]bool{}, occurred: map[string]bool{}, excused: map[string]int{}}, s, st}
+					uncut := &schedule{cuts: []cut{{}}}
+					e.play(uncut)
+					if len(uncut.wrong) > 0 {
+						e.report(uncut)
 						return
 					}
-					e.explore(nil, first.world.firstCut(e).steps, max(depth, s.cuts))
-					t.Logf("%d schedules, %d worlds in %s", e.schedules, len(e.seen), time.Since(begin).Round(time.Millisecond))
-					mu.Lock()
-					defer mu.Unlock()
-					schedules, worlds = schedules+e.schedules, worlds+len(e.seen)
-					maps.Copy(occurred, e.occurred)
-					for excuse, n := range e.excused {
-						excused[excuse] += n
+					cuts := depth
+					if st == bucket {
+						cuts = max(cuts, s.cuts)
 					}
+					e.all(&schedule{steps: uncut.world.firstCut(e).steps}, cuts)
+					t.Cleanup(func() { // after its parts
+						t.Logf("%d schedules, %d distinct worlds", e.schedules, len(e.seen))
+						mu.Lock()
+						defer mu.Unlock()
+						schedules, worlds = schedules+e.schedules, worlds+len(e.seen)
+						maps.Copy(occurred, e.occurred)
+						for excuse, n := range e.excused {
+							excused[excuse] += n
+						}
+					})
 				})
 			}
 		}

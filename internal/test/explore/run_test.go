@@ -87,6 +87,11 @@ type stepTaken struct {
 	name string
 }
 
+// lasts reports whether a step may change what outlives the run.
+func (s stepTaken) lasts() bool {
+	return slices.ContainsFunc([]string{"journal PUT", "journal DELETE", "journal file", "POST", "state"}, func(part string) bool { return strings.Contains(s.name, part) })
+}
+
 // run is a run of the CLI.
 type run struct {
 	world  *world

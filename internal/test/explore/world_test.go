@@ -85,10 +85,65 @@ func newWorld(t *testing.T, s store, script simulator.Script) *world {
 	return w
 }
 
+// saved is a world without live processes, to be continued more than once.
+type saved struct {
+	at    time.Time
+	world world
+	sim   *simulator.Server
+	files map[string][]byte // of the journal
+}
+
+func (w *world) save() *saved {
+	s := &saved{at: time.Now(), sim: w.sim.Clone(), files: w.files()}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s.world = world{
+		modified: maps.Clone(w.modified), state: maps.Clone(w.state), everSeen: maps.Clone(w.everSeen), tainted: w.tainted,
+		occurred: maps.Clone(w.occurred), runs: slices.Clone(w.runs), processes: slices.Clone(w.processes),
+	}
+	s.world.shown.WriteString(w.shown.String())
+	return s
+}
+
+// restore makes a fresh world into the saved one.
+func (w *world) restore(s *saved) {
+	time.Sleep(time.Until(s.at))
+	w.sim, w.tainted, w.runs, w.processes = s.sim.Clone(), s.world.tainted, slices.Clone(s.world.runs), slices.Clone(s.world.processes)
+	w.modified, w.state, w.everSeen, w.occurred = maps.Clone(s.world.modified), maps.Clone(s.world.state), maps.Clone(s.world.everSeen), maps.Clone(s.world.occurred)
+	w.shown.WriteString(s.world.shown.String())
+	for name, text := range s.files {
+		if w.bucket != nil {
+			w.bucket.Objects["prefix/"+name] = &fakes3.Object{Text: text, Modified: s.at}
+		} else if err := os.WriteFile(filepath.Join(w.folder(), name), text, 0o600); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// files are those of the journal, or its objects.
+func (w *world) files() map[string][]byte {
+	texts := map[string][]byte{}
+	if w.bucket != nil {
+		w.bucket.Lock()
+		defer w.bucket.Unlock()
+		for name, object := range w.bucket.Objects {
+			texts[filepath.Base(name)] = object.Text
+		}
+		return texts
+	}
+	files, _ := filepath.Glob(filepath.Join(w.folder(), "*.json"))
+	for _, file := range files {
+		texts[filepath.Base(file)], _ = os.ReadFile(file)
+	}
+	return texts
+}
+
 // end kills what is still alive, and gives it the time to run out.
 func (w *world) end() {
 	for _, p := range w.processes {
-		p.die()
+		if !p.dead.Load() {
+			p.die()
+		}
 	}
 	time.Sleep(time.Hour)
 }
@@ -165,20 +220,7 @@ type entry struct {
 
 // entries are those in the journal, in the order in which they were sent.
 func (w *world) entries() (entries []entry) {
-	texts := map[string][]byte{}
-	if w.bucket != nil {
-		w.bucket.Lock()
-		for name, object := range w.bucket.Objects {
-			texts[filepath.Base(name)] = object.Text
-		}
-		w.bucket.Unlock()
-	} else {
-		files, _ := filepath.Glob(filepath.Join(w.folder(), "*.json"))
-		for _, file := range files {
-			texts[filepath.Base(file)], _ = os.ReadFile(file)
-		}
-	}
-	for name, text := range texts {
+	for name, text := range w.files() {
 		lines := strings.Fields(strings.TrimSpace(string(text)))
 		e := entry{ID: strings.TrimSuffix(name, ".json")}
 		if len(lines) == 0 || json.Unmarshal([]byte(lines[len(lines)-1]), &e) != nil {
