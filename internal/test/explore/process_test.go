@@ -136,9 +136,7 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.URL.Query().Has("list-type") {
 		name = "journal LIST"
 	}
-	if p.run.step(journalAccess, name) == storeDown {
-		p.run.storeDown.Store(true)
-	}
+	p.run.step(journalAccess, name)
 	if p.dead.Load() {
 		return nil, errDead
 	}
@@ -187,10 +185,10 @@ func callOver[Request, Response any](p *process, name string, req Request, metho
 	r.step(call, name)
 	r.mustLive()
 	ctx, cancel := context.WithCancel(p.ctx)
-	defer cancel()
 	done := make(chan Response, 1)
 	var err error
 	go func() {
+		r.step(call, name+" arrives")
 		var resp Response
 		resp, err = method(ctx, req)
 		done <- resp
@@ -199,8 +197,10 @@ func callOver[Request, Response any](p *process, name string, req Request, metho
 	select {
 	case resp = <-done:
 	case <-r.left:
-		panic(gone{}) // which cancels the call
+		time.AfterFunc(20*time.Millisecond, cancel) // the provider notices the end of the connection late
+		panic(gone{})
 	}
+	cancel()
 	r.step(call, name+" returns")
 	r.mustLive()
 	return resp, err

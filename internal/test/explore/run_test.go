@@ -39,21 +39,23 @@ const (
 	uncut        way = iota
 	killed           // CLI and provider
 	cliKilled        // the provider lives on
+	stalled          // the CLI is killed, and the provider goes on a moment later
 	interrupted      // Ctrl-C
 	abandoned        // Ctrl-C twice
 	loseRequest      // on its way to the service
 	loseResponse     // on its way back
 	stateLost        // the state cannot be stored from here on
 	storeDown        // the journal cannot be reached from here on
+	outage           // neither the journal nor the state can be reached from here on
 	serviceDown      // the service refuses to show jobs from here on
 	diskLost         // CLI and provider are killed, and the default folder is lost
 )
 
-var ways = []string{"not cut", "CLI and provider are killed", "the CLI is killed", "Ctrl-C", "Ctrl-C twice", "the request is lost", "the response is lost", "the state cannot be stored from here on", "the journal cannot be reached from here on", "the service shows no job from here on", "CLI and provider are killed, and the disk is lost"}
+var ways = []string{"not cut", "CLI and provider are killed", "the CLI is killed", "the CLI is killed, and the provider goes on a moment later", "Ctrl-C", "Ctrl-C twice", "the request is lost", "the response is lost", "the state cannot be stored from here on", "the journal cannot be reached from here on", "neither the journal nor the state can be reached from here on", "the service shows no job from here on", "CLI and provider are killed, and the disk is lost"}
 
 // waysAt are those that make sense at a step.
 func waysAt(k kind, s store) []way {
-	at := []way{killed, cliKilled, interrupted, abandoned}
+	at := []way{interrupted, cliKilled, stalled, killed, abandoned}
 	switch k {
 	case request:
 		at = append(at, loseRequest)
@@ -62,7 +64,7 @@ func waysAt(k kind, s store) []way {
 	case stateWrite:
 		at = append(at, stateLost)
 	case journalAccess:
-		at = append(at, storeDown)
+		at = append(at, storeDown, outage)
 	case start:
 		at = append(at, storeDown, serviceDown)
 	case call:
@@ -78,6 +80,7 @@ type cut struct {
 	at        int // the number of the step, from 1; 0: nowhere
 	way       way
 	late      time.Duration // that long the service takes for a POST
+	until     int           // of a stalled one: the step of the next run at which the provider goes on; 0: after a while
 	noJournal bool          // from the start
 }
 
@@ -104,6 +107,7 @@ type run struct {
 	cliEnded    atomic.Bool
 	stopped     atomic.Bool // by Ctrl-C
 	serviceDown atomic.Bool
+	taken       atomic.Int64 // steps
 	stateOff    atomic.Bool
 	storeDown   atomic.Bool
 
@@ -130,6 +134,9 @@ func (r *run) step(k kind, name string) way {
 	r.steps = append(r.steps, stepTaken{k, name})
 	here := len(r.steps) == r.cut.at
 	r.mu.Unlock()
+	if r.taken.Add(1); r.number > 0 && r.world.orphans() {
+		time.Sleep(time.Millisecond) // others go on
+	}
 	if !here {
 		return uncut
 	}
@@ -144,6 +151,9 @@ func (r *run) step(k kind, name string) way {
 		}
 	case cliKilled:
 		r.end()
+	case stalled:
+		r.end()
+		r.stall()
 	case interrupted:
 		r.interrupt()
 	case abandoned:
@@ -153,6 +163,9 @@ func (r *run) step(k kind, name string) way {
 		r.stateOff.Store(true)
 	case storeDown:
 		r.breakJournal()
+	case outage:
+		r.breakJournal()
+		r.stateOff.Store(true)
 	case serviceDown:
 		r.serviceDown.Store(true)
 	case uncut, loseRequest, loseResponse:
@@ -164,6 +177,24 @@ func (r *run) plugins() []*process {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.processes)
+}
+
+// stall waits until the next run has come to a step, or for a while.
+func (r *run) stall() {
+	if r.cut.until == 0 {
+		time.Sleep(1500 * time.Millisecond)
+		return
+	}
+	for longest := 1500 * time.Millisecond; longest > 0; longest -= time.Millisecond / 4 {
+		r.world.mu.Lock()
+		next := r.number + 1
+		reached := next < len(r.world.runs) && r.world.runs[next].taken.Load() >= int64(r.cut.until)
+		r.world.mu.Unlock()
+		if reached {
+			return
+		}
+		time.Sleep(time.Millisecond / 4)
+	}
 }
 
 // end is the end of the CLI.

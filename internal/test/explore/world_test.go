@@ -85,6 +85,8 @@ func newWorld(t *testing.T, s store, script simulator.Script) *world {
 	return w
 }
 
+const requestTimeout = 5 * time.Second
+
 // saved is a world without live processes, to be continued more than once.
 type saved struct {
 	at    time.Time
@@ -238,10 +240,11 @@ func (w *world) entries() (entries []entry) {
 // fingerprint is equal for worlds that the next run cannot tell apart.
 func (w *world) fingerprint() string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "only interrupted %t, or the CLI killed %t\n", w.cutOnlyBy(interrupted), w.cutOnlyBy(interrupted, cliKilled, stalled))
 	jobs := map[string]int{"": -1}
 	for i, job := range w.sim.Jobs() {
 		jobs[job.ID] = i
-		fmt.Fprintf(&b, "job %d %s %s %q\n", i, job.Project, job.Status, job.Prompts)
+		fmt.Fprintf(&b, "job %d %s %s %q stored %t shown %t\n", i, job.Project, job.Status, job.Prompts, w.everSeen[job.ID], strings.Contains(w.shown.String(), job.ID))
 	}
 	entries := w.entries()
 	w.mu.Lock()
@@ -315,7 +318,7 @@ func (w *world) show(diags []*tfprotov6.Diagnostic) {
 // settings is the configuration of the provider.
 func (p *process) settings(forget []string) fakecli.Attrs {
 	w := p.run.world
-	config := fakecli.Attrs{"base_url": w.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
+	config := fakecli.Attrs{"request_timeout": requestTimeout.String(), "base_url": w.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
 	journal := fakecli.Attrs{}
 	switch w.store {
 	case bucket:

@@ -1,0 +1,90 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package explore
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// mutant reverts what keeps the promise. A schedule must show that it is needed.
+type mutant struct {
+	file, line, instead string
+	finds               string // the scenario that shows it
+	all                 bool   // only with two cuts and each interleaving
+}
+
+// mutants are the rows of "Where the promise is kept" in internal/README.md. Five rows are
+// not here, because no cut of a run shows them: an HTTP library repeats a request when a
+// connection breaks under it, a panic is no cut, the end of an earlier run of a job needs a
+// service that shows an old record, a message that is forgotten too early one that refuses
+// another, and different requests or states share a job only in the same journal. Their
+// own tests show them.
+func mutants() map[string]mutant {
+	const create, message = "create in bucket", "message in bucket"
+	return map[string]mutant{
+		"an unknown outcome is not taken for a refusal": {
+			"agentapi/classify.go", "return nil, c.newError(r, UnknownOutcome, got, err)\n	}\n	job, err", "return nil, c.newError(r, Refused, got, err)\n	}\n	job, err", create, false,
+		},
+		"an unknown create blocks an equal one":          {"send/send.go", "case orphan.Unknown && (r.Kind == Message || !orphan.Listed):", "case orphan.Unknown && r.Kind == Message:", create, false},
+		"the provider waits for the response":            {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create, false},
+		"the id is in the state before the wait":         {"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create, false},
+		"a wait that stops early does not taint":         {"job/await.go", "fails = fails && !errors.Is(err, wait.ErrInterrupted)", "fails = true", create, false},
+		"an accepted message is in the state":            {"job/message.go", "	out.save(ctx, job)\n	return true", "	return true", message, false},
+		"no POST without an entry":                       {"journal/call.go", "	case j.named:\n		err = c.problem\n", "", create, false},
+		"nothing is sent once the CLI is gone":           {"journal/call.go", "	case j.process.CLIEnded():\n		err = errNoCLI\n	case c.ctx.Err() != nil:\n		err = context.Cause(c.ctx)\n", "", create, false},
+		"an entry stays until a later run has seen it":   {"journal/process.go", "if j.named {\n			continue\n		}\n", "", create, false},
+		"an entry stays if the run was disturbed":        {"journal/process.go", "	if !p.undisturbed() {\n		return\n	}\n", "", "create in default folder", false},
+		"a killed run's jobs are taken over":             {"send/send.go", "if o.request.Key != \"\" {\n		if earlier", "if false {\n		if earlier", create, false},
+		"a job that cannot be read is not replaced":      {"send/send.go", "			return Outcome{Result: Unreadable, Orphan: orphan, Err: err}\n", "			return Outcome{}\n", create, false},
+		"no two resources take over one request":         {"journal/orphan.go", "		j.busy[e.id] = true\n", "", "two equal creates in bucket", false},
+		"what was taken over meanwhile is looked for":    {"journal/orphan.go", "		if err := j.readAll(ctx); err != nil && j.named {\n			return nil, err\n		}\n", "", "create in bucket", true},
+		"a run never takes over its own requests":        {"journal/journal.go", "{ return e.Run != j.process.Run }", "{ return true }", "two equal creates in bucket", false},
+		"the next run waits for a response on its way":   {"journal/journal.go", "(e.Wait == 0 || j.store.now().UnixMilli() > e.SentAt+e.Wait || j.process.Ended(e.Sender))", "true", "late response in bucket", false},
+		"the response is recorded before it is used":     {"journal/call.go", "	c.try(c.write)\n	j.mu.Lock()", "	j.mu.Lock()", create, false},
+		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "	drain(ctx, process, cliGoneDrain) // and", "	// and", "late response in bucket", false},
+	}
+}
+
+// TestMutants applies each mutant in a test of its own, which must find a schedule.
+func TestMutants(t *testing.T) {
+	if os.Getenv("EXPLORE_MUTANTS") == "" {
+		t.Skip("it takes minutes: make chaos sets EXPLORE_MUTANTS")
+	}
+	for name, m := range mutants() {
+		t.Run(name, func(t *testing.T) {
+			file, err := filepath.Abs(filepath.Join("..", "..", filepath.FromSlash(m.file)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := os.ReadFile(file)
+			if err != nil || strings.Count(string(text), m.line) != 1 {
+				t.Fatalf("%v, or the line is not there once:\n%s", err, m.line)
+			}
+			changed := filepath.Join(t.TempDir(), "mutant.go")
+			overlay, _ := json.Marshal(map[string]map[string]string{"Replace": {file: changed}})
+			for path, text := range map[string]string{changed: strings.Replace(string(text), m.line, m.instead, 1), changed + ".json": string(overlay)} {
+				if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			scenario := "TestExplore/^all$/^" + strings.ReplaceAll(m.finds, " ", "_") + "$"
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay="+changed+".json", "-run="+scenario, ".")
+			if m.all {
+				cmd.Env = append(os.Environ(), "EXPLORE=all")
+			}
+			output, err := cmd.CombinedOutput()
+			found := regexp.MustCompile(`(?s)explore_test.go:\d+: (.*?)the world:|(inconsistent result after apply.*?)\n`).FindSubmatch(output)
+			if err == nil || found == nil {
+				t.Fatalf("no schedule shows it: %v\n%s", err, output)
+			}
+			t.Logf("%s", found[1])
+		})
+	}
+}
