@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -101,15 +100,6 @@ func (p *process) awaits(what string, true func() bool) {
 func (p *process) output() string {
 	text, _ := os.ReadFile(p.file)
 	return string(text)
-}
-
-// awaitOutput waits until the command has printed one of the texts, or has ended.
-func (p *process) awaitOutput(texts ...string) {
-	p.t.Helper()
-	p.until(strings.Join(texts, " or "), func() bool {
-		output := p.output()
-		return p.ended() || slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(output, text) })
-	})
 }
 
 // wait waits for the end and returns what was printed. Neither that nor what the

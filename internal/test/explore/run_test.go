@@ -1,6 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
+//go:build !race && unix
+
 package explore
 
 import (
@@ -353,11 +355,22 @@ func (r *run) apply(resources []resource, planOnly bool) {
 		}
 		c := r.load(p, state[res.address])
 		if say(c.Refresh(p.ctx)) && say(c.Plan(p.ctx, res.config)) {
-			r.empty = r.empty && c.Empty() && !c.Planned.IsNull()
+			r.empty = r.empty && c.Empty()
 		}
 		if o := objectOf(c, nil); o != nil {
 			o.deposed = state[res.address].deposed
 			state[res.address] = o
+		}
+	}
+	removed := slices.Sorted(maps.Keys(state)) // from the configuration
+	removed = slices.DeleteFunc(removed, func(address string) bool {
+		return slices.ContainsFunc(resources, func(res resource) bool { return res.address == address })
+	})
+	for _, address := range removed {
+		r.empty = false
+		c := r.load(processes[0], state[address])
+		if say(c.Refresh(processes[0].ctx)) {
+			say(c.PlanDestroy(processes[0].ctx))
 		}
 	}
 	r.shutDown(processes...)
@@ -431,6 +444,15 @@ func (r *run) apply(resources []resource, planOnly bool) {
 			say(old.Destroy(p.ctx))
 			set(res.address, objectOf(c, nil))
 		}
+	}
+	for _, address := range removed {
+		if r.stopped.Load() {
+			r.failed = true
+			break
+		}
+		c := r.load(processes[0], state[address])
+		say(c.Destroy(processes[0].ctx))
+		set(address, objectOf(c, nil))
 	}
 	save()
 	r.shutDown(processes...)

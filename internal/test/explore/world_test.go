@@ -1,8 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package explore plays every way to cut a run of the CLI short, and every way to cut
-// short the run after it, and asserts after each what the provider promises.
+//go:build !race && unix
+
 package explore
 
 import (

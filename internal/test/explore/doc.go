@@ -1,0 +1,11 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package explore plays every way to cut a run of the CLI short, and every way to cut
+// short the run after it, and asserts after each what the provider promises.
+//
+// A world is what outlives a run: the service, the stored state, the journal, and
+// processes whose CLI was killed. A schedule is one cut for each run: the number of a step,
+// and a way. After the cuts, a run that is not cut and a plan follow. Worlds that the next
+// run cannot tell apart are continued once. With the race detector there is no time for it.
+package explore
