@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
@@ -39,6 +40,22 @@ type jobModel struct {
 	Wait      types.Object   `tfsdk:"wait"`
 	Timeouts  timeouts.Value `tfsdk:"timeouts"`
 	jobRecord
+}
+
+// readPlan reads a plan, and what only the configuration holds: the write-only prompt,
+// and the project that it names.
+func (m *jobModel) readPlan(ctx context.Context, plan tfsdk.Plan, config tfsdk.Config) (projectID types.String, diags diag.Diagnostics) {
+	diags.Append(plan.Get(ctx, m)...)
+	diags.Append(config.GetAttribute(ctx, path.Root("prompt_wo"), &m.PromptWO)...)
+	diags.Append(config.GetAttribute(ctx, path.Root("project_id"), &projectID)...)
+	return projectID, diags
+}
+
+// stored is the job as plans and states hold it.
+func (m *jobModel) stored() jobModel {
+	job := *m
+	job.PromptWO = types.StringNull()
+	return job
 }
 
 // jobRecord holds the attributes that the service returns.

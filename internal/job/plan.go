@@ -24,7 +24,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	var plan, state jobModel
 	defer recovered(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
 	if !req.State.Raw.IsNull() {
-		if resp.Diagnostics.Append(state.decode(ctx, req.State.Raw)...); resp.Diagnostics.HasError() {
+		if resp.Diagnostics.Append(req.State.Get(ctx, &state)...); resp.Diagnostics.HasError() {
 			return
 		}
 		r.provider.pruneJournal(ctx, &state, req.Private, &resp.Diagnostics)
@@ -32,7 +32,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if req.Plan.Raw.IsNull() {
 		return // destroy
 	}
-	project, diags := plan.decodePlan(ctx, req.Plan.Raw, req.Config.Raw)
+	project, diags := plan.readPlan(ctx, req.Plan, req.Config)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
 		return
@@ -79,12 +79,9 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	case change.recordOnly && plan.Prompt.IsNull(), change.newPrompt: // nothing else makes Terraform call Update
 		plan.Status = types.StringUnknown()
 	}
-	raw, err := plan.encode(ctx, req.Plan.Raw.Type())
-	if err != nil {
-		resp.Diagnostics.Append(codecFailed("the plan", err)...)
+	if resp.Diagnostics.Append(resp.Plan.Set(ctx, plan.stored())...); resp.Diagnostics.HasError() {
 		return
 	}
-	resp.Plan.Raw = raw
 	r.provider.takeBackPlanned(state.ID.ValueString())
 	switch {
 	case replace: // Terraform drops the warnings of the second planning call, which counts the new job

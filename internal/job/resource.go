@@ -62,7 +62,7 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job jobModel
-	_, diags := job.decodePlan(ctx, req.Plan.Raw, req.Config.Raw)
+	_, diags := job.readPlan(ctx, req.Plan, req.Config)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() || !r.provider.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
 		return
@@ -112,7 +112,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job jobModel
-	resp.Diagnostics.Append(job.decode(ctx, req.State.Raw)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -150,9 +150,9 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
 	var job, before jobModel
-	_, diags := job.decodePlan(ctx, req.Plan.Raw, req.Config.Raw)
+	_, diags := job.readPlan(ctx, req.Plan, req.Config)
 	resp.Diagnostics.Append(diags...)
-	resp.Diagnostics.Append(before.decode(ctx, req.State.Raw)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -209,7 +209,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	defer recovered(ctx, "forgetting a job", "A destroy sends no prompt.", &resp.Diagnostics)
-	resp.Diagnostics.Append(job.decode(ctx, req.State.Raw)...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	if r.provider != nil {
 		r.provider.reportJournalError(r.provider.Sender.Journal.Destroyed(ctx, job.ID.ValueString()), &resp.Diagnostics)
 	}

@@ -23,29 +23,24 @@ type stateWriter struct {
 
 // save writes the job to the state, so that nothing that follows can lose it.
 func (w stateWriter) save(ctx context.Context, job *jobModel) {
-	if raw, err := job.encode(ctx, w.state.Raw.Type()); err != nil {
-		w.notWritten("state", job, err)
-	} else {
-		w.state.Raw = raw
-	}
+	w.written("state", job, w.state.Set(ctx, job.stored()))
 	recordPrompt(ctx, w.private, job)
 	w.identify(ctx, job)
 }
 
 // identify writes the identity, which a state from an old CLI does not have.
 func (w stateWriter) identify(ctx context.Context, job *jobModel) {
-	if w.identity == nil {
-		return
-	}
-	if raw, err := job.encodeIdentity(ctx, w.identity.Raw.Type()); err != nil {
-		w.notWritten("identity", job, err)
-	} else {
-		w.identity.Raw = raw
+	if w.identity != nil {
+		w.written("identity", job, w.identity.Set(ctx, jobIdentity{job.ProjectID, job.ID}))
 	}
 }
 
-func (w stateWriter) notWritten(to string, job *jobModel, err error) {
-	w.diags.AddError(internalError(fmt.Sprintf("Job %s could not be written to the %s: %s. %s", job.name(), to, err, mayHaveSent)))
+// written names the job if it could not be written.
+func (w stateWriter) written(to string, job *jobModel, diags diag.Diagnostics) {
+	if diags.HasError() {
+		w.diags.Append(diags...)
+		w.diags.AddError(internalError(fmt.Sprintf("Job %s could not be written to the %s. %s", job.name(), to, mayHaveSent)))
+	}
 }
 
 // recovered turns a panic into a diagnostic, because a crash would lose the ids of

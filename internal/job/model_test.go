@@ -61,11 +61,11 @@ func TestCodecKnowsEveryAttribute(t *testing.T) {
 		}
 	}
 	if diags := c.Run(t.Context(), config); fakecli.Failed(diags) {
-		t.Fatalf("is each attribute of the schema in codec.go, both in attributes and in decode?\n%s", fakecli.Text(diags))
+		t.Fatalf("is each attribute of the schema in jobModel?\n%s", fakecli.Text(diags))
 	}
 	for name, got := range members(t, c.State) {
 		if !got.Equal(want[name]) {
-			t.Errorf("%s was %s and is %s: is it in codec.go, both in attributes and in decode?", name, want[name], got)
+			t.Errorf("%s was %s and is %s", name, want[name], got)
 		}
 	}
 }
