@@ -23,7 +23,7 @@ simulator: ## run the simulated service in the foreground
 
 test: ## run every test, acceptance tests included, and explore how runs can be cut short
 	internal/tools/test.sh
-	go -C internal/test/explore test
+	go -C internal/test/explore test -timeout=30m
 
 test-s3: ## run the tests that need an S3 server (MinIO, built from source the first time)
 	internal/tools/s3.sh internal/tools/test.sh -count=1 -run 'S3|Stores'

@@ -99,7 +99,7 @@ func playKinds(t *testing.T, stores ...store) {
 			var mu sync.Mutex
 			sum := tally{}
 			t.Cleanup(func() { t.Logf("%v", sum) })
-			for _, r := range everyNth(t, envRounds, k.nth, cells) {
+			for _, r := range everyNth(t, k.nth, cells) {
 				t.Run(fmt.Sprintf("%s, %s", r.store, r.name), func(t *testing.T) {
 					t.Parallel()
 					got := r.run(t)

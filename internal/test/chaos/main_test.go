@@ -88,11 +88,11 @@ const (
 	envSeed   = "CHAOS_SEED" // of the moments
 )
 
-// everyNth returns the cells of a grid that run: all if the variable is set,
-// else every nth. It reports the others as skipped.
-func everyNth[T any](t *testing.T, variable string, n int, cells []T) (some []T) {
+// everyNth returns the cells of a grid that run: all in make chaos, else every nth. It
+// reports the others as skipped.
+func everyNth[T any](t *testing.T, n int, cells []T) (some []T) {
 	t.Helper()
-	if os.Getenv(variable) != "" {
+	if os.Getenv(envRounds) != "" {
 		return cells
 	}
 	for i := 0; i < len(cells); i += n {
@@ -100,7 +100,7 @@ func everyNth[T any](t *testing.T, variable string, n int, cells []T) (some []T)
 	}
 	if len(some) < len(cells) {
 		t.Run("rest of the grid", func(t *testing.T) {
-			t.Skipf("%d of %d cells run only with %s, which make chaos sets", len(cells)-len(some), len(cells), variable)
+			t.Skipf("%d of %d cells run only with %s, which make chaos sets", len(cells)-len(some), len(cells), envRounds)
 		})
 	}
 	return some

@@ -184,12 +184,7 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 			if !isNew {
 				continue
 			}
-			switch excuse := e.excuse(next.cuts); {
-			case len(next.wrong) > 0 && excuse != "":
-				e.mu.Lock()
-				e.excused[excuse]++
-				e.mu.Unlock()
-			case len(next.wrong) > 0:
+			if len(next.wrong) > 0 && !e.excuse(next) {
 				e.report(next)
 				return nil // the first one is the shortest
 			}
@@ -209,7 +204,7 @@ func (e *explorer) interleave(s *schedule, steps int) bool {
 		next := &schedule{cuts: slices.Clone(s.cuts), from: s.from}
 		next.cuts[len(s.cuts)-1].until = step
 		e.play(next)
-		if len(next.wrong) > 0 && e.excuse(next.cuts) == "" {
+		if len(next.wrong) > 0 && !e.excuse(next) {
 			e.report(next)
 			return false
 		}
@@ -238,19 +233,31 @@ const (
 	withoutJournal = "the journal could not be used, and the run was cut"
 )
 
-func (e *explorer) excuse(cuts []cut) string {
-	has := func(w way) bool { return slices.ContainsFunc(cuts, func(c cut) bool { return c.way == w }) }
+// excuse reports whether a documented exception explains that something was sent twice, or lost.
+func (e *explorer) excuse(s *schedule) bool {
+	has := func(w way) bool { return slices.ContainsFunc(s.cuts, func(c cut) bool { return c.way == w }) }
+	other := func(wrong string) bool { return !strings.HasPrefix(wrong, twice) && !strings.HasPrefix(wrong, lost) }
+	var why string
 	switch {
-	case e.store != defaultFolder:
+	case e.store != defaultFolder, slices.ContainsFunc(s.wrong, other):
+		return false
 	case has(diskLost):
-		return withoutDisk
+		why = withoutDisk
 	case has(stateLost), has(outage):
-		return withoutState
+		why = withoutState
 	case has(storeDown), e.scenario.noJournal:
-		return withoutJournal
+		why = withoutJournal
+	default:
+		return false
 	}
-	return ""
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.excused[why]++
+	return true
 }
+
+// The two ways to break the promise.
+const twice, lost = "sent twice: ", "lost: "
 
 // repeats reports whether a step only waits on.
 func repeats(steps []stepTaken, i int) bool {
@@ -295,7 +302,7 @@ func (w *world) check(s scenario) (wrong []string) {
 		fail("the last plan is not empty and does not say why")
 	}
 	if len(jobs) > s.jobs+givenUp {
-		fail("%d jobs were started, want %d", len(jobs), s.jobs)
+		fail(twice+"%d jobs were started, want %d", len(jobs), s.jobs)
 	}
 	ids := map[string]bool{}
 	for address, o := range w.state {
@@ -329,7 +336,7 @@ func (w *world) check(s scenario) (wrong []string) {
 		prompts := slices.Clone(job.Prompts)
 		slices.Sort(prompts)
 		if len(slices.Compact(prompts)) < len(job.Prompts) {
-			fail("job %s has the prompts %q", job.ID, job.Prompts)
+			fail(twice+"job %s has the prompts %q", job.ID, job.Prompts)
 		}
 		inJournal := slices.ContainsFunc(entries, func(e entry) bool { return e.Answered && e.Job == job.ID })
 		switch {
@@ -339,7 +346,7 @@ func (w *world) check(s scenario) (wrong []string) {
 		case givenUp > 0:
 			givenUp--
 		default:
-			fail("job %s is in no state, not in the journal, and in no diagnostic", job.ID)
+			fail(lost+"job %s is in no state, not in the journal, and in no diagnostic", job.ID)
 		}
 	}
 	return wrong

@@ -52,7 +52,7 @@ func loads() []load {
 		{"300 jobs, prompt", 300, 300, "prompt", long, nil},
 		{"1000 jobs", 1000, 1000, "prompt", short, goals{
 			"requests per job": 7, "provider memory, apply": 120, "state per job": 1000,
-			"apply, of the floor": 2, "plan, of the floor": 3.5, "provider CPU per job, plan": 2.5,
+			"apply, of the floor": 2, "plan, of the floor": 4.5, "provider CPU per job, plan": 4.5,
 		}},
 		{"1000 jobs, prompt_wo", 1000, 1000, "prompt_wo", long, goals{"apply, of short prompts": 1.3, "state per job": 1000, "provider memory, apply": 160}},
 		{"1000 jobs, prompt", 1000, 1000, "prompt", long, goals{"provider memory, apply": 160}},

@@ -1,0 +1,186 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build !race && unix
+
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// kind is a kind of step: it tells which ways of cutting make sense there.
+type kind int
+
+const (
+	call kind = iota
+	start
+	journalAccess
+	request
+	response
+	stateWrite
+)
+
+// way is a way to cut a run.
+type way int
+
+const (
+	uncut        way = iota
+	killed           // CLI and provider
+	cliKilled        // the provider lives on
+	stalled          // the CLI is killed, and the provider goes on a moment later
+	interrupted      // Ctrl-C
+	abandoned        // Ctrl-C twice
+	loseRequest      // on its way to the service
+	loseResponse     // on its way back
+	stateLost        // the state cannot be stored from here on
+	storeDown        // the journal cannot be reached from here on
+	outage           // neither the journal nor the state can be reached from here on
+	serviceDown      // the service refuses to show jobs from here on
+	diskLost         // CLI and provider are killed, and the default folder is lost
+)
+
+var ways = []string{
+	"not cut", "CLI and provider are killed", "the CLI is killed", "the CLI is killed, and the provider goes on a moment later", "Ctrl-C", "Ctrl-C twice",
+	"the request is lost", "the response is lost", "the state cannot be stored from here on", "the journal cannot be reached from here on",
+	"neither the journal nor the state can be reached from here on", "the service shows no job from here on", "CLI and provider are killed, and the disk is lost",
+}
+
+// waysAt are those that make sense at a step.
+func waysAt(k kind, s store) []way {
+	at := []way{interrupted, cliKilled, stalled, killed, abandoned}
+	switch k {
+	case request:
+		at = append(at, loseRequest)
+	case response:
+		at = append(at, loseResponse)
+	case stateWrite:
+		at = append(at, stateLost)
+	case journalAccess:
+		at = append(at, storeDown, outage)
+	case start:
+		at = append(at, storeDown, serviceDown)
+	case call:
+	}
+	if s == defaultFolder {
+		at = append(at, diskLost)
+	}
+	return at
+}
+
+// cut is where and how a run is cut.
+type cut struct {
+	at        int // the number of the step, from 1; 0: nowhere
+	way       way
+	late      time.Duration // that long the service takes for a POST
+	until     int           // of a stalled one: the step of the next run at which the provider goes on; 0: after a while
+	noJournal bool          // from the start
+}
+
+// stepTaken is a step of a run.
+type stepTaken struct {
+	kind kind
+	name string
+}
+
+// lasts reports whether a step may change what outlives the run.
+func (s stepTaken) lasts() bool {
+	isIn := func(part string) bool { return strings.Contains(s.name, part) }
+	return slices.ContainsFunc([]string{"journal PUT", "journal DELETE", "journal file", "POST", "state"}, isIn)
+}
+
+// step is called at each step of a run. It returns the way in which the run is cut there.
+func (r *run) step(k kind, name string) way {
+	r.mu.Lock()
+	r.steps = append(r.steps, stepTaken{k, name})
+	here := len(r.steps) == r.cut.at
+	r.mu.Unlock()
+	if r.number > 0 && r.world.orphans() {
+		time.Sleep(time.Millisecond) // others go on
+	}
+	if !here {
+		return uncut
+	}
+	switch r.cut.way {
+	case killed, diskLost:
+		r.end()
+		for _, p := range r.plugins() {
+			p.die()
+		}
+		if r.cut.way == diskLost {
+			r.world.loseDisk()
+		}
+	case cliKilled:
+		r.end()
+	case stalled:
+		r.end()
+		r.stall()
+	case interrupted:
+		r.interrupt()
+	case abandoned:
+		r.interrupt()
+		r.leave.Do(func() { close(r.left) })
+	case stateLost:
+		r.stateOff.Store(true)
+	case storeDown:
+		r.breakJournal()
+	case outage:
+		r.breakJournal()
+		r.stateOff.Store(true)
+	case serviceDown:
+		r.serviceDown.Store(true)
+	case uncut, loseRequest, loseResponse:
+	}
+	return r.cut.way
+}
+
+// stall waits until the next run has come to a step, or for a while.
+func (r *run) stall() {
+	const interval = time.Millisecond / 4
+	for waited := time.Duration(0); waited < 1500*time.Millisecond && !r.next().hasTaken(r.cut.until); waited += interval {
+		time.Sleep(interval)
+	}
+}
+
+// next is the run after this one, if there is one.
+func (r *run) next() *run {
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	if r.number+1 < len(r.world.runs) {
+		return r.world.runs[r.number+1]
+	}
+	return nil
+}
+
+// hasTaken reports whether a run has come to a step.
+func (r *run) hasTaken(step int) bool {
+	if r == nil || step == 0 {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.steps) >= step
+}
+
+// String lists the steps of a run up to where it is cut.
+func (r *run) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "run %d:\n", r.number+1)
+	steps := r.steps
+	if r.cut.at > 0 {
+		steps = steps[:min(r.cut.at, len(steps))]
+	}
+	for i, s := range steps {
+		if repeats(steps, i) && i < len(steps)-2 {
+			continue
+		}
+		fmt.Fprintf(&b, "  %2d. %s\n", i+1, s.name)
+	}
+	if r.cut.at > 0 {
+		fmt.Fprintf(&b, "      here: %s\n", ways[r.cut.way])
+	}
+	return b.String()
+}
