@@ -134,12 +134,13 @@ func (b *bucket) write(ctx context.Context, e *entry) error {
 	return err
 }
 
-func (b *bucket) remove(ctx context.Context, id string) error {
+// remove cannot tell whether the object existed: S3 deletes what does not exist.
+func (b *bucket) remove(ctx context.Context, id string) (existed bool, _ error) {
 	err := b.client.RemoveObject(ctx, b.name, b.object(id), minio.RemoveObjectOptions{})
 	if statusOf(err) == http.StatusNotFound {
-		return nil
+		err = nil
 	}
-	return err
+	return true, err
 }
 
 func statusOf(err error) int {

@@ -113,8 +113,9 @@ type store interface {
 	write(ctx context.Context, e *entry) error
 	// read returns the current entry, or nil if it no longer exists.
 	read(ctx context.Context, id string) (*entry, error)
-	// remove deletes an entry, if it exists.
-	remove(ctx context.Context, id string) error
+	// remove deletes an entry. existed is false if another process has just deleted it,
+	// as far as the store can tell.
+	remove(ctx context.Context, id string) (existed bool, _ error)
 	// now is the time by the store's clock.
 	now() time.Time
 	// pollInterval is how often a pending entry is read while it is waited for.

@@ -114,12 +114,12 @@ func (f folder) write(ctx context.Context, e *entry) error {
 	return syncDir(f.dir)
 }
 
-func (f folder) remove(ctx context.Context, id string) error {
+func (f folder) remove(ctx context.Context, id string) (existed bool, _ error) {
 	err := whenShared(ctx, func() error { return os.Remove(f.where(id)) })
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
-	return err
+	return true, err
 }
 
 // whenShared retries what Windows refuses while another process, such as a virus

@@ -52,7 +52,7 @@ func init() {
 			o, err := j.Find(context.Background(), childKey)
 			var problem error
 			if o != nil {
-				_, problem = j.Take(context.Background(), o)
+				_, _, problem = j.Take(context.Background(), o)
 			}
 			fmt.Print(jobOf(o), " ", err != nil, " ", problem != nil, ", ")
 		}

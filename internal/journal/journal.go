@@ -83,7 +83,7 @@ func (j *Journal) index(ctx context.Context, e *entry) {
 	notice := func(err error) { j.notices = append(j.notices, j.failed("read", err)) }
 	switch sent := e.sent(); {
 	case j.store.now().Sub(sent) > maxAge:
-		err := j.store.remove(ctx, e.id)
+		_, err := j.store.remove(ctx, e.id)
 		notice(errors.Join(fmt.Errorf("the entry of a request sent at %s (job: %s) is older than 30 days and is removed",
 			sent.UTC().Format(time.RFC3339), cmp.Or(e.JobID, "unknown")), err))
 	case e.damage != nil:
@@ -157,5 +157,6 @@ func (j *Journal) removeAll(ctx context.Context, match func(*entry) bool) error 
 func (j *Journal) remove(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	return j.failed("cleaned up", j.store.remove(ctx, id))
+	_, err := j.store.remove(ctx, id)
+	return j.failed("cleaned up", err)
 }

@@ -178,27 +178,39 @@ func (j *Journal) read(ctx context.Context, id string) (*entry, error) {
 }
 
 // Take makes an accepted request one of this run: it writes a new entry and deletes the
-// old one. It does not matter whether the old one still exists: a process whose CLI was
-// killed may just have taken it, for nobody. With an error the caller has the request all
-// the same, and a later run removes the entries.
-func (j *Journal) Take(ctx context.Context, o *Orphan) (Ref, error) {
+// old one. It returns false if another process of the run was faster, as far as the store
+// can tell. If one of another run was, its CLI was killed. With an error the caller has the
+// request all the same, and a later run removes the entries.
+func (j *Journal) Take(ctx context.Context, o *Orphan) (taken bool, ref Ref, _ error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancel()
 	own := *o.entry
 	own.id, own.Run, own.Sender, own.Taken, own.own = newID(), j.process.Run, j.process.Self, true, true
 	if err := j.store.write(ctx, &own); err != nil {
-		return o.Ref, j.failed("written", err)
+		return true, o.Ref, j.failed("written", err)
+	}
+	existed, err := j.store.remove(ctx, o.ID)
+	j.drop(o.ID)
+	if err == nil && !existed && j.hasOther(ctx, &own) {
+		return false, Ref{}, j.remove(ctx, own.id)
 	}
 	j.mu.Lock()
 	j.entries[own.id] = &own
 	j.mu.Unlock()
-	err := j.Remove(ctx, o)
-	if err == nil { // what a crash between the two steps has left
+	if err = j.failed("cleaned up", err); err == nil { // what a crash between the two steps has left
 		err = j.removeAll(ctx, func(e *entry) bool {
 			return j.isEarlier(e) && e.Key == own.Key && e.isFor(own.JobID) && (e.isCreate() || e.SentAt == own.SentAt)
 		})
 	}
-	return own.ref(), err
+	return true, own.ref(), err
+}
+
+// hasOther reports whether the run has another entry for the request.
+func (j *Journal) hasOther(ctx context.Context, own *entry) bool {
+	entries, _ := j.store.load(ctx)
+	return slices.ContainsFunc(entries, func(e *entry) bool {
+		return e.Key == own.Key && e.isFor(own.JobID) && e.Run == own.Run && e.id != own.id
+	})
 }
 
 // Remove deletes an entry.

@@ -52,6 +52,40 @@ func TestStores_oneCaller(t *testing.T) {
 	})
 }
 
+// Two processes take over one request at the same moment. Those of one run, provider
+// aliases, must not share it; one of another run is a killed one's. Red without: existed in
+// Take; the run in hasOther.
+func TestFolder_takeRace(t *testing.T) {
+	for name, other := range map[string]struct {
+		run  Run
+		want []string
+	}{"alias": {"second", []string{"job-1"}}, "killed": {"killed", []string{"job-1", "job-1"}}} {
+		t.Run(name, func(t *testing.T) {
+			folders(t, func(t *testing.T, l Location) {
+				post(t, open(t, l, "first"), create, "", "job-1")
+				var got []string
+				a, b := open(t, l, other.run), open(t, l, "second")
+				oa, _ := a.Find(t.Context(), create)
+				ob, _ := b.Find(t.Context(), create)
+				for _, race := range []func() (bool, Ref, error){
+					func() (bool, Ref, error) { return a.Take(t.Context(), oa) }, func() (bool, Ref, error) { return b.Take(t.Context(), ob) },
+				} {
+					taken, _, err := race()
+					if err != nil {
+						t.Error(err)
+					}
+					if taken {
+						got = append(got, "job-1")
+					}
+				}
+				if diff := cmp.Diff(other.want, got); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
 // What a process whose CLI was killed has just taken over is found in its new entry.
 func TestStores_takenMeanwhile(t *testing.T) {
 	stores(t, func(t *testing.T, l Location) {
@@ -101,9 +135,9 @@ func TestTake_faults(t *testing.T) {
 				if failed := op == "read" && l.Named; (err != nil) != failed || failed {
 					return
 				}
-				ref, err := j.Take(t.Context(), o)
-				if (ref == old) != (op == "write") || errors.As(err, new(*Error)) != (op != "read") {
-					t.Error(ref, err)
+				taken, ref, err := j.Take(t.Context(), o)
+				if !taken || (ref == old) != (op == "write") || errors.As(err, new(*Error)) != (op != "read") {
+					t.Error(taken, ref, err)
 				}
 				later := open(t, l, "third")
 				if err := later.Seen(t.Context(), "job-1", ref); err != nil {
@@ -126,7 +160,7 @@ func TestStores_twoEntriesForOneRequest(t *testing.T) {
 				fail(crashed, "remove", fault)
 				o, err := crashed.Find(t.Context(), key)
 				if err == nil {
-					_, err = crashed.Take(t.Context(), o)
+					_, _, err = crashed.Take(t.Context(), o)
 				}
 				if !errors.Is(err, errFault) {
 					t.Error(err)
@@ -137,7 +171,7 @@ func TestStores_twoEntriesForOneRequest(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				ref, err := third.Take(t.Context(), o)
+				_, ref, err := third.Take(t.Context(), o)
 				if err != nil || third.TookOver(t.Context(), "job-1") != (key == create) || third.TookOver(t.Context(), "job-2") {
 					t.Errorf("%v, or the run does not know what it took over", err)
 				}
@@ -183,8 +217,8 @@ func TestStores_pendingOutcomes(t *testing.T) {
 					t.Fatalf("found %s, %+v, %v; want %s, sent at %s", jobOf(o), o, err, test.want, sent)
 				}
 				if o != nil && !o.Unknown {
-					if ref, err := j.Take(t.Context(), o); ref.At != c.Ref().At || err != nil {
-						t.Error(ref, err)
+					if taken, ref, err := j.Take(t.Context(), o); !taken || ref.At != c.Ref().At || err != nil {
+						t.Error(taken, ref, err)
 					}
 				}
 				wantStored(t, l, test.stored...)

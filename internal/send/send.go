@@ -172,7 +172,8 @@ func (o *Operation) takeOver(ctx context.Context) Outcome {
 		case err != nil:
 			return Outcome{Result: Unreadable, Orphan: orphan, Err: err}
 		}
-		ref, err := s.Journal.Take(ctx, orphan)
-		return Outcome{Result: TakenOver, Job: job, Orphan: orphan, Ref: ref, Problem: err}
+		if taken, ref, err := s.Journal.Take(ctx, orphan); taken {
+			return Outcome{Result: TakenOver, Job: job, Orphan: orphan, Ref: ref, Problem: err}
+		}
 	}
 }
