@@ -170,7 +170,7 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 			continue
 		}
 		for _, way := range waysAt(taken.kind, e.store) {
-			if way == stalled && len(s.cuts) > 0 && !everything() {
+			if way == stalled && len(s.cuts) > 0 && (!everything() || !taken.lasts()) {
 				continue
 			}
 			if (way == killed || way == diskLost) && i > 0 && !taken.lasts() && !s.steps[i-1].lasts() {
@@ -188,6 +188,7 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 				e.report(next)
 				return nil // the first one is the shortest
 			}
+			next.world = nil // saves memory
 			longer = append(longer, next)
 		}
 	}
