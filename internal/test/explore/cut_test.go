@@ -31,7 +31,7 @@ const (
 	uncut        way = iota
 	killed           // CLI and provider
 	cliKilled        // the provider lives on
-	stalled          // the CLI is killed, and the provider goes on a moment later
+	stalled          // the CLI is killed, and the provider continues a moment later
 	interrupted      // Ctrl-C
 	abandoned        // Ctrl-C twice
 	loseRequest      // on its way to the service
@@ -44,7 +44,7 @@ const (
 )
 
 var ways = []string{
-	"not cut", "CLI and provider are killed", "the CLI is killed", "the CLI is killed, and the provider goes on a moment later", "Ctrl-C", "Ctrl-C twice",
+	"not cut", "CLI and provider are killed", "the CLI is killed", "the CLI is killed, and the provider continues a moment later", "Ctrl-C", "Ctrl-C twice",
 	"the request is lost", "the response is lost", "the state cannot be stored from here on", "the journal cannot be reached from here on",
 	"neither the journal nor the state can be reached from here on", "the service shows no job from here on", "CLI and provider are killed, and the disk is lost",
 }
@@ -76,7 +76,7 @@ type cut struct {
 	at        int // the number of the step, from 1; 0: nowhere
 	way       way
 	late      time.Duration // that long the service takes for a POST
-	until     int           // of a stalled one: the step of the next run at which the provider goes on; 0: after a while
+	until     int           // of a stalled one: the step of the next run at which the provider continues; 0: after a while
 	noJournal bool          // from the start
 }
 

@@ -195,7 +195,7 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 	return longer
 }
 
-// interleave plays a schedule with the provider of the killed CLI going on at each step
+// interleave plays a schedule with the provider of the killed CLI continuing at each step
 // of the next run: of every scenario in make chaos, but after two cuts only of one.
 func (e *explorer) interleave(s *schedule, steps int) bool {
 	if e.scenario.name != "create" && !everything() || len(s.cuts) > 1 && (e.scenario.name != "create" || e.store != bucket) {

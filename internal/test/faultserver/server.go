@@ -42,9 +42,6 @@ type Options struct {
 	InMemory bool
 	// Certificate turns TLS on.
 	Certificate Certificate
-	// HTTP2 are played, one for each request that comes by HTTP/2. Not nil: the
-	// server offers it by ALPN, besides HTTP/1.1. It needs a Certificate.
-	HTTP2 []StreamFault
 }
 
 // Server is one server. Its methods may be called by any goroutine.
@@ -64,7 +61,6 @@ type Server struct {
 	always       map[Kind]Play
 	connectPlays []func(net.Conn)
 	dialErrors   []error
-	streamFaults []StreamFault
 	conns        map[net.Conn]struct{}
 	requests     []Request
 	dials        int
@@ -75,7 +71,6 @@ type Server struct {
 type Request struct {
 	Time  time.Time
 	Kind  Kind
-	Proto string // HTTP/1.1 or HTTP/2.0
 	Path  string // escaped, as it was sent
 	Whole bool   // the body was read to its end
 }
@@ -83,17 +78,11 @@ type Request struct {
 // New starts a server that ends with the test.
 func New(t testing.TB, healthy http.Handler, o Options) *Server {
 	t.Helper()
-	s := &Server{
-		healthy: healthy, scripts: map[Kind][]Play{}, always: map[Kind]Play{},
-		streamFaults: o.HTTP2, conns: map[net.Conn]struct{}{},
-	}
+	s := &Server{healthy: healthy, scripts: map[Kind][]Play{}, always: map[Kind]Play{}, conns: map[net.Conn]struct{}{}}
 	scheme := "http://"
 	if o.Certificate != NoCertificate {
 		scheme = "https://"
 		s.tls, s.Authority = serverTLS(t, o.Certificate)
-		if o.HTTP2 != nil {
-			s.tls.NextProtos = []string{"h2", "http/1.1"}
-		}
 	}
 	t.Cleanup(s.close)
 	if o.InMemory {
@@ -206,10 +195,6 @@ func (s *Server) serve(raw *countingConn) {
 		if secure.Handshake() != nil {
 			return
 		}
-		if secure.ConnectionState().NegotiatedProtocol == "h2" {
-			s.serveStreams(secure)
-			return
-		}
 		conn = secure
 	}
 	reader := bufio.NewReader(conn)
@@ -237,7 +222,7 @@ func (s *Server) record(r *http.Request, whole bool) Play {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kind := kindOf(r)
-	s.requests = append(s.requests, Request{Time: time.Now(), Kind: kind, Proto: r.Proto, Path: r.URL.EscapedPath(), Whole: whole})
+	s.requests = append(s.requests, Request{Time: time.Now(), Kind: kind, Path: r.URL.EscapedPath(), Whole: whole})
 	if script := s.scripts[kind]; whole && len(script) > 0 {
 		s.scripts[kind] = script[1:]
 		return script[0]

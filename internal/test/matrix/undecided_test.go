@@ -108,7 +108,7 @@ func undecidedRows() (rows []Row) {
 			m.wantPosts([2]int{2, 0})
 		})
 		// Red without: busy (each of the equal creates would be blocked).
-		row("two_siblings_go_on", func(m *Matrix) {
+		row("two_siblings_are_created", func(m *Matrix) {
 			m.lostResponse(Job1())
 			all := []*fakecli.CLI{m.other(), m.other(), m.other()}
 			for _, c := range all {
