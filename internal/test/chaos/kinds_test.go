@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -22,14 +21,12 @@ import (
 type kind struct {
 	name   string
 	stores []store
-	nth    int // cell that make test runs; at any moment it draws only some
 	cells  func(*testing.T, store) []round
 }
 
 var (
 	folders   = []store{defaultFolder, namedFolder, bucket}
 	unnamed   = []store{defaultFolder}
-	anyDisk   = []store{namedFolder, bucket} // a named folder may be on another disk
 	oneBucket = []store{defaultFolder, bucket}
 )
 
@@ -47,28 +44,25 @@ const longerThanDrain = 5 * time.Second // shutdownDrain
 //   - X09, X10: the entries that stay until the state was seen; in the default
 //     folder, without the stop and the lost connection that make an end disturbed.
 var kinds = []kind{
-	{"X01_interrupt_while_POSTs_are_in_flight", unnamed, 1, each(
+	{"X01_interrupt_while_POSTs_are_in_flight", unnamed, each(
 		round{hold: true, late: slices.Repeat([]time.Duration{1500 * time.Millisecond}, 3), kept: true, awaited: true}, whenPosted,
 		end{"SIGINT", alone(syscall.SIGINT)})},
-	{"X02_interrupt_in_the_wait", unnamed, 4, each(round{hold: true, kept: true, awaited: true}, whenPolled,
+	{"X02_interrupt_in_the_wait", unnamed, each(round{hold: true, kept: true, awaited: true}, whenPolled,
 		end{"SIGINT to the group", group(syscall.SIGINT)}, end{"SIGINT", alone(syscall.SIGINT)},
 		end{"SIGTERM to the group", group(syscall.SIGTERM)}, end{"SIGTERM", alone(syscall.SIGTERM)})},
-	{"X02_interrupt_at_any_moment", oneBucket, 1, atAnyMoment(interrupts, nothing)},
-	{"X04_kill_at_any_moment", oneBucket, 1, atAnyMoment(kills, nothing)},
+	{"X02_interrupt_at_any_moment", oneBucket, atAnyMoment(interrupts, nothing)},
+	{"X04_kill_at_any_moment", oneBucket, atAnyMoment(kills, nothing)},
 	// A plugin whose CLI is gone stays until the responses are on disk, although
 	// nobody reads its log, and the next apply waits for them.
-	{"X04_CLI_gone_while_POSTs_are_in_flight", unnamed, 2, each(
+	{"X04_CLI_gone_while_POSTs_are_in_flight", unnamed, each(
 		round{env: []string{"TF_LOG=DEBUG"}, late: []time.Duration{time.Second / 2, time.Second / 2, longerThanDrain}, awaited: true}, whenPosted,
 		end{"terminal closed", group(syscall.SIGHUP)}, end{"killed", alone(syscall.SIGKILL)})},
 	// Both processes of the next run see all entries.
-	{"X07_two_aliases_killed", folders, 2, each(round{aliases: true, hold: true, loss: theState, awaited: true, all: true}, whenPolled,
+	{"X07_two_aliases_killed", folders, each(round{aliases: true, hold: true, loss: theState, awaited: true, all: true}, whenPolled,
 		end{"killed", group(syscall.SIGKILL)})},
-	{"X08_second_interrupt", oneBucket, 43, secondInterrupts},
-	{"X09_state_from_before_comes_back", folders, 7, lastRuns(theState)},
-	{"X09_backend_does_not_store", folders, 4, notStored},
-	{"X09_state_from_before_any_moment", []store{namedFolder}, 1, atAnyMoment(anyEnding, theState)},
-	{"X10_disk_is_wiped", anyDisk, 4, lastRuns(theDisk)},
-	{"X10_disk_is_wiped_any_moment", []store{bucket}, 1, atAnyMoment(anyEnding, theDisk)},
+	{"X08_second_interrupt_at_any_moment", oneBucket, atAnyMoment(twice, nothing)},
+	{"X09_state_from_before_comes_back", []store{namedFolder}, atAnyMoment(anyEnding, theState)},
+	{"X10_disk_is_wiped", []store{bucket}, atAnyMoment(anyEnding, theDisk)},
 }
 
 func TestRounds(t *testing.T) { playKinds(t, defaultFolder, namedFolder) }
@@ -99,7 +93,7 @@ func playKinds(t *testing.T, stores ...store) {
 			var mu sync.Mutex
 			sum := tally{}
 			t.Cleanup(func() { t.Logf("%v", sum) })
-			for _, r := range everyNth(t, k.nth, cells) {
+			for _, r := range cells {
 				t.Run(fmt.Sprintf("%s, %s", r.store, r.name), func(t *testing.T) {
 					t.Parallel()
 					got := r.run(t)
@@ -143,68 +137,6 @@ func each(r round, when func(func(*process)) func(*process), ends ...end) func(*
 	}
 }
 
-// secondInterrupts are gaps between two signals and latencies of the responses,
-// in seconds, around the CLI's own limit of 2 s and what the provider does within it.
-func secondInterrupts(*testing.T, store) (cells []round) {
-	seconds := func(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
-	for _, gap := range []float64{0.3, 0.05, 1, 1.4, 1.6, 2.1, 3} {
-		for _, latency := range []float64{0.8, 0.2, 1.4, 1.6, 2.1, 3} {
-			for _, messages := range []bool{false, true} {
-				cells = append(cells, round{
-					name: fmt.Sprintf("messages=%t gap=%v latency=%v", messages, gap, latency), messages: messages,
-					late: slices.Repeat([]time.Duration{seconds(latency)}, 3), effect: true,
-					disturb: whenPosted(func(p *process) { p.signalTwice((*process).signal, seconds(gap)) }),
-					// Responses that come this long before the end of the drain are never unknown.
-					awaited: latency+0.5 < gap+1.5,
-				})
-			}
-		}
-	}
-	return cells
-}
-
-// lastRuns are runs whose end the state does not show. The default folder
-// remembers only what was disturbed.
-func lastRuns(l loss) func(*testing.T, store) []round {
-	return func(t *testing.T, s store) (cells []round) {
-		r := round{loss: l, awaited: true, all: true}
-		if s != defaultFolder {
-			r.name = "undisturbed"
-			cells = append(cells, r)
-		}
-		r.hold = true
-		cells = append(cells, each(r, whenPolled,
-			end{"interrupted", alone(syscall.SIGINT)},
-			end{"interrupted twice", func(p *process) { p.signal(syscall.SIGINT); p.signal(syscall.SIGINT) }},
-			end{"CLI killed", alone(syscall.SIGKILL)},
-			end{"killed", group(syscall.SIGKILL)},
-		)(t, s)...)
-		for _, r := range cells { // of messages these ends are enough
-			if r.name == "undisturbed" || r.name == "interrupted" {
-				r.name, r.messages = r.name+", messages", true
-				cells = append(cells, r)
-			}
-		}
-		return cells
-	}
-}
-
-// notStored are such runs with a backend that responds 500, or a CLI that is
-// killed in its write there.
-func notStored(t *testing.T, s store) (cells []round) {
-	for _, r := range lastRuns(theWrites)(t, s) {
-		if strings.Contains(r.name, "killed") || strings.Contains(r.name, "twice") {
-			continue
-		}
-		cells = append(cells, r)
-		if !r.messages {
-			r.loss, r.name = killed, r.name+", CLI killed in the write"
-			cells = append(cells, r)
-		}
-	}
-	return cells
-}
-
 // ending is a way in which a run ends at any moment.
 type ending struct {
 	send   func(*process, syscall.Signal)
@@ -219,13 +151,15 @@ var (
 	}
 	interrupts = []ending{
 		{send: (*process).signalGroup, signal: syscall.SIGINT},
-		{send: (*process).signalGroup, signal: syscall.SIGINT, twice: true},
 		{send: (*process).signal, signal: syscall.SIGTERM},
 		{send: (*process).signal, signal: syscall.SIGINT},
 		{send: (*process).signalGroup, signal: syscall.SIGTERM},
+	}
+	twice = []ending{
+		{send: (*process).signalGroup, signal: syscall.SIGINT, twice: true},
 		{send: (*process).signal, signal: syscall.SIGINT, twice: true},
 	}
-	anyEnding = slices.Concat([]ending{{}}, kills, interrupts)
+	anyEnding = slices.Concat([]ending{{}}, kills, interrupts, twice)
 )
 
 // atAnyMoment draws rounds whose run ends in any of some ways at any moment.

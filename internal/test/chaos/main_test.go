@@ -13,9 +13,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"testing"
@@ -30,10 +28,6 @@ import (
 var (
 	cli      tfcli.CLI
 	provider tfcli.Plugin
-
-	// What init leaves in a working directory with a backend: running it once is enough for all of them.
-	initialized    []byte
-	initializedURL string
 )
 
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
@@ -58,27 +52,12 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// install finds a CLI, builds the provider for it, and initializes a backend.
+// install finds a CLI and builds the provider for it.
 func install(ctx context.Context, dir string) (err error) {
 	if cli, err = tfcli.Find(ctx, os.Stderr); err != nil {
 		return err
 	}
-	if provider, err = tfcli.InstallPlugin(ctx, dir); err != nil {
-		return err
-	}
-	server := httptest.NewServer(&backend{})
-	defer server.Close()
-	initializedURL = server.URL
-	if err := os.WriteFile(filepath.Join(dir, "main.tf"), []byte("terraform {\n  backend \"http\" {}\n}\n"), 0o600); err != nil {
-		return err
-	}
-	initialize := cli.Command(ctx, provider.MirrorConfig, "init", "-no-color", "-input=false")
-	initialize.Dir = dir
-	initialize.Env = append(initialize.Env, "TF_HTTP_ADDRESS="+initializedURL)
-	if output, err := initialize.CombinedOutput(); err != nil {
-		return fmt.Errorf("init: %w\n%s", err, output)
-	}
-	initialized, err = os.ReadFile(filepath.Join(dir, ".terraform", "terraform.tfstate"))
+	provider, err = tfcli.InstallPlugin(ctx, dir)
 	return err
 }
 

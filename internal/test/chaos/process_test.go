@@ -40,9 +40,6 @@ func (w *workingDir) start(command string, more ...string) *process {
 	p.cmd = cli.Command(w.t.Context(), w.config, arguments(command, more)...)
 	p.cmd.Dir = w.dir
 	p.cmd.Env = append(p.cmd.Env, "AGENT_BASE_URL="+w.url, "AGENT_ADMIN_KEY="+canaryKey, "AGENT_PROJECT_ID="+project, "AGENT_JOURNAL_URL="+w.journal)
-	if w.remote != nil {
-		p.cmd.Env = append(p.cmd.Env, "TF_HTTP_ADDRESS="+w.remote.url, "TF_HTTP_RETRY_MAX=0")
-	}
 	p.cmd.Env = append(p.cmd.Env, w.env...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -43,11 +41,9 @@ type round struct {
 type loss int
 
 const (
-	nothing   loss = iota
-	theState       // the state from before the run comes back
-	theDisk        // and nothing else on the disk does
-	theWrites      // a backend refuses what the run writes
-	killed         // and the CLI is killed in that write
+	nothing  loss = iota
+	theState      // the state from before the run comes back
+	theDisk       // and nothing else on the disk does
 )
 
 // tally counts what the rounds have shown.
@@ -66,9 +62,6 @@ func (r round) run(t *testing.T) tally {
 	sum := tally{"rounds": 1}
 	w := newWorkingDir(t, quick, "")
 	w.keepJournal(r.store)
-	if r.loss >= theWrites {
-		w.storeRemotely()
-	}
 	w.write(r.resources(canaryPrompt))
 	if r.messages {
 		w.run("apply")
@@ -90,10 +83,9 @@ func (r round) run(t *testing.T) tally {
 			t.Errorf("%d jobs in the state are active, untainted and in the output, want 3", len(kept))
 		}
 	}
-	switch {
-	case r.loss == theState || r.loss == theDisk:
+	if r.loss != nothing {
 		w.putBack(before, r.loss == theDisk)
-	case r.loss == nothing && len(before)+len(w.stateText()) > 0 && !json.Valid(w.stateText()):
+	} else if len(before)+len(w.stateText()) > 0 && !json.Valid(w.stateText()) {
 		return tally{"rounds": 1, "torn": 1}
 	}
 	handed := w.handedOver(output)
@@ -152,28 +144,12 @@ func (r round) disturbed(w *workingDir) (output string) {
 	}
 	w.env = r.env
 	p := w.start("apply")
-	var refused atomic.Bool
-	if r.loss >= theWrites {
-		w.remote.setOnWrite(func() bool {
-			refused.Store(true)
-			if r.loss == killed {
-				p.signalGroup(syscall.SIGKILL)
-			}
-			return false
-		})
-	}
 	if r.disturb != nil {
 		r.disturb(p)
 	}
 	output = p.wait()
 	w.env = nil
 	w.sim.ClearFaults()
-	if r.loss >= theWrites {
-		w.remote.setOnWrite(nil)
-		if !refused.Load() {
-			w.t.Error("nothing was refused, so this proves nothing")
-		}
-	}
 	return output
 }
 

@@ -6,17 +6,12 @@
 package chaos
 
 import (
-	"bytes"
 	"encoding/json"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 )
 
 // instance is a job in the state file.
@@ -27,9 +22,6 @@ type instance struct {
 
 // stateText is the state as it is stored; empty: there is none.
 func (w *workingDir) stateText() []byte {
-	if w.remote != nil {
-		return w.remote.read()
-	}
 	text, _ := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
 	return text
 }
@@ -132,58 +124,4 @@ func (w *workingDir) forget(output string) {
 		ids = append(ids, regexp.MustCompile(`AGENT_JOURNAL_FORGET=(\w+)`).FindStringSubmatch(detail)[1])
 	}
 	w.env = append(w.env, "AGENT_JOURNAL_FORGET="+strings.Join(ids, ","))
-}
-
-// backend stores a state behind HTTP.
-type backend struct {
-	url string
-
-	mu    sync.Mutex
-	state []byte
-	// onWrite comes before each write, and reports whether it succeeds; nil: it does.
-	onWrite func() bool
-}
-
-// storeRemotely moves the state, which is empty yet, to a backend.
-func (w *workingDir) storeRemotely() {
-	w.t.Helper()
-	w.remote = &backend{}
-	server := httptest.NewServer(w.remote)
-	w.t.Cleanup(server.Close)
-	w.remote.url = server.URL
-	w.writeFile(".terraform/terraform.tfstate", string(bytes.ReplaceAll(initialized, []byte(initializedURL), []byte(server.URL))))
-}
-
-func (b *backend) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	if r.Method == http.MethodGet {
-		if state := b.read(); len(state) > 0 {
-			_, _ = rw.Write(state)
-		} else {
-			rw.WriteHeader(http.StatusNoContent)
-		}
-		return
-	}
-	body, err := io.ReadAll(r.Body)
-	b.mu.Lock()
-	onWrite := b.onWrite
-	b.mu.Unlock()
-	if err != nil || onWrite != nil && !onWrite() { // which may take long
-		rw.WriteHeader(http.StatusInternalServerError)
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.state = body
-}
-
-func (b *backend) setOnWrite(f func() bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.onWrite = f
-}
-
-func (b *backend) read() []byte {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.state
 }

@@ -40,8 +40,7 @@ type workingDir struct {
 	config string   // of the CLI
 	env    []string // of every command
 
-	journal string   // AGENT_JOURNAL_URL; empty: the default folder
-	remote  *backend // nil: the state is a file
+	journal string // AGENT_JOURNAL_URL; empty: the default folder
 }
 
 // newWorkingDir starts a service whose jobs all go as script says.
@@ -81,11 +80,7 @@ provider "agent" {
 // write puts the configuration in place.
 func (w *workingDir) write(resources string) {
 	w.t.Helper()
-	backend := ""
-	if w.remote != nil {
-		backend = "terraform {\n  backend \"http\" {}\n}\n"
-	}
-	w.writeFile("main.tf", rootModule+backend+resources)
+	w.writeFile("main.tf", rootModule+resources)
 }
 
 func (w *workingDir) writeFile(name, text string) {
