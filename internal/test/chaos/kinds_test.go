@@ -36,7 +36,7 @@ const longerThanDrain = 5 * time.Second // shutdownDrain
 //   - X01: the detached context of a POST on its way.
 //   - X02: the state saved before the wait; a warning, not an error, after an
 //     interrupt. That the provider's part takes no 2 s is shown on fake clocks
-//     (checkStop in TestChaosFaults, TestAction_A02_interrupted).
+//     (X02 in the matrix, TestAction_A02_interrupted).
 //   - X04: the entry before the POST, the id after it, the takeover, the look at a
 //     living orphan's lock; cliGone, cliGoneDrain, and each signal that main ignores.
 //   - X07: busy in reserve, and the run compared in isEarlier.

@@ -21,16 +21,6 @@ func crashRows() []Row {
 		applyAgain = "Apply again once the service responds."
 	)
 	rows := []Row{
-		// Red without: takeOver; the second time, if Take left no entry.
-		{name: "X04_the_job_is_active_then_completed", clock: true, Test: func(m *Matrix) {
-			id := m.started(noWait())
-			m.takesOver(Job1(), id)
-			m.WantState("completed")
-			m.cli.Forget()
-			m.nextRun() // the last one was killed too, just after it took the job over
-			m.takesOver(Job1(), id)
-			m.wantNoOrphans()
-		}},
 		// Red without: Remove in takeOver, and its loop.
 		{name: "X04_both_jobs_have_failed", clock: true, Test: func(m *Matrix) {
 			m.nextRun()
@@ -81,16 +71,7 @@ func crashRows() []Row {
 			m.started(Job1())
 			m.OK(m.plan(fakecli.With(Job1(), attrs{"triggers": unknown{}})))
 		}},
-		// Red without: the record before the POST; the deadline in End; EarlierUnknown.
-		{name: "X04_no_answer_had_come", clock: true, Test: func(m *Matrix) {
-			m.nextRun()
-			m.unanswered(faultserver.Create, Job1(), createFailed)
-			for range 2 {
-				m.blocked(Job1())
-				m.cleanly()
-			}
-		}},
-		// Red without: the same for messages; takeOver of messages.
+		// Red without: the record before the POST; takeOver of messages.
 		{name: "X04_no_answer_to_the_message_had_come", clock: true, Test: func(m *Matrix) {
 			id := m.created(Job1())
 			m.nextRun()

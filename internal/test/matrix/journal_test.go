@@ -62,14 +62,6 @@ func journalRows() []Row {
 			m.wantEntries(0)
 		})
 	}
-	// Red without: Stopping in StopProvider. After Ctrl-C the CLI may not store what it received.
-	row("X09_stopped_after_the_create", func(m *Matrix) {
-		m.nextRun()
-		m.created(Job1())
-		m.cli.Stop()
-		m.cleanly()
-		m.wantEntries(1)
-	})
 	// Red without: the job in messageKey.
 	row("X07_the_same_message_to_another_job", func(m *Matrix) {
 		second := m.other()
@@ -158,44 +150,6 @@ func journalRows() []Row {
 		m.WantPosts(1, 0)
 		m.nextRun()
 		m.wantDiags(m.Run(Job2()), messagePlanned)
-		m.WantPosts(1, 1)
-	})
-	for kind, c := range map[faultserver.Kind]struct {
-		job    attrs
-		failed []string
-	}{
-		faultserver.Create:  {Job1(), []string{createFailed}},
-		faultserver.Message: {Job2(), []string{messagePlanned, MessageUnknown}},
-	} {
-		// Red without: the entry staying after an unknown outcome; its Ref in the state of a message.
-		inNamed("X08_unknown_outcome_of_a_"+string(kind)+"_that_was_reported", func(m *Matrix) {
-			if kind == faultserver.Message {
-				m.created(Job1())
-			}
-			m.nextRun()
-			m.Script(kind, faultserver.EOF)
-			m.wantDiags(m.Run(c.job), c.failed...)
-			m.wantEntries(1)
-			m.cleanly()
-			if kind == faultserver.Create {
-				m.blocked(c.job)
-				return
-			}
-			m.wantDiags(m.Run(c.job), messageUnconfirmed)
-			m.wantEntries(0)
-			m.WantPosts(1, 1)
-		})
-	}
-	// Red without: the mark of the entry in the state of an unknown outcome.
-	inNamed("X08_unknown_outcome_of_a_message_that_the_state_shows", func(m *Matrix) {
-		m.created(Job1())
-		m.nextRun()
-		m.Script(faultserver.Message, func(x *faultserver.Exchange) { m.cli.Stop(); faultserver.EOF(x) })
-		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
-		m.wantEntries(1)
-		m.cleanly()
-		m.wantDiags(m.Run(Job2()), messageUnconfirmed)
-		m.wantEntries(0)
 		m.WantPosts(1, 1)
 	})
 	// Red without: notTakenOver (the text said that nothing was started, and that applying again starts it).

@@ -154,8 +154,10 @@ func waitRows() []Row {
 		}},
 		// Red without: ErrInterrupted in cutShort. An error taints.
 		Row{name: "X02_in_a_create_with_on_timeout_error", clock: true, Test: func(m *Matrix) {
+			start := time.Now()
 			time.AfterFunc(5*time.Second, m.cli.Stop)
 			m.kept(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "error"}})), "interrupted")
+			m.wantTook(start, 5*time.Second, 7*time.Second)
 		}},
 		// Red without: fails in cutShort. An error taints, so the next apply does not wait on.
 		Row{name: "P07_in_a_create_with_on_timeout_error", clock: true, Test: func(m *Matrix) {
