@@ -35,9 +35,8 @@ chaos: ## every two cuts of runs in a row, mutants, then with a real CLI each CL
 	EXPLORE=all go -C internal/test/explore test -timeout 2h
 	CHAOS_CLI=$${CLI:-200} internal/tools/s3.sh go test -v -count=1 -timeout 7h ./internal/test/chaos
 
-bench: ## measure the provider with a real CLI beside the CLI's own floor (about an hour), and its parts; go run ./internal/tools/bench -h: a part of it
+bench: ## measure the provider with a real CLI beside the CLI's own floor (about an hour); go run ./internal/tools/bench -h: a part of it
 	go run ./internal/tools/bench
-	go test -run '^$$' -bench . -benchmem ./internal/journal ./internal/job
 
 fuzz: ## fuzz every target, each for FUZZTIME=60s
 	internal/tools/fuzz.sh

@@ -40,7 +40,7 @@ func init() {
 			c.Answered("job-1")
 		}
 		c.End()
-		fmt.Println(err != nil, problem != nil, c.Problem())
+		fmt.Println(shown("permission to send", err), shown("record", problem), shown("response", c.Problem()))
 	}
 	// unprivileged takes over without any rights.
 	children["unprivileged"] = func() {
@@ -50,21 +50,29 @@ func init() {
 		_, j := childJournal()
 		for range 2 {
 			o, err := j.Find(context.Background(), childKey)
-			var problem error
+			fmt.Print(shown("find", err), " ", jobOf(o), ", ")
 			if o != nil {
-				_, _, problem = j.Take(context.Background(), o)
+				_, _, err = j.Take(context.Background(), o)
+				fmt.Print(shown("take", err), ", ")
 			}
-			fmt.Print(jobOf(o), " ", err != nil, " ", problem != nil, ", ")
 		}
 		_, err := j.Announce(context.Background(), childKey)
-		fmt.Println(err != nil)
+		fmt.Println(shown("announce", err))
 	}
+}
+
+// shown is how a child prints whether something succeeded.
+func shown(what string, err error) string {
+	if err != nil {
+		return what + " failed"
+	}
+	return what + " ok"
 }
 
 // X05: the disk is full for a while, and a write stops in the middle of a line.
 func TestFolder_full(t *testing.T) {
 	folders(t, func(t *testing.T, l Location) {
-		startChild(t, "full", l).wantLines(in(l, "false true <nil>", "true false <nil>"))
+		startChild(t, "full", l).wantLines("permission to send " + in(l, "ok record failed", "failed record ok") + " response ok")
 		wantTakeOver(t, open(t, l, "second"), childKey, in(l, "job-1", "none"))
 	})
 }
@@ -78,12 +86,12 @@ func TestFolder_noRights(t *testing.T) {
 	for _, test := range []struct {
 		name             string
 		folder, file     fs.FileMode
-		byDefault, named string // twice what is found, whether that failed and whether it could not be taken, and whether a plan fails
+		byDefault, named string // what the child prints
 	}{
-		{"all rights", 0o777, 0o666, "job-1 false false, none false false, false", "job-1 false false, none false false, false"},
-		{"the folder is read-only", 0o555, 0o444, "job-1 false true, none false false, false", "job-1 false true, none false false, false"},
-		{"the entry cannot be read", 0o777, 0o000, "none false false, none false false, true", "none true false, none true false, true"},
-		{"the folder cannot be read", 0o000, 0o666, "none false false, none false false, true", "none true false, none true false, true"},
+		{"all rights", 0o777, 0o666, "find ok job-1, take ok, find ok none, announce ok", "find ok job-1, take ok, find ok none, announce ok"},
+		{"the folder is read-only", 0o555, 0o444, "find ok job-1, take failed, find ok none, announce ok", "find ok job-1, take failed, find ok none, announce ok"},
+		{"the entry cannot be read", 0o777, 0o000, "find ok none, find ok none, announce failed", "find failed none, find failed none, announce failed"},
+		{"the folder cannot be read", 0o000, 0o666, "find ok none, find ok none, announce failed", "find failed none, find failed none, announce failed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			folders(t, func(t *testing.T, l Location) {

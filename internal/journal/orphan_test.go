@@ -100,28 +100,6 @@ func TestStores_takenMeanwhile(t *testing.T) {
 	})
 }
 
-// The entries of another process of the same run, such as a provider alias, are
-// neither taken over nor waited for.
-func TestStores_sameRun(t *testing.T) {
-	stores(t, func(t *testing.T, l Location) {
-		first := open(t, l, "run")
-		send(t, first, create, "")
-		post(t, first, create, "", "job-1")
-		alias := open(t, l, "run")
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		announced, announceErr := alias.Announce(ctx, create)
-		found, findErr := alias.Find(ctx, create)
-		if announced != nil || found != nil || announceErr != nil || findErr != nil {
-			t.Errorf("%v, %v, %s, %v", announced, announceErr, jobOf(found), findErr)
-		}
-		if first.TookOver(ctx, "job-1") || alias.TookOver(ctx, "job-1") {
-			t.Error("a run has taken over what it started")
-		}
-		wantTakeOver(t, next(t, l, "next"), create, "job-1")
-	})
-}
-
 // A folder that cannot be used any more sends nothing twice. An entry that cannot be
 // moved to this run stays, and the state names it.
 func TestTake_faults(t *testing.T) {
@@ -225,19 +203,6 @@ func TestStores_pendingOutcomes(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A response that comes after the deadline makes the entry answered, whatever the
-// runs in between have done.
-func TestStores_lateResponse(t *testing.T) {
-	stores(t, func(t *testing.T, l Location) {
-		first := open(t, l, "first")
-		first.waitFor = 0
-		c := send(t, first, create, "")
-		wantTakeOver(t, next(t, l, "second"), create, "unknown", "none")
-		c.Answered("job-1")
-		wantTakeOver(t, open(t, l, "third"), create, "job-1")
-	})
 }
 
 // A plan announces what its apply takes over, so both find entries in one order:

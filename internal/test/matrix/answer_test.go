@@ -20,12 +20,12 @@ func answerRows() []Row {
 		status                       int
 		name, body, kind, word, hint string
 	}{
-		{401, "json", `{"error":"no such thing"}`, "application/json", says, "Check admin_key"},
-		{422, "problem", `{"type":"about:blank","title":"Bad","detail":"no such thing"}`, "application/problem+json", says, ""},
-		{404, "html", "<!doctype html><p>no such thing", "text/html", "the response is a web page", "Check base_url"},
-		{413, "nothing", "", "application/json", "", ""},
+		{401, "C08_401_json", `{"error":"no such thing"}`, "application/json", says, "Check admin_key"},
+		{422, "C08_422_problem", `{"type":"about:blank","title":"Bad","detail":"no such thing"}`, "application/problem+json", says, ""},
+		{404, "C08_404_html", "<!doctype html><p>no such thing", "text/html", "the response is a web page", "Check base_url"},
+		{413, "C08_413_nothing", "", "application/json", "", ""},
 	} {
-		rows = append(rows, Row{name: fmt.Sprintf("C08_%d_%s", c.status, c.name), Test: func(m *Matrix) {
+		rows = append(rows, Row{name: c.name, Test: func(m *Matrix) {
 			m.Script(faultserver.Create, faultserver.Answer(c.status, c.body, "Content-Type: "+c.kind))
 			m.refused(m.Run(Job1()), c.word, c.hint, fmt.Sprintf("The service responded with %d", c.status), "(POST "+m.URL+"/v2/agent/proj_1/job)")
 		}})

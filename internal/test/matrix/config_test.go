@@ -4,7 +4,6 @@
 package matrix
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -45,14 +44,15 @@ func configRows() []Row {
 		}},
 	}
 	for _, c := range []struct {
+		name   string
 		config attrs
 		want   time.Duration // of 30 polls; a tenth of a second's may go at once
 	}{
-		{nil, 200 * time.Millisecond},
-		{attrs{"poll": attrs{"max_per_second": 10}}, 2900 * time.Millisecond},
+		{"I06_polls_per_second_default", nil, 200 * time.Millisecond},
+		{"I06_polls_per_second_10", attrs{"poll": attrs{"max_per_second": 10}}, 2900 * time.Millisecond},
 	} {
 		// Red without: the default of max_per_second, and without max_per_second.
-		rows = append(rows, Row{name: fmt.Sprintf("I06_30_polls_in_%s", c.want), clock: true, Provider: c.config, script: harness.Always(simulator.Script{}), Test: func(m *Matrix) {
+		rows = append(rows, Row{name: c.name, clock: true, Provider: c.config, script: harness.Always(simulator.Script{}), Test: func(m *Matrix) {
 			id := m.Sim.Create(harness.Project, "manual").ID
 			start := time.Now()
 			var all sync.WaitGroup
@@ -66,15 +66,6 @@ func configRows() []Row {
 			all.Wait()
 			m.wantTook(start, c.want-time.Millisecond/2, c.want+time.Millisecond/2)
 			m.wantGets(30)
-		}})
-	}
-	for name, journal := range map[string]any{"default": nil, "empty": attrs{}, "enabled": attrs{"enabled": true}, "disabled": attrs{"enabled": false}} {
-		// Red without: each half of the look at journal.enabled.
-		rows = append(rows, Row{name: "I06_journal_" + name, clock: true, Provider: attrs{"journal": journal}, Test: func(m *Matrix) {
-			m.nextRun()
-			m.OK(m.Run(Job1()))
-			m.wantEntries(map[bool]int{true: 1}[name != "disabled"])
-			m.wantNoOrphans()
 		}})
 	}
 	return rows

@@ -20,12 +20,12 @@ func connectionRows() []Row {
 		provider    attrs
 		word, hint  string
 	}{
-		{"expired", faultserver.ExpiredCertificate, nil, "expired", "Check the clock of this machine"},
-		{"untrusted", faultserver.GoodCertificate, attrs{"ca_certificates_pem": nil}, "unknown authority", "ca_certificates_pem"},
-		{"for_another_name", faultserver.WrongNameCertificate, nil, "127.0.0.1", "the certificate is for another host name"},
+		{"C02_certificate_expired", faultserver.ExpiredCertificate, nil, "expired", "Check the clock of this machine"},
+		{"C02_certificate_untrusted", faultserver.GoodCertificate, attrs{"ca_certificates_pem": nil}, "unknown authority", "ca_certificates_pem"},
+		{"C02_certificate_for_another_name", faultserver.WrongNameCertificate, nil, "127.0.0.1", "the certificate is for another host name"},
 	} {
 		rows = append(rows, Row{
-			name: "C02_certificate_" + c.name, Provider: c.provider, Serve: faultserver.Options{Certificate: c.certificate},
+			name: c.name, Provider: c.provider, Serve: faultserver.Options{Certificate: c.certificate},
 			Test: func(m *Matrix) {
 				m.notSent(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The server's certificate could not be verified", c.word, c.hint)
 				m.wantDials(1)

@@ -120,13 +120,10 @@ func crashRows() []Row {
 		}},
 	}
 	// Red without: KeepFailed in takeOver.
-	for status, c := range map[string]struct {
-		wait attrs
-		end  string
-	}{"archived": {nil, "WARNING: Agent job archived"}, "failed": {attrs{"on_failure": "warn"}, "WARNING: Agent job failed"}} {
-		rows = append(rows, Row{name: "X04_the_job_is_taken_over_although_it_is_" + status, clock: true, Test: func(m *Matrix) {
+	for name, status := range map[string]string{"X04_the_job_is_archived_and_taken_over": "archived", "X04_the_job_has_failed_and_is_taken_over": "failed"} {
+		rows = append(rows, Row{name: name, clock: true, Test: func(m *Matrix) {
 			m.Sim.SetStatus(m.started(noWait()), status)
-			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": c.wait})), takeOverPlanned, tookOver, c.end)
+			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}})), takeOverPlanned, tookOver, "WARNING: Agent job "+status)
 			m.wantEnd(status, 1, 0)
 		}})
 	}
@@ -146,23 +143,23 @@ func scopeRows() (rows []Row) {
 		job           attrs // of the second run, laid over the first one's
 		same          bool
 	}{
-		"other_selected_workspace":    {first: place{selected: "a"}, second: place{selected: "b"}},
-		"workspace_over_selected_one": {first: place{selected: "a"}, second: place{selected: "a", workspace: "b"}},
-		"default_workspace":           {second: place{workspace: "default"}, same: true},
-		"other_backend":               {first: place{backend: `"local","config":{"path":"a"}`}, second: place{backend: `"local","config":{"path":"b"}`}},
-		"other_key_in_S3":             {first: place{backend: `"s3","config":{"bucket":"b","key":"a"}`}, second: place{backend: `"s3","config":{"bucket":"b","key":"b"}`}},
-		"other_token":                 {first: place{backend: `"http","config":{"address":"https://u:1@h/s?t=1","password":"1"},"hash":1`}, second: place{backend: `"http","config":{"address":"https://u:2@h/s","password":"2"},"hash":2`}, same: true},
-		"other_password_in_a_string":  {first: place{backend: `"pg","config":{"conn_str":"host=h password='1 2' dbname=d"}`}, second: place{backend: `"pg","config":{"conn_str":"host=h password=3 dbname=d"}`}, same: true},
-		"other_database":              {first: place{backend: `"pg","config":{"conn_str":"postgres://u:1@h/a"}`}, second: place{backend: `"pg","config":{"conn_str":"postgres://u:1@h/b"}`}},
-		"other_unknown_backend":       {first: place{backend: `"new","config":{"at":"a"}`}, second: place{backend: `"new","config":{"at":"b"}`}},
-		"other_base_url":              {second: place{baseURL: "http://127.0.0.1:2"}},
-		"other_project":               {job: attrs{"project_id": "proj_2"}},
-		"other_prompt":                {job: attrs{"prompt": "Add a tutorial"}},
-		"other_triggers":              {job: attrs{"triggers": attrs{"a": "1"}}},
-		"other_timeouts":              {job: attrs{"timeouts": attrs{"create": "5m"}}, same: true},
+		"X07_other_selected_workspace":    {first: place{selected: "a"}, second: place{selected: "b"}},
+		"X07_workspace_over_selected_one": {first: place{selected: "a"}, second: place{selected: "a", workspace: "b"}},
+		"X07_default_workspace":           {second: place{workspace: "default"}, same: true},
+		"X07_other_backend":               {first: place{backend: `"local","config":{"path":"a"}`}, second: place{backend: `"local","config":{"path":"b"}`}},
+		"X07_other_key_in_S3":             {first: place{backend: `"s3","config":{"bucket":"b","key":"a"}`}, second: place{backend: `"s3","config":{"bucket":"b","key":"b"}`}},
+		"X07_other_token":                 {first: place{backend: `"http","config":{"address":"https://u:1@h/s?t=1","password":"1"},"hash":1`}, second: place{backend: `"http","config":{"address":"https://u:2@h/s","password":"2"},"hash":2`}, same: true},
+		"X07_other_password_in_a_string":  {first: place{backend: `"pg","config":{"conn_str":"host=h password='1 2' dbname=d"}`}, second: place{backend: `"pg","config":{"conn_str":"host=h password=3 dbname=d"}`}, same: true},
+		"X07_other_database":              {first: place{backend: `"pg","config":{"conn_str":"postgres://u:1@h/a"}`}, second: place{backend: `"pg","config":{"conn_str":"postgres://u:1@h/b"}`}},
+		"X07_other_unknown_backend":       {first: place{backend: `"new","config":{"at":"a"}`}, second: place{backend: `"new","config":{"at":"b"}`}},
+		"X07_other_base_url":              {second: place{baseURL: "http://127.0.0.1:2"}},
+		"X07_other_project":               {job: attrs{"project_id": "proj_2"}},
+		"X07_other_prompt":                {job: attrs{"prompt": "Add a tutorial"}},
+		"X07_other_triggers":              {job: attrs{"triggers": attrs{"a": "1"}}},
+		"X07_other_timeouts":              {job: attrs{"timeouts": attrs{"create": "5m"}}, same: true},
 	} {
 		// Red without: each part of journalScope and createKey.
-		rows = append(rows, Row{name: "X07_" + name, clock: true, Test: func(m *Matrix) {
+		rows = append(rows, Row{name: name, clock: true, Test: func(m *Matrix) {
 			goTo := func(p place) {
 				write(m, "environment", p.selected)
 				write(m, "terraform.tfstate", `{"version":3,"backend":{"type":`+cmp.Or(p.backend, `"local","config":{}`)+`}}`)

@@ -61,13 +61,13 @@ func createRows() []Row {
 		serve      faultserver.Options
 	}{
 		// Red without: the loop in Client.post that sends again what was not sent.
-		{name: "dns_failure", word: "no such host", dial: unknownHost},
+		{name: "C01_dns_failure_until_deadline", word: "no such host", dial: unknownHost},
 		// Red without: DeadlineExceeded in causeOf (a dialer's timeout passes for that of the resource).
-		{name: "dial_timeout", word: "i/o timeout", dial: dialTimeout},
+		{name: "C01_dial_timeout_until_deadline", word: "i/o timeout", dial: dialTimeout},
 		// Red without: httptrace's GotConn as the mark of "reached" (every failure unknown).
-		{name: "tls_handshake_reset", word: "closed pipe", serve: tls},
+		{name: "C01_tls_handshake_reset_until_deadline", word: "closed pipe", serve: tls},
 	} {
-		rows = append(rows, Row{name: "C01_" + c.name + "_until_deadline", clock: true, Serve: c.serve, Test: func(m *Matrix) {
+		rows = append(rows, Row{name: c.name, clock: true, Serve: c.serve, Test: func(m *Matrix) {
 			m.FailDials(c.dial)
 			if c.dial == nil {
 				m.OnConnect(slices.Repeat([]func(net.Conn){faultserver.ResetEarly}, 200)...)

@@ -113,10 +113,10 @@ func inputRows() []Row {
 	}
 	// Red when the prompt is changed on its way.
 	for name, prompt := range map[string]string{
-		"of_1_MB": strings.Repeat("0123456789abcdef", 1<<16),
-		"odd":     "  first\r\n\tsecond\n👩‍🚀 ünï \u2028 \u202e ${var.x} %{if true}$${y}%%{z} <b>&amp;\"'\\</b> \\u0041\\n\n",
+		"I02_prompt_of_1_MB": strings.Repeat("0123456789abcdef", 1<<16),
+		"I02_prompt_odd":     "  first\r\n\tsecond\n👩‍🚀 ünï \u2028 \u202e ${var.x} %{if true}$${y}%%{z} <b>&amp;\"'\\</b> \\u0041\\n\n",
 	} {
-		rows = append(rows, Row{name: "I02_prompt_" + name, clock: true, Test: func(m *Matrix) {
+		rows = append(rows, Row{name: name, clock: true, Test: func(m *Matrix) {
 			m.OK(m.Run(attrs{"prompt": prompt}))
 			m.wantEnd("completed", 1, 0)
 			if got := m.Sim.Jobs()[0].Prompts[0]; got != prompt {

@@ -30,11 +30,13 @@ func journalRows() []Row {
 		rows = append(rows, Row{name: name, clock: true, Test: test})
 	}
 	inNamed := func(name string, test func(m *Matrix)) {
-		row(name, func(m *Matrix) { m.named(); test(m) })
+		rows = append(rows, Row{name: name, clock: true, named: true, Test: test})
 	}
-	for refreshed, run := range map[string]func(m *Matrix, job attrs) []*tfprotov6.Diagnostic{"": (*Matrix).Run, "_without_refresh": (*Matrix).planAndApply} {
+	for name, run := range map[string]func(m *Matrix, job attrs) []*tfprotov6.Diagnostic{
+		"X12_prompts_A_B_A_B": (*Matrix).Run, "X12_prompts_A_B_A_B_without_refresh": (*Matrix).planAndApply,
+	} {
 		// Red without: pruneJournal in Read, and in ModifyPlan; with the key of a message being the prompt alone.
-		inNamed("X12_prompts_A_B_A_B"+refreshed, func(m *Matrix) {
+		inNamed(name, func(m *Matrix) {
 			m.nextRun()
 			m.OK(run(m, Job1()))
 			for _, job := range []attrs{Job2(), Job1(), Job2()} {
@@ -49,12 +51,12 @@ func journalRows() []Row {
 	}
 	for name, step := range map[string]func(m *Matrix){
 		// Red without: pruneJournal in Read and ModifyPlan, also before its return for a destroy.
-		"refresh":            func(m *Matrix) { m.cleanly(); m.refresh() },
-		"plan":               func(m *Matrix) { m.cleanly(); m.plan(Job1()) },
-		"plan_of_a_destroy":  func(m *Matrix) { m.cleanly(); m.OK(m.note(m.cli.PlanDestroy(m.ctx))) },
-		"destroy_by_one_run": func(m *Matrix) { m.OK(m.note(m.cli.Destroy(m.ctx))) }, // Red without: Forget in Delete.
+		"X11_a_refresh_sees_the_job":           func(m *Matrix) { m.cleanly(); m.refresh() },
+		"X11_a_plan_sees_the_job":              func(m *Matrix) { m.cleanly(); m.plan(Job1()) },
+		"X11_a_plan_of_a_destroy_sees_the_job": func(m *Matrix) { m.cleanly(); m.OK(m.note(m.cli.PlanDestroy(m.ctx))) },
+		"X11_a_destroy_forgets_the_job":        func(m *Matrix) { m.OK(m.note(m.cli.Destroy(m.ctx))) }, // Red without: Forget in Delete.
 	} {
-		inNamed("X11_the_state_holds_the_job_at_"+name, func(m *Matrix) {
+		inNamed(name, func(m *Matrix) {
 			m.nextRun()
 			m.created(Job1())
 			m.wantEntries(1)
@@ -186,8 +188,7 @@ func (m *Matrix) planAndApply(job attrs) []*tfprotov6.Diagnostic {
 // they do not refresh, and drop the state of an update that returns an error.
 func hostRows() []Row {
 	// Red without: the takeover of messages.
-	return []Row{{name: "X09_host_that_drops_the_state_of_a_failed_update", clock: true, Test: func(m *Matrix) {
-		m.named()
+	return []Row{{name: "X09_host_that_drops_the_state_of_a_failed_update", clock: true, named: true, Test: func(m *Matrix) {
 		m.created(Job1())
 		m.nextRun()
 		m.Script(faultserver.Get, faultserver.Answer(401, "")) // ends the wait

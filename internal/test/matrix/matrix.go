@@ -49,6 +49,7 @@ type Row struct {
 	// Provider is laid over the provider's configuration.
 	Provider attrs
 	Test     func(m *Matrix)
+	named    bool // the journal is in a named folder, not in the default one
 	promptWO bool // every prompt is given as prompt_wo
 }
 
@@ -77,6 +78,9 @@ func (r Row) Run(t *testing.T, data string) {
 		m.config["ca_certificates_pem"] = m.Authority
 	}
 	maps.Copy(m.config, r.Provider)
+	if r.named {
+		m.config["journal"] = attrs{"url": filepath.Join(data, "named")}
+	}
 	m.cli = &fakecli.CLI{T: t, PromptWO: r.promptWO}
 	if diags := m.connect(); len(diags) > 0 {
 		t.Fatal(fakecli.Text(diags))

@@ -33,7 +33,11 @@ func TestMatrix_promptWO(t *testing.T) {
 func playRows(t *testing.T, all ...[]Row) {
 	t.Setenv("TF_LOG", "TRACE")
 	for _, r := range slices.Concat(all...) {
-		t.Run(r.name, func(t *testing.T) {
+		name := r.name
+		if r.named {
+			name += ", named folder"
+		}
+		t.Run(name, func(t *testing.T) {
 			data := t.TempDir()
 			t.Setenv("TF_DATA_DIR", data)
 			if r.clock {

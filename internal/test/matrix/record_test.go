@@ -50,12 +50,12 @@ func recordRows() []Row {
 		name         string
 		fields, want attrs
 	}{
-		{"missing", attrs{"prLink": Omit{}, "source": Omit{}, "model": Omit{}, "createdAt": Omit{}, "archivedAt": Omit{}}, nil},
+		{"P05_missing", attrs{"prLink": Omit{}, "source": Omit{}, "model": Omit{}, "createdAt": Omit{}, "archivedAt": Omit{}}, nil},
 		// Red without: printable in apply.
-		{"odd_forms", attrs{"prLink": nil, "source": nil, "model": strings.Repeat("m", 600), "createdAt": "2026-01-02T03:04:05\n\x1b[31m", "archivedAt": "2026-W01-5"},
+		{"P05_odd_forms", attrs{"prLink": nil, "source": nil, "model": strings.Repeat("m", 600), "createdAt": "2026-01-02T03:04:05\n\x1b[31m", "archivedAt": "2026-W01-5"},
 			attrs{"model": strings.Repeat("m", 511) + "…", "created_at": `2026-01-02T03:04:05\u000a\u001b[31m`, "archived_at": "2026-W01-5"}},
 	} {
-		rows = append(rows, Row{name: "P05_" + c.name, script: extra(c.fields), Test: func(m *Matrix) {
+		rows = append(rows, Row{name: c.name, script: extra(c.fields), Test: func(m *Matrix) {
 			m.OK(m.Run(Job1()))
 			m.wantEnd("completed", 1, 0)
 			for _, name := range []string{"pr_link", "source", "model", "created_at", "archived_at"} {
@@ -164,11 +164,11 @@ func readRows() []Row {
 	}
 	// A refresh gives up after a minute, whatever the resource's timeouts, and says so.
 	// Red without: ErrUnavailable in hint; the cause in withReadTimeout.
-	for name, word := range map[string]string{"no_connection": "No connection to the service: connection refused (GET http://", "no_answer": "No response within a minute (GET http://"} {
-		rows = append(rows, Row{name: "P06_" + name + "_in_read", clock: true, Provider: attrs{"request_timeout": "2m"}, Test: func(m *Matrix) {
+	for name, word := range map[string]string{"P06_no_connection_in_read": "No connection to the service: connection refused (GET http://", "P06_no_response_in_read": "No response within a minute (GET http://"} {
+		rows = append(rows, Row{name: name, clock: true, Provider: attrs{"request_timeout": "2m"}, Test: func(m *Matrix) {
 			m.created(Job1())
 			m.OK(m.connect())
-			if name == "no_connection" {
+			if name == "P06_no_connection_in_read" {
 				m.FailDials(errors.New("connection refused"))
 			}
 			m.Always(faultserver.Get, faultserver.Stall)
@@ -178,25 +178,25 @@ func readRows() []Row {
 		}})
 	}
 	for _, c := range []struct {
-		name       string
-		play       faultserver.Play
-		word, hint string
+		inRead, inWait string // the rows' names
+		play           faultserver.Play
+		word, hint     string
 	}{
 		// Red without: isWebPage (a 404 would be taken for the service's word).
-		{"P09_html_404", faultserver.Answer(404, "<!doctype html><p>Not here", "Content-Type: text/html"),
+		{"P09_html_404_in_read", "P09_html_404_in_the_wait", faultserver.Answer(404, "<!doctype html><p>Not here", "Content-Type: text/html"),
 			"the response is a web page", "Something other than the agent service responded"},
 		// Red without: ErrWrongJob in classifyGet.
-		{"P11_another_id", shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"}),
+		{"P11_another_id_in_read", "P11_another_id_in_the_wait", shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"}),
 			"the response is the record of another job: job_other", ""},
 	} {
-		rows = append(rows, Row{name: c.name + "_in_read", Test: func(m *Matrix) {
+		rows = append(rows, Row{name: c.inRead, Test: func(m *Matrix) {
 			id := m.created(Job1())
 			m.Script(faultserver.Get, c.play)
 			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
 			m.wantWords("Job "+id+" in project proj_1 could not be read. The state keeps it as last read.", c.word, c.hint)
 			m.wantEnd("completed", 1, 0)
 			m.OK(m.refresh())
-		}}, Row{name: c.name + "_in_the_wait", clock: true, Test: func(m *Matrix) {
+		}}, Row{name: c.inWait, clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Get, c.play)
 			m.kept(m.Run(Job1()), c.word)
 			m.wantAttr("pr_link", nil)

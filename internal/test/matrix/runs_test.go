@@ -131,9 +131,6 @@ func (m *Matrix) other() *fakecli.CLI {
 	return &c
 }
 
-// named keeps the journal in a named folder.
-func (m *Matrix) named() { m.config["journal"] = attrs{"url": filepath.Join(m.data, "named")} }
-
 // cleanly ends the process, as an undisturbed run does, and starts the next.
 func (m *Matrix) cleanly() {
 	m.Helper()

@@ -44,19 +44,13 @@ func (m *Matrix) lostResponse(job attrs) (id string) {
 func undecidedRows() (rows []Row) {
 	for _, named := range []bool{false, true} {
 		row := func(name string, test func(m *Matrix)) {
-			if named {
-				name += "_in_a_named_folder"
-			}
-			rows = append(rows, Row{name: "X19_" + name, clock: true, Test: func(m *Matrix) {
-				if named {
-					m.named()
-				}
+			rows = append(rows, Row{name: name, named: named, clock: true, Test: func(m *Matrix) {
 				m.nextRun()
 				test(m)
 			}})
 		}
 		// A pipeline that applies again after each error. Red without: EarlierUnknown.
-		row("applied_again_three_times", func(m *Matrix) {
+		row("X19_applied_again_three_times", func(m *Matrix) {
 			m.lostResponse(Job1())
 			for range 3 {
 				m.blocked(Job1())
@@ -66,7 +60,7 @@ func undecidedRows() (rows []Row) {
 			m.OK(m.note(m.cli.PlanDestroy(m.ctx)))
 		})
 		// Red without: resolveImport.
-		row("imported", func(m *Matrix) {
+		row("X19_imported", func(m *Matrix) {
 			id := m.lostResponse(Job1())
 			m.OK(m.imports(harness.Project + "/" + id))
 			m.wantDiags(m.Run(Job1()), stillRunning)
@@ -75,7 +69,7 @@ func undecidedRows() (rows []Row) {
 			m.wantEntries(0)
 			m.WantPosts(1, 0)
 		})
-		row("entry_deleted", func(m *Matrix) {
+		row("X19_entry_deleted", func(m *Matrix) {
 			m.lostResponse(Job1())
 			if err := os.Remove(m.entry()); err != nil {
 				m.Fatal(err)
@@ -83,7 +77,7 @@ func undecidedRows() (rows []Row) {
 			m.starts(Job1())
 		})
 		// Red without: Listed in Announce and takeOver.
-		row("forgotten", func(m *Matrix) {
+		row("X19_forgotten", func(m *Matrix) {
 			m.lostResponse(Job1())
 			m.forget(m.entryID())
 			m.nextRun()
@@ -92,13 +86,13 @@ func undecidedRows() (rows []Row) {
 			m.OK(m.apply(Job1()))
 			m.wantEnd("completed", 2, 0)
 		})
-		row("forgotten_by_the_environment", func(m *Matrix) {
+		row("X19_forgotten_by_the_environment", func(m *Matrix) {
 			m.lostResponse(Job1())
 			m.Setenv("AGENT_JOURNAL_FORGET", "another, "+m.entryID())
 			m.nextRun()
 			m.starts(Job1())
 		})
-		row("other_triggers", func(m *Matrix) {
+		row("X19_other_triggers", func(m *Matrix) {
 			m.lostResponse(Job1())
 			var lost []string
 			if !named {
@@ -108,7 +102,7 @@ func undecidedRows() (rows []Row) {
 			m.wantPosts([2]int{2, 0})
 		})
 		// Red without: busy (each of the equal creates would be blocked).
-		row("two_siblings_are_created", func(m *Matrix) {
+		row("X19_two_siblings_are_created", func(m *Matrix) {
 			m.lostResponse(Job1())
 			all := []*fakecli.CLI{m.other(), m.other(), m.other()}
 			for _, c := range all {
@@ -125,7 +119,7 @@ func undecidedRows() (rows []Row) {
 			}
 			m.WantPosts(3, 0)
 		})
-		row("a_job_and_an_unknown_outcome", func(m *Matrix) {
+		row("X19_a_job_and_an_unknown_outcome", func(m *Matrix) {
 			m.OK(m.Run(Job1()))
 			m.Script(faultserver.Create, faultserver.Reset)
 			m.wantDiags(m.note(m.other().Run(m.ctx, Job1())), createFailed)
@@ -140,7 +134,7 @@ func undecidedRows() (rows []Row) {
 			m.WantPosts(2, 0)
 		})
 		// Red without: the deadline of an entry that is listed.
-		row("forgotten_before_the_deadline", func(m *Matrix) {
+		row("X19_forgotten_before_the_deadline", func(m *Matrix) {
 			release := make(chan struct{})
 			m.Script(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })
 			earlier := m.other()
@@ -156,7 +150,7 @@ func undecidedRows() (rows []Row) {
 			m.WantPosts(1, 0)
 		})
 		// Red without: Imported naming a pending entry.
-		row("imported_before_the_deadline", func(m *Matrix) {
+		row("X19_imported_before_the_deadline", func(m *Matrix) {
 			m.Script(faultserver.Create, faultserver.Effect(func(x *faultserver.Exchange) { time.Sleep(time.Hour) }))
 			earlier := m.other()
 			m.OK(m.note(earlier.Plan(m.ctx, noWait())))
@@ -172,7 +166,7 @@ func undecidedRows() (rows []Row) {
 			m.WantPosts(1, 0)
 		})
 		// An outage. Red without: Unresolved in announce.
-		row("many_at_once", func(m *Matrix) {
+		row("X19_many_at_once", func(m *Matrix) {
 			const n = 100
 			job := func(i int) attrs {
 				return attrs{"prompt": fmt.Sprint("Add a page ", i), "wait": attrs{"enabled": false}}

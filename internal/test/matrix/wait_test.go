@@ -110,10 +110,10 @@ func waitRows() []Row {
 			m.wantDiags(m.refresh(), jobNotFound)
 		}},
 	}
-	for status, says := range map[string]string{"archived": "WARNING: Agent job archived", "failed": "WARNING: Agent job failed"} {
+	for name, status := range map[string]string{"P01_archived": "archived", "P01_failed": "failed"} {
 		// Red without: each warning of await.
-		rows = append(rows, Row{name: "P01_" + status, clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: status}), Test: func(m *Matrix) {
-			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}})), says)
+		rows = append(rows, Row{name: name, clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: status}), Test: func(m *Matrix) {
+			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}})), "WARNING: Agent job "+status)
 			m.wantWords(m.id())
 			m.WantState(status)
 		}})
