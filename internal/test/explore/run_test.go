@@ -61,8 +61,8 @@ func (r *run) plugins() []*process {
 
 // end is the end of the CLI.
 func (r *run) end() {
+	r.cliEnded.Store(true) // first: whoever sees left must not take it for Ctrl-C twice
 	r.leave.Do(func() { close(r.left) })
-	r.cliEnded.Store(true)
 }
 
 func (r *run) interrupt() {
