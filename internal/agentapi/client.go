@@ -62,7 +62,7 @@ func New(config Config) *Client {
 		config:        config,
 		postTransport: post,
 		getTransport:  get,
-		gets:          newLimiter(getPause, math.MaxInt),
+		gets:          newLimiter(getPause, math.MaxInt64),
 		polls:         rate.NewLimiter(rate.Limit(config.MaxPollsPerSecond), max(1, int(config.MaxPollsPerSecond/10))),
 	}
 }
@@ -106,13 +106,13 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 	posts := c.postLimiter(r.projectID)
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {
-		epoch, err := posts.acquire(ctx)
+		sent, err := posts.acquire(ctx)
 		if err != nil {
 			return nil, r.fail(NotSent, err)
 		}
 		if recorder != nil {
 			if err := recorder.Sending(); err != nil {
-				posts.release(epoch, false)
+				posts.release(sent, false)
 				return nil, r.fail(NotSent, err)
 			}
 		}
@@ -133,11 +133,11 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 		c.logExchange(ctx, r, got, err)
 		if got.status == http.StatusTooManyRequests {
 			pause, hasRetryAfter := retryAfter(got.header, time.Now())
-			posts.limited(epoch, pause, hasRetryAfter)
+			posts.limited(sent, pause, hasRetryAfter)
 			firstFailure, attempt, r.status = time.Time{}, 0, got.status
 			continue
 		}
-		posts.release(epoch, got.status != 0 && got.status < 500)
+		posts.release(sent, got.status != 0 && got.status < 500)
 		if failure == nil {
 			return job, nil
 		}
@@ -184,6 +184,9 @@ func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, er
 // waits for the shared pause; other failures are for the caller to retry.
 func (c *Client) PollJob(ctx context.Context, projectID, jobID string) (*Job, error) {
 	r := request{op: OpGet, projectID: projectID, jobID: jobID}
+	if err := c.gets.wait(ctx); err != nil { // first, so that not all polls follow a pause at once
+		return nil, r.fail(Unavailable, err)
+	}
 	if err := c.polls.Wait(ctx); err != nil {
 		if ctx.Err() == nil { // the turn would come after the deadline
 			<-ctx.Done()
@@ -198,17 +201,17 @@ func (c *Client) getOnce(ctx context.Context, r request) (*Job, error) {
 		return nil, err
 	}
 	for {
-		epoch, err := c.gets.acquire(ctx)
+		sent, err := c.gets.acquire(ctx)
 		if err != nil {
 			return nil, r.fail(Unavailable, err)
 		}
 		got, err := c.do(ctx, c.getTransport, r)
 		c.logExchange(ctx, r, got, err)
 		if got.status != http.StatusTooManyRequests {
-			c.gets.release(epoch, got.status != 0 && got.status < 500)
+			c.gets.release(sent, got.status != 0 && got.status < 500)
 			return c.classifyGet(r, got, err)
 		}
 		pause, hasRetryAfter := retryAfter(got.header, time.Now())
-		c.gets.limited(epoch, pause, hasRetryAfter)
+		c.gets.limited(sent, pause, hasRetryAfter)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"testing"
@@ -35,7 +36,6 @@ func TestLimiter_first429(t *testing.T) {
 					t.Errorf("%s: %v", prompt, err)
 				}
 			})
-			synctest.Wait() // so that the order of the calls is known
 		}
 		call("p", "0") // answered 429 at second 1, and so held until second 61
 		time.Sleep(10 * time.Second)
@@ -46,20 +46,16 @@ func TestLimiter_first429(t *testing.T) {
 		call("other", "other")
 		all.Wait()
 
-		// One probe, then four at once, in the order of the calls.
-		got := map[time.Duration][]string{}
+		got := map[time.Duration]int{}
 		for _, p := range f.posts {
-			at := p.at.Sub(start)
-			got[at] = append(got[at], p.body[11:len(p.body)-2])
-			slices.Sort(got[at]) // those of one moment are in no order
+			got[p.at.Sub(start)]++
 		}
-		want := map[time.Duration][]string{
-			0:                {"0"},
-			55 * time.Second: {"other"}, // another project is not held
-			61 * time.Second: {"0"},
-			62 * time.Second: {"1", "2", "3", "4"},
-			63 * time.Second: {"5", "6", "7", "8"},
-			64 * time.Second: {"9"},
+		want := map[time.Duration]int{
+			0:                1,
+			55 * time.Second: 1, // another project is not held
+			61 * time.Second: maxConcurrent,
+			62 * time.Second: maxConcurrent,
+			63 * time.Second: 2,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("POSTs (-want +got):\n%s", diff)
@@ -67,32 +63,20 @@ func TestLimiter_first429(t *testing.T) {
 	})
 }
 
-func TestLimiter_failedProbe(t *testing.T) {
+// The rush before the first 429 is as narrow as the one after it, or most of the
+// rush would be refused.
+func TestLimiter_concurrentPOSTs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeService{latency: time.Second, answers: []answer{limited("10"), {status: 500}, accepted}}
+		f := &fakeService{latency: time.Second, answers: []answer{accepted}}
 		c := newFakeClient(t, f)
-		failures := make(chan error, 6)
-		for range cap(failures) {
-			go func() {
-				_, err := c.CreateJob(t.Context(), "p", "x", nil)
-				failures <- err
-			}()
-			time.Sleep(2 * time.Second)
+		var all sync.WaitGroup
+		for _, project := range slices.Repeat([]string{"p", "other"}, 50) {
+			all.Go(func() { _, _ = c.CreateJob(t.Context(), project, "x", nil) }) // f counts
 		}
-		unknown := 0
-		for range cap(failures) {
-			if err := <-failures; errors.Is(err, ErrUnknownOutcome) {
-				unknown++
-			} else if err != nil {
-				t.Error(err)
-			}
-		}
-		if unknown != 1 || len(f.posts) != 7 {
-			t.Errorf("%d unknown outcomes and %d POSTs, want 1 and 7", unknown, len(f.posts))
-		}
-		if f.posts[2].at.Equal(f.posts[3].at) {
-			t.Error("after a probe that failed two calls went at once")
+		all.Wait()
+		if len(f.posts) != 100 || f.widest != 2*maxConcurrent {
+			t.Errorf("%d POSTs, %d at once, for two projects, want 100, and %d at once for each", len(f.posts), f.widest, maxConcurrent)
 		}
 	})
 }
@@ -182,4 +166,35 @@ func TestLimiter_nextPause(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Many 429s of one moment begin one pause, the longest of those that they name.
+func TestLimiter_late429s(t *testing.T) {
+	t.Parallel()
+	for pause, want := range map[time.Duration]struct{ least, most time.Duration }{
+		time.Minute: {time.Minute + 49*time.Millisecond, time.Minute + 49*time.Millisecond},
+		0:           {getPause / 2, getPause},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLimiter(getPause, math.MaxInt64)
+			var sent []time.Time
+			for range 50 {
+				at, err := l.acquire(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				sent = append(sent, at)
+				time.Sleep(time.Millisecond)
+			}
+			start := time.Now()
+			for i, at := range sent {
+				time.Sleep(time.Duration(min(i, 1)) * time.Millisecond)
+				l.limited(at, pause, pause != 0)
+			}
+			_, err := l.acquire(t.Context())
+			if took := time.Since(start); err != nil || took < want.least || took > want.most || l.failures > 1 {
+				t.Errorf("after fifty 429s, %v: the next call went after %v, want %v to %v; %d pauses", err, took, want.least, want.most, l.failures)
+			}
+		})
+	}
 }
