@@ -134,7 +134,7 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 		ctx, stop = d.detach(ctx)
 		defer stop()
 	}
-	ctx, cancel := withTimeout(ctx, c.config.RequestTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.RequestTimeout, errTimeout)
 	defer cancel()
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { d.connect() },
@@ -168,30 +168,6 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 		return errTooLarge
 	}
 	return nil
-}
-
-// A timer that fires later than standstill after it was due shows that the process was
-// stopped, as by Ctrl-Z. It then has catchUp to read a response that arrived meanwhile.
-const (
-	standstill = time.Second / 2
-	catchUp    = 5 * time.Second
-)
-
-// withTimeout is context.WithTimeoutCause, except that a process that was stopped
-// gets extra time to read its response.
-func withTimeout(parent context.Context, timeout time.Duration) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	due := time.Now().Add(timeout)
-	expire := func() { cancel(errTimeout) }
-	timer := time.AfterFunc(timeout, func() {
-		if time.Since(due) < standstill {
-			expire()
-			return
-		}
-		catching := time.AfterFunc(catchUp, expire)
-		context.AfterFunc(ctx, func() { catching.Stop() })
-	})
-	return ctx, func() { timer.Stop(); cancel(nil) }
 }
 
 // causeOf prefers the cause over the transport's wording of it, gives permanent

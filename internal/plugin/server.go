@@ -27,7 +27,9 @@ func newServer(ctx context.Context, framework tfprotov6.ProviderServer, agent an
 		panic(fmt.Sprintf("the server %T or the provider %T lacks methods that the workarounds need", framework, agent))
 	}
 	stopped, stop := context.WithCancel(ctx)
-	return &server{ProviderServerWithActions: all, observer: observer, stopped: stopped, stop: stop}
+	ended, end := context.WithCancel(ctx)
+	end()
+	return &server{ProviderServerWithActions: all, observer: observer, stopped: stopped, stop: stop, ended: ended}
 }
 
 // observer is a provider that needs to know more than the framework reports.
@@ -47,7 +49,8 @@ type server struct {
 
 	stopped  context.Context // cancelled when the CLI requests a stop
 	stop     context.CancelFunc
-	invoking sync.RWMutex // read-locked by each action in progress
+	ended    context.Context // what a call's context becomes when the call has returned
+	invoking sync.RWMutex    // read-locked by each action in progress
 }
 
 // stoppable returns a context that is cancelled when the CLI requests a stop. The CLI
@@ -66,7 +69,31 @@ func (s *server) stoppable(ctx context.Context) (context.Context, context.Cancel
 func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	ctx, cancel := s.stoppable(ctx)
 	defer cancel()
-	return callThenRelease(ctx, req, s.ProviderServerWithActions.ApplyResourceChange)
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ApplyResourceChange)
+}
+
+func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateResourceConfig)
+}
+
+// UpgradeResourceState is called with each object of a state, before it is planned.
+func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+	if req.RawState != nil {
+		s.observer.StateRead(ctx, req.TypeName, req.RawState.JSON)
+	}
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.UpgradeResourceState)
+}
+
+func (s *server) UpgradeResourceIdentity(ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.UpgradeResourceIdentity)
+}
+
+func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ReadResource)
+}
+
+func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.PlanResourceChange)
 }
 
 // ReadDataSource waits for nothing after a stop.
