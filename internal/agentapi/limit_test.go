@@ -11,20 +11,15 @@ import (
 	"time"
 )
 
-// hourly is a limit of 100 POSTs, in the last hour if it slides, or else in each
-// hour that begins with a POST.
+// hourly is a limit of 100 POSTs in each hour that begins with a POST.
 type hourly struct {
-	sliding  bool
 	accepted []time.Time
 }
 
 func (h *hourly) take() (pause time.Duration, ok bool) {
 	const limit = 100
 	now := time.Now()
-	if n := len(h.accepted); h.sliding && n > limit {
-		h.accepted = h.accepted[n-limit:]
-	}
-	if !h.sliding && len(h.accepted) > 0 && now.Sub(h.accepted[0]) >= time.Hour {
+	if len(h.accepted) > 0 && now.Sub(h.accepted[0]) >= time.Hour {
 		h.accepted = nil
 	}
 	if n := len(h.accepted); n >= limit && now.Sub(h.accepted[n-limit]) < time.Hour {
@@ -38,64 +33,59 @@ func (h *hourly) take() (pause time.Duration, ok bool) {
 func TestLimiter_hourlyLimit(t *testing.T) {
 	t.Parallel()
 	for _, hasRetryAfter := range []bool{true, false} {
-		for _, sliding := range []bool{false, true} {
-			for _, spread := range []time.Duration{0, 10 * time.Millisecond, time.Second} {
-				t.Run(fmt.Sprintf("hasRetryAfter=%t/sliding=%t/one call each %v", hasRetryAfter, sliding, spread), func(t *testing.T) {
-					t.Parallel()
-					synctest.Test(t, func(t *testing.T) {
-						limit := &hourly{sliding: sliding}
-						var first time.Time           // 429
-						var late, refused, wasted int // late: sent after the first 429
-						f := &fakeService{latency: 300 * time.Millisecond}
-						f.answer = func() answer {
-							isLate := !first.IsZero() && time.Now().Add(-f.latency).After(first)
-							if isLate {
-								late++
-							}
-							pause, ok := limit.take()
-							if ok {
-								return accepted
-							}
-							refused++
-							if isLate {
-								wasted++
-							}
-							if first.IsZero() {
-								first = time.Now()
-							}
-							if hasRetryAfter {
-								return limited(fmt.Sprint(int(pause/time.Second) + 1))
-							}
-							return limited("")
+		for _, spread := range []time.Duration{0, 10 * time.Millisecond, time.Second} {
+			t.Run(fmt.Sprintf("hasRetryAfter=%t/one call each %v", hasRetryAfter, spread), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					limit := &hourly{}
+					var first time.Time           // 429
+					var late, refused, wasted int // late: sent after the first 429
+					f := &fakeService{latency: 300 * time.Millisecond}
+					f.answer = func() answer {
+						isLate := !first.IsZero() && time.Now().Add(-f.latency).After(first)
+						if isLate {
+							late++
 						}
-						c := newFakeClient(t, f)
-						start := time.Now()
-						var all sync.WaitGroup
-						for i := range 300 {
-							all.Go(func() {
-								time.Sleep(time.Duration(i) * spread)
-								if _, err := c.CreateJob(t.Context(), "p", "x", nil); err != nil {
-									t.Errorf("call %d: %v", i, err)
-								}
-							})
+						pause, ok := limit.take()
+						if ok {
+							return accepted
 						}
-						all.Wait()
-						if jobs := len(f.posts) - refused; jobs != 300 || time.Since(start) > 8*time.Hour {
-							t.Errorf("%d jobs in %v, want 300 within 8h", jobs, time.Since(start))
+						refused++
+						if isLate {
+							wasted++
 						}
-						// Where the slots of a sliding hour come free one by one, a pause may be
-						// good for a few POSTs only, and the next ones meet the limit again.
-						trickle := sliding && (!hasRetryAfter || spread == time.Second)
-						allowed := late / 20
-						if !hasRetryAfter {
-							allowed = late / 7
+						if first.IsZero() {
+							first = time.Now()
 						}
-						if wasted > allowed && !trickle {
-							t.Errorf("%d of the %d POSTs sent after the first 429 were answered 429, want at most %d", wasted, late, allowed)
+						if hasRetryAfter {
+							return limited(fmt.Sprint(int(pause/time.Second) + 1))
 						}
-					})
+						return limited("")
+					}
+					c := newFakeClient(t, f)
+					start := time.Now()
+					var all sync.WaitGroup
+					for i := range 300 {
+						all.Go(func() {
+							time.Sleep(time.Duration(i) * spread)
+							if _, err := c.CreateJob(t.Context(), "p", "x", nil); err != nil {
+								t.Errorf("call %d: %v", i, err)
+							}
+						})
+					}
+					all.Wait()
+					if jobs := len(f.posts) - refused; jobs != 300 || time.Since(start) > 8*time.Hour {
+						t.Errorf("%d jobs in %v, want 300 within 8h", jobs, time.Since(start))
+					}
+					allowed := late / 20
+					if !hasRetryAfter {
+						allowed = late / 7
+					}
+					if wasted > allowed {
+						t.Errorf("%d of the %d POSTs sent after the first 429 were answered 429, want at most %d", wasted, late, allowed)
+					}
 				})
-			}
+			})
 		}
 	}
 }

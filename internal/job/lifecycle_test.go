@@ -6,7 +6,6 @@ package job_test
 import (
 	"regexp"
 	"testing"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-testing/compare"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
@@ -15,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
@@ -56,27 +54,4 @@ func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 		},
 	)
 	s.Sent(t, 2, 1)
-}
-
-func TestAccStoppedWaitKeepsTheJob(t *testing.T) {
-	s := harness.NewService(t, harness.Always(simulator.Script{Duration: time.Hour}))
-	s.CutShort()
-	config := s.Config(harness.JobConfig("Write", `
-  lifecycle {
-    postcondition {
-      condition     = contains(["completed", "archived"], self.status)
-      error_message = "The job ended as ${self.status}."
-    }
-  }`))
-	harness.Run(t,
-		resource.TestStep{Config: config, ExpectError: regexp.MustCompile(`The job ended as\s+active\.`)},
-		resource.TestStep{
-			Config: config,
-			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate, s.Ends(t),
-				plancheck.ExpectUnknownValue(harness.JobAddress, tfjsonpath.New("pr_link")),
-				plancheck.ExpectKnownValue(harness.JobAddress, tfjsonpath.New("id"), knownvalue.NotNull())),
-			ConfigStateChecks: []statecheck.StateCheck{harness.ExpectAttr("pr_link", knownvalue.NotNull())},
-		},
-	)
-	s.Sent(t, 1, 0)
 }

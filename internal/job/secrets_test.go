@@ -13,25 +13,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// A service that puts the key into its records does not get it into the state.
-// Red without: scrub in classifyPost and classifyGet.
-func TestEchoedKeyStaysOutOfTheState(t *testing.T) {
-	for _, wait := range []bool{true, false} {
-		s := harness.NewService(t, harness.Always(simulator.Script{Extra: map[string]any{
-			"model": "model of " + harness.CanaryKey, "prLink": "https://git.example.com/pull/1?by=" + harness.CanaryKey,
-		}}))
-		c := fakecli.New(t, s.Attrs())
-		diags := c.Run(t.Context(), attrs{"prompt": "write", "wait": attrs{"enabled": wait}})
-		if fakecli.Failed(diags) || c.Get("model") != "model of (sensitive)" {
-			t.Errorf("waiting %t: model %v, %s", wait, c.Get("model"), fakecli.Text(diags))
-		}
-		if strings.Contains(c.State.String()+fakecli.Text(diags), harness.CanaryKey) {
-			t.Errorf("waiting %t: the key is in the state or the output", wait)
-		}
-	}
-}
-
-// Nor does a control character come into the state, in any field of the contract.
+// Neither the key, if the service echoes it, nor a control character comes into the state.
 // Red without: printable in apply, and any field in scrub.
 func TestEveryTextIsSafeInTheState(t *testing.T) {
 	const raw, safe = "a\x1b[31m" + harness.CanaryKey, `a\u001b[31m(sensitive)`

@@ -5,7 +5,6 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -78,19 +77,6 @@ func TestStores_resolved(t *testing.T) {
 			})
 		})
 	}
-}
-
-// What cannot be removed is an error, and not found again in this process.
-func TestStores_notRemoved(t *testing.T) {
-	stores(t, func(t *testing.T, l Location) {
-		post(t, open(t, l, "first"), create, "", "job-1")
-		j := open(t, l, "second")
-		fail(j, "remove", fault)
-		if err := j.Seen(t.Context(), "job-1", Ref{}); !errors.Is(err, errFault) || !errors.As(err, new(*Error)) {
-			t.Error(err)
-		}
-		wantTakeOver(t, j, create, "none")
-	})
 }
 
 // An import names the create that it resolves, pending or unknown.

@@ -15,19 +15,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
-
-// What the default folder cannot do is a warning. Red without: reportJournalError.
-func TestX05_journal_not_usable(t *testing.T) {
-	t.Parallel()
-	w := newWorkingDir(t, simulator.Script{}, oneJob)
-	w.writeFile(".terraform/agent", "") // not a folder
-	if output := w.run("apply"); !strings.Contains(strings.ToLower(output), "the journal in .terraform/agent could not be read") {
-		t.Errorf("no warning:\n%s", output)
-	}
-	w.posts(1, 0)
-}
 
 // A plugin whose CLI is gone does not live on for a refresh. Red without: cliGone and Lost.
 func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
@@ -191,49 +179,5 @@ resource "agent_job" "test" {
 	search(w.start("apply").wait())
 	if got := w.sim.Jobs()[0].Prompts; len(got) != 3 || !strings.HasPrefix(got[2], canary) {
 		t.Errorf("the service got %q, so the search proves nothing", got)
-	}
-}
-
-const encryption = `
-key_provider "pbkdf2" "team" {
-  passphrase = "correct-horse-battery-staple"
-}
-method "aes_gcm" "team" {
-  keys = key_provider.pbkdf2.team
-}
-state {
-  method   = method.aes_gcm.team
-  enforced = true
-}
-plan {
-  method   = method.aes_gcm.team
-  enforced = true
-}
-`
-
-// Where OpenTofu encrypts state and plan, nothing else reveals the prompt, and a job
-// of a killed apply is taken over.
-func TestEncryptedState(t *testing.T) {
-	if cli.Product != tfcli.Tofu {
-		t.Skipf("only OpenTofu encrypts, this is %s", cli.Name())
-	}
-	t.Parallel()
-	w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, "variable \"prompt\" {}\nresource \"agent_job\" \"test\" {\n  prompt = var.prompt\n}\n")
-	w.env = []string{"TF_ENCRYPTION=" + encryption, "TF_VAR_prompt=" + canaryPrompt}
-	w.run("plan -out=saved")
-	p := w.start("apply saved")
-	p.awaits("the job is polled", func() bool { return w.sim.Counts().Get > 0 })
-	p.signalGroup(syscall.SIGKILL)
-	p.wait()
-	w.sim.SetStatus(w.sim.Jobs()[0].ID, "completed")
-	if output := w.run("apply saved"); !strings.Contains(output, createTakenOver) {
-		t.Errorf("the job was not taken over:\n%s", output)
-	}
-	w.run("plan -detailed-exitcode")
-	w.posts(1, 0)
-	for name, text := range w.files(w.dir) {
-		if strings.Contains(text, canaryPrompt) {
-			t.Errorf("the prompt is in %s", name)
-		}
 	}
 }

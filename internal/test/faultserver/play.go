@@ -20,7 +20,6 @@ import (
 // for its answer.
 type Exchange struct {
 	Request *http.Request
-	Reused  bool // the connection had carried a request before
 
 	conn    net.Conn // with TLS, if there is any
 	raw     net.Conn

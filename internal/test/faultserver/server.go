@@ -198,7 +198,7 @@ func (s *Server) serve(raw *countingConn) {
 		conn = secure
 	}
 	reader := bufio.NewReader(conn)
-	for reused := false; ; reused = true {
+	for {
 		r, err := http.ReadRequest(reader)
 		if err != nil {
 			return
@@ -209,7 +209,7 @@ func (s *Server) serve(raw *countingConn) {
 			return
 		}
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		x := &Exchange{Request: r, Reused: reused, conn: conn, raw: raw, reader: reader, healthy: s.healthy}
+		x := &Exchange{Request: r, conn: conn, raw: raw, reader: reader, healthy: s.healthy}
 		play(x)
 		if x.over || r.Close {
 			return

@@ -4,7 +4,6 @@
 package harness
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -22,8 +21,8 @@ import (
 )
 
 // ExpectAction asserts what the plan does to the job.
-func ExpectAction(action plancheck.ResourceActionType, more ...plancheck.PlanCheck) resource.ConfigPlanChecks {
-	return resource.ConfigPlanChecks{PreApply: append(more, plancheck.ExpectResourceAction(JobAddress, action))}
+func ExpectAction(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
+	return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(JobAddress, action)}}
 }
 
 // ExpectAttr asserts an attribute of the job in the state.
@@ -58,16 +57,4 @@ func (s *Service) SentCheck(t *testing.T, creates, messages int) resource.TestCh
 		s.Sent(t, creates, messages)
 		return nil
 	}
-}
-
-// afterPlan does something between a step's plan and its apply.
-type afterPlan func()
-
-func (do afterPlan) CheckPlan(context.Context, plancheck.CheckPlanRequest, *plancheck.CheckPlanResponse) {
-	do()
-}
-
-// Ends lets the one job end when the step's plan is made: its apply finds the end.
-func (s *Service) Ends(t *testing.T) plancheck.PlanCheck {
-	return afterPlan(func() { s.SetStatus(s.OnlyJob(t).ID, "completed") })
 }

@@ -117,9 +117,6 @@ func (s *Service) OnlyJob(t *testing.T) simulator.Job {
 	return jobs[0]
 }
 
-// CutShort lets the next wait end at once, with the job active in the state.
-func (s *Service) CutShort() { s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 401}) }
-
 // Attrs is the provider's configuration for the service, with quick polls.
 func (s *Service) Attrs() fakecli.Attrs {
 	return fakecli.Attrs{

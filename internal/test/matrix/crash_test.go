@@ -52,20 +52,6 @@ func crashRows() []Row {
 			m.wantEnd("completed", 2, 0)
 			m.wantNoOrphans()
 		}},
-		// Red without: the limit of ReadJob; Unreadable.
-		{name: "X04_the_job_cannot_be_looked_up", clock: true, Test: func(m *Matrix) {
-			id := m.started(Job1())
-			m.wantDiags(m.plan(Job1()), takeOverPlanned)
-			m.Always(faultserver.Get, faultserver.Answer(503, ""))
-			begin := time.Now()
-			m.wantDiags(m.apply(Job1()), createFailed)
-			m.wantWords(id, cannotLook, "503 Service Unavailable", applyAgain)
-			m.wantTook(begin, time.Minute, time.Minute)
-			m.WantState("")
-			m.Always(faultserver.Get, nil)
-			m.cleanly()
-			m.takesOver(Job1(), id)
-		}},
 		// Red without: the triggers in announce.
 		{name: "X04_the_job_may_be_for_other_triggers", clock: true, Test: func(m *Matrix) {
 			m.started(Job1())

@@ -66,23 +66,6 @@ resource "terraform_data" "late" { # not known before it is applied
   input = [var.failure]
 }
 
-resource "agent_job" "dynamic" {
-  prompt = "Write dynamic [simulate: 0s, failed]"
-
-  dynamic "wait" {
-    for_each = [var.failure]
-    content {
-      on_failure = wait.value
-    }
-  }
-  dynamic "timeouts" {
-    for_each = []
-    content {
-      create = "0s"
-    }
-  }
-}
-
 resource "agent_job" "unknown" {
   prompt = "Write unknown [simulate: 0s, failed]"
 
@@ -115,22 +98,6 @@ resource "agent_job" "ignored" {
     ignore_changes = [wait, timeouts]
   }
 }
-
-import {
-  to = agent_job.imported
-  id = "proj_123/`+s.service.Create("proj_123", "Write imported [simulate: 0s]").ID+`"
-}
-
-resource "agent_job" "imported" {
-  prompt = "Write imported"
-
-  wait {
-    on_failure = "warn"
-  }
-  timeouts {
-    update = "1m"
-  }
-}
 `)
 	s.apply()
 	var names []string
@@ -138,11 +105,11 @@ resource "agent_job" "imported" {
 		names = append(names, strings.Fields(job.Prompts[0])[1])
 	}
 	slices.Sort(names)
-	if got := strings.Join(names, " "); got != "dynamic ignored imported unknown unknown_block" {
+	if got := strings.Join(names, " "); got != "ignored unknown unknown_block" {
 		t.Errorf("jobs: %s", got)
 	}
 	s.env = append(s.env, "TF_VAR_failure=error")
-	if shown := s.call("plan"); !strings.Contains(shown, "agent_job.dynamic will be updated in-place") || strings.Contains(shown, "agent_job.ignored will be") {
+	if shown := s.call("plan"); !strings.Contains(shown, "agent_job.unknown will be updated in-place") || strings.Contains(shown, "agent_job.ignored will be") {
 		t.Errorf("plan after the blocks have changed:\n%s", shown)
 	}
 }
