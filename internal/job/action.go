@@ -9,13 +9,17 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/action/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/action"
+	"github.com/hashicorp/terraform-plugin-framework/action/schema"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
@@ -36,10 +40,14 @@ type jobAction struct {
 }
 
 // NewStartJobAction returns the action agent_start_job.
-func NewStartJobAction() action.Action { return &jobAction{kind: send.Create} }
+func NewStartJobAction() action.Action {
+	return &jobAction{kind: send.Create, provider: unconfigured()}
+}
 
 // NewSendMessageAction returns the action agent_send_message.
-func NewSendMessageAction() action.Action { return &jobAction{kind: send.Message} }
+func NewSendMessageAction() action.Action {
+	return &jobAction{kind: send.Message, provider: unconfigured()}
+}
 
 func (a *jobAction) Metadata(_ context.Context, req action.MetadataRequest, resp *action.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_start_job"
@@ -56,7 +64,9 @@ func (a *jobAction) Schema(ctx context.Context, _ action.SchemaRequest, resp *ac
 }
 
 func (a *jobAction) Configure(_ context.Context, req action.ConfigureRequest, _ *action.ConfigureResponse) {
-	a.provider, _ = req.ProviderData.(*ProviderData)
+	if data, ok := req.ProviderData.(*ProviderData); ok {
+		a.provider = data
+	}
 }
 
 func (a *jobAction) ValidateConfig(ctx context.Context, req action.ValidateConfigRequest, resp *action.ValidateConfigResponse) {
@@ -168,4 +178,76 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 	reportWait(job, err, i.options, &i.resp.Diagnostics,
 		"The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. Running the action again sends the prompt again.",
 		"Running the action again sends the prompt again.")
+}
+
+func startJobSchema(ctx context.Context) schema.Schema {
+	return schema.Schema{
+		MarkdownDescription: "Starts a job without keeping it in the state, for example whenever a resource changes, " +
+			"and waits until it finishes. Requires Terraform 1.14 or later.\n\n" +
+			"Each invocation starts one job. " +
+			"Use the resource `agent_job` if other resources need the outcome, or later prompts continue the job.",
+		Attributes: actionAttributes("Instructions for the agent.", "Project of the new job."),
+		Blocks:     actionBlocks(ctx),
+	}
+}
+
+func sendMessageSchema(ctx context.Context) schema.Schema {
+	attributes := actionAttributes("Further instructions for the agent.", "Project of the job.")
+	attributes["job_id"] = schema.StringAttribute{
+		Required:            true,
+		MarkdownDescription: "Id of the job.",
+		Validators:          []validator.String{validate.ID()},
+	}
+	return schema.Schema{
+		MarkdownDescription: "Sends a follow-up message to a job, whoever started it, and waits until the job finishes again. " +
+			"Requires Terraform 1.14 or later.\n\n" +
+			"Each invocation sends one message. To keep the outcome in the state, change the `prompt` of an `agent_job` instead.",
+		Attributes: attributes,
+		Blocks:     actionBlocks(ctx),
+	}
+}
+
+// actionAttributes describes actionModel in the words of one action.
+func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"prompt": schema.StringAttribute{
+			Required:            true,
+			MarkdownDescription: prompt + " Shown in plans and stored in saved plans, but not in the state.",
+			Validators:          []validator.String{validPrompt()},
+		},
+		"project_id": schema.StringAttribute{
+			Optional:            true,
+			MarkdownDescription: projectID + " Default: the provider's `project_id`.",
+			Validators:          []validator.String{validate.ID()},
+		},
+	}
+}
+
+func actionBlocks(ctx context.Context) map[string]schema.Block {
+	return map[string]schema.Block{
+		"wait": schema.SingleNestedBlock{
+			MarkdownDescription: waitDescription,
+			Attributes: map[string]schema.Attribute{
+				"enabled": schema.BoolAttribute{
+					Optional: true,
+					MarkdownDescription: "Wait until the job finishes. Default: `true`. " +
+						"With `false`, the action completes as soon as the service accepts the prompt.",
+				},
+				"on_failure": schema.StringAttribute{
+					Optional:            true,
+					MarkdownDescription: "What to do when the job fails: `error` fails the action, `warn` completes it with a warning. Default: `error`.",
+					Validators:          []validator.String{stringvalidator.OneOf(onError, onWarn)},
+				},
+				"on_timeout": schema.StringAttribute{
+					Optional: true,
+					MarkdownDescription: timeoutDescription +
+						"`error` fails the action, `warn` completes it with a warning. The job keeps running. Default: `error`.",
+					Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
+				},
+			},
+		},
+		"timeouts": timeouts.BlockWithOpts(ctx, timeouts.Opts{
+			InvokeDescription: "Maximum time to send the prompt and wait for the job, including pauses for the service's rate limit. Default: `60m`.",
+		}),
+	}
 }

@@ -17,14 +17,14 @@ import (
 // await waits until a job that is already in the state finishes, and reports its
 // outcome. A wait that stops early is not an error in a create unless the user
 // wants it: an error there taints, and the next apply would start a second job.
-func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
+func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	request := wait.Request{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
 	if u := getUnfinished(ctx, out.private); !u.Message.IsZero() {
 		request.After, request.At = wait.Messaged, u.Message
 	}
-	record, err := r.provider.Waiter.Wait(ctx, request)
+	record, err := d.Waiter.Wait(ctx, request)
 	if err != nil {
-		r.cutShort(ctx, job, err, request.After, options, out)
+		cutShort(ctx, job, err, request.After, options, out)
 		return
 	}
 	warnings := job.apply(record)
@@ -50,7 +50,7 @@ func (r *jobResource) await(ctx context.Context, job *jobModel, after wait.Event
 
 // cutShort ends a call whose wait stopped before the job finished. The state holds
 // the job as active, and a mark tells the next plan what it was waiting for.
-func (r *jobResource) cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out stateWriter) {
+func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out stateWriter) {
 	if after == wait.Created {
 		setMark(ctx, out.private, markUnfinished, unfinished{Create: true})
 	}

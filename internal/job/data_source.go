@@ -29,7 +29,7 @@ var (
 type jobDataSource struct{ provider *ProviderData }
 
 // NewDataSource returns the data source agent_job.
-func NewDataSource() datasource.DataSource { return &jobDataSource{} }
+func NewDataSource() datasource.DataSource { return &jobDataSource{provider: unconfigured()} }
 
 // jobDataModel is a job as a data source reads it.
 type jobDataModel struct {
@@ -48,7 +48,9 @@ func (d *jobDataSource) Schema(ctx context.Context, _ datasource.SchemaRequest, 
 }
 
 func (d *jobDataSource) Configure(_ context.Context, req datasource.ConfigureRequest, _ *datasource.ConfigureResponse) {
-	d.provider, _ = req.ProviderData.(*ProviderData)
+	if data, ok := req.ProviderData.(*ProviderData); ok {
+		d.provider = data
+	}
 }
 
 func (d *jobDataSource) ValidateConfig(ctx context.Context, req datasource.ValidateConfigRequest, resp *datasource.ValidateConfigResponse) {

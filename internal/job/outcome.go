@@ -52,7 +52,7 @@ func notCreated(outcome send.Outcome, projectID string) (summary, detail string)
 		return summaryFailed, wording.Paragraphs(
 			fmt.Sprintf("An earlier run started job %s in project %s for this prompt, but the job cannot be read now. The prompt was not sent again.", id, projectID),
 			cause(err), "Apply again once the service responds.",
-			ifNotFound(err, "If the job no longer exists, "+decide(orphan)+"."))
+			ifNotFound(err, "If the job no longer exists, "+giveUp(orphan)+"."))
 	case send.JournalUnusable:
 		return summaryFailed, notTakenOver(err, "project "+projectID)
 	}
@@ -74,11 +74,11 @@ func waysOut(projectID string, orphan *journal.Orphan) string {
 		return imports + "Otherwise apply again, which sends the prompt again."
 	}
 	return imports + "If the state still has the job that it replaces, first run: terraform (or tofu) state rm ADDRESS\n" +
-		"If it is not there, " + decide(orphan) + "; the next apply then sends the prompt again."
+		"If it is not there, " + giveUp(orphan) + "; the next apply then sends the prompt again."
 }
 
-// decide names the ways to give up an entry.
-func decide(orphan *journal.Orphan) string {
+// giveUp names the ways to give up an entry.
+func giveUp(orphan *journal.Orphan) string {
 	return fmt.Sprintf("delete %s, or set journal { forget = [%s] } in the provider block, or AGENT_JOURNAL_FORGET=%s",
 		escape.Printable(orphan.Where), wording.Quote(orphan.ID), orphan.ID)
 }

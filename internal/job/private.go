@@ -10,7 +10,9 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // Marks in the private state: what a later plan must know and no attribute shows.
@@ -72,5 +74,21 @@ func getUnfinished(ctx context.Context, p privateState) unfinished {
 func setJournalRef(ctx context.Context, p privateState, ref journal.Ref) {
 	if ref.ID != "" {
 		setMark(ctx, p, markJournal, ref)
+	}
+}
+
+// updateMarks updates the marks after a refresh.
+func updateMarks(ctx context.Context, private privateState, job *jobModel, record *agentapi.Job) {
+	unmark(ctx, private, markMissing)
+	if job.ended() && record.Status == agentapi.StatusActive {
+		unmark(ctx, private, markUnconfirmed) // the message has arrived after all
+	}
+	u := getUnfinished(ctx, private)
+	switch {
+	case u.Message.IsZero():
+	case wait.MayBeStale(record.Status, u.Message):
+		record.Status = agentapi.StatusActive // this status may be the one from before the message
+	default:
+		unmark(ctx, private, markUnfinished)
 	}
 }

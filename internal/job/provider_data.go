@@ -30,15 +30,15 @@ type ProviderData struct {
 	ProjectID types.String // the default project; null without one
 	Unknown   []string     // the unknown attributes
 	Mask      func(context.Context) context.Context
-	Scope     string // distinguishes states in the journal
 	recent    recentEvents
-
-	journalWarning, lostWarning sync.Once
 }
+
+// unconfigured is what a resource has before Configure.
+func unconfigured() *ProviderData { return &ProviderData{ProjectID: types.StringUnknown()} }
 
 // usable reports whether the service can be called, with a diagnostic if not.
 func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
-	if d != nil && d.Sender.Client != nil {
+	if d.Sender.Client != nil {
 		return true
 	}
 	diags.AddError("Agent provider not configured", wording.Paragraphs(
@@ -48,7 +48,7 @@ func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 
 // notKnownYet names the unknown attributes, and says how to make them known.
 func (d *ProviderData) notKnownYet() string {
-	if d == nil || len(d.Unknown) == 0 {
+	if len(d.Unknown) == 0 {
 		return ""
 	}
 	return "Not known yet: " + strings.Join(d.Unknown, ", ") + ". Apply the resources that these values come from first (-target), or use variables."
@@ -60,30 +60,10 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 	if !own.IsNull() {
 		return own
 	}
-	if d == nil {
-		return types.StringUnknown()
-	}
 	if d.ProjectID.IsNull() {
 		wording.AddMissing(diags, "project_id", EnvProjectID, "a project for the job, in its block or as the default")
 	}
 	return d.ProjectID
-}
-
-// takeBackPlanned takes back what the last plan of a job counted.
-func (d *ProviderData) takeBackPlanned(jobID string) {
-	if d != nil {
-		d.Sender.Limits.TakeBack(jobID)
-	}
-}
-
-// countPlanned counts a request that an apply would send.
-func (d *ProviderData) countPlanned(kind send.Kind, jobID string, diags *diag.Diagnostics) {
-	if d == nil {
-		return
-	}
-	if err := d.Sender.Limits.Plan(kind, jobID); err != nil {
-		diags.AddError(beyondLimit(err))
-	}
 }
 
 // recentEvents holds what this process did to jobs. A data source that waits for one

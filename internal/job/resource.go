@@ -9,10 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
@@ -33,7 +36,7 @@ var (
 type jobResource struct{ provider *ProviderData }
 
 // NewResource returns the resource agent_job.
-func NewResource() resource.Resource { return &jobResource{} }
+func NewResource() resource.Resource { return &jobResource{provider: unconfigured()} }
 
 func (r *jobResource) Metadata(_ context.Context, req resource.MetadataRequest, resp *resource.MetadataResponse) {
 	resp.TypeName = req.ProviderTypeName + "_job"
@@ -48,7 +51,9 @@ func (r *jobResource) IdentitySchema(_ context.Context, _ resource.IdentitySchem
 }
 
 func (r *jobResource) Configure(_ context.Context, req resource.ConfigureRequest, _ *resource.ConfigureResponse) {
-	r.provider, _ = req.ProviderData.(*ProviderData)
+	if data, ok := req.ProviderData.(*ProviderData); ok {
+		r.provider = data
+	}
 }
 
 func (r *jobResource) ConfigValidators(context.Context) []resource.ConfigValidator {
@@ -57,6 +62,74 @@ func (r *jobResource) ConfigValidators(context.Context) []resource.ConfigValidat
 
 func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateConfigRequest, resp *resource.ValidateConfigResponse) {
 	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "create", "update")
+}
+
+// ModifyPlan plans what an apply would do. It promises no value that the service may change.
+func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan, state jobModel
+	diags := &resp.Diagnostics
+	defer recovered(ctx, "planning", "A plan sends no prompt.", diags)
+	if !req.State.Raw.IsNull() {
+		if diags.Append(req.State.Get(ctx, &state)...); diags.HasError() {
+			return
+		}
+		pruneJournal(ctx, r.provider.Sender.Journal, &state, req.Private, diags)
+	}
+	if req.Plan.Raw.IsNull() {
+		return // destroy
+	}
+	project, more := plan.readPlan(ctx, req.Plan, req.Config)
+	if diags.Append(more...); diags.HasError() {
+		return
+	}
+	if req.State.Raw.IsNull() {
+		plan.ProjectID = r.provider.projectOr(project, diags)
+		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
+		r.announceOrCount(ctx, send.Create, &plan, "", diags)
+		return
+	}
+	options := plan.readWaitOptions(ctx, diags)
+	if diags.HasError() {
+		return
+	}
+	unmark(ctx, resp.Private, markIgnored)
+	if plan.promptText().IsNull() {
+		mark(ctx, resp.Private, markIgnored)
+	}
+	d := decide(&plan, &state, project, state.recordedPrompt(ctx, req.Private), getUnfinished(ctx, req.Private), options)
+	for _, attribute := range d.replacedBy {
+		resp.RequiresReplace.Append(path.Root(attribute))
+	}
+	d.setValues(&plan, &state)
+	if diags.Append(resp.Plan.Set(ctx, plan.stored())...); diags.HasError() {
+		return
+	}
+	r.provider.Sender.Limits.TakeBack(state.ID.ValueString())
+	switch {
+	case d.replaces(): // Terraform drops the warnings of the second planning call, which counts the new job
+		r.announceOrCount(ctx, send.Create, &plan, state.ID.ValueString(), diags)
+	case d.message():
+		if r.announceOrCount(ctx, send.Message, &plan, state.ID.ValueString(), diags) {
+			return // its warning replaces the one of this plan
+		}
+	}
+	d.explain(&plan, &state, diags)
+	if isMarked(ctx, req.Private, markUnconfirmed) && !d.replaces() && !d.message() {
+		diags.AddAttributeWarning(plan.promptPath(), "Message to agent job unconfirmed", wording.Paragraphs(fmt.Sprintf(
+			"An earlier apply sent the prompt to job %s and received no response. It is not sent again automatically.", state.name()), changeAndApply))
+	}
+}
+
+// announceOrCount announces that a request was sent by an earlier run, or else counts it. It
+// reports whether it was.
+func (r *jobResource) announceOrCount(ctx context.Context, kind send.Kind, plan *jobModel, jobID string, diags *diag.Diagnostics) (announced bool) {
+	if announce(ctx, r.provider.Sender.Journal, kind, plan, diags) {
+		return true
+	}
+	if err := r.provider.Sender.Limits.Plan(kind, jobID); err != nil {
+		diags.AddError(beyondLimit(err))
+	}
+	return false
 }
 
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -77,7 +150,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	project := job.ProjectID.ValueString()
 	operation := r.provider.Sender.Begin(ctx, send.Request{
 		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(),
-		Key: r.provider.createKey(ctx, &job), KeepFailed: options.onFailure == onWarn,
+		Key: createKey(ctx, r.provider.Sender.Journal, &job), KeepFailed: options.onFailure == onWarn,
 	})
 	defer operation.End() //nolint:contextcheck // it has the context of Begin, without our deadline
 	ctx, cancel := context.WithTimeout(r.provider.Mask(ctx), timeout)
@@ -101,11 +174,13 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		resp.Diagnostics.AddError(notCreated(outcome, project))
 	}
 	if outcome.Result == send.Sent || outcome.Result == send.Unknown {
-		r.provider.reportLost(ctx, project, &resp.Diagnostics)
+		if lost := r.provider.Sender.Journal.Lost(ctx, project); len(lost) > 0 {
+			resp.Diagnostics.AddWarning(lostJobs(lost, project))
+		}
 	}
-	r.provider.reportProblem(outcome, job.name(), &resp.Diagnostics)
+	reportProblem(r.provider.Sender.Journal, outcome, job.name(), &resp.Diagnostics)
 	if outcome.Job != nil && options.enabled {
-		r.await(ctx, &job, wait.Created, options, out)
+		r.provider.await(ctx, &job, wait.Created, options, out)
 	}
 }
 
@@ -118,12 +193,12 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	defer out.recovered(ctx, "read", "A refresh sends no prompt.", &job)
 	imported := job.Status.IsNull()
-	if r.provider == nil || r.provider.Sender.Client == nil {
+	if r.provider.Sender.Client == nil {
 		r.keepUnrefreshed(ctx, &job, imported, out)
 		return
 	}
 	ctx = r.provider.Mask(ctx)
-	r.provider.pruneJournal(ctx, &job, req.Private, &resp.Diagnostics)
+	pruneJournal(ctx, r.provider.Sender.Journal, &job, req.Private, &resp.Diagnostics)
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
 	record, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
 	switch {
@@ -170,8 +245,8 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	defer out.recovered(ctx, "update", mayHaveSent, &before)
 	change := compare(&job, &before, before.recordedPrompt(ctx, req.Private), options)
 	job.jobRecord = before.jobRecord
-	if change.recordOnly {
-		r.provider.resolveImport(ctx, &job, out.private)
+	if change.recordOnly { // a create without a known outcome is this job, so the next run removes its entry
+		setJournalRef(ctx, out.private, r.provider.Sender.Journal.Imported(ctx, createKey(ctx, r.provider.Sender.Journal, &job)))
 	}
 	if !change.newPrompt && !change.resume {
 		out.save(ctx, &job)
@@ -187,10 +262,10 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if !r.provider.usable(&resp.Diagnostics) {
 		return
 	}
-	r.provider.pruneJournal(ctx, &before, req.Private, &resp.Diagnostics)
+	pruneJournal(ctx, r.provider.Sender.Journal, &before, req.Private, &resp.Diagnostics)
 	operation := r.provider.Sender.Begin(ctx, send.Request{
 		Kind: send.Message, ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(),
-		Prompt: job.promptText().ValueString(), Key: r.provider.messageKey(&job),
+		Prompt: job.promptText().ValueString(), Key: messageKey(r.provider.Sender.Journal, &job),
 	})
 	defer operation.End() //nolint:contextcheck // it has the context of Begin, without our deadline
 	ctx, cancel := context.WithTimeout(r.provider.Mask(ctx), timeout)
@@ -198,11 +273,11 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 
 	if !change.newPrompt {
 		out.save(ctx, &job)
-		r.await(ctx, &job, wait.Resumed, options, out)
+		r.provider.await(ctx, &job, wait.Resumed, options, out)
 		return
 	}
 	if r.sendMessage(ctx, &job, operation, out) && options.enabled {
-		r.await(ctx, &job, wait.Messaged, options, out)
+		r.provider.await(ctx, &job, wait.Messaged, options, out)
 	}
 }
 
@@ -210,9 +285,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	var job jobModel
 	defer recovered(ctx, "forgetting a job", "A destroy sends no prompt.", &resp.Diagnostics)
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
-	if r.provider != nil {
-		r.provider.reportJournalError(r.provider.Sender.Journal.Destroyed(ctx, job.ID.ValueString()), &resp.Diagnostics)
-	}
+	reportJournalError(r.provider.Sender.Journal, r.provider.Sender.Journal.Destroyed(ctx, job.ID.ValueString()), &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		resp.Diagnostics.AddWarning("Active agent job removed from state", fmt.Sprintf(
 			"Job %s was active when it was last read. The service cannot cancel a job, so it keeps running and may still open a pull request. "+
@@ -230,4 +303,42 @@ func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, import
 	out.diags.AddWarning("Agent job not refreshed", fmt.Sprintf(
 		"Job %s is shown as last read, because the provider's configuration is not known yet. Nothing was sent. %s", job.name(), r.provider.notKnownYet()))
 	out.identify(ctx, job)
+}
+
+// sendMessage sends the new prompt to the job and reports whether it arrived.
+// From the moment it may have arrived the state holds the new prompt, so that
+// no later apply sends it again.
+func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation *send.Operation, out stateWriter) (arrived bool) {
+	outcome := operation.Send(ctx)
+	setJournalRef(ctx, out.private, outcome.Ref)
+	switch outcome.Result {
+	case send.Sent, send.TakenOver:
+	case send.Unknown, send.EarlierUnknown:
+		// An earlier unconfirmed message may be why the job is active again. And a job
+		// that was already active shows nothing by being active.
+		if !isMarked(ctx, out.private, markUnconfirmed) && job.ended() {
+			outcome.Job = wait.MessageEffect(ctx, r.provider.Sender.Client, job.ProjectID.ValueString(), job.ID.ValueString(), r.provider.Waiter.Schedule.Min)
+		}
+		if outcome.Job == nil {
+			mark(ctx, out.private, markUnconfirmed)
+			out.save(ctx, job)
+			out.diags.AddError(unconfirmedMessage(outcome, job.name()))
+			return false
+		}
+	default:
+		out.diags.AddError(messageNotSent(outcome, job.name()))
+		reportProblem(r.provider.Sender.Journal, outcome, job.name(), out.diags)
+		return false
+	}
+	if outcome.Result == send.TakenOver {
+		out.diags.AddWarning(messageTakenOver(job.name()))
+	}
+	reportProblem(r.provider.Sender.Journal, outcome, job.name(), out.diags)
+	r.provider.recent.add(job.ProjectID.ValueString(), job.ID.ValueString(), wait.Messaged)
+	job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
+	job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
+	unmark(ctx, out.private, markUnconfirmed)
+	setMark(ctx, out.private, markUnfinished, unfinished{Message: time.Now()})
+	out.save(ctx, job)
+	return true
 }

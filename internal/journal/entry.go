@@ -34,11 +34,9 @@ const (
 // Key identifies a request by a hash, so that an entry does not reveal the request.
 type Key string
 
-// CreateKey identifies a create by its parts.
-func CreateKey(parts ...string) Key { return Key(createPrefix + hash(parts...)) }
+func createKey(parts ...string) Key { return Key(createPrefix + hash(parts...)) }
 
-// MessageKey identifies a message by its parts.
-func MessageKey(parts ...string) Key { return Key("message-" + hash(parts...)) }
+func messageKey(parts ...string) Key { return Key("message-" + hash(parts...)) }
 
 func hash(parts ...string) string {
 	sum := sha256.New()

@@ -85,10 +85,10 @@ func TestValidID(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	keys := map[Key]bool{
-		CreateKey("a", "b"): true, CreateKey("ab"): true, CreateKey("a", "b", ""): true, CreateKey("b", "a"): true,
-		MessageKey("a", "b"): true, CreateKey(): true, CreateKey(""): true,
+		createKey("a", "b"): true, createKey("ab"): true, createKey("a", "b", ""): true, createKey("b", "a"): true,
+		messageKey("a", "b"): true, createKey(): true, createKey(""): true,
 	}
-	if len(keys) != 7 || !keys[CreateKey("a", "b")] {
+	if len(keys) != 7 || !keys[createKey("a", "b")] {
 		t.Errorf("keys of different requests are equal, or of the same are not: %v", keys)
 	}
 }

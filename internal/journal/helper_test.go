@@ -28,8 +28,8 @@ const canary = "canary"
 var (
 	errFault = errors.New("a fault")
 
-	create, otherCreate, pendingCreate = CreateKey(canary), CreateKey(canary, "2"), CreateKey(canary, "3")
-	earlier, named, later, forOther    = MessageKey(canary), MessageKey(canary, "2"), MessageKey(canary, "3"), MessageKey(canary, "4")
+	create, otherCreate, pendingCreate = createKey(canary), createKey(canary, "2"), createKey(canary, "3")
+	earlier, named, later, forOther    = messageKey(canary), messageKey(canary, "2"), messageKey(canary, "3"), messageKey(canary, "4")
 	keyNames                           = map[Key]string{
 		create: "create", otherCreate: "other create", pendingCreate: "pending create",
 		earlier: "earlier", named: "named", later: "later", forOther: "for another job",
@@ -134,7 +134,7 @@ func next(t *testing.T, l Location, run Run) *Journal {
 // wantNotices asserts how much was noticed.
 func wantNotices(t *testing.T, j *Journal, n int) error {
 	t.Helper()
-	notices := j.Notices()
+	notices, _ := j.Report(nil)
 	if len(notices) != n {
 		t.Errorf("noticed: %v, want %d", notices, n)
 	}

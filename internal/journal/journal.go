@@ -27,6 +27,7 @@ type Journal struct {
 	named   bool
 	scope   string
 	forget  []string      // ids of entries that a person has decided about
+	states  string        // distinguishes states, in keys
 	waitFor time.Duration // from the record of a request until no response can arrive
 
 	load    sync.Once
@@ -36,6 +37,8 @@ type Journal struct {
 	entries map[string]*entry // by id
 	busy    map[string]bool   // entries that a caller has found
 	notices []error
+
+	unusable, lost sync.Once // reported
 }
 
 func (j *Journal) failed(op string, err error) error {
@@ -48,16 +51,35 @@ func (j *Journal) failed(op string, err error) error {
 // Named reports whether the user chose the store: a default folder only causes warnings.
 func (j *Journal) Named() bool { return j != nil && j.named }
 
-// Notices returns what was noticed while the entries were loaded, each once.
-func (j *Journal) Notices() []error {
+// CreateKey identifies a create by its parts.
+func (j *Journal) CreateKey(project, prompt, triggers string) Key {
 	if j == nil {
-		return nil
+		return ""
+	}
+	return createKey(j.states, project, prompt, triggers)
+}
+
+// MessageKey identifies a message by its parts.
+func (j *Journal) MessageKey(project, job, prompt string) Key {
+	if j == nil {
+		return ""
+	}
+	return messageKey(j.states, project, job, prompt)
+}
+
+// Report returns what a user has not been told yet: what was noticed while the entries
+// were loaded, and the first error of the store.
+func (j *Journal) Report(err error) (notices []error, unusable error) {
+	if j == nil {
+		return nil, nil
+	}
+	if err != nil {
+		j.unusable.Do(func() { unusable = err })
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	notices := j.notices
-	j.notices = nil
-	return notices
+	notices, j.notices = j.notices, nil
+	return notices, unusable
 }
 
 // ready loads the entries once: a thousand resources must not time out one after another.

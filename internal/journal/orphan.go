@@ -67,6 +67,17 @@ func (j *Journal) Unresolved(ctx context.Context) []*Orphan {
 	return slices.DeleteFunc(found, func(o *Orphan) bool { return o.Listed || o.JobID == "" && !o.Unknown })
 }
 
+// Lost returns once what earlier runs have started in a project and no state may show. A
+// named journal has also what clean runs have started, so that it cannot tell.
+func (j *Journal) Lost(ctx context.Context, project string) (lost []*Orphan) {
+	if j != nil && !j.named {
+		j.lost.Do(func() {
+			lost = slices.DeleteFunc(j.Unresolved(ctx), func(o *Orphan) bool { return o.Project != project })
+		})
+	}
+	return lost
+}
+
 // Imported returns a reference to a create without a response that has the key of an
 // imported job: the job is its outcome.
 func (j *Journal) Imported(ctx context.Context, key Key) Ref {

@@ -52,7 +52,7 @@ func (p *Process) Open(options Options) (*Journal, error) {
 		return nil, nil
 	}
 	j := &Journal{
-		process: p, named: options.Named, scope: hash(options.Scope)[:16], forget: options.Forget,
+		process: p, named: options.Named, scope: hash(options.Scope)[:16], states: options.Scope, forget: options.Forget,
 		waitFor: opTimeout + options.RequestTimeout + opTimeout,
 		entries: map[string]*entry{}, busy: map[string]bool{},
 	}

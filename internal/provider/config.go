@@ -114,9 +114,10 @@ func (m providerModel) providerData(ctx context.Context, p *agentProvider, terra
 	}
 	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if enabled {
-		data.Scope = journalScope(base.String(), location)
 		var err error
-		if data.Sender.Journal, err = p.options.Process.Open(journal.Options{Location: location, Scope: data.Scope, Forget: forget, RequestTimeout: config.RequestTimeout}); err != nil {
+		if data.Sender.Journal, err = p.options.Process.Open(journal.Options{
+			Location: location, Scope: journalScope(base.String(), location), Forget: forget, RequestTimeout: config.RequestTimeout,
+		}); err != nil {
 			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Paragraphs(wording.Sentence(err), "Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set."))
 		}
 	}

@@ -7,6 +7,7 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
@@ -74,10 +75,12 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	resp.ActionData = data
 }
 
-// StateRead is called with each object of a state before it is planned.
+// StateRead is called with each object of a state before it is planned. The journal
+// forgets the create that it shows; the plan that follows announces what it cannot forget.
 func (p *agentProvider) StateRead(ctx context.Context, resourceType string, object []byte) {
-	if resourceType == typeName+"_job" {
-		p.data.Load().StateRead(ctx, object)
+	var stored struct{ ID string }
+	if data := p.data.Load(); data != nil && resourceType == typeName+"_job" && json.Unmarshal(object, &stored) == nil && stored.ID != "" {
+		_ = data.Sender.Journal.Seen(ctx, stored.ID, journal.Ref{})
 	}
 }
 
