@@ -21,11 +21,11 @@ const statusClientClosed = 499
 func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error) {
 	switch {
 	case got.status == 0 && !got.reached:
-		return nil, c.newError(r, NotSent, got, err)
+		return nil, c.newError(r, ErrNotSent, got, err)
 	case got.status >= 300 && got.status < 500 && got.status != http.StatusRequestTimeout && got.status != statusClientClosed:
-		return nil, c.newError(r, Refused, got, nil)
+		return nil, c.newError(r, ErrRefused, got, nil)
 	case got.status < 200 || got.status >= 300 || err != nil:
-		return nil, c.newError(r, UnknownOutcome, got, err)
+		return nil, c.newError(r, ErrUnknownOutcome, got, err)
 	}
 	job, err := decodeJob(got.body)
 	if err != nil && isWebPage(got.header, got.body) {
@@ -38,7 +38,7 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 		err = &badIDError{job.ID}
 	}
 	if err != nil {
-		return nil, c.newError(r, UnknownOutcome, got, err)
+		return nil, c.newError(r, ErrUnknownOutcome, got, err)
 	}
 	c.config.Key.scrub(job)
 	return job, nil
@@ -47,24 +47,24 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 func (c *Client) classifyGet(r request, got *response, err error) (*Job, error) {
 	switch {
 	case err != nil && isPermanent(err):
-		return nil, c.newError(r, Refused, got, err)
+		return nil, c.newError(r, ErrRefused, got, err)
 	case got.status == 0 || got.status >= 500 || got.status == http.StatusRequestTimeout || got.status == http.StatusTooEarly:
-		return nil, c.newError(r, Unavailable, got, err)
+		return nil, c.newError(r, ErrUnavailable, got, err)
 	case got.status >= 300 && got.status < 400:
-		return nil, c.newError(r, Refused, got, nil)
+		return nil, c.newError(r, ErrRefused, got, nil)
 	case isWebPage(got.header, got.body):
-		return nil, c.newError(r, Unusable, got, ErrWebPage)
+		return nil, c.newError(r, ErrUnusable, got, ErrWebPage)
 	case got.status >= 400:
-		return nil, c.newError(r, Refused, got, nil)
+		return nil, c.newError(r, ErrRefused, got, nil)
 	case err != nil:
-		return nil, c.newError(r, Unavailable, got, err)
+		return nil, c.newError(r, ErrUnavailable, got, err)
 	}
 	job, err := decodeJob(got.body)
 	if err != nil {
-		return nil, c.newError(r, Unavailable, got, err)
+		return nil, c.newError(r, ErrUnavailable, got, err)
 	}
 	if job.ID != r.jobID {
-		return nil, c.newError(r, Unusable, got, wrongJob(job))
+		return nil, c.newError(r, ErrUnusable, got, wrongJob(job))
 	}
 	c.config.Key.scrub(job)
 	return job, nil
@@ -76,10 +76,10 @@ func wrongJob(received *Job) error {
 }
 
 // newError describes a failure with what the response contains about it.
-func (c *Client) newError(r request, class Class, got *response, err error) *Error {
+func (c *Client) newError(r request, class error, got *response, err error) *Error {
 	failure := r.fail(class, c.config.Key.maskError(err))
 	failure.Request = r.method() + " " + escape.Printable(c.config.Key.mask(r.url(c.config.BaseURL)))
-	if class != NotSent || got.status != 0 { // an earlier 429 says nothing about what is unknown
+	if !errors.Is(class, ErrNotSent) || got.status != 0 { // an earlier 429 says nothing about what is unknown
 		failure.StatusCode = got.status
 	}
 	if got.status != 0 && (got.status < 200 || got.status >= 300) {
@@ -92,7 +92,7 @@ func (c *Client) newError(r request, class Class, got *response, err error) *Err
 			failure.Err = ErrWebPage
 		}
 	}
-	if class == UnknownOutcome {
+	if errors.Is(class, ErrUnknownOutcome) {
 		failure.unquoted = errors.New(failure.Error())
 		failure.Err, failure.Detail = ownWords(failure.Err), ""
 	}

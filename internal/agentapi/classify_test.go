@@ -23,30 +23,30 @@ func TestClassifyPost(t *testing.T) {
 		request request
 		got     response
 		err     error
-		class   Class // 0: accepted
+		class   error // nil: accepted
 		is      error
 	}{
-		"no connection":             {create, response{}, cut, NotSent, cut},
-		"no response":               {create, response{reached: true}, cut, UnknownOutcome, errBroken},
-		"408":                       {create, response{status: 408}, nil, UnknownOutcome, nil},
-		"499 to a message":          {message, response{status: 499}, nil, UnknownOutcome, nil},
-		"201":                       {create, response{status: 201, body: []byte(record)}, nil, 0, nil},
-		"C07 200":                   {create, response{status: 200, body: []byte(record)}, nil, 0, nil},
-		"299":                       {create, response{status: 299, body: []byte(record)}, nil, 0, nil},
-		"201 said to be HTML":       {create, response{status: 201, header: headers("Content-Type", "text/html"), body: []byte(record)}, nil, 0, nil},
-		"message 200":               {message, response{status: 200, body: []byte(record)}, nil, 0, nil},
-		"message, another job":      {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, UnknownOutcome, ErrWrongJob},
-		"201 cut short":             {create, response{status: 201, body: []byte(`{"id":`)}, cut, UnknownOutcome, errBroken},
-		"201 whole, but an error":   {create, response{status: 201, body: []byte(record)}, cut, UnknownOutcome, errBroken},
-		"C05 truncated":             {create, response{status: 201, body: []byte(record[:20])}, nil, UnknownOutcome, errCut},
-		"C05 HTML":                  {create, response{status: 200, body: []byte("<html>")}, nil, UnknownOutcome, ErrWebPage},
-		"C06 id with slash":         {create, response{status: 201, body: []byte(`{"id":"a/../b"}`)}, nil, UnknownOutcome, errNoID},
-		"C06 id with the key":       {create, response{status: 201, body: []byte(`{"id":"a` + canary + `"}`)}, nil, UnknownOutcome, errNoID},
-		"101":                       {create, response{status: 101}, nil, UnknownOutcome, nil},
-		"refused, body cut":         {create, response{status: 400, body: []byte(`{"err`)}, cut, Refused, nil},
-		"refused, record in it":     {create, response{status: 409, body: []byte(record)}, nil, Refused, nil},
-		"error with a whole record": {create, response{status: 500, body: []byte(record)}, nil, UnknownOutcome, nil},
-		"too large":                 {create, response{status: 201}, errTooLarge, UnknownOutcome, errTooLarge},
+		"no connection":             {create, response{}, cut, ErrNotSent, cut},
+		"no response":               {create, response{reached: true}, cut, ErrUnknownOutcome, errBroken},
+		"408":                       {create, response{status: 408}, nil, ErrUnknownOutcome, nil},
+		"499 to a message":          {message, response{status: 499}, nil, ErrUnknownOutcome, nil},
+		"201":                       {create, response{status: 201, body: []byte(record)}, nil, nil, nil},
+		"C07 200":                   {create, response{status: 200, body: []byte(record)}, nil, nil, nil},
+		"299":                       {create, response{status: 299, body: []byte(record)}, nil, nil, nil},
+		"201 said to be HTML":       {create, response{status: 201, header: headers("Content-Type", "text/html"), body: []byte(record)}, nil, nil, nil},
+		"message 200":               {message, response{status: 200, body: []byte(record)}, nil, nil, nil},
+		"message, another job":      {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, ErrUnknownOutcome, ErrWrongJob},
+		"201 cut short":             {create, response{status: 201, body: []byte(`{"id":`)}, cut, ErrUnknownOutcome, errBroken},
+		"201 whole, but an error":   {create, response{status: 201, body: []byte(record)}, cut, ErrUnknownOutcome, errBroken},
+		"C05 truncated":             {create, response{status: 201, body: []byte(record[:20])}, nil, ErrUnknownOutcome, errCut},
+		"C05 HTML":                  {create, response{status: 200, body: []byte("<html>")}, nil, ErrUnknownOutcome, ErrWebPage},
+		"C06 id with slash":         {create, response{status: 201, body: []byte(`{"id":"a/../b"}`)}, nil, ErrUnknownOutcome, errNoID},
+		"C06 id with the key":       {create, response{status: 201, body: []byte(`{"id":"a` + canary + `"}`)}, nil, ErrUnknownOutcome, errNoID},
+		"101":                       {create, response{status: 101}, nil, ErrUnknownOutcome, nil},
+		"refused, body cut":         {create, response{status: 400, body: []byte(`{"err`)}, cut, ErrRefused, nil},
+		"refused, record in it":     {create, response{status: 409, body: []byte(record)}, nil, ErrRefused, nil},
+		"error with a whole record": {create, response{status: 500, body: []byte(record)}, nil, ErrUnknownOutcome, nil},
+		"too large":                 {create, response{status: 201}, errTooLarge, ErrUnknownOutcome, errTooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,17 +59,17 @@ func TestClassifyPost(t *testing.T) {
 	}
 }
 
-// wantClass asserts what a response was classified as; class 0 is the job.
-func wantClass(t *testing.T, job *Job, failure *Error, class Class, status int, is error) {
+// wantClass asserts what a response was classified as; class nil is the job.
+func wantClass(t *testing.T, job *Job, failure *Error, class error, status int, is error) {
 	t.Helper()
-	if class == 0 {
+	if class == nil {
 		if failure != nil || job == nil || job.ID != "job_1" {
 			t.Errorf("%v, %v, want the job", job, failure)
 		}
 		return
 	}
-	if job != nil || failure == nil || failure.Class != class || failure.StatusCode != status || is != nil && !errors.Is(failure, is) {
-		t.Errorf("%v, %+v, want class %d, status %d, %v", job, failure, class, status, is)
+	if job != nil || failure == nil || !errors.Is(failure, class) || failure.StatusCode != status || is != nil && !errors.Is(failure, is) {
+		t.Errorf("%v, %+v, want class %v, status %d, %v", job, failure, class, status, is)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestClassifyPost_everyStatus(t *testing.T) {
 			forwarded := status == 408 || status == 499 // perhaps, by a proxy
 			for target, want := range map[error]bool{
 				ErrRefused: status >= 300 && status < 500 && !forwarded, ErrUnknownOutcome: status < 300 || status >= 500 || forwarded,
-				ErrUnauthorized: status == 401 || status == 403, ErrForbidden: status == 403,
+				ErrKeyRejected: status == 401 || status == 403, ErrForbidden: status == 403,
 				ErrNotFound: status == 404 && form != "HTML", ErrRedirected: status/100 == 3,
 				ErrWebPage: form == "HTML" && status/100 != 3, ErrNotSent: false, ErrUnavailable: false,
 			} {
@@ -106,36 +106,36 @@ func TestClassifyGet(t *testing.T) {
 	for name, tc := range map[string]struct {
 		got   response
 		err   error
-		class Class // 0: the job
+		class error // nil: the job
 		is    error
 	}{
-		"200":            {response{status: 200, body: []byte(record)}, nil, 0, nil},
-		"no connection":  {response{}, io.EOF, Unavailable, io.EOF},
-		"certificate":    {response{}, ErrCertificate, Refused, ErrCertificate},
-		"500":            {response{status: 500}, nil, Unavailable, nil},
-		"502 HTML":       {response{status: 502, header: html, body: []byte("<html>")}, nil, Unavailable, ErrWebPage},
-		"599":            {response{status: 599}, nil, Unavailable, nil},
-		"408":            {response{status: 408}, nil, Unavailable, nil},
-		"425":            {response{status: 425}, nil, Unavailable, nil},
-		"200 cut short":  {response{status: 200, body: []byte(record)}, io.EOF, Unavailable, io.EOF},
-		"truncated":      {response{status: 200, body: []byte(record[:10])}, nil, Unavailable, errCut},
-		"204":            {response{status: 204}, nil, Unavailable, errNoObject},
-		"no id":          {response{status: 200, body: []byte(`{"status":"active"}`)}, nil, Unavailable, errNoID},
-		"300":            {response{status: 300}, nil, Refused, ErrRedirected},
-		"302 HTML":       {response{status: 302, header: html, body: []byte("<a>Found</a>")}, nil, Refused, ErrRedirected},
-		"400":            {response{status: 400, body: []byte(`{"error":"no"}`)}, nil, Refused, nil},
-		"400 cut short":  {response{status: 400}, io.EOF, Refused, nil},
-		"403":            {response{status: 403}, nil, Refused, ErrUnauthorized},
-		"404 JSON":       {response{status: 404, body: []byte(`{"error":"no such job"}`)}, nil, Refused, ErrNotFound},
-		"404 text":       {response{status: 404, body: []byte("not found")}, nil, Refused, ErrNotFound},
-		"404 HTML":       {response{status: 404, header: html, body: []byte("<html>not found")}, nil, Unusable, ErrWebPage},
-		"404 unlabelled": {response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, Unusable, ErrWebPage},
-		"404 type alone": {response{status: 404, header: headers("Content-Type", "application/xhtml+xml")}, nil, Unusable, ErrWebPage},
-		"200 labelled":   {response{status: 200, header: html, body: []byte(" " + record)}, nil, 0, nil},
-		"404 labelled":   {response{status: 404, header: html, body: []byte(`{"error":"no such job"}`)}, nil, Refused, ErrNotFound},
-		"cut, labelled":  {response{status: 200, header: html, body: []byte(record[:10])}, nil, Unavailable, errCut},
-		"200 HTML":       {response{status: 200, header: html, body: []byte("<html>sign in")}, nil, Unusable, ErrWebPage},
-		"wrong id":       {response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, Unusable, ErrWrongJob},
+		"200":            {response{status: 200, body: []byte(record)}, nil, nil, nil},
+		"no connection":  {response{}, io.EOF, ErrUnavailable, io.EOF},
+		"certificate":    {response{}, ErrCertificate, ErrRefused, ErrCertificate},
+		"500":            {response{status: 500}, nil, ErrUnavailable, nil},
+		"502 HTML":       {response{status: 502, header: html, body: []byte("<html>")}, nil, ErrUnavailable, ErrWebPage},
+		"599":            {response{status: 599}, nil, ErrUnavailable, nil},
+		"408":            {response{status: 408}, nil, ErrUnavailable, nil},
+		"425":            {response{status: 425}, nil, ErrUnavailable, nil},
+		"200 cut short":  {response{status: 200, body: []byte(record)}, io.EOF, ErrUnavailable, io.EOF},
+		"truncated":      {response{status: 200, body: []byte(record[:10])}, nil, ErrUnavailable, errCut},
+		"204":            {response{status: 204}, nil, ErrUnavailable, errNoObject},
+		"no id":          {response{status: 200, body: []byte(`{"status":"active"}`)}, nil, ErrUnavailable, errNoID},
+		"300":            {response{status: 300}, nil, ErrRefused, ErrRedirected},
+		"302 HTML":       {response{status: 302, header: html, body: []byte("<a>Found</a>")}, nil, ErrRefused, ErrRedirected},
+		"400":            {response{status: 400, body: []byte(`{"error":"no"}`)}, nil, ErrRefused, nil},
+		"400 cut short":  {response{status: 400}, io.EOF, ErrRefused, nil},
+		"403":            {response{status: 403}, nil, ErrRefused, ErrKeyRejected},
+		"404 JSON":       {response{status: 404, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
+		"404 text":       {response{status: 404, body: []byte("not found")}, nil, ErrRefused, ErrNotFound},
+		"404 HTML":       {response{status: 404, header: html, body: []byte("<html>not found")}, nil, ErrUnusable, ErrWebPage},
+		"404 unlabelled": {response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, ErrUnusable, ErrWebPage},
+		"404 type alone": {response{status: 404, header: headers("Content-Type", "application/xhtml+xml")}, nil, ErrUnusable, ErrWebPage},
+		"200 labelled":   {response{status: 200, header: html, body: []byte(" " + record)}, nil, nil, nil},
+		"404 labelled":   {response{status: 404, header: html, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
+		"cut, labelled":  {response{status: 200, header: html, body: []byte(record[:10])}, nil, ErrUnavailable, errCut},
+		"200 HTML":       {response{status: 200, header: html, body: []byte("<html>sign in")}, nil, ErrUnusable, ErrWebPage},
+		"wrong id":       {response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, ErrUnusable, ErrWrongJob},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,7 +168,7 @@ func TestNewError_detail(t *testing.T) {
 		"HTML unlabelled":   {"", " \n<!doctype html><h1>no", ""},
 		"key":               {"application/json", `{"error":"bad ` + canary + `."}`, "bad (sensitive)."},
 	} {
-		failure := c.newError(request{op: OpCreate}, Refused, &response{status: 400, header: headers("Content-Type", tc.kind, "Retry-After", "7"), body: []byte(tc.body)}, nil)
+		failure := c.newError(request{op: OpCreate}, ErrRefused, &response{status: 400, header: headers("Content-Type", tc.kind, "Retry-After", "7"), body: []byte(tc.body)}, nil)
 		if failure.Detail != tc.want || failure.RetryAfter != 7*time.Second || errors.Is(failure, ErrWebPage) != strings.HasPrefix(name, "HTML") {
 			t.Errorf("%s: %q, %v after %v; want %q", name, failure.Detail, failure.Err, failure.RetryAfter, tc.want)
 		}

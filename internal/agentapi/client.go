@@ -99,7 +99,7 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 		Prompt string `json:"prompt"`
 	}{prompt})
 	if err != nil {
-		return nil, r.fail(NotSent, err)
+		return nil, r.fail(ErrNotSent, err)
 	}
 	r.body = body
 
@@ -108,12 +108,12 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 	for attempt := 0; ; attempt++ {
 		sent, err := posts.acquire(ctx)
 		if err != nil {
-			return nil, r.fail(NotSent, err)
+			return nil, r.fail(ErrNotSent, err)
 		}
 		if recorder != nil {
 			if err := recorder.Sending(); err != nil {
 				posts.release(sent, false)
-				return nil, r.fail(NotSent, err)
+				return nil, r.fail(ErrNotSent, err)
 			}
 		}
 		got, err := c.do(ctx, c.postTransport, r)
@@ -122,7 +122,7 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 		case recorder == nil:
 		case failure == nil:
 			recorder.Answered(job.ID)
-		case failure.Class == UnknownOutcome:
+		case errors.Is(failure, ErrUnknownOutcome):
 			recorder.Unknown()
 		default:
 			recorder.Withdrawn()
@@ -141,7 +141,7 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 		if failure == nil {
 			return job, nil
 		}
-		if failure.Class != NotSent || isPermanent(err) {
+		if !errors.Is(failure, ErrNotSent) || isPermanent(err) {
 			return nil, failure
 		}
 		if firstFailure.IsZero() {
@@ -166,8 +166,11 @@ func (c *Client) postLimiter(projectID string) *limiter {
 func (c *Client) GetJob(ctx context.Context, projectID, jobID string) (*Job, error) {
 	for attempt := 0; ; attempt++ {
 		job, err := c.getOnce(ctx, request{op: OpGet, projectID: projectID, jobID: jobID})
+		if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrPauseTooLong) {
+			return job, err
+		}
 		failure, _ := errors.AsType[*Error](err)
-		if failure == nil || failure.Class != Unavailable || errors.Is(err, ErrPauseTooLong) || sleep.For(ctx, max(backoff(attempt), failure.RetryAfter)) != nil {
+		if sleep.For(ctx, max(backoff(attempt), failure.RetryAfter)) != nil {
 			return job, err
 		}
 	}
@@ -185,13 +188,13 @@ func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, er
 func (c *Client) PollJob(ctx context.Context, projectID, jobID string) (*Job, error) {
 	r := request{op: OpGet, projectID: projectID, jobID: jobID}
 	if err := c.gets.wait(ctx); err != nil { // first, so that not all polls follow a pause at once
-		return nil, r.fail(Unavailable, err)
+		return nil, r.fail(ErrUnavailable, err)
 	}
 	if err := c.polls.Wait(ctx); err != nil {
 		if ctx.Err() == nil { // the turn would come after the deadline
 			<-ctx.Done()
 		}
-		return nil, r.fail(Unavailable, context.Cause(ctx))
+		return nil, r.fail(ErrUnavailable, context.Cause(ctx))
 	}
 	return c.getOnce(ctx, r)
 }
@@ -203,7 +206,7 @@ func (c *Client) getOnce(ctx context.Context, r request) (*Job, error) {
 	for {
 		sent, err := c.gets.acquire(ctx)
 		if err != nil {
-			return nil, r.fail(Unavailable, err)
+			return nil, r.fail(ErrUnavailable, err)
 		}
 		got, err := c.do(ctx, c.getTransport, r)
 		c.logExchange(ctx, r, got, err)

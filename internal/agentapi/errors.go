@@ -23,31 +23,25 @@ const (
 	OpGet     Op = "get job"
 )
 
-// Class is what a failed call means for the service.
-type Class int
-
-const (
-	// NotSent: no byte of the last attempt reached the service. Any earlier attempt
+// The classes of failed calls, for errors.Is: what they mean for the service.
+var (
+	// ErrNotSent: no byte of the last attempt reached the service. Any earlier attempt
 	// that did was refused with a 429, which is then the StatusCode.
-	NotSent Class = iota + 1
-	// Refused: the service, or a proxy before it, refused the request.
-	Refused
-	// UnknownOutcome: a POST was sent, and no response shows whether it had an effect.
-	UnknownOutcome
-	// Unavailable: a GET failed in a way that may be temporary.
-	Unavailable
-	// Unusable: the response to a GET is not the record of the requested job.
-	Unusable
+	ErrNotSent = errors.New("nothing was sent")
+	// ErrRefused: the service, or a proxy before it, refused the request.
+	ErrRefused = errors.New("refused")
+	// ErrUnknownOutcome: a POST was sent, and no response shows whether it had an effect.
+	ErrUnknownOutcome = errors.New("outcome unknown")
+	// ErrUnavailable: a GET failed in a way that may be temporary.
+	ErrUnavailable = errors.New("service unavailable")
+	// ErrUnusable: the response to a GET is not the record of the requested job.
+	ErrUnusable = errors.New("response unusable")
 )
 
-// Sentinels for errors.Is. An *Error matches those of its class, status and cause.
+// Causes, for errors.Is. An *Error matches those of its status too.
 var (
-	ErrNotSent        = errors.New("nothing was sent")
-	ErrRefused        = errors.New("refused")
-	ErrUnknownOutcome = errors.New("outcome unknown")
-	ErrUnavailable    = errors.New("service unavailable")
-	// ErrUnauthorized matches the responses 401 and 403.
-	ErrUnauthorized = errors.New("key not accepted")
+	// ErrKeyRejected matches the responses 401 and 403.
+	ErrKeyRejected = errors.New("key not accepted")
 	// ErrForbidden matches the response 403: the key is known but not allowed to do this.
 	ErrForbidden = errors.New("forbidden")
 	// ErrNotFound matches a response 404 that is not a web page.
@@ -73,7 +67,7 @@ var (
 // Error is the failure of one call.
 type Error struct {
 	Op         Op
-	Class      Class
+	Class      error // one of the classes
 	ProjectID  string
 	JobID      string        // empty for a create
 	Request    string        // method and URL; empty when none was tried
@@ -115,15 +109,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // Is matches the sentinels of the class and of the status.
 func (e *Error) Is(target error) bool {
 	switch target {
-	case ErrNotSent:
-		return e.Class == NotSent
-	case ErrRefused:
-		return e.Class == Refused
-	case ErrUnknownOutcome:
-		return e.Class == UnknownOutcome
-	case ErrUnavailable:
-		return e.Class == Unavailable
-	case ErrUnauthorized:
+	case e.Class:
+		return true
+	case ErrKeyRejected:
 		return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
 	case ErrForbidden:
 		return e.StatusCode == http.StatusForbidden

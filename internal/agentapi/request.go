@@ -41,7 +41,7 @@ type request struct {
 	status           int    // of the response to an earlier attempt; 0: none
 }
 
-func (r request) fail(class Class, err error) *Error {
+func (r request) fail(class error, err error) *Error {
 	return &Error{Op: r.op, Class: class, ProjectID: r.projectID, JobID: r.jobID, StatusCode: r.status, Err: err}
 }
 
@@ -49,7 +49,7 @@ var errBadID = errors.New("a project or job id contains a character that is not 
 
 func (r request) checkIDs() *Error {
 	if !ValidID(r.projectID) || r.jobID != "" && !ValidID(r.jobID) || r.op != OpCreate && r.jobID == "" {
-		return r.fail(NotSent, errBadID)
+		return r.fail(ErrNotSent, errBadID)
 	}
 	return nil
 }

@@ -139,7 +139,7 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(httptrace.GotConnInfo) { d.connect() },
 	})
-	req, err := http.NewRequestWithContext(traced, r.method(), r.url(c.config.BaseURL), nil) //nolint:gosec // the user names the service
+	req, err := http.NewRequestWithContext(traced, r.method(), r.url(c.config.BaseURL), nil)
 	if err != nil {
 		return err
 	}

@@ -116,7 +116,8 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	defer cancel()
 	id := config.JobID.ValueString()
 	i := invocation{a.provider, project, options, resp}
-	request := send.Request{Kind: a.kind, ProjectID: project, JobID: id, Prompt: config.Prompt.ValueString()} // without a key: a weekly action must send each time
+	// Without a key: a weekly action must send each time.
+	request := send.Request{Kind: a.kind, ProjectID: project, JobID: id, Prompt: config.Prompt.ValueString()}
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
 	case outcome.Result != send.Sent:
@@ -176,7 +177,8 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 		i.progress("Job %s finished with the status %s (%s elapsed). %s", record.ID, record.Status, time.Since(start).Round(time.Second), link)
 	}
 	reportWait(job, err, i.options, &i.resp.Diagnostics,
-		"The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. Running the action again sends the prompt again.",
+		"The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. "+
+			"Running the action again sends the prompt again.",
 		"Running the action again sends the prompt again.")
 }
 
@@ -247,7 +249,8 @@ func actionBlocks(ctx context.Context) map[string]schema.Block {
 			},
 		},
 		"timeouts": timeouts.BlockWithOpts(ctx, timeouts.Opts{
-			InvokeDescription: "Maximum time to send the prompt and wait for the job, including pauses for the service's rate limit. Default: `60m`.",
+			InvokeDescription: "Maximum time to send the prompt and wait for the job, including pauses for the service's rate limit. " +
+				"Default: `60m`.",
 		}),
 	}
 }

@@ -35,7 +35,8 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	firstRun := after == wait.Created || getUnfinished(ctx, out.private).Create
 	if record.Status == agentapi.StatusFailed && options.onFailure == onError && firstRun {
 		// The mark, if there is one, stays: it makes the next plan start a new job.
-		out.diags.AddError(failedJob(job, "The next apply starts a new job with the same prompt. To keep failed jobs instead, set on_failure = \"warn\" in the wait block."))
+		out.diags.AddError(failedJob(job, "The next apply starts a new job with the same prompt. To keep failed jobs instead, "+
+			"set on_failure = \"warn\" in the wait block."))
 		return
 	}
 	unmark(ctx, out.private, markUnfinished)

@@ -91,7 +91,8 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	case errors.Is(err, agentapi.ErrNotFound):
 		resp.Diagnostics.AddError(jobNotFound(err, named, readSendsNothing))
 	case err != nil && !options.enabled:
-		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read. %s", named.name(), readSendsNothing), cause(err)))
+		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(
+			fmt.Sprintf("Job %s could not be read. %s", named.name(), readSendsNothing), cause(err)))
 	case err != nil && record == nil:
 		options.onTimeout = onError // there is no record to continue with
 		fallthrough

@@ -83,11 +83,13 @@ func hint(err error) string {
 	case errors.Is(err, agentapi.ErrWebPage) && failure.StatusCode < http.StatusInternalServerError:
 		return "Something other than the agent service responded. Check base_url, and whether a proxy or a login page is in between."
 	case errors.Is(err, agentapi.ErrForbidden):
-		return "Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may lack the required scope, or may not be allowed from this address."
-	case errors.Is(err, agentapi.ErrUnauthorized):
+		return "Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may lack the required scope, " +
+			"or may not be allowed from this address."
+	case errors.Is(err, agentapi.ErrKeyRejected):
 		return "Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may be unknown to this service, or expired."
 	case errors.Is(err, agentapi.ErrRedirected):
-		return "Redirects are not followed, because the key is sent to base_url only. Check base_url, and whether a proxy or a login page is in between."
+		return "Redirects are not followed, because the key is sent to base_url only. " +
+			"Check base_url, and whether a proxy or a login page is in between."
 	case errors.Is(err, agentapi.ErrNotFound) && strings.Contains(failure.Request, "/v2/v2/agent/"):
 		return "Remove /v2 from base_url: the provider adds it."
 	case errors.Is(err, agentapi.ErrNotFound) && failure.Op == agentapi.OpCreate:
@@ -110,11 +112,13 @@ func certificateHint(err error) string {
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "Check base_url: the certificate is for another host name."
 	}
-	return "Check base_url. If the service, or a proxy that inspects the traffic, has a certificate from a private CA, set ca_certificates_pem to that CA's certificate."
+	return "Check base_url. If the service, or a proxy that inspects the traffic, has a certificate from a private CA, " +
+		"set ca_certificates_pem to that CA's certificate."
 }
 
 // missingJobHint says what to do about a job that the service does not know.
-const missingJobHint = "If the job no longer exists, apply with -replace=ADDRESS to start a new one, or remove it from the state: terraform (or tofu) state rm ADDRESS"
+const missingJobHint = "If the job no longer exists, apply with -replace=ADDRESS to start a new one, or remove it from the state: " +
+	"terraform (or tofu) state rm ADDRESS"
 
 // missingJob describes a wait that stopped because the service does not know the
 // job. What the job was sent, in this run or an earlier one, depends on after.
@@ -125,7 +129,8 @@ func missingJob(err error, job *jobModel, after wait.Event, hint string) (summar
 		wait.Messaged: "The service had accepted the message, and the new prompt is in the state.",
 	}[after]
 	return "Agent job not found", wording.Paragraphs(
-		fmt.Sprintf("The service does not know job %s, so this run stopped waiting for it. %s The state keeps the job as last read.", job.name(), sent),
+		fmt.Sprintf("The service does not know job %s, so this run stopped waiting for it. %s The state keeps the job as last read.",
+			job.name(), sent),
 		cause(err), hint)
 }
 

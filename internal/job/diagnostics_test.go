@@ -34,39 +34,39 @@ func TestHint(t *testing.T) {
 		failure agentapi.Error
 		want    string
 	}{
-		"no connection": {agentapi.Error{Class: agentapi.NotSent, Err: errors.New("no such host")},
+		"no connection": {agentapi.Error{Class: agentapi.ErrNotSent, Err: errors.New("no such host")},
 			"Check base_url, the network between this machine and the service, HTTPS_PROXY and NO_PROXY."},
-		"interrupted": {agentapi.Error{Class: agentapi.NotSent, Err: context.Canceled}, ""},
-		"timeouts":    {agentapi.Error{Class: agentapi.NotSent, Err: context.DeadlineExceeded}, ""},
-		"timeouts of a read": {agentapi.Error{Class: agentapi.Unavailable, Err: context.DeadlineExceeded},
+		"interrupted": {agentapi.Error{Class: agentapi.ErrNotSent, Err: context.Canceled}, ""},
+		"timeouts":    {agentapi.Error{Class: agentapi.ErrNotSent, Err: context.DeadlineExceeded}, ""},
+		"timeouts of a read": {agentapi.Error{Class: agentapi.ErrUnavailable, Err: context.DeadlineExceeded},
 			"Check base_url, the network between this machine and the service, HTTPS_PROXY and NO_PROXY."},
-		"answer lost": {agentapi.Error{Class: agentapi.UnknownOutcome, Err: io.EOF}, ""},
-		"proxy": {agentapi.Error{Class: agentapi.NotSent, Err: agentapi.ErrProxy},
+		"answer lost": {agentapi.Error{Class: agentapi.ErrUnknownOutcome, Err: io.EOF}, ""},
+		"proxy": {agentapi.Error{Class: agentapi.ErrNotSent, Err: agentapi.ErrProxy},
 			"Check HTTPS_PROXY and NO_PROXY, and whether the proxy can reach base_url and allows it."},
-		"plain HTTP": {agentapi.Error{Class: agentapi.NotSent, Err: agentapi.ErrNoTLS},
+		"plain HTTP": {agentapi.Error{Class: agentapi.ErrNotSent, Err: agentapi.ErrNoTLS},
 			"Check base_url: it starts with https://, but the server at its host and port does not speak TLS."},
-		"certificate, not expired": {agentapi.Error{Class: agentapi.NotSent, Err: fmt.Errorf("%w: %w", agentapi.ErrCertificate, x509.CertificateInvalidError{Reason: x509.NotAuthorizedToSign})},
+		"certificate, not expired": {agentapi.Error{Class: agentapi.ErrNotSent, Err: fmt.Errorf("%w: %w", agentapi.ErrCertificate, x509.CertificateInvalidError{Reason: x509.NotAuthorizedToSign})},
 			"Check base_url. If the service, or a proxy that inspects the traffic, has a certificate from a private CA, set ca_certificates_pem to that CA's certificate."},
-		"401": {agentapi.Error{Class: agentapi.Refused, StatusCode: 401},
+		"401": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 401},
 			"Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may be unknown to this service, or expired."},
-		"403": {agentapi.Error{Class: agentapi.Refused, StatusCode: 403},
+		"403": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 403},
 			"Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may lack the required scope, or may not be allowed from this address."},
-		"402": {agentapi.Error{Class: agentapi.Refused, StatusCode: 402, Detail: "Buy more"}, ""},
-		"302": {agentapi.Error{Class: agentapi.Refused, StatusCode: 302},
+		"402": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 402, Detail: "Buy more"}, ""},
+		"302": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 302},
 			"Redirects are not followed, because the key is sent to base_url only. Check base_url, and whether a proxy or a login page is in between."},
-		"404 for a create": {agentapi.Error{Op: agentapi.OpCreate, Class: agentapi.Refused, StatusCode: 404},
+		"404 for a create": {agentapi.Error{Op: agentapi.OpCreate, Class: agentapi.ErrRefused, StatusCode: 404},
 			"Check base_url, project_id and the key: each of them can cause a 404."},
-		"404, base_url with /v2": {agentapi.Error{Op: agentapi.OpCreate, Class: agentapi.Refused, StatusCode: 404, Request: "POST https://api.example.com/v2/v2/agent/proj_1/job"},
+		"404, base_url with /v2": {agentapi.Error{Op: agentapi.OpCreate, Class: agentapi.ErrRefused, StatusCode: 404, Request: "POST https://api.example.com/v2/v2/agent/proj_1/job"},
 			"Remove /v2 from base_url: the provider adds it."},
-		"pause too long": {agentapi.Error{Op: agentapi.OpCreate, Class: agentapi.Refused, StatusCode: 429, Err: agentapi.ErrPauseTooLong},
+		"pause too long": {agentapi.Error{Op: agentapi.OpCreate, Class: agentapi.ErrRefused, StatusCode: 429, Err: agentapi.ErrPauseTooLong},
 			"To let a run wait that long, raise timeouts."},
-		"404 for a message": {agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.Refused, StatusCode: 404},
+		"404 for a message": {agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 404},
 			"Check base_url, project_id and the key: each of them can cause a 404, and so can a job that the service no longer keeps."},
-		"web page with 404": {agentapi.Error{Class: agentapi.Refused, StatusCode: 404, Err: agentapi.ErrWebPage},
+		"web page with 404": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 404, Err: agentapi.ErrWebPage},
 			"Something other than the agent service responded. Check base_url, and whether a proxy or a login page is in between."},
-		"web page with 200": {agentapi.Error{Class: agentapi.UnknownOutcome, StatusCode: 200, Err: agentapi.ErrWebPage},
+		"web page with 200": {agentapi.Error{Class: agentapi.ErrUnknownOutcome, StatusCode: 200, Err: agentapi.ErrWebPage},
 			"Something other than the agent service responded. Check base_url, and whether a proxy or a login page is in between."},
-		"web page with 503": {agentapi.Error{Class: agentapi.Unavailable, StatusCode: 503, Err: agentapi.ErrWebPage}, ""},
+		"web page with 503": {agentapi.Error{Class: agentapi.ErrUnavailable, StatusCode: 503, Err: agentapi.ErrWebPage}, ""},
 	} {
 		if got := hint(&tc.failure); got != tc.want {
 			t.Errorf("%s: hint %q, want %q", name, got, tc.want)
@@ -81,13 +81,13 @@ func TestMessageFailureTellsWhatHelps(t *testing.T) {
 		failure agentapi.Error
 		newJob  bool // may help
 	}{
-		{agentapi.Error{Class: agentapi.Refused, StatusCode: 401}, false},
-		{agentapi.Error{Class: agentapi.Refused, StatusCode: 403}, false},
-		{agentapi.Error{Class: agentapi.Refused, StatusCode: 302}, false},
-		{agentapi.Error{Class: agentapi.Refused, StatusCode: 400, Err: agentapi.ErrWebPage}, false},
-		{agentapi.Error{Class: agentapi.NotSent, Err: io.EOF}, false},
-		{agentapi.Error{Class: agentapi.Refused, StatusCode: 409}, true},
-		{agentapi.Error{Class: agentapi.Refused, StatusCode: 404}, true},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 401}, false},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 403}, false},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 302}, false},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 400, Err: agentapi.ErrWebPage}, false},
+		{agentapi.Error{Class: agentapi.ErrNotSent, Err: io.EOF}, false},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}, true},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 404}, true},
 	} {
 		_, got := messageNotSent(send.Outcome{Result: send.NoEffect, Err: &test.failure}, "job_1")
 		if strings.Contains(got, "To start a new job with this prompt instead") != test.newJob ||
@@ -120,8 +120,8 @@ func TestUnfinishedWait(t *testing.T) {
 	t.Parallel()
 	const keepsRunning = "This run stopped waiting for job job_1 in project proj_1. The job itself keeps running."
 	job := jobModel{ProjectID: types.StringValue("proj_1"), jobRecord: jobRecord{ID: types.StringValue("job_1")}}
-	refused := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.Refused, StatusCode: 400}
-	busy := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.Unavailable, StatusCode: 503}
+	refused := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrRefused, StatusCode: 400}
+	busy := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrUnavailable, StatusCode: 503}
 	for _, test := range []struct {
 		err  wait.Error
 		want []string

@@ -37,7 +37,8 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 	}
 	if !agentapi.ValidID(project) || !agentapi.ValidID(id) {
 		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(
-			fmt.Sprintf("The project id %s or the job id %s is not valid: each must be %s. Nothing was imported or sent.", wording.Quote(project), wording.Quote(id), validate.IDRule),
+			fmt.Sprintf("The project id %s or the job id %s is not valid: each must be %s. Nothing was imported or sent.",
+				wording.Quote(project), wording.Quote(id), validate.IDRule),
 			"Set the import id to PROJECT_ID/JOB_ID."))
 		return
 	}
@@ -45,7 +46,9 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 }
 
 // setIdentifiers writes a job's ids to an empty state, which a read completes.
-func setIdentifiers(ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, projectID, jobID string) (diags diag.Diagnostics) {
+func setIdentifiers(
+	ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, projectID, jobID string,
+) (diags diag.Diagnostics) {
 	for name, value := range map[string]string{"project_id": projectID, "id": jobID} {
 		diags.Append(state.SetAttribute(ctx, path.Root(name), value)...)
 		if identity != nil {
@@ -66,7 +69,9 @@ func (r *jobResource) MoveState(context.Context) []resource.StateMover {
 }
 
 // moveFrom returns the mover for the resource types of one provider.
-func moveFrom(provider string, typeNames []string, find func(state []byte) (jobPath, bool)) func(context.Context, resource.MoveStateRequest, *resource.MoveStateResponse) {
+func moveFrom(
+	provider string, typeNames []string, find func(state []byte,
+	) (jobPath, bool)) func(context.Context, resource.MoveStateRequest, *resource.MoveStateResponse) {
 	return func(ctx context.Context, req resource.MoveStateRequest, resp *resource.MoveStateResponse) {
 		if !slices.Contains(typeNames, req.SourceTypeName) || !matchesProvider(req.SourceProviderAddress, provider) {
 			return

@@ -45,18 +45,21 @@ func notCreated(outcome send.Outcome, projectID string) (summary, detail string)
 			waysOut(projectID, orphan))
 	case send.Unknown:
 		return summaryFailed, wording.Paragraphs(
-			fmt.Sprintf("The request was sent to project %s, but no response shows its outcome: a job may have been started. It is not sent again automatically.", projectID),
+			fmt.Sprintf("The request was sent to project %s, but no response shows its outcome: a job may have been started. "+
+				"It is not sent again automatically.", projectID),
 			cause(err), waysOut(projectID, orphan))
 	case send.Unreadable:
 		id := escape.Printable(orphan.JobID)
 		return summaryFailed, wording.Paragraphs(
-			fmt.Sprintf("An earlier run started job %s in project %s for this prompt, but the job cannot be read now. The prompt was not sent again.", id, projectID),
+			fmt.Sprintf("An earlier run started job %s in project %s for this prompt, but the job cannot be read now. "+
+				"The prompt was not sent again.", id, projectID),
 			cause(err), "Apply again once the service responds.",
 			ifNotFound(err, "If the job no longer exists, "+giveUp(orphan)+"."))
 	case send.JournalUnusable:
 		return summaryFailed, notTakenOver(err, "project "+projectID)
 	}
-	return summaryFailed, wording.Paragraphs(notAccepted(err, "project "+projectID)+", so no job was started.", cause(err), "Apply again to start the job.")
+	return summaryFailed, wording.Paragraphs(notAccepted(err, "project "+projectID)+", so no job was started.", cause(err),
+		"Apply again to start the job.")
 }
 
 // ifNotFound leaves a text out unless the service does not know the job.
@@ -69,7 +72,8 @@ func ifNotFound(err error, text string) string {
 
 // waysOut says what to do about a create whose outcome is unknown.
 func waysOut(projectID string, orphan *journal.Orphan) string {
-	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it: terraform (or tofu) import ADDRESS %s/JOB_ID\n", projectID)
+	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it: "+
+		"terraform (or tofu) import ADDRESS %s/JOB_ID\n", projectID)
 	if orphan == nil {
 		return imports + "Otherwise apply again, which sends the prompt again."
 	}
@@ -86,7 +90,8 @@ func giveUp(orphan *journal.Orphan) string {
 // notTakenOver describes a request that was not sent because the journal could not
 // show whether an earlier run had sent it.
 func notTakenOver(err error, to string) string {
-	return wording.Paragraphs(fmt.Sprintf("The prompt was not sent to %s. An earlier run may have sent it, which only the journal can show.", to), cause(err),
+	return wording.Paragraphs(fmt.Sprintf("The prompt was not sent to %s. An earlier run may have sent it, "+
+		"which only the journal can show.", to), cause(err),
 		"Apply again: that takes over what an earlier run sent, or else sends the prompt.")
 }
 
@@ -99,25 +104,30 @@ func messageNotSent(outcome send.Outcome, job string) (summary, detail string) {
 		return beyondLimit(err)
 	case send.Unreadable:
 		return summaryFailed, wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent the new prompt to job %s, which accepted it, but the job cannot be read now. It was not sent again; the state is unchanged.", job),
+			fmt.Sprintf("An earlier run sent the new prompt to job %s, which accepted it, but the job cannot be read now. "+
+				"It was not sent again; the state is unchanged.", job),
 			cause(err), "Apply again once the service responds.",
 			ifNotFound(err, "If the job no longer exists, start a new one with -replace=ADDRESS."))
 	case send.JournalUnusable:
 		return summaryFailed, notTakenOver(err, "job "+job)
 	case send.NotOurs:
 		return summaryFailed, wording.Paragraphs(
-			fmt.Sprintf("The message was not sent to job %s. This run took the job over from an earlier one, and a test must not send prompts to such a job.", job),
-			"To let tests start their own jobs, set journal { enabled = false } in their provider block. Outside of tests, apply again to send the message.")
+			fmt.Sprintf("The message was not sent to job %s. This run took the job over from an earlier one, "+
+				"and a test must not send prompts to such a job.", job),
+			"To let tests start their own jobs, set journal { enabled = false } in their provider block. "+
+				"Outside of tests, apply again to send the message.")
 	}
 	next := "Apply again to send the message."
-	if errors.Is(err, agentapi.ErrRefused) && !errors.Is(err, agentapi.ErrUnauthorized) && !errors.Is(err, agentapi.ErrWebPage) && !errors.Is(err, agentapi.ErrRedirected) {
+	elsewhere := errors.Is(err, agentapi.ErrKeyRejected) || errors.Is(err, agentapi.ErrWebPage) || errors.Is(err, agentapi.ErrRedirected)
+	if errors.Is(err, agentapi.ErrRefused) && !elsewhere {
 		next = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
 	}
 	return summaryFailed, wording.Paragraphs(notAccepted(err, "job "+job)+"; the job and the state are unchanged.", cause(err), next)
 }
 
 // changeAndApply is how to repeat a message that did not arrive.
-const changeAndApply = "Check the job in the service's dashboard. If the message is not there, change the prompt (any change will do) and apply: that sends it."
+const changeAndApply = "Check the job in the service's dashboard. If the message is not there, " +
+	"change the prompt (any change will do) and apply: that sends it."
 
 // unconfirmedMessage describes a message whose outcome is unknown.
 func unconfirmedMessage(outcome send.Outcome, job string) (summary, detail string) {
@@ -144,10 +154,12 @@ func notInvoked(outcome send.Outcome, r send.Request) (summary, detail string) {
 		return beyondLimit(outcome.Err)
 	case send.Unknown:
 		return summary, wording.Paragraphs(
-			fmt.Sprintf("The prompt was sent to %s, but no response shows its outcome: %s. It is not sent again automatically.", target, mayHave), cause(outcome.Err),
+			fmt.Sprintf("The prompt was sent to %s, but no response shows its outcome: %s. It is not sent again automatically.",
+				target, mayHave), cause(outcome.Err),
 			"Check the service's dashboard before you run the action again, which sends the prompt again.")
 	}
-	return summary, wording.Paragraphs(notAccepted(outcome.Err, target)+", so the prompt had no effect.", cause(outcome.Err), "Run the action again to send the prompt.")
+	return summary, wording.Paragraphs(notAccepted(outcome.Err, target)+", so the prompt had no effect.", cause(outcome.Err),
+		"Run the action again to send the prompt.")
 }
 
 // beyondLimit describes a request beyond a limit.
@@ -174,27 +186,31 @@ func whatWasSent(e *send.LimitError, what string) string {
 	if e.Sent == [2]int64{} {
 		return beyond + ", and nothing before it with this provider configuration."
 	}
-	return fmt.Sprintf("%s. Counted before it in this run, with this provider configuration and including requests that failed: %d new jobs and %d messages.",
+	return fmt.Sprintf("%s. Counted before it in this run, with this provider configuration and including requests that failed: "+
+		"%d new jobs and %d messages.",
 		beyond, e.Sent[send.Create], e.Sent[send.Message])
 }
 
 // jobTakenOver describes a create that an earlier run had sent.
 func jobTakenOver(outcome send.Outcome) (summary, detail string) {
 	return "Agent job of an earlier run taken over", fmt.Sprintf(
-		"An earlier run started job %s in project %s for this prompt, but the state did not show it. This resource takes the job over without sending the prompt again. No action is needed.",
+		"An earlier run started job %s in project %s for this prompt, but the state did not show it. "+
+			"This resource takes the job over without sending the prompt again. No action is needed.",
 		outcome.Job.ID, outcome.Orphan.Project)
 }
 
 // messageTakenOver describes a message that an earlier run had sent.
 func messageTakenOver(job string) (summary, detail string) {
 	return "Message of an earlier run taken over", fmt.Sprintf(
-		"An earlier run sent the new prompt to job %s, which accepted it, but the state did not show that. It was not sent again. No action is needed.", job)
+		"An earlier run sent the new prompt to job %s, which accepted it, but the state did not show that. It was not sent again. "+
+			"No action is needed.", job)
 }
 
 // announcement describes in a plan what its apply will do because of an earlier run.
 // Of several equal requests, the plan does not know which one it will find.
 func announcement(kind send.Kind, orphans, unresolved []*journal.Orphan, plan *jobModel) (summary, detail string) {
-	const sendInstead = "To send the prompt instead, change triggers, or set journal { enabled = false } in the provider block. If this plan uses -target, plan without it first."
+	const sendInstead = "To send the prompt instead, change triggers, or set journal { enabled = false } in the provider block. " +
+		"If this plan uses -target, plan without it first."
 	first := orphans[0]
 	sent := fmt.Sprintf("in project %s at %s", plan.ProjectID.ValueString(), first.SentAt.UTC().Format(time.RFC3339))
 	var jobs []string
@@ -217,14 +233,18 @@ func announcement(kind send.Kind, orphans, unresolved []*journal.Orphan, plan *j
 			others += fmt.Sprintf(" Equal requests with unknown outcome: %d. Each makes one resource fail until you decide.", unknown)
 		}
 		return "Agent job of an earlier run will be taken over", wording.Paragraphs(
-			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. Apply takes the job over without sending anything.%s "+
-				"If another resource has the job by then, or it failed, apply starts a new one; on_failure = \"warn\" in the wait block keeps a failed job.", jobs[0], sent, others), sendInstead)
+			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. "+
+				"Apply takes the job over without sending anything.%s "+
+				"If another resource has the job by then, or it failed, apply starts a new one; "+
+				"on_failure = \"warn\" in the wait block keeps a failed job.", jobs[0], sent, others), sendInstead)
 	case kind == send.Message:
 		return "Outcome of an earlier request unknown",
-			fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. Apply waits for it if it can still arrive, and sends nothing.", sent)
+			fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
+				"Apply waits for it if it can still arrive, and sends nothing.", sent)
 	case !first.Unknown:
 		return "Outcome of an earlier request unknown", wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. Apply waits for it, and sends the prompt only if that request had no effect.", sent), sendInstead)
+			fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
+				"Apply waits for it, and sends the prompt only if that request had no effect.", sent), sendInstead)
 	}
 	var ids []string
 	for _, orphan := range unresolved {
@@ -233,7 +253,8 @@ func announcement(kind send.Kind, orphans, unresolved []*journal.Orphan, plan *j
 		}
 	}
 	return "Outcome of an earlier request unknown", wording.Paragraphs(
-		fmt.Sprintf("An earlier run sent this prompt %s, and its outcome is unknown: a job may have been started. Apply sends nothing and fails until you decide.", sent),
+		fmt.Sprintf("An earlier run sent this prompt %s, and its outcome is unknown: a job may have been started. "+
+			"Apply sends nothing and fails until you decide.", sent),
 		waysOut(plan.ProjectID.ValueString(), first),
 		fmt.Sprintf("To send all requests with unknown outcome again (%d):\n  AGENT_JOURNAL_FORGET=%s", len(ids), strings.Join(ids, ",")))
 }
@@ -252,9 +273,11 @@ func lostJobs(lost []*journal.Orphan, projectID string) (summary, detail string)
 		names = append(names, fmt.Sprintf("%s, sent at %s", name, orphan.SentAt.UTC().Format(time.RFC3339)))
 	}
 	return "Agent jobs of an earlier run may be missing from the state", wording.Paragraphs(
-		fmt.Sprintf("Earlier runs that did not end cleanly sent other prompts to project %s, and no run has seen the jobs in the state since:", projectID),
+		fmt.Sprintf("Earlier runs that did not end cleanly sent other prompts to project %s, "+
+			"and no run has seen the jobs in the state since:", projectID),
 		strings.Join(names, "\n"),
-		fmt.Sprintf("If no resource has such a job, import it: terraform (or tofu) import ADDRESS %s/JOB_ID\nIgnore this if another resource has it, or if you used -target.", projectID))
+		fmt.Sprintf("If no resource has such a job, import it: terraform (or tofu) import ADDRESS %s/JOB_ID\nIgnore this if another resource "+
+			"has it, or if you used -target.", projectID))
 }
 
 // journalUnusable describes a journal that cannot be read or cleaned up.
@@ -278,5 +301,6 @@ func journalNotWritten(err error, job string) (summary, detail string) {
 
 // journalNotice describes what was noticed while the journal was read.
 func journalNotice(err error) (summary, detail string) {
-	return "Journal entry not usable", wording.Paragraphs(wording.Sentence(err), "Nothing was sent. If it names a job that no state shows, import it.")
+	return "Journal entry not usable", wording.Paragraphs(wording.Sentence(err), "Nothing was sent. If it names a job that no state shows, "+
+		"import it.")
 }

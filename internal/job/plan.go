@@ -102,36 +102,43 @@ func (r *jobRecord) markComputedUnknown() {
 }
 
 // explain warns about what the plan's symbols do not show.
-func (c decision) explain(plan, state *jobModel, diags *diag.Diagnostics) {
+func (d decision) explain(plan, state *jobModel, diags *diag.Diagnostics) {
 	job, status := state.name(), state.Status.ValueString()
 	at := plan.promptPath()
 	switch {
-	case c.newJob:
+	case d.newJob:
 		diags.AddAttributeWarning(at, "New prompt starts a new agent job",
-			fmt.Sprintf("Job %s has the status %s and cannot accept messages, so apply starts a new job. It does not see the earlier prompts: write a prompt that is complete without them.", job, wording.Quote(status)))
-	case c.retry && !c.newTriggers:
+			fmt.Sprintf("Job %s has the status %s and cannot accept messages, so apply starts a new job. "+
+				"It does not see the earlier prompts: write a prompt that is complete without them.", job, wording.Quote(status)))
+	case d.retry && !d.newTriggers:
 		diags.AddAttributeWarning(path.Root("status"), "New agent job replaces failed one",
-			fmt.Sprintf("Job %s failed after an earlier run had stopped waiting for it. As after any failed create, apply starts a new job with the same prompt. "+
+			fmt.Sprintf("Job %s failed after an earlier run had stopped waiting for it. "+
+				"As after any failed create, apply starts a new job with the same prompt. "+
 				"To keep the failed job instead, set on_failure = \"warn\" in the wait block.", job))
-	case c.replaces() && !state.ended():
+	case d.replaces() && !state.ended():
 		diags.AddAttributeWarning(path.Root("status"), "Active agent job will be replaced",
-			fmt.Sprintf("Apply removes job %s (status %s) from the state and starts a new job. The service cannot cancel a job, so the old one keeps running and may still open a pull request.", job, wording.Quote(status)))
-	case c.replaces():
-	case c.newPrompt && c.closedJob:
+			fmt.Sprintf("Apply removes job %s (status %s) from the state and starts a new job. "+
+				"The service cannot cancel a job, so the old one keeps running and may still open a pull request.", job, wording.Quote(status)))
+	case d.replaces():
+	case d.newPrompt && d.closedJob:
 		diags.AddAttributeWarning(at, "Prompt not known yet",
-			fmt.Sprintf("Job %s has the status %s and cannot accept messages. If the prompt is new, apply fails and sends nothing. To start a new job with it, plan with -replace=ADDRESS.", job, wording.Quote(status)))
-	case c.message() && !c.knownPrompt:
+			fmt.Sprintf("Job %s has the status %s and cannot accept messages. If the prompt is new, apply fails and sends nothing. "+
+				"To start a new job with it, plan with -replace=ADDRESS.", job, wording.Quote(status)))
+	case d.message() && !d.knownPrompt:
 		diags.AddAttributeWarning(at, "Prompt not known yet",
 			fmt.Sprintf("If the prompt is new, apply sends it to job %s as a follow-up message. Otherwise it sends nothing.", job))
-	case c.recordOnly && !c.resume:
+	case d.recordOnly && !d.resume:
 		diags.AddAttributeWarning(at, "Prompt recorded without sending it",
-			fmt.Sprintf("Job %s was imported or moved, so the state does not show its last prompt. Apply records this one (a write-only prompt as a hash) and sends nothing. Later changes are sent.", job))
-	case c.message():
+			fmt.Sprintf("Job %s was imported or moved, so the state does not show its last prompt. "+
+				"Apply records this one (a write-only prompt as a hash) and sends nothing. Later changes are sent.", job))
+	case d.message():
 		diags.AddAttributeWarning(at, "Follow-up message to agent job",
-			fmt.Sprintf("Apply sends the new prompt to job %s as a follow-up message. To start a new job instead, plan with -replace=ADDRESS, or change triggers.", job))
-	case c.resume:
+			fmt.Sprintf("Apply sends the new prompt to job %s as a follow-up message. "+
+				"To start a new job instead, plan with -replace=ADDRESS, or change triggers.", job))
+	case d.resume:
 		diags.AddAttributeWarning(path.Root("status"), "Unfinished agent job",
-			fmt.Sprintf("Apply waits until job %s (status %s) finishes and sends nothing. To skip waiting, set enabled = false in the wait block.", job, wording.Quote(status)))
+			fmt.Sprintf("Apply waits until job %s (status %s) finishes and sends nothing. "+
+				"To skip waiting, set enabled = false in the wait block.", job, wording.Quote(status)))
 	case state.is(agentapi.StatusFailed):
 		diags.AddAttributeWarning(path.Root("status"), "Agent job failed",
 			fmt.Sprintf("Job %s failed earlier, and its prompt is unchanged, so apply sends nothing. "+

@@ -49,7 +49,8 @@ func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
 		err = errors.New("both prompt and prompt_wo have a value: set only one of them")
 	}
 	if err != nil {
-		diags.AddAttributeError(m.promptPath(), "Invalid prompt", wording.Paragraphs(wording.Sentence(err), "It was not sent to project "+m.ProjectID.ValueString()+"."))
+		diags.AddAttributeError(m.promptPath(), "Invalid prompt", wording.Paragraphs(
+			wording.Sentence(err), "It was not sent to project "+m.ProjectID.ValueString()+"."))
 	}
 	return err == nil
 }

@@ -51,7 +51,8 @@ func (d *ProviderData) notKnownYet() string {
 	if len(d.Unknown) == 0 {
 		return ""
 	}
-	return "Not known yet: " + strings.Join(d.Unknown, ", ") + ". Apply the resources that these values come from first (-target), or use variables."
+	return "Not known yet: " + strings.Join(d.Unknown, ", ") + ". Apply the resources that these values come from first (-target), " +
+		"or use variables."
 }
 
 // projectOr returns the project of an object, or else the provider's default.

@@ -116,13 +116,16 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	d.explain(&plan, &state, diags)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !d.replaces() && !d.message() {
 		diags.AddAttributeWarning(plan.promptPath(), "Message to agent job unconfirmed", wording.Paragraphs(fmt.Sprintf(
-			"An earlier apply sent the prompt to job %s and received no response. It is not sent again automatically.", state.name()), changeAndApply))
+			"An earlier apply sent the prompt to job %s and received no response. It is not sent again automatically.",
+			state.name()), changeAndApply))
 	}
 }
 
 // announceOrCount announces that a request was sent by an earlier run, or else counts it. It
 // reports whether it was.
-func (r *jobResource) announceOrCount(ctx context.Context, kind send.Kind, plan *jobModel, jobID string, diags *diag.Diagnostics) (announced bool) {
+func (r *jobResource) announceOrCount(
+	ctx context.Context, kind send.Kind, plan *jobModel, jobID string, diags *diag.Diagnostics,
+) (announced bool) {
 	if announce(ctx, r.provider.Sender.Journal, kind, plan, diags) {
 		return true
 	}
@@ -212,9 +215,11 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		}
 		out.identify(ctx, &job)
 	case err != nil && imported:
-		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read, so nothing was imported. An import sends no prompt.", job.name()), cause(err)))
+		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read, so nothing was "+
+			"imported. An import sends no prompt.", job.name()), cause(err)))
 	case err != nil:
-		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read. The state keeps it as last read. A refresh sends no prompt.", job.name()), cause(err)))
+		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read. The state keeps it as "+
+			"last read. A refresh sends no prompt.", job.name()), cause(err)))
 	default:
 		updateMarks(ctx, resp.Private, &job, record)
 		resp.Diagnostics.Append(job.apply(record)...)
@@ -297,11 +302,13 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
 	if imported {
 		out.diags.AddError("Failed to import agent job", fmt.Sprintf(
-			"Job %s was not imported, because the provider's configuration is not known yet. Nothing was sent. %s", job.name(), r.provider.notKnownYet()))
+			"Job %s was not imported, because the provider's configuration is not known yet. Nothing was sent. %s",
+			job.name(), r.provider.notKnownYet()))
 		return
 	}
 	out.diags.AddWarning("Agent job not refreshed", fmt.Sprintf(
-		"Job %s is shown as last read, because the provider's configuration is not known yet. Nothing was sent. %s", job.name(), r.provider.notKnownYet()))
+		"Job %s is shown as last read, because the provider's configuration is not known yet. Nothing was sent. %s",
+		job.name(), r.provider.notKnownYet()))
 	out.identify(ctx, job)
 }
 
@@ -317,7 +324,8 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 		// An earlier unconfirmed message may be why the job is active again. And a job
 		// that was already active shows nothing by being active.
 		if !isMarked(ctx, out.private, markUnconfirmed) && job.ended() {
-			outcome.Job = wait.MessageEffect(ctx, r.provider.Sender.Client, job.ProjectID.ValueString(), job.ID.ValueString(), r.provider.Waiter.Schedule.Min)
+			outcome.Job = wait.MessageEffect(ctx, r.provider.Sender.Client,
+				job.ProjectID.ValueString(), job.ID.ValueString(), r.provider.Waiter.Schedule.Min)
 		}
 		if outcome.Job == nil {
 			mark(ctx, out.private, markUnconfirmed)

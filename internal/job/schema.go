@@ -31,7 +31,8 @@ const (
 	onWarn  = "warn"
 
 	waitDescription    = "Whether to wait until the job finishes, and what to do if it fails or waiting stops early."
-	timeoutDescription = "What to do when waiting stops before the job finishes: the timeout expires, the key is rejected, or the service cannot be reached or does not know the job. "
+	timeoutDescription = "What to do when waiting stops before the job finishes: the timeout expires, the key is rejected, " +
+		"or the service cannot be reached or does not know the job. "
 )
 
 func jobSchema(ctx context.Context) schema.Schema {
@@ -42,7 +43,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"prompt": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up message. " +
+				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
+					"message. " +
 					"If the job failed or was archived, it starts a new job instead, which does not see the earlier prompts. " +
 					"After an import, the prompt is recorded without sending it.",
 				Validators: []validator.String{validPrompt()},
@@ -58,7 +60,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"triggers": schema.MapAttribute{
 				Optional:    true,
 				ElementType: types.StringType,
-				MarkdownDescription: "Arbitrary values, for example `{ spec = filesha256(\"openapi.json\") }`. A change starts a new job with the prompt; " +
+				MarkdownDescription: "Arbitrary values, for example `{ spec = filesha256(\"openapi.json\") }`. " +
+					"A change starts a new job with the prompt; " +
 					"so does adding or removing this argument, even with `{}`.",
 			},
 			"project_id": schema.StringAttribute{

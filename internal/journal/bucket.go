@@ -130,7 +130,8 @@ func (b *bucket) write(ctx context.Context, e *entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.client.Client.PutObject(ctx, b.name, b.object(e.id), bytes.NewReader(text), int64(len(text)), minio.PutObjectOptions{ContentType: "application/json"})
+	_, err = b.client.Client.PutObject(ctx, b.name, b.object(e.id), bytes.NewReader(text), int64(len(text)),
+		minio.PutObjectOptions{ContentType: "application/json"})
 	return err
 }
 

@@ -52,19 +52,19 @@ func (j *Journal) failed(op string, err error) error {
 func (j *Journal) Named() bool { return j != nil && j.named }
 
 // CreateKey identifies a create by its parts.
-func (j *Journal) CreateKey(project, prompt, triggers string) Key {
+func (j *Journal) CreateKey(parts ...string) Key {
 	if j == nil {
 		return ""
 	}
-	return createKey(j.states, project, prompt, triggers)
+	return createKey(slices.Insert(parts, 0, j.states)...)
 }
 
 // MessageKey identifies a message by its parts.
-func (j *Journal) MessageKey(project, job, prompt string) Key {
+func (j *Journal) MessageKey(parts ...string) Key {
 	if j == nil {
 		return ""
 	}
-	return messageKey(j.states, project, job, prompt)
+	return messageKey(slices.Insert(parts, 0, j.states)...)
 }
 
 // Report returns what a user has not been told yet: what was noticed while the entries

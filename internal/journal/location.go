@@ -27,7 +27,8 @@ var (
 	errScheme   = errors.New("the journal's URL must be an absolute path or start with s3://")
 	errBucket   = errors.New("the journal's URL must be like s3://bucket/prefix?region=eu-central-1, without user, port and fragment")
 	errQuery    = errors.New("the journal's URL accepts only the parameters region and endpoint, each once")
-	errEndpoint = errors.New("the endpoint in the journal's URL must be an absolute https URL without user, path and query, or http for a loopback address")
+	errEndpoint = errors.New("the endpoint in the journal's URL must be an absolute https URL without user, path and query, " +
+		"or http for a loopback address")
 )
 
 // ParseURL reads where a named journal is kept: an absolute path, or
@@ -40,7 +41,8 @@ func ParseURL(text string) (Location, error) {
 	if err != nil || parsed.Scheme != "s3" {
 		return Location{}, errScheme
 	}
-	if parsed.Hostname() == "" || parsed.Host != parsed.Hostname() || parsed.User != nil || parsed.Fragment != "" || strings.Contains(text, "#") {
+	if parsed.Hostname() == "" || parsed.Host != parsed.Hostname() || parsed.User != nil ||
+		parsed.Fragment != "" || strings.Contains(text, "#") {
 		return Location{}, errBucket
 	}
 	l := Location{Named: true, Bucket: parsed.Host, Secure: true}
@@ -72,7 +74,8 @@ func ParseURL(text string) (Location, error) {
 func parseEndpoint(text string) (host string, secure bool, _ error) {
 	endpoint, err := url.Parse(text)
 	switch {
-	case err != nil, endpoint.Hostname() == "", endpoint.User != nil, strings.Trim(endpoint.Path, "/") != "", endpoint.RawQuery != "", endpoint.Fragment != "":
+	case err != nil, endpoint.Hostname() == "", endpoint.User != nil, strings.Trim(endpoint.Path, "/") != "",
+		endpoint.RawQuery != "", endpoint.Fragment != "":
 		return "", false, errEndpoint
 	case endpoint.Scheme != "https" && (endpoint.Scheme != "http" || !isLoopback(endpoint.Hostname())):
 		return "", false, errEndpoint

@@ -44,7 +44,9 @@ func Serve(ctx context.Context, version string, options Options) error {
 		return err
 	}
 	if options.Debug {
-		return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer { return NewServer(ctx, provider.New(version, provider.Options{})) }, tf6server.WithManagedDebug())
+		return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
+			return NewServer(ctx, provider.New(version, provider.Options{}))
+		}, tf6server.WithManagedDebug())
 	}
 	// The CLI reads the level at the start of each line of stderr.
 	warnings := log.New(os.Stderr, "[WARN] ", log.Lmsgprefix)

@@ -66,25 +66,33 @@ func (s *server) stoppable(ctx context.Context) (context.Context, context.Cancel
 }
 
 // ApplyResourceChange starts nothing and waits for nothing after a stop.
-func (s *server) ApplyResourceChange(ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
+func (s *server) ApplyResourceChange(
+	ctx context.Context, req *tfprotov6.ApplyResourceChangeRequest,
+) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	ctx, cancel := s.stoppable(ctx)
 	defer cancel()
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ApplyResourceChange)
 }
 
-func (s *server) ValidateResourceConfig(ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest) (*tfprotov6.ValidateResourceConfigResponse, error) {
+func (s *server) ValidateResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest,
+) (*tfprotov6.ValidateResourceConfigResponse, error) {
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateResourceConfig)
 }
 
 // UpgradeResourceState is called with each object of a state, before it is planned.
-func (s *server) UpgradeResourceState(ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
+func (s *server) UpgradeResourceState(
+	ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest,
+) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	if req.RawState != nil {
 		s.observer.StateRead(ctx, req.TypeName, req.RawState.JSON)
 	}
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.UpgradeResourceState)
 }
 
-func (s *server) UpgradeResourceIdentity(ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
+func (s *server) UpgradeResourceIdentity(
+	ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest,
+) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.UpgradeResourceIdentity)
 }
 
@@ -92,7 +100,9 @@ func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRe
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ReadResource)
 }
 
-func (s *server) PlanResourceChange(ctx context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
+func (s *server) PlanResourceChange(
+	ctx context.Context, req *tfprotov6.PlanResourceChangeRequest,
+) (*tfprotov6.PlanResourceChangeResponse, error) {
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.PlanResourceChange)
 }
 

@@ -30,7 +30,8 @@ func (f *prLinkFunction) Metadata(_ context.Context, _ function.MetadataRequest,
 func (f *prLinkFunction) Definition(_ context.Context, _ function.DefinitionRequest, resp *function.DefinitionResponse) {
 	resp.Definition = function.Definition{
 		Summary: "Parses the link of a pull request",
-		MarkdownDescription: "Parses the link of a pull or merge request on GitHub, GitLab, Bitbucket or Azure DevOps, including self-hosted ones. " +
+		MarkdownDescription: "Parses the link of a pull or merge request on GitHub, GitLab, Bitbucket or Azure DevOps, " +
+			"including self-hosted ones. " +
 			"Requires Terraform 1.8, OpenTofu 1.10 or later.\n\n" +
 			"Returns an object with `host` (including the port, if any), `owner`, `repository` and `number`. " +
 			"The `owner` includes the subgroups of a GitLab project (`group/subgroup`). For Azure DevOps it is `organization/project`, " +

@@ -64,7 +64,9 @@ type pollModel struct {
 }
 
 // providerData returns what resources and actions share, or which attributes are unknown.
-func (m providerModel) providerData(ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics) *job.ProviderData {
+func (m providerModel) providerData(
+	ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics,
+) *job.ProviderData {
 	data := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID)}
 	data.Sender.Limits.NewJobs = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
 	data.Sender.Limits.Messages = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
@@ -86,7 +88,8 @@ func (m providerModel) providerData(ctx context.Context, p *agentProvider, terra
 		}
 	}
 	if project := data.ProjectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
-		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", wording.Paragraphs(validate.InvalidID(project.ValueString()), origin(m.ProjectID, job.EnvProjectID)))
+		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", wording.Paragraphs(
+			validate.InvalidID(project.ValueString()), origin(m.ProjectID, job.EnvProjectID)))
 	}
 	base := m.baseURL(diags)
 	key := m.adminKey(diags)
@@ -106,7 +109,8 @@ func (m providerModel) providerData(ctx context.Context, p *agentProvider, terra
 	}
 	if schedule.Min > schedule.Max && len(data.Unknown) == 0 {
 		diags.AddAttributeError(path.Root("poll").AtName("min_interval"), "Invalid poll interval",
-			fmt.Sprintf("min_interval (%s) must not be longer than max_interval (%s). Their defaults are %s and %s.", schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
+			fmt.Sprintf("min_interval (%s) must not be longer than max_interval (%s). Their defaults are %s and %s.",
+				schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
 	location, forget, enabled := m.journal(ctx, diags)
 	if diags.HasError() || len(data.Unknown) > 0 {
@@ -118,7 +122,8 @@ func (m providerModel) providerData(ctx context.Context, p *agentProvider, terra
 		if data.Sender.Journal, err = p.options.Process.Open(journal.Options{
 			Location: location, Scope: journalScope(base.String(), location), Forget: forget, RequestTimeout: config.RequestTimeout,
 		}); err != nil {
-			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Paragraphs(wording.Sentence(err), "Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set."))
+			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Paragraphs(
+				wording.Sentence(err), "Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set."))
 		}
 	}
 	data.Sender.Client = agentapi.New(config)
@@ -137,7 +142,8 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 	}
 	base, err := parseBaseURL(value.ValueString())
 	if err != nil {
-		diags.AddAttributeError(path.Root("base_url"), "Invalid base URL", wording.Paragraphs(wording.Sentence(err), origin(m.BaseURL, envBaseURL)))
+		diags.AddAttributeError(path.Root("base_url"), "Invalid base URL", wording.Paragraphs(
+			wording.Sentence(err), origin(m.BaseURL, envBaseURL)))
 	}
 	return base
 }
@@ -150,7 +156,8 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 		wording.AddMissing(diags, "admin_key", envAdminKey, "an admin API key of the agent service")
 	default:
 		if err := checkKey(value.ValueString()); err != nil {
-			diags.AddAttributeError(path.Root("admin_key"), "Invalid admin key", wording.Paragraphs(wording.Sentence(err), origin(m.AdminKey, envAdminKey)))
+			diags.AddAttributeError(path.Root("admin_key"), "Invalid admin key", wording.Paragraphs(
+				wording.Sentence(err), origin(m.AdminKey, envAdminKey)))
 		}
 	}
 	return agentapi.NewKey(value.ValueString())
@@ -166,7 +173,8 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 	}
 	if !pool.AppendCertsFromPEM([]byte(m.CACertificatesPEM.ValueString())) {
 		diags.AddAttributeError(path.Root("ca_certificates_pem"), "Invalid CA certificates",
-			"The text contains no valid certificate in PEM format (-----BEGIN CERTIFICATE-----). Set the content of a file, not its name: file(\"ca.pem\").")
+			"The text contains no valid certificate in PEM format (-----BEGIN CERTIFICATE-----). "+
+				"Set the content of a file, not its name: file(\"ca.pem\").")
 	}
 	return pool
 }
@@ -184,7 +192,8 @@ func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (l
 	fromEnv, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
 		diags.AddAttributeError(path.Root(name), "Invalid limit",
-			fmt.Sprintf("The environment variable %s is %s. It must be a whole number, 0 or more. For no limit, unset it.", variable, wording.Quote(text)))
+			fmt.Sprintf("The environment variable %s is %s. It must be a whole number, 0 or more. For no limit, unset it.",
+				variable, wording.Quote(text)))
 	} else if lower.Setting == "" || int64(fromEnv) < lower.Max {
 		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", variable, fromEnv), Max: int64(fromEnv)}
 	}

@@ -41,7 +41,8 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	}
 	at := path.Root("journal")
 	if settings, _ := m.Journal.ToTerraformValue(ctx); !settings.IsFullyKnown() {
-		diags.AddAttributeError(at, "Unknown journal settings", "The plan must know journal.enabled, journal.url and journal.forget. Use values that do not depend on resources, or the environment variables "+envJournalURL+" and "+envJournalForget+".")
+		diags.AddAttributeError(at, "Unknown journal settings", "The plan must know journal.enabled, journal.url and journal.forget. "+
+			"Use values that do not depend on resources, or the environment variables "+envJournalURL+" and "+envJournalForget+".")
 		return journal.Location{}, nil, false
 	}
 	if !m.Journal.IsNull() {
@@ -62,7 +63,8 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	}
 	location, err := journal.ParseURL(store.ValueString())
 	if err != nil {
-		diags.AddAttributeError(at.AtName("url"), "Invalid journal URL", wording.Paragraphs(wording.Sentence(err), origin(block.URL, envJournalURL)))
+		diags.AddAttributeError(at.AtName("url"), "Invalid journal URL", wording.Paragraphs(
+			wording.Sentence(err), origin(block.URL, envJournalURL)))
 	}
 	return location, forget, true
 }
@@ -89,8 +91,10 @@ func journalScope(baseURL string, location journal.Location) string {
 //
 //nolint:gochecknoglobals // never changed
 var locating = []string{
-	"address", "bucket", "conn_str", "container_name", "endpoint", "endpoints", "hostname", "key", "namespace", "organization", "path", "prefix",
-	"region", "resource_group_name", "schema_name", "secret_suffix", "storage_account_name", "table_name", "workspace_dir", "workspace_key_prefix", "workspaces",
+	"address", "bucket", "conn_str", "container_name", "endpoint", "endpoints", "hostname", "key",
+	"namespace", "organization", "path", "prefix",
+	"region", "resource_group_name", "schema_name", "secret_suffix", "storage_account_name", "table_name",
+	"workspace_dir", "workspace_key_prefix", "workspaces",
 }
 
 // backend identifies the state that the folder was initialized for.

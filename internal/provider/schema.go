@@ -14,7 +14,8 @@ import (
 
 func providerSchema() schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "Runs jobs of a documentation agent: sends a prompt, waits until the job finishes, and returns the link of its pull request.",
+		MarkdownDescription: "Runs jobs of a documentation agent: sends a prompt, waits until the job finishes, " +
+			"and returns the link of its pull request.",
 		Attributes: map[string]schema.Attribute{
 			"base_url": schema.StringAttribute{
 				Optional: true,
@@ -43,7 +44,8 @@ func providerSchema() schema.Schema {
 			},
 			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. Default: no limit. " +
+				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. " +
+					"Default: no limit. " +
 					"A plan with more jobs fails; an apply refuses each job beyond the limit before it is sent, including those of actions. " +
 					"If `AGENT_MAX_NEW_JOBS` is set too, the lower limit applies.",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
@@ -74,15 +76,17 @@ func providerSchema() schema.Schema {
 						Validators:          []validator.String{validDuration(shortestPollInterval)},
 					},
 					"max_per_second": schema.Int64Attribute{
-						Optional:            true,
-						MarkdownDescription: "Maximum polls per second for all jobs together, at least 1. With many jobs, the intervals grow. Default: `100`.",
-						Validators:          []validator.Int64{int64validator.AtLeast(1)},
+						Optional: true,
+						MarkdownDescription: "Maximum polls per second for all jobs together, at least 1. With many jobs, the intervals grow. " +
+							"Default: `100`.",
+						Validators: []validator.Int64{int64validator.AtLeast(1)},
 					},
 				},
 			},
 			"journal": schema.SingleNestedBlock{
 				MarkdownDescription: "Record of sent requests. " +
-					"With it, the next apply takes over a job or message that is missing in the state instead of sending it again, and an unknown outcome stops equal creates until you decide. " +
+					"With it, the next apply takes over a job or message that is missing in the state instead of sending it again, " +
+					"and an unknown outcome stops equal creates until you decide. " +
 					"It contains hashes, ids and times, never a prompt or a key.",
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
@@ -91,7 +95,8 @@ func providerSchema() schema.Schema {
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "Absolute path (on Windows with a drive, and with slashes or doubled backslashes: `C:/ci/agent-journal`), or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
+						MarkdownDescription: "Absolute path (on Windows with a drive, and with slashes or doubled backslashes: " +
+							"`C:/ci/agent-journal`), or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
 							"(with `&endpoint=https://…` for a store other than AWS). Use a separate path or prefix for each state. " +
 							"If it cannot be used, creates and messages fail before they are sent. " +
 							"Default: `AGENT_JOURNAL_URL`, or else the folder `agent` in Terraform's data folder (`.terraform`).",
@@ -99,8 +104,10 @@ func providerSchema() schema.Schema {
 					"forget": schema.ListAttribute{
 						Optional:    true,
 						ElementType: types.StringType,
-						MarkdownDescription: "Ids of entries to give up, as the error about an unknown outcome names them: the next apply removes them and **sends these prompts again**. " +
-							"An entry whose job exists is taken over all the same. `AGENT_JOURNAL_FORGET` adds ids, separated by commas. Remove the ids afterwards.",
+						MarkdownDescription: "Ids of entries to give up, as the error about an unknown outcome names them: " +
+							"the next apply removes them and **sends these prompts again**. " +
+							"An entry whose job exists is taken over all the same. `AGENT_JOURNAL_FORGET` adds ids, separated by commas. " +
+							"Remove the ids afterwards.",
 					},
 				},
 			},

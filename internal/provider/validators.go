@@ -54,7 +54,8 @@ func parseBaseURL(text string) (*url.URL, error) {
 	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || strings.Contains(text, "#"):
 		return nil, errors.New("the base URL must not have a query or a fragment")
 	case base.Scheme == "http" && !loopback(base.Hostname()):
-		return nil, errors.New("the base URL must start with https:// because the key would be sent unencrypted; http:// is accepted for loopback addresses only")
+		return nil, errors.New("the base URL must start with https:// because the key would be sent unencrypted; " +
+			"http:// is accepted for loopback addresses only")
 	}
 	return base, nil
 }
@@ -70,7 +71,8 @@ func checkKey(key string) error {
 	case strings.TrimSpace(key) == "":
 		return errors.New("the key is empty")
 	case strings.TrimSpace(key) != key:
-		return errors.New("the key starts or ends with a space or a line break, as keys read from a file often do: remove it, in a configuration with trimspace()")
+		return errors.New("the key starts or ends with a space or a line break, as keys read from a file often do: " +
+			"remove it, in a configuration with trimspace()")
 	case strings.Trim(key, `"'`) != key:
 		return errors.New("the key starts or ends with a quotation mark: remove it")
 	case strings.HasPrefix(strings.ToLower(key), "bearer "):

@@ -13,10 +13,10 @@ import (
 // What is not known to have had no effect may have had one, and is not sent again.
 func TestResultOf(t *testing.T) {
 	for err, want := range map[error]Result{
-		nil:                                      Sent,
-		&agentapi.Error{Class: agentapi.NotSent}: NoEffect,
-		&agentapi.Error{Class: agentapi.Refused}: NoEffect,
-		&agentapi.Error{Class: agentapi.UnknownOutcome}: Unknown,
+		nil: Sent,
+		&agentapi.Error{Class: agentapi.ErrNotSent}:        NoEffect,
+		&agentapi.Error{Class: agentapi.ErrRefused}:        NoEffect,
+		&agentapi.Error{Class: agentapi.ErrUnknownOutcome}: Unknown,
 		io.EOF: Unknown,
 	} {
 		if got := resultOf(err); got != want {

@@ -28,13 +28,13 @@ const (
 var (
 	usual    = Schedule{Min: 800 * time.Millisecond, Max: 10 * time.Second}
 	noStatus = &agentapi.Job{ID: "job_1"}
-	fault404 = fault(agentapi.Refused, http.StatusNotFound, nil)
-	fault500 = fault(agentapi.Unavailable, http.StatusInternalServerError, nil)
+	fault404 = fault(agentapi.ErrRefused, http.StatusNotFound, nil)
+	fault500 = fault(agentapi.ErrUnavailable, http.StatusInternalServerError, nil)
 )
 
 func job(status agentapi.Status) *agentapi.Job { return &agentapi.Job{ID: "job_1", Status: status} }
 
-func fault(class agentapi.Class, status int, cause error) *agentapi.Error {
+func fault(class error, status int, cause error) *agentapi.Error {
 	return &agentapi.Error{Op: agentapi.OpGet, Class: class, ProjectID: "p", JobID: "job_1", StatusCode: status, Err: cause}
 }
 
@@ -72,7 +72,7 @@ func (p *poller) PollJob(ctx context.Context, _, _ string) (*agentapi.Job, error
 	p.at = append(p.at, time.Since(p.start))
 	if p.latency > 0 {
 		if err := sleep.For(ctx, p.latency); err != nil {
-			return nil, fault(agentapi.Unavailable, 0, err)
+			return nil, fault(agentapi.ErrUnavailable, 0, err)
 		}
 	}
 	switch a := p.answers(len(p.at), time.Since(p.start)).(type) {

@@ -113,7 +113,7 @@ func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 		failure, _ := errors.AsType[*agentapi.Error](err)
 		switch {
 		case failure == nil || errors.Is(err, agentapi.ErrPauseTooLong):
-		case failure.Class == agentapi.Unavailable:
+		case errors.Is(err, agentapi.ErrUnavailable):
 			p.retryAfter = failure.RetryAfter
 			return false, nil
 		case errors.Is(err, agentapi.ErrNotFound) && p.request.After == Created && age < NewJobGrace:

@@ -25,7 +25,7 @@ func TestWait(t *testing.T) {
 	t.Parallel()
 	old := &agentapi.Job{ID: "job_1", Status: completed, PRLink: new("https://x.invalid/old")}
 	linked := &agentapi.Job{ID: "job_1", Status: active, PRLink: old.PRLink}
-	busy := fault(agentapi.Unavailable, 503, nil)
+	busy := fault(agentapi.ErrUnavailable, 503, nil)
 	busy.RetryAfter = 2 * time.Minute
 	found := func(from, until time.Duration) answers {
 		return func(_ int, age time.Duration) any {
@@ -44,7 +44,7 @@ func TestWait(t *testing.T) {
 		}
 		return failed
 	}
-	troubles := []error{fault500, fault(agentapi.Unavailable, 502, agentapi.ErrWebPage), fault(agentapi.Unavailable, 200, errors.New("truncated")), fault(agentapi.Unavailable, 0, errors.New("reset"))}
+	troubles := []error{fault500, fault(agentapi.ErrUnavailable, 502, agentapi.ErrWebPage), fault(agentapi.ErrUnavailable, 200, errors.New("truncated")), fault(agentapi.ErrUnavailable, 0, errors.New("reset"))}
 	tenMinutes := func(n int, age time.Duration) any {
 		if age < 10*time.Minute {
 			return troubles[n%len(troubles)]
@@ -110,12 +110,12 @@ func TestWait_error(t *testing.T) {
 		lastFault error
 		status    agentapi.Status
 	}{
-		"401":            {[]any{fault(agentapi.Refused, http.StatusUnauthorized, nil)}, agentapi.ErrUnauthorized, agentapi.ErrUnauthorized, active},
-		"404 HTML":       {[]any{fault(agentapi.Unusable, http.StatusNotFound, agentapi.ErrWebPage)}, agentapi.ErrWebPage, agentapi.ErrWebPage, active},
-		"wrong job":      {[]any{fault(agentapi.Unusable, http.StatusOK, agentapi.ErrWrongJob)}, agentapi.ErrWrongJob, agentapi.ErrWrongJob, active},
-		"certificate":    {[]any{fault(agentapi.Refused, 0, agentapi.ErrCertificate)}, agentapi.ErrCertificate, agentapi.ErrCertificate, active},
-		"pause too long": {[]any{fault(agentapi.Unavailable, 0, agentapi.ErrPauseTooLong)}, agentapi.ErrPauseTooLong, agentapi.ErrPauseTooLong, active},
-		"bad id":         {[]any{fault(agentapi.NotSent, 0, nil)}, agentapi.ErrNotSent, agentapi.ErrNotSent, active},
+		"401":            {[]any{fault(agentapi.ErrRefused, http.StatusUnauthorized, nil)}, agentapi.ErrKeyRejected, agentapi.ErrKeyRejected, active},
+		"404 HTML":       {[]any{fault(agentapi.ErrUnusable, http.StatusNotFound, agentapi.ErrWebPage)}, agentapi.ErrWebPage, agentapi.ErrWebPage, active},
+		"wrong job":      {[]any{fault(agentapi.ErrUnusable, http.StatusOK, agentapi.ErrWrongJob)}, agentapi.ErrWrongJob, agentapi.ErrWrongJob, active},
+		"certificate":    {[]any{fault(agentapi.ErrRefused, 0, agentapi.ErrCertificate)}, agentapi.ErrCertificate, agentapi.ErrCertificate, active},
+		"pause too long": {[]any{fault(agentapi.ErrUnavailable, 0, agentapi.ErrPauseTooLong)}, agentapi.ErrPauseTooLong, agentapi.ErrPauseTooLong, active},
+		"bad id":         {[]any{fault(agentapi.ErrNotSent, 0, nil)}, agentapi.ErrNotSent, agentapi.ErrNotSent, active},
 		"another error":  {[]any{http.ErrBodyNotAllowed}, http.ErrBodyNotAllowed, http.ErrBodyNotAllowed, active},
 		"P01 the status": {[]any{agentapi.Status("que\x1bued")}, ErrTimeout, nil, "que\x1bued"},
 		"the last fault": {[]any{fault500}, ErrTimeout, fault500, active},
