@@ -74,7 +74,7 @@ func New(config Config) *Client {
 // other method is called.
 type Recorder interface {
 	Sending() error
-	Answered(jobID string)
+	Accepted(jobID string)
 	Withdrawn()
 	Unknown()
 }
@@ -121,7 +121,7 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 		switch {
 		case recorder == nil:
 		case failure == nil:
-			recorder.Answered(job.ID)
+			recorder.Accepted(job.ID)
 		case errors.Is(failure, ErrUnknownOutcome):
 			recorder.Unknown()
 		default:

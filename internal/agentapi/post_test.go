@@ -134,7 +134,7 @@ func (r *recorder) Sending() error {
 	r.calls = append(r.calls, "sending")
 	return r.refuses
 }
-func (r *recorder) Answered(id string) { r.calls = append(r.calls, "answered "+id) }
+func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "answered "+id) }
 func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
 func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
 

@@ -99,13 +99,13 @@ type response struct {
 // Exchange is one HTTP request and its outcome, for the log. It contains neither
 // the key nor a prompt.
 type Exchange struct {
-	Op          Op
-	Method, URL string
-	RequestSize int // bytes of the body
-	StatusCode  int // 0 without a response
-	AnswerSize  int // bytes of the decompressed body
-	Duration    time.Duration
-	Err         error
+	Op           Op
+	Method, URL  string
+	RequestSize  int // bytes of the body
+	StatusCode   int // 0 without a response
+	ResponseSize int // bytes of the decompressed body
+	Duration     time.Duration
+	Err          error
 }
 
 // do makes one HTTP exchange. The error is why the response is missing or
@@ -122,7 +122,7 @@ func (c *Client) logExchange(ctx context.Context, r request, got *response, err 
 	if c.config.Log != nil {
 		c.config.Log(ctx, Exchange{
 			Op: r.op, Method: r.method(), URL: r.url(c.config.BaseURL), RequestSize: len(r.body), StatusCode: got.status,
-			AnswerSize: len(got.body), Duration: got.took, Err: err,
+			ResponseSize: len(got.body), Duration: got.took, Err: err,
 		})
 	}
 }

@@ -100,13 +100,13 @@ func (c *Call) Sending() error {
 	return err
 }
 
-// Answered records the job that the POST started or reached.
-func (c *Call) Answered(jobID string) {
+// Accepted records the job that the POST started or reached.
+func (c *Call) Accepted(jobID string) {
 	if c == nil {
 		return
 	}
 	j, e := c.journal, c.entry
-	e.JobID, e.Answered, e.Wait, e.own = jobID, true, 0, true
+	e.JobID, e.Accepted, e.Wait, e.own = jobID, true, 0, true
 	c.try(c.write)
 	j.mu.Lock()
 	defer j.mu.Unlock()

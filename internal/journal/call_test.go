@@ -70,7 +70,7 @@ func TestCall_triedAgain(t *testing.T) {
 		do        func(c *Call)
 		then, not []string // in the store when the second try works, and when it does not
 	}{
-		{"a response", "write", func(c *Call) { c.Answered("job-1") }, []string{"create job-1 first"}, []string{"create pending first"}},
+		{"a response", "write", func(c *Call) { c.Accepted("job-1") }, []string{"create job-1 first"}, []string{"create pending first"}},
 		{"a refusal", "remove", (*Call).Withdrawn, nil, []string{"create pending first"}},
 	} {
 		for broken, want := range map[int][]string{1: test.then, 2: test.not} {

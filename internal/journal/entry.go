@@ -55,8 +55,8 @@ type entry struct {
 	Key      Key    `json:"key"`
 	Scope    string `json:"scope"` // a hash
 	Project  string `json:"project"`
-	JobID    string `json:"job,omitempty"`      // of a message: its recipient; of a create: the new job, once answered
-	Answered bool   `json:"answered,omitempty"` // the service accepted it
+	JobID    string `json:"job,omitempty"`      // of a message: its recipient; of a create: the new job, once accepted
+	Accepted bool   `json:"accepted,omitempty"` // the service accepted it
 	Taken    bool   `json:"taken,omitempty"`    // by Run, from an earlier one
 	Sender   Sender `json:"sender"`
 	Run      Run    `json:"run"`            // of the sender, or the one that took it over
@@ -65,7 +65,7 @@ type entry struct {
 
 	id     string
 	damage error // why it cannot be read; SentAt is then the time of the file or object
-	own    bool  // answered, and sent or taken over by this process
+	own    bool  // accepted, and sent or taken over by this process
 }
 
 func (e *entry) isCreate() bool { return strings.HasPrefix(string(e.Key), createPrefix) }
@@ -82,7 +82,7 @@ func decodeEntry(id string, text []byte) (*entry, error) {
 	var last *entry
 	for line := range bytes.Lines(text) {
 		e := &entry{id: id}
-		if json.Unmarshal(line, e) == nil && e.Key != "" && e.Run != "" && (e.JobID != "" || !e.Answered) {
+		if json.Unmarshal(line, e) == nil && e.Key != "" && e.Run != "" && (e.JobID != "" || !e.Accepted) {
 			last = e
 		}
 	}

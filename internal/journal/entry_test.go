@@ -13,7 +13,7 @@ import (
 
 const (
 	pendingLine  = `{"key":"create-1","sender":{},"run":"first","wait":21001}` + "\n"
-	answeredLine = `{"key":"create-1","job":"job-1","answered":true,"sender":{},"run":"first","sent":1}` + "\n"
+	acceptedLine = `{"key":"create-1","job":"job-1","accepted":true,"sender":{},"run":"first","sent":1}` + "\n"
 )
 
 func TestDecodeEntry(t *testing.T) {
@@ -21,13 +21,13 @@ func TestDecodeEntry(t *testing.T) {
 		name, text string
 		want       string // "pending", a job, or "" when damaged
 	}{
-		{"answered", pendingLine + answeredLine, "job-1"},
-		{"no newline at the end", strings.TrimSpace(answeredLine), "job-1"},
-		{"cut answer", pendingLine + answeredLine[:40], "pending"},
-		{"cut answer, then whole", pendingLine + answeredLine[:40] + "\n" + answeredLine, "job-1"},
+		{"answered", pendingLine + acceptedLine, "job-1"},
+		{"no newline at the end", strings.TrimSpace(acceptedLine), "job-1"},
+		{"cut answer", pendingLine + acceptedLine[:40], "pending"},
+		{"cut answer, then whole", pendingLine + acceptedLine[:40] + "\n" + acceptedLine, "job-1"},
 		{"zeros after a power failure", pendingLine + strings.Repeat("\x00", 100_000), "pending"},
 		{"unknown members", `{"v":2,"key":"create-1","run":"first"}`, "pending"},
-		{"answered without a job", `{"key":"create-1","run":"first","answered":true}`, ""},
+		{"answered without a job", `{"key":"create-1","run":"first","accepted":true}`, ""},
 		{"without a run", `{"key":"create-1"}`, ""},
 		{"without a key", `{"run":"first"}`, ""},
 		{"huge number", `{"key":"create-1","run":"first","wait":1e99}`, ""},
@@ -40,7 +40,7 @@ func TestDecodeEntry(t *testing.T) {
 			switch {
 			case errors.Is(err, errDamaged):
 				got = ""
-			case e.Answered:
+			case e.Accepted:
 				got = e.JobID
 			}
 			if got != test.want {
@@ -60,10 +60,10 @@ func TestDecodeEntry_acrossVersions(t *testing.T) {
 		Run: "first", SentAt: 1767323045678, Wait: 21000,
 	}
 	taken := pending
-	taken.Answered, taken.Taken, taken.Wait = true, true, 0
+	taken.Accepted, taken.Taken, taken.Wait = true, true, 0
 	for line, want := range map[string]entry{
 		`{"key":"message-1",` + by + sent + `,"wait":21000}`:                      pending,
-		`{"key":"message-1",` + by + `"answered":true,"taken":true,` + sent + `}`: taken,
+		`{"key":"message-1",` + by + `"accepted":true,"taken":true,` + sent + `}`: taken,
 	} {
 		got, err := decodeEntry("id", []byte(line+"\n"))
 		if diff := cmp.Diff(&want, got, cmp.AllowUnexported(entry{})); diff != "" || err != nil {

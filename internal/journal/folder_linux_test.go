@@ -37,7 +37,7 @@ func init() {
 		problem := c.Problem()
 		limit(unlimited.Max)
 		if err == nil {
-			c.Answered("job-1")
+			c.Accepted("job-1")
 		}
 		c.End()
 		fmt.Println(shown("permission to send", err), shown("record", problem), shown("response", c.Problem()))

@@ -103,7 +103,7 @@ func TestFolder_foreignFiles(t *testing.T) {
 		post(t, open(t, l, "first"), create, "", "job-1")
 		foreign := []string{"note.txt", "state.json", "short-first.json"}
 		for _, name := range append(foreign, newID()+"-first.json", newID()+".txt") {
-			writeFile(t, filepath.Join(l.Folder, name), answeredLine, 2*maxAge)
+			writeFile(t, filepath.Join(l.Folder, name), acceptedLine, 2*maxAge)
 		}
 		writeFile(t, filepath.Join(l.Folder, newID()+suffix), "", 0) // soon written, by another process
 		writeFile(t, filepath.Join(l.Folder, newID()+suffix), pendingLine[:20], 0)
@@ -154,7 +154,7 @@ func TestFolder_impossible(t *testing.T) {
 		if _, err := j.Announce(t.Context(), create); !errors.As(err, new(*Error)) {
 			t.Error(err)
 		}
-		c.Answered("job-1")
+		c.Accepted("job-1")
 		if c.Problem() == nil {
 			t.Error("no problem")
 		}

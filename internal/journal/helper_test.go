@@ -160,7 +160,7 @@ func sendIn(ctx context.Context, t *testing.T, j *Journal, key Key, forJob strin
 func post(t *testing.T, j *Journal, key Key, forJob, jobID string) *Call {
 	t.Helper()
 	c := send(t, j, key, forJob)
-	c.Answered(jobID)
+	c.Accepted(jobID)
 	c.End()
 	return c
 }
@@ -221,7 +221,7 @@ func wantStored(t *testing.T, l Location, want ...string) {
 			t.Errorf("entry %s, %v", text, err)
 		}
 		outcome := "pending"
-		if e.Answered {
+		if e.Accepted {
 			outcome = e.JobID
 		}
 		got = append(got, fmt.Sprint(keyNames[e.Key], " ", outcome, " ", e.Run))

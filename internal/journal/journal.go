@@ -115,14 +115,14 @@ func (j *Journal) index(ctx context.Context, e *entry) {
 	}
 }
 
-// matching returns the known entries that match, answered ones first, then by age.
+// matching returns the known entries that match, accepted ones first, then by age.
 func (j *Journal) matching(match func(*entry) bool) []*entry {
 	found := slices.DeleteFunc(slices.Collect(maps.Values(j.entries)), func(e *entry) bool { return !match(e) })
 	slices.SortFunc(found, func(a, b *entry) int {
 		switch {
-		case a.Answered && !b.Answered:
+		case a.Accepted && !b.Accepted:
 			return -1
-		case b.Answered && !a.Answered:
+		case b.Accepted && !a.Accepted:
 			return 1
 		}
 		return cmp.Or(cmp.Compare(a.SentAt, b.SentAt), strings.Compare(a.id, b.id))
@@ -135,7 +135,7 @@ func (j *Journal) isEarlier(e *entry) bool { return e.Run != j.process.Run }
 
 // isUnknown reports whether the request has no response and none can arrive.
 func (j *Journal) isUnknown(e *entry) bool {
-	return !e.Answered && (e.Wait == 0 || j.store.now().UnixMilli() > e.SentAt+e.Wait || j.process.Ended(e.Sender))
+	return !e.Accepted && (e.Wait == 0 || j.store.now().UnixMilli() > e.SentAt+e.Wait || j.process.Ended(e.Sender))
 }
 
 // Seen removes the entries whose outcome is in the state: the one that ref names,

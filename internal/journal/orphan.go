@@ -30,7 +30,7 @@ func (j *Journal) newOrphan(e *entry) *Orphan {
 		ID: e.id, Where: j.store.where(e.id), Project: e.Project, SentAt: e.sent(), Unknown: j.isUnknown(e),
 		Listed: slices.Contains(j.forget, e.id), Ref: e.ref(), entry: e,
 	}
-	if e.Answered {
+	if e.Accepted {
 		o.JobID = e.JobID
 	}
 	return o
@@ -81,7 +81,7 @@ func (j *Journal) Lost(ctx context.Context, project string) (lost []*Orphan) {
 // Imported returns a reference to a create without a response that has the key of an
 // imported job: the job is its outcome.
 func (j *Journal) Imported(ctx context.Context, key Key) Ref {
-	found, _ := j.orphans(ctx, func(e *entry) bool { return e.Key == key && !e.Answered })
+	found, _ := j.orphans(ctx, func(e *entry) bool { return e.Key == key && !e.Accepted })
 	if len(found) == 0 {
 		return Ref{}
 	}
@@ -169,9 +169,9 @@ func (j *Journal) settle(ctx context.Context, e entry) (*Orphan, error) {
 		case fresh == nil:
 			return nil, nil
 		}
-		if fresh.Answered || over {
+		if fresh.Accepted || over {
 			o := j.newOrphan(fresh)
-			o.Unknown = !fresh.Answered
+			o.Unknown = !fresh.Accepted
 			return o, nil
 		}
 		if err := sleep.For(ctx, j.store.pollInterval()); err != nil {

@@ -178,7 +178,7 @@ func TestStores_pendingOutcomes(t *testing.T) {
 		{"it is withdrawn", time.Hour, func(_ *Journal, c *Call) { c.Withdrawn() }, "none", nil},
 		{"its call ends", time.Hour, func(_ *Journal, c *Call) { c.Unknown(); c.End() }, "unknown", []string{"create pending first"}},
 		{"it is answered just before its sender dies", time.Hour, func(j *Journal, c *Call) {
-			j.process.Ended = func(Sender) bool { c.Answered("job-1"); return true }
+			j.process.Ended = func(Sender) bool { c.Accepted("job-1"); return true }
 		}, "job-1", []string{"create job-1 second"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestMatching(t *testing.T) {
 	const want = "abcdefghijklmnop"
 	j := &Journal{entries: map[string]*entry{}}
 	for i, id := range strings.Split(want, "") {
-		j.entries[id] = &entry{id: id, Answered: i < 8, SentAt: int64(1 + (i/4+2)%4)}
+		j.entries[id] = &entry{id: id, Accepted: i < 8, SentAt: int64(1 + (i/4+2)%4)}
 	}
 	var got string
 	for _, e := range j.matching(func(*entry) bool { return true }) {
@@ -234,7 +234,7 @@ func TestStores_X16_equalKeysAnsweredMeanwhile(t *testing.T) {
 			wg.Go(func() { got[i] = takeOver(t, j, create) })
 		}
 		for i, c := range calls {
-			c.Answered(fmt.Sprint("job-", i))
+			c.Accepted(fmt.Sprint("job-", i))
 		}
 		wg.Wait()
 		slices.Sort(got)

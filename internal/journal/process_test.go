@@ -88,7 +88,7 @@ func TestProcess_drain(t *testing.T) {
 		}
 		cancel()
 		before := p.hasLost.Load()
-		c.Answered("job-1")
+		c.Accepted("job-1")
 		c.End()
 		lost := false
 		select {
@@ -157,7 +157,7 @@ var children = map[string]func(){
 		fmt.Println(first.Sending(), p.CLIEnded())
 		answered := j.Begin(context.Background(), Request{Key: childKey})
 		_ = answered.Sending()
-		answered.Answered("job-1")
+		answered.Accepted("job-1")
 		answered.End()
 		_, _ = io.ReadAll(os.Stdin)
 		for !p.CLIEnded() { // on Windows the parent's id stays

@@ -61,7 +61,7 @@ func TestStores_resolved(t *testing.T) {
 				}{{earlier, -time.Minute}, {later, 0}, {named, 0}} { // of one time, by a clock that shows whole seconds
 					c := send(t, first, m.key, "job-1")
 					c.entry.SentAt = at.Add(m.from).UnixMilli()
-					c.Answered("job-1")
+					c.Accepted("job-1")
 					c.End()
 					r.message = c.Ref()
 				}

@@ -48,13 +48,13 @@ func exchangeLogger() func(context.Context, agentapi.Exchange) {
 	}
 	return func(ctx context.Context, e agentapi.Exchange) {
 		fields := map[string]any{
-			"operation":     string(e.Op),
-			"method":        e.Method,
-			"url":           e.URL,
-			"request_bytes": e.RequestSize,
-			"status":        e.StatusCode,
-			"answer_bytes":  e.AnswerSize,
-			"duration_ms":   e.Duration.Milliseconds(),
+			"operation":      string(e.Op),
+			"method":         e.Method,
+			"url":            e.URL,
+			"request_bytes":  e.RequestSize,
+			"status":         e.StatusCode,
+			"response_bytes": e.ResponseSize,
+			"duration_ms":    e.Duration.Milliseconds(),
 		}
 		if e.Err != nil {
 			fields["error"] = escape.Printable(e.Err.Error())

@@ -279,7 +279,7 @@ func (e *explorer) report(s *schedule) {
 // unknown are the ids of the entries of creates without a response.
 func (w *world) unknown() (ids []string) {
 	for _, e := range w.entries() {
-		if !e.Answered && strings.HasPrefix(e.Key, "create") {
+		if !e.Accepted && strings.HasPrefix(e.Key, "create") {
 			ids = append(ids, e.ID)
 		}
 	}
@@ -331,7 +331,7 @@ func (w *world) check(s scenario) (wrong []string) {
 	for _, e := range entries {
 		// What could not be removed is harmless: only an equal request would find it.
 		unremoved := w.everSeen[e.Job] && slices.ContainsFunc(w.runs, func(r *run) bool { return r.storeDown.Load() })
-		if (e.Answered || len(plan.diags) == 0) && !unremoved {
+		if (e.Accepted || len(plan.diags) == 0) && !unremoved {
 			fail(left+"%+v", e)
 		}
 	}
@@ -341,7 +341,7 @@ func (w *world) check(s scenario) (wrong []string) {
 		if len(slices.Compact(prompts)) < len(job.Prompts) {
 			fail(twice+"job %s has the prompts %q", job.ID, job.Prompts)
 		}
-		inJournal := slices.ContainsFunc(entries, func(e entry) bool { return e.Answered && e.Job == job.ID })
+		inJournal := slices.ContainsFunc(entries, func(e entry) bool { return e.Accepted && e.Job == job.ID })
 		switch {
 		case w.everSeen[job.ID], inJournal, strings.Contains(w.shown.String(), job.ID):
 		case unknown > 0:

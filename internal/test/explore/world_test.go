@@ -212,7 +212,7 @@ type entry struct {
 	ID       string
 	Key      string
 	Job      string
-	Answered bool
+	Accepted bool
 	Taken    bool
 	Sender   journal.Sender
 	Run      string
@@ -253,7 +253,7 @@ func (w *world) fingerprint() string {
 	for i, e := range entries {
 		position[e.ID] = i
 		last := fmt.Sprint(len(w.runs)-1) == e.Run
-		fmt.Fprintf(&b, "entry %.3s job %d answered %t taken %t last run %t wait %t alive %t\n", e.Key, jobs[e.Job], e.Answered, e.Taken, last, e.Wait > 0, w.alive(e.Sender))
+		fmt.Fprintf(&b, "entry %.3s job %d answered %t taken %t last run %t wait %t alive %t\n", e.Key, jobs[e.Job], e.Accepted, e.Taken, last, e.Wait > 0, w.alive(e.Sender))
 	}
 	for _, address := range slices.Sorted(maps.Keys(w.state)) {
 		for o := w.state[address]; o != nil; o = o.deposed {
