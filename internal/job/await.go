@@ -4,11 +4,14 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -104,4 +107,35 @@ func reportWait(job *jobModel, err error, options waitOptions, diags *diag.Diagn
 	case job.is(agentapi.StatusFailed):
 		reporter(diags, options.onFailure)(failedJob(job, ifFailed))
 	}
+}
+
+// waitOptions are the settings of a wait block and their defaults.
+type waitOptions struct {
+	enabled              bool
+	onFailure, onTimeout string // onTimeout is empty when it is not set
+}
+
+// readWaitOptions reads a wait block over its defaults. Unknown settings have their
+// defaults.
+func readWaitOptions(ctx context.Context, wait types.Object, options waitOptions, diags *diag.Diagnostics) waitOptions {
+	if wait.IsNull() || wait.IsUnknown() {
+		return options
+	}
+	var block struct {
+		Enabled   types.Bool   `tfsdk:"enabled"`
+		OnFailure types.String `tfsdk:"on_failure"`
+		OnTimeout types.String `tfsdk:"on_timeout"`
+	}
+	diags.Append(wait.As(ctx, &block, basetypes.ObjectAsOptions{})...)
+	if !block.Enabled.IsNull() && !block.Enabled.IsUnknown() {
+		options.enabled = block.Enabled.ValueBool()
+	}
+	options.onFailure = cmp.Or(block.OnFailure.ValueString(), options.onFailure)
+	options.onTimeout = cmp.Or(block.OnTimeout.ValueString(), options.onTimeout)
+	return options
+}
+
+// readWaitOptions reads the wait block of a resource.
+func (m *jobModel) readWaitOptions(ctx context.Context, diags *diag.Diagnostics) waitOptions {
+	return readWaitOptions(ctx, m.Wait, waitOptions{enabled: true, onFailure: onError}, diags)
 }

@@ -17,19 +17,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// notAccepted begins the detail about a request that had no effect. Before an
-// attempt that was not sent, the service may have refused one with a 429.
-func notAccepted(err error, target string) string {
-	failure, known := errors.AsType[*agentapi.Error](err)
-	switch {
-	case known && failure.StatusCode == http.StatusTooManyRequests:
-		return "The service's rate limit refused the request to " + target
-	case errors.Is(err, agentapi.ErrNotSent):
-		return "The request was not sent to " + target
-	}
-	return "The service refused the request to " + target
-}
-
 // notCreated describes a create without an accepted response, beginning with whether a
 // job may exist.
 func notCreated(outcome send.Outcome, projectID string) (summary, detail string) {
@@ -60,6 +47,19 @@ func notCreated(outcome send.Outcome, projectID string) (summary, detail string)
 	}
 	return summaryFailed, wording.Paragraphs(notAccepted(err, "project "+projectID)+", so no job was started.", cause(err),
 		"Apply again to start the job.")
+}
+
+// notAccepted begins the detail about a request that had no effect. Before an
+// attempt that was not sent, the service may have refused one with a 429.
+func notAccepted(err error, target string) string {
+	failure, known := errors.AsType[*agentapi.Error](err)
+	switch {
+	case known && failure.StatusCode == http.StatusTooManyRequests:
+		return "The service's rate limit refused the request to " + target
+	case errors.Is(err, agentapi.ErrNotSent):
+		return "The request was not sent to " + target
+	}
+	return "The service refused the request to " + target
 }
 
 // ifNotFound leaves a text out unless the service does not know the job.

@@ -8,11 +8,15 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -92,4 +96,25 @@ func recordPrompt(ctx context.Context, private privateState, job *jobModel) {
 func promptHash(jobID, text string) string {
 	sum := sha256.Sum256([]byte(jobID + "\n" + text))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// validPrompt refuses what the service could not use as an instruction.
+func validPrompt() validator.String {
+	return validate.Rule{
+		Summary: "Invalid prompt",
+		Accepts: "not empty or only white space, valid UTF-8 without NUL",
+		Check:   func(text string) string { return wording.Sentence(checkPrompt(text)) },
+	}
+}
+
+func checkPrompt(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return errors.New("the prompt is empty or only white space")
+	case strings.ContainsRune(text, 0):
+		return errors.New("the prompt contains a NUL character")
+	case !utf8.ValidString(text):
+		return errors.New("the prompt is not valid UTF-8")
+	}
+	return nil
 }

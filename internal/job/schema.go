@@ -5,11 +5,8 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -145,27 +142,6 @@ func jobIdentitySchema() identityschema.Schema {
 			"id":         identityschema.StringAttribute{RequiredForImport: true, Description: "Id of the job."},
 		},
 	}
-}
-
-// validPrompt refuses what the service could not use as an instruction.
-func validPrompt() validator.String {
-	return validate.Rule{
-		Summary: "Invalid prompt",
-		Accepts: "not empty or only white space, valid UTF-8 without NUL",
-		Check:   func(text string) string { return wording.Sentence(checkPrompt(text)) },
-	}
-}
-
-func checkPrompt(text string) error {
-	switch {
-	case strings.TrimSpace(text) == "":
-		return errors.New("the prompt is empty or only white space")
-	case strings.ContainsRune(text, 0):
-		return errors.New("the prompt contains a NUL character")
-	case !utf8.ValidString(text):
-		return errors.New("the prompt is not valid UTF-8")
-	}
-	return nil
 }
 
 // checkTimeouts refuses timeouts that are zero or negative. Invalid durations are
