@@ -44,6 +44,8 @@ var (
 	ErrKeyRejected = errors.New("key not accepted")
 	// ErrForbidden matches the response 403: the key is known but not allowed to do this.
 	ErrForbidden = errors.New("forbidden")
+	// ErrPaymentRequired matches the response 402: no credits, or no plan that allows it.
+	ErrPaymentRequired = errors.New("payment required")
 	// ErrNotFound matches a response 404 that is not a web page.
 	ErrNotFound = errors.New("not found")
 	// ErrWebPage matches an HTML response: something other than the service responded.
@@ -115,6 +117,8 @@ func (e *Error) Is(target error) bool {
 		return e.StatusCode == http.StatusUnauthorized || e.StatusCode == http.StatusForbidden
 	case ErrForbidden:
 		return e.StatusCode == http.StatusForbidden
+	case ErrPaymentRequired:
+		return e.StatusCode == http.StatusPaymentRequired
 	case ErrNotFound:
 		return e.StatusCode == http.StatusNotFound && !errors.Is(e.Err, ErrWebPage)
 	case ErrRedirected:

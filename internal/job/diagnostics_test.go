@@ -51,7 +51,8 @@ func TestHint(t *testing.T) {
 			"Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may be unknown to this service, or expired."},
 		"403": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 403},
 			"Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may lack the required scope, or may not be allowed from this address."},
-		"402": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 402, Detail: "Buy more"}, ""},
+		"402": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 402, Detail: "Buy more"},
+			"Check credits and plan in the service's dashboard."},
 		"302": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 302},
 			"Redirects are not followed, because the key is sent to base_url only. Check base_url, and whether a proxy or a login page is in between."},
 		"404 for a create": {agentapi.Error{Op: agentapi.OpCreate, Class: agentapi.ErrRefused, StatusCode: 404},
@@ -82,6 +83,7 @@ func TestMessageFailureTellsWhatHelps(t *testing.T) {
 		newJob  bool // may help
 	}{
 		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 401}, false},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 402}, false},
 		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 403}, false},
 		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 302}, false},
 		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 400, Err: agentapi.ErrWebPage}, false},

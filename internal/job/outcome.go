@@ -118,7 +118,8 @@ func messageNotSent(outcome send.Outcome, job string) (summary, detail string) {
 				"Outside of tests, apply again to send the message.")
 	}
 	next := "Apply again to send the message."
-	elsewhere := errors.Is(err, agentapi.ErrKeyRejected) || errors.Is(err, agentapi.ErrWebPage) || errors.Is(err, agentapi.ErrRedirected)
+	elsewhere := errors.Is(err, agentapi.ErrKeyRejected) || errors.Is(err, agentapi.ErrPaymentRequired) ||
+		errors.Is(err, agentapi.ErrWebPage) || errors.Is(err, agentapi.ErrRedirected)
 	if errors.Is(err, agentapi.ErrRefused) && !elsewhere {
 		next = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
 	}
