@@ -145,7 +145,7 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 					"enabled": schema.BoolAttribute{
 						Optional: true,
 						MarkdownDescription: "Wait until the job finishes. Default: `false`, because Terraform usually reads data sources during the plan: " +
-							"each plan would wait while the job is active.",
+							"each plan would wait while the job is active, up to `timeouts.read`.",
 					},
 					"on_failure": schema.StringAttribute{
 						Optional: true,

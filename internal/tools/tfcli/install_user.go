@@ -44,7 +44,7 @@ Use it without init, in this shell alone:
 
 export TF_CLI_CONFIG_FILE='%s'
 
-That file stands in for your own configuration of the CLI. To keep yours, copy its text there instead (~/.terraformrc or
+That file replaces your configuration of the CLI, its credentials included. To keep yours, copy its text there instead (~/.terraformrc or
 ~/.tofurc, on Windows %%APPDATA%%\terraform.rc or tofu.rc):
 
 %s
