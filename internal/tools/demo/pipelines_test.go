@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -35,7 +36,7 @@ func pipelineFiles() []string {
 	for _, name := range []string{"two-applies.tf", "backend-http.tf", "github-actions.yml", "gitlab-ci.yml", "atlantis.yaml"} {
 		files = append(files, pipelines+name)
 	}
-	for _, name := range []string{"schedule", "release", "openapi", "notify"} {
+	for _, name := range []string{"schedule", "release", "merged", "openapi", "notify"} {
 		files = append(files, recipes+name+".tf", recipes+name+".yml")
 	}
 	return files
@@ -122,6 +123,8 @@ var expression = regexp.MustCompile(`(\w+): \$\{\{ (\S+) \}\}`)
 // Red without: triggers in a recipe. The next event sends nothing, or a message, then.
 func TestAccRecipes(t *testing.T) {
 	t.Parallel()
+	const merged = "Update the documentation for the change below. Edit files in docs/ only, and ask nothing.\n" +
+		"If nothing in docs/ has to change, open no pull request.\n\n%s\n"
 	for recipe, test := range map[string]struct {
 		event  string // an expression or file that differs between runs
 		values []string
@@ -129,15 +132,20 @@ func TestAccRecipes(t *testing.T) {
 	}{
 		"schedule": {"github.run_id", []string{"101", "101", "102"}, slices.Repeat([][]string{{"Correct the spelling in the API reference"}}, 2)},
 		"release":  {"github.ref_name", []string{"v1", "v2"}, [][]string{{"Update the API reference for v1"}, {"Update the API reference for v2"}}},
-		"openapi":  {"openapi.json", []string{"{}", `{"openapi": "3.1.0"}`}, slices.Repeat([][]string{{reference + " with openapi.json"}}, 2)},
+		"merged": {"github.sha", []string{"5f7079d", "5f7079d", "9667f84"}, [][]string{
+			{fmt.Sprintf(merged, "5f7079d")}, {fmt.Sprintf(merged, "9667f84")},
+		}},
+		"openapi": {"openapi.json", []string{"{}", `{"openapi": "3.1.0"}`}, slices.Repeat([][]string{{reference + " with openapi.json"}}, 2)},
 	} {
 		t.Run(recipe, func(t *testing.T) {
 			t.Parallel()
 			s := startPipeline(t, 0)
+			needs(t, "1.11.0", "1.11.0") // prompt_wo
 			s.env = append(s.env, "AGENT_JOURNAL_URL="+t.TempDir())
 			for _, value := range test.values {
 				s.checkout(recipes + recipe + ".tf")
 				s.write("openapi.json", value)
+				s.write("change.diff", value)
 				for _, match := range expression.FindAllStringSubmatch(read(t, recipes+recipe+".yml"), -1) {
 					if match[2] != test.event {
 						t.Fatalf("%s: no value for %s", match[1], match[2])
