@@ -78,10 +78,11 @@ func (c CLI) TestEnv() []string {
 
 // IsForeign says whether a variable (KEY=VALUE) belongs to somebody's own work
 // with Terraform or with the provider and would change what a test sees: log
-// level, arguments, workspace, input variables, the service and its key.
+// level, arguments, workspace, input variables, the service and its key. What begins
+// with AGENT_TEST_ is for the tests.
 func IsForeign(entry string) bool {
 	name, _, _ := strings.Cut(entry, "=")
-	return name != EnvCLI && (strings.HasPrefix(name, "TF_") || strings.HasPrefix(name, "AGENT_"))
+	return name != EnvCLI && !strings.HasPrefix(name, "AGENT_TEST_") && (strings.HasPrefix(name, "TF_") || strings.HasPrefix(name, "AGENT_"))
 }
 
 // inspect asks the executable, a path or a name on PATH, for its version.

@@ -15,7 +15,7 @@ import (
 
 func TestShellEnv(t *testing.T) {
 	cli := tfcli.CLI{Path: "/it's here/$tofu", Product: tfcli.Tofu, Version: version.Must(version.NewVersion("1.2.3"))}
-	got := shellEnv(cli, []string{"TF_LOG=x", "TF_VAR_a-b=x", "TF_CLI=tofu", "AGENT_ADMIN_KEY=x", "PATH=/bin"})
+	got := shellEnv(cli, []string{"TF_LOG=x", "TF_VAR_a-b=x", "TF_CLI=tofu", "AGENT_ADMIN_KEY=x", "AGENT_TEST_S3=x", "PATH=/bin"})
 	want := `unset TF_LOG
 unset AGENT_ADMIN_KEY
 export CHECKPOINT_DISABLE='1'
