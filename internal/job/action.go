@@ -170,7 +170,7 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 		i.resp.Diagnostics.AddWarning(d.Summary(), d.Detail()) // an action has no such attribute to point at
 	}
 	if err == nil {
-		link := "It opened no pull request."
+		link := noLink
 		if !job.PRLink.IsNull() {
 			link = "Pull request: " + job.PRLink.ValueString()
 		}

@@ -77,11 +77,11 @@ func TestAction_ends(t *testing.T) {
 		},
 		"odd link": {
 			simulator.Script{Duration: 200 * time.Millisecond, Extra: map[string]any{"prLink": "javascript:alert(1)"}}, nil,
-			"completed (0s elapsed). It opened no pull request.", []string{"WARNING: Invalid pull request link"},
+			"completed (0s elapsed). The service shows no pull request.", []string{"WARNING: Invalid pull request link"},
 		},
 		"A03 failed": {
-			fails(nil), nil, "failed (0s elapsed). It opened no pull request.",
-			[]string{"ERROR: Agent job failed", "Job ID in project proj_1 failed", "It opened no pull request."},
+			fails(nil), nil, "failed (0s elapsed). The service shows no pull request.",
+			[]string{"ERROR: Agent job failed", "Job ID in project proj_1 failed", "The service shows no pull request."},
 		},
 		"A03 failed with a link": {fails(link), nil, "failed (0s elapsed). Pull request: " + link, []string{"ERROR: Agent job failed", link}},
 		"A03 on_failure = warn":  {fails(link), warn, "failed (0s elapsed). Pull request: " + link, []string{"WARNING: Agent job failed"}},

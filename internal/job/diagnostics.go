@@ -177,9 +177,12 @@ func jobNotFound(err error, job *jobModel, sent string) (summary, detail string)
 	return "Agent job not found", wording.Paragraphs(fmt.Sprintf("The service does not know job %s. %s", job.name(), sent), cause(err))
 }
 
+// noLink is said of a null link: a job without a pull request may have committed directly.
+const noLink = "The service shows no pull request."
+
 // failedJob describes a job that failed.
 func failedJob(job *jobModel, next string) (summary, detail string) {
-	link := "It opened no pull request."
+	link := noLink
 	if !job.PRLink.IsNull() {
 		link = "Its pull request: " + job.PRLink.ValueString()
 	}

@@ -93,7 +93,7 @@ func TestMessageFailureTellsWhatHelps(t *testing.T) {
 	} {
 		_, got := messageNotSent(send.Outcome{Result: send.NoEffect, Err: &test.failure}, "job_1")
 		if strings.Contains(got, "To start a new job with this prompt instead") != test.newJob ||
-			strings.Contains(got, "Apply again to send the message.") == test.newJob {
+			strings.Contains(got, "pply again to send the message.") == test.newJob {
 			t.Errorf("%+v: %s", test.failure, got)
 		}
 	}

@@ -46,7 +46,7 @@ func notCreated(outcome send.Outcome, projectID string) (summary, detail string)
 		return summaryFailed, notTakenOver(err, "project "+projectID)
 	}
 	return summaryFailed, wording.Paragraphs(notAccepted(err, "project "+projectID)+", so no job was started.", cause(err),
-		"Apply again to start the job.")
+		applyAgain(err, "start the job"))
 }
 
 // notAccepted begins the detail about a request that had no effect. Before an
@@ -60,6 +60,20 @@ func notAccepted(err error, target string) string {
 		return "The request was not sent to " + target
 	}
 	return "The service refused the request to " + target
+}
+
+// mustFix reports whether a refusal has a reason that applying again does not change.
+func mustFix(err error) bool {
+	return errors.Is(err, agentapi.ErrKeyRejected) || errors.Is(err, agentapi.ErrPaymentRequired) ||
+		errors.Is(err, agentapi.ErrWebPage) || errors.Is(err, agentapi.ErrRedirected)
+}
+
+// applyAgain says what applying again does, and what must come first.
+func applyAgain(err error, what string) string {
+	if mustFix(err) || errors.Is(err, agentapi.ErrNotFound) {
+		return "Fix that first. Then apply again to " + what + "."
+	}
+	return "Apply again to " + what + "."
 }
 
 // ifNotFound leaves a text out unless the service does not know the job.
@@ -117,10 +131,8 @@ func messageNotSent(outcome send.Outcome, job string) (summary, detail string) {
 			"To let tests start their own jobs, set journal { enabled = false } in their provider block. "+
 				"Outside of tests, apply again to send the message.")
 	}
-	next := "Apply again to send the message."
-	elsewhere := errors.Is(err, agentapi.ErrKeyRejected) || errors.Is(err, agentapi.ErrPaymentRequired) ||
-		errors.Is(err, agentapi.ErrWebPage) || errors.Is(err, agentapi.ErrRedirected)
-	if errors.Is(err, agentapi.ErrRefused) && !elsewhere {
+	next := applyAgain(err, "send the message")
+	if errors.Is(err, agentapi.ErrRefused) && !mustFix(err) {
 		next = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
 	}
 	return summaryFailed, wording.Paragraphs(notAccepted(err, "job "+job)+"; the job and the state are unchanged.", cause(err), next)

@@ -91,7 +91,7 @@ func messageRows() []Row {
 		start := time.Now()
 		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
 		m.wantTook(start, 0, wait.Settle+time.Second)
-		m.wantWords(m.id(), "neither the response nor the job's status shows whether it arrived", "not sent again automatically", "change the prompt")
+		m.wantWords(m.id(), "neither the response nor the job's status shows whether it arrived", "connection", "not sent again automatically", "change the prompt")
 		m.wantEnd("completed", 1, 1)
 		for range 2 {
 			m.OK(m.connect())
