@@ -110,7 +110,7 @@ func TestTakeOver_everyArgument(t *testing.T) {
 // A message that the service refused shows nothing about an earlier one whose
 // state was lost: the journal still has that.
 //
-// Red without: sendOrTakeOver keeping the entry of a refused message out of the
+// Red without: Send keeping the entry of a refused message out of the
 // private state.
 func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
 	t.Parallel() // it sleeps

@@ -163,7 +163,7 @@ func readRows() []Row {
 		}},
 	}
 	// A refresh gives up after a minute, whatever the resource's timeouts, and says so.
-	// Red without: ErrUnavailable in hint; the cause in withReadTimeout.
+	// Red without: ErrUnavailable in hint; the cause in ReadJob.
 	for name, word := range map[string]string{"P06_no_connection_in_read": "No connection to the service: connection refused (GET http://", "P06_no_response_in_read": "No response within a minute (GET http://"} {
 		rows = append(rows, Row{name: name, clock: true, Provider: attrs{"request_timeout": "2m"}, Test: func(m *Matrix) {
 			m.created(Job1())

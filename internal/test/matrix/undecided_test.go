@@ -59,7 +59,7 @@ func undecidedRows() (rows []Row) {
 			m.WantPosts(1, 0)
 			m.OK(m.note(m.cli.PlanDestroy(m.ctx)))
 		})
-		// Red without: resolveImport.
+		// Red without: Imported in Update.
 		row("X19_imported", func(m *Matrix) {
 			id := m.lostResponse(Job1())
 			m.OK(m.imports(harness.Project + "/" + id))
@@ -188,7 +188,7 @@ func undecidedRows() (rows []Row) {
 			m.WantPosts(2*n, 0)
 		})
 	}
-	// Red without: the entry of a create whose response was recorded late; reportLost.
+	// Red without: the entry of a create whose response was recorded late; Lost.
 	rows = append(rows, Row{name: "X20_lost_job_and_edited_prompt", clock: true, Test: func(m *Matrix) {
 		id := m.started(noWait())
 		m.starts(Job2(), lostWarned)
