@@ -21,7 +21,7 @@ import (
 
 // Who can write to the journal does not control the terminal.
 //
-// Red without: either escape.Printable in outcome.go.
+// Red without: either escape.Printable in journal.go.
 func TestTakeOver_idFromJournalIsEscaped(t *testing.T) {
 	s := harness.NewService(t, nil)
 	folder := filepath.Join(t.TempDir(), "journal")
