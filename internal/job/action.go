@@ -112,7 +112,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(a.provider.Mask(ctx), timeout)
+	ctx, cancel := a.provider.withTimeout(ctx, "timeouts.invoke", timeout)
 	defer cancel()
 	id := config.JobID.ValueString()
 	i := invocation{a.provider, project, options, resp}
@@ -121,7 +121,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
 	case outcome.Result != send.Sent:
-		resp.Diagnostics.AddError(notInvoked(outcome, request))
+		resp.Diagnostics.AddError(notAccepted(outcome, request, invokeAgain))
 	case a.kind == send.Create:
 		i.progress("Job %s started in project %s.", outcome.Job.ID, project)
 		i.await(ctx, outcome.Job, wait.Created)

@@ -81,7 +81,7 @@ func TestAction_ends(t *testing.T) {
 		},
 		"A03 failed": {
 			fails(nil), nil, "failed (0s elapsed). The service shows no pull request.",
-			[]string{"ERROR: Agent job failed", "Job ID in project proj_1 failed", "The service shows no pull request."},
+			[]string{"ERROR: Agent job failed", "Job ID in project proj_1 accepted its prompt and then failed", "The service shows no pull request."},
 		},
 		"A03 failed with a link": {fails(link), nil, "failed (0s elapsed). Pull request: " + link, []string{"ERROR: Agent job failed", link}},
 		"A03 on_failure = warn":  {fails(link), warn, "failed (0s elapsed). Pull request: " + link, []string{"WARNING: Agent job failed"}},
@@ -133,20 +133,20 @@ func TestAction_notAccepted(t *testing.T) {
 			before: func(s *harness.Service, _ *fakecli.CLI, a actionCase) {
 				s.Wire.Script(faultserver.Kind(a.kind), faultserver.Effect(faultserver.EOF))
 			},
-			says:   []string{"no response shows its outcome", "It is not sent again automatically.", "before you run the action again"},
-			create: "a job may have been started", message: "sent to job ID in project proj_1, but", sends: true,
+			says:   []string{"ERROR: Outcome of ", "Running the action again sends it again."},
+			create: "no response shows whether a job was started", message: "sent to job ID in project proj_1, and nothing shows whether it arrived", sends: true,
 		},
 		"refused": {
 			before: func(s *harness.Service, _ *fakecli.CLI, a actionCase) {
 				s.Inject(simulator.Fault{Kind: a.kind, Status: 404, Body: `{"error":"no such thing"}`})
 			},
-			says:   []string{"no such thing", "so the prompt had no effect", "project_id"},
-			create: "refused the request to project proj_1,", message: "refused the request to job ID in project proj_1,", sends: true,
+			says:   []string{"no such thing", "Once that is fixed, run the action again", "project_id"},
+			create: "ERROR: Agent job not created: The service refused the prompt for project proj_1,", message: "ERROR: Message to agent job not accepted: The service refused the prompt for job ID in project proj_1,", sends: true,
 		},
 		// The CLI stops the provider once, and an action may begin after that.
 		"after a stop": {
 			before: func(_ *harness.Service, c *fakecli.CLI, _ actionCase) { c.Stop() },
-			says:   []string{"The request was not sent to ", "interrupted"},
+			says:   []string{"The prompt was not sent to ", "interrupted"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestAction_notAccepted(t *testing.T) {
 				if a.jobID != "" {
 					says = strings.ReplaceAll(test.message, "ID", a.jobID)
 				}
-				harness.Contains(t, fakecli.Text(diags), append(test.says, "ERROR: Failed to", says)...)
+				harness.Contains(t, fakecli.Text(diags), append(test.says, says)...)
 				if test.sends {
 					a.sentOnce(t, s)
 				} else {

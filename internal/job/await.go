@@ -48,7 +48,8 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 		reporter(out.diags, options.onFailure)(failedJob(job, "To start a new job, change the prompt or apply with -replace=ADDRESS."))
 	case agentapi.StatusArchived:
 		out.diags.AddWarning("Agent job archived", fmt.Sprintf(
-			"Job %s was archived while this run waited for it. It can no longer accept messages: a new prompt starts a new job.", job.name()))
+			"Job %s was archived while this run waited for it. It can no longer accept messages: a new prompt starts a new job. "+
+				"No action is needed.", job.name()))
 	}
 }
 
@@ -64,7 +65,7 @@ func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, o
 	}
 	// An error in a create taints. Elsewhere it is the default.
 	fails := options.onTimeout == onError || after != wait.Created && options.onTimeout == ""
-	fails = fails && !errors.Is(err, wait.ErrInterrupted)
+	fails = fails && !errors.Is(err, context.Canceled)
 	report := out.diags.AddWarning
 	if fails {
 		report = out.diags.AddError
@@ -100,7 +101,7 @@ func reportWait(job *jobModel, err error, options waitOptions, diags *diag.Diagn
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound): // of an action: a data source has reported it
 		diags.AddError(jobNotFound(err, job, "The service had accepted the prompt. Running the action again sends the prompt again."))
-	case errors.Is(err, wait.ErrInterrupted):
+	case errors.Is(err, context.Canceled):
 		diags.AddError(unfinishedWait(err, job, ifRunning))
 	case err != nil:
 		reporter(diags, options.onTimeout)(unfinishedWait(err, job, ifRunning))

@@ -76,7 +76,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(d.provider.Mask(ctx), timeout)
+	ctx, cancel := d.provider.withTimeout(ctx, "timeouts.read", timeout)
 	defer cancel()
 
 	project, id := job.ProjectID.ValueString(), job.ID.ValueString()
@@ -92,7 +92,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 		resp.Diagnostics.AddError(jobNotFound(err, named, readSendsNothing))
 	case err != nil && !options.enabled:
 		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(
-			fmt.Sprintf("Job %s could not be read. %s", named.name(), readSendsNothing), cause(err)))
+			fmt.Sprintf("Job %s could not be read. %s", named.name(), readSendsNothing), cause(err), "The next plan or apply reads it again."))
 	case err != nil && record == nil:
 		options.onTimeout = onError // there is no record to continue with
 		fallthrough
@@ -103,7 +103,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 		if options.enabled {
 			named.jobRecord = job.jobRecord
 			reportWait(named, err, options, &resp.Diagnostics,
-				"The next plan or apply waits again. To continue with the job as last read, set on_timeout = \"warn\" in the wait block.",
+				"The next plan or apply waits again and sends nothing. To continue with the job as last read, set on_timeout = \"warn\" in the wait block.",
 				"To read a failed job without an error, set on_failure = \"warn\" in the wait block.")
 		}
 	}

@@ -41,7 +41,7 @@ func TestDataSource(t *testing.T) {
 		"failed, read once":         {simulator.Script{Status: "failed"}, nil, nil, "failed", nil},
 		"failed, waited for":        {fails, waits, nil, nil, []string{"ERROR: Agent job failed", "ID", "on_failure = \"warn\" in the wait block"}},
 		"failed, on_failure = warn": {fails, warns, nil, "failed", []string{"WARNING: Agent job failed"}},
-		"timeout":                   {endless, fakecli.With(waits, soon), nil, nil, []string{"ERROR: Agent job still running", "ID", "The next plan or apply waits again."}},
+		"timeout":                   {endless, fakecli.With(waits, soon), nil, nil, []string{"ERROR: Agent job still running", "ID", "The next plan or apply waits again and sends nothing."}},
 		"on_timeout = warn":         {endless, fakecli.With(warns, soon), nil, "active", []string{"WARNING: Agent job still running"}},
 		"timeout without a record":  {endless, fakecli.With(warns, soon), fault(503, -1, ""), nil, []string{"ERROR: Agent job still running", "503"}},
 		"unknown job":               {endless, nil, gone, nil, []string{"ERROR: Agent job not found", "job ID in project proj_1.", "project_id"}},

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
@@ -54,12 +53,13 @@ func reason(err error) string {
 // plainReason describes an error that is not a failed call.
 func plainReason(err error) string {
 	_, isJournalError := errors.AsType[*journal.Error](err)
+	timeout, expired := errors.AsType[*timeoutError](err)
 	switch {
 	case isJournalError: // it has its own time limits
 	case errors.Is(err, context.Canceled):
 		return "the run was interrupted"
-	case errors.Is(err, context.DeadlineExceeded):
-		return "the configured timeout expired"
+	case expired:
+		return timeout.Error()
 	}
 	return escape.Printable(err.Error())
 }
@@ -140,15 +140,6 @@ func missingJob(err error, job *jobModel, after wait.Event, hint string) (summar
 func unfinishedWait(err error, job *jobModel, next string) (summary, detail string) {
 	stopped := new(wait.Error)
 	errors.As(err, &stopped) // a wait returns no other
-	var why string
-	switch {
-	case errors.Is(err, wait.ErrInterrupted):
-		why = "The run was interrupted."
-	case errors.Is(err, wait.ErrTimeout):
-		why = fmt.Sprintf("The configured timeout expired after waiting %s.", stopped.Waited.Round(time.Second))
-	default:
-		why = cause(err)
-	}
 	lastStatus := ""
 	if stopped.LastStatus != "" && stopped.LastStatus != agentapi.StatusActive {
 		lastStatus = fmt.Sprintf("Its last status was %s.", wording.Quote(string(stopped.LastStatus)))
@@ -159,7 +150,7 @@ func unfinishedWait(err error, job *jobModel, next string) (summary, detail stri
 	}
 	return "Agent job still running", wording.Paragraphs(
 		fmt.Sprintf("This run stopped waiting for job %s. The job itself keeps running.", job.name()),
-		why, lastStatus, lastFault,
+		cause(err), lastStatus, lastFault,
 		next)
 }
 
@@ -187,5 +178,5 @@ func failedJob(job *jobModel, next string) (summary, detail string) {
 		link = "Its pull request: " + job.PRLink.ValueString()
 	}
 	return "Agent job failed", wording.Paragraphs(
-		fmt.Sprintf("Job %s failed: the service hit an error that it could not recover from.", job.name()), link, next)
+		fmt.Sprintf("Job %s accepted its prompt and then failed: the service hit an error that it could not recover from.", job.name()), link, next)
 }

@@ -75,25 +75,25 @@ func TestHint(t *testing.T) {
 	}
 }
 
-// A message that was refused is given to a new job only where that can help.
-func TestMessageFailureTellsWhatHelps(t *testing.T) {
+// What to do after a refusal depends on whether a new job can help.
+func TestRefusalTellsWhatHelps(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		failure agentapi.Error
-		newJob  bool // may help
+		want    string
 	}{
-		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 401}, false},
-		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 402}, false},
-		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 403}, false},
-		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 302}, false},
-		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 400, Err: agentapi.ErrWebPage}, false},
-		{agentapi.Error{Class: agentapi.ErrNotSent, Err: io.EOF}, false},
-		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}, true},
-		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 404}, true},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 401}, "Once that is fixed, apply again to send the prompt."},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 402}, "Once that is fixed, apply again to send the prompt."},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 403}, "Once that is fixed, apply again to send the prompt."},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 302}, "Once that is fixed, apply again to send the prompt."},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 400, Err: agentapi.ErrWebPage}, "Once that is fixed, apply again to send the prompt."},
+		{agentapi.Error{Class: agentapi.ErrNotSent, Err: io.EOF}, "Apply again to send the prompt."},
+		{agentapi.Error{Class: agentapi.ErrNotSent, StatusCode: 429, Err: context.Canceled}, "Apply again to send the prompt."},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}, "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."},
+		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 404}, "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."},
 	} {
-		_, got := messageNotSent(send.Outcome{Result: send.NoEffect, Err: &test.failure}, "job_1")
-		if strings.Contains(got, "To start a new job with this prompt instead") != test.newJob ||
-			strings.Contains(got, "pply again to send the message.") == test.newJob {
+		request := send.Request{Kind: send.Message, ProjectID: "proj_1", JobID: "job_1"}
+		if _, got := notAccepted(send.Outcome{Result: send.NoEffect, Err: &test.failure}, request, applyAgain); !strings.HasSuffix(got, "\n\n"+test.want) {
 			t.Errorf("%+v: %s", test.failure, got)
 		}
 	}
@@ -103,7 +103,7 @@ func TestReason(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
 		"the run was interrupted":                                         &agentapi.Error{Err: context.Canceled},
-		"the configured timeout expired":                                  &agentapi.Error{Err: context.DeadlineExceeded},
+		"the configured timeouts.create (1h0m0s) expired":                 &agentapi.Error{Err: &timeoutError{"timeouts.create", time.Hour}},
 		`the service responded with 409 Conflict, error message "closed"`: &agentapi.Error{StatusCode: 409, Detail: "closed"},
 		`the service responded with 302 Found, redirecting to "/login"`:   &agentapi.Error{StatusCode: 302, Detail: "/login"},
 		`the service responded with 500 Internal Server Error, EOF`:       &agentapi.Error{StatusCode: 500, Err: io.EOF},
@@ -122,19 +122,21 @@ func TestUnfinishedWait(t *testing.T) {
 	t.Parallel()
 	const keepsRunning = "This run stopped waiting for job job_1 in project proj_1. The job itself keeps running."
 	job := jobModel{ProjectID: types.StringValue("proj_1"), jobRecord: jobRecord{ID: types.StringValue("job_1")}}
+	const expired = "The configured timeouts.update (1m0s) expired."
+	timeout := &timeoutError{"timeouts.update", time.Minute}
 	refused := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrRefused, StatusCode: 400}
 	busy := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrUnavailable, StatusCode: 503}
 	for _, test := range []struct {
 		err  wait.Error
 		want []string
 	}{
-		{wait.Error{Err: wait.ErrTimeout, Waited: 61499 * time.Millisecond, LastStatus: agentapi.StatusActive}, []string{"The configured timeout expired after waiting 1m1s."}},
-		{wait.Error{Err: wait.ErrTimeout, LastStatus: "a\nb"}, []string{"The configured timeout expired after waiting 0s.", `Its last status was "a\u000ab".`}},
+		{wait.Error{Err: timeout, LastStatus: agentapi.StatusActive}, []string{expired}},
+		{wait.Error{Err: timeout, LastStatus: "a\nb"}, []string{expired, `Its last status was "a\u000ab".`}},
 		{
-			wait.Error{Err: wait.ErrTimeout, LastFault: busy},
-			[]string{"The configured timeout expired after waiting 0s.", "The last poll failed: the service responded with 503 Service Unavailable."},
+			wait.Error{Err: timeout, LastFault: busy},
+			[]string{expired, "The last poll failed: the service responded with 503 Service Unavailable."},
 		},
-		{wait.Error{Err: wait.ErrInterrupted}, []string{"The run was interrupted."}},
+		{wait.Error{Err: context.Canceled}, []string{"The run was interrupted."}},
 		{wait.Error{Err: refused, LastFault: refused}, []string{"The service responded with 400 Bad Request."}},
 	} {
 		_, got := unfinishedWait(&test.err, &job, "Then this.")

@@ -84,7 +84,7 @@ func TestPlanBeyondLimit(t *testing.T) {
 				diags := plan(t.Context(), test.config)
 				wantErrors(t, diags, want...)
 				if want != nil {
-					harness.Contains(t, fakecli.Text(diags), "("+test.limit+" = 1). Nothing was sent for it, and nothing before it", "-refresh=false")
+					harness.Contains(t, fakecli.Text(diags), test.limit+" = 1: the prompt for ", " 2 of this run. Sent before it with this provider configuration, including requests that failed: 0 new jobs and 0 messages.", "-refresh=false")
 				}
 			}
 			s.Sent(t, 2, 0)
@@ -108,7 +108,7 @@ func TestApplyBeyondLimit(t *testing.T) {
 			before := c.State
 			diags := c.Apply(t.Context(), writing("more", "1"))
 			wantErrors(t, diags, summary)
-			harness.Contains(t, fakecli.Text(diags), "Nothing was sent for it, and nothing before it")
+			harness.Contains(t, fakecli.Text(diags), " = 0: the prompt for ", " was not sent, because it would be ", " 1 of this run.")
 			if strings.Contains(fakecli.Text(diags), "-refresh=false") || !c.State.Equal(before) || c.Tainted {
 				t.Errorf("tainted %t, %s: %s", c.Tainted, c.State, fakecli.Text(diags))
 			}
@@ -140,7 +140,7 @@ func TestActionBeyondLimit(t *testing.T) {
 			diags = c.Apply(t.Context(), attrs{"prompt": "write"})
 			wantErrors(t, diags, summary)
 		}
-		harness.Contains(t, fakecli.Text(diags), "Nothing was sent for it. Counted before it in this run, with this provider configuration and including requests that failed: ")
+		harness.Contains(t, fakecli.Text(diags), " = 1: the prompt for ", " was not sent, because it would be ", " 2 of this run.")
 		a.sentOnce(t, s)
 	})
 }

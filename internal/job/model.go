@@ -109,8 +109,8 @@ func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
 	if job.PRLink != nil && !webLink(*job.PRLink) {
 		r.PRLink = types.StringNull()
 		diags.AddAttributeWarning(path.Root("pr_link"), "Invalid pull request link",
-			fmt.Sprintf("Job %s: pr_link is null, because the service returned a link that is not a plain http or https URL: %s.",
-				job.ID, wording.Quote(*job.PRLink)))
+			fmt.Sprintf("Job %s: pr_link is null, because the service returned a link that is not a plain http or https URL: %s. "+
+				"Look for the pull request in the service's dashboard.", job.ID, wording.Quote(*job.PRLink)))
 	}
 	if r.CreatedAt.IsNull() || r.CreatedAt.IsUnknown() { // it never changes, and a plan may have promised it
 		r.CreatedAt = printable(job.CreatedAt)

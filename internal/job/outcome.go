@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
@@ -16,79 +17,101 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// notCreated describes a create without an accepted response, beginning with whether a
-// job may exist.
-func notCreated(outcome send.Outcome, projectID string) (summary, detail string) {
-	const summaryFailed = "Failed to create agent job"
-	err, orphan := outcome.Err, outcome.Orphan
+// How to repeat a request, of a resource and of an action.
+const (
+	applyAgain  = "Apply again"
+	invokeAgain = "Run the action again"
+)
+
+const summaryNotAccepted = "Message to agent job not accepted"
+
+// notAccepted describes a request that the service has not accepted, as far as this run knows.
+func notAccepted(outcome send.Outcome, r send.Request, again string) (summary, detail string) {
+	summary = "Agent job not created"
+	target, effect, create := "project "+r.ProjectID, "no job was started", r.Kind == send.Create
+	if !create {
+		summary = summaryNotAccepted
+		target, effect = fmt.Sprintf("job %s in project %s", r.JobID, r.ProjectID), "the job and the state are unchanged"
+	}
 	switch outcome.Result {
 	case send.BeyondLimit:
-		return beyondLimit(err)
-	case send.EarlierUnknown:
-		return "Outcome of an earlier create unknown", wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent this request to project %s at %s, and its outcome is unknown: a job may have been started. "+
-				"It is not sent again automatically: each apply fails until you decide.", projectID, orphan.SentAt.UTC().Format(time.RFC3339)),
-			waysOut(projectID, orphan))
-	case send.Unknown:
-		return summaryFailed, wording.Paragraphs(
-			fmt.Sprintf("The request was sent to project %s, but no response shows its outcome: a job may have been started. "+
-				"It is not sent again automatically.", projectID),
-			cause(err), waysOut(projectID, orphan))
+		return beyondLimit(outcome.Err, target)
+	case send.Unknown, send.EarlierUnknown:
+		return unknownOutcome(outcome, r, target, again)
 	case send.Unreadable:
-		id := escape.Printable(orphan.JobID)
-		return summaryFailed, wording.Paragraphs(
-			fmt.Sprintf("An earlier run started job %s in project %s for this prompt, but the job cannot be read now. "+
-				"The prompt was not sent again.", id, projectID),
-			cause(err), "Apply again once the service responds.",
-			ifNotFound(err, "If the job no longer exists, "+giveUp(orphan)+"."))
+		return unreadable(outcome, create)
 	case send.JournalUnusable:
-		return summaryFailed, notTakenOver(err, "project "+projectID)
+		return summary, wording.Paragraphs(
+			fmt.Sprintf("The prompt was not sent to %s. An earlier run may have sent it, which only the journal can show.", target),
+			cause(outcome.Err), "Apply again: that takes over what an earlier run sent, or else sends the prompt.")
+	case send.NotOurs:
+		return summary, wording.Paragraphs(
+			fmt.Sprintf("The prompt was not sent to %s. This run took the job over from an earlier one, "+
+				"and a test must not send prompts to such a job.", target),
+			"To let tests start their own jobs, set journal { enabled = false } in their provider block. "+
+				"Outside of tests, apply again to send the prompt.")
 	}
-	return summaryFailed, wording.Paragraphs(notAccepted(err, "project "+projectID)+", so no job was started.", cause(err),
-		applyAgain(err, "start the job"))
-}
-
-// notAccepted begins the detail about a request that had no effect. Before an
-// attempt that was not sent, the service may have refused one with a 429.
-func notAccepted(err error, target string) string {
-	failure, known := errors.AsType[*agentapi.Error](err)
+	failure := new(agentapi.Error)
+	errors.As(outcome.Err, &failure)
+	what, next := "The prompt was not sent to", again+" to send the prompt."
 	switch {
-	case known && failure.StatusCode == http.StatusTooManyRequests:
-		return "The service's rate limit refused the request to " + target
-	case errors.Is(err, agentapi.ErrNotSent):
-		return "The request was not sent to " + target
+	case failure.StatusCode == http.StatusTooManyRequests: // of an earlier attempt, if the last one was not sent
+		what = "The service's rate limit refused the prompt for"
+	case !errors.Is(failure, agentapi.ErrRefused):
+	case create || again == invokeAgain || mustFix(failure):
+		what, next = "The service refused the prompt for", "Once that is fixed, "+strings.ToLower(next[:1])+next[1:]
+	default:
+		what = "The service refused the prompt for"
+		next = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
 	}
-	return "The service refused the request to " + target
+	return summary, wording.Paragraphs(fmt.Sprintf("%s %s, so %s.", what, target, effect), cause(outcome.Err), next)
 }
 
-// mustFix reports whether a refusal has a reason that applying again does not change.
+// mustFix reports whether a refusal has a reason that a new job does not change.
 func mustFix(err error) bool {
 	return errors.Is(err, agentapi.ErrKeyRejected) || errors.Is(err, agentapi.ErrPaymentRequired) ||
 		errors.Is(err, agentapi.ErrWebPage) || errors.Is(err, agentapi.ErrRedirected)
 }
 
-// applyAgain says what applying again does, and what must come first.
-func applyAgain(err error, what string) string {
-	if mustFix(err) || errors.Is(err, agentapi.ErrNotFound) {
-		return "Fix that first. Then apply again to " + what + "."
+// unknownOutcome describes a request that was sent, and no response shows its outcome.
+func unknownOutcome(outcome send.Outcome, r send.Request, target, again string) (summary, detail string) {
+	sent := "The prompt was sent to " + target
+	why := ""
+	if outcome.Err != nil {
+		why = cause(outcome.Err)
 	}
-	return "Apply again to " + what + "."
+	if outcome.Result == send.EarlierUnknown {
+		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target, outcome.Orphan.SentAt.UTC().Format(time.RFC3339))
+	}
+	if r.Kind == send.Message {
+		then, next := "The new prompt is in the state, so no apply sends it again.", changeAndApply
+		if again == invokeAgain {
+			then, next = "Running the action again sends it again.", "First look for the message in the service's dashboard."
+		}
+		return "Outcome of message to agent job unknown",
+			wording.Paragraphs(sent+", and nothing shows whether it arrived. "+then, why, next)
+	}
+	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r.ProjectID, outcome.Orphan)
+	switch {
+	case again == invokeAgain:
+		then, next = "Running the action again sends it again.", "First look for the job in the service's dashboard."
+	case outcome.Orphan == nil:
+		then = "The next apply sends it again."
+	}
+	return "Outcome of agent job create unknown",
+		wording.Paragraphs(sent+", and no response shows whether a job was started. "+then, why, next)
 }
 
-// ifNotFound leaves a text out unless the service does not know the job.
-func ifNotFound(err error, text string) string {
-	if errors.Is(err, agentapi.ErrNotFound) {
-		return text
-	}
-	return ""
-}
+// changeAndApply is how to repeat a message that did not arrive.
+const changeAndApply = "Check the job in the service's dashboard. If the message is not there, " +
+	"change the prompt (any change will do) and apply: that sends it."
 
 // waysOut says what to do about a create whose outcome is unknown.
 func waysOut(projectID string, orphan *journal.Orphan) string {
 	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it: "+
 		"terraform (or tofu) import ADDRESS %s/JOB_ID\n", projectID)
 	if orphan == nil {
-		return imports + "Otherwise apply again, which sends the prompt again."
+		return imports + "Otherwise apply again."
 	}
 	return imports + "If the state still has the job that it replaces, first run: terraform (or tofu) state rm ADDRESS\n" +
 		"If it is not there, " + giveUp(orphan) + "; the next apply then sends the prompt again."
@@ -100,107 +123,41 @@ func giveUp(orphan *journal.Orphan) string {
 		escape.Printable(orphan.Where), wording.Quote(orphan.ID), orphan.ID)
 }
 
-// notTakenOver describes a request that was not sent because the journal could not
-// show whether an earlier run had sent it.
-func notTakenOver(err error, to string) string {
-	return wording.Paragraphs(fmt.Sprintf("The prompt was not sent to %s. An earlier run may have sent it, "+
-		"which only the journal can show.", to), cause(err),
-		"Apply again: that takes over what an earlier run sent, or else sends the prompt.")
+// unreadable describes a job that an earlier run started or sent the prompt to, and that cannot be read.
+func unreadable(outcome send.Outcome, create bool) (summary, detail string) {
+	sent, ifGone := "sent this prompt to job %s in project %s, which accepted it", "start a new one with -replace=ADDRESS"
+	if create {
+		sent, ifGone = "started job %s in project %s with this prompt", giveUp(outcome.Orphan)
+	}
+	next := "Apply again once the service responds."
+	if errors.Is(outcome.Err, agentapi.ErrNotFound) {
+		next += " If the job no longer exists, " + ifGone + "."
+	}
+	return "Agent job of an earlier run not readable", wording.Paragraphs(
+		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.",
+			escape.Printable(outcome.Orphan.JobID), outcome.Orphan.Project), cause(outcome.Err), next)
 }
 
-// messageNotSent describes a follow-up message that had no effect.
-func messageNotSent(outcome send.Outcome, job string) (summary, detail string) {
-	const summaryFailed = "Failed to send message to agent job"
-	err := outcome.Err
-	switch outcome.Result {
-	case send.BeyondLimit:
-		return beyondLimit(err)
-	case send.Unreadable:
-		return summaryFailed, wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent the new prompt to job %s, which accepted it, but the job cannot be read now. "+
-				"It was not sent again; the state is unchanged.", job),
-			cause(err), "Apply again once the service responds.",
-			ifNotFound(err, "If the job no longer exists, start a new one with -replace=ADDRESS."))
-	case send.JournalUnusable:
-		return summaryFailed, notTakenOver(err, "job "+job)
-	case send.NotOurs:
-		return summaryFailed, wording.Paragraphs(
-			fmt.Sprintf("The message was not sent to job %s. This run took the job over from an earlier one, "+
-				"and a test must not send prompts to such a job.", job),
-			"To let tests start their own jobs, set journal { enabled = false } in their provider block. "+
-				"Outside of tests, apply again to send the message.")
-	}
-	next := applyAgain(err, "send the message")
-	if errors.Is(err, agentapi.ErrRefused) && !mustFix(err) {
-		next = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
-	}
-	return summaryFailed, wording.Paragraphs(notAccepted(err, "job "+job)+"; the job and the state are unchanged.", cause(err), next)
-}
-
-// changeAndApply is how to repeat a message that did not arrive.
-const changeAndApply = "Check the job in the service's dashboard. If the message is not there, " +
-	"change the prompt (any change will do) and apply: that sends it."
-
-// unconfirmedMessage describes a message whose outcome is unknown.
-func unconfirmedMessage(outcome send.Outcome, job string) (summary, detail string) {
-	why := "An earlier run sent it and did not record the outcome."
-	if outcome.Err != nil {
-		why = cause(outcome.Err)
-	}
-	return "Outcome of message to agent job unknown", wording.Paragraphs(
-		fmt.Sprintf("The message was sent to job %s, but neither the response nor the job's status shows whether it arrived. "+
-			"The new prompt is in the state, so it is not sent again automatically.", job),
-		why, changeAndApply)
-}
-
-// notInvoked describes a prompt of an action without an accepted response.
-func notInvoked(outcome send.Outcome, r send.Request) (summary, detail string) {
-	summary = "Failed to start agent job"
-	target, mayHave := "project "+r.ProjectID, "a job may have been started"
-	if r.Kind == send.Message {
-		summary = "Failed to send message to agent job"
-		target, mayHave = fmt.Sprintf("job %s in project %s", r.JobID, r.ProjectID), "it may have arrived"
-	}
-	switch outcome.Result {
-	case send.BeyondLimit:
-		return beyondLimit(outcome.Err)
-	case send.Unknown:
-		return summary, wording.Paragraphs(
-			fmt.Sprintf("The prompt was sent to %s, but no response shows its outcome: %s. It is not sent again automatically.",
-				target, mayHave), cause(outcome.Err),
-			"Check the service's dashboard before you run the action again, which sends the prompt again.")
-	}
-	return summary, wording.Paragraphs(notAccepted(outcome.Err, target)+", so the prompt had no effect.", cause(outcome.Err),
-		"Run the action again to send the prompt.")
-}
-
-// beyondLimit describes a request beyond a limit.
-func beyondLimit(err error) (summary, detail string) {
-	const intended = "If this number is intended, raise the limit, or apply in parts with -target: each run counts from zero. "
+// beyondLimit describes a request beyond a limit. It claims nothing about the whole run: an apply plans
+// each resource again while it sends others, and another alias counts separately.
+func beyondLimit(err error, target string) (summary, detail string) {
 	e := new(send.LimitError)
 	errors.As(err, &e)
+	summary, request, check := "Too many new agent jobs", "job", "for_each and count, and whether the state should already contain the jobs"
+	if e.Kind == send.Message {
+		summary, request = "Too many messages to agent jobs", "message"
+		check = "what changes the prompts, for example a new version of a module"
+	}
 	destroy := ""
 	if e.Planning {
 		destroy = "If this is a destroy, add -refresh=false. Without it, Terraform plans the configuration before it plans the destroy."
 	}
-	if e.Kind == send.Create {
-		return "Too many new agent jobs", wording.Paragraphs(whatWasSent(e, "job"),
-			intended+"Otherwise check for_each and count, and whether the state should already contain the jobs.", destroy)
-	}
-	return "Too many messages to agent jobs", wording.Paragraphs(whatWasSent(e, "message"),
-		intended+"Otherwise check what changes the prompts, for example a new version of a module.", destroy)
-}
-
-// whatWasSent claims nothing about the whole run: an apply plans each resource
-// again while it sends others, and another alias counts separately.
-func whatWasSent(e *send.LimitError, what string) string {
-	beyond := fmt.Sprintf("This %s exceeds the limit of one run (%s). Nothing was sent for it", what, e.Setting)
-	if e.Sent == [2]int64{} {
-		return beyond + ", and nothing before it with this provider configuration."
-	}
-	return fmt.Sprintf("%s. Counted before it in this run, with this provider configuration and including requests that failed: "+
-		"%d new jobs and %d messages.",
-		beyond, e.Sent[send.Create], e.Sent[send.Message])
+	return summary, wording.Paragraphs(
+		fmt.Sprintf("%s: the prompt for %s was not sent, because it would be %s %d of this run. Sent before it with this "+
+			"provider configuration, including requests that failed: %d new jobs and %d messages.",
+			e.Setting, target, request, e.Max+1, e.Sent[send.Create], e.Sent[send.Message]),
+		"If this number is intended, raise the limit, or apply in parts with -target: each run counts from zero. Otherwise check "+check+".",
+		destroy)
 }
 
 // jobTakenOver describes a create that an earlier run had sent.

@@ -104,9 +104,9 @@ func TestX06_panic_anywhere(t *testing.T) {
 		says string
 		call func() []*tfprotov6.Diagnostic
 	}{
-		{`in the create of job "" in project proj_1. The prompt may have been sent: check the project's jobs`, apply(nothing)},
-		{"in the read of job \"" + id + "\" in project proj_1. A refresh sends no prompt.", func() []*tfprotov6.Diagnostic { c.State = state; return c.Refresh(t.Context()) }},
-		{"in the update of job \"" + id + "\" in project proj_1.", apply(state)},
+		{`(create, project proj_1). The prompt may have been sent: check the project's jobs`, apply(nothing)},
+		{"(read, job " + id + " in project proj_1). A refresh sends no prompt.", func() []*tfprotov6.Diagnostic { c.State = state; return c.Refresh(t.Context()) }},
+		{"(update, job " + id + " in project proj_1).", apply(state)},
 		{"while reading job " + id + " in project proj_1. A data source sends no prompt.", func() []*tfprotov6.Diagnostic { _, diags := c.Data(t.Context(), attrs{"id": id}); return diags }},
 		{"while starting a job. The prompt may have been sent:", invoke("agent_start_job", nil)},
 		{"while sending a message. The prompt may have been sent:", invoke("agent_send_message", attrs{"job_id": id})},
@@ -144,7 +144,7 @@ func TestX06_panic_while_planning(t *testing.T) {
 		call func(context.Context) []*tfprotov6.Diagnostic
 	}{
 		{"while planning. A plan sends no prompt.", func(ctx context.Context) []*tfprotov6.Diagnostic { return c.Plan(ctx, attrs{"prompt": "write more"}) }},
-		{"while forgetting a job. A destroy sends no prompt.", c.Destroy},
+		{"while removing job " + c.Get("id").(string) + " in project proj_1 from the state. A destroy sends no prompt.", c.Destroy},
 	} {
 		c.ConnectTo(t.Context(), broken{provider.New("test", provider.Options{}).(agent)}, s.Attrs())
 		var log bytes.Buffer

@@ -5,6 +5,7 @@ package job
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -48,12 +49,26 @@ func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 
 // notKnownYet names the unknown attributes, and says how to make them known.
 func (d *ProviderData) notKnownYet() string {
-	if len(d.Unknown) == 0 {
-		return ""
-	}
 	return "Not known yet: " + strings.Join(d.Unknown, ", ") + ". Apply the resources that these values come from first (-target), " +
 		"or use variables."
 }
+
+// withTimeout limits a call by a timeout that the user set, and masks the key in its log.
+func (d *ProviderData) withTimeout(ctx context.Context, name string, timeout time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(d.Mask(ctx), timeout, &timeoutError{name, timeout})
+}
+
+// timeoutError is the end of a call's timeout.
+type timeoutError struct {
+	name    string
+	timeout time.Duration
+}
+
+func (e *timeoutError) Error() string {
+	return fmt.Sprintf("the configured %s (%s) expired", e.name, e.timeout)
+}
+
+func (e *timeoutError) Unwrap() error { return context.DeadlineExceeded }
 
 // projectOr returns the project of an object, or else the provider's default.
 // Without either it adds an error and returns null.

@@ -130,7 +130,11 @@ func (r *jobResource) announceOrCount(
 		return true
 	}
 	if err := r.provider.Sender.Limits.Plan(kind, jobID); err != nil {
-		diags.AddError(beyondLimit(err))
+		target := "project " + plan.ProjectID.ValueString()
+		if kind == send.Message {
+			target = "job " + plan.name()
+		}
+		diags.AddError(beyondLimit(err, target))
 	}
 	return false
 }
@@ -156,7 +160,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		Key: createKey(ctx, r.provider.Sender.Journal, &job), KeepFailed: options.onFailure == onWarn,
 	})
 	defer operation.End() //nolint:contextcheck // it has the context of Begin, without our deadline
-	ctx, cancel := context.WithTimeout(r.provider.Mask(ctx), timeout)
+	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
 	defer cancel()
 
 	outcome := operation.Send(ctx)
@@ -174,7 +178,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	case send.TakenOver:
 		resp.Diagnostics.AddWarning(jobTakenOver(outcome))
 	default:
-		resp.Diagnostics.AddError(notCreated(outcome, project))
+		resp.Diagnostics.AddError(notAccepted(outcome, operation.Request, applyAgain))
 	}
 	if outcome.Result == send.Sent || outcome.Result == send.Unknown {
 		if lost := r.provider.Sender.Journal.Lost(ctx, project); len(lost) > 0 {
@@ -219,7 +223,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 			"imported. An import sends no prompt.", job.name()), cause(err)))
 	case err != nil:
 		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read. The state keeps it as "+
-			"last read. A refresh sends no prompt.", job.name()), cause(err)))
+			"last read. A refresh sends no prompt.", job.name()), cause(err), "To plan without reading it, use -refresh=false."))
 	default:
 		updateMarks(ctx, resp.Private, &job, record)
 		resp.Diagnostics.Append(job.apply(record)...)
@@ -258,7 +262,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	if change.newPrompt && change.closedJob {
-		resp.Diagnostics.AddAttributeError(job.promptPath(), "Failed to send message to agent job", wording.Paragraphs(
+		resp.Diagnostics.AddAttributeError(job.promptPath(), summaryNotAccepted, wording.Paragraphs(
 			fmt.Sprintf("Job %s has the status %s and cannot accept messages. The prompt is new, which the plan did not know. It was not sent.",
 				job.name(), wording.Quote(before.Status.ValueString())),
 			"To start a new job with this prompt, apply with -replace=ADDRESS."))
@@ -273,7 +277,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		Prompt: job.promptText().ValueString(), Key: messageKey(r.provider.Sender.Journal, &job),
 	})
 	defer operation.End() //nolint:contextcheck // it has the context of Begin, without our deadline
-	ctx, cancel := context.WithTimeout(r.provider.Mask(ctx), timeout)
+	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
 	defer cancel()
 
 	if !change.newPrompt {
@@ -288,13 +292,13 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
-	defer recovered(ctx, "forgetting a job", "A destroy sends no prompt.", &resp.Diagnostics)
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
+	defer recovered(ctx, "removing job "+job.name()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	reportJournalError(r.provider.Sender.Journal, r.provider.Sender.Journal.Destroyed(ctx, job.ID.ValueString()), &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		resp.Diagnostics.AddWarning("Active agent job removed from state", fmt.Sprintf(
-			"Job %s was active when it was last read. The service cannot cancel a job, so it keeps running and may still open a pull request. "+
-				"Check it in the service's dashboard.", job.name()))
+			"Job %s was active when it was last read. Nothing was sent to it. The service cannot cancel a job, so it keeps running "+
+				"and may still open a pull request. Check it in the service's dashboard.", job.name()))
 	}
 }
 
@@ -330,11 +334,11 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 		if outcome.Job == nil {
 			mark(ctx, out.private, markUnconfirmed)
 			out.save(ctx, job)
-			out.diags.AddError(unconfirmedMessage(outcome, job.name()))
+			out.diags.AddError(notAccepted(outcome, operation.Request, applyAgain))
 			return false
 		}
 	default:
-		out.diags.AddError(messageNotSent(outcome, job.name()))
+		out.diags.AddError(notAccepted(outcome, operation.Request, applyAgain))
 		reportProblem(r.provider.Sender.Journal, outcome, job.name(), out.diags)
 		return false
 	}

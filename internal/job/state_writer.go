@@ -57,8 +57,11 @@ func (w stateWriter) recovered(ctx context.Context, operation, sent string, job 
 			"The job is in the state; the next apply resumes waiting without sending anything.", job.name())))
 		return
 	}
-	w.diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error in the %s of job %q in project %s. %s",
-		operation, job.ID.ValueString(), job.ProjectID.ValueString(), sent)))
+	target := "job " + job.name()
+	if job.ID.ValueString() == "" {
+		target = "project " + job.ProjectID.ValueString()
+	}
+	w.diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error (%s, %s). %s", operation, target, sent)))
 }
 
 // logStack logs where a panic happened, for a report. The panic's value may contain

@@ -80,7 +80,7 @@ func TestJob_steps(t *testing.T) {
 		"changed text":                   {{config: a, creates: 1}, {config: a, creates: 1}, {config: b, says: sent, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
 		"to prompt and back":             {{config: a, creates: 1}, {config: plain, creates: 1}, {config: plain, creates: 1}, {config: a, creates: 1}, {config: a, creates: 1}},
 		"to another prompt":              {{config: b, creates: 1}, {config: plain, says: sent, creates: 1, messages: 1}, {config: b, says: sent, creates: 1, messages: 2}},
-		"refused message":                {{config: a, creates: 1}, {before: refused, config: b, says: "Failed to send message", creates: 1, messages: 1}, {config: b, says: sent, creates: 1, messages: 2}},
+		"refused message":                {{config: a, creates: 1}, {before: refused, config: b, says: "Message to agent job not accepted", creates: 1, messages: 1}, {config: b, says: sent, creates: 1, messages: 2}},
 		"import":                         {{before: imported, config: a, says: recorded}, {config: a}, {config: b, says: sent, messages: 1}},
 		"import by identity":             {{before: byIdentity, config: fakecli.With(write, triggers), says: recorded}, {config: fakecli.With(write, triggers)}},
 		"import of an active job":        {{before: importedActive, config: write, says: "Unfinished agent job"}, {config: write}},

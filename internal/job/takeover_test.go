@@ -127,7 +127,7 @@ func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
 	time.Sleep(2100 * time.Millisecond) // C must be later than B by more than the journal's clockError
 	c.State, c.Private = state, private
 	s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
-	harness.Contains(t, run("third", "C"), "Failed to send message to agent job")
+	harness.Contains(t, run("third", "C"), "Message to agent job not accepted")
 	s.Sent(t, 1, 2)
 	harness.Contains(t, run("fourth", "B"), "taken over", "Message of an earlier run taken over")
 	s.Sent(t, 1, 2)

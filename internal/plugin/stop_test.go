@@ -22,8 +22,8 @@ func TestApplyAfterAStop(t *testing.T) {
 		says           string
 		status         any
 	}{
-		"create":  {nil, attrs{"prompt": "write"}, "ERROR: Failed to create agent job: The request was not sent to ", nil},
-		"message": {attrs{"prompt": "write", "timeouts": short}, attrs{"prompt": "write more", "timeouts": short}, "ERROR: Failed to send message to agent job: The request was not sent to ", "active"},
+		"create":  {nil, attrs{"prompt": "write"}, "ERROR: Agent job not created: The prompt was not sent to ", nil},
+		"message": {attrs{"prompt": "write", "timeouts": short}, attrs{"prompt": "write more", "timeouts": short}, "ERROR: Message to agent job not accepted: The prompt was not sent to ", "active"},
 		"wait":    {attrs{"prompt": "write", "timeouts": short}, attrs{"prompt": "write", "timeouts": short}, "WARNING: Agent job still running", "active"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -129,12 +129,12 @@ func TestLowerLimitCounts(t *testing.T) {
 		want      string // what the error of a plan of two jobs names; empty: no error
 	}{
 		{nil, "", ""},
-		{1, "", "(max_new_jobs = 1)"},
-		{nil, "1", "(AGENT_MAX_NEW_JOBS = 1)"},
-		{1, "0", "(AGENT_MAX_NEW_JOBS = 0)"},
-		{0, "1", "(max_new_jobs = 0)"},
+		{1, "", "max_new_jobs = 1: "},
+		{nil, "1", "AGENT_MAX_NEW_JOBS = 1: "},
+		{1, "0", "AGENT_MAX_NEW_JOBS = 0: "},
+		{0, "1", "max_new_jobs = 0: "},
 		{2, "2", ""},
-		{unknown{}, "1", "(AGENT_MAX_NEW_JOBS = 1)"},
+		{unknown{}, "1", "AGENT_MAX_NEW_JOBS = 1: "},
 	} {
 		t.Setenv("AGENT_MAX_NEW_JOBS", test.variable)
 		c := fakecli.New(t, fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"max_new_jobs": test.attribute}))

@@ -64,7 +64,7 @@ func (l *Limits) Plan(kind Kind, jobID string) *LimitError {
 		return nil
 	}
 	l.reported[kind] = true
-	return &LimitError{Kind: kind, Setting: limit.Setting, Sent: l.sent, Planning: true}
+	return &LimitError{Kind: kind, Limit: limit, Sent: l.sent, Planning: true}
 }
 
 // send counts a request that is about to be recorded and sent. Each one beyond
@@ -75,7 +75,7 @@ func (l *Limits) send(kind Kind) *LimitError {
 	defer l.mu.Unlock()
 	limit := l.of(kind)
 	if limit.Setting != "" && l.sent[kind] >= limit.Max {
-		return &LimitError{Kind: kind, Setting: limit.Setting, Sent: l.sent}
+		return &LimitError{Kind: kind, Limit: limit, Sent: l.sent}
 	}
 	l.sent[kind]++
 	return nil
@@ -83,8 +83,8 @@ func (l *Limits) send(kind Kind) *LimitError {
 
 // LimitError is a request beyond a limit.
 type LimitError struct {
+	Limit
 	Kind     Kind
-	Setting  string
 	Sent     [2]int64 // by Kind, before it and by this process
 	Planning bool
 }

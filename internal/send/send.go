@@ -81,15 +81,15 @@ type Sender struct {
 
 // Operation is one call of the CLI that sends a request.
 type Operation struct {
+	Request Request
 	sender  *Sender
-	request Request
 	call    *journal.Call
 }
 
 // Begin starts an operation. ctx is the call's context, without a deadline of the
 // provider. Defer End.
 func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
-	o := &Operation{sender: s, request: r}
+	o := &Operation{sender: s, Request: r}
 	if r.Key != "" {
 		o.call = s.Journal.Begin(ctx, journal.Request{Key: r.Key, ProjectID: r.ProjectID, JobID: r.JobID})
 	}
@@ -101,12 +101,12 @@ func (o *Operation) End() { o.call.End() }
 
 // Send sends the request, unless an earlier run has sent it.
 func (o *Operation) Send(ctx context.Context) Outcome {
-	if o.request.Key != "" {
+	if o.Request.Key != "" {
 		if earlier := o.takeOver(ctx); earlier.Result != 0 {
 			return earlier
 		}
 	}
-	if err := o.sender.Limits.send(o.request.Kind); err != nil {
+	if err := o.sender.Limits.send(o.Request.Kind); err != nil {
 		return Outcome{Result: BeyondLimit, Err: err}
 	}
 	job, err := o.post(ctx)
@@ -133,7 +133,7 @@ func resultOf(err error) Result {
 }
 
 func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
-	r := o.request
+	r := o.Request
 	if r.Kind == Message {
 		return o.sender.Client.SendMessage(ctx, r.ProjectID, r.JobID, r.Prompt, o.call)
 	}
@@ -143,7 +143,7 @@ func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
 // takeOver looks for the request in the journal. The zero Outcome means that no earlier
 // run has sent it, or that it must be sent again.
 func (o *Operation) takeOver(ctx context.Context) Outcome {
-	s, r := o.sender, o.request
+	s, r := o.sender, o.Request
 	for {
 		orphan, err := s.Journal.Find(ctx, r.Key)
 		switch {

@@ -4,7 +4,6 @@
 package wait
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -12,16 +11,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
-// Why a wait stopped before its job finished, for errors.Is.
-var (
-	// ErrTimeout: the context's deadline passed.
-	ErrTimeout = errors.New("the job did not finish in time")
-	// ErrInterrupted: the context was cancelled.
-	ErrInterrupted = errors.New("the wait was interrupted")
-)
-
-// Error is a wait that stopped before its job finished. It wraps ErrTimeout,
-// ErrInterrupted, or the *agentapi.Error that ended it.
+// Error is a wait that stopped before its job finished. It wraps the cause of the
+// context's end, or the *agentapi.Error that ended it.
 type Error struct {
 	JobID      string
 	LastStatus agentapi.Status // as last read; empty if it never was

@@ -81,11 +81,7 @@ func (w Waiter) Wait(ctx context.Context, r Request) (*agentapi.Job, error) {
 			job, err = w.Poller.PollJob(ctx, r.ProjectID, r.JobID)
 		}
 		if err != nil && ctx.Err() != nil {
-			reason := ErrInterrupted
-			if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-				reason = ErrTimeout
-			}
-			return p.last, p.fail(reason)
+			return p.last, p.fail(context.Cause(ctx))
 		}
 		if done, err := p.classify(job, err); done || err != nil {
 			return p.last, err

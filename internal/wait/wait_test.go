@@ -65,13 +65,13 @@ func TestWait(t *testing.T) {
 		"archived when created":  {Created, 0, sequence(agentapi.StatusArchived), agentapi.StatusArchived, nil, 1, time.Second, 2 * time.Second},
 		"failed when created":    {Created, 0, sequence(failed), failed, nil, 1, time.Second, 2 * time.Second},
 		"P01 unknown status":     {Created, 0, sequence(active, agentapi.Status("paused"), agentapi.Status("Completed"), completed), completed, nil, 4, 0, 10 * time.Second},
-		"P02 no status":          {Created, time.Minute, sequence(noStatus), "", ErrTimeout, 0, time.Minute, time.Minute},
+		"P02 no status":          {Created, time.Minute, sequence(noStatus), "", context.DeadlineExceeded, 0, time.Minute, time.Minute},
 		"P02 four times":         {Created, 0, sequence(noStatus, noStatus, noStatus, noStatus, completed), completed, nil, 5, 0, 10 * time.Second},
 		"P04 link while active":  {Created, 0, sequence(linked, linked, completed), completed, nil, 3, 0, 10 * time.Second},
 		"P06 ten minutes":        {Created, 0, tenMinutes, failed, nil, 0, 10 * time.Minute, 10*time.Minute + 11*time.Second},
 		"P06 Retry-After":        {Resumed, 0, sequence(busy, completed), completed, nil, 2, 2 * time.Minute, 2 * time.Minute},
 		"P06 Retry-After, once":  {Resumed, 0, sequence(busy, active, completed), completed, nil, 3, 2 * time.Minute, 2*time.Minute + 15*time.Second},
-		"P08 stored late":        {Created, time.Minute, found(50*time.Second, time.Hour), active, ErrTimeout, 0, time.Minute, time.Minute},
+		"P08 stored late":        {Created, time.Minute, found(50*time.Second, time.Hour), active, context.DeadlineExceeded, 0, time.Minute, time.Minute},
 		"P08 stored at once":     {Created, 0, sequence(fault404, completed), completed, nil, 2, 0, 5 * time.Second},
 		"P08 never found":        {Created, 0, found(24*time.Hour, 0), "", agentapi.ErrNotFound, 0, NewJobGrace, NewJobGrace + 8*time.Second},
 		"P09 gone later":         {Created, 0, found(0, 5*time.Minute), active, agentapi.ErrNotFound, 0, 5 * time.Minute, 5*time.Minute + 11*time.Second},
@@ -81,7 +81,7 @@ func TestWait(t *testing.T) {
 		"M01 active at once":     {Messaged, 0, sequence(active, completed), completed, nil, 2, time.Second, 4 * time.Second},
 		"M01 old, then active":   {Messaged, 0, sequence(old, old, active, failed), failed, nil, 4, 3 * time.Second, 6 * time.Second},
 		"M01 an unknown status":  {Messaged, 0, sequence(agentapi.Status("queued"), completed), completed, nil, 2, time.Second, 4 * time.Second},
-		"M01 cut short":          {Messaged, 8 * time.Second, sequence(completed), completed, ErrTimeout, 0, 8 * time.Second, 8 * time.Second},
+		"M01 cut short":          {Messaged, 8 * time.Second, sequence(completed), completed, context.DeadlineExceeded, 0, 8 * time.Second, 8 * time.Second},
 		"M05 the old link":       {Messaged, 0, sequence(linked, linked, completed), completed, nil, 3, 0, 10 * time.Second},
 		"M02 ended unseen":       {Messaged, 0, sequence(old), completed, nil, 0, Settle, settled},
 		"M02 no status":          {Messaged, 0, sequence(noStatus, completed), completed, nil, 0, Settle, settled},
@@ -117,18 +117,18 @@ func TestWait_error(t *testing.T) {
 		"pause too long": {[]any{fault(agentapi.ErrUnavailable, 0, agentapi.ErrPauseTooLong)}, agentapi.ErrPauseTooLong, agentapi.ErrPauseTooLong, active},
 		"bad id":         {[]any{fault(agentapi.ErrNotSent, 0, nil)}, agentapi.ErrNotSent, agentapi.ErrNotSent, active},
 		"another error":  {[]any{http.ErrBodyNotAllowed}, http.ErrBodyNotAllowed, http.ErrBodyNotAllowed, active},
-		"P01 the status": {[]any{agentapi.Status("que\x1bued")}, ErrTimeout, nil, "que\x1bued"},
-		"the last fault": {[]any{fault500}, ErrTimeout, fault500, active},
-		"no past fault":  {[]any{fault500, active}, ErrTimeout, nil, active},
+		"P01 the status": {[]any{agentapi.Status("que\x1bued")}, context.DeadlineExceeded, nil, "que\x1bued"},
+		"the last fault": {[]any{fault500}, context.DeadlineExceeded, fault500, active},
+		"no past fault":  {[]any{fault500, active}, context.DeadlineExceeded, nil, active},
 	} {
 		for _, after := range []Event{Resumed, Created, Messaged} {
 			t.Run(fmt.Sprint(name, after), func(t *testing.T) {
 				t.Parallel()
 				run(t, after, time.Minute, sequence(append([]any{active}, tc.then...)...), func(p *poller, status agentapi.Status, failure *Error) {
-					if !errors.Is(failure, tc.is) || !errors.Is(failure.LastFault, tc.lastFault) || status != tc.status || errors.Is(failure, ErrTimeout) && errors.Is(failure, agentapi.ErrUnavailable) {
+					if !errors.Is(failure, tc.is) || !errors.Is(failure.LastFault, tc.lastFault) || status != tc.status || errors.Is(failure, context.DeadlineExceeded) && errors.Is(failure, agentapi.ErrUnavailable) {
 						t.Errorf("%+v after %q, want %v after %q and %v", failure, status, tc.is, tc.status, tc.lastFault)
 					}
-					if atOnce := len(p.at) == 2 && failure.Waited < 5*time.Second; atOnce == errors.Is(tc.is, ErrTimeout) || !atOnce && failure.Waited != time.Minute {
+					if atOnce := len(p.at) == 2 && failure.Waited < 5*time.Second; atOnce == errors.Is(tc.is, context.DeadlineExceeded) || !atOnce && failure.Waited != time.Minute {
 						t.Errorf("it took %d polls and %v", len(p.at), failure.Waited)
 					}
 				})
@@ -140,9 +140,9 @@ func TestWait_error(t *testing.T) {
 func TestError_text(t *testing.T) {
 	t.Parallel()
 	for want, failure := range map[string]*Error{
-		"job job_1: the job did not finish in time after 1m1s": {JobID: "job_1", Waited: 61499 * time.Millisecond, Err: ErrTimeout},
-		`job job_1: the wait was interrupted after 0s, last status "` + strings.Repeat("x", 511) + `…"`: {
-			JobID: "job_1", LastStatus: agentapi.Status(strings.Repeat("x", 10000)), Err: ErrInterrupted,
+		"job job_1: context deadline exceeded after 1m1s": {JobID: "job_1", Waited: 61499 * time.Millisecond, Err: context.DeadlineExceeded},
+		`job job_1: context canceled after 0s, last status "` + strings.Repeat("x", 511) + `…"`: {
+			JobID: "job_1", LastStatus: agentapi.Status(strings.Repeat("x", 10000)), Err: context.Canceled,
 		},
 	} {
 		if got := failure.Error(); got != want {
@@ -199,18 +199,18 @@ func TestWait_progress(t *testing.T) {
 func TestWait_interrupted(t *testing.T) {
 	t.Parallel()
 	for _, at := range []time.Duration{0, time.Millisecond, time.Second, 2 * time.Second, 3 * time.Second, 3500 * time.Millisecond, time.Minute} {
-		for _, want := range []error{ErrInterrupted, ErrTimeout} {
+		for _, want := range []error{context.Canceled, context.DeadlineExceeded} {
 			synctest.Test(t, func(t *testing.T) {
 				p := newPoller(sequence(active))
 				p.latency = time.Second
-				ctx, cancel := context.WithCancelCause(t.Context())
-				defer cancel(nil)
-				if errors.Is(want, ErrTimeout) {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if errors.Is(want, context.DeadlineExceeded) {
 					var stop context.CancelFunc
 					ctx, stop = context.WithTimeout(ctx, at)
 					defer stop()
-				} else if time.AfterFunc(at, func() { cancel(errors.New("stop")) }); at == 0 {
-					cancel(errors.New("stop"))
+				} else if time.AfterFunc(at, cancel); at == 0 {
+					cancel()
 				}
 				if _, failure := p.wait(ctx, t, Request{After: Event(rand.N(3))}); !errors.Is(failure, want) || failure.Waited != at {
 					t.Errorf("at %v: %+v, want %v", at, failure, want)

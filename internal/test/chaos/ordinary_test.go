@@ -221,7 +221,7 @@ func TestX13_named_folder_without_a_plan(t *testing.T) {
 	}{
 		"state rm": {"state rm agent_job.test", "apply", []string{"An earlier run started job JOB with this prompt", createTakenOver}, 1, false},
 		"terraform test sends nothing to a job taken over": {"", "test -no-color", []string{
-			createTakenOver, "JOB", "Failed to send message to agent job", "This run took the job over from an earlier one", `run "update"... fail`,
+			createTakenOver, "JOB", "Message to agent job not accepted", "This run took the job over from an earlier one", `run "update"... fail`,
 		}, 1, true},
 		"X07 another workspace": {"workspace new other", "apply", nil, 2, false},
 	} {

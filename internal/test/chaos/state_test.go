@@ -96,7 +96,7 @@ const (
 	unknownAnnounced = "Outcome of an earlier request unknown"
 	createTakenOver  = "Agent job of an earlier run taken over"
 	messageTakenOver = "Message of an earlier run taken over"
-	createUnknown    = "Outcome of an earlier create unknown"
+	createUnknown    = "Outcome of agent job create unknown"
 	messageUnknown   = "Outcome of message to agent job unknown"
 )
 

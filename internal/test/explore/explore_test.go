@@ -358,10 +358,10 @@ func (w *world) check(s scenario) (wrong []string) {
 // situations are what the documentation describes. Each must occur in a schedule.
 func situations() []string {
 	return []string{
-		"Agent job of an earlier run taken over", "Agent job of an earlier run will be taken over", "Agent job still running", "Failed to create agent job",
-		"Failed to read agent job", "Failed to send message to agent job", "Follow-up message to agent job", "Journal not usable", "Journal not written",
+		"Agent job of an earlier run taken over", "Agent job of an earlier run will be taken over", "Agent job still running", "Agent job not created",
+		"Failed to read agent job", "Message to agent job not accepted", "Follow-up message to agent job", "Journal not usable", "Journal not written",
 		"Message of an earlier run taken over", "Message of an earlier run will be taken over", "Message to agent job unconfirmed",
-		"Outcome of an earlier create unknown", "Outcome of an earlier request unknown", "Outcome of message to agent job unknown", "Unfinished agent job",
+		"Outcome of agent job create unknown", "Outcome of an earlier request unknown", "Outcome of message to agent job unknown", "Unfinished agent job",
 	}
 }
 

@@ -37,7 +37,7 @@ func mutants() map[string]mutant {
 		"an unknown create blocks an equal one":          {"send/send.go", "case orphan.Unknown && (r.Kind == Message || !orphan.Listed):", "case orphan.Unknown && r.Kind == Message:", create, false},
 		"the provider waits for the response":            {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create, false},
 		"the id is in the state before the wait":         {"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create, false},
-		"a wait that stops early does not taint":         {"job/await.go", "fails = fails && !errors.Is(err, wait.ErrInterrupted)", "fails = true", create, false},
+		"a wait that stops early does not taint":         {"job/await.go", "fails = fails && !errors.Is(err, context.Canceled)", "fails = true", create, false},
 		"an accepted message is in the state":            {"job/resource.go", "	out.save(ctx, job)\n	return true", "	return true", message, false},
 		"no POST without an entry":                       {"journal/call.go", "	case j.named:\n		err = c.problem\n", "", create, false},
 		"nothing is sent once the CLI is gone":           {"journal/call.go", "	case j.process.CLIEnded():\n		err = errNoCLI\n	case c.ctx.Err() != nil:\n		err = context.Cause(c.ctx)\n", "", create, false},

@@ -5,6 +5,7 @@ package fakecli
 
 import (
 	"context"
+	"reflect"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -20,6 +21,12 @@ func call[Request, Response any](ctx context.Context, c *CLI, method func(contex
 	response, err := method(ctx, request)
 	if err != nil {
 		c.T.Fatal(err)
+	}
+	if shown := reflect.ValueOf(response).Elem().FieldByName("Diagnostics"); shown.IsValid() {
+		diags, _ := shown.Interface().([]*tfprotov6.Diagnostic)
+		for _, d := range diags {
+			c.check(d)
+		}
 	}
 	return response
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
@@ -131,23 +129,6 @@ func Contains(t *testing.T, got string, wanted ...string) {
 	for _, w := range wanted {
 		if !strings.Contains(got, w) {
 			t.Errorf("missing %q in:\n%s", w, got)
-		}
-	}
-}
-
-// retried is what Terragrunt looks for by default in the output of a failed command,
-// before it runs it again.
-var retried = regexp.MustCompile(`(?s)provider.*tcp.*(timeout|connection reset by peer)|TLS handshake timeout|context deadline exceeded|` +
-	`Client\.Timeout exceeded|connection reset|i/o timeout|429 Too Many Requests`)
-
-// NotRetried asserts that no wrapper runs a command again because of a diagnostic that
-// reports an unknown outcome: that would send the request again.
-func NotRetried(t testing.TB, diags []*tfprotov6.Diagnostic) {
-	t.Helper()
-	for _, d := range diags {
-		text := "with agent_job.provider_docs: " + fakecli.Text([]*tfprotov6.Diagnostic{d})
-		if strings.Contains(text, "not sent again automatically") && retried.MatchString(text) {
-			t.Errorf("Terragrunt would run this again:\n%s", text)
 		}
 	}
 }

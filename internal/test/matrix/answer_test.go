@@ -21,7 +21,7 @@ func answerRows() []Row {
 		name, body, kind, word, hint string
 	}{
 		{401, "C08_401_json", `{"error":"no such thing"}`, "application/json", says, "Check admin_key"},
-		{402, "C08_402_json", `{"error":"no such thing"}`, "application/json", says, "Check credits and plan in the service's dashboard.\n\nFix that first. Then apply again"},
+		{402, "C08_402_json", `{"error":"no such thing"}`, "application/json", says, "Check credits and plan in the service's dashboard.\n\nOnce that is fixed, apply again"},
 		{422, "C08_422_problem", `{"type":"about:blank","title":"Bad","detail":"no such thing"}`, "application/problem+json", says, ""},
 		{404, "C08_404_html", "<!doctype html><p>no such thing", "text/html", "the response is a web page", "Check base_url"},
 		{413, "C08_413_nothing", "", "application/json", "", ""},

@@ -58,7 +58,7 @@ func addsTo(rows *[]Row) func(name string, test func(m *Matrix, b *bucket)) {
 
 // unusableRows are buckets that cannot be used before the POST.
 func unusableRows() (rows []Row) {
-	const nothingSent = "The request was not sent to project proj_1, so no job was started."
+	const nothingSent = "The prompt was not sent to project proj_1, so no job was started."
 	row := addsTo(&rows)
 	// Red without: the error of ready in Find.
 	row("X14_before_the_POST_responds_404", func(m *Matrix, b *bucket) {
@@ -80,7 +80,7 @@ func unusableRows() (rows []Row) {
 	row("X14_before_the_POST_responds_403_to_writes", func(m *Matrix, b *bucket) {
 		b.fail(http.MethodPut, 403)
 		m.wantDiags(m.Run(Job1()), createFailed)
-		m.wantWords(nothingSent, "could not be written", "Check journal.url", "Apply again to start the job.")
+		m.wantWords(nothingSent, "could not be written", "Check journal.url", "Apply again to send the prompt.")
 		m.wantNoWords("HTTPS_PROXY") // a hint about the service
 		m.wantEnd("", 0, 0)
 	})

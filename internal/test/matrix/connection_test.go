@@ -98,7 +98,7 @@ func limitRows() []Row {
 			start := time.Now()
 			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10m"}})), createFailed)
 			m.wantTook(start, 0, time.Second)
-			m.wantWords("The service's rate limit refused the request to project proj_1, so no job was started.", "429 Too Many Requests",
+			m.wantWords("The service's rate limit refused the prompt for project proj_1, so no job was started.", "429 Too Many Requests",
 				"the pause for the service's rate limit exceeds the configured timeout: the next request can be sent in 1h0m0s.", "raise timeouts")
 			m.wantEnd("", 1, 0) // the one that was answered 429
 			m.OK(m.connect())

@@ -147,7 +147,7 @@ func journalRows() []Row {
 		m.takesOver(Job1(), id)
 		m.sameRun()
 		m.wantDiags(m.Run(Job2()), messagePlanned, messageFailed)
-		m.wantWords("The message was not sent to job "+id+" in project proj_1.", "a test must not send prompts to such a job", "journal { enabled = false }", "apply again to send the message")
+		m.wantWords("The prompt was not sent to job "+id+" in project proj_1.", "a test must not send prompts to such a job", "journal { enabled = false }", "apply again to send the prompt")
 		m.wantNoWords("Apply again to send the message.\n") // it does not in a test
 		m.WantPosts(1, 0)
 		m.nextRun()

@@ -117,7 +117,6 @@ func (m *Matrix) connect() []*tfprotov6.Diagnostic {
 
 // note checks what was said, and keeps it and what was stored for the search at the end.
 func (m *Matrix) note(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
-	harness.NotRetried(m.T, diags)
 	fmt.Fprintln(&m.shown, fakecli.Text(diags), m.cli.State, m.cli.Planned, string(m.cli.Private), string(m.cli.PlannedPrivate))
 	return diags
 }

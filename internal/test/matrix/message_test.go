@@ -16,7 +16,7 @@ import (
 
 const (
 	messagePlanned     = "WARNING: Follow-up message to agent job"
-	messageFailed      = "ERROR: Failed to send message to agent job"
+	messageFailed      = "ERROR: Message to agent job not accepted"
 	messageUnconfirmed = "WARNING: Message to agent job unconfirmed"
 	stillRunning       = "WARNING: Unfinished agent job"
 	cutShort           = "ERROR: Agent job still running"
@@ -91,7 +91,7 @@ func messageRows() []Row {
 		start := time.Now()
 		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
 		m.wantTook(start, 0, wait.Settle+time.Second)
-		m.wantWords(m.id(), "neither the response nor the job's status shows whether it arrived", "connection", "not sent again automatically", "change the prompt")
+		m.wantWords(m.id(), "and nothing shows whether it arrived", "connection", "so no apply sends it again", "change the prompt")
 		m.wantEnd("completed", 1, 1)
 		for range 2 {
 			m.OK(m.connect())

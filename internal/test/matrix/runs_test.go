@@ -22,7 +22,7 @@ const (
 	takeOverPlanned    = "WARNING: Agent job of an earlier run will be taken over"
 	messagePlannedOver = "WARNING: Message of an earlier run will be taken over"
 	messageFound       = "WARNING: Message of an earlier run taken over"
-	outcomeUnknown     = "ERROR: Outcome of an earlier create unknown"
+	outcomeUnknown     = "ERROR: Outcome of agent job create unknown"
 	outcomePlanned     = "WARNING: Outcome of an earlier request unknown"
 	journalUnusable    = "WARNING: Journal not usable"
 	journalUnwritten   = "WARNING: Journal not written"
@@ -177,7 +177,7 @@ func (m *Matrix) blocked(job attrs) {
 	m.Helper()
 	posts := m.posts()
 	m.wantDiags(m.Run(job), outcomePlanned, outcomeUnknown)
-	m.wantWords("Apply sends nothing and fails until you decide.", "to project proj_1 at ", "It is not sent again automatically: each apply fails until you decide.",
+	m.wantWords("Apply sends nothing and fails until you decide.", "to project proj_1 at ", "Each apply fails, without sending it again, until you decide.",
 		"terraform (or tofu) import ADDRESS proj_1/JOB_ID", "delete "+m.entry()+", or set journal { forget = [\""+m.entryID()+"\"] }", "AGENT_JOURNAL_FORGET="+m.entryID())
 	m.WantState("")
 	m.wantPosts(posts)

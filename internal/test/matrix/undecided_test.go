@@ -32,8 +32,8 @@ func (m *Matrix) forget(ids ...string) {
 func (m *Matrix) lostResponse(job attrs) (id string) {
 	m.Helper()
 	m.Script(faultserver.Create, faultserver.Effect(faultserver.Reset))
-	m.wantDiags(m.Run(job), createFailed)
-	m.wantWords("no response shows its outcome", "import ADDRESS proj_1/JOB_ID", "delete "+m.entry()+", or set journal { forget = [\""+m.entryID()+"\"] }")
+	m.wantDiags(m.Run(job), outcomeUnknown)
+	m.wantWords("no response shows whether a job was started", "import ADDRESS proj_1/JOB_ID", "delete "+m.entry()+", or set journal { forget = [\""+m.entryID()+"\"] }")
 	m.cleanly()
 	jobs := m.Sim.Jobs()
 	return jobs[len(jobs)-1].ID
@@ -122,7 +122,7 @@ func undecidedRows() (rows []Row) {
 		row("X19_a_job_and_an_unknown_outcome", func(m *Matrix) {
 			m.OK(m.Run(Job1()))
 			m.Script(faultserver.Create, faultserver.Reset)
-			m.wantDiags(m.note(m.other().Run(m.ctx, Job1())), createFailed)
+			m.wantDiags(m.note(m.other().Run(m.ctx, Job1())), outcomeUnknown)
 			m.cli.Stop() // the state of the first may be lost
 			id := m.id()
 			m.cli.Forget()
@@ -173,7 +173,7 @@ func undecidedRows() (rows []Row) {
 			}
 			m.Always(faultserver.Create, faultserver.Reset)
 			for i := range n {
-				m.wantDiags(m.note(m.other().Run(m.ctx, job(i))), createFailed)
+				m.wantDiags(m.note(m.other().Run(m.ctx, job(i))), outcomeUnknown)
 			}
 			m.Always(faultserver.Create, nil)
 			m.cleanly()

@@ -20,7 +20,7 @@ func waitRows() []Row {
 		{name: "P01_unknown_status_until_timeout", clock: true, Test: func(m *Matrix) {
 			m.Always(faultserver.Get, shows(attrs{"status": "reviewing\u001b[2J"}))
 			job := fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "2m"}})
-			m.kept(m.Run(job), "The configured timeout expired after waiting 2m0s", `reviewing`, "u001b[2J")
+			m.kept(m.Run(job), "The configured timeouts.create (2m0s) expired.", `reviewing`, "u001b[2J")
 			m.wantNoWords("\x1b")
 			m.OK(m.refresh())
 			m.wantDiags(m.plan(job), stillRunning)
@@ -31,18 +31,18 @@ func waitRows() []Row {
 		// Red without: the defaults of timeouts.
 		{name: "P06_an_hour", clock: true, Provider: attrs{"poll": attrs{"min_interval": "1m", "max_interval": "10m"}},
 			script: harness.Always(simulator.Script{Duration: 24 * time.Hour}), Test: func(m *Matrix) {
-				const hour = "The configured timeout expired after waiting 1h0m0s"
-				m.kept(m.Run(Job1()), hour)
+				const hour = " (1h0m0s) expired."
+				m.kept(m.Run(Job1()), "The configured timeouts.create"+hour)
 				m.wantDiags(m.Run(Job1()), stillRunning, cutShort) // an update
-				m.wantWords(hour)
+				m.wantWords("The configured timeouts.update" + hour)
 				m.wantDiags(m.readData(attrs{"id": m.id(), "wait": attrs{"enabled": true}}), cutShort)
-				m.wantWords(hour)
+				m.wantWords("The configured timeouts.read" + hour)
 
 				delete(m.config, "poll")
 				m.OK(m.connect())
 				progress, diags := m.cli.Invoke(m.ctx, "agent_start_job", Job1())
 				m.wantDiags(m.note(diags), cutShort)
-				m.wantWords(hour)
+				m.wantWords("The configured timeouts.invoke" + hour)
 				// A line each ten seconds, or at the next poll after them.
 				if n := len(progress) - 1; n < 180 || n > 360 {
 					m.Errorf("%d lines of progress in an hour", n)
@@ -152,7 +152,7 @@ func waitRows() []Row {
 			m.wantEnd("active", 1, 1)
 			m.resumed(Job2())
 		}},
-		// Red without: ErrInterrupted in cutShort. An error taints.
+		// Red without: context.Canceled in cutShort. An error taints.
 		Row{name: "X02_in_a_create_with_on_timeout_error", clock: true, Test: func(m *Matrix) {
 			start := time.Now()
 			time.AfterFunc(5*time.Second, m.cli.Stop)

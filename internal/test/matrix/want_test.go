@@ -63,7 +63,7 @@ func (m *Matrix) wantWords(words ...string) {
 func (m *Matrix) refused(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
 	m.wantDiags(diags, createFailed)
-	m.wantWords(append(words, "The service refused the request to project proj_1, so no job was started.")...)
+	m.wantWords(append(words, "The service refused the prompt for project proj_1, so no job was started.")...)
 	m.wantEnd("", 1, 0)
 	if jobs := m.Sim.Jobs(); len(jobs) != 0 {
 		m.Errorf("the service has %d jobs", len(jobs))
@@ -74,9 +74,9 @@ func (m *Matrix) refused(diags []*tfprotov6.Diagnostic, words ...string) {
 // service has read posts POSTs, and that the next apply sends exactly one.
 func (m *Matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words ...string) {
 	m.Helper()
-	m.wantDiags(diags, createFailed)
+	m.wantDiags(diags, outcomeUnknown)
 	m.wantWords(append(words,
-		"no response shows its outcome: a job may have been started. It is not sent again automatically.",
+		"The prompt was sent to project proj_1, and no response shows whether a job was started. ",
 		"Look for the job in the service's dashboard. If it is there, import it: ",
 		"terraform (or tofu) import ADDRESS proj_1/JOB_ID")...)
 	m.wantEnd("", posts, 0)
@@ -89,7 +89,7 @@ func (m *Matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words 
 func (m *Matrix) notSent(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
 	m.wantDiags(diags, createFailed)
-	m.wantWords(append(words, "The request was not sent to project proj_1, so no job was started.", "Apply again to start the job.")...)
+	m.wantWords(append(words, "The prompt was not sent to project proj_1, so no job was started.", "Apply again to send the prompt.")...)
 	m.wantEnd("", 0, 0)
 }
 

@@ -43,7 +43,7 @@ var speaking = []string{"job", "plugin", "provider", "validate", "wording"}
 var summary = regexp.MustCompile(`(?:` +
 	`(?:AddError|AddWarning|NewErrorDiagnostic|NewWarningDiagnostic)\(\s*|` +
 	`(?:AddAttribute\w+|NewAttribute\w+|failed)\([^\n]*?,\s*|` +
-	`return |(?i:summary\w*)(?:, \w+)? *:?[=:] *)` +
+	`return |(?i:summary\w*)(?:, \w+)* *:?[=:] *)` +
 	`"([A-Z][^".]*[^". ])"|AddMissing\([^"]*"(\w+)"`)
 
 // The guide has a section for each summary of an error or warning that the

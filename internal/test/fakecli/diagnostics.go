@@ -1,0 +1,42 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package fakecli
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+)
+
+// beforeSending matches the summaries of what is said before anything can be sent, and of
+// what the framework says.
+var beforeSending = regexp.MustCompile(`^(Invalid |Missing |Unknown |Agent provider not configured)`)
+
+// questions are what each other diagnostic answers.
+var questions = map[string]*regexp.Regexp{
+	"to which job or project":   regexp.MustCompile(`(?i)\b(job|project|journal) .*\w|while planning`),
+	"whether anything was sent": regexp.MustCompile(`(?i)\b(sent|sends?|sending|accepted|refused|starts a (new|second) job)\b`),
+	"what to do next":           regexp.MustCompile(`(?i)\b(apply|check|set|look|import|plan|remove|report)\b|No action`),
+}
+
+// retried is what Terragrunt looks for by default in the output of a failed command,
+// before it runs it again.
+var retried = regexp.MustCompile(`(?s)provider.*tcp.*(timeout|connection reset by peer)|TLS handshake timeout|context deadline exceeded|` +
+	`Client\.Timeout exceeded|connection reset|i/o timeout|429 Too Many Requests`)
+
+// check fails the test if a diagnostic leaves a question open, or makes a wrapper run a
+// command again whose outcome is unknown: that would send the request again.
+func (c *CLI) check(d *tfprotov6.Diagnostic) {
+	c.T.Helper()
+	text := Text([]*tfprotov6.Diagnostic{d})
+	for question, answer := range questions {
+		if !beforeSending.MatchString(d.Summary) && !answer.MatchString(d.Detail) {
+			c.T.Errorf("it does not say %s: %s", question, text)
+		}
+	}
+	if strings.HasPrefix(d.Summary, "Outcome of ") && retried.MatchString("with agent_job.provider_docs: "+text) {
+		c.T.Errorf("Terragrunt would run this again: %s", text)
+	}
+}
