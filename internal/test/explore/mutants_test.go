@@ -43,7 +43,7 @@ func mutants() map[string]mutant {
 		"nothing is sent once the CLI is gone":           {"journal/call.go", "	case j.process.CLIEnded():\n		err = errNoCLI\n	case c.ctx.Err() != nil:\n		err = context.Cause(c.ctx)\n", "", create, false},
 		"an entry stays until a later run has seen it":   {"journal/process.go", "if j.named {\n			continue\n		}\n", "", create, false},
 		"an entry stays if the run was disturbed":        {"journal/process.go", "	if !p.undisturbed() {\n		return\n	}\n", "", "create in default folder", false},
-		"a killed run's jobs are taken over":             {"send/send.go", "if o.request.Key != \"\" {\n		if earlier", "if false {\n		if earlier", create, false},
+		"a killed run's jobs are taken over":             {"send/send.go", "if o.Request.Key != \"\" {\n		if earlier", "if false {\n		if earlier", create, false},
 		"a job that cannot be read is not replaced":      {"send/send.go", "			return Outcome{Result: Unreadable, Orphan: orphan, Err: err}\n", "			return Outcome{}\n", create, false},
 		"no two resources take over one request":         {"journal/orphan.go", "		j.busy[e.id] = true\n", "", "two equal creates in bucket", false},
 		"what was taken over meanwhile is looked for":    {"journal/orphan.go", "		if err := j.readAll(ctx); err != nil && j.named {\n			return nil, err\n		}\n", "", "create in bucket", true},
