@@ -28,8 +28,8 @@ const (
 	onWarn  = "warn"
 
 	waitDescription    = "Whether to wait until the job finishes, and what to do if it fails or waiting stops early."
-	timeoutDescription = "What to do when waiting stops before the job finishes: the timeout expires, the key is rejected, " +
-		"or the service cannot be reached or does not know the job. "
+	timeoutDescription = "What to do when waiting stops before the job finishes, for example because the timeout expires " +
+		"or the service cannot be reached. "
 )
 
 func jobSchema(ctx context.Context) schema.Schema {

@@ -183,18 +183,3 @@ func (m *Matrix) planAndApply(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
 	return append(m.plan(job), m.apply(job)...)
 }
-
-// hostRows are hosts like Pulumi's bridge for Terraform providers, or Crossplane:
-// they do not refresh, and drop the state of an update that returns an error.
-func hostRows() []Row {
-	// Red without: the takeover of messages.
-	return []Row{{name: "X09_host_that_drops_the_state_of_a_failed_update", clock: true, named: true, Test: func(m *Matrix) {
-		m.created(Job1())
-		m.nextRun()
-		m.Script(faultserver.Get, faultserver.Answer(401, "")) // ends the wait
-		m.undone(func() { m.wantDiags(m.planAndApply(Job2()), messagePlanned, "ERROR: Agent job still running") })
-		m.cleanly() // a new process of the host
-		m.wantDiags(m.planAndApply(Job2()), messagePlannedOver, messageFound)
-		m.wantEnd("completed", 1, 1)
-	}}}
-}
