@@ -103,7 +103,8 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 		if options.enabled {
 			named.jobRecord = job.jobRecord
 			reportWait(named, err, options, &resp.Diagnostics,
-				"The next plan or apply waits again and sends nothing. To continue with the job as last read, set on_timeout = \"warn\" in the wait block.",
+				"The next plan or apply waits again and sends nothing. To continue with the job as last read, "+
+					"set on_timeout = \"warn\" in the wait block.",
 				"To read a failed job without an error, set on_failure = \"warn\" in the wait block.")
 		}
 	}

@@ -178,5 +178,6 @@ func failedJob(job *jobModel, next string) (summary, detail string) {
 		link = "Its pull request: " + job.PRLink.ValueString()
 	}
 	return "Agent job failed", wording.Paragraphs(
-		fmt.Sprintf("Job %s accepted its prompt and then failed: the service hit an error that it could not recover from.", job.name()), link, next)
+		fmt.Sprintf("Job %s accepted its prompt and then failed: the service hit an error that it could not recover from.", job.name()),
+		link, next)
 }

@@ -23,7 +23,7 @@ func call[Request, Response any](ctx context.Context, c *CLI, method func(contex
 		c.T.Fatal(err)
 	}
 	if shown := reflect.ValueOf(response).Elem().FieldByName("Diagnostics"); shown.IsValid() {
-		diags, _ := shown.Interface().([]*tfprotov6.Diagnostic)
+		diags, _ := reflect.TypeAssert[[]*tfprotov6.Diagnostic](shown)
 		for _, d := range diags {
 			c.check(d)
 		}
@@ -88,6 +88,9 @@ func (c *CLI) Invoke(ctx context.Context, action string, config Attrs) (progress
 		case tfprotov6.CompletedInvokeActionEventType:
 			completed++
 			diags = append(diags, event.Diagnostics...)
+			for _, d := range event.Diagnostics {
+				c.check(d)
+			}
 		}
 	}
 	if completed != 1 {
