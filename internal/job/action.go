@@ -96,11 +96,10 @@ type messageModel struct {
 
 func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *action.InvokeResponse) {
 	var config messageModel
-	arguments, operation := any(&config), "sending a message"
+	arguments := any(&config)
 	if a.kind == send.Create {
-		arguments, operation = &config.actionModel, "starting a job"
+		arguments = &config.actionModel
 	}
-	defer recovered(ctx, operation, mayHaveSent, &resp.Diagnostics)
 	resp.Diagnostics.Append(req.Config.Get(ctx, arguments)...)
 	if resp.Diagnostics.HasError() || !a.provider.usable(&resp.Diagnostics) {
 		return
@@ -112,9 +111,13 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	id, operation := config.JobID.ValueString(), "starting a job in project "+project
+	if a.kind == send.Message {
+		operation = fmt.Sprintf("sending a message to job %s in project %s", id, project)
+	}
+	defer recovered(ctx, operation, mayHaveSent, &resp.Diagnostics)
 	ctx, cancel := a.provider.withTimeout(ctx, "timeouts.invoke", timeout)
 	defer cancel()
-	id := config.JobID.ValueString()
 	i := invocation{a.provider, project, options, resp}
 	// Without a key: a weekly action must send each time.
 	request := send.Request{Kind: a.kind, ProjectID: project, JobID: id, Prompt: config.Prompt.ValueString()}
@@ -179,7 +182,7 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 	reportWait(job, err, i.options, &i.resp.Diagnostics,
 		"The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. "+
 			"Running the action again sends the prompt again.",
-		"Running the action again sends the prompt again.")
+		"To send the prompt again, run the action again.")
 }
 
 func startJobSchema(ctx context.Context) schema.Schema {
