@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net"
 	"net/http"
@@ -32,10 +31,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
-
-var update = flag.Bool("update", false, "write schema.txt and plans.json of the latest version")
-
-const latest = "0.1"
 
 type attrs = fakecli.Attrs
 
@@ -197,38 +192,6 @@ func TestStates(t *testing.T) {
 					t.Errorf("the plan %s, want %s, after %d POSTs:\n%s", got, want.plan, s.posts.Load(), diff)
 				}
 			})
-		}
-	}
-}
-
-// savedPlan is what a saved plan has about one resource, as the protocol encodes it.
-type savedPlan struct{ Prior, Planned, Private []byte }
-
-// An apply of what an earlier version has planned.
-func TestPlans(t *testing.T) {
-	t.Parallel()
-	before, after := attrs{"prompt": "Write"}, attrs{"prompt": "Write more"}
-	for name, config := range map[string]attrs{"create": before, "message": after, "write_only": {"prompt_wo": "Write"}} {
-		if *update {
-			c := start(t, new(service), nil, nil)
-			if name == "message" {
-				c.Run(t.Context(), before)
-			}
-			c.Plan(t.Context(), config)
-			plan := savedPlan{c.Dynamic(c.State).MsgPack, c.Dynamic(c.Planned).MsgPack, c.PlannedPrivate}
-			text, _ := json.Marshal(plan)
-			write(t, filepath.Join("testdata", latest, "plan_"+name+".json"), append(text, '\n'))
-		}
-		for _, version := range versions(t) {
-			var plan savedPlan
-			read(t, filepath.Join(version, "plan_"+name+".json"), &plan)
-			s := new(service)
-			c := start(t, s, nil, nil)
-			c.State = c.Decode(&tfprotov6.DynamicValue{MsgPack: plan.Prior})
-			c.Planned, c.PlannedPrivate = c.Decode(&tfprotov6.DynamicValue{MsgPack: plan.Planned}), plan.Private
-			if diags := c.Apply(t.Context(), config); len(diags) > 0 || s.posts.Load() != 1 || c.Get("status") != "completed" {
-				t.Errorf("%s %s: %d POSTs, state %s\n%s", version, name, s.posts.Load(), c.State, fakecli.Text(diags))
-			}
 		}
 	}
 }

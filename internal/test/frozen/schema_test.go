@@ -4,6 +4,7 @@
 package frozen
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,6 +16,10 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
+
+var update = flag.Bool("update", false, "write the schema of the latest version")
+
+const latest = "0.1"
 
 // flat lists the arguments and attributes of a block, one per line.
 func flat(place string, block *tfprotov6.SchemaBlock) (lines []string) {
