@@ -72,7 +72,7 @@ func TestA02_interrupt_an_action(t *testing.T) {
 			if p.ok() || !strings.Contains(output, id) {
 				t.Errorf("an interrupted action succeeds or does not name job %s:\n%s", id, output)
 			}
-			if inWait && (strings.Count(output, id) < 2 || !strings.Contains(output, "Error: Agent job still running")) {
+			if inWait && (strings.Count(output, id) < 2 || !strings.Contains(output, "Agent job still running")) {
 				t.Errorf("the output does not say that job %s is still running:\n%s", id, output)
 			}
 			w.posts(1, 0)
