@@ -80,7 +80,12 @@ func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, o
 		next = "The service accepted the message, and the new prompt is in the state. The next apply resumes waiting without sending anything."
 	}
 	if errors.Is(err, agentapi.ErrNotFound) {
-		report(missingJob(err, job, after, hint))
+		sent := map[wait.Event]string{
+			wait.Resumed:  "This apply sent nothing to it.",
+			wait.Created:  "The service had accepted the prompt.",
+			wait.Messaged: "The service had accepted the message, and the new prompt is in the state.",
+		}[after]
+		report(jobNotFound(err, job, "This run stopped waiting for it. "+sent+" The state keeps the job as last read.", hint))
 		return
 	}
 	report(unfinishedWait(err, job, next))
@@ -100,7 +105,7 @@ func reporter(diags *diag.Diagnostics, severity string) func(summary, detail str
 func reportWait(job *jobModel, err error, options waitOptions, diags *diag.Diagnostics, ifRunning, ifFailed string) {
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound): // of an action: a data source has reported it
-		diags.AddError(jobNotFound(err, job, "The service had accepted the prompt. Running the action again sends the prompt again."))
+		diags.AddError(jobNotFound(err, job, "The service had accepted the prompt.", "Running the action again sends the prompt again."))
 	case errors.Is(err, context.Canceled):
 		diags.AddError(unfinishedWait(err, job, ifRunning))
 	case err != nil:

@@ -89,7 +89,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	}
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):
-		resp.Diagnostics.AddError(jobNotFound(err, named, readSendsNothing))
+		resp.Diagnostics.AddError(jobNotFound(err, named, readSendsNothing, ""))
 	case err != nil && !options.enabled:
 		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(
 			fmt.Sprintf("Job %s could not be read. %s", named.name(), readSendsNothing), cause(err), "The next plan or apply reads it again."))

@@ -122,20 +122,6 @@ func certificateHint(err error) string {
 const missingJobHint = "If the job no longer exists, apply with -replace=ADDRESS to start a new one, or remove it from the state: " +
 	"terraform (or tofu) state rm ADDRESS"
 
-// missingJob describes a wait that stopped because the service does not know the
-// job. What the job was sent, in this run or an earlier one, depends on after.
-func missingJob(err error, job *jobModel, after wait.Event, hint string) (summary, detail string) {
-	sent := map[wait.Event]string{
-		wait.Resumed:  "This apply sent nothing to it.",
-		wait.Created:  "The service had accepted the prompt.",
-		wait.Messaged: "The service had accepted the message, and the new prompt is in the state.",
-	}[after]
-	return "Agent job not found", wording.Paragraphs(
-		fmt.Sprintf("The service does not know job %s, so this run stopped waiting for it. %s The state keeps the job as last read.",
-			job.name(), sent),
-		cause(err), hint)
-}
-
 // unfinishedWait describes a wait that stopped before its job finished; next says what follows.
 func unfinishedWait(err error, job *jobModel, next string) (summary, detail string) {
 	stopped := new(wait.Error)
@@ -163,9 +149,10 @@ func internalError(what string) (summary, detail string) {
 		"Please report this at https://github.com/agentjobs/terraform-provider-agent/issues, without keys and prompts.")
 }
 
-// jobNotFound describes a job that the service does not know; sent says whether it was sent anything.
-func jobNotFound(err error, job *jobModel, sent string) (summary, detail string) {
-	return "Agent job not found", wording.Paragraphs(fmt.Sprintf("The service does not know job %s. %s", job.name(), sent), cause(err))
+// jobNotFound describes a job that the service does not know; effect says what that means, and whether it was sent anything.
+func jobNotFound(err error, job *jobModel, effect, next string) (summary, detail string) {
+	return "Agent job not found", wording.Paragraphs(
+		fmt.Sprintf("The service does not know job %s. %s", job.name(), effect), cause(err), next)
 }
 
 // noLink is said of a null link: a job without a pull request may have committed directly.

@@ -212,10 +212,8 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
 		if !isMarked(ctx, resp.Private, markMissing) {
 			mark(ctx, resp.Private, markMissing)
-			resp.Diagnostics.AddWarning("Agent job not found", wording.Paragraphs(
-				fmt.Sprintf("The service does not know job %s. The state keeps the job as last read, because a wrong key, "+
-					"project or base URL has the same effect. A refresh sends no prompt. After an apply, this warning does not appear again.", job.name()),
-				wording.Sentence(errors.New(reason(err))), missingJobHint))
+			resp.Diagnostics.AddWarning(jobNotFound(err, &job, "The state keeps the job as last read. A refresh sends no prompt. "+
+				"After an apply, this warning does not appear again.", missingJobHint))
 		}
 		out.identify(ctx, &job)
 	case err != nil && imported:

@@ -140,7 +140,7 @@ func readRows() []Row {
 				m.Always(faultserver.Get, missing)
 				m.cli.Identity = nil // as in the state of an old CLI
 				m.wantDiags(m.refresh(), jobNotFound)
-				m.wantWords("a wrong key, project or base URL has the same effect", "The service responded with 404 Not Found", "-replace=ADDRESS")
+				m.wantWords("Check base_url, project_id and the key", "The service responded with 404 Not Found", "-replace=ADDRESS")
 				m.OK(m.connect())
 				m.OK(m.refresh())
 				m.OK(m.Run(Job1()))

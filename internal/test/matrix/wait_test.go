@@ -72,12 +72,12 @@ func waitRows() []Row {
 				notFound(x)
 			})
 			m.wantDiags(m.Run(Job1()), jobNotFound)
-			m.wantWords("so this run stopped waiting for it. The service had accepted the prompt. The state keeps the job as last read", "-replace=ADDRESS")
+			m.wantWords("This run stopped waiting for it. The service had accepted the prompt. The state keeps the job as last read", "-replace=ADDRESS")
 			m.wantEnd("active", 1, 0)
 			m.wantTook(start, 0, 90*time.Second)
 
 			m.wantDiags(m.Run(Job1()), jobNotFound, stillRunning, "ERROR: Agent job not found")
-			m.wantWords("so this run stopped waiting for it. This apply sent nothing to it. The state keeps the job as last read")
+			m.wantWords("This run stopped waiting for it. This apply sent nothing to it. The state keeps the job as last read")
 			warn := fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "warn"}})
 			m.wantDiags(m.Run(warn), stillRunning, jobNotFound)
 			m.wantEnd("active", 1, 0)
@@ -87,7 +87,7 @@ func waitRows() []Row {
 			m.plan(Job2())
 			m.Always(faultserver.Get, notFound)
 			m.wantDiags(m.apply(Job2()), "ERROR: Agent job not found")
-			m.wantWords("so this run stopped waiting for it. The service had accepted the message, and the new prompt is in the state. The state keeps")
+			m.wantWords("This run stopped waiting for it. The service had accepted the message, and the new prompt is in the state. The state keeps")
 			m.WantPosts(1, 1)
 		}},
 		// Red without: the hint of an error in a create.
