@@ -185,9 +185,10 @@ func (w *world) sender(req *http.Request) *process {
 	return w.processes[pid]
 }
 
-// loseDisk loses the default folder.
+// loseDisk loses the default folder, to which a provider without a CLI may be writing.
 func (w *world) loseDisk() {
-	if err := errors.Join(os.RemoveAll(w.folder()), os.Mkdir(w.folder(), 0o700)); err != nil {
+	lost := w.folder() + ".lost"
+	if err := errors.Join(os.Rename(w.folder(), lost), os.Mkdir(w.folder(), 0o700), os.RemoveAll(lost)); err != nil {
 		w.Fatal(err)
 	}
 }
