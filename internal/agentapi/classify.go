@@ -117,5 +117,5 @@ func ownWords(err error) error {
 // isPermanent reports whether a request that was not sent would fail again.
 func isPermanent(err error) bool {
 	proxy, ok := errors.AsType[*proxyError](err)
-	return ok && proxy.refused || errors.Is(err, ErrCertificate) || errors.Is(err, ErrNoTLS)
+	return ok && proxy.refused || errors.Is(err, ErrCertificate)
 }

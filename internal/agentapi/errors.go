@@ -62,8 +62,6 @@ var (
 	ErrProxy = errors.New("proxy")
 	// ErrCertificate matches a server certificate that could not be verified.
 	ErrCertificate = errors.New("the server's certificate could not be verified")
-	// ErrNoTLS matches a server that does not respond to https:// with TLS.
-	ErrNoTLS = errors.New("the server does not speak TLS")
 )
 
 // Error is the failure of one call.

@@ -37,15 +37,15 @@ func newDialer(requestTimeout time.Duration) *net.Dialer {
 }
 
 // newTransports returns one transport for POSTs and one for GETs. Go sends a
-// request again by itself when a kept-alive or HTTP/2 connection ends under it,
-// so a POST gets a fresh HTTP/1.1 connection; GETs are pooled.
+// request again by itself when a kept-alive or HTTP/2 connection ends under it, so a
+// POST gets a fresh HTTP/1.1 connection. GETs are pooled, and do not need HTTP/2 either.
 func newTransports(config Config) (post, get *http.Transport) {
 	dial := config.Dial
 	if dial == nil {
 		dial = newDialer(config.RequestTimeout).DialContext
 	}
 	build := func() *http.Transport {
-		return &http.Transport{
+		t := &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			OnProxyConnectResponse: proxyRefusal,
 			DialContext:            dial,
@@ -54,16 +54,13 @@ func newTransports(config Config) (post, get *http.Transport) {
 			MaxResponseHeaderBytes: 64 << 10,
 			Protocols:              new(http.Protocols),
 		}
+		t.Protocols.SetHTTP1(true)
+		return t
 	}
 	post, get = build(), build()
-	post.Protocols.SetHTTP1(true)
 	post.DisableKeepAlives = true
-	get.Protocols.SetHTTP1(true)
-	get.Protocols.SetHTTP2(true)
 	get.MaxIdleConns, get.MaxIdleConnsPerHost = 128, 128
 	get.IdleConnTimeout = 90 * time.Second
-	// After a change of VPN or NAT, a dead HTTP/2 connection would fail all polls until TCP gives up.
-	get.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
 	return post, get
 }
 
@@ -180,14 +177,11 @@ func causeOf(ctx context.Context, connected bool, err error) error {
 		return fmt.Errorf("%w: %w", ErrCertificate, unverified.Err)
 	}
 	operation, _ := errors.AsType[*net.OpError](err)
-	record, noTLS := errors.AsType[tls.RecordHeaderError](err)
 	switch {
 	case errors.Is(err, ErrProxy):
 		return err
 	case operation != nil && operation.Op == "proxyconnect":
 		return &proxyError{errors.New("no connection to the proxy: " + operation.Err.Error()), false}
-	case noTLS && record.Conn != nil: // its first bytes were none of a handshake
-		return fmt.Errorf("%w: %w", ErrNoTLS, err)
 	case connected && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		return fmt.Errorf("the connection was closed too early: %w", err)
 	case connected:

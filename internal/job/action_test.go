@@ -219,7 +219,7 @@ func TestAction_configuration(t *testing.T) {
 			_, diags := c.Invoke(t.Context(), a.name, fakecli.With(a.config, arguments))
 			return diags
 		}
-		harness.Contains(t, fakecli.Text(invoke(attrs{"admin_key": unknown{}}, nil)), "ERROR: Agent provider not configured", "Not known yet: admin_key.")
+		harness.Contains(t, fakecli.Text(invoke(attrs{"admin_key": unknown{}}, nil)), "ERROR: Agent provider not configured")
 		fakecli.WantPath(t, invoke(attrs{"project_id": nil}, nil), "project_id")
 		s.Sent(t, 0, 0)
 		if diags := invoke(attrs{"project_id": nil}, attrs{"project_id": harness.Project}); len(diags) > 0 {

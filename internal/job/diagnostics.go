@@ -5,7 +5,6 @@ package job
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -77,9 +76,8 @@ func hint(err error) string {
 	case errors.Is(err, agentapi.ErrProxy):
 		return "Check HTTPS_PROXY and NO_PROXY, and whether the proxy can reach base_url and allows it."
 	case errors.Is(err, agentapi.ErrCertificate):
-		return certificateHint(err)
-	case errors.Is(err, agentapi.ErrNoTLS):
-		return "Check base_url: it starts with https://, but the server at its host and port does not speak TLS."
+		return "Check base_url and the clock of this machine. If the service, or a proxy that inspects the traffic, " +
+			"has a certificate from a private CA, set ca_certificates_pem to that CA's certificate."
 	case errors.Is(err, agentapi.ErrWebPage) && failure.StatusCode < http.StatusInternalServerError:
 		return "Something other than the agent service responded. Check base_url, and whether a proxy or a login page is in between."
 	case errors.Is(err, agentapi.ErrForbidden):
@@ -104,18 +102,6 @@ func hint(err error) string {
 		return "Check base_url, the network between this machine and the service, HTTPS_PROXY and NO_PROXY."
 	}
 	return ""
-}
-
-// certificateHint says which side must fix a certificate.
-func certificateHint(err error) string {
-	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
-		return "Check the clock of this machine. If it is right, the service needs a new certificate."
-	}
-	if _, ok := errors.AsType[x509.HostnameError](err); ok {
-		return "Check base_url: the certificate is for another host name."
-	}
-	return "Check base_url. If the service, or a proxy that inspects the traffic, has a certificate from a private CA, " +
-		"set ca_certificates_pem to that CA's certificate."
 }
 
 // missingJobHint says what to do about a job that the service does not know.

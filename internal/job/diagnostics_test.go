@@ -5,9 +5,7 @@ package job
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -43,10 +41,6 @@ func TestHint(t *testing.T) {
 		"answer lost": {agentapi.Error{Class: agentapi.ErrUnknownOutcome, Err: io.EOF}, ""},
 		"proxy": {agentapi.Error{Class: agentapi.ErrNotSent, Err: agentapi.ErrProxy},
 			"Check HTTPS_PROXY and NO_PROXY, and whether the proxy can reach base_url and allows it."},
-		"plain HTTP": {agentapi.Error{Class: agentapi.ErrNotSent, Err: agentapi.ErrNoTLS},
-			"Check base_url: it starts with https://, but the server at its host and port does not speak TLS."},
-		"certificate, not expired": {agentapi.Error{Class: agentapi.ErrNotSent, Err: fmt.Errorf("%w: %w", agentapi.ErrCertificate, x509.CertificateInvalidError{Reason: x509.NotAuthorizedToSign})},
-			"Check base_url. If the service, or a proxy that inspects the traffic, has a certificate from a private CA, set ca_certificates_pem to that CA's certificate."},
 		"401": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 401},
 			"Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may be unknown to this service, or expired."},
 		"403": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 403},

@@ -19,7 +19,7 @@ type change struct {
 	newPrompt   bool // or an unknown one
 	knownPrompt bool
 	newJob      bool // the prompt starts one, because this job cannot accept messages
-	recordOnly  bool // the prompt of an imported or moved job
+	recordOnly  bool // the prompt of an imported job
 	newTriggers bool
 	closedJob   bool // failed or archived: it cannot accept messages
 	resume      bool // it has not finished: resume waiting
@@ -129,7 +129,7 @@ func (d decision) explain(plan, state *jobModel, diags *diag.Diagnostics) {
 			fmt.Sprintf("If the prompt is new, apply sends it to job %s as a follow-up message. Otherwise it sends nothing.", job))
 	case d.recordOnly && !d.resume:
 		diags.AddAttributeWarning(at, "Prompt recorded without sending it",
-			fmt.Sprintf("Job %s was imported or moved, so the state does not show its last prompt. "+
+			fmt.Sprintf("Job %s was imported, so the state does not show its last prompt. "+
 				"Apply records this one (a write-only prompt as a hash) and sends nothing. Later changes are sent.", job))
 	case d.message():
 		diags.AddAttributeWarning(at, "Follow-up message to agent job",

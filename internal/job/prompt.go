@@ -60,7 +60,7 @@ func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
 }
 
 // recordedPrompt is what the state contains about the last prompt sent to a job: its
-// text, or the hash of a write-only one. An imported or moved job has neither.
+// text, or the hash of a write-only one. An imported job has neither.
 type recordedPrompt struct {
 	text        types.String
 	jobID, hash string
@@ -70,7 +70,7 @@ func (m *jobModel) recordedPrompt(ctx context.Context, private privateState) rec
 	return recordedPrompt{text: m.Prompt, jobID: m.ID.ValueString(), hash: getMark[string](ctx, private, markPrompt)}
 }
 
-// missing reports that the job was imported or moved.
+// missing reports that the job was imported.
 func (r recordedPrompt) missing() bool { return r.text.IsNull() && r.hash == "" }
 
 // is reports whether the job was last sent this text.

@@ -6,7 +6,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -29,7 +28,6 @@ type ProviderData struct {
 	Sender    send.Sender // without a Client while an attribute is unknown
 	Waiter    wait.Waiter
 	ProjectID types.String // the default project; null without one
-	Unknown   []string     // the unknown attributes
 	Mask      func(context.Context) context.Context
 	recent    recentEvents
 }
@@ -43,15 +41,12 @@ func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 		return true
 	}
 	diags.AddError("Agent provider not configured", wording.Paragraphs(
-		"The provider's configuration is not known yet, so the service cannot be called. Nothing was sent.", d.notKnownYet()))
+		"The provider's configuration is not known yet, so the service cannot be called. Nothing was sent.", makeKnown))
 	return false
 }
 
-// notKnownYet names the unknown attributes, and says how to make them known.
-func (d *ProviderData) notKnownYet() string {
-	return "Not known yet: " + strings.Join(d.Unknown, ", ") + ". Apply the resources that these values come from first (-target), " +
-		"or use variables."
-}
+// makeKnown says how to make the provider's configuration known.
+const makeKnown = "Apply the resources that its values come from first (-target), or use variables."
 
 // withTimeout limits a call by a timeout that the user set, and masks the key in its log.
 func (d *ProviderData) withTimeout(ctx context.Context, name string, timeout time.Duration) (context.Context, context.CancelFunc) {

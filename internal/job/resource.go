@@ -29,7 +29,6 @@ var (
 	_ resource.ResourceWithIdentity         = (*jobResource)(nil)
 	_ resource.ResourceWithImportState      = (*jobResource)(nil)
 	_ resource.ResourceWithModifyPlan       = (*jobResource)(nil)
-	_ resource.ResourceWithMoveState        = (*jobResource)(nil)
 	_ resource.ResourceWithValidateConfig   = (*jobResource)(nil)
 )
 
@@ -305,12 +304,12 @@ func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, import
 	if imported {
 		out.diags.AddError("Failed to import agent job", fmt.Sprintf(
 			"Job %s was not imported, because the provider's configuration is not known yet. Nothing was sent. %s",
-			job.name(), r.provider.notKnownYet()))
+			job.name(), makeKnown))
 		return
 	}
 	out.diags.AddWarning("Agent job not refreshed", fmt.Sprintf(
 		"Job %s is shown as last read, because the provider's configuration is not known yet. Nothing was sent. %s",
-		job.name(), r.provider.notKnownYet()))
+		job.name(), makeKnown))
 	out.identify(ctx, job)
 }
 

@@ -113,20 +113,6 @@ func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSour
 	return s.ProviderServerWithActions.ReadDataSource(ctx, req)
 }
 
-// CallFunction accepts null arguments as OpenTofu sends them (as of 1.12): without
-// any data, which the framework rejects.
-func (s *server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
-	const null = 0xc0 // in MessagePack
-	arguments := make([]*tfprotov6.DynamicValue, len(req.Arguments))
-	for i, argument := range req.Arguments {
-		if argument == nil || len(argument.MsgPack)+len(argument.JSON) == 0 {
-			argument = &tfprotov6.DynamicValue{MsgPack: []byte{null}}
-		}
-		arguments[i] = argument
-	}
-	return s.ProviderServerWithActions.CallFunction(ctx, &tfprotov6.CallFunctionRequest{Name: req.Name, Arguments: arguments})
-}
-
 // InvokeAction starts nothing after a stop, and makes StopProvider wait until the
 // action's events are sent.
 func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {

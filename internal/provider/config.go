@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
@@ -63,29 +64,17 @@ type pollModel struct {
 	MaxPerSecond types.Int64  `tfsdk:"max_per_second"`
 }
 
-// providerData returns what resources and actions share, or which attributes are unknown.
+// providerData returns what resources and actions share: without a client unless all attributes are known.
 func (m providerModel) providerData(
-	ctx context.Context, p *agentProvider, terraformVersion string, diags *diag.Diagnostics,
+	ctx context.Context, p *agentProvider, req provider.ConfigureRequest, diags *diag.Diagnostics,
 ) *job.ProviderData {
+	known := req.Config.Raw.IsFullyKnown()
 	data := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID)}
 	data.Sender.Limits.NewJobs = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
 	data.Sender.Limits.Messages = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
 	poll := pollModel{}
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
-	}
-	for _, attribute := range []struct {
-		name  string
-		value interface{ IsUnknown() bool }
-	}{
-		{"base_url", m.BaseURL}, {"admin_key", m.AdminKey}, {"project_id", m.ProjectID},
-		{"request_timeout", m.RequestTimeout}, {"poll", m.Poll}, {"poll.min_interval", poll.MinInterval},
-		{"poll.max_interval", poll.MaxInterval}, {"poll.max_per_second", poll.MaxPerSecond},
-		{"ca_certificates_pem", m.CACertificatesPEM}, {"max_new_jobs", m.MaxNewJobs}, {"max_messages", m.MaxMessages},
-	} {
-		if attribute.value.IsUnknown() {
-			data.Unknown = append(data.Unknown, attribute.name)
-		}
 	}
 	if project := data.ProjectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
 		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", wording.Paragraphs(
@@ -96,7 +85,7 @@ func (m providerModel) providerData(
 	config := agentapi.Config{
 		BaseURL:           base,
 		Key:               key,
-		UserAgent:         fmt.Sprintf("terraform-provider-agent/%s (+terraform %s)", p.version, terraformVersion),
+		UserAgent:         fmt.Sprintf("terraform-provider-agent/%s (+terraform %s)", p.version, req.TerraformVersion),
 		RequestTimeout:    durationOr(m.RequestTimeout, defaultRequestTimeout),
 		MaxPollsPerSecond: float64(cmp.Or(poll.MaxPerSecond.ValueInt64(), defaultMaxPollsPerSec)),
 		RootCAs:           m.roots(diags),
@@ -107,13 +96,13 @@ func (m providerModel) providerData(
 		Min: durationOr(poll.MinInterval, defaultMinInterval),
 		Max: durationOr(poll.MaxInterval, defaultMaxInterval),
 	}
-	if schedule.Min > schedule.Max && len(data.Unknown) == 0 {
+	if schedule.Min > schedule.Max && known {
 		diags.AddAttributeError(path.Root("poll").AtName("min_interval"), "Invalid poll interval",
 			fmt.Sprintf("min_interval (%s) must not be longer than max_interval (%s). Their defaults are %s and %s.",
 				schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
 	location, forget, enabled := m.journal(ctx, diags)
-	if diags.HasError() || len(data.Unknown) > 0 {
+	if diags.HasError() || !known {
 		return data
 	}
 	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())

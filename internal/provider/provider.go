@@ -12,14 +12,12 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
-	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/prlink"
 )
 
 // Address is where the provider is published.
@@ -28,10 +26,7 @@ const Address = "registry.terraform.io/agentjobs/agent"
 // typeName prefixes the names of all resources, data sources and actions.
 const typeName = "agent"
 
-var (
-	_ provider.ProviderWithActions   = (*agentProvider)(nil)
-	_ provider.ProviderWithFunctions = (*agentProvider)(nil)
-)
+var _ provider.ProviderWithActions = (*agentProvider)(nil)
 
 // Options are what a provider needs from its process.
 type Options struct {
@@ -65,7 +60,7 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	data := config.providerData(ctx, p, req.TerraformVersion, &resp.Diagnostics)
+	data := config.providerData(ctx, p, req, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
@@ -101,8 +96,4 @@ func (p *agentProvider) DataSources(context.Context) []func() datasource.DataSou
 
 func (p *agentProvider) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{job.NewStartJobAction, job.NewSendMessageAction}
-}
-
-func (p *agentProvider) Functions(context.Context) []func() function.Function {
-	return []func() function.Function{prlink.NewFunction}
 }

@@ -140,17 +140,6 @@ func (c *CLI) Stop() {
 	call(c.T.Context(), c, c.Server.StopProvider, &tfprotov6.StopProviderRequest{})
 }
 
-// Call calls a function of the provider.
-func (c *CLI) Call(name string, argument tftypes.Value) (tftypes.Value, *tfprotov6.FunctionError) {
-	c.T.Helper()
-	kind := c.Schemas().Functions[name].Return.Type
-	resp := call(c.T.Context(), c, c.Server.CallFunction, &tfprotov6.CallFunctionRequest{Name: name, Arguments: []*tfprotov6.DynamicValue{c.Dynamic(argument)}})
-	if resp.Error != nil {
-		return tftypes.NewValue(kind, nil), resp.Error
-	}
-	return c.unmarshal(resp.Result, kind), nil
-}
-
 // Unconfigured is a CLI whose provider has no configuration.
 func Unconfigured(t *testing.T) *CLI {
 	t.Helper()

@@ -11,7 +11,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"io"
 	"math/big"
 	"net"
 	"testing"
@@ -30,14 +29,6 @@ const (
 	ExpiredCertificate
 	WrongNameCertificate
 )
-
-// DeadHTTP2 reads on and never writes, as a connection over HTTP/2 through a VPN that is
-// gone. It is for OnConnect.
-func (s *Server) DeadHTTP2(conn net.Conn) {
-	config := s.tls.Clone()
-	config.NextProtos = []string{"h2"}
-	_, _ = io.Copy(io.Discard, tls.Server(conn, config))
-}
 
 // serverTLS returns the server's side and the authority in PEM form.
 func serverTLS(t testing.TB, certificate Certificate) (*tls.Config, string) {

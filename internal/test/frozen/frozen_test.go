@@ -135,7 +135,7 @@ func TestStates(t *testing.T) {
 		"write_only":  {attrs{"prompt_wo": "Write write_only"}, nothing, nil},
 		"messaged":    {attrs{"prompt": "Write messaged again"}, nothing, nil},
 		"unconfirmed": {attrs{"prompt": "Write LOST"}, nothing, []string{"Message to agent job unconfirmed"}},
-		"imported":    {attrs{"prompt": "Any text"}, changes, []string{"Prompt recorded without sending it"}}, // so is a moved one
+		"imported":    {attrs{"prompt": "Any text"}, changes, []string{"Prompt recorded without sending it"}},
 		"recorded":    {attrs{"prompt": "Any text"}, nothing, nil},
 	}
 	for _, version := range versions(t) {

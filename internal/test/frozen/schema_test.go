@@ -59,9 +59,6 @@ func TestSchema(t *testing.T) {
 	for name, schema := range all.ActionSchemas {
 		lines = append(lines, flat("action "+name, schema.Schema.Block)...)
 	}
-	for name, function := range all.Functions {
-		lines = append(lines, fmt.Sprintf("function %s(%s) %s", name, function.Parameters[0].Type, function.Return.Type))
-	}
 	slices.Sort(lines)
 	if *update {
 		write(t, filepath.Join("testdata", latest, "schema.txt"), []byte(strings.Join(lines, "\n")+"\n"))

@@ -72,7 +72,7 @@ func TestGuideHasEveryMessage(t *testing.T) {
 
 // No text of the provider tells users of OpenTofu a command that they do not have.
 func TestTextsNameBothCLIs(t *testing.T) {
-	for _, match := range regexp.MustCompile(`.*\bterraform [a-z].*`).FindAllString(source(t, append(speaking, "prlink")...), -1) {
+	for _, match := range regexp.MustCompile(`.*\bterraform [a-z].*`).FindAllString(source(t, speaking...), -1) {
 		t.Error(match)
 	}
 }
