@@ -34,19 +34,15 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 	if err == nil && r.jobID != "" && job.ID != r.jobID {
 		err = wrongJob(job)
 	}
-	if err == nil && c.config.Key.isIn(job.ID) { // the id is shown in the state, the log and messages
-		err = &badIDError{job.ID}
-	}
 	if err != nil {
 		return nil, c.newError(r, ErrUnknownOutcome, got, err)
 	}
-	c.config.Key.scrub(job)
 	return job, nil
 }
 
 func (c *Client) classifyGet(r request, got *response, err error) (*Job, error) {
 	switch {
-	case err != nil && isPermanent(err):
+	case errors.Is(err, ErrCertificate):
 		return nil, c.newError(r, ErrRefused, got, err)
 	case got.status == 0 || got.status >= 500 || got.status == http.StatusRequestTimeout || got.status == http.StatusTooEarly:
 		return nil, c.newError(r, ErrUnavailable, got, err)
@@ -66,24 +62,23 @@ func (c *Client) classifyGet(r request, got *response, err error) (*Job, error) 
 	if job.ID != r.jobID {
 		return nil, c.newError(r, ErrUnusable, got, wrongJob(job))
 	}
-	c.config.Key.scrub(job)
 	return job, nil
 }
 
-// wrongJob names the job whose record was received. decodeJob has checked its id, and newError masks it.
+// wrongJob names the job whose record was received. decodeJob has checked its id.
 func wrongJob(received *Job) error {
 	return fmt.Errorf("%w: %s", ErrWrongJob, received.ID)
 }
 
 // newError describes a failure with what the response contains about it.
 func (c *Client) newError(r request, class error, got *response, err error) *Error {
-	failure := r.fail(class, c.config.Key.maskError(err))
+	failure := r.fail(class, err)
 	failure.Request = r.method() + " " + escape.Printable(c.config.Key.mask(r.url(c.config.BaseURL)))
 	if !errors.Is(class, ErrNotSent) || got.status != 0 { // an earlier 429 says nothing about what is unknown
 		failure.StatusCode = got.status
 	}
 	if got.status != 0 && (got.status < 200 || got.status >= 300) {
-		failure.Detail = escape.Printable(c.config.Key.mask(serviceMessage(got.header, got.body)))
+		failure.Detail = escape.Printable(serviceMessage(got.header, got.body))
 		failure.RetryAfter, _ = retryAfter(got.header, time.Now())
 		switch {
 		case got.status >= 300 && got.status < 400:
@@ -106,16 +101,10 @@ func ownWords(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, own := range []error{errTimeout, errTooLarge, errNoObject, errCut, errTrailing, errDuplicate, errNoID, ErrWebPage, ErrWrongJob} {
+	for _, own := range []error{errTimeout, errTooLarge, errNoObject, errNoID, ErrWebPage, ErrWrongJob} {
 		if errors.Is(err, own) {
 			return own
 		}
 	}
 	return errBroken
-}
-
-// isPermanent reports whether a request that was not sent would fail again.
-func isPermanent(err error) bool {
-	proxy, ok := errors.AsType[*proxyError](err)
-	return ok && proxy.refused || errors.Is(err, ErrCertificate)
 }

@@ -6,6 +6,7 @@ package agentapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -38,10 +39,9 @@ func TestClassifyPost(t *testing.T) {
 		"message, another job":      {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, ErrUnknownOutcome, ErrWrongJob},
 		"201 cut short":             {create, response{status: 201, body: []byte(`{"id":`)}, cut, ErrUnknownOutcome, errBroken},
 		"201 whole, but an error":   {create, response{status: 201, body: []byte(record)}, cut, ErrUnknownOutcome, errBroken},
-		"C05 truncated":             {create, response{status: 201, body: []byte(record[:20])}, nil, ErrUnknownOutcome, errCut},
+		"C05 truncated":             {create, response{status: 201, body: []byte(record[:20])}, nil, ErrUnknownOutcome, errNoObject},
 		"C05 HTML":                  {create, response{status: 200, body: []byte("<html>")}, nil, ErrUnknownOutcome, ErrWebPage},
 		"C06 id with slash":         {create, response{status: 201, body: []byte(`{"id":"a/../b"}`)}, nil, ErrUnknownOutcome, errNoID},
-		"C06 id with the key":       {create, response{status: 201, body: []byte(`{"id":"a` + canary + `"}`)}, nil, ErrUnknownOutcome, errNoID},
 		"101":                       {create, response{status: 101}, nil, ErrUnknownOutcome, nil},
 		"refused, body cut":         {create, response{status: 400, body: []byte(`{"err`)}, cut, ErrRefused, nil},
 		"refused, record in it":     {create, response{status: 409, body: []byte(record)}, nil, ErrRefused, nil},
@@ -118,7 +118,7 @@ func TestClassifyGet(t *testing.T) {
 		"408":            {response{status: 408}, nil, ErrUnavailable, nil},
 		"425":            {response{status: 425}, nil, ErrUnavailable, nil},
 		"200 cut short":  {response{status: 200, body: []byte(record)}, io.EOF, ErrUnavailable, io.EOF},
-		"truncated":      {response{status: 200, body: []byte(record[:10])}, nil, ErrUnavailable, errCut},
+		"truncated":      {response{status: 200, body: []byte(record[:10])}, nil, ErrUnavailable, errNoObject},
 		"204":            {response{status: 204}, nil, ErrUnavailable, errNoObject},
 		"no id":          {response{status: 200, body: []byte(`{"status":"active"}`)}, nil, ErrUnavailable, errNoID},
 		"300":            {response{status: 300}, nil, ErrRefused, ErrRedirected},
@@ -133,7 +133,7 @@ func TestClassifyGet(t *testing.T) {
 		"404 type alone": {response{status: 404, header: headers("Content-Type", "application/xhtml+xml")}, nil, ErrUnusable, ErrWebPage},
 		"200 labelled":   {response{status: 200, header: html, body: []byte(" " + record)}, nil, nil, nil},
 		"404 labelled":   {response{status: 404, header: html, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
-		"cut, labelled":  {response{status: 200, header: html, body: []byte(record[:10])}, nil, ErrUnavailable, errCut},
+		"cut, labelled":  {response{status: 200, header: html, body: []byte(record[:10])}, nil, ErrUnavailable, errNoObject},
 		"200 HTML":       {response{status: 200, header: html, body: []byte("<html>sign in")}, nil, ErrUnusable, ErrWebPage},
 		"wrong id":       {response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, ErrUnusable, ErrWrongJob},
 	} {
@@ -166,7 +166,6 @@ func TestNewError_detail(t *testing.T) {
 		"broken UTF-8":      {"text/plain", "a\xffb", `a\xffb`},
 		"HTML":              {"text/html; charset=utf-8", "no prompt", ""},
 		"HTML unlabelled":   {"", " \n<!doctype html><h1>no", ""},
-		"key":               {"application/json", `{"error":"bad ` + canary + `."}`, "bad (sensitive)."},
 	} {
 		failure := c.newError(request{op: OpCreate}, ErrRefused, &response{status: 400, header: headers("Content-Type", tc.kind, "Retry-After", "7"), body: []byte(tc.body)}, nil)
 		if failure.Detail != tc.want || failure.RetryAfter != 7*time.Second || errors.Is(failure, ErrWebPage) != strings.HasPrefix(name, "HTML") {
@@ -189,7 +188,7 @@ func TestClassifyPost_unknownOutcomeInOwnWords(t *testing.T) {
 		f.answers = []answer{got}
 		var logged string
 		c := newFakeClient(t, f, func(config *Config) {
-			config.Log = func(_ context.Context, e Exchange) { logged = e.Err.Error() }
+			config.Log = func(_ context.Context, fields map[string]any) { logged = fmt.Sprint(fields["error"]) }
 		})
 		_, err := c.CreateJob(t.Context(), "p", "x", nil)
 		if !errors.Is(err, ErrUnknownOutcome) || strings.Contains(err.Error(), "tcp") {

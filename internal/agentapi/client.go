@@ -42,8 +42,8 @@ type Config struct {
 	MaxPollsPerSecond float64        // shared by all calls of PollJob
 	RootCAs           *x509.CertPool // nil: the system's
 	Dial              Dial           // nil: a net.Dialer
-	// Log is called after each exchange when it is not nil.
-	Log func(context.Context, Exchange)
+	// Log, if not nil, receives after each exchange what it was, without the key or a prompt.
+	Log func(ctx context.Context, fields map[string]any)
 }
 
 // Client calls the service. It is safe for concurrent use.
@@ -141,7 +141,7 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 		if failure == nil {
 			return job, nil
 		}
-		if !errors.Is(failure, ErrNotSent) || isPermanent(err) {
+		if !errors.Is(failure, ErrNotSent) || errors.Is(err, ErrCertificate) {
 			return nil, failure
 		}
 		if firstFailure.IsZero() {

@@ -58,8 +58,6 @@ var (
 	// ErrRedirected matches a 3xx response. Redirects are never followed: the key
 	// is sent only where the user configured it.
 	ErrRedirected = errors.New("redirected")
-	// ErrProxy matches a proxy that cannot be reached or refused the connection.
-	ErrProxy = errors.New("proxy")
 	// ErrCertificate matches a server certificate that could not be verified.
 	ErrCertificate = errors.New("the server's certificate could not be verified")
 )

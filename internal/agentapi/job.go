@@ -4,10 +4,9 @@
 package agentapi
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
+	"fmt"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
@@ -48,11 +47,8 @@ type Source struct {
 }
 
 var (
-	errNoObject  = errors.New("the response is not a JSON object")
-	errCut       = errors.New("the response ends before the job record is complete")
-	errTrailing  = errors.New("the response continues after the job record")
-	errDuplicate = errors.New("the response contains a field twice")
-	errNoID      = errors.New("the response contains no usable job id")
+	errNoObject = errors.New("the response is not one complete JSON object")
+	errNoID     = errors.New("the response contains no usable job id")
 )
 
 // decodeJob reads a job record. Only the id must be valid, because a job without it
@@ -68,7 +64,7 @@ func decodeJob(body []byte) (*Job, error) {
 		return nil, errNoID
 	}
 	if !ValidID(*id) {
-		return nil, &badIDError{*id}
+		return nil, fmt.Errorf("%w: %s", errNoID, escape.Printable(*id))
 	}
 	job := &Job{
 		ID:         *id,
@@ -89,51 +85,13 @@ func decodeJob(body []byte) (*Job, error) {
 	return job, nil
 }
 
-// badIDError is an id that is not allowed in a path.
-type badIDError struct{ id string }
-
-func (e *badIDError) Error() string { return errNoID.Error() + ": " + escape.Printable(e.id) }
-
-func (e *badIDError) Unwrap() error { return errNoID }
-
-// decodeObject splits one JSON object into its members. encoding/json alone
-// would take the last of two ids and match names without regard to case.
-func decodeObject(body []byte) (map[string]json.RawMessage, error) {
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+// decodeObject splits one JSON object into its members. Their names match exactly, unlike
+// those of a struct.
+func decodeObject(body []byte) (fields map[string]json.RawMessage, _ error) {
+	if json.Unmarshal(body, &fields) != nil || fields == nil {
 		return nil, errNoObject
 	}
-	fields := make(map[string]json.RawMessage, 8)
-	for decoder.More() {
-		token, err := decoder.Token()
-		if err != nil {
-			return nil, endOfInput(err)
-		}
-		name, _ := token.(string)
-		if _, twice := fields[name]; twice {
-			return nil, errDuplicate
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return nil, endOfInput(err)
-		}
-		fields[name] = value
-	}
-	if _, err := decoder.Token(); err != nil {
-		return nil, endOfInput(err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errTrailing
-	}
 	return fields, nil
-}
-
-// endOfInput names the end of the input, which the decoder reports in two ways.
-func endOfInput(err error) error {
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errCut
-	}
-	return err
 }
 
 func optionalString(raw json.RawMessage) *string {

@@ -4,13 +4,14 @@
 package agentapi
 
 import (
+	"bytes"
 	"errors"
 	"strconv"
 	"strings"
 )
 
-// masked replaces the key wherever it would be printed.
-const masked = "(sensitive)"
+// masked replaces the key wherever it would be printed. It is no valid id.
+const masked = "(sensitive value)"
 
 // Key is an admin API key. It cannot be printed: not by fmt, not by an
 // encoder, and not through reflection, because a closure holds the text.
@@ -42,12 +43,8 @@ func (k Key) mask(text string) string {
 	return strings.NewReplacer(key, masked, quoted[1:len(quoted)-1], masked).Replace(text)
 }
 
-// maskError removes the key from an error: net/http quotes what a server sent,
-// and so does a refused job id.
+// maskError removes the key from an error: net/http quotes what a server sent.
 func (k Key) maskError(err error) error {
-	if id, ok := errors.AsType[*badIDError](err); ok {
-		return &badIDError{k.mask(id.id)} // before the text is cut
-	}
 	if err == nil {
 		return nil
 	}
@@ -58,28 +55,14 @@ func (k Key) maskError(err error) error {
 	return err
 }
 
-// shortestSecret is the length from which a key is masked in a record: a shorter
-// one may be part of a legitimate value.
+// shortestSecret is the length from which a key is masked in a response: a shorter one
+// may be part of a legitimate value.
 const shortestSecret = 8
 
-// isIn reports whether text repeats the key.
-func (k Key) isIn(text string) bool {
-	return !k.isEmpty() && len(k.reveal()) >= shortestSecret && strings.Contains(text, k.reveal())
-}
-
-// scrub removes the key from a record that echoes it, because a record goes
-// into the state.
-func (k Key) scrub(job *Job) {
-	if k.isIn(string(job.Status)) {
-		job.Status = Status(k.mask(string(job.Status)))
+// maskBody removes the key from a response, before anything is read from it.
+func (k Key) maskBody(body []byte) []byte {
+	if k.isEmpty() || len(k.reveal()) < shortestSecret {
+		return body
 	}
-	texts := []*string{job.Model, job.PRLink, job.CreatedAt, job.ArchivedAt}
-	if job.Source != nil {
-		texts = append(texts, job.Source.Repository, job.Source.Ref)
-	}
-	for _, text := range texts {
-		if text != nil && k.isIn(*text) {
-			*text = k.mask(*text)
-		}
-	}
+	return bytes.ReplaceAll(body, []byte(k.reveal()), []byte(masked))
 }

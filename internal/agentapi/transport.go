@@ -13,8 +13,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
 // maxBody is how much of a response is read, after decompression: a job record is
@@ -47,7 +48,6 @@ func newTransports(config Config) (post, get *http.Transport) {
 	build := func() *http.Transport {
 		t := &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
-			OnProxyConnectResponse: proxyRefusal,
 			DialContext:            dial,
 			TLSClientConfig:        &tls.Config{RootCAs: config.RootCAs, MinVersion: tls.VersionTLS12},
 			TLSHandshakeTimeout:    15 * time.Second,
@@ -64,26 +64,6 @@ func newTransports(config Config) (post, get *http.Transport) {
 	return post, get
 }
 
-// proxyError is a failure of the proxy, before the service was reached.
-type proxyError struct {
-	error
-	refused bool // finally: another attempt would fail too
-}
-
-func (*proxyError) Is(target error) bool { return target == ErrProxy }
-
-// proxyRefusal gives a proxy's refusal a type: 4xx is final, the rest may be temporary.
-func proxyRefusal(_ context.Context, _ *url.URL, _ *http.Request, response *http.Response) error {
-	status := response.StatusCode
-	if status == http.StatusOK {
-		return nil
-	}
-	return &proxyError{
-		fmt.Errorf("the proxy refused the connection with %d %s", status, http.StatusText(status)),
-		status >= 400 && status < 500,
-	}
-}
-
 // response is the head of an HTTP response, and as much of its body as could be read.
 type response struct {
 	status  int // 0: none
@@ -91,18 +71,6 @@ type response struct {
 	body    []byte
 	reached bool // there was a connection to the service, so bytes may have been sent
 	took    time.Duration
-}
-
-// Exchange is one HTTP request and its outcome, for the log. It contains neither
-// the key nor a prompt.
-type Exchange struct {
-	Op           Op
-	Method, URL  string
-	RequestSize  int // bytes of the body
-	StatusCode   int // 0 without a response
-	ResponseSize int // bytes of the decompressed body
-	Duration     time.Duration
-	Err          error
 }
 
 // do makes one HTTP exchange. The error is why the response is missing or
@@ -116,12 +84,17 @@ func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request)
 }
 
 func (c *Client) logExchange(ctx context.Context, r request, got *response, err error) {
-	if c.config.Log != nil {
-		c.config.Log(ctx, Exchange{
-			Op: r.op, Method: r.method(), URL: r.url(c.config.BaseURL), RequestSize: len(r.body), StatusCode: got.status,
-			ResponseSize: len(got.body), Duration: got.took, Err: err,
-		})
+	if c.config.Log == nil {
+		return
 	}
+	fields := map[string]any{
+		"operation": string(r.op), "method": r.method(), "url": r.url(c.config.BaseURL), "request_bytes": len(r.body),
+		"status": got.status, "response_bytes": len(got.body), "duration_ms": got.took.Milliseconds(),
+	}
+	if err != nil {
+		fields["error"] = escape.Printable(err.Error())
+	}
+	c.config.Log(ctx, fields)
 }
 
 func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r request, got *response) error {
@@ -156,13 +129,13 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	}
 	defer func() { _ = res.Body.Close() }()
 	got.status, got.header = res.StatusCode, res.Header
-	got.body, err = io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	if err == nil && len(body) > maxBody {
+		return errTooLarge
+	}
+	got.body = c.config.Key.maskBody(body)
 	if err != nil {
 		return causeOf(ctx, true, err)
-	}
-	if len(got.body) > maxBody {
-		got.body = nil
-		return errTooLarge
 	}
 	return nil
 }
@@ -176,12 +149,7 @@ func causeOf(ctx context.Context, connected bool, err error) error {
 	if unverified, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return fmt.Errorf("%w: %w", ErrCertificate, unverified.Err)
 	}
-	operation, _ := errors.AsType[*net.OpError](err)
 	switch {
-	case errors.Is(err, ErrProxy):
-		return err
-	case operation != nil && operation.Op == "proxyconnect":
-		return &proxyError{errors.New("no connection to the proxy: " + operation.Err.Error()), false}
 	case connected && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
 		return fmt.Errorf("the connection was closed too early: %w", err)
 	case connected:

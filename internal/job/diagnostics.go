@@ -73,8 +73,6 @@ func hint(err error) string {
 		return "Check journal.url, or AGENT_JOURNAL_URL if that is not set, and the credentials of this run."
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, agentapi.ErrUnavailable):
 		return ""
-	case errors.Is(err, agentapi.ErrProxy):
-		return "Check HTTPS_PROXY and NO_PROXY, and whether the proxy can reach base_url and allows it."
 	case errors.Is(err, agentapi.ErrCertificate):
 		return "Check base_url and the clock of this machine. If the service, or a proxy that inspects the traffic, " +
 			"has a certificate from a private CA, set ca_certificates_pem to that CA's certificate."

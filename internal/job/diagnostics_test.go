@@ -39,8 +39,6 @@ func TestHint(t *testing.T) {
 		"timeouts of a read": {agentapi.Error{Class: agentapi.ErrUnavailable, Err: context.DeadlineExceeded},
 			"Check base_url, the network between this machine and the service, HTTPS_PROXY and NO_PROXY."},
 		"answer lost": {agentapi.Error{Class: agentapi.ErrUnknownOutcome, Err: io.EOF}, ""},
-		"proxy": {agentapi.Error{Class: agentapi.ErrNotSent, Err: agentapi.ErrProxy},
-			"Check HTTPS_PROXY and NO_PROXY, and whether the proxy can reach base_url and allows it."},
 		"401": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 401},
 			"Check admin_key, or AGENT_ADMIN_KEY if that is not set: the key may be unknown to this service, or expired."},
 		"403": {agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 403},

@@ -14,9 +14,9 @@ import (
 )
 
 // Neither the key, if the service echoes it, nor a control character comes into the state.
-// Red without: printable in apply, and any field in scrub.
+// Red without: printable in apply, and maskBody.
 func TestEveryTextIsSafeInTheState(t *testing.T) {
-	const raw, safe = "a\x1b[31m" + harness.CanaryKey, `a\u001b[31m(sensitive)`
+	const raw, safe = "a\x1b[31m" + harness.CanaryKey, `a\u001b[31m(sensitive value)`
 	extra, source := map[string]any{}, map[string]any{}
 	extra["source"] = source
 	for _, row := range contract {
@@ -41,7 +41,7 @@ func TestEveryTextIsSafeInTheState(t *testing.T) {
 			want = "null"
 		}
 		if shown := fmt.Sprintf("%q:tftypes.String<%s>", row.attribute, want); !strings.Contains(c.State.String(), shown) {
-			t.Errorf("no %s in %s: does apply in model.go use printable, and does scrub in key.go know the field?", shown, c.State)
+			t.Errorf("no %s in %s: does apply in model.go use printable?", shown, c.State)
 		}
 	}
 }

@@ -9,9 +9,6 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
 // EnvLog is the variable that sets the level of this provider's own log.
@@ -42,23 +39,9 @@ func keyMask(key string) func(context.Context) context.Context {
 // exchangeLogger writes each HTTP exchange to Terraform's log: sizes and outcome,
 // never a prompt, a header or a body. It is nil without a requested log, because even
 // a dropped entry costs its fields.
-func exchangeLogger() func(context.Context, agentapi.Exchange) {
+func exchangeLogger() func(context.Context, map[string]any) {
 	if !LogRequested() {
 		return nil
 	}
-	return func(ctx context.Context, e agentapi.Exchange) {
-		fields := map[string]any{
-			"operation":      string(e.Op),
-			"method":         e.Method,
-			"url":            e.URL,
-			"request_bytes":  e.RequestSize,
-			"status":         e.StatusCode,
-			"response_bytes": e.ResponseSize,
-			"duration_ms":    e.Duration.Milliseconds(),
-		}
-		if e.Err != nil {
-			fields["error"] = escape.Printable(e.Err.Error())
-		}
-		tflog.Debug(ctx, "called the agent service", fields)
-	}
+	return func(ctx context.Context, fields map[string]any) { tflog.Debug(ctx, "called the agent service", fields) }
 }

@@ -168,7 +168,7 @@ resource "agent_job" "test" {
 		search(w.run("apply saved"), "called the agent service")
 	}
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 403, Body: `{"error":"you sent ` + canaryKey + `"}`})
-	search(w.start("plan").wait(), "you sent (sensitive)")
+	search(w.start("plan").wait(), "you sent (sensitive value)")
 
 	set(canary + " and more")
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindMessage, AfterEffect: true, Delay: time.Minute})
