@@ -42,7 +42,7 @@ func main() {
 	// response is due. Nobody reads the channel: Windows has no signal.Ignore.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 
-	if err := plugin.Serve(context.Background(), version, plugin.Options{Debug: *debug}); err != nil {
+	if err := plugin.Serve(context.Background(), version, *debug); err != nil {
 		log.Fatal(err)
 	}
 }

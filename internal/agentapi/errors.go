@@ -65,9 +65,7 @@ var (
 // Error is the failure of one call.
 type Error struct {
 	Op         Op
-	Class      error // one of the classes
-	ProjectID  string
-	JobID      string        // empty for a create
+	Class      error         // one of the classes
 	Request    string        // method and URL; empty when none was tried
 	StatusCode int           // of the last HTTP response; 0 without one
 	Detail     string        // the service's error message: escaped, cut, the key masked; empty if the outcome is unknown

@@ -104,10 +104,9 @@ func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 		}
 		call("patient", 2*time.Hour, 3610*time.Second, nil)
 		call("shorter than the first pause", 5*time.Second, 0, ErrPauseTooLong)
-		call("queued, shorter than the second", time.Minute, 10*time.Second, ErrPauseTooLong)
-		call("queued, longer", 3*time.Hour, 3610*time.Second, nil)
-		time.Sleep(time.Minute)
-		call("later, shorter", time.Minute, time.Minute, ErrPauseTooLong)
+		time.Sleep(11 * time.Second) // not while the first pause ends: two calls would be sent at once
+		call("shorter than the second", time.Minute, 11*time.Second, ErrPauseTooLong)
+		call("longer", 3*time.Hour, 3610*time.Second, nil)
 		all.Wait()
 		if len(f.posts) != 4 {
 			t.Errorf("%d POSTs, want two answered 429 and two accepted", len(f.posts))

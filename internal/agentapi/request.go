@@ -42,7 +42,7 @@ type request struct {
 }
 
 func (r request) fail(class error, err error) *Error {
-	return &Error{Op: r.op, Class: class, ProjectID: r.projectID, JobID: r.jobID, StatusCode: r.status, Err: err}
+	return &Error{Op: r.op, Class: class, StatusCode: r.status, Err: err}
 }
 
 var errBadID = errors.New("a project or job id contains a character that is not allowed in a path")

@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
@@ -37,18 +35,10 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 			"Set the import id to PROJECT_ID/JOB_ID."))
 		return
 	}
-	resp.Diagnostics.Append(setIdentifiers(ctx, &resp.State, resp.Identity, project, id)...)
-}
-
-// setIdentifiers writes a job's ids to an empty state, which a read completes.
-func setIdentifiers(
-	ctx context.Context, state *tfsdk.State, identity *tfsdk.ResourceIdentity, projectID, jobID string,
-) (diags diag.Diagnostics) {
-	for name, value := range map[string]string{"project_id": projectID, "id": jobID} {
-		diags.Append(state.SetAttribute(ctx, path.Root(name), value)...)
-		if identity != nil {
-			diags.Append(identity.SetAttribute(ctx, path.Root(name), value)...)
+	for name, value := range map[string]string{"project_id": project, "id": id} { // a read completes the state
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
+		if resp.Identity != nil {
+			resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root(name), value)...)
 		}
 	}
-	return diags
 }

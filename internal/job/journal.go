@@ -110,9 +110,6 @@ func announcement(kind send.Kind, orphans, unresolved []*journal.Orphan, plan *j
 		if len(jobs) > 1 {
 			others = " Equal resources take over: " + strings.Join(jobs[1:], ", ") + "."
 		}
-		if unknown := len(orphans) - len(jobs); unknown > 0 {
-			others += fmt.Sprintf(" Equal requests with unknown outcome: %d. Each makes one resource fail until you decide.", unknown)
-		}
 		return "Agent job of an earlier run will be taken over", wording.Paragraphs(
 			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. "+
 				"Apply takes the job over without sending anything.%s "+

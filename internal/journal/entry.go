@@ -34,9 +34,7 @@ const (
 // Key identifies a request by a hash, so that an entry does not reveal the request.
 type Key string
 
-func createKey(parts ...string) Key { return Key(createPrefix + hash(parts...)) }
-
-func messageKey(parts ...string) Key { return Key("message-" + hash(parts...)) }
+func newKey(kind string, parts ...string) Key { return Key(kind + hash(parts...)) }
 
 func hash(parts ...string) string {
 	sum := sha256.New()

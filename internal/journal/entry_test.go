@@ -85,10 +85,10 @@ func TestValidID(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	keys := map[Key]bool{
-		createKey("a", "b"): true, createKey("ab"): true, createKey("a", "b", ""): true, createKey("b", "a"): true,
-		messageKey("a", "b"): true, createKey(): true, createKey(""): true,
+		newKey(createPrefix, "a", "b"): true, newKey(createPrefix, "ab"): true, newKey(createPrefix, "a", "b", ""): true, newKey(createPrefix, "b", "a"): true,
+		newKey("message-", "a", "b"): true, newKey(createPrefix): true, newKey(createPrefix, ""): true,
 	}
-	if len(keys) != 7 || !keys[createKey("a", "b")] {
+	if len(keys) != 7 || !keys[newKey(createPrefix, "a", "b")] {
 		t.Errorf("keys of different requests are equal, or of the same are not: %v", keys)
 	}
 }

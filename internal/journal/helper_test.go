@@ -28,8 +28,8 @@ const canary = "canary"
 var (
 	errFault = errors.New("a fault")
 
-	create, otherCreate, pendingCreate = createKey(canary), createKey(canary, "2"), createKey(canary, "3")
-	earlier, named, later, forOther    = messageKey(canary), messageKey(canary, "2"), messageKey(canary, "3"), messageKey(canary, "4")
+	create, otherCreate, pendingCreate = newKey(createPrefix, canary), newKey(createPrefix, canary, "2"), newKey(createPrefix, canary, "3")
+	earlier, named, later, forOther    = newKey("message-", canary), newKey("message-", canary, "2"), newKey("message-", canary, "3"), newKey("message-", canary, "4")
 	keyNames                           = map[Key]string{
 		create: "create", otherCreate: "other create", pendingCreate: "pending create",
 		earlier: "earlier", named: "named", later: "later", forOther: "for another job",

@@ -56,7 +56,7 @@ func (j *Journal) CreateKey(parts ...string) Key {
 	if j == nil {
 		return ""
 	}
-	return createKey(slices.Insert(parts, 0, j.states)...)
+	return newKey(createPrefix, slices.Insert(parts, 0, j.states)...)
 }
 
 // MessageKey identifies a message by its parts.
@@ -64,7 +64,7 @@ func (j *Journal) MessageKey(parts ...string) Key {
 	if j == nil {
 		return ""
 	}
-	return messageKey(slices.Insert(parts, 0, j.states)...)
+	return newKey("message-", slices.Insert(parts, 0, j.states)...)
 }
 
 // Report returns what a user has not been told yet: what was noticed while the entries

@@ -130,7 +130,7 @@ func TestProcess_drainAwaitsRemoval(t *testing.T) {
 
 const childEnv = "JOURNAL_TEST_CHILD"
 
-var childKey = createKey("of a child")
+var childKey = newKey(createPrefix, "of a child")
 
 var children = map[string]func(){
 	// pending is about to POST until it is killed.

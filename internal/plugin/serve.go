@@ -32,18 +32,13 @@ const (
 
 var errCLIGone = errors.New("the CLI is gone")
 
-// Options configure how the plugin is served.
-type Options struct {
-	// Debug prints how to attach a CLI instead of being started by one; no journal is kept.
-	Debug bool
-}
-
-// Serve runs the plugin until the CLI shuts it down or ends.
-func Serve(ctx context.Context, version string, options Options) error {
+// Serve runs the plugin until the CLI shuts it down or ends. With debug it prints how to
+// attach a CLI instead of being started by one, and keeps no journal.
+func Serve(ctx context.Context, version string, debug bool) error {
 	if err := silenceUnreadLog(); err != nil {
 		return err
 	}
-	if options.Debug {
+	if debug {
 		return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
 			return NewServer(ctx, provider.New(version, provider.Options{}))
 		}, tf6server.WithManagedDebug())

@@ -35,7 +35,7 @@ var (
 func job(status agentapi.Status) *agentapi.Job { return &agentapi.Job{ID: "job_1", Status: status} }
 
 func fault(class error, status int, cause error) *agentapi.Error {
-	return &agentapi.Error{Op: agentapi.OpGet, Class: class, ProjectID: "p", JobID: "job_1", StatusCode: status, Err: cause}
+	return &agentapi.Error{Op: agentapi.OpGet, Class: class, StatusCode: status, Err: cause}
 }
 
 // answers gives the answer to poll number n (from 1), made at that age of the
