@@ -46,12 +46,10 @@ func (c *Client) classifyGet(r request, got *response, err error) (*Job, error) 
 		return nil, c.newError(r, ErrRefused, got, err)
 	case got.status == 0 || got.status >= 500 || got.status == http.StatusRequestTimeout || got.status == http.StatusTooEarly:
 		return nil, c.newError(r, ErrUnavailable, got, err)
-	case got.status >= 300 && got.status < 400:
+	case got.status >= 300:
 		return nil, c.newError(r, ErrRefused, got, nil)
 	case isWebPage(got.header, got.body):
-		return nil, c.newError(r, ErrUnusable, got, ErrWebPage)
-	case got.status >= 400:
-		return nil, c.newError(r, ErrRefused, got, nil)
+		return nil, c.newError(r, ErrRefused, got, ErrWebPage)
 	case err != nil:
 		return nil, c.newError(r, ErrUnavailable, got, err)
 	}
@@ -60,7 +58,7 @@ func (c *Client) classifyGet(r request, got *response, err error) (*Job, error) 
 		return nil, c.newError(r, ErrUnavailable, got, err)
 	}
 	if job.ID != r.jobID {
-		return nil, c.newError(r, ErrUnusable, got, wrongJob(job))
+		return nil, c.newError(r, ErrRefused, got, wrongJob(job))
 	}
 	return job, nil
 }

@@ -128,14 +128,14 @@ func TestClassifyGet(t *testing.T) {
 		"403":            {response{status: 403}, nil, ErrRefused, ErrKeyRejected},
 		"404 JSON":       {response{status: 404, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
 		"404 text":       {response{status: 404, body: []byte("not found")}, nil, ErrRefused, ErrNotFound},
-		"404 HTML":       {response{status: 404, header: html, body: []byte("<html>not found")}, nil, ErrUnusable, ErrWebPage},
-		"404 unlabelled": {response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, ErrUnusable, ErrWebPage},
-		"404 type alone": {response{status: 404, header: headers("Content-Type", "application/xhtml+xml")}, nil, ErrUnusable, ErrWebPage},
+		"404 HTML":       {response{status: 404, header: html, body: []byte("<html>not found")}, nil, ErrRefused, ErrWebPage},
+		"404 unlabelled": {response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, ErrRefused, ErrWebPage},
+		"404 type alone": {response{status: 404, header: headers("Content-Type", "application/xhtml+xml")}, nil, ErrRefused, ErrWebPage},
 		"200 labelled":   {response{status: 200, header: html, body: []byte(" " + record)}, nil, nil, nil},
 		"404 labelled":   {response{status: 404, header: html, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
 		"cut, labelled":  {response{status: 200, header: html, body: []byte(record[:10])}, nil, ErrUnavailable, errNoObject},
-		"200 HTML":       {response{status: 200, header: html, body: []byte("<html>sign in")}, nil, ErrUnusable, ErrWebPage},
-		"wrong id":       {response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, ErrUnusable, ErrWrongJob},
+		"200 HTML":       {response{status: 200, header: html, body: []byte("<html>sign in")}, nil, ErrRefused, ErrWebPage},
+		"wrong id":       {response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, ErrRefused, ErrWrongJob},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -28,14 +28,13 @@ var (
 	// ErrNotSent: no byte of the last attempt reached the service. Any earlier attempt
 	// that did was refused with a 429, which is then the StatusCode.
 	ErrNotSent = errors.New("nothing was sent")
-	// ErrRefused: the service, or a proxy before it, refused the request.
+	// ErrRefused: the service, or a proxy before it, refused the request, or responded to a
+	// GET with something else than the job's record.
 	ErrRefused = errors.New("refused")
 	// ErrUnknownOutcome: a POST was sent, and no response shows whether it had an effect.
 	ErrUnknownOutcome = errors.New("outcome unknown")
 	// ErrUnavailable: a GET failed in a way that may be temporary.
 	ErrUnavailable = errors.New("service unavailable")
-	// ErrUnusable: the response to a GET is not the record of the requested job.
-	ErrUnusable = errors.New("response unusable")
 )
 
 // Causes, for errors.Is. An *Error matches those of its status too.

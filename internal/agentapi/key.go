@@ -20,15 +20,6 @@ type Key struct{ reveal func() string }
 // NewKey wraps the text of an admin API key.
 func NewKey(text string) Key { return Key{reveal: func() string { return text }} }
 
-// String hides the key.
-func (Key) String() string { return masked }
-
-// GoString hides the key from the %#v verb.
-func (Key) GoString() string { return masked }
-
-// MarshalText hides the key from encoders.
-func (Key) MarshalText() ([]byte, error) { return []byte(masked), nil }
-
 func (k Key) isEmpty() bool { return k.reveal == nil || k.reveal() == "" }
 
 // mask removes the key from text, because a service may echo what it was sent,

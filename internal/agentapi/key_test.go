@@ -43,9 +43,6 @@ func TestKey_printed(t *testing.T) {
 		text, _ := json.Marshal(value) // a Config has a function, which JSON refuses
 		noCanary(t, name+" as JSON", string(text))
 	}
-	if got, err := json.Marshal(map[string]any{"k": config.Key, "s": fmt.Sprint(config.Key)}); err != nil || string(got) != `{"k":"(sensitive value)","s":"(sensitive value)"}` {
-		t.Errorf("Key as text and JSON: %s, %v", got, err)
-	}
 }
 
 // It walks everything a printed value can reach.

@@ -15,8 +15,6 @@ const (
 	retryLimit = 60 * time.Second
 	retryBase  = 500 * time.Millisecond
 	retryCap   = 10 * time.Second
-	// maxRetryAfter keeps an absurd Retry-After from overflowing the clock.
-	maxRetryAfter = 365 * 24 * time.Hour
 )
 
 // backoff is the pause before attempt number attempt+1: capped, exponential, with
@@ -35,7 +33,7 @@ func backoff(attempt int) time.Duration {
 func retryAfter(header http.Header, now time.Time) (pause time.Duration, ok bool) {
 	value := header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return min(time.Duration(seconds)*time.Second, maxRetryAfter), true
+		return time.Duration(seconds) * time.Second, true
 	}
 	date, err := http.ParseTime(value)
 	if err != nil {
@@ -44,5 +42,5 @@ func retryAfter(header http.Header, now time.Time) (pause time.Duration, ok bool
 	if sent, err := http.ParseTime(header.Get("Date")); err == nil {
 		now = sent
 	}
-	return min(max(date.Sub(now), 0), maxRetryAfter), true
+	return max(date.Sub(now), 0), true
 }

@@ -22,7 +22,7 @@ import (
 // wants it: an error there taints, and the next apply would start a second job.
 func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	request := wait.Request{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
-	if u := getUnfinished(ctx, out.private); !u.Message.IsZero() {
+	if u := getMark[unfinished](ctx, out.private, markUnfinished); !u.Message.IsZero() {
 		request.After, request.At = wait.Messaged, u.Message
 	}
 	record, err := d.Waiter.Wait(ctx, request)
@@ -35,7 +35,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	out.diags.Append(warnings...)
 	unmark(ctx, out.private, markMissing)
 
-	firstRun := after == wait.Created || getUnfinished(ctx, out.private).Create
+	firstRun := after == wait.Created || getMark[unfinished](ctx, out.private, markUnfinished).Create
 	if record.Status == agentapi.StatusFailed && options.onFailure == onError && firstRun {
 		// The mark, if there is one, stays: it makes the next plan start a new job.
 		out.diags.AddError(failedJob(job, "The next apply starts a new job with the same prompt. To keep failed jobs instead, "+

@@ -93,12 +93,11 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	case err != nil && !options.enabled:
 		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(
 			fmt.Sprintf("Job %s could not be read. %s", named.name(), readSendsNothing), cause(err), "The next plan or apply reads it again."))
-	case err != nil && record == nil:
-		options.onTimeout = onError // there is no record to continue with
-		fallthrough
 	default:
 		if record != nil {
 			resp.Diagnostics.Append(job.apply(record)...)
+		} else {
+			options.onTimeout = onError // there is nothing to continue with
 		}
 		if options.enabled {
 			named.jobRecord = job.jobRecord

@@ -92,6 +92,7 @@ func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *job
 func announcement(kind send.Kind, orphans, unresolved []*journal.Orphan, plan *jobModel) (summary, detail string) {
 	const sendInstead = "To send the prompt instead, change triggers, or set journal { enabled = false } in the provider block. " +
 		"If this plan uses -target, plan without it first."
+	summary = "Outcome of an earlier request unknown"
 	first := orphans[0]
 	sent := fmt.Sprintf("in project %s at %s", plan.ProjectID.ValueString(), first.SentAt.UTC().Format(time.RFC3339))
 	var jobs []string
@@ -116,13 +117,11 @@ func announcement(kind send.Kind, orphans, unresolved []*journal.Orphan, plan *j
 				"If another resource has the job by then, or it failed, apply starts a new one; "+
 				"on_failure = \"warn\" in the wait block keeps a failed job.", jobs[0], sent, others), sendInstead)
 	case kind == send.Message:
-		return "Outcome of an earlier request unknown",
-			fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
-				"Apply waits for it if it can still arrive, and sends nothing.", sent)
+		return summary, fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
+			"Apply waits for it if it can still arrive, and sends nothing.", sent)
 	case !first.Unknown:
-		return "Outcome of an earlier request unknown", wording.Paragraphs(
-			fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
-				"Apply waits for it, and sends the prompt only if that request had no effect.", sent), sendInstead)
+		return summary, wording.Paragraphs(fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
+			"Apply waits for it, and sends the prompt only if that request had no effect.", sent), sendInstead)
 	}
 	var ids []string
 	for _, orphan := range unresolved {
@@ -130,20 +129,17 @@ func announcement(kind send.Kind, orphans, unresolved []*journal.Orphan, plan *j
 			ids = append(ids, orphan.ID)
 		}
 	}
-	return "Outcome of an earlier request unknown", wording.Paragraphs(
+	return summary, wording.Paragraphs(
 		fmt.Sprintf("An earlier run sent this prompt %s, and its outcome is unknown: a job may have been started. "+
 			"Apply sends nothing and fails until you decide.", sent),
 		waysOut(plan.ProjectID.ValueString(), first),
 		fmt.Sprintf("To send all requests with unknown outcome again (%d):\n  AGENT_JOURNAL_FORGET=%s", len(ids), strings.Join(ids, ",")))
 }
 
-// maxLost bounds how many lost jobs are named.
-const maxLost = 10
-
 // lostJobs describes what earlier runs have started and no state may show.
 func lostJobs(lost []*journal.Orphan, projectID string) (summary, detail string) {
 	var names []string
-	for _, orphan := range lost[:min(len(lost), maxLost)] {
+	for _, orphan := range lost[:min(len(lost), 10)] { // few enough to be read
 		name := "an unknown outcome (" + orphan.ID + ")"
 		if orphan.JobID != "" {
 			name = escape.Printable(orphan.JobID)

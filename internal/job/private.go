@@ -67,10 +67,6 @@ func getMark[T any](ctx context.Context, p privateState, key string) (value T) {
 	return value
 }
 
-func getUnfinished(ctx context.Context, p privateState) unfinished {
-	return getMark[unfinished](ctx, p, markUnfinished)
-}
-
 func setJournalRef(ctx context.Context, p privateState, ref journal.Ref) {
 	if ref.ID != "" {
 		setMark(ctx, p, markJournal, ref)
@@ -83,7 +79,7 @@ func updateMarks(ctx context.Context, private privateState, job *jobModel, recor
 	if job.ended() && record.Status == agentapi.StatusActive {
 		unmark(ctx, private, markUnconfirmed) // the message has arrived after all
 	}
-	u := getUnfinished(ctx, private)
+	u := getMark[unfinished](ctx, private, markUnfinished)
 	switch {
 	case u.Message.IsZero():
 	case wait.MayBeStale(record.Status, u.Message):

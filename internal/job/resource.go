@@ -95,7 +95,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if plan.promptText().IsNull() {
 		mark(ctx, resp.Private, markIgnored)
 	}
-	d := decide(&plan, &state, project, state.recordedPrompt(ctx, req.Private), getUnfinished(ctx, req.Private), options)
+	d := decide(&plan, &state, project, state.recordedPrompt(ctx, req.Private), getMark[unfinished](ctx, req.Private, markUnfinished), options)
 	for _, attribute := range d.replacedBy {
 		resp.RequiresReplace.Append(path.Root(attribute))
 	}

@@ -5,7 +5,6 @@ package plugin
 
 import (
 	"context"
-	"fmt"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -16,20 +15,15 @@ import (
 // NewServer returns the protocol server of a provider, for Terraform and OpenTofu. The
 // end of ctx cancels its calls.
 func NewServer(ctx context.Context, agent provider.Provider) tfprotov6.ProviderServer {
-	return newServer(ctx, providerserver.NewProtocol6(agent)(), agent)
+	framework := providerserver.NewProtocol6(agent)().(tfprotov6.ProviderServerWithActions) //nolint:errcheck // better a panic than without
+	return newServer(ctx, framework, agent.(observer))                                      //nolint:errcheck // as above
 }
 
-// newServer panics rather than serve without the workarounds.
-func newServer(ctx context.Context, framework tfprotov6.ProviderServer, agent any) *server {
-	all, hasActions := framework.(tfprotov6.ProviderServerWithActions)
-	observer, observes := agent.(observer)
-	if !hasActions || !observes {
-		panic(fmt.Sprintf("the server %T or the provider %T lacks methods that the workarounds need", framework, agent))
-	}
+func newServer(ctx context.Context, framework tfprotov6.ProviderServerWithActions, agent observer) *server {
 	stopped, stop := context.WithCancel(ctx)
 	ended, end := context.WithCancel(ctx)
 	end()
-	return &server{ProviderServerWithActions: all, observer: observer, stopped: stopped, stop: stop, ended: ended}
+	return &server{ProviderServerWithActions: framework, observer: agent, stopped: stopped, stop: stop, ended: ended}
 }
 
 // observer is a provider that needs to know more than the framework reports.

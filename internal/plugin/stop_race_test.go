@@ -62,27 +62,6 @@ func TestStopProvider_actionJustBegun(t *testing.T) {
 	}
 }
 
-// Without the workarounds a stop would lose jobs, and nobody would notice.
-func TestNewServer_failsLoudly(t *testing.T) {
-	f := &lateFramework{T: t}
-	for name, test := range map[string]struct {
-		framework tfprotov6.ProviderServer
-		agent     any
-	}{
-		"no actions":  {struct{ tfprotov6.ProviderServer }{f}, f},
-		"no observer": {f, struct{}{}},
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: served all the same", name)
-				}
-			}()
-			newServer(t.Context(), test.framework, test.agent)
-		}()
-	}
-}
-
 func (*lateFramework) InvokeAction(context.Context, *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {
 	return &tfprotov6.InvokeActionServerStream{Events: func(func(tfprotov6.InvokeActionEvent) bool) {}}, nil
 }

@@ -111,8 +111,8 @@ func TestWait_error(t *testing.T) {
 		status    agentapi.Status
 	}{
 		"401":            {[]any{fault(agentapi.ErrRefused, http.StatusUnauthorized, nil)}, agentapi.ErrKeyRejected, agentapi.ErrKeyRejected, active},
-		"404 HTML":       {[]any{fault(agentapi.ErrUnusable, http.StatusNotFound, agentapi.ErrWebPage)}, agentapi.ErrWebPage, agentapi.ErrWebPage, active},
-		"wrong job":      {[]any{fault(agentapi.ErrUnusable, http.StatusOK, agentapi.ErrWrongJob)}, agentapi.ErrWrongJob, agentapi.ErrWrongJob, active},
+		"404 HTML":       {[]any{fault(agentapi.ErrRefused, http.StatusNotFound, agentapi.ErrWebPage)}, agentapi.ErrWebPage, agentapi.ErrWebPage, active},
+		"wrong job":      {[]any{fault(agentapi.ErrRefused, http.StatusOK, agentapi.ErrWrongJob)}, agentapi.ErrWrongJob, agentapi.ErrWrongJob, active},
 		"certificate":    {[]any{fault(agentapi.ErrRefused, 0, agentapi.ErrCertificate)}, agentapi.ErrCertificate, agentapi.ErrCertificate, active},
 		"pause too long": {[]any{fault(agentapi.ErrUnavailable, 0, agentapi.ErrPauseTooLong)}, agentapi.ErrPauseTooLong, agentapi.ErrPauseTooLong, active},
 		"bad id":         {[]any{fault(agentapi.ErrNotSent, 0, nil)}, agentapi.ErrNotSent, agentapi.ErrNotSent, active},
