@@ -131,9 +131,11 @@ func (b *bench) startUp(ctx context.Context) {
 
 // measure applies and plans a load, then its floor.
 func (b *bench) measure(ctx context.Context, l load) {
-	fmt.Fprintln(os.Stderr, l.name)
 	n := float64(l.n)
-	note := func(what string, value float64, unit string) { b.note(l.name+": "+what, value, unit, l.goals[what]) }
+	note := func(what string, value float64, unit string) {
+		fmt.Fprintf(os.Stderr, "%s: %s %.2f %s\n", l.name, what, value, unit)
+		b.note(l.name+": "+what, value, unit, l.goals[what])
+	}
 	plan := []string{"plan", fmt.Sprintf("-parallelism=%d", l.parallelism)}
 	apply := []string{"apply", "-auto-approve", plan[1]}
 
