@@ -140,7 +140,7 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 		Attributes:          attributes,
 		Blocks: map[string]schema.Block{
 			"wait": schema.SingleNestedBlock{
-				MarkdownDescription: waitDescription + " By default the job is read once, whatever its status.",
+				MarkdownDescription: waitDescription,
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
 						Optional: true,

@@ -91,7 +91,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"pr_link": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "URL of the pull request. Null if there is none: the job is active, changed no files, or committed directly. " +
-					"During a follow-up message it may still be the earlier link. Its number is `try(basename(agent_job.NAME.pr_link), null)`.",
+					"During a follow-up message it may still be the earlier link. The last part is its number: `basename(pr_link)`.",
 			},
 			"created_at": schema.StringAttribute{
 				Computed:            true,
