@@ -135,7 +135,7 @@ func unknownRows() []Row {
 // promptRows are prompts and waits that are not known while Terraform plans.
 func promptRows() []Row {
 	return []Row{
-		// Red without: promptValidator passing over unknown values.
+		// Red without: ValidateString passing over unknown values.
 		{name: "I06_prompt_unknown_at_plan", Test: func(m *Matrix) {
 			m.OK(m.note(m.cli.Validate(attrs{"prompt": unknown{}, "project_id": unknown{}})))
 			m.OK(m.plan(attrs{"prompt": unknown{}}))

@@ -13,7 +13,7 @@ import (
 
 func connectionRows() []Row {
 	var rows []Row
-	// Red without: ErrCertificate in isPermanent (sent again until the deadline).
+	// Red without: ErrCertificate in post (sent again until the deadline).
 	for _, c := range []struct {
 		name        string
 		certificate faultserver.Certificate

@@ -62,13 +62,13 @@ func (m *Matrix) wantInvalidSettings(attribute, summary, inEnvironment string, v
 // inputRows are odd prompts and settings.
 func inputRows() []Row {
 	rows := []Row{
-		// Red without: promptValidator (each case of checkPrompt).
+		// Red without: validPrompt (each case of checkPrompt).
 		{name: "I01_prompt", clock: true, Test: func(m *Matrix) {
 			for _, prompt := range []string{"", " \n\t\u2003", "a\x00b", "a\xffb"} {
 				m.wantInvalid(m.note(m.cli.Validate(attrs{"prompt": prompt})), "prompt", "Invalid prompt")
 			}
 		}},
-		// Red without: idValidator, ValidID in ImportState, and its check of the environment.
+		// Red without: validate.ID, ValidID in ImportState, and its check of the environment.
 		{name: "I03_id", clock: true, Test: func(m *Matrix) {
 			ids := []string{"a/b", "..", "a/../b", "a?b", "a#b", "a%2fb", "a b"}
 			for _, id := range ids {
@@ -80,7 +80,7 @@ func inputRows() []Row {
 			}
 			m.wantInvalidSettings("project_id", "Invalid id", "Invalid project id", ids...)
 		}},
-		// Red without: checkKey in keyValidator, and in adminKey for the environment.
+		// Red without: checkKey in validKey, and in adminKey for the environment.
 		{name: "I04_key", clock: true, Test: func(m *Matrix) {
 			m.wantInvalidSettings("admin_key", "Invalid admin key", "Missing admin_key", "")
 			m.wantInvalidSettings("admin_key", "Invalid admin key", "Invalid admin key", harness.CanaryKey+"\n", "mint_\n"+harness.CanaryKey,

@@ -154,7 +154,7 @@ func journalRows() []Row {
 		m.wantDiags(m.Run(Job2()), messagePlanned)
 		m.WantPosts(1, 1)
 	})
-	// Red without: notTakenOver (the text said that nothing was started, and that applying again starts it).
+	// Red without: JournalUnusable in notAccepted (the text said that nothing was started, and that applying again starts it).
 	row("X16_a_stop_while_the_next_run_waits", func(m *Matrix) {
 		release := make(chan struct{})
 		m.Always(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })
