@@ -150,10 +150,8 @@ func causeOf(ctx context.Context, connected bool, err error) error {
 		return fmt.Errorf("%w: %w", ErrCertificate, unverified.Err)
 	}
 	switch {
-	case connected && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
-		return fmt.Errorf("the connection was closed too early: %w", err)
 	case connected:
-		return err
+		return fmt.Errorf("no usable response: %w", err)
 	case errors.Is(err, context.DeadlineExceeded): // the dialer's own timeout: it must not pass for the end of ctx
 		err = errors.New(err.Error())
 	}

@@ -61,8 +61,10 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	c := fakecli.New(t, s.Attrs())
 	c.ConnectTo(t.Context(), newPanicking(false), s.Attrs())
 
-	created := fakecli.Text(c.Run(t.Context(), attrs{"prompt": "write"}))
+	var log bytes.Buffer
+	created := fakecli.Text(c.Run(tflogtest.RootLogger(t.Context(), &log), attrs{"prompt": "write"}))
 	harness.Contains(t, created, "WARNING: Internal error in the agent provider", s.OnlyJob(t).ID)
+	harness.Contains(t, log.String(), `"@level":"error"`, "PollJob")
 	if c.Tainted || c.Get("id") != s.OnlyJob(t).ID || c.Get("status") != "active" {
 		t.Errorf("the job was not kept: %s", c.State)
 	}
