@@ -37,8 +37,8 @@ const longerThanDrain = 5 * time.Second // shutdownDrain
 //   - X02: the state saved before the wait; a warning, not an error, after an
 //     interrupt. That the provider's part takes no 2 s is shown on fake clocks
 //     (X02 in the matrix, TestAction_A02_interrupted).
-//   - X04: the entry before the POST, the id after it, the takeover, the look at a
-//     living orphan's lock; cliGone, cliGoneDrain, and each signal that main ignores.
+//   - X04: the entry before the POST, the id after it, the takeover, the wait for the
+//     response of a living sender; cliGone, cliGoneDrain, and each signal that main ignores.
 //   - X07: busy in reserve, and the run compared in isEarlier.
 //   - X08: the stop that makes an end disturbed, so that the entries stay.
 //   - X09, X10: the entries that stay until the state was seen; in the default
