@@ -22,10 +22,10 @@ resource "agent_job" "spelling" {
     on_failure = "warn" # keep failed jobs
   }
 
-  # Includes pauses for the rate limit: an hour for each 100 prompts to a project.
+  # Includes pauses for the rate limit: enough for 300 prompts to a project.
   timeouts {
-    create = "3h"
-    update = "3h"
+    create = "8h"
+    update = "8h"
   }
 }
 
