@@ -7,6 +7,7 @@
 package agentapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
@@ -50,7 +52,7 @@ type Config struct {
 type Client struct {
 	config                      Config
 	postTransport, getTransport http.RoundTripper
-	posts                       sync.Map // of a *limiter for each project
+	posts                       sync.Map // of *posts for each project
 	gets                        *limiter
 	polls                       *rate.Limiter
 }
@@ -106,59 +108,69 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 	posts := c.postLimiter(r.projectID)
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {
-		sent, err := posts.acquire(ctx)
-		if err != nil {
-			return nil, r.fail(ErrNotSent, err)
-		}
-		if recorder != nil {
-			if err := recorder.Sending(); err != nil {
-				posts.release(sent, false)
-				return nil, r.fail(ErrNotSent, err)
-			}
-		}
-		got, err := c.do(ctx, c.postTransport, r)
-		job, failure := c.classifyPost(r, got, err)
+		job, got, err := c.postOnce(ctx, posts, r, recorder)
+		failure, _ := errors.AsType[*Error](err)
 		switch {
-		case recorder == nil:
-		case failure == nil:
-			recorder.Accepted(job.ID)
-		case errors.Is(failure, ErrUnknownOutcome):
-			recorder.Unknown()
-		default:
-			recorder.Withdrawn()
-		}
-		if failure != nil && failure.unquoted != nil {
-			err = failure.unquoted
-		}
-		c.logExchange(ctx, r, got, err)
-		if got.status == http.StatusTooManyRequests {
-			pause, hasRetryAfter := retryAfter(got.header, time.Now())
-			posts.limited(sent, pause, hasRetryAfter)
+		case err == nil:
+			return job, nil
+		case got == nil: // not even tried
+			return nil, err
+		case got.status == http.StatusTooManyRequests:
 			firstFailure, attempt, r.status = time.Time{}, 0, got.status
 			continue
-		}
-		posts.release(sent, got.status != 0 && got.status < 500)
-		if failure == nil {
-			return job, nil
-		}
-		if !errors.Is(failure, ErrNotSent) || errors.Is(err, ErrCertificate) {
-			return nil, failure
+		case !errors.Is(err, ErrNotSent) || errors.Is(failure.Err, ErrCertificate):
+			return nil, err
 		}
 		if firstFailure.IsZero() {
 			firstFailure = time.Now()
 		}
 		pause := backoff(attempt)
 		if time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
-			return nil, failure
+			return nil, err
 		}
 	}
 }
 
+// postOnce makes one attempt. Without a response it was not tried.
+func (c *Client) postOnce(ctx context.Context, posts *posts, r request, recorder Recorder) (*Job, *response, error) {
+	if posts.recorded.Acquire(ctx, 1) != nil {
+		return nil, nil, r.fail(ErrNotSent, context.Cause(ctx))
+	}
+	defer posts.recorded.Release(1)
+	sent, err := posts.turn(ctx, recorder)
+	if err != nil {
+		return nil, nil, r.fail(ErrNotSent, err)
+	}
+	got, err := c.do(ctx, c.postTransport, r)
+	if got.status == http.StatusTooManyRequests {
+		pause, hasRetryAfter := retryAfter(got.header, time.Now())
+		posts.limited(sent, pause, hasRetryAfter)
+	} else {
+		posts.release(sent, got.status != 0 && got.status < 500)
+	}
+	job, failure := c.classifyPost(r, got, err)
+	switch {
+	case recorder == nil:
+	case failure == nil:
+		recorder.Accepted(job.ID)
+	case errors.Is(failure, ErrUnknownOutcome):
+		recorder.Unknown()
+	default:
+		recorder.Withdrawn()
+	}
+	if failure == nil {
+		c.logExchange(ctx, r, got, nil)
+		return job, got, nil
+	}
+	c.logExchange(ctx, r, got, cmp.Or(failure.unquoted, err))
+	return nil, got, failure
+}
+
 // postLimiter returns the limiter of a project's POSTs.
-func (c *Client) postLimiter(projectID string) *limiter {
-	value, _ := c.posts.LoadOrStore(projectID, newLimiter(postPause, maxConcurrent))
-	posts, _ := value.(*limiter)
-	return posts
+func (c *Client) postLimiter(projectID string) *posts {
+	value, _ := c.posts.LoadOrStore(projectID, &posts{newLimiter(postPause, maxConcurrent), semaphore.NewWeighted(maxRecorded)})
+	limiter, _ := value.(*posts)
+	return limiter
 }
 
 // GetJob retrieves a job. It retries temporary failures (5xx, 429, a broken

@@ -19,6 +19,46 @@ import (
 // responses are 429 when a limit is hit, and again after a pause that was too short.
 const maxConcurrent = 4
 
+const (
+	// maxRecorded is how many POSTs to a project may be recorded and not finished: accesses to
+	// the journal overlap, and a run that is killed leaves few records of POSTs that were never sent.
+	maxRecorded = 16
+	// maxTurn is how long a recorded POST may wait for a slot.
+	maxTurn = 10 * time.Second
+)
+
+// posts limits the POSTs to a project.
+type posts struct {
+	*limiter
+
+	recorded *semaphore.Weighted
+}
+
+// turn records a POST and waits for a slot. During a pause, nothing stays recorded.
+func (p *posts) turn(ctx context.Context, recorder Recorder) (sent time.Time, _ error) {
+	if recorder == nil {
+		return p.acquire(ctx)
+	}
+	for {
+		if err := p.wait(ctx); err != nil {
+			return sent, err
+		}
+		if err := recorder.Sending(); err != nil {
+			return sent, err
+		}
+		soon, cancel := context.WithTimeout(ctx, maxTurn)
+		sent, err := p.acquire(soon)
+		cancel()
+		if err == nil {
+			return sent, nil
+		}
+		recorder.Withdrawn()
+		if ctx.Err() != nil {
+			return sent, context.Cause(ctx)
+		}
+	}
+}
+
 // limiter is what the calls of one kind share: a number of slots, and the pause after a 429.
 type limiter struct {
 	base  time.Duration // longest first pause without Retry-After

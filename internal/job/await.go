@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -22,8 +23,8 @@ import (
 // wants it: an error there taints, and the next apply would start a second job.
 func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	request := wait.Request{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
-	if u := getMark[unfinished](ctx, out.private, markUnfinished); !u.Message.IsZero() {
-		request.After, request.At = wait.Messaged, u.Message
+	if messaged := getMark[time.Time](ctx, out.private, markMessaged); !messaged.IsZero() {
+		request.After, request.At = wait.Messaged, messaged
 	}
 	record, err := d.Waiter.Wait(ctx, request)
 	if err != nil {
@@ -34,18 +35,15 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	out.save(ctx, job)
 	out.diags.Append(warnings...)
 	unmark(ctx, out.private, markMissing)
-
-	firstRun := after == wait.Created || getMark[unfinished](ctx, out.private, markUnfinished).Create
-	if record.Status == agentapi.StatusFailed && options.onFailure == onError && firstRun {
-		// The mark, if there is one, stays: it makes the next plan start a new job.
-		out.diags.AddError(failedJob(job, "The next apply starts a new job with the same prompt. To keep failed jobs instead, "+
-			"set on_failure = \"warn\" in the wait block."))
-		return
-	}
-	unmark(ctx, out.private, markUnfinished)
+	unmark(ctx, out.private, markMessaged)
 	switch record.Status {
 	case agentapi.StatusFailed:
-		reporter(out.diags, options.onFailure)(failedJob(job, "To start a new job, change the prompt or apply with -replace=ADDRESS."))
+		next := "To start a new job, change the prompt or apply with -replace=ADDRESS."
+		if after == wait.Created && options.onFailure == onError { // the error taints
+			next = "The next apply starts a new job with the same prompt. To keep failed jobs instead, " +
+				"set on_failure = \"warn\" in the wait block."
+		}
+		reporter(out.diags, options.onFailure)(failedJob(job, next))
 	case agentapi.StatusArchived:
 		out.diags.AddWarning("Agent job archived", fmt.Sprintf(
 			"Job %s was archived while this run waited for it. It can no longer accept messages: a new prompt starts a new job. "+
@@ -56,12 +54,9 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 // cutShort ends a call whose wait stopped before the job finished. The state holds
 // the job as active, and a mark tells the next plan what it was waiting for.
 func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out stateWriter) {
-	if after == wait.Created {
-		setMark(ctx, out.private, markUnfinished, unfinished{Create: true})
-	}
 	var stopped *wait.Error
 	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus != "" && !stopped.LastStatus.Terminal() {
-		unmark(ctx, out.private, markUnfinished) // the message has had its effect: a later final status is that of its run
+		unmark(ctx, out.private, markMessaged) // the message has had its effect: a later final status is that of its run
 	}
 	// An error in a create taints. Elsewhere it is the default.
 	fails := options.onTimeout == onError || after != wait.Created && options.onTimeout == ""

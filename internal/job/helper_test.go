@@ -10,7 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -23,10 +23,9 @@ type (
 )
 
 // apply is a whole apply in a process of its own.
-func apply(t *testing.T, c *fakecli.CLI, run journal.Run, config, job attrs) []*tfprotov6.Diagnostic {
+func apply(t *testing.T, c *fakecli.CLI, run cli.Run, config, job attrs) []*tfprotov6.Diagnostic {
 	t.Helper()
-	process := harness.Process(t, run)
-	defer process.Close(t.Context())
+	process := harness.Process(run)
 	c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config)
 	return c.Run(t.Context(), job)
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,37 +15,36 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-func createKey(ctx context.Context, j *journal.Journal, job *jobModel) journal.Key {
+func createKey(ctx context.Context, job *jobModel) journal.Key {
 	triggers := map[string]*string{}
 	_ = job.Triggers.ElementsAs(ctx, &triggers, true)
 	sorted, _ := json.Marshal(triggers)
-	return j.CreateKey(job.ProjectID.ValueString(), job.promptText().ValueString(), string(sorted))
+	return store.CreateKey(job.ProjectID.ValueString(), job.promptText().ValueString(), string(sorted))
 }
 
-func messageKey(j *journal.Journal, job *jobModel) journal.Key {
-	return j.MessageKey(job.ProjectID.ValueString(), job.ID.ValueString(), job.promptText().ValueString())
+func messageKey(job *jobModel) journal.Key {
+	return store.MessageKey(job.ProjectID.ValueString(), job.ID.ValueString(), job.promptText().ValueString())
 }
 
-// pruneJournal removes from the journal what the prior state shows. The entries of an
-// imported job stay until its prompt is recorded, because an import may be undone.
-func pruneJournal(ctx context.Context, j *journal.Journal, job *jobModel, private privateState, diags *diag.Diagnostics) {
-	if !job.recordedPrompt(ctx, private).missing() {
-		reportJournalError(j, j.Seen(ctx, job.ID.ValueString(), getMark[journal.Ref](ctx, private, markJournal)), diags)
+// pruneJournal removes from the journal what the prior state makes superfluous.
+func pruneJournal(ctx context.Context, j *journal.Journal, prior, next privateState, diags *diag.Diagnostics) {
+	ref := getMark[journal.Ref](ctx, prior, markJournal)
+	if len(ref.Entries) == 0 {
+		return
 	}
+	remaining, err := j.Seen(ctx, ref)
+	reportJournalError(j, err, diags)
+	setMark(ctx, next, markJournal, remaining)
 }
 
-// reportJournalError warns once that the journal cannot be used, and of each thing that
-// was noticed while it was read.
+// reportJournalError warns once that the journal cannot be used.
 func reportJournalError(j *journal.Journal, err error, diags *diag.Diagnostics) {
-	notices, err := j.Report(err)
-	for _, notice := range notices {
-		diags.AddWarning(journalNotice(notice))
-	}
-	if err != nil {
+	if err := j.Unusable(err); err != nil {
 		diags.AddWarning(journalUnusable(err, j.Named()))
 	}
 }
@@ -58,49 +58,80 @@ func reportProblem(j *journal.Journal, outcome send.Outcome, job string, diags *
 	reportJournalError(j, outcome.Problem, diags)
 }
 
-// announce warns in a plan if the apply will take over a request of an earlier run, or
-// fail because of it, as far as the plan knows the request. It reports whether the apply
-// will send nothing.
-func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *jobModel, diags *diag.Diagnostics) (found bool) {
-	if plan.promptText().IsUnknown() {
-		return false
+// equalCreates returns the creates of other runs that are equal to a planned one, as far as the plan knows it.
+func equalCreates(ctx context.Context, j *journal.Journal, plan *jobModel, diags *diag.Diagnostics) []*journal.Earlier {
+	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
+	if plan.promptText().IsNull() || plan.promptText().IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
+		return nil
 	}
-	key := messageKey(j, plan)
-	if kind == send.Create {
-		triggers, _ := plan.Triggers.ToTerraformValue(ctx)
-		if plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
-			return false
-		}
-		key = createKey(ctx, j, plan)
-	}
-	orphans, err := j.Announce(ctx, key)
+	found, err := j.Announce(ctx, createKey(ctx, plan))
 	reportJournalError(j, err, diags)
-	if len(orphans) == 0 {
+	return found
+}
+
+// equalMessages returns the messages of other runs that are equal to a planned one.
+func equalMessages(ctx context.Context, j *journal.Journal, plan *jobModel, diags *diag.Diagnostics) []*journal.Earlier {
+	if plan.promptText().IsUnknown() {
+		return nil
+	}
+	found, err := j.Announce(ctx, messageKey(plan))
+	reportJournalError(j, err, diags)
+	return found
+}
+
+// announce warns in a plan if the apply will take over a request of an earlier run, or
+// fail because of it. It reports whether the apply will send nothing.
+func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *jobModel, diags *diag.Diagnostics) bool {
+	equal := equalMessages
+	if kind == send.Create {
+		equal = equalCreates
+	}
+	found := equal(ctx, j, plan, diags)
+	if len(found) == 0 {
 		return false
 	}
-	var unresolved []*journal.Orphan
-	if kind == send.Create && orphans[0].Unknown {
-		unresolved = j.Unresolved(ctx)
-	}
-	summary, detail := announcement(kind, orphans, unresolved, plan)
+	summary, detail := announcement(kind, found, plan)
 	diags.AddAttributeWarning(plan.promptPath(), summary, detail)
 	return true
 }
 
+// announceOther warns in a plan that keeps a job if another run has started one with the same
+// prompt that no state is known to have: a replacement that was killed, for example. What the
+// run that wrote this state has started beside the job belongs to an equal resource.
+func announceOther(ctx context.Context, j *journal.Journal, plan *jobModel, ref journal.Ref, diags *diag.Diagnostics) {
+	found := slices.DeleteFunc(equalCreates(ctx, j, plan, diags), func(e *journal.Earlier) bool {
+		return e.Run() == ref.Run || e.JobID == plan.ID.ValueString()
+	})
+	if len(found) == 0 {
+		return
+	}
+	started := "started job " + escape.Printable(found[0].JobID)
+	if found[0].JobID == "" {
+		started = "may have started a job, with unknown outcome,"
+	}
+	diags.AddAttributeWarning(plan.promptPath(), "Agent job of another run not in the state", wording.Paragraphs(
+		fmt.Sprintf("Another run %s in project %s at %s with the prompt of job %s, and no state is known to have it. "+
+			"It may have been killed while it replaced this job, or an equal resource that this plan has not read yet has the job.",
+			started, plan.ProjectID.ValueString(), found[0].SentAt.UTC().Format(time.RFC3339), plan.name()),
+		"Apply sends nothing because of it. To take it over, apply with -replace=ADDRESS. "+
+			"To ignore it, "+giveUp(found[0])+"."))
+}
+
 // announcement describes in a plan what its apply will do because of an earlier run.
 // Of several equal requests, the plan does not know which one it will find.
-func announcement(kind send.Kind, orphans, unresolved []*journal.Orphan, plan *jobModel) (summary, detail string) {
+func announcement(kind send.Kind, found []*journal.Earlier, plan *jobModel) (summary, detail string) {
 	const sendInstead = "To send the prompt instead, change triggers, or set journal { enabled = false } in the provider block. " +
 		"If this plan uses -target, plan without it first."
 	summary = "Outcome of an earlier request unknown"
-	first := orphans[0]
+	first := found[0]
 	sent := fmt.Sprintf("in project %s at %s", plan.ProjectID.ValueString(), first.SentAt.UTC().Format(time.RFC3339))
 	var jobs []string
-	for _, orphan := range orphans {
-		if orphan.JobID != "" {
-			jobs = append(jobs, escape.Printable(orphan.JobID)) // whoever can write to the journal chose it
+	for _, earlier := range found {
+		if earlier.JobID != "" {
+			jobs = append(jobs, escape.Printable(earlier.JobID)) // whoever can write to the journal chose it
 		}
 	}
+	jobs = slices.Compact(jobs)
 	switch {
 	case kind == send.Message && len(jobs) > 0:
 		return "Message of an earlier run will be taken over",
@@ -123,35 +154,10 @@ func announcement(kind send.Kind, orphans, unresolved []*journal.Orphan, plan *j
 		return summary, wording.Paragraphs(fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
 			"Apply waits for it, and sends the prompt only if that request had no effect.", sent), sendInstead)
 	}
-	var ids []string
-	for _, orphan := range unresolved {
-		if orphan.Unknown {
-			ids = append(ids, orphan.ID)
-		}
-	}
 	return summary, wording.Paragraphs(
 		fmt.Sprintf("An earlier run sent this prompt %s, and its outcome is unknown: a job may have been started. "+
 			"Apply sends nothing and fails until you decide.", sent),
-		waysOut(plan.ProjectID.ValueString(), first),
-		fmt.Sprintf("To send all requests with unknown outcome again (%d):\n  AGENT_JOURNAL_FORGET=%s", len(ids), strings.Join(ids, ",")))
-}
-
-// lostJobs describes what earlier runs have started and no state may show.
-func lostJobs(lost []*journal.Orphan, projectID string) (summary, detail string) {
-	var names []string
-	for _, orphan := range lost[:min(len(lost), 10)] { // few enough to be read
-		name := "an unknown outcome (" + orphan.ID + ")"
-		if orphan.JobID != "" {
-			name = escape.Printable(orphan.JobID)
-		}
-		names = append(names, fmt.Sprintf("%s, sent at %s", name, orphan.SentAt.UTC().Format(time.RFC3339)))
-	}
-	return "Agent jobs of an earlier run may be missing from the state", wording.Paragraphs(
-		fmt.Sprintf("Earlier runs that did not end cleanly sent other prompts to project %s, "+
-			"and no run has seen the jobs in the state since:", projectID),
-		strings.Join(names, "\n"),
-		fmt.Sprintf("If no resource has such a job, import it: terraform (or tofu) import ADDRESS %s/JOB_ID\nIgnore this if another resource "+
-			"has it, or if you used -target.", projectID))
+		waysOut(plan.ProjectID.ValueString(), first))
 }
 
 // journalUnusable describes a journal that cannot be read or cleaned up.
@@ -171,10 +177,4 @@ func journalNotWritten(err error, job string) (summary, detail string) {
 	return "Journal not written", wording.Paragraphs(
 		fmt.Sprintf("The prompt was sent and job %s is in the state, but the journal could not record that.", job), wording.Sentence(err),
 		"No action is needed unless this state is lost: then import the job, because a later run cannot take it over.")
-}
-
-// journalNotice describes what was noticed while the journal was read.
-func journalNotice(err error) (summary, detail string) {
-	return "Journal entry not usable", wording.Paragraphs(wording.Sentence(err), "Nothing was sent. If it names a job that no state shows, "+
-		"import it.")
 }

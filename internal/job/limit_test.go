@@ -101,8 +101,7 @@ func TestApplyBeyondLimit(t *testing.T) {
 			prepare(c)
 			wantErrors(t, c.Plan(t.Context(), writing("more", "1")))
 			folder := filepath.Join(t.TempDir(), "journal")
-			process := harness.Process(t, "apply")
-			defer process.Close(t.Context())
+			process := harness.Process("apply")
 			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}),
 				fakecli.With(s.Attrs(), attrs{"max_new_jobs": 0, "max_messages": 0, "journal": attrs{"url": folder}}))
 			before := c.State
@@ -113,7 +112,7 @@ func TestApplyBeyondLimit(t *testing.T) {
 				t.Errorf("tainted %t, %s: %s", c.Tainted, c.State, fakecli.Text(diags))
 			}
 			s.Sent(t, 1, 0)
-			if entries, _ := filepath.Glob(filepath.Join(folder, "*.json")); len(entries) > 0 {
+			if entries, _ := filepath.Glob(filepath.Join(folder, "*", "*.json")); len(entries) > 0 {
 				t.Errorf("the journal has %q", entries)
 			}
 		})

@@ -42,14 +42,8 @@ func notAccepted(outcome send.Outcome, r send.Request, again string) (summary, d
 		return unreadable(outcome, create)
 	case send.JournalUnusable:
 		return summary, wording.Paragraphs(
-			fmt.Sprintf("The prompt was not sent to %s. An earlier run may have sent it, which only the journal can show.", target),
+			fmt.Sprintf("The prompt was not sent to %s. Another run may have sent it, which only the journal can show.", target),
 			cause(outcome.Err), "Apply again: that takes over what an earlier run sent, or else sends the prompt.")
-	case send.NotOurs:
-		return summary, wording.Paragraphs(
-			fmt.Sprintf("The prompt was not sent to %s. This run took the job over from an earlier one, "+
-				"and a test must not send prompts to such a job.", target),
-			"To let tests start their own jobs, set journal { enabled = false } in their provider block. "+
-				"Outside of tests, apply again to send the prompt.")
 	}
 	failure := new(agentapi.Error)
 	errors.As(outcome.Err, &failure)
@@ -81,7 +75,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, target, again string) 
 		why = cause(outcome.Err)
 	}
 	if outcome.Result == send.EarlierUnknown {
-		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target, outcome.Orphan.SentAt.UTC().Format(time.RFC3339))
+		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target, outcome.Earlier.SentAt.UTC().Format(time.RFC3339))
 	}
 	if r.Kind == send.Message {
 		then, next := "The new prompt is in the state, so no apply sends it again.", changeAndApply
@@ -91,11 +85,11 @@ func unknownOutcome(outcome send.Outcome, r send.Request, target, again string) 
 		return "Outcome of message to agent job unknown",
 			wording.Paragraphs(sent+", and nothing shows whether it arrived. "+then, why, next)
 	}
-	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r.ProjectID, outcome.Orphan)
+	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r.ProjectID, outcome.Earlier)
 	switch {
 	case again == invokeAgain:
 		then, next = "Running the action again sends it again.", "First look for the job in the service's dashboard."
-	case outcome.Orphan == nil:
+	case outcome.Earlier == nil:
 		then = "The next apply sends it again."
 	}
 	return "Outcome of agent job create unknown",
@@ -107,27 +101,27 @@ const changeAndApply = "Check the job in the service's dashboard. If the message
 	"change the prompt (any change will do) and apply: that sends it."
 
 // waysOut says what to do about a create whose outcome is unknown.
-func waysOut(projectID string, orphan *journal.Orphan) string {
+func waysOut(projectID string, earlier *journal.Earlier) string {
 	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it: "+
 		"terraform (or tofu) import ADDRESS %s/JOB_ID\n", projectID)
-	if orphan == nil {
+	if earlier == nil {
 		return imports + "Otherwise apply again."
 	}
 	return imports + "If the state still has the job that it replaces, first run: terraform (or tofu) state rm ADDRESS\n" +
-		"If it is not there, " + giveUp(orphan) + "; the next apply then sends the prompt again."
+		"In either case, give up the journal's entry: " + giveUp(earlier) + ". Without an import, the next apply then sends the prompt again."
 }
 
 // giveUp names the ways to give up an entry.
-func giveUp(orphan *journal.Orphan) string {
+func giveUp(earlier *journal.Earlier) string {
 	return fmt.Sprintf("delete %s, or set journal { forget = [%s] } in the provider block, or AGENT_JOURNAL_FORGET=%s",
-		escape.Printable(orphan.Where), wording.Quote(orphan.ID), orphan.ID)
+		escape.Printable(earlier.Where), wording.Quote(earlier.ID), earlier.ID)
 }
 
 // unreadable describes a job that an earlier run started or sent the prompt to, and that cannot be read.
 func unreadable(outcome send.Outcome, create bool) (summary, detail string) {
 	sent, ifGone := "sent this prompt to job %s in project %s, which accepted it", "start a new one with -replace=ADDRESS"
 	if create {
-		sent, ifGone = "started job %s in project %s with this prompt", giveUp(outcome.Orphan)
+		sent, ifGone = "started job %s in project %s with this prompt", giveUp(outcome.Earlier)
 	}
 	next := "Apply again once the service responds."
 	if errors.Is(outcome.Err, agentapi.ErrNotFound) {
@@ -135,7 +129,7 @@ func unreadable(outcome send.Outcome, create bool) (summary, detail string) {
 	}
 	return "Agent job of an earlier run not readable", wording.Paragraphs(
 		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.",
-			escape.Printable(outcome.Orphan.JobID), outcome.Orphan.Project), cause(outcome.Err), next)
+			escape.Printable(outcome.Earlier.JobID), outcome.Earlier.Project), cause(outcome.Err), next)
 }
 
 // beyondLimit describes a request beyond a limit. It claims nothing about the whole run: an apply plans
@@ -165,7 +159,7 @@ func jobTakenOver(outcome send.Outcome) (summary, detail string) {
 	return "Agent job of an earlier run taken over", fmt.Sprintf(
 		"An earlier run started job %s in project %s for this prompt, but the state did not show it. "+
 			"This resource takes the job over without sending the prompt again. No action is needed.",
-		outcome.Job.ID, outcome.Orphan.Project)
+		outcome.Job.ID, outcome.Earlier.Project)
 }
 
 // messageTakenOver describes a message that an earlier run had sent.

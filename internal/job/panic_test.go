@@ -35,8 +35,7 @@ type panicking struct {
 // agent has all that plugin.NewServer needs.
 type agent interface {
 	frameworkprovider.ProviderWithActions
-	StateRead(ctx context.Context, resourceType string, object []byte)
-	Stopping()
+	StateRead(resourceType string, object []byte)
 }
 
 func newPanicking(early bool) frameworkprovider.Provider {
@@ -140,7 +139,8 @@ func (p broken) Configure(ctx context.Context, req frameworkprovider.ConfigureRe
 func TestX06_panic_while_planning(t *testing.T) {
 	s := harness.NewService(t, nil)
 	c := fakecli.New(t, s.Attrs())
-	c.Run(t.Context(), attrs{"prompt": "write"})
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
+	apply(t, c, "first", config, attrs{"prompt": "write"})
 	for _, test := range []struct {
 		says string
 		call func(context.Context) []*tfprotov6.Diagnostic
@@ -148,7 +148,7 @@ func TestX06_panic_while_planning(t *testing.T) {
 		{"while planning. A plan sends no prompt.", func(ctx context.Context) []*tfprotov6.Diagnostic { return c.Plan(ctx, attrs{"prompt": "write more"}) }},
 		{"while removing job " + c.Get("id").(string) + " in project proj_1 from the state. A destroy sends no prompt.", c.Destroy},
 	} {
-		c.ConnectTo(t.Context(), broken{provider.New("test", provider.Options{}).(agent)}, s.Attrs())
+		c.ConnectTo(t.Context(), broken{provider.New("test", provider.Options{}).(agent)}, config)
 		var log bytes.Buffer
 		got := fakecli.Text(test.call(tflogtest.RootLogger(t.Context(), &log)))
 		harness.Contains(t, got, "ERROR: Internal error in the agent provider: The provider hit an internal error "+test.says)

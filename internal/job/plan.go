@@ -22,10 +22,13 @@ type change struct {
 	recordOnly  bool // the prompt of an imported job
 	newTriggers bool
 	closedJob   bool // failed or archived: it cannot accept messages
+	sent        bool // an earlier run has sent the prompt to it, which the state does not show
 	resume      bool // it has not finished: resume waiting
 }
 
-func compare(plan, state *jobModel, recorded recordedPrompt, options waitOptions) change {
+// compare compares a plan with the state. sent reports whether the journal has the new
+// prompt as a message to the job.
+func compare(plan, state *jobModel, recorded recordedPrompt, options waitOptions, sent func() bool) change {
 	imported, ignored := recorded.missing(), plan.promptText().IsNull()
 	c := change{
 		newPrompt:   !imported && !ignored && !recorded.is(plan.promptText()),
@@ -35,12 +38,13 @@ func compare(plan, state *jobModel, recorded recordedPrompt, options waitOptions
 		closedJob:   state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived),
 		resume:      options.enabled && !state.ended(),
 	}
+	c.sent = c.newPrompt && c.closedJob && sent()
 	// An ephemeral prompt may be unknown in every plan: that must not cost a job.
-	c.newJob = c.newPrompt && c.closedJob && !plan.PromptWO.IsUnknown()
+	c.newJob = c.newPrompt && c.closedJob && !c.sent && !plan.PromptWO.IsUnknown()
 	return c
 }
 
-func (c change) message() bool { return c.newPrompt && !c.closedJob }
+func (c change) message() bool { return c.newPrompt && (!c.closedJob || c.sent) }
 
 // decision is what an apply would do to a resource that has a job.
 type decision struct {
@@ -48,19 +52,13 @@ type decision struct {
 
 	projectID  types.String
 	replacedBy []string // attributes that start a new job
-	retry      bool     // the job failed after a run had stopped waiting for it
 }
 
 func (d decision) replaces() bool { return len(d.replacedBy) > 0 }
 
-// decide compares a plan with the state and what the private state adds to it. project is
-// the one in the configuration.
-func decide(plan, state *jobModel, project types.String, recorded recordedPrompt, u unfinished, options waitOptions) decision {
-	d := decision{
-		change:    compare(plan, state, recorded, options),
-		projectID: state.ProjectID,
-		retry:     state.is(agentapi.StatusFailed) && options.onFailure == onError && u.Create,
-	}
+// decide adds to a change what only a plan decides. project is the one in the configuration.
+func decide(c change, plan, state *jobModel, project types.String) decision {
+	d := decision{change: c, projectID: state.ProjectID}
 	if !project.IsNull() && !project.Equal(state.ProjectID) {
 		d.projectID = project
 		d.replacedBy = append(d.replacedBy, "project_id")
@@ -71,7 +69,7 @@ func decide(plan, state *jobModel, project types.String, recorded recordedPrompt
 	switch {
 	case d.newJob && !plan.Prompt.IsNull():
 		d.replacedBy = append(d.replacedBy, "prompt")
-	case d.newJob, d.retry: // no other attribute may differ, and Terraform ignores one that does not
+	case d.newJob: // no other attribute may differ, and Terraform ignores one that does not
 		d.replacedBy = append(d.replacedBy, "status")
 	}
 	return d
@@ -110,11 +108,6 @@ func (d decision) explain(plan, state *jobModel, diags *diag.Diagnostics) {
 		diags.AddAttributeWarning(at, "New prompt starts a new agent job",
 			fmt.Sprintf("Job %s has the status %s and cannot accept messages, so apply starts a new job. "+
 				"It does not see the earlier prompts: write a prompt that is complete without them.", job, wording.Quote(status)))
-	case d.retry && !d.newTriggers:
-		diags.AddAttributeWarning(path.Root("status"), "New agent job replaces failed one",
-			fmt.Sprintf("Job %s failed after an earlier run had stopped waiting for it. "+
-				"As after any failed create, apply starts a new job with the same prompt. "+
-				"To keep the failed job instead, set on_failure = \"warn\" in the wait block.", job))
 	case d.replaces() && !state.ended():
 		diags.AddAttributeWarning(path.Root("status"), "Active agent job will be replaced",
 			fmt.Sprintf("Apply removes job %s (status %s) from the state and starts a new job. "+

@@ -12,13 +12,14 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // Marks in the private state: what a later plan must know and no attribute shows.
 const (
-	// markUnfinished: a wait stopped early; its value is an unfinished.
-	markUnfinished = "unfinished"
+	// markMessaged: when a message was accepted whose run of the job has not been seen to start or end.
+	markMessaged = "messaged"
 	// markMissing: a warning has reported that the service does not know the job.
 	markMissing = "missing"
 	// markUnconfirmed: a message was sent and nothing showed its effect.
@@ -27,15 +28,9 @@ const (
 	markPrompt = "prompt"
 	// markIgnored: the plan has no prompt to compare, because of ignore_changes.
 	markIgnored = "ignored"
-	// markJournal: the journal's entry of the last request; its value is a journal.Ref.
+	// markJournal: what the state says about the journal; its value is a journal.Ref.
 	markJournal = "journal"
 )
-
-// unfinished is what a wait that stopped early was for.
-type unfinished struct {
-	Create  bool      `json:"create,omitempty"` // the job's first run
-	Message time.Time `json:"message,omitzero"` // when a message was accepted
-}
 
 // privateState is the framework's private state, in a plan or a response.
 type privateState interface {
@@ -59,6 +54,13 @@ func setMark(ctx context.Context, p privateState, key string, value any) {
 	}
 }
 
+// recordRef records what the state says about the journal.
+func recordRef(ctx context.Context, p privateState, operation *send.Operation) {
+	if ref := operation.Ref(getMark[journal.Ref](ctx, p, markJournal)); len(ref.Entries) > 0 {
+		setMark(ctx, p, markJournal, ref)
+	}
+}
+
 // getMark returns the value of a mark, or the zero value without one.
 func getMark[T any](ctx context.Context, p privateState, key string) (value T) {
 	if text, _ := p.GetKey(ctx, key); len(text) > 0 {
@@ -67,24 +69,18 @@ func getMark[T any](ctx context.Context, p privateState, key string) (value T) {
 	return value
 }
 
-func setJournalRef(ctx context.Context, p privateState, ref journal.Ref) {
-	if ref.ID != "" {
-		setMark(ctx, p, markJournal, ref)
-	}
-}
-
 // updateMarks updates the marks after a refresh.
 func updateMarks(ctx context.Context, private privateState, job *jobModel, record *agentapi.Job) {
 	unmark(ctx, private, markMissing)
 	if job.ended() && record.Status == agentapi.StatusActive {
 		unmark(ctx, private, markUnconfirmed) // the message has arrived after all
 	}
-	u := getMark[unfinished](ctx, private, markUnfinished)
+	messaged := getMark[time.Time](ctx, private, markMessaged)
 	switch {
-	case u.Message.IsZero():
-	case wait.MayBeStale(record.Status, u.Message):
+	case messaged.IsZero():
+	case wait.MayBeStale(record.Status, messaged):
 		record.Status = agentapi.StatusActive // this status may be the one from before the message
 	default:
-		unmark(ctx, private, markUnfinished)
+		unmark(ctx, private, markMessaged)
 	}
 }

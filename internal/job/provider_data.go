@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -33,7 +34,9 @@ type ProviderData struct {
 }
 
 // unconfigured is what a resource has before Configure.
-func unconfigured() *ProviderData { return &ProviderData{ProjectID: types.StringUnknown()} }
+func unconfigured() *ProviderData {
+	return &ProviderData{ProjectID: types.StringUnknown(), Sender: send.Sender{Journal: journal.Discard()}}
+}
 
 // usable reports whether the service can be called, with a diagnostic if not.
 func (d *ProviderData) usable(diags *diag.Diagnostics) bool {

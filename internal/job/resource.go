@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -72,7 +73,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		if diags.Append(req.State.Get(ctx, &state)...); diags.HasError() {
 			return
 		}
-		pruneJournal(ctx, r.provider.Sender.Journal, &state, req.Private, diags)
+		pruneJournal(ctx, r.provider.Sender.Journal, req.Private, resp.Private, diags)
 	}
 	if req.Plan.Raw.IsNull() {
 		return // destroy
@@ -95,7 +96,9 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if plan.promptText().IsNull() {
 		mark(ctx, resp.Private, markIgnored)
 	}
-	d := decide(&plan, &state, project, state.recordedPrompt(ctx, req.Private), getMark[unfinished](ctx, req.Private, markUnfinished), options)
+	plan.ID = state.ID
+	sent := func() bool { return len(equalMessages(ctx, r.provider.Sender.Journal, &plan, diags)) > 0 }
+	d := decide(compare(&plan, &state, state.recordedPrompt(ctx, req.Private), options, sent), &plan, &state, project)
 	for _, attribute := range d.replacedBy {
 		resp.RequiresReplace.Append(path.Root(attribute))
 	}
@@ -111,6 +114,8 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		if r.announceOrCount(ctx, send.Message, &plan, state.ID.ValueString(), diags) {
 			return // its warning replaces the one of this plan
 		}
+	default:
+		announceOther(ctx, r.provider.Sender.Journal, &plan, getMark[journal.Ref](ctx, req.Private, markJournal), diags)
 	}
 	d.explain(&plan, &state, diags)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !d.replaces() && !d.message() {
@@ -156,7 +161,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	project := job.ProjectID.ValueString()
 	operation := r.provider.Sender.Begin(ctx, send.Request{
 		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(),
-		Key: createKey(ctx, r.provider.Sender.Journal, &job), KeepFailed: options.onFailure == onWarn,
+		Key: createKey(ctx, &job), KeepFailed: options.onFailure == onWarn,
 	})
 	defer operation.End() //nolint:contextcheck // it has the context of Begin, without our deadline
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
@@ -165,7 +170,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	outcome := operation.Send(ctx)
 	if outcome.Job != nil { // before anything else
 		warnings := job.apply(outcome.Job)
-		setJournalRef(ctx, out.private, outcome.Ref)
+		recordRef(ctx, out.private, operation)
 		out.save(ctx, &job)
 		if !options.enabled { // else they come when the job has finished
 			resp.Diagnostics.Append(warnings...)
@@ -178,11 +183,6 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		resp.Diagnostics.AddWarning(jobTakenOver(outcome))
 	default:
 		resp.Diagnostics.AddError(notAccepted(outcome, operation.Request, applyAgain))
-	}
-	if outcome.Result == send.Sent || outcome.Result == send.Unknown {
-		if lost := r.provider.Sender.Journal.Lost(ctx, project); len(lost) > 0 {
-			resp.Diagnostics.AddWarning(lostJobs(lost, project))
-		}
 	}
 	reportProblem(r.provider.Sender.Journal, outcome, job.name(), &resp.Diagnostics)
 	if outcome.Job != nil && options.enabled {
@@ -204,7 +204,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	ctx = r.provider.Mask(ctx)
-	pruneJournal(ctx, r.provider.Sender.Journal, &job, req.Private, &resp.Diagnostics)
+	pruneJournal(ctx, r.provider.Sender.Journal, req.Private, resp.Private, &resp.Diagnostics)
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
 	record, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
 	switch {
@@ -249,29 +249,20 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	defer out.recovered(ctx, "update", mayHaveSent, &before)
-	change := compare(&job, &before, before.recordedPrompt(ctx, req.Private), options)
+	change := compare(&job, &before, before.recordedPrompt(ctx, req.Private), options, func() bool { return false })
 	job.jobRecord = before.jobRecord
-	if change.recordOnly { // a create without a known outcome is this job, so the next run removes its entry
-		setJournalRef(ctx, out.private, r.provider.Sender.Journal.Imported(ctx, createKey(ctx, r.provider.Sender.Journal, &job)))
-	}
 	if !change.newPrompt && !change.resume {
 		out.save(ctx, &job)
-		return
-	}
-	if change.newPrompt && change.closedJob {
-		resp.Diagnostics.AddAttributeError(job.promptPath(), summaryNotAccepted, wording.Paragraphs(
-			fmt.Sprintf("Job %s has the status %s and cannot accept messages. The prompt is new, which the plan did not know. It was not sent.",
-				job.name(), wording.Quote(before.Status.ValueString())),
-			"To start a new job with this prompt, apply with -replace=ADDRESS."))
 		return
 	}
 	if !r.provider.usable(&resp.Diagnostics) {
 		return
 	}
-	pruneJournal(ctx, r.provider.Sender.Journal, &before, req.Private, &resp.Diagnostics)
+	r.provider.Sender.Journal.Settle(getMark[journal.Ref](ctx, req.Private, markJournal))
 	operation := r.provider.Sender.Begin(ctx, send.Request{
 		Kind: send.Message, ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(),
-		Prompt: job.promptText().ValueString(), Key: messageKey(r.provider.Sender.Journal, &job),
+		Prompt: job.promptText().ValueString(), Key: messageKey(&job),
+		Closed: change.closedJob,
 	})
 	defer operation.End() //nolint:contextcheck // it has the context of Begin, without our deadline
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
@@ -291,7 +282,8 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recovered(ctx, "removing job "+job.name()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
-	reportJournalError(r.provider.Sender.Journal, r.provider.Sender.Journal.Destroyed(ctx, job.ID.ValueString()), &resp.Diagnostics)
+	kept := r.provider.Sender.Journal
+	reportJournalError(kept, kept.Destroyed(ctx, getMark[journal.Ref](ctx, req.Private, markJournal)), &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		resp.Diagnostics.AddWarning("Active agent job removed from state", fmt.Sprintf(
 			"Job %s was active when it was last read. Nothing was sent to it. The service cannot cancel a job, so it keeps running "+
@@ -318,7 +310,9 @@ func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, import
 // no later apply sends it again.
 func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation *send.Operation, out stateWriter) (arrived bool) {
 	outcome := operation.Send(ctx)
-	setJournalRef(ctx, out.private, outcome.Ref)
+	if outcome.InState(send.Message) {
+		recordRef(ctx, out.private, operation)
+	}
 	switch outcome.Result {
 	case send.Sent, send.TakenOver:
 	case send.Unknown, send.EarlierUnknown:
@@ -334,6 +328,12 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 			out.diags.AddError(notAccepted(outcome, operation.Request, applyAgain))
 			return false
 		}
+	case send.Closed:
+		out.diags.AddAttributeError(job.promptPath(), summaryNotAccepted, wording.Paragraphs(
+			fmt.Sprintf("Job %s has the status %s and cannot accept messages. The prompt is new, which the plan did not know. It was not sent.",
+				job.name(), wording.Quote(job.Status.ValueString())),
+			"To start a new job with this prompt, apply with -replace=ADDRESS."))
+		return false
 	default:
 		out.diags.AddError(notAccepted(outcome, operation.Request, applyAgain))
 		reportProblem(r.provider.Sender.Journal, outcome, job.name(), out.diags)
@@ -347,7 +347,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 	job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
 	job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	unmark(ctx, out.private, markUnconfirmed)
-	setMark(ctx, out.private, markUnfinished, unfinished{Message: time.Now()})
+	setMark(ctx, out.private, markMessaged, time.Now())
 	out.save(ctx, job)
 	return true
 }

@@ -22,7 +22,6 @@ func TestJob_steps(t *testing.T) {
 		sent     = "Follow-up message to agent job"
 		recorded = "Prompt recorded without sending it"
 		replaced = "New prompt starts a new agent job"
-		again    = "New agent job replaces failed one"
 		failed   = "Agent job failed"
 		running  = "Agent job still running"
 		later    = "Prompt not known yet"
@@ -72,9 +71,9 @@ func TestJob_steps(t *testing.T) {
 		},
 		"active job, triggers":           {{config: fakecli.With(slow, noWait), creates: 1}, {config: fakecli.With(fakecli.With(slow, noWait), triggers), says: "Active agent job will be replaced", because: []string{`AttributeName("triggers")`}, creates: 2}},
 		"new prompt and triggers":        {{config: write, creates: 1}, {config: fakecli.With(plain, triggers), because: []string{`AttributeName("triggers")`}, creates: 2}},
-		"found failed":                   {{config: slow, says: running, creates: 1}, {before: fails, config: slow, says: again, because: []string{`AttributeName("status")`}, creates: 2}},
+		"found failed":                   {{config: slow, says: running, creates: 1}, {before: fails, config: slow, says: failed, creates: 1}},
 		"found failed, new prompt":       {{config: slow, says: running, creates: 1}, {before: fails, config: write, says: replaced, because: []string{`AttributeName("prompt")`}, creates: 2}},
-		"found failed, new triggers":     {{config: slow, says: running, creates: 1}, {before: fails, config: fakecli.With(fakecli.With(slow, triggers), noWait), because: []string{`AttributeName("status")`, `AttributeName("triggers")`}, creates: 2}},
+		"found failed, new triggers":     {{config: slow, says: running, creates: 1}, {before: fails, config: fakecli.With(fakecli.With(slow, triggers), noWait), because: []string{`AttributeName("triggers")`}, creates: 2}},
 		"found failed, warn":             {{config: slow, says: running, creates: 1}, {before: fails, config: fakecli.With(slow, warn), says: failed, creates: 1}},
 		"import of a failed job":         {{before: importedFailed, config: fakecli.With(write, triggers), says: recorded}, {config: fakecli.With(write, triggers), says: failed}},
 		"changed text":                   {{config: a, creates: 1}, {config: a, creates: 1}, {config: b, says: sent, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},

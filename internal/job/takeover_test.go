@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -30,7 +30,7 @@ func TestTakeOver_idFromJournalIsEscaped(t *testing.T) {
 	state, private := c.State, c.Private
 	job := attrs{"prompt": "A", "wait": attrs{"enabled": false}}
 	apply(t, c, "first", config, job)
-	entries, _ := filepath.Glob(filepath.Join(folder, "*.json"))
+	entries, _ := filepath.Glob(filepath.Join(folder, "*", "*.json"))
 	if len(entries) != 1 {
 		t.Fatalf("entries %q, want one", entries)
 	}
@@ -95,7 +95,7 @@ func TestTakeOver_everyArgument(t *testing.T) {
 						delete(job, "prompt")
 					}
 					job[name] = values[name][step.value]
-					text := fakecli.Text(apply(t, c, journal.Run(fmt.Sprintf("run %d", i)), config, job))
+					text := fakecli.Text(apply(t, c, cli.Run(fmt.Sprintf("run%d", i)), config, job))
 					if got := s.Counts(); got.Create+got.Message != step.posts {
 						t.Fatalf("step %d, %v: %d POSTs so far, want %d. Is %s in createKey or messageKey (journal.go), and, unless the job was imported, in compare (plan.go)?\n%s",
 							i, job[name], got.Create+got.Message, step.posts, name, text)
@@ -117,7 +117,7 @@ func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
 	s := harness.NewService(t, nil)
 	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": filepath.Join(t.TempDir(), "journal")}})
 	c := fakecli.New(t, config)
-	run := func(name journal.Run, prompt string) string {
+	run := func(name cli.Run, prompt string) string {
 		t.Helper()
 		return fakecli.Text(apply(t, c, name, config, attrs{"prompt": prompt, "wait": attrs{"enabled": false}}))
 	}

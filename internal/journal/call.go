@@ -4,11 +4,18 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
+
+// pollInterval is how often, at most, a request of another run is looked for again.
+const pollInterval = 500 * time.Millisecond
 
 // Request is what an entry says about a request.
 type Request struct {
@@ -17,152 +24,224 @@ type Request struct {
 	JobID     string // the recipient of a message; empty for a create
 }
 
-// Call follows one call of the CLI that may POST. A nil *Call records nothing.
+// Call follows one call of the CLI that sends a request, if no other run has sent it.
 type Call struct {
+	request Request
 	journal *Journal
-	ctx     context.Context // the CLI's own: when it ends before the call does, the CLI is gone
-	entry   *entry
-	started time.Time                   // wall clock, which keeps running while the machine sleeps
-	unknown bool                        // the outcome of the POST
-	again   func(context.Context) error // what failed, to be tried once more when the call ends
-	problem error                       // why the last step could not be recorded
+	ctx     context.Context // the CLI's own, without a deadline of the provider
+	release func()          // the process need not wait for an outcome
+
+	name     store.Name // of the entry of the last attempt
+	entry    store.Entry
+	recorded bool           // the entry is in the store
+	found    []*Earlier     // with the last one that Earlier returned
+	settles  []string       // names of entries that the outcome makes superfluous once it is in the state
+	again    []func() error // what failed, to be tried once more when the call ends
+	problem  error          // why the store does not show what became of the request
 }
 
-// Ref names an entry in the private state of a resource, where every byte is
-// stored once for each resource.
-type Ref struct {
-	ID string `json:"i"`
-	At int64  `json:"t"` // when it was sent, in ms by the store's clock
-}
-
-func (e *entry) ref() Ref { return Ref{ID: e.id, At: e.SentAt} }
-
-// Begin starts to follow a call that may send a request. ctx is the call's context,
-// without a deadline of the provider.
+// Begin starts to follow a call. ctx is the call's context, without a deadline of the
+// provider. Defer End.
 func (j *Journal) Begin(ctx context.Context, r Request) *Call {
-	if j == nil {
-		return nil
-	}
-	return &Call{journal: j, ctx: ctx, entry: &entry{
-		Key: r.Key, Scope: j.scope, Project: r.ProjectID, JobID: r.JobID, Run: j.process.Run, Sender: j.process.Self, id: newID(),
-	}}
+	return &Call{request: r, journal: j, ctx: ctx, release: func() {}}
+}
+
+// record names a new entry of the call and writes it.
+func (c *Call) record(ctx context.Context, e store.Entry) error {
+	e.Project, e.Sender = c.request.ProjectID, c.journal.process.Self
+	c.name, c.entry = store.NewName(c.request.Key, c.journal.process.Run), e
+	c.journal.settle(c, c.name.ID)
+	err := c.write(ctx)
+	c.recorded = err == nil && c.journal.store != store.Discard{}
+	return err
 }
 
 // try makes one access to the store, which outlives the call, and notes what failed.
 func (c *Call) try(access func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), opTimeout)
-	defer cancel()
-	c.again = nil
-	if c.problem = access(ctx); c.problem != nil {
-		c.again = access
+	try := func() error { return access(context.WithoutCancel(c.ctx)) }
+	if c.problem = try(); c.problem != nil {
+		c.again = append(c.again, try)
 	}
 }
 
-func (c *Call) write(ctx context.Context) error {
-	return c.journal.failed("written", c.journal.store.write(ctx, c.entry))
-}
+func (c *Call) write(ctx context.Context) error { return c.journal.write(ctx, c.name, &c.entry) }
 
-func (c *Call) remove(ctx context.Context) error { return c.journal.remove(ctx, c.entry.id) }
+// ErrEarlier means that another run has recorded an equal request.
+var ErrEarlier = errors.New("another run has recorded an equal request")
 
-var errSlow = errors.New("it took longer than 10 seconds")
-
-// Sending records that a POST is about to be sent. After an error nothing is
-// recorded and nothing must be sent: a named store could not be written, or the CLI is
-// gone. In that case the next run may already have looked for the record, and would
-// not know of the POST.
+// Sending records that a POST is about to be sent, and then looks whether another run has
+// recorded an equal one. After an error nothing must be sent: there is one (ErrEarlier), a
+// named store failed, or the CLI has cancelled the call.
+//
+// It keeps two runs from sending equal requests: each writes its entry before it looks, and
+// entries stay at least until a later run has read the outcome in the state. So whichever
+// run writes last sees the other's entry, withdraws its own, and deals with the other: it
+// takes the job over, waits, or is blocked. Both may see each other and withdraw, but they
+// cannot both see nothing. An entry that a call has dealt with no longer stops it: its
+// job failed or is in the state, or a person has given it up, so that the request is due
+// again. Nothing here depends on a clock, on the end of a process, or on what was read before.
 func (c *Call) Sending() error {
-	if c == nil {
-		return nil
+	j := c.journal
+	c.release()
+	c.release = j.process.Hold()
+	c.problem = c.record(c.ctx, store.Entry{JobID: c.request.JobID, SentAt: time.Now().UTC(), Wait: j.waitFor().Milliseconds()})
+	others, err := j.list(c.ctx, c.request.Key.Family(), false)
+	if c.problem == nil {
+		c.problem = err
 	}
-	j, e := c.journal, c.entry
-	j.process.posting(c)
-	ctx, cancel := context.WithTimeout(c.ctx, opTimeout)
-	defer cancel()
-	c.started = time.Now().Round(0)
-	e.SentAt, e.Wait = 0, j.waitFor.Milliseconds()
-	c.again, c.problem = nil, c.write(ctx)
-	e.SentAt = cmp.Or(e.SentAt, j.store.now().UnixMilli()) // after a failure
-	if c.problem == nil && time.Since(c.started) > opTimeout {
-		c.problem = j.failed("written", errSlow)
-	}
-	var err error
-	switch {
-	case j.process.CLIEnded():
-		err = errNoCLI
-	case c.ctx.Err() != nil:
-		err = context.Cause(c.ctx)
-	case j.named:
+	err = nil
+	if j.Named() {
 		err = c.problem
 	}
+	for _, name := range others {
+		if name.Key == c.request.Key {
+			err = ErrEarlier
+		} else { // an earlier message to the job: the state will show a later one
+			c.settles = append(c.settles, name.String())
+		}
+	}
+	if c.ctx.Err() != nil {
+		err = context.Cause(c.ctx)
+	}
 	if err != nil {
+		j.log(c.ctx, "withdrawn: "+err.Error(), c.name, "")
 		c.Withdrawn() // a write that failed may have arrived nevertheless
 	}
 	return err
 }
 
+// waitFor is how long after its record a request can get its response.
+func (j *Journal) waitFor() time.Duration {
+	const turn = opTimeout // for its turn to be sent
+	return opTimeout + turn + j.RequestTimeout + opTimeout
+}
+
 // Accepted records the job that the POST started or reached.
 func (c *Call) Accepted(jobID string) {
-	if c == nil {
-		return
-	}
-	j, e := c.journal, c.entry
-	e.JobID, e.Accepted, e.Wait, e.own = jobID, true, 0, true
+	c.entry.JobID, c.entry.Accepted, c.entry.Wait = jobID, true, 0
 	c.try(c.write)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.entries[e.id] = e
+	c.release()
+}
+
+// Unknown records that no response can arrive any more, so that the next run does not wait for one.
+func (c *Call) Unknown() {
+	c.entry.Wait = 0
+	if c.problem == nil {
+		c.try(c.write)
+	}
+	c.release()
 }
 
 // Withdrawn records that the POST had no effect: it was not sent, or refused.
 func (c *Call) Withdrawn() {
-	if c == nil {
-		return
-	}
-	c.try(c.remove)
-	c.journal.process.withdrawn(c) // now, so that a process that ends waits for the removal
+	name := c.name
+	c.name, c.recorded = store.Name{}, false
+	c.try(func(ctx context.Context) error { return c.journal.remove(ctx, name) })
+	c.release()
 }
 
-// Unknown records that the outcome of the POST is unknown.
-func (c *Call) Unknown() {
-	if c != nil {
-		c.unknown = true
+// Earlier returns an equal request of another run, or nil: then the request can be sent. It
+// waits until the other one has a response or none can arrive. No other call of this
+// process gets the same one.
+func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
+	j := c.journal
+	for began := time.Now(); ; {
+		// Two runs that have withdrawn because of each other must not meet again.
+		if err := sleep.For(ctx, rand.N(pollInterval)); err != nil {
+			return nil, err
+		}
+		names, err := j.list(ctx, string(c.request.Key), false)
+		found, readErr := j.read(ctx, names)
+		if err = errors.Join(err, readErr); err != nil && j.Named() {
+			return nil, err
+		}
+		c.found = found
+		var pending *Earlier
+		for _, e := range found {
+			if e.pending() && time.Since(began) < e.wait {
+				pending = e
+				break
+			}
+			if j.take(c, e) {
+				j.log(ctx, "found", e.name, e.JobID)
+				e.Unknown = e.JobID == ""
+				return e, nil
+			}
+		}
+		if pending == nil {
+			c.Settle(nil)
+			return nil, nil
+		}
+		j.log(ctx, "waiting for its response", pending.name, "")
 	}
 }
 
-// Problem returns why the store does not show what became of the POST.
-func (c *Call) Problem() error {
-	if c == nil {
+// Settle lists what the outcome makes superfluous once it is in the state: an earlier
+// request that the call has dealt with, and all entries that name its job or one in the prior state.
+func (c *Call) Settle(dealt *Earlier) {
+	for _, e := range c.found {
+		by, settled := c.journal.settler(e.JobID)
+		ofJob := dealt != nil && e.JobID != "" && e.JobID == dealt.JobID
+		if e == dealt || ofJob || settled && by == nil {
+			c.settles = append(c.settles, e.name.String())
+		}
+	}
+}
+
+// Take makes an accepted request of another run one of this run. It returns false if
+// another process of this run has it: two resources must not share a job. The old entry
+// stays until a state shows the new one, because whoever looks at this moment must find one.
+// With an error of the store the call has the request all the same.
+func (c *Call) Take(ctx context.Context, e *Earlier) (taken bool) {
+	j := c.journal
+	ctx = context.WithoutCancel(ctx)
+	if j.hasAnother(ctx, c.request.Key, e.JobID) {
+		j.settle(new(Call), e.ID, e.JobID)
+		return false
+	}
+	c.problem = c.record(ctx, store.Entry{JobID: e.JobID, Accepted: true, SentAt: e.SentAt})
+	if !j.hasAnother(ctx, c.request.Key, e.JobID) {
+		j.log(ctx, "taken over", e.name, e.JobID)
+		c.Settle(e)
+		return true
+	}
+	c.Withdrawn()
+	j.release(e)
+	return false
+}
+
+// hasAnother reports whether another process of this run has taken over the job.
+func (j *Journal) hasAnother(ctx context.Context, key Key, jobID string) bool {
+	names, _ := j.list(ctx, string(key)+"-"+string(j.process.Run), true)
+	found, _ := j.read(ctx, names)
+	return slices.ContainsFunc(found, func(e *Earlier) bool { return e.JobID == jobID })
+}
+
+// Problem returns why the store does not show what became of the request.
+func (c *Call) Problem() error { return c.problem }
+
+// Recorded describes the call's own request, or is nil without a record of it.
+func (c *Call) Recorded() *Earlier {
+	if !c.recorded {
 		return nil
 	}
-	return c.problem
+	return c.journal.describe(c.name, &c.entry)
 }
 
-// Orphan describes the call's own request, or is nil without a record of it.
-func (c *Call) Orphan() *Orphan {
-	if c == nil || c.problem != nil {
-		return nil
+// Ref returns what the state must say once it shows the outcome, with what it says already.
+func (c *Call) Ref(r Ref) Ref {
+	names := slices.Concat(r.Entries, c.settles)
+	if c.recorded || c.problem != nil { // a write that failed may have arrived nevertheless
+		names = append(names, c.name.String())
 	}
-	return c.journal.newOrphan(c.entry)
+	slices.Sort(names)
+	return Ref{Run: c.journal.process.Run, Entries: slices.Compact(names)}
 }
 
-// Ref returns the reference to the call's entry.
-func (c *Call) Ref() Ref {
-	if c == nil || c.entry.SentAt == 0 {
-		return Ref{}
-	}
-	return c.entry.ref()
-}
-
-// End records that the call returns to the CLI. Defer it.
+// End ends the call.
 func (c *Call) End() {
-	if c == nil {
-		return
+	for _, again := range c.again {
+		c.problem = again()
 	}
-	if c.unknown && c.problem == nil {
-		c.entry.Wait = 0 // the next run need not wait for a response
-		c.try(c.write)
-	} else if c.again != nil {
-		c.try(c.again)
-	}
-	c.journal.process.returned(c)
+	c.release()
 }

@@ -8,37 +8,162 @@
 package journal
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// Journal records the requests of one provider configuration. A nil *Journal
-// records nothing. It is safe for concurrent use. Its errors are *Error.
+// opTimeout bounds each access to a store. A POST whose record took longer is not sent.
+const opTimeout = 10 * time.Second
+
+// Key identifies equal requests.
+type Key = store.Key
+
+// Options configure a journal.
+type Options struct {
+	Location store.Location
+	// Scope distinguishes states.
+	Scope string
+	// Forget lists entries without a known outcome that a person has decided about.
+	Forget []string
+	// RequestTimeout is the longest time between a POST and its response.
+	RequestTimeout time.Duration
+	// Log receives each decision about an entry. It may be nil.
+	Log func(ctx context.Context, decision, entry, jobID string)
+}
+
+// Journal records the requests of one provider configuration. It is safe for concurrent
+// use. The errors of its store are *Error.
 type Journal struct {
-	process *Process
-	store   store
-	named   bool
-	scope   string
-	forget  []string      // ids of entries that a person has decided about
-	states  string        // distinguishes states, in keys
-	waitFor time.Duration // from the record of a request until no response can arrive
+	Options
 
-	load    sync.Once
-	loadErr error
+	store   store.Store
+	process *cli.Process
 
-	mu      sync.Mutex
-	entries map[string]*entry // by id
-	busy    map[string]bool   // entries that a caller has found
-	notices []error
+	mu sync.Mutex
+	// settled has the ids of entries and of jobs that no other call of this process may find:
+	// this process wrote them, a call has found them, or (nil) the prior state shows them.
+	settled map[string]*Call
 
-	unusable, lost sync.Once // reported
+	index     sync.Once
+	indexed   map[Key][]store.Name // all entries when the plan began
+	indexErr  error                // why they are not known
+	removeErr error                // after which the plan removes no more
+
+	unusable sync.Once
+}
+
+// Open returns a journal without accessing its store yet.
+func Open(process *cli.Process, options Options) (*Journal, error) {
+	kept, err := store.Open(options.Location, store.Hash(options.Scope), process)
+	return &Journal{Options: options, store: kept, process: process, settled: map[string]*Call{}}, err
+}
+
+// Discard returns a journal that keeps nothing.
+func Discard() *Journal {
+	return &Journal{
+		store: store.Discard{}, process: new(cli.Process), settled: map[string]*Call{},
+	}
+}
+
+// Named reports whether the user chose the store: a default folder only causes warnings.
+func (j *Journal) Named() bool { return j.Location.Named }
+
+// Unusable returns the first error that it is given, because one is enough for a run.
+func (j *Journal) Unusable(err error) (unusable error) {
+	if err != nil {
+		j.unusable.Do(func() { unusable = err })
+	}
+	return unusable
+}
+
+// InState records that the prior state has a job.
+func (j *Journal) InState(jobID string) { j.settle(nil, jobID) }
+
+// settle settles entries and jobs, for a call or (nil) because of the prior state.
+func (j *Journal) settle(by *Call, ids ...string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, id := range ids {
+		if id != "" {
+			j.settled[id] = by
+		}
+	}
+}
+
+// settler returns who has settled an entry or a job; nil is the prior state.
+func (j *Journal) settler(id string) (by *Call, settled bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	by, settled = j.settled[id]
+	return by, settled
+}
+
+// take settles an entry and its job for a call, unless the job is settled: then only the entry is.
+func (j *Journal) take(c *Call, e *Earlier) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, settled := j.settled[e.ID]; settled {
+		return false
+	}
+	by, settled := j.settled[e.JobID]
+	if settled = settled && e.name.Key.IsCreate(); !settled {
+		by = c
+	}
+	j.settled[e.ID] = by
+	if e.JobID != "" && e.name.Key.IsCreate() {
+		j.settled[e.JobID] = by
+	}
+	return !settled
+}
+
+// release undoes take.
+func (j *Journal) release(e *Earlier) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	delete(j.settled, e.ID)
+	delete(j.settled, e.JobID)
+}
+
+// list returns the names of entries that other runs have written, or this one if own is
+// set, and nobody has settled. The names start with prefix.
+func (j *Journal) list(ctx context.Context, prefix string, own bool) ([]store.Name, error) {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	names, err := j.store.List(ctx, prefix+"-")
+	return j.unsettled(names, own), j.failed("listed", err)
+}
+
+func (j *Journal) unsettled(names []store.Name, own bool) []store.Name {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(names), func(name store.Name) bool {
+		_, settled := j.settled[name.ID]
+		return settled || (name.Run == j.process.Run) != own
+	})
+}
+
+func (j *Journal) write(ctx context.Context, name store.Name, e *store.Entry) error {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	return j.failed("written", j.store.Write(ctx, name, e))
+}
+
+func (j *Journal) remove(ctx context.Context, name store.Name) error {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	return j.failed("cleaned up", j.store.Remove(ctx, name))
+}
+
+func (j *Journal) log(ctx context.Context, decision string, name store.Name, jobID string) {
+	if j.Log != nil {
+		j.Log(ctx, decision, name.String(), jobID)
+	}
 }
 
 func (j *Journal) failed(op string, err error) error {
@@ -48,137 +173,17 @@ func (j *Journal) failed(op string, err error) error {
 	return &Error{Store: j.store.String(), Op: op, Err: err}
 }
 
-// Named reports whether the user chose the store: a default folder only causes warnings.
-func (j *Journal) Named() bool { return j != nil && j.named }
-
-// CreateKey identifies a create by its parts.
-func (j *Journal) CreateKey(parts ...string) Key {
-	if j == nil {
-		return ""
-	}
-	return newKey(createPrefix, slices.Insert(parts, 0, j.states)...)
+// Error reports that a journal could not be used.
+type Error struct {
+	Store string // where the journal is kept
+	Op    string // what was tried: "read", "listed", "written", "cleaned up"
+	Err   error
 }
 
-// MessageKey identifies a message by its parts.
-func (j *Journal) MessageKey(parts ...string) Key {
-	if j == nil {
-		return ""
-	}
-	return newKey("message-", slices.Insert(parts, 0, j.states)...)
+// Error says what failed, and in which store.
+func (e *Error) Error() string {
+	return fmt.Sprintf("the journal in %s could not be %s: %v", e.Store, e.Op, e.Err)
 }
 
-// Report returns what a user has not been told yet: what was noticed while the entries
-// were loaded, and the first error of the store.
-func (j *Journal) Report(err error) (notices []error, unusable error) {
-	if j == nil {
-		return nil, nil
-	}
-	if err != nil {
-		j.unusable.Do(func() { unusable = err })
-	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	notices, j.notices = j.notices, nil
-	return notices, unusable
-}
-
-// ready loads the entries once: a thousand resources must not time out one after another.
-func (j *Journal) ready(ctx context.Context) error {
-	j.load.Do(func() { j.loadErr = j.readAll(ctx) })
-	return j.loadErr
-}
-
-func (j *Journal) readAll(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*opTimeout) // a caller that is cancelled must not fail the others
-	defer cancel()
-	entries, err := j.store.load(ctx)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, e := range entries {
-		j.index(ctx, e)
-	}
-	return j.failed("read", err)
-}
-
-// index adds an entry, unless it is damaged or too old.
-func (j *Journal) index(ctx context.Context, e *entry) {
-	notice := func(err error) { j.notices = append(j.notices, j.failed("read", err)) }
-	switch sent := e.sent(); {
-	case j.store.now().Sub(sent) > maxAge:
-		_, err := j.store.remove(ctx, e.id)
-		notice(errors.Join(fmt.Errorf("the entry of a request sent at %s (job: %s) is older than 30 days and is removed",
-			sent.UTC().Format(time.RFC3339), cmp.Or(e.JobID, "unknown")), err))
-	case e.damage != nil:
-		notice(e.damage)
-	case j.entries[e.id] == nil: // else this process has just written it
-		j.entries[e.id] = e
-	}
-}
-
-// matching returns the known entries that match, accepted ones first, then by age.
-func (j *Journal) matching(match func(*entry) bool) []*entry {
-	found := slices.DeleteFunc(slices.Collect(maps.Values(j.entries)), func(e *entry) bool { return !match(e) })
-	slices.SortFunc(found, func(a, b *entry) int {
-		switch {
-		case a.Accepted && !b.Accepted:
-			return -1
-		case b.Accepted && !a.Accepted:
-			return 1
-		}
-		return cmp.Or(cmp.Compare(a.SentAt, b.SentAt), strings.Compare(a.id, b.id))
-	})
-	return found
-}
-
-// isEarlier reports whether another run has sent the request or taken it over.
-func (j *Journal) isEarlier(e *entry) bool { return e.Run != j.process.Run }
-
-// isUnknown reports whether the request has no response and none can arrive.
-func (j *Journal) isUnknown(e *entry) bool {
-	return !e.Accepted && (e.Wait == 0 || j.store.now().UnixMilli() > e.SentAt+e.Wait || j.process.Ended(e.Sender))
-}
-
-// Seen removes the entries whose outcome is in the state: the one that ref names,
-// the create of the job, and all earlier messages to it. Entries of this run stay,
-// because its state may not be stored yet.
-func (j *Journal) Seen(ctx context.Context, jobID string, ref Ref) error {
-	return j.removeAll(ctx, func(e *entry) bool {
-		about := e.isFor(jobID) && (e.isCreate() || e.sent().Before(time.UnixMilli(ref.At).Add(-clockError)))
-		return j.isEarlier(e) && (e.id == ref.ID || about)
-	})
-}
-
-// Destroyed removes all entries about a job that is being destroyed.
-func (j *Journal) Destroyed(ctx context.Context, jobID string) error {
-	return j.removeAll(ctx, func(e *entry) bool { return e.isFor(jobID) })
-}
-
-// removeAll removes the matching entries. An error means that some could not be removed.
-func (j *Journal) removeAll(ctx context.Context, match func(*entry) bool) error {
-	if j == nil {
-		return nil
-	}
-	failed := j.ready(ctx)
-	if failed != nil && j.named {
-		return failed
-	}
-	j.mu.Lock()
-	found := j.matching(match)
-	for _, e := range found {
-		delete(j.entries, e.id)
-	}
-	j.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	for _, e := range found {
-		failed = errors.Join(failed, j.remove(ctx, e.id))
-	}
-	return failed
-}
-
-func (j *Journal) remove(ctx context.Context, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	_, err := j.store.remove(ctx, id)
-	return j.failed("cleaned up", err)
-}
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }

@@ -8,14 +8,12 @@ package plugin
 import (
 	"context"
 	"errors"
-	"log"
-	"os"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
@@ -43,9 +41,7 @@ func Serve(ctx context.Context, version string, debug bool) error {
 			return NewServer(ctx, provider.New(version, provider.Options{}))
 		}, tf6server.WithManagedDebug())
 	}
-	// The CLI reads the level at the start of each line of stderr.
-	warnings := log.New(os.Stderr, "[WARN] ", log.Lmsgprefix)
-	process := journal.NewProcess(journal.ThisHost(), func(err error) { warnings.Printf("agent: %v", err) })
+	process := cli.This()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)
@@ -59,29 +55,25 @@ func Serve(ctx context.Context, version string, debug bool) error {
 
 // End waits until the CLI shuts the plugin down, which served reports, or ends, and then
 // until the journal has what the state may lack.
-func End(ctx context.Context, process *journal.Process, served <-chan error) error {
+func End(ctx context.Context, process *cli.Process, served <-chan error) error {
 	select {
 	case err := <-served:
 		drain(ctx, process, shutdownDrain)
-		closing, cancel := context.WithTimeout(ctx, shutdownDrain)
-		defer cancel()
-		process.Close(closing)
 		return err
 	case <-cliGone(ctx, process):
-	case <-process.Lost():
+		drain(ctx, process, cliGoneDrain)
+		return errCLIGone
 	}
-	drain(ctx, process, cliGoneDrain) // and leave the journal to the next run
-	return errCLIGone
 }
 
-func drain(ctx context.Context, p *journal.Process, longest time.Duration) {
+func drain(ctx context.Context, p *cli.Process, longest time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	p.Drain(ctx)
 }
 
 // cliGone is closed when the CLI has ended.
-func cliGone(ctx context.Context, p *journal.Process) <-chan struct{} {
+func cliGone(ctx context.Context, p *cli.Process) <-chan struct{} {
 	gone := make(chan struct{})
 	go func() {
 		for !p.CLIEnded() {

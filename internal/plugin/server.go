@@ -29,10 +29,7 @@ func newServer(ctx context.Context, framework tfprotov6.ProviderServerWithAction
 // observer is a provider that needs to know more than the framework reports.
 type observer interface {
 	// StateRead is called with each object of a state, before it is planned.
-	StateRead(ctx context.Context, resourceType string, object []byte)
-	// Stopping is called when the CLI requests a stop, before calls are cancelled.
-	// The CLI still receives their responses.
-	Stopping()
+	StateRead(resourceType string, object []byte)
 }
 
 // server works around bugs in the framework and the CLIs.
@@ -79,7 +76,7 @@ func (s *server) UpgradeResourceState(
 	ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest,
 ) (*tfprotov6.UpgradeResourceStateResponse, error) {
 	if req.RawState != nil {
-		s.observer.StateRead(ctx, req.TypeName, req.RawState.JSON)
+		s.observer.StateRead(req.TypeName, req.RawState.JSON)
 	}
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.UpgradeResourceState)
 }
@@ -131,7 +128,6 @@ func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 // terraform-plugin-go (as of 0.31) drops the rest of an action's events, including
 // its error, and Terraform takes the action for successful.
 func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
-	s.observer.Stopping()
 	s.stop()
 	resp, err := s.ProviderServerWithActions.StopProvider(ctx, req)
 	s.invoking.Lock()

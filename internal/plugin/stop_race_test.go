@@ -66,6 +66,4 @@ func (*lateFramework) InvokeAction(context.Context, *tfprotov6.InvokeActionReque
 	return &tfprotov6.InvokeActionServerStream{Events: func(func(tfprotov6.InvokeActionEvent) bool) {}}, nil
 }
 
-func (*lateFramework) StateRead(context.Context, string, []byte) {}
-
-func (*lateFramework) Stopping() {}
+func (*lateFramework) StateRead(string, []byte) {}

@@ -69,7 +69,7 @@ func (m providerModel) providerData(
 	ctx context.Context, p *agentProvider, req provider.ConfigureRequest, diags *diag.Diagnostics,
 ) *job.ProviderData {
 	known := req.Config.Raw.IsFullyKnown()
-	data := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID)}
+	data := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID), Sender: send.Sender{Journal: journal.Discard()}}
 	data.Sender.Limits.NewJobs = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
 	data.Sender.Limits.Messages = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
 	poll := pollModel{}
@@ -106,10 +106,11 @@ func (m providerModel) providerData(
 		return data
 	}
 	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
-	if enabled {
+	if enabled && p.options.Process != nil {
 		var err error
-		if data.Sender.Journal, err = p.options.Process.Open(journal.Options{
+		if data.Sender.Journal, err = journal.Open(p.options.Process, journal.Options{
 			Location: location, Scope: journalScope(base.String(), location), Forget: forget, RequestTimeout: config.RequestTimeout,
+			Log: decisionLogger(),
 		}); err != nil {
 			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Paragraphs(
 				wording.Sentence(err), "Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set."))

@@ -4,12 +4,13 @@
 package provider_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -63,7 +64,7 @@ func TestWhereTheJournalIs(t *testing.T) {
 			}
 			lostRun(t, "run", fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"journal": test.journal}))
 			for _, folder := range []string{"data/agent", "variable", "attribute"} {
-				entries, _ := filepath.Glob(filepath.Join(root, folder, "*.json"))
+				entries, _ := filepath.Glob(filepath.Join(root, folder, "*", "*.json"))
 				if (len(entries) > 0) != (folder == test.want) {
 					t.Errorf("entries in %s: %q, want them in %s", folder, entries, test.want)
 				}
@@ -73,9 +74,9 @@ func TestWhereTheJournalIs(t *testing.T) {
 }
 
 // lostRun applies one job in a run whose state and process are lost.
-func lostRun(t *testing.T, run journal.Run, config attrs) {
+func lostRun(t *testing.T, run cli.Run, config attrs) {
 	t.Helper()
-	process := harness.Process(t, run)
+	process := harness.Process(run)
 	c := &fakecli.CLI{T: t}
 	if diags := c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config); len(diags) > 0 {
 		t.Fatal(fakecli.Text(diags))
@@ -86,23 +87,25 @@ func lostRun(t *testing.T, run journal.Run, config attrs) {
 	}
 }
 
-// A backend's settings may hold a token of this run, and a named journal is one
-// state's: whatever they are, the same job is found. (In the default folder they
-// tell states apart: X07.) Nor does a slash at the end of the base URL matter.
+// A token of this run is no part of the scope, nor is a slash at the end of the base URL.
+// The name of a state replaces its backend.
 //
-// Red without: Named in journalScope, TrimRight in journalScope.
-func TestScope_namedJournal(t *testing.T) {
+// Red without: locating in Backend, TrimRight and State in journalScope.
+func TestScope(t *testing.T) {
 	data := t.TempDir()
 	t.Setenv("TF_DATA_DIR", data)
 	s := harness.NewService(t, nil)
 	folder, base := t.TempDir(), s.Attrs()["base_url"].(string)
-	for run, base := range map[journal.Run]string{"run1": base, "run2": base + "/"} {
-		config := fakecli.With(s.Attrs(), attrs{"base_url": base, "journal": attrs{"url": folder}})
-		state := `{"backend":{"type":"http","config":{"password":"token of ` + string(run) + `"}}}`
+	for i, try := range []struct{ base, address, query string }{
+		{base, "https://a/state", ""}, {base + "/", "https://a/state", ""}, {base, "https://b/state", ""},
+		{base, "https://a/state", "?state=one"}, {base, "https://b/state", "?state=one"}, {base, "https://b/state", "?state=two"},
+	} {
+		config := fakecli.With(s.Attrs(), attrs{"base_url": try.base, "journal": attrs{"url": folder + try.query}})
+		state := fmt.Sprintf(`{"backend":{"type":"http","config":{"address":%q,"password":"token %d"}}}`, try.address, i)
 		if err := os.WriteFile(filepath.Join(data, "terraform.tfstate"), []byte(state), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		lostRun(t, run, config)
+		lostRun(t, cli.Run(fmt.Sprint("run", i)), config)
 	}
-	s.Sent(t, 1, 0)
+	s.Sent(t, 4, 0)
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
 // EnvLog is the variable that sets the level of this provider's own log.
@@ -33,6 +35,16 @@ func keyMask(key string) func(context.Context) context.Context {
 		ctx = tflog.MaskAllFieldValuesStrings(ctx, key)
 		ctx = tflog.MaskMessageStrings(ctx, key)
 		return tflog.MaskFieldValuesWithFieldKeys(ctx, "Authorization", "authorization", "admin_key")
+	}
+}
+
+// decisionLogger writes each decision about an entry of the journal to Terraform's log.
+func decisionLogger() func(ctx context.Context, decision, entry, jobID string) {
+	if !LogRequested() {
+		return nil
+	}
+	return func(ctx context.Context, decision, entry, jobID string) {
+		tflog.Info(ctx, "journal: "+decision, map[string]any{"entry": entry, "job": escape.Printable(jobID)})
 	}
 }
 

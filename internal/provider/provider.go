@@ -16,8 +16,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 )
 
 // Address is where the provider is published.
@@ -30,8 +30,8 @@ var _ provider.ProviderWithActions = (*agentProvider)(nil)
 
 // Options are what a provider needs from its process.
 type Options struct {
-	Process *journal.Process // opens the journal; nil: none is kept
-	Dial    agentapi.Dial    // reaches the service; nil: a network connection
+	Process *cli.Process  // keeps the journal; nil: none is kept
+	Dial    agentapi.Dial // reaches the service; nil: a network connection
 }
 
 type agentProvider struct {
@@ -70,19 +70,12 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	resp.ActionData = data
 }
 
-// StateRead is called with each object of a state before it is planned. The journal
-// forgets the create that it shows; the plan that follows announces what it cannot forget.
-func (p *agentProvider) StateRead(ctx context.Context, resourceType string, object []byte) {
+// StateRead is called with each object of a state before it is planned. A job in the state
+// is not lost: of a tainted object, the plan shows no more than this.
+func (p *agentProvider) StateRead(resourceType string, object []byte) {
 	var stored struct{ ID string }
-	if data := p.data.Load(); data != nil && resourceType == typeName+"_job" && json.Unmarshal(object, &stored) == nil && stored.ID != "" {
-		_ = data.Sender.Journal.Seen(ctx, stored.ID, journal.Ref{})
-	}
-}
-
-// Stopping is called when the CLI requests a stop.
-func (p *agentProvider) Stopping() {
-	if p.options.Process != nil {
-		p.options.Process.Stopping()
+	if data := p.data.Load(); data != nil && resourceType == typeName+"_job" && json.Unmarshal(object, &stored) == nil {
+		data.Sender.Journal.InState(stored.ID)
 	}
 }
 

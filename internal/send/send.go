@@ -34,6 +34,8 @@ type Request struct {
 	Key journal.Key
 	// KeepFailed takes a failed job over instead of starting another.
 	KeepFailed bool
+	// Closed: the job cannot accept messages, so that only one that an earlier run sent counts.
+	Closed bool
 }
 
 // Result says what became of a request.
@@ -57,65 +59,103 @@ const (
 	JournalUnusable
 	// BeyondLimit: Err is a *LimitError.
 	BeyondLimit
-	// NotOurs: this run took the job over, and sends it no message. Only "terraform test"
-	// does that, and the job does not belong to the test.
-	NotOurs
+	// Closed: the job cannot accept messages, and no earlier run has sent this one.
+	Closed
 )
 
 // Outcome is what became of a request.
 type Outcome struct {
 	Result  Result
-	Job     *agentapi.Job   // if the service has accepted the request
-	Orphan  *journal.Orphan // the request of the earlier run, or our own with unknown outcome; may be nil
-	Ref     journal.Ref     // the entry that the state makes superfluous
+	Job     *agentapi.Job    // if the service has accepted the request
+	Earlier *journal.Earlier // the request of the earlier run, or our own with unknown outcome; may be nil
 	Err     error
 	Problem error // of the journal, which does not show this outcome
+}
+
+// InState reports whether the state will show the request, so that its entries are superfluous.
+func (o Outcome) InState(kind Kind) bool {
+	return o.Job != nil || kind == Message && (o.Result == Unknown || o.Result == EarlierUnknown)
 }
 
 // Sender sends the requests of one provider configuration.
 type Sender struct {
 	Client  *agentapi.Client
-	Journal *journal.Journal // nil: none is kept
+	Journal *journal.Journal // that of resources
 	Limits  Limits
 }
 
 // Operation is one call of the CLI that sends a request.
 type Operation struct {
+	*journal.Call
+
 	Request Request
 	sender  *Sender
-	call    *journal.Call
+	counted bool
 }
 
 // Begin starts an operation. ctx is the call's context, without a deadline of the
 // provider. Defer End.
 func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
-	o := &Operation{sender: s, Request: r}
-	if r.Key != "" {
-		o.call = s.Journal.Begin(ctx, journal.Request{Key: r.Key, ProjectID: r.ProjectID, JobID: r.JobID})
+	kept := s.Journal
+	if r.Key == "" {
+		kept = journal.Discard()
 	}
-	return o
+	call := kept.Begin(ctx, journal.Request{Key: r.Key, ProjectID: r.ProjectID, JobID: r.JobID})
+	return &Operation{Call: call, Request: r, sender: s}
 }
 
-// End records that the call returns to the CLI.
-func (o *Operation) End() { o.call.End() }
-
-// Send sends the request, unless an earlier run has sent it.
+// Send sends the request, unless another run has sent it.
 func (o *Operation) Send(ctx context.Context) Outcome {
-	if o.Request.Key != "" {
-		if earlier := o.takeOver(ctx); earlier.Result != 0 {
-			return earlier
+	for {
+		if !o.Request.Closed {
+			job, err := o.post(ctx)
+			if !errors.Is(err, journal.ErrEarlier) {
+				return o.outcome(job, err)
+			}
+		}
+		earlier, err := o.Earlier(ctx)
+		switch {
+		case err != nil:
+			return Outcome{Result: JournalUnusable, Err: err}
+		case earlier == nil && o.Request.Closed:
+			return Outcome{Result: Closed}
+		case earlier == nil:
+			continue
+		}
+		if out := o.takeOver(ctx, earlier); out.Result != 0 {
+			return out
 		}
 	}
-	if err := o.sender.Limits.send(o.Request.Kind); err != nil {
-		return Outcome{Result: BeyondLimit, Err: err}
+}
+
+func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
+	r := o.Request
+	if r.Kind == Message {
+		return o.sender.Client.SendMessage(ctx, r.ProjectID, r.JobID, r.Prompt, o)
 	}
-	job, err := o.post(ctx)
-	out := Outcome{Result: resultOf(err), Job: job, Ref: o.call.Ref(), Err: err, Problem: o.call.Problem()}
-	switch out.Result {
-	case NoEffect:
-		out.Ref = journal.Ref{} // it does not settle earlier messages
-	case Unknown:
-		out.Orphan = o.call.Orphan()
+	return o.sender.Client.CreateJob(ctx, r.ProjectID, r.Prompt, o)
+}
+
+// Sending counts the request once it may be sent, so that one that is taken over does not count.
+func (o *Operation) Sending() error {
+	if err := o.Call.Sending(); err != nil || o.counted {
+		return err
+	}
+	if err := o.sender.Limits.send(o.Request.Kind); err != nil {
+		o.Withdrawn()
+		return err
+	}
+	o.counted = true
+	return nil
+}
+
+func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
+	out := Outcome{Result: resultOf(err), Job: job, Err: err, Problem: o.Problem()}
+	if limit, beyond := errors.AsType[*LimitError](err); beyond {
+		return Outcome{Result: BeyondLimit, Err: limit}
+	}
+	if out.Result == Unknown {
+		out.Earlier = o.Recorded()
 	}
 	return out
 }
@@ -132,48 +172,27 @@ func resultOf(err error) Result {
 	return Unknown
 }
 
-func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
+// takeOver takes over what another run has sent. The zero Outcome means that the request
+// is due again: the earlier one failed or was given up, or another alias has it.
+func (o *Operation) takeOver(ctx context.Context, earlier *journal.Earlier) Outcome {
 	r := o.Request
-	if r.Kind == Message {
-		return o.sender.Client.SendMessage(ctx, r.ProjectID, r.JobID, r.Prompt, o.call)
-	}
-	return o.sender.Client.CreateJob(ctx, r.ProjectID, r.Prompt, o.call)
-}
-
-// takeOver looks for the request in the journal. The zero Outcome means that no earlier
-// run has sent it, or that it must be sent again.
-func (o *Operation) takeOver(ctx context.Context) Outcome {
-	s, r := o.sender, o.Request
-	for {
-		orphan, err := s.Journal.Find(ctx, r.Key)
-		switch {
-		case err != nil:
-			return Outcome{Result: JournalUnusable, Err: err}
-		case orphan == nil && r.Kind == Message && s.Journal.TookOver(ctx, r.JobID):
-			return Outcome{Result: NotOurs}
-		case orphan == nil:
+	if earlier.Unknown {
+		o.Settle(earlier)
+		if r.Kind == Create && earlier.Listed { // a person has decided
 			return Outcome{}
-		case orphan.Unknown && (r.Kind == Message || !orphan.Listed):
-			return Outcome{Result: EarlierUnknown, Orphan: orphan, Ref: orphan.Ref}
 		}
-		forget := orphan.Unknown // listed: a person has decided
-		var job *agentapi.Job
-		if !forget {
-			job, err = s.Client.ReadJob(ctx, r.ProjectID, orphan.JobID)
-			forget = err == nil && r.Kind == Create && job.Status == agentapi.StatusFailed && !r.KeepFailed ||
-				errors.Is(err, agentapi.ErrNotFound) && orphan.Listed
-		}
-		switch {
-		case forget:
-			if err := s.Journal.Remove(ctx, orphan); err != nil {
-				return Outcome{Result: JournalUnusable, Err: err}
-			}
-			continue
-		case err != nil:
-			return Outcome{Result: Unreadable, Orphan: orphan, Err: err}
-		}
-		if taken, ref, err := s.Journal.Take(ctx, orphan); taken {
-			return Outcome{Result: TakenOver, Job: job, Orphan: orphan, Ref: ref, Problem: err}
-		}
+		return Outcome{Result: EarlierUnknown, Earlier: earlier}
 	}
+	job, err := o.sender.Client.ReadJob(ctx, r.ProjectID, earlier.JobID)
+	switch {
+	case err == nil && r.Kind == Create && job.Status == agentapi.StatusFailed && !r.KeepFailed,
+		errors.Is(err, agentapi.ErrNotFound) && earlier.Listed:
+		o.Settle(earlier)
+		return Outcome{}
+	case err != nil:
+		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}
+	case !o.Take(ctx, earlier):
+		return Outcome{}
+	}
+	return Outcome{Result: TakenOver, Job: job, Earlier: earlier, Problem: o.Problem()}
 }

@@ -60,8 +60,8 @@ func (r *run) start() *process {
 	r.processes = append(r.processes, p)
 	r.mu.Unlock()
 	own := journal.NewProcess(journal.Host{
-		Run: journal.Run(fmt.Sprint(r.number)), Self: journal.Sender{Machine: r.machine(), PID: p.pid, Start: "1"},
-		Ended: func(s journal.Sender) bool {
+		Run: cli.Run(fmt.Sprint(r.number)), Self: cli.Sender{Machine: r.machine(), PID: p.pid, Start: "1"},
+		Ended: func(s cli.Sender) bool {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return s.Machine == r.machine() && !w.alive(s)

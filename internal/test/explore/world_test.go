@@ -215,7 +215,7 @@ type entry struct {
 	Job      string
 	Accepted bool
 	Taken    bool
-	Sender   journal.Sender
+	Sender   cli.Sender
 	Run      string
 	Sent     int64
 	Wait     int64
@@ -270,7 +270,7 @@ func (w *world) fingerprint() string {
 }
 
 // alive reports whether a process runs. w.mu must be locked.
-func (w *world) alive(s journal.Sender) bool {
+func (w *world) alive(s cli.Sender) bool {
 	return s.PID < len(w.processes) && !w.processes[s.PID].dead.Load()
 }
 

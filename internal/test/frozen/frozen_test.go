@@ -25,7 +25,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
@@ -89,7 +89,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // start returns a CLI whose provider reaches the service at an address that never changes,
 // because entries of a journal are for one address.
-func start(t *testing.T, s *service, process *journal.Process, more attrs) *fakecli.CLI {
+func start(t *testing.T, s *service, process *cli.Process, more attrs) *fakecli.CLI {
 	t.Helper()
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
@@ -224,7 +224,7 @@ func TestEntries(t *testing.T) {
 					c.Run(t.Context(), attrs{"prompt": "Write"})
 					s.posts.Store(0)
 				}
-				next := start(t, s, harness.Process(t, "next"), attrs{"journal": attrs{"url": url}})
+				next := start(t, s, harness.Process("next"), attrs{"journal": attrs{"url": url}})
 				c.Server = next.Server
 				prompt := map[bool]string{false: "Write", true: "Write more"}[test.messaged]
 				diags := c.Run(t.Context(), attrs{"prompt": prompt, "wait": attrs{"enabled": false}})

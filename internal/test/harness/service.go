@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -69,11 +69,11 @@ func Bubble(t *testing.T, script func(prompt string, turn int) simulator.Script,
 	})
 }
 
-// Process is a provider process of a run of the CLI. Its journal must report nothing.
-func Process(t testing.TB, run journal.Run) *journal.Process {
-	host := journal.ThisHost()
-	host.Run = run
-	return journal.NewProcess(host, func(err error) { t.Error(err) })
+// Process is a provider process of a run of the CLI.
+func Process(run cli.Run) *cli.Process {
+	process := cli.This()
+	process.Run = run
+	return process
 }
 
 // Always gives every turn of every job the same script.

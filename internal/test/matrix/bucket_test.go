@@ -60,11 +60,11 @@ func addsTo(rows *[]Row) func(name string, test func(m *Matrix, b *bucket)) {
 func unusableRows() (rows []Row) {
 	const nothingSent = "The prompt was not sent to project proj_1, so no job was started."
 	row := addsTo(&rows)
-	// Red without: the error of ready in Find.
+	// Red without: the problem of record in Sending.
 	row("X14_before_the_POST_responds_404", func(m *Matrix, b *bucket) {
 		b.fail("", 404)
 		m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
-		m.wantWords("The journal in s3://bucket/a/prefix/ could not be read", "The prompt was not sent to project proj_1.", nothingSentBecause, "Check journal.url")
+		m.wantWords("The journal in s3://bucket/a/prefix/", "could not be listed", "could not be written", nothingSent, "Check journal.url")
 		m.wantEnd("", 0, 0)
 		b.SetHook(nil)
 		m.nextRun()
@@ -73,7 +73,7 @@ func unusableRows() (rows []Row) {
 		b.fail("", 404)
 		m.nextRun()
 		m.wantDiags(m.planAndApply(fakecli.With(noWait(), Job2())), journalUnusable, messagePlanned, messageFailed)
-		m.wantWords("The prompt was not sent to job "+m.id()+" in project proj_1.", "Check journal.url")
+		m.wantWords("The prompt was not sent to job "+m.id()+" in project proj_1, so the job and the state are unchanged.", "Check journal.url")
 		m.WantPosts(1, 0)
 	})
 	// Red without: the error of Sending.
@@ -108,7 +108,6 @@ func bucketRows() (rows []Row) {
 		m.wantDiags(m.Run(noWait()), journalUnwritten)
 		m.wantWords("job "+m.id()+" in project proj_1 is in the state", "could not be written")
 		m.WantState("active")
-		m.process.Close(m.ctx)
 		b.wantEntries(1)
 		b.SetHook(nil)
 		m.nextRun()

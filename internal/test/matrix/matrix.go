@@ -24,7 +24,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tfsdklogtest"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -103,9 +103,9 @@ type Matrix struct {
 	shown  bytes.Buffer // all that Terraform would print or store
 	text   string       // the diagnostics of the last wantDiags
 
-	data    string           // TF_DATA_DIR
-	process *journal.Process // nil: no journal is kept
-	runs    int              // of the CLI so far
+	data    string       // TF_DATA_DIR
+	process *cli.Process // nil: no journal is kept
+	runs    int          // of the CLI so far
 }
 
 // connect starts a fresh provider with m.config, as the next command does.

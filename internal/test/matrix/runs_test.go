@@ -10,7 +10,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -27,7 +27,7 @@ const (
 	journalUnusable    = "WARNING: Journal not usable"
 	journalUnwritten   = "WARNING: Journal not written"
 	nothingSentBecause = "only the journal can show"
-	lostWarned         = "WARNING: Agent jobs of an earlier run may be missing from the state"
+	otherJob           = "WARNING: Agent job of another run not in the state"
 )
 
 // nextRun starts the provider process of a new run of the CLI. The one before
@@ -41,14 +41,15 @@ func (m *Matrix) nextRun() {
 // sameRun starts another provider process of the run.
 func (m *Matrix) sameRun() {
 	m.Helper()
-	m.process = harness.Process(m, journal.Run(fmt.Sprint("run", m.runs)))
+	m.process = harness.Process(cli.Run(fmt.Sprint("run", m.runs)))
 	m.OK(m.connect())
 }
 
-// wantNoOrphans ends the process and asserts that no entry remains.
+// wantNoOrphans asserts that no entry remains once the next run has read the state.
 func (m *Matrix) wantNoOrphans() {
 	m.Helper()
-	m.process.Close(m.ctx)
+	m.nextRun()
+	m.OK(m.refresh())
 	m.wantEntries(0)
 }
 
@@ -134,7 +135,6 @@ func (m *Matrix) other() *fakecli.CLI {
 // cleanly ends the process, as an undisturbed run does, and starts the next.
 func (m *Matrix) cleanly() {
 	m.Helper()
-	m.process.Close(m.ctx)
 	m.nextRun()
 }
 
@@ -145,7 +145,7 @@ func (m *Matrix) entries() []string {
 	if l, ok := m.config["journal"].(attrs); ok && l["url"] != nil {
 		folder = l["url"].(string)
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
+	files, err := filepath.Glob(filepath.Join(folder, "*", "*.json"))
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -161,7 +161,8 @@ func (m *Matrix) entry() string {
 
 func (m *Matrix) entryID() string {
 	m.Helper()
-	return strings.TrimSuffix(filepath.Base(m.entry()), ".json")
+	name := strings.TrimSuffix(filepath.Base(m.entry()), ".json")
+	return name[strings.LastIndexByte(name, '-')+1:]
 }
 
 // wantEntries asserts how many entries the journal in a folder holds.

@@ -118,14 +118,15 @@ func waitRows() []Row {
 			m.WantState(status)
 		}})
 	}
-	// Red without: the mark of the first run in await.
+	// Nothing replaces a job that is found failed later.
 	rows = append(rows,
 		Row{name: "P01_failed_in_the_wait_after_a_timeout", clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: "failed"}), Test: func(m *Matrix) {
 			job := fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10s"}})
 			m.kept(m.Run(job))
 			m.wantDiags(m.Run(job), stillRunning, "ERROR: Agent job failed")
-			m.wantWords("The next apply starts a new job with the same prompt.")
-			m.wantDiags(m.plan(job), "WARNING: New agent job replaces failed one")
+			m.wantWords("To start a new job, change the prompt or apply with -replace=ADDRESS.")
+			m.wantDiags(m.Run(job), "WARNING: Agent job failed")
+			m.WantPosts(1, 0)
 		}})
 	return append(rows,
 		// Red without: errNoStatus as the last fault in progress.classify.

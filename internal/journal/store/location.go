@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package journal
+package store
 
 import (
 	"errors"
@@ -9,11 +9,14 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
 
 // Location is where a journal is kept: in a folder or in a bucket.
 type Location struct {
 	Named  bool   // the user chose it: a journal that cannot be used is an error
+	State  string // names the state, instead of the backend's settings; may be empty
 	Folder string // of a journal on disk
 
 	Bucket   string // of a journal in an S3-compatible store
@@ -26,16 +29,19 @@ type Location struct {
 var (
 	errScheme   = errors.New("the journal's URL must be an absolute path or start with s3://")
 	errBucket   = errors.New("the journal's URL must be like s3://bucket/prefix?region=eu-central-1, without user, port and fragment")
-	errQuery    = errors.New("the journal's URL accepts only the parameters region and endpoint, each once")
+	errQuery    = errors.New("the journal's URL accepts only the parameter state and, for a bucket, region and endpoint, each once")
 	errEndpoint = errors.New("the endpoint in the journal's URL must be an absolute https URL without user, path and query, " +
 		"or http for a loopback address")
 )
 
 // ParseURL reads where a named journal is kept: an absolute path, or
-// s3://BUCKET/PREFIX?region=REGION&endpoint=URL. Its errors never repeat the text.
+// s3://BUCKET/PREFIX?region=REGION&endpoint=URL, and either with state=NAME. Its errors
+// never repeat the text.
 func ParseURL(text string) (Location, error) {
 	if filepath.IsAbs(text) {
-		return Location{Named: true, Folder: filepath.Clean(text)}, nil
+		path, query, _ := strings.Cut(text, "?")
+		l := Location{Named: true, Folder: filepath.Clean(path)}
+		return l, l.parseQuery(query)
 	}
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Scheme != "s3" {
@@ -49,26 +55,39 @@ func ParseURL(text string) (Location, error) {
 	if l.Prefix = strings.Trim(parsed.Path, "/"); l.Prefix != "" {
 		l.Prefix += "/"
 	}
-	query, err := url.ParseQuery(parsed.RawQuery)
+	return l, l.parseQuery(parsed.RawQuery)
+}
+
+func (l *Location) parseQuery(text string) error {
+	query, err := url.ParseQuery(text)
 	if err != nil {
-		return Location{}, errQuery
+		return errQuery
 	}
 	for name, values := range query {
-		if len(values) != 1 || values[0] == "" {
-			return Location{}, errQuery
-		}
-		switch name {
-		case "region":
+		switch {
+		case len(values) != 1 || values[0] == "":
+			return errQuery
+		case name == "state":
+			l.State = values[0]
+		case name == "region" && l.Bucket != "":
 			l.Region = values[0]
-		case "endpoint":
+		case name == "endpoint" && l.Bucket != "":
 			if l.Endpoint, l.Secure, err = parseEndpoint(values[0]); err != nil {
-				return Location{}, err
+				return err
 			}
 		default:
-			return Location{}, errQuery
+			return errQuery
 		}
 	}
-	return l, nil
+	return nil
+}
+
+// Open returns the store for the entries of a scope, without accessing it yet.
+func Open(l Location, scope string, process *cli.Process) (Store, error) {
+	if l.Bucket != "" {
+		return openBucket(l, scope, process.Network)
+	}
+	return folder{filepath.Join(l.Folder, scope), process.ModTime}, nil
 }
 
 func parseEndpoint(text string) (host string, secure bool, _ error) {

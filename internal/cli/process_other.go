@@ -3,7 +3,7 @@
 
 //go:build !linux && !darwin && !windows
 
-package journal
+package cli
 
 func bootID() string { return "" }
 

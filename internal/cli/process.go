@@ -1,0 +1,100 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package cli is what the provider knows about the CLI that started it, and that the
+// plugin protocol does not pass on: which run this is, which processes have ended, and
+// which state the run works on.
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"net/http"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
+)
+
+// Run names one run of the CLI, in letters and digits. All provider processes that one CLI
+// process starts share it, provider aliases included.
+type Run string
+
+// Process is a provider process and the CLI that started it.
+type Process struct {
+	Run      Run
+	Self     Sender
+	Ended    func(Sender) bool           // reports whether a process is known to have ended
+	CLIEnded func() bool                 // reports whether the CLI that started this process has ended
+	ModTime  func(fs.FileInfo) time.Time // of a file in a folder that machines share
+	Network  http.RoundTripper           // leads to buckets; nil: the default one
+
+	posts atomic.Int64 // in progress
+}
+
+// This returns this process.
+func This() *Process {
+	// Without the parent's start time, a reused process id would look like the same run.
+	parent := os.Getppid()
+	began := startTime(parent)
+	return &Process{
+		Run:   Run(hash(machine(), strconv.Itoa(parent), began)),
+		Self:  Sender{Machine: machine(), PID: os.Getpid(), Start: startTime(os.Getpid())},
+		Ended: ended(),
+		// On Windows the id of an ended CLI remains that of the parent, but no longer has a start time.
+		CLIEnded: func() bool { return os.Getppid() != parent || startTime(parent) != began },
+		ModTime:  fs.FileInfo.ModTime,
+	}
+}
+
+// Hold keeps Drain waiting until release is called, at least once.
+func (p *Process) Hold() (release func()) {
+	p.posts.Add(1)
+	var released atomic.Bool
+	return func() {
+		if !released.Swap(true) {
+			p.posts.Add(-1)
+		}
+	}
+}
+
+// Drain waits until the outcome of each POST in progress is recorded, or ctx ends.
+func (p *Process) Drain(ctx context.Context) {
+	for p.posts.Load() > 0 && sleep.For(ctx, 10*time.Millisecond) == nil {
+	}
+}
+
+// Sender is the process that sent a request.
+type Sender struct {
+	Machine string `json:"machine"` // hash of boot, pid namespace and host
+	PID     int    `json:"pid"`
+	Start   string `json:"start"`
+}
+
+// ended returns a function that reports whether a process is known to have ended: it ran
+// on this machine, and its id is free or belongs to another process. Without a boot id,
+// another machine may have the same name, so nothing is known.
+func ended() func(Sender) bool {
+	boot, here := bootID(), machine() // once: an outage leaves many entries
+	return func(s Sender) bool {
+		return s.Start != "" && boot != "" && s.Machine == here && startTime(s.PID) != s.Start
+	}
+}
+
+func machine() string {
+	host, _ := os.Hostname()
+	return hash(host, bootID())
+}
+
+func hash(parts ...string) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		fixed := sha256.Sum256([]byte(part)) // of fixed width, so that "a", "bc" differs from "ab", "c"
+		sum.Write(fixed[:])
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:16]
+}

@@ -1,0 +1,79 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+)
+
+// Earlier is an equal request of another run, which may be still running.
+type Earlier struct {
+	ID      string // of the entry
+	Where   string // the file or object that holds the entry
+	Project string
+	JobID   string    // the job that accepted it; empty without a response
+	SentAt  time.Time // by the sender's clock
+	Unknown bool      // there is no response, and none can arrive
+	Listed  bool      // a person has decided to forget it
+
+	name store.Name
+	wait time.Duration // for a response that can still arrive
+}
+
+// Run is the run that sent the request or took it over.
+func (e *Earlier) Run() cli.Run { return e.name.Run }
+
+func (e *Earlier) pending() bool { return e.JobID == "" && !e.Unknown }
+
+// describe returns what an entry says.
+func (j *Journal) describe(name store.Name, e *store.Entry) *Earlier {
+	earlier := &Earlier{
+		ID: name.ID, Where: j.store.Where(name), Project: e.Project, SentAt: e.SentAt, Listed: slices.Contains(j.Forget, name.ID),
+		name: name, wait: time.Duration(e.Wait) * time.Millisecond,
+	}
+	if e.Accepted {
+		earlier.JobID = e.JobID
+	} else {
+		earlier.Unknown = e.Wait == 0 || j.store.Now().Sub(e.Written) > earlier.wait || j.process.Ended(e.Sender)
+	}
+	return earlier
+}
+
+// read returns what entries say: first those with a job, then those that may get one. In
+// the default folder, one that cannot be read is without a response.
+func (j *Journal) read(ctx context.Context, names []store.Name) (found []*Earlier, _ error) {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	for _, name := range names {
+		e, err := j.store.Read(ctx, name)
+		switch {
+		case err != nil && j.Named():
+			return nil, j.failed("read", err)
+		case err != nil:
+			e = new(store.Entry)
+		case e == nil:
+			continue // just removed
+		}
+		found = append(found, j.describe(name, e))
+	}
+	rank := func(e *Earlier) int {
+		switch {
+		case e.JobID != "":
+			return 0
+		case e.pending():
+			return 1
+		}
+		return 2
+	}
+	slices.SortFunc(found, func(a, b *Earlier) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.SentAt.Compare(b.SentAt), cmp.Compare(a.ID, b.ID))
+	})
+	return found, nil
+}

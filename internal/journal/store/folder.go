@@ -1,0 +1,134 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
+)
+
+// temporary is how names start while their files are written. What a crash has left is
+// removed after a while.
+const (
+	temporary    = ".tmp-"
+	maxTemporary = time.Hour
+)
+
+// folder keeps each entry in a file.
+type folder struct {
+	dir     string
+	modTime func(fs.FileInfo) time.Time // of a file: whatever the clocks of the machines that share it
+}
+
+func (f folder) String() string         { return f.dir }
+func (f folder) Now() time.Time         { return time.Now().Round(0) }
+func (f folder) Where(name Name) string { return filepath.Join(f.dir, name.String()+suffix) }
+
+func (f folder) List(_ context.Context, prefix string) (found []Name, _ error) {
+	files, err := os.ReadDir(f.dir)
+	if _, missing := os.Stat(f.dir); errors.Is(missing, fs.ErrNotExist) {
+		return nil, nil // Windows says of a file that the folder does not exist
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		if strings.HasPrefix(file.Name(), temporary) {
+			if info, err := file.Info(); err == nil && f.Now().Sub(f.modTime(info)) > maxTemporary {
+				_ = os.Remove(filepath.Join(f.dir, file.Name())) // else the next listing does it
+			}
+			continue
+		}
+		text, isEntry := strings.CutSuffix(file.Name(), suffix)
+		if name, ok := ParseName(text); ok && isEntry && file.Type().IsRegular() && strings.HasPrefix(text, prefix) {
+			found = append(found, name)
+		}
+	}
+	return found, nil
+}
+
+func (f folder) Read(ctx context.Context, name Name) (*Entry, error) {
+	var file *os.File
+	err := whenShared(ctx, func() (err error) { file, err = os.Open(f.Where(name)); return err })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxEntry))
+	info, statErr := file.Stat()
+	if err = errors.Join(err, statErr); err != nil {
+		return nil, err
+	}
+	return decode(text, f.modTime(info)), nil
+}
+
+// Write writes a file and renames it, so that a reader never sees half an entry.
+func (f folder) Write(ctx context.Context, name Name, e *Entry) error {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(f.dir, temporary+"*") // readable by its owner only
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close(), ctx.Err()); err == nil {
+		err = whenShared(ctx, func() error { return os.Rename(file.Name(), f.Where(name)) })
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return errors.Join(syncDir(f.dir), ctx.Err())
+}
+
+func (f folder) Remove(ctx context.Context, name Name) error {
+	err := whenShared(ctx, func() error { return os.Remove(f.Where(name)) })
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// whenShared retries what Windows refuses while another process, such as a virus
+// scanner, has the file open.
+func whenShared(ctx context.Context, try func() error) error {
+	for range 40 {
+		if err := try(); err == nil || errors.Is(err, fs.ErrNotExist) || runtime.GOOS != "windows" {
+			return err
+		}
+		if err := sleep.For(ctx, 50*time.Millisecond); err != nil {
+			break
+		}
+	}
+	return try()
+}
+
+// syncDir makes new file names durable, where the system supports that.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	file, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
