@@ -119,6 +119,7 @@ func (j *Journal) waitFor() time.Duration {
 // Accepted records the job that the POST started or reached.
 func (c *Call) Accepted(jobID string) {
 	c.entry.JobID, c.entry.Accepted, c.entry.Wait = jobID, true, 0
+	c.journal.settle(c, jobID) // another run may take it over meanwhile
 	c.try(c.write)
 	c.release()
 }

@@ -6,58 +6,250 @@ package journal
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
+
+// Of the callers in one process, one gets each request of an earlier run, and a request of
+// its own run stops none.
+func TestStores_oneCallerEach(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		first := open(t, l, "first")
+		want(t, first, create, "sent job-new")
+		if _, got := request(t.Context(), t, first, create, func() string { return "job-2" }); got != "sent job-2" {
+			t.Error(got)
+		}
+		lose(t, l, "first", create)
+		post(t, l, "first", otherCreate, "job-3")
+		j := open(t, l, "second")
+		got := make([]string, 5)
+		var wg sync.WaitGroup
+		for i := range got {
+			wg.Go(func() { _, got[i] = request(t.Context(), t, j, create, func() string { return "job-4" }) })
+		}
+		wg.Wait()
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{"blocked", "sent job-4", "sent job-4", "taken over job-2", "taken over job-new"}, got); diff != "" {
+			t.Error(diff)
+		}
+		wantStored(t, l, "create job-2 first", "create job-2 second", "create job-4 second", "create job-4 second",
+			"create job-new first", "create job-new second", "create pending first", "other create job-3 first")
+	})
+}
+
+// Provider aliases never share a job. Red without: either hasAnother in Take, release.
+func TestStores_aliases(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		post(t, l, "first", create, "job-1")
+		got := make([]string, 3)
+		var wg sync.WaitGroup
+		for i := range got {
+			alias := open(t, l, "second")
+			wg.Go(func() { _, got[i] = request(t.Context(), t, alias, create, func() string { return "job-2" }) })
+		}
+		wg.Wait()
+		slices.Sort(got)
+		if diff := cmp.Diff([]string{"sent job-2", "sent job-2", "taken over job-1"}, got); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+// Each killed take-over leaves one more entry for the job. A state that has the job lists
+// them all, and the next run removes them. (F9.)
+func TestStores_takenOverAgainAndAgain(t *testing.T) {
+	for key, name := range map[Key]string{create: "create", message: "message"} {
+		t.Run(name, func(t *testing.T) {
+			stores(t, func(t *testing.T, l store.Location) {
+				post(t, l, "first", key, "job-1")
+				want(t, open(t, l, "second"), key, "taken over job-1")
+				c := want(t, open(t, l, "third"), key, "taken over job-1")
+				wantStored(t, l, name+" job-1 first", name+" job-1 second", name+" job-1 third")
+				third := open(t, l, "third")
+				if got := seen(t, third, c.Ref(Ref{})); len(got.Entries) != 3 {
+					t.Errorf("a run must not remove what it has written itself: %v", got)
+				}
+				fourth := open(t, l, "fourth")
+				if got := seen(t, fourth, c.Ref(Ref{})); len(got.Entries) > 0 || got.Run != "third" {
+					t.Errorf("still superfluous: %v", got)
+				}
+				wantStored(t, l)
+			})
+		})
+	}
+}
+
+// Two entries that name one job are one job: two equal creates do not share it. (F9.)
+func TestStores_twoEntriesForOneJob(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		post(t, l, "first", create, "job-1")
+		want(t, open(t, l, "second"), create, "taken over job-1")
+		want(t, open(t, l, "third"), create, "taken over job-1", "sent job-new")
+	})
+}
+
+// A job in the prior state is not lost, and the entry that names it becomes superfluous with
+// the next request.
+func TestStores_jobInState(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		post(t, l, "first", create, "job-1")
+		j := open(t, l, "second")
+		j.InState("job-1")
+		if found, err := j.Announce(t.Context(), create); len(found) > 0 || err != nil {
+			t.Errorf("announced: %v, %v", found, err)
+		}
+		c := want(t, j, create, "sent job-new")
+		seen(t, open(t, l, "third"), c.Ref(Ref{}))
+		wantStored(t, l)
+	})
+}
+
+// An unknown create blocks one equal one until a person gives it up; an unknown message counts as sent.
+func TestStores_unknown(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		id := lose(t, l, "first", create).name.ID
+		want(t, open(t, l, "second"), create, "blocked")
+		lost := lose(t, l, "first", message).name.ID
+		c := want(t, open(t, l, "third", id, lost), create, "sent job-new")
+		seen(t, open(t, l, "fourth"), c.Ref(Ref{}))
+		want(t, open(t, l, "third", id, lost), message, "blocked")
+		wantStored(t, l, "message pending first")
+	})
+}
+
+// A later message makes the earlier ones to the job superfluous, whatever the clocks say (F8):
+// repeating one is then deliberate.
+func TestStores_earlierMessages(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		post(t, l, "first", message, "job-1")
+		c := want(t, open(t, l, "second"), otherMessage, "sent job-new")
+		wantStored(t, l, "message job-1 first", "other message job-new second")
+		third := open(t, l, "third")
+		seen(t, third, c.Ref(Ref{}))
+		want(t, third, message, "sent job-new")
+	})
+}
+
+// A refused request is removed; its id is never used again, so a removal that arrives late removes nothing else.
+func TestStores_newNameForEachAttempt(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		c := lose(t, l, "first", create)
+		first := c.name
+		c.Withdrawn()
+		if err := c.Sending(); err != nil || c.name.ID == first.ID {
+			t.Errorf("%v, %s again", err, c.name)
+		}
+		c.Accepted("job-1")
+		c.End()
+		if err := open(t, l, "late").store.Remove(t.Context(), first); err != nil || c.Problem() != nil {
+			t.Error(err, c.Problem())
+		}
+		wantStored(t, l, "create job-1 first")
+	})
+}
+
+// A destroy forgets what its run has written, and nothing that an earlier one has. (F4, F11.)
+func TestStores_destroyed(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		post(t, l, "first", create, "job-1")
+		j := open(t, l, "test")
+		c := want(t, j, create, "taken over job-1")
+		if err := j.Destroyed(t.Context(), c.Ref(Ref{})); err != nil {
+			t.Error(err)
+		}
+		wantStored(t, l, "create job-1 first")
+	})
+}
+
+// The next run waits for a response that can still arrive: the sender's CLI was killed, or
+// another run goes on without a lock. Red without: pending in Earlier, Ended and Wait in describe.
+func TestEarlier_waits(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		end   func(c *Call)
+		ended bool // the sender is known to have
+		want  string
+		took  time.Duration
+	}{
+		{"accepted", func(c *Call) { c.Accepted("job-1") }, false, "taken over job-1", 5 * time.Second},
+		{"withdrawn", (*Call).Withdrawn, false, "sent job-new", 5 * time.Second},
+		{"given up", (*Call).Unknown, false, "blocked", 5 * time.Second},
+		{"sender ended", func(*Call) {}, true, "blocked", 0},
+		{"nothing", func(*Call) {}, false, "blocked", 31 * time.Second},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := store.Location{Folder: t.TempDir()}
+				c := lose(t, l, "first", create)
+				j := open(t, l, "second")
+				j.process.Ended = func(cli.Sender) bool { return test.ended }
+				time.AfterFunc(5*time.Second, func() { test.end(c) })
+				start := time.Now()
+				want(t, j, create, test.want)
+				if took := time.Since(start); took < test.took || took > test.took+2*time.Second {
+					t.Errorf("took %s, want %s", took, test.took)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
 
 // A record that may not be there keeps the request from being sent, or in the default
 // folder is a problem to be reported. X14: after an error nothing is left behind.
 func TestSending_faults(t *testing.T) {
 	for _, test := range []struct {
-		name             string
-		fault            func(ctx context.Context, c *Call, cancel, write func()) error
-		byDefault, named error // nil: the request may be sent
+		name  string
+		op    string
+		fault func(ctx context.Context, cancel, write func()) error
+		want  error // in a named store; nil: the request may be sent
+		both  bool  // in the default folder too
 	}{
-		{"the write fails and has arrived", func(_ context.Context, _ *Call, _, write func()) error { write(); return errFault }, nil, errFault},
-		{"the write hangs", func(ctx context.Context, _ *Call, _, _ func()) error { <-ctx.Done(); return ctx.Err() }, nil, context.DeadlineExceeded},
-		{"the machine sleeps meanwhile", func(_ context.Context, c *Call, _, _ func()) error { c.started = c.started.Add(-time.Hour); return nil }, nil, errSlow},
-		{"the call is cancelled meanwhile", func(_ context.Context, _ *Call, cancel, write func()) error { write(); cancel(); return nil }, context.Canceled, context.Canceled},
+		{"the write fails and has arrived", "write", func(_ context.Context, _, write func()) error { write(); return errFault }, errFault, false},
+		{"the write hangs", "write", func(ctx context.Context, _, _ func()) error { <-ctx.Done(); return ctx.Err() }, context.DeadlineExceeded, false},
+		{"the listing fails", "list", func(context.Context, func(), func()) error { return errFault }, errFault, false},
+		{"the listing hangs", "list", func(ctx context.Context, _, _ func()) error { <-ctx.Done(); return ctx.Err() }, context.DeadlineExceeded, false},
+		{"the call is cancelled meanwhile", "list", func(_ context.Context, cancel, _ func()) error { cancel(); return nil }, context.Canceled, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			inFolders(t, func(t *testing.T, l Location) {
-				j := open(t, l, "first")
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				c := j.Begin(ctx, Request{Key: create})
-				inner := j.store
-				removals := 0
-				fail(j, "remove", func(context.Context) error { removals++; return nil })
-				fail(j, "write", func(ctx context.Context) error {
-					return test.fault(ctx, c, cancel, func() {
-						if err := inner.write(context.WithoutCancel(ctx), c.entry); err != nil {
-							t.Error(err)
+			folders(t, func(t *testing.T, l store.Location) {
+				synctest.Test(t, func(t *testing.T) {
+					j := open(t, l, "first")
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					c := j.Begin(ctx, Request{Key: create})
+					inner := j.store
+					fail(j, func(ctx context.Context, op string) error {
+						if op != test.op {
+							return nil
 						}
+						return test.fault(ctx, cancel, func() {
+							if err := inner.Write(context.WithoutCancel(ctx), c.name, &c.entry); err != nil {
+								t.Error(err)
+							}
+						})
 					})
-				})
-				want := in(l, test.byDefault, test.named)
-				err := c.Sending()
-				if !errors.Is(err, want) || (want != nil && !errors.Is(want, context.Canceled)) != errors.As(err, new(*Error)) {
-					t.Errorf("got %v, want %v", err, want)
-				}
-				if want == nil {
-					if c.Problem() == nil || c.Orphan() != nil {
-						t.Errorf("problem %v, orphan %v", c.Problem(), c.Orphan())
+					err := c.Sending()
+					if !l.Named && !test.both {
+						if err != nil || c.Problem() == nil {
+							t.Errorf("%v, problem %v; want a problem only", err, c.Problem())
+						}
+						return
 					}
-					return
-				}
-				if removals != 1 {
-					t.Errorf("removed %d times, want once", removals)
-				}
-				wantStored(t, l)
-				c.End()
-				if p := j.process; p.hasLost.Load() || p.posted() > 0 {
-					t.Error("taken for a request that was sent")
-				}
+					if !errors.Is(err, test.want) {
+						t.Errorf("got %v, want %v", err, test.want)
+					}
+					c.End()
+					wantStored(t, l)
+				})
 			})
 		})
 	}
@@ -73,14 +265,13 @@ func TestCall_triedAgain(t *testing.T) {
 		{"a response", "write", func(c *Call) { c.Accepted("job-1") }, []string{"create job-1 first"}, []string{"create pending first"}},
 		{"a refusal", "remove", (*Call).Withdrawn, nil, []string{"create pending first"}},
 	} {
-		for broken, want := range map[int][]string{1: test.then, 2: test.not} {
+		for broken, stored := range map[int][]string{1: test.then, 2: test.not} {
 			t.Run(test.name, func(t *testing.T) {
-				folders(t, func(t *testing.T, l Location) {
-					j := open(t, l, "first")
-					c := send(t, j, create, "")
+				folders(t, func(t *testing.T, l store.Location) {
+					c := lose(t, l, "first", create)
 					tries := 0
-					fail(j, test.op, func(context.Context) error {
-						if tries++; tries > broken {
+					fail(c.journal, func(_ context.Context, op string) error {
+						if tries++; op != test.op || tries > broken {
 							return nil
 						}
 						return errFault
@@ -90,37 +281,52 @@ func TestCall_triedAgain(t *testing.T) {
 						t.Errorf("problem: %v", err)
 					}
 					c.End()
-					wantStored(t, l, want...)
+					wantStored(t, l, stored...)
 				})
 			})
 		}
 	}
 }
 
-// A store that hangs does so once, and a caller that is cancelled does not fail the others.
-func TestReady(t *testing.T) {
-	inFolders(t, func(t *testing.T, l Location) {
-		j := open(t, l, "first")
-		loads, start := 0, time.Now()
-		fail(j, "load", func(ctx context.Context) error { loads++; <-ctx.Done(); return ctx.Err() })
-		for range 1000 {
-			if err := j.Seen(t.Context(), "job-9", Ref{}); !errors.As(err, new(*Error)) {
-				t.Fatal(err)
-			}
-			if o, err := j.Find(t.Context(), create); o != nil || errors.As(err, new(*Error)) != l.Named {
-				t.Fatal(o, err)
-			}
+// An error of the store while another run's request is looked for: a named store must not
+// send, and the default folder counts what it cannot read as unknown.
+func TestEarlier_faults(t *testing.T) {
+	folders(t, func(t *testing.T, l store.Location) {
+		post(t, l, "first", create, "job-1")
+		j := open(t, l, "second")
+		failing(j, "read")
+		if l.Named {
+			want(t, j, create, "failed")
+		} else {
+			want(t, j, create, "blocked")
 		}
-		if took := time.Since(start); took != 3*opTimeout || loads != 1 {
-			t.Errorf("the callers waited %s for %d loads", took, loads)
-		}
-
-		j = open(t, l, "first")
-		fail(j, "load", func(ctx context.Context) error { return ctx.Err() })
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := errors.Join(j.Seen(ctx, "job-9", Ref{}), j.Seen(t.Context(), "job-9", Ref{})); err != nil {
-			t.Error(err)
-		}
+		wantStored(t, l, "create job-1 first")
 	})
+}
+
+// Drain waits until the outcome is recorded, or a record without an effect is removed.
+func TestCall_holdsItsProcess(t *testing.T) {
+	l := store.Location{Named: true, Folder: t.TempDir()}
+	for name, end := range map[string]func(*Call){
+		"accepted": func(c *Call) { c.Accepted("job-1") }, "unknown": (*Call).Unknown, "withdrawn": (*Call).Withdrawn,
+		"panic": (*Call).End,
+	} {
+		c := lose(t, l, "first", store.CreateKey("p", name, ""))
+		short, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		c.journal.process.Drain(short)
+		if short.Err() == nil {
+			t.Errorf("%s: did not wait for a request that is recorded", name)
+		}
+		stop()
+		fail(c.journal, func(_ context.Context, _ string) error {
+			short, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
+			defer stop()
+			if c.journal.process.Drain(short); short.Err() == nil {
+				t.Errorf("%s: did not wait for the record of the outcome", name)
+			}
+			return nil
+		})
+		end(c)
+		c.journal.process.Drain(t.Context())
+	}
 }

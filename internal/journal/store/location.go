@@ -29,7 +29,7 @@ type Location struct {
 var (
 	errScheme   = errors.New("the journal's URL must be an absolute path or start with s3://")
 	errBucket   = errors.New("the journal's URL must be like s3://bucket/prefix?region=eu-central-1, without user, port and fragment")
-	errQuery    = errors.New("the journal's URL accepts only the parameter state and, for a bucket, region and endpoint, each once")
+	errQuery    = errors.New("the journal's URL accepts only the parameters region, endpoint and state, each once, and after a path only state")
 	errEndpoint = errors.New("the endpoint in the journal's URL must be an absolute https URL without user, path and query, " +
 		"or http for a loopback address")
 )
@@ -39,9 +39,11 @@ var (
 // never repeat the text.
 func ParseURL(text string) (Location, error) {
 	if filepath.IsAbs(text) {
-		path, query, _ := strings.Cut(text, "?")
-		l := Location{Named: true, Folder: filepath.Clean(path)}
-		return l, l.parseQuery(query)
+		folder, state, named := strings.Cut(text, "?state=")
+		if named && state == "" {
+			return Location{}, errQuery
+		}
+		return Location{Named: true, Folder: filepath.Clean(folder), State: state}, nil
 	}
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Scheme != "s3" {
@@ -55,39 +57,28 @@ func ParseURL(text string) (Location, error) {
 	if l.Prefix = strings.Trim(parsed.Path, "/"); l.Prefix != "" {
 		l.Prefix += "/"
 	}
-	return l, l.parseQuery(parsed.RawQuery)
-}
-
-func (l *Location) parseQuery(text string) error {
-	query, err := url.ParseQuery(text)
+	query, err := url.ParseQuery(parsed.RawQuery)
 	if err != nil {
-		return errQuery
+		return Location{}, errQuery
 	}
 	for name, values := range query {
-		switch {
-		case len(values) != 1 || values[0] == "":
-			return errQuery
-		case name == "state":
-			l.State = values[0]
-		case name == "region" && l.Bucket != "":
+		if len(values) != 1 || values[0] == "" {
+			return Location{}, errQuery
+		}
+		switch name {
+		case "region":
 			l.Region = values[0]
-		case name == "endpoint" && l.Bucket != "":
+		case "state":
+			l.State = values[0]
+		case "endpoint":
 			if l.Endpoint, l.Secure, err = parseEndpoint(values[0]); err != nil {
-				return err
+				return Location{}, err
 			}
 		default:
-			return errQuery
+			return Location{}, errQuery
 		}
 	}
-	return nil
-}
-
-// Open returns the store for the entries of a scope, without accessing it yet.
-func Open(l Location, scope string, process *cli.Process) (Store, error) {
-	if l.Bucket != "" {
-		return openBucket(l, scope, process.Network)
-	}
-	return folder{filepath.Join(l.Folder, scope), process.ModTime}, nil
+	return l, nil
 }
 
 func parseEndpoint(text string) (host string, secure bool, _ error) {
@@ -105,4 +96,12 @@ func parseEndpoint(text string) (host string, secure bool, _ error) {
 func isLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
+}
+
+// Open returns the store for the entries of a scope, without accessing it yet.
+func Open(l Location, scope string, process *cli.Process) (Store, error) {
+	if l.Bucket != "" {
+		return openBucket(l, scope, process.Network)
+	}
+	return folder{filepath.Join(l.Folder, scope), process.ModTime}, nil
 }

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package journal
+package store
 
 import (
 	"errors"
@@ -31,6 +31,9 @@ func TestParseURL(t *testing.T) {
 		{text: "s3://bucket?endpoint=https://s3.example.com:9000/", want: s3(Location{Endpoint: "s3.example.com:9000", Secure: true})},
 		{text: "s3://bucket?endpoint=http://[::1]:9000", want: s3(Location{Endpoint: "[::1]:9000"})},
 		{text: "s3://bucket?endpoint=http://localhost&region=x", want: s3(Location{Endpoint: "localhost", Region: "x"})},
+		{text: "s3://bucket?state=app%2Fprod", want: s3(Location{State: "app/prod"})},
+		{text: filepath.Join(dir, "a") + "?state=app", want: Location{Named: true, Folder: filepath.Join(dir, "a"), State: "app"}},
+		{text: filepath.Join(dir, "a") + "?state=", err: errQuery},
 		{text: "", err: errScheme},
 		{text: "./agent", err: errScheme},
 		{text: "https://bucket", err: errScheme},
@@ -59,7 +62,7 @@ func TestParseURL(t *testing.T) {
 	} {
 		t.Run(test.text, func(t *testing.T) {
 			got, err := ParseURL(test.text)
-			if !errors.Is(err, test.err) || err != nil && strings.Contains(err.Error(), canary) {
+			if !errors.Is(err, test.err) || err != nil && strings.Contains(err.Error(), "canary") {
 				t.Errorf("got %v, want %v", err, test.err)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

@@ -1,0 +1,114 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Two spellings of one state are one state: else a laptop and a pipeline would send
+// everything twice. Other states are others.
+func TestBackend(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TF_DATA_DIR", dir)
+	backend := func(settings string) string {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "terraform.tfstate"), []byte(`{"version":3,`+settings+`}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Backend()
+	}
+	for _, test := range []struct {
+		name, kind      string
+		one, two, other string // settings
+	}{
+		{
+			"S3", "s3",
+			`"bucket":"b","key":"k","region":"eu-central-1","workspace_key_prefix":null,"access_key":null,"profile":"laptop"`,
+			`"bucket":"b","key":"k","region":null,"workspace_key_prefix":"env:","endpoints":{"s3":"https://vpce"},"access_key":"AKIA","use_lockfile":true`,
+			`"bucket":"b","key":"other"`,
+		},
+		{
+			"HTTP", "http",
+			`"address":"https://user:1@Host:443/state?token=1","username":null,"lock_address":null`,
+			`"address":"https://host/state/","username":"ci","password":"2","lock_address":"https://host/lock"`,
+			`"address":"https://host/other"`,
+		},
+		{
+			"PostgreSQL", "pg",
+			`"conn_str":"postgres://user:1@host/db?sslmode=disable","schema_name":null`,
+			`"conn_str":"host=host port=5432 user=ci password='2 3' dbname=db","schema_name":"terraform_remote_state"`,
+			`"conn_str":"postgres://user:1@host/other"`,
+		},
+		{
+			"Azure", "azurerm",
+			`"storage_account_name":"a","container_name":"c","key":"k","resource_group_name":"g","use_oidc":null`,
+			`"storage_account_name":"a","container_name":"c","key":"k","access_key":"s","use_oidc":true`,
+			`"storage_account_name":"a","container_name":"other","key":"k"`,
+		},
+		{
+			"Google", "gcs",
+			`"bucket":"b","prefix":"p/","credentials":"laptop.json"`,
+			`"bucket":"b","prefix":"p","impersonate_service_account":"ci@example.com"`,
+			`"bucket":"b","prefix":"other"`,
+		},
+		{
+			"Kubernetes", "kubernetes",
+			`"secret_suffix":"s","namespace":null,"config_path":"~/.kube/config"`,
+			`"secret_suffix":"s","namespace":"default","in_cluster_config":true,"host":"https://10.0.0.1"`,
+			`"secret_suffix":"s","namespace":"other"`,
+		},
+		{
+			"HCP Terraform", "cloud",
+			`"hostname":null,"organization":"o","token":"1","workspaces":{"name":"w","tags":null}`,
+			`"hostname":"app.terraform.io","organization":"o","token":"2","workspaces":{"name":"w","tags":null}`,
+			`"hostname":null,"organization":"o","workspaces":{"name":"other","tags":null}`,
+		},
+		{
+			"local", "local",
+			`"path":null,"workspace_dir":null`,
+			`"path":"","workspace_dir":null`,
+			`"path":"other.tfstate"`,
+		},
+		{
+			"address from the environment", "http",
+			`"address":null,"password":"1"`,
+			`"address":null,"password":"2"`,
+			`"address":"https://host/state"`,
+		},
+		{"unknown", "new", `"at":"a"`, `"at":"a"`, `"at":"b"`},
+	} {
+		settings := func(text string) string {
+			return backend(`"backend":{"type":"` + test.kind + `","config":{` + text + `},"hash":` + map[bool]string{true: "1", false: "2"}[text == test.one] + `}`)
+		}
+		if one, two := settings(test.one), settings(test.two); one != two {
+			t.Errorf("%s: two spellings of one state differ:\n%s\n%s", test.name, one, two)
+		}
+		if one, other := settings(test.one), settings(test.other); one == other {
+			t.Errorf("%s: two states are one: %s", test.name, one)
+		}
+	}
+	if one, other := backend(`"state_store":{"type":"a_b","config":{"at":"a"}}`), backend(`"state_store":{"type":"a_b","config":{"at":"b"}}`); one == other {
+		t.Errorf("two state stores are one: %s", one)
+	}
+	if backend(`"broken`) != "" {
+		t.Error("a broken file counts as a backend")
+	}
+}
+
+func TestWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TF_DATA_DIR", dir)
+	for _, test := range []struct{ selected, variable, want string }{{"", "", "default"}, {"a", "", "a"}, {"a", "b", "b"}} {
+		t.Setenv("TF_WORKSPACE", test.variable)
+		if err := os.WriteFile(filepath.Join(dir, "environment"), []byte(test.selected), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := Workspace(); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+)
+
+// A plan announces what it finds as often as it is asked, and changes nothing.
+func TestStores_announce(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		id := lose(t, l, "first", create).name.ID
+		post(t, l, "first", message, "job-1")
+		for forgotten, want := range map[string][]string{"": {"unknown"}, id: nil} {
+			j := open(t, l, "second", forgotten)
+			for range 2 {
+				found, err := j.Announce(t.Context(), create)
+				var got []string
+				for _, e := range found {
+					got = append(got, map[bool]string{true: "unknown", false: e.JobID}[e.Unknown])
+				}
+				if diff := cmp.Diff(want, got); diff != "" || err != nil {
+					t.Errorf("announced, %v (-want +got):\n%s", err, diff)
+				}
+			}
+		}
+		if found, err := open(t, l, "first").Announce(t.Context(), create); len(found) > 0 || err != nil {
+			t.Errorf("a run announces its own: %v, %v", found, err)
+		}
+		wantStored(t, l, "create pending first", "message job-1 first")
+	})
+}
+
+// What cannot be removed stays in the state, and is not found either. After a failure no
+// other resource waits.
+func TestSeen_faults(t *testing.T) {
+	for _, op := range []string{"list", "remove"} {
+		t.Run(op, func(t *testing.T) {
+			folders(t, func(t *testing.T, l store.Location) {
+				synctest.Test(t, func(t *testing.T) {
+					ref := post(t, l, "first", create, "job-1").Ref(Ref{})
+					j := open(t, l, "second")
+					start := time.Now()
+					fail(j, func(ctx context.Context, tried string) error {
+						if tried != op {
+							return nil
+						}
+						<-ctx.Done()
+						return ctx.Err()
+					})
+					for range 1000 {
+						remaining, err := j.Seen(t.Context(), ref)
+						if diff := cmp.Diff(ref, remaining); diff != "" || !errors.As(err, new(*Error)) {
+							t.Fatal(err, diff)
+						}
+					}
+					if took := time.Since(start); took != opTimeout {
+						t.Errorf("took %s", took)
+					}
+					want(t, open(t, l, "third"), create, "taken over job-1")
+					later := open(t, l, "fourth")
+					later.Settle(ref)
+					want(t, later, create, "taken over job-1") // of the third
+				})
+			})
+		})
+	}
+}
+
+// A caller that is cancelled does not fail the others.
+func TestSeen_cancelled(t *testing.T) {
+	l := store.Location{Named: true, Folder: t.TempDir()}
+	ref := post(t, l, "first", create, "job-1").Ref(Ref{})
+	j := open(t, l, "second")
+	fail(j, func(ctx context.Context, _ string) error { return ctx.Err() })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := j.Announce(ctx, otherCreate); err != nil {
+		t.Error(err)
+	}
+	seen(t, j, ref)
+	wantStored(t, l)
+}
+
+// A journal that keeps nothing leaves the state as it is.
+func TestDiscard(t *testing.T) {
+	ref := Ref{Run: "first", Entries: []string{store.NewName(create, "first").String()}}
+	j := Discard()
+	if diff := cmp.Diff(ref, seen(t, j, ref)); diff != "" {
+		t.Error(diff)
+	}
+	c := want(t, j, create, "sent job-new", "sent job-new")
+	if got := c.Ref(Ref{}); len(got.Entries) > 0 || c.Recorded() != nil {
+		t.Errorf("%v, %v", got, c.Recorded())
+	}
+}

@@ -1,0 +1,117 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package store
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+)
+
+// openFolder opens a folder whose name is no pattern.
+func openFolder(t *testing.T) (Store, string) {
+	t.Helper()
+	l := Location{Folder: filepath.Join(t.TempDir(), "app[1] [ünï")}
+	s, err := Open(l, "scope", &cli.Process{ModTime: fs.FileInfo.ModTime})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, filepath.Join(l.Folder, "scope")
+}
+
+// writeFile makes a file of some age.
+func writeFile(t *testing.T, path string, age time.Duration) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// To look makes no folder. What is no entry is left alone, but for what a crash has left of one.
+func TestFolder_foreignFiles(t *testing.T) {
+	s, dir := openFolder(t)
+	if names, err := s.List(t.Context(), ""); len(names) > 0 || err != nil {
+		t.Errorf("%v, %v", names, err)
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("made the folder")
+	}
+	name := NewName(CreateKey("p", "a", ""), "run1")
+	if err := s.Write(t.Context(), name, &Entry{}); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "note.txt"), 2*maxTemporary)
+	writeFile(t, filepath.Join(dir, name.String()), 2*maxTemporary)
+	writeFile(t, filepath.Join(dir, temporary+"new"), 0)
+	writeFile(t, filepath.Join(dir, temporary+"old"), 2*maxTemporary)
+	if err := os.Mkdir(filepath.Join(dir, NewName(name.Key, "run2").String()+suffix), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	names, err := s.List(t.Context(), "")
+	if diff := cmp.Diff([]Name{name}, names); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	files, err := os.ReadDir(dir)
+	if _, old := os.Stat(filepath.Join(dir, temporary+"old")); len(files) != 5 || err != nil || old == nil {
+		t.Errorf("files: %v, %v", files, err)
+	}
+}
+
+// X05: no folder can be made there. On Windows, the error of reading a file as a folder
+// says that it does not exist.
+func TestFolder_impossible(t *testing.T) {
+	s, dir := openFolder(t)
+	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, 0)
+	name := NewName(CreateKey("p", "a", ""), "run1")
+	if err := s.Write(t.Context(), name, &Entry{}); err == nil {
+		t.Error("wrote an entry")
+	}
+	if _, err := s.List(t.Context(), ""); err == nil {
+		t.Error("listed a file")
+	}
+}
+
+// A write that fails leaves no file, and the entry as it was.
+func TestFolder_writeFails(t *testing.T) {
+	s, dir := openFolder(t)
+	name := NewName(CreateKey("p", "a", ""), "run1")
+	if err := os.MkdirAll(s.Where(name), 0o700); err != nil { // cannot be replaced
+		t.Fatal(err)
+	}
+	if err := s.Write(t.Context(), name, &Entry{}); err == nil {
+		t.Error("replaced a folder")
+	}
+	if files, err := os.ReadDir(dir); len(files) != 1 || err != nil {
+		t.Errorf("files: %v, %v", files, err)
+	}
+}
+
+// The folder disappears while the provider runs: the next entry makes it again.
+func TestFolder_removedMeanwhile(t *testing.T) {
+	s, dir := openFolder(t)
+	for range 2 {
+		if err := s.Write(t.Context(), NewName(CreateKey("p", "a", ""), "run1"), &Entry{}); err != nil {
+			t.Fatal(err)
+		}
+		names, err := s.List(t.Context(), "")
+		if len(names) != 1 || err != nil {
+			t.Errorf("%v, %v", names, err)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

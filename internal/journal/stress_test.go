@@ -1,0 +1,166 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
+)
+
+// slowStore answers after a while, and lists in pages of two names, each of another moment.
+// Each access shows all that were complete before it began.
+type slowStore struct {
+	mu      sync.Mutex
+	random  *rand.Rand
+	entries map[string]store.Entry
+	keeps   bool // refuses to delete
+}
+
+func (s *slowStore) access(ctx context.Context, do func()) error {
+	s.mu.Lock()
+	before, after := s.delay(), s.delay()
+	s.mu.Unlock()
+	if err := sleep.For(ctx, before); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	do()
+	s.mu.Unlock()
+	return sleep.For(ctx, after)
+}
+
+func (s *slowStore) delay() time.Duration {
+	return time.Duration(s.random.IntN(40)) * time.Millisecond
+}
+
+func (s *slowStore) String() string          { return "slow" }
+func (s *slowStore) Where(store.Name) string { return "slow" }
+func (s *slowStore) Now() time.Time          { return time.Now() }
+
+func (s *slowStore) List(ctx context.Context, prefix string) (names []store.Name, _ error) {
+	after, more := "", true
+	for more {
+		err := s.access(ctx, func() {
+			more = false
+			for _, text := range slices.Sorted(maps.Keys(s.entries)) {
+				if text <= after || !strings.HasPrefix(text, prefix) {
+					continue
+				}
+				if name, ok := store.ParseName(text); ok {
+					names, after = append(names, name), text
+				}
+				if more = len(names)%2 == 0; more {
+					break
+				}
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+func (s *slowStore) Read(ctx context.Context, name store.Name) (e *store.Entry, _ error) {
+	return e, s.access(ctx, func() {
+		if stored, ok := s.entries[name.String()]; ok {
+			e = &stored
+		}
+	})
+}
+
+func (s *slowStore) Write(ctx context.Context, name store.Name, e *store.Entry) error {
+	written := *e
+	written.Written = time.Now()
+	return s.access(ctx, func() { s.entries[name.String()] = written })
+}
+
+func (s *slowStore) Remove(ctx context.Context, name store.Name) error {
+	if s.keeps {
+		return errFault
+	}
+	return s.access(ctx, func() { delete(s.entries, name.String()) })
+}
+
+// TestStress plays runs that start at once, without a lock, each with aliases and equal
+// creates. However they interleave, each create is sent once, and no two resources of a run
+// share a job. A store that refuses to delete may block, but never sends twice.
+func TestStress(t *testing.T) {
+	const runs, aliases, equal = 3, 2, 2
+	seeds := uint64(200)
+	if os.Getenv("EXPLORE") == "all" {
+		seeds = 4000
+	}
+	blocked := 0
+	for seed := range seeds {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			slow := &slowStore{random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]store.Entry{}, keeps: seed%5 == 4}
+			var mu sync.Mutex
+			jobs, outcomes := 0, map[int][]string{}
+			startJob := func() string {
+				time.Sleep(time.Duration(seed%7) * 100 * time.Millisecond)
+				mu.Lock()
+				defer mu.Unlock()
+				jobs++
+				return fmt.Sprint("job-", jobs)
+			}
+			var all sync.WaitGroup
+			for run := range runs {
+				start := time.Duration(random.IntN(1+int(seed%3)*100)) * time.Millisecond
+				for range aliases {
+					process := &cli.Process{Run: cli.Run(fmt.Sprint("run", run)), Ended: func(cli.Sender) bool { return false }}
+					j := &Journal{Options: Options{Location: store.Location{Named: true}}, store: slow, process: process, settled: map[string]*Call{}}
+					for range equal {
+						all.Go(func() {
+							time.Sleep(start)
+							_, what := request(t.Context(), t, j, create, startJob)
+							mu.Lock()
+							defer mu.Unlock()
+							outcomes[run] = append(outcomes[run], what)
+						})
+					}
+				}
+			}
+			all.Wait()
+			for run, got := range outcomes {
+				var has []string
+				for _, what := range got {
+					if what == "blocked" || what == "failed" {
+						blocked++
+						continue
+					}
+					has = append(has, what[strings.LastIndexByte(what, ' ')+1:])
+				}
+				slices.Sort(has)
+				if len(slices.Compact(slices.Clone(has))) < len(has) {
+					t.Errorf("seed %d: resources of run %d share a job: %q", seed, run, got)
+				}
+				if !slow.keeps && len(has) < aliases*equal {
+					t.Errorf("seed %d: run %d is blocked: %q", seed, run, got)
+				}
+			}
+			if jobs > aliases*equal {
+				t.Errorf("seed %d: %d jobs for %d creates: %v", seed, jobs, aliases*equal, outcomes)
+			}
+		})
+		if t.Failed() {
+			break
+		}
+	}
+	t.Logf("%d seeds, %d creates blocked by a store that refuses to delete", seeds, blocked)
+}
