@@ -96,7 +96,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if plan.promptText().IsNull() {
 		mark(ctx, resp.Private, markIgnored)
 	}
-	plan.ID = state.ID
+	plan.ID, plan.ProjectID = state.ID, state.ProjectID
 	sent := func() bool { return len(equalMessages(ctx, r.provider.Sender.Journal, &plan, diags)) > 0 }
 	d := decide(compare(&plan, &state, state.recordedPrompt(ctx, req.Private), options, sent), &plan, &state, project)
 	for _, attribute := range d.replacedBy {

@@ -6,17 +6,15 @@
 package frozen
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -199,7 +197,6 @@ func TestStates(t *testing.T) {
 // The entries of a killed run, in a folder and in a bucket.
 func TestEntries(t *testing.T) {
 	bucket := fakes3.New(t)
-	sent := regexp.MustCompile(`"sent":\d+`)
 	for name, test := range map[string]struct {
 		messaged bool
 		says     []string
@@ -209,14 +206,23 @@ func TestEntries(t *testing.T) {
 		"unknown":  {false, []string{"Outcome of an earlier request unknown", "Outcome of agent job create unknown"}},
 	} {
 		for _, version := range versions(t) {
-			text, err := os.ReadFile(filepath.Join(version, "journal", name+".json"))
-			if err != nil {
+			frozen := os.DirFS(filepath.Join(version, "journal", name))
+			folder := filepath.Join(t.TempDir(), "journal")
+			if err := os.CopyFS(folder, frozen); err != nil {
 				t.Fatal(err)
 			}
-			text = sent.ReplaceAll(text, fmt.Appendf(nil, `"sent":%d`, time.Now().UnixMilli())) // it is kept for 30 days
-			folder, file := t.TempDir(), (name + strings.Repeat("a", 26))[:26]+".json"
-			write(t, filepath.Join(folder, file), text)
-			bucket.Objects = map[string]*fakes3.Object{"a/prefix/" + file: {Text: text[bytes.LastIndexByte(bytes.TrimSpace(text), '\n')+1:], Modified: time.Now()}}
+			bucket.Clear()
+			files, err := fs.Glob(frozen, "*/*.json")
+			if len(files) != 1 || err != nil {
+				t.Fatal(files, err)
+			}
+			for _, file := range files {
+				text, err := fs.ReadFile(frozen, file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				bucket.Objects["a/prefix/"+file] = &fakes3.Object{Text: text, Modified: time.Now()}
+			}
 			for _, url := range []string{folder, bucket.URL} {
 				s := new(service)
 				c := start(t, s, nil, nil)
@@ -224,8 +230,7 @@ func TestEntries(t *testing.T) {
 					c.Run(t.Context(), attrs{"prompt": "Write"})
 					s.posts.Store(0)
 				}
-				next := start(t, s, harness.Process("next"), attrs{"journal": attrs{"url": url}})
-				c.Server = next.Server
+				c.Server = start(t, s, harness.Process("next"), attrs{"journal": attrs{"url": url}}).Server
 				prompt := map[bool]string{false: "Write", true: "Write more"}[test.messaged]
 				diags := c.Run(t.Context(), attrs{"prompt": prompt, "wait": attrs{"enabled": false}})
 				if diff := cmp.Diff(test.says, summaries(diags)); diff != "" || s.posts.Load() != 0 {
