@@ -99,7 +99,7 @@ func ownWords(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, own := range []error{errTimeout, errTooLarge, errNoObject, errNoID, ErrWebPage, ErrWrongJob} {
+	for _, own := range []error{errTimeout, errStopped, errTooLarge, errNoObject, errNoID, ErrWebPage, ErrWrongJob} {
 		if errors.Is(err, own) {
 			return own
 		}

@@ -32,6 +32,11 @@ var (
 // progressInterval is how often an action reports that its job is still active.
 const progressInterval = 10 * time.Second
 
+// stopGrace is how long an action waits for the response to its request after Ctrl-C. The
+// service usually responds within a second. Until the action has reported its outcome,
+// the CLI stops nothing else, and GitHub Actions interrupts again after 7.5 seconds.
+const stopGrace = 5 * time.Second
+
 // jobAction sends a prompt, as a new job or as a message to any job, without
 // keeping the job in the state.
 type jobAction struct {
@@ -116,7 +121,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 		operation = fmt.Sprintf("sending a message to job %s in project %s", id, project)
 	}
 	defer recovered(ctx, operation, mayHaveSent, &resp.Diagnostics)
-	ctx, cancel := a.provider.withTimeout(ctx, "timeouts.invoke", timeout)
+	ctx, cancel := a.provider.withTimeout(agentapi.WithGrace(ctx, stopGrace), "timeouts.invoke", timeout)
 	defer cancel()
 	i := invocation{a.provider, project, options, resp}
 	// Without a key: a weekly action must send each time.

@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -181,6 +182,23 @@ func TestAction_neverRead(t *testing.T) {
 			a.sentOnce(t, s)
 		})
 	}
+}
+
+// Ctrl-C while the response is due: the provider stops within five seconds, and the
+// action says that the outcome is unknown. Red without: WithGrace.
+func TestAction_stoppedWhileSending(t *testing.T) {
+	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+		s.Inject(simulator.Fault{Kind: a.kind, AfterEffect: true, Delay: 20 * time.Second})
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, stop)
+		start := time.Now()
+		_, diags := c.Invoke(ctx, a.name, a.config)
+		if took := time.Since(start); took != 6*time.Second {
+			t.Errorf("the action ended after %v, want 5s after Ctrl-C", took)
+		}
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Outcome of ", "interrupted", "Running the action again sends it again.")
+		a.sentOnce(t, s)
+	})
 }
 
 // A status that the API does not document, then Ctrl-C in the wait.

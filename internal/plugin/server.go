@@ -127,7 +127,8 @@ func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 }
 
 // StopProvider cancels all calls and returns when the actions in progress have
-// reported their outcome, which takes no longer than a POST. Once it has returned,
+// reported their outcome, which an action does within five seconds. Until then
+// Terraform stops no other provider. Once it has returned,
 // terraform-plugin-go (as of 0.31) drops the rest of an action's events, including
 // its error, and Terraform takes the action for successful.
 func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
