@@ -74,6 +74,12 @@ func (s *server) ValidateResourceConfig(
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateResourceConfig)
 }
 
+func (s *server) ValidateDataResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
+) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateDataResourceConfig)
+}
+
 // UpgradeResourceState is called with each object of a state, before it is planned.
 func (s *server) UpgradeResourceState(
 	ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest,
@@ -104,7 +110,7 @@ func (s *server) PlanResourceChange(
 func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	ctx, cancel := s.stoppable(ctx)
 	defer cancel()
-	return s.ProviderServerWithActions.ReadDataSource(ctx, req)
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ReadDataSource)
 }
 
 // InvokeAction starts nothing after a stop, and makes StopProvider wait until the
