@@ -60,7 +60,7 @@ func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, o
 		setMark(ctx, out.private, markUnfinished, unfinished{Create: true})
 	}
 	var stopped *wait.Error
-	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus != "" && !stopped.LastStatus.Terminal() {
+	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus.Unfinished() {
 		unmark(ctx, out.private, markUnfinished) // the message has had its effect: a later final status is that of its run
 	}
 	// An error in a create taints. Elsewhere it is the default.

@@ -76,7 +76,7 @@ func setJournalRef(ctx context.Context, p privateState, ref journal.Ref) {
 // updateMarks updates the marks after a refresh.
 func updateMarks(ctx context.Context, private privateState, job *jobModel, record *agentapi.Job) {
 	unmark(ctx, private, markMissing)
-	if job.ended() && record.Status == agentapi.StatusActive {
+	if job.ended() && record.Status.Unfinished() {
 		unmark(ctx, private, markUnconfirmed) // the message has arrived after all
 	}
 	u := getMark[unfinished](ctx, private, markUnfinished)
