@@ -84,7 +84,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, target, again string) 
 		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target, outcome.Orphan.SentAt.UTC().Format(time.RFC3339))
 	}
 	if r.Kind == send.Message {
-		then, next := "The new prompt is in the state, so no apply sends it again.", changeAndApply
+		then, next := "The new prompt is in the state, so no apply sends it again.", decideMessage(r.ProjectID, r.JobID)
 		if again == invokeAgain {
 			then, next = "Running the action again sends it again.", "First look for the message in the service's dashboard."
 		}
@@ -102,9 +102,13 @@ func unknownOutcome(outcome send.Outcome, r send.Request, target, again string) 
 		wording.Paragraphs(sent+", and no response shows whether a job was started. "+then, why, next)
 }
 
-// changeAndApply is how to repeat a message that did not arrive.
-const changeAndApply = "Check the job in the service's dashboard. If the message is not there, " +
-	"change the prompt (any change will do) and apply: that sends it."
+// decideMessage says what to do about a message whose outcome is unknown.
+func decideMessage(projectID, jobID string) string {
+	return fmt.Sprintf("Check the job in the service's dashboard. If the message is not there, "+
+		"change the prompt (any change will do) and apply: that sends it.\n"+
+		"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n"+
+		"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS %s/%s", projectID, jobID)
+}
 
 // waysOut says what to do about a create whose outcome is unknown.
 func waysOut(projectID string, orphan *journal.Orphan) string {

@@ -116,7 +116,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if isMarked(ctx, req.Private, markUnconfirmed) && !d.replaces() && !d.message() {
 		diags.AddAttributeWarning(plan.promptPath(), "Message to agent job unconfirmed", wording.Paragraphs(fmt.Sprintf(
 			"An earlier apply sent the prompt to job %s and received no response. It is not sent again automatically.",
-			state.name()), changeAndApply))
+			state.name()), decideMessage(state.ProjectID.ValueString(), state.ID.ValueString())))
 	}
 }
 

@@ -133,6 +133,26 @@ func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
 	s.Sent(t, 1, 2)
 }
 
+// What the warning of an unconfirmed message names ends it without sending anything. The
+// import records the prompt, which was the last one sent.
+func TestUnconfirmedMessage_importEndsTheWarning(t *testing.T) {
+	harness.Bubble(t, harness.Always(simulator.Script{Duration: time.Second}), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+		run := func(prompt string) string { return fakecli.Text(c.Run(t.Context(), attrs{"prompt": prompt})) }
+		run("A")
+		id := harness.Project + "/" + s.OnlyJob(t).ID
+		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 500})
+		run("B")
+		harness.Contains(t, run("B"), "Message to agent job unconfirmed", "terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS "+id)
+		c.Forget()
+		c.ImportState(t.Context(), id)
+		run("B")
+		if diags := run("B"); diags != "" {
+			t.Error(diags)
+		}
+		s.Sent(t, 1, 1)
+	})
+}
+
 // Found by chaos: the effect of a message that was reported as unknown was taken
 // for that of the next one, which had not arrived.
 func TestUnconfirmedMessageProvesNothingOfTheNext(t *testing.T) {
