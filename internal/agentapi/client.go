@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -29,9 +30,14 @@ const (
 	getPause  = time.Second
 	// readTimeout is how long a job is tried to be read.
 	readTimeout = 60 * time.Second
+	// downTimeout is how long it is tried, once, when another has been tried in vain.
+	downTimeout = 10 * time.Second
 )
 
-var errNoResponse = errors.New("no response within a minute")
+var (
+	errNoResponse = errors.New("no response within a minute")
+	errStillDown  = errors.New("no response within ten seconds, and none within a minute to an earlier request")
+)
 
 // Config is what a Client needs. Everything but Log is required.
 type Config struct {
@@ -53,6 +59,7 @@ type Client struct {
 	posts                       sync.Map // of a *limiter for each project
 	gets                        *limiter
 	polls                       *rate.Limiter
+	down                        atomic.Bool // a job was tried to be read in vain, and no GET has succeeded since
 }
 
 // New returns a Client. It makes no call.
@@ -177,10 +184,21 @@ func (c *Client) GetJob(ctx context.Context, projectID, jobID string) (*Job, err
 }
 
 // ReadJob is GetJob for up to a minute. When that is over, the deadline of ctx has not passed.
+// While the service is down, only the first calls wait that long: a refresh of 1,000
+// jobs would last for hours.
 func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errNoResponse)
+	if c.down.Load() {
+		ctx, cancel := context.WithTimeoutCause(ctx, downTimeout, errStillDown)
+		defer cancel()
+		return c.getOnce(ctx, request{op: OpGet, projectID: projectID, jobID: jobID})
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, readTimeout, errNoResponse)
 	defer cancel()
-	return c.GetJob(ctx, projectID, jobID)
+	job, err := c.GetJob(limited, projectID, jobID)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		c.down.Store(true)
+	}
+	return job, err
 }
 
 // PollJob retrieves a job once, within the shared budget of polls. After a 429 it
@@ -212,7 +230,11 @@ func (c *Client) getOnce(ctx context.Context, r request) (*Job, error) {
 		c.logExchange(ctx, r, got, err)
 		if got.status != http.StatusTooManyRequests {
 			c.gets.release(sent, got.status != 0 && got.status < 500)
-			return c.classifyGet(r, got, err)
+			job, err := c.classifyGet(r, got, err)
+			if !errors.Is(err, ErrUnavailable) {
+				c.down.Store(false)
+			}
+			return job, err
 		}
 		pause, hasRetryAfter := retryAfter(got.header, time.Now())
 		c.gets.limited(sent, pause, hasRetryAfter)
