@@ -10,6 +10,7 @@ import (
 	"errors"
 	"log"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -41,7 +42,7 @@ func Serve(ctx context.Context, version string, debug bool) error {
 	if debug {
 		return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
 			return NewServer(ctx, provider.New(version, provider.Options{}))
-		}, tf6server.WithManagedDebug())
+		}, tf6server.WithManagedDebug(), tf6server.WithManagedDebugStopSignals([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}))
 	}
 	// The CLI reads the level at the start of each line of stderr.
 	warnings := log.New(os.Stderr, "[WARN] ", log.Lmsgprefix)
