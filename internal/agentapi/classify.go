@@ -86,7 +86,8 @@ func (c *Client) newError(r request, class error, got *response, err error) *Err
 		}
 	}
 	if errors.Is(class, ErrUnknownOutcome) {
-		failure.unquoted = errors.New(failure.Error())
+		whole := *failure
+		failure.whole = &whole
 		failure.Err, failure.Detail = ownWords(failure.Err), ""
 	}
 	return failure

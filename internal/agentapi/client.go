@@ -134,8 +134,8 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 		default:
 			recorder.Withdrawn()
 		}
-		if failure != nil && failure.unquoted != nil {
-			err = failure.unquoted
+		if failure != nil && errors.Is(failure, ErrUnknownOutcome) {
+			err = failure.Whole()
 		}
 		c.logExchange(ctx, r, got, err)
 		if got.status == http.StatusTooManyRequests {

@@ -79,6 +79,10 @@ func unknownOutcome(outcome send.Outcome, r send.Request, target, again string) 
 	why := ""
 	if outcome.Err != nil {
 		why = cause(outcome.Err)
+		// With an entry, a wrapper that runs the apply again because of the words sends nothing.
+		if failure, ok := errors.AsType[*agentapi.Error](outcome.Err); ok && outcome.Orphan != nil {
+			why = cause(failure.Whole())
+		}
 	}
 	if outcome.Result == send.EarlierUnknown {
 		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target, outcome.Orphan.SentAt.UTC().Format(time.RFC3339))

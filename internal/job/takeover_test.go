@@ -13,11 +13,49 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
+
+// What others say of an unknown outcome is shown where an entry keeps a wrapper such as
+// Terragrunt from sending the request again because of these words, and nowhere else.
+//
+// Red without: Whole in unknownOutcome, the condition of it, ownWords.
+func TestUnknownOutcome_wordsOfOthers(t *testing.T) {
+	const words = "i/o timeout of tcp upstream"
+	for _, kept := range []bool{true, false} {
+		s := harness.NewService(t, byPrompt)
+		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir(), "enabled": kept}})
+		job := func(prompt string) attrs { return attrs{"prompt": prompt, "wait": attrs{"enabled": false}} }
+		lose := func() {
+			s.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 503, Body: `{"error":"` + words + `"}`},
+				simulator.Fault{Kind: simulator.KindMessage, Status: 503, Body: `{"error":"` + words + `"}`})
+		}
+		check := func(what string, shown bool, diags []*tfprotov6.Diagnostic) {
+			t.Helper()
+			if text := fakecli.Text(diags); !strings.Contains(text, "Outcome of ") || strings.Contains(text, words) != shown {
+				t.Errorf("journal %t, %s: want the words %t: %s", kept, what, shown, text)
+			}
+		}
+		c := fakecli.New(t, config)
+		lose()
+		check("create", kept, apply(t, c, "first", config, job("slow A")))
+		s.ClearFaults()
+		apply(t, c, "second", config, job("slow B"))
+		lose()
+		check("message", kept, apply(t, c, "third", config, job("slow C")))
+		_, diags := c.Invoke(t.Context(), "agent_start_job", attrs{"prompt": "A"})
+		check("start", false, diags)
+		s.ClearFaults()
+		lose()
+		_, diags = c.Invoke(t.Context(), "agent_send_message", attrs{"prompt": "A", "job_id": c.Get("id")})
+		check("message of an action", false, diags)
+	}
+}
 
 // Who can write to the journal does not control the terminal.
 //
