@@ -143,7 +143,7 @@ func unreadable(outcome send.Outcome, create bool) (summary, detail string) {
 	}
 	return "Agent job of an earlier run not readable", wording.Paragraphs(
 		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.",
-			escape.Printable(outcome.Orphan.JobID), outcome.Orphan.Project), cause(outcome.Err), next)
+			escape.Printable(outcome.Orphan.JobID), escape.Printable(outcome.Orphan.Project)), cause(outcome.Err), next)
 }
 
 // beyondLimit describes a request beyond a limit. It claims nothing about the whole run: an apply plans
@@ -173,7 +173,7 @@ func jobTakenOver(outcome send.Outcome) (summary, detail string) {
 	return "Agent job of an earlier run taken over", fmt.Sprintf(
 		"An earlier run started job %s in project %s for this prompt, but the state did not show it. "+
 			"This resource takes the job over without sending the prompt again. No action is needed.",
-		outcome.Job.ID, outcome.Orphan.Project)
+		outcome.Job.ID, escape.Printable(outcome.Orphan.Project))
 }
 
 // messageTakenOver describes a message that an earlier run had sent.

@@ -4,9 +4,7 @@
 package job_test
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -55,37 +53,6 @@ func TestUnknownOutcome_wordsOfOthers(t *testing.T) {
 		_, diags = c.Invoke(t.Context(), "agent_send_message", attrs{"prompt": "A", "job_id": c.Get("id")})
 		check("message of an action", false, diags)
 	}
-}
-
-// Who can write to the journal does not control the terminal.
-//
-// Red without: either escape.Printable in journal.go.
-func TestTakeOver_idFromJournalIsEscaped(t *testing.T) {
-	s := harness.NewService(t, nil)
-	folder := filepath.Join(t.TempDir(), "journal")
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder}})
-	c := fakecli.New(t, config)
-	state, private := c.State, c.Private
-	job := attrs{"prompt": "A", "wait": attrs{"enabled": false}}
-	apply(t, c, "first", config, job)
-	entries, _ := filepath.Glob(filepath.Join(folder, "*.json"))
-	if len(entries) != 1 {
-		t.Fatalf("entries %q, want one", entries)
-	}
-	text, err := os.ReadFile(entries[0])
-	if err == nil {
-		err = os.WriteFile(entries[0], bytes.ReplaceAll(text, []byte(`"job":"`), []byte(`"job":"\u001b[31m`)), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.State, c.Private = state, private
-	got := fakecli.Text(apply(t, c, "second", config, job))
-	harness.Contains(t, got, `started job \u001b[31m`)
-	if strings.Contains(got, "\x1b") {
-		t.Errorf("not escaped: %q", got)
-	}
-	s.Sent(t, 1, 0)
 }
 
 // An apply takes over what was sent for the same request only, sends a change, and after an

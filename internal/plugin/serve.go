@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6/tf6server"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
@@ -46,7 +47,7 @@ func Serve(ctx context.Context, version string, debug bool) error {
 	}
 	// The CLI reads the level at the start of each line of stderr.
 	warnings := log.New(os.Stderr, "[WARN] ", log.Lmsgprefix)
-	process := journal.NewProcess(journal.ThisHost(), func(err error) { warnings.Printf("agent: %v", err) })
+	process := journal.NewProcess(journal.ThisHost(), func(err error) { warnings.Printf("agent: %s", escape.All(err.Error())) })
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	served := make(chan error, 1)

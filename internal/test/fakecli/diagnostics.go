@@ -6,6 +6,7 @@ package fakecli
 import (
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
@@ -29,7 +30,8 @@ var retried = regexp.MustCompile(`(?s)provider.*tcp.*(timeout|connection reset b
 // blocked is what is said where running a command again sends nothing.
 var blocked = regexp.MustCompile(`without sending it again, until you decide|so no apply sends it again`)
 
-// check fails the test if a diagnostic leaves a question open, or makes a wrapper run a
+// check fails the test if a diagnostic leaves a question open, has a character that could
+// control the terminal, or makes a wrapper run a
 // command again whose outcome is unknown, if that would send the request again.
 func (c *CLI) check(d *tfprotov6.Diagnostic) {
 	c.T.Helper()
@@ -38,6 +40,9 @@ func (c *CLI) check(d *tfprotov6.Diagnostic) {
 		if !beforeSending.MatchString(d.Summary) && !answer.MatchString(d.Detail) {
 			c.T.Errorf("it does not say %s: %s", question, text)
 		}
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		c.T.Errorf("not escaped: %q", text)
 	}
 	if strings.HasPrefix(d.Summary, "Outcome of ") && !blocked.MatchString(d.Detail) && retried.MatchString("with agent_job.provider_docs: "+text) {
 		c.T.Errorf("Terragrunt would run this again: %s", text)
