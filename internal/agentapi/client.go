@@ -113,45 +113,18 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 	posts := c.postLimiter(r.projectID)
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {
-		sent, err := posts.acquire(ctx)
-		if err != nil {
-			return nil, r.fail(ErrNotSent, err)
-		}
-		if recorder != nil {
-			if err := recorder.Sending(); err != nil {
-				posts.release(sent, false)
-				return nil, r.fail(ErrNotSent, err)
-			}
-		}
-		got, err := c.do(ctx, c.postTransport, r)
-		job, failure := c.classifyPost(r, got, err)
+		got, job, failure := c.attempt(ctx, posts, r, recorder)
 		switch {
-		case recorder == nil:
 		case failure == nil:
-			recorder.Accepted(job.ID)
-		case errors.Is(failure, ErrUnknownOutcome):
-			recorder.Unknown()
-		default:
-			recorder.Withdrawn()
-		}
-		if failure != nil && errors.Is(failure, ErrUnknownOutcome) {
-			err = failure.Whole()
-		}
-		c.logExchange(ctx, r, got, err)
-		if got.status == http.StatusTooManyRequests {
-			pause, hasRetryAfter := retryAfter(got.header, time.Now())
-			posts.limited(sent, pause, hasRetryAfter)
+			return job, nil
+		case got == nil:
+			return nil, failure
+		case got.status == http.StatusTooManyRequests:
 			firstFailure, attempt, r.status = time.Time{}, 0, got.status
 			continue
-		}
-		posts.release(sent, got.status != 0 && got.status < 500)
-		if failure == nil {
-			return job, nil
-		}
-		if !errors.Is(failure, ErrNotSent) || errors.Is(err, ErrCertificate) {
+		case !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate):
 			return nil, failure
-		}
-		if firstFailure.IsZero() {
+		case firstFailure.IsZero():
 			firstFailure = time.Now()
 		}
 		pause := backoff(attempt)
@@ -159,6 +132,37 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 			return nil, failure
 		}
 	}
+}
+
+// attempt sends a POST once, when its turn has come. Without a response, even an empty
+// one, another attempt cannot help. A panic frees the slot for others, too.
+func (c *Client) attempt(ctx context.Context, posts *limiter, r request, recorder Recorder) (got *response, job *Job, failure *Error) {
+	sent, err := posts.acquire(ctx)
+	if err != nil {
+		return nil, nil, r.fail(ErrNotSent, err)
+	}
+	defer func() { posts.release(sent, got) }()
+	if recorder != nil {
+		if err := recorder.Sending(); err != nil {
+			return nil, nil, r.fail(ErrNotSent, err)
+		}
+	}
+	got, err = c.do(ctx, c.postTransport, r)
+	job, failure = c.classifyPost(r, got, err)
+	switch {
+	case recorder == nil:
+	case failure == nil:
+		recorder.Accepted(job.ID)
+	case errors.Is(failure, ErrUnknownOutcome):
+		recorder.Unknown()
+	default:
+		recorder.Withdrawn()
+	}
+	if failure != nil && errors.Is(failure, ErrUnknownOutcome) {
+		err = failure.Whole()
+	}
+	c.logExchange(ctx, r, got, err)
+	return got, job, failure
 }
 
 // postLimiter returns the limiter of a project's POSTs.
@@ -228,15 +232,13 @@ func (c *Client) getOnce(ctx context.Context, r request) (*Job, error) {
 		}
 		got, err := c.do(ctx, c.getTransport, r)
 		c.logExchange(ctx, r, got, err)
+		c.gets.release(sent, got)
 		if got.status != http.StatusTooManyRequests {
-			c.gets.release(sent, got.status != 0 && got.status < 500)
 			job, err := c.classifyGet(r, got, err)
 			if !errors.Is(err, ErrUnavailable) {
 				c.down.Store(false)
 			}
 			return job, err
 		}
-		pause, hasRetryAfter := retryAfter(got.header, time.Now())
-		c.gets.limited(sent, pause, hasRetryAfter)
 	}
 }
