@@ -25,6 +25,8 @@ const (
 	markUnconfirmed = "unconfirmed"
 	// markPrompt: the hash of the last write-only prompt sent to the job.
 	markPrompt = "prompt"
+	// markPlanned: the hash of the write-only prompt that the plan has seen, for its apply.
+	markPlanned = "planned"
 	// markIgnored: the plan has no prompt to compare, because of ignore_changes.
 	markIgnored = "ignored"
 	// markJournal: the journal's entry of the last request; its value is a journal.Ref.

@@ -95,6 +95,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if plan.promptText().IsNull() {
 		mark(ctx, resp.Private, markIgnored)
 	}
+	plan.recordPlanned(ctx, resp.Private, state.ID.ValueString())
 	d := decide(&plan, &state, project, state.recordedPrompt(ctx, req.Private), getMark[unfinished](ctx, req.Private, markUnfinished), options)
 	for _, attribute := range d.replacedBy {
 		resp.RequiresReplace.Append(path.Root(attribute))
@@ -250,6 +251,13 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	defer out.recovered(ctx, "update", mayHaveSent, &before)
 	change := compare(&job, &before, before.recordedPrompt(ctx, req.Private), options)
+	planned := getMark[string](ctx, req.Private, markPlanned)
+	unmark(ctx, out.private, markPlanned)
+	if change.newPrompt && planned != "" && planned != promptHash(before.ID.ValueString(), job.PromptWO.ValueString()) {
+		resp.Diagnostics.AddAttributeWarning(job.promptPath(), "Prompt differs from the plan", fmt.Sprintf(
+			"The value of prompt_wo in this apply is not the one in the plan. The apply sends its own to job %s. "+
+				"Check where the value comes from: it must be the same in plan and apply.", before.name()))
+	}
 	job.jobRecord = before.jobRecord
 	if change.recordOnly { // a create without a known outcome is this job, so the next run removes its entry
 		setJournalRef(ctx, out.private, r.provider.Sender.Journal.Imported(ctx, createKey(ctx, r.provider.Sender.Journal, &job)))
