@@ -81,7 +81,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Computed:            true,
 				MarkdownDescription: "Where the agent works. Null if not returned.",
 				Attributes: map[string]schema.Attribute{
-					"repository": schema.StringAttribute{Computed: true, MarkdownDescription: "Repository that the agent edits."},
+					"repository": schema.StringAttribute{Computed: true, MarkdownDescription: "URL of the repository that the agent edits."},
 					"ref":        schema.StringAttribute{Computed: true, MarkdownDescription: "Git reference, such as a branch. Null if there is none."},
 				},
 			},
