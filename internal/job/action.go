@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/action/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/actionvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/action/schema"
@@ -24,9 +25,10 @@ import (
 )
 
 var (
-	_ action.ActionWithConfigure      = (*jobAction)(nil)
-	_ action.ActionWithModifyPlan     = (*jobAction)(nil)
-	_ action.ActionWithValidateConfig = (*jobAction)(nil)
+	_ action.ActionWithConfigValidators = (*jobAction)(nil)
+	_ action.ActionWithConfigure        = (*jobAction)(nil)
+	_ action.ActionWithModifyPlan       = (*jobAction)(nil)
+	_ action.ActionWithValidateConfig   = (*jobAction)(nil)
 )
 
 // progressInterval is how often an action reports that its job is still active.
@@ -74,6 +76,10 @@ func (a *jobAction) Configure(_ context.Context, req action.ConfigureRequest, _ 
 	}
 }
 
+func (a *jobAction) ConfigValidators(context.Context) []action.ConfigValidator {
+	return []action.ConfigValidator{actionvalidator.ExactlyOneOf(path.MatchRoot("prompt"), path.MatchRoot("prompt_wo"))}
+}
+
 func (a *jobAction) ValidateConfig(ctx context.Context, req action.ValidateConfigRequest, resp *action.ValidateConfigResponse) {
 	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "invoke")
 }
@@ -88,6 +94,7 @@ func (a *jobAction) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest
 // actionModel holds the arguments that the actions share.
 type actionModel struct {
 	Prompt    types.String   `tfsdk:"prompt"`
+	PromptWO  types.String   `tfsdk:"prompt_wo"`
 	ProjectID types.String   `tfsdk:"project_id"`
 	Wait      types.Object   `tfsdk:"wait"`
 	Timeouts  timeouts.Value `tfsdk:"timeouts"`
@@ -113,7 +120,8 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	timeout, diags := config.Timeouts.Invoke(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics).ValueString()
-	if resp.Diagnostics.HasError() {
+	prompts := jobModel{Prompt: config.Prompt, PromptWO: config.PromptWO, ProjectID: types.StringValue(project)}
+	if resp.Diagnostics.HasError() || !prompts.checkPrompts(&resp.Diagnostics) {
 		return
 	}
 	id, operation := config.JobID.ValueString(), "starting a job in project "+project
@@ -125,7 +133,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	defer cancel()
 	i := invocation{a.provider, project, options, resp}
 	// Without a key: a weekly action must send each time.
-	request := send.Request{Kind: a.kind, ProjectID: project, JobID: id, Prompt: config.Prompt.ValueString()}
+	request := send.Request{Kind: a.kind, ProjectID: project, JobID: id, Prompt: prompts.promptText().ValueString()}
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
 	case outcome.Result != send.Sent:
@@ -221,9 +229,17 @@ func sendMessageSchema(ctx context.Context) schema.Schema {
 func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"prompt": schema.StringAttribute{
-			Required:            true,
-			MarkdownDescription: prompt + " Shown in plans and stored in saved plans, but not in the state.",
-			Validators:          []validator.String{validPrompt()},
+			Optional: true,
+			MarkdownDescription: prompt + " Set either this or `prompt_wo`. " +
+				"Shown in plans and stored in saved plans, but not in the state.",
+			Validators: []validator.String{validPrompt()},
+		},
+		"prompt_wo": schema.StringAttribute{
+			Optional:  true,
+			WriteOnly: true,
+			MarkdownDescription: "Like `prompt`, but not shown in plans. It may be ephemeral: then saved plans do not contain it either, " +
+				"but destroy events refuse it, and so does `terraform apply -invoke` (Terraform 1.16).",
+			Validators: []validator.String{validPrompt()},
 		},
 		"project_id": schema.StringAttribute{
 			Optional:            true,
