@@ -86,7 +86,8 @@ func (c *Client) newError(r request, class error, got *response, err error) *Err
 		}
 	}
 	if errors.Is(class, ErrUnknownOutcome) {
-		failure.unquoted = errors.New(failure.Error())
+		whole := *failure
+		failure.whole = &whole
 		failure.Err, failure.Detail = ownWords(failure.Err), ""
 	}
 	return failure
@@ -99,7 +100,7 @@ func ownWords(err error) error {
 	if err == nil {
 		return nil
 	}
-	for _, own := range []error{errTimeout, errTooLarge, errNoObject, errNoID, ErrWebPage, ErrWrongJob} {
+	for _, own := range []error{errTimeout, errStopped, errTooLarge, errNoObject, errNoID, ErrWebPage, ErrWrongJob} {
 		if errors.Is(err, own) {
 			return own
 		}

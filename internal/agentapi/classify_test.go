@@ -199,7 +199,7 @@ func TestClassifyPost_unknownOutcomeInOwnWords(t *testing.T) {
 		}
 	}
 	_, failure := newClient(t, "https://service.invalid").classifyPost(request{op: OpCreate}, &response{reached: true}, errors.New(words))
-	if strings.Contains(failure.Error(), "tcp") || !strings.Contains(failure.unquoted.Error(), words) {
-		t.Errorf("%v, in the log %v", failure, failure.unquoted)
+	if strings.Contains(failure.Error(), "tcp") || !strings.Contains(failure.Whole().Error(), words) {
+		t.Errorf("%v, in the log %v", failure, failure.Whole())
 	}
 }

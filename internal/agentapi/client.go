@@ -7,7 +7,6 @@
 package agentapi
 
 import (
-	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -16,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -31,9 +31,14 @@ const (
 	getPause  = time.Second
 	// readTimeout is how long a job is tried to be read.
 	readTimeout = 60 * time.Second
+	// downTimeout is how long it is tried, once, when another has been tried in vain.
+	downTimeout = 10 * time.Second
 )
 
-var errNoResponse = errors.New("no response within a minute")
+var (
+	errNoResponse = errors.New("no response within a minute")
+	errStillDown  = errors.New("no response within ten seconds, and none within a minute to an earlier request")
+)
 
 // Config is what a Client needs. Everything but Log is required.
 type Config struct {
@@ -55,6 +60,7 @@ type Client struct {
 	posts                       sync.Map // of *posts for each project
 	gets                        *limiter
 	polls                       *rate.Limiter
+	down                        atomic.Bool // a job was tried to be read in vain, and no GET has succeeded since
 }
 
 // New returns a Client. It makes no call.
@@ -108,31 +114,30 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 	posts := c.postLimiter(r.projectID)
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {
-		job, got, err := c.postOnce(ctx, posts, r, recorder)
-		failure, _ := errors.AsType[*Error](err)
+		got, job, failure := c.attempt(ctx, posts, r, recorder)
 		switch {
-		case err == nil:
+		case failure == nil:
 			return job, nil
-		case got == nil: // not even tried
-			return nil, err
+		case got == nil:
+			return nil, failure
 		case got.status == http.StatusTooManyRequests:
 			firstFailure, attempt, r.status = time.Time{}, 0, got.status
 			continue
-		case !errors.Is(err, ErrNotSent) || errors.Is(failure.Err, ErrCertificate):
-			return nil, err
-		}
-		if firstFailure.IsZero() {
+		case !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate):
+			return nil, failure
+		case firstFailure.IsZero():
 			firstFailure = time.Now()
 		}
 		pause := backoff(attempt)
 		if time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
-			return nil, err
+			return nil, failure
 		}
 	}
 }
 
-// postOnce makes one attempt. Without a response it was not tried.
-func (c *Client) postOnce(ctx context.Context, posts *posts, r request, recorder Recorder) (*Job, *response, error) {
+// attempt sends a POST once, when its turn has come. Without a response, even an empty
+// one, another attempt cannot help. A panic frees the slot for others, too.
+func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder Recorder) (got *response, job *Job, failure *Error) {
 	if posts.recorded.Acquire(ctx, 1) != nil {
 		return nil, nil, r.fail(ErrNotSent, context.Cause(ctx))
 	}
@@ -141,14 +146,8 @@ func (c *Client) postOnce(ctx context.Context, posts *posts, r request, recorder
 	if err != nil {
 		return nil, nil, r.fail(ErrNotSent, err)
 	}
-	got, err := c.do(ctx, c.postTransport, r)
-	if got.status == http.StatusTooManyRequests {
-		pause, hasRetryAfter := retryAfter(got.header, time.Now())
-		posts.limited(sent, pause, hasRetryAfter)
-	} else {
-		posts.release(sent, got.status != 0 && got.status < 500)
-	}
-	job, failure := c.classifyPost(r, got, err)
+	got, err = c.doInSlot(ctx, posts, sent, r)
+	job, failure = c.classifyPost(r, got, err)
 	switch {
 	case recorder == nil:
 	case failure == nil:
@@ -158,12 +157,16 @@ func (c *Client) postOnce(ctx context.Context, posts *posts, r request, recorder
 	default:
 		recorder.Withdrawn()
 	}
-	if failure == nil {
-		c.logExchange(ctx, r, got, nil)
-		return job, got, nil
+	if failure != nil && errors.Is(failure, ErrUnknownOutcome) {
+		err = failure.Whole()
 	}
-	c.logExchange(ctx, r, got, cmp.Or(failure.unquoted, err))
-	return nil, got, failure
+	c.logExchange(ctx, r, got, err)
+	return got, job, failure
+}
+
+func (c *Client) doInSlot(ctx context.Context, posts *posts, sent time.Time, r request) (got *response, err error) {
+	defer func() { posts.release(sent, got) }()
+	return c.do(ctx, c.postTransport, r)
 }
 
 // postLimiter returns the limiter of a project's POSTs.
@@ -189,10 +192,21 @@ func (c *Client) GetJob(ctx context.Context, projectID, jobID string) (*Job, err
 }
 
 // ReadJob is GetJob for up to a minute. When that is over, the deadline of ctx has not passed.
+// While the service is down, only the first calls wait that long: a refresh of 1,000
+// jobs would last for hours.
 func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, readTimeout, errNoResponse)
+	if c.down.Load() {
+		ctx, cancel := context.WithTimeoutCause(ctx, downTimeout, errStillDown)
+		defer cancel()
+		return c.getOnce(ctx, request{op: OpGet, projectID: projectID, jobID: jobID})
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, readTimeout, errNoResponse)
 	defer cancel()
-	return c.GetJob(ctx, projectID, jobID)
+	job, err := c.GetJob(limited, projectID, jobID)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		c.down.Store(true)
+	}
+	return job, err
 }
 
 // PollJob retrieves a job once, within the shared budget of polls. After a 429 it
@@ -222,11 +236,13 @@ func (c *Client) getOnce(ctx context.Context, r request) (*Job, error) {
 		}
 		got, err := c.do(ctx, c.getTransport, r)
 		c.logExchange(ctx, r, got, err)
+		c.gets.release(sent, got)
 		if got.status != http.StatusTooManyRequests {
-			c.gets.release(sent, got.status != 0 && got.status < 500)
-			return c.classifyGet(r, got, err)
+			job, err := c.classifyGet(r, got, err)
+			if !errors.Is(err, ErrUnavailable) {
+				c.down.Store(false)
+			}
+			return job, err
 		}
-		pause, hasRetryAfter := retryAfter(got.header, time.Now())
-		c.gets.limited(sent, pause, hasRetryAfter)
 	}
 }

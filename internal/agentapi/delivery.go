@@ -5,8 +5,10 @@ package agentapi
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync"
+	"time"
 )
 
 // delivery decides which came first: a connection, after which a POST cannot be
@@ -28,9 +30,27 @@ func (d *delivery) reached() bool {
 	return d.connected
 }
 
-// detach returns a context that ctx cancels only while there is no connection.
+// errStopped ends a POST whose response did not arrive in time after the run was stopped.
+var errStopped = errors.New("the run was interrupted, and no response arrived in time")
+
+type graceKey struct{}
+
+// WithGrace limits how long a POST waits for its response once ctx is cancelled. Without
+// it, and if a deadline ends a context derived from ctx, that is the request timeout.
+func WithGrace(ctx context.Context, grace time.Duration) context.Context {
+	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(grace, func() { cancel(errStopped) }) })
+	return context.WithValue(ctx, graceKey{}, late)
+}
+
+// detach returns a context that ctx cancels only while there is no connection, or at the
+// end of its grace.
 func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
-	detached, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	late, ok := ctx.Value(graceKey{}).(context.Context)
+	if !ok {
+		late = context.WithoutCancel(ctx)
+	}
+	detached, cancel := context.WithCancelCause(late)
 	stop := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()

@@ -71,7 +71,16 @@ type Error struct {
 	RetryAfter time.Duration // how long the service asked to wait; 0 when it did not
 	Err        error         // cause; may be nil
 
-	unquoted error // for the log: what Detail and Err leave out if the outcome is unknown
+	whole *Error // if the outcome is unknown: with what Detail and Err leave out
+}
+
+// Whole returns the error with the words of others, which one of unknown outcome leaves
+// out. Show it only where a wrapper that runs the apply again because of them sends nothing.
+func (e *Error) Whole() *Error {
+	if e.whole == nil {
+		return e
+	}
+	return e.whole
 }
 
 // Error describes the call, the response and the cause, safe to show.

@@ -164,3 +164,43 @@ func TestPollJob_P13_budget(t *testing.T) {
 		})
 	}
 }
+
+// While the service is down, the first read waits for its minute, and those after it try
+// once, until a GET succeeds. Red without: down.
+func TestReadJob_serviceDown(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		latency time.Duration // of a service that is down; 0: no connection
+		once    time.Duration // how long a read lasts then
+	}{
+		"no connection": {0, 0},
+		"no response":   {time.Hour, downTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeService{answers: []answer{{}}, latency: tc.latency}
+				if tc.latency > 0 {
+					f.answers = []answer{{status: 200, body: record}}
+				}
+				c := newFakeClient(t, f, func(config *Config) { config.RequestTimeout = time.Hour })
+				read := func(want time.Duration, requests int, class error) {
+					t.Helper()
+					start, before := time.Now(), f.dials
+					_, err := c.ReadJob(t.Context(), "p", "job_1")
+					if took := time.Since(start); took != want || !errors.Is(err, class) || requests > 0 && f.dials-before != requests {
+						t.Errorf("%v after %v and %d requests, want %v after %v and %d", err, took, f.dials-before, class, want, requests)
+					}
+				}
+				read(readTimeout, 0, ErrUnavailable)
+				read(tc.once, 1, ErrUnavailable)
+				read(tc.once, 1, ErrUnavailable)
+				answers, latency := f.answers, f.latency
+				f.answers, f.latency = []answer{{status: 200, body: record}}, 0
+				read(0, 1, nil)
+				f.answers, f.latency = answers, latency
+				read(readTimeout, 0, ErrUnavailable)
+			})
+		})
+	}
+}

@@ -28,6 +28,10 @@ func (s Status) Terminal() bool {
 	return s == StatusCompleted || s == StatusArchived || s == StatusFailed
 }
 
+// Unfinished reports whether the job is at work: any status that is not terminal, but not
+// a missing one.
+func (s Status) Unfinished() bool { return s != "" && !s.Terminal() }
+
 // Job is the service's record of a job. A nil pointer is a field that was null,
 // missing, or not of the contract's type; the texts are as received.
 type Job struct {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"time"
 
@@ -75,7 +76,7 @@ func newLimiter(base time.Duration, most int64) *limiter {
 }
 
 // acquire waits for a slot and the end of the pause, and returns when that was. The call
-// must end in release or limited.
+// must end in release.
 func (l *limiter) acquire(ctx context.Context) (sent time.Time, _ error) {
 	for {
 		if err := l.wait(ctx); err != nil {
@@ -113,22 +114,23 @@ func (l *limiter) pause() time.Duration {
 	return time.Until(l.ends)
 }
 
-// release ends a call. accepted reports that the rate limit let it pass, whether or not
-// the service then refused it.
-func (l *limiter) release(sent time.Time, accepted bool) {
-	l.slots.Release(1)
+// release ends a call with its response, or nil if it was not sent.
+func (l *limiter) release(sent time.Time, got *response) {
+	defer l.slots.Release(1) // once a pause has begun
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if accepted && !sent.Before(l.ends) {
+	switch {
+	case got == nil || got.status == 0 || got.status >= 500:
+	case got.status == http.StatusTooManyRequests:
+		pause, hasRetryAfter := retryAfter(got.header, time.Now())
+		l.limited(sent, pause, hasRetryAfter)
+	case !sent.Before(l.ends): // the limit let it pass, whether or not the service then refused it
 		l.tooShort = false
 	}
 }
 
-// limited ends a call whose response was 429, and begins or extends the pause.
+// limited begins or extends the pause after a 429.
 func (l *limiter) limited(sent time.Time, after time.Duration, hasRetryAfter bool) {
-	l.slots.Release(1)
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if !sent.Before(l.began) { // not one more of those that began the pause
 		if !hasRetryAfter || after == 0 && l.tooShort {
 			after = l.defaultPause()

@@ -197,3 +197,40 @@ func TestLimiter_late429s(t *testing.T) {
 		})
 	}
 }
+
+// panics is a recorder that panics in one of its methods.
+type panics string
+
+func (p panics) Sending() error  { p.in("Sending"); return nil }
+func (p panics) Accepted(string) { p.in("Accepted") }
+func (p panics) Withdrawn()      {}
+func (p panics) Unknown()        {}
+
+func (p panics) in(method string) {
+	if string(p) == method {
+		panic(method)
+	}
+}
+
+// Calls that panic free their slots: four of them would stall a project for good. Red
+// without: the deferred release.
+func TestLimiter_panic(t *testing.T) {
+	t.Parallel()
+	for _, method := range []panics{"Sending", "Accepted"} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakeClient(t, &fakeService{answers: []answer{accepted}})
+			for range maxConcurrent {
+				func() {
+					defer func() { _ = recover() }()
+					_, err := c.CreateJob(t.Context(), "p", "x", method)
+					t.Errorf("%s does not panic: %v", method, err)
+				}()
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if _, err := c.CreateJob(ctx, "p", "x", nil); err != nil {
+				t.Errorf("after panics in %s: %v", method, err)
+			}
+		})
+	}
+}

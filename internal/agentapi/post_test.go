@@ -43,17 +43,21 @@ func TestCreateJob_cancelled(t *testing.T) {
 	accepting := []answer{accepted}
 	for name, tc := range map[string]struct {
 		cancel       time.Duration
+		grace        time.Duration // 0: none
 		service      *fakeService
 		is           error
 		took         time.Duration
 		dials, posts int
 	}{
-		"before the call":             {0, &fakeService{answers: accepting}, ErrNotSent, 0, 0, 0},
-		"while dialling":              {time.Second, &fakeService{answers: accepting, dial: hang}, ErrNotSent, time.Second, 1, 0},
-		"as the connection comes":     {time.Second, &fakeService{answers: accepting, dial: tooLate}, ErrNotSent, time.Second, 1, 0},
-		"in a pause":                  {time.Minute, &fakeService{answers: []answer{limited("3600")}}, ErrNotSent, time.Minute, 1, 1},
-		"in flight, answered":         {time.Second, &fakeService{answers: accepting, latency: 4 * time.Second}, nil, 4 * time.Second, 1, 1},
-		"in flight, without response": {time.Second, &fakeService{answers: accepting, latency: time.Hour}, ErrUnknownOutcome, time.Minute, 1, 1},
+		"before the call":                    {0, 0, &fakeService{answers: accepting}, ErrNotSent, 0, 0, 0},
+		"while dialling":                     {time.Second, 0, &fakeService{answers: accepting, dial: hang}, ErrNotSent, time.Second, 1, 0},
+		"as the connection comes":            {time.Second, 0, &fakeService{answers: accepting, dial: tooLate}, ErrNotSent, time.Second, 1, 0},
+		"in a pause":                         {time.Minute, 0, &fakeService{answers: []answer{limited("3600")}}, ErrNotSent, time.Minute, 1, 1},
+		"in flight, answered":                {time.Second, 0, &fakeService{answers: accepting, latency: 4 * time.Second}, nil, 4 * time.Second, 1, 1},
+		"in flight, without response":        {time.Second, 0, &fakeService{answers: accepting, latency: time.Hour}, ErrUnknownOutcome, time.Minute, 1, 1},
+		"in flight, response in time":        {time.Second, 5 * time.Second, &fakeService{answers: accepting, latency: 4 * time.Second}, nil, 4 * time.Second, 1, 1},
+		"in flight, response too late":       {time.Second, 5 * time.Second, &fakeService{answers: accepting, latency: time.Hour}, errStopped, 6 * time.Second, 1, 1},
+		"in flight, timeout, then cancelled": {20 * time.Second, 5 * time.Second, &fakeService{answers: accepting, latency: time.Hour}, errStopped, 25 * time.Second, 1, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,8 +67,14 @@ func TestCreateJob_cancelled(t *testing.T) {
 				if time.AfterFunc(tc.cancel, func() { cancel(cause) }); tc.cancel == 0 {
 					cancel(cause)
 				}
+				called := ctx
+				if tc.grace > 0 { // a deadline of the call ends no grace
+					var end context.CancelFunc
+					called, end = context.WithTimeout(WithGrace(ctx, tc.grace), 10*time.Second)
+					defer end()
+				}
 				start := time.Now()
-				job, err := newFakeClient(t, tc.service).CreateJob(ctx, "p", "x", nil)
+				job, err := newFakeClient(t, tc.service).CreateJob(called, "p", "x", nil)
 				if !errors.Is(err, tc.is) || (job != nil) != (tc.is == nil) || errors.Is(err, cause) != errors.Is(tc.is, ErrNotSent) || time.Since(start) != tc.took {
 					t.Errorf("%v, %v after %v, want %v after %v", job, err, time.Since(start), tc.is, tc.took)
 				}

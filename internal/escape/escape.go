@@ -6,6 +6,7 @@ package escape
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -18,7 +19,12 @@ const maxShown = 512
 // Printable makes text that came from the service safe to show: control,
 // format and bidirectional characters and broken UTF-8 are escaped, and the
 // result is cut to 512 characters.
-func Printable(text string) string {
+func Printable(text string) string { return escape(text, maxShown) }
+
+// All is Printable without the cut, for a text of ours with others in it.
+func All(text string) string { return escape(text, math.MaxInt) }
+
+func escape(text string, most int) string {
 	var b strings.Builder
 	shown := 0
 	for rest := text; rest != ""; {
@@ -32,7 +38,7 @@ func Printable(text string) string {
 		}
 		rest = rest[width:]
 		shown += utf8.RuneCountInString(piece)
-		if shown > maxShown-1 && rest != "" || shown > maxShown {
+		if shown > most-1 && rest != "" || shown > most {
 			b.WriteRune('…')
 			break
 		}

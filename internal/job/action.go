@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/action/timeouts"
+	"github.com/hashicorp/terraform-plugin-framework-validators/actionvalidator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/action/schema"
@@ -24,13 +25,19 @@ import (
 )
 
 var (
-	_ action.ActionWithConfigure      = (*jobAction)(nil)
-	_ action.ActionWithModifyPlan     = (*jobAction)(nil)
-	_ action.ActionWithValidateConfig = (*jobAction)(nil)
+	_ action.ActionWithConfigValidators = (*jobAction)(nil)
+	_ action.ActionWithConfigure        = (*jobAction)(nil)
+	_ action.ActionWithModifyPlan       = (*jobAction)(nil)
+	_ action.ActionWithValidateConfig   = (*jobAction)(nil)
 )
 
 // progressInterval is how often an action reports that its job is still active.
 const progressInterval = 10 * time.Second
+
+// stopGrace is how long an action waits for the response to its request after Ctrl-C. The
+// service usually responds within a second. Until the action has reported its outcome,
+// the CLI stops nothing else, and GitHub Actions interrupts again after 7.5 seconds.
+const stopGrace = 5 * time.Second
 
 // jobAction sends a prompt, as a new job or as a message to any job, without
 // keeping the job in the state.
@@ -69,6 +76,10 @@ func (a *jobAction) Configure(_ context.Context, req action.ConfigureRequest, _ 
 	}
 }
 
+func (a *jobAction) ConfigValidators(context.Context) []action.ConfigValidator {
+	return []action.ConfigValidator{actionvalidator.ExactlyOneOf(path.MatchRoot("prompt"), path.MatchRoot("prompt_wo"))}
+}
+
 func (a *jobAction) ValidateConfig(ctx context.Context, req action.ValidateConfigRequest, resp *action.ValidateConfigResponse) {
 	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "invoke")
 }
@@ -83,6 +94,7 @@ func (a *jobAction) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest
 // actionModel holds the arguments that the actions share.
 type actionModel struct {
 	Prompt    types.String   `tfsdk:"prompt"`
+	PromptWO  types.String   `tfsdk:"prompt_wo"`
 	ProjectID types.String   `tfsdk:"project_id"`
 	Wait      types.Object   `tfsdk:"wait"`
 	Timeouts  timeouts.Value `tfsdk:"timeouts"`
@@ -108,7 +120,8 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	timeout, diags := config.Timeouts.Invoke(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics).ValueString()
-	if resp.Diagnostics.HasError() {
+	prompts := jobModel{Prompt: config.Prompt, PromptWO: config.PromptWO, ProjectID: types.StringValue(project)}
+	if resp.Diagnostics.HasError() || !prompts.checkPrompts(&resp.Diagnostics) {
 		return
 	}
 	id, operation := config.JobID.ValueString(), "starting a job in project "+project
@@ -116,11 +129,11 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 		operation = fmt.Sprintf("sending a message to job %s in project %s", id, project)
 	}
 	defer recovered(ctx, operation, mayHaveSent, &resp.Diagnostics)
-	ctx, cancel := a.provider.withTimeout(ctx, "timeouts.invoke", timeout)
+	ctx, cancel := a.provider.withTimeout(agentapi.WithGrace(ctx, stopGrace), "timeouts.invoke", timeout)
 	defer cancel()
 	i := invocation{a.provider, project, options, resp}
 	// Without a key: a weekly action must send each time.
-	request := send.Request{Kind: a.kind, ProjectID: project, JobID: id, Prompt: config.Prompt.ValueString()}
+	request := send.Request{Kind: a.kind, ProjectID: project, JobID: id, Prompt: prompts.promptText().ValueString()}
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
 	case outcome.Result != send.Sent:
@@ -216,9 +229,17 @@ func sendMessageSchema(ctx context.Context) schema.Schema {
 func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 	return map[string]schema.Attribute{
 		"prompt": schema.StringAttribute{
-			Required:            true,
-			MarkdownDescription: prompt + " Shown in plans and stored in saved plans, but not in the state.",
-			Validators:          []validator.String{validPrompt()},
+			Optional: true,
+			MarkdownDescription: prompt + " Set either this or `prompt_wo`. " +
+				"Shown in plans and stored in saved plans, but not in the state.",
+			Validators: []validator.String{validPrompt()},
+		},
+		"prompt_wo": schema.StringAttribute{
+			Optional:  true,
+			WriteOnly: true,
+			MarkdownDescription: "Like `prompt`, but not shown in plans. It may be ephemeral: then saved plans do not contain it either, " +
+				"but destroy events refuse it, and so does `terraform apply -invoke` (Terraform 1.16).",
+			Validators: []validator.String{validPrompt()},
 		},
 		"project_id": schema.StringAttribute{
 			Optional:            true,

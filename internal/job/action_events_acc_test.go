@@ -155,3 +155,42 @@ resource "agent_job" %q {
 		t.Errorf("jobs started by each resource, in order (-want +got):\n%s", diff)
 	}
 }
+
+// A real CLI: an ephemeral prompt_wo reaches the service, and no plan shows it. Events of
+// destroys, whose actions must be known to the plan, refuse it.
+func TestAccActionPromptWO(t *testing.T) {
+	s := harness.NewService(t, nil)
+	with := func(event string) string {
+		return s.Config(`variable "topic" {
+  default   = "confidential"
+  ephemeral = true
+}
+resource "terraform_data" "page" {
+  triggers_replace = "` + event + `"
+  lifecycle {
+    action_trigger {
+      events  = [` + event + `]
+      actions = [action.agent_start_job.write]
+    }
+  }
+}
+action "agent_start_job" "write" {
+  config {
+    prompt_wo = "Write about ${var.topic}"
+  }
+}`)
+	}
+	resource.Test(t, resource.TestCase{
+		ProtoV6ProviderFactories: harness.ProviderFactories(t),
+		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(version.Must(version.NewVersion("1.16.0")))},
+		Steps: []resource.TestStep{
+			{Config: with("after_create")},
+			{Config: with("before_destroy"), ExpectError: regexp.MustCompile(`cannot contain\s+ephemeral values`)},
+			{Config: with("after_update")},
+		},
+	})
+	s.Sent(t, 1, 0)
+	if prompt := s.OnlyJob(t).Prompts[0]; prompt != "Write about confidential" {
+		t.Errorf("prompt %q", prompt)
+	}
+}

@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -181,6 +182,59 @@ func TestAction_neverRead(t *testing.T) {
 			a.sentOnce(t, s)
 		})
 	}
+}
+
+// A write-only prompt is sent like any other, and checked like any other. Red without:
+// ValidateActionConfig of the plugin's server, ConfigValidators.
+func TestAction_promptWO(t *testing.T) {
+	for name, test := range map[string]struct {
+		config attrs
+		says   string
+	}{
+		"alone":   {attrs{"prompt": nil, "prompt_wo": "write"}, ""},
+		"empty":   {attrs{"prompt": nil, "prompt_wo": " "}, "ERROR: Invalid prompt: The prompt is empty"},
+		"neither": {attrs{"prompt": nil}, "Missing Attribute Configuration"},
+		"both":    {attrs{"prompt_wo": "write"}, "Invalid Attribute Combination"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+				config := fakecli.With(a.config, test.config)
+				if test.says != "" {
+					wanted, diags := c.PlanAction(t.Context(), a.name, config)
+					harness.Contains(t, fakecli.Text(diags), test.says)
+					_, diags = c.InvokeUnplanned(t.Context(), a.name, wanted) // as if it had not been known
+					harness.Contains(t, fakecli.Text(diags), "ERROR: Invalid prompt")
+					s.Sent(t, 0, 0)
+					return
+				}
+				_, diags := c.Invoke(t.Context(), a.name, config)
+				if len(diags) > 0 {
+					t.Error(fakecli.Text(diags))
+				}
+				a.sentOnce(t, s)
+				if prompts := s.OnlyJob(t).Prompts; prompts[len(prompts)-1] != "write" {
+					t.Errorf("prompts %q", prompts)
+				}
+			})
+		})
+	}
+}
+
+// Ctrl-C while the response is due: the provider stops within five seconds, and the
+// action says that the outcome is unknown. Red without: WithGrace.
+func TestAction_stoppedWhileSending(t *testing.T) {
+	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+		s.Inject(simulator.Fault{Kind: a.kind, AfterEffect: true, Delay: 20 * time.Second})
+		ctx, stop := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, stop)
+		start := time.Now()
+		_, diags := c.Invoke(ctx, a.name, a.config)
+		if took := time.Since(start); took != 6*time.Second {
+			t.Errorf("the action ended after %v, want 5s after Ctrl-C", took)
+		}
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Outcome of ", "interrupted", "Running the action again sends it again.")
+		a.sentOnce(t, s)
+	})
 }
 
 // A status that the API does not document, then Ctrl-C in the wait.

@@ -55,7 +55,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 // the job as active, and a mark tells the next plan what it was waiting for.
 func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out stateWriter) {
 	var stopped *wait.Error
-	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus != "" && !stopped.LastStatus.Terminal() {
+	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus.Unfinished() {
 		unmark(ctx, out.private, markMessaged) // the message has had its effect: a later final status is that of its run
 	}
 	// An error in a create taints. Elsewhere it is the default.

@@ -127,9 +127,9 @@ func unfinishedWait(err error, job *jobModel, next string) (summary, detail stri
 // mayHaveSent is what to check after an internal error that may follow a POST.
 const mayHaveSent = "The prompt may have been sent: check the project's jobs in the service's dashboard before you apply again."
 
-// internalError describes a bug of the provider.
-func internalError(what string) (summary, detail string) {
-	return "Internal error in the agent provider", wording.Paragraphs(what,
+// internalError describes a bug of the provider, and where it is.
+func internalError(what, where string) (summary, detail string) {
+	return "Internal error in the agent provider", wording.Paragraphs(what, where,
 		"Please report this at https://github.com/agentjobs/terraform-provider-agent/issues, without keys and prompts.")
 }
 

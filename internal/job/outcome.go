@@ -73,12 +73,16 @@ func unknownOutcome(outcome send.Outcome, r send.Request, target, again string) 
 	why := ""
 	if outcome.Err != nil {
 		why = cause(outcome.Err)
+		// With an entry, a wrapper that runs the apply again because of the words sends nothing.
+		if failure, ok := errors.AsType[*agentapi.Error](outcome.Err); ok && outcome.Earlier != nil {
+			why = cause(failure.Whole())
+		}
 	}
 	if outcome.Result == send.EarlierUnknown {
 		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target, outcome.Earlier.SentAt.UTC().Format(time.RFC3339))
 	}
 	if r.Kind == send.Message {
-		then, next := "The new prompt is in the state, so no apply sends it again.", changeAndApply
+		then, next := "The new prompt is in the state, so no apply sends it again.", decideMessage(r.ProjectID, r.JobID)
 		if again == invokeAgain {
 			then, next = "Running the action again sends it again.", "First look for the message in the service's dashboard."
 		}
@@ -96,9 +100,13 @@ func unknownOutcome(outcome send.Outcome, r send.Request, target, again string) 
 		wording.Paragraphs(sent+", and no response shows whether a job was started. "+then, why, next)
 }
 
-// changeAndApply is how to repeat a message that did not arrive.
-const changeAndApply = "Check the job in the service's dashboard. If the message is not there, " +
-	"change the prompt (any change will do) and apply: that sends it."
+// decideMessage says what to do about a message whose outcome is unknown.
+func decideMessage(projectID, jobID string) string {
+	return fmt.Sprintf("Check the job in the service's dashboard. If the message is not there, "+
+		"change the prompt (any change will do) and apply: that sends it.\n"+
+		"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n"+
+		"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS %s/%s", projectID, jobID)
+}
 
 // waysOut says what to do about a create whose outcome is unknown.
 func waysOut(projectID string, earlier *journal.Earlier) string {
@@ -129,7 +137,7 @@ func unreadable(outcome send.Outcome, create bool) (summary, detail string) {
 	}
 	return "Agent job of an earlier run not readable", wording.Paragraphs(
 		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.",
-			escape.Printable(outcome.Earlier.JobID), outcome.Earlier.Project), cause(outcome.Err), next)
+			escape.Printable(outcome.Earlier.JobID), escape.Printable(outcome.Earlier.Project)), cause(outcome.Err), next)
 }
 
 // beyondLimit describes a request beyond a limit. It claims nothing about the whole run: an apply plans
@@ -159,7 +167,7 @@ func jobTakenOver(outcome send.Outcome) (summary, detail string) {
 	return "Agent job of an earlier run taken over", fmt.Sprintf(
 		"An earlier run started job %s in project %s for this prompt, but the state did not show it. "+
 			"This resource takes the job over without sending the prompt again. No action is needed.",
-		outcome.Job.ID, outcome.Earlier.Project)
+		outcome.Job.ID, escape.Printable(outcome.Earlier.Project))
 }
 
 // messageTakenOver describes a message that an earlier run had sent.

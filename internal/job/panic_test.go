@@ -64,6 +64,7 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	created := fakecli.Text(c.Run(tflogtest.RootLogger(t.Context(), &log), attrs{"prompt": "write"}))
 	harness.Contains(t, created, "WARNING: Internal error in the agent provider", s.OnlyJob(t).ID)
 	harness.Contains(t, log.String(), `"@level":"error"`, "PollJob")
+	harness.Contains(t, created, "The error: string, in job_test.(*panicking).PollJob:", ", wait.Waiter.Wait:", ", job.(*ProviderData).await:")
 	if c.Tainted || c.Get("id") != s.OnlyJob(t).ID || c.Get("status") != "active" {
 		t.Errorf("the job was not kept: %s", c.State)
 	}
@@ -133,9 +134,9 @@ func (p broken) Configure(ctx context.Context, req frameworkprovider.ConfigureRe
 }
 
 // A crash of a plan would end the creates that the same apply has in flight. The log
-// says where it happened.
+// and the diagnostic say where it happened.
 //
-// Red without: recovered in ModifyPlan and Delete, logStack.
+// Red without: recovered in ModifyPlan and Delete, report.
 func TestX06_panic_while_planning(t *testing.T) {
 	s := harness.NewService(t, nil)
 	c := fakecli.New(t, s.Attrs())
@@ -153,5 +154,6 @@ func TestX06_panic_while_planning(t *testing.T) {
 		got := fakecli.Text(test.call(tflogtest.RootLogger(t.Context(), &log)))
 		harness.Contains(t, got, "ERROR: Internal error in the agent provider: The provider hit an internal error "+test.says)
 		harness.Contains(t, log.String(), `"@level":"error"`, `"@message":"the provider hit an internal error"`, "journal.(*Journal)")
+		harness.Contains(t, got, "The error: runtime error: invalid memory address or nil pointer dereference, in journal.(*")
 	}
 }

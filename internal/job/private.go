@@ -26,6 +26,8 @@ const (
 	markUnconfirmed = "unconfirmed"
 	// markPrompt: the hash of the last write-only prompt sent to the job.
 	markPrompt = "prompt"
+	// markPlanned: the hash of the write-only prompt that the plan has seen, for its apply.
+	markPlanned = "planned"
 	// markIgnored: the plan has no prompt to compare, because of ignore_changes.
 	markIgnored = "ignored"
 	// markJournal: what the state says about the journal; its value is a journal.Ref.
@@ -72,7 +74,7 @@ func getMark[T any](ctx context.Context, p privateState, key string) (value T) {
 // updateMarks updates the marks after a refresh.
 func updateMarks(ctx context.Context, private privateState, job *jobModel, record *agentapi.Job) {
 	unmark(ctx, private, markMissing)
-	if job.ended() && record.Status == agentapi.StatusActive {
+	if job.ended() && record.Status.Unfinished() {
 		unmark(ctx, private, markUnconfirmed) // the message has arrived after all
 	}
 	messaged := getMark[time.Time](ctx, private, markMessaged)

@@ -92,6 +92,15 @@ func recordPrompt(ctx context.Context, private privateState, job *jobModel) {
 	}
 }
 
+// recordPlanned stores the hash of a write-only prompt in a plan: an ephemeral value may
+// be another one in the apply, which a create cannot notice, because it gets no private state.
+func (m *jobModel) recordPlanned(ctx context.Context, private privateState, jobID string) {
+	unmark(ctx, private, markPlanned)
+	if !m.PromptWO.IsNull() && !m.PromptWO.IsUnknown() {
+		setMark(ctx, private, markPlanned, promptHash(jobID, m.PromptWO.ValueString()))
+	}
+}
+
 // promptHash is salted with the job's id: equal prompts have different hashes.
 func promptHash(jobID, text string) string {
 	sum := sha256.Sum256([]byte(jobID + "\n" + text))

@@ -34,6 +34,44 @@ func TestPromptWO_hashIsSalted(t *testing.T) {
 	}
 }
 
+// An ephemeral value may be another one in the apply than in the plan. What the plan has
+// left to notice it does not stay in the state.
+//
+// Red without: recordPlanned, the look at markPlanned in Update, either unmark.
+func TestPromptWO_differsFromPlan(t *testing.T) {
+	const warning = "WARNING: Prompt differs from the plan"
+	for name, test := range map[string]struct {
+		plan, apply attrs
+		warns       bool
+		sent        int
+	}{
+		"same":                         {attrs{"prompt_wo": "B"}, attrs{"prompt_wo": "B"}, false, 1},
+		"another":                      {attrs{"prompt_wo": "B"}, attrs{"prompt_wo": "C"}, true, 1},
+		"the old one":                  {attrs{"prompt_wo": "B"}, attrs{"prompt_wo": "A"}, false, 0},
+		"another, and none in plan":    {attrs{"prompt_wo": "A", "timeouts": attrs{"update": "5m"}}, attrs{"prompt_wo": "C", "timeouts": attrs{"update": "5m"}}, true, 1},
+		"plan does not know it":        {attrs{"prompt_wo": fakecli.Unknown{}}, attrs{"prompt_wo": "C"}, false, 1},
+		"of a prompt that is in plans": {attrs{"prompt": "B"}, attrs{"prompt": "B"}, false, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := harness.NewService(t, nil)
+			c := fakecli.New(t, s.Attrs())
+			c.Run(t.Context(), attrs{"prompt_wo": "A"})
+			c.Plan(t.Context(), test.plan)
+			if got := fakecli.Text(c.Apply(t.Context(), test.apply)); strings.Contains(got, warning) != test.warns {
+				t.Errorf("want a warning %t: %s", test.warns, got)
+			}
+			s.Sent(t, 1, test.sent)
+			if strings.Contains(string(c.Private), "planned") {
+				t.Errorf("the plan's hash is in the state: %s", c.Private)
+			}
+			c.Plan(t.Context(), test.apply)
+			if got := fakecli.Text(c.Apply(t.Context(), test.apply)); got != "" {
+				t.Errorf("the next apply: %s", got)
+			}
+		})
+	}
+}
+
 // A real CLI: the prompt from a template and an ephemeral value, known while
 // planning and not.
 func TestAccPromptWO(t *testing.T) {

@@ -97,6 +97,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		mark(ctx, resp.Private, markIgnored)
 	}
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
+	plan.recordPlanned(ctx, resp.Private, state.ID.ValueString())
 	sent := func() bool { return len(equalMessages(ctx, r.provider.Sender.Journal, &plan, diags)) > 0 }
 	d := decide(compare(&plan, &state, state.recordedPrompt(ctx, req.Private), options, sent), &plan, &state, project)
 	for _, attribute := range d.replacedBy {
@@ -121,7 +122,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if isMarked(ctx, req.Private, markUnconfirmed) && !d.replaces() && !d.message() {
 		diags.AddAttributeWarning(plan.promptPath(), "Message to agent job unconfirmed", wording.Paragraphs(fmt.Sprintf(
 			"An earlier apply sent the prompt to job %s and received no response. It is not sent again automatically.",
-			state.name()), changeAndApply))
+			state.name()), decideMessage(state.ProjectID.ValueString(), state.ID.ValueString())))
 	}
 }
 
@@ -250,6 +251,13 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	defer out.recovered(ctx, "update", mayHaveSent, &before)
 	change := compare(&job, &before, before.recordedPrompt(ctx, req.Private), options, func() bool { return false })
+	planned := getMark[string](ctx, req.Private, markPlanned)
+	unmark(ctx, out.private, markPlanned)
+	if change.newPrompt && planned != "" && planned != promptHash(before.ID.ValueString(), job.PromptWO.ValueString()) {
+		resp.Diagnostics.AddAttributeWarning(job.promptPath(), "Prompt differs from the plan", fmt.Sprintf(
+			"The value of prompt_wo in this apply is not the one in the plan. The apply sends its own to job %s. "+
+				"Check where the value comes from: it must be the same in plan and apply.", before.name()))
+	}
 	job.jobRecord = before.jobRecord
 	if !change.newPrompt && !change.resume {
 		out.save(ctx, &job)

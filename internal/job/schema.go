@@ -50,7 +50,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Optional:  true,
 				WriteOnly: true,
 				MarkdownDescription: "Like `prompt`, but not stored in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
-					"A salted hash detects changes. The value must be the same in plan and apply; one that the plan does not know " +
+					"A salted hash detects changes. The value must be the same in plan and apply: an update warns if it is not, " +
+					"a create cannot notice it. One that the plan does not know " +
 					"is sent only if it is new, and fails the apply if the job cannot accept messages. Requires Terraform or OpenTofu 1.11.",
 				Validators: []validator.String{validPrompt()},
 			},
@@ -80,7 +81,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Computed:            true,
 				MarkdownDescription: "Where the agent works. Null if not returned.",
 				Attributes: map[string]schema.Attribute{
-					"repository": schema.StringAttribute{Computed: true, MarkdownDescription: "Repository that the agent edits."},
+					"repository": schema.StringAttribute{Computed: true, MarkdownDescription: "URL of the repository that the agent edits."},
 					"ref":        schema.StringAttribute{Computed: true, MarkdownDescription: "Git reference, such as a branch. Null if there is none."},
 				},
 			},

@@ -6,7 +6,9 @@ package job
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
@@ -39,42 +41,63 @@ func (w stateWriter) identify(ctx context.Context, job *jobModel) {
 func (w stateWriter) written(to string, job *jobModel, diags diag.Diagnostics) {
 	if diags.HasError() {
 		w.diags.Append(diags...)
-		w.diags.AddError(internalError(fmt.Sprintf("Job %s could not be written to the %s. %s", job.name(), to, mayHaveSent)))
+		w.diags.AddError(internalError(fmt.Sprintf("Job %s could not be written to the %s. %s", job.name(), to, mayHaveSent), ""))
 	}
 }
 
 // recovered turns a panic into a diagnostic, because a crash would lose the ids of
 // all jobs in flight. Use it deferred.
 func (w stateWriter) recovered(ctx context.Context, operation, sent string, job *jobModel) {
-	if recover() == nil {
+	value := recover()
+	if value == nil {
 		return
 	}
-	logStack(ctx, operation)
+	where := report(ctx, operation, value)
 	if job.ID.ValueString() != "" && operation == "create" {
 		w.save(ctx, job)
 		// An error would taint the job, and the next apply would start a second one.
 		w.diags.AddWarning(internalError(fmt.Sprintf("The provider hit an internal error after job %s was started. "+
-			"The job is in the state; the next apply resumes waiting without sending anything.", job.name())))
+			"The job is in the state; the next apply resumes waiting without sending anything.", job.name()), where))
 		return
 	}
 	target := "job " + job.name()
 	if job.ID.ValueString() == "" {
 		target = "project " + job.ProjectID.ValueString()
 	}
-	w.diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error (%s, %s). %s", operation, target, sent)))
+	w.diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error (%s, %s). %s", operation, target, sent), where))
 }
 
-// logStack logs where a panic happened, for a report. The panic's value may contain
-// anything: it is neither logged nor shown.
-func logStack(ctx context.Context, operation string) {
+// report logs where a panic happened, and returns what a user can report: what kind of
+// panic it was, and the innermost functions of the provider. Its value may contain
+// anything, unless it comes from Go's runtime: it is neither logged nor shown.
+func report(ctx context.Context, operation string, value any) string {
 	tflog.Error(ctx, "the provider hit an internal error", map[string]any{"operation": operation, "stack": string(debug.Stack())})
+	kind := fmt.Sprintf("%T", value)
+	if fault, ok := value.(runtime.Error); ok {
+		kind = fault.Error()
+	}
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	var functions []string
+	for panicked, more := false, true; more && len(functions) < 5; {
+		var frame runtime.Frame
+		frame, more = frames.Next()
+		panicked = panicked || frame.Function == "runtime.gopanic"
+		if name, ours := strings.CutPrefix(frame.Function, modulePrefix); ours && panicked {
+			functions = append(functions, fmt.Sprintf("%s:%d", name, frame.Line))
+		}
+	}
+	return fmt.Sprintf("The error: %s, in %s.", kind, strings.Join(functions, ", "))
 }
+
+// modulePrefix precedes the names of the provider's functions.
+const modulePrefix = "github.com/agentjobs/terraform-provider-agent/internal/"
 
 // recovered turns a panic into an error, because a crash would lose the jobs that
 // other calls are starting. Use it deferred.
 func recovered(ctx context.Context, operation, sent string, diags *diag.Diagnostics) {
-	if recover() != nil {
-		logStack(ctx, operation)
-		diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error while %s. %s", operation, sent)))
+	if value := recover(); value != nil {
+		where := report(ctx, operation, value)
+		diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error while %s. %s", operation, sent), where))
 	}
 }

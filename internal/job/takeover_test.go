@@ -4,14 +4,14 @@
 package job_test
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
@@ -19,35 +19,40 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// Who can write to the journal does not control the terminal.
+// What others say of an unknown outcome is shown where an entry keeps a wrapper such as
+// Terragrunt from sending the request again because of these words, and nowhere else.
 //
-// Red without: either escape.Printable in journal.go.
-func TestTakeOver_idFromJournalIsEscaped(t *testing.T) {
-	s := harness.NewService(t, nil)
-	folder := filepath.Join(t.TempDir(), "journal")
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder}})
-	c := fakecli.New(t, config)
-	state, private := c.State, c.Private
-	job := attrs{"prompt": "A", "wait": attrs{"enabled": false}}
-	apply(t, c, "first", config, job)
-	entries, _ := filepath.Glob(filepath.Join(folder, "*", "*.json"))
-	if len(entries) != 1 {
-		t.Fatalf("entries %q, want one", entries)
+// Red without: Whole in unknownOutcome, the condition of it, ownWords.
+func TestUnknownOutcome_wordsOfOthers(t *testing.T) {
+	const words = "i/o timeout of tcp upstream"
+	for _, kept := range []bool{true, false} {
+		s := harness.NewService(t, byPrompt)
+		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir(), "enabled": kept}})
+		job := func(prompt string) attrs { return attrs{"prompt": prompt, "wait": attrs{"enabled": false}} }
+		lose := func() {
+			s.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 503, Body: `{"error":"` + words + `"}`},
+				simulator.Fault{Kind: simulator.KindMessage, Status: 503, Body: `{"error":"` + words + `"}`})
+		}
+		check := func(what string, shown bool, diags []*tfprotov6.Diagnostic) {
+			t.Helper()
+			if text := fakecli.Text(diags); !strings.Contains(text, "Outcome of ") || strings.Contains(text, words) != shown {
+				t.Errorf("journal %t, %s: want the words %t: %s", kept, what, shown, text)
+			}
+		}
+		c := fakecli.New(t, config)
+		lose()
+		check("create", kept, apply(t, c, "first", config, job("slow A")))
+		s.ClearFaults()
+		apply(t, c, "second", config, job("slow B"))
+		lose()
+		check("message", kept, apply(t, c, "third", config, job("slow C")))
+		_, diags := c.Invoke(t.Context(), "agent_start_job", attrs{"prompt": "A"})
+		check("start", false, diags)
+		s.ClearFaults()
+		lose()
+		_, diags = c.Invoke(t.Context(), "agent_send_message", attrs{"prompt": "A", "job_id": c.Get("id")})
+		check("message of an action", false, diags)
 	}
-	text, err := os.ReadFile(entries[0])
-	if err == nil {
-		err = os.WriteFile(entries[0], bytes.ReplaceAll(text, []byte(`"job":"`), []byte(`"job":"\u001b[31m`)), 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.State, c.Private = state, private
-	got := fakecli.Text(apply(t, c, "second", config, job))
-	harness.Contains(t, got, `started job \u001b[31m`)
-	if strings.Contains(got, "\x1b") {
-		t.Errorf("not escaped: %q", got)
-	}
-	s.Sent(t, 1, 0)
 }
 
 // An apply takes over what was sent for the same request only, sends a change, and after an
@@ -131,6 +136,26 @@ func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
 	s.Sent(t, 1, 2)
 	harness.Contains(t, run("fourth", "B"), "taken over", "Message of an earlier run taken over")
 	s.Sent(t, 1, 2)
+}
+
+// What the warning of an unconfirmed message names ends it without sending anything. The
+// import records the prompt, which was the last one sent.
+func TestUnconfirmedMessage_importEndsTheWarning(t *testing.T) {
+	harness.Bubble(t, harness.Always(simulator.Script{Duration: time.Second}), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+		run := func(prompt string) string { return fakecli.Text(c.Run(t.Context(), attrs{"prompt": prompt})) }
+		run("A")
+		id := harness.Project + "/" + s.OnlyJob(t).ID
+		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 500})
+		run("B")
+		harness.Contains(t, run("B"), "Message to agent job unconfirmed", "terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS "+id)
+		c.Forget()
+		c.ImportState(t.Context(), id)
+		run("B")
+		if diags := run("B"); diags != "" {
+			t.Error(diags)
+		}
+		s.Sent(t, 1, 1)
+	})
 }
 
 // Found by chaos: the effect of a message that was reported as unknown was taken

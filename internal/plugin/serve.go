@@ -8,6 +8,8 @@ package plugin
 import (
 	"context"
 	"errors"
+	"os"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -39,7 +41,7 @@ func Serve(ctx context.Context, version string, debug bool) error {
 	if debug {
 		return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
 			return NewServer(ctx, provider.New(version, provider.Options{}))
-		}, tf6server.WithManagedDebug())
+		}, tf6server.WithManagedDebug(), tf6server.WithManagedDebugStopSignals([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}))
 	}
 	process := cli.This()
 	ctx, cancel := context.WithCancel(ctx)

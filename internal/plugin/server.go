@@ -5,6 +5,7 @@ package plugin
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/hashicorp/terraform-plugin-framework/provider"
@@ -71,6 +72,12 @@ func (s *server) ValidateResourceConfig(
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateResourceConfig)
 }
 
+func (s *server) ValidateDataResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
+) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateDataResourceConfig)
+}
+
 // UpgradeResourceState is called with each object of a state, before it is planned.
 func (s *server) UpgradeResourceState(
 	ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest,
@@ -101,7 +108,21 @@ func (s *server) PlanResourceChange(
 func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	ctx, cancel := s.stoppable(ctx)
 	defer cancel()
-	return s.ProviderServerWithActions.ReadDataSource(ctx, req)
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ReadDataSource)
+}
+
+// ValidateActionConfig drops an error of the framework (as of 1.19), which takes every CLI
+// for one without write-only arguments in actions. All that have actions have them.
+func (s *server) ValidateActionConfig(
+	ctx context.Context, req *tfprotov6.ValidateActionConfigRequest,
+) (*tfprotov6.ValidateActionConfigResponse, error) {
+	resp, err := s.ProviderServerWithActions.ValidateActionConfig(ctx, req)
+	if err == nil {
+		resp.Diagnostics = slices.DeleteFunc(resp.Diagnostics, func(d *tfprotov6.Diagnostic) bool {
+			return d.Summary == "WriteOnly Attribute Not Allowed"
+		})
+	}
+	return resp, err
 }
 
 // InvokeAction starts nothing after a stop, and makes StopProvider wait until the
@@ -124,7 +145,8 @@ func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 }
 
 // StopProvider cancels all calls and returns when the actions in progress have
-// reported their outcome, which takes no longer than a POST. Once it has returned,
+// reported their outcome, which an action does within five seconds. Until then
+// Terraform stops no other provider. Once it has returned,
 // terraform-plugin-go (as of 0.31) drops the rest of an action's events, including
 // its error, and Terraform takes the action for successful.
 func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {

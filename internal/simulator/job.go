@@ -101,7 +101,7 @@ func (j *job) record(now time.Time) (map[string]any, bool) {
 		"id":         j.id,
 		"status":     j.statusAt(now),
 		"model":      "simulated-model",
-		"source":     map[string]any{"repository": "example/docs", "ref": "main"},
+		"source":     map[string]any{"repository": "https://github.com/example/docs", "ref": "main"},
 		"prLink":     nil,
 		"createdAt":  j.created.UTC().Format(timeFormat),
 		"archivedAt": nil,

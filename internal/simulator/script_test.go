@@ -87,7 +87,7 @@ func TestJob(t *testing.T) {
 		job := s.Jobs()[0]
 		record := map[string]any{
 			"id": job.ID, "status": "completed", "prLink": "https://github.com/example/docs/pull/1", "new": []any{"x"},
-			"source":    map[string]any{"repository": "example/docs", "ref": "main"},
+			"source":    map[string]any{"repository": "https://github.com/example/docs", "ref": "main"},
 			"createdAt": "2000-01-01T00:00:00.000Z", "archivedAt": nil,
 		}
 		expect := func(step string, shown map[string]any) {

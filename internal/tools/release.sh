@@ -107,7 +107,7 @@ draft() {
 	cd "$tmp/draft"
 	verify
 	local file
-	for file in *.zip *.spdx.json; do
+	for file in *.zip *.spdx.json *_manifest.json; do
 		quiet gh attestation verify "$file" --repo "$GITHUB_REPOSITORY" \
 			--signer-workflow "$GITHUB_REPOSITORY/.github/workflows/release.yml" --source-ref "refs/tags/$1"
 	done
@@ -130,7 +130,7 @@ try_draft() {
 	END
 	chmod +x "$tmp/bin/gh"
 	PATH=$tmp/bin:$PATH GITHUB_REPOSITORY=owner/name quiet internal/tools/release.sh draft "v$version"
-	for spoil in "touch '$uploaded/unexpected'" "echo >>'$uploaded/${project}_${version}_linux_amd64.zip'" ": >'$tmp/attested'"; do
+	for spoil in "touch '$uploaded/unexpected'" "echo >>'$uploaded/${project}_${version}_linux_amd64.zip'" "sed -i /manifest/d '$tmp/attested'"; do
 		cp -r "$uploaded" "$tmp/good"
 		eval "$spoil"
 		! PATH=$tmp/bin:$PATH GITHUB_REPOSITORY=owner/name internal/tools/release.sh draft "v$version" >"$tmp/log" 2>&1 ||

@@ -17,7 +17,7 @@ type Getter interface {
 }
 
 // MessageEffect reads a job that had finished, every interval for the length of
-// Settle, to see whether a message made it active again. It returns the record that
+// Settle, to see whether a message made it unfinished again. It returns the record that
 // shows this, or nil.
 func MessageEffect(ctx context.Context, getter Getter, projectID, jobID string, interval time.Duration) *agentapi.Job {
 	ctx, cancel := context.WithTimeout(ctx, Settle)
@@ -27,7 +27,7 @@ func MessageEffect(ctx context.Context, getter Getter, projectID, jobID string, 
 		if err != nil {
 			return nil
 		}
-		if record.Status == agentapi.StatusActive {
+		if record.Status.Unfinished() {
 			return record
 		}
 		if sleep.For(ctx, interval) != nil {

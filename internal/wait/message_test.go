@@ -12,7 +12,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 )
 
-// Only a job that is active within the settle time shows it.
+// Only a job that is unfinished within the settle time shows it.
 func TestMessageEffect(t *testing.T) {
 	t.Parallel()
 	const interval = 3 * time.Second
@@ -26,7 +26,7 @@ func TestMessageEffect(t *testing.T) {
 		"active at once":        {sequence(active), time.Hour, true, 1, 0},
 		"active at the last":    {change(completed, 9*time.Second, active), time.Hour, true, 4, 9 * time.Second},
 		"active too late":       {change(completed, Settle+time.Second, active), time.Hour, false, 4, Settle},
-		"an unknown status":     {sequence(agentapi.Status("queued")), time.Hour, false, 4, Settle},
+		"an unknown status":     {sequence(agentapi.Status("queued")), time.Hour, true, 1, 0},
 		"the job is not found":  {sequence(completed, fault404), time.Hour, false, 2, interval},
 		"no status, and active": {sequence(noStatus, active), time.Hour, true, 2, interval},
 		"cut short":             {sequence(completed, completed, active), time.Second, false, 1, time.Second},

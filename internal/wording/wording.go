@@ -7,6 +7,8 @@ package wording
 import (
 	"fmt"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -25,13 +27,16 @@ func Paragraphs(paragraphs ...string) string {
 	return strings.Join(kept, "\n\n")
 }
 
-// Sentence turns an error into a sentence; nil and an empty one become "".
+// Sentence turns an error into a sentence; nil and an empty one become "". It escapes the
+// text, because errors quote what others wrote.
 func Sentence(err error) string {
 	if err == nil || err.Error() == "" {
 		return ""
 	}
-	text := strings.TrimSuffix(err.Error(), ".") // of a service
-	return strings.ToUpper(text[:1]) + text[1:] + "."
+	text := strings.ReplaceAll(err.Error(), "\n", "; ") // between joined errors
+	text = escape.All(strings.TrimSuffix(text, "."))    // of a service
+	first, width := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[width:] + "."
 }
 
 // Quote shows foreign text: escaped, cut, in quotation marks.

@@ -78,6 +78,12 @@ func (c *CLI) Invoke(ctx context.Context, action string, config Attrs) (progress
 	if Failed(diags) {
 		return nil, diags
 	}
+	return c.InvokeUnplanned(ctx, action, wanted)
+}
+
+// InvokeUnplanned runs an action whose plan knew other values.
+func (c *CLI) InvokeUnplanned(ctx context.Context, action string, wanted *tfprotov6.DynamicValue) (progress []string, diags []*tfprotov6.Diagnostic) {
+	c.T.Helper()
 	server := c.Server.(tfprotov6.ProviderServerWithActions)
 	stream := call(ctx, c, server.InvokeAction, &tfprotov6.InvokeActionRequest{ActionType: action, Config: wanted})
 	completed := 0

@@ -6,6 +6,7 @@ package fakecli
 import (
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
@@ -26,8 +27,12 @@ var questions = map[string]*regexp.Regexp{
 var retried = regexp.MustCompile(`(?s)provider.*tcp.*(timeout|connection reset by peer)|TLS handshake timeout|context deadline exceeded|` +
 	`Client\.Timeout exceeded|connection reset|i/o timeout|429 Too Many Requests`)
 
-// check fails the test if a diagnostic leaves a question open, or makes a wrapper run a
-// command again whose outcome is unknown: that would send the request again.
+// blocked is what is said where running a command again sends nothing.
+var blocked = regexp.MustCompile(`without sending it again, until you decide|so no apply sends it again`)
+
+// check fails the test if a diagnostic leaves a question open, has a character that could
+// control the terminal, or makes a wrapper run a
+// command again whose outcome is unknown, if that would send the request again.
 func (c *CLI) check(d *tfprotov6.Diagnostic) {
 	c.T.Helper()
 	text := Text([]*tfprotov6.Diagnostic{d})
@@ -36,7 +41,10 @@ func (c *CLI) check(d *tfprotov6.Diagnostic) {
 			c.T.Errorf("it does not say %s: %s", question, text)
 		}
 	}
-	if strings.HasPrefix(d.Summary, "Outcome of ") && retried.MatchString("with agent_job.provider_docs: "+text) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		c.T.Errorf("not escaped: %q", text)
+	}
+	if strings.HasPrefix(d.Summary, "Outcome of ") && !blocked.MatchString(d.Detail) && retried.MatchString("with agent_job.provider_docs: "+text) {
 		c.T.Errorf("Terragrunt would run this again: %s", text)
 	}
 }

@@ -107,13 +107,15 @@ func messageRows() []Row {
 		m.WantPosts(1, 2)
 	})
 	// Red without: the look at unconfirmed in updateMarks.
-	row("M04_reset_and_the_effect_is_seen_later", long, func(m *Matrix) {
-		m.Script(faultserver.Message, faultserver.Reset)
-		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
-		m.Sim.SetStatus(m.id(), "active")
-		m.OK(m.Run(noWait))
-		m.wantEnd("active", 1, 1)
-	})
+	for _, status := range []string{"active", "queued"} {
+		row("M04_reset_and_the_effect_is_seen_later_as_"+status, long, func(m *Matrix) {
+			m.Script(faultserver.Message, faultserver.Reset)
+			m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
+			m.Sim.SetStatus(m.id(), status)
+			m.OK(m.Run(noWait))
+			m.wantEnd(status, 1, 1)
+		})
+	}
 	// Red without: the mark of a message gone once active was seen; apply in sendMessage.
 	row("M01_ended_soon_after_active_was_seen", at(3*time.Second), func(m *Matrix) {
 		m.Script(faultserver.Message, faultserver.Effect(shows(attrs{"model": "another"})))

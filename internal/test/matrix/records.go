@@ -21,7 +21,7 @@ type Omit struct{}
 func JobJSON(fields attrs) string {
 	record := attrs{
 		"id": "job_1", "status": "active", "model": "m", "prLink": nil, "archivedAt": nil,
-		"source": attrs{"repository": "example/docs", "ref": "main"}, "createdAt": "2026-01-02T03:04:05.678Z",
+		"source": attrs{"repository": "https://github.com/example/docs", "ref": "main"}, "createdAt": "2026-01-02T03:04:05.678Z",
 	}
 	maps.Copy(record, fields)
 	maps.DeleteFunc(record, func(_ string, field any) bool { _, out := field.(Omit); return out })

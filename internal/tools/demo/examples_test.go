@@ -73,6 +73,11 @@ func examples() map[string]example {
 			},
 			want: [][]string{{"Write the changelog of the latest release", "Shorten the changelog [simulate: 2s]"}},
 		},
+		"action agent_start_job, write-only prompt": {
+			files:     []string{actions + "agent_start_job/action_write_only.tf"},
+			terraform: "1.14.0", tofu: "-",
+			want: [][]string{{"Add to the changelog: The beta of the Python SDK starts on Monday"}},
+		},
 		"action agent_start_job": {
 			files:     []string{actions + "agent_start_job/action.tf"},
 			terraform: "1.14.0", tofu: "-",
