@@ -52,7 +52,11 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 		forget = append(forget, id.ValueString())
 	}
 	for id := range strings.SplitSeq(os.Getenv(envJournalForget), ",") {
-		forget = append(forget, strings.TrimSpace(id))
+		if id = strings.TrimSpace(id); id != "" && !store.ValidID(id) {
+			diags.AddAttributeError(at.AtName("forget"), "Invalid journal entry", fmt.Sprintf(
+				"The environment variable %s contains %s, which is not the id of an entry.", envJournalForget, wording.Quote(id)))
+		}
+		forget = append(forget, id)
 	}
 	where := orEnv(block.URL, envJournalURL)
 	if where.IsNull() {

@@ -5,6 +5,7 @@ package provider
 
 import (
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
+	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -86,7 +87,7 @@ func providerSchema() schema.Schema {
 			"journal": schema.SingleNestedBlock{
 				MarkdownDescription: "Record of sent requests. " +
 					"With it, the next apply takes over a job or message that is missing in the state instead of sending it again, " +
-					"and an unknown outcome stops equal creates until you decide. " +
+					"two runs at once send each request once, and an unknown outcome blocks an equal create until you decide. " +
 					"It contains hashes, ids and times, never a prompt or a key.",
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
@@ -97,15 +98,17 @@ func providerSchema() schema.Schema {
 						Optional: true,
 						MarkdownDescription: "Absolute path (on Windows with a drive, and with slashes or doubled backslashes: " +
 							"`C:/ci/agent-journal`), or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
-							"(with `&endpoint=https://…` for a store other than AWS). Use a separate path or prefix for each state. " +
+							"(with `&endpoint=https://…` for a store other than AWS). States can share it. Where the backend's settings do not tell them apart, as for local states, " +
+							"append `?state=NAME` (or `&state=NAME`), one name for each. " +
 							"If it cannot be used, creates and messages fail before they are sent. " +
 							"Default: `AGENT_JOURNAL_URL`, or else the folder `agent` in Terraform's data folder (`.terraform`).",
 					},
 					"forget": schema.ListAttribute{
 						Optional:    true,
 						ElementType: types.StringType,
+						Validators:  []validator.List{listvalidator.ValueStringsAre(validEntryID())},
 						MarkdownDescription: "Ids of entries to give up, as the error about an unknown outcome names them: " +
-							"the next apply removes them and **sends these prompts again**. " +
+							"the next apply **sends these prompts again**. " +
 							"An entry whose job exists is taken over all the same. `AGENT_JOURNAL_FORGET` adds ids, separated by commas. " +
 							"Remove the ids afterwards.",
 					},

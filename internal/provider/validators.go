@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -81,6 +82,16 @@ func checkKey(key string) error {
 		return errors.New("the key contains a space, a control character or a non-ASCII character, which no API key does")
 	}
 	return nil
+}
+
+// validEntryID accepts what an error names as the id of an entry.
+func validEntryID() validator.String {
+	return validate.Rule{Summary: "Invalid journal entry", Accepts: "the id of an entry", Check: func(text string) string {
+		if store.ValidID(text) {
+			return ""
+		}
+		return wording.Quote(text) + " is not the id of an entry: copy it from the error about the unknown outcome, without the rest of the file's name."
+	}}
 }
 
 // validDuration accepts a Go duration that is at least the shortest.
