@@ -1,0 +1,51 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package lives
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+// TestLives plays LIVES random lives from CHAOS_SEED on.
+func TestLives(t *testing.T) {
+	seed, number := harness.Number(t, "CHAOS_SEED", 20261123), harness.Number(t, "LIVES", 150)
+	for name, value := range map[string]any{"rapid.seed": seed, "rapid.checks": number, "rapid.nofailfile": true} {
+		if err := flag.Set(name, fmt.Sprint(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TF_DATA_DIR", "") // each life has its own
+	played, known, start := 0, map[string]int{}, time.Now()
+	rapid.Check(t, func(rt *rapid.T) {
+		l := lives.Draw(rt, "life")
+		played += len(l.Turns)
+		if b := playLife(t, l); b != nil {
+			if name := b.known(); name != "" {
+				known[name]++
+				return
+			}
+			rt.Fatalf("%s", b.report(l))
+		}
+	})
+	spent := time.Since(start).Seconds()
+	fmt.Printf("played %d lives from seed %d: %d turns in %.1f s, %.0f/s; known breaches: %v\n", number, seed, played, spent, float64(played)/spent, known)
+}
+
+func (b *breach) report(l life) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "\njournal: %s\n", l.Journal)
+	for i, turn := range l.Turns[:b.number] {
+		fmt.Fprintf(&text, "  %d %v\n", i+1, turn)
+	}
+	fmt.Fprintf(&text, "wrong: %s\n%s", strings.Join(b.wrong, "\n       "), b.observed.all)
+	return text.String()
+}
