@@ -173,7 +173,8 @@ func (m *model) play(t turn, number int, status func(string) string) expected {
 		m.state = before
 	}
 	for _, r := range m.sent {
-		r.clean = r.clean || r.turn == number && r.known && !t.Killed
+		shown := m.state != nil && slices.Contains(m.state.shows, r)
+		r.clean = r.clean || r.known && !t.Killed && (r.turn == number || shown)
 	}
 	return x
 }
@@ -273,17 +274,17 @@ func (s *situation) started(r *request, status string) {
 
 // message is what the journal's table says of messages.
 func (s situation) message(x *expected) {
-	r := s.leftMessage()
+	r, isGone := s.leftMessage(), s.status(s.state.job) == gone
 	x.left = r
 	switch {
 	case r == nil:
 		x.messages = 1
-		if s.status(s.state.job) == gone {
+		if isGone && s.Post == "" {
 			x.run = fails
 			return
 		}
 		r = s.post(x, &request{job: s.state.job, message: true})
-	case r.known && s.status(s.state.job) == gone:
+	case r.known && isGone:
 		x.run = fails
 		return
 	}
@@ -293,7 +294,7 @@ func (s situation) message(x *expected) {
 	wasEnded, closed := ended(s.state.status), s.closed()
 	s.state.prompt, s.state.triggers = s.prompt(), s.Triggers
 	s.shows(r)
-	if !r.known && (s.Post != lost || x.messages == 0 || !wasEnded || s.state.unconfirmed) { // nothing shows that it arrived
+	if !r.known && (s.Post != lost || x.messages == 0 || !wasEnded || isGone || s.state.unconfirmed) { // nothing shows that it arrived
 		x.run = fails
 		s.state.unconfirmed = true
 		return

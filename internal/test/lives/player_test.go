@@ -32,7 +32,7 @@ const (
 
 const (
 	inconsistent = "ERROR: Provider produced inconsistent final plan\n"
-	notNamed     = "the plan does not name job "
+	notNamed     = "the plan does not name the job of an earlier run"
 )
 
 // player plays a life.
@@ -47,12 +47,16 @@ type player struct {
 	processes int
 	modified  map[string]time.Time
 	wrong     []string // what fakecli found
+
+	asked string // the request that the user asks for
+	may   bool   // it may be sent
 }
 
 // observed is what became of a turn.
 type observed struct {
 	creates, messages int
 	failed, replaces  bool
+	refused, tainted  bool
 	plan, all         string // diagnostics
 }
 
@@ -100,6 +104,7 @@ func playLife(t *testing.T, l life) (b *breach) {
 // check plays a turn, and compares it with the model.
 func (p *player) check(m *model, t turn, number int) *breach {
 	p.happen(t.Meanwhile)
+	again := (m.state == nil || m.state.job != p.newest()) && p.status(p.newest()) == failed // a lost job that failed is replaced
 	t.Ignored = t.Ignored && t.Does == apply && m.state != nil && !m.state.tainted && (m.state.prompt == "" || m.state.triggers == t.Triggers)
 	t.Unknown = t.Unknown && !t.Ignored
 	s := situation{t, m, number, p.status}
@@ -114,6 +119,7 @@ func (p *player) check(m *model, t turn, number int) *breach {
 		return gone
 	})
 	got := p.play(t, number)
+	p.once(t, got, again)
 	m.learn(p.newest())
 
 	want := func(right bool, format string, args ...any) {
@@ -128,19 +134,36 @@ func (p *player) check(m *model, t turn, number int) *breach {
 	want(!x.warns || got.plan != "", "the plan says nothing")
 	want(!strings.Contains(got.all, inconsistent), "inconsistent final plan")
 	for _, job := range x.names {
-		want(strings.Contains(got.plan, job), notNamed+"%s", job)
+		want(strings.Contains(got.plan, job), notNamed)
 	}
 	job, tainted := "", false
 	if m.state != nil {
 		job, tainted = m.state.job, m.state.tainted
 	}
 	id, _ := p.cli.Get("id").(string)
-	want(id == job, "the state has job %q, want %q", id, job)
+	want(id == job, "the state has another job, or one too many or too few")
 	want(p.cli.Tainted == tainted, "tainted: %t, want %t", p.cli.Tainted, tainted)
 	if len(p.wrong) == 0 {
 		return nil
 	}
 	return &breach{s, x, got, p.wrong}
+}
+
+// once asserts the promise without the model: a request that the service may have accepted
+// is not sent again before the user asks for something else.
+func (p *player) once(t turn, got observed, again bool) {
+	request := fmt.Sprint(t.prompt(), t.Triggers)
+	p.may = p.may || again || t.Unknown || request != p.asked || t.Does != apply && t.Does != refresh
+	p.asked = request
+	if got.creates+got.messages == 0 {
+		return
+	}
+	if !p.may {
+		p.Errorf("sent again")
+	}
+	isLost := p.life.Journal == off && (t.Killed || got.creates > 0 && t.Post != "")
+	isOther := t.Killed && t.Does == replace // than what an apply without -replace sends
+	p.may = got.refused || got.tainted || isLost || isOther
 }
 
 // learn replaces the names of jobs that were not known before the turn.
@@ -224,11 +247,15 @@ func (p *player) play(t turn, number int) (got observed) {
 	default:
 		p.run(t, number, say, &got)
 	}
+	got.tainted = c.Tainted
 	if t.Killed && t.Does != stateRm && t.Does != importJob {
 		c.State, c.Private, c.Identity, c.Tainted = stored.State, stored.Private, stored.Identity, stored.Tainted
 	}
 	after := p.sim.Counts()
 	got.creates, got.messages = after.Create-before.Create, after.Message-before.Message
+	for _, r := range p.sim.Requests()[before.Create+before.Message+before.Get:] {
+		got.refused = got.refused || r.Kind != simulator.KindGet && r.Status/100 == 4
+	}
 	return got
 }
 
@@ -244,6 +271,7 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 		planned[t.argument()] = fakecli.Unknown{}
 	}
 	c.Forced = t.Does == replace
+	sent := p.sim.Counts().Create + p.sim.Counts().Message
 	planning := p.connect(number)
 	ok := say(c.Refresh(ctx))
 	switch {
@@ -265,6 +293,9 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 	}()
 	if !ok || t.Does == refresh || t.Does != destroy && c.Empty() || t.Does == destroy && c.State.IsNull() {
 		return
+	}
+	if now := p.sim.Counts(); now.Create+now.Message > sent {
+		p.Errorf("a plan sent something")
 	}
 	planning.Close(ctx)
 	closing = p.connect(number)

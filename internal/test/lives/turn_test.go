@@ -104,7 +104,7 @@ var turns = rapid.Custom(func(t *rapid.T) turn {
 		},
 		Goes:   one("goes", "", "", failed, outlasts, archived),
 		Post:   one("post", "", "", "", refused, lost, notArrived),
-		Killed: rarely("killed"),
+		Killed: one("killed", "", "", "", "killed") != "",
 	}
 })
 
