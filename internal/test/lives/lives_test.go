@@ -4,6 +4,7 @@
 package lives
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"runtime/debug"
@@ -16,10 +17,15 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// TestLives plays LIVES random lives from CHAOS_SEED on.
+// TestLives plays the same lives in each make test. With LIVES it plays that many others, or
+// those of CHAOS_SEED.
 func TestLives(t *testing.T) {
-	seed, number := harness.Number(t, "CHAOS_SEED", 20261123), harness.Number(t, "LIVES", 150)
-	for name, value := range map[string]any{"rapid.seed": seed, "rapid.checks": number, "rapid.nofailfile": true} {
+	seed, number := uint64(20261123), harness.Number(t, "LIVES", 0)
+	if number > 0 {
+		seed = uint64(time.Now().Unix())
+	}
+	seed, number = harness.Number(t, "CHAOS_SEED", seed), cmp.Or(number, 200)
+	for name, value := range map[string]any{"rapid.seed": seed, "rapid.checks": number, "rapid.nofailfile": true, "rapid.shrinktime": "2m"} {
 		if err := flag.Set(name, fmt.Sprint(value)); err != nil {
 			t.Fatal(err)
 		}

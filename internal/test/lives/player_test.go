@@ -56,7 +56,7 @@ type player struct {
 type observed struct {
 	creates, messages int
 	failed, replaces  bool
-	refused, tainted  bool
+	refused           bool
 	plan, all         string // diagnostics
 }
 
@@ -104,7 +104,8 @@ func playLife(t *testing.T, l life) (b *breach) {
 // check plays a turn, and compares it with the model.
 func (p *player) check(m *model, t turn, number int) *breach {
 	p.happen(t.Meanwhile)
-	again := (m.state == nil || m.state.job != p.newest()) && p.status(p.newest()) == failed // a lost job that failed is replaced
+	// A failed create is followed by another one, also if the state does not show it.
+	again := m.state != nil && m.state.tainted || (m.state == nil || m.state.job != p.newest()) && p.status(p.newest()) == failed
 	t.Ignored = t.Ignored && t.Does == apply && m.state != nil && !m.state.tainted && (m.state.prompt == "" || m.state.triggers == t.Triggers)
 	t.Unknown = t.Unknown && !t.Ignored
 	s := situation{t, m, number, p.status}
@@ -163,7 +164,7 @@ func (p *player) once(t turn, got observed, again bool) {
 	}
 	isLost := p.life.Journal == off && (t.Killed || got.creates > 0 && t.Post != "")
 	isOther := t.Killed && t.Does == replace // than what an apply without -replace sends
-	p.may = got.refused || got.tainted || isLost || isOther
+	p.may = got.refused || isLost || isOther
 }
 
 // learn replaces the names of jobs that were not known before the turn.
@@ -247,7 +248,6 @@ func (p *player) play(t turn, number int) (got observed) {
 	default:
 		p.run(t, number, say, &got)
 	}
-	got.tainted = c.Tainted
 	if t.Killed && t.Does != stateRm && t.Does != importJob {
 		c.State, c.Private, c.Identity, c.Tainted = stored.State, stored.Private, stored.Identity, stored.Tainted
 	}
