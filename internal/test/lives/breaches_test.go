@@ -60,14 +60,14 @@ var breaches = []struct {
 	},
 	{
 		"L1: an unknown prompt_wo for a closed job is an inconsistent final plan",
-		life{named, []turn{{}, {Meanwhile: archived, config: config{Prompt: "B", WriteOnly: true, Unknown: true}}}},
+		life{named, []turn{{}, {Meanwhile: archived, config: config{Prompt: "B", WriteOnly: true}, Unknown: true}}},
 		func(b *breach) bool {
 			return b.expected.want == rejected && strings.Contains(b.observed.all, inconsistent)
 		},
 	},
 	{
 		"L2: ignore_changes and a move to prompt_wo count as two prompts",
-		life{named, []turn{{Goes: outlasts}, {config: config{WriteOnly: true, Ignored: true}}}},
+		life{named, []turn{{Goes: outlasts}, {config: config{WriteOnly: true}, Ignored: true}}},
 		func(b *breach) bool {
 			return b.Ignored && b.WriteOnly && strings.Contains(b.observed.all, "Both prompt and prompt_wo")
 		},

@@ -62,7 +62,8 @@ type expected struct {
 	replaces          bool
 	creates, messages int
 	run               verdict
-	warns             bool     // the plan
+	warns             bool       // the plan
+	unconfirmed       bool       // the plan says it of a message
 	lost              []*request // creates of earlier runs with the key of the turn
 	names             []string   // jobs that the plan must name
 }
@@ -211,6 +212,7 @@ func (s situation) apply(x *expected) {
 		}
 	}
 	x.replaces = x.want == newJob && s.state != nil
+	x.unconfirmed = x.want == nothing && !s.Unknown && s.state.unconfirmed
 	x.warns = x.want == message || x.want == nothing && s.state.status == failed
 	x.lost = s.leftCreates()
 	if !s.Unknown && !s.Ignored {

@@ -48,8 +48,9 @@ type player struct {
 	modified  map[string]time.Time
 	wrong     []string // what fakecli found
 
-	asked string // the request that the user asks for
-	may   bool   // it may be sent
+	asked   string // the request that the user asks for
+	created bool   // it was last sent as a create
+	may     bool   // it may be sent
 }
 
 // observed is what became of a turn.
@@ -132,6 +133,7 @@ func (p *player) check(m *model, t turn, number int) *breach {
 	want(got.creates == x.creates, "%d creates, want %d", got.creates, x.creates)
 	want(got.messages == x.messages, "%d messages, want %d", got.messages, x.messages)
 	want(x.run == either || got.failed == (x.run == fails), "the run failed: %t, but the model says that it %s", got.failed, x.run)
+	want(!x.unconfirmed || strings.Contains(got.plan, "unconfirmed"), "the plan does not say that a message is unconfirmed")
 	want(!x.warns || got.plan != "", "the plan says nothing")
 	want(!strings.Contains(got.all, inconsistent), "inconsistent final plan")
 	for _, job := range x.names {
@@ -159,12 +161,12 @@ func (p *player) once(t turn, got observed, again bool) {
 	if got.creates+got.messages == 0 {
 		return
 	}
-	if !p.may {
+	if !p.may && p.created == (got.creates > 0) { // else it is a message to another job
 		p.Errorf("sent again")
 	}
 	isLost := p.life.Journal == off && (t.Killed || got.creates > 0 && t.Post != "")
-	isOther := t.Killed && t.Does == replace // than what an apply without -replace sends
-	p.may = got.refused || isLost || isOther
+	p.created = got.creates > 0
+	p.may = got.refused || isLost
 }
 
 // learn replaces the names of jobs that were not known before the turn.

@@ -50,6 +50,11 @@ type turn struct {
 	Goes   string // what becomes, during the run, of a job that is active; empty: completed
 	Post   string // what happens to the POST of the run
 	Killed bool   // before it stores its state
+
+	Ignored bool // the prompt, by ignore_changes
+	Unknown bool // the prompt, while planning
+
+	edited bool // since the last turn
 }
 
 // config is a configuration of agent_job.
@@ -60,11 +65,11 @@ type config struct {
 	NoWait    bool
 	OnFailure string
 	OnTimeout string
-	Ignored   bool // the prompt, by ignore_changes
-	Unknown   bool // the prompt, while planning
 }
 
-func (c config) prompt() string { return "Write " + map[bool]string{true: "A", false: c.Prompt}[c.Prompt == ""] }
+func (c config) prompt() string {
+	return "Write " + map[bool]string{true: "A", false: c.Prompt}[c.Prompt == ""]
+}
 
 func (c config) attrs() attrs {
 	wait := attrs{"enabled": !c.NoWait}
@@ -100,20 +105,30 @@ var turns = rapid.Custom(func(t *rapid.T) turn {
 		config: config{
 			Prompt: one("prompt", "", "", "B", "B", "C"), WriteOnly: rarely("write-only"), Triggers: rarely("triggers"),
 			NoWait: rarely("no wait"), OnFailure: one("on_failure", "", "", "", "warn"), OnTimeout: one("on_timeout", "", "", "", "", "warn", "error"),
-			Ignored: rarely("ignored"), Unknown: rarely("unknown"),
 		},
 		Goes:   one("goes", "", "", failed, outlasts, archived),
 		Post:   one("post", "", "", "", refused, lost, notArrived),
 		Killed: one("killed", "", "", "", "killed") != "",
+
+		Ignored: rarely("ignored"), Unknown: rarely("unknown"),
+		edited: rapid.Bool().Draw(t, "edited"),
 	}
 })
 
-// lives generates lives.
+// lives generates lives. Most turns have the configuration of the one before, because that is
+// how a run is repeated.
 var lives = rapid.Custom(func(t *rapid.T) life {
-	return life{
+	l := life{
 		Journal: rapid.SampledFrom([]string{named, named, byDefault, off}).Draw(t, "journal"),
-		Turns:   rapid.SliceOfN(turns, 1, 10).Draw(t, "turns"),
+		Turns:   rapid.SliceOfN(turns, 1, 12).Draw(t, "turns"),
 	}
+	for i := range l.Turns[1:] {
+		now, before := &l.Turns[i+1], l.Turns[i]
+		if !now.edited {
+			now.config = before.config
+		}
+	}
+	return l
 })
 
 // String says only what is not ordinary, as a Go literal.
@@ -139,8 +154,6 @@ func (t turn) String() string {
 	flag("NoWait", t.NoWait)
 	text("OnFailure", t.OnFailure)
 	text("OnTimeout", t.OnTimeout)
-	flag("Ignored", t.Ignored)
-	flag("Unknown", t.Unknown)
 	if len(parts) > 0 {
 		parts = []string{"config: config{" + strings.Join(parts, ", ") + "}"}
 	}
@@ -148,5 +161,7 @@ func (t turn) String() string {
 	text("Goes", t.Goes)
 	text("Post", t.Post)
 	flag("Killed", t.Killed)
+	flag("Ignored", t.Ignored)
+	flag("Unknown", t.Unknown)
 	return "{" + strings.Join(parts, ", ") + "}"
 }
