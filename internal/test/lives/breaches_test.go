@@ -92,7 +92,7 @@ func TestBreaches(t *testing.T) {
 	t.Setenv("TF_DATA_DIR", "")
 	for _, row := range breaches {
 		t.Run(row.name, func(t *testing.T) {
-			switch b := playLife(t, row.life); {
+			switch b := playLife(t, row.life, map[string]int{}); {
 			case b == nil:
 				t.Error("it does not occur any more: delete its row")
 			case b.number != len(row.life.Turns) || !row.excuses(b):

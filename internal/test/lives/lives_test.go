@@ -34,11 +34,11 @@ func TestLives(t *testing.T) {
 	}
 	t.Setenv("TF_DATA_DIR", "") // each life has its own
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	played, known, start := 0, map[string]int{}, time.Now()
+	played, known, rows, start := 0, map[string]int{}, map[string]int{}, time.Now()
 	rapid.Check(t, func(rt *rapid.T) {
 		l := lives.Draw(rt, "life")
 		played += len(l.Turns)
-		if b := playLife(t, l); b != nil {
+		if b := playLife(t, l, rows); b != nil {
 			if name := b.known(); name != "" {
 				known[name]++
 				return
@@ -46,8 +46,25 @@ func TestLives(t *testing.T) {
 			rt.Fatal(shortest(t, l, b))
 		}
 	})
+	for _, row := range changes {
+		never(t, played, rows, row.change)
+	}
+	for _, row := range leftovers {
+		never(t, played, rows, row.left)
+	}
+	for _, row := range waits {
+		never(t, played, rows, row.when)
+	}
 	spent := time.Since(start).Seconds()
 	fmt.Printf("played %d lives from seed %d: %d turns in %.1f s, %.0f/s; known breaches: %v\n", number, seed, played, spent, float64(played)/spent, known)
+}
+
+// never fails for a row of the model that no life has tried, unless only a few were played.
+func never(t *testing.T, played int, rows map[string]int, row string) {
+	t.Logf("%s: %d turns", row, rows[row])
+	if rows[row] == 0 && played > 1000 {
+		t.Errorf("no life had: %s", row)
+	}
 }
 
 // shortest reports the simplest life with the same breach. What rapid shrinks is its source
@@ -57,7 +74,7 @@ func shortest(t *testing.T, l life, b *breach) string {
 	for again := true; again; {
 		again = false
 		for _, smaller := range l.smaller() {
-			if found := playLife(t, smaller); found != nil && found.known() == "" && slices.Equal(found.wrong, b.wrong) {
+			if found := playLife(t, smaller, map[string]int{}); found != nil && found.known() == "" && slices.Equal(found.wrong, b.wrong) {
 				l, b, again = smaller, found, true
 				break
 			}

@@ -8,7 +8,8 @@ import "slices"
 // model is what a user knows who has read the guides.
 type model struct {
 	journal string
-	state   *state // as stored
+	rows    map[string]int // of the tables, how often each applied
+	state   *state         // as stored
 	sent    []*request
 }
 
@@ -103,6 +104,42 @@ var posts = map[string]struct{ sent, answered bool }{
 	refused:    {},
 	lost:       {sent: true},
 	notArrived: {sent: true}, // as far as anybody knows
+}
+
+// leftovers is the table of reliability.md that says what follows what an earlier run has
+// left in the journal for the same request.
+var leftovers = []struct {
+	left string
+	when func(s situation, r *request) bool
+	then then
+}{
+	{"message without a response", func(_ situation, r *request) bool { return r.message && !r.known }, countsAsSent},
+	{"request without a response", func(_ situation, r *request) bool { return !r.known }, stops},
+	{"job that cannot be read", func(s situation, r *request) bool { return s.status(r.job) == gone }, stops},
+	{"accepted message", func(_ situation, r *request) bool { return r.message }, takesOver},
+	{`failed job, on_failure = "warn"`, func(s situation, r *request) bool { return s.status(r.job) == failed && s.OnFailure == "warn" }, takesOver},
+	{"failed job", func(s situation, r *request) bool { return s.status(r.job) == failed }, sendsAgain},
+	{"job", func(situation, *request) bool { return true }, takesOver},
+}
+
+// then is what an apply does with what an earlier run has left.
+type then int
+
+const (
+	stops then = iota
+	takesOver
+	countsAsSent
+	sendsAgain
+)
+
+func (s situation) follow(r *request) then {
+	for _, row := range leftovers {
+		if row.when(s, r) {
+			s.rows[row.left]++
+			return row.then
+		}
+	}
+	return stops
 }
 
 // waits are the tables "Failed jobs" and "Timeouts and interrupted runs" of lifecycle.md.
@@ -208,6 +245,7 @@ func (s situation) apply(x *expected) {
 	for _, row := range changes {
 		if row.when(s) {
 			x.want = row.want
+			s.rows[row.change]++
 			break
 		}
 	}
@@ -243,21 +281,19 @@ func (s situation) apply(x *expected) {
 	}
 }
 
-// create is what the journal's table in reliability.md says of a job, and of a request
-// without a response.
 func (s situation) create(x *expected) {
 	s.destroyed()
 	s.model.state = nil
 	for _, r := range s.leftCreates() {
 		x.left = r
-		switch status := s.status(r.job); {
-		case !r.known, status == gone:
+		switch s.follow(r) {
+		case stops:
 			x.run = fails
 			return
-		case status == failed && s.OnFailure != "warn":
-			r.settled = true // and another one is started
+		case sendsAgain:
+			r.settled = true
 		default:
-			s.started(r, status)
+			s.started(r, s.status(r.job))
 			s.wait(x, true)
 			return
 		}
@@ -274,34 +310,32 @@ func (s *situation) started(r *request, status string) {
 	s.shows(r)
 }
 
-// message is what the journal's table says of messages.
 func (s situation) message(x *expected) {
-	r, isGone := s.leftMessage(), s.status(s.state.job) == gone
+	r := s.leftMessage()
 	x.left = r
+	arrived, isGone := false, s.status(s.state.job) == gone
 	switch {
-	case r == nil:
+	case r != nil && s.follow(r) == stops, r == nil && isGone && s.Post == "":
+		x.run, x.messages = fails, map[bool]int{true: 1}[r == nil]
+		return
+	case r != nil:
+		arrived = r.known
+	default:
 		x.messages = 1
-		if isGone && s.Post == "" {
-			x.run = fails
+		if r = s.post(x, &request{job: s.state.job, message: true}); r == nil {
 			return
 		}
-		r = s.post(x, &request{job: s.state.job, message: true})
-	case r.known && isGone:
-		x.run = fails
-		return
+		// A job that had finished and is active again shows that the message arrived.
+		arrived = r.known || s.Post == lost && ended(s.state.status) && !isGone && !s.state.unconfirmed
 	}
-	if r == nil {
-		return
-	}
-	wasEnded, closed := ended(s.state.status), s.closed()
+	closed := s.closed()
 	s.state.prompt, s.state.triggers = s.prompt(), s.Triggers
 	s.shows(r)
-	if !r.known && (s.Post != lost || x.messages == 0 || !wasEnded || isGone || s.state.unconfirmed) { // nothing shows that it arrived
+	if s.state.unconfirmed = !arrived; !arrived {
 		x.run = fails
-		s.state.unconfirmed = true
 		return
 	}
-	s.state.unconfirmed, s.state.status = false, active
+	s.state.status = active
 	s.wait(x, false)
 	if closed {
 		x.run = either // no guide says it
@@ -360,6 +394,7 @@ func (s situation) wait(x *expected, creating bool) {
 	for _, row := range waits {
 		if row.applies(s, end, creating) {
 			x.run, now.tainted = row.run, row.isTainted
+			s.rows[row.when]++
 			break
 		}
 	}

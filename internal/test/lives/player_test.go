@@ -74,8 +74,9 @@ type breach struct {
 	wrong    []string
 }
 
-// playLife plays a life up to its first breach, or returns nil.
-func playLife(t *testing.T, l life) (b *breach) {
+// playLife plays a life up to its first breach, or returns nil. It counts the rows of the model
+// that applied.
+func playLife(t *testing.T, l life, rows map[string]int) (b *breach) {
 	dir, err := os.MkdirTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +92,7 @@ func playLife(t *testing.T, l life) (b *breach) {
 		p.cli = &fakecli.CLI{T: p}
 		p.connect(0)
 		p.cli.Forget()
-		m := &model{journal: l.Journal}
+		m := &model{journal: l.Journal, rows: rows}
 		for i, turn := range l.Turns {
 			if b = p.check(m, turn, i+1); b != nil {
 				return

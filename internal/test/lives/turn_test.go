@@ -98,16 +98,16 @@ func (c config) argument() string {
 // is ordinary stands there more than once.
 var turns = rapid.Custom(func(t *rapid.T) turn {
 	one := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
-	rarely := func(name string) bool { return rapid.IntRange(0, 5).Draw(t, name) == 5 }
+	rarely := func(name string) bool { return rapid.IntRange(0, 7).Draw(t, name) == 7 }
 	return turn{
-		Meanwhile: one("meanwhile", "", "", "", "", completed, failed, failed, archived, active, gone, unheardOf),
-		Does:      one("does", "", "", "", "", "", "", "", replace, refresh, stateRm, importJob, destroy),
+		Meanwhile: one("meanwhile", "", "", "", "", "", completed, completed, failed, failed, archived, active, gone, unheardOf),
+		Does:      one("does", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", replace, replace, refresh, stateRm, importJob, destroy),
 		config: config{
-			Prompt: one("prompt", "", "", "B", "B", "C"), WriteOnly: rarely("write-only"), Triggers: rarely("triggers"),
+			Prompt: one("prompt", "", "B", "C"), WriteOnly: one("argument", "", "", "prompt_wo") != "", Triggers: rarely("triggers"),
 			NoWait: rarely("no wait"), OnFailure: one("on_failure", "", "", "", "warn"), OnTimeout: one("on_timeout", "", "", "", "", "warn", "error"),
 		},
 		Goes:   one("goes", "", "", failed, outlasts, archived),
-		Post:   one("post", "", "", "", refused, lost, notArrived),
+		Post:   one("post", "", "", "", "", "", "", refused, lost, notArrived),
 		Killed: one("killed", "", "", "", "killed") != "",
 
 		Ignored: rarely("ignored"), Unknown: rarely("unknown"),
@@ -120,7 +120,7 @@ var turns = rapid.Custom(func(t *rapid.T) turn {
 var lives = rapid.Custom(func(t *rapid.T) life {
 	l := life{
 		Journal: rapid.SampledFrom([]string{named, named, byDefault, off}).Draw(t, "journal"),
-		Turns:   rapid.SliceOfN(turns, 1, 12).Draw(t, "turns"),
+		Turns:   rapid.SliceOfN(turns, 3, 12).Draw(t, "turns"),
 	}
 	for i := range l.Turns[1:] {
 		now, before := &l.Turns[i+1], l.Turns[i]
