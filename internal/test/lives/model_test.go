@@ -230,7 +230,7 @@ func (s situation) refresh() {
 	now := *s.state
 	s.state = &now
 	if status := s.status(now.job); status != gone {
-		now.unconfirmed = now.unconfirmed && !(ended(now.status) && status == active)
+		now.unconfirmed = now.unconfirmed && (!ended(now.status) || status != active)
 		now.status = status
 	}
 }
@@ -283,7 +283,7 @@ func (s situation) apply(x *expected) {
 
 func (s situation) create(x *expected) {
 	s.destroyed()
-	s.model.state = nil
+	s.state = nil
 	for _, r := range s.leftCreates() {
 		x.left = r
 		switch s.follow(r) {
@@ -306,7 +306,7 @@ func (s situation) create(x *expected) {
 }
 
 func (s *situation) started(r *request, status string) {
-	s.model.state = &state{job: r.job, status: status, prompt: s.prompt(), triggers: s.Triggers}
+	s.state = &state{job: r.job, status: status, prompt: s.prompt(), triggers: s.Triggers}
 	s.shows(r)
 }
 
@@ -357,15 +357,15 @@ func (s situation) post(x *expected, r *request) *request {
 		r.job = ""
 	}
 	r.settled = s.journal == off
-	s.model.sent = append(s.model.sent, r)
+	s.sent = append(s.sent, r)
 	return r
 }
 
 // shows adds to the state what a later run need not take over.
 func (s situation) shows(r *request) {
-	now := s.model.state
+	now := s.state
 	now.shows = slices.Clone(now.shows)
-	for _, earlier := range s.model.sent {
+	for _, earlier := range s.sent {
 		if earlier == r || earlier.job == now.job && (!earlier.message || earlier.turn < r.turn) {
 			now.shows = append(now.shows, earlier)
 		}
@@ -373,7 +373,7 @@ func (s situation) shows(r *request) {
 }
 
 func (s situation) wait(x *expected, creating bool) {
-	now := s.model.state
+	now := s.state
 	if s.NoWait {
 		x.run = succeeds
 		return

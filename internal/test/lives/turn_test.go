@@ -54,7 +54,7 @@ type turn struct {
 	Ignored bool // the prompt, by ignore_changes
 	Unknown bool // the prompt, while planning
 
-	edited bool // since the last turn
+	edited int // since the last turn: 2, or 3 if that was killed
 }
 
 // config is a configuration of agent_job.
@@ -111,12 +111,12 @@ var turns = rapid.Custom(func(t *rapid.T) turn {
 		Killed: one("killed", "", "", "", "killed") != "",
 
 		Ignored: rarely("ignored"), Unknown: rarely("unknown"),
-		edited: rapid.Bool().Draw(t, "edited"),
+		edited: rapid.IntRange(0, 3).Draw(t, "edited"),
 	}
 })
 
-// lives generates lives. Most turns have the configuration of the one before, because that is
-// how a run is repeated.
+// lives generates lives. Half of the turns, and most after a killed one, have the configuration of
+// the turn before.
 var lives = rapid.Custom(func(t *rapid.T) life {
 	l := life{
 		Journal: rapid.SampledFrom([]string{named, named, byDefault, off}).Draw(t, "journal"),
@@ -124,7 +124,7 @@ var lives = rapid.Custom(func(t *rapid.T) life {
 	}
 	for i := range l.Turns[1:] {
 		now, before := &l.Turns[i+1], l.Turns[i]
-		if !now.edited {
+		if now.edited < 2 || before.Killed && now.edited < 3 {
 			now.config = before.config
 		}
 	}
