@@ -26,7 +26,7 @@ func TestLives(t *testing.T) {
 	if number > 0 {
 		seed = uint64(time.Now().Unix())
 	}
-	seed, number = harness.Number(t, "CHAOS_SEED", seed), cmp.Or(number, 200)
+	seed, number = harness.Number(t, "CHAOS_SEED", seed), cmp.Or(number, 150)
 	for name, value := range map[string]any{"rapid.seed": seed, "rapid.checks": number, "rapid.nofailfile": true, "rapid.shrinktime": "0s"} {
 		if err := flag.Set(name, fmt.Sprint(value)); err != nil {
 			t.Fatal(err)
