@@ -31,8 +31,9 @@ test-s3: ## run the tests that need an S3 server (MinIO, built from source the f
 test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MATRIX=-others leaves out the one of make test
 	internal/tools/testmatrix.sh $(MATRIX)
 
-chaos: ## every two cuts of runs in a row, mutants, then with a real CLI each CLI=200 kills, interrupts, lost states and wiped disks; CHAOS_SEED=N repeats a run
+chaos: ## every two cuts of runs in a row, mutants, 100,000 turns of random lives, then with a real CLI each CLI=200 kills, interrupts, lost states and wiped disks; CHAOS_SEED=N repeats a run
 	EXPLORE=all go -C internal/test/explore test -timeout 2h
+	LIVES=21000 go -C internal/test/lives test -run TestLives -timeout 2h
 	CHAOS_CLI=$${CLI:-200} internal/tools/s3.sh go test -v -count=1 -timeout 7h ./internal/test/chaos
 
 bench: ## measure the provider with a real CLI beside the CLI's own floor (about an hour); go run ./internal/tools/bench -h: a part of it

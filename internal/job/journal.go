@@ -95,7 +95,7 @@ func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *job
 	return true
 }
 
-// announceOther warns in a plan that keeps a job if another run has started one with the same
+// announceOther warns in a plan that keeps a job if another run has started one with the planned
 // prompt that no state is known to have: a replacement that was killed, for example. What the
 // run that wrote this state has started beside the job belongs to an equal resource.
 func announceOther(ctx context.Context, j *journal.Journal, plan *jobModel, ref journal.Ref, diags *diag.Diagnostics) {
@@ -110,10 +110,10 @@ func announceOther(ctx context.Context, j *journal.Journal, plan *jobModel, ref 
 		started = "may have started a job, with unknown outcome,"
 	}
 	diags.AddAttributeWarning(plan.promptPath(), "Agent job of another run not in the state", wording.Paragraphs(
-		fmt.Sprintf("Another run %s in project %s at %s with the prompt of job %s, and no state is known to have it. "+
-			"It may have been killed while it replaced this job, or an equal resource that this plan has not read yet has the job.",
-			started, plan.ProjectID.ValueString(), found[0].SentAt.UTC().Format(time.RFC3339), plan.name()),
-		"Apply sends nothing because of it. To take it over, apply with -replace=ADDRESS. "+
+		fmt.Sprintf("Another run %s with this prompt in project %s at %s, and no state is known to have it. "+
+			"That run may have been killed while it replaced job %s, or an equal resource that this plan has not read yet has the job.",
+			started, plan.ProjectID.ValueString(), found[0].SentAt.UTC().Format(time.RFC3339), plan.ID.ValueString()),
+		"Apply sends nothing because of it and keeps job "+plan.ID.ValueString()+". To take the other one over, apply with -replace=ADDRESS. "+
 			"To ignore it, "+giveUp(found[0])+"."))
 }
 

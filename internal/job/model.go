@@ -44,7 +44,13 @@ type jobModel struct {
 // and the project that it names.
 func (m *jobModel) readPlan(ctx context.Context, plan tfsdk.Plan, config tfsdk.Config) (projectID types.String, diags diag.Diagnostics) {
 	diags.Append(plan.Get(ctx, m)...)
-	diags.Append(config.GetAttribute(ctx, path.Root("prompt_wo"), &m.PromptWO)...)
+	var prompt types.String
+	diags.Append(config.GetAttribute(ctx, path.Root("prompt"), &prompt)...)
+	if prompt.IsNull() && !m.Prompt.IsNull() {
+		m.PromptWO = types.StringNull() // ignore_changes keeps the prompt, which the configuration has moved
+	} else {
+		diags.Append(config.GetAttribute(ctx, path.Root("prompt_wo"), &m.PromptWO)...)
+	}
 	diags.Append(config.GetAttribute(ctx, path.Root("project_id"), &projectID)...)
 	return projectID, diags
 }

@@ -108,6 +108,9 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		return
 	}
 	r.provider.Sender.Limits.TakeBack(state.ID.ValueString())
+	if !d.replaces() {
+		announceOther(ctx, r.provider.Sender.Journal, &plan, getMark[journal.Ref](ctx, req.Private, markJournal), diags)
+	}
 	switch {
 	case d.replaces(): // Terraform drops the warnings of the second planning call, which counts the new job
 		r.announceOrCount(ctx, send.Create, &plan, state.ID.ValueString(), diags)
@@ -115,8 +118,6 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		if r.announceOrCount(ctx, send.Message, &plan, state.ID.ValueString(), diags) {
 			return // its warning replaces the one of this plan
 		}
-	default:
-		announceOther(ctx, r.provider.Sender.Journal, &plan, getMark[journal.Ref](ctx, req.Private, markJournal), diags)
 	}
 	d.explain(&plan, &state, diags)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !d.replaces() && !d.message() {

@@ -11,19 +11,18 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// Each step is an apply; its plan and its requests are asserted.
+// Each step is an apply; what it says, and why it replaces, is asserted. What is sent when is
+// the subject of internal/test/lives.
 func TestJob_steps(t *testing.T) {
 	const (
 		sent     = "Follow-up message to agent job"
 		recorded = "Prompt recorded without sending it"
 		replaced = "New prompt starts a new agent job"
 		failed   = "Agent job failed"
-		running  = "Agent job still running"
 		later    = "Prompt not known yet"
 	)
 	type step struct {
@@ -36,9 +35,6 @@ func TestJob_steps(t *testing.T) {
 	}
 	forgetHash := func(_ *harness.Service, c *fakecli.CLI) { c.Private = nil }
 	imported := func(s *harness.Service, c *fakecli.CLI) { c.ImportState(c.T.Context(), harness.Project+"/"+ended(s)) }
-	importedActive := func(s *harness.Service, c *fakecli.CLI) {
-		c.ImportState(c.T.Context(), harness.Project+"/"+s.Create(harness.Project, "from elsewhere").ID)
-	}
 	byIdentity := func(s *harness.Service, c *fakecli.CLI) {
 		kind := tftypes.Object{AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String}}
 		c.Identity = &tfprotov6.ResourceIdentityData{IdentityData: c.Dynamic(fakecli.Object(kind, attrs{"project_id": harness.Project, "id": ended(s)}))}
@@ -53,14 +49,10 @@ func TestJob_steps(t *testing.T) {
 		s.SetStatus(c.Get("id").(string), "failed")
 	}
 	fails := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "failed") }
-	refused := func(s *harness.Service, _ *fakecli.CLI) {
-		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
-	}
-	archived := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "archived") }
 	a, b := attrs{"prompt_wo": "A"}, attrs{"prompt_wo": "B"}
 	none, noWait := attrs{}, attrs{"wait": attrs{"enabled": false}} // as planned with ignore_changes
 	write, triggers := attrs{"prompt": "write"}, attrs{"triggers": attrs{"spec": "1"}}
-	slow, warn := attrs{"prompt": "slowly", "timeouts": attrs{"create": "1m"}}, attrs{"wait": attrs{"on_failure": "warn"}}
+	slow := attrs{"prompt": "slowly"}
 	plain, unread := attrs{"prompt": "A"}, attrs{"prompt_wo": unknown{}}
 	for name, steps := range map[string][]step{
 		"failed after a message": {
@@ -69,37 +61,21 @@ func TestJob_steps(t *testing.T) {
 			{config: attrs{"prompt": "fail"}, says: "-replace=ADDRESS", creates: 1, messages: 1},
 			{config: attrs{"prompt": "write again"}, says: replaced, because: []string{`AttributeName("prompt")`}, creates: 2, messages: 1},
 		},
-		"active job, triggers":           {{config: fakecli.With(slow, noWait), creates: 1}, {config: fakecli.With(fakecli.With(slow, noWait), triggers), says: "Active agent job will be replaced", because: []string{`AttributeName("triggers")`}, creates: 2}},
-		"new prompt and triggers":        {{config: write, creates: 1}, {config: fakecli.With(plain, triggers), because: []string{`AttributeName("triggers")`}, creates: 2}},
-		"found failed":                   {{config: slow, says: running, creates: 1}, {before: fails, config: slow, says: failed, creates: 1}},
-		"found failed, new prompt":       {{config: slow, says: running, creates: 1}, {before: fails, config: write, says: replaced, because: []string{`AttributeName("prompt")`}, creates: 2}},
-		"found failed, new triggers":     {{config: slow, says: running, creates: 1}, {before: fails, config: fakecli.With(fakecli.With(slow, triggers), noWait), because: []string{`AttributeName("triggers")`}, creates: 2}},
-		"found failed, warn":             {{config: slow, says: running, creates: 1}, {before: fails, config: fakecli.With(slow, warn), says: failed, creates: 1}},
-		"import of a failed job":         {{before: importedFailed, config: fakecli.With(write, triggers), says: recorded}, {config: fakecli.With(write, triggers), says: failed}},
-		"changed text":                   {{config: a, creates: 1}, {config: a, creates: 1}, {config: b, says: sent, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
-		"to prompt and back":             {{config: a, creates: 1}, {config: plain, creates: 1}, {config: plain, creates: 1}, {config: a, creates: 1}, {config: a, creates: 1}},
-		"to another prompt":              {{config: b, creates: 1}, {config: plain, says: sent, creates: 1, messages: 1}, {config: b, says: sent, creates: 1, messages: 2}},
-		"refused message":                {{config: a, creates: 1}, {before: refused, config: b, says: "Message to agent job not accepted", creates: 1, messages: 1}, {config: b, says: sent, creates: 1, messages: 2}},
-		"import":                         {{before: imported, config: a, says: recorded}, {config: a}, {config: b, says: sent, messages: 1}},
-		"import by identity":             {{before: byIdentity, config: fakecli.With(write, triggers), says: recorded}, {config: fakecli.With(write, triggers)}},
-		"import of an active job":        {{before: importedActive, config: write, says: "Unfinished agent job"}, {config: write}},
-		"import, unknown while planning": {{before: imported, planned: unread, config: a, says: recorded}, {config: a}},
-		"missing hash":                   {{config: a, creates: 1}, {before: forgetHash, config: b, says: recorded, creates: 1}, {config: b, creates: 1}},
-		"ignored":                        {{config: a, creates: 1}, {planned: none, config: b, creates: 1}, {planned: noWait, config: fakecli.With(b, noWait), creates: 1}, {config: b, says: sent, creates: 1, messages: 1}},
-		"ignored, archived job":          {{config: a, creates: 1}, {before: archived, planned: none, config: a, creates: 1}},
-		"ignored, resumed":               {{config: fakecli.With(a, noWait), creates: 1}, {planned: none, config: b, says: "Unfinished agent job", creates: 1}, {config: a, creates: 1}},
-		"ignored, from prompt":           {{config: plain, creates: 1}, {planned: none, config: b, creates: 1}, {config: a, creates: 1}},
-		"ignored, import":                {{before: imported, planned: none, config: a}, {planned: noWait, config: fakecli.With(a, noWait)}, {config: b, says: recorded}},
-		"triggers":                       {{config: a, creates: 1}, {config: fakecli.With(a, triggers), because: []string{`AttributeName("triggers")`}, creates: 2}},
-		"failed job":                     {{config: a, creates: 1}, {before: fails, config: b, says: replaced, because: []string{`AttributeName("status")`}, creates: 2}, {config: b, creates: 2}},
-		"archived job":                   {{config: plain, creates: 1}, {before: archived, config: fakecli.With(plain, noWait), creates: 1}, {config: write, says: replaced, because: []string{`AttributeName("prompt")`}, creates: 2}},
-		"failed job, same text":          {{config: a, creates: 1}, {before: fails, config: a, says: failed, creates: 1}},
-		"unknown while planning":         {{planned: unread, config: a, creates: 1}, {planned: unread, config: a, says: later, creates: 1}, {planned: unread, config: b, says: later, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
-		"unknown, then empty":            {{planned: unread, config: attrs{"prompt_wo": ""}, says: "It was not sent to project proj_1."}},
-		"unknown, then null":             {{planned: unread, config: attrs{}, says: "It was not sent to project proj_1."}},
-		"unknown, then both":             {{planned: attrs{"prompt": "A", "prompt_wo": unknown{}}, config: attrs{"prompt": "A", "prompt_wo": "A"}, says: "It was not sent to project proj_1."}},
-		"unknown on a failed job":        {{config: a, creates: 1}, {before: fails, planned: unread, config: b, says: "cannot accept messages", creates: 1}, {planned: unread, config: a, says: later, creates: 1}},
-		"unknown, null on a live job":    {{config: a, creates: 1}, {planned: unread, config: attrs{}, says: "It was not sent to project proj_1.", creates: 1}, {config: a, creates: 1}},
+		"active job, triggers":        {{config: fakecli.With(slow, noWait), creates: 1}, {config: fakecli.With(fakecli.With(slow, noWait), triggers), says: "Active agent job will be replaced", because: []string{`AttributeName("triggers")`}, creates: 2}},
+		"import of a failed job":      {{before: importedFailed, config: fakecli.With(write, triggers), says: recorded}, {config: fakecli.With(write, triggers), says: failed}},
+		"changed text":                {{config: a, creates: 1}, {config: a, creates: 1}, {config: b, says: sent, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
+		"import by identity":          {{before: byIdentity, config: fakecli.With(write, triggers), says: recorded}, {config: fakecli.With(write, triggers)}},
+		"missing hash":                {{config: a, creates: 1}, {before: forgetHash, config: b, says: recorded, creates: 1}, {config: b, creates: 1}},
+		"ignored":                     {{config: a, creates: 1}, {planned: none, config: b, creates: 1}, {planned: noWait, config: fakecli.With(b, noWait), creates: 1}, {config: b, says: sent, creates: 1, messages: 1}},
+		"ignored, resumed":            {{config: fakecli.With(a, noWait), creates: 1}, {planned: none, config: b, says: "Unfinished agent job", creates: 1}, {config: a, creates: 1}},
+		"ignored, from prompt":        {{config: plain, creates: 1}, {planned: none, config: b, creates: 1}, {config: a, creates: 1}},
+		"failed job":                  {{config: a, creates: 1}, {before: fails, config: b, says: replaced, because: []string{`AttributeName("status")`}, creates: 2}, {config: b, creates: 2}},
+		"unknown while planning":      {{planned: unread, config: a, creates: 1}, {planned: unread, config: a, says: later, creates: 1}, {planned: unread, config: b, says: later, creates: 1, messages: 1}, {config: b, creates: 1, messages: 1}},
+		"unknown, then empty":         {{planned: unread, config: attrs{"prompt_wo": ""}, says: "It was not sent to project proj_1."}},
+		"unknown, then null":          {{planned: unread, config: attrs{}, says: "It was not sent to project proj_1."}},
+		"unknown, then both":          {{planned: attrs{"prompt": "A", "prompt_wo": unknown{}}, config: attrs{"prompt": "A", "prompt_wo": "A"}, says: "It was not sent to project proj_1."}},
+		"unknown on a failed job":     {{config: a, creates: 1}, {before: fails, planned: unread, config: b, says: "cannot accept messages", creates: 1}, {planned: unread, config: a, says: later, creates: 1}},
+		"unknown, null on a live job": {{config: a, creates: 1}, {planned: unread, config: attrs{}, says: "It was not sent to project proj_1.", creates: 1}, {config: a, creates: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {

@@ -28,6 +28,7 @@ type CLI struct {
 	Computed []string // attributes of the resource that the provider may set
 	PromptWO bool     // give each prompt of a configuration as prompt_wo instead
 	Minimal  bool     // Run refreshes as with -minimal-refresh
+	Forced   bool     // Plan replaces, as with -replace
 
 	State          tftypes.Value
 	Private        []byte
@@ -189,7 +190,7 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 			c.Because = append(c.Because, path.String())
 		}
 	}
-	c.Replace = c.Tainted || len(c.Because) > 0
+	c.Replace = c.Tainted || len(c.Because) > 0 || c.Forced && !prior.IsNull()
 	if c.Replace && !c.Tainted && !Failed(diags) {
 		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), resp.PlannedPrivate)
 		diags = append(diags, slices.DeleteFunc(resp.Diagnostics, func(d *tfprotov6.Diagnostic) bool { return !isError(d) })...)

@@ -1,0 +1,108 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package lives
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"reflect"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+// TestLives plays the same lives in each make test. With LIVES it plays that many others, or
+// those of CHAOS_SEED.
+func TestLives(t *testing.T) {
+	seed, number := uint64(20261123), harness.Number(t, "LIVES", 0)
+	if number > 0 {
+		seed = uint64(time.Now().Unix())
+	}
+	seed, number = harness.Number(t, "CHAOS_SEED", seed), cmp.Or(number, 150)
+	for name, value := range map[string]any{"rapid.seed": seed, "rapid.checks": number, "rapid.nofailfile": true, "rapid.shrinktime": "0s"} {
+		if err := flag.Set(name, fmt.Sprint(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("TF_DATA_DIR", "") // each life has its own
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	played, rows, start := 0, map[string]int{}, time.Now()
+	rapid.Check(t, func(rt *rapid.T) {
+		l := lives.Draw(rt, "life")
+		played += len(l.Turns)
+		if b := playLife(t, l, rows); b != nil {
+			rt.Fatal(shortest(t, l, b))
+		}
+	})
+	for _, row := range changes {
+		never(t, played, rows, row.change)
+	}
+	for _, row := range leftovers {
+		never(t, played, rows, row.left)
+	}
+	for _, row := range waits {
+		never(t, played, rows, row.when)
+	}
+	spent := time.Since(start).Seconds()
+	fmt.Printf("played %d lives from seed %d: %d turns in %.1f s, %.0f/s\n", number, seed, played, spent, float64(played)/spent)
+}
+
+// never fails for a row of the model that no life has tried, unless only a few were played.
+func never(t *testing.T, played int, rows map[string]int, row string) {
+	t.Logf("%s: %d turns", row, rows[row])
+	if rows[row] == 0 && played > 1000 {
+		t.Errorf("no life had: %s", row)
+	}
+}
+
+// shortest reports the simplest life with the same breach. What rapid shrinks is its source
+// of random numbers, which takes minutes here and seconds like this.
+func shortest(t *testing.T, l life, b *breach) string {
+	l.Turns = l.Turns[:b.number]
+	for again := true; again; {
+		again = false
+		for _, smaller := range l.smaller() {
+			if found := playLife(t, smaller, map[string]int{}); found != nil && slices.Equal(found.wrong, b.wrong) {
+				l, b, again = smaller, found, true
+				break
+			}
+		}
+	}
+	return b.report(l)
+}
+
+// smaller returns lives with one turn less, or with one more ordinary setting.
+func (l life) smaller() (all []life) {
+	for i := range l.Turns {
+		all = append(all, life{l.Journal, slices.Delete(slices.Clone(l.Turns), i, i+1)})
+	}
+	for i := range l.Turns {
+		for _, field := range reflect.VisibleFields(reflect.TypeFor[turn]()) {
+			turns := slices.Clone(l.Turns)
+			value := reflect.ValueOf(&turns[i]).Elem().FieldByIndex(field.Index)
+			if field.IsExported() && !value.IsZero() {
+				value.SetZero()
+				all = append(all, life{l.Journal, turns})
+			}
+		}
+	}
+	return all
+}
+
+func (b *breach) report(l life) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "\njournal: %s\n", l.Journal)
+	for i, turn := range l.Turns[:b.number] {
+		fmt.Fprintf(&text, "  %d %v\n", i+1, turn)
+	}
+	fmt.Fprintf(&text, "wrong: %s\n%s", strings.Join(b.wrong, "\n       "), b.observed.all)
+	return text.String()
+}

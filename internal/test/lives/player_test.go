@@ -1,0 +1,356 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package lives
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+const (
+	timeout = 15 * time.Second // longer than a wait after a message takes
+	finish  = 3 * time.Second  // from the start of a run until its active jobs finish
+	pause   = 20 * time.Second // between runs
+)
+
+const (
+	// The CLI plans again while applying, and refuses that a job is replaced which the plan has kept.
+	inconsistent = "ERROR: Provider produced inconsistent final plan\n"
+	notNamed     = "the plan does not name the job of an earlier run"
+)
+
+// player plays a life.
+type player struct {
+	testing.TB
+
+	life      life
+	dir       string // of the CLI's data
+	sim       *simulator.Server
+	wire      *faultserver.Server
+	cli       *fakecli.CLI
+	processes int
+	modified  map[string]time.Time
+	wrong     []string // what fakecli found
+
+	asked   string // the request that the user asks for
+	created bool   // it was last sent as a create
+	may     bool   // it may be sent
+}
+
+// observed is what became of a turn.
+type observed struct {
+	creates, messages int
+	failed, replaces  bool
+	refused           bool
+	plan, all         string // diagnostics
+}
+
+// Errorf records what fakecli asserts: rapid must see it as part of this life.
+func (p *player) Errorf(format string, args ...any) {
+	p.wrong = append(p.wrong, fmt.Sprintf(format, args...))
+}
+
+// breach is a turn that the model does not expect.
+type breach struct {
+	situation
+	expected expected
+	observed observed
+	wrong    []string
+}
+
+// playLife plays a life up to its first breach, or returns nil. It counts the rows of the model
+// that applied.
+func playLife(t *testing.T, l life, rows map[string]int) (b *breach) {
+	dir, err := os.MkdirTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Setenv("TF_DATA_DIR", dir); err != nil { // the default journal is there
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	synctest.Test(t, func(t *testing.T) {
+		p := &player{TB: t, life: l, dir: dir, modified: map[string]time.Time{}}
+		p.sim = harness.NewSimulator(harness.Always(simulator.Script{Duration: 1000 * time.Hour}))
+		p.wire = faultserver.New(t, p.sim, faultserver.Options{InMemory: true})
+		p.cli = &fakecli.CLI{T: p}
+		p.connect(0)
+		p.cli.Forget()
+		m := &model{journal: l.Journal, rows: rows}
+		for i, turn := range l.Turns {
+			if b = p.check(m, turn, i+1); b != nil {
+				return
+			}
+			time.Sleep(pause)
+		}
+	})
+	return b
+}
+
+// check plays a turn, and compares it with the model.
+func (p *player) check(m *model, t turn, number int) *breach {
+	p.happen(t.Meanwhile)
+	// A failed create is followed by another one, also if the state does not show it.
+	again := m.state != nil && m.state.tainted || (m.state == nil || m.state.job != p.newest()) && p.status(p.newest()) == failed
+	t.Ignored = t.Ignored && t.Does == apply && m.state != nil && !m.state.tainted && (m.state.prompt == "" || m.state.triggers == t.Triggers)
+	t.Unknown = t.Unknown && !t.Ignored
+	s := situation{t, m, number, p.status}
+	statuses := map[string]string{} // as they are now
+	for _, job := range p.sim.Jobs() {
+		statuses[job.ID] = job.Status
+	}
+	x := m.play(t, number, func(job string) string {
+		if status, known := statuses[job]; known {
+			return status
+		}
+		return gone
+	})
+	got := p.play(t, number)
+	p.once(t, got, again)
+	m.learn(p.newest())
+
+	want := func(right bool, format string, args ...any) {
+		if !right {
+			p.Errorf(format, args...)
+		}
+	}
+	want(got.replaces == x.replaces, "the plan replaces the job: %t, want %t", got.replaces, x.replaces)
+	want(got.creates == x.creates, "%d creates, want %d", got.creates, x.creates)
+	want(got.messages == x.messages, "%d messages, want %d", got.messages, x.messages)
+	want(x.run == either || got.failed == (x.run == fails), "the run failed: %t, but the model says that it %s", got.failed, x.run)
+	want(!x.unconfirmed || strings.Contains(got.plan, "unconfirmed"), "the plan does not say that a message is unconfirmed")
+	want(!x.warns || got.plan != "", "the plan says nothing")
+	want(x.want == rejected || !strings.Contains(got.all, inconsistent), "inconsistent final plan")
+	for _, job := range x.names {
+		want(strings.Contains(got.plan, job), notNamed)
+	}
+	job, tainted := "", false
+	if m.state != nil {
+		job, tainted = m.state.job, m.state.tainted
+	}
+	id, _ := p.cli.Get("id").(string)
+	want(id == job, "the state has another job, or one too many or too few")
+	want(p.cli.Tainted == tainted, "tainted: %t, want %t", p.cli.Tainted, tainted)
+	if len(p.wrong) == 0 {
+		return nil
+	}
+	return &breach{s, x, got, p.wrong}
+}
+
+// once asserts the promise without the model: a request that the service may have accepted
+// is not sent again before the user asks for something else.
+func (p *player) once(t turn, got observed, again bool) {
+	request := fmt.Sprint(t.prompt(), t.Triggers)
+	p.may = p.may || again || t.Unknown || request != p.asked || t.Does != apply && t.Does != refresh
+	p.asked = request
+	if got.creates+got.messages == 0 {
+		return
+	}
+	if !p.may && p.created == (got.creates > 0) { // else it is a message to another job
+		p.Errorf("sent again")
+	}
+	isLost := p.life.Journal == off && (t.Killed || got.creates > 0 && t.Post != "")
+	p.created = got.creates > 0
+	p.may = got.refused || isLost
+}
+
+// learn replaces the names of jobs that were not known before the turn.
+func (m *model) learn(newest string) {
+	for _, r := range m.sent {
+		if r.job == fresh {
+			r.job = newest
+		}
+	}
+	if m.state != nil && (m.state.job == fresh || m.state.job == imported) {
+		m.state.job = newest
+	}
+}
+
+func (p *player) newest() string {
+	jobs := p.sim.Jobs()
+	if len(jobs) == 0 {
+		return ""
+	}
+	return jobs[len(jobs)-1].ID
+}
+
+func (p *player) status(id string) string {
+	if job, known := p.sim.Job(id); known {
+		return job.Status
+	}
+	return gone
+}
+
+// happen is what somebody else does to all jobs. A closed job stays closed.
+func (p *player) happen(status string) {
+	for _, job := range p.sim.Jobs() {
+		switch {
+		case status == gone:
+			p.sim.Forget(job.ID)
+		case status == "", job.Status == archived, job.Status == failed && status != archived,
+			status == active && job.Status != completed: // by a message
+		default:
+			p.sim.SetStatus(job.ID, status)
+		}
+	}
+}
+
+// finish is how the active jobs go on.
+func (p *player) finish(status string) {
+	for _, job := range p.sim.Jobs() {
+		if status != outlasts && !ended(job.Status) {
+			p.sim.SetStatus(job.ID, status)
+		}
+	}
+}
+
+// play is a run of the CLI.
+func (p *player) play(t turn, number int) (got observed) {
+	c, before := p.cli, p.sim.Counts()
+	stored := *c
+	if t.Goes == "" {
+		t.Goes = completed
+	}
+	time.AfterFunc(finish, func() { p.finish(t.Goes) })
+	p.sim.ClearFaults()
+	for _, kind := range []simulator.Kind{simulator.KindCreate, simulator.KindMessage} {
+		if t.Post != "" {
+			p.sim.Inject(simulator.Fault{Kind: kind, Status: map[bool]int{true: 409, false: 500}[t.Post == refused], AfterEffect: t.Post == lost})
+		}
+	}
+	say := func(diags []*tfprotov6.Diagnostic) bool {
+		got.all += fakecli.Text(diags)
+		got.failed = got.failed || fakecli.Failed(diags)
+		return !fakecli.Failed(diags)
+	}
+	switch t.Does {
+	case stateRm:
+		c.Forget()
+	case importJob:
+		c.Forget()
+		job := p.sim.Create(harness.Project, "from elsewhere")
+		p.connect(number)
+		say(c.ImportState(p.Context(), harness.Project+"/"+job.ID))
+	default:
+		p.run(t, number, say, &got)
+	}
+	if t.Killed && t.Does != stateRm && t.Does != importJob {
+		c.State, c.Private, c.Identity, c.Tainted = stored.State, stored.Private, stored.Identity, stored.Tainted
+	}
+	after := p.sim.Counts()
+	got.creates, got.messages = after.Create-before.Create, after.Message-before.Message
+	for _, r := range p.sim.Requests()[before.Create+before.Message+before.Get:] {
+		got.refused = got.refused || r.Kind != simulator.KindGet && r.Status/100 == 4
+	}
+	return got
+}
+
+// run is a plan and an apply, each in a process of its own.
+func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool, got *observed) {
+	c, ctx := p.cli, p.Context()
+	config := t.attrs()
+	planned := fakecli.With(config, nil)
+	switch {
+	case t.Ignored:
+		planned["prompt"], planned["prompt_wo"] = c.Get("prompt"), nil
+	case t.Unknown:
+		planned[t.argument()] = fakecli.Unknown{}
+	}
+	c.Forced = t.Does == replace
+	sent := p.sim.Counts().Create + p.sim.Counts().Message
+	p.connect(number)
+	ok := say(c.Refresh(ctx))
+	switch {
+	case !ok || t.Does == refresh:
+	case t.Does == destroy:
+		if !c.State.IsNull() {
+			ok = say(c.PlanDestroy(ctx))
+		}
+	default:
+		ok = say(c.Plan(ctx, planned))
+		got.replaces = c.Replace
+	}
+	got.plan = got.all
+	if !ok || t.Does == refresh || t.Does != destroy && c.Empty() || t.Does == destroy && c.State.IsNull() {
+		return
+	}
+	if now := p.sim.Counts(); now.Create+now.Message > sent {
+		p.Errorf("a plan sent something")
+	}
+	p.connect(number)
+	if t.Does == destroy {
+		say(c.Destroy(ctx))
+		return
+	}
+	if got.replaces {
+		say(c.Destroy(ctx))
+	}
+	if t.Unknown || got.replaces {
+		planned = config
+	}
+	if !say(c.Plan(ctx, planned)) { // the CLI plans again with what it knows now
+		return
+	}
+	if c.Replace {
+		got.failed = true
+		got.all += inconsistent
+		return
+	}
+	say(c.Apply(ctx, config))
+}
+
+// connect starts a provider process of a run of the CLI, which loads the state.
+func (p *player) connect(number int) {
+	process := p.process(number)
+	config := attrs{
+		"base_url": p.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project,
+		"poll": attrs{"min_interval": "1s", "max_interval": "5s"},
+	}
+	switch p.life.Journal {
+	case named:
+		config["journal"] = attrs{"url": filepath.Join(p.dir, "journal")}
+	case off:
+		config["journal"] = attrs{"enabled": false}
+	}
+	diags := p.cli.ConnectTo(p.Context(), provider.New("test", provider.Options{Process: process, Dial: p.wire.Dial}), config)
+	if len(diags) > 0 {
+		p.Fatal(fakecli.Text(diags))
+	}
+	if id := p.cli.Get("id"); id != nil {
+		text, _ := json.Marshal(map[string]any{"id": id})
+		_, _ = p.cli.Server.UpgradeResourceState(p.Context(), &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: text}})
+	}
+}
+
+// process is the only place that knows how a process learns of its run.
+func (p *player) process(number int) *cli.Process {
+	p.processes++
+	return &cli.Process{
+		Run: cli.Run(fmt.Sprint(number)), Self: cli.Sender{Machine: "machine", PID: p.processes, Start: "1"},
+		Ended:    func(s cli.Sender) bool { return s.PID < p.processes-1 },
+		CLIEnded: func() bool { return false },
+		ModTime: func(info fs.FileInfo) time.Time { // by the fake clock
+			if _, known := p.modified[info.Name()]; !known {
+				p.modified[info.Name()] = time.Now()
+			}
+			return p.modified[info.Name()]
+		},
+	}
+}

@@ -1,0 +1,167 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package lives
+
+import (
+	"fmt"
+	"strings"
+
+	"pgregory.net/rapid"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+)
+
+type attrs = fakecli.Attrs
+
+// A life is the turns of one agent_job, and where its journal is.
+type life struct {
+	Journal string
+	Turns   []turn
+}
+
+const (
+	named      = "named"
+	byDefault  = "default"
+	off        = "off"
+	completed  = "completed"
+	failed     = "failed"
+	archived   = "archived"
+	active     = "active"
+	unheardOf  = "paused"
+	gone       = "gone"
+	outlasts   = "outlasts the run"
+	apply      = ""
+	replace    = "-replace"
+	refresh    = "-refresh-only"
+	destroy    = "destroy"
+	stateRm    = "state rm"
+	importJob  = "import"
+	refused    = "refused"
+	lost       = "response lost"
+	notArrived = "request lost"
+)
+
+// A turn is one run of the CLI, and what surrounds it. Empty is the ordinary case.
+type turn struct {
+	Meanwhile string // what all jobs have become since the last run
+	Does      string // empty: apply
+	config
+	Goes   string // what becomes, during the run, of a job that is active; empty: completed
+	Post   string // what happens to the POST of the run
+	Killed bool   // before it stores its state
+
+	Ignored bool // the prompt, by ignore_changes
+	Unknown bool // the prompt, while planning
+
+	edited int // since the last turn: 2, or 3 if that was killed
+}
+
+// config is a configuration of agent_job.
+type config struct {
+	Prompt    string // empty: A
+	WriteOnly bool   // as prompt_wo
+	Triggers  bool
+	NoWait    bool
+	OnFailure string
+	OnTimeout string
+}
+
+func (c config) prompt() string {
+	return "Write " + map[bool]string{true: "A", false: c.Prompt}[c.Prompt == ""]
+}
+
+func (c config) attrs() attrs {
+	wait := attrs{"enabled": !c.NoWait}
+	if c.OnFailure != "" {
+		wait["on_failure"] = c.OnFailure
+	}
+	if c.OnTimeout != "" {
+		wait["on_timeout"] = c.OnTimeout
+	}
+	job := attrs{"wait": wait, "timeouts": attrs{"create": timeout.String(), "update": timeout.String()}}
+	job[c.argument()] = c.prompt()
+	if c.Triggers {
+		job["triggers"] = attrs{"v": "1"}
+	}
+	return job
+}
+
+func (c config) argument() string {
+	if c.WriteOnly {
+		return "prompt_wo"
+	}
+	return "prompt"
+}
+
+// turns generates turns. What comes first in a list is what a life shrinks to, and what
+// is ordinary stands there more than once.
+var turns = rapid.Custom(func(t *rapid.T) turn {
+	one := func(name string, of ...string) string { return rapid.SampledFrom(of).Draw(t, name) }
+	rarely := func(name string) bool { return rapid.IntRange(0, 7).Draw(t, name) == 7 }
+	return turn{
+		Meanwhile: one("meanwhile", "", "", "", "", "", completed, completed, failed, failed, archived, active, gone, unheardOf),
+		Does:      one("does", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", replace, replace, refresh, stateRm, importJob, destroy),
+		config: config{
+			Prompt: one("prompt", "", "B", "C"), WriteOnly: one("argument", "", "", "prompt_wo") != "", Triggers: rarely("triggers"),
+			NoWait: rarely("no wait"), OnFailure: one("on_failure", "", "", "", "warn"), OnTimeout: one("on_timeout", "", "", "", "", "warn", "error"),
+		},
+		Goes:   one("goes", "", "", failed, outlasts, archived),
+		Post:   one("post", "", "", "", "", "", "", refused, lost, notArrived),
+		Killed: one("killed", "", "", "", "killed") != "",
+
+		Ignored: rarely("ignored"), Unknown: rarely("unknown"),
+		edited: rapid.IntRange(0, 3).Draw(t, "edited"),
+	}
+})
+
+// lives generates lives. Half of the turns, and most after a killed one, have the configuration of
+// the turn before.
+var lives = rapid.Custom(func(t *rapid.T) life {
+	l := life{
+		Journal: rapid.SampledFrom([]string{named, named, byDefault, off}).Draw(t, "journal"),
+		Turns:   rapid.SliceOfN(turns, 3, 12).Draw(t, "turns"),
+	}
+	for i := range l.Turns[1:] {
+		now, before := &l.Turns[i+1], l.Turns[i]
+		if now.edited < 2 || before.Killed && now.edited < 3 {
+			now.config = before.config
+		}
+	}
+	return l
+})
+
+// String says only what is not ordinary, as a Go literal.
+func (t turn) String() string {
+	var parts []string
+	text := func(name, value string) {
+		if value != "" {
+			parts = append(parts, fmt.Sprintf("%s: %q", name, value))
+		}
+	}
+	flag := func(name string, value bool) {
+		if value {
+			parts = append(parts, name+": true")
+		}
+	}
+	text("Meanwhile", t.Meanwhile)
+	text("Does", t.Does)
+	before := parts
+	parts = nil
+	text("Prompt", t.Prompt)
+	flag("WriteOnly", t.WriteOnly)
+	flag("Triggers", t.Triggers)
+	flag("NoWait", t.NoWait)
+	text("OnFailure", t.OnFailure)
+	text("OnTimeout", t.OnTimeout)
+	if len(parts) > 0 {
+		parts = []string{"config: config{" + strings.Join(parts, ", ") + "}"}
+	}
+	parts = append(before, parts...)
+	text("Goes", t.Goes)
+	text("Post", t.Post)
+	flag("Killed", t.Killed)
+	flag("Ignored", t.Ignored)
+	flag("Unknown", t.Unknown)
+	return "{" + strings.Join(parts, ", ") + "}"
+}
