@@ -20,7 +20,7 @@ type (
 	// ResourceRenderOption holds what a resource's page shows.
 	ResourceRenderOption struct {
 		Examples, IdentityExamples []Example
-		ImportId                   *ImportId //nolint:revive // the library's name
+		ImportId                   *ImportId
 	}
 	// DataSourceRenderOption holds what a data source's page shows.
 	DataSourceRenderOption struct{ Examples []Example }
