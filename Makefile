@@ -4,7 +4,7 @@
 # Needs Go and make only; every other tool comes as a Go module.
 # TF_CLI=<path or name> chooses the Terraform-compatible CLI.
 
-.PHONY: help build install demo simulator test test-s3 test-matrix chaos bench fuzz lint docs picture fmt clis release-check clean
+.PHONY: help build install demo simulator test test-s3 test-matrix chaos bench fuzz contract compare lint docs picture fmt clis release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' Makefile | expand -t 16
@@ -38,6 +38,12 @@ chaos: ## every two cuts of runs in a row, mutants, 100,000 turns of random live
 
 bench: ## measure the provider with a real CLI beside the CLI's own floor (about an hour); go run ./internal/tools/bench -h: a part of it
 	go run ./internal/tools/bench
+
+contract: ## check a live service against what the provider assumes: starts two jobs and sends one message, and asks first
+	@go run ./internal/tools/contract
+
+compare: ## play the same faults with this provider, curl and a generic provider, and count the jobs (a few minutes)
+	@go run ./internal/tools/compare
 
 fuzz: ## fuzz every target, each for FUZZTIME=60s
 	internal/tools/fuzz.sh

@@ -36,3 +36,7 @@ resource "agent_job" "reference" {
 output "pull_request" {
   value = agent_job.reference.pr_link
 }
+
+output "message" {
+  value = "Job ${agent_job.reference.status}: ${coalesce(agent_job.reference.pr_link, "no pull request")}"
+}
