@@ -23,15 +23,17 @@ func Workspace() string {
 	return cmp.Or(os.Getenv("TF_WORKSPACE"), string(chosen), "default")
 }
 
-// locating are the settings of all backends that say where a state is, with their
-// defaults. Region, endpoint and credentials are not among them: a laptop and a pipeline
-// may reach one state through different ones. Only an address is all that some backends have.
+// locating are the settings of all backends that say where a state is. Region, endpoint
+// and credentials are not among them: a laptop and a pipeline may reach one state through
+// different ones. But some backends have no more than an address.
 //
 //nolint:gochecknoglobals // never changed
-var locating = map[string]string{
-	"address": "", "bucket": "", "conn_str": "", "container_name": "", "hostname": "app.terraform.io", "key": "",
-	"namespace": "default", "organization": "", "path": "", "prefix": "", "schema_name": "terraform_remote_state",
-	"secret_suffix": "", "storage_account_name": "", "workspace_dir": "", "workspace_key_prefix": "env:", "workspaces": "",
+var locating = map[string]struct{ variable, usual string }{
+	"address": {variable: "TF_HTTP_ADDRESS"}, "bucket": {}, "conn_str": {variable: "PG_CONN_STR"}, "container_name": {},
+	"hostname": {"TF_CLOUD_HOSTNAME", "app.terraform.io"}, "key": {}, "namespace": {"KUBE_NAMESPACE", "default"},
+	"organization": {variable: "TF_CLOUD_ORGANIZATION"}, "path": {}, "prefix": {},
+	"schema_name": {"PG_SCHEMA_NAME", "terraform_remote_state"}, "secret_suffix": {}, "storage_account_name": {},
+	"workspace_dir": {}, "workspace_key_prefix": {usual: "env:"}, "workspaces": {},
 }
 
 // Backend identifies the state that the data folder was initialized for, as far as its
@@ -52,14 +54,19 @@ func Backend() string {
 	}
 	located, isKnown := map[string]any{}, false
 	for name, value := range initialized.Backend.Config {
-		usual, locates := locating[name]
+		setting, locates := locating[name]
 		isKnown = isKnown || locates
 		var text string
 		switch {
-		case !locates, string(value) == "null": // it may come from the environment
+		case !locates:
+			continue
 		case json.Unmarshal(value, &text) != nil:
 			located[name] = value
-		case text != "" && text != usual:
+			continue
+		case text == "":
+			text = os.Getenv(setting.variable)
+		}
+		if text != "" && text != setting.usual {
 			located[name] = withoutCredentials(text)
 		}
 	}

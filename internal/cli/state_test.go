@@ -91,6 +91,11 @@ func TestBackend(t *testing.T) {
 			t.Errorf("%s: two states are one: %s", test.name, one)
 		}
 	}
+	address := backend(`"backend":{"type":"http","config":{"address":"https://host/state"}}`)
+	t.Setenv("TF_HTTP_ADDRESS", "https://host/state")
+	if got := backend(`"backend":{"type":"http","config":{"address":null}}`); got != address {
+		t.Errorf("an address from the environment is another state: %s", got)
+	}
 	if one, other := backend(`"state_store":{"type":"a_b","config":{"at":"a"}}`), backend(`"state_store":{"type":"a_b","config":{"at":"b"}}`); one == other {
 		t.Errorf("two state stores are one: %s", one)
 	}

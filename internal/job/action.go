@@ -238,7 +238,7 @@ func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 			Optional:  true,
 			WriteOnly: true,
 			MarkdownDescription: "Like `prompt`, but not shown in plans. It may be ephemeral: then saved plans do not contain it either, " +
-				"but destroy events refuse it, and so does `terraform apply -invoke` (Terraform 1.16).",
+				"but destroy events refuse it, and so does `apply -invoke` (Terraform 1.16).",
 			Validators: []validator.String{validPrompt()},
 		},
 		"project_id": schema.StringAttribute{

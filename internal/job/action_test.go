@@ -222,7 +222,7 @@ func TestAction_promptWO(t *testing.T) {
 
 // Ctrl-C while the response is due: the provider stops within five seconds, and the
 // action says that the outcome is unknown. Red without: WithGrace.
-func TestAction_stoppedWhileSending(t *testing.T) {
+func TestAction_A04_stoppedWhileSending(t *testing.T) {
 	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 		s.Inject(simulator.Fault{Kind: a.kind, AfterEffect: true, Delay: 20 * time.Second})
 		ctx, stop := context.WithCancel(t.Context())
