@@ -265,6 +265,7 @@ func (s situation) apply(x *expected) {
 
 func (s situation) create(x *expected) {
 	s.state = nil
+	var followed []*request // jobs that failed
 	for _, r := range s.leftCreates() {
 		x.left = r
 		switch s.follow(r) {
@@ -272,22 +273,22 @@ func (s situation) create(x *expected) {
 			x.run = fails
 			return
 		case sendsAgain:
-			r.settled = true
+			followed = append(followed, r)
 		default:
-			s.started(r, s.status(r.job))
+			s.started(r, s.status(r.job), followed)
 			s.wait(x, true)
 			return
 		}
 	}
 	x.creates = 1
 	if r := s.post(x, &request{job: fresh}); r != nil && r.known {
-		s.started(r, active)
+		s.started(r, active, followed)
 		s.wait(x, true)
 	}
 }
 
-func (s *situation) started(r *request, status string) {
-	s.state = &state{job: r.job, status: status, prompt: s.prompt(), triggers: s.Triggers}
+func (s *situation) started(r *request, status string, followed []*request) {
+	s.state = &state{job: r.job, status: status, prompt: s.prompt(), triggers: s.Triggers, shows: followed}
 	s.shows(r)
 }
 
