@@ -15,7 +15,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +48,7 @@ type world struct {
 	*testing.T
 
 	store  store
+	remote bool // the backend of the states
 	sim    *simulator.Server
 	wire   *faultserver.Server
 	bucket *fakes3.Server
@@ -54,13 +57,17 @@ type world struct {
 	mu        sync.Mutex
 	processes []*process
 	modified  map[string]time.Time // of files, by the clock of the test
-	state     map[string]*object   // as it was stored, by address
+	ahead     time.Duration        // of the store's clock
+	states    states               // as they were stored
 	everSeen  map[string]bool      // ids of jobs that were in a stored state
 	tainted   bool                 // a stored object was
 	shown     strings.Builder      // what a user has read
 	runs      []*run
 	occurred  map[string]bool
 }
+
+// states are the objects of each state, by its name and by address.
+type states map[string]map[string]*object
 
 // object is a resource in a state.
 type object struct {
@@ -71,10 +78,10 @@ type object struct {
 	deposed  *object // replaced, and not destroyed yet
 }
 
-func newWorld(t *testing.T, s store, script simulator.Script) *world {
+func newWorld(t *testing.T, s store, remote bool, script simulator.Script) *world {
 	w := &world{
-		T: t, store: s, sim: harness.NewSimulator(harness.Always(script)), dir: t.TempDir(),
-		modified: map[string]time.Time{}, state: map[string]*object{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
+		T: t, store: s, remote: remote, sim: harness.NewSimulator(harness.Always(script)), dir: t.TempDir(),
+		modified: map[string]time.Time{}, states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
 	if s == bucket {
@@ -100,7 +107,7 @@ func (w *world) save() *saved {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.world = world{
-		modified: maps.Clone(w.modified), state: maps.Clone(w.state), everSeen: maps.Clone(w.everSeen), tainted: w.tainted,
+		modified: maps.Clone(w.modified), ahead: w.ahead, states: maps.Clone(w.states), everSeen: maps.Clone(w.everSeen), tainted: w.tainted,
 		occurred: maps.Clone(w.occurred), runs: slices.Clone(w.runs), processes: slices.Clone(w.processes),
 	}
 	s.world.shown.WriteString(w.shown.String())
@@ -111,8 +118,9 @@ func (w *world) save() *saved {
 func (w *world) restore(s *saved) {
 	time.Sleep(time.Until(s.at))
 	w.sim, w.tainted, w.runs, w.processes = s.sim.Clone(), s.world.tainted, slices.Clone(s.world.runs), slices.Clone(s.world.processes)
-	w.modified, w.state, w.everSeen, w.occurred = maps.Clone(s.world.modified), maps.Clone(s.world.state), maps.Clone(s.world.everSeen), maps.Clone(s.world.occurred)
+	w.modified, w.states, w.everSeen, w.occurred = maps.Clone(s.world.modified), maps.Clone(s.world.states), maps.Clone(s.world.everSeen), maps.Clone(s.world.occurred)
 	w.shown.WriteString(s.world.shown.String())
+	w.setClock(s.world.ahead)
 	for name, text := range s.files {
 		if w.bucket != nil {
 			w.bucket.Objects["prefix/"+name] = &fakes3.Object{Text: text, Modified: s.at}
@@ -169,7 +177,14 @@ func (w *world) serve(resp http.ResponseWriter, req *http.Request) {
 		http.Error(resp, "", http.StatusServiceUnavailable)
 		return
 	}
+	if p.run.cut.refused && req.Method == http.MethodPost && p.run.refused.CompareAndSwap(false, true) {
+		resp.Header().Set("Retry-After", "1")
+		http.Error(resp, "", http.StatusTooManyRequests)
+		return
+	}
+	before := len(w.sim.Jobs())
 	w.sim.ServeHTTP(resp, req)
+	p.run.note(w.sim.Jobs()[before:])
 	if p.run.step(response, "response to "+name) == loseResponse {
 		p.hangUp()
 	}
@@ -196,6 +211,37 @@ func (w *world) loseDisk() {
 // folder is the journal.
 func (w *world) folder() string { return filepath.Join(w.dir, "journal") }
 
+// setClock sets the clock of the store.
+func (w *world) setClock(ahead time.Duration) {
+	w.ahead = ahead
+	if w.bucket != nil {
+		w.bucket.Lock()
+		defer w.bucket.Unlock()
+		w.bucket.Ahead = ahead
+	}
+}
+
+// firstWithoutState is the id of the first job that no state has.
+func (w *world) firstWithoutState() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, job := range w.sim.Jobs() {
+		if !w.everSeen[job.ID] {
+			return job.ID
+		}
+	}
+	return ""
+}
+
+// note records which jobs a run has started.
+func (r *run) note(started []simulator.Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, job := range started {
+		r.created = append(r.created, job.ID)
+	}
+}
+
 // modTime is when a file was written first, by the clock of the test.
 func (p *process) modTime(info fs.FileInfo) time.Time {
 	w := p.run.world
@@ -203,7 +249,7 @@ func (p *process) modTime(info fs.FileInfo) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, known := w.modified[info.Name()]; !known {
-		w.modified[info.Name()] = time.Now()
+		w.modified[info.Name()] = time.Now().Add(w.ahead)
 	}
 	return w.modified[info.Name()]
 }
@@ -250,23 +296,52 @@ func (w *world) fingerprint() string {
 	entries := w.entries()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	position := map[string]int{}
-	for i, e := range entries {
-		position[e.ID] = i
+	for _, e := range entries {
 		last := fmt.Sprint(len(w.runs)-1) == e.Run
-		fmt.Fprintf(&b, "entry %.3s job %d answered %t taken %t last run %t wait %t alive %t\n", e.Key, jobs[e.Job], e.Accepted, e.Taken, last, e.Wait > 0, w.alive(e.Sender))
+		fmt.Fprintf(&b, "entry %.3s job %d answered %t taken %t last run %t wait %t alive %t age %d\n", e.Key, jobs[e.Job], e.Accepted, e.Taken, last, e.Wait > 0, w.alive(e.Sender), coarse(time.Since(time.UnixMilli(e.Sent).Add(-w.ahead))))
 	}
-	for _, address := range slices.Sorted(maps.Keys(w.state)) {
-		for o := w.state[address]; o != nil; o = o.deposed {
-			var private map[string]string
-			_ = json.Unmarshal(o.private, &private)
-			var ref struct{ I string }
-			text, _ := private["journal"], error(nil)
-			_ = json.Unmarshal([]byte(text), &ref)
-			fmt.Fprintf(&b, "%s job %d %q %q tainted %t marks %q\n", address, jobs[get(o.value, "id")], get(o.value, "prompt"), get(o.value, "status"), o.tainted, slices.Sorted(maps.Keys(private)))
+	for _, name := range slices.Sorted(maps.Keys(w.states)) {
+		for _, address := range slices.Sorted(maps.Keys(w.states[name])) {
+			for o := w.states[name][address]; o != nil; o = o.deposed {
+				fmt.Fprintf(&b, "%s%s job %d %q %q tainted %t private %s\n", name, address, jobs[get(o.value, "id")], get(o.value, "prompt"),
+					get(o.value, "status"), o.tainted, normal(o.private, jobs, entries))
+			}
 		}
 	}
 	return b.String()
+}
+
+// coarse is an age as far as it matters: what is a few seconds old has the same future.
+func coarse(age time.Duration) int { return int(age / (15 * time.Second)) }
+
+var (
+	entryIDs = regexp.MustCompile(`[a-z2-7]{26}`)
+	times    = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
+	millis   = regexp.MustCompile(`\b\d{12,13}\b`)
+)
+
+// normal is a private state with numbers for what differs in each world: jobs, entries, and times.
+func normal(private []byte, jobs map[string]int, entries []entry) string {
+	var values map[string][]byte
+	_ = json.Unmarshal(private, &values)
+	text := fmt.Sprintf("%s", values)
+	for id, i := range jobs {
+		if id != "" {
+			text = strings.ReplaceAll(text, id, fmt.Sprint("job ", i))
+		}
+	}
+	text = entryIDs.ReplaceAllStringFunc(text, func(id string) string {
+		return fmt.Sprint("entry ", slices.IndexFunc(entries, func(e entry) bool { return e.ID == id }))
+	})
+	text = times.ReplaceAllStringFunc(text, func(at string) string {
+		parsed, _ := time.Parse(time.RFC3339Nano, at)
+		return fmt.Sprint("age ", coarse(time.Since(parsed)))
+	})
+	return millis.ReplaceAllStringFunc(text, func(at string) string {
+		sent, _ := strconv.ParseInt(at, 10, 64)
+		earlier := slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.Sent >= sent })
+		return fmt.Sprint("after ", len(earlier))
+	})
 }
 
 // alive reports whether a process runs. w.mu must be locked.
@@ -291,18 +366,30 @@ func get(object tftypes.Value, name string) (text string) {
 	return text
 }
 
-// storeState is the CLI writing its state.
-func (w *world) storeState(state map[string]*object) {
+// storeState is the CLI writing a state.
+func (w *world) storeState(name string, state map[string]*object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state = map[string]*object{}
+	stored := map[string]*object{}
 	for address, o := range state {
 		copied := *o
-		w.state[address] = &copied
+		stored[address] = &copied
 		for o := &copied; o != nil; o = o.deposed {
 			w.everSeen[get(o.value, "id")] = true
 			w.tainted = w.tainted || o.tainted
 		}
+	}
+	w.states[name] = stored
+}
+
+// testEnded forgets the jobs that a test has started, as a user does.
+func (w *world) testEnded(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range r.created {
+		w.everSeen[id] = true
 	}
 }
 

@@ -29,6 +29,8 @@ type CLI struct {
 	PromptWO bool     // give each prompt of a configuration as prompt_wo instead
 	Minimal  bool     // Run refreshes as with -minimal-refresh
 
+	MustReplace bool // -replace
+
 	State          tftypes.Value
 	Private        []byte
 	Identity       *tfprotov6.ResourceIdentityData
@@ -189,7 +191,7 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 			c.Because = append(c.Because, path.String())
 		}
 	}
-	c.Replace = c.Tainted || len(c.Because) > 0
+	c.Replace = c.Tainted || c.MustReplace && !prior.IsNull() || len(c.Because) > 0
 	if c.Replace && !c.Tainted && !Failed(diags) {
 		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), resp.PlannedPrivate)
 		diags = append(diags, slices.DeleteFunc(resp.Diagnostics, func(d *tfprotov6.Diagnostic) bool { return !isError(d) })...)
