@@ -87,7 +87,7 @@ func (e *explorer) play(s *schedule) (isNew bool) {
 			s.next = w.save()
 		}
 		s.world = w
-		for i, c := range e.scenario.after(len(s.cuts)) {
+		for i, c := range e.scenario.rest(len(s.cuts)) {
 			r := w.play(c, cut{late: e.scenario.late})
 			if i == 0 {
 				s.steps = r.steps
@@ -153,7 +153,7 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 			continue
 		}
 		for _, way := range waysAt(taken.kind, e.store) {
-			if e.scenario.ways != nil && !slices.Contains(e.scenario.ways, way) {
+			if !e.scenario.has(way) {
 				continue
 			}
 			if way == stalled && len(s.cuts) > 0 && (!everything() || !taken.lasts()) {
@@ -246,7 +246,7 @@ func (e *explorer) excuse(s *schedule) bool {
 }
 
 // The two ways to break the promise, and what a run leaves if it cannot read the journal.
-const twice, lost, left, shared = "sent twice: ", "lost: ", "left: ", "shared: "
+const twice, lost, left, shared, hidden = "sent twice: ", "lost: ", "left: ", "shared: ", "hidden: "
 
 // repeats reports whether a step only waits on.
 func repeats(steps []stepTaken, i int) bool {
