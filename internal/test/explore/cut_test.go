@@ -110,14 +110,18 @@ func (s stepTaken) lasts() bool {
 	return slices.ContainsFunc([]string{"journal PUT", "journal DELETE", "journal file", "POST", "state"}, isIn)
 }
 
-// touches reports whether a step reads or changes what other runs see.
-func (s stepTaken) touches() bool { return s.kind != call && s.kind != response }
+// touches reports whether a step may read or change what other runs see.
+func (s stepTaken) touches() bool {
+	return s.kind != call && s.kind != response || strings.HasSuffix(s.name, "ResourceChange arrives")
+}
 
 // step is called at each step of a run. It returns the way in which the run is cut there.
 func (r *run) step(k kind, name string) way {
 	r.mu.Lock()
 	r.steps = append(r.steps, stepTaken{k, name})
 	here, number := len(r.steps) == r.cut.at, len(r.steps)
+	close(r.stepped)
+	r.stepped = make(chan struct{})
 	r.mu.Unlock()
 	r.pauseAt(number)
 	if r.number > 0 && r.world.orphans() {
@@ -166,8 +170,13 @@ func (r *run) step(k kind, name string) way {
 
 // stall waits until the next run has come to a step, or for a while.
 func (r *run) stall() {
+	const longest = 1500 * time.Millisecond
+	if r.cut.until == 0 {
+		time.Sleep(longest)
+		return
+	}
 	const interval = time.Millisecond / 4
-	for waited := time.Duration(0); waited < 1500*time.Millisecond && !r.next().hasTaken(r.cut.until); waited += interval {
+	for waited := time.Duration(0); waited < longest && !r.next().hasTaken(r.cut.until); waited += interval {
 		time.Sleep(interval)
 	}
 }
@@ -175,14 +184,31 @@ func (r *run) stall() {
 // pauseAt lets the other run go on, if there is one.
 func (r *run) pauseAt(step int) {
 	for _, p := range r.pauses {
-		if p.at != step {
-			continue
-		}
-		const interval = time.Millisecond / 4
-		for waited := time.Duration(0); waited < longestPause && !r.partner.hasLeft() && !r.partner.hasTaken(p.until); waited += interval {
-			time.Sleep(interval)
+		if p.at == step {
+			r.partner.await(p.until)
 		}
 	}
+}
+
+// await waits until a run has come to a step (0: to its end), or for a while.
+func (r *run) await(step int) {
+	over := time.After(longestPause)
+	for !r.hasTaken(step) {
+		select {
+		case <-r.nextStep():
+		case <-r.left:
+			return
+		case <-over:
+			return
+		}
+	}
+}
+
+// nextStep is closed at the next step of the run.
+func (r *run) nextStep() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stepped
 }
 
 // next is the run after this one, if there is one.

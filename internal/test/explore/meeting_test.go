@@ -15,13 +15,17 @@ import (
 // meeting is how two runs without a lock take turns: the second one starts when the first one
 // comes to a step, and stops for it at another.
 type meeting struct {
-	at    int // the step of the first run at which the second one starts
-	until int // the step of the second run at which the first one continues, to its end or to back
-	back  int // the step of the first run at which the second one continues; 0: when the first has ended
+	at    int  // the step of the first run at which the second one starts
+	until int  // the step of the second run at which the first one continues, to its end or to back
+	back  int  // the step of the first run at which the second one continues; 0: when the first has ended
+	races bool // the second one does not stop
 }
 
 func (m *meeting) String() string {
 	text := fmt.Sprintf("the second run starts at step %d of the first one, which continues at step %d of the second one", m.at, m.until)
+	if m.races {
+		text += ", and neither waits any more"
+	}
 	if m.back > 0 {
 		text += fmt.Sprintf(", until its own step %d", m.back)
 	}
@@ -33,16 +37,16 @@ func (m *meeting) play(w *world, first, second command, late time.Duration) {
 	a, b := w.newRun(first, cut{late: late}, nil), w.newRun(second, cut{late: late}, nil)
 	a.partner, b.partner = b, a
 	a.pauses = []pause{{m.at, m.until}}
-	b.pauses = []pause{{m.until, m.back}}
+	if !m.races {
+		b.pauses = []pause{{m.until, m.back}}
+	}
 	if m.back > 0 {
 		a.pauses = append(a.pauses, pause{m.back, 0})
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for !a.hasLeft() && !a.hasTaken(m.at) {
-			time.Sleep(time.Millisecond)
-		}
+		a.await(m.at)
 		b.play()
 	}()
 	a.play()
@@ -59,15 +63,14 @@ func (e *explorer) meet(steps []stepTaken) {
 	}
 	for _, at := range points {
 		for _, until := range points {
-			backs := []int{0}
-			if everything() {
-				backs = append(backs, points...)
-			}
-			for _, back := range backs {
-				if back > 0 && back <= at {
-					continue
+			meetings := []*meeting{{at: at, until: until}, {at: at, until: until, races: true}}
+			for _, back := range points {
+				if everything() && back > at {
+					meetings = append(meetings, &meeting{at: at, until: until, back: back})
 				}
-				s := &schedule{meets: &meeting{at, until, back}}
+			}
+			for _, m := range meetings {
+				s := &schedule{meets: m}
 				e.playMeeting(s)
 				if e.isWrong(s) {
 					e.report(s)

@@ -46,6 +46,7 @@ type run struct {
 
 	mu        sync.Mutex
 	steps     []stepTaken
+	stepped   chan struct{} // closed at the next step
 	processes []*process
 	created   []string // ids of the jobs that it started
 
@@ -157,7 +158,7 @@ func (c command) targets(address string) bool { return c.target == "" || c.targe
 func (w *world) newRun(c command, cut cut, forget []string) *run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget, left: make(chan struct{}), applying: make(chan struct{}, 1)}
+	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget, left: make(chan struct{}), applying: make(chan struct{}, 1), stepped: make(chan struct{})}
 	w.runs = append(w.runs, r)
 	w.setClock(cmp.Or(c.clock, w.ahead))
 	return r
@@ -438,7 +439,7 @@ func (r *run) applyAll(processes []*process) {
 		}
 		running.Go(func() {
 			defer func() { r.hasGone(recover()) }()
-			time.Sleep(time.Duration(i) * 17 * time.Millisecond / 5) // after the journal was read, and so that a schedule is the same each time
+			time.Sleep(time.Duration(i) * 34 * time.Millisecond / 3) // after the journal was read, and so that a schedule is the same each time
 			r.applyOne(processes[res.alias], res)
 		})
 	}

@@ -96,6 +96,7 @@ func scenarios() []scenario {
 	two := configured(job("a", "Write"), job("b", "Draw"))
 	killing := []way{killed}
 	buckets := []store{bucket}
+	meeting := []store{bucket, defaultFolder} // in a folder, few steps of a run can be told apart
 
 	return []scenario{
 		{name: "create", runs: runs(first), jobs: 1, pairs: true},
@@ -138,9 +139,9 @@ func scenarios() []scenario {
 		{name: "create after the clock was set back", runs: runs(first, an(first, -time.Hour)), jobs: 1},
 		{name: "three states", runs: runs(inState("x", first), inState("y", first), inState("z", first)), jobs: 3},
 
-		{name: "two runs create", runs: runs(first), beside: &first, jobs: 1},
-		{name: "two runs create equal jobs", runs: runs(atOnce(equal)), beside: new(atOnce(equal)), jobs: 2},
-		{name: "two runs create chained jobs", runs: runs(chained), beside: &chained, jobs: 2},
-		{name: "two runs send a message", before: runs(first), runs: runs(more), beside: &more, jobs: 1},
+		{name: "two runs create", runs: runs(first), beside: &first, jobs: 1, stores: meeting},
+		{name: "two runs create equal jobs", runs: runs(atOnce(equal)), beside: new(atOnce(equal)), jobs: 2, stores: meeting},
+		{name: "two runs create chained jobs", runs: runs(chained), beside: &chained, jobs: 2, stores: meeting},
+		{name: "two runs send a message", before: runs(first), runs: runs(more), beside: &more, jobs: 1, stores: meeting},
 	}
 }
