@@ -41,6 +41,9 @@ type scenario struct {
 // would stop it for good if another resource waits for the same access with a sync.Once.
 func (s scenario) has(w way) bool {
 	isParallel := slices.ContainsFunc(s.runs, func(c command) bool { return c.parallel })
+	if !more() && (w == stalled || w == abandoned || w == outage || w == serviceDown) && s.name != "create" && s.name != "message" {
+		return false
+	}
 	return (s.ways == nil || slices.Contains(s.ways, w)) && (!isParallel || w != stalled && w != storeHangs)
 }
 
