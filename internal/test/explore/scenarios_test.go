@@ -143,7 +143,7 @@ func scenarios() []scenario {
 		{name: "three states", runs: runs(inState("x", first), inState("y", first), inState("z", first)), jobs: 3},
 
 		{name: "two runs create", runs: runs(first), beside: &first, jobs: 1, stores: meeting},
-		{name: "two runs create equal jobs", runs: runs(atOnce(equal)), beside: new(atOnce(equal)), jobs: 2, stores: meeting},
+		{name: "two runs create equal jobs", runs: runs(equal), beside: &equal, jobs: 2, stores: meeting},
 		{name: "two runs create chained jobs", runs: runs(chained), beside: &chained, jobs: 2, stores: meeting},
 		{name: "two runs send a message", before: runs(first), runs: runs(more), beside: &more, jobs: 1, stores: meeting},
 	}
