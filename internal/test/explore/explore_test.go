@@ -148,8 +148,10 @@ func (e *explorer) isWrong(s *schedule) bool {
 
 // explore plays the schedules that have one more cut.
 func (e *explorer) explore(s *schedule) (longer []*schedule) {
+	applying := slices.IndexFunc(s.steps, func(s stepTaken) bool { return s.name == "ApplyResourceChange" })
 	for i, taken := range s.steps {
-		if repeats(s.steps, i) {
+		isQuiet := i > 0 && !taken.lasts() && !s.steps[i-1].lasts() // the same world as after the step before
+		if repeats(s.steps, i) || isQuiet && i < applying && !more() {
 			continue
 		}
 		for _, way := range waysAt(taken.kind, e.store) {
@@ -159,8 +161,8 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 			if way == stalled && len(s.cuts) > 0 && (!everything() || !taken.lasts()) {
 				continue
 			}
-			if (way == killed || way == diskLost) && i > 0 && !taken.lasts() && !s.steps[i-1].lasts() {
-				continue // the same world as after the step before
+			if (way == killed || way == diskLost) && isQuiet {
+				continue
 			}
 			next := &schedule{cuts: append(slices.Clone(s.cuts), cut{at: i + 1, way: way}), from: s.next}
 			isNew := e.play(next)
