@@ -25,7 +25,7 @@ explored=
 if [ $# = 0 ] && [ -z "${PACKAGES:-}" ]; then
 	explored=$(mktemp)
 	trap 'rm -f "$explored"' EXIT
-	nice go -C internal/test/explore test -timeout=1h . >"$explored" 2>&1 &
+	nice go -C internal/test/explore test -v -timeout=1h . >"$explored" 2>&1 &
 	exploration=$!
 fi
 
@@ -37,6 +37,6 @@ go tool -modfile=internal/tools/lint/go.mod gotestsum --format pkgname --format-
 { set +x; } 2>/dev/null
 if [ -n "$explored" ]; then
 	wait "$exploration" || status=$?
-	cat "$explored"
+	grep -vE '^ *(=== |--- PASS)' "$explored" # -v prints what was played, from the cache too
 fi
 exit $status
