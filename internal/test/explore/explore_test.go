@@ -166,7 +166,7 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 			}
 			next := &schedule{cuts: append(slices.Clone(s.cuts), cut{at: i + 1, way: way}), from: s.next}
 			isNew := e.play(next)
-			if way == stalled && !e.interleave(next, len(s.steps)) {
+			if way == stalled && !e.interleave(next, s.steps) {
 				return nil
 			}
 			if !isNew {
@@ -185,13 +185,16 @@ func (e *explorer) explore(s *schedule) (longer []*schedule) {
 
 // interleave plays a schedule with the provider of the killed CLI continuing at each step
 // of the next run: of every scenario in make chaos, but after two cuts only of one.
-func (e *explorer) interleave(s *schedule, steps int) bool {
+func (e *explorer) interleave(s *schedule, steps []stepTaken) bool {
 	if e.scenario.name != "create" && !everything() || len(s.cuts) > 1 && (e.scenario.name != "create" || e.store != bucket) {
 		return true
 	}
-	for step := 1; step <= steps; step++ {
+	for i, taken := range steps {
+		if !more() && !taken.touches() {
+			continue
+		}
 		next := &schedule{cuts: slices.Clone(s.cuts), from: s.from}
-		next.cuts[len(s.cuts)-1].until = step
+		next.cuts[len(s.cuts)-1].until = i + 1
 		e.play(next)
 		if e.isWrong(next) {
 			e.report(next)

@@ -65,7 +65,10 @@ func (e *explorer) meet(steps []stepTaken) {
 	}
 	for _, at := range points {
 		for _, until := range points {
-			meetings := []*meeting{{at: at, until: until}, {at: at, until: until, races: true}}
+			meetings := []*meeting{{at: at, until: until}}
+			if at == until || more() {
+				meetings = append(meetings, &meeting{at: at, until: until, races: true})
+			}
 			for _, back := range points {
 				if everything() && back > at {
 					meetings = append(meetings, &meeting{at: at, until: until, back: back})
