@@ -23,7 +23,6 @@ simulator: ## run the simulated service in the foreground
 
 test: ## run every test, acceptance tests included, and explore how runs can be cut short
 	internal/tools/test.sh
-	go -C internal/test/explore test -timeout=30m
 
 test-s3: ## run the tests that need an S3 server (MinIO, built from source the first time)
 	internal/tools/s3.sh internal/tools/test.sh -count=1 -run 'S3|Stores'
@@ -32,7 +31,7 @@ test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MA
 	internal/tools/testmatrix.sh $(MATRIX)
 
 chaos: ## every two cuts of runs in a row, mutants, 100,000 turns of random lives, then with a real CLI each CLI=200 kills, interrupts, lost states and wiped disks; CHAOS_SEED=N repeats a run
-	EXPLORE=all go -C internal/test/explore test -timeout 2h
+	EXPLORE=all go -C internal/test/explore test -timeout 4h
 	LIVES=21000 go -C internal/test/lives test -run TestLives -timeout 2h
 	CHAOS_CLI=$${CLI:-200} internal/tools/s3.sh go test -v -count=1 -timeout 7h ./internal/test/chaos
 

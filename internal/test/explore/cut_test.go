@@ -40,17 +40,26 @@ const (
 	storeDown        // the journal cannot be reached from here on
 	outage           // neither the journal nor the state can be reached from here on
 	serviceDown      // the service refuses to show jobs from here on
+	noDeletes        // the journal refuses deletes from here on
+	storeHangs       // the journal does not respond for half a minute
 	diskLost         // CLI and provider are killed, and the default folder is lost
 )
 
 var ways = []string{
 	"not cut", "CLI and provider are killed", "the CLI is killed", "the CLI is killed, and the provider continues a moment later", "Ctrl-C", "Ctrl-C twice",
 	"the request is lost", "the response is lost", "the state cannot be stored from here on", "the journal cannot be reached from here on",
-	"neither the journal nor the state can be reached from here on", "the service shows no job from here on", "CLI and provider are killed, and the disk is lost",
+	"neither the journal nor the state can be reached from here on", "the service shows no job from here on", "the journal refuses deletes from here on",
+	"the journal does not respond for half a minute", "CLI and provider are killed, and the disk is lost",
 }
 
 // waysAt are those that make sense at a step.
-func waysAt(k kind, s store) []way {
+func waysAt(k kind, s place) []way {
+	inBucket := func(ways ...way) []way {
+		if s == bucket {
+			return ways
+		}
+		return nil
+	}
 	at := []way{interrupted, cliKilled, stalled, killed, abandoned}
 	switch k {
 	case request:
@@ -60,9 +69,9 @@ func waysAt(k kind, s store) []way {
 	case stateWrite:
 		at = append(at, stateLost)
 	case journalAccess:
-		at = append(at, storeDown, outage)
+		at = append(append(at, storeDown, outage), inBucket(storeHangs)...)
 	case start:
-		at = append(at, storeDown, serviceDown)
+		at = append(append(at, storeDown, serviceDown), inBucket(noDeletes)...)
 	case call:
 	}
 	if s == defaultFolder {
@@ -78,7 +87,16 @@ type cut struct {
 	late      time.Duration // that long the service takes for a POST
 	until     int           // of a stalled one: the step of the next run at which the provider continues; 0: after a while
 	noJournal bool          // from the start
+
+	refused    bool          // the service answers the first POST with 429
+	lateDelete time.Duration // that long a DELETE needs, and its client has given up by then
 }
+
+// pause is a point at which a run lets another one go on.
+type pause struct{ at, until int } // steps: of this run, and of the other one; 0: before the first, or until it has ended
+
+// longestPause is how long a run waits for another one, which may be waiting for it.
+const longestPause = 5 * time.Second
 
 // stepTaken is a step of a run.
 type stepTaken struct {
@@ -92,12 +110,20 @@ func (s stepTaken) lasts() bool {
 	return slices.ContainsFunc([]string{"journal PUT", "journal DELETE", "journal file", "POST", "state"}, isIn)
 }
 
+// touches reports whether a step may read or change what other runs see.
+func (s stepTaken) touches() bool {
+	return s.kind != call && s.kind != response || strings.HasSuffix(s.name, "ResourceChange arrives")
+}
+
 // step is called at each step of a run. It returns the way in which the run is cut there.
 func (r *run) step(k kind, name string) way {
 	r.mu.Lock()
 	r.steps = append(r.steps, stepTaken{k, name})
-	here := len(r.steps) == r.cut.at
+	here, number := len(r.steps) == r.cut.at, len(r.steps)
+	close(r.stepped)
+	r.stepped = make(chan struct{})
 	r.mu.Unlock()
+	r.pauseAt(number)
 	if r.number > 0 && r.world.orphans() {
 		time.Sleep(time.Millisecond) // others go on
 	}
@@ -132,6 +158,11 @@ func (r *run) step(k kind, name string) way {
 		r.stateOff.Store(true)
 	case serviceDown:
 		r.serviceDown.Store(true)
+	case noDeletes:
+		r.noDeletes.Store(true)
+	case storeHangs:
+		until := time.Now().Add(30 * time.Second)
+		r.hangs.Store(&until)
 	case uncut, loseRequest, loseResponse:
 	}
 	return r.cut.way
@@ -139,10 +170,45 @@ func (r *run) step(k kind, name string) way {
 
 // stall waits until the next run has come to a step, or for a while.
 func (r *run) stall() {
+	const longest = 1500 * time.Millisecond
+	if r.cut.until == 0 {
+		time.Sleep(longest)
+		return
+	}
 	const interval = time.Millisecond / 4
-	for waited := time.Duration(0); waited < 1500*time.Millisecond && !r.next().hasTaken(r.cut.until); waited += interval {
+	for waited := time.Duration(0); waited < longest && !r.next().hasTaken(r.cut.until); waited += interval {
 		time.Sleep(interval)
 	}
+}
+
+// pauseAt lets the other run go on, if there is one.
+func (r *run) pauseAt(step int) {
+	for _, p := range r.pauses {
+		if p.at == step {
+			r.partner.await(p.until)
+		}
+	}
+}
+
+// await waits until a run has come to a step (0: to its end), or for a while.
+func (r *run) await(step int) {
+	over := time.After(longestPause)
+	for !r.hasTaken(step) {
+		select {
+		case <-r.nextStep():
+		case <-r.left:
+			return
+		case <-over:
+			return
+		}
+	}
+}
+
+// nextStep is closed at the next step of the run.
+func (r *run) nextStep() <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stepped
 }
 
 // next is the run after this one, if there is one.

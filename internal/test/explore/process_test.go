@@ -22,7 +22,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -59,7 +59,7 @@ func (r *run) start() *process {
 	r.mu.Lock()
 	r.processes = append(r.processes, p)
 	r.mu.Unlock()
-	own := journal.NewProcess(journal.Host{
+	own := &cli.Process{
 		Run: cli.Run(fmt.Sprint(r.number)), Self: cli.Sender{Machine: r.machine(), PID: p.pid, Start: "1"},
 		Ended: func(s cli.Sender) bool {
 			w.mu.Lock()
@@ -67,9 +67,9 @@ func (r *run) start() *process {
 			return s.Machine == r.machine() && !w.alive(s)
 		},
 		CLIEnded: r.cliEnded.Load, ModTime: p.modTime, Network: p,
-	}, func(error) {})
+	}
 	p.cli = &fakecli.CLI{T: w.T}
-	err := errors.Join(os.Mkdir(filepath.Dir(p.journal()), 0o700), os.Symlink(w.folder(), p.journal()))
+	err := p.makeFolders()
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -92,6 +92,23 @@ func (r *run) start() *process {
 	return p
 }
 
+// makeFolders makes what the process finds on the disk.
+func (p *process) makeFolders() error {
+	w, data := p.run.world, filepath.Dir(p.journal())
+	if w.bucket != nil && p.run.command.state == "" {
+		return nil
+	}
+	err := os.Mkdir(data, 0o700)
+	if w.bucket == nil {
+		err = errors.Join(err, os.Symlink(w.folder(), p.journal()))
+	}
+	if state := p.run.command.state; state != "" {
+		backend := fmt.Sprintf(`{"backend": {"type": "http", "config": {"address": "https://example.com/%s"}}}`, state)
+		err = errors.Join(err, os.WriteFile(filepath.Join(data, "terraform.tfstate"), []byte(backend), 0o600))
+	}
+	return err
+}
+
 // environment is shared by all tests. A process reads it when it is configured.
 var environment sync.Mutex
 
@@ -100,7 +117,9 @@ var environment sync.Mutex
 func (p *process) journal() string { return filepath.Join(p.run.world.dir, fmt.Sprint(p.pid), "agent") }
 
 func (p *process) die() {
-	_ = os.Remove(p.journal())
+	if p.run.world.bucket == nil {
+		_ = os.Remove(p.journal())
+	}
 	p.dead.Store(true)
 	p.kill()
 	p.hangUp()
@@ -134,27 +153,44 @@ func (p *process) dial(ctx context.Context, network, address string) (net.Conn, 
 
 // RoundTrip leads to the bucket.
 func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
+	r := p.run
 	name := "journal " + req.Method
-	if req.URL.Query().Has("list-type") {
+	switch query := req.URL.Query(); {
+	case query.Has("list-type"):
 		name = "journal LIST"
+	case query.Has("delete"):
+		name = "journal DELETE"
 	}
-	p.run.step(journalAccess, name)
+	r.step(journalAccess, name)
+	if until := r.hangs.Load(); until != nil && time.Until(*until) > 0 {
+		select {
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		case <-time.After(time.Until(*until)):
+		}
+	}
 	if p.dead.Load() {
 		return nil, errDead
 	}
 	time.Sleep(time.Millisecond) // so that two accesses have different times
 	recorder := httptest.NewRecorder()
-	if p.run.storeDown.Load() {
-		recorder.WriteHeader(http.StatusForbidden)
-	} else {
-		body, err := readBody(req)
-		if err != nil {
-			return nil, err
-		}
-		req.Body = body
-		p.run.world.bucket.ServeHTTP(recorder, req)
+	body, err := readBody(req)
+	if err != nil {
+		return nil, err
 	}
-	p.run.step(call, name+" done")
+	req.Body = body
+	switch isDelete := name == "journal DELETE"; {
+	case r.storeDown.Load(), isDelete && r.noDeletes.Load():
+		recorder.WriteHeader(http.StatusForbidden)
+	case isDelete && r.cut.lateDelete > 0: // the client gives up long before
+		late := req.Clone(context.WithoutCancel(req.Context()))
+		time.AfterFunc(r.cut.lateDelete, func() { r.world.bucket.ServeHTTP(httptest.NewRecorder(), late) })
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	default:
+		r.world.bucket.ServeHTTP(recorder, req)
+	}
+	r.step(call, name+" done")
 	if p.dead.Load() {
 		return nil, errDead
 	}
@@ -214,6 +250,10 @@ func (c wire) UpgradeResourceState(_ context.Context, req *tfprotov6.UpgradeReso
 
 func (c wire) ReadResource(_ context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
 	return callOver(c.process, "ReadResource", req, c.ProviderServerWithActions.ReadResource)
+}
+
+func (c wire) ImportResourceState(_ context.Context, req *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
+	return callOver(c.process, "ImportResourceState", req, c.ProviderServerWithActions.ImportResourceState)
 }
 
 func (c wire) PlanResourceChange(_ context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {

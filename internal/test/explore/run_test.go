@@ -6,6 +6,7 @@
 package explore
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,14 +20,18 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // run is a run of the CLI.
 type run struct {
-	world  *world
-	number int
-	cut    cut
-	forget []string
+	world   *world
+	number  int
+	cut     cut
+	command command
+	forget  []string
+	partner *run // plays at the same time
+	pauses  []pause
 
 	left        chan struct{} // closed when the CLI no longer works on anything
 	leave       sync.Once
@@ -35,10 +40,20 @@ type run struct {
 	serviceDown atomic.Bool
 	stateOff    atomic.Bool
 	storeDown   atomic.Bool
+	noDeletes   atomic.Bool
+	hangs       atomic.Pointer[time.Time] // until when the store does not respond
+	refused     atomic.Bool               // its first POST was
 
 	mu        sync.Mutex
 	steps     []stepTaken
+	stepped   chan struct{} // closed at the next step
 	processes []*process
+	created   []string // ids of the jobs that it started
+
+	applying chan struct{}      // a lock of the rest: a goroutine that waits for a sync.Mutex would stop the clock
+	state    map[string]*object // as the CLI has it in memory
+	changed  bool               // since it was read or stored
+	storedAt time.Time          // or when the first resource finished
 
 	empty  bool // the plan changed nothing
 	failed bool
@@ -114,35 +129,79 @@ type resource struct {
 	createFirst bool // create_before_destroy
 }
 
-// apply is a whole "terraform apply", or a plan.
-func (w *world) apply(resources []resource, c cut, forget []string, planOnly bool) *run {
+// operation is what a command of the CLI does.
+type operation int
+
+const (
+	apply operation = iota
+	plan
+	refreshOnly
+	destroy
+	importJob // the first job that no state has, to the last resource
+	test      // "terraform test": applies and destroys in one process, with a state of its own
+)
+
+// command is a command of the CLI, and its configuration.
+type command struct {
+	do        operation
+	resources []resource
+	replace   string        // -replace
+	target    string        // -target
+	state     string        // its name, if several states share a journal
+	parallel  bool          // all resources are applied at once
+	clock     time.Duration // of the store, from then on: so far it is ahead
+}
+
+func (c command) targets(address string) bool { return c.target == "" || c.target == address }
+
+// newRun starts a run that has not done anything yet.
+func (w *world) newRun(c command, cut cut, forget []string) *run {
 	w.mu.Lock()
-	r := &run{world: w, number: len(w.runs), cut: c, forget: forget, left: make(chan struct{})}
+	defer w.mu.Unlock()
+	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget, left: make(chan struct{}), applying: make(chan struct{}, 1), stepped: make(chan struct{})}
 	w.runs = append(w.runs, r)
-	w.mu.Unlock()
+	w.setClock(cmp.Or(c.clock, w.ahead))
+	return r
+}
+
+// play plays a command to its end.
+func (w *world) play(c command, cut cut, forget ...string) *run {
+	r := w.newRun(c, cut, forget)
+	r.play()
+	return r
+}
+
+func (r *run) play() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer func() {
-			switch reason := recover().(type) {
-			case nil:
-			case gone:
-				if !r.cliEnded.Load() { // Ctrl-C twice
-					r.shutDown(r.plugins()...)
-					r.end()
-				}
-			default:
-				panic(reason)
+			if !r.hasGone(recover()) {
+				return
+			}
+			if !r.cliEnded.Load() { // Ctrl-C twice
+				r.shutDown(r.plugins()...)
+				r.end()
 			}
 		}()
-		r.apply(resources, planOnly)
+		r.execute()
 		r.end()
 	}()
 	<-done
-	if r.storeDown.Load() && w.bucket == nil {
-		w.repair()
+	if r.storeDown.Load() && r.world.bucket == nil {
+		r.world.repair()
 	}
-	return r
+}
+
+// hasGone reports whether a goroutine of the CLI has ended with it.
+func (r *run) hasGone(reason any) bool {
+	if reason == nil {
+		return false
+	}
+	if _, isGone := reason.(gone); !isGone {
+		panic(reason)
+	}
+	return true
 }
 
 // breakJournal makes the journal unusable until the run ends.
@@ -163,9 +222,9 @@ func (w *world) repair() {
 }
 
 // each starts a process for each alias.
-func (r *run) each(resources []resource) []*process {
+func (r *run) each() []*process {
 	processes := []*process{r.start()}
-	for _, res := range resources {
+	for _, res := range r.command.resources {
 		if res.alias == len(processes) {
 			processes = append(processes, r.start())
 		}
@@ -193,135 +252,286 @@ func objectOf(c *fakecli.CLI, deposed *object) *object {
 	return &object{c.State, c.Private, c.Identity, c.Tainted, deposed}
 }
 
-func (r *run) apply(resources []resource, planOnly bool) {
-	w := r.world
+func (r *run) lock() (unlock func()) {
+	r.applying <- struct{}{}
+	return func() { <-r.applying }
+}
+
+// say shows diagnostics, and reports whether there is no error among them.
+func (r *run) say(diags []*tfprotov6.Diagnostic) bool {
+	defer r.lock()()
+	r.diags = append(r.diags, diags...)
+	r.failed = r.failed || fakecli.Failed(diags)
+	return !fakecli.Failed(diags)
+}
+
+// execute is the command, from the start of the CLI to its end.
+func (r *run) execute() {
+	w, c := r.world, r.command
 	if r.cut.noJournal {
 		r.breakJournal()
 	}
 	r.step(start, "the CLI starts")
-	state := maps.Clone(w.state)
-	say := func(diags []*tfprotov6.Diagnostic) bool {
-		r.diags = append(r.diags, diags...)
-		r.failed = r.failed || fakecli.Failed(diags)
-		return !fakecli.Failed(diags)
+	r.state = map[string]*object{}
+	if c.do != test {
+		w.mu.Lock()
+		maps.Copy(r.state, w.states[c.state])
+		w.mu.Unlock()
 	}
 	defer func() { // as the CLI does when it ends, but not when it is killed
 		if !r.hasLeft() {
 			w.show(r.diags)
 		}
 	}()
-	processes := r.each(resources)
+	if c.do == test {
+		r.test()
+		return
+	}
+	if c.do == importJob {
+		r.importJob()
+		return
+	}
+	processes := r.each()
+	removed := r.plan(processes)
+	r.shutDown(processes...)
+	r.mustLive()
+	if c.do == plan || r.failed || r.stopped.Load() {
+		return
+	}
+	processes = r.each()
+	if c.do == apply {
+		r.applyAll(processes)
+	}
+	if c.do != refreshOnly {
+		r.destroyAll(processes, removed)
+	}
+	r.finish(processes)
+}
+
+// plan refreshes and plans all resources. It returns which ones an apply removes.
+func (r *run) plan(processes []*process) (removed []string) {
 	r.empty = true
-	for _, res := range resources {
+	c := r.command
+	for _, res := range c.resources {
 		if r.stopped.Load() {
 			r.failed = true
-			break
+			return nil
+		}
+		o := r.state[res.address]
+		if !c.targets(res.address) || c.do == refreshOnly && o == nil {
+			continue
 		}
 		p := processes[res.alias]
-		if o := state[res.address]; o != nil && o.deposed != nil {
+		if o != nil && o.deposed != nil {
 			r.empty = false
 		}
-		c := r.load(p, state[res.address])
-		if say(c.Refresh(p.ctx)) && say(c.Plan(p.ctx, res.config)) {
-			r.empty = r.empty && c.Empty()
+		cli := r.load(p, o)
+		cli.Forced = c.replace == res.address
+		if r.say(cli.Refresh(p.ctx)) && c.do != refreshOnly && r.say(cli.Plan(p.ctx, res.config)) {
+			r.empty = r.empty && cli.Empty()
 		}
-		if o := objectOf(c, nil); o != nil {
-			o.deposed = state[res.address].deposed
-			state[res.address] = o
+		if refreshed := objectOf(cli, nil); refreshed != nil {
+			refreshed.deposed = o.deposedOne()
+			r.changed = r.changed || o == nil || !o.value.Equal(refreshed.value) || string(o.private) != string(refreshed.private)
+			r.state[res.address] = refreshed
 		}
 	}
-	removed := slices.Sorted(maps.Keys(state)) // from the configuration
-	removed = slices.DeleteFunc(removed, func(address string) bool {
-		return slices.ContainsFunc(resources, func(res resource) bool { return res.address == address })
-	})
-	for _, address := range removed {
-		r.empty = false
-		c := r.load(processes[0], state[address])
-		if say(c.Refresh(processes[0].ctx)) {
-			say(c.PlanDestroy(processes[0].ctx))
+	for _, address := range slices.Sorted(maps.Keys(r.state)) {
+		isKept := slices.ContainsFunc(c.resources, func(res resource) bool { return res.address == address })
+		if isKept && c.do != destroy || !c.targets(address) || c.do == refreshOnly {
+			continue
 		}
+		removed = append(removed, address)
+		r.empty = false
+		cli := r.load(processes[0], r.state[address])
+		if r.say(cli.Refresh(processes[0].ctx)) {
+			r.say(cli.PlanDestroy(processes[0].ctx))
+		}
+	}
+	return removed
+}
+
+func (o *object) deposedOne() *object {
+	if o == nil {
+		return nil
+	}
+	return o.deposed
+}
+
+// remoteInterval is how long the CLI keeps changes in memory before it writes the state of a
+// remote backend, while it applies.
+const remoteInterval = 20 * time.Second
+
+// save is the CLI writing its state after each change. To a remote backend it writes when
+// the apply ends, after a stop, or when the last time was long ago.
+func (r *run) save() {
+	if r.command.do == test {
+		return
+	}
+	if r.world.remote {
+		isDue := r.stopped.Load() || !r.storedAt.IsZero() && time.Since(r.storedAt) >= remoteInterval
+		if r.storedAt.IsZero() {
+			r.storedAt = time.Now()
+		}
+		if !isDue {
+			return
+		}
+	}
+	r.store()
+}
+
+func (r *run) store() {
+	if !r.changed { // as the CLI does: an unchanged state must not overwrite a newer one
+		return
+	}
+	r.step(stateWrite, "the state is written")
+	r.mustLive()
+	if !r.stateOff.Load() {
+		r.world.storeState(r.command.state, r.state)
+	}
+	r.changed, r.storedAt = false, time.Now()
+	r.step(call, "the state is written, done")
+	r.mustLive()
+}
+
+func (r *run) set(address string, o *object) {
+	defer r.lock()()
+	if r.state[address] == nil && o == nil {
+		return
+	}
+	delete(r.state, address)
+	if o != nil {
+		r.state[address] = o
+	}
+	r.changed = true
+	r.save()
+}
+
+func (r *run) get(address string) *object {
+	defer r.lock()()
+	return r.state[address]
+}
+
+// finish ends the processes and the run. A remote state is stored only then.
+func (r *run) finish(processes []*process) {
+	if !r.world.remote {
+		r.store()
 	}
 	r.shutDown(processes...)
 	r.mustLive()
-	if planOnly || r.failed || r.stopped.Load() {
+	r.store()
+}
+
+// applyAll applies all resources, one after the other or at once.
+func (r *run) applyAll(processes []*process) {
+	var running sync.WaitGroup
+	for i, res := range r.command.resources {
+		if r.stopped.Load() {
+			r.failed = true
+			break
+		}
+		if !r.command.targets(res.address) {
+			continue
+		}
+		if !r.command.parallel {
+			r.applyOne(processes[res.alias], res)
+			continue
+		}
+		running.Go(func() {
+			defer func() { r.hasGone(recover()) }()
+			time.Sleep(time.Duration(i) * 34 * time.Millisecond / 3) // after the journal was read, and so that a schedule is the same each time
+			r.applyOne(processes[res.alias], res)
+		})
+	}
+	running.Wait()
+	r.mustLive()
+}
+
+func (r *run) applyOne(p *process, res resource) {
+	before := r.get(res.address)
+	var deposed *object
+	if before != nil && before.deposed != nil {
+		old := r.load(p, before.deposed)
+		r.say(old.Destroy(p.ctx))
+		copied := *before
+		copied.deposed, before = nil, &copied
+		r.set(res.address, before)
+	}
+	c := r.load(p, before)
+	c.Forced = r.command.replace == res.address
+	if !r.say(c.Plan(p.ctx, res.config)) {
 		return
 	}
-	processes = r.each(resources)
-	save := func() {
-		r.step(stateWrite, "the state is written")
-		r.mustLive()
-		if !r.stateOff.Load() {
-			w.storeState(state)
-		}
-		r.step(call, "the state is written, done")
-		r.mustLive()
-	}
-	set := func(address string, o *object) {
-		delete(state, address)
-		if o != nil {
-			state[address] = o
-		}
-		save()
-	}
-	for _, res := range resources {
-		if r.stopped.Load() {
-			r.failed = true
-			break
-		}
-		p := processes[res.alias]
-		before := state[res.address]
-		var deposed *object
-		if before != nil && before.deposed != nil {
-			old := r.load(p, before.deposed)
-			say(old.Destroy(p.ctx))
-			copied := *before
-			copied.deposed, before = nil, &copied
-			set(res.address, before)
-		}
-		c := r.load(p, before)
-		if !say(c.Plan(p.ctx, res.config)) {
-			continue
-		}
-		if c.Replace {
-			if res.createFirst {
-				deposed = before
-			} else {
-				say(c.Destroy(p.ctx))
-				set(res.address, nil)
-				if r.stopped.Load() {
-					break
-				}
-			}
-			c.Forget()
-			if !say(c.Plan(p.ctx, res.config)) {
-				set(res.address, objectOf(c, deposed))
-				continue
+	if c.Replace {
+		c.Forced = false
+		if res.createFirst {
+			deposed = before
+		} else {
+			r.say(c.Destroy(p.ctx))
+			r.set(res.address, nil)
+			if r.stopped.Load() {
+				return
 			}
 		}
-		if c.Empty() {
-			continue
-		}
-		created := say(c.Apply(p.ctx, res.config))
-		if c.State.IsNull() && deposed != nil {
-			set(res.address, deposed) // the CLI restores it
-			continue
-		}
-		set(res.address, objectOf(c, deposed))
-		if deposed != nil && created && !r.stopped.Load() {
-			old := r.load(p, deposed)
-			say(old.Destroy(p.ctx))
-			set(res.address, objectOf(c, nil))
+		c.Forget()
+		if !r.say(c.Plan(p.ctx, res.config)) {
+			r.set(res.address, objectOf(c, deposed))
+			return
 		}
 	}
-	for _, address := range removed {
+	if c.Empty() {
+		return
+	}
+	created := r.say(c.Apply(p.ctx, res.config))
+	if c.State.IsNull() && deposed != nil {
+		r.set(res.address, deposed) // the CLI restores it
+		return
+	}
+	r.set(res.address, objectOf(c, deposed))
+	if deposed != nil && created && !r.stopped.Load() {
+		old := r.load(p, deposed)
+		r.say(old.Destroy(p.ctx))
+		r.set(res.address, objectOf(c, nil))
+	}
+}
+
+func (r *run) destroyAll(processes []*process, addresses []string) {
+	for _, address := range addresses {
 		if r.stopped.Load() {
 			r.failed = true
-			break
+			return
 		}
-		c := r.load(processes[0], state[address])
-		say(c.Destroy(processes[0].ctx))
-		set(address, objectOf(c, nil))
+		c := r.load(processes[0], r.get(address))
+		r.say(c.Destroy(processes[0].ctx))
+		r.set(address, objectOf(c, nil))
 	}
-	save()
+}
+
+// importJob imports to the last resource the first job that no state has.
+func (r *run) importJob() {
+	id := r.world.firstWithoutState()
+	address := r.command.resources[len(r.command.resources)-1].address
+	if id == "" || r.state[address] != nil {
+		return
+	}
+	processes := r.each()
+	c := r.load(processes[0], nil)
+	if r.say(c.ImportState(processes[0].ctx, harness.Project+"/"+id)) {
+		r.state[address] = objectOf(c, nil)
+		r.changed = true
+	}
+	r.finish(processes)
+}
+
+// test plays a test: its state is never stored, and its processes serve all of it.
+func (r *run) test() {
+	processes := r.each()
+	r.plan(processes)
+	if !r.failed && !r.stopped.Load() {
+		r.applyAll(processes)
+	}
+	r.destroyAll(processes, slices.Sorted(maps.Keys(r.state)))
 	r.shutDown(processes...)
+	r.mustLive()
+	r.world.testEnded(r)
 }

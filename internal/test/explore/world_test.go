@@ -14,7 +14,9 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -24,7 +26,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
@@ -32,11 +35,11 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// store is where the journal is kept.
-type store int
+// place is where the journal is kept.
+type place int
 
 const (
-	bucket store = iota
+	bucket place = iota
 	namedFolder
 	defaultFolder
 )
@@ -45,7 +48,8 @@ const (
 type world struct {
 	*testing.T
 
-	store  store
+	store  place
+	remote bool // the backend of the states
 	sim    *simulator.Server
 	wire   *faultserver.Server
 	bucket *fakes3.Server
@@ -54,13 +58,17 @@ type world struct {
 	mu        sync.Mutex
 	processes []*process
 	modified  map[string]time.Time // of files, by the clock of the test
-	state     map[string]*object   // as it was stored, by address
+	ahead     time.Duration        // of the store's clock
+	states    states               // as they were stored
 	everSeen  map[string]bool      // ids of jobs that were in a stored state
 	tainted   bool                 // a stored object was
 	shown     strings.Builder      // what a user has read
 	runs      []*run
 	occurred  map[string]bool
 }
+
+// states are the objects of each state, by its name and by address.
+type states map[string]map[string]*object
 
 // object is a resource in a state.
 type object struct {
@@ -71,10 +79,10 @@ type object struct {
 	deposed  *object // replaced, and not destroyed yet
 }
 
-func newWorld(t *testing.T, s store, script simulator.Script) *world {
+func newWorld(t *testing.T, s place, remote bool, script simulator.Script) *world {
 	w := &world{
-		T: t, store: s, sim: harness.NewSimulator(harness.Always(script)), dir: t.TempDir(),
-		modified: map[string]time.Time{}, state: map[string]*object{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
+		T: t, store: s, remote: remote, sim: harness.NewSimulator(harness.Always(script)), dir: t.TempDir(),
+		modified: map[string]time.Time{}, states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
 	if s == bucket {
@@ -100,7 +108,7 @@ func (w *world) save() *saved {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.world = world{
-		modified: maps.Clone(w.modified), state: maps.Clone(w.state), everSeen: maps.Clone(w.everSeen), tainted: w.tainted,
+		modified: maps.Clone(w.modified), ahead: w.ahead, states: maps.Clone(w.states), everSeen: maps.Clone(w.everSeen), tainted: w.tainted,
 		occurred: maps.Clone(w.occurred), runs: slices.Clone(w.runs), processes: slices.Clone(w.processes),
 	}
 	s.world.shown.WriteString(w.shown.String())
@@ -111,12 +119,16 @@ func (w *world) save() *saved {
 func (w *world) restore(s *saved) {
 	time.Sleep(time.Until(s.at))
 	w.sim, w.tainted, w.runs, w.processes = s.sim.Clone(), s.world.tainted, slices.Clone(s.world.runs), slices.Clone(s.world.processes)
-	w.modified, w.state, w.everSeen, w.occurred = maps.Clone(s.world.modified), maps.Clone(s.world.state), maps.Clone(s.world.everSeen), maps.Clone(s.world.occurred)
+	w.modified, w.states, w.everSeen, w.occurred = maps.Clone(s.world.modified), maps.Clone(s.world.states), maps.Clone(s.world.everSeen), maps.Clone(s.world.occurred)
 	w.shown.WriteString(s.world.shown.String())
+	w.setClock(s.world.ahead)
 	for name, text := range s.files {
 		if w.bucket != nil {
 			w.bucket.Objects["prefix/"+name] = &fakes3.Object{Text: text, Modified: s.at}
-		} else if err := os.WriteFile(filepath.Join(w.folder(), name), text, 0o600); err != nil {
+			continue
+		}
+		file := filepath.Join(w.folder(), filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -129,13 +141,13 @@ func (w *world) files() map[string][]byte {
 		w.bucket.Lock()
 		defer w.bucket.Unlock()
 		for name, object := range w.bucket.Objects {
-			texts[filepath.Base(name)] = object.Text
+			texts[strings.TrimPrefix(name, "prefix/")] = object.Text
 		}
 		return texts
 	}
-	files, _ := filepath.Glob(filepath.Join(w.folder(), "*.json"))
+	files, _ := fs.Glob(os.DirFS(w.folder()), "*/*.json")
 	for _, file := range files {
-		texts[filepath.Base(file)], _ = os.ReadFile(file)
+		texts[file], _ = os.ReadFile(filepath.Join(w.folder(), file))
 	}
 	return texts
 }
@@ -169,7 +181,14 @@ func (w *world) serve(resp http.ResponseWriter, req *http.Request) {
 		http.Error(resp, "", http.StatusServiceUnavailable)
 		return
 	}
+	if p.run.cut.refused && req.Method == http.MethodPost && p.run.refused.CompareAndSwap(false, true) {
+		resp.Header().Set("Retry-After", "1")
+		http.Error(resp, "", http.StatusTooManyRequests)
+		return
+	}
+	before := len(w.sim.Jobs())
 	w.sim.ServeHTTP(resp, req)
+	p.run.note(w.sim.Jobs()[before:])
 	if p.run.step(response, "response to "+name) == loseResponse {
 		p.hangUp()
 	}
@@ -196,6 +215,37 @@ func (w *world) loseDisk() {
 // folder is the journal.
 func (w *world) folder() string { return filepath.Join(w.dir, "journal") }
 
+// setClock sets the clock of the store.
+func (w *world) setClock(ahead time.Duration) {
+	w.ahead = ahead
+	if w.bucket != nil {
+		w.bucket.Lock()
+		defer w.bucket.Unlock()
+		w.bucket.Ahead = ahead
+	}
+}
+
+// firstWithoutState is the id of the first job that no state has.
+func (w *world) firstWithoutState() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, job := range w.sim.Jobs() {
+		if !w.everSeen[job.ID] {
+			return job.ID
+		}
+	}
+	return ""
+}
+
+// note records which jobs a run has started.
+func (r *run) note(started []simulator.Job) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, job := range started {
+		r.created = append(r.created, job.ID)
+	}
+}
+
 // modTime is when a file was written first, by the clock of the test.
 func (p *process) modTime(info fs.FileInfo) time.Time {
 	w := p.run.world
@@ -203,37 +253,32 @@ func (p *process) modTime(info fs.FileInfo) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if _, known := w.modified[info.Name()]; !known {
-		w.modified[info.Name()] = time.Now()
+		w.modified[info.Name()] = time.Now().Add(w.ahead)
 	}
 	return w.modified[info.Name()]
 }
 
 // entry is what the journal stores of a request, as far as it matters here.
 type entry struct {
-	ID       string
-	Key      string
-	Job      string
-	Accepted bool
-	Taken    bool
-	Sender   cli.Sender
-	Run      string
-	Sent     int64
-	Wait     int64
+	ID, Key, Run string // from its name
+	Job          string
+	Accepted     bool
+	Sender       cli.Sender
+	Sent         time.Time
+	Wait         int64
 }
 
 // entries are those in the journal, in the order in which they were sent.
 func (w *world) entries() (entries []entry) {
 	for name, text := range w.files() {
-		lines := strings.Fields(strings.TrimSpace(string(text)))
-		e := entry{ID: strings.TrimSuffix(name, ".json")}
-		if len(lines) == 0 || json.Unmarshal([]byte(lines[len(lines)-1]), &e) != nil {
-			continue
+		named, ok := store.ParseName(strings.TrimSuffix(path.Base(name), ".json"))
+		e := entry{ID: named.ID, Key: string(named.Key), Run: string(named.Run)}
+		if ok && json.Unmarshal(text, &e) == nil {
+			entries = append(entries, e)
 		}
-		e.Sent = cmp.Or(e.Sent, w.modified[name].UnixMilli())
-		entries = append(entries, e)
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(a.Sent, b.Sent), cmp.Compare(a.Key, b.Key), strings.Compare(a.ID, b.ID))
+		return cmp.Or(a.Sent.Compare(b.Sent), cmp.Compare(a.Key, b.Key), strings.Compare(a.Run, b.Run), strings.Compare(a.ID, b.ID))
 	})
 	return entries
 }
@@ -250,23 +295,46 @@ func (w *world) fingerprint() string {
 	entries := w.entries()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	position := map[string]int{}
-	for i, e := range entries {
-		position[e.ID] = i
+	for _, e := range entries {
 		last := fmt.Sprint(len(w.runs)-1) == e.Run
-		fmt.Fprintf(&b, "entry %.3s job %d answered %t taken %t last run %t wait %t alive %t\n", e.Key, jobs[e.Job], e.Accepted, e.Taken, last, e.Wait > 0, w.alive(e.Sender))
+		fmt.Fprintf(&b, "entry %.3s job %d answered %t last run %t wait %t alive %t age %d\n", e.Key, jobs[e.Job], e.Accepted, last, e.Wait > 0, w.alive(e.Sender), coarse(time.Since(e.Sent)))
 	}
-	for _, address := range slices.Sorted(maps.Keys(w.state)) {
-		for o := w.state[address]; o != nil; o = o.deposed {
-			var private map[string]string
-			_ = json.Unmarshal(o.private, &private)
-			var ref struct{ I string }
-			text, _ := private["journal"], error(nil)
-			_ = json.Unmarshal([]byte(text), &ref)
-			fmt.Fprintf(&b, "%s job %d %q %q tainted %t marks %q\n", address, jobs[get(o.value, "id")], get(o.value, "prompt"), get(o.value, "status"), o.tainted, slices.Sorted(maps.Keys(private)))
+	for _, name := range slices.Sorted(maps.Keys(w.states)) {
+		for _, address := range slices.Sorted(maps.Keys(w.states[name])) {
+			for o := w.states[name][address]; o != nil; o = o.deposed {
+				fmt.Fprintf(&b, "%s%s job %d %q %q tainted %t private %s\n", name, address, jobs[get(o.value, "id")], get(o.value, "prompt"),
+					get(o.value, "status"), o.tainted, normal(o.private, jobs, entries))
+			}
 		}
 	}
 	return b.String()
+}
+
+// coarse is an age as far as it matters: what is a few seconds old has the same future.
+func coarse(age time.Duration) int { return int(age / (15 * time.Second)) }
+
+var (
+	entryNames = regexp.MustCompile(`(create|message)-[a-z2-7-]+-[0-9]+-[a-z2-7]{16}`)
+	times      = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
+)
+
+// normal is a private state with numbers for what differs in each world: jobs, entries, and times.
+func normal(private []byte, jobs map[string]int, entries []entry) string {
+	var values map[string][]byte
+	_ = json.Unmarshal(private, &values)
+	text := fmt.Sprintf("%s", values)
+	for id, i := range jobs {
+		if id != "" {
+			text = strings.ReplaceAll(text, id, fmt.Sprint("job ", i))
+		}
+	}
+	text = entryNames.ReplaceAllStringFunc(text, func(name string) string {
+		return fmt.Sprint("entry ", slices.IndexFunc(entries, func(e entry) bool { return strings.HasSuffix(name, e.ID) }))
+	})
+	return times.ReplaceAllStringFunc(text, func(at string) string {
+		parsed, _ := time.Parse(time.RFC3339Nano, at)
+		return fmt.Sprint("age ", coarse(time.Since(parsed)))
+	})
 }
 
 // alive reports whether a process runs. w.mu must be locked.
@@ -291,18 +359,30 @@ func get(object tftypes.Value, name string) (text string) {
 	return text
 }
 
-// storeState is the CLI writing its state.
-func (w *world) storeState(state map[string]*object) {
+// storeState is the CLI writing a state.
+func (w *world) storeState(name string, state map[string]*object) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state = map[string]*object{}
+	stored := map[string]*object{}
 	for address, o := range state {
 		copied := *o
-		w.state[address] = &copied
+		stored[address] = &copied
 		for o := &copied; o != nil; o = o.deposed {
 			w.everSeen[get(o.value, "id")] = true
 			w.tainted = w.tainted || o.tainted
 		}
+	}
+	w.states[name] = stored
+}
+
+// testEnded forgets the jobs that a test has started, as a user does.
+func (w *world) testEnded(r *run) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range r.created {
+		w.everSeen[id] = true
 	}
 }
 

@@ -6,12 +6,15 @@ package fakes3
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +29,7 @@ type Server struct {
 	Close   func()        // from then on it cannot be reached
 	Ahead   time.Duration // of its clock
 	Objects map[string]*Object
+	Page    int // objects in each page of a listing; 0: 20
 
 	// hook answers a request, when it returns a status. It may call apply first.
 	hook func(r *http.Request, apply func()) int
@@ -78,7 +82,9 @@ func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	object := f.Objects[name]
 	switch {
 	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
-		f.list(w, r.URL.Query().Get("prefix"), r.URL.Query().Get("continuation-token"))
+		f.list(w, r.URL.Query())
+	case r.Method == http.MethodPost && r.URL.Query().Has("delete"):
+		f.deleteAll(w, body)
 	case r.Method == http.MethodPut:
 		text := body[bytes.IndexByte(body, '{') : bytes.LastIndexByte(body, '}')+1] // between the signatures of chunks
 		f.Objects[name] = &Object{Text: text, Modified: f.Now()}
@@ -96,8 +102,29 @@ func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 }
 
+// deleteAll deletes the objects that a multi-object delete names.
+func (f *Server) deleteAll(w io.Writer, body []byte) {
+	var request struct {
+		Objects []struct{ Key string } `xml:"Object"`
+	}
+	var result struct {
+		XMLName xml.Name `xml:"DeleteResult"`
+		Deleted []struct{ Key string }
+	}
+	_ = xml.Unmarshal(body, &request)
+	for _, object := range request.Objects {
+		delete(f.Objects, object.Key)
+	}
+	result.Deleted = request.Objects
+	_ = xml.NewEncoder(w).Encode(result)
+}
+
 // list answers in pages that are shorter than a real server's.
-func (f *Server) list(w io.Writer, prefix, after string) {
+func (f *Server) list(w io.Writer, query url.Values) {
+	prefix, after, page := query.Get("prefix"), query.Get("continuation-token"), cmp.Or(f.Page, 20)
+	if asked, err := strconv.Atoi(query.Get("max-keys")); err == nil {
+		page = min(page, asked)
+	}
 	type contents struct{ Key, LastModified string }
 	var result struct {
 		XMLName               xml.Name `xml:"ListBucketResult"`
@@ -106,11 +133,11 @@ func (f *Server) list(w io.Writer, prefix, after string) {
 		NextContinuationToken string
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Objects)) {
-		if !strings.HasPrefix(name, prefix) || name <= after {
+		if !strings.HasPrefix(name, prefix) || name <= cmp.Or(after, query.Get("start-after")) {
 			continue
 		}
-		if len(result.Contents) == 20 {
-			result.IsTruncated, result.NextContinuationToken = true, result.Contents[19].Key
+		if len(result.Contents) == page {
+			result.IsTruncated, result.NextContinuationToken = true, result.Contents[page-1].Key
 			break
 		}
 		result.Contents = append(result.Contents, contents{name, f.Objects[name].Modified.Format(time.RFC3339)})

@@ -1,0 +1,143 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+//go:build !race && unix
+
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// unknown are the ids of the entries of creates without a response.
+func (w *world) unknown() (ids []string) {
+	for _, e := range w.entries() {
+		if !e.Accepted && strings.HasPrefix(e.Key, "create") {
+			ids = append(ids, e.ID)
+		}
+	}
+	return ids
+}
+
+// cutOnlyBy reports whether no run was cut in another way.
+func (w *world) cutOnlyBy(allowed ...way) bool {
+	return !slices.ContainsFunc(w.runs, func(r *run) bool { return r.cut.way != uncut && !slices.Contains(allowed, r.cut.way) })
+}
+
+// check asserts the promise. The last run was not cut.
+func (w *world) check(s scenario) (wrong []string) {
+	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	blocked := 0 // in the last run, by what may have gone since
+	for _, r := range w.runs[max(0, len(w.runs)-len(s.finals())):] {
+		if r.failed {
+			blocked++
+		}
+	}
+	givenUp := len(w.runs[len(w.runs)-1].forget)
+	var plans []*run
+	resources, aliases, says := 0, 1, false // each alias is blocked by an unknown create
+	for _, c := range s.finals() {
+		c.do = plan
+		p := w.play(c, cut{})
+		plans = append(plans, p)
+		resources, says = resources+len(c.resources), says || len(p.diags) > 0
+		for _, res := range c.resources {
+			aliases = max(aliases, res.alias+1)
+		}
+	}
+	jobs, entries, unknown := w.sim.Jobs(), w.entries(), len(w.unknown())
+	s.jobs += w.expected(s)
+	if w.tainted {
+		fail("a stored object is tainted, and no job has failed")
+	}
+	for _, p := range plans {
+		if !p.empty && len(p.diags) == 0 && blocked == 0 {
+			fail("the last plan is not empty and does not say why")
+		}
+	}
+	if len(jobs) > s.jobs+givenUp {
+		fail(twice+"%d jobs were started, want %d", len(jobs), s.jobs)
+	}
+	ids := map[string]bool{}
+	inState := 0
+	for _, state := range w.states {
+		inState += len(state)
+		for address, o := range state {
+			if id := get(o.value, "id"); ids[id] {
+				fail(shared+"%s has the job of another resource", address)
+			} else {
+				ids[id] = true
+			}
+		}
+	}
+	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && w.occurred["Agent job of an earlier run taken over"] {
+		fail("after Ctrl-C the state lacked a job")
+	}
+	if w.cutOnlyBy(interrupted, cliKilled, stalled) && s.isSimple() && s.late < requestTimeout && !s.noJournal && unknown > 0 {
+		fail("nobody has the response, although the provider lived on")
+	}
+	if missing := resources - inState; missing > unknown*aliases && blocked == 0 {
+		fail("%d resources are missing, and %d outcomes are unknown", missing, unknown)
+	}
+	for _, e := range entries {
+		// What could not be removed is harmless: only an equal request would find it.
+		unremoved := w.everSeen[e.Job] && slices.ContainsFunc(w.runs, func(r *run) bool { return r.storeDown.Load() || r.noDeletes.Load() || r.hangs.Load() != nil })
+		switch isSeen := e.Accepted && w.everSeen[e.Job]; {
+		case unremoved, s.edited && !strings.HasPrefix(e.Key, "create"):
+		case isSeen:
+			fail(left+"%+v", e)
+		case !says && !s.edited:
+			fail(hidden+"no plan names what became of %+v", e)
+		}
+	}
+	for _, job := range jobs {
+		if repeatsPrompt(job.Prompts, s.prompts) {
+			fail(twice+"job %s has the prompts %q", job.ID, job.Prompts)
+		}
+		inJournal := slices.ContainsFunc(entries, func(e entry) bool { return e.Accepted && e.Job == job.ID })
+		switch {
+		case w.everSeen[job.ID], inJournal, strings.Contains(w.shown.String(), job.ID):
+		case unknown > 0:
+			unknown--
+		case givenUp > 0:
+			givenUp--
+		default:
+			fail(lost+"job %s is in no state, not in the journal, and in no diagnostic", job.ID)
+		}
+	}
+	return wrong
+}
+
+// isSimple reports whether all runs are the same command, and nobody else interferes.
+func (s scenario) isSimple() bool {
+	return len(s.runs) == 1 && s.beside == nil && !s.refused && !s.foreign
+}
+
+// expected is how many jobs were started beside those that the scenario expects: by tests, and by somebody else.
+func (w *world) expected(s scenario) (n int) {
+	for _, r := range w.runs {
+		if r.command.do == test {
+			n += len(r.created)
+		}
+	}
+	if s.foreign {
+		n++
+	}
+	return n
+}
+
+// repeatsPrompt reports whether a job has received a prompt more often than allowed: once,
+// unless there is a list.
+func repeatsPrompt(got, allowed []string) bool {
+	count := func(list []string, prompt string) (n int) {
+		for _, p := range list {
+			if p == prompt {
+				n++
+			}
+		}
+		return n
+	}
+	return slices.ContainsFunc(got, func(prompt string) bool { return count(got, prompt) > max(1, count(allowed, prompt)) })
+}
