@@ -108,8 +108,12 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		return
 	}
 	r.provider.Sender.Limits.TakeBack(state.ID.ValueString())
+	ref := getMark[journal.Ref](ctx, req.Private, markJournal)
+	if !d.newPrompt && !d.newTriggers && !plan.promptText().IsNull() {
+		pruneShown(ctx, r.provider.Sender.Journal, &plan, ref, diags)
+	}
 	if !d.replaces() {
-		announceOther(ctx, r.provider.Sender.Journal, &plan, getMark[journal.Ref](ctx, req.Private, markJournal), diags)
+		announceOther(ctx, r.provider.Sender.Journal, &plan, ref, diags)
 	}
 	switch {
 	case d.replaces(): // Terraform drops the warnings of the second planning call, which counts the new job

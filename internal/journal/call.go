@@ -138,6 +138,9 @@ func (c *Call) Withdrawn() {
 	name := c.name
 	c.name, c.recorded = store.Name{}, false
 	c.try(func(ctx context.Context) error { return c.journal.remove(ctx, name) })
+	if c.problem != nil {
+		c.settles = append(c.settles, name.String())
+	}
 	c.release()
 }
 

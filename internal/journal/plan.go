@@ -5,6 +5,7 @@ package journal
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
@@ -56,6 +57,24 @@ func (j *Journal) Seen(ctx context.Context, r Ref) (Ref, error) {
 		}
 	}
 	return remaining, err
+}
+
+// Shown removes accepted requests under a key that name a job in the prior state of an object,
+// which shows them: an import leaves some, and so do runs without a lock.
+func (j *Journal) Shown(ctx context.Context, key Key, jobID string, r Ref) error {
+	index, err := j.plan(ctx)
+	if by, inState := j.settler(jobID); err != nil || !inState || by != nil {
+		return err
+	}
+	found, err := j.read(ctx, j.unsettled(index[key], false))
+	shown := Ref{Run: r.Run}
+	for _, e := range found {
+		if e.JobID == jobID {
+			shown.Entries = append(shown.Entries, e.name.String())
+		}
+	}
+	_, seenErr := j.Seen(ctx, shown)
+	return errors.Join(err, seenErr)
 }
 
 // Destroyed removes what this run has written about an object that is being destroyed.

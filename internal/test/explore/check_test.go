@@ -85,7 +85,7 @@ func (w *world) check(s scenario) (wrong []string) {
 		// What could not be removed is harmless: only an equal request would find it.
 		unremoved := w.everSeen[e.Job] && slices.ContainsFunc(w.runs, func(r *run) bool { return r.storeDown.Load() || r.noDeletes.Load() || r.hangs.Load() != nil })
 		switch isSeen := e.Accepted && w.everSeen[e.Job]; {
-		case unremoved, s.edited && !strings.HasPrefix(e.Key, "create"):
+		case unremoved, s.edited && !strings.HasPrefix(e.Key, "create"), !strings.HasPrefix(e.Key, "create") && !ids[e.Job]: // to a job that was replaced
 		case isSeen:
 			fail(left+"%+v", e)
 		case !says && !s.edited:

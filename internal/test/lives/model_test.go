@@ -90,7 +90,7 @@ var changes = []struct {
 	{"import", func(s situation) bool { return s.state.prompt == "" }, record},
 	{"unknown prompt, closed job", func(s situation) bool { return s.Unknown && !s.WriteOnly && s.closed() }, newJob},
 	{"same prompt", func(s situation) bool { return s.state.prompt == s.prompt() }, nothing},
-	{"unknown prompt_wo, closed job", func(s situation) bool { return s.Unknown && s.closed() }, rejected},
+	{"unknown prompt_wo, closed job", func(s situation) bool { return s.Unknown && s.closed() && s.leftMessage() == nil }, rejected},
 	{"message of an earlier run", func(s situation) bool { return s.leftMessage() != nil }, message},
 	{"new prompt, closed job", func(s situation) bool { return s.closed() }, newJob},
 	{"new prompt", func(situation) bool { return true }, message},
