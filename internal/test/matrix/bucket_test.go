@@ -139,7 +139,7 @@ func bucketRows() (rows []Row) {
 		m.nextRun()
 		m.created(Job2())
 		m.nextRun()
-		m.wantDiags(m.plan(Job1()), messagePlanned)
+		m.wantDiags(m.plan(Job1()), otherJob, messagePlanned) // nobody knows that it had no effect
 		m.Script(faultserver.Message, faultserver.Answer(400, `{"error":"no"}`))
 		b.fail(http.MethodDelete, 403)
 		m.wantDiags(m.apply(Job1()), messageFailed, journalUnusable)

@@ -90,7 +90,7 @@ func undecidedRows() (rows []Row) {
 		})
 		row("X19_forgotten_by_the_environment", func(m *Matrix) {
 			m.lostResponse(Job1())
-			m.Setenv("AGENT_JOURNAL_FORGET", "another, "+m.entryID())
+			m.Setenv("AGENT_JOURNAL_FORGET", strings.Repeat("a", 16)+", "+m.entryID())
 			m.nextRun()
 			m.starts(Job1())
 		})
