@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestDecodeEntry(t *testing.T) {
 			case errors.Is(err, errDamaged):
 				got = ""
 			case e.Accepted:
-				got = e.JobID
+				got = cmp.Or(e.JobID, "no job")
 			}
 			if got != test.want {
 				t.Errorf("got %q, %v; want %q", got, err, test.want)

@@ -50,6 +50,7 @@ func mutants() map[string]mutant {
 		"a run never takes over its own requests":        {"journal/journal.go", "{ return e.Run != j.process.Run }", "{ return true }", "two equal creates in bucket", false},
 		"the next run waits for a response on its way":   {"journal/journal.go", "(e.Wait == 0 || j.store.now().UnixMilli() > e.SentAt+e.Wait || j.process.Ended(e.Sender))", "true", "late response in bucket", false},
 		"the response is recorded before it is used":     {"journal/call.go", "	c.try(c.write)\n	j.mu.Lock()", "	j.mu.Lock()", create, false},
+		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create, false},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "	drain(ctx, process, cliGoneDrain) // and", "	// and", "late response in bucket", false},
 	}
 }
@@ -79,7 +80,7 @@ func TestMutants(t *testing.T) {
 			scenario := "TestX17_explore/^all$/^" + strings.ReplaceAll(m.finds, " ", "_") + "$"
 			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay="+changed+".json", "-run="+scenario, ".")
 			if !m.all {
-				cmd.Env = append(os.Environ(), "EXPLORE=")
+				cmd.Env = append(os.Environ(), "EXPLORE=more")
 			}
 			output, err := cmd.CombinedOutput()
 			found := regexp.MustCompile(`(?s)explore_test.go:\d+: (.*?)the world:|(inconsistent result after apply.*?)\n`).FindSubmatch(output)
