@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -124,27 +125,33 @@ func (w *world) restore(s *saved) {
 	for name, text := range s.files {
 		if w.bucket != nil {
 			w.bucket.Objects["prefix/"+name] = &fakes3.Object{Text: text, Modified: s.at}
-		} else if err := os.WriteFile(filepath.Join(w.folder(), name), text, 0o600); err != nil {
+			continue
+		}
+		file := filepath.Join(w.folder(), filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)); err != nil {
 			w.Fatal(err)
 		}
 	}
 }
 
-// files are those of the journal, or its objects.
+// files are those of the journal, or its objects, by their names below it.
 func (w *world) files() map[string][]byte {
 	texts := map[string][]byte{}
 	if w.bucket != nil {
 		w.bucket.Lock()
 		defer w.bucket.Unlock()
 		for name, object := range w.bucket.Objects {
-			texts[filepath.Base(name)] = object.Text
+			texts[strings.TrimPrefix(name, "prefix/")] = object.Text
 		}
 		return texts
 	}
-	files, _ := filepath.Glob(filepath.Join(w.folder(), "*.json"))
-	for _, file := range files {
-		texts[filepath.Base(file)], _ = os.ReadFile(file)
-	}
+	folder := os.DirFS(w.folder())
+	_ = fs.WalkDir(folder, ".", func(name string, file fs.DirEntry, err error) error {
+		if err == nil && file.Type().IsRegular() && strings.HasSuffix(name, ".json") {
+			texts[name], err = fs.ReadFile(folder, name)
+		}
+		return err
+	})
 	return texts
 }
 
@@ -271,11 +278,11 @@ type entry struct {
 func (w *world) entries() (entries []entry) {
 	for name, text := range w.files() {
 		lines := strings.Fields(strings.TrimSpace(string(text)))
-		e := entry{ID: strings.TrimSuffix(name, ".json")}
+		e := entry{ID: strings.TrimSuffix(path.Base(name), ".json")}
 		if len(lines) == 0 || json.Unmarshal([]byte(lines[len(lines)-1]), &e) != nil {
 			continue
 		}
-		e.Sent = cmp.Or(e.Sent, w.modified[name].UnixMilli())
+		e.Sent = cmp.Or(e.Sent, w.modified[path.Base(name)].UnixMilli())
 		entries = append(entries, e)
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
