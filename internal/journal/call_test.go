@@ -255,6 +255,19 @@ func TestSending_faults(t *testing.T) {
 	}
 }
 
+// Ctrl-C does not wait for a store that hangs.
+func TestSending_cancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := open(t, store.Location{Named: true, Folder: t.TempDir()}, "first")
+		ctx, cancel := context.WithCancel(t.Context())
+		fail(j, func(ctx context.Context, _ string) error { cancel(); <-ctx.Done(); return ctx.Err() })
+		began := time.Now()
+		if err := j.Begin(ctx, Request{Key: create}).Sending(); !errors.Is(err, context.Canceled) || time.Since(began) > opTimeout {
+			t.Errorf("got %v after %s", err, time.Since(began))
+		}
+	})
+}
+
 // What cannot be recorded is a problem to be reported, and tried once more when the call ends.
 func TestCall_triedAgain(t *testing.T) {
 	for _, test := range []struct {

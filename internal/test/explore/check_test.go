@@ -75,7 +75,9 @@ func (w *world) check(s scenario) (wrong []string) {
 	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && w.occurred["Agent job of an earlier run taken over"] {
 		fail("after Ctrl-C the state lacked a job")
 	}
-	if w.cutOnlyBy(interrupted, cliKilled, stalled) && s.isSimple() && s.late < requestTimeout && !s.noJournal && unknown > 0 {
+	survived := w.cutOnlyBy(interrupted, cliKilled, stalled) && s.late < requestTimeout
+	hadTime := w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned) && s.late == 0 // before the CLI killed it
+	if (survived || hadTime) && s.isSimple() && !s.noJournal && unknown > 0 {
 		fail("nobody has the response, although the provider lived on")
 	}
 	if missing := resources - inState; missing > unknown*aliases && blocked == 0 {

@@ -34,23 +34,52 @@ func mutants() map[string]mutant {
 		"an unknown outcome is not taken for a refusal": {
 			"agentapi/classify.go", "return nil, c.newError(r, ErrUnknownOutcome, got, err)\n	}\n	job, err", "return nil, c.newError(r, ErrRefused, got, err)\n	}\n	job, err", create, false,
 		},
-		"an unknown create blocks an equal one":          {"send/send.go", "case orphan.Unknown && (r.Kind == Message || !orphan.Listed):", "case orphan.Unknown && r.Kind == Message:", create, false},
-		"the provider waits for the response":            {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create, false},
-		"the id is in the state before the wait":         {"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create, false},
-		"a wait that stops early does not taint":         {"job/await.go", "fails = fails && !errors.Is(err, context.Canceled)", "fails = true", create, false},
-		"an accepted message is in the state":            {"job/resource.go", "	out.save(ctx, job)\n	return true", "	return true", message, false},
-		"no POST without an entry":                       {"journal/call.go", "	case j.named:\n		err = c.problem\n", "", create, false},
-		"nothing is sent once the CLI is gone":           {"journal/call.go", "	case j.process.CLIEnded():\n		err = errNoCLI\n	case c.ctx.Err() != nil:\n		err = context.Cause(c.ctx)\n", "", create, false},
-		"an entry stays until a later run has seen it":   {"journal/process.go", "if j.named {\n			continue\n		}\n", "", create, false},
-		"an entry stays if the run was disturbed":        {"journal/process.go", "	if !p.undisturbed() {\n		return\n	}\n", "", "create in default folder", false},
-		"a killed run's jobs are taken over":             {"send/send.go", "if o.Request.Key != \"\" {\n		if earlier", "if false {\n		if earlier", create, false},
-		"a job that cannot be read is not replaced":      {"send/send.go", "			return Outcome{Result: Unreadable, Orphan: orphan, Err: err}\n", "			return Outcome{}\n", create, false},
-		"no two resources take over one request":         {"journal/orphan.go", "		j.busy[e.id] = true\n", "", "two equal creates in bucket", false},
-		"what was taken over meanwhile is looked for":    {"journal/orphan.go", "		if err := j.readAll(ctx); err != nil && j.named {\n			return nil, err\n		}\n", "", "create in bucket", true},
-		"a run never takes over its own requests":        {"journal/journal.go", "{ return e.Run != j.process.Run }", "{ return true }", "two equal creates in bucket", false},
-		"the next run waits for a response on its way":   {"journal/journal.go", "(e.Wait == 0 || j.store.now().UnixMilli() > e.SentAt+e.Wait || j.process.Ended(e.Sender))", "true", "late response in bucket", false},
-		"the response is recorded before it is used":     {"journal/call.go", "	c.try(c.write)\n	j.mu.Lock()", "	j.mu.Lock()", create, false},
-		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "	drain(ctx, process, cliGoneDrain) // and", "	// and", "late response in bucket", false},
+		"an unknown create blocks an equal one": {"send/send.go", "if r.Kind == Create && earlier.Listed {", "if r.Kind == Create {", create, false},
+		"the provider waits for the response":   {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create, false},
+		"the id is in the state before the wait": {
+			"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create, false,
+		},
+		"a wait that stops early does not taint": {"job/await.go", "fails = fails && !errors.Is(err, context.Canceled)", "fails = true", create, false},
+		"an accepted message is in the state":    {"job/resource.go", "	out.save(ctx, job)\n	return true", "	return true", message, false},
+		"no POST without an entry":               {"journal/call.go", "	if j.Named() {\n		err = c.problem\n	}\n", "", create, false},
+		"two runs never send equal requests": {
+			"journal/call.go", "			err = ErrEarlier\n", "			_ = name\n", "two runs create in bucket", false,
+		},
+		"a killed run's jobs are taken over": {"journal/call.go", "			err = ErrEarlier\n", "			_ = name\n", create, false},
+		"an entry stays until a later run has read the state": {
+			"journal/plan.go", "|| r.Run == j.process.Run {", "{", "test after a create in bucket", false,
+		},
+		"a destroy forgets only what its run has written": {
+			"journal/plan.go", "if name.Run == j.process.Run && failed == nil {", "if failed == nil {", "test after a create in bucket", false,
+		},
+		"the state says what is superfluous": {
+			"job/resource.go", "		recordRef(ctx, out.private, operation)\n		out.save(ctx, &job)", "		out.save(ctx, &job)", create, false,
+		},
+		"a message that was replaced is superfluous": {
+			"journal/call.go", "			c.settles = append(c.settles, name.String())\n		}\n	}\n	if c.ctx", "		}\n	}\n	if c.ctx",
+			"message after the clock was set back in bucket", false,
+		},
+		"a job that cannot be read is not replaced": {
+			"send/send.go", "		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}\n", "		return Outcome{}\n", create, false,
+		},
+		"no two resources take over one request": {
+			"journal/journal.go", "	j.settled[e.ID] = by\n	if e.JobID != \"\" && e.name.Key.IsCreate() {\n		j.settled[e.JobID] = by\n	}\n", "",
+			"two equal creates in bucket", false,
+		},
+		"a run never takes over its own requests": {
+			"journal/journal.go", "return settled || (name.Run == j.process.Run) != own", "return settled", "two aliases in bucket", false,
+		},
+		"the next run waits for a response on its way": {
+			"journal/call.go", "if e.pending() && time.Since(began) < e.wait {", "if false {", "late response in bucket", false,
+		},
+		"the response is recorded before it is used": {
+			"journal/call.go", "	c.try(c.write)\n	c.release()\n}\n\n// Unknown", "	c.release()\n}\n\n// Unknown", create, false,
+		},
+		"another run's job is named": {
+			"job/resource.go", "		announceOther(ctx, r.provider.Sender.Journal, &plan, ref, diags)\n", "", "-replace, remote state in bucket", false,
+		},
+		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create, false},
+		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket", false},
 	}
 }
 
@@ -79,7 +108,7 @@ func TestMutants(t *testing.T) {
 			scenario := "TestX17_explore/^all$/^" + strings.ReplaceAll(m.finds, " ", "_") + "$"
 			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay="+changed+".json", "-run="+scenario, ".")
 			if !m.all {
-				cmd.Env = append(os.Environ(), "EXPLORE=")
+				cmd.Env = append(os.Environ(), "EXPLORE=more")
 			}
 			output, err := cmd.CombinedOutput()
 			found := regexp.MustCompile(`(?s)explore_test.go:\d+: (.*?)the world:|(inconsistent result after apply.*?)\n`).FindSubmatch(output)
