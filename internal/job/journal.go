@@ -112,16 +112,16 @@ func announceOther(ctx context.Context, j *journal.Journal, plan *jobModel, ref 
 	if len(found) == 0 {
 		return
 	}
-	started := "started job " + escape.Printable(found[0].JobID)
-	if found[0].JobID == "" {
-		started = "may have started a job, with unknown outcome,"
+	started := "may have started a job, with unknown outcome,"
+	if jobs := jobsOf(found); len(jobs) > 0 {
+		started = "started job " + strings.Join(jobs, " and ")
 	}
 	diags.AddAttributeWarning(plan.promptPath(), "Agent job of another run not in the state", wording.Paragraphs(
 		fmt.Sprintf("Another run %s with this prompt in project %s at %s, and no state is known to have it. "+
 			"That run may have been killed while it replaced job %s, or an equal resource that this plan has not read yet has the job.",
 			started, plan.ProjectID.ValueString(), found[0].SentAt.UTC().Format(time.RFC3339), plan.ID.ValueString()),
 		"Apply sends nothing because of it and keeps job "+plan.ID.ValueString()+". To take the other one over, apply with -replace=ADDRESS. "+
-			"To ignore it, "+giveUp(found[0])+"."))
+			"To ignore it, "+giveUp(found...)+"."))
 }
 
 // announcement describes in a plan what its apply will do because of an earlier run.
@@ -132,13 +132,7 @@ func announcement(kind send.Kind, found []*journal.Earlier, plan *jobModel) (sum
 	summary = "Outcome of an earlier request unknown"
 	first := found[0]
 	sent := fmt.Sprintf("in project %s at %s", plan.ProjectID.ValueString(), first.SentAt.UTC().Format(time.RFC3339))
-	var jobs []string
-	for _, earlier := range found {
-		if earlier.JobID != "" {
-			jobs = append(jobs, escape.Printable(earlier.JobID)) // whoever can write to the journal chose it
-		}
-	}
-	jobs = slices.Compact(jobs)
+	jobs := jobsOf(found)
 	switch {
 	case kind == send.Message && len(jobs) > 0:
 		return "Message of an earlier run will be taken over",
@@ -165,6 +159,16 @@ func announcement(kind send.Kind, found []*journal.Earlier, plan *jobModel) (sum
 		fmt.Sprintf("An earlier run sent this prompt %s, and its outcome is unknown: a job may have been started. "+
 			"Apply sends nothing and fails until you decide.", sent),
 		waysOut(plan.ProjectID.ValueString(), first))
+}
+
+// jobsOf names the jobs of requests, each once.
+func jobsOf(found []*journal.Earlier) (jobs []string) {
+	for _, earlier := range found {
+		if name := escape.Printable(earlier.JobID); name != "" && !slices.Contains(jobs, name) { // whoever can write to the journal chose it
+			jobs = append(jobs, name)
+		}
+	}
+	return jobs
 }
 
 // journalUnusable describes a journal that cannot be read or cleaned up.

@@ -119,10 +119,15 @@ func waysOut(projectID string, earlier *journal.Earlier) string {
 		"In either case, give up the journal's entry: " + giveUp(earlier) + ". Without an import, the next apply then sends the prompt again."
 }
 
-// giveUp names the ways to give up an entry.
-func giveUp(earlier *journal.Earlier) string {
+// giveUp names the ways to give up entries.
+func giveUp(all ...*journal.Earlier) string {
+	var files, quoted, ids []string
+	for _, earlier := range all {
+		files = append(files, escape.Printable(earlier.Where))
+		quoted, ids = append(quoted, wording.Quote(earlier.ID)), append(ids, earlier.ID)
+	}
 	return fmt.Sprintf("delete %s, or set journal { forget = [%s] } in the provider block, or AGENT_JOURNAL_FORGET=%s",
-		escape.Printable(earlier.Where), wording.Quote(earlier.ID), earlier.ID)
+		strings.Join(files, " and "), strings.Join(quoted, ", "), strings.Join(ids, ","))
 }
 
 // unreadable describes a job that an earlier run started or sent the prompt to, and that cannot be read.
