@@ -169,7 +169,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(),
 		Key: createKey(ctx, &job), KeepFailed: options.onFailure == onWarn,
 	})
-	defer operation.End() //nolint:contextcheck // it has the context of Begin, without our deadline
+	defer operation.End()
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
 	defer cancel()
 
@@ -277,7 +277,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		Prompt: job.promptText().ValueString(), Key: messageKey(&job),
 		Closed: change.closedJob,
 	})
-	defer operation.End() //nolint:contextcheck // it has the context of Begin, without our deadline
+	defer operation.End()
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
 	defer cancel()
 

@@ -196,9 +196,8 @@ func (c *Call) Settle(dealt *Earlier) {
 // another process of this run has it: two resources must not share a job. The old entry
 // stays until a state shows the new one, because whoever looks at this moment must find one.
 // With an error of the store the call has the request all the same.
-func (c *Call) Take(ctx context.Context, e *Earlier) (taken bool) {
-	j := c.journal
-	ctx = context.WithoutCancel(ctx)
+func (c *Call) Take(e *Earlier) (taken bool) {
+	j, ctx := c.journal, context.WithoutCancel(c.ctx)
 	if j.hasAnother(ctx, c.request.Key, e.JobID) {
 		j.settle(new(Call), e.ID, e.JobID)
 		return false

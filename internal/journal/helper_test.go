@@ -106,7 +106,7 @@ func request(ctx context.Context, t *testing.T, j *Journal, key Key, startJob fu
 		case e.Unknown:
 			c.Settle(e)
 			return c, "blocked"
-		case c.Take(ctx, e):
+		case c.Take(e):
 			return c, "taken over " + e.JobID
 		}
 	}

@@ -98,7 +98,8 @@ func providerSchema() schema.Schema {
 						Optional: true,
 						MarkdownDescription: "Absolute path (on Windows with a drive, and with slashes or doubled backslashes: " +
 							"`C:/ci/agent-journal`), or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
-							"(with `&endpoint=https://…` for a store other than AWS). States can share it. Where the backend's settings do not tell them apart, as for local states, " +
+							"(with `&endpoint=https://…` for a store other than AWS). " +
+							"States can share it. Where the backend's settings do not tell them apart, as for local states, " +
 							"append `?state=NAME` (or `&state=NAME`), one name for each. " +
 							"If it cannot be used, creates and messages fail before they are sent. " +
 							"Default: `AGENT_JOURNAL_URL`, or else the folder `agent` in Terraform's data folder (`.terraform`).",

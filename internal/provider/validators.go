@@ -90,7 +90,7 @@ func validEntryID() validator.String {
 		if store.ValidID(text) {
 			return ""
 		}
-		return wording.Quote(text) + " is not the id of an entry: copy it from the error about the unknown outcome, without the rest of the file's name."
+		return wording.Quote(text) + " is not the id of an entry: copy it from the error about the unknown outcome."
 	}}
 }
 

@@ -191,7 +191,7 @@ func (o *Operation) takeOver(ctx context.Context, earlier *journal.Earlier) Outc
 		return Outcome{}
 	case err != nil:
 		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}
-	case !o.Take(ctx, earlier):
+	case !o.Take(earlier):
 		return Outcome{}
 	}
 	return Outcome{Result: TakenOver, Job: job, Earlier: earlier, Problem: o.Problem()}

@@ -29,7 +29,7 @@ type Location struct {
 var (
 	errScheme   = errors.New("the journal's URL must be an absolute path or start with s3://")
 	errBucket   = errors.New("the journal's URL must be like s3://bucket/prefix?region=eu-central-1, without user, port and fragment")
-	errQuery    = errors.New("the journal's URL accepts only the parameters region, endpoint and state, each once, and after a path only state")
+	errQuery    = errors.New("the journal's URL accepts only the parameters region, endpoint and state, each once; after a path only state")
 	errEndpoint = errors.New("the endpoint in the journal's URL must be an absolute https URL without user, path and query, " +
 		"or http for a loopback address")
 )
