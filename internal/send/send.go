@@ -191,7 +191,7 @@ func (o *Operation) takeOver(ctx context.Context, earlier *journal.Earlier) Outc
 		return Outcome{}
 	case err != nil:
 		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}
-	case !o.Take(earlier):
+	case !o.Take(earlier): //nolint:contextcheck // it has the context of Begin, without our deadline
 		return Outcome{}
 	}
 	return Outcome{Result: TakenOver, Job: job, Earlier: earlier, Problem: o.Problem()}
