@@ -76,12 +76,12 @@ func (j *Journal) Destroyed(ctx context.Context, r Ref) (failed error) {
 // planned without its private state, and an import has none.
 func (j *Journal) Announce(ctx context.Context, key Key) ([]*Earlier, error) {
 	found, err := j.find(ctx, key, func(e *Earlier) bool {
-		by, settled := j.settler(e.JobID)
-		return key.IsCreate() && settled && by == nil
+		_, inState := j.isSettled(e.JobID)
+		return key.IsCreate() && inState
 	})
 	return slices.DeleteFunc(found, func(e *Earlier) bool {
-		_, settled := j.settler(e.JobID)
-		return e.Listed && e.Unknown || key.IsCreate() && settled
+		isSettled, _ := j.isSettled(e.JobID)
+		return e.Listed && e.Unknown || key.IsCreate() && isSettled
 	}), err
 }
 
@@ -132,16 +132,13 @@ func (j *Journal) plan(ctx context.Context) (map[Key][]store.Name, error) {
 
 // removePlanned removes an entry, unless that has failed before.
 func (j *Journal) removePlanned(ctx context.Context, name store.Name) error {
-	j.mu.Lock()
-	failed := j.removeErr
-	j.mu.Unlock()
-	if failed != nil {
-		return failed
+	if failed := j.removeErr.Load(); failed != nil {
+		return *failed
 	}
 	j.log(ctx, "removing: a state shows it", name, "")
 	err := j.remove(ctx, name)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.removeErr = err
+	if err != nil {
+		j.removeErr.Store(&err)
+	}
 	return err
 }

@@ -59,11 +59,11 @@ func mutants() map[string]mutant {
 			"send/send.go", "		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}\n", "		return Outcome{}\n", create, false,
 		},
 		"no two resources take over one request": {
-			"journal/journal.go", "	j.settled[e.ID] = by\n	if e.JobID != \"\" && e.name.Key.IsCreate() {\n		j.settled[e.JobID] = by\n	}\n", "	_ = by\n",
+			"journal/settled.go", "	s.by[id] = owner\n	if job != \"\" {\n		s.by[job] = owner\n	}\n", "	_ = owner\n",
 			"two equal creates in bucket", false,
 		},
 		"a run never takes over its own requests": {
-			"journal/journal.go", "return settled || (name.Run == j.process.Run) != own", "return settled", "two aliases in bucket", false,
+			"journal/journal.go", "return isSettled || (name.Run == j.process.Run) != own", "return isSettled", "two aliases in bucket", false,
 		},
 		"the response is recorded before it is used": {
 			"journal/call.go", "	c.try(c.write)\n	c.release()\n}\n\n// Unknown", "	c.release()\n}\n\n// Unknown", create, false,
