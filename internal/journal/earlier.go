@@ -6,8 +6,11 @@ package journal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
@@ -23,8 +26,9 @@ type Earlier struct {
 	Unknown bool      // there is no response, and none can arrive
 	Listed  bool      // a person has decided to forget it
 
-	name store.Name
-	wait time.Duration // for a response that can still arrive
+	name    store.Name
+	wait    time.Duration // for a response that can still arrive
+	written time.Time     // by the store's clock
 }
 
 // Run is the run that sent the request or took it over.
@@ -36,7 +40,7 @@ func (e *Earlier) pending() bool { return e.JobID == "" && !e.Unknown }
 func (j *Journal) describe(name store.Name, e *store.Entry) *Earlier {
 	earlier := &Earlier{
 		ID: name.ID, Where: j.store.Where(name), Project: e.Project, SentAt: e.SentAt, Listed: slices.Contains(j.Forget, name.ID),
-		name: name, wait: time.Duration(e.Wait) * time.Millisecond,
+		name: name, wait: time.Duration(e.Wait) * time.Millisecond, written: e.Written,
 	}
 	if e.Accepted {
 		earlier.JobID = e.JobID
@@ -76,4 +80,34 @@ func (j *Journal) read(ctx context.Context, names []store.Name) (found []*Earlie
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.SentAt.Compare(b.SentAt), cmp.Compare(a.ID, b.ID))
 	})
 	return found, nil
+}
+
+// maxReads is how many entries are read at once: a bucket can take 60 ms for each.
+const maxReads = 16
+
+// Unseen returns the creates of other runs whose outcome no later run has read in a state, in the
+// order in which they were sent: each job once, with the run that started it, and what
+// has no response unless a person has given it up.
+func (j *Journal) Unseen(ctx context.Context) ([]*Earlier, error) {
+	names, err := j.list(ctx, "create", false)
+	read := make([][]*Earlier, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxReads)
+	for i, name := range names {
+		group.Go(func() (err error) {
+			read[i], err = j.read(ctx, []store.Name{name})
+			return err
+		})
+	}
+	err = errors.Join(err, group.Wait())
+	found := slices.Concat(read...)
+	slices.SortFunc(found, func(a, b *Earlier) int {
+		return cmp.Or(a.SentAt.Compare(b.SentAt), a.written.Compare(b.written), cmp.Compare(a.ID, b.ID))
+	})
+	jobs := map[string]bool{}
+	return slices.DeleteFunc(found, func(e *Earlier) bool {
+		again := e.JobID != "" && jobs[e.JobID] // another run has taken it over
+		jobs[e.JobID] = true
+		return again || e.Listed && e.Unknown
+	}), err
 }

@@ -16,15 +16,21 @@ import (
 // NewServer returns the protocol server of a provider, for Terraform and OpenTofu. The
 // end of ctx cancels its calls.
 func NewServer(ctx context.Context, agent provider.Provider) tfprotov6.ProviderServer {
-	framework := providerserver.NewProtocol6(agent)().(tfprotov6.ProviderServerWithActions) //nolint:errcheck // better a panic than without
-	return newServer(ctx, framework, agent.(observer))                                      //nolint:errcheck // as above
+	framework := providerserver.NewProtocol6(agent)().(frameworkServer) //nolint:errcheck // better a panic than without
+	return newServer(ctx, framework, agent.(observer))                  //nolint:errcheck // as above
 }
 
-func newServer(ctx context.Context, framework tfprotov6.ProviderServerWithActions, agent observer) *server {
+// frameworkServer is what the framework's server has of the protocol.
+type frameworkServer interface {
+	tfprotov6.ProviderServerWithActions
+	tfprotov6.ListResourceServer
+}
+
+func newServer(ctx context.Context, framework frameworkServer, agent observer) *server {
 	stopped, stop := context.WithCancel(ctx)
 	ended, end := context.WithCancel(ctx)
 	end()
-	return &server{ProviderServerWithActions: framework, observer: agent, stopped: stopped, stop: stop, ended: ended}
+	return &server{frameworkServer: framework, observer: agent, stopped: stopped, stop: stop, ended: ended}
 }
 
 // observer is a provider that needs to know more than the framework reports.
@@ -35,7 +41,7 @@ type observer interface {
 
 // server works around bugs in the framework and the CLIs.
 type server struct {
-	tfprotov6.ProviderServerWithActions // the framework's server
+	frameworkServer
 
 	observer observer
 
@@ -63,19 +69,19 @@ func (s *server) ApplyResourceChange(
 ) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	ctx, cancel := s.stoppable(ctx)
 	defer cancel()
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ApplyResourceChange)
+	return callThenRelease(ctx, s, req, s.frameworkServer.ApplyResourceChange)
 }
 
 func (s *server) ValidateResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest,
 ) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateResourceConfig)
+	return callThenRelease(ctx, s, req, s.frameworkServer.ValidateResourceConfig)
 }
 
 func (s *server) ValidateDataResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateDataResourceConfig)
+	return callThenRelease(ctx, s, req, s.frameworkServer.ValidateDataResourceConfig)
 }
 
 // UpgradeResourceState is called with each object of a state, before it is planned.
@@ -85,30 +91,30 @@ func (s *server) UpgradeResourceState(
 	if req.RawState != nil {
 		s.observer.StateRead(req.TypeName, req.RawState.JSON)
 	}
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.UpgradeResourceState)
+	return callThenRelease(ctx, s, req, s.frameworkServer.UpgradeResourceState)
 }
 
 func (s *server) UpgradeResourceIdentity(
 	ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest,
 ) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.UpgradeResourceIdentity)
+	return callThenRelease(ctx, s, req, s.frameworkServer.UpgradeResourceIdentity)
 }
 
 func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ReadResource)
+	return callThenRelease(ctx, s, req, s.frameworkServer.ReadResource)
 }
 
 func (s *server) PlanResourceChange(
 	ctx context.Context, req *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.PlanResourceChange)
+	return callThenRelease(ctx, s, req, s.frameworkServer.PlanResourceChange)
 }
 
 // ReadDataSource waits for nothing after a stop.
 func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	ctx, cancel := s.stoppable(ctx)
 	defer cancel()
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ReadDataSource)
+	return callThenRelease(ctx, s, req, s.frameworkServer.ReadDataSource)
 }
 
 // ValidateActionConfig drops an error of the framework (as of 1.19), which takes every CLI
@@ -116,7 +122,7 @@ func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSour
 func (s *server) ValidateActionConfig(
 	ctx context.Context, req *tfprotov6.ValidateActionConfigRequest,
 ) (*tfprotov6.ValidateActionConfigResponse, error) {
-	resp, err := s.ProviderServerWithActions.ValidateActionConfig(ctx, req)
+	resp, err := s.frameworkServer.ValidateActionConfig(ctx, req)
 	if err == nil {
 		resp.Diagnostics = slices.DeleteFunc(resp.Diagnostics, func(d *tfprotov6.Diagnostic) bool {
 			return d.Summary == "WriteOnly Attribute Not Allowed"
@@ -131,7 +137,7 @@ func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 	s.invoking.RLock() // not when the events are pulled: a stop in between would not wait
 	ctx, cancel := s.stoppable(ctx)
 	end := func() { cancel(); s.invoking.RUnlock() }
-	stream, err := s.ProviderServerWithActions.InvokeAction(ctx, req)
+	stream, err := s.frameworkServer.InvokeAction(ctx, req)
 	if err != nil {
 		end()
 		return nil, err
@@ -151,7 +157,7 @@ func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 // its error, and Terraform takes the action for successful.
 func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
 	s.stop()
-	resp, err := s.ProviderServerWithActions.StopProvider(ctx, req)
+	resp, err := s.frameworkServer.StopProvider(ctx, req)
 	s.invoking.Lock()
 	defer s.invoking.Unlock()
 	return resp, err
