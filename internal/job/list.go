@@ -25,16 +25,14 @@ import (
 
 var _ list.ListResourceWithConfigure = (*jobList)(nil)
 
-// jobList lists what the journal has and no plan has read in a state. A query reads no
-// state, so it must lead nobody to import what the state has already.
 type jobList struct{ jobResource }
 
 // NewList returns the list resource agent_job.
 func NewList() list.ListResource { return &jobList{jobResource{provider: unconfigured()}} }
 
 func (l *jobList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
-	resp.Schema = schema.Schema{MarkdownDescription: "Lists the jobs in the journal: what earlier runs have started and no plan has read " +
-		"in the state since. Creates whose outcome is unknown are warnings. It sends nothing."}
+	resp.Schema = schema.Schema{MarkdownDescription: "Lists the jobs that earlier runs have started and no later plan has read in the state, " +
+		"as the journal shows them. Creates whose outcome is unknown are warnings. Nothing is sent."}
 }
 
 func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
@@ -42,10 +40,10 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 	var jobs []*journal.Earlier
 	if l.provider.usable(&diags) {
 		ctx = l.provider.Mask(ctx)
-		jobs = l.find(ctx, req.Limit, &diags)
+		jobs = l.find(ctx, &diags)
 	}
 	stream.Results = func(push func(list.ListResult) bool) {
-		if len(diags) > 0 && !push(list.ListResult{Diagnostics: diags}) {
+		if len(diags) > 0 && !push(list.ListResult{Diagnostics: diags}) { // first: the CLI stops at its limit
 			return
 		}
 		for _, e := range jobs {
@@ -56,49 +54,45 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 	}
 }
 
-// find returns the jobs to list, and explains them and what has no known outcome.
-func (l *jobList) find(ctx context.Context, limit int64, diags *diag.Diagnostics) (jobs []*journal.Earlier) {
+// find returns the jobs to list. The CLI groups equal warnings, so there is one of each kind.
+func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []*journal.Earlier) {
 	kept := l.provider.Sender.Journal
-	if kept.Location == (store.Location{}) {
-		diags.AddError("Agent jobs not listed", "The journal is turned off, so nothing shows which jobs earlier runs have started. "+
-			"Enable it in the provider block, and query again if an earlier run kept one.")
-		return nil
-	}
 	found, err := kept.Unseen(ctx)
-	if err != nil {
+	switch {
+	case kept.Location == store.Location{}:
+		diags.AddError("Agent jobs not listed", "The journal is turned off, so nothing shows what earlier runs have started. "+
+			"Turn it on in the provider block: only runs that kept it are listed.")
+		return nil
+	case err != nil:
 		diags.AddError(journalUnusable(err, kept.Named()))
 		return nil
 	}
 	var unknown []*journal.Earlier
-	var sent, waiting []string
+	var sent, pending []string
 	for _, e := range found {
-		switch request := fmt.Sprintf("in project %s at %s", escape.Printable(e.Project), e.SentAt.UTC().Format(time.RFC3339)); {
+		switch request := fmt.Sprintf("\n  in project %s at %s", escape.Printable(e.Project), e.SentAt.UTC().Format(time.RFC3339)); {
 		case e.JobID != "":
 			jobs = append(jobs, e)
 		case e.Unknown:
-			unknown, sent = append(unknown, e), append(sent, request+": "+escape.Printable(e.Where))
+			unknown, sent = append(unknown, e), append(sent, request+", entry "+e.ID)
 		default:
-			waiting = append(waiting, request)
+			pending = append(pending, request)
 		}
 	}
-	if len(waiting) > 0 {
-		diags.AddWarning("Outcome of an earlier request unknown", "Other runs have sent a prompt and have not recorded the outcome yet:\n  "+
-			strings.Join(waiting, "\n  ")+"\nTheir responses may still arrive. Query again later.")
+	if len(pending) > 0 {
+		diags.AddWarning("Outcome of an earlier request unknown", fmt.Sprintf("Other runs sent a prompt and did not record the outcome:%s\n"+
+			"The response can still arrive. Query again in a few minutes.", strings.Join(pending, "")))
 	}
 	if len(unknown) > 0 {
-		diags.AddWarning("Outcome of agent job create unknown", wording.Paragraphs("Earlier runs have sent a prompt, and no response shows "+
-			"whether a job was started:\n  "+strings.Join(sent, "\n  "), waysOut("PROJECT_ID", unknown...)))
+		diags.AddWarning("Outcome of agent job create unknown", wording.Paragraphs(fmt.Sprintf("Earlier runs sent a prompt, and no response "+
+			"shows whether a job was started:%s", strings.Join(sent, "")), waysOut("PROJECT_ID", unknown...)))
 	}
 	if len(jobs) > 0 {
-		more := ""
-		if total := int64(len(jobs)); limit > 0 && limit < total {
-			jobs = jobs[:limit]
-			more = fmt.Sprintf("The first %d of %d jobs are listed. For all of them, set limit in the list block.", limit, total)
-		}
 		diags.AddWarning("Listed agent jobs may be in the state", wording.Paragraphs(
-			"A query does not read the state, so jobs that the last apply has stored are listed too, until a plan has read them.",
-			"Before you import any of them: run terraform (or tofu) plan, and then query again. "+
-				"Do not import a job that the plan announces: the apply takes it over.", more))
+			fmt.Sprintf("The journal has %d jobs that no plan has read in the state. A query does not read it, so the list contains the "+
+				"jobs that the last apply has stored.", len(jobs)),
+			"Before you import any of them, run a plan, and then this query again. Do not import a job that the plan announces: "+
+				"the apply takes it over. If jobs are missing, set limit in the list block."))
 	}
 	return jobs
 }

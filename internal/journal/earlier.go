@@ -82,25 +82,27 @@ func (j *Journal) read(ctx context.Context, names []store.Name) (found []*Earlie
 	return found, nil
 }
 
-// maxReads is how many entries are read at once: a bucket can take 60 ms for each.
-const maxReads = 16
-
-// Unseen returns the creates of other runs whose outcome no later run has read in a state, in the
-// order in which they were sent: each job once, with the run that started it, and what
-// has no response unless a person has given it up.
-func (j *Journal) Unseen(ctx context.Context) ([]*Earlier, error) {
-	names, err := j.list(ctx, "create", false)
+// readAll is read for many entries: a bucket takes some 50 ms for each.
+func (j *Journal) readAll(ctx context.Context, names []store.Name) ([]*Earlier, error) {
 	read := make([][]*Earlier, len(names))
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(maxReads)
+	group.SetLimit(16)
 	for i, name := range names {
 		group.Go(func() (err error) {
 			read[i], err = j.read(ctx, []store.Name{name})
 			return err
 		})
 	}
-	err = errors.Join(err, group.Wait())
-	found := slices.Concat(read...)
+	err := group.Wait()
+	return slices.Concat(read...), err
+}
+
+// Unseen returns the creates of other runs whose outcome no later run has read in a state, as they
+// were sent: each job once, with the run that started it, and what has no response unless
+// a person has given it up.
+func (j *Journal) Unseen(ctx context.Context) ([]*Earlier, error) {
+	names, err := j.list(ctx, "create", false)
+	found, readErr := j.readAll(ctx, names)
 	slices.SortFunc(found, func(a, b *Earlier) int {
 		return cmp.Or(a.SentAt.Compare(b.SentAt), a.written.Compare(b.written), cmp.Compare(a.ID, b.ID))
 	})
@@ -109,5 +111,5 @@ func (j *Journal) Unseen(ctx context.Context) ([]*Earlier, error) {
 		again := e.JobID != "" && jobs[e.JobID] // another run has taken it over
 		jobs[e.JobID] = true
 		return again || e.Listed && e.Unknown
-	}), err
+	}), errors.Join(err, readErr)
 }

@@ -60,13 +60,18 @@ func (j *Journal) Seen(ctx context.Context, r Ref) (Ref, error) {
 }
 
 // Shown removes accepted requests under a key that name a job in the prior state of an object,
-// which shows them: an import leaves some, and so do runs without a lock.
+// which shows them: runs without a lock leave some. So does an import, under any key of a
+// create, because the prompt may have been edited.
 func (j *Journal) Shown(ctx context.Context, key Key, jobID string, r Ref) error {
 	index, err := j.plan(ctx)
 	if by, inState := j.settler(jobID); err != nil || !inState || by != nil {
 		return err
 	}
-	found, err := j.read(ctx, j.unsettled(index[key], false))
+	read := func() ([]*Earlier, error) { return j.read(ctx, j.unsettled(index[key], false)) }
+	if imported := r.Run == ""; imported && key.IsCreate() {
+		read = func() ([]*Earlier, error) { return j.allCreates(ctx) }
+	}
+	found, err := read()
 	shown := Ref{Run: r.Run}
 	for _, e := range found {
 		if e.JobID == jobID {
@@ -114,6 +119,20 @@ func (j *Journal) plan(ctx context.Context) (map[Key][]store.Name, error) {
 		}
 	})
 	return j.indexed, j.indexErr
+}
+
+// allCreates reads all creates of other runs once, for all imported objects of a plan.
+func (j *Journal) allCreates(ctx context.Context) ([]*Earlier, error) {
+	j.reading.Do(func() {
+		var names []store.Name
+		for key, named := range j.indexed {
+			if key.IsCreate() {
+				names = append(names, named...)
+			}
+		}
+		j.creates, j.createsErr = j.readAll(context.WithoutCancel(ctx), j.unsettled(names, false))
+	})
+	return j.creates, j.createsErr
 }
 
 // removePlanned removes an entry, unless that has failed before.

@@ -30,7 +30,10 @@ func newServer(ctx context.Context, framework frameworkServer, agent observer) *
 	stopped, stop := context.WithCancel(ctx)
 	ended, end := context.WithCancel(ctx)
 	end()
-	return &server{frameworkServer: framework, observer: agent, stopped: stopped, stop: stop, ended: ended}
+	return &server{
+		ProviderServerWithActions: framework, ListResourceServer: framework,
+		observer: agent, stopped: stopped, stop: stop, ended: ended,
+	}
 }
 
 // observer is a provider that needs to know more than the framework reports.
@@ -41,7 +44,8 @@ type observer interface {
 
 // server works around bugs in the framework and the CLIs.
 type server struct {
-	frameworkServer
+	tfprotov6.ProviderServerWithActions // the framework's server
+	tfprotov6.ListResourceServer        // the same
 
 	observer observer
 
@@ -69,19 +73,19 @@ func (s *server) ApplyResourceChange(
 ) (*tfprotov6.ApplyResourceChangeResponse, error) {
 	ctx, cancel := s.stoppable(ctx)
 	defer cancel()
-	return callThenRelease(ctx, s, req, s.frameworkServer.ApplyResourceChange)
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ApplyResourceChange)
 }
 
 func (s *server) ValidateResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateResourceConfigRequest,
 ) (*tfprotov6.ValidateResourceConfigResponse, error) {
-	return callThenRelease(ctx, s, req, s.frameworkServer.ValidateResourceConfig)
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateResourceConfig)
 }
 
 func (s *server) ValidateDataResourceConfig(
 	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
 ) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	return callThenRelease(ctx, s, req, s.frameworkServer.ValidateDataResourceConfig)
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateDataResourceConfig)
 }
 
 // UpgradeResourceState is called with each object of a state, before it is planned.
@@ -91,30 +95,30 @@ func (s *server) UpgradeResourceState(
 	if req.RawState != nil {
 		s.observer.StateRead(req.TypeName, req.RawState.JSON)
 	}
-	return callThenRelease(ctx, s, req, s.frameworkServer.UpgradeResourceState)
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.UpgradeResourceState)
 }
 
 func (s *server) UpgradeResourceIdentity(
 	ctx context.Context, req *tfprotov6.UpgradeResourceIdentityRequest,
 ) (*tfprotov6.UpgradeResourceIdentityResponse, error) {
-	return callThenRelease(ctx, s, req, s.frameworkServer.UpgradeResourceIdentity)
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.UpgradeResourceIdentity)
 }
 
 func (s *server) ReadResource(ctx context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	return callThenRelease(ctx, s, req, s.frameworkServer.ReadResource)
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ReadResource)
 }
 
 func (s *server) PlanResourceChange(
 	ctx context.Context, req *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
-	return callThenRelease(ctx, s, req, s.frameworkServer.PlanResourceChange)
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.PlanResourceChange)
 }
 
 // ReadDataSource waits for nothing after a stop.
 func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
 	ctx, cancel := s.stoppable(ctx)
 	defer cancel()
-	return callThenRelease(ctx, s, req, s.frameworkServer.ReadDataSource)
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ReadDataSource)
 }
 
 // ValidateActionConfig drops an error of the framework (as of 1.19), which takes every CLI
@@ -122,7 +126,7 @@ func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSour
 func (s *server) ValidateActionConfig(
 	ctx context.Context, req *tfprotov6.ValidateActionConfigRequest,
 ) (*tfprotov6.ValidateActionConfigResponse, error) {
-	resp, err := s.frameworkServer.ValidateActionConfig(ctx, req)
+	resp, err := s.ProviderServerWithActions.ValidateActionConfig(ctx, req)
 	if err == nil {
 		resp.Diagnostics = slices.DeleteFunc(resp.Diagnostics, func(d *tfprotov6.Diagnostic) bool {
 			return d.Summary == "WriteOnly Attribute Not Allowed"
@@ -137,7 +141,7 @@ func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 	s.invoking.RLock() // not when the events are pulled: a stop in between would not wait
 	ctx, cancel := s.stoppable(ctx)
 	end := func() { cancel(); s.invoking.RUnlock() }
-	stream, err := s.frameworkServer.InvokeAction(ctx, req)
+	stream, err := s.ProviderServerWithActions.InvokeAction(ctx, req)
 	if err != nil {
 		end()
 		return nil, err
@@ -157,7 +161,7 @@ func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRe
 // its error, and Terraform takes the action for successful.
 func (s *server) StopProvider(ctx context.Context, req *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
 	s.stop()
-	resp, err := s.frameworkServer.StopProvider(ctx, req)
+	resp, err := s.ProviderServerWithActions.StopProvider(ctx, req)
 	s.invoking.Lock()
 	defer s.invoking.Unlock()
 	return resp, err
