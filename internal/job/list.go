@@ -5,9 +5,7 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -16,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
@@ -43,56 +40,50 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 		jobs = l.find(ctx, &diags)
 	}
 	stream.Results = func(push func(list.ListResult) bool) {
-		if len(diags) > 0 && !push(list.ListResult{Diagnostics: diags}) { // first: the CLI stops at its limit
-			return
-		}
-		for _, e := range jobs {
-			if !push(l.result(ctx, req, e)) {
-				return
-			}
+		// First, because the CLI stops at its limit.
+		for more := len(diags) == 0 || push(list.ListResult{Diagnostics: diags}); more && len(jobs) > 0; jobs = jobs[1:] {
+			more = push(l.result(ctx, req, jobs[0]))
 		}
 	}
 }
 
-// find returns the jobs to list. The CLI groups equal warnings, so there is one of each kind.
+// find returns the jobs to list, and warns once of all requests without a known outcome: the CLI groups equal warnings.
 func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []*journal.Earlier) {
 	kept := l.provider.Sender.Journal
-	found, err := kept.Unseen(ctx)
-	switch {
-	case kept.Location == store.Location{}:
+	if kept.Location == (store.Location{}) {
 		diags.AddError("Agent jobs not listed", "The journal is turned off, so nothing shows what earlier runs have started. "+
-			"Turn it on in the provider block: only runs that kept it are listed.")
-		return nil
-	case err != nil:
+			"A query sends nothing. Check the journal block in the provider block.")
+	}
+	found, err := kept.Unseen(ctx)
+	if err != nil {
 		diags.AddError(journalUnusable(err, kept.Named()))
-		return nil
 	}
 	var unknown []*journal.Earlier
-	var sent, pending []string
+	var sent, pending string
 	for _, e := range found {
 		switch request := fmt.Sprintf("\n  in project %s at %s", escape.Printable(e.Project), e.SentAt.UTC().Format(time.RFC3339)); {
 		case e.JobID != "":
 			jobs = append(jobs, e)
 		case e.Unknown:
-			unknown, sent = append(unknown, e), append(sent, request+", entry "+e.ID)
+			unknown, sent = append(unknown, e), sent+request+", entry "+e.ID
 		default:
-			pending = append(pending, request)
+			pending += request
 		}
 	}
-	if len(pending) > 0 {
-		diags.AddWarning("Outcome of an earlier request unknown", fmt.Sprintf("Other runs sent a prompt and did not record the outcome:%s\n"+
-			"The response can still arrive. Query again in a few minutes.", strings.Join(pending, "")))
+	if pending != "" {
+		diags.AddWarning("Outcome of an earlier request unknown", "Other runs sent a prompt and did not record the outcome:"+pending+
+			"\nThe response can still arrive. Run the query again in a few minutes.")
 	}
-	if len(unknown) > 0 {
-		diags.AddWarning("Outcome of agent job create unknown", wording.Paragraphs(fmt.Sprintf("Earlier runs sent a prompt, and no response "+
-			"shows whether a job was started:%s", strings.Join(sent, "")), waysOut("PROJECT_ID", unknown...)))
+	if sent != "" {
+		diags.AddWarning("Outcome of agent job create unknown", wording.Paragraphs(
+			"Earlier runs sent a prompt, and no response shows whether a job was started:"+sent, waysOut("PROJECT_ID", unknown...)))
 	}
 	if len(jobs) > 0 {
 		diags.AddWarning("Listed agent jobs may be in the state", wording.Paragraphs(
-			fmt.Sprintf("The journal has %d jobs that no plan has read in the state. A query does not read it, so the list contains the "+
-				"jobs that the last apply has stored.", len(jobs)),
+			fmt.Sprintf("The journal has jobs that no plan has read in the state: %d. A query reads no state and sends nothing, so the jobs of "+
+				"the last apply are among them.", len(jobs)),
 			"Before you import any of them, run a plan, and then this query again. Do not import a job that the plan announces: "+
-				"the apply takes it over. If jobs are missing, set limit in the list block."))
+				"the apply takes it over. If fewer are listed, raise limit in the list block."))
 	}
 	return jobs
 }
@@ -112,12 +103,9 @@ func (l *jobList) result(ctx context.Context, req list.ListRequest, e *journal.E
 	if record, err := l.provider.Sender.Client.ReadJob(ctx, e.Project, e.JobID); err == nil {
 		result.Diagnostics.Append(job.apply(record)...)
 	} else {
-		next := ""
-		if errors.Is(err, agentapi.ErrNotFound) {
-			next = "If the job no longer exists, " + giveUp(e) + "."
-		}
 		result.Diagnostics.AddWarning("Failed to read agent job", wording.Paragraphs(
-			fmt.Sprintf("Job %s is listed without its record. A query sends no prompt.", escape.Printable(job.name())), cause(err), next))
+			fmt.Sprintf("Job %s is listed without its record. A query sends no prompt.", escape.Printable(job.name())), cause(err),
+			"If the job no longer exists, delete "+escape.Printable(e.Where)+"."))
 	}
 	result.Diagnostics.Append(result.Resource.Set(ctx, &job)...)
 	return result

@@ -82,34 +82,29 @@ func (j *Journal) read(ctx context.Context, names []store.Name) (found []*Earlie
 	return found, nil
 }
 
-// readAll is read for many entries: a bucket takes some 50 ms for each.
-func (j *Journal) readAll(ctx context.Context, names []store.Name) ([]*Earlier, error) {
-	read := make([][]*Earlier, len(names))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(16)
-	for i, name := range names {
-		group.Go(func() (err error) {
-			read[i], err = j.read(ctx, []store.Name{name})
-			return err
-		})
-	}
-	err := group.Wait()
-	return slices.Concat(read...), err
-}
-
 // Unseen returns the creates of other runs whose outcome no later run has read in a state, as they
 // were sent: each job once, with the run that started it, and what has no response unless
 // a person has given it up.
-func (j *Journal) Unseen(ctx context.Context) ([]*Earlier, error) {
+func (j *Journal) Unseen(ctx context.Context) (unseen []*Earlier, _ error) {
 	names, err := j.list(ctx, "create", false)
-	found, readErr := j.readAll(ctx, names)
-	slices.SortFunc(found, func(a, b *Earlier) int {
+	found := make([][]*Earlier, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(16) // a bucket takes some 50 ms for each
+	for i, name := range names {
+		group.Go(func() (err error) {
+			found[i], err = j.read(ctx, []store.Name{name})
+			return err
+		})
+	}
+	err = errors.Join(err, group.Wait())
+	unseen = slices.Concat(found...)
+	slices.SortFunc(unseen, func(a, b *Earlier) int {
 		return cmp.Or(a.SentAt.Compare(b.SentAt), a.written.Compare(b.written), cmp.Compare(a.ID, b.ID))
 	})
 	jobs := map[string]bool{}
-	return slices.DeleteFunc(found, func(e *Earlier) bool {
-		again := e.JobID != "" && jobs[e.JobID] // another run has taken it over
+	return slices.DeleteFunc(unseen, func(e *Earlier) bool {
+		takenOver := e.JobID != "" && jobs[e.JobID]
 		jobs[e.JobID] = true
-		return again || e.Listed && e.Unknown
-	}), errors.Join(err, readErr)
+		return takenOver || e.Listed && e.Unknown
+	}), err
 }

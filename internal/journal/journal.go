@@ -55,9 +55,9 @@ type Journal struct {
 	indexErr  error                // why they are not known
 	removeErr error                // after which the plan removes no more
 
-	reading    sync.Once
-	creates    []*Earlier // all those of other runs when the first imported object was planned
-	createsErr error
+	reading   sync.Once
+	unseen    []*Earlier // when the first imported object was planned
+	unseenErr error
 
 	unusable sync.Once
 }

@@ -67,11 +67,13 @@ func (j *Journal) Shown(ctx context.Context, key Key, jobID string, r Ref) error
 	if by, inState := j.settler(jobID); err != nil || !inState || by != nil {
 		return err
 	}
-	read := func() ([]*Earlier, error) { return j.read(ctx, j.unsettled(index[key], false)) }
+	var found []*Earlier
 	if imported := r.Run == ""; imported && key.IsCreate() {
-		read = func() ([]*Earlier, error) { return j.allCreates(ctx) }
+		j.reading.Do(func() { j.unseen, j.unseenErr = j.Unseen(context.WithoutCancel(ctx)) }) // once for a thousand imports
+		found, err = j.unseen, j.unseenErr
+	} else {
+		found, err = j.read(ctx, j.unsettled(index[key], false))
 	}
-	found, err := read()
 	shown := Ref{Run: r.Run}
 	for _, e := range found {
 		if e.JobID == jobID {
@@ -119,20 +121,6 @@ func (j *Journal) plan(ctx context.Context) (map[Key][]store.Name, error) {
 		}
 	})
 	return j.indexed, j.indexErr
-}
-
-// allCreates reads all creates of other runs once, for all imported objects of a plan.
-func (j *Journal) allCreates(ctx context.Context) ([]*Earlier, error) {
-	j.reading.Do(func() {
-		var names []store.Name
-		for key, named := range j.indexed {
-			if key.IsCreate() {
-				names = append(names, named...)
-			}
-		}
-		j.creates, j.createsErr = j.readAll(context.WithoutCancel(ctx), j.unsettled(names, false))
-	})
-	return j.creates, j.createsErr
 }
 
 // removePlanned removes an entry, unless that has failed before.

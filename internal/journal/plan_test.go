@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
@@ -38,6 +39,69 @@ func TestStores_announce(t *testing.T) {
 		}
 		wantStored(t, l, "create pending first", "message job-1 first")
 	})
+}
+
+// A query finds each create of other runs once, until it is in a state or a person has given it up.
+func TestStores_unseen(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		post(t, l, "first", create, "job-1")
+		want(t, open(t, l, "second"), create, "taken over job-1")
+		post(t, l, "first", message, "job-1")
+		id := lose(t, l, "third", otherCreate).name.ID
+		for _, test := range []struct {
+			run    cli.Run
+			forget string
+			want   []string
+		}{
+			{"fourth", "", []string{"job-1", "unknown"}},
+			{"fourth", id, []string{"job-1"}},
+			{"third", "", []string{"job-1"}},
+		} {
+			found, err := open(t, l, test.run, test.forget).Unseen(t.Context())
+			var got []string
+			for _, e := range found {
+				got = append(got, map[bool]string{true: "unknown", false: e.JobID}[e.Unknown])
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("found by %s, forgetting %q: %v (-want +got):\n%s", test.run, test.forget, err, diff)
+			}
+		}
+	})
+}
+
+func TestUnseen_faults(t *testing.T) {
+	l := store.Location{Named: true, Folder: t.TempDir()}
+	post(t, l, "first", create, "job-1")
+	for _, op := range []string{"list", "read"} {
+		j := open(t, l, "second")
+		failing(j, op)
+		if found, err := j.Unseen(t.Context()); !errors.Is(err, errFault) || len(found) > 0 {
+			t.Errorf("%s fails: %v, %v", op, found, err)
+		}
+	}
+}
+
+// The prompt of an imported job may have been edited. Of a job that a run has started, the
+// state lists the entries.
+func TestShown_imported(t *testing.T) {
+	for _, test := range []struct {
+		ref  Ref
+		want []string
+	}{
+		{Ref{}, []string{"other create job-2 first"}},
+		{Ref{Run: "zeroth"}, []string{"other create job-1 first", "other create job-2 first"}},
+	} {
+		l := store.Location{Named: true, Folder: t.TempDir()}
+		j := open(t, l, "first")
+		request(t.Context(), t, j, otherCreate, func() string { return "job-1" })
+		request(t.Context(), t, j, otherCreate, func() string { return "job-2" })
+		j = open(t, l, "second")
+		j.InState("job-1")
+		if err := j.Shown(t.Context(), create, "job-1", test.ref); err != nil {
+			t.Error(err)
+		}
+		wantStored(t, l, test.want...)
+	}
 }
 
 // What cannot be removed stays in the state, and is not found either. After a failure no
