@@ -28,8 +28,8 @@ type jobList struct{ jobResource }
 func NewList() list.ListResource { return &jobList{jobResource{provider: unconfigured()}} }
 
 func (l *jobList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
-	resp.Schema = schema.Schema{MarkdownDescription: "Lists the jobs that earlier runs have started and no later plan has read in the state, " +
-		"as the journal shows them. Creates whose outcome is unknown are warnings. Nothing is sent."}
+	resp.Schema = schema.Schema{MarkdownDescription: "Lists the jobs that earlier runs have started and no later plan has read in the " +
+		"state, as the journal shows them. Creates whose outcome is unknown are warnings. Nothing is sent."}
 }
 
 func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {

@@ -109,7 +109,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	r.provider.Sender.Limits.TakeBack(state.ID.ValueString())
 	ref := getMark[journal.Ref](ctx, req.Private, markJournal)
-	if !d.newPrompt && !d.newTriggers && (ref.Run == "" || !plan.promptText().IsNull()) {
+	if !d.newPrompt && !d.newTriggers && !d.recordOnly && !plan.promptText().IsNull() { // recordOnly: this run may have imported it
 		pruneShown(ctx, r.provider.Sender.Journal, &plan, ref, diags)
 	}
 	if !d.replaces() {

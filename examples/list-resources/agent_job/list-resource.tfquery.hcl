@@ -1,4 +1,4 @@
 list "agent_job" "lost" {
-  provider         = agent
-  include_resource = true # show the status of each job
+  provider = agent
+  limit    = 1000 # instead of 100
 }

@@ -67,7 +67,7 @@ type Listed struct{ ID, Name, Status string }
 // List queries the list resource agent_job, with the record of each job if include is set.
 func (c *CLI) List(ctx context.Context, include bool) (listed []Listed, diags []*tfprotov6.Diagnostic) {
 	c.T.Helper()
-	server := c.Server.(tfprotov6.ProviderServerWithListResource)
+	server := c.Server.(tfprotov6.ListResourceServer)
 	config := c.Dynamic(Object(c.Schemas().ListResourceSchemas["agent_job"].ValueType().(tftypes.Object), nil))
 	valid := call(ctx, c, server.ValidateListResourceConfig, &tfprotov6.ValidateListResourceConfigRequest{TypeName: "agent_job", Config: config})
 	if Failed(valid.Diagnostics) {
