@@ -44,7 +44,7 @@ func TestStores_announce(t *testing.T) {
 // A query finds each create of other runs once, until it is in a state or a person has given it up.
 func TestStores_unseen(t *testing.T) {
 	stores(t, func(t *testing.T, l store.Location) {
-		post(t, l, "first", create, "job-1")
+		accepted := post(t, l, "first", create, "job-1").name.ID
 		want(t, open(t, l, "second"), create, "taken over job-1")
 		post(t, l, "first", message, "job-1")
 		id := lose(t, l, "third", otherCreate).name.ID
@@ -55,6 +55,7 @@ func TestStores_unseen(t *testing.T) {
 		}{
 			{"fourth", "", []string{"job-1", "unknown"}},
 			{"fourth", id, []string{"job-1"}},
+			{"fourth", accepted, []string{"job-1", "unknown"}},
 			{"third", "", []string{"job-1"}},
 		} {
 			found, err := open(t, l, test.run, test.forget).Unseen(t.Context())
