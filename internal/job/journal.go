@@ -100,7 +100,7 @@ func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *job
 // run that wrote this state has started beside the job belongs to an equal resource.
 func announceOther(ctx context.Context, j *journal.Journal, plan *jobModel, ref journal.Ref, diags *diag.Diagnostics) {
 	found := slices.DeleteFunc(equalCreates(ctx, j, plan, diags), func(e *journal.Earlier) bool {
-		return e.Run() == ref.Run || e.JobID == plan.ID.ValueString()
+		return e.Run() == ref.Run || e.JobID == plan.ID.ValueString() || e.Listed
 	})
 	if len(found) == 0 {
 		return

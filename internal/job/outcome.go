@@ -108,15 +108,15 @@ func decideMessage(projectID, jobID string) string {
 		"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS %s/%s", projectID, jobID)
 }
 
-// waysOut says what to do about a create whose outcome is unknown.
-func waysOut(projectID string, earlier *journal.Earlier) string {
+// waysOut says what to do about creates whose outcome is unknown. Without an entry, it is nil.
+func waysOut(projectID string, all ...*journal.Earlier) string {
 	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it: "+
 		"terraform (or tofu) import ADDRESS %s/JOB_ID\n", projectID)
-	if earlier == nil {
+	if all[0] == nil {
 		return imports + "Otherwise apply again."
 	}
 	return imports + "If the state still has the job that it replaces, first run: terraform (or tofu) state rm ADDRESS\n" +
-		"In either case, give up the journal's entry: " + giveUp(earlier) + ". Without an import, the next apply then sends the prompt again."
+		"In either case, give up the journal's entry: " + giveUp(all...) + ". Without an import, the next apply then sends the prompt again."
 }
 
 // giveUp names the ways to give up entries.

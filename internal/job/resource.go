@@ -109,8 +109,14 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	r.provider.Sender.Limits.TakeBack(state.ID.ValueString())
 	ref := getMark[journal.Ref](ctx, req.Private, markJournal)
-	if !d.newPrompt {
-		reportJournalError(r.provider.Sender.Journal, r.provider.Sender.Journal.Shown(ctx, messageKey(&plan)), diags)
+	kept := r.provider.Sender.Journal
+	switch {
+	case d.recordOnly:
+		kept.Imported(state.ID.ValueString())
+	case ref.Run == "":
+		reportJournalError(kept, kept.ShownByImport(ctx, state.ID.ValueString()), diags)
+	case !d.newPrompt:
+		reportJournalError(kept, kept.Shown(ctx, messageKey(&plan)), diags)
 	}
 	if !d.replaces() {
 		announceOther(ctx, r.provider.Sender.Journal, &plan, ref, diags)

@@ -6,8 +6,11 @@ package journal
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
@@ -23,8 +26,9 @@ type Earlier struct {
 	Unknown bool      // there is no response, and none can arrive
 	Listed  bool      // a person has decided to forget it
 
-	name store.Name
-	wait time.Duration // for a response that can still arrive
+	name    store.Name
+	wait    time.Duration // for a response that can still arrive
+	written time.Time     // by the store's clock
 }
 
 // Run is the run that sent the request or took it over.
@@ -44,7 +48,7 @@ func (e *Earlier) pending() bool { return e.JobID == "" && !e.Unknown }
 func (j *Journal) describe(name store.Name, e *store.Entry) *Earlier {
 	earlier := &Earlier{
 		ID: name.ID, Where: j.store.Where(name), Project: e.Project, SentAt: e.SentAt, Listed: slices.Contains(j.Forget, name.ID),
-		name: name, wait: time.Duration(e.Wait) * time.Millisecond,
+		name: name, wait: time.Duration(e.Wait) * time.Millisecond, written: e.Written,
 	}
 	if e.Accepted {
 		earlier.JobID = e.JobID
@@ -84,4 +88,31 @@ func (j *Journal) read(ctx context.Context, names []store.Name) (found []*Earlie
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.SentAt.Compare(b.SentAt), cmp.Compare(a.ID, b.ID))
 	})
 	return found, nil
+}
+
+// Unseen returns the creates of other runs whose outcome no later run has read in a state, as they
+// were sent: each job once, with the run that started it, and what has no response unless
+// a person has given it up.
+func (j *Journal) Unseen(ctx context.Context) (unseen []*Earlier, _ error) {
+	names, err := j.list(ctx, "create", false)
+	found := make([][]*Earlier, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(16) // a bucket takes some 50 ms for each
+	for i, name := range names {
+		group.Go(func() (err error) {
+			found[i], err = j.read(ctx, []store.Name{name})
+			return err
+		})
+	}
+	err = errors.Join(err, group.Wait())
+	unseen = slices.Concat(found...)
+	slices.SortFunc(unseen, func(a, b *Earlier) int {
+		return cmp.Or(a.SentAt.Compare(b.SentAt), a.written.Compare(b.written), cmp.Compare(a.ID, b.ID))
+	})
+	jobs := map[string]bool{}
+	return slices.DeleteFunc(unseen, func(e *Earlier) bool {
+		takenOver := e.JobID != "" && jobs[e.JobID]
+		jobs[e.JobID] = true
+		return takenOver || e.Listed && e.Unknown
+	}), err
 }

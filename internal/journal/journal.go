@@ -53,6 +53,10 @@ type Journal struct {
 	indexErr  error                 // why they are not known
 	removeErr atomic.Pointer[error] // after which the plan removes no more
 
+	reading   sync.Once
+	unseen    []*Earlier // when the first imported object was planned
+	unseenErr error
+
 	unusable sync.Once
 }
 

@@ -92,6 +92,28 @@ func (j *Journal) Shown(ctx context.Context, key Key) error {
 	return err
 }
 
+// imported settles a job that no stored state may have.
+type imported struct{}
+
+// Imported records that a job was imported whose prompt is not recorded yet: this run may have
+// imported it, so that no stored state has it.
+func (j *Journal) Imported(jobID string) { j.settle(imported{}, jobID) }
+
+// ShownByImport removes a create that names an imported job in the prior state, under whatever prompt.
+func (j *Journal) ShownByImport(ctx context.Context, jobID string) error {
+	if _, inState := j.isSettled(jobID); !inState {
+		return nil
+	}
+	j.reading.Do(func() { j.unseen, j.unseenErr = j.Unseen(context.WithoutCancel(ctx)) }) // once for a thousand imports
+	err := j.unseenErr
+	for _, e := range j.unseen {
+		if e.JobID == jobID {
+			err = errors.Join(err, j.removePlanned(ctx, e.name))
+		}
+	}
+	return err
+}
+
 // find returns the requests of other runs under a key without those that are superfluous, which it
 // removes, unless this run has written about the same job: its state may not be stored yet.
 func (j *Journal) find(ctx context.Context, key Key, isSuperfluous func(*Earlier) bool) ([]*Earlier, error) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
@@ -38,6 +39,76 @@ func TestStores_announce(t *testing.T) {
 		}
 		wantStored(t, l, "create pending first", "message job-1 first")
 	})
+}
+
+// A query finds each create of other runs once, until it is in a state or a person has given it up.
+func TestStores_unseen(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		accepted := post(t, l, "first", create, "job-1").name.ID
+		want(t, open(t, l, "second"), create, "taken over job-1")
+		post(t, l, "first", message, "job-1")
+		id := lose(t, l, "third", otherCreate).name.ID
+		for _, test := range []struct {
+			run    cli.Run
+			forget string
+			want   []string
+		}{
+			{"fourth", "", []string{"job-1", "unknown"}},
+			{"fourth", id, []string{"job-1"}},
+			{"fourth", accepted, []string{"job-1", "unknown"}},
+			{"third", "", []string{"job-1"}},
+		} {
+			found, err := open(t, l, test.run, test.forget).Unseen(t.Context())
+			var got []string
+			for _, e := range found {
+				got = append(got, map[bool]string{true: "unknown", false: e.JobID}[e.Unknown])
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+				t.Errorf("found by %s, forgetting %q: %v (-want +got):\n%s", test.run, test.forget, err, diff)
+			}
+		}
+	})
+}
+
+func TestUnseen_faults(t *testing.T) {
+	l := store.Location{Named: true, Folder: t.TempDir()}
+	post(t, l, "first", create, "job-1")
+	for _, op := range []string{"list", "read"} {
+		j := open(t, l, "second")
+		failing(j, op)
+		if found, err := j.Unseen(t.Context()); !errors.Is(err, errFault) || len(found) > 0 {
+			t.Errorf("%s fails: %v, %v", op, found, err)
+		}
+	}
+}
+
+// The prompt of an imported job may have been edited. An import that is not stored yet removes nothing.
+func TestShownByImport(t *testing.T) {
+	for name, stored := range map[string][]string{
+		"in the state": {"other create job-2 first"},
+		"imported":     {"other create job-1 first", "other create job-2 first"},
+		"":             {"other create job-1 first", "other create job-2 first"},
+	} {
+		l := store.Location{Named: true, Folder: t.TempDir()}
+		j := open(t, l, "first")
+		request(t.Context(), t, j, otherCreate, func() string { return "job-1" })
+		request(t.Context(), t, j, otherCreate, func() string { return "job-2" })
+		j = open(t, l, "second")
+		switch name {
+		case "in the state":
+			j.InState("job-1")
+		case "imported":
+			j.InState("job-1")
+			j.Imported("job-1")
+		}
+		if _, err := j.Announce(t.Context(), otherCreate); err != nil && name == "imported" {
+			t.Error(err)
+		}
+		if err := j.ShownByImport(t.Context(), "job-1"); err != nil {
+			t.Error(err)
+		}
+		wantStored(t, l, stored...)
+	}
 }
 
 // What cannot be removed stays in the state, and is not found either. After a failure no

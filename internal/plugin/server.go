@@ -16,15 +16,24 @@ import (
 // NewServer returns the protocol server of a provider, for Terraform and OpenTofu. The
 // end of ctx cancels its calls.
 func NewServer(ctx context.Context, agent provider.Provider) tfprotov6.ProviderServer {
-	framework := providerserver.NewProtocol6(agent)().(tfprotov6.ProviderServerWithActions) //nolint:errcheck // better a panic than without
-	return newServer(ctx, framework, agent.(observer))                                      //nolint:errcheck // as above
+	framework := providerserver.NewProtocol6(agent)().(frameworkServer) //nolint:errcheck // better a panic than without
+	return newServer(ctx, framework, agent.(observer))                  //nolint:errcheck // as above
 }
 
-func newServer(ctx context.Context, framework tfprotov6.ProviderServerWithActions, agent observer) *server {
+// frameworkServer is what the framework's server has of the protocol.
+type frameworkServer interface {
+	tfprotov6.ProviderServerWithActions
+	tfprotov6.ListResourceServer
+}
+
+func newServer(ctx context.Context, framework frameworkServer, agent observer) *server {
 	stopped, stop := context.WithCancel(ctx)
 	ended, end := context.WithCancel(ctx)
 	end()
-	return &server{ProviderServerWithActions: framework, observer: agent, stopped: stopped, stop: stop, ended: ended}
+	return &server{
+		ProviderServerWithActions: framework, ListResourceServer: framework,
+		observer: agent, stopped: stopped, stop: stop, ended: ended,
+	}
 }
 
 // observer is a provider that needs to know more than the framework reports.
@@ -36,6 +45,7 @@ type observer interface {
 // server works around bugs in the framework and the CLIs.
 type server struct {
 	tfprotov6.ProviderServerWithActions // the framework's server
+	tfprotov6.ListResourceServer        // the same
 
 	observer observer
 

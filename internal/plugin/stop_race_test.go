@@ -23,7 +23,7 @@ func TestStopProvider_callJustBegun(t *testing.T) {
 
 // lateFramework is stopped before it has noted a call.
 type lateFramework struct {
-	tfprotov6.ProviderServerWithActions
+	frameworkServer
 	*testing.T
 	server *server
 }

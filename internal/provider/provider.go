@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
@@ -26,7 +27,10 @@ const Address = "registry.terraform.io/agentjobs/agent"
 // typeName prefixes the names of all resources, data sources and actions.
 const typeName = "agent"
 
-var _ provider.ProviderWithActions = (*agentProvider)(nil)
+var (
+	_ provider.ProviderWithActions       = (*agentProvider)(nil)
+	_ provider.ProviderWithListResources = (*agentProvider)(nil)
+)
 
 // Options are what a provider needs from its process.
 type Options struct {
@@ -68,6 +72,7 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	resp.ResourceData = data
 	resp.DataSourceData = data
 	resp.ActionData = data
+	resp.ListResourceData = data
 }
 
 // StateRead is called with each object of a state before it is planned. A job in the state
@@ -89,4 +94,8 @@ func (p *agentProvider) DataSources(context.Context) []func() datasource.DataSou
 
 func (p *agentProvider) Actions(context.Context) []func() action.Action {
 	return []func() action.Action{job.NewStartJobAction, job.NewSendMessageAction}
+}
+
+func (p *agentProvider) ListResources(context.Context) []func() list.ListResource {
+	return []func() list.ListResource{job.NewList}
 }

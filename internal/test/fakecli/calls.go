@@ -61,6 +61,42 @@ func (c *CLI) Data(ctx context.Context, config Attrs) (tftypes.Value, []*tfproto
 	return c.unmarshal(resp.State, kind), resp.Diagnostics
 }
 
+// Listed is one result of a query.
+type Listed struct{ ID, Name, Status string }
+
+// List queries the list resource agent_job, with the record of each job if include is set.
+func (c *CLI) List(ctx context.Context, include bool) (listed []Listed, diags []*tfprotov6.Diagnostic) {
+	c.T.Helper()
+	server := c.Server.(tfprotov6.ListResourceServer)
+	config := c.Dynamic(Object(c.Schemas().ListResourceSchemas["agent_job"].ValueType().(tftypes.Object), nil))
+	valid := call(ctx, c, server.ValidateListResourceConfig, &tfprotov6.ValidateListResourceConfigRequest{TypeName: "agent_job", Config: config})
+	if Failed(valid.Diagnostics) {
+		return nil, valid.Diagnostics
+	}
+	stream := call(ctx, c, server.ListResource, &tfprotov6.ListResourceRequest{TypeName: "agent_job", Config: config, IncludeResource: include, Limit: 100})
+	for result := range stream.Results {
+		diags = append(diags, result.Diagnostics...)
+		for _, d := range result.Diagnostics {
+			c.check(d)
+		}
+		if result.Identity == nil {
+			continue
+		}
+		identity := c.attributes(c.unmarshal(result.Identity.IdentityData, tftypes.Object{
+			AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String},
+		}))
+		one := Listed{Name: result.DisplayName}
+		if err := identity["id"].As(&one.ID); err != nil {
+			c.T.Fatal(err)
+		}
+		if include {
+			one.Status, _ = c.Attribute(c.Decode(result.Resource), "status").(string)
+		}
+		listed = append(listed, one)
+	}
+	return listed, diags
+}
+
 // PlanAction validates and plans an action.
 func (c *CLI) PlanAction(ctx context.Context, action string, config Attrs) (*tfprotov6.DynamicValue, []*tfprotov6.Diagnostic) {
 	c.T.Helper()

@@ -59,6 +59,10 @@ func TestSchema(t *testing.T) {
 	for name, schema := range all.ActionSchemas {
 		lines = append(lines, flat("action "+name, schema.Schema.Block)...)
 	}
+	for name, schema := range all.ListResourceSchemas {
+		lines = append(lines, "list "+name)
+		lines = append(lines, flat("list "+name, schema.Block)...)
+	}
 	slices.Sort(lines)
 	if *update {
 		write(t, filepath.Join("testdata", latest, "schema.txt"), []byte(strings.Join(lines, "\n")+"\n"))

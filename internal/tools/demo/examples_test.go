@@ -29,6 +29,7 @@ const (
 	jobs    = "resources/agent_job/"
 	data    = "data-sources/agent_job/"
 	actions = "actions/"
+	lists   = "list-resources/agent_job/"
 )
 
 func examples() map[string]example {
@@ -72,6 +73,17 @@ func examples() map[string]example {
 					"Write the changelog of the latest release", "Shorten the changelog [simulate: 2s]", 1))
 			},
 			want: [][]string{{"Write the changelog of the latest release", "Shorten the changelog [simulate: 2s]"}},
+		},
+		"list resource": {
+			files:     []string{lists + "list-resource.tfquery.hcl", jobs + "resource_write_only.tf", jobs + "reference.md"},
+			terraform: "1.14.0", tofu: "-",
+			then: func(s *trial) {
+				if text := s.call("query"); !strings.Contains(text, s.service.Jobs()[0].ID+", started at ") || !strings.Contains(text, "may be in the state") {
+					s.Error(text)
+				}
+			},
+			want: [][]string{{"Bring the API reference up to date with openapi.json.\n\n" +
+				"- Describe each parameter in one sentence.\n- Keep the order of the specification.\n"}},
 		},
 		"action agent_start_job, write-only prompt": {
 			files:     []string{actions + "agent_start_job/action_write_only.tf"},
@@ -168,7 +180,7 @@ func TestEveryExampleIsRun(t *testing.T) {
 	}
 	run = slices.Concat(run, pipelineFiles(), []string{migrating})
 	slices.Sort(run)
-	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".yml", ".yaml", ".md"),
+	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".yml", ".yaml", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })
 	if diff := cmp.Diff(there, slices.Compact(run)); diff != "" {
 		t.Errorf("examples that exist (-) and that are run (+):\n%s", diff)

@@ -1,0 +1,4 @@
+list "agent_job" "lost" {
+  provider = agent
+  limit    = 1000 # instead of 100
+}
