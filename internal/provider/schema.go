@@ -34,7 +34,7 @@ func providerSchema() schema.Schema {
 			},
 			"project_id": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Default project of jobs. Default: `AGENT_PROJECT_ID`. A change affects new jobs only.",
+				MarkdownDescription: "Project of jobs that set none. Default: `AGENT_PROJECT_ID`. A change affects new jobs only.",
 				Validators:          []validator.String{validate.ID()},
 			},
 			"request_timeout": schema.StringAttribute{
@@ -68,7 +68,7 @@ func providerSchema() schema.Schema {
 				Attributes: map[string]schema.Attribute{
 					"min_interval": schema.StringAttribute{
 						Optional:            true,
-						MarkdownDescription: "Minimum interval, at least `10ms`. The first is twice as long. Default: `800ms`.",
+						MarkdownDescription: "Minimum interval, at least `10ms`. The first poll waits twice as long. Default: `800ms`.",
 						Validators:          []validator.String{validDuration(shortestPollInterval)},
 					},
 					"max_interval": schema.StringAttribute{
@@ -110,7 +110,7 @@ func providerSchema() schema.Schema {
 						Validators:  []validator.List{listvalidator.ValueStringsAre(validEntryID())},
 						MarkdownDescription: "Ids of entries to give up, as the error about an unknown outcome names them: " +
 							"the next apply **sends these prompts again**. " +
-							"An entry whose job exists is taken over all the same. `AGENT_JOURNAL_FORGET` adds ids, separated by commas. " +
+							"An entry with a job is taken over nevertheless. `AGENT_JOURNAL_FORGET` adds ids, separated by commas. " +
 							"Remove the ids afterwards.",
 					},
 				},
