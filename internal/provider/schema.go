@@ -21,7 +21,7 @@ func providerSchema() schema.Schema {
 			"base_url": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "URL of the agent service, for example `https://api.example.com`, with an optional path prefix. " +
-					"Required here or as `AGENT_BASE_URL`: the key is sent there, so there is no default. " +
+					"Required here or as `AGENT_BASE_URL`. " +
 					"`http://` is accepted for loopback addresses only.",
 				Validators: []validator.String{validBaseURL()},
 			},
@@ -78,7 +78,7 @@ func providerSchema() schema.Schema {
 					},
 					"max_per_second": schema.Int64Attribute{
 						Optional: true,
-						MarkdownDescription: "Maximum polls per second for all jobs together, at least 1. With many jobs, the intervals grow. " +
+						MarkdownDescription: "Maximum polls per second for all jobs together, at least 1. " +
 							"Default: `100`.",
 						Validators: []validator.Int64{int64validator.AtLeast(1)},
 					},
