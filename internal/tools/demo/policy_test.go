@@ -14,7 +14,7 @@ const fleets = "guides/fleets/"
 
 // The policy of the fleets guide, by the commands of the guide, which stop by themselves.
 //
-// Red without: && after a command of the guide.
+// Red without: && after opa.
 func TestAccPolicy(t *testing.T) {
 	t.Parallel()
 	if cli.Path == "" {
