@@ -36,7 +36,7 @@ chaos: ## every two cuts of runs in a row, mutants, 100,000 turns of random live
 	CHAOS_CLI=$${CLI:-200} internal/tools/s3.sh go test -v -count=1 -timeout 7h ./internal/test/chaos
 
 bench: ## measure the provider with a real CLI beside the CLI's own floor (about an hour); go run ./internal/tools/bench -h: a part of it
-	go run ./internal/tools/bench
+	internal/tools/s3.sh go run ./internal/tools/bench
 
 contract: ## check a live service against what the provider assumes: starts two jobs and sends one message, and asks first
 	@go run ./internal/tools/contract

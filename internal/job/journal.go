@@ -95,13 +95,6 @@ func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *job
 	return true
 }
 
-// pruneShown removes from the journal what the prior state shows although it does not list it.
-func pruneShown(ctx context.Context, j *journal.Journal, plan *jobModel, ref journal.Ref, diags *diag.Diagnostics) {
-	for _, key := range []journal.Key{createKey(ctx, plan), messageKey(plan)} {
-		reportJournalError(j, j.Shown(ctx, key, plan.ID.ValueString(), ref), diags)
-	}
-}
-
 // announceOther warns in a plan that keeps a job if another run has started one with the planned
 // prompt that no state is known to have: a replacement that was killed, for example. What the
 // run that wrote this state has started beside the job belongs to an equal resource.

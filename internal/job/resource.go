@@ -109,8 +109,8 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	r.provider.Sender.Limits.TakeBack(state.ID.ValueString())
 	ref := getMark[journal.Ref](ctx, req.Private, markJournal)
-	if !d.newPrompt && !d.newTriggers && !plan.promptText().IsNull() {
-		pruneShown(ctx, r.provider.Sender.Journal, &plan, ref, diags)
+	if !d.newPrompt {
+		reportJournalError(r.provider.Sender.Journal, r.provider.Sender.Journal.Shown(ctx, messageKey(&plan)), diags)
 	}
 	if !d.replaces() {
 		announceOther(ctx, r.provider.Sender.Journal, &plan, ref, diags)

@@ -166,7 +166,7 @@ func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 				pending = e
 				break
 			}
-			if j.take(c, e) {
+			if j.take(c, e.ID, e.startedJob()) {
 				j.log(ctx, "found", e.name, e.JobID)
 				e.Unknown = e.JobID == ""
 				return e, nil
@@ -184,9 +184,9 @@ func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 // request that the call has dealt with, and all entries that name its job or one in the prior state.
 func (c *Call) Settle(dealt *Earlier) {
 	for _, e := range c.found {
-		by, settled := c.journal.settler(e.JobID)
+		_, inState := c.journal.isSettled(e.JobID)
 		ofJob := dealt != nil && e.JobID != "" && e.JobID == dealt.JobID
-		if e == dealt || ofJob || settled && by == nil {
+		if e == dealt || ofJob || inState {
 			c.settles = append(c.settles, e.name.String())
 		}
 	}
@@ -209,7 +209,7 @@ func (c *Call) Take(e *Earlier) (taken bool) {
 		return true
 	}
 	c.Withdrawn()
-	j.release(e)
+	j.release(e.ID, e.JobID)
 	return false
 }
 

@@ -30,6 +30,14 @@ type Earlier struct {
 // Run is the run that sent the request or took it over.
 func (e *Earlier) Run() cli.Run { return e.name.Run }
 
+// startedJob is the job that a create has started; empty for a message.
+func (e *Earlier) startedJob() string {
+	if e.name.Key.IsCreate() {
+		return e.JobID
+	}
+	return ""
+}
+
 func (e *Earlier) pending() bool { return e.JobID == "" && !e.Unknown }
 
 // describe returns what an entry says.

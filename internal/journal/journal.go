@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
@@ -45,15 +46,12 @@ type Journal struct {
 	store   store.Store
 	process *cli.Process
 
-	mu sync.Mutex
-	// settled has the ids of entries and of jobs that no other call of this process may find:
-	// this process wrote them, a call has found them, or (nil) the prior state shows them.
-	settled map[string]*Call
+	settled
 
 	index     sync.Once
-	indexed   map[Key][]store.Name // all entries when the plan began
-	indexErr  error                // why they are not known
-	removeErr error                // after which the plan removes no more
+	indexed   map[Key][]store.Name  // all entries when the plan began
+	indexErr  error                 // why they are not known
+	removeErr atomic.Pointer[error] // after which the plan removes no more
 
 	unusable sync.Once
 }
@@ -61,13 +59,13 @@ type Journal struct {
 // Open returns a journal without accessing its store yet.
 func Open(process *cli.Process, options Options) (*Journal, error) {
 	kept, err := store.Open(options.Location, store.Hash(options.Scope), process)
-	return &Journal{Options: options, store: kept, process: process, settled: map[string]*Call{}}, err
+	return &Journal{Options: options, store: kept, process: process, settled: settled{by: map[string]any{}}}, err
 }
 
 // Discard returns a journal that keeps nothing.
 func Discard() *Journal {
 	return &Journal{
-		store: store.Discard{}, process: new(cli.Process), settled: map[string]*Call{},
+		store: store.Discard{}, process: new(cli.Process), settled: settled{by: map[string]any{}},
 	}
 }
 
@@ -85,51 +83,6 @@ func (j *Journal) Unusable(err error) (unusable error) {
 // InState records that the prior state has a job.
 func (j *Journal) InState(jobID string) { j.settle(nil, jobID) }
 
-// settle settles entries and jobs, for a call or (nil) because of the prior state.
-func (j *Journal) settle(by *Call, ids ...string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for _, id := range ids {
-		if id != "" {
-			j.settled[id] = by
-		}
-	}
-}
-
-// settler returns who has settled an entry or a job; nil is the prior state.
-func (j *Journal) settler(id string) (by *Call, settled bool) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	by, settled = j.settled[id]
-	return by, settled
-}
-
-// take settles an entry and its job for a call, unless the job is settled: then only the entry is.
-func (j *Journal) take(c *Call, e *Earlier) bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if _, settled := j.settled[e.ID]; settled {
-		return false
-	}
-	by, settled := j.settled[e.JobID]
-	if settled = settled && e.name.Key.IsCreate(); !settled {
-		by = c
-	}
-	j.settled[e.ID] = by
-	if e.JobID != "" && e.name.Key.IsCreate() {
-		j.settled[e.JobID] = by
-	}
-	return !settled
-}
-
-// release undoes take.
-func (j *Journal) release(e *Earlier) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	delete(j.settled, e.ID)
-	delete(j.settled, e.JobID)
-}
-
 // list returns the names of entries that other runs have written, or this one if own is
 // set, and nobody has settled. The names start with prefix.
 func (j *Journal) list(ctx context.Context, prefix string, own bool) ([]store.Name, error) {
@@ -140,11 +93,9 @@ func (j *Journal) list(ctx context.Context, prefix string, own bool) ([]store.Na
 }
 
 func (j *Journal) unsettled(names []store.Name, own bool) []store.Name {
-	j.mu.Lock()
-	defer j.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(names), func(name store.Name) bool {
-		_, settled := j.settled[name.ID]
-		return settled || (name.Run == j.process.Run) != own
+		isSettled, _ := j.isSettled(name.ID)
+		return isSettled || (name.Run == j.process.Run) != own
 	})
 }
 

@@ -59,24 +59,6 @@ func (j *Journal) Seen(ctx context.Context, r Ref) (Ref, error) {
 	return remaining, err
 }
 
-// Shown removes accepted requests under a key that name a job in the prior state of an object,
-// which shows them: an import leaves some, and so do runs without a lock.
-func (j *Journal) Shown(ctx context.Context, key Key, jobID string, r Ref) error {
-	index, err := j.plan(ctx)
-	if by, inState := j.settler(jobID); err != nil || !inState || by != nil {
-		return err
-	}
-	found, err := j.read(ctx, j.unsettled(index[key], false))
-	shown := Ref{Run: r.Run}
-	for _, e := range found {
-		if e.JobID == jobID {
-			shown.Entries = append(shown.Entries, e.name.String())
-		}
-	}
-	_, seenErr := j.Seen(ctx, shown)
-	return errors.Join(err, seenErr)
-}
-
 // Destroyed removes what this run has written about an object that is being destroyed.
 // Earlier runs' entries were removed by the plan, unless this run took over their job: then
 // the job is not this run's to forget.
@@ -89,16 +71,48 @@ func (j *Journal) Destroyed(ctx context.Context, r Ref) (failed error) {
 	return failed
 }
 
-// Announce returns the requests of other runs of which an apply would find one, as often as it is asked.
+// Announce returns the requests of other runs of which an apply would find one, as often as
+// it is asked. A create whose job is in the prior state is superfluous: a tainted object is
+// planned without its private state, and an import has none.
 func (j *Journal) Announce(ctx context.Context, key Key) ([]*Earlier, error) {
+	found, err := j.find(ctx, key, func(e *Earlier) bool {
+		_, inState := j.isSettled(e.JobID)
+		return key.IsCreate() && inState
+	})
+	return slices.DeleteFunc(found, func(e *Earlier) bool {
+		isSettled, _ := j.isSettled(e.JobID)
+		return e.Listed && e.Unknown || key.IsCreate() && isSettled
+	}), err
+}
+
+// Shown removes accepted messages with the prompt that the prior state shows: runs without a
+// lock leave some.
+func (j *Journal) Shown(ctx context.Context, key Key) error {
+	_, err := j.find(ctx, key, func(e *Earlier) bool { return e.JobID != "" })
+	return err
+}
+
+// find returns the requests of other runs under a key without those that are superfluous, which it
+// removes, unless this run has written about the same job: its state may not be stored yet.
+func (j *Journal) find(ctx context.Context, key Key, isSuperfluous func(*Earlier) bool) ([]*Earlier, error) {
 	index, err := j.plan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found, err := j.read(ctx, j.unsettled(index[key], false))
+	if !slices.ContainsFunc(found, isSuperfluous) {
+		return found, err
+	}
+	own, ownErr := j.read(ctx, j.unsettled(index[key], true))
+	err = errors.Join(err, ownErr)
 	return slices.DeleteFunc(found, func(e *Earlier) bool {
-		_, settled := j.settler(e.JobID)
-		return e.Listed && e.Unknown || key.IsCreate() && settled
+		isOwn := func(other *Earlier) bool { return other.JobID == e.JobID }
+		if !isSuperfluous(e) || slices.ContainsFunc(own, isOwn) {
+			return false
+		}
+		j.settle(nil, e.ID)
+		err = errors.Join(err, j.removePlanned(ctx, e.name))
+		return true
 	}), err
 }
 
@@ -118,16 +132,13 @@ func (j *Journal) plan(ctx context.Context) (map[Key][]store.Name, error) {
 
 // removePlanned removes an entry, unless that has failed before.
 func (j *Journal) removePlanned(ctx context.Context, name store.Name) error {
-	j.mu.Lock()
-	failed := j.removeErr
-	j.mu.Unlock()
-	if failed != nil {
-		return failed
+	if failed := j.removeErr.Load(); failed != nil {
+		return *failed
 	}
 	j.log(ctx, "removing: a state shows it", name, "")
 	err := j.remove(ctx, name)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.removeErr = err
+	if err != nil {
+		j.removeErr.Store(&err)
+	}
 	return err
 }

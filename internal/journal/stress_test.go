@@ -124,7 +124,7 @@ func TestStress(t *testing.T) {
 				start := time.Duration(random.IntN(1+int(seed%3)*100)) * time.Millisecond
 				for range aliases {
 					process := &cli.Process{Run: cli.Run(fmt.Sprint("run", run)), Ended: func(cli.Sender) bool { return false }}
-					j := &Journal{Options: Options{Location: store.Location{Named: true}}, store: slow, process: process, settled: map[string]*Call{}}
+					j := &Journal{Options: Options{Location: store.Location{Named: true}}, store: slow, process: process, settled: settled{by: map[string]any{}}}
 					for range equal {
 						all.Go(func() {
 							time.Sleep(start)

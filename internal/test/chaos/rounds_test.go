@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,11 +47,6 @@ const (
 
 // tally counts what the rounds have shown.
 //
-// "unpersisted" are requests in the default folder whose outcome the provider had
-// handed to the CLI, and had ended well, before the CLI was ended: OpenTofu, and
-// every remote backend, persists the state after that, and nothing of ours is
-// there any more to remember them. A named journal keeps them.
-//
 // "torn" are rounds in which the CLI was killed while it wrote its state, which
 // Terraform empties first: all jobs in it are gone, however long ago they finished.
 type tally map[string]int
@@ -88,14 +82,9 @@ func (r round) run(t *testing.T) tally {
 	} else if len(before)+len(w.stateText()) > 0 && !json.Valid(w.stateText()) {
 		return tally{"rounds": 1, "torn": 1}
 	}
-	handed := w.handedOver(output)
 	if r.loss != nothing {
-		if len(handed) > 0 {
-			t.Fatal("the journal has forgotten what was handed over")
-		}
 		story = append(story, string(before), r.announced(w))
 	}
-	sum["unpersisted"] = len(handed)
 	for try := 0; ; try++ {
 		output, ok := w.try("apply -json")
 		story = append(story, output)
@@ -117,7 +106,7 @@ func (r round) run(t *testing.T) tally {
 			w.forget(output)
 		}
 	}
-	r.check(w, sum, handed)
+	r.check(w, sum)
 	return sum
 }
 
@@ -167,28 +156,8 @@ func (r round) announced(w *workingDir) (plan string) {
 	return plan
 }
 
-// handedOver are the jobs whose end the CLI had printed although the state does
-// not hold them so, where the plugin had ended well: the default folder holds
-// nothing of them.
-func (w *workingDir) handedOver(output string) map[string]bool {
-	handed := map[string]bool{}
-	if w.journal != "" || len(w.entries()) > 0 {
-		return handed
-	}
-	text := string(w.stateText())
-	for _, j := range w.sim.Jobs() {
-		printed := slices.ContainsFunc(strings.Split(output, "\n"), func(line string) bool {
-			return strings.Contains(line, "complete after") && strings.Contains(line, "[id="+j.ID+"]")
-		})
-		if printed && (!strings.Contains(text, j.ID) || !strings.Contains(text, strconv.Quote(j.Prompts[len(j.Prompts)-1]))) {
-			handed[j.ID] = true
-		}
-	}
-	return handed
-}
-
 // check holds the end of a round against what was asked for.
-func (r round) check(w *workingDir, sum tally, handed map[string]bool) {
+func (r round) check(w *workingDir, sum tally) {
 	w.t.Helper()
 	if r.awaited && sum["reported"] > 0 {
 		w.t.Errorf("%d outcomes were unknown although the provider could await the responses", sum["reported"])
@@ -203,29 +172,21 @@ func (r round) check(w *workingDir, sum tally, handed map[string]bool) {
 		}
 		ids[i.ID] = true
 	}
-	// Documented: two aliases may take over the same job of a bucket. The other one stays in the journal.
-	if r.aliases && r.store == bucket && len(ids) < 3 {
-		w.run("plan -detailed-exitcode")
-		if left := len(w.entries()); left != 3-len(ids) {
-			w.t.Errorf("the journal holds %d jobs and the state %d, want 3 together", left, len(ids))
-		}
-		return
-	}
 	if len(ids) != 3 {
 		w.t.Errorf("the state holds %q, want 3 jobs", slices.Collect(maps.Keys(ids)))
 	}
 	for _, j := range w.sim.Jobs() {
-		if sent := len(j.Prompts) - 1; sent > 1 && !handed[j.ID] {
+		if sent := len(j.Prompts) - 1; sent > 1 {
 			w.t.Errorf("%s got the message %d times", j.ID, sent)
 		}
 	}
 	// A job that the state does not hold must have been reported.
 	allowed := 3
 	if !r.messages {
-		allowed += sum["reported"] + len(handed)
+		allowed += sum["reported"]
 	}
 	if started := len(w.sim.Jobs()); started > allowed {
-		w.t.Errorf("%d jobs were started for 3; %d outcomes were reported as unknown, %d not persisted", started, sum["reported"], len(handed))
+		w.t.Errorf("%d jobs were started for 3; %d outcomes were reported as unknown", started, sum["reported"])
 	}
 	w.assertNothingToDo()
 }

@@ -160,14 +160,10 @@ func (w *workingDir) assertNoSecrets() {
 	}
 }
 
-// assertNothingToDo asserts that a plan is empty, and the journal is too: in the
-// default folder as soon as an undisturbed run has ended, else once a plan has
-// seen the state.
+// assertNothingToDo asserts that a plan is empty, and the journal is too, once the plan has read the state.
 func (w *workingDir) assertNothingToDo() {
 	w.t.Helper()
-	if w.journal != "" {
-		w.run("plan -detailed-exitcode")
-	}
+	w.run("plan -detailed-exitcode")
 	w.assertJournalEmpty()
 }
 

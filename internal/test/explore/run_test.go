@@ -523,12 +523,15 @@ func (r *run) importJob() {
 	r.finish(processes)
 }
 
-// test plays a test: its state is never stored, and its processes serve all of it.
+// test plays a test: its state is never stored.
 func (r *run) test() {
 	processes := r.each()
 	r.plan(processes)
 	if !r.failed && !r.stopped.Load() {
 		r.applyAll(processes)
+		second := r.each() // another run block of the test
+		r.plan(second)
+		r.shutDown(second...)
 	}
 	r.destroyAll(processes, slices.Sorted(maps.Keys(r.state)))
 	r.shutDown(processes...)

@@ -221,7 +221,7 @@ func (s situation) refresh() {
 	now := *s.state
 	s.state = &now
 	if status := s.status(now.job); status != gone {
-		now.unconfirmed = now.unconfirmed && (!ended(now.status) || status != active)
+		now.unconfirmed = now.unconfirmed && (!ended(now.status) || ended(status))
 		now.status = status
 	}
 }

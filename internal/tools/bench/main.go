@@ -73,7 +73,7 @@ type bench struct {
 func main() {
 	repeat := flag.Int("repeat", 3, "measure `n` times and take the medians; 20 KB in prompt only once: that takes minutes")
 	most := flag.Int("most", 1000, "the largest `number` of jobs")
-	only := flag.String("only", "", "measure only what matches the `regexp`: start-up, or names such as ^1000 jobs(, prompt_wo)?$")
+	only := flag.String("only", "", "measure only what matches the `regexp`: start-up, journal, or names such as ^1000 jobs(, prompt_wo)?$")
 	flag.Parse()
 	chosen := regexp.MustCompile(*only)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -95,6 +95,9 @@ func main() {
 	for i := range *repeat {
 		if chosen.MatchString("start-up") {
 			b.startUp(ctx)
+		}
+		if chosen.MatchString("journal") {
+			b.journal(ctx, *most)
 		}
 		for _, l := range loads() {
 			minutes := strings.HasSuffix(l.name, ", prompt")

@@ -1,0 +1,144 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+)
+
+const (
+	// distance is how far the bucket is away, each way.
+	distance = 30 * time.Millisecond
+	// foreign is how many entries of other states the bucket holds.
+	foreign = 10_000
+)
+
+// journal measures what the journal costs: in a folder, and in a bucket that is far away, also
+// among many entries of other states. AGENT_TEST_S3 names the bucket, as tools/s3.sh sets it.
+func (b *bench) journal(ctx context.Context, n int) {
+	where, err := url.Parse(os.Getenv("AGENT_TEST_S3"))
+	b.check(err)
+	if where.Host == "" {
+		fmt.Fprintln(os.Stderr, "journal: not measured, because AGENT_TEST_S3 is not set: make bench sets it")
+		return
+	}
+	near, err := url.Parse(where.Query().Get("endpoint"))
+	b.check(err)
+	far := "s3://" + where.Host + "/bench?region=us-east-1&endpoint=http://" + b.delayed(ctx, near.Host)
+	none := map[string]float64{}
+	for _, kept := range []struct{ name, url string }{{"none", ""}, {"folder", ""}, {"bucket", far}, {"bucket, 10,000 foreign entries", far}} {
+		if kept.name == "bucket, 10,000 foreign entries" {
+			b.fill(ctx, near.Host, where.Host)
+		}
+		s := simulator.New(simulator.Options{Key: "mint_bench"})
+		server := httptest.NewServer(s)
+		env := []string{"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=mint_bench", "AGENT_PROJECT_ID=proj_bench", "AGENT_JOURNAL_URL=" + kept.url}
+		dir := b.module("agent_job", n, "prompt", "Write page ${count.index} [simulate: 2s]")
+		if kept.name == "none" {
+			off := "provider \"agent\" {\n  journal {\n    enabled = false\n  }\n}\n"
+			b.check(os.WriteFile(filepath.Join(dir, "override.tf"), []byte(off), 0o600))
+		}
+		for _, what := range []string{"apply", "first plan", "second plan"} {
+			args := []string{"plan", "-parallelism=100"}
+			if what == "apply" {
+				args = []string{"apply", "-auto-approve", "-parallelism=100"}
+			}
+			took := b.command(ctx, dir, env, args...).seconds
+			if kept.name == "none" {
+				none[what] = took
+			}
+			name := fmt.Sprintf("%d jobs, journal: %s: %s", n, kept.name, what)
+			b.note(name, took, "s", 0)
+			b.note(name+", of none", took/none[what], "times", map[string]float64{"apply": 1.3, "first plan": 1.5}[what])
+		}
+		if counts := s.Counts(); counts.Create != n {
+			b.check(fmt.Errorf("journal, %s: %d creates", kept.name, counts.Create))
+		}
+		server.Close()
+	}
+}
+
+// fill gives the bucket entries of other states.
+func (b *bench) fill(ctx context.Context, endpoint, bucket string) {
+	client, err := minio.New(endpoint, &minio.Options{Creds: credentials.NewEnvAWS()})
+	b.check(err)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(16)
+	for i := range foreign {
+		group.Go(func() error {
+			name := fmt.Sprintf("bench/%s/%s.json", store.Hash(fmt.Sprint(i%100)), store.NewName(store.CreateKey("p", fmt.Sprint(i), ""), "other"))
+			_, err := client.PutObject(ctx, bucket, name, bytes.NewReader([]byte("{}")), 2, minio.PutObjectOptions{})
+			return err
+		})
+	}
+	b.check(group.Wait())
+}
+
+// delayed is the address of a server that is as far away as distance says.
+func (b *bench) delayed(ctx context.Context, to string) string {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	b.check(err)
+	context.AfterFunc(ctx, func() { _ = listener.Close() })
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := new(net.Dialer).DialContext(ctx, "tcp", to)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			go slowly(near, far)
+			go slowly(far, near)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// slowly copies what it reads, each piece after the delay.
+func slowly(from io.ReadCloser, to io.WriteCloser) {
+	type piece struct {
+		text []byte
+		at   time.Time
+	}
+	pieces := make(chan piece, 1000)
+	go func() {
+		defer close(pieces)
+		for {
+			text := make([]byte, 32<<10)
+			n, err := from.Read(text)
+			if n > 0 {
+				pieces <- piece{text[:n], time.Now().Add(distance)}
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for p := range pieces {
+		<-time.After(time.Until(p.at))
+		if _, err := to.Write(p.text); err != nil {
+			break
+		}
+	}
+	_, _ = to.Close(), from.Close()
+}
