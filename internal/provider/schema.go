@@ -21,7 +21,7 @@ func providerSchema() schema.Schema {
 			"base_url": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "URL of the agent service, for example `https://api.example.com`, with an optional path prefix. " +
-					"Required here or as `AGENT_BASE_URL`: the key is sent there, so there is no default. " +
+					"Required here or as `AGENT_BASE_URL`. " +
 					"`http://` is accepted for loopback addresses only.",
 				Validators: []validator.String{validBaseURL()},
 			},
@@ -34,7 +34,7 @@ func providerSchema() schema.Schema {
 			},
 			"project_id": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Default project of jobs. Default: `AGENT_PROJECT_ID`. A change affects new jobs only.",
+				MarkdownDescription: "Project of jobs that set none. Default: `AGENT_PROJECT_ID`. A change affects new jobs only.",
 				Validators:          []validator.String{validate.ID()},
 			},
 			"request_timeout": schema.StringAttribute{
@@ -68,7 +68,7 @@ func providerSchema() schema.Schema {
 				Attributes: map[string]schema.Attribute{
 					"min_interval": schema.StringAttribute{
 						Optional:            true,
-						MarkdownDescription: "Minimum interval, at least `10ms`. The first is twice as long. Default: `800ms`.",
+						MarkdownDescription: "Minimum interval, at least `10ms`. The first poll waits twice as long. Default: `800ms`.",
 						Validators:          []validator.String{validDuration(shortestPollInterval)},
 					},
 					"max_interval": schema.StringAttribute{
@@ -78,7 +78,7 @@ func providerSchema() schema.Schema {
 					},
 					"max_per_second": schema.Int64Attribute{
 						Optional: true,
-						MarkdownDescription: "Maximum polls per second for all jobs together, at least 1. With many jobs, the intervals grow. " +
+						MarkdownDescription: "Maximum polls per second for all jobs together, at least 1. " +
 							"Default: `100`.",
 						Validators: []validator.Int64{int64validator.AtLeast(1)},
 					},
@@ -87,8 +87,7 @@ func providerSchema() schema.Schema {
 			"journal": schema.SingleNestedBlock{
 				MarkdownDescription: "Record of sent requests. " +
 					"With it, the next apply takes over a job or message that is missing in the state instead of sending it again, " +
-					"two runs at once send each request once, and an unknown outcome blocks an equal create until you decide. " +
-					"It contains hashes, ids and times, never a prompt or a key.",
+					"and an unknown outcome blocks one equal create until you decide. It never contains a prompt or a key.",
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
 						Optional:            true,
@@ -96,11 +95,10 @@ func providerSchema() schema.Schema {
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "Absolute path (on Windows with a drive, and with slashes or doubled backslashes: " +
-							"`C:/ci/agent-journal`), or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
+						MarkdownDescription: "Absolute path (on Windows with slashes or doubled backslashes: `C:/ci/agent-journal`), " +
+							"or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
 							"(with `&endpoint=https://…` for a store other than AWS). " +
-							"States can share it. Where the backend's settings do not tell them apart, as for local states, " +
-							"append `?state=NAME` (or `&state=NAME`), one name for each. " +
+							"States can share it; local ones need `?state=NAME` (or `&state=NAME`), one name for each. " +
 							"If it cannot be used, creates and messages fail before they are sent. " +
 							"Default: `AGENT_JOURNAL_URL`, or else the folder `agent` in Terraform's data folder (`.terraform`).",
 					},
@@ -108,9 +106,9 @@ func providerSchema() schema.Schema {
 						Optional:    true,
 						ElementType: types.StringType,
 						Validators:  []validator.List{listvalidator.ValueStringsAre(validEntryID())},
-						MarkdownDescription: "Ids of entries to give up, as the error about an unknown outcome names them: " +
+						MarkdownDescription: "Ids of entries to give up, as shown in the error about an unknown outcome: " +
 							"the next apply **sends these prompts again**. " +
-							"An entry whose job exists is taken over all the same. `AGENT_JOURNAL_FORGET` adds ids, separated by commas. " +
+							"An entry with a job is taken over nevertheless. `AGENT_JOURNAL_FORGET` adds ids, separated by commas. " +
 							"Remove the ids afterwards.",
 					},
 				},
