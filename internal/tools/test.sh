@@ -19,13 +19,13 @@ if [ "$(go env CGO_ENABLED)" != 1 ]; then
 	echo "no C compiler: the tests run without the race detector"
 fi
 
-# The exploration has no time for the race detector, so it is a second build. It runs beside
-# the tests that use a CLI, which mostly wait.
+# Exploration and lives have no time for the race detector, so they are a second build. They run
+# beside the tests that use a CLI, which mostly wait. Vet is a part of make lint.
 explored=
 if [ $# = 0 ] && [ -z "${PACKAGES:-}" ]; then
 	explored=$(mktemp)
 	trap 'rm -f "$explored"' EXIT
-	nice go -C internal/test/explore test -v -timeout=1h . >"$explored" 2>&1 &
+	nice go test -v -vet=off -timeout=1h ./internal/test/explore ./internal/test/lives >"$explored" 2>&1 &
 	exploration=$!
 fi
 
@@ -33,7 +33,7 @@ set -x
 status=0
 # The limit is for a test that hangs: Go's own ten minutes are one for slow machines too.
 # shellcheck disable=SC2086 # race may be empty, and PACKAGES several
-go tool -modfile=internal/tools/lint/go.mod gotestsum --format pkgname --format-hide-empty-pkg -- -timeout=1h $race "$@" ${PACKAGES:-./...} || status=$?
+go tool -modfile=internal/tools/lint/go.mod gotestsum --format pkgname --format-hide-empty-pkg -- -vet=off -timeout=1h $race "$@" ${PACKAGES:-./...} || status=$?
 { set +x; } 2>/dev/null
 if [ -n "$explored" ]; then
 	wait "$exploration" || status=$?

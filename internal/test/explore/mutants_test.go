@@ -89,7 +89,7 @@ func TestMutants(t *testing.T) {
 				t.Fatalf("%v, or the line is not there once:\n%s", err, m.line)
 			}
 			if !everything() {
-				t.Skip("it takes minutes: make chaos sets EXPLORE=all")
+				return
 			}
 			changed := filepath.Join(t.TempDir(), "mutant.go")
 			overlay, _ := json.Marshal(map[string]map[string]string{"Replace": {file: changed}})
@@ -110,5 +110,8 @@ func TestMutants(t *testing.T) {
 			}
 			t.Logf("%s", found[1])
 		})
+	}
+	if !everything() {
+		t.Skip("only whether their lines exist was tried: make chaos sets EXPLORE=all, which takes minutes")
 	}
 }
