@@ -53,8 +53,8 @@ func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
 		err = errors.New("both prompt and prompt_wo have a value: set only one of them")
 	}
 	if err != nil {
-		diags.AddAttributeError(m.promptPath(), "Invalid prompt", wording.Paragraphs(
-			wording.Sentence(err), "It was not sent to project "+m.ProjectID.ValueString()+"."))
+		validate.ErrorAt(diags, m.promptPath())(
+			wording.InvalidPrompt.Because(err, "It was not sent to project "+m.ProjectID.ValueString()+"."))
 	}
 	return err == nil
 }
@@ -110,9 +110,9 @@ func promptHash(jobID, text string) string {
 // validPrompt refuses what the service could not use as an instruction.
 func validPrompt() validator.String {
 	return validate.Rule{
-		Summary: "Invalid prompt",
+		Summary: wording.InvalidPrompt,
 		Accepts: "not empty or only white space, valid UTF-8 without NUL",
-		Check:   func(text string) string { return wording.Sentence(checkPrompt(text)) },
+		Check:   checkPrompt,
 	}
 }
 

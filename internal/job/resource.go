@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Package job is agent_job: the resource, the data source and the actions, with
-// their schemas, plans, state and diagnostics.
+// their schemas, plans and state.
 package job
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
@@ -20,6 +19,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -125,9 +125,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	d.explain(&plan, &state, diags)
 	if isMarked(ctx, req.Private, markUnconfirmed) && !d.replaces() && !d.message() {
-		diags.AddAttributeWarning(plan.promptPath(), "Message to agent job unconfirmed", wording.Paragraphs(fmt.Sprintf(
-			"An earlier apply sent the prompt to job %s and received no response. It is not sent again automatically.",
-			state.name()), decideMessage(state.ProjectID.ValueString(), state.ID.ValueString())))
+		validate.WarnAt(diags, plan.promptPath())(wording.Unconfirmed.Of(state.facts(), nil))
 	}
 }
 
@@ -140,11 +138,7 @@ func (r *jobResource) announceOrCount(
 		return true
 	}
 	if err := r.provider.Sender.Limits.Plan(kind, jobID); err != nil {
-		target := "project " + plan.ProjectID.ValueString()
-		if kind == send.Message {
-			target = "job " + plan.name()
-		}
-		diags.AddError(beyondLimit(err, target))
+		diags.AddError(wording.BeyondLimit(err, send.Request{Kind: kind, ProjectID: plan.ProjectID.ValueString(), JobID: jobID}))
 	}
 	return false
 }
@@ -163,7 +157,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	defer out.recovered(ctx, "create", mayHaveSent, &job)
+	defer out.recovered(ctx, &job)
 	project := job.ProjectID.ValueString()
 	operation := r.provider.Sender.Begin(ctx, send.Request{
 		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(),
@@ -186,11 +180,11 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	case send.Sent:
 		r.provider.recent.add(project, outcome.Job.ID, wait.Created)
 	case send.TakenOver:
-		resp.Diagnostics.AddWarning(jobTakenOver(outcome))
+		resp.Diagnostics.AddWarning(wording.TakenOver(outcome, operation.Request))
 	default:
-		resp.Diagnostics.AddError(notAccepted(outcome, operation.Request, applyAgain))
+		resp.Diagnostics.AddError(wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
 	}
-	reportProblem(r.provider.Sender.Journal, outcome, job.name(), &resp.Diagnostics)
+	reportProblem(r.provider.Sender.Journal, outcome, job.facts(), &resp.Diagnostics)
 	if outcome.Job != nil && options.enabled {
 		r.provider.await(ctx, &job, wait.Created, options, out)
 	}
@@ -203,7 +197,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	defer out.recovered(ctx, "read", "A refresh sends no prompt.", &job)
+	defer recovered(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
 	imported := job.Status.IsNull()
 	if r.provider.Sender.Client == nil {
 		r.keepUnrefreshed(ctx, &job, imported, out)
@@ -217,16 +211,13 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
 		if !isMarked(ctx, resp.Private, markMissing) {
 			mark(ctx, resp.Private, markMissing)
-			resp.Diagnostics.AddWarning(jobNotFound(err, &job, "The state keeps the job as last read. A refresh sends no prompt. "+
-				"After an apply, this warning does not appear again.", missingJobHint))
+			resp.Diagnostics.AddWarning(wording.RefreshNotFound.Of(job.facts(), err))
 		}
 		out.identify(ctx, &job)
 	case err != nil && imported:
-		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read, so nothing was "+
-			"imported. An import sends no prompt.", job.name()), cause(err)))
+		resp.Diagnostics.AddError(wording.ImportFailed.Of(job.facts(), err))
 	case err != nil:
-		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read. The state keeps it as "+
-			"last read. A refresh sends no prompt.", job.name()), cause(err), "To plan without reading it, use -refresh=false."))
+		resp.Diagnostics.AddError(wording.RefreshFailed.Of(job.facts(), err))
 	default:
 		updateMarks(ctx, resp.Private, &job, record)
 		resp.Diagnostics.Append(job.apply(record)...)
@@ -254,14 +245,12 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	defer out.recovered(ctx, "update", mayHaveSent, &before)
+	defer recovered(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
 	change := compare(&job, &before, before.recordedPrompt(ctx, req.Private), options, func() bool { return false })
 	planned := getMark[string](ctx, req.Private, markPlanned)
 	unmark(ctx, out.private, markPlanned)
 	if change.newPrompt && planned != "" && planned != promptHash(before.ID.ValueString(), job.PromptWO.ValueString()) {
-		resp.Diagnostics.AddAttributeWarning(job.promptPath(), "Prompt differs from the plan", fmt.Sprintf(
-			"The value of prompt_wo in this apply is not the one in the plan. The apply sends its own to job %s. "+
-				"Check where the value comes from: it must be the same in plan and apply.", before.name()))
+		validate.WarnAt(&resp.Diagnostics, job.promptPath())(wording.PromptDiffers.Of(before.facts(), nil))
 	}
 	job.jobRecord = before.jobRecord
 	if !change.newPrompt && !change.resume {
@@ -294,27 +283,21 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
-	defer recovered(ctx, "removing job "+job.name()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
+	defer recovered(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	kept := r.provider.Sender.Journal
 	reportJournalError(kept, kept.Destroyed(ctx, getMark[journal.Ref](ctx, req.Private, markJournal)), &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !job.ended() {
-		resp.Diagnostics.AddWarning("Active agent job removed from state", fmt.Sprintf(
-			"Job %s was active when it was last read. Nothing was sent to it. The service cannot cancel a job, so it keeps running "+
-				"and may still open a pull request. Check it in the service's dashboard.", job.name()))
+		resp.Diagnostics.AddWarning(wording.ActiveRemoved.Of(job.facts(), nil))
 	}
 }
 
 // keepUnrefreshed is a refresh while the provider's configuration is not known.
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
 	if imported {
-		out.diags.AddError("Failed to import agent job", fmt.Sprintf(
-			"Job %s was not imported, because the provider's configuration is not known yet. Nothing was sent. %s",
-			job.name(), makeKnown))
+		out.diags.AddError(wording.ImportUnconfigured.Of(job.facts(), nil))
 		return
 	}
-	out.diags.AddWarning("Agent job not refreshed", fmt.Sprintf(
-		"Job %s is shown as last read, because the provider's configuration is not known yet. Nothing was sent. %s",
-		job.name(), makeKnown))
+	out.diags.AddWarning(wording.NotRefreshed.Of(job.facts(), nil))
 	out.identify(ctx, job)
 }
 
@@ -338,24 +321,21 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 		if outcome.Job == nil {
 			mark(ctx, out.private, markUnconfirmed)
 			out.save(ctx, job)
-			out.diags.AddError(notAccepted(outcome, operation.Request, applyAgain))
+			out.diags.AddError(wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
 			return false
 		}
 	case send.Closed:
-		out.diags.AddAttributeError(job.promptPath(), summaryNotAccepted, wording.Paragraphs(
-			fmt.Sprintf("Job %s has the status %s and cannot accept messages. The prompt is new, which the plan did not know. It was not sent.",
-				job.name(), wording.Quote(job.Status.ValueString())),
-			"To start a new job with this prompt, apply with -replace=ADDRESS."))
+		validate.ErrorAt(out.diags, job.promptPath())(wording.MessageToClosedJob.Of(job.facts(), nil))
 		return false
 	default:
-		out.diags.AddError(notAccepted(outcome, operation.Request, applyAgain))
-		reportProblem(r.provider.Sender.Journal, outcome, job.name(), out.diags)
+		out.diags.AddError(wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
+		reportProblem(r.provider.Sender.Journal, outcome, job.facts(), out.diags)
 		return false
 	}
 	if outcome.Result == send.TakenOver {
-		out.diags.AddWarning(messageTakenOver(job.name()))
+		out.diags.AddWarning(wording.TakenOver(outcome, operation.Request))
 	}
-	reportProblem(r.provider.Sender.Journal, outcome, job.name(), out.diags)
+	reportProblem(r.provider.Sender.Journal, outcome, job.facts(), out.diags)
 	r.provider.recent.add(job.ProjectID.ValueString(), job.ID.ValueString(), wait.Messaged)
 	job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
 	job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
