@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -23,8 +22,8 @@ import (
 // wants it: an error there taints, and the next apply would start a second job.
 func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	request := wait.Request{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
-	if messaged := getMark[time.Time](ctx, out.private, markMessaged); !messaged.IsZero() {
-		request.After, request.At = wait.Messaged, messaged
+	if at := out.marks.messagedAt; !at.IsZero() {
+		request.After, request.At = wait.Messaged, at
 	}
 	record, err := d.Waiter.Wait(ctx, request)
 	if err != nil {
@@ -32,10 +31,9 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 		return
 	}
 	warnings := job.apply(record)
+	out.marks.finished()
 	out.save(ctx, job)
 	out.diags.Append(warnings...)
-	unmark(ctx, out.private, markMissing)
-	unmark(ctx, out.private, markMessaged)
 	switch record.Status {
 	case agentapi.StatusFailed:
 		next := wording.ReplaceFailed
@@ -51,9 +49,9 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 // cutShort ends a call whose wait stopped before the job finished. The state holds
 // the job as active, and a mark tells the next plan what it was waiting for.
 func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out stateWriter) {
-	var stopped *wait.Error
-	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus.Unfinished() {
-		unmark(ctx, out.private, markMessaged) // the message has had its effect: a later final status is that of its run
+	if stopped, ok := errors.AsType[*wait.Error](err); ok {
+		out.marks.interrupted(after, stopped.LastStatus)
+		out.marks.write(ctx, out.private)
 	}
 	// An error in a create taints. Elsewhere it is the default.
 	fails := options.onTimeout == onError || after != wait.Created && options.onTimeout == ""

@@ -29,14 +29,13 @@ func messageKey(job *jobModel) journal.Key {
 }
 
 // pruneJournal removes from the journal what the prior state makes superfluous.
-func pruneJournal(ctx context.Context, j *journal.Journal, prior, next privateState, diags *diag.Diagnostics) {
-	ref := getMark[journal.Ref](ctx, prior, markJournal)
-	if len(ref.Entries) == 0 {
+func (m *marks) pruneJournal(ctx context.Context, j *journal.Journal, diags *diag.Diagnostics) {
+	if len(m.journal.Entries) == 0 {
 		return
 	}
-	remaining, err := j.Seen(ctx, ref)
+	remaining, err := j.Seen(ctx, m.journal)
 	reportJournalError(j, err, diags)
-	setMark(ctx, next, markJournal, remaining)
+	m.journal = remaining
 }
 
 // reportJournalError warns once that the journal cannot be used.

@@ -4,7 +4,6 @@
 package job
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -66,8 +65,8 @@ type recordedPrompt struct {
 	jobID, hash string
 }
 
-func (m *jobModel) recordedPrompt(ctx context.Context, private privateState) recordedPrompt {
-	return recordedPrompt{text: m.Prompt, jobID: m.ID.ValueString(), hash: getMark[string](ctx, private, markPrompt)}
+func (m *jobModel) recordedPrompt(kept *marks) recordedPrompt {
+	return recordedPrompt{text: m.Prompt, jobID: m.ID.ValueString(), hash: kept.prompt}
 }
 
 // missing reports that the job was imported.
@@ -79,26 +78,6 @@ func (r recordedPrompt) is(text types.String) bool {
 		return r.hash == promptHash(r.jobID, text.ValueString())
 	}
 	return r.text.Equal(text)
-}
-
-// recordPrompt stores the hash of a write-only prompt, salted with the id of its job.
-// A plan must not: it has not sent the prompt.
-func recordPrompt(ctx context.Context, private privateState, job *jobModel) {
-	switch {
-	case !job.PromptWO.IsNull():
-		setMark(ctx, private, markPrompt, promptHash(job.ID.ValueString(), job.PromptWO.ValueString()))
-	case !job.Prompt.IsNull():
-		unmark(ctx, private, markPrompt)
-	}
-}
-
-// recordPlanned stores the hash of a write-only prompt in a plan: an ephemeral value may
-// be another one in the apply, which a create cannot notice, because it gets no private state.
-func (m *jobModel) recordPlanned(ctx context.Context, private privateState, jobID string) {
-	unmark(ctx, private, markPlanned)
-	if !m.PromptWO.IsNull() && !m.PromptWO.IsUnknown() {
-		setMark(ctx, private, markPlanned, promptHash(jobID, m.PromptWO.ValueString()))
-	}
 }
 
 // promptHash is salted with the job's id: equal prompts have different hashes.

@@ -8,16 +8,13 @@ package job
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -69,11 +66,14 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	var plan, state jobModel
 	diags := &resp.Diagnostics
 	defer recovered(ctx, "planning", "A plan sends no prompt.", diags)
+	kept := readMarks(ctx, req.Private)
+	ref := kept.journal
 	if !req.State.Raw.IsNull() {
 		if diags.Append(req.State.Get(ctx, &state)...); diags.HasError() {
 			return
 		}
-		pruneJournal(ctx, r.provider.Sender.Journal, req.Private, resp.Private, diags)
+		defer func() { kept.write(ctx, resp.Private) }()
+		kept.pruneJournal(ctx, r.provider.Sender.Journal, diags)
 	}
 	if req.Plan.Raw.IsNull() {
 		return // destroy
@@ -92,14 +92,10 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if diags.HasError() {
 		return
 	}
-	unmark(ctx, resp.Private, markIgnored)
-	if plan.promptText().IsNull() {
-		mark(ctx, resp.Private, markIgnored)
-	}
+	kept.plans(&plan, state.ID.ValueString())
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	plan.recordPlanned(ctx, resp.Private, state.ID.ValueString())
 	sent := func() bool { return len(equalMessages(ctx, r.provider.Sender.Journal, &plan, diags)) > 0 }
-	d := decide(compare(&plan, &state, state.recordedPrompt(ctx, req.Private), options, sent), &plan, &state, project)
+	d := decide(compare(&plan, &state, state.recordedPrompt(kept), options, sent), &plan, &state, project)
 	for _, attribute := range d.replacedBy {
 		resp.RequiresReplace.Append(path.Root(attribute))
 	}
@@ -108,7 +104,6 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		return
 	}
 	r.provider.Sender.Limits.TakeBack(state.ID.ValueString())
-	ref := getMark[journal.Ref](ctx, req.Private, markJournal)
 	if !d.newPrompt && !d.newTriggers && !plan.promptText().IsNull() {
 		pruneShown(ctx, r.provider.Sender.Journal, &plan, ref, diags)
 	}
@@ -124,7 +119,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		}
 	}
 	d.explain(&plan, &state, diags)
-	if isMarked(ctx, req.Private, markUnconfirmed) && !d.replaces() && !d.message() {
+	if kept.unconfirmed && !d.replaces() && !d.message() {
 		validate.WarnAt(diags, plan.promptPath())(wording.Unconfirmed.Of(state.facts(), nil))
 	}
 }
@@ -144,7 +139,7 @@ func (r *jobResource) announceOrCount(
 }
 
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics}
 	var job jobModel
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
 	resp.Diagnostics.Append(diags...)
@@ -170,7 +165,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	outcome := operation.Send(ctx)
 	if outcome.Job != nil { // before anything else
 		warnings := job.apply(outcome.Job)
-		recordRef(ctx, out.private, operation)
+		out.sent(operation)
 		out.save(ctx, &job)
 		if !options.enabled { // else they come when the job has finished
 			resp.Diagnostics.Append(warnings...)
@@ -191,7 +186,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	if resp.Diagnostics.HasError() {
@@ -204,13 +199,14 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	ctx = r.provider.Mask(ctx)
-	pruneJournal(ctx, r.provider.Sender.Journal, req.Private, resp.Private, &resp.Diagnostics)
+	out.marks.pruneJournal(ctx, r.provider.Sender.Journal, &resp.Diagnostics)
+	defer func() { out.marks.write(ctx, out.private) }()
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
 	record, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
-		if !isMarked(ctx, resp.Private, markMissing) {
-			mark(ctx, resp.Private, markMissing)
+		if !out.marks.missing {
+			out.marks.missing = true
 			resp.Diagnostics.AddWarning(wording.RefreshNotFound.Of(job.facts(), err))
 		}
 		out.identify(ctx, &job)
@@ -219,64 +215,9 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	case err != nil:
 		resp.Diagnostics.AddError(wording.RefreshFailed.Of(job.facts(), err))
 	default:
-		updateMarks(ctx, resp.Private, &job, record)
+		record.Status = out.marks.observed(&job, record.Status)
 		resp.Diagnostics.Append(job.apply(record)...)
 		out.save(ctx, &job)
-	}
-}
-
-func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
-	var job, before jobModel
-	_, diags := job.readPlan(ctx, req.Plan, req.Config)
-	resp.Diagnostics.Append(diags...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	if isMarked(ctx, req.Private, markIgnored) {
-		job.keepPrompt(&before)
-	} else if !job.checkPrompts(&resp.Diagnostics) {
-		return
-	}
-	options := job.readWaitOptions(ctx, &resp.Diagnostics)
-	timeout, diags := job.Timeouts.Update(ctx, defaultJobTimeout)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	defer recovered(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
-	change := compare(&job, &before, before.recordedPrompt(ctx, req.Private), options, func() bool { return false })
-	planned := getMark[string](ctx, req.Private, markPlanned)
-	unmark(ctx, out.private, markPlanned)
-	if change.newPrompt && planned != "" && planned != promptHash(before.ID.ValueString(), job.PromptWO.ValueString()) {
-		validate.WarnAt(&resp.Diagnostics, job.promptPath())(wording.PromptDiffers.Of(before.facts(), nil))
-	}
-	job.jobRecord = before.jobRecord
-	if !change.newPrompt && !change.resume {
-		out.save(ctx, &job)
-		return
-	}
-	if !r.provider.usable(&resp.Diagnostics) {
-		return
-	}
-	r.provider.Sender.Journal.Settle(getMark[journal.Ref](ctx, req.Private, markJournal))
-	operation := r.provider.Sender.Begin(ctx, send.Request{
-		Kind: send.Message, ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(),
-		Prompt: job.promptText().ValueString(), Key: messageKey(&job),
-		Closed: change.closedJob,
-	})
-	defer operation.End()
-	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
-	defer cancel()
-
-	if !change.newPrompt {
-		out.save(ctx, &job)
-		r.provider.await(ctx, &job, wait.Resumed, options, out)
-		return
-	}
-	if r.sendMessage(ctx, &job, operation, out) && options.enabled {
-		r.provider.await(ctx, &job, wait.Messaged, options, out)
 	}
 }
 
@@ -285,7 +226,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recovered(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	kept := r.provider.Sender.Journal
-	reportJournalError(kept, kept.Destroyed(ctx, getMark[journal.Ref](ctx, req.Private, markJournal)), &resp.Diagnostics)
+	reportJournalError(kept, kept.Destroyed(ctx, readMarks(ctx, req.Private).journal), &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		resp.Diagnostics.AddWarning(wording.ActiveRemoved.Of(job.facts(), nil))
 	}
@@ -299,48 +240,4 @@ func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, import
 	}
 	out.diags.AddWarning(wording.NotRefreshed.Of(job.facts(), nil))
 	out.identify(ctx, job)
-}
-
-// sendMessage sends the new prompt to the job and reports whether it arrived.
-// From the moment it may have arrived the state holds the new prompt, so that
-// no later apply sends it again.
-func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation *send.Operation, out stateWriter) (arrived bool) {
-	outcome := operation.Send(ctx)
-	if outcome.InState(send.Message) {
-		recordRef(ctx, out.private, operation)
-	}
-	switch outcome.Result {
-	case send.Sent, send.TakenOver:
-	case send.Unknown, send.EarlierUnknown:
-		// An earlier unconfirmed message may be why the job is active again. And a job
-		// that was already active shows nothing by being active.
-		if !isMarked(ctx, out.private, markUnconfirmed) && job.ended() {
-			outcome.Job = wait.MessageEffect(ctx, r.provider.Sender.Client,
-				job.ProjectID.ValueString(), job.ID.ValueString(), r.provider.Waiter.Schedule.Min)
-		}
-		if outcome.Job == nil {
-			mark(ctx, out.private, markUnconfirmed)
-			out.save(ctx, job)
-			out.diags.AddError(wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
-			return false
-		}
-	case send.Closed:
-		validate.ErrorAt(out.diags, job.promptPath())(wording.MessageToClosedJob.Of(job.facts(), nil))
-		return false
-	default:
-		out.diags.AddError(wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
-		reportProblem(r.provider.Sender.Journal, outcome, job.facts(), out.diags)
-		return false
-	}
-	if outcome.Result == send.TakenOver {
-		out.diags.AddWarning(wording.TakenOver(outcome, operation.Request))
-	}
-	reportProblem(r.provider.Sender.Journal, outcome, job.facts(), out.diags)
-	r.provider.recent.add(job.ProjectID.ValueString(), job.ID.ValueString(), wait.Messaged)
-	job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
-	job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
-	unmark(ctx, out.private, markUnconfirmed)
-	setMark(ctx, out.private, markMessaged, time.Now())
-	out.save(ctx, job)
-	return true
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -22,14 +23,23 @@ type stateWriter struct {
 	state    *tfsdk.State
 	identity *tfsdk.ResourceIdentity
 	private  privateState
+	marks    *marks
 	diags    *diag.Diagnostics
 }
 
 // save writes the job to the state, so that nothing that follows can lose it.
 func (w stateWriter) save(ctx context.Context, job *jobModel) {
 	w.written("state", job, w.state.Set(ctx, job.stored()))
-	recordPrompt(ctx, w.private, job)
+	w.marks.saved(job)
+	w.marks.write(ctx, w.private)
 	w.identify(ctx, job)
+}
+
+// sent follows a request that the state will show: it records what that makes superfluous in the journal.
+func (w stateWriter) sent(operation *send.Operation) {
+	if ref := operation.Ref(w.marks.journal); len(ref.Entries) > 0 {
+		w.marks.journal = ref
+	}
 }
 
 // identify writes the identity, which a state from an old CLI does not have.

@@ -19,7 +19,7 @@ func TestSave_failed(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
 	job := jobModel{ProjectID: types.StringValue("proj_1"), Triggers: types.MapNull(types.StringType), jobRecord: jobRecord{ID: types.StringValue("job_1")}}
-	stateWriter{state: &tfsdk.State{Schema: schema.Schema{}, Raw: tftypes.NewValue(tftypes.Object{}, nil)}, diags: &diags}.save(t.Context(), &job)
+	stateWriter{state: &tfsdk.State{Schema: schema.Schema{}, Raw: tftypes.NewValue(tftypes.Object{}, nil)}, private: private{}, marks: new(marks), diags: &diags}.save(t.Context(), &job)
 	if len(diags) != 2 { // the first one is the framework's
 		t.Fatalf("diagnostics: %v", diags)
 	}
