@@ -111,7 +111,9 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		announceOther(ctx, r.provider.Sender.Journal, &plan, ref, diags)
 	}
 	switch {
-	case d.replaces(): // Terraform drops the warnings of the second planning call, which counts the new job
+	case d.replaces():
+		// Terraform plans a replacement twice. This call has the prior state, and its warnings are shown. The second
+		// one has none: it plans a create, which counts the new job, and Terraform drops its warnings.
 		r.announceOrCount(ctx, send.Create, &plan, state.ID.ValueString(), diags)
 	case d.message():
 		if r.announceOrCount(ctx, send.Message, &plan, state.ID.ValueString(), diags) {
@@ -167,7 +169,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		warnings := job.apply(outcome.Job)
 		out.sent(operation)
 		out.save(ctx, &job)
-		if !options.enabled { // else they come when the job has finished
+		if !options.enabled { // with a wait, await reports those of the last record
 			resp.Diagnostics.Append(warnings...)
 		}
 	}

@@ -56,7 +56,7 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) (summary, d
 	errors.As(outcome.Err, &failure)
 	what, next := "The prompt was not sent to", again+" to send the prompt."
 	switch {
-	case failure.StatusCode == http.StatusTooManyRequests: // of an earlier attempt, if the last one was not sent
+	case failure.StatusCode == http.StatusTooManyRequests: // also if a later attempt found no connection
 		what = "The service's rate limit refused the prompt for"
 	case !errors.Is(failure, agentapi.ErrRefused):
 	case create || again == InvokeAgain || mustFix(failure):
