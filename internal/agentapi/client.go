@@ -40,7 +40,7 @@ var (
 	errStillDown  = errors.New("no response within ten seconds, and none within a minute to an earlier request")
 )
 
-// Config is what a Client needs. Everything but Log is required.
+// Config is what a Client needs. What may be nil says so; the rest is required.
 type Config struct {
 	BaseURL           *url.URL       // scheme, host and an optional path prefix
 	Key               Key            // sent as a bearer token to BaseURL, and nowhere else

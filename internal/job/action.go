@@ -22,6 +22,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 var (
@@ -124,25 +125,26 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	if resp.Diagnostics.HasError() || !prompts.checkPrompts(&resp.Diagnostics) {
 		return
 	}
-	id, operation := config.JobID.ValueString(), "starting a job in project "+project
+	target := wording.Job{ID: config.JobID.ValueString(), Project: project}
+	operation := "starting a job in project " + project
 	if a.kind == send.Message {
-		operation = fmt.Sprintf("sending a message to job %s in project %s", id, project)
+		operation = "sending a message to job " + target.String()
 	}
-	defer recovered(ctx, operation, mayHaveSent, &resp.Diagnostics)
+	defer recovered(ctx, operation, wording.MayHaveSent, &resp.Diagnostics)
 	ctx, cancel := a.provider.withTimeout(agentapi.WithGrace(ctx, stopGrace), "timeouts.invoke", timeout)
 	defer cancel()
 	i := invocation{a.provider, project, options, resp}
 	// Without a key: a weekly action must send each time.
-	request := send.Request{Kind: a.kind, ProjectID: project, JobID: id, Prompt: prompts.promptText().ValueString()}
+	request := send.Request{Kind: a.kind, ProjectID: project, JobID: target.ID, Prompt: prompts.promptText().ValueString()}
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
 	case outcome.Result != send.Sent:
-		resp.Diagnostics.AddError(notAccepted(outcome, request, invokeAgain))
+		resp.Diagnostics.AddError(wording.NotAccepted(outcome, request, wording.InvokeAgain))
 	case a.kind == send.Create:
 		i.progress("Job %s started in project %s.", outcome.Job.ID, project)
 		i.await(ctx, outcome.Job, wait.Created)
 	default:
-		i.progress("Message sent to job %s in project %s.", id, project)
+		i.progress("Message sent to job %s.", target)
 		i.await(ctx, outcome.Job, wait.Messaged)
 	}
 }
@@ -186,16 +188,9 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 		i.resp.Diagnostics.AddWarning(d.Summary(), d.Detail()) // an action has no such attribute to point at
 	}
 	if err == nil {
-		link := noLink
-		if !job.PRLink.IsNull() {
-			link = "Pull request: " + job.PRLink.ValueString()
-		}
-		i.progress("Job %s finished with the status %s (%s elapsed). %s", record.ID, record.Status, time.Since(start).Round(time.Second), link)
+		i.progress("%s", wording.Finished(job.facts(), time.Since(start)))
 	}
-	reportWait(job, err, i.options, &i.resp.Diagnostics,
-		"The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. "+
-			"Running the action again sends the prompt again.",
-		"To send the prompt again, run the action again.")
+	reportWait(job, err, i.options, &i.resp.Diagnostics, wording.NotInState, wording.SendAgain)
 }
 
 func startJobSchema(ctx context.Context) schema.Schema {

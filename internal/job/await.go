@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // await waits until a job that is already in the state finishes, and reports its
@@ -23,8 +22,8 @@ import (
 // wants it: an error there taints, and the next apply would start a second job.
 func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	request := wait.Request{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
-	if messaged := getMark[time.Time](ctx, out.private, markMessaged); !messaged.IsZero() {
-		request.After, request.At = wait.Messaged, messaged
+	if at := out.marks.messagedAt; !at.IsZero() {
+		request.After, request.At = wait.Messaged, at
 	}
 	record, err := d.Waiter.Wait(ctx, request)
 	if err != nil {
@@ -32,31 +31,27 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 		return
 	}
 	warnings := job.apply(record)
+	out.marks.finished()
 	out.save(ctx, job)
 	out.diags.Append(warnings...)
-	unmark(ctx, out.private, markMissing)
-	unmark(ctx, out.private, markMessaged)
 	switch record.Status {
 	case agentapi.StatusFailed:
-		next := "To start a new job, change the prompt or apply with -replace=ADDRESS."
+		next := wording.ReplaceFailed
 		if after == wait.Created && options.onFailure == onError { // the error taints
-			next = "The next apply starts a new job with the same prompt. To keep failed jobs instead, " +
-				"set on_failure = \"warn\" in the wait block."
+			next = wording.TaintedFailed
 		}
-		reporter(out.diags, options.onFailure)(failedJob(job, next))
+		reporter(out.diags, options.onFailure)(wording.Failed(job.facts(), next))
 	case agentapi.StatusArchived:
-		out.diags.AddWarning("Agent job archived", fmt.Sprintf(
-			"Job %s was archived while this run waited for it. It can no longer accept messages: a new prompt starts a new job. "+
-				"No action is needed.", job.name()))
+		out.diags.AddWarning(wording.Archived.Of(job.facts(), nil))
 	}
 }
 
 // cutShort ends a call whose wait stopped before the job finished. The state holds
 // the job as active, and a mark tells the next plan what it was waiting for.
 func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, options waitOptions, out stateWriter) {
-	var stopped *wait.Error
-	if after == wait.Messaged && errors.As(err, &stopped) && stopped.LastStatus.Unfinished() {
-		unmark(ctx, out.private, markMessaged) // the message has had its effect: a later final status is that of its run
+	if stopped, ok := errors.AsType[*wait.Error](err); ok {
+		out.marks.interrupted(after, stopped.LastStatus)
+		out.marks.write(ctx, out.private)
 	}
 	// An error in a create taints. Elsewhere it is the default.
 	fails := options.onTimeout == onError || after != wait.Created && options.onTimeout == ""
@@ -65,25 +60,12 @@ func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, o
 	if fails {
 		report = out.diags.AddError
 	}
-	hint, next := missingJobHint, "The job is in the state. The next apply resumes waiting without sending anything."
-	switch {
-	case fails && after == wait.Created:
-		next = "Because wait.on_timeout is \"error\", the job is tainted: the next apply starts a second job. " +
-			"To wait for this one instead, run this before you apply: terraform (or tofu) untaint ADDRESS"
-		hint = next
-	case after == wait.Messaged:
-		next = "The service accepted the message, and the new prompt is in the state. The next apply resumes waiting without sending anything."
-	}
+	tainted := fails && after == wait.Created
 	if errors.Is(err, agentapi.ErrNotFound) {
-		sent := map[wait.Event]string{
-			wait.Resumed:  "This apply sent nothing to it.",
-			wait.Created:  "The service had accepted the prompt.",
-			wait.Messaged: "The service had accepted the message, and the new prompt is in the state.",
-		}[after]
-		report(jobNotFound(err, job, "This run stopped waiting for it. "+sent+" The state keeps the job as last read.", hint))
+		report(wording.LostInWait(after, tainted).Of(job.facts(), err))
 		return
 	}
-	report(unfinishedWait(err, job, next))
+	report(wording.StillRunning(err, job.facts(), wording.Resumes(after, tainted)))
 }
 
 // reporter adds diagnostics of the severity that the user chose.
@@ -100,13 +82,13 @@ func reporter(diags *diag.Diagnostics, severity string) func(summary, detail str
 func reportWait(job *jobModel, err error, options waitOptions, diags *diag.Diagnostics, ifRunning, ifFailed string) {
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound): // of an action: a data source has reported it
-		diags.AddError(jobNotFound(err, job, "The service had accepted the prompt.", "Running the action again sends the prompt again."))
+		diags.AddError(wording.LostInAction.Of(job.facts(), err))
 	case errors.Is(err, context.Canceled):
-		diags.AddError(unfinishedWait(err, job, ifRunning))
+		diags.AddError(wording.StillRunning(err, job.facts(), ifRunning))
 	case err != nil:
-		reporter(diags, options.onTimeout)(unfinishedWait(err, job, ifRunning))
+		reporter(diags, options.onTimeout)(wording.StillRunning(err, job.facts(), ifRunning))
 	case job.is(agentapi.StatusFailed):
-		reporter(diags, options.onFailure)(failedJob(job, ifFailed))
+		reporter(diags, options.onFailure)(wording.Failed(job.facts(), ifFailed))
 	}
 }
 

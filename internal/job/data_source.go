@@ -6,7 +6,6 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/datasource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework-validators/stringvalidator"
@@ -65,7 +64,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	}
 	job.ProjectID = d.provider.projectOr(job.ProjectID, &resp.Diagnostics)
 	named := &jobModel{ProjectID: job.ProjectID, jobRecord: jobRecord{ID: job.ID}}
-	defer recovered(ctx, "reading job "+named.name(), readSendsNothing, &resp.Diagnostics)
+	defer recovered(ctx, "reading job "+named.facts().String(), wording.ReadSendsNothing, &resp.Diagnostics)
 	options := readWaitOptions(ctx, job.Wait, waitOptions{onFailure: onError, onTimeout: onError}, &resp.Diagnostics)
 	longest := readTimeout
 	if options.enabled {
@@ -89,10 +88,9 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	}
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):
-		resp.Diagnostics.AddError(jobNotFound(err, named, readSendsNothing, ""))
+		resp.Diagnostics.AddError(wording.DataNotFound.Of(named.facts(), err))
 	case err != nil && !options.enabled:
-		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(
-			fmt.Sprintf("Job %s could not be read. %s", named.name(), readSendsNothing), cause(err), "The next plan or apply reads it again."))
+		resp.Diagnostics.AddError(wording.DataReadFailed.Of(named.facts(), err))
 	default:
 		if record != nil {
 			resp.Diagnostics.Append(job.apply(record)...)
@@ -101,18 +99,13 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 		}
 		if options.enabled {
 			named.jobRecord = job.jobRecord
-			reportWait(named, err, options, &resp.Diagnostics,
-				"The next plan or apply waits again and sends nothing. To continue with the job as last read, "+
-					"set on_timeout = \"warn\" in the wait block.",
-				"To read a failed job without an error, set on_failure = \"warn\" in the wait block.")
+			reportWait(named, err, options, &resp.Diagnostics, wording.DataWaitsAgain, wording.DataFailed)
 		}
 	}
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &job)...)
 	}
 }
-
-const readSendsNothing = "A data source sends no prompt."
 
 func jobDataSchema(ctx context.Context) schema.Schema {
 	attributes := map[string]schema.Attribute{

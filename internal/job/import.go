@@ -5,14 +5,12 @@ package job
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -29,10 +27,7 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 		return
 	}
 	if !agentapi.ValidID(project) || !agentapi.ValidID(id) {
-		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(
-			fmt.Sprintf("The project id %s or the job id %s is not valid: each must be %s. Nothing was imported or sent.",
-				wording.Quote(project), wording.Quote(id), validate.IDRule),
-			"Set the import id to PROJECT_ID/JOB_ID."))
+		resp.Diagnostics.AddError(wording.InvalidImport(project, id))
 		return
 	}
 	for name, value := range map[string]string{"project_id": project, "id": id} { // a read completes the state

@@ -5,8 +5,6 @@ package job
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -14,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -51,39 +48,31 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []*journal.Earlier) {
 	kept := l.provider.Sender.Journal
 	if kept.Location == (store.Location{}) {
-		diags.AddError("Agent jobs not listed", "The journal is turned off, so nothing shows what earlier runs have started. "+
-			"A query sends nothing. Check the journal block in the provider block.")
+		diags.AddError(wording.NotListed.Of(wording.Job{}, nil))
 	}
 	found, err := kept.Unseen(ctx)
 	if err != nil {
-		diags.AddError(journalUnusable(err, kept.Named()))
+		diags.AddError(wording.JournalUnusable(err, kept.Named()))
 	}
-	var unknown []*journal.Earlier
-	var sent, pending string
+	var unknown, pending []*journal.Earlier
 	for _, e := range found {
-		switch request := fmt.Sprintf("\n  in project %s at %s", escape.Printable(e.Project), e.SentAt.UTC().Format(time.RFC3339)); {
+		switch {
 		case e.JobID != "":
 			jobs = append(jobs, e)
 		case e.Unknown:
-			unknown, sent = append(unknown, e), sent+request+", entry "+e.ID
+			unknown = append(unknown, e)
 		default:
-			pending += request
+			pending = append(pending, e)
 		}
 	}
-	if pending != "" {
-		diags.AddWarning("Outcome of an earlier request unknown", "Other runs sent a prompt and did not record the outcome:"+pending+
-			"\nThe response can still arrive. Run the query again in a few minutes.")
+	if len(pending) > 0 {
+		diags.AddWarning(wording.ListedPending(pending))
 	}
-	if sent != "" {
-		diags.AddWarning("Outcome of agent job create unknown", wording.Paragraphs(
-			"Earlier runs sent a prompt, and no response shows whether a job was started:"+sent, waysOut("PROJECT_ID", unknown...)))
+	if len(unknown) > 0 {
+		diags.AddWarning(wording.ListedUnknown(unknown))
 	}
 	if len(jobs) > 0 {
-		diags.AddWarning("Listed agent jobs may be in the state", wording.Paragraphs(
-			fmt.Sprintf("The journal has jobs that no plan has read in the state: %d. A query reads no state and sends nothing, so the jobs of "+
-				"the last apply are among them.", len(jobs)),
-			"Before you import any of them, run a plan, and then this query again. Do not import a job that the plan announces: "+
-				"the apply takes it over. If fewer are listed, raise limit in the list block."))
+		diags.AddWarning(wording.ListedJobs(len(jobs)))
 	}
 	return jobs
 }
@@ -91,7 +80,7 @@ func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []*jo
 // result is a job as the journal has it and, if requested, as the service shows it now.
 func (l *jobList) result(ctx context.Context, req list.ListRequest, e *journal.Earlier) list.ListResult {
 	result := req.NewListResult(ctx)
-	result.DisplayName = escape.Printable(fmt.Sprintf("%s, started at %s by run %s", e.JobID, e.SentAt.UTC().Format(time.RFC3339), e.Run()))
+	result.DisplayName = wording.ListedName(e)
 	var job jobModel
 	result.Diagnostics.Append(result.Resource.SetAttribute(ctx, path.Root("id"), e.JobID)...)
 	result.Diagnostics.Append(result.Resource.Get(ctx, &job)...)
@@ -103,9 +92,7 @@ func (l *jobList) result(ctx context.Context, req list.ListRequest, e *journal.E
 	if record, err := l.provider.Sender.Client.ReadJob(ctx, e.Project, e.JobID); err == nil {
 		result.Diagnostics.Append(job.apply(record)...)
 	} else {
-		result.Diagnostics.AddWarning("Failed to read agent job", wording.Paragraphs(
-			fmt.Sprintf("Job %s is listed without its record. A query sends no prompt.", escape.Printable(job.name())), cause(err),
-			"If the job no longer exists, delete "+escape.Printable(e.Where)+"."))
+		result.Diagnostics.AddWarning(wording.ListedWithoutRecord.Of(job.facts(), err))
 	}
 	result.Diagnostics.Append(result.Resource.Set(ctx, &job)...)
 	return result

@@ -122,7 +122,7 @@ func TestList(t *testing.T) {
 					t.Fatal(err)
 				}
 			},
-			says:  []string{"Outcome of an earlier request unknown", "Run the query again in a few minutes"},
+			says:  []string{"Outcome of an earlier request unknown", "Run it again in a few minutes"},
 			never: "forget", // nobody must give up what may be accepted
 		},
 		"a journal that cannot be read": {

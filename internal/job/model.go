@@ -5,7 +5,6 @@ package job
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -73,9 +73,11 @@ type jobRecord struct {
 	ArchivedAt types.String `tfsdk:"archived_at"`
 }
 
-// name is how diagnostics name the job.
-func (m *jobModel) name() string {
-	return m.ID.ValueString() + " in project " + m.ProjectID.ValueString()
+// facts are what diagnostics say about the job.
+func (m *jobModel) facts() wording.Job {
+	return wording.Job{
+		ID: m.ID.ValueString(), Project: m.ProjectID.ValueString(), Status: m.Status.ValueString(), PRLink: m.PRLink.ValueString(),
+	}
 }
 
 // jobIdentity names a job for Terraform's identity of the resource.
@@ -114,9 +116,7 @@ func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
 	r.PRLink = types.StringPointerValue(job.PRLink)
 	if job.PRLink != nil && !webLink(*job.PRLink) {
 		r.PRLink = types.StringNull()
-		diags.AddAttributeWarning(path.Root("pr_link"), "Invalid pull request link",
-			fmt.Sprintf("Job %s: pr_link is null, because the service returned a link that is not a plain http or https URL: %s. "+
-				"Look for the pull request in the service's dashboard.", job.ID, wording.Quote(*job.PRLink)))
+		validate.WarnAt(&diags, path.Root("pr_link"))(wording.InvalidLink(job.ID, *job.PRLink))
 	}
 	if r.CreatedAt.IsNull() || r.CreatedAt.IsUnknown() { // it never changes, and a plan may have promised it
 		r.CreatedAt = printable(job.CreatedAt)

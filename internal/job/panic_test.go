@@ -106,9 +106,9 @@ func TestX06_panic_anywhere(t *testing.T) {
 		says string
 		call func() []*tfprotov6.Diagnostic
 	}{
-		{`(create, project proj_1). The prompt may have been sent: check the project's jobs`, apply(nothing)},
-		{"(read, job " + id + " in project proj_1). A refresh sends no prompt.", func() []*tfprotov6.Diagnostic { c.State = state; return c.Refresh(t.Context()) }},
-		{"(update, job " + id + " in project proj_1).", apply(state)},
+		{`while starting a job in project proj_1. The prompt may have been sent: check the project's jobs`, apply(nothing)},
+		{"while reading job " + id + " in project proj_1. A refresh sends no prompt.", func() []*tfprotov6.Diagnostic { c.State = state; return c.Refresh(t.Context()) }},
+		{"while updating job " + id + " in project proj_1.", apply(state)},
 		{"while reading job " + id + " in project proj_1. A data source sends no prompt.", func() []*tfprotov6.Diagnostic { _, diags := c.Data(t.Context(), attrs{"id": id}); return diags }},
 		{"while starting a job in project proj_1. The prompt may have been sent:", invoke("agent_start_job", nil)},
 		{"while sending a message to job " + id + " in project proj_1. The prompt may have been sent:", invoke("agent_send_message", attrs{"job_id": id})},

@@ -4,13 +4,12 @@
 package job
 
 import (
-	"fmt"
-
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -101,40 +100,25 @@ func (r *jobRecord) markComputedUnknown() {
 
 // explain warns about what the plan's symbols do not show.
 func (d decision) explain(plan, state *jobModel, diags *diag.Diagnostics) {
-	job, status := state.name(), state.Status.ValueString()
-	at := plan.promptPath()
+	job := state.facts()
+	ofPrompt, ofStatus := validate.WarnAt(diags, plan.promptPath()), validate.WarnAt(diags, path.Root("status"))
 	switch {
 	case d.newJob:
-		diags.AddAttributeWarning(at, "New prompt starts a new agent job",
-			fmt.Sprintf("Job %s has the status %s and cannot accept messages, so apply starts a new job. "+
-				"It does not see the earlier prompts: write a prompt that is complete without them.", job, wording.Quote(status)))
+		ofPrompt(wording.NewJob.Of(job, nil))
 	case d.replaces() && !state.ended():
-		diags.AddAttributeWarning(path.Root("status"), "Active agent job will be replaced",
-			fmt.Sprintf("Apply removes job %s (status %s) from the state and starts a new job. "+
-				"The service cannot cancel a job, so the old one keeps running and may still open a pull request.", job, wording.Quote(status)))
+		ofStatus(wording.ActiveReplaced.Of(job, nil))
 	case d.replaces():
 	case d.newPrompt && d.closedJob:
-		diags.AddAttributeWarning(at, "Prompt not known yet",
-			fmt.Sprintf("Job %s has the status %s and cannot accept messages. If the prompt is new, apply fails and sends nothing. "+
-				"To start a new job with it, plan with -replace=ADDRESS.", job, wording.Quote(status)))
+		ofPrompt(wording.PromptNotKnownClosed.Of(job, nil))
 	case d.message() && !d.knownPrompt:
-		diags.AddAttributeWarning(at, "Prompt not known yet",
-			fmt.Sprintf("If the prompt is new, apply sends it to job %s as a follow-up message. Otherwise it sends nothing.", job))
+		ofPrompt(wording.PromptNotKnown.Of(job, nil))
 	case d.recordOnly && !d.resume:
-		diags.AddAttributeWarning(at, "Prompt recorded without sending it",
-			fmt.Sprintf("Job %s was imported, so the state does not show its last prompt. "+
-				"Apply records this one (a write-only prompt as a hash) and sends nothing. Later changes are sent.", job))
+		ofPrompt(wording.PromptRecorded.Of(job, nil))
 	case d.message():
-		diags.AddAttributeWarning(at, "Follow-up message to agent job",
-			fmt.Sprintf("Apply sends the new prompt to job %s as a follow-up message. "+
-				"To start a new job instead, plan with -replace=ADDRESS, or change triggers.", job))
+		ofPrompt(wording.FollowUp.Of(job, nil))
 	case d.resume:
-		diags.AddAttributeWarning(path.Root("status"), "Unfinished agent job",
-			fmt.Sprintf("Apply waits until job %s (status %s) finishes and sends nothing. "+
-				"To skip waiting, set enabled = false in the wait block.", job, wording.Quote(status)))
+		ofStatus(wording.Unfinished.Of(job, nil))
 	case state.is(agentapi.StatusFailed):
-		diags.AddAttributeWarning(path.Root("status"), "Agent job failed",
-			fmt.Sprintf("Job %s failed earlier, and its prompt is unchanged, so apply sends nothing. "+
-				"To start a new job, change the prompt or plan with -replace=ADDRESS.", job))
+		ofStatus(wording.FailedEarlier.Of(job, nil))
 	}
 }

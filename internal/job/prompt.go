@@ -4,7 +4,6 @@
 package job
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -53,8 +52,8 @@ func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
 		err = errors.New("both prompt and prompt_wo have a value: set only one of them")
 	}
 	if err != nil {
-		diags.AddAttributeError(m.promptPath(), "Invalid prompt", wording.Paragraphs(
-			wording.Sentence(err), "It was not sent to project "+m.ProjectID.ValueString()+"."))
+		validate.ErrorAt(diags, m.promptPath())(
+			wording.InvalidPrompt.Because(err, "It was not sent to project "+m.ProjectID.ValueString()+"."))
 	}
 	return err == nil
 }
@@ -66,8 +65,8 @@ type recordedPrompt struct {
 	jobID, hash string
 }
 
-func (m *jobModel) recordedPrompt(ctx context.Context, private privateState) recordedPrompt {
-	return recordedPrompt{text: m.Prompt, jobID: m.ID.ValueString(), hash: getMark[string](ctx, private, markPrompt)}
+func (m *jobModel) recordedPrompt(kept *marks) recordedPrompt {
+	return recordedPrompt{text: m.Prompt, jobID: m.ID.ValueString(), hash: kept.prompt}
 }
 
 // missing reports that the job was imported.
@@ -81,26 +80,6 @@ func (r recordedPrompt) is(text types.String) bool {
 	return r.text.Equal(text)
 }
 
-// recordPrompt stores the hash of a write-only prompt, salted with the id of its job.
-// A plan must not: it has not sent the prompt.
-func recordPrompt(ctx context.Context, private privateState, job *jobModel) {
-	switch {
-	case !job.PromptWO.IsNull():
-		setMark(ctx, private, markPrompt, promptHash(job.ID.ValueString(), job.PromptWO.ValueString()))
-	case !job.Prompt.IsNull():
-		unmark(ctx, private, markPrompt)
-	}
-}
-
-// recordPlanned stores the hash of a write-only prompt in a plan: an ephemeral value may
-// be another one in the apply, which a create cannot notice, because it gets no private state.
-func (m *jobModel) recordPlanned(ctx context.Context, private privateState, jobID string) {
-	unmark(ctx, private, markPlanned)
-	if !m.PromptWO.IsNull() && !m.PromptWO.IsUnknown() {
-		setMark(ctx, private, markPlanned, promptHash(jobID, m.PromptWO.ValueString()))
-	}
-}
-
 // promptHash is salted with the job's id: equal prompts have different hashes.
 func promptHash(jobID, text string) string {
 	sum := sha256.Sum256([]byte(jobID + "\n" + text))
@@ -110,9 +89,9 @@ func promptHash(jobID, text string) string {
 // validPrompt refuses what the service could not use as an instruction.
 func validPrompt() validator.String {
 	return validate.Rule{
-		Summary: "Invalid prompt",
+		Summary: wording.InvalidPrompt,
 		Accepts: "not empty or only white space, valid UTF-8 without NUL",
-		Check:   func(text string) string { return wording.Sentence(checkPrompt(text)) },
+		Check:   checkPrompt,
 	}
 }
 

@@ -37,7 +37,7 @@ func TestPromptWO_hashIsSalted(t *testing.T) {
 // An ephemeral value may be another one in the apply than in the plan. What the plan has
 // left to notice it does not stay in the state.
 //
-// Red without: recordPlanned, the look at markPlanned in Update, either unmark.
+// Red without: plans, the look at planned in Update, either reset of it.
 func TestPromptWO_differsFromPlan(t *testing.T) {
 	const warning = "WARNING: Prompt differs from the plan"
 	for name, test := range map[string]struct {

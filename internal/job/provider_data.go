@@ -5,15 +5,16 @@ package job
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -43,30 +44,14 @@ func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 	if d.Sender.Client != nil {
 		return true
 	}
-	diags.AddError("Agent provider not configured", wording.Paragraphs(
-		"The provider's configuration is not known yet, so the service cannot be called. Nothing was sent.", makeKnown))
+	diags.AddError(wording.NotConfigured())
 	return false
 }
 
-// makeKnown says how to make the provider's configuration known.
-const makeKnown = "Apply the resources that its values come from first (-target), or use variables."
-
 // withTimeout limits a call by a timeout that the user set, and masks the key in its log.
 func (d *ProviderData) withTimeout(ctx context.Context, name string, timeout time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(d.Mask(ctx), timeout, &timeoutError{name, timeout})
+	return context.WithTimeoutCause(d.Mask(ctx), timeout, &wording.TimeoutError{Setting: name, Timeout: timeout})
 }
-
-// timeoutError is the end of a call's timeout.
-type timeoutError struct {
-	name    string
-	timeout time.Duration
-}
-
-func (e *timeoutError) Error() string {
-	return fmt.Sprintf("the configured %s (%s) expired", e.name, e.timeout)
-}
-
-func (e *timeoutError) Unwrap() error { return context.DeadlineExceeded }
 
 // projectOr returns the project of an object, or else the provider's default.
 // Without either it adds an error and returns null.
@@ -75,7 +60,8 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 		return own
 	}
 	if d.ProjectID.IsNull() {
-		wording.AddMissing(diags, "project_id", EnvProjectID, "a project for the job, in its block or as the default")
+		validate.ErrorAt(diags, path.Root("project_id"))(
+			wording.Missing("project_id", EnvProjectID, "a project for the job, in its block or as the default"))
 	}
 	return d.ProjectID
 }

@@ -2,24 +2,21 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Package job is agent_job: the resource, the data source and the actions, with
-// their schemas, plans, state and diagnostics.
+// their schemas, plans and state.
 package job
 
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -69,11 +66,14 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	var plan, state jobModel
 	diags := &resp.Diagnostics
 	defer recovered(ctx, "planning", "A plan sends no prompt.", diags)
+	kept := readMarks(ctx, req.Private)
+	ref := kept.journal
 	if !req.State.Raw.IsNull() {
 		if diags.Append(req.State.Get(ctx, &state)...); diags.HasError() {
 			return
 		}
-		pruneJournal(ctx, r.provider.Sender.Journal, req.Private, resp.Private, diags)
+		defer func() { kept.write(ctx, resp.Private) }()
+		kept.pruneJournal(ctx, r.provider.Sender.Journal, diags)
 	}
 	if req.Plan.Raw.IsNull() {
 		return // destroy
@@ -92,14 +92,10 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if diags.HasError() {
 		return
 	}
-	unmark(ctx, resp.Private, markIgnored)
-	if plan.promptText().IsNull() {
-		mark(ctx, resp.Private, markIgnored)
-	}
+	kept.plans(&plan, state.ID.ValueString())
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	plan.recordPlanned(ctx, resp.Private, state.ID.ValueString())
 	sent := func() bool { return len(equalMessages(ctx, r.provider.Sender.Journal, &plan, diags)) > 0 }
-	d := decide(compare(&plan, &state, state.recordedPrompt(ctx, req.Private), options, sent), &plan, &state, project)
+	d := decide(compare(&plan, &state, state.recordedPrompt(kept), options, sent), &plan, &state, project)
 	for _, attribute := range d.replacedBy {
 		resp.RequiresReplace.Append(path.Root(attribute))
 	}
@@ -108,21 +104,14 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		return
 	}
 	r.provider.Sender.Limits.TakeBack(state.ID.ValueString())
-	ref := getMark[journal.Ref](ctx, req.Private, markJournal)
-	kept := r.provider.Sender.Journal
-	switch {
-	case d.recordOnly:
-		kept.Imported(state.ID.ValueString())
-	case ref.Run == "":
-		reportJournalError(kept, kept.ShownByImport(ctx, state.ID.ValueString()), diags)
-	case !d.newPrompt:
-		reportJournalError(kept, kept.Shown(ctx, messageKey(&plan)), diags)
-	}
+	pruneShown(ctx, r.provider.Sender.Journal, d.change, &plan, ref, diags)
 	if !d.replaces() {
 		announceOther(ctx, r.provider.Sender.Journal, &plan, ref, diags)
 	}
 	switch {
-	case d.replaces(): // Terraform drops the warnings of the second planning call, which counts the new job
+	case d.replaces():
+		// Terraform plans a replacement twice. This call has the prior state, and its warnings are shown. The second
+		// one has none: it plans a create, which counts the new job, and Terraform drops its warnings.
 		r.announceOrCount(ctx, send.Create, &plan, state.ID.ValueString(), diags)
 	case d.message():
 		if r.announceOrCount(ctx, send.Message, &plan, state.ID.ValueString(), diags) {
@@ -130,10 +119,8 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		}
 	}
 	d.explain(&plan, &state, diags)
-	if isMarked(ctx, req.Private, markUnconfirmed) && !d.replaces() && !d.message() {
-		diags.AddAttributeWarning(plan.promptPath(), "Message to agent job unconfirmed", wording.Paragraphs(fmt.Sprintf(
-			"An earlier apply sent the prompt to job %s and received no response. It is not sent again automatically.",
-			state.name()), decideMessage(state.ProjectID.ValueString(), state.ID.ValueString())))
+	if kept.unconfirmed && !d.replaces() && !d.message() {
+		validate.WarnAt(diags, plan.promptPath())(wording.Unconfirmed.Of(state.facts(), nil))
 	}
 }
 
@@ -146,17 +133,13 @@ func (r *jobResource) announceOrCount(
 		return true
 	}
 	if err := r.provider.Sender.Limits.Plan(kind, jobID); err != nil {
-		target := "project " + plan.ProjectID.ValueString()
-		if kind == send.Message {
-			target = "job " + plan.name()
-		}
-		diags.AddError(beyondLimit(err, target))
+		diags.AddError(wording.BeyondLimit(err, send.Request{Kind: kind, ProjectID: plan.ProjectID.ValueString(), JobID: jobID}))
 	}
 	return false
 }
 
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics}
 	var job jobModel
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
 	resp.Diagnostics.Append(diags...)
@@ -169,7 +152,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	defer out.recovered(ctx, "create", mayHaveSent, &job)
+	defer out.recovered(ctx, &job)
 	project := job.ProjectID.ValueString()
 	operation := r.provider.Sender.Begin(ctx, send.Request{
 		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(),
@@ -182,9 +165,9 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	outcome := operation.Send(ctx)
 	if outcome.Job != nil { // before anything else
 		warnings := job.apply(outcome.Job)
-		recordRef(ctx, out.private, operation)
+		out.sent(operation)
 		out.save(ctx, &job)
-		if !options.enabled { // else they come when the job has finished
+		if !options.enabled { // with a wait, await reports those of the last record
 			resp.Diagnostics.Append(warnings...)
 		}
 	}
@@ -192,181 +175,69 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	case send.Sent:
 		r.provider.recent.add(project, outcome.Job.ID, wait.Created)
 	case send.TakenOver:
-		resp.Diagnostics.AddWarning(jobTakenOver(outcome))
+		resp.Diagnostics.AddWarning(wording.TakenOver(outcome, operation.Request))
 	default:
-		resp.Diagnostics.AddError(notAccepted(outcome, operation.Request, applyAgain))
+		resp.Diagnostics.AddError(wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
 	}
-	reportProblem(r.provider.Sender.Journal, outcome, job.name(), &resp.Diagnostics)
+	reportProblem(r.provider.Sender.Journal, outcome, job.facts(), &resp.Diagnostics)
 	if outcome.Job != nil && options.enabled {
 		r.provider.await(ctx, &job, wait.Created, options, out)
 	}
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	defer out.recovered(ctx, "read", "A refresh sends no prompt.", &job)
+	defer recovered(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
 	imported := job.Status.IsNull()
 	if r.provider.Sender.Client == nil {
 		r.keepUnrefreshed(ctx, &job, imported, out)
 		return
 	}
 	ctx = r.provider.Mask(ctx)
-	pruneJournal(ctx, r.provider.Sender.Journal, req.Private, resp.Private, &resp.Diagnostics)
+	out.marks.pruneJournal(ctx, r.provider.Sender.Journal, &resp.Diagnostics)
+	defer func() { out.marks.write(ctx, out.private) }()
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
 	record, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
-		if !isMarked(ctx, resp.Private, markMissing) {
-			mark(ctx, resp.Private, markMissing)
-			resp.Diagnostics.AddWarning(jobNotFound(err, &job, "The state keeps the job as last read. A refresh sends no prompt. "+
-				"After an apply, this warning does not appear again.", missingJobHint))
+		if !out.marks.missing {
+			out.marks.missing = true
+			resp.Diagnostics.AddWarning(wording.RefreshNotFound.Of(job.facts(), err))
 		}
 		out.identify(ctx, &job)
 	case err != nil && imported:
-		resp.Diagnostics.AddError("Failed to import agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read, so nothing was "+
-			"imported. An import sends no prompt.", job.name()), cause(err)))
+		resp.Diagnostics.AddError(wording.ImportFailed.Of(job.facts(), err))
 	case err != nil:
-		resp.Diagnostics.AddError("Failed to read agent job", wording.Paragraphs(fmt.Sprintf("Job %s could not be read. The state keeps it as "+
-			"last read. A refresh sends no prompt.", job.name()), cause(err), "To plan without reading it, use -refresh=false."))
+		resp.Diagnostics.AddError(wording.RefreshFailed.Of(job.facts(), err))
 	default:
-		updateMarks(ctx, resp.Private, &job, record)
+		record.Status = out.marks.observed(&job, record.Status)
 		resp.Diagnostics.Append(job.apply(record)...)
 		out.save(ctx, &job)
-	}
-}
-
-func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, &resp.Diagnostics}
-	var job, before jobModel
-	_, diags := job.readPlan(ctx, req.Plan, req.Config)
-	resp.Diagnostics.Append(diags...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	if isMarked(ctx, req.Private, markIgnored) {
-		job.keepPrompt(&before)
-	} else if !job.checkPrompts(&resp.Diagnostics) {
-		return
-	}
-	options := job.readWaitOptions(ctx, &resp.Diagnostics)
-	timeout, diags := job.Timeouts.Update(ctx, defaultJobTimeout)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	defer out.recovered(ctx, "update", mayHaveSent, &before)
-	change := compare(&job, &before, before.recordedPrompt(ctx, req.Private), options, func() bool { return false })
-	planned := getMark[string](ctx, req.Private, markPlanned)
-	unmark(ctx, out.private, markPlanned)
-	if change.newPrompt && planned != "" && planned != promptHash(before.ID.ValueString(), job.PromptWO.ValueString()) {
-		resp.Diagnostics.AddAttributeWarning(job.promptPath(), "Prompt differs from the plan", fmt.Sprintf(
-			"The value of prompt_wo in this apply is not the one in the plan. The apply sends its own to job %s. "+
-				"Check where the value comes from: it must be the same in plan and apply.", before.name()))
-	}
-	job.jobRecord = before.jobRecord
-	if !change.newPrompt && !change.resume {
-		out.save(ctx, &job)
-		return
-	}
-	if !r.provider.usable(&resp.Diagnostics) {
-		return
-	}
-	r.provider.Sender.Journal.Settle(getMark[journal.Ref](ctx, req.Private, markJournal))
-	operation := r.provider.Sender.Begin(ctx, send.Request{
-		Kind: send.Message, ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(),
-		Prompt: job.promptText().ValueString(), Key: messageKey(&job),
-		Closed: change.closedJob,
-	})
-	defer operation.End()
-	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
-	defer cancel()
-
-	if !change.newPrompt {
-		out.save(ctx, &job)
-		r.provider.await(ctx, &job, wait.Resumed, options, out)
-		return
-	}
-	if r.sendMessage(ctx, &job, operation, out) && options.enabled {
-		r.provider.await(ctx, &job, wait.Messaged, options, out)
 	}
 }
 
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
-	defer recovered(ctx, "removing job "+job.name()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
+	defer recovered(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	kept := r.provider.Sender.Journal
-	reportJournalError(kept, kept.Destroyed(ctx, getMark[journal.Ref](ctx, req.Private, markJournal)), &resp.Diagnostics)
+	reportJournalError(kept, kept.Destroyed(ctx, readMarks(ctx, req.Private).journal), &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !job.ended() {
-		resp.Diagnostics.AddWarning("Active agent job removed from state", fmt.Sprintf(
-			"Job %s was active when it was last read. Nothing was sent to it. The service cannot cancel a job, so it keeps running "+
-				"and may still open a pull request. Check it in the service's dashboard.", job.name()))
+		resp.Diagnostics.AddWarning(wording.ActiveRemoved.Of(job.facts(), nil))
 	}
 }
 
 // keepUnrefreshed is a refresh while the provider's configuration is not known.
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
 	if imported {
-		out.diags.AddError("Failed to import agent job", fmt.Sprintf(
-			"Job %s was not imported, because the provider's configuration is not known yet. Nothing was sent. %s",
-			job.name(), makeKnown))
+		out.diags.AddError(wording.ImportUnconfigured.Of(job.facts(), nil))
 		return
 	}
-	out.diags.AddWarning("Agent job not refreshed", fmt.Sprintf(
-		"Job %s is shown as last read, because the provider's configuration is not known yet. Nothing was sent. %s",
-		job.name(), makeKnown))
+	out.diags.AddWarning(wording.NotRefreshed.Of(job.facts(), nil))
 	out.identify(ctx, job)
-}
-
-// sendMessage sends the new prompt to the job and reports whether it arrived.
-// From the moment it may have arrived the state holds the new prompt, so that
-// no later apply sends it again.
-func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation *send.Operation, out stateWriter) (arrived bool) {
-	outcome := operation.Send(ctx)
-	if outcome.InState(send.Message) {
-		recordRef(ctx, out.private, operation)
-	}
-	switch outcome.Result {
-	case send.Sent, send.TakenOver:
-	case send.Unknown, send.EarlierUnknown:
-		// An earlier unconfirmed message may be why the job is active again. And a job
-		// that was already active shows nothing by being active.
-		if !isMarked(ctx, out.private, markUnconfirmed) && job.ended() {
-			outcome.Job = wait.MessageEffect(ctx, r.provider.Sender.Client,
-				job.ProjectID.ValueString(), job.ID.ValueString(), r.provider.Waiter.Schedule.Min)
-		}
-		if outcome.Job == nil {
-			mark(ctx, out.private, markUnconfirmed)
-			out.save(ctx, job)
-			out.diags.AddError(notAccepted(outcome, operation.Request, applyAgain))
-			return false
-		}
-	case send.Closed:
-		out.diags.AddAttributeError(job.promptPath(), summaryNotAccepted, wording.Paragraphs(
-			fmt.Sprintf("Job %s has the status %s and cannot accept messages. The prompt is new, which the plan did not know. It was not sent.",
-				job.name(), wording.Quote(job.Status.ValueString())),
-			"To start a new job with this prompt, apply with -replace=ADDRESS."))
-		return false
-	default:
-		out.diags.AddError(notAccepted(outcome, operation.Request, applyAgain))
-		reportProblem(r.provider.Sender.Journal, outcome, job.name(), out.diags)
-		return false
-	}
-	if outcome.Result == send.TakenOver {
-		out.diags.AddWarning(messageTakenOver(job.name()))
-	}
-	reportProblem(r.provider.Sender.Journal, outcome, job.name(), out.diags)
-	r.provider.recent.add(job.ProjectID.ValueString(), job.ID.ValueString(), wait.Messaged)
-	job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
-	job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
-	unmark(ctx, out.private, markUnconfirmed)
-	setMark(ctx, out.private, markMessaged, time.Now())
-	out.save(ctx, job)
-	return true
 }

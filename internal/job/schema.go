@@ -5,7 +5,6 @@ package job
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -153,8 +152,7 @@ func checkTimeouts(ctx context.Context, config tfsdk.Config, diags *diag.Diagnos
 		at := path.Root("timeouts").AtName(name)
 		diags.Append(config.GetAttribute(ctx, at, &text)...)
 		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
-			diags.AddAttributeError(at, "Invalid timeout",
-				fmt.Sprintf("%s must be greater than zero, for example \"30m\".", wording.Quote(text.ValueString())))
+			validate.ErrorAt(diags, at)(wording.TimeoutNotPositive(text.ValueString()))
 		}
 	}
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // stateWriter writes a job to state, identity and private state.
@@ -20,14 +23,23 @@ type stateWriter struct {
 	state    *tfsdk.State
 	identity *tfsdk.ResourceIdentity
 	private  privateState
+	marks    *marks
 	diags    *diag.Diagnostics
 }
 
 // save writes the job to the state, so that nothing that follows can lose it.
 func (w stateWriter) save(ctx context.Context, job *jobModel) {
 	w.written("state", job, w.state.Set(ctx, job.stored()))
-	recordPrompt(ctx, w.private, job)
+	w.marks.saved(job)
+	w.marks.write(ctx, w.private)
 	w.identify(ctx, job)
+}
+
+// sent follows a request that the state will show: it records what that makes superfluous in the journal.
+func (w stateWriter) sent(operation *send.Operation) {
+	if ref := operation.Ref(w.marks.journal); len(ref.Entries) > 0 {
+		w.marks.journal = ref
+	}
 }
 
 // identify writes the identity, which a state from an old CLI does not have.
@@ -41,30 +53,24 @@ func (w stateWriter) identify(ctx context.Context, job *jobModel) {
 func (w stateWriter) written(to string, job *jobModel, diags diag.Diagnostics) {
 	if diags.HasError() {
 		w.diags.Append(diags...)
-		w.diags.AddError(internalError(fmt.Sprintf("Job %s could not be written to the %s. %s", job.name(), to, mayHaveSent), ""))
+		w.diags.AddError(wording.StateNotWritten(job.facts(), to))
 	}
 }
 
-// recovered turns a panic into a diagnostic, because a crash would lose the ids of
-// all jobs in flight. Use it deferred.
-func (w stateWriter) recovered(ctx context.Context, operation, sent string, job *jobModel) {
+// recovered turns a panic of a create into a diagnostic. Use it deferred.
+func (w stateWriter) recovered(ctx context.Context, job *jobModel) {
 	value := recover()
 	if value == nil {
 		return
 	}
-	where := report(ctx, operation, value)
-	if job.ID.ValueString() != "" && operation == "create" {
+	where := report(ctx, "create", value)
+	if job.ID.ValueString() != "" {
 		w.save(ctx, job)
 		// An error would taint the job, and the next apply would start a second one.
-		w.diags.AddWarning(internalError(fmt.Sprintf("The provider hit an internal error after job %s was started. "+
-			"The job is in the state; the next apply resumes waiting without sending anything.", job.name()), where))
+		w.diags.AddWarning(wording.PanickedAfterStart(job.facts(), where))
 		return
 	}
-	target := "job " + job.name()
-	if job.ID.ValueString() == "" {
-		target = "project " + job.ProjectID.ValueString()
-	}
-	w.diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error (%s, %s). %s", operation, target, sent), where))
+	w.diags.AddError(wording.Panicked("starting a job in project "+job.ProjectID.ValueString(), wording.MayHaveSent, where))
 }
 
 // report logs where a panic happened, and returns what a user can report: what kind of
@@ -97,7 +103,6 @@ const modulePrefix = "github.com/agentjobs/terraform-provider-agent/internal/"
 // other calls are starting. Use it deferred.
 func recovered(ctx context.Context, operation, sent string, diags *diag.Diagnostics) {
 	if value := recover(); value != nil {
-		where := report(ctx, operation, value)
-		diags.AddError(internalError(fmt.Sprintf("The provider hit an internal error while %s. %s", operation, sent), where))
+		diags.AddError(wording.Panicked(operation, sent, report(ctx, operation, value)))
 	}
 }

@@ -76,9 +76,10 @@ func (m providerModel) providerData(
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
 	}
-	if project := data.ProjectID; !project.IsNull() && !project.IsUnknown() && !agentapi.ValidID(project.ValueString()) {
-		diags.AddAttributeError(path.Root("project_id"), "Invalid project id", wording.Paragraphs(
-			validate.InvalidID(project.ValueString()), origin(m.ProjectID, job.EnvProjectID)))
+	if project := data.ProjectID; !project.IsNull() && !project.IsUnknown() {
+		if err := validate.CheckID(project.ValueString()); err != nil {
+			validate.ErrorAt(diags, path.Root("project_id"))(wording.InvalidProject.Because(err, origin(m.ProjectID, job.EnvProjectID)))
+		}
 	}
 	base := m.baseURL(diags)
 	key := m.adminKey(diags)
@@ -97,9 +98,8 @@ func (m providerModel) providerData(
 		Max: durationOr(poll.MaxInterval, defaultMaxInterval),
 	}
 	if schedule.Min > schedule.Max && known {
-		diags.AddAttributeError(path.Root("poll").AtName("min_interval"), "Invalid poll interval",
-			fmt.Sprintf("min_interval (%s) must not be longer than max_interval (%s). Their defaults are %s and %s.",
-				schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
+		validate.ErrorAt(diags, path.Root("poll").AtName("min_interval"))(
+			wording.PollIntervals(schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
 	location, forget, enabled := m.journal(ctx, diags)
 	if diags.HasError() || !known {
@@ -112,8 +112,7 @@ func (m providerModel) providerData(
 			Location: location, Scope: journalScope(base.String(), location), Forget: forget, RequestTimeout: config.RequestTimeout,
 			Log: decisionLogger(),
 		}); err != nil {
-			diags.AddAttributeError(path.Root("journal").AtName("url"), "Journal not usable", wording.Paragraphs(
-				wording.Sentence(err), "Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set."))
+			validate.ErrorAt(diags, path.Root("journal").AtName("url"))(wording.JournalNotOpened(err))
 		}
 	}
 	data.Sender.Client = agentapi.New(config)
@@ -127,27 +126,26 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 		return nil
 	}
 	if value.IsNull() {
-		wording.AddMissing(diags, "base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com")
+		validate.ErrorAt(diags, path.Root("base_url"))(
+			wording.Missing("base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com"))
 		return nil
 	}
 	base, err := parseBaseURL(value.ValueString())
 	if err != nil {
-		diags.AddAttributeError(path.Root("base_url"), "Invalid base URL", wording.Paragraphs(
-			wording.Sentence(err), origin(m.BaseURL, envBaseURL)))
+		validate.ErrorAt(diags, path.Root("base_url"))(wording.InvalidBaseURL.Because(err, origin(m.BaseURL, envBaseURL)))
 	}
 	return base
 }
 
 func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
-	value := orEnv(m.AdminKey, envAdminKey)
+	value, report := orEnv(m.AdminKey, envAdminKey), validate.ErrorAt(diags, path.Root("admin_key"))
 	switch {
 	case value.IsUnknown():
 	case value.IsNull():
-		wording.AddMissing(diags, "admin_key", envAdminKey, "an admin API key of the agent service")
+		report(wording.Missing("admin_key", envAdminKey, "an admin API key of the agent service"))
 	default:
 		if err := checkKey(value.ValueString()); err != nil {
-			diags.AddAttributeError(path.Root("admin_key"), "Invalid admin key", wording.Paragraphs(
-				wording.Sentence(err), origin(m.AdminKey, envAdminKey)))
+			report(wording.InvalidKey.Because(err, origin(m.AdminKey, envAdminKey)))
 		}
 	}
 	return agentapi.NewKey(value.ValueString())
@@ -162,9 +160,7 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM([]byte(m.CACertificatesPEM.ValueString())) {
-		diags.AddAttributeError(path.Root("ca_certificates_pem"), "Invalid CA certificates",
-			"The text contains no valid certificate in PEM format (-----BEGIN CERTIFICATE-----). "+
-				"Set the content of a file, not its name: file(\"ca.pem\").")
+		validate.ErrorAt(diags, path.Root("ca_certificates_pem"))(wording.BadCertificates())
 	}
 	return pool
 }
@@ -181,17 +177,14 @@ func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (l
 	}
 	fromEnv, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		diags.AddAttributeError(path.Root(name), "Invalid limit",
-			fmt.Sprintf("The environment variable %s is %s. It must be a whole number, 0 or more. For no limit, unset it.",
-				variable, wording.Quote(text)))
+		validate.ErrorAt(diags, path.Root(name))(wording.BadLimit(variable, text))
 	} else if lower.Setting == "" || int64(fromEnv) < lower.Max {
 		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", variable, fromEnv), Max: int64(fromEnv)}
 	}
 	return lower
 }
 
-// origin names the environment variable that a value comes from, which the provider
-// block does not show.
+// origin says where a value comes from that the provider block does not show.
 func origin(value types.String, variable string) string {
 	if value.IsNull() {
 		return "The value comes from the environment variable " + variable + "."

@@ -18,6 +18,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -38,8 +39,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	}
 	at := path.Root("journal")
 	if settings, _ := m.Journal.ToTerraformValue(ctx); !settings.IsFullyKnown() {
-		diags.AddAttributeError(at, "Unknown journal settings", "The plan must know journal.enabled, journal.url and journal.forget. "+
-			"Use values that do not depend on resources, or the environment variables "+envJournalURL+" and "+envJournalForget+".")
+		validate.ErrorAt(diags, at)(wording.UnknownJournalSettings(envJournalURL, envJournalForget))
 		return store.Location{}, nil, false
 	}
 	if !m.Journal.IsNull() {
@@ -53,8 +53,8 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	}
 	for id := range strings.SplitSeq(os.Getenv(envJournalForget), ",") {
 		if id = strings.TrimSpace(id); id != "" && !store.ValidID(id) {
-			diags.AddAttributeError(at.AtName("forget"), "Invalid journal entry", fmt.Sprintf(
-				"The environment variable %s contains %s, which is not the id of an entry.", envJournalForget, wording.Quote(id)))
+			validate.ErrorAt(diags, at.AtName("forget"))(wording.InvalidEntry.Because(fmt.Errorf(
+				"the environment variable %s contains %s, which is not the id of an entry", envJournalForget, wording.Quote(id))))
 		}
 		forget = append(forget, id)
 	}
@@ -64,8 +64,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	}
 	location, err := store.ParseURL(where.ValueString())
 	if err != nil {
-		diags.AddAttributeError(at.AtName("url"), "Invalid journal URL", wording.Paragraphs(
-			wording.Sentence(err), origin(block.URL, envJournalURL)))
+		validate.ErrorAt(diags, at.AtName("url"))(wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
 	}
 	return location, forget, true
 }

@@ -20,21 +20,17 @@ import (
 
 func validBaseURL() validator.String {
 	return validate.Rule{
-		Summary: "Invalid base URL",
+		Summary: wording.InvalidBaseURL,
 		Accepts: "an absolute https URL, or http for a loopback address, without user, query and fragment",
-		Check: func(text string) string {
+		Check: func(text string) error {
 			_, err := parseBaseURL(text)
-			return wording.Sentence(err)
+			return err
 		},
 	}
 }
 
 func validKey() validator.String {
-	return validate.Rule{
-		Summary: "Invalid admin key",
-		Accepts: "not empty, printable ASCII without spaces",
-		Check:   func(text string) string { return wording.Sentence(checkKey(text)) },
-	}
+	return validate.Rule{Summary: wording.InvalidKey, Accepts: "not empty, printable ASCII without spaces", Check: checkKey}
 }
 
 // parseBaseURL checks where the key may be sent. Its errors never repeat the text,
@@ -86,21 +82,21 @@ func checkKey(key string) error {
 
 // validEntryID accepts what an error names as the id of an entry.
 func validEntryID() validator.String {
-	return validate.Rule{Summary: "Invalid journal entry", Accepts: "the id of an entry", Check: func(text string) string {
+	return validate.Rule{Summary: wording.InvalidEntry, Accepts: "the id of an entry", Check: func(text string) error {
 		if store.ValidID(text) {
-			return ""
+			return nil
 		}
-		return wording.Quote(text) + " is not the id of an entry: copy it from the error about the unknown outcome."
+		return fmt.Errorf("%s is not the id of an entry: copy it from the error about the unknown outcome", wording.Quote(text))
 	}}
 }
 
 // validDuration accepts a Go duration that is at least the shortest.
 func validDuration(shortest time.Duration) validator.String {
 	rule := fmt.Sprintf("a duration like \"90s\" or \"1h30m\", at least %s", shortest)
-	return validate.Rule{Summary: "Invalid duration", Accepts: rule, Check: func(text string) string {
+	return validate.Rule{Summary: wording.InvalidDuration, Accepts: rule, Check: func(text string) error {
 		if d, err := time.ParseDuration(text); err == nil && d >= shortest {
-			return ""
+			return nil
 		}
-		return fmt.Sprintf("%s is not %s.", wording.Quote(text), rule)
+		return fmt.Errorf("%s is not %s", wording.Quote(text), rule)
 	}}
 }

@@ -1,24 +1,26 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package validate has the validators that several packages need.
+// Package validate has what several packages need to validate values and to report about attributes.
 package validate
 
 import (
 	"context"
 	"fmt"
 
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// Rule is a validator of texts: Summary heads the diagnostic when Check
-// returns the detail of one.
+// Rule is a validator of texts: Summary heads the diagnostic of an error that Check returns.
 type Rule struct {
-	Summary, Accepts string
-	Check            func(text string) (problem string)
+	Summary wording.Invalid
+	Accepts string
+	Check   func(text string) error
 }
 
 // Description says what is accepted.
@@ -32,26 +34,30 @@ func (r Rule) ValidateString(_ context.Context, req validator.StringRequest, res
 	if req.ConfigValue.IsNull() || req.ConfigValue.IsUnknown() {
 		return
 	}
-	if problem := r.Check(req.ConfigValue.ValueString()); problem != "" {
-		resp.Diagnostics.AddAttributeError(req.Path, r.Summary, problem)
+	if err := r.Check(req.ConfigValue.ValueString()); err != nil {
+		ErrorAt(&resp.Diagnostics, req.Path)(r.Summary.Because(err))
 	}
 }
 
-// IDRule describes what agentapi.ValidID accepts.
-const IDRule = "1 to 256 letters, digits and the characters -._~!$&'()*+,;=:@, without \"..\""
-
 // ID accepts what can be one segment of the service's paths.
 func ID() validator.String {
-	return Rule{Summary: "Invalid id", Accepts: IDRule, Check: func(text string) string {
-		if agentapi.ValidID(text) {
-			return ""
-		}
-		return InvalidID(text)
-	}}
+	return Rule{Summary: wording.InvalidID, Accepts: wording.IDRule, Check: CheckID}
 }
 
-// InvalidID describes a text that is not a valid id.
-func InvalidID(text string) string {
-	return fmt.Sprintf("%s is not a valid id of a project or a job: it must be %s.",
-		wording.Quote(text), IDRule)
+// CheckID checks the id of a project or a job.
+func CheckID(text string) error {
+	if agentapi.ValidID(text) {
+		return nil
+	}
+	return fmt.Errorf("%s is not a valid id of a project or a job: it must be %s", wording.Quote(text), wording.IDRule)
+}
+
+// ErrorAt returns a function that adds an error about an attribute.
+func ErrorAt(diags *diag.Diagnostics, at path.Path) func(summary, detail string) {
+	return func(summary, detail string) { diags.AddAttributeError(at, summary, detail) }
+}
+
+// WarnAt is ErrorAt for warnings.
+func WarnAt(diags *diag.Diagnostics, at path.Path) func(summary, detail string) {
+	return func(summary, detail string) { diags.AddAttributeWarning(at, summary, detail) }
 }

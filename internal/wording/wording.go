@@ -1,20 +1,39 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package wording has what the diagnostics of several packages are made of.
+// Package wording has every sentence that a plan or an apply shows: functions from facts to the
+// summary and the detail of a diagnostic.
 package wording
 
 import (
-	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/path"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
+
+// Job is what a text says about a job.
+type Job struct{ ID, Project, Status, PRLink string }
+
+// String is how texts name the job.
+func (j Job) String() string { return j.ID + " in project " + j.Project }
+
+// Text is a diagnostic about one job: the summary, a line break and the detail, with {job}, {id},
+// {project}, {status} and {cause} for what is only known later.
+type Text string
+
+// Of returns the diagnostic about a job. err may be nil.
+func (t Text) Of(job Job, err error) (summary, detail string) {
+	why := ""
+	if err != nil {
+		why = cause(err)
+	}
+	summary, detail, _ = strings.Cut(string(t), "\n")
+	return summary, strings.NewReplacer("{job}", job.String(), "{id}", job.ID, "{project}", job.Project,
+		"{status}", Quote(job.Status), "{cause}", why).Replace(detail)
+}
 
 // Paragraphs joins the paragraphs of a diagnostic's detail, without empty ones.
 func Paragraphs(paragraphs ...string) string {
@@ -42,8 +61,4 @@ func Sentence(err error) string {
 // Quote shows foreign text: escaped, cut, in quotation marks.
 func Quote(text string) string { return `"` + escape.Printable(text) + `"` }
 
-// AddMissing adds the error about a required value that is not set.
-func AddMissing(diags *diag.Diagnostics, attribute, variable, what string) {
-	diags.AddAttributeError(path.Root(attribute), "Missing "+attribute,
-		fmt.Sprintf("The provider requires %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
-}
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -40,7 +40,7 @@ func mutants() map[string]mutant {
 			"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create, false,
 		},
 		"a wait that stops early does not taint": {"job/await.go", "fails = fails && !errors.Is(err, context.Canceled)", "fails = true", create, false},
-		"an accepted message is in the state":    {"job/resource.go", "	out.save(ctx, job)\n	return true", "	return true", message, false},
+		"an accepted message is in the state":    {"job/message.go", "		out.save(ctx, job)\n", "", message, false},
 		"no POST without an entry":               {"journal/call.go", "	if j.Named() {\n		err = c.problem\n	}\n", "", create, false},
 		"two runs never send equal requests": {
 			"journal/call.go", "			err = ErrEarlier\n", "			_ = name\n", "two runs create in bucket", false,
@@ -53,7 +53,7 @@ func mutants() map[string]mutant {
 			"journal/plan.go", "if name.Run == j.process.Run && failed == nil {", "if failed == nil {", "test after a create in bucket", false,
 		},
 		"the state says what is superfluous": {
-			"job/resource.go", "		recordRef(ctx, out.private, operation)\n		out.save(ctx, &job)", "		out.save(ctx, &job)", message, false,
+			"job/resource.go", "		out.sent(operation)\n		out.save(ctx, &job)", "		out.save(ctx, &job)", message, false,
 		},
 		"a job that cannot be read is not replaced": {
 			"send/send.go", "		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}\n", "		return Outcome{}\n", create, false,

@@ -73,7 +73,7 @@ func messageRows() []Row {
 			m.WantPosts(1, 1)
 		})
 	}
-	// Red without: MayBeStale in updateMarks, for a run that was cut short just after the message.
+	// Red without: MayBeStale in observed, for a run that was cut short just after the message.
 	row("M01_cut_short_and_refreshed_while_stale", stale, func(m *Matrix) {
 		m.wantDiags(m.Run(update(attrs{"timeouts": attrs{"update": "3s"}})), messagePlanned, cutShort)
 		m.WantState("active")
@@ -106,7 +106,7 @@ func messageRows() []Row {
 		m.OK(m.Run(again))
 		m.WantPosts(1, 2)
 	})
-	// Red without: the look at unconfirmed in updateMarks.
+	// Red without: the look at unconfirmed in observed.
 	for _, status := range []string{"active", "queued"} {
 		row("M04_reset_and_the_effect_is_seen_later_as_"+status, long, func(m *Matrix) {
 			m.Script(faultserver.Message, faultserver.Reset)

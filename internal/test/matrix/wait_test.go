@@ -60,7 +60,7 @@ func waitRows() []Row {
 			m.OK(m.Run(Job1()))
 			m.wantEnd("completed", 1, 0)
 		}},
-		// Red without: the 60 s in NewJobGrace, 404 as the end of a wait, and each text of jobNotFound.
+		// Red without: the 60 s in NewJobGrace, 404 as the end of a wait, and each text of LostInWait.
 		{name: "P09_404_later_in_the_wait", clock: true, script: harness.Always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *Matrix) {
 			start := time.Now()
 			notFound := faultserver.Answer(404, `{"error":"job not found"}`)

@@ -35,16 +35,23 @@ func source(t *testing.T, packages ...string) string {
 	return regexp.MustCompile(`(?m)(^|\s)//.*$`).ReplaceAllString(string(all), "")
 }
 
-// speaking are the packages that make diagnostics.
+// speaking are the packages that make diagnostics and descriptions.
 var speaking = []string{"job", "plugin", "provider", "validate", "wording"}
 
-// summary finds the first texts of diagnostics: in calls that add or make one,
-// in functions that return one with its detail, and in what is named so.
-var summary = regexp.MustCompile(`(?:` +
-	`(?:AddError|AddWarning|NewErrorDiagnostic|NewWarningDiagnostic)\(\s*|` +
-	`(?:AddAttribute\w+|NewAttribute\w+|failed)\([^\n]*?,\s*|` +
-	`return |(?i:summary\w*)(?:, \w+)* *:?[=:] *)` +
-	`"([A-Z][^".]*[^". ])"|AddMissing\([^"]*"(\w+)"`)
+// summary finds the first texts of diagnostics: in functions that return one with its detail, in
+// what is named so, and in the first lines of texts.
+var summary = regexp.MustCompile(`(?:return |summary\w*(?:, \w+)* :?= |Invalid += |Text += )"([A-Z][^".]*?[^". ])(?:"|\\n)`)
+
+// missing finds the attributes whose summary is made of their name.
+var missing = regexp.MustCompile(`wording\.Missing\("(\w+)"`)
+
+// The texts of diagnostics are in one package.
+func TestNoOtherPackageWordsDiagnostics(t *testing.T) {
+	own := regexp.MustCompile(`(?:AddError|AddWarning|AddAttribute\w+|New\w+Diagnostic|ErrorAt\([^\n]*\)|WarnAt\([^\n]*\))\(\s*(?:path[^\n]*)?"[^\n]*`)
+	for _, match := range own.FindAllString(source(t, "job", "plugin", "provider", "validate"), -1) {
+		t.Error(match)
+	}
+}
 
 // The guide has a section for each summary of an error or warning that the
 // provider can show, and for no other.
@@ -59,11 +66,11 @@ func TestGuideHasEveryMessage(t *testing.T) {
 	}
 	slices.Sort(documented)
 	found := map[string]bool{}
-	for _, match := range summary.FindAllStringSubmatch(source(t, speaking...), -1) {
-		if match[2] != "" {
-			match[1] = "Missing " + match[2]
-		}
+	for _, match := range summary.FindAllStringSubmatch(source(t, "wording"), -1) {
 		found[match[1]] = true
+	}
+	for _, match := range missing.FindAllStringSubmatch(source(t, "job", "provider"), -1) {
+		found["Missing "+match[1]] = true
 	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(found)), documented); diff != "" {
 		t.Errorf("summaries in the code (-) and in the guide (+):\n%s", diff)

@@ -1,47 +1,54 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package job
+package wording
 
 import (
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
-	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // How to repeat a request, of a resource and of an action.
 const (
-	applyAgain  = "Apply again"
-	invokeAgain = "Run the action again"
+	ApplyAgain  = "Apply again"
+	InvokeAgain = "Run the action again"
 )
 
 const summaryNotAccepted = "Message to agent job not accepted"
 
-// notAccepted describes a request that the service has not accepted, as far as this run knows.
-func notAccepted(outcome send.Outcome, r send.Request, again string) (summary, detail string) {
+// What an apply reports about the prompt of a message.
+const (
+	MessageToClosedJob Text = summaryNotAccepted + "\n" +
+		"Job {job} has the status {status} and cannot accept messages. The prompt is new, which the plan did not know. It was not sent.\n\n" +
+		"To start a new job with this prompt, apply with -replace=ADDRESS."
+	PromptDiffers Text = "Prompt differs from the plan\n" +
+		"The value of prompt_wo in this apply is not the one in the plan. The apply sends its own to job {job}. " +
+		"Check where the value comes from: it must be the same in plan and apply."
+)
+
+// NotAccepted describes a request that the service has not accepted, as far as this run knows.
+func NotAccepted(outcome send.Outcome, r send.Request, again string) (summary, detail string) {
 	summary = "Agent job not created"
-	target, effect, create := "project "+r.ProjectID, "no job was started", r.Kind == send.Create
+	target, effect, create := target(r), "no job was started", r.Kind == send.Create
 	if !create {
-		summary = summaryNotAccepted
-		target, effect = fmt.Sprintf("job %s in project %s", r.JobID, r.ProjectID), "the job and the state are unchanged"
+		summary, effect = summaryNotAccepted, "the job and the state are unchanged"
 	}
 	switch outcome.Result {
 	case send.BeyondLimit:
-		return beyondLimit(outcome.Err, target)
+		return BeyondLimit(outcome.Err, r)
 	case send.Unknown, send.EarlierUnknown:
-		return unknownOutcome(outcome, r, target, again)
+		return unknownOutcome(outcome, r, again)
 	case send.Unreadable:
 		return unreadable(outcome, create)
 	case send.JournalUnusable:
-		return summary, wording.Paragraphs(
+		return summary, Paragraphs(
 			fmt.Sprintf("The prompt was not sent to %s. Another run may have sent it, which only the journal can show.", target),
 			cause(outcome.Err), "Apply again: that takes over what an earlier run sent, or else sends the prompt.")
 	}
@@ -49,16 +56,24 @@ func notAccepted(outcome send.Outcome, r send.Request, again string) (summary, d
 	errors.As(outcome.Err, &failure)
 	what, next := "The prompt was not sent to", again+" to send the prompt."
 	switch {
-	case failure.StatusCode == http.StatusTooManyRequests: // of an earlier attempt, if the last one was not sent
+	case failure.StatusCode == http.StatusTooManyRequests: // also if a later attempt found no connection
 		what = "The service's rate limit refused the prompt for"
 	case !errors.Is(failure, agentapi.ErrRefused):
-	case create || again == invokeAgain || mustFix(failure):
+	case create || again == InvokeAgain || mustFix(failure):
 		what, next = "The service refused the prompt for", "Once that is fixed, "+strings.ToLower(next[:1])+next[1:]
 	default:
 		what = "The service refused the prompt for"
 		next = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
 	}
-	return summary, wording.Paragraphs(fmt.Sprintf("%s %s, so %s.", what, target, effect), cause(outcome.Err), next)
+	return summary, Paragraphs(fmt.Sprintf("%s %s, so %s.", what, target, effect), cause(outcome.Err), next)
+}
+
+// target names where a prompt goes.
+func target(r send.Request) string {
+	if r.Kind == send.Message {
+		return "job " + Job{ID: r.JobID, Project: r.ProjectID}.String()
+	}
+	return "project " + r.ProjectID
 }
 
 // mustFix reports whether a refusal has a reason that a new job does not change.
@@ -68,8 +83,8 @@ func mustFix(err error) bool {
 }
 
 // unknownOutcome describes a request that was sent, and no response shows its outcome.
-func unknownOutcome(outcome send.Outcome, r send.Request, target, again string) (summary, detail string) {
-	sent := "The prompt was sent to " + target
+func unknownOutcome(outcome send.Outcome, r send.Request, again string) (summary, detail string) {
+	sent := "The prompt was sent to " + target(r)
 	why := ""
 	if outcome.Err != nil {
 		why = cause(outcome.Err)
@@ -79,34 +94,32 @@ func unknownOutcome(outcome send.Outcome, r send.Request, target, again string) 
 		}
 	}
 	if outcome.Result == send.EarlierUnknown {
-		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target, outcome.Earlier.SentAt.UTC().Format(time.RFC3339))
+		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target(r), timestamp(outcome.Earlier.SentAt))
 	}
 	if r.Kind == send.Message {
-		then, next := "The new prompt is in the state, so no apply sends it again.", decideMessage(r.ProjectID, r.JobID)
-		if again == invokeAgain {
+		then, next := "The new prompt is in the state, so no apply sends it again.", decideMessage
+		if again == InvokeAgain {
 			then, next = "Running the action again sends it again.", "First look for the message in the service's dashboard."
 		}
-		return "Outcome of message to agent job unknown",
-			wording.Paragraphs(sent+", and nothing shows whether it arrived. "+then, why, next)
+		return "Outcome of message to agent job unknown", Paragraphs(sent+", and nothing shows whether it arrived. "+then, why,
+			strings.NewReplacer("{project}", r.ProjectID, "{id}", r.JobID).Replace(next))
 	}
 	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r.ProjectID, outcome.Earlier)
 	switch {
-	case again == invokeAgain:
+	case again == InvokeAgain:
 		then, next = "Running the action again sends it again.", "First look for the job in the service's dashboard."
 	case outcome.Earlier == nil:
 		then = "The next apply sends it again."
 	}
 	return "Outcome of agent job create unknown",
-		wording.Paragraphs(sent+", and no response shows whether a job was started. "+then, why, next)
+		Paragraphs(sent+", and no response shows whether a job was started. "+then, why, next)
 }
 
 // decideMessage says what to do about a message whose outcome is unknown.
-func decideMessage(projectID, jobID string) string {
-	return fmt.Sprintf("Check the job in the service's dashboard. If the message is not there, "+
-		"change the prompt (any change will do) and apply: that sends it.\n"+
-		"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n"+
-		"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS %s/%s", projectID, jobID)
-}
+const decideMessage = "Check the job in the service's dashboard. If the message is not there, " +
+	"change the prompt (any change will do) and apply: that sends it.\n" +
+	"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n" +
+	"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS {project}/{id}"
 
 // waysOut says what to do about creates whose outcome is unknown. Without an entry, it is nil.
 func waysOut(projectID string, all ...*journal.Earlier) string {
@@ -124,7 +137,7 @@ func giveUp(all ...*journal.Earlier) string {
 	var files, quoted, ids []string
 	for _, earlier := range all {
 		files = append(files, escape.Printable(earlier.Where))
-		quoted, ids = append(quoted, wording.Quote(earlier.ID)), append(ids, earlier.ID)
+		quoted, ids = append(quoted, Quote(earlier.ID)), append(ids, earlier.ID)
 	}
 	return fmt.Sprintf("delete %s, or set journal { forget = [%s] } in the provider block, or AGENT_JOURNAL_FORGET=%s",
 		strings.Join(files, " and "), strings.Join(quoted, ", "), strings.Join(ids, ","))
@@ -140,14 +153,14 @@ func unreadable(outcome send.Outcome, create bool) (summary, detail string) {
 	if errors.Is(outcome.Err, agentapi.ErrNotFound) {
 		next += " If the job no longer exists, " + ifGone + "."
 	}
-	return "Agent job of an earlier run not readable", wording.Paragraphs(
+	return "Agent job of an earlier run not readable", Paragraphs(
 		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.",
 			escape.Printable(outcome.Earlier.JobID), escape.Printable(outcome.Earlier.Project)), cause(outcome.Err), next)
 }
 
-// beyondLimit describes a request beyond a limit. It claims nothing about the whole run: an apply plans
+// BeyondLimit describes a request beyond a limit. It claims nothing about the whole run: an apply plans
 // each resource again while it sends others, and another alias counts separately.
-func beyondLimit(err error, target string) (summary, detail string) {
+func BeyondLimit(err error, r send.Request) (summary, detail string) {
 	e := new(send.LimitError)
 	errors.As(err, &e)
 	summary, request, check := "Too many new agent jobs", "job", "for_each and count, and whether the state should already contain the jobs"
@@ -159,25 +172,23 @@ func beyondLimit(err error, target string) (summary, detail string) {
 	if e.Planning {
 		destroy = "If this is a destroy, add -refresh=false. Without it, Terraform plans the configuration before it plans the destroy."
 	}
-	return summary, wording.Paragraphs(
+	return summary, Paragraphs(
 		fmt.Sprintf("%s: the prompt for %s was not sent, because it would be %s %d of this run. Sent before it with this "+
 			"provider configuration, including requests that failed: %d new jobs and %d messages.",
-			e.Setting, target, request, e.Max+1, e.Sent[send.Create], e.Sent[send.Message]),
+			e.Setting, target(r), request, e.Max+1, e.Sent[send.Create], e.Sent[send.Message]),
 		"If this number is intended, raise the limit, or apply in parts with -target: each run counts from zero. Otherwise check "+check+".",
 		destroy)
 }
 
-// jobTakenOver describes a create that an earlier run had sent.
-func jobTakenOver(outcome send.Outcome) (summary, detail string) {
+// TakenOver describes a request that an earlier run had sent.
+func TakenOver(outcome send.Outcome, r send.Request) (summary, detail string) {
+	if r.Kind == send.Message {
+		return "Message of an earlier run taken over", fmt.Sprintf(
+			"An earlier run sent the new prompt to %s, which accepted it, but the state did not show that. It was not sent again. "+
+				"No action is needed.", target(r))
+	}
 	return "Agent job of an earlier run taken over", fmt.Sprintf(
 		"An earlier run started job %s in project %s for this prompt, but the state did not show it. "+
 			"This resource takes the job over without sending the prompt again. No action is needed.",
 		outcome.Job.ID, escape.Printable(outcome.Earlier.Project))
-}
-
-// messageTakenOver describes a message that an earlier run had sent.
-func messageTakenOver(job string) (summary, detail string) {
-	return "Message of an earlier run taken over", fmt.Sprintf(
-		"An earlier run sent the new prompt to job %s, which accepted it, but the state did not show that. It was not sent again. "+
-			"No action is needed.", job)
 }

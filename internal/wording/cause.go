@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package job
+package wording
 
 import (
 	"context"
@@ -9,31 +9,56 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/wait"
-	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
+
+// TimeoutError is the end of a call because of a timeout that the user can set.
+type TimeoutError struct {
+	Setting string
+	Timeout time.Duration
+}
+
+// Error names the setting.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("the configured %s (%s) expired", e.Setting, e.Timeout)
+}
+
+// Unwrap returns the error of the context.
+func (e *TimeoutError) Unwrap() error { return context.DeadlineExceeded }
 
 // cause explains why a call failed and how to fix it.
 func cause(err error) string {
-	return wording.Paragraphs(wording.Sentence(errors.New(reason(err))), hint(err))
+	return Paragraphs(Sentence(errors.New(reason(err))), hint(err))
 }
 
-// reason describes the failure of a call.
+// reason describes the failure of a call, or another error.
 func reason(err error) string {
-	var failure *agentapi.Error
-	if !errors.As(err, &failure) {
-		return plainReason(err)
+	failure, isCall := errors.AsType[*agentapi.Error](err)
+	_, isJournalError := errors.AsType[*journal.Error](err)
+	timeout, expired := errors.AsType[*TimeoutError](err)
+	switch {
+	case isCall:
+		return failedCall(failure)
+	case isJournalError: // it has its own time limits
+	case errors.Is(err, context.Canceled):
+		return "the run was interrupted"
+	case expired:
+		return timeout.Error()
 	}
+	return escape.Printable(err.Error())
+}
+
+func failedCall(failure *agentapi.Error) string {
 	var parts []string
 	if response := failure.Response(); response != "" {
 		parts = append(parts, response)
 	}
 	if failure.Err != nil {
-		parts = append(parts, plainReason(failure.Err))
+		parts = append(parts, reason(failure.Err))
 	}
 	switch {
 	case failure.Detail == "":
@@ -47,20 +72,6 @@ func reason(err error) string {
 		text += " (" + failure.Request + ")" // it often shows what is wrong with base_url or the project
 	}
 	return text
-}
-
-// plainReason describes an error that is not a failed call.
-func plainReason(err error) string {
-	_, isJournalError := errors.AsType[*journal.Error](err)
-	timeout, expired := errors.AsType[*timeoutError](err)
-	switch {
-	case isJournalError: // it has its own time limits
-	case errors.Is(err, context.Canceled):
-		return "the run was interrupted"
-	case expired:
-		return timeout.Error()
-	}
-	return escape.Printable(err.Error())
 }
 
 // hint says what to check, by the type of the failure.
@@ -100,55 +111,4 @@ func hint(err error) string {
 		return "Check base_url, the network between this machine and the service, HTTPS_PROXY and NO_PROXY."
 	}
 	return ""
-}
-
-// missingJobHint says what to do about a job that the service does not know.
-const missingJobHint = "If the job no longer exists, apply with -replace=ADDRESS to start a new one, or remove it from the state: " +
-	"terraform (or tofu) state rm ADDRESS"
-
-// unfinishedWait describes a wait that stopped before its job finished; next says what follows.
-func unfinishedWait(err error, job *jobModel, next string) (summary, detail string) {
-	stopped := new(wait.Error)
-	errors.As(err, &stopped) // a wait returns no other
-	lastStatus := ""
-	if stopped.LastStatus != "" && stopped.LastStatus != agentapi.StatusActive {
-		lastStatus = fmt.Sprintf("Its last status was %s.", wording.Quote(string(stopped.LastStatus)))
-	}
-	lastFault := ""
-	if stopped.LastFault != nil && !errors.Is(err, stopped.LastFault) {
-		lastFault = "The last poll failed: " + reason(stopped.LastFault) + "."
-	}
-	return "Agent job still running", wording.Paragraphs(
-		fmt.Sprintf("This run stopped waiting for job %s. The job itself keeps running.", job.name()),
-		cause(err), lastStatus, lastFault,
-		next)
-}
-
-// mayHaveSent is what to check after an internal error that may follow a POST.
-const mayHaveSent = "The prompt may have been sent: check the project's jobs in the service's dashboard before you apply again."
-
-// internalError describes a bug of the provider, and where it is.
-func internalError(what, where string) (summary, detail string) {
-	return "Internal error in the agent provider", wording.Paragraphs(what, where,
-		"Please report this at https://github.com/agentjobs/terraform-provider-agent/issues, without keys and prompts.")
-}
-
-// jobNotFound describes a job that the service does not know; effect says what that means, and whether it was sent anything.
-func jobNotFound(err error, job *jobModel, effect, next string) (summary, detail string) {
-	return "Agent job not found", wording.Paragraphs(
-		fmt.Sprintf("The service does not know job %s. %s", job.name(), effect), cause(err), next)
-}
-
-// noLink is said of a null link: a job without a pull request may have committed directly.
-const noLink = "The service shows no pull request."
-
-// failedJob describes a job that failed.
-func failedJob(job *jobModel, next string) (summary, detail string) {
-	link := noLink
-	if !job.PRLink.IsNull() {
-		link = "Its pull request: " + job.PRLink.ValueString()
-	}
-	return "Agent job failed", wording.Paragraphs(
-		fmt.Sprintf("Job %s accepted its prompt and then failed: the service hit an error that it could not recover from.", job.name()),
-		link, next)
 }

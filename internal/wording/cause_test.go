@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package job
+package wording
 
 import (
 	"context"
@@ -13,16 +13,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
-	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
-	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // A hint names the likeliest cause, and no other first.
@@ -85,7 +79,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 		{agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 404}, "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."},
 	} {
 		request := send.Request{Kind: send.Message, ProjectID: "proj_1", JobID: "job_1"}
-		if _, got := notAccepted(send.Outcome{Result: send.NoEffect, Err: &test.failure}, request, applyAgain); !strings.HasSuffix(got, "\n\n"+test.want) {
+		if _, got := NotAccepted(send.Outcome{Result: send.NoEffect, Err: &test.failure}, request, ApplyAgain); !strings.HasSuffix(got, "\n\n"+test.want) {
 			t.Errorf("%+v: %s", test.failure, got)
 		}
 	}
@@ -95,7 +89,7 @@ func TestReason(t *testing.T) {
 	t.Parallel()
 	for want, err := range map[string]error{
 		"the run was interrupted":                                         &agentapi.Error{Err: context.Canceled},
-		"the configured timeouts.create (1h0m0s) expired":                 &agentapi.Error{Err: &timeoutError{"timeouts.create", time.Hour}},
+		"the configured timeouts.create (1h0m0s) expired":                 &agentapi.Error{Err: &TimeoutError{"timeouts.create", time.Hour}},
 		`the service responded with 409 Conflict, error message "closed"`: &agentapi.Error{StatusCode: 409, Detail: "closed"},
 		`the service responded with 302 Found, redirecting to "/login"`:   &agentapi.Error{StatusCode: 302, Detail: "/login"},
 		`the service responded with 500 Internal Server Error, EOF`:       &agentapi.Error{StatusCode: 500, Err: io.EOF},
@@ -110,12 +104,12 @@ func TestReason(t *testing.T) {
 }
 
 // The text of a wait that stopped early says each thing once.
-func TestUnfinishedWait(t *testing.T) {
+func TestStillRunning(t *testing.T) {
 	t.Parallel()
 	const keepsRunning = "This run stopped waiting for job job_1 in project proj_1. The job itself keeps running."
-	job := jobModel{ProjectID: types.StringValue("proj_1"), jobRecord: jobRecord{ID: types.StringValue("job_1")}}
+	job := Job{ID: "job_1", Project: "proj_1"}
 	const expired = "The configured timeouts.update (1m0s) expired."
-	timeout := &timeoutError{"timeouts.update", time.Minute}
+	timeout := &TimeoutError{"timeouts.update", time.Minute}
 	refused := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrRefused, StatusCode: 400}
 	busy := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrUnavailable, StatusCode: 503}
 	for _, test := range []struct {
@@ -131,26 +125,9 @@ func TestUnfinishedWait(t *testing.T) {
 		{wait.Error{Err: context.Canceled}, []string{"The run was interrupted."}},
 		{wait.Error{Err: refused, LastFault: refused}, []string{"The service responded with 400 Bad Request."}},
 	} {
-		_, got := unfinishedWait(&test.err, &job, "Then this.")
-		if diff := cmp.Diff(wording.Paragraphs(slices.Concat([]string{keepsRunning}, test.want, []string{"Then this."})...), got); diff != "" {
+		_, got := StillRunning(&test.err, job, "Then this.")
+		if diff := cmp.Diff(Paragraphs(slices.Concat([]string{keepsRunning}, test.want, []string{"Then this."})...), got); diff != "" {
 			t.Errorf("detail (-want +got):\n%s", diff)
-		}
-	}
-}
-
-// A job that cannot be written after a POST is named, and nothing denies the POST.
-func TestSave_failed(t *testing.T) {
-	t.Parallel()
-	var diags diag.Diagnostics
-	job := jobModel{ProjectID: types.StringValue("proj_1"), Triggers: types.MapNull(types.StringType), jobRecord: jobRecord{ID: types.StringValue("job_1")}}
-	stateWriter{state: &tfsdk.State{Schema: schema.Schema{}, Raw: tftypes.NewValue(tftypes.Object{}, nil)}, diags: &diags}.save(t.Context(), &job)
-	if len(diags) != 2 { // the first one is the framework's
-		t.Fatalf("diagnostics: %v", diags)
-	}
-	detail := diags[1].Detail()
-	for _, want := range []string{"Job job_1 in project proj_1 could not be written to the state. ", "The prompt may have been sent", "https://github.com/agentjobs/terraform-provider-agent/issues"} {
-		if !strings.Contains(detail, want) {
-			t.Errorf("missing %q in:\n%s", want, detail)
 		}
 	}
 }

@@ -1,0 +1,113 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+)
+
+// marks are what a later call must know about a job and no attribute shows. They are in the private state.
+type marks struct {
+	messagedAt  time.Time   // when a message was accepted whose run of the job has not been seen to start or end
+	missing     bool        // a warning has reported that the service does not know the job
+	unconfirmed bool        // a message was sent, and nothing showed its effect
+	prompt      string      // the hash of the last write-only prompt sent to the job
+	planned     string      // the hash of the write-only prompt that the plan has seen, for its apply
+	ignored     bool        // the plan has no prompt to compare, because of ignore_changes
+	journal     journal.Ref // what the state says about the journal
+}
+
+// fields are the marks by their keys in the private state.
+func (m *marks) fields() map[string]any {
+	return map[string]any{
+		"messaged": &m.messagedAt, "missing": &m.missing, "unconfirmed": &m.unconfirmed, "prompt": &m.prompt,
+		"planned": &m.planned, "ignored": &m.ignored, "journal": &m.journal,
+	}
+}
+
+// privateState is the framework's private state, in a plan or a response.
+type privateState interface {
+	GetKey(ctx context.Context, key string) ([]byte, diag.Diagnostics)
+	SetKey(ctx context.Context, key string, value []byte) diag.Diagnostics
+}
+
+func readMarks(ctx context.Context, p privateState) *marks {
+	m := new(marks)
+	for key, field := range m.fields() {
+		if text, _ := p.GetKey(ctx, key); len(text) > 0 {
+			_ = json.Unmarshal(text, field) // nothing but write writes it
+		}
+	}
+	return m
+}
+
+func (m *marks) write(ctx context.Context, p privateState) {
+	for key, field := range m.fields() {
+		var text []byte // nil removes the key
+		if !reflect.ValueOf(field).Elem().IsZero() {
+			text, _ = json.Marshal(field)
+		}
+		p.SetKey(ctx, key, text)
+	}
+}
+
+// saved follows the write of a job to the state, whose prompt is now the one that was sent to it.
+// A plan must not call it: it has not sent the prompt.
+func (m *marks) saved(job *jobModel) {
+	switch {
+	case !job.PromptWO.IsNull():
+		m.prompt = promptHash(job.ID.ValueString(), job.PromptWO.ValueString())
+	case !job.Prompt.IsNull():
+		m.prompt = ""
+	}
+}
+
+// plans follows a plan for a job that exists. An ephemeral prompt may be another one in the apply, which
+// a create cannot notice, because it gets no private state.
+func (m *marks) plans(plan *jobModel, jobID string) {
+	m.planned, m.ignored = "", plan.promptText().IsNull()
+	if !plan.PromptWO.IsNull() && !plan.PromptWO.IsUnknown() {
+		m.planned = promptHash(jobID, plan.PromptWO.ValueString())
+	}
+}
+
+// messaged follows a message that may have arrived.
+func (m *marks) messaged(arrived bool) {
+	m.unconfirmed = !arrived
+	if arrived {
+		m.messagedAt = time.Now()
+	}
+}
+
+// observed follows a refresh. It returns the status that the record shows of the run that the last message started.
+func (m *marks) observed(before *jobModel, status agentapi.Status) agentapi.Status {
+	m.missing = false
+	if before.ended() && status.Unfinished() {
+		m.unconfirmed = false // the message has arrived after all
+	}
+	if !m.messagedAt.IsZero() && wait.MayBeStale(status, m.messagedAt) {
+		return agentapi.StatusActive // this status may be the one from before the message
+	}
+	m.messagedAt = time.Time{}
+	return status
+}
+
+// finished follows a wait that has seen the job finish.
+func (m *marks) finished() { m.missing, m.messagedAt = false, time.Time{} }
+
+// interrupted follows a wait that stopped earlier, after it had seen the status.
+func (m *marks) interrupted(after wait.Event, status agentapi.Status) {
+	if after == wait.Messaged && status.Unfinished() {
+		m.messagedAt = time.Time{} // the message has had its effect: a later final status is that of its run
+	}
+}

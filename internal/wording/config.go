@@ -1,0 +1,73 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package wording
+
+import (
+	"fmt"
+	"time"
+)
+
+// Invalid is the summary of a problem with a value.
+type Invalid string
+
+// The values that are checked.
+const (
+	InvalidBaseURL    Invalid = "Invalid base URL"
+	InvalidKey        Invalid = "Invalid admin key"
+	InvalidProject    Invalid = "Invalid project id"
+	InvalidID         Invalid = "Invalid id"
+	InvalidPrompt     Invalid = "Invalid prompt"
+	InvalidDuration   Invalid = "Invalid duration"
+	InvalidJournalURL Invalid = "Invalid journal URL"
+	InvalidEntry      Invalid = "Invalid journal entry"
+)
+
+// Because describes the problem that a check has found; more follows it.
+func (i Invalid) Because(err error, more ...string) (summary, detail string) {
+	return string(i), Paragraphs(append([]string{Sentence(err)}, more...)...)
+}
+
+// IDRule describes what agentapi.ValidID accepts.
+const IDRule = "1 to 256 letters, digits and the characters -._~!$&'()*+,;=:@, without \"..\""
+
+// TimeoutNotPositive describes a timeout of zero or less.
+func TimeoutNotPositive(text string) (summary, detail string) {
+	return "Invalid timeout", Quote(text) + " must be greater than zero, for example \"30m\"."
+}
+
+// PollIntervals describes a minimum above the maximum.
+func PollIntervals(low, high, defaultLow, defaultHigh time.Duration) (summary, detail string) {
+	return "Invalid poll interval", fmt.Sprintf("min_interval (%s) must not be longer than max_interval (%s). Their defaults are %s and %s.",
+		low, high, defaultLow, defaultHigh)
+}
+
+// BadLimit describes an environment variable that is not a limit.
+func BadLimit(variable, text string) (summary, detail string) {
+	return "Invalid limit", fmt.Sprintf(
+		"The environment variable %s is %s. It must be a whole number, 0 or more. For no limit, unset it.", variable, Quote(text))
+}
+
+// BadCertificates describes a text without a certificate.
+func BadCertificates() (summary, detail string) {
+	return "Invalid CA certificates", "The text contains no valid certificate in PEM format (-----BEGIN CERTIFICATE-----). " +
+		"Set the content of a file, not its name: file(\"ca.pem\")."
+}
+
+// UnknownJournalSettings describes settings that the plan must know.
+func UnknownJournalSettings(envURL, envForget string) (summary, detail string) {
+	return "Unknown journal settings", "The plan must know journal.enabled, journal.url and journal.forget. " +
+		"Use values that do not depend on resources, or the environment variables " + envURL + " and " + envForget + "."
+}
+
+// NotConfigured describes a call before the provider's configuration is known.
+func NotConfigured() (summary, detail string) {
+	return "Agent provider not configured", Paragraphs(
+		"The provider's configuration is not known yet, so the service cannot be called. Nothing was sent.", makeKnown)
+}
+
+// Missing describes a required value that is not set.
+func Missing(attribute, variable, what string) (summary, detail string) {
+	return "Missing " + attribute, fmt.Sprintf(
+		"The provider requires %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable)
+}

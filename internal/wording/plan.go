@@ -1,0 +1,105 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package wording
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
+)
+
+// What a plan announces about a job in the state.
+const (
+	NewJob Text = "New prompt starts a new agent job\n" +
+		"Job {job} has the status {status} and cannot accept messages, so apply starts a new job. " +
+		"It does not see the earlier prompts: write a prompt that is complete without them."
+	ActiveReplaced Text = "Active agent job will be replaced\n" +
+		"Apply removes job {job} (status {status}) from the state and starts a new job. " +
+		"The service cannot cancel a job, so the old one keeps running and may still open a pull request."
+	PromptNotKnown Text = "Prompt not known yet\n" +
+		"If the prompt is new, apply sends it to job {job} as a follow-up message. Otherwise it sends nothing."
+	PromptNotKnownClosed Text = "Prompt not known yet\n" +
+		"Job {job} has the status {status} and cannot accept messages. If the prompt is new, apply fails and sends nothing. " +
+		"To start a new job with it, plan with -replace=ADDRESS."
+	PromptRecorded Text = "Prompt recorded without sending it\n" +
+		"Job {job} was imported, so the state does not show its last prompt. " +
+		"Apply records this one (a write-only prompt as a hash) and sends nothing. Later changes are sent."
+	FollowUp Text = "Follow-up message to agent job\n" +
+		"Apply sends the new prompt to job {job} as a follow-up message. " +
+		"To start a new job instead, plan with -replace=ADDRESS, or change triggers."
+	Unfinished Text = "Unfinished agent job\n" +
+		"Apply waits until job {job} (status {status}) finishes and sends nothing. " +
+		"To skip waiting, set enabled = false in the wait block."
+	FailedEarlier Text = "Agent job failed\n" +
+		"Job {job} failed earlier, and its prompt is unchanged, so apply sends nothing. " +
+		"To start a new job, change the prompt or plan with -replace=ADDRESS."
+	Unconfirmed Text = "Message to agent job unconfirmed\n" +
+		"An earlier apply sent the prompt to job {job} and received no response. It is not sent again automatically.\n\n" +
+		decideMessage
+)
+
+// Announcement describes in a plan what its apply will do because of an earlier run.
+// Of several equal requests, the plan does not know which one it will find.
+func Announcement(kind send.Kind, projectID string, found []*journal.Earlier) (summary, detail string) {
+	const sendInstead = "To send the prompt instead, change triggers, or set journal { enabled = false } in the provider block. " +
+		"If this plan uses -target, plan without it first."
+	summary = "Outcome of an earlier request unknown"
+	first := found[0]
+	sent := fmt.Sprintf("in project %s at %s", projectID, timestamp(first.SentAt))
+	jobs := jobsOf(found)
+	switch {
+	case kind == send.Message && len(jobs) > 0:
+		return "Message of an earlier run will be taken over",
+			fmt.Sprintf("An earlier run sent this prompt to job %s %s, but the state does not show it. Apply sends nothing. "+
+				"To send the prompt again, change it (any change will do).", jobs[0], sent)
+	case len(jobs) > 0:
+		others := ""
+		if len(jobs) > 1 {
+			others = " Equal resources take over: " + strings.Join(jobs[1:], ", ") + "."
+		}
+		return "Agent job of an earlier run will be taken over", Paragraphs(
+			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. "+
+				"Apply takes the job over without sending anything.%s "+
+				"If another resource has the job by then, or it failed, apply starts a new one; "+
+				"on_failure = \"warn\" in the wait block keeps a failed job.", jobs[0], sent, others), sendInstead)
+	case kind == send.Message:
+		return summary, fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
+			"Apply waits for it if it can still arrive, and sends nothing.", sent)
+	case !first.Unknown:
+		return summary, Paragraphs(fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
+			"Apply waits for it, and sends the prompt only if that request had no effect.", sent), sendInstead)
+	}
+	return summary, Paragraphs(
+		fmt.Sprintf("An earlier run sent this prompt %s, and its outcome is unknown: a job may have been started. "+
+			"Apply sends nothing and fails until you decide.", sent),
+		waysOut(projectID, first))
+}
+
+// jobsOf names the jobs of requests, each once.
+func jobsOf(found []*journal.Earlier) (jobs []string) {
+	for _, earlier := range found {
+		if name := escape.Printable(earlier.JobID); name != "" && !slices.Contains(jobs, name) { // whoever can write to the journal chose it
+			jobs = append(jobs, name)
+		}
+	}
+	return jobs
+}
+
+// OtherJob announces that other runs have sent the planned prompt, and no state is known to show it.
+func OtherJob(job Job, found []*journal.Earlier) (summary, detail string) {
+	started := "may have started a job, with unknown outcome,"
+	if jobs := jobsOf(found); len(jobs) > 0 {
+		started = "started job " + strings.Join(jobs, " and ")
+	}
+	return "Agent job of another run not in the state", Paragraphs(
+		fmt.Sprintf("Another run %s with this prompt in project %s at %s, and no state is known to have it. "+
+			"That run may have been killed while it replaced job %s, or an equal resource that this plan has not read yet has the job.",
+			started, job.Project, timestamp(found[0].SentAt), job.ID),
+		"Apply sends nothing because of it and keeps job "+job.ID+". To take the other one over, apply with -replace=ADDRESS. "+
+			"To ignore it, "+giveUp(found...)+".")
+}

@@ -1,0 +1,51 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package wording
+
+// What a call that failed has not done.
+const (
+	ReadSendsNothing    = "A data source sends no prompt."
+	RefreshSendsNothing = "A refresh sends no prompt."
+)
+
+const (
+	notFound Text = "Agent job not found\nThe service does not know job {job}. "
+	// ifGone says what to do about a job that the service does not know.
+	ifGone Text = "If the job no longer exists, apply with -replace=ADDRESS to start a new one, or remove it from the state: " +
+		"terraform (or tofu) state rm ADDRESS"
+	// unconfigured ends with how to make the provider's configuration known.
+	unconfigured = ", because the provider's configuration is not known yet. Nothing was sent. " + makeKnown
+	makeKnown    = "Apply the resources that its values come from first (-target), or use variables."
+)
+
+// What a refresh, a data source, an import or a destroy reports about a job.
+const (
+	RefreshNotFound Text = notFound + "The state keeps the job as last read. " + RefreshSendsNothing +
+		" After an apply, this warning does not appear again.\n\n{cause}\n\n" + ifGone
+	RefreshFailed Text = "Failed to read agent job\n" +
+		"Job {job} could not be read. The state keeps it as last read. " + RefreshSendsNothing +
+		"\n\n{cause}\n\nTo plan without reading it, use -refresh=false."
+	NotRefreshed   Text = "Agent job not refreshed\nJob {job} is shown as last read" + unconfigured
+	DataNotFound   Text = notFound + ReadSendsNothing + "\n\n{cause}"
+	DataReadFailed Text = "Failed to read agent job\n" +
+		"Job {job} could not be read. " + ReadSendsNothing + "\n\n{cause}\n\nThe next plan or apply reads it again."
+	ImportFailed Text = "Failed to import agent job\n" +
+		"Job {job} could not be read, so nothing was imported. An import sends no prompt.\n\n{cause}"
+	ImportUnconfigured Text = "Failed to import agent job\nJob {job} was not imported" + unconfigured
+	ActiveRemoved      Text = "Active agent job removed from state\n" +
+		"Job {job} was active when it was last read. Nothing was sent to it. The service cannot cancel a job, so it keeps running " +
+		"and may still open a pull request. Check it in the service's dashboard."
+)
+
+// InvalidImport describes an import id, or an identity, that names no job.
+func InvalidImport(project, id string) (summary, detail string) {
+	return "Failed to import agent job", "The project id " + Quote(project) + " or the job id " + Quote(id) +
+		" is not valid: each must be " + IDRule + ". Nothing was imported or sent.\n\nSet the import id to PROJECT_ID/JOB_ID."
+}
+
+// InvalidLink describes a link that is not safe to show and open.
+func InvalidLink(jobID, link string) (summary, detail string) {
+	return "Invalid pull request link", "Job " + jobID + ": pr_link is null, because the service returned a link that is not a plain " +
+		"http or https URL: " + Quote(link) + ". Look for the pull request in the service's dashboard."
+}

@@ -1,0 +1,107 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package wording
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+)
+
+// What follows a wait that stopped, or found a failed job.
+const (
+	// ReplaceFailed is for a failed job that stays in the state.
+	ReplaceFailed = "To start a new job, change the prompt or apply with -replace=ADDRESS."
+	// TaintedFailed is for a create that fails because its job did.
+	TaintedFailed = "The next apply starts a new job with the same prompt. To keep failed jobs instead, " +
+		"set on_failure = \"warn\" in the wait block."
+	// DataWaitsAgain and DataFailed are for data sources.
+	DataWaitsAgain = "The next plan or apply waits again and sends nothing. To continue with the job as last read, " +
+		"set on_timeout = \"warn\" in the wait block."
+	DataFailed = "To read a failed job without an error, set on_failure = \"warn\" in the wait block."
+	// NotInState and SendAgain are for actions.
+	NotInState = "The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. " +
+		"Running the action again sends the prompt again."
+	SendAgain = "To send the prompt again, run the action again."
+)
+
+const taintedRunning Text = "Because wait.on_timeout is \"error\", the job is tainted: the next apply starts a second job. " +
+	"To wait for this one instead, run this before you apply: terraform (or tofu) untaint ADDRESS"
+
+// Resumes says what follows a resource's wait that stopped.
+func Resumes(after wait.Event, tainted bool) string {
+	switch {
+	case tainted:
+		return string(taintedRunning)
+	case after == wait.Messaged:
+		return "The service accepted the message, and the new prompt is in the state. The next apply resumes waiting without sending anything."
+	}
+	return "The job is in the state. The next apply resumes waiting without sending anything."
+}
+
+// StillRunning describes a wait that stopped before its job finished; next says what follows.
+func StillRunning(err error, job Job, next string) (summary, detail string) {
+	stopped := new(wait.Error)
+	errors.As(err, &stopped) // a wait returns no other
+	lastStatus := ""
+	if stopped.LastStatus != "" && stopped.LastStatus != agentapi.StatusActive {
+		lastStatus = fmt.Sprintf("Its last status was %s.", Quote(string(stopped.LastStatus)))
+	}
+	lastFault := ""
+	if stopped.LastFault != nil && !errors.Is(err, stopped.LastFault) {
+		lastFault = "The last poll failed: " + reason(stopped.LastFault) + "."
+	}
+	return "Agent job still running", Paragraphs(
+		fmt.Sprintf("This run stopped waiting for job %s. The job itself keeps running.", job),
+		cause(err), lastStatus, lastFault,
+		next)
+}
+
+// LostInWait describes a job that the service no longer knew while a resource waited for it.
+func LostInWait(after wait.Event, tainted bool) Text {
+	sent := map[wait.Event]Text{
+		wait.Resumed:  "This apply sent nothing to it.",
+		wait.Created:  "The service had accepted the prompt.",
+		wait.Messaged: "The service had accepted the message, and the new prompt is in the state.",
+	}[after]
+	next := ifGone
+	if tainted {
+		next = taintedRunning
+	}
+	return notFound + "This run stopped waiting for it. " + sent + " The state keeps the job as last read.\n\n{cause}\n\n" + next
+}
+
+// LostInAction is the same for an action.
+const LostInAction = notFound + "The service had accepted the prompt.\n\n{cause}\n\nRunning the action again sends the prompt again."
+
+// noLink is said of a null link: a job without a pull request may have committed directly.
+const noLink = "The service shows no pull request."
+
+// Failed describes a job that failed during a wait.
+func Failed(job Job, next string) (summary, detail string) {
+	return "Agent job failed", Paragraphs(
+		fmt.Sprintf("Job %s accepted its prompt and then failed: the service hit an error that it could not recover from.", job),
+		link("Its pull request: ", job), next)
+}
+
+// Archived describes a job that was archived during a wait.
+const Archived Text = "Agent job archived\n" +
+	"Job {job} was archived while this run waited for it. It can no longer accept messages: a new prompt starts a new job. " +
+	"No action is needed."
+
+func link(label string, job Job) string {
+	if job.PRLink == "" {
+		return noLink
+	}
+	return label + job.PRLink
+}
+
+// Finished is the last line of an action's progress.
+func Finished(job Job, age time.Duration) string {
+	return fmt.Sprintf("Job %s finished with the status %s (%s elapsed). %s",
+		job.ID, job.Status, age.Round(time.Second), link("Pull request: ", job))
+}
