@@ -181,12 +181,13 @@ func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 }
 
 // Settle lists what the outcome makes superfluous once it is in the state: an earlier
-// request that the call has dealt with, and all entries that name its job or one in the prior state.
+// request that the call has dealt with, all entries that name its job or one in the prior state,
+// and all equal messages, because the state shows that the prompt was sent.
 func (c *Call) Settle(dealt *Earlier) {
 	for _, e := range c.found {
 		_, inState := c.journal.isSettled(e.JobID)
 		ofJob := dealt != nil && e.JobID != "" && e.JobID == dealt.JobID
-		if e == dealt || ofJob || inState {
+		if e == dealt || ofJob || inState || dealt != nil && !c.request.Key.IsCreate() {
 			c.settles = append(c.settles, e.name.String())
 		}
 	}

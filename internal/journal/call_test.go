@@ -138,6 +138,20 @@ func TestStores_earlierMessages(t *testing.T) {
 	})
 }
 
+// A run that is killed before it looks leaves an unknown message beside the accepted one. The
+// state that shows the prompt makes both superfluous.
+func TestStores_equalMessages(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		post(t, l, "first", message, "job-1")
+		if err := open(t, l, "second").Begin(t.Context(), Request{Key: message}).record(t.Context(), store.Entry{Wait: 1}); err != nil {
+			t.Fatal(err)
+		}
+		c := want(t, open(t, l, "third"), message, "taken over job-1")
+		seen(t, open(t, l, "fourth"), c.Ref(Ref{}))
+		wantStored(t, l)
+	})
+}
+
 // A refused request is removed; its id is never used again, so a removal that arrives late removes nothing else.
 func TestStores_newNameForEachAttempt(t *testing.T) {
 	stores(t, func(t *testing.T, l store.Location) {
