@@ -32,6 +32,7 @@ test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MA
 
 chaos: ## every two cuts of runs in a row, mutants, 100,000 turns of random lives, then with a real CLI each CLI=200 kills, interrupts, lost states and wiped disks; CHAOS_SEED=N repeats a run
 	EXPLORE=all go -C internal/test/explore test -timeout 4h
+	EXPLORE=all go test -count=1 -run TestStress ./internal/journal
 	LIVES=21000 go -C internal/test/lives test -run TestLives -timeout 2h
 	CHAOS_CLI=$${CLI:-200} internal/tools/s3.sh go test -v -count=1 -timeout 7h ./internal/test/chaos
 
