@@ -93,11 +93,12 @@ func (c *Call) Sending() error {
 	if j.Named() {
 		err = c.problem
 	}
+	var messages []string // earlier ones to the job: the state will show a later one
 	for _, name := range others {
 		if name.Key == c.request.Key {
 			err = ErrEarlier
-		} else { // an earlier message to the job: the state will show a later one
-			c.settles = append(c.settles, name.String())
+		} else {
+			messages = append(messages, name.String())
 		}
 	}
 	if c.ctx.Err() != nil {
@@ -106,8 +107,11 @@ func (c *Call) Sending() error {
 	if err != nil {
 		j.log(c.ctx, "withdrawn: "+err.Error(), c.name, "")
 		c.Withdrawn() // a write that failed may have arrived nevertheless
+		return err
 	}
-	return err
+	c.entry.Settles = messages
+	c.settles = append(c.settles, messages...)
+	return nil
 }
 
 // waitFor is how long after its record a request can get its response.
@@ -188,7 +192,7 @@ func (c *Call) Settle(dealt *Earlier) {
 		_, inState := c.journal.isSettled(e.JobID)
 		ofJob := dealt != nil && e.JobID != "" && e.JobID == dealt.JobID
 		if e == dealt || ofJob || inState || dealt != nil && !c.request.Key.IsCreate() {
-			c.settles = append(c.settles, e.name.String())
+			c.settles = append(append(c.settles, e.name.String()), e.settles...)
 		}
 	}
 }
@@ -203,7 +207,7 @@ func (c *Call) Take(e *Earlier) (taken bool) {
 		j.settle(new(Call), e.ID, e.JobID)
 		return false
 	}
-	c.problem = c.record(ctx, store.Entry{JobID: e.JobID, Accepted: true, SentAt: e.SentAt})
+	c.problem = c.record(ctx, store.Entry{JobID: e.JobID, Accepted: true, SentAt: e.SentAt, Settles: e.settles})
 	if !j.hasAnother(ctx, c.request.Key, e.JobID) {
 		j.log(ctx, "taken over", e.name, e.JobID)
 		c.Settle(e)

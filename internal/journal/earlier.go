@@ -27,6 +27,7 @@ type Earlier struct {
 	Listed  bool      // a person has decided to forget it
 
 	name    store.Name
+	settles []string      // names of the messages that were there when it was sent
 	wait    time.Duration // for a response that can still arrive
 	written time.Time     // by the store's clock
 }
@@ -48,7 +49,7 @@ func (e *Earlier) pending() bool { return e.JobID == "" && !e.Unknown }
 func (j *Journal) describe(name store.Name, e *store.Entry) *Earlier {
 	earlier := &Earlier{
 		ID: name.ID, Where: j.store.Where(name), Project: e.Project, SentAt: e.SentAt, Listed: slices.Contains(j.Forget, name.ID),
-		name: name, wait: time.Duration(e.Wait) * time.Millisecond, written: e.Written,
+		name: name, wait: time.Duration(e.Wait) * time.Millisecond, settles: e.Settles, written: e.Written,
 	}
 	if e.Accepted {
 		earlier.JobID = e.JobID

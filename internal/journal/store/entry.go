@@ -25,8 +25,9 @@ type Entry struct {
 	JobID    string     `json:"job,omitempty"`      // of a message: its recipient; of a create: the new job, once accepted
 	Accepted bool       `json:"accepted,omitempty"` // the service accepted it
 	Sender   cli.Sender `json:"sender"`
-	SentAt   time.Time  `json:"sent"`           // by the sender's clock: for people
-	Wait     int64      `json:"wait,omitempty"` // of a pending one: ms in which a response can arrive
+	SentAt   time.Time  `json:"sent"`              // by the sender's clock: for people
+	Wait     int64      `json:"wait,omitempty"`    // of a pending one: ms in which a response can arrive
+	Settles  []string   `json:"settles,omitempty"` // of an accepted message: names of those that were there when it was sent
 
 	Written time.Time `json:"-"` // by the store's clock
 }

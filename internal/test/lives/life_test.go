@@ -19,7 +19,13 @@ func TestLife(t *testing.T) {
 		"an unrelated import unblocked an unknown create":               {named, []turn{{Post: notArrived}, {Does: importJob}, {}, {Does: refresh}, {Does: stateRm}, {}}},
 		"the default folder forgot when a run ended":                    {byDefault, []turn{{}, {Does: stateRm}, {}}},
 		"ignore_changes and a move to prompt_wo counted as two prompts": {named, []turn{{Goes: outlasts}, {config: config{WriteOnly: true}, Ignored: true}}},
-		"no plan named the job of a killed -replace with a new prompt":  {named, []turn{{}, {config: config{Prompt: "B"}, Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
+		"a repetition was taken for the message before a message that was taken over": {named, []turn{
+			{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Goes: archived, Killed: true}, {config: config{Prompt: "C"}}, {config: config{Prompt: "B"}},
+		}},
+		"a message was sent again after an earlier one was taken over": {named, []turn{
+			{}, {config: config{Prompt: "C"}, Killed: true}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}}, {config: config{Prompt: "B"}},
+		}},
+		"no plan named the job of a killed -replace with a new prompt": {named, []turn{{}, {config: config{Prompt: "B"}, Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if b := playLife(t, l, map[string]int{}); b != nil {
