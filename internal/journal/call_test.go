@@ -184,7 +184,7 @@ func TestStores_destroyed(t *testing.T) {
 }
 
 // The next run waits for a response that can still arrive: the sender's CLI was killed, or
-// another run goes on without a lock. Red without: pending in Earlier, Ended and Wait in describe.
+// another run continues without a lock. Red without: pending in Earlier, Ended and Wait in describe.
 func TestEarlier_waits(t *testing.T) {
 	for _, test := range []struct {
 		name  string

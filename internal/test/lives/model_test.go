@@ -75,7 +75,7 @@ type situation struct {
 	*model
 
 	number int
-	status func(job string) string // at the service: gone if it does not know the job
+	status func(job string) string // what the service says: gone if it does not know the job
 }
 
 // changes is the first table of lifecycle.md. The first row that applies counts.
