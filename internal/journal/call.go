@@ -6,6 +6,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -50,10 +51,9 @@ func (j *Journal) Begin(ctx context.Context, r Request) *Call {
 func (c *Call) record(ctx context.Context, e store.Entry) error {
 	e.Project, e.Sender = c.request.ProjectID, c.journal.process.Self
 	c.name, c.entry = store.NewName(c.request.Key, c.journal.process.Run), e
+	c.recorded = false
 	c.journal.settle(c, c.name.ID)
-	err := c.write(ctx)
-	c.recorded = err == nil && c.journal.store != store.Discard{}
-	return err
+	return c.write(ctx)
 }
 
 // try makes one access to the store, which outlives the call, and notes what failed.
@@ -64,7 +64,11 @@ func (c *Call) try(access func(context.Context) error) {
 	}
 }
 
-func (c *Call) write(ctx context.Context) error { return c.journal.write(ctx, c.name, &c.entry) }
+func (c *Call) write(ctx context.Context) error {
+	err := c.journal.write(ctx, c.name, &c.entry)
+	c.recorded = c.recorded || err == nil && c.journal.store != store.Discard{}
+	return err
+}
 
 // ErrEarlier means that another run has recorded an equal request.
 var ErrEarlier = errors.New("another run has recorded an equal request")
@@ -197,32 +201,64 @@ func (c *Call) Settle(dealt *Earlier) {
 	}
 }
 
-// Take makes an accepted request of another run one of this run. It returns false if
-// another process of this run has it: two resources must not share a job. The old entry
-// stays until a state shows the new one, because whoever looks at this moment must find one.
-// With an error of the store the call has the request all the same.
-func (c *Call) Take(e *Earlier) (taken bool) {
+// Take makes an accepted request of another run one of this run, or returns false if an alias,
+// another process of this run, has it: two resources must not share a job. After an error
+// it is not known which of them gets it.
+//
+// It writes a claim, looks, and confirms the claim if it sees no other. So of two aliases that
+// claim the request, the one that writes last sees the other's claim and cannot confirm its own.
+// It gives the request up only if the other's is confirmed, or else both could. The old entry
+// stays until a state shows the new one, because whoever looks meanwhile must find one.
+func (c *Call) Take(e *Earlier) (taken bool, _ error) {
 	j, ctx := c.journal, context.WithoutCancel(c.ctx)
-	if j.hasAnother(ctx, c.request.Key, e.JobID) {
-		j.settle(new(Call), e.ID, e.JobID)
-		return false
+	claimed := false
+	withdraw := func() {
+		if claimed {
+			c.Withdrawn()
+		}
+		claimed = false
 	}
-	c.problem = c.record(ctx, store.Entry{JobID: e.JobID, Accepted: true, SentAt: e.SentAt, Settles: e.settles})
-	if !j.hasAnother(ctx, c.request.Key, e.JobID) {
-		j.log(ctx, "taken over", e.name, e.JobID)
-		c.Settle(e)
-		return true
+	for began := time.Now(); ; {
+		claims, err := j.claims(ctx, c.request.Key, e.JobID)
+		switch {
+		case err != nil:
+		case slices.ContainsFunc(claims, (*Earlier).confirmed):
+			withdraw()
+			return false, nil
+		case len(claims) > 0:
+			withdraw()
+			if err = sleep.For(c.ctx, rand.N(pollInterval)); err == nil && time.Since(began) > j.waitFor() {
+				err = j.failed("read", fmt.Errorf("another provider alias claims job %q as well", e.JobID))
+			}
+		case claimed:
+			j.log(ctx, "taken over", e.name, e.JobID)
+			c.entry.Wait = 0
+			c.try(c.write)
+			c.Settle(e)
+			return true, nil
+		default:
+			claimed = true
+			err = c.record(ctx, store.Entry{JobID: e.JobID, Accepted: true, SentAt: e.SentAt, Settles: e.settles, Wait: 1})
+			if !j.Named() {
+				err = nil
+			}
+		}
+		if err != nil {
+			withdraw()
+			return false, err
+		}
 	}
-	c.Withdrawn()
-	j.release(e.ID, e.JobID)
-	return false
 }
 
-// hasAnother reports whether another process of this run has taken over the job.
-func (j *Journal) hasAnother(ctx context.Context, key Key, jobID string) bool {
-	names, _ := j.list(ctx, string(key)+"-"+string(j.process.Run), true)
-	found, _ := j.read(ctx, names)
-	return slices.ContainsFunc(found, func(e *Earlier) bool { return e.JobID == jobID })
+// claims returns the entries that other processes of this run have written about a job. In the
+// default folder, one that cannot be read is none.
+func (j *Journal) claims(ctx context.Context, key Key, jobID string) ([]*Earlier, error) {
+	names, err := j.list(ctx, string(key)+"-"+string(j.process.Run), true)
+	found, readErr := j.read(ctx, names)
+	if err = errors.Join(err, readErr); !j.Named() {
+		err = nil
+	}
+	return slices.DeleteFunc(found, func(e *Earlier) bool { return e.JobID != jobID }), err
 }
 
 // Problem returns why the store does not show what became of the request.

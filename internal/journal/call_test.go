@@ -45,7 +45,7 @@ func TestStores_oneCallerEach(t *testing.T) {
 	})
 }
 
-// Provider aliases never share a job. Red without: either hasAnother in Take, release.
+// Provider aliases never share a job. Red without confirmed, or the look after the claim in Take.
 func TestStores_aliases(t *testing.T) {
 	stores(t, func(t *testing.T, l store.Location) {
 		post(t, l, "first", create, "job-1")

@@ -28,7 +28,7 @@ type Earlier struct {
 
 	name    store.Name
 	settles []string      // names of the messages that were there when it was sent
-	wait    time.Duration // for a response that can still arrive
+	wait    time.Duration // for a response that can still arrive; not 0 for a claim that is not confirmed
 	written time.Time     // by the store's clock
 }
 
@@ -44,6 +44,8 @@ func (e *Earlier) startedJob() string {
 }
 
 func (e *Earlier) pending() bool { return e.JobID == "" && !e.Unknown }
+
+func (e *Earlier) confirmed() bool { return e.wait == 0 }
 
 // describe returns what an entry says.
 func (j *Journal) describe(name store.Name, e *store.Entry) *Earlier {

@@ -106,8 +106,14 @@ func request(ctx context.Context, t *testing.T, j *Journal, key Key, startJob fu
 		case e.Unknown:
 			c.Settle(e)
 			return c, "blocked"
-		case c.Take(e):
-			return c, "taken over " + e.JobID
+		default:
+			taken, err := c.Take(e)
+			if err != nil {
+				return c, "failed"
+			}
+			if taken {
+				return c, "taken over " + e.JobID
+			}
 		}
 	}
 }

@@ -49,11 +49,3 @@ func (s *settled) take(by any, id, job string) bool {
 	}
 	return !is
 }
-
-// release undoes take.
-func (s *settled) release(id, job string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.by, id)
-	delete(s.by, job)
-}

@@ -191,7 +191,12 @@ func (o *Operation) takeOver(ctx context.Context, earlier *journal.Earlier) Outc
 		return Outcome{}
 	case err != nil:
 		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}
-	case !o.Take(earlier): //nolint:contextcheck // it has the context of Begin, without our deadline
+	}
+	taken, err := o.Take(earlier) //nolint:contextcheck // it has the context of Begin, without our deadline
+	switch {
+	case err != nil:
+		return Outcome{Result: JournalUnusable, Err: err}
+	case !taken:
 		return Outcome{}
 	}
 	return Outcome{Result: TakenOver, Job: job, Earlier: earlier, Problem: o.Problem()}
