@@ -5,6 +5,7 @@ package job
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -117,7 +118,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	if resp.Diagnostics.HasError() || !a.provider.usable(&resp.Diagnostics) {
 		return
 	}
-	options := readWaitOptions(ctx, config.Wait, waitOptions{enabled: true, onFailure: onError, onTimeout: onError}, &resp.Diagnostics)
+	options := readWaitOptions(ctx, config.Wait, &resp.Diagnostics)
 	timeout, diags := config.Timeouts.Invoke(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics).ValueString()
@@ -164,13 +165,12 @@ func (i invocation) progress(format string, args ...any) {
 
 // await waits until the job that just accepted the prompt finishes.
 func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wait.Event) {
-	i.provider.recent.add(i.projectID, accepted.ID, event)
 	if !i.options.enabled {
 		return
 	}
 	start := time.Now()
 	status, reported := agentapi.StatusActive, start
-	request := i.provider.recent.request(i.projectID, accepted.ID)
+	request := wait.Request{ProjectID: i.projectID, JobID: accepted.ID, After: event, At: start}
 	request.Progress = func(job *agentapi.Job, age time.Duration) {
 		// A final status may be the one from before a message: only Wait knows.
 		if job.Status.Terminal() || job.Status == status && time.Since(reported) < progressInterval {
@@ -187,10 +187,18 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 	for _, d := range job.apply(record) {
 		i.resp.Diagnostics.AddWarning(d.Summary(), d.Detail()) // an action has no such attribute to point at
 	}
-	if err == nil {
-		i.progress("%s", wording.Finished(job.facts(), time.Since(start)))
+	switch {
+	case errors.Is(err, agentapi.ErrNotFound):
+		i.resp.Diagnostics.AddError(wording.LostInAction.Of(job.facts(), err))
+		return
+	case err != nil:
+		i.resp.Diagnostics.AddError(wording.StillRunning(err, job.facts(), wording.NotInState))
+		return
 	}
-	reportWait(job, err, i.options, &i.resp.Diagnostics, wording.NotInState, wording.SendAgain)
+	i.progress("%s", wording.Finished(job.facts(), time.Since(start)))
+	if job.is(agentapi.StatusFailed) {
+		reporter(&i.resp.Diagnostics, i.options.onFailure)(wording.Failed(job.facts(), wording.SendAgain))
+	}
 }
 
 func startJobSchema(ctx context.Context) schema.Schema {
@@ -258,12 +266,6 @@ func actionBlocks(ctx context.Context) map[string]schema.Block {
 					Optional:            true,
 					MarkdownDescription: "What to do when the job fails: `error` fails the action, `warn` completes it with a warning. Default: `error`.",
 					Validators:          []validator.String{stringvalidator.OneOf(onError, onWarn)},
-				},
-				"on_timeout": schema.StringAttribute{
-					Optional: true,
-					MarkdownDescription: timeoutDescription +
-						"`error` fails the action, `warn` completes it with a warning. The job keeps running. Default: `error`.",
-					Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
 				},
 			},
 		},

@@ -65,7 +65,7 @@ func TestAction_ends(t *testing.T) {
 		return simulator.Script{Duration: 100 * time.Millisecond, Status: "failed", Extra: map[string]any{"prLink": link}}
 	}
 	endless, soon := simulator.Script{Duration: time.Hour}, attrs{"timeouts": attrs{"invoke": "300ms"}}
-	warn := attrs{"wait": attrs{"on_failure": "warn", "on_timeout": "warn"}}
+	warn := attrs{"wait": attrs{"on_failure": "warn"}}
 	for name, test := range map[string]struct {
 		script simulator.Script
 		config attrs
@@ -90,7 +90,6 @@ func TestAction_ends(t *testing.T) {
 			endless, soon, "",
 			[]string{"ERROR: Agent job still running", "job ID in project proj_1", "use the data source agent_job", "Running the action again sends the prompt again."},
 		},
-		"on_timeout = warn": {endless, fakecli.With(soon, warn), "", []string{"WARNING: Agent job still running"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachAction(t, test.script, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
@@ -243,8 +242,8 @@ func TestAction_A02_interrupted(t *testing.T) {
 		var progress []string
 		done := make(chan []*tfprotov6.Diagnostic)
 		go func() {
-			var diags []*tfprotov6.Diagnostic // on_timeout: an interrupt is an error all the same
-			progress, diags = c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"wait": attrs{"on_timeout": "warn"}}))
+			var diags []*tfprotov6.Diagnostic
+			progress, diags = c.Invoke(t.Context(), a.name, a.config)
 			done <- diags
 		}()
 		time.Sleep(time.Second)

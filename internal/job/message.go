@@ -30,7 +30,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	} else if !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
-	options := job.readWaitOptions(ctx, &resp.Diagnostics)
+	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
 	timeout, diags := job.Timeouts.Update(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -88,7 +88,6 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 	}
 	arrived = outcome.Job != nil
 	if arrived {
-		r.provider.recent.add(operation.Request.ProjectID, operation.Request.JobID, wait.Messaged)
 		job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
 		job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	}

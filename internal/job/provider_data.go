@@ -5,7 +5,6 @@ package job
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -22,16 +21,12 @@ import (
 // EnvProjectID is the environment variable that stands in for the provider's project_id.
 const EnvProjectID = "AGENT_PROJECT_ID"
 
-// readTimeout is how long a data source tries to reach the service.
-const readTimeout = 60 * time.Second
-
 // ProviderData is the provider's configuration as its resources use it.
 type ProviderData struct {
 	Sender    send.Sender // without a Client while an attribute is unknown
 	Waiter    wait.Waiter
 	ProjectID types.String // the default project; null without one
 	Mask      func(context.Context) context.Context
-	recent    recentEvents
 }
 
 // unconfigured is what a resource has before Configure.
@@ -64,23 +59,4 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 			wording.Missing("project_id", EnvProjectID, "a project for the job, in its block or as the default"))
 	}
 	return d.ProjectID
-}
-
-// recentEvents holds what this process did to jobs. A data source that waits for one
-// needs it: the service may show a new job late, and after a message it may still
-// show the earlier final status.
-type recentEvents struct{ byJob sync.Map }
-
-// add records an event that has just happened.
-func (r *recentEvents) add(projectID, jobID string, event wait.Event) {
-	r.byJob.Store([2]string{projectID, jobID}, wait.Request{ProjectID: projectID, JobID: jobID, After: event, At: time.Now()})
-}
-
-// request describes a wait for the job after its last event, if there is one.
-func (r *recentEvents) request(projectID, jobID string) wait.Request {
-	recent, _ := r.byJob.Load([2]string{projectID, jobID})
-	if request, ok := recent.(wait.Request); ok {
-		return request
-	}
-	return wait.Request{ProjectID: projectID, JobID: jobID, After: wait.Resumed}
 }

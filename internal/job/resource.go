@@ -88,7 +88,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		r.announceOrCount(ctx, send.Create, &plan, "", diags)
 		return
 	}
-	options := plan.readWaitOptions(ctx, diags)
+	options := readWaitOptions(ctx, plan.Wait, diags)
 	if diags.HasError() {
 		return
 	}
@@ -146,7 +146,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() || !r.provider.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
-	options := job.readWaitOptions(ctx, &resp.Diagnostics)
+	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
 	timeout, diags := job.Timeouts.Create(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	if resp.Diagnostics.HasError() {
@@ -173,7 +173,6 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	switch outcome.Result {
 	case send.Sent:
-		r.provider.recent.add(project, outcome.Job.ID, wait.Created)
 	case send.TakenOver:
 		resp.Diagnostics.AddWarning(wording.TakenOver(outcome, operation.Request))
 	default:

@@ -21,14 +21,12 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// Of a failed job, or a wait that stops early: the severity, and the descriptions that several schemas share.
+// Of a failed job: the severity, and the description that resource and actions share.
 const (
 	onError = "error"
 	onWarn  = "warn"
 
-	waitDescription    = "Whether to wait until the job finishes, and what to do if it fails or waiting stops early."
-	timeoutDescription = "What to do when waiting stops before the job finishes, for example because the timeout expires " +
-		"or the service cannot be reached. "
+	waitDescription = "Whether to wait until the job finishes, and what to do if it fails."
 )
 
 func jobSchema(ctx context.Context) schema.Schema {
@@ -116,20 +114,15 @@ func jobSchema(ctx context.Context) schema.Schema {
 							"the next apply starts a new job; `warn` keeps the failed job. Default: `error`.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
 					},
-					"on_timeout": schema.StringAttribute{
-						Optional: true,
-						MarkdownDescription: timeoutDescription +
-							"`warn` keeps the job, and the next apply resumes waiting. `error` fails the run; on create Terraform also taints the job, " +
-							"so **the next apply starts a second job**. Default: `warn` on create, `error` on update.",
-						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
-					},
 				},
 			},
 			"timeouts": timeouts.Block(ctx, timeouts.Opts{
-				Create:            true,
-				Update:            true,
-				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the service's rate limit. Default: `60m`.",
-				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. Default: `60m`.",
+				Create: true,
+				Update: true,
+				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the service's rate limit. " +
+					"When it expires, the apply ends with a warning, and the next one resumes waiting. Default: `60m`.",
+				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. " +
+					"When it expires, the run fails, and the next apply resumes waiting. Default: `60m`.",
 			}),
 		},
 	}

@@ -17,8 +17,8 @@ func TestValidate(t *testing.T) {
 	durations := []any{"0s", "-5m", "5 minutes", ""}
 	mistakes := map[string][]any{
 		"prompt": {"", " \t\n\u00a0", "a\x00b"}, "id": {"", "a/b"}, "job_id": {"", "a/b"}, "project_id": {"a/b", ".."},
-		"wait on_failure": {"retry"}, "wait on_timeout": {"", "keep"},
-		"timeouts create": durations, "timeouts update": durations, "timeouts read": durations, "timeouts invoke": durations,
+		"wait on_failure": {"", "retry"},
+		"timeouts create": durations, "timeouts update": durations, "timeouts invoke": durations,
 	}
 	action := func(name string) func(*fakecli.CLI, attrs) []*tfprotov6.Diagnostic {
 		return func(c *fakecli.CLI, config attrs) []*tfprotov6.Diagnostic {
@@ -37,12 +37,12 @@ func TestValidate(t *testing.T) {
 		required attrs
 		more     []string // besides those of every kind
 	}{
-		{"resource", (*fakecli.CLI).Validate, attrs{"prompt": "write"}, []string{"prompt", "timeouts create", "timeouts update"}},
-		{"data source", data, attrs{"id": "job_1"}, []string{"id", "timeouts read"}},
-		{"start", action("agent_start_job"), attrs{"prompt": "write"}, []string{"prompt", "timeouts invoke"}},
-		{"message", action("agent_send_message"), attrs{"prompt": "write", "job_id": "job_1"}, []string{"prompt", "job_id", "timeouts invoke"}},
+		{"resource", (*fakecli.CLI).Validate, attrs{"prompt": "write"}, []string{"prompt", "wait on_failure", "timeouts create", "timeouts update"}},
+		{"data source", data, attrs{"id": "job_1"}, []string{"id"}},
+		{"start", action("agent_start_job"), attrs{"prompt": "write"}, []string{"prompt", "wait on_failure", "timeouts invoke"}},
+		{"message", action("agent_send_message"), attrs{"prompt": "write", "job_id": "job_1"}, []string{"prompt", "job_id", "wait on_failure", "timeouts invoke"}},
 	} {
-		for _, name := range append(kind.more, "project_id", "wait on_failure", "wait on_timeout") {
+		for _, name := range append(kind.more, "project_id") {
 			path := strings.Fields(name)
 			for _, value := range mistakes[name] {
 				t.Log(kind.name, name, value)

@@ -19,25 +19,15 @@ const (
 	// TaintedFailed is for a create that fails because its job did.
 	TaintedFailed = "The next apply starts a new job with the same prompt. To keep failed jobs instead, " +
 		"set on_failure = \"warn\" in the wait block."
-	// DataWaitsAgain and DataFailed are for data sources.
-	DataWaitsAgain = "The next plan or apply waits again and sends nothing. To continue with the job as last read, " +
-		"set on_timeout = \"warn\" in the wait block."
-	DataFailed = "To read a failed job without an error, set on_failure = \"warn\" in the wait block."
 	// NotInState and SendAgain are for actions.
 	NotInState = "The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. " +
 		"Running the action again sends the prompt again."
 	SendAgain = "To send the prompt again, run the action again."
 )
 
-const taintedRunning Text = "Because wait.on_timeout is \"error\", the job is tainted: the next apply starts a second job. " +
-	"To wait for this one instead, run this before you apply: terraform (or tofu) untaint ADDRESS"
-
 // Resumes says what follows a resource's wait that stopped.
-func Resumes(after wait.Event, tainted bool) string {
-	switch {
-	case tainted:
-		return string(taintedRunning)
-	case after == wait.Messaged:
+func Resumes(after wait.Event) string {
+	if after == wait.Messaged {
 		return "The service accepted the message, and the new prompt is in the state. The next apply resumes waiting without sending anything."
 	}
 	return "The job is in the state. The next apply resumes waiting without sending anything."
@@ -62,17 +52,13 @@ func StillRunning(err error, job Job, next string) (summary, detail string) {
 }
 
 // LostInWait describes a job that the service no longer knew while a resource waited for it.
-func LostInWait(after wait.Event, tainted bool) Text {
+func LostInWait(after wait.Event) Text {
 	sent := map[wait.Event]Text{
 		wait.Resumed:  "This apply sent nothing to it.",
 		wait.Created:  "The service had accepted the prompt.",
 		wait.Messaged: "The service had accepted the message, and the new prompt is in the state.",
 	}[after]
-	next := ifGone
-	if tainted {
-		next = taintedRunning
-	}
-	return notFound + "This run stopped waiting for it. " + sent + " The state keeps the job as last read.\n\n{cause}\n\n" + next
+	return notFound + "This run stopped waiting for it. " + sent + " The state keeps the job as last read.\n\n{cause}\n\n" + ifGone
 }
 
 // LostInAction is the same for an action.

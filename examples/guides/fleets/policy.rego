@@ -1,5 +1,4 @@
-# Refuses a plan that starts too many jobs, names another project, or lets a
-# timeout taint a job, so that the next apply starts a second one.
+# Refuses a plan that starts too many jobs or names another project.
 package agent
 
 max_new_jobs := 20
@@ -33,14 +32,4 @@ deny contains sprintf("%d new jobs, and at most %d are allowed.", [total, max_ne
 deny contains sprintf("%s: the project %v is not allowed.", [address, id]) if {
 	some address, id in project
 	not id in allowed_projects
-}
-
-deny contains sprintf("%s: on_timeout in the wait block must not be \"error\".", [job.address]) if {
-	some job in jobs
-	job.change.after.wait.on_timeout == "error"
-}
-
-deny contains sprintf("%s: on_timeout in the wait block must be known.", [job.address]) if {
-	some job in jobs
-	job.change.after_unknown.wait.on_timeout
 }

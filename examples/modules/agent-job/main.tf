@@ -5,7 +5,6 @@ resource "agent_job" "this" {
 
   wait {
     on_failure = var.strict ? "error" : "warn"
-    on_timeout = var.strict ? null : "warn"
   }
 
   timeouts {

@@ -22,7 +22,7 @@ variable "timeout" {
 }
 
 variable "strict" {
-  description = "Fail the run unless the job is completed or archived. With false, check the output status."
+  description = "Fail the run unless the job is completed or archived. With false, a failed job, or one that a create no longer waits for, only warns: check the output status."
   type        = bool
   default     = true
 }

@@ -128,7 +128,7 @@ func TestStates(t *testing.T) {
 			attrs{"prompt": "Write unfinished [simulate: active]", "timeouts": attrs{"create": "1s"}}, changes, []string{"Unfinished agent job"},
 		},
 		"tainted": {
-			attrs{"prompt": "Write tainted [simulate: active]", "wait": attrs{"on_timeout": "error"}, "timeouts": attrs{"create": "1s"}}, replaces, nil,
+			attrs{"prompt": "Write tainted [simulate: active]", "wait": attrs{}, "timeouts": attrs{"create": "1s"}}, replaces, nil,
 		},
 		"write_only":  {attrs{"prompt_wo": "Write write_only"}, nothing, nil},
 		"messaged":    {attrs{"prompt": "Write messaged again"}, nothing, nil},

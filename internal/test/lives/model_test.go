@@ -153,8 +153,6 @@ var waits = []struct {
 	{"failed, created by this run", func(_ situation, end string, creating bool) bool { return end == failed && creating }, fails, true},
 	{"failed", func(_ situation, end string, _ bool) bool { return end == failed }, fails, false},
 	{"finished", func(_ situation, end string, _ bool) bool { return end == completed || end == archived }, succeeds, false},
-	{`stopped early, on_timeout = "error", created by this run`, func(s situation, _ string, creating bool) bool { return creating && s.OnTimeout == "error" }, fails, true},
-	{`stopped early, on_timeout = "warn"`, func(s situation, _ string, _ bool) bool { return s.OnTimeout == "warn" }, succeeds, false},
 	{"stopped early, created by this run", func(_ situation, _ string, creating bool) bool { return creating }, succeeds, false},
 	{"stopped early", func(situation, string, bool) bool { return true }, fails, false},
 }

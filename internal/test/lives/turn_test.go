@@ -66,7 +66,6 @@ type config struct {
 	Triggers  bool
 	NoWait    bool
 	OnFailure string
-	OnTimeout string
 }
 
 func (c config) prompt() string {
@@ -77,9 +76,6 @@ func (c config) attrs() attrs {
 	wait := attrs{"enabled": !c.NoWait}
 	if c.OnFailure != "" {
 		wait["on_failure"] = c.OnFailure
-	}
-	if c.OnTimeout != "" {
-		wait["on_timeout"] = c.OnTimeout
 	}
 	job := attrs{"wait": wait, "timeouts": attrs{"create": timeout.String(), "update": timeout.String()}}
 	job[c.argument()] = c.prompt()
@@ -106,7 +102,7 @@ var turns = rapid.Custom(func(t *rapid.T) turn {
 		Does:      one("does", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", replace, replace, refresh, stateRm, importJob, destroy),
 		config: config{
 			Prompt: one("prompt", "", "B", "C"), WriteOnly: one("argument", "", "", "prompt_wo") != "", Triggers: rarely("triggers"),
-			NoWait: rarely("no wait"), OnFailure: one("on_failure", "", "", "", "warn"), OnTimeout: one("on_timeout", "", "", "", "", "warn", "error"),
+			NoWait: rarely("no wait"), OnFailure: one("on_failure", "", "", "", "warn"),
 		},
 		Goes:   one("goes", "", "", failed, outlasts, archived),
 		Post:   one("post", "", "", "", "", "", "", refused, lost, notArrived),
@@ -155,7 +151,6 @@ func (t turn) String() string {
 	flag("Triggers", t.Triggers)
 	flag("NoWait", t.NoWait)
 	text("OnFailure", t.OnFailure)
-	text("OnTimeout", t.OnTimeout)
 	if len(parts) > 0 {
 		parts = []string{"config: config{" + strings.Join(parts, ", ") + "}"}
 	}

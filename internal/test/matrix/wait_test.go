@@ -35,8 +35,6 @@ func waitRows() []Row {
 				m.kept(m.Run(Job1()), "The configured timeouts.create"+hour)
 				m.wantDiags(m.Run(Job1()), stillRunning, cutShort) // an update
 				m.wantWords("The configured timeouts.update" + hour)
-				m.wantDiags(m.readData(attrs{"id": m.id(), "wait": attrs{"enabled": true}}), cutShort)
-				m.wantWords("The configured timeouts.read" + hour)
 
 				delete(m.config, "poll")
 				m.OK(m.connect())
@@ -78,8 +76,6 @@ func waitRows() []Row {
 
 			m.wantDiags(m.Run(Job1()), jobNotFound, stillRunning, "ERROR: Agent job not found")
 			m.wantWords("This run stopped waiting for it. This apply sent nothing to it. The state keeps the job as last read")
-			warn := fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "warn"}})
-			m.wantDiags(m.Run(warn), stillRunning, jobNotFound)
 			m.wantEnd("active", 1, 0)
 			m.Always(faultserver.Get, nil)
 			m.resumed(Job1())
@@ -89,13 +85,6 @@ func waitRows() []Row {
 			m.wantDiags(m.apply(Job2()), "ERROR: Agent job not found")
 			m.wantWords("This run stopped waiting for it. The service had accepted the message, and the new prompt is in the state. The state keeps")
 			m.WantPosts(1, 1)
-		}},
-		// Red without: the hint of an error in a create.
-		{name: "P09_404_later_in_the_wait_on_timeout_error", clock: true, Test: func(m *Matrix) {
-			m.Always(faultserver.Get, faultserver.Answer(404, `{"error":"job not found"}`))
-			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "error"}})), "ERROR: Agent job not found")
-			m.wantWords("the job is tainted: the next apply starts a second job", "untaint ADDRESS")
-			m.WantPosts(1, 0)
 		}},
 		// Red without: the mark gone once a wait has found the job.
 		{name: "P09_404_found_by_a_wait_and_gone_again", clock: true, Test: func(m *Matrix) {
@@ -153,25 +142,12 @@ func waitRows() []Row {
 			m.wantEnd("active", 1, 1)
 			m.resumed(Job2())
 		}},
-		// Red without: context.Canceled in cutShort. An error taints.
-		Row{name: "X02_in_a_create_with_on_timeout_error", clock: true, Test: func(m *Matrix) {
+		// Red without: wait.Created in cutShort. An error taints.
+		Row{name: "X02_in_a_create", clock: true, Test: func(m *Matrix) {
 			start := time.Now()
 			time.AfterFunc(5*time.Second, m.cli.Stop)
-			m.kept(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "error"}})), "interrupted")
+			m.kept(m.Run(Job1()), "interrupted")
 			m.wantTook(start, 5*time.Second, 7*time.Second)
-		}},
-		// Red without: fails in cutShort. An error taints, so the next apply does not wait on.
-		Row{name: "P07_in_a_create_with_on_timeout_error", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Get, shows(nil), refused)
-			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_timeout": "error"}})), cutShort)
-			m.wantWords("the next apply starts a second job", "untaint ADDRESS")
-			m.wantNoWords("sends nothing")
-			if !m.cli.Tainted {
-				m.Error("not tainted")
-			}
-			m.cli.Tainted = false // as untaint does
-			m.WantState("active")
-			m.resumed(Job1())
 		}},
 	)
 }

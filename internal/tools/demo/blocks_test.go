@@ -4,13 +4,10 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 // A misspelt setting costs a job if the CLI ignores it, as it does inside attributes.
@@ -21,11 +18,10 @@ func TestAccMisspeltSettings(t *testing.T) {
 		blocks map[string]string // a name that does not exist in each block
 		config string            // BLOCK is the block
 	}{
-		"provider":    {"", map[string]string{"poll": "min_intervall", "journal": "ulr"}, "provider \"agent\" {\n BLOCK\n}\nresource \"agent_job\" \"this\" {\n prompt = \"Write\"\n}\n"},
-		"resource":    {"", map[string]string{"wait": "on_failur", "timeouts": "creat"}, "resource \"agent_job\" \"this\" {\n prompt = \"Write\"\n BLOCK\n}\n"},
-		"data source": {"", map[string]string{"wait": "enable", "timeouts": "reed"}, "data \"agent_job\" \"this\" {\n id = \"job_1\"\n BLOCK\n}\n"},
+		"provider": {"", map[string]string{"poll": "min_intervall", "journal": "ulr"}, "provider \"agent\" {\n BLOCK\n}\nresource \"agent_job\" \"this\" {\n prompt = \"Write\"\n}\n"},
+		"resource": {"", map[string]string{"wait": "on_failur", "timeouts": "creat"}, "resource \"agent_job\" \"this\" {\n prompt = \"Write\"\n BLOCK\n}\n"},
 		"start_job": {
-			"1.14.0", map[string]string{"wait": "on_timeot", "timeouts": "invok"},
+			"1.14.0", map[string]string{"wait": "enable", "timeouts": "invok"},
 			"action \"agent_start_job\" \"this\" {\n config {\n prompt = \"Write\"\n BLOCK\n }\n}\n",
 		},
 		"send_message": {
@@ -112,34 +108,4 @@ resource "agent_job" "ignored" {
 	if shown := s.call("plan"); !strings.Contains(shown, "agent_job.unknown will be updated in-place") || strings.Contains(shown, "agent_job.ignored will be") {
 		t.Errorf("plan after the blocks have changed:\n%s", shown)
 	}
-}
-
-// A state that a build from before the blocks has written, when wait and timeouts were attributes.
-func TestAccStateWithAttributes(t *testing.T) {
-	t.Parallel()
-	s := start(t, 0)
-	text, err := os.ReadFile(filepath.Join(root, "internal", "job", "testdata", "states", "attributes.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var jobs [][]string
-	old, config := string(text), setup(t)
-	for _, job := range []struct{ name, blocks string }{
-		{"all", "wait {\n enabled = true\n on_failure = \"warn\"\n on_timeout = \"warn\"\n }\n timeouts {\n create = \"20m\"\n update = \"10m\"\n }\n"},
-		{"empty", "wait {}\n timeouts {}\n"},
-		{"none", ""},
-		{"some", "wait {\n on_failure = \"warn\"\n }\n timeouts {\n create = \"20m\"\n }\n"},
-	} {
-		old = strings.ReplaceAll(old, "job_"+job.name, s.service.Create("proj_123", "Write "+job.name).ID)
-		config += "resource \"agent_job\" \"" + job.name + "\" {\n prompt = \"Write " + job.name + "\"\n " + job.blocks + "}\n"
-		jobs = append(jobs, []string{"Write " + job.name})
-	}
-	if cli.Product == tfcli.Tofu {
-		old = strings.ReplaceAll(old, "registry.terraform.io", "registry.opentofu.org")
-	}
-	s.write("terraform.tfstate", old)
-	s.write("main.tf", config)
-	s.call("plan", "-detailed-exitcode")
-	s.apply()
-	s.expect(jobs...)
 }

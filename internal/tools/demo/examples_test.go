@@ -66,14 +66,6 @@ func examples() map[string]example {
 		"data source": {
 			files: []string{data + "data-source.tf"}, job: true, want: elsewhere,
 		},
-		"data source, two steps": {
-			files: []string{data + "data-source_two_steps.tf"},
-			then: func(s *trial) {
-				s.write("data-source_two_steps.tf", strings.Replace(read(s.T, data+"data-source_two_steps.tf"),
-					"Write the changelog of the latest release", "Shorten the changelog [simulate: 2s]", 1))
-			},
-			want: [][]string{{"Write the changelog of the latest release", "Shorten the changelog [simulate: 2s]"}},
-		},
 		"list resource": {
 			files:     []string{lists + "list-resource.tfquery.hcl", jobs + "resource_write_only.tf", jobs + "reference.md"},
 			terraform: "1.14.0", tofu: "-",

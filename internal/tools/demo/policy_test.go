@@ -39,8 +39,6 @@ func TestAccPolicy(t *testing.T) {
 		"other project":   {fleet, `{"a": "proj_123", "b": "proj_789"}`, `agent_job.spelling[\"b\"]: the project proj_789 is not allowed.`, ""},
 		"too many":        {fleet, `{"a": "proj_123"` + many(20) + `}`, "21 new jobs, and at most 20 are allowed.", ""},
 		"unknown project": {with("each.value", "terraform_data.late.output") + unknown, `{"a": "proj_123"}`, `: the project null is not allowed.`, ""},
-		"timeout":         {with(`on_failure = "warn"`, `on_timeout = "error"`), `{"a": "proj_123"}`, `on_timeout in the wait block must not be \"error\".`, ""},
-		"unknown timeout": {with(`on_failure = "warn"`, `on_timeout = terraform_data.late.output`) + unknown, `{"a": "proj_123"}`, "on_timeout in the wait block must be known.", ""},
 		"action": {
 			setup(t) + read(t, actions+"agent_start_job/action.tf") + "variable \"projects\" {}\n", "{}",
 			"action.agent_start_job.reference: the project null is not allowed.", "1.14.0",

@@ -36,12 +36,12 @@ run "a_new_trigger_is_waited_for" {
   }
 }
 
-run "a_follow_up_that_takes_too_long_is_kept_when_not_strict" {
+run "a_job_that_takes_too_long_is_kept_when_not_strict" {
   variables {
-    prompt   = "Show the sync client too [simulate: active]"
+    prompt   = "Show the sync client [simulate: active]"
     strict   = false
     timeout  = "5s"
-    triggers = { release = "2.4.0" }
+    triggers = { release = "2.4.1" }
   }
 
   assert {
