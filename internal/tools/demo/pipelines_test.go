@@ -6,6 +6,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"crypto/rand"
 	"errors"
 	"io"
 	"maps"
@@ -62,6 +63,15 @@ func configuration(t *testing.T, file string) string {
 	return text
 }
 
+// journalURL names a store of its own: a bucket in make test-s3, and otherwise a folder.
+func journalURL(t *testing.T) string {
+	t.Helper()
+	if bucket, options, found := strings.Cut(os.Getenv("AGENT_TEST_S3"), "?"); found {
+		return bucket + "/" + strings.ToLower(rand.Text()) + "?" + options
+	}
+	return t.TempDir()
+}
+
 // startPipeline is start for runners that have the state at a remote backend.
 func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	t.Helper()
@@ -102,7 +112,7 @@ func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	*run = runner{trial: s, bin: filepath.Join(dir, "bin"), origin: filepath.Join(dir, "agent"), values: map[string]string{
-		"vars.AGENT_BASE_URL": strings.TrimPrefix(s.env[0], "AGENT_BASE_URL="), "vars.AGENT_PROJECT_ID": "proj_123", "vars.AGENT_JOURNAL_URL": t.TempDir(),
+		"vars.AGENT_BASE_URL": strings.TrimPrefix(s.env[0], "AGENT_BASE_URL="), "vars.AGENT_PROJECT_ID": "proj_123", "vars.AGENT_JOURNAL_URL": journalURL(t),
 		"secrets.AGENT_ADMIN_KEY": canary, "vars.TF_STATE_URL": server.URL, "vars.TF_STATE_USERNAME": "ci", "secrets.TF_STATE_PASSWORD": "password",
 		"github.event_name": "push", "github.event.before": "", "github.run_id": "101", "github.sha": "5f7079d", "github.ref_name": "v1",
 		"branch": "main",
@@ -454,7 +464,7 @@ func TestNotify(t *testing.T) {
 // backend, with the lock of a run that was killed.
 //
 // Red without: a journal. The next run sends again then.
-func TestAccCutShort(t *testing.T) {
+func TestAccStores_cutShort(t *testing.T) {
 	t.Parallel()
 	if !canInterrupt {
 		t.Skip("needs process groups: the CLI and the provider are killed together")
@@ -529,7 +539,7 @@ func TestAccPlanOnly(t *testing.T) {
 
 // The state server refuses the state: it is where the pipelines collect it, and the next run
 // takes the job over.
-func TestAccStateNotStored(t *testing.T) {
+func TestAccStores_stateNotStored(t *testing.T) {
 	t.Parallel()
 	r := startPipeline(t, 0)
 	r.readOnly = true
