@@ -42,7 +42,6 @@ func TestCallsAreForgotten(t *testing.T) {
 			_, _ = c.Server.UpgradeResourceIdentity(ctx, &tfprotov6.UpgradeResourceIdentityRequest{TypeName: "agent_job", RawIdentity: identity})
 		},
 		"ReadResource":       func(ctx context.Context) { c.Refresh(ctx) },
-		"ReadDataSource":     func(ctx context.Context) { c.Data(ctx, attrs{"id": s.OnlyJob(t).ID}) },
 		"PlanResourceChange": func(ctx context.Context) { c.Plan(ctx, job) },
 		"ApplyResourceChange": func(ctx context.Context) {
 			waits := fakecli.With(job, attrs{"wait": attrs{"enabled": len(held["ApplyResourceChange"])%2 == 0}})

@@ -82,12 +82,6 @@ func (s *server) ValidateResourceConfig(
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateResourceConfig)
 }
 
-func (s *server) ValidateDataResourceConfig(
-	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
-) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateDataResourceConfig)
-}
-
 // UpgradeResourceState is called with each object of a state, before it is planned.
 func (s *server) UpgradeResourceState(
 	ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest,
@@ -112,13 +106,6 @@ func (s *server) PlanResourceChange(
 	ctx context.Context, req *tfprotov6.PlanResourceChangeRequest,
 ) (*tfprotov6.PlanResourceChangeResponse, error) {
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.PlanResourceChange)
-}
-
-// ReadDataSource waits for nothing after a stop.
-func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
-	ctx, cancel := s.stoppable(ctx)
-	defer cancel()
-	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ReadDataSource)
 }
 
 // ValidateActionConfig drops an error of the framework (as of 1.19), which takes every CLI

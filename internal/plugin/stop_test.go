@@ -45,11 +45,4 @@ func TestApplyAfterAStop(t *testing.T) {
 			})
 		})
 	}
-	t.Run("data source", func(t *testing.T) {
-		harness.Bubble(t, endless, func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
-			c.Stop()
-			_, diags := c.Data(t.Context(), attrs{"id": s.Create(harness.Project, "write").ID})
-			harness.Contains(t, fakecli.Text(diags), "ERROR: Failed to read agent job", "interrupted")
-		})
-	})
 }
