@@ -101,7 +101,7 @@ func (s *slowStore) Remove(ctx context.Context, name store.Name) error {
 // share a job. A store that refuses to delete may block, but never sends twice.
 func TestStress(t *testing.T) {
 	const runs, aliases, equal = 3, 2, 2
-	seeds := uint64(200)
+	seeds := uint64(100)
 	if os.Getenv("EXPLORE") == "all" {
 		seeds = 4000
 	}
