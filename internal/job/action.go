@@ -170,8 +170,8 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 	}
 	start := time.Now()
 	status, reported := agentapi.StatusActive, start
-	request := wait.Request{ProjectID: i.projectID, JobID: accepted.ID, After: event, At: start}
-	request.Progress = func(job *agentapi.Job, age time.Duration) {
+	target := wait.Target{ProjectID: i.projectID, JobID: accepted.ID, After: event, At: start}
+	target.Progress = func(job *agentapi.Job, age time.Duration) {
 		// A final status may be the one from before a message: only Wait knows.
 		if job.Status.Terminal() || job.Status == status && time.Since(reported) < progressInterval {
 			return
@@ -179,7 +179,7 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 		status, reported = job.Status, time.Now()
 		i.progress("Job %s is %s (%s elapsed).", job.ID, escape.Printable(string(status)), age.Round(time.Second))
 	}
-	record, err := i.provider.Waiter.Wait(ctx, request)
+	record, err := i.provider.Waiter.Wait(ctx, target)
 	if record == nil {
 		record = accepted
 	}

@@ -21,13 +21,13 @@ import (
 // outcome. A wait that stops early is not an error in a create: that would taint, and
 // the next apply would start a second job.
 func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
-	request := wait.Request{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
+	target := wait.Target{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
 	if at := out.marks.messagedAt; !at.IsZero() {
-		request.After, request.At = wait.Messaged, at
+		target.After, target.At = wait.Messaged, at
 	}
-	record, err := d.Waiter.Wait(ctx, request)
+	record, err := d.Waiter.Wait(ctx, target)
 	if err != nil {
-		cutShort(ctx, job, err, request.After, out)
+		cutShort(ctx, job, err, target.After, out)
 		return
 	}
 	warnings := job.apply(record)

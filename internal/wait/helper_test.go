@@ -92,10 +92,10 @@ func (p *poller) GetJob(ctx context.Context, projectID, jobID string) (*agentapi
 
 // wait waits for job_1, and checks what every *Error says. It returns an empty
 // one when there is none.
-func (p *poller) wait(ctx context.Context, t *testing.T, r Request) (agentapi.Status, *Error) {
+func (p *poller) wait(ctx context.Context, t *testing.T, target Target) (agentapi.Status, *Error) {
 	t.Helper()
-	r.ProjectID, r.JobID = "p", "job_1"
-	last, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, r)
+	target.ProjectID, target.JobID = "p", "job_1"
+	last, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, target)
 	status := agentapi.Status("")
 	if last != nil {
 		status = last.Status
@@ -117,7 +117,7 @@ func run(t *testing.T, after Event, limit time.Duration, a answers, check func(*
 		p := newPoller(a)
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
-		status, failure := p.wait(ctx, t, Request{After: after})
+		status, failure := p.wait(ctx, t, Target{After: after})
 		check(p, status, failure)
 	})
 }

@@ -48,8 +48,8 @@ const (
 	Messaged
 )
 
-// Request says which job to wait for.
-type Request struct {
+// Target says which job to wait for.
+type Target struct {
 	ProjectID, JobID string
 	After            Event
 	// At is when a message was accepted; zero: when the wait started.
@@ -66,21 +66,21 @@ type Waiter struct {
 
 // Wait polls until the job is terminal and returns its record. If it stops earlier,
 // the error is an *Error, and the record is the last one read, or nil.
-func (w Waiter) Wait(ctx context.Context, r Request) (*agentapi.Job, error) {
+func (w Waiter) Wait(ctx context.Context, target Target) (*agentapi.Job, error) {
 	start := time.Now()
-	if r.At.IsZero() {
-		r.At = start
+	if target.At.IsZero() {
+		target.At = start
 	}
-	p := progress{request: r, start: start}
+	p := progress{target: target, start: start}
 	var pause time.Duration
-	if r.After != Resumed {
+	if target.After != Resumed {
 		pause = w.Schedule.first()
 	}
 	for {
 		var job *agentapi.Job
 		err := sleep.For(ctx, pause)
 		if err == nil {
-			job, err = w.Poller.PollJob(ctx, r.ProjectID, r.JobID)
+			job, err = w.Poller.PollJob(ctx, target.ProjectID, target.JobID)
 		}
 		if err != nil && ctx.Err() != nil {
 			return p.last, p.fail(context.Cause(ctx))
@@ -94,7 +94,7 @@ func (w Waiter) Wait(ctx context.Context, r Request) (*agentapi.Job, error) {
 
 // progress is what a wait has observed so far.
 type progress struct {
-	request    Request
+	target     Target
 	start      time.Time
 	last       *agentapi.Job
 	lastFault  error
@@ -114,7 +114,7 @@ func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 		case errors.Is(err, agentapi.ErrUnavailable):
 			p.retryAfter = failure.RetryAfter
 			return false, nil
-		case errors.Is(err, agentapi.ErrNotFound) && p.request.After == Created && age < NewJobGrace:
+		case errors.Is(err, agentapi.ErrNotFound) && p.target.After == Created && age < NewJobGrace:
 			return false, nil
 		}
 		return false, p.fail(err)
@@ -124,18 +124,18 @@ func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 		return false, nil
 	}
 	p.last = job
-	if p.request.Progress != nil {
-		p.request.Progress(job, age)
+	if p.target.Progress != nil {
+		p.target.Progress(job, age)
 	}
 	if !job.Status.Terminal() {
 		p.sawActive = true
 		return false, nil
 	}
-	return p.request.After != Messaged || p.sawActive || !MayBeStale(job.Status, p.request.At), nil
+	return p.target.After != Messaged || p.sawActive || !MayBeStale(job.Status, p.target.At), nil
 }
 
 func (p *progress) fail(reason error) error {
-	failure := &Error{JobID: p.request.JobID, Waited: time.Since(p.start), LastFault: p.lastFault, Err: reason}
+	failure := &Error{JobID: p.target.JobID, Waited: time.Since(p.start), LastFault: p.lastFault, Err: reason}
 	if p.last != nil {
 		failure.LastStatus = p.last.Status
 	}

@@ -163,7 +163,7 @@ func TestWait_sinceTheMessage(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				p := newPoller(sequence(completed))
-				_, failure := p.wait(t.Context(), t, Request{After: Messaged, At: p.start.Add(-tc.since)})
+				_, failure := p.wait(t.Context(), t, Target{After: Messaged, At: p.start.Add(-tc.since)})
 				if took := time.Since(p.start); failure.Err != nil || took < tc.lo || took > tc.hi {
 					t.Errorf("%v after %v, want the end after %v to %v", failure.Err, took, tc.lo, tc.hi)
 				}
@@ -188,7 +188,7 @@ func TestWait_progress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPoller(sequence(active, fault500, noStatus, agentapi.Status("paused"), completed))
 		got := map[time.Duration]agentapi.Status{}
-		_, failure := p.wait(t.Context(), t, Request{After: Created, Progress: func(j *agentapi.Job, age time.Duration) { got[age] = j.Status }})
+		_, failure := p.wait(t.Context(), t, Target{After: Created, Progress: func(j *agentapi.Job, age time.Duration) { got[age] = j.Status }})
 		if want := (map[time.Duration]agentapi.Status{p.at[0]: active, p.at[3]: "paused", p.at[4]: completed}); failure.Err != nil || !maps.Equal(got, want) {
 			t.Errorf("%v, progress %v, want %v", failure.Err, got, want)
 		}
@@ -212,7 +212,7 @@ func TestWait_interrupted(t *testing.T) {
 				} else if time.AfterFunc(at, cancel); at == 0 {
 					cancel()
 				}
-				if _, failure := p.wait(ctx, t, Request{After: Event(rand.N(3))}); !errors.Is(failure, want) || failure.Waited != at {
+				if _, failure := p.wait(ctx, t, Target{After: Event(rand.N(3))}); !errors.Is(failure, want) || failure.Waited != at {
 					t.Errorf("at %v: %+v, want %v", at, failure, want)
 				}
 			})
@@ -225,7 +225,7 @@ func TestWait_interruptedAtTheEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	p := newPoller(func(int, time.Duration) any { cancel(); return completed })
-	if status, failure := p.wait(ctx, t, Request{}); failure.Err != nil || status != completed {
+	if status, failure := p.wait(ctx, t, Target{}); failure.Err != nil || status != completed {
 		t.Errorf("%q, %v, want completed", status, failure.Err)
 	}
 }

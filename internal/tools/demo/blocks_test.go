@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
 )
 
 // A misspelt setting costs a job if the CLI ignores it, as it does inside attributes.
