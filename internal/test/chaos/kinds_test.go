@@ -39,10 +39,8 @@ const longerThanDrain = 5 * time.Second // shutdownDrain
 //     (X02 in the matrix, TestAction_A02_interrupted).
 //   - X04: the entry before the POST, the id after it, the takeover, the wait for the
 //     response of a living sender; cliGone, cliGoneDrain, and each signal that main ignores.
-//   - X07: busy in reserve, and the run compared in isEarlier.
-//   - X08: the stop that makes an end disturbed, so that the entries stay.
-//   - X09, X10: the entries that stay until the state was seen; in the default
-//     folder, without the stop and the lost connection that make an end disturbed.
+//   - X07: the run in unsettled, and the claims in Take.
+//   - X08, X09, X10: the entries that stay until a later run has seen the state.
 var kinds = []kind{
 	{"X01_interrupt_while_POSTs_are_in_flight", unnamed, each(
 		round{hold: true, late: slices.Repeat([]time.Duration{1500 * time.Millisecond}, 3), kept: true, awaited: true}, whenPosted,
