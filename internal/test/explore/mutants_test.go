@@ -39,7 +39,7 @@ func mutants() map[string]mutant {
 		"the id is in the state before the wait": {
 			"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create, false,
 		},
-		"a wait that stops early does not taint": {"job/await.go", "fails = fails && !errors.Is(err, context.Canceled)", "fails = true", create, false},
+		"a wait that stops early does not taint": {"job/await.go", "after == wait.Created || errors.Is(err, context.Canceled)", "false", create, false},
 		"an accepted message is in the state":    {"job/message.go", "		out.save(ctx, job)\n", "", message, false},
 		"no POST without an entry":               {"journal/call.go", "	if j.Named() {\n		err = c.problem\n	}\n", "", create, false},
 		"two runs never send equal requests": {

@@ -35,8 +35,8 @@ func TestAccModuleTests(t *testing.T) {
 	for folder, want := range map[string][][]string{ // the prompts of the jobs: OpenTofu's asserts cannot compare two runs
 		"tests": nil,
 		"tests/integration": {
-			{first + " [simulate: 1s, failed]"}, {first + " [simulate: 1s]", "Show the async client too [simulate: 1s]"},
-			{first + " [simulate: 1s]", "Show the sync client too [simulate: active]"}, {first + " [simulate: active]"},
+			{first + " [simulate: 1s, failed]"}, {first + " [simulate: 1s]"}, {first + " [simulate: 1s]", "Show the async client too [simulate: 1s]"},
+			{first + " [simulate: active]"}, {"Show the sync client [simulate: active]"},
 		},
 	} {
 		t.Run(folder, func(t *testing.T) {
