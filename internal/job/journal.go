@@ -107,6 +107,7 @@ func pruneShown(ctx context.Context, j *journal.Journal, c change, plan *jobMode
 // prompt that no state is known to have: a replacement that was killed, for example. What the
 // run that wrote this state has started beside the job belongs to an equal resource.
 func announceOther(ctx context.Context, j *journal.Journal, plan *jobModel, ref journal.Ref, diags *diag.Diagnostics) {
+	reportJournalError(j, j.GivenUp(ctx, createKey(ctx, plan)), diags)
 	found := slices.DeleteFunc(equalCreates(ctx, j, plan, diags), func(e *journal.Earlier) bool {
 		return e.Run() == ref.Run || e.JobID == plan.ID.ValueString() || e.Listed
 	})

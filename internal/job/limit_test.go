@@ -84,7 +84,7 @@ func TestPlanBeyondLimit(t *testing.T) {
 				diags := plan(t.Context(), test.config)
 				wantErrors(t, diags, want...)
 				if want != nil {
-					harness.Contains(t, fakecli.Text(diags), test.limit+" = 1: the prompt for ", " 2 of this run. Sent before it with this provider configuration, including requests that failed: 0 new jobs and 0 messages.", "-refresh=false")
+					harness.Contains(t, fakecli.Text(diags), test.limit+" = 1: the prompt for ", " 2 of this run. Sent until then with this provider configuration, including requests that failed: 0 new jobs and 0 messages.", "-refresh=false")
 				}
 			}
 			s.Sent(t, 2, 0)

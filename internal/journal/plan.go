@@ -92,6 +92,13 @@ func (j *Journal) Shown(ctx context.Context, key Key) error {
 	return err
 }
 
+// GivenUp removes creates that a person has given up. It is for a plan that keeps an equal job: one that
+// starts a job decides nothing, its apply does.
+func (j *Journal) GivenUp(ctx context.Context, key Key) error {
+	_, err := j.find(ctx, key, func(e *Earlier) bool { return e.Listed && e.Unknown })
+	return err
+}
+
 // imported settles a job that no stored state may have.
 type imported struct{}
 

@@ -93,13 +93,14 @@ func jobsOf(found []*journal.Earlier) (jobs []string) {
 // OtherJob announces that other runs have sent the planned prompt, and no state is known to show it.
 func OtherJob(job Job, found []*journal.Earlier) (summary, detail string) {
 	started := "may have started a job, with unknown outcome,"
+	next := "Do not apply with -replace=ADDRESS: that would remove job " + job.ID + " from the state, and then fail."
 	if jobs := jobsOf(found); len(jobs) > 0 {
 		started = "started job " + strings.Join(jobs, " and ")
+		next = "To take the other one over, apply with -replace=ADDRESS."
 	}
 	return "Agent job of another run not in the state", Paragraphs(
 		fmt.Sprintf("Another run %s with this prompt in project %s at %s, and no state is known to have it. "+
 			"That run may have been killed while it replaced job %s, or an equal resource that this plan has not read yet has the job.",
 			started, job.Project, timestamp(found[0].SentAt), job.ID),
-		"Apply sends nothing because of it and keeps job "+job.ID+". To take the other one over, apply with -replace=ADDRESS. "+
-			"To ignore it, "+giveUp(found...)+".")
+		"Apply sends nothing because of it and keeps job "+job.ID+". "+next+" To ignore it, "+giveUp(found...)+".")
 }

@@ -173,7 +173,7 @@ func BeyondLimit(err error, r send.Request) (summary, detail string) {
 		destroy = "If this is a destroy, add -refresh=false. Without it, Terraform plans the configuration before it plans the destroy."
 	}
 	return summary, Paragraphs(
-		fmt.Sprintf("%s: the prompt for %s was not sent, because it would be %s %d of this run. Sent before it with this "+
+		fmt.Sprintf("%s: the prompt for %s was not sent, because it would be %s %d of this run. Sent until then with this "+
 			"provider configuration, including requests that failed: %d new jobs and %d messages.",
 			e.Setting, target(r), request, e.Max+1, e.Sent[send.Create], e.Sent[send.Message]),
 		"If this number is intended, raise the limit, or apply in parts with -target: each run counts from zero. Otherwise check "+check+".",

@@ -535,6 +535,12 @@ func TestAccPlanOnly(t *testing.T) {
 			t.Errorf("%q failed, %+v\n%s", failed, r.service.Counts(), text)
 		}
 	}
+	r.values["vars.AGENT_JOURNAL_URL"] = "" // the default folder would vanish with the runner
+	text, failed = r.github(pipelines + "push.yml")
+	gitlab, failedToo = r.gitlab(oneApply)
+	if failed != "Plan" || failedToo != "plan" {
+		t.Errorf("%q and %q failed without a journal:\n%s\n%s", failed, failedToo, text, gitlab)
+	}
 }
 
 // The state server refuses the state: it is where the pipelines collect it, and the next run

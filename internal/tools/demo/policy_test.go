@@ -50,7 +50,7 @@ func TestAccPolicy(t *testing.T) {
 			if test.least != "" {
 				needs(t, test.least, "-")
 			}
-			s.env = append(s.env, "TF_VAR_projects="+test.projects)
+			s.write("projects.tfvars", "projects = "+test.projects+"\n")
 			s.write("main.tf", test.config)
 			s.write("policy.rego", read(t, fleets+"policy.rego"))
 			shown := s.shell("PATH='" + bin + "':$PATH\n{ " + read(t, fleets+"policy.sh") + "} || true")
