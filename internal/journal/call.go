@@ -35,6 +35,7 @@ type Call struct {
 	name     store.Name // of the entry of the last attempt
 	entry    store.Entry
 	recorded bool           // the entry is in the store
+	took     time.Duration  // of the last attempt to send
 	found    []*Earlier     // with the last one that Earlier returned
 	settles  []string       // names of entries that the outcome makes superfluous once it is in the state
 	again    []func() error // what failed, to be tried once more when the call ends
@@ -86,6 +87,7 @@ var ErrEarlier = errors.New("another run has recorded an equal request")
 // again. Nothing here depends on a clock, on the end of a process, or on what was read before.
 func (c *Call) Sending() error {
 	j := c.journal
+	defer func(began time.Time) { c.took = time.Since(began) }(time.Now())
 	c.release()
 	c.release = j.process.Hold()
 	c.problem = c.record(c.ctx, store.Entry{JobID: c.request.JobID, SentAt: time.Now().UTC(), Wait: j.waitFor().Milliseconds()})
@@ -143,13 +145,16 @@ func (c *Call) Unknown() {
 
 // Withdrawn records that the POST had no effect: it was not sent, or refused.
 func (c *Call) Withdrawn() {
+	defer c.release()
 	name := c.name
+	if name.ID == "" {
+		return
+	}
 	c.name, c.recorded = store.Name{}, false
 	c.try(func(ctx context.Context) error { return c.journal.remove(ctx, name) })
 	if c.problem != nil {
 		c.settles = append(c.settles, name.String())
 	}
-	c.release()
 }
 
 // Earlier returns an equal request of another run, or nil: then the request can be sent. It
@@ -157,9 +162,9 @@ func (c *Call) Withdrawn() {
 // process gets the same one.
 func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 	j := c.journal
-	for began := time.Now(); ; {
-		// Two runs that have withdrawn because of each other must not meet again.
-		if err := sleep.For(ctx, rand.N(pollInterval)); err != nil {
+	began, waitedFor := time.Now(), ""
+	for {
+		if err := c.pause(ctx); err != nil {
 			return nil, err
 		}
 		names, err := j.list(ctx, string(c.request.Key), false)
@@ -170,6 +175,9 @@ func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 		c.found = found
 		var pending *Earlier
 		for _, e := range found {
+			if e.pending() && e.ID != waitedFor {
+				began, waitedFor = time.Now(), e.ID
+			}
 			if e.pending() && time.Since(began) < e.wait {
 				pending = e
 				break
@@ -187,6 +195,10 @@ func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 		j.log(ctx, "waiting for its response", pending.name, "")
 	}
 }
+
+// pause waits for a random time that is long in a slow store: two calls that have withdrawn
+// because of each other must not meet again.
+func (c *Call) pause(ctx context.Context) error { return sleep.For(ctx, rand.N(pollInterval+4*c.took)) }
 
 // Settle lists what the outcome makes superfluous once it is in the state: an earlier
 // request that the call has dealt with, all entries that name its job or one in the prior state,
@@ -211,40 +223,34 @@ func (c *Call) Settle(dealt *Earlier) {
 // stays until a state shows the new one, because whoever looks meanwhile must find one.
 func (c *Call) Take(e *Earlier) (taken bool, _ error) {
 	j, ctx := c.journal, context.WithoutCancel(c.ctx)
-	claimed := false
-	withdraw := func() {
-		if claimed {
-			c.Withdrawn()
-		}
-		claimed = false
-	}
 	for began := time.Now(); ; {
 		claims, err := j.claims(ctx, c.request.Key, e.JobID)
 		switch {
 		case err != nil:
 		case slices.ContainsFunc(claims, (*Earlier).confirmed):
-			withdraw()
+			c.Withdrawn()
 			return false, nil
 		case len(claims) > 0:
-			withdraw()
-			if err = sleep.For(c.ctx, rand.N(pollInterval)); err == nil && time.Since(began) > j.waitFor() {
-				err = j.failed("read", fmt.Errorf("another provider alias claims job %q as well", e.JobID))
+			c.Withdrawn()
+			if err = c.pause(c.ctx); err == nil && time.Since(began) > j.waitFor() {
+				err = fmt.Errorf("another provider alias has begun to take over job %q, and has not finished: %s", e.JobID, claims[0].Where)
 			}
-		case claimed:
-			j.log(ctx, "taken over", e.name, e.JobID)
+		case c.name.ID != "":
 			c.entry.Wait = 0
-			c.try(c.write)
-			c.Settle(e)
-			return true, nil
+			if c.problem = c.write(ctx); c.problem == nil || !j.Named() {
+				j.log(ctx, "taken over", e.name, e.JobID)
+				c.Settle(e)
+				return true, nil
+			}
+			err = c.problem
 		default:
-			claimed = true
 			err = c.record(ctx, store.Entry{JobID: e.JobID, Accepted: true, SentAt: e.SentAt, Settles: e.settles, Wait: 1})
 			if !j.Named() {
 				err = nil
 			}
 		}
 		if err != nil {
-			withdraw()
+			c.Withdrawn()
 			return false, err
 		}
 	}
@@ -275,7 +281,7 @@ func (c *Call) Recorded() *Earlier {
 // Ref returns what the state must say once it shows the outcome, with what it says already.
 func (c *Call) Ref(r Ref) Ref {
 	names := slices.Concat(r.Entries, c.settles)
-	if c.recorded || c.problem != nil { // a write that failed may have arrived nevertheless
+	if c.name.ID != "" && (c.recorded || c.problem != nil) { // a write that failed may have arrived nevertheless
 		names = append(names, c.name.String())
 	}
 	slices.Sort(names)

@@ -6,7 +6,9 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // Of the callers in one process, one gets each request of an earlier run, and a request of
@@ -184,7 +187,7 @@ func TestStores_destroyed(t *testing.T) {
 }
 
 // The next run waits for a response that can still arrive: the sender's CLI was killed, or
-// another run continues without a lock. Red without: pending in Earlier, Ended and Wait in describe.
+// another run continues without a lock. Red without: pending and waitedFor in Earlier, Ended and Wait in describe.
 func TestEarlier_waits(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -192,12 +195,14 @@ func TestEarlier_waits(t *testing.T) {
 		ended bool // the sender is known to have
 		want  string
 		took  time.Duration
+		third bool // a third run sends as well then, and is refused 28 seconds later
 	}{
-		{"accepted", func(c *Call) { c.Accepted("job-1") }, false, "taken over job-1", 5 * time.Second},
-		{"withdrawn", (*Call).Withdrawn, false, "sent job-new", 5 * time.Second},
-		{"given up", (*Call).Unknown, false, "blocked", 5 * time.Second},
-		{"sender ended", func(*Call) {}, true, "blocked", 0},
-		{"nothing", func(*Call) {}, false, "blocked", 31 * time.Second},
+		{"accepted", func(c *Call) { c.Accepted("job-1") }, false, "taken over job-1", 5 * time.Second, false},
+		{"withdrawn", (*Call).Withdrawn, false, "sent job-new", 5 * time.Second, false},
+		{"given up", (*Call).Unknown, false, "blocked", 5 * time.Second, false},
+		{"sender ended", func(*Call) {}, true, "blocked", 0, false},
+		{"nothing", func(*Call) {}, false, "blocked", 31 * time.Second, false},
+		{"withdrawn, but another is not", (*Call).Withdrawn, false, "sent job-new", 33 * time.Second, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -205,7 +210,12 @@ func TestEarlier_waits(t *testing.T) {
 				c := lose(t, l, "first", create)
 				j := open(t, l, "second")
 				j.process.Ended = func(cli.Sender) bool { return test.ended }
-				time.AfterFunc(5*time.Second, func() { test.end(c) })
+				time.AfterFunc(5*time.Second, func() {
+					test.end(c)
+					if test.third {
+						time.AfterFunc(28*time.Second, lose(t, l, "third", create).Withdrawn)
+					}
+				})
 				start := time.Now()
 				want(t, j, create, test.want)
 				if took := time.Since(start); took < test.took || took > test.took+2*time.Second {
@@ -328,6 +338,26 @@ func TestEarlier_faults(t *testing.T) {
 			want(t, j, create, "blocked")
 		}
 		wantStored(t, l, "create job-1 first")
+	})
+}
+
+// Each entry has its own time to be read.
+func TestEarlier_many(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := store.Location{Named: true, Folder: t.TempDir()}
+		for i := range 20 {
+			post(t, l, "first", create, fmt.Sprint("job-", i))
+		}
+		j := open(t, l, "second")
+		fail(j, func(ctx context.Context, op string) error {
+			if op == "read" {
+				return sleep.For(ctx, opTimeout/10)
+			}
+			return nil
+		})
+		if _, got := request(t.Context(), t, j, create, nil); !strings.HasPrefix(got, "taken over job-") {
+			t.Error(got)
+		}
 	})
 }
 

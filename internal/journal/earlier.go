@@ -64,10 +64,10 @@ func (j *Journal) describe(name store.Name, e *store.Entry) *Earlier {
 // read returns what entries say: first those with a job, then those that may get one. In
 // the default folder, one that cannot be read is without a response.
 func (j *Journal) read(ctx context.Context, names []store.Name) (found []*Earlier, _ error) {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
 	for _, name := range names {
+		ctx, cancel := context.WithTimeout(ctx, opTimeout)
 		e, err := j.store.Read(ctx, name)
+		cancel()
 		switch {
 		case err != nil && j.Named():
 			return nil, j.failed("read", err)

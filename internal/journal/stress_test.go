@@ -27,7 +27,8 @@ type slowStore struct {
 	mu      sync.Mutex
 	random  *rand.Rand
 	entries map[string]store.Entry
-	keeps   bool // refuses to delete
+	keeps   bool          // refuses to delete
+	least   time.Duration // half of what an access takes
 }
 
 func (s *slowStore) access(ctx context.Context, do func()) error {
@@ -44,7 +45,7 @@ func (s *slowStore) access(ctx context.Context, do func()) error {
 }
 
 func (s *slowStore) delay() time.Duration {
-	return time.Duration(s.random.IntN(40)) * time.Millisecond
+	return s.least + time.Duration(s.random.IntN(40))*time.Millisecond
 }
 
 func (s *slowStore) String() string          { return "slow" }
@@ -97,10 +98,9 @@ func (s *slowStore) Remove(ctx context.Context, name store.Name) error {
 }
 
 // TestStress plays runs that start at once, without a lock, each with aliases and equal
-// creates. However they interleave, each create is sent once, and no two resources of a run
+// creates, also in a store that is slower than the pauses between attempts. However they interleave, each create is sent once, and no two resources of a run
 // share a job. A store that refuses to delete may block, but never sends twice.
 func TestStress(t *testing.T) {
-	const runs, aliases, equal = 3, 2, 2
 	seeds := uint64(100)
 	if os.Getenv("EXPLORE") == "all" {
 		seeds = 4000
@@ -109,7 +109,11 @@ func TestStress(t *testing.T) {
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
-			slow := &slowStore{random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]store.Entry{}, keeps: seed%5 == 4}
+			runs, aliases, equal, least := 3, 2, 2, time.Duration(0)
+			if seed%4 == 3 {
+				runs, equal, least = 2, 1, 500*time.Millisecond
+			}
+			slow := &slowStore{random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]store.Entry{}, keeps: seed%5 == 4, least: least}
 			var mu sync.Mutex
 			jobs, outcomes := 0, map[int][]string{}
 			startJob := func() string {
@@ -124,7 +128,8 @@ func TestStress(t *testing.T) {
 				start := time.Duration(random.IntN(1+int(seed%3)*100)) * time.Millisecond
 				for range aliases {
 					process := &cli.Process{Run: cli.Run(fmt.Sprint("run", run)), Ended: func(cli.Sender) bool { return false }}
-					j := &Journal{Options: Options{Location: store.Location{Named: true}}, store: slow, process: process, settled: settled{by: map[string]any{}}}
+					options := Options{Location: store.Location{Named: true}, RequestTimeout: time.Minute}
+					j := &Journal{Options: options, store: slow, process: process, settled: settled{by: map[string]any{}}}
 					for range equal {
 						all.Go(func() {
 							time.Sleep(start)

@@ -39,7 +39,7 @@ const (
 
 func pipelineFiles() []string {
 	files := []string{oneApply, recipes + "module.tf", recipes + "notify.yml"}
-	for _, name := range []string{"two-applies.tf", "backend-http.tf", "github-actions.yml", "push.yml", "gitlab-ci.yml", "atlantis.yaml"} {
+	for _, name := range []string{"two-applies.tf", "backend-http.tf", "github-actions.yml", "push.yml", "gitlab-ci.yml"} {
 		files = append(files, pipelines+name)
 	}
 	for _, name := range []string{"schedule", "release", "merged", "openapi"} {
