@@ -12,6 +12,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -19,8 +20,7 @@ import (
 	"testing"
 	"time"
 
-	// It is built from it; without this Go would take the results of a run before a change of it.
-	_ "github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
@@ -58,6 +58,7 @@ func install(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	provider, err = tfcli.InstallPlugin(ctx, dir)
+	_, _ = fmt.Fprintf(io.Discard, "%p", plugin.Serve) // else Go would take the results of a run before a change of the provider from its cache
 	return err
 }
 

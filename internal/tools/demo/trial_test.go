@@ -26,8 +26,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-version"
 
-	// The plugin is built from it; without this Go would take the results of a run before a change of it.
-	_ "github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
@@ -85,6 +84,7 @@ func install(ctx context.Context, dir string) (err error) {
 		return fmt.Errorf("not two files in:\n%s", &installed)
 	}
 	withoutInit, withInit = files[0][1], files[1][1]
+	_, _ = fmt.Fprintf(io.Discard, "%p", plugin.Serve) // else Go would take the results of a run before a change of the provider from its cache
 	return nil
 }
 
