@@ -29,11 +29,14 @@ if [ $# = 0 ] && [ -z "${PACKAGES:-}" ]; then
 	exploration=$!
 fi
 
+# Packages that use a CLI mostly wait, so one more than there are processors runs at once.
+packages=$(($(getconf _NPROCESSORS_ONLN) + 1))
+
 set -x
 status=0
 # The limit is for a test that hangs: Go's own ten minutes are one for slow machines too.
 # shellcheck disable=SC2086 # race may be empty, and PACKAGES several
-go tool -modfile=internal/tools/lint/go.mod gotestsum --format pkgname --format-hide-empty-pkg -- -vet=off -timeout=1h $race "$@" ${PACKAGES:-./...} || status=$?
+go tool -modfile=internal/tools/lint/go.mod gotestsum --format pkgname --format-hide-empty-pkg -- -p "$packages" -vet=off -timeout=1h $race "$@" ${PACKAGES:-./...} || status=$?
 { set +x; } 2>/dev/null
 if [ -n "$explored" ]; then
 	wait "$exploration" || status=$?

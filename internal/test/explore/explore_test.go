@@ -286,7 +286,7 @@ func (s scenario) isPlayed(in place) bool {
 	if s.stores != nil && !slices.Contains(s.stores, in) {
 		return false
 	}
-	return more() || in == bucket || in == defaultFolder && (s.remote || s.noJournal || s.name == "create" || s.name == "message")
+	return more() || in == bucket || in == defaultFolder && (s.noJournal || s.name == "create" || s.name == "message")
 }
 
 // TestX17_explore plays every cut of one run, and every pair of cuts of two runs in a row. In make
