@@ -164,8 +164,7 @@ func TestAccExamples(t *testing.T) {
 }
 
 // Every configuration in examples/ is run by a test, those of modules by
-// TestAccModule, which finds them itself. Atlantis and AWS are not at hand: TestWorkflows parses
-// the file of the one, and make lint that of the other.
+// TestAccModule, which finds them itself. AWS is not at hand: make lint parses its file.
 func TestEveryExampleIsRun(t *testing.T) {
 	run := []string{"demo/main.tf"} // by TestDemo
 	for _, test := range examples() {
