@@ -12,10 +12,11 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// Two runs that know nothing of each other's state send each request once: X07.
+// Two runs that know nothing of each other's state send each request once, in two aliases too: X07.
 func TestTwoRuns_withoutLock(t *testing.T) {
 	t.Parallel()
-	equal := use("equal", canaryPrompt, "count = 3") + use("other", canaryPrompt+" other")
+	equal := otherAlias + use("equal", canaryPrompt, "count = 2") + use("alias", canaryPrompt, "count = 2", "provider = agent.other") +
+		use("other", canaryPrompt+" other")
 	for _, store := range []store{defaultFolder, namedFolder} {
 		for _, gap := range []time.Duration{0, 50 * time.Millisecond, 300 * time.Millisecond} {
 			t.Run(gap.String(), func(t *testing.T) {
@@ -30,7 +31,7 @@ func TestTwoRuns_withoutLock(t *testing.T) {
 						t.Errorf("an apply fails:\n%s", output)
 					}
 				}
-				w.posts(4, 0)
+				w.posts(5, 0)
 			})
 		}
 	}
