@@ -52,9 +52,6 @@ func mutants() map[string]mutant {
 		"a destroy forgets only what its run has written": {
 			"journal/plan.go", "if name.Run == j.process.Run && failed == nil {", "if failed == nil {", "test after a create in bucket", false,
 		},
-		"the state says what is superfluous": {
-			"job/resource.go", "		out.sent(operation)\n		out.save(ctx, &job)", "		out.save(ctx, &job)", message, false,
-		},
 		"a job that cannot be read is not replaced": {
 			"send/send.go", "		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}\n", "		return Outcome{}\n", create, false,
 		},
