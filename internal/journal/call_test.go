@@ -341,6 +341,33 @@ func TestEarlier_faults(t *testing.T) {
 	})
 }
 
+// A claim, or its confirmation, that cannot be written in a named store: the request is not taken
+// over, and an alias gets it at once. The default folder takes it over all the same.
+func TestTake_faults(t *testing.T) {
+	for _, fails := range []int{2, 3} { // the first write is that of the request's own entry
+		folders(t, func(t *testing.T, l store.Location) {
+			post(t, l, "first", create, "job-1")
+			j, writes := open(t, l, "second"), 0
+			fail(j, func(_ context.Context, op string) error {
+				if op == "write" {
+					writes++
+				}
+				if op == "write" && writes == fails {
+					return errFault
+				}
+				return nil
+			})
+			if !l.Named {
+				want(t, j, create, "taken over job-1")
+				return
+			}
+			want(t, j, create, "failed")
+			wantStored(t, l, "create job-1 first")
+			want(t, open(t, l, "second"), create, "taken over job-1")
+		})
+	}
+}
+
 // Each entry has its own time to be read.
 func TestEarlier_many(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
