@@ -26,7 +26,7 @@ type Entry struct {
 	Accepted bool       `json:"accepted,omitempty"` // the service accepted it
 	Sender   cli.Sender `json:"sender"`
 	SentAt   time.Time  `json:"sent"`              // by the sender's clock: for people
-	Wait     int64      `json:"wait,omitempty"`    // of a pending one: ms in which a response can arrive; of a claim: not 0 until it is confirmed
+	Wait     int64      `json:"wait,omitempty"`    // of a pending one: ms in which a response can arrive; 0 confirms a claim
 	Settles  []string   `json:"settles,omitempty"` // of an accepted message: names of those that were there when it was sent
 
 	Written time.Time `json:"-"` // by the store's clock
