@@ -10,7 +10,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"io/fs"
 	"net/http"
 	"os"
 	"strconv"
@@ -28,10 +27,9 @@ type Run string
 type Process struct {
 	Run      Run
 	Self     Sender
-	Ended    func(Sender) bool           // reports whether a process is known to have ended
-	CLIEnded func() bool                 // reports whether the CLI that started this process has ended
-	ModTime  func(fs.FileInfo) time.Time // of a file in a folder that machines share
-	Network  http.RoundTripper           // leads to buckets; nil: the default one
+	Ended    func(Sender) bool // reports whether a process is known to have ended
+	CLIEnded func() bool       // reports whether the CLI that started this process has ended
+	Network  http.RoundTripper // leads to buckets; nil: the default one
 
 	posts atomic.Int64 // in progress
 }
@@ -47,7 +45,6 @@ func This() *Process {
 		Ended: ended(),
 		// On Windows the id of an ended CLI remains that of the parent, but no longer has a start time.
 		CLIEnded: func() bool { return os.Getppid() != parent || startTime(parent) != began },
-		ModTime:  fs.FileInfo.ModTime,
 	}
 }
 

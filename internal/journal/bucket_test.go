@@ -59,10 +59,10 @@ func inSlowBucket(t *testing.T, test func(t *testing.T, s *slowBucket, open func
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	synctest.Test(t, func(t *testing.T) {
 		s := &slowBucket{requests: map[string]int{}}
-		s.Page, s.Objects = 1000, map[string]*fakes3.Object{}
+		s.Page, s.Objects = 1000, map[string][]byte{}
 		for i := range 11_000 {
 			scope := map[bool]string{true: store.Hash("scope"), false: "other"}[i%11 == 0]
-			s.Objects[scope+"/"+store.NewName(otherCreate, "first").String()+".json"] = &fakes3.Object{Text: []byte("{}"), Modified: time.Now()}
+			s.Objects[scope+"/"+store.NewName(otherCreate, "first").String()+".json"] = []byte("{}")
 		}
 		test(t, s, func() *Journal {
 			process := &cli.Process{Run: "run", Ended: func(cli.Sender) bool { return true }, Network: s}

@@ -188,26 +188,33 @@ func TestStores_destroyed(t *testing.T) {
 
 // The next run waits for a response that can still arrive: the sender's CLI was killed, or
 // another run continues without a lock. Red without: pending and waitedFor in Earlier, Ended and Wait in describe.
-func TestEarlier_waits(t *testing.T) {
+func TestEarlier_X15_waits(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		end   func(c *Call)
 		ended bool // the sender is known to have
 		want  string
 		took  time.Duration
-		third bool // a third run sends as well then, and is refused 28 seconds later
+		third bool          // a third run sends as well then, and is refused 28 seconds later
+		ahead time.Duration // is the sender's clock
 	}{
-		{"accepted", func(c *Call) { c.Accepted("job-1") }, false, "taken over job-1", 5 * time.Second, false},
-		{"withdrawn", (*Call).Withdrawn, false, "sent job-new", 5 * time.Second, false},
-		{"given up", (*Call).Unknown, false, "blocked", 5 * time.Second, false},
-		{"sender ended", func(*Call) {}, true, "blocked", 0, false},
-		{"nothing", func(*Call) {}, false, "blocked", 31 * time.Second, false},
-		{"withdrawn, but another is not", (*Call).Withdrawn, false, "sent job-new", 33 * time.Second, true},
+		{"accepted", func(c *Call) { c.Accepted("job-1") }, false, "taken over job-1", 5 * time.Second, false, 0},
+		{"withdrawn", (*Call).Withdrawn, false, "sent job-new", 5 * time.Second, false, 0},
+		{"given up", (*Call).Unknown, false, "blocked", 5 * time.Second, false, 0},
+		{"sender ended", func(*Call) {}, true, "blocked", 0, false, 0},
+		{"nothing", func(*Call) {}, false, "blocked", 31 * time.Second, false, 0},
+		{"nothing, and its clock is ahead", func(*Call) {}, false, "blocked", 31 * time.Second, false, time.Hour},
+		{"nothing, and its clock is behind", func(*Call) {}, false, "blocked", 0, false, -time.Hour},
+		{"withdrawn, but another is not", (*Call).Withdrawn, false, "sent job-new", 33 * time.Second, true, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := store.Location{Folder: t.TempDir()}
 				c := lose(t, l, "first", create)
+				c.entry.SentAt = c.entry.SentAt.Add(test.ahead)
+				if err := c.write(t.Context()); err != nil {
+					t.Fatal(err)
+				}
 				j := open(t, l, "second")
 				j.process.Ended = func(cli.Sender) bool { return test.ended }
 				time.AfterFunc(5*time.Second, func() {

@@ -29,7 +29,6 @@ type Earlier struct {
 	name    store.Name
 	settles []string      // names of the messages that were there when it was sent
 	wait    time.Duration // for a response that can still arrive; not 0 for a claim that is not confirmed
-	written time.Time     // by the store's clock
 }
 
 // Run is the run that sent the request or took it over.
@@ -51,12 +50,12 @@ func (e *Earlier) confirmed() bool { return e.wait == 0 }
 func (j *Journal) describe(name store.Name, e *store.Entry) *Earlier {
 	earlier := &Earlier{
 		ID: name.ID, Where: j.store.Where(name), Project: e.Project, SentAt: e.SentAt, Listed: slices.Contains(j.Forget, name.ID),
-		name: name, wait: time.Duration(e.Wait) * time.Millisecond, settles: e.Settles, written: e.Written,
+		name: name, wait: time.Duration(e.Wait) * time.Millisecond, settles: e.Settles,
 	}
 	if e.Accepted {
 		earlier.JobID = e.JobID
 	} else {
-		earlier.Unknown = e.Wait == 0 || j.store.Now().Sub(e.Written) > earlier.wait || j.process.Ended(e.Sender)
+		earlier.Unknown = e.Wait == 0 || time.Since(e.SentAt) > earlier.wait || j.process.Ended(e.Sender)
 	}
 	return earlier
 }
@@ -110,7 +109,7 @@ func (j *Journal) Unseen(ctx context.Context) (unseen []*Earlier, _ error) {
 	err = errors.Join(err, group.Wait())
 	unseen = slices.Concat(found...)
 	slices.SortFunc(unseen, func(a, b *Earlier) int {
-		return cmp.Or(a.SentAt.Compare(b.SentAt), a.written.Compare(b.written), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(a.SentAt.Compare(b.SentAt), cmp.Compare(a.ID, b.ID))
 	})
 	jobs := map[string]bool{}
 	return slices.DeleteFunc(unseen, func(e *Earlier) bool {

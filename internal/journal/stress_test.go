@@ -86,7 +86,6 @@ func (s *slowStore) Read(ctx context.Context, name store.Name) (e *store.Entry, 
 
 func (s *slowStore) Write(ctx context.Context, name store.Name, e *store.Entry) error {
 	written := *e
-	written.Written = time.Now()
 	return s.access(ctx, func() { s.entries[name.String()] = written })
 }
 

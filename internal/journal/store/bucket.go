@@ -13,8 +13,6 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -25,49 +23,26 @@ import (
 type bucket struct {
 	client       *minio.Client
 	name, prefix string
-	transport    http.RoundTripper
-	ahead        atomic.Int64 // of the store's clock
 }
 
 // openBucket reads the credentials from the standard AWS environment, shared
 // files, web identity, container and instance roles, in this order.
-func openBucket(l Location, scope string, transport http.RoundTripper) (_ *bucket, err error) {
-	if transport == nil {
-		if transport, err = minio.DefaultTransport(l.Secure); err != nil {
-			return nil, err
-		}
-	}
-	b := &bucket{name: l.Bucket, prefix: l.Prefix + scope + "/", transport: transport}
-	b.client, err = minio.New(cmp.Or(l.Endpoint, "s3.amazonaws.com"), &minio.Options{
+func openBucket(l Location, scope string, transport http.RoundTripper) (*bucket, error) {
+	client, err := minio.New(cmp.Or(l.Endpoint, "s3.amazonaws.com"), &minio.Options{
 		Creds: credentials.NewChainCredentials([]credentials.Provider{
 			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{Client: &http.Client{Transport: transport}},
 		}),
 		Secure:    l.Secure,
 		Region:    cmp.Or(l.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
-		Transport: b,
+		Transport: transport,
 	})
-	return b, err
-}
-
-// RoundTrip reads the store's clock from the Date header of its responses.
-func (b *bucket) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := b.transport.RoundTrip(req)
-	if err == nil {
-		if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-			b.ahead.Store(int64(time.Until(date)))
-		}
-	}
-	return resp, err
+	return &bucket{client, l.Bucket, l.Prefix + scope + "/"}, err
 }
 
 func (b *bucket) String() string         { return "s3://" + b.name + "/" + b.prefix }
 func (b *bucket) Where(name Name) string { return "s3://" + b.name + "/" + b.object(name) }
 func (b *bucket) object(name Name) string {
 	return b.prefix + name.String() + suffix
-}
-
-func (b *bucket) Now() time.Time {
-	return time.Now().Round(0).Add(time.Duration(b.ahead.Load()))
 }
 
 func (b *bucket) List(ctx context.Context, prefix string) (found []Name, _ error) {

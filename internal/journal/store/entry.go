@@ -25,20 +25,17 @@ type Entry struct {
 	JobID    string     `json:"job,omitempty"`      // of a message: its recipient; of a create: the new job, once accepted
 	Accepted bool       `json:"accepted,omitempty"` // the service accepted it
 	Sender   cli.Sender `json:"sender"`
-	SentAt   time.Time  `json:"sent"`              // by the sender's clock: for people
+	SentAt   time.Time  `json:"sent"`              // by the sender's clock
 	Wait     int64      `json:"wait,omitempty"`    // of a pending one: ms in which a response can arrive; 0 confirms a claim
 	Settles  []string   `json:"settles,omitempty"` // of an accepted message: names of those that were there when it was sent
-
-	Written time.Time `json:"-"` // by the store's clock
 }
 
 // decode reads an entry. A damaged one may be about any request, so it is one without a response.
 func decode(text []byte, written time.Time) *Entry {
 	e := new(Entry)
 	if json.Unmarshal(text, e) != nil || e.Accepted && e.JobID == "" {
-		e = &Entry{SentAt: written}
+		return &Entry{SentAt: written}
 	}
-	e.Written = written
 	return e
 }
 
@@ -57,8 +54,6 @@ type Store interface {
 	Write(ctx context.Context, name Name, e *Entry) error
 	// Remove deletes an entry that may not exist.
 	Remove(ctx context.Context, name Name) error
-	// Now is the time by the store's clock.
-	Now() time.Time
 }
 
 // Discard is a store that keeps nothing.
@@ -83,6 +78,3 @@ func (Discard) Write(context.Context, Name, *Entry) error { return nil }
 
 // Remove does nothing.
 func (Discard) Remove(context.Context, Name) error { return nil }
-
-// Now is the time.
-func (Discard) Now() time.Time { return time.Now() }

@@ -26,13 +26,9 @@ const (
 )
 
 // folder keeps each entry in a file.
-type folder struct {
-	dir     string
-	modTime func(fs.FileInfo) time.Time // of a file: whatever the clocks of the machines that share it
-}
+type folder struct{ dir string }
 
 func (f folder) String() string         { return f.dir }
-func (f folder) Now() time.Time         { return time.Now().Round(0) }
 func (f folder) Where(name Name) string { return filepath.Join(f.dir, name.String()+suffix) }
 
 func (f folder) List(_ context.Context, prefix string) (found []Name, _ error) {
@@ -45,7 +41,7 @@ func (f folder) List(_ context.Context, prefix string) (found []Name, _ error) {
 	}
 	for _, file := range files {
 		if strings.HasPrefix(file.Name(), temporary) {
-			if info, err := file.Info(); err == nil && f.Now().Sub(f.modTime(info)) > maxTemporary {
+			if info, err := file.Info(); err == nil && time.Since(info.ModTime()) > maxTemporary {
 				_ = os.Remove(filepath.Join(f.dir, file.Name())) // else the next listing does it
 			}
 			continue
@@ -73,7 +69,7 @@ func (f folder) Read(ctx context.Context, name Name) (*Entry, error) {
 	if err = errors.Join(err, statErr); err != nil {
 		return nil, err
 	}
-	return decode(text, f.modTime(info)), nil
+	return decode(text, info.ModTime()), nil
 }
 
 // Write writes a file and renames it, so that a reader never sees half an entry.

@@ -4,7 +4,6 @@
 package store
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,7 +18,7 @@ import (
 func openFolder(t *testing.T) (Store, string) {
 	t.Helper()
 	l := Location{Folder: filepath.Join(t.TempDir(), "app[1] [ünï")}
-	s, err := Open(l, "scope", &cli.Process{ModTime: fs.FileInfo.ModTime})
+	s, err := Open(l, "scope", new(cli.Process))
 	if err != nil {
 		t.Fatal(err)
 	}

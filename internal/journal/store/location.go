@@ -103,5 +103,5 @@ func Open(l Location, scope string, process *cli.Process) (Store, error) {
 	if l.Bucket != "" {
 		return openBucket(l, scope, process.Network)
 	}
-	return folder{filepath.Join(l.Folder, scope), process.ModTime}, nil
+	return folder{filepath.Join(l.Folder, scope)}, nil
 }

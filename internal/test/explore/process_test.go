@@ -66,7 +66,7 @@ func (r *run) start() *process {
 			defer w.mu.Unlock()
 			return s.Machine == r.machine() && !w.alive(s)
 		},
-		CLIEnded: r.cliEnded.Load, ModTime: p.modTime, Network: p,
+		CLIEnded: r.cliEnded.Load, Network: p,
 	}
 	p.cli = &fakecli.CLI{T: w.T}
 	err := p.makeFolders()
@@ -158,8 +158,6 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch query := req.URL.Query(); {
 	case query.Has("list-type"):
 		name = "journal LIST"
-	case query.Has("delete"):
-		name = "journal DELETE"
 	}
 	r.step(journalAccess, name)
 	if until := r.hangs.Load(); until != nil && time.Until(*until) > 0 {

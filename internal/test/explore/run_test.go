@@ -6,7 +6,6 @@
 package explore
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,7 +148,7 @@ type command struct {
 	target    string        // -target
 	state     string        // its name, if several states share a journal
 	parallel  bool          // all resources are applied at once
-	clock     time.Duration // of the store, from then on: so far it is ahead
+	setBack   time.Duration // so much the clock was set back before it
 }
 
 func (c command) targets(address string) bool { return c.target == "" || c.target == address }
@@ -160,7 +159,9 @@ func (w *world) newRun(c command, cut cut, forget []string) *run {
 	defer w.mu.Unlock()
 	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget, left: make(chan struct{}), applying: make(chan struct{}, 1), stepped: make(chan struct{})}
 	w.runs = append(w.runs, r)
-	w.setClock(cmp.Or(c.clock, w.ahead))
+	if c.setBack > 0 {
+		w.setClockBack(c.setBack)
+	}
 	return r
 }
 

@@ -86,7 +86,7 @@ func scenarios() []scenario {
 	atOnce := func(c command) command { c.parallel = true; return c }
 	replacing := func(address string, c command) command { c.replace = address; return c }
 	only := func(address string, c command) command { c.target = address; return c }
-	an := func(c command, ahead time.Duration) command { c.clock = ahead; return c }
+	hourBack := func(c command) command { c.setBack = time.Hour; return c }
 
 	triggered := resource{address: "a", config: fakecli.Attrs{"prompt": "Write", "triggers": fakecli.Attrs{"a": "1"}}}
 	firstCreated := triggered
@@ -138,8 +138,8 @@ func scenarios() []scenario {
 		{name: "two creates at once", runs: runs(atOnce(two)), jobs: 2},
 		{name: "two equal creates at once", runs: runs(atOnce(equal)), jobs: 2, ways: killing, pairs: true},
 		{name: "refused create, late delete", runs: runs(first), jobs: 1, refused: true, duration: 5 * time.Second, lateDelete: 12 * time.Second, stores: buckets},
-		{name: "message after the clock was set back", before: runs(first, more), runs: runs(an(configured(job("a", "Write a lot")), -time.Hour)), jobs: 1},
-		{name: "create after the clock was set back", runs: runs(first, an(first, -time.Hour)), jobs: 1},
+		{name: "message after the clock was set back", before: runs(first, more), runs: runs(hourBack(configured(job("a", "Write a lot")))), jobs: 1},
+		{name: "create after the clock was set back", runs: runs(first, hourBack(first)), jobs: 1},
 		{name: "three states", runs: runs(inState("x", first), inState("y", first), inState("z", first)), jobs: 3},
 
 		{name: "two runs create", runs: runs(first), beside: &first, jobs: 1, stores: meeting},

@@ -57,8 +57,6 @@ type world struct {
 
 	mu        sync.Mutex
 	processes []*process
-	modified  map[string]time.Time // of files, by the clock of the test
-	ahead     time.Duration        // of the store's clock
 	states    states               // as they were stored
 	everSeen  map[string]bool      // ids of jobs that were in a stored state
 	tainted   bool                 // a stored object was
@@ -82,11 +80,11 @@ type object struct {
 func newWorld(t *testing.T, s place, remote bool, script simulator.Script) *world {
 	w := &world{
 		T: t, store: s, remote: remote, sim: harness.NewSimulator(harness.Always(script)), dir: t.TempDir(),
-		modified: map[string]time.Time{}, states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
+		states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
 	if s == bucket {
-		w.bucket = &fakes3.Server{Objects: map[string]*fakes3.Object{}}
+		w.bucket = &fakes3.Server{Objects: map[string][]byte{}}
 	} else if err := os.Mkdir(w.folder(), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +106,7 @@ func (w *world) save() *saved {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s.world = world{
-		modified: maps.Clone(w.modified), ahead: w.ahead, states: maps.Clone(w.states), everSeen: maps.Clone(w.everSeen), tainted: w.tainted,
+		states: maps.Clone(w.states), everSeen: maps.Clone(w.everSeen), tainted: w.tainted,
 		occurred: maps.Clone(w.occurred), runs: slices.Clone(w.runs), processes: slices.Clone(w.processes),
 	}
 	s.world.shown.WriteString(w.shown.String())
@@ -119,12 +117,16 @@ func (w *world) save() *saved {
 func (w *world) restore(s *saved) {
 	time.Sleep(time.Until(s.at))
 	w.sim, w.tainted, w.runs, w.processes = s.sim.Clone(), s.world.tainted, slices.Clone(s.world.runs), slices.Clone(s.world.processes)
-	w.modified, w.states, w.everSeen, w.occurred = maps.Clone(s.world.modified), maps.Clone(s.world.states), maps.Clone(s.world.everSeen), maps.Clone(s.world.occurred)
+	w.states, w.everSeen, w.occurred = maps.Clone(s.world.states), maps.Clone(s.world.everSeen), maps.Clone(s.world.occurred)
 	w.shown.WriteString(s.world.shown.String())
-	w.setClock(s.world.ahead)
-	for name, text := range s.files {
+	w.write(s.files)
+}
+
+// write writes files of the journal, or its objects.
+func (w *world) write(files map[string][]byte) {
+	for name, text := range files {
 		if w.bucket != nil {
-			w.bucket.Objects["prefix/"+name] = &fakes3.Object{Text: text, Modified: s.at}
+			w.bucket.Objects["prefix/"+name] = text
 			continue
 		}
 		file := filepath.Join(w.folder(), filepath.FromSlash(name))
@@ -140,8 +142,8 @@ func (w *world) files() map[string][]byte {
 	if w.bucket != nil {
 		w.bucket.Lock()
 		defer w.bucket.Unlock()
-		for name, object := range w.bucket.Objects {
-			texts[strings.TrimPrefix(name, "prefix/")] = object.Text
+		for name, text := range w.bucket.Objects {
+			texts[strings.TrimPrefix(name, "prefix/")] = text
 		}
 		return texts
 	}
@@ -215,14 +217,16 @@ func (w *world) loseDisk() {
 // folder is the journal.
 func (w *world) folder() string { return filepath.Join(w.dir, "journal") }
 
-// setClock sets the clock of the store.
-func (w *world) setClock(ahead time.Duration) {
-	w.ahead = ahead
-	if w.bucket != nil {
-		w.bucket.Lock()
-		defer w.bucket.Unlock()
-		w.bucket.Ahead = ahead
+// setClockBack lets the entries be from the future: the clock of the test cannot be set back.
+func (w *world) setClockBack(by time.Duration) {
+	files := w.files()
+	for name, text := range files {
+		files[name] = times.ReplaceAllFunc(text, func(at []byte) []byte {
+			sent, _ := time.Parse(time.RFC3339Nano, string(at))
+			return sent.Add(by).AppendFormat(nil, time.RFC3339Nano)
+		})
 	}
+	w.write(files)
 }
 
 // firstWithoutState is the id of the first job that no state has.
@@ -244,18 +248,6 @@ func (r *run) note(started []simulator.Job) {
 	for _, job := range started {
 		r.created = append(r.created, job.ID)
 	}
-}
-
-// modTime is when a file was written first, by the clock of the test.
-func (p *process) modTime(info fs.FileInfo) time.Time {
-	w := p.run.world
-	p.run.step(journalAccess, "journal file")
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if _, known := w.modified[info.Name()]; !known {
-		w.modified[info.Name()] = time.Now().Add(w.ahead)
-	}
-	return w.modified[info.Name()]
 }
 
 // entry is what the journal stores of a request, as far as it matters here.

@@ -27,8 +27,7 @@ type Server struct {
 	sync.Mutex
 	URL     string        // of a journal
 	Close   func()        // from then on it cannot be reached
-	Ahead   time.Duration // of its clock
-	Objects map[string]*Object
+	Objects map[string][]byte
 	Page    int // objects in each page of a listing; 0: 20
 
 	// hook answers a request, when it returns a status. It may call apply first.
@@ -38,18 +37,12 @@ type Server struct {
 // etag is that of every object: nothing here depends on one.
 const etag = `"00000000000000000000000000000000"`
 
-// Object is one object.
-type Object struct {
-	Text     []byte
-	Modified time.Time
-}
-
 // New starts a server, and sets its credentials in the environment.
 func New(t testing.TB) *Server {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	f := &Server{Objects: map[string]*Object{}}
+	f := &Server{Objects: map[string][]byte{}}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
 	f.Close = server.Close
@@ -60,7 +53,6 @@ func New(t testing.TB) *Server {
 func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	f.Lock()
-	w.Header().Set("Date", f.Now().Format(http.TimeFormat))
 	hook := f.hook
 	f.Unlock()
 	if hook != nil {
@@ -72,51 +64,28 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.serve(w, r, body)
 }
 
-// Now is the server's clock.
-func (f *Server) Now() time.Time { return time.Now().Add(f.Ahead).UTC() }
-
 func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	f.Lock()
 	defer f.Unlock()
 	name := strings.TrimPrefix(r.URL.Path, "/bucket/")
-	object := f.Objects[name]
+	object, exists := f.Objects[name]
 	switch {
 	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
 		f.list(w, r.URL.Query())
-	case r.Method == http.MethodPost && r.URL.Query().Has("delete"):
-		f.deleteAll(w, body)
 	case r.Method == http.MethodPut:
-		text := body[bytes.IndexByte(body, '{') : bytes.LastIndexByte(body, '}')+1] // between the signatures of chunks
-		f.Objects[name] = &Object{Text: text, Modified: f.Now()}
+		f.Objects[name] = body[bytes.IndexByte(body, '{') : bytes.LastIndexByte(body, '}')+1] // between the signatures of chunks
 		w.Header().Set("ETag", etag)
 	case r.Method == http.MethodDelete:
 		delete(f.Objects, name)
 		w.WriteHeader(http.StatusNoContent)
-	case object == nil:
+	case !exists:
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, "<Error><Code>NoSuchKey</Code></Error>")
 	default:
 		w.Header().Set("ETag", etag)
-		w.Header().Set("Last-Modified", object.Modified.Format(http.TimeFormat))
-		_, _ = w.Write(object.Text)
+		w.Header().Set("Last-Modified", time.Unix(0, 0).UTC().Format(http.TimeFormat))
+		_, _ = w.Write(object)
 	}
-}
-
-// deleteAll deletes the objects that a multi-object delete names.
-func (f *Server) deleteAll(w io.Writer, body []byte) {
-	var request struct {
-		Objects []struct{ Key string } `xml:"Object"`
-	}
-	var result struct {
-		XMLName xml.Name `xml:"DeleteResult"`
-		Deleted []struct{ Key string }
-	}
-	_ = xml.Unmarshal(body, &request)
-	for _, object := range request.Objects {
-		delete(f.Objects, object.Key)
-	}
-	result.Deleted = request.Objects
-	_ = xml.NewEncoder(w).Encode(result)
 }
 
 // list answers in pages that are shorter than a real server's.
@@ -140,7 +109,7 @@ func (f *Server) list(w io.Writer, query url.Values) {
 			result.IsTruncated, result.NextContinuationToken = true, result.Contents[page-1].Key
 			break
 		}
-		result.Contents = append(result.Contents, contents{name, f.Objects[name].Modified.Format(time.RFC3339)})
+		result.Contents = append(result.Contents, contents{name, time.Unix(0, 0).UTC().Format(time.RFC3339)})
 	}
 	_ = xml.NewEncoder(w).Encode(result)
 }

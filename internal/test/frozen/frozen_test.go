@@ -18,7 +18,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -221,7 +220,7 @@ func TestEntries(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				bucket.Objects["a/prefix/"+file] = &fakes3.Object{Text: text, Modified: time.Now()}
+				bucket.Objects["a/prefix/"+file] = text
 			}
 			for _, url := range []string{folder, bucket.URL} {
 				s := new(service)

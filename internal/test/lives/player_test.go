@@ -8,7 +8,6 @@ package lives
 import (
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,7 +47,6 @@ type player struct {
 	wire      *faultserver.Server
 	cli       *fakecli.CLI
 	processes int
-	modified  map[string]time.Time
 	wrong     []string // what fakecli found
 
 	asked   string // the request that the user asks for
@@ -89,7 +87,7 @@ func playLife(t *testing.T, l life, rows map[string]int) (b *breach) {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	synctest.Test(t, func(t *testing.T) {
-		p := &player{TB: t, life: l, dir: dir, modified: map[string]time.Time{}}
+		p := &player{TB: t, life: l, dir: dir}
 		p.sim = harness.NewSimulator(harness.Always(simulator.Script{Duration: 1000 * time.Hour}))
 		p.wire = faultserver.New(t, p.sim, faultserver.Options{InMemory: true})
 		p.cli = &fakecli.CLI{T: p}
@@ -348,11 +346,5 @@ func (p *player) process(number int) *cli.Process {
 		Run: cli.Run(fmt.Sprint(number)), Self: cli.Sender{Machine: "machine", PID: p.processes, Start: "1"},
 		Ended:    func(s cli.Sender) bool { return s.PID < p.processes-1 },
 		CLIEnded: func() bool { return false },
-		ModTime: func(info fs.FileInfo) time.Time { // by the fake clock
-			if _, known := p.modified[info.Name()]; !known {
-				p.modified[info.Name()] = time.Now()
-			}
-			return p.modified[info.Name()]
-		},
 	}
 }

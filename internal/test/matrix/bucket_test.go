@@ -37,7 +37,7 @@ func (b *bucket) wantEntries(n int) {
 	defer b.Unlock()
 	var text string
 	for _, o := range b.Objects {
-		text += string(o.Text)
+		text += string(o)
 	}
 	if len(b.Objects) != n || strings.Contains(text, harness.CanaryKey) || strings.Contains(text, "Add a") {
 		b.m.Errorf("entries: %q, want %d without a prompt or the key", text, n)
