@@ -54,23 +54,20 @@ func reportProblem(j *journal.Journal, outcome send.Outcome, job wording.Job, di
 	reportJournalError(j, outcome.Problem, diags)
 }
 
-// equalCreates returns the creates of other runs that are equal to a planned one, as far as the plan knows it.
-func equalCreates(ctx context.Context, j *journal.Journal, plan *jobModel, diags *diag.Diagnostics) []*journal.Earlier {
+// earlierRequests returns the requests of other runs that are equal to a planned one, as far as the
+// plan knows it. isShown: the prior state shows it, or keeps a job that an equal one has started.
+func earlierRequests(
+	ctx context.Context, j *journal.Journal, kind send.Kind, plan *jobModel, isShown bool, diags *diag.Diagnostics,
+) []*journal.Earlier {
 	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
 	if plan.promptText().IsNull() || plan.promptText().IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
 		return nil
 	}
-	found, err := j.Announce(ctx, createKey(ctx, plan))
-	reportJournalError(j, err, diags)
-	return found
-}
-
-// equalMessages returns the messages of other runs that are equal to a planned one.
-func equalMessages(ctx context.Context, j *journal.Journal, plan *jobModel, diags *diag.Diagnostics) []*journal.Earlier {
-	if plan.promptText().IsUnknown() {
-		return nil
+	key := createKey(ctx, plan)
+	if kind == send.Message {
+		key = messageKey(plan)
 	}
-	found, err := j.Announce(ctx, messageKey(plan))
+	found, err := j.Announce(ctx, key, isShown)
 	reportJournalError(j, err, diags)
 	return found
 }
@@ -78,11 +75,7 @@ func equalMessages(ctx context.Context, j *journal.Journal, plan *jobModel, diag
 // announce warns in a plan if the apply will take over a request of an earlier run, or
 // fail because of it. It reports whether the apply will send nothing.
 func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *jobModel, diags *diag.Diagnostics) bool {
-	equal := equalMessages
-	if kind == send.Create {
-		equal = equalCreates
-	}
-	found := equal(ctx, j, plan, diags)
+	found := earlierRequests(ctx, j, kind, plan, false, diags)
 	if len(found) == 0 {
 		return false
 	}
@@ -90,25 +83,11 @@ func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *job
 	return true
 }
 
-// pruneShown removes from the journal what the prior state shows although it does not list it:
-// of an import, whose prompt may have been changed, and of runs without a lock.
-func pruneShown(ctx context.Context, j *journal.Journal, c change, plan *jobModel, ref journal.Ref, diags *diag.Diagnostics) {
-	switch id := plan.ID.ValueString(); {
-	case c.recordOnly:
-		j.Imported(id)
-	case ref.Run == "":
-		reportJournalError(j, j.ShownByImport(ctx, id), diags)
-	case !c.newPrompt:
-		reportJournalError(j, j.Shown(ctx, messageKey(plan)), diags)
-	}
-}
-
 // announceOther warns in a plan that keeps a job if another run has started one with the planned
 // prompt that no state is known to have: a replacement that was killed, for example. What the
 // run that wrote this state has started beside the job belongs to an equal resource.
 func announceOther(ctx context.Context, j *journal.Journal, plan *jobModel, ref journal.Ref, diags *diag.Diagnostics) {
-	reportJournalError(j, j.GivenUp(ctx, createKey(ctx, plan)), diags)
-	found := slices.DeleteFunc(equalCreates(ctx, j, plan, diags), func(e *journal.Earlier) bool {
+	found := slices.DeleteFunc(earlierRequests(ctx, j, send.Create, plan, true, diags), func(e *journal.Earlier) bool {
 		return e.Run() == ref.Run || e.JobID == plan.ID.ValueString() || e.Listed
 	})
 	if len(found) > 0 {

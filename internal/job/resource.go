@@ -66,14 +66,14 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	var plan, state jobModel
 	diags := &resp.Diagnostics
 	defer recovered(ctx, "planning", "A plan sends no prompt.", diags)
-	kept := readMarks(ctx, req.Private)
+	kept, j := readMarks(ctx, req.Private), r.provider.Sender.Journal
 	ref := kept.journal
 	if !req.State.Raw.IsNull() {
 		if diags.Append(req.State.Get(ctx, &state)...); diags.HasError() {
 			return
 		}
 		defer func() { kept.write(ctx, resp.Private) }()
-		kept.pruneJournal(ctx, r.provider.Sender.Journal, diags)
+		kept.pruneJournal(ctx, j, diags)
 	}
 	if req.Plan.Raw.IsNull() {
 		return // destroy
@@ -94,7 +94,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	kept.plans(&plan, state.ID.ValueString())
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	sent := func() bool { return len(equalMessages(ctx, r.provider.Sender.Journal, &plan, diags)) > 0 }
+	sent := func() bool { return len(earlierRequests(ctx, j, send.Message, &plan, false, diags)) > 0 }
 	d := decide(compare(&plan, &state, state.recordedPrompt(kept), options, sent), &plan, &state, project)
 	for _, attribute := range d.replacedBy {
 		resp.RequiresReplace.Append(path.Root(attribute))
@@ -104,9 +104,16 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 		return
 	}
 	r.provider.Sender.Limits.TakeBack(state.ID.ValueString())
-	pruneShown(ctx, r.provider.Sender.Journal, d.change, &plan, ref, diags)
+	switch {
+	case d.recordOnly:
+		j.Imported(state.ID.ValueString())
+	case ref.Run == "":
+		reportJournalError(j, j.ShownByImport(ctx, state.ID.ValueString()), diags)
+	case !d.newPrompt:
+		earlierRequests(ctx, j, send.Message, &plan, true, diags) // which removes those that runs without a lock have left
+	}
 	if !d.replaces() {
-		announceOther(ctx, r.provider.Sender.Journal, &plan, ref, diags)
+		announceOther(ctx, j, &plan, ref, diags)
 	}
 	switch {
 	case d.replaces():

@@ -244,7 +244,7 @@ func (c *Call) Take(e *Earlier) (taken bool, _ error) {
 			}
 			err = c.problem
 		default:
-			err = c.record(ctx, store.Entry{JobID: e.JobID, Accepted: true, SentAt: e.SentAt, Settles: e.settles, Wait: 1})
+			err = c.record(ctx, store.Entry{JobID: e.JobID, Accepted: true, SentAt: time.Now().UTC(), Settles: e.settles, Wait: 1})
 			if !j.Named() {
 				err = nil
 			}

@@ -106,7 +106,7 @@ func TestStores_jobInState(t *testing.T) {
 		post(t, l, "first", create, "job-1")
 		j := open(t, l, "second")
 		j.InState("job-1")
-		if found, err := j.Announce(t.Context(), create); len(found) > 0 || err != nil {
+		if found, err := j.Announce(t.Context(), create, false); len(found) > 0 || err != nil {
 			t.Errorf("announced: %v, %v", found, err)
 		}
 		c := want(t, j, create, "sent job-new")

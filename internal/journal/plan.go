@@ -71,34 +71,6 @@ func (j *Journal) Destroyed(ctx context.Context, r Ref) (failed error) {
 	return failed
 }
 
-// Announce returns the requests of other runs of which an apply would find one, as often as
-// it is asked. A create whose job is in the prior state is superfluous: a tainted object is
-// planned without its private state, and an import has none.
-func (j *Journal) Announce(ctx context.Context, key Key) ([]*Earlier, error) {
-	found, err := j.find(ctx, key, func(e *Earlier) bool {
-		_, inState := j.isSettled(e.JobID)
-		return key.IsCreate() && inState
-	})
-	return slices.DeleteFunc(found, func(e *Earlier) bool {
-		isSettled, _ := j.isSettled(e.JobID)
-		return e.Listed && e.Unknown || key.IsCreate() && isSettled
-	}), err
-}
-
-// Shown removes accepted messages with the prompt that the prior state shows: runs without a
-// lock leave some.
-func (j *Journal) Shown(ctx context.Context, key Key) error {
-	_, err := j.find(ctx, key, func(e *Earlier) bool { return e.JobID != "" })
-	return err
-}
-
-// GivenUp removes creates that a person has given up. It is for a plan that keeps an equal job: one that
-// starts a job decides nothing, its apply does.
-func (j *Journal) GivenUp(ctx context.Context, key Key) error {
-	_, err := j.find(ctx, key, func(e *Earlier) bool { return e.Listed && e.Unknown })
-	return err
-}
-
 // imported settles a job that no stored state may have.
 type imported struct{}
 
@@ -121,27 +93,35 @@ func (j *Journal) ShownByImport(ctx context.Context, jobID string) error {
 	return err
 }
 
-// find returns the requests of other runs under a key without those that are superfluous, which it
-// removes, unless this run has written about the same job: its state may not be stored yet.
-func (j *Journal) find(ctx context.Context, key Key, isSuperfluous func(*Earlier) bool) ([]*Earlier, error) {
+// Announce returns the requests of other runs of which an apply would find one, as often as it is
+// asked. It removes what the prior state makes superfluous, unless this run has written about
+// the same job, because its state may not be stored yet: creates whose job is in it (a tainted
+// object is planned without its private state, and an import has none), and, if it shows an
+// equal request, messages that runs without a lock have left, and creates that a person has given up.
+func (j *Journal) Announce(ctx context.Context, key Key, isShown bool) ([]*Earlier, error) {
 	index, err := j.plan(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found, err := j.read(ctx, j.unsettled(index[key], false))
-	if !slices.ContainsFunc(found, isSuperfluous) {
-		return found, err
+	if len(found) == 0 {
+		return nil, err
 	}
 	own, ownErr := j.read(ctx, j.unsettled(index[key], true))
 	err = errors.Join(err, ownErr)
 	return slices.DeleteFunc(found, func(e *Earlier) bool {
 		isOwn := func(other *Earlier) bool { return other.JobID == e.JobID }
-		if !isSuperfluous(e) || slices.ContainsFunc(own, isOwn) {
-			return false
+		isSettled, inState := j.isSettled(e.JobID)
+		isGivenUp := e.Listed && e.Unknown
+		isSuperfluous := isShown && e.JobID != ""
+		if key.IsCreate() {
+			isSuperfluous = inState || isShown && isGivenUp
 		}
-		j.settle(nil, e.ID)
-		err = errors.Join(err, j.removePlanned(ctx, e.name))
-		return true
+		if isSuperfluous && !slices.ContainsFunc(own, isOwn) {
+			j.settle(nil, e.ID)
+			err = errors.Join(err, j.removePlanned(ctx, e.name))
+		}
+		return isSuperfluous || isGivenUp || key.IsCreate() && isSettled
 	}), err
 }
 

@@ -66,7 +66,7 @@ func mutants() map[string]mutant {
 			"journal/call.go", "	c.try(c.write)\n	c.release()\n}\n\n// Unknown", "	c.release()\n}\n\n// Unknown", create, false,
 		},
 		"another run's job is named": {
-			"job/resource.go", "		announceOther(ctx, r.provider.Sender.Journal, &plan, ref, diags)\n", "		_ = ref\n", "-replace, remote state in bucket", false,
+			"job/resource.go", "		announceOther(ctx, j, &plan, ref, diags)\n", "		_ = ref\n", "-replace, remote state in bucket", false,
 		},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create, false},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket", false},
