@@ -286,13 +286,12 @@ func (s scenario) isPlayed(in place) bool {
 	if s.stores != nil && !slices.Contains(s.stores, in) {
 		return false
 	}
-	return more() || in == bucket || in == defaultFolder && (s.noJournal || s.name == "create" || s.name == "message")
+	return more() || in == bucket && !s.rare || in == defaultFolder && (s.noJournal || s.name == "create" || s.name == "message")
 }
 
 // TestX17_explore plays every cut of one run, and every pair of cuts of two runs in a row. In make
-// test it plays single cuts, and most scenarios only in a bucket; in .ci/run all stores, and
-// pairs for a create and a message in a bucket; in make chaos pairs for all scenarios there,
-// and in folders for these two.
+// test it plays single cuts, most scenarios only in a bucket, and rare ones not; in .ci/run all
+// stores, and some pairs in a bucket; in make chaos pairs for all scenarios there, and some in folders.
 func TestX17_explore(t *testing.T) {
 	var mu sync.Mutex
 	began, total := time.Now(), newTally()
@@ -352,7 +351,7 @@ func (e *explorer) start() {
 		return
 	}
 	depth := 1
-	if e.store == bucket && (e.scenario.pairs && (more() || e.scenario.ways != nil) || everything()) || e.scenario.pairs && everything() {
+	if e.store == bucket && (e.scenario.pairs && more() || everything()) || e.scenario.pairs && everything() {
 		depth = 2
 	}
 	e.all(&schedule{steps: steps}, depth)

@@ -57,10 +57,10 @@ type world struct {
 
 	mu        sync.Mutex
 	processes []*process
-	states    states               // as they were stored
-	everSeen  map[string]bool      // ids of jobs that were in a stored state
-	tainted   bool                 // a stored object was
-	shown     strings.Builder      // what a user has read
+	states    states          // as they were stored
+	everSeen  map[string]bool // ids of jobs that were in a stored state
+	tainted   bool            // a stored object was
+	shown     strings.Builder // what a user has read
 	runs      []*run
 	occurred  map[string]bool
 }

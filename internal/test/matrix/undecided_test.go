@@ -150,7 +150,7 @@ func undecidedRows() (rows []Row) {
 		})
 		// An outage.
 		row("X19_many_at_once", func(m *Matrix) {
-			const n = 100
+			const n = 20
 			job := func(i int) attrs {
 				return attrs{"prompt": fmt.Sprint("Add a page ", i), "wait": attrs{"enabled": false}}
 			}
