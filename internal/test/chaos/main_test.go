@@ -68,11 +68,16 @@ const (
 	envSeed   = "CHAOS_SEED" // of the moments
 )
 
-// everyNth returns the cells of a grid that run: all in make chaos, else every nth. It
-// reports the others as skipped.
-func everyNth[T any](t *testing.T, n int, cells []T) (some []T) {
+// Where all cells of a grid run. In make test it is every nth.
+const (
+	inMakeChaos = "make chaos"
+	inCI        = "CI (EXPLORE=more) and make chaos"
+)
+
+// everyNth returns the cells of a grid that run, and reports the others as skipped.
+func everyNth[T any](t *testing.T, n int, all string, cells []T) (some []T) {
 	t.Helper()
-	if os.Getenv(envRounds) != "" {
+	if os.Getenv(envRounds) != "" || all == inCI && os.Getenv("EXPLORE") != "" {
 		return cells
 	}
 	for i := 0; i < len(cells); i += n {
@@ -80,7 +85,7 @@ func everyNth[T any](t *testing.T, n int, cells []T) (some []T) {
 	}
 	if len(some) < len(cells) {
 		t.Run("rest of the grid", func(t *testing.T) {
-			t.Skipf("%d of %d cells run only with %s, which make chaos sets", len(cells)-len(some), len(cells), envRounds)
+			t.Skipf("%d of %d cells run only in %s", len(cells)-len(some), len(cells), all)
 		})
 	}
 	return some

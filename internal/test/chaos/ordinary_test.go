@@ -152,7 +152,7 @@ func TestOrdinaryUse(t *testing.T) {
 			cells = append(cells, cell{c, s})
 		}
 	}
-	for _, c := range everyNth(t, 11, cells) {
+	for _, c := range everyNth(t, 11, inMakeChaos, cells) {
 		t.Run(c.name+", "+c.setup.name, func(t *testing.T) {
 			if strings.Contains(c.name, "prompt_wo") {
 				needsWriteOnly(t)

@@ -17,7 +17,7 @@ func TestTwoRuns_withoutLock(t *testing.T) {
 	t.Parallel()
 	equal := otherAlias + use("equal", canaryPrompt, "count = 2") + use("alias", canaryPrompt, "count = 2", "provider = agent.other") +
 		use("other", canaryPrompt+" other")
-	for _, store := range []store{defaultFolder, namedFolder} {
+	for _, store := range everyNth(t, 2, inCI, []store{defaultFolder, namedFolder}) {
 		for _, gap := range []time.Duration{0, 50 * time.Millisecond, 300 * time.Millisecond} {
 			t.Run(gap.String(), func(t *testing.T) {
 				t.Parallel()
