@@ -30,9 +30,6 @@ func messageKey(job *jobModel) journal.Key {
 
 // pruneJournal removes from the journal what the prior state makes superfluous.
 func (m *marks) pruneJournal(ctx context.Context, j *journal.Journal, diags *diag.Diagnostics) {
-	if len(m.journal.Entries) == 0 {
-		return
-	}
 	remaining, err := j.Seen(ctx, m.journal)
 	reportJournalError(j, err, diags)
 	m.journal = remaining
@@ -88,7 +85,7 @@ func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *job
 // run that wrote this state has started beside the job belongs to an equal resource.
 func announceOther(ctx context.Context, j *journal.Journal, plan *jobModel, ref journal.Ref, diags *diag.Diagnostics) {
 	found := slices.DeleteFunc(earlierRequests(ctx, j, send.Create, plan, true, diags), func(e *journal.Earlier) bool {
-		return e.Run() == ref.Run || e.JobID == plan.ID.ValueString() || e.Listed
+		return e.Run == ref.Run || e.JobID == plan.ID.ValueString() || e.Listed
 	})
 	if len(found) > 0 {
 		validate.WarnAt(diags, plan.promptPath())(wording.OtherJob(plan.facts(), found))

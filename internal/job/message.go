@@ -79,7 +79,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 // no later apply sends it again.
 func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation *send.Operation, out stateWriter) (arrived bool) {
 	outcome := operation.Send(ctx)
-	sent := outcome.InState(send.Message)
+	sent := outcome.Job != nil || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown
 	// An earlier unconfirmed message may be why the job is active again. And a job
 	// that was already active shows nothing by being active.
 	if sent && outcome.Job == nil && !out.marks.unconfirmed && job.ended() {

@@ -103,7 +103,6 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	if diags.Append(resp.Plan.Set(ctx, plan.stored())...); diags.HasError() {
 		return
 	}
-	r.provider.Sender.Limits.TakeBack(state.ID.ValueString())
 	switch {
 	case d.recordOnly:
 		j.Imported(state.ID.ValueString())

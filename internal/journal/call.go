@@ -53,7 +53,7 @@ func (c *Call) record(ctx context.Context, e store.Entry) error {
 	e.Project, e.Sender = c.request.ProjectID, c.journal.process.Self
 	c.name, c.entry = store.NewName(c.request.Key, c.journal.process.Run), e
 	c.recorded = false
-	c.journal.settle(c, c.name.ID)
+	c.journal.settle(c.name.ID, false)
 	return c.write(ctx)
 }
 
@@ -92,12 +92,9 @@ func (c *Call) Sending() error {
 	c.release = j.process.Hold()
 	c.problem = c.record(c.ctx, store.Entry{JobID: c.request.JobID, SentAt: time.Now().UTC(), Wait: j.waitFor().Milliseconds()})
 	others, err := j.list(c.ctx, c.request.Key.Family(), false)
-	if c.problem == nil {
-		c.problem = err
-	}
-	err = nil
-	if j.Named() {
-		err = c.problem
+	c.problem = errors.Join(c.problem, err)
+	if err = c.problem; !j.Named() {
+		err = nil
 	}
 	var messages []string // earlier ones to the job: the state will show a later one
 	for _, name := range others {
@@ -129,7 +126,7 @@ func (j *Journal) waitFor() time.Duration {
 // Accepted records the job that the POST started or reached.
 func (c *Call) Accepted(jobID string) {
 	c.entry.JobID, c.entry.Accepted, c.entry.Wait = jobID, true, 0
-	c.journal.settle(c, jobID) // another run may take it over meanwhile
+	c.journal.settle(jobID, false) // another run may take it over meanwhile
 	c.try(c.write)
 	c.release()
 }
@@ -178,12 +175,12 @@ func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 			if e.pending() && e.ID != waitedFor {
 				began, waitedFor = time.Now(), e.ID
 			}
-			if e.pending() && time.Since(began) < e.wait {
+			if e.pending() && time.Since(began) < e.MaxWait() {
 				pending = e
 				break
 			}
-			if j.take(c, e.ID, e.startedJob()) {
-				j.log(ctx, "found", e.name, e.JobID)
+			if j.take(e.ID, e.startedJob()) {
+				j.log(ctx, "found", e.Name, e.JobID)
 				e.Unknown = e.JobID == ""
 				return e, nil
 			}
@@ -192,7 +189,7 @@ func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 			c.Settle(nil)
 			return nil, nil
 		}
-		j.log(ctx, "waiting for its response", pending.name, "")
+		j.log(ctx, "waiting for its response", pending.Name, "")
 	}
 }
 
@@ -208,7 +205,7 @@ func (c *Call) Settle(dealt *Earlier) {
 		_, inState := c.journal.isSettled(e.JobID)
 		ofJob := dealt != nil && e.JobID != "" && e.JobID == dealt.JobID
 		if e == dealt || ofJob || inState || dealt != nil && !c.request.Key.IsCreate() {
-			c.settles = append(append(c.settles, e.name.String()), e.settles...)
+			c.settles = append(append(c.settles, e.Name.String()), e.Settles...)
 		}
 	}
 }
@@ -238,13 +235,13 @@ func (c *Call) Take(e *Earlier) (taken bool, _ error) {
 		case c.name.ID != "":
 			c.entry.Wait = 0
 			if c.problem = c.write(ctx); c.problem == nil || !j.Named() {
-				j.log(ctx, "taken over", e.name, e.JobID)
+				j.log(ctx, "taken over", e.Name, e.JobID)
 				c.Settle(e)
 				return true, nil
 			}
 			err = c.problem
 		default:
-			err = c.record(ctx, store.Entry{JobID: e.JobID, Accepted: true, SentAt: time.Now().UTC(), Settles: e.settles, Wait: 1})
+			err = c.record(ctx, store.Entry{JobID: e.JobID, Accepted: true, SentAt: time.Now().UTC(), Settles: e.Settles, Wait: 1})
 			if !j.Named() {
 				err = nil
 			}
@@ -275,7 +272,7 @@ func (c *Call) Recorded() *Earlier {
 	if !c.recorded {
 		return nil
 	}
-	return c.journal.describe(c.name, &c.entry)
+	return c.journal.describe(c.name, c.entry)
 }
 
 // Ref returns what the state must say once it shows the outcome, with what it says already.

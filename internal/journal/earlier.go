@@ -12,31 +12,22 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // Earlier is an equal request of another run, which may be still running.
 type Earlier struct {
-	ID      string // of the entry
+	store.Name
+	store.Entry // its JobID is the job that accepted the request, or empty without a response
+
 	Where   string // the file or object that holds the entry
-	Project string
-	JobID   string    // the job that accepted it; empty without a response
-	SentAt  time.Time // by the sender's clock
-	Unknown bool      // there is no response, and none can arrive
-	Listed  bool      // a person has decided to forget it
-
-	name    store.Name
-	settles []string      // names of the messages that were there when it was sent
-	wait    time.Duration // for a response that can still arrive; not 0 for a claim that is not confirmed
+	Unknown bool   // there is no response, and none can arrive
+	Listed  bool   // a person has decided to forget it
 }
-
-// Run is the run that sent the request or took it over.
-func (e *Earlier) Run() cli.Run { return e.name.Run }
 
 // startedJob is the job that a create has started; empty for a message.
 func (e *Earlier) startedJob() string {
-	if e.name.Key.IsCreate() {
+	if e.Key.IsCreate() {
 		return e.JobID
 	}
 	return ""
@@ -44,18 +35,15 @@ func (e *Earlier) startedJob() string {
 
 func (e *Earlier) pending() bool { return e.JobID == "" && !e.Unknown }
 
-func (e *Earlier) confirmed() bool { return e.wait == 0 }
+// confirmed tells a claim that is final.
+func (e *Earlier) confirmed() bool { return e.Wait == 0 }
 
 // describe returns what an entry says.
-func (j *Journal) describe(name store.Name, e *store.Entry) *Earlier {
-	earlier := &Earlier{
-		ID: name.ID, Where: j.store.Where(name), Project: e.Project, SentAt: e.SentAt, Listed: slices.Contains(j.Forget, name.ID),
-		name: name, wait: time.Duration(e.Wait) * time.Millisecond, settles: e.Settles,
-	}
-	if e.Accepted {
-		earlier.JobID = e.JobID
-	} else {
-		earlier.Unknown = e.Wait == 0 || time.Since(e.SentAt) > earlier.wait || j.process.Ended(e.Sender)
+func (j *Journal) describe(name store.Name, e store.Entry) *Earlier {
+	earlier := &Earlier{Name: name, Entry: e, Where: j.store.Where(name), Listed: slices.Contains(j.Forget, name.ID)}
+	if !e.Accepted {
+		earlier.JobID = ""
+		earlier.Unknown = e.Wait == 0 || time.Since(e.SentAt) > e.MaxWait() || j.process.Ended(e.Sender)
 	}
 	return earlier
 }
@@ -75,7 +63,7 @@ func (j *Journal) read(ctx context.Context, names []store.Name) (found []*Earlie
 		case e == nil:
 			continue // just removed
 		}
-		found = append(found, j.describe(name, e))
+		found = append(found, j.describe(name, *e))
 	}
 	rank := func(e *Earlier) int {
 		switch {

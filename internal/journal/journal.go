@@ -63,14 +63,12 @@ type Journal struct {
 // Open returns a journal without accessing its store yet.
 func Open(process *cli.Process, options Options) (*Journal, error) {
 	kept, err := store.Open(options.Location, store.Hash(options.Scope), process)
-	return &Journal{Options: options, store: kept, process: process, settled: settled{by: map[string]any{}}}, err
+	return &Journal{Options: options, store: kept, process: process, settled: settled{inState: map[string]bool{}}}, err
 }
 
 // Discard returns a journal that keeps nothing.
 func Discard() *Journal {
-	return &Journal{
-		store: store.Discard{}, process: new(cli.Process), settled: settled{by: map[string]any{}},
-	}
+	return &Journal{store: store.Discard{}, process: new(cli.Process), settled: settled{inState: map[string]bool{}}}
 }
 
 // Named reports whether the user chose the store: a default folder only causes warnings.
@@ -85,7 +83,7 @@ func (j *Journal) Unusable(err error) (unusable error) {
 }
 
 // InState records that the prior state has a job.
-func (j *Journal) InState(jobID string) { j.settle(nil, jobID) }
+func (j *Journal) InState(jobID string) { j.settle(jobID, true) }
 
 // list returns the names of entries that other runs have written, or this one if own is
 // set, and nobody has settled. The names start with prefix.

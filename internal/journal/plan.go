@@ -31,7 +31,7 @@ func (r Ref) names() (names []store.Name) {
 // Settle records what the prior state of an object makes superfluous.
 func (j *Journal) Settle(r Ref) {
 	for _, name := range r.names() {
-		j.settle(nil, name.ID)
+		j.settle(name.ID, true)
 	}
 }
 
@@ -46,10 +46,7 @@ func (j *Journal) Seen(ctx context.Context, r Ref) (Ref, error) {
 	index, err := j.plan(ctx)
 	remaining := Ref{Run: r.Run}
 	for _, name := range r.names() {
-		switch {
-		case err == nil && !slices.Contains(index[name.Key], name):
-			continue
-		case err == nil:
+		if err == nil && slices.Contains(index[name.Key], name) {
 			err = j.removePlanned(ctx, name)
 		}
 		if err != nil {
@@ -71,12 +68,9 @@ func (j *Journal) Destroyed(ctx context.Context, r Ref) (failed error) {
 	return failed
 }
 
-// imported settles a job that no stored state may have.
-type imported struct{}
-
 // Imported records that a job was imported whose prompt is not recorded yet: this run may have
 // imported it, so that no stored state has it.
-func (j *Journal) Imported(jobID string) { j.settle(imported{}, jobID) }
+func (j *Journal) Imported(jobID string) { j.settle(jobID, false) }
 
 // ShownByImport removes a create that names an imported job in the prior state, under whatever prompt.
 func (j *Journal) ShownByImport(ctx context.Context, jobID string) error {
@@ -87,7 +81,7 @@ func (j *Journal) ShownByImport(ctx context.Context, jobID string) error {
 	err := j.unseenErr
 	for _, e := range j.unseen {
 		if e.JobID == jobID {
-			err = errors.Join(err, j.removePlanned(ctx, e.name))
+			err = errors.Join(err, j.removePlanned(ctx, e.Name))
 		}
 	}
 	return err
@@ -118,8 +112,8 @@ func (j *Journal) Announce(ctx context.Context, key Key, isShown bool) ([]*Earli
 			isSuperfluous = inState || isShown && isGivenUp
 		}
 		if isSuperfluous && !slices.ContainsFunc(own, isOwn) {
-			j.settle(nil, e.ID)
-			err = errors.Join(err, j.removePlanned(ctx, e.name))
+			j.settle(e.ID, true)
+			err = errors.Join(err, j.removePlanned(ctx, e.Name))
 		}
 		return isSuperfluous || isGivenUp || key.IsCreate() && isSettled
 	}), err

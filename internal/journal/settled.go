@@ -8,18 +8,16 @@ import "sync"
 // settled are the ids of entries and of jobs that no other call of this process may find: this
 // process wrote them, a call has found them, or the prior state shows them.
 type settled struct {
-	mu sync.Mutex
-	by map[string]any // the call, or nil: the prior state
+	mu      sync.Mutex
+	inState map[string]bool // whether the prior state shows it
 }
 
-// settle settles entries and jobs, for a call or (nil) because of the prior state.
-func (s *settled) settle(by any, ids ...string) {
+// settle settles an entry or a job.
+func (s *settled) settle(id string, inState bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range ids {
-		if id != "" {
-			s.by[id] = by
-		}
+	if id != "" {
+		s.inState[id] = inState
 	}
 }
 
@@ -27,25 +25,22 @@ func (s *settled) settle(by any, ids ...string) {
 func (s *settled) isSettled(id string) (is, inState bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	by, is := s.by[id]
-	return is, is && by == nil
+	inState, is = s.inState[id]
+	return is, inState
 }
 
 // take settles an entry and the job that it started, if it did, for a call. If either is
 // settled it returns false, and a job's other entries share its fate.
-func (s *settled) take(by any, id, job string) bool {
+func (s *settled) take(id, job string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, is := s.by[id]; is {
+	if _, is := s.inState[id]; is {
 		return false
 	}
-	owner, is := s.by[job]
-	if !is {
-		owner = by
-	}
-	s.by[id] = owner
+	inState, is := s.inState[job]
+	s.inState[id] = inState
 	if job != "" {
-		s.by[job] = owner
+		s.inState[job] = inState
 	}
 	return !is
 }

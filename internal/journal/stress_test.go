@@ -100,10 +100,7 @@ func (s *slowStore) Remove(ctx context.Context, name store.Name) error {
 // creates, also in a store that is slower than the pauses between attempts. However they interleave, each create is sent once, and no two resources of a run
 // share a job. A store that refuses to delete may block, but never sends twice.
 func TestStress(t *testing.T) {
-	seeds := uint64(100)
-	if os.Getenv("EXPLORE") == "all" {
-		seeds = 4000
-	}
+	seeds := map[string]uint64{"": 50, "more": 200, "all": 4000}[os.Getenv("EXPLORE")]
 	blocked := 0
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
@@ -128,7 +125,7 @@ func TestStress(t *testing.T) {
 				for range aliases {
 					process := &cli.Process{Run: cli.Run(fmt.Sprint("run", run)), Ended: func(cli.Sender) bool { return false }}
 					options := Options{Location: store.Location{Named: true}, RequestTimeout: time.Minute}
-					j := &Journal{Options: options, store: slow, process: process, settled: settled{by: map[string]any{}}}
+					j := &Journal{Options: options, store: slow, process: process, settled: settled{inState: map[string]bool{}}}
 					for range equal {
 						all.Go(func() {
 							time.Sleep(start)

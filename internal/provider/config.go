@@ -70,8 +70,8 @@ func (m providerModel) providerData(
 ) *job.ProviderData {
 	known := req.Config.Raw.IsFullyKnown()
 	data := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID), Sender: send.Sender{Journal: journal.Discard()}}
-	data.Sender.Limits.NewJobs = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
-	data.Sender.Limits.Messages = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
+	data.Sender.Limits.Limit[send.Create] = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
+	data.Sender.Limits.Limit[send.Message] = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
 	poll := pollModel{}
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)

@@ -6,7 +6,6 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -50,16 +49,11 @@ func parseBaseURL(text string) (*url.URL, error) {
 		return nil, errors.New("the base URL must not contain a user name or password: set the key in admin_key")
 	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || strings.Contains(text, "#"):
 		return nil, errors.New("the base URL must not have a query or a fragment")
-	case base.Scheme == "http" && !loopback(base.Hostname()):
+	case base.Scheme == "http" && !store.IsLoopback(base.Hostname()):
 		return nil, errors.New("the base URL must start with https:// because the key would be sent unencrypted; " +
 			"http:// is accepted for loopback addresses only")
 	}
 	return base, nil
-}
-
-func loopback(host string) bool {
-	address, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && address.IsLoopback()
 }
 
 // checkKey finds what can never be sent in a header, without showing the key.

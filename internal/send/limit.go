@@ -16,50 +16,34 @@ type Limit struct {
 // refuses those beyond a limit. A plan and its apply are two processes. It is
 // safe for concurrent use once the limits are set.
 type Limits struct {
-	NewJobs, Messages Limit
+	Limit [2]Limit // by Kind
 
 	mu       sync.Mutex
 	planned  [2]int64
-	byJob    map[string]Kind // what the last plan of each job counts
+	byJob    [2]map[string]bool // that were planned
 	sent     [2]int64
 	reported [2]bool // while planning
-}
-
-func (l *Limits) of(kind Kind) Limit {
-	if kind == Create {
-		return l.NewJobs
-	}
-	return l.Messages
-}
-
-// TakeBack takes back what the last plan of a job counted: a host may plan a resource
-// more than once, as "terraform plan -minimal-refresh" does.
-func (l *Limits) TakeBack(jobID string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if kind, counted := l.byJob[jobID]; counted {
-		l.planned[kind]--
-		delete(l.byJob, jobID)
-	}
 }
 
 // Plan counts a request that an apply would send. Only the first one beyond the limit
 // is an error, so that a plan of a thousand resources has one. jobID is the job that
 // the resource has, or empty. A replacement is planned for its job and then without
-// one, and only the second call counts it.
+// one, and only the second call counts it. A host may plan a resource more than once, as
+// "terraform plan -minimal-refresh" does.
 func (l *Limits) Plan(kind Kind, jobID string) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if jobID != "" {
-		if l.byJob == nil {
-			l.byJob = map[string]Kind{}
-		}
-		l.byJob[jobID] = kind
+	if l.byJob[kind] == nil {
+		l.byJob[kind] = map[string]bool{}
 	}
+	if l.byJob[kind][jobID] {
+		l.planned[kind]--
+	}
+	l.byJob[kind][jobID] = jobID != ""
 	if jobID == "" || kind == Message {
 		l.planned[kind]++
 	}
-	limit := l.of(kind)
+	limit := l.Limit[kind]
 	if limit.Setting == "" || l.planned[kind] <= limit.Max || l.reported[kind] {
 		return nil
 	}
@@ -73,7 +57,7 @@ func (l *Limits) Plan(kind Kind, jobID string) *LimitError {
 func (l *Limits) send(kind Kind) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	limit := l.of(kind)
+	limit := l.Limit[kind]
 	if limit.Setting != "" && l.sent[kind] >= limit.Max {
 		return &LimitError{Kind: kind, Limit: limit, Sent: l.sent}
 	}

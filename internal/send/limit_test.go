@@ -21,9 +21,8 @@ func TestLimits_Plan(t *testing.T) {
 		"one error for all beyond it": {two, []string{"", "a", "", "b"}, 3},
 		"planned again":               {two, []string{"a", "b", "a", "b", "a"}, 0},
 	} {
-		limits := Limits{NewJobs: test.limit}
+		limits := Limits{Limit: [2]Limit{Create: test.limit}}
 		for i, id := range test.plans {
-			limits.TakeBack(id)
 			var errs []error
 			for _, call := range []string{id, ""} { // with and without the job
 				if err := limits.Plan(Create, call); err != nil {
@@ -43,23 +42,21 @@ func TestLimits_Plan(t *testing.T) {
 	}
 }
 
-// A message that a refresh makes superfluous is taken back.
-func TestLimits_TakeBack(t *testing.T) {
-	limits := Limits{Messages: Limit{Setting: "max_messages = 1", Max: 1}}
-	for _, id := range []string{"a", "a", "b"} {
+// A message that is planned again counts once.
+func TestLimits_planAgain(t *testing.T) {
+	limits := Limits{Limit: [2]Limit{Message: Limit{Setting: "max_messages = 1", Max: 1}}}
+	for _, id := range []string{"a", "a"} {
 		if err := limits.Plan(Message, id); err != nil {
 			t.Errorf("%s: %v", id, err)
 		}
-		limits.TakeBack(id)
 	}
-	limits.TakeBack("c")
-	if limits.Plan(Message, "a") != nil || limits.Plan(Message, "b") == nil {
-		t.Error("one message is allowed, and no other")
+	if limits.Plan(Message, "b") == nil {
+		t.Error("two messages are allowed")
 	}
 }
 
 func TestLimits_concurrentCallers(t *testing.T) {
-	limits := Limits{Messages: Limit{Setting: "max_messages = 10", Max: 10}}
+	limits := Limits{Limit: [2]Limit{Message: Limit{Setting: "max_messages = 10", Max: 10}}}
 	var refused, allowed atomic.Int64
 	var all sync.WaitGroup
 	for range 100 {

@@ -72,11 +72,6 @@ type Outcome struct {
 	Problem error // of the journal, which does not show this outcome
 }
 
-// InState reports whether the state will show the request, so that its entries are superfluous.
-func (o Outcome) InState(kind Kind) bool {
-	return o.Job != nil || kind == Message && (o.Result == Unknown || o.Result == EarlierUnknown)
-}
-
 // Sender sends the requests of one provider configuration.
 type Sender struct {
 	Client  *agentapi.Client
@@ -149,27 +144,18 @@ func (o *Operation) Sending() error {
 	return nil
 }
 
+// outcome classifies what became of a POST. An error of an unexpected kind says nothing about it.
 func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
-	out := Outcome{Result: resultOf(err), Job: job, Err: err, Problem: o.Problem()}
-	if limit, beyond := errors.AsType[*LimitError](err); beyond {
-		return Outcome{Result: BeyondLimit, Err: limit}
-	}
-	if out.Result == Unknown {
-		out.Earlier = o.Recorded()
-	}
-	return out
-}
-
-// resultOf classifies the error of a POST. One of an unexpected kind says nothing about
-// the outcome.
-func resultOf(err error) Result {
+	limit, isBeyond := errors.AsType[*LimitError](err)
 	switch {
 	case err == nil:
-		return Sent
+		return Outcome{Result: Sent, Job: job, Problem: o.Problem()}
+	case isBeyond:
+		return Outcome{Result: BeyondLimit, Err: limit}
 	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
-		return NoEffect
+		return Outcome{Result: NoEffect, Err: err, Problem: o.Problem()}
 	}
-	return Unknown
+	return Outcome{Result: Unknown, Err: err, Earlier: o.Recorded(), Problem: o.Problem()}
 }
 
 // takeOver takes over what another run has sent. The zero Outcome means that the request

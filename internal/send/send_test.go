@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 )
 
 // What is not known to have had no effect may have had one, and is not sent again.
-func TestResultOf(t *testing.T) {
+func TestOutcome(t *testing.T) {
 	for err, want := range map[error]Result{
 		nil: Sent,
 		&agentapi.Error{Class: agentapi.ErrNotSent}:        NoEffect,
@@ -19,7 +20,7 @@ func TestResultOf(t *testing.T) {
 		&agentapi.Error{Class: agentapi.ErrUnknownOutcome}: Unknown,
 		io.EOF: Unknown,
 	} {
-		if got := resultOf(err); got != want {
+		if got := new(Sender{Journal: journal.Discard()}).Begin(t.Context(), Request{}).outcome(nil, err).Result; got != want {
 			t.Errorf("%v: %d, want %d", err, got, want)
 		}
 	}

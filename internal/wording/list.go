@@ -49,5 +49,5 @@ func ListedJobs(number int) (summary, detail string) {
 
 // ListedName is what a query shows of a job.
 func ListedName(e *journal.Earlier) string {
-	return escape.Printable(fmt.Sprintf("%s, started at %s by run %s", e.JobID, timestamp(e.SentAt), e.Run()))
+	return escape.Printable(fmt.Sprintf("%s, started at %s by run %s", e.JobID, timestamp(e.SentAt), e.Run))
 }

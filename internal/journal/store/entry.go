@@ -30,6 +30,9 @@ type Entry struct {
 	Settles  []string   `json:"settles,omitempty"` // of an accepted message: names of those that were there when it was sent
 }
 
+// MaxWait is how long after it was sent a response can arrive.
+func (e *Entry) MaxWait() time.Duration { return time.Duration(e.Wait) * time.Millisecond }
+
 // decode reads an entry. A damaged one may be about any request, so it is one without a response.
 func decode(text []byte, written time.Time) *Entry {
 	e := new(Entry)

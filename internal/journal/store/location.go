@@ -27,9 +27,8 @@ type Location struct {
 }
 
 var (
-	errScheme   = errors.New("the journal's URL must be an absolute path or start with s3://")
-	errBucket   = errors.New("the journal's URL must be like s3://bucket/prefix?region=eu-central-1, without user, port and fragment")
-	errQuery    = errors.New("the journal's URL accepts only the parameters region, endpoint and state, each once; after a path only state")
+	errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1 without user, port and " +
+		"fragment; it accepts the parameters region, endpoint and state, each once, and after a path only state")
 	errEndpoint = errors.New("the endpoint in the journal's URL must be an absolute https URL without user, path and query, " +
 		"or http for a loopback address")
 )
@@ -41,17 +40,14 @@ func ParseURL(text string) (Location, error) {
 	if filepath.IsAbs(text) {
 		folder, state, named := strings.Cut(text, "?state=")
 		if named && state == "" {
-			return Location{}, errQuery
+			return Location{}, errURL
 		}
 		return Location{Named: true, Folder: filepath.Clean(folder), State: state}, nil
 	}
 	parsed, err := url.Parse(text)
-	if err != nil || parsed.Scheme != "s3" {
-		return Location{}, errScheme
-	}
-	if parsed.Hostname() == "" || parsed.Host != parsed.Hostname() || parsed.User != nil ||
-		parsed.Fragment != "" || strings.Contains(text, "#") {
-		return Location{}, errBucket
+	if err != nil || parsed.Scheme != "s3" || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() ||
+		parsed.User != nil || strings.Contains(text, "#") {
+		return Location{}, errURL
 	}
 	l := Location{Named: true, Bucket: parsed.Host, Secure: true}
 	if l.Prefix = strings.Trim(parsed.Path, "/"); l.Prefix != "" {
@@ -59,11 +55,11 @@ func ParseURL(text string) (Location, error) {
 	}
 	query, err := url.ParseQuery(parsed.RawQuery)
 	if err != nil {
-		return Location{}, errQuery
+		return Location{}, errURL
 	}
 	for name, values := range query {
 		if len(values) != 1 || values[0] == "" {
-			return Location{}, errQuery
+			return Location{}, errURL
 		}
 		switch name {
 		case "region":
@@ -75,7 +71,7 @@ func ParseURL(text string) (Location, error) {
 				return Location{}, err
 			}
 		default:
-			return Location{}, errQuery
+			return Location{}, errURL
 		}
 	}
 	return l, nil
@@ -87,13 +83,14 @@ func parseEndpoint(text string) (host string, secure bool, _ error) {
 	case err != nil, endpoint.Hostname() == "", endpoint.User != nil, strings.Trim(endpoint.Path, "/") != "",
 		endpoint.RawQuery != "", endpoint.Fragment != "":
 		return "", false, errEndpoint
-	case endpoint.Scheme != "https" && (endpoint.Scheme != "http" || !isLoopback(endpoint.Hostname())):
+	case endpoint.Scheme != "https" && (endpoint.Scheme != "http" || !IsLoopback(endpoint.Hostname())):
 		return "", false, errEndpoint
 	}
 	return endpoint.Host, endpoint.Scheme == "https", nil
 }
 
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host is this machine, which needs no encryption.
+func IsLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
 }

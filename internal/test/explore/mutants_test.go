@@ -41,7 +41,7 @@ func mutants() map[string]mutant {
 		},
 		"a wait that stops early does not taint": {"job/await.go", "after == wait.Created || errors.Is(err, context.Canceled)", "false", create, false},
 		"an accepted message is in the state":    {"job/message.go", "		out.save(ctx, job)\n", "", message, false},
-		"no POST without an entry":               {"journal/call.go", "	if j.Named() {\n		err = c.problem\n	}\n", "", create, false},
+		"no POST without an entry":               {"journal/call.go", "	if err = c.problem; !j.Named() {\n", "	if err = nil; !j.Named() {\n", create, false},
 		"two runs never send equal requests": {
 			"journal/call.go", "			err = ErrEarlier\n", "			_ = name\n", "two runs create in bucket", false,
 		},
@@ -56,7 +56,7 @@ func mutants() map[string]mutant {
 			"send/send.go", "		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}\n", "		return Outcome{}\n", create, false,
 		},
 		"no two resources take over one request": {
-			"journal/settled.go", "	s.by[id] = owner\n	if job != \"\" {\n		s.by[job] = owner\n	}\n", "	_ = owner\n",
+			"journal/settled.go", "	s.inState[id] = inState\n	if job != \"\" {\n		s.inState[job] = inState\n	}\n", "	_ = inState\n",
 			"two equal creates in bucket", false,
 		},
 		"a run never takes over its own requests": {

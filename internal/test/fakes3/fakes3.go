@@ -25,8 +25,8 @@ import (
 // AGENT_TEST_S3 is for. Its fields are guarded by Mutex while requests come.
 type Server struct {
 	sync.Mutex
-	URL     string        // of a journal
-	Close   func()        // from then on it cannot be reached
+	URL     string // of a journal
+	Close   func() // from then on it cannot be reached
 	Objects map[string][]byte
 	Page    int // objects in each page of a listing; 0: 20
 
