@@ -133,11 +133,11 @@ resource "agent_job" %q {
 	}
 	want["After"] = []string{"Always fails", "Write"}
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: harness.ProviderFactories(t),
+		ProtoV6ProviderFactories: providerFactories(t),
 		// OpenTofu has no actions.
 		TerraformVersionChecks: []tfversion.TerraformVersionCheck{tfversion.SkipBelow(version.Must(version.NewVersion("1.16.0")))},
 		Steps: []resource.TestStep{
-			{Config: s.Config(first...), Check: s.SentCheck(t, 0, 0)},
+			{Config: s.Config(first...), Check: sentCheck(t, s, 0, 0)},
 			{Config: s.Config(second...), ExpectError: regexp.MustCompile("Agent job failed")},
 			{
 				Config: s.Config(second...), PlanOnly: true, ExpectNonEmptyPlan: true,
@@ -181,7 +181,7 @@ action "agent_start_job" "write" {
 }`)
 	}
 	resource.Test(t, resource.TestCase{
-		ProtoV6ProviderFactories: harness.ProviderFactories(t),
+		ProtoV6ProviderFactories: providerFactories(t),
 		TerraformVersionChecks:   []tfversion.TerraformVersionCheck{tfversion.SkipBelow(version.Must(version.NewVersion("1.16.0")))},
 		Steps: []resource.TestStep{
 			{Config: with("after_create")},

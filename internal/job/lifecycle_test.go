@@ -24,32 +24,32 @@ import (
 func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 	s := harness.NewService(t, byPrompt)
 	same := statecheck.CompareValue(compare.ValuesSame())
-	id := func() statecheck.StateCheck { return same.AddStateValue(harness.JobAddress, tfjsonpath.New("id")) }
-	harness.Run(t,
+	id := func() statecheck.StateCheck { return same.AddStateValue(jobAddress, tfjsonpath.New("id")) }
+	runSteps(t,
 		resource.TestStep{
-			Config:      s.Config(harness.JobConfig("fail")),
+			Config:      s.Config(jobConfig("fail")),
 			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*next apply starts a new job`),
 		},
 		// A tainted job is replaced whatever else has changed.
 		resource.TestStep{
-			Config:           s.Config(harness.JobConfig("Write")),
-			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionDestroyBeforeCreate),
+			Config:           s.Config(jobConfig("Write")),
+			ConfigPlanChecks: expectAction(plancheck.ResourceActionDestroyBeforeCreate),
 			ConfigStateChecks: []statecheck.StateCheck{
 				id(),
-				harness.ExpectAttr("status", knownvalue.StringExact("completed")),
-				harness.ExpectAttr("pr_link", knownvalue.StringRegexp(regexp.MustCompile(`^https://`))),
-				harness.ExpectAttr("source", knownvalue.ObjectPartial(map[string]knownvalue.Check{"repository": knownvalue.NotNull()})),
-				harness.ExpectAttr("archived_at", knownvalue.Null()),
+				expectAttr("status", knownvalue.StringExact("completed")),
+				expectAttr("pr_link", knownvalue.StringRegexp(regexp.MustCompile(`^https://`))),
+				expectAttr("source", knownvalue.ObjectPartial(map[string]knownvalue.Check{"repository": knownvalue.NotNull()})),
+				expectAttr("archived_at", knownvalue.Null()),
 			},
-			Check: s.SentCheck(t, 2, 0),
+			Check: sentCheck(t, s, 2, 0),
 		},
 		resource.TestStep{
-			Config:           s.Config(harness.JobConfig("Write more")),
-			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate),
+			Config:           s.Config(jobConfig("Write more")),
+			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{
 				id(),
-				harness.ExpectAttr("status", knownvalue.StringExact("completed")),
-				harness.ExpectAttr("prompt", knownvalue.StringExact("Write more")),
+				expectAttr("status", knownvalue.StringExact("completed")),
+				expectAttr("prompt", knownvalue.StringExact("Write more")),
 			},
 		},
 	)

@@ -194,7 +194,7 @@ func TestAccList(t *testing.T) {
 		return plugin.NewServer(t.Context(), provider.New("test", provider.Options{Process: process})), nil
 	}}
 	t.Setenv("AGENT_JOURNAL_URL", t.TempDir())
-	job := s.Config(harness.JobConfig("A"))
+	job := s.Config(jobConfig("A"))
 	const query = `
 list "agent_job" "lost" {
   provider         = agent

@@ -89,15 +89,15 @@ resource "agent_job" "test" {
   ` + arguments + `
 }`)
 	}
-	harness.Run(t,
+	runSteps(t,
 		resource.TestStep{
 			Config:           with("Python", ""),
-			ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionCreate),
+			ConfigPlanChecks: expectAction(plancheck.ResourceActionCreate),
 			ConfigStateChecks: []statecheck.StateCheck{
-				harness.ExpectAttr("prompt", knownvalue.Null()), harness.ExpectAttr("prompt_wo", knownvalue.Null()),
+				expectAttr("prompt", knownvalue.Null()), expectAttr("prompt_wo", knownvalue.Null()),
 			},
 		},
-		resource.TestStep{Config: with("Go", ""), ConfigPlanChecks: harness.ExpectAction(plancheck.ResourceActionUpdate)},
+		resource.TestStep{Config: with("Go", ""), ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate)},
 		resource.TestStep{Config: with("Rust", "lifecycle { ignore_changes = [prompt_wo] }")},
 	)
 	s.Sent(t, 1, 1)

@@ -26,9 +26,8 @@ import (
 
 // What every test uses: the key is searched for in all that is shown.
 const (
-	CanaryKey  = "mint_canary-7f3a9b-do-not-print"
-	Project    = "proj_1"
-	JobAddress = "agent_job.test"
+	CanaryKey = "mint_canary-7f3a9b-do-not-print"
+	Project   = "proj_1"
 )
 
 // Service is a simulated service behind a real HTTP server, or on pipes (Bubble).
