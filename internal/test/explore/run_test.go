@@ -217,6 +217,8 @@ func (r *run) breakJournal() {
 }
 
 func (w *world) repair() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if err := errors.Join(os.Remove(w.folder()), os.Rename(w.folder()+".away", w.folder())); err != nil {
 		w.Fatal(err)
 	}

@@ -206,10 +206,16 @@ func (w *world) sender(req *http.Request) *process {
 	return w.processes[pid]
 }
 
-// loseDisk loses the default folder, to which a provider without a CLI may be writing.
+// loseDisk loses the default folder, to which a provider without a CLI may be writing. If the
+// journal is broken, that is the folder which repair is about to put back.
 func (w *world) loseDisk() {
-	lost := w.folder() + ".lost"
-	if err := errors.Join(os.Rename(w.folder(), lost), os.Mkdir(w.folder(), 0o700), os.RemoveAll(lost)); err != nil {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	folder, lost := w.folder(), w.folder()+".lost"
+	if _, err := os.Stat(folder + ".away"); err == nil {
+		folder += ".away"
+	}
+	if err := errors.Join(os.Rename(folder, lost), os.Mkdir(folder, 0o700), os.RemoveAll(lost)); err != nil {
 		w.Fatal(err)
 	}
 }
