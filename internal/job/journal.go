@@ -52,9 +52,9 @@ func reportProblem(j *journal.Journal, outcome send.Outcome, job wording.Job, di
 }
 
 // earlierRequests returns the requests of other runs that are equal to a planned one, as far as the
-// plan knows it. isShown: the prior state shows it, or keeps a job that an equal one has started.
+// plan knows it. isDue: an apply would send it.
 func earlierRequests(
-	ctx context.Context, j *journal.Journal, kind send.Kind, plan *jobModel, isShown bool, diags *diag.Diagnostics,
+	ctx context.Context, j *journal.Journal, kind send.Kind, plan *jobModel, isDue bool, diags *diag.Diagnostics,
 ) []*journal.Earlier {
 	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
 	if plan.promptText().IsNull() || plan.promptText().IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
@@ -64,7 +64,7 @@ func earlierRequests(
 	if kind == send.Message {
 		key = messageKey(plan)
 	}
-	found, err := j.Announce(ctx, key, isShown)
+	found, err := j.Announce(ctx, key, isDue)
 	reportJournalError(j, err, diags)
 	return found
 }
@@ -72,7 +72,7 @@ func earlierRequests(
 // announce warns in a plan if the apply will take over a request of an earlier run, or
 // fail because of it. It reports whether the apply will send nothing.
 func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *jobModel, diags *diag.Diagnostics) bool {
-	found := earlierRequests(ctx, j, kind, plan, false, diags)
+	found := earlierRequests(ctx, j, kind, plan, true, diags)
 	if len(found) == 0 {
 		return false
 	}
@@ -84,7 +84,7 @@ func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *job
 // prompt that no state is known to have: a replacement that was killed, for example. What the
 // run that wrote this state has started beside the job belongs to an equal resource.
 func announceOther(ctx context.Context, j *journal.Journal, plan *jobModel, ref journal.Ref, diags *diag.Diagnostics) {
-	found := slices.DeleteFunc(earlierRequests(ctx, j, send.Create, plan, true, diags), func(e *journal.Earlier) bool {
+	found := slices.DeleteFunc(earlierRequests(ctx, j, send.Create, plan, false, diags), func(e *journal.Earlier) bool {
 		return e.Run == ref.Run || e.JobID == plan.ID.ValueString() || e.Listed
 	})
 	if len(found) > 0 {

@@ -94,7 +94,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 	kept.plans(&plan, state.ID.ValueString())
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	sent := func() bool { return len(earlierRequests(ctx, j, send.Message, &plan, false, diags)) > 0 }
+	sent := func() bool { return len(earlierRequests(ctx, j, send.Message, &plan, true, diags)) > 0 }
 	d := decide(compare(&plan, &state, state.recordedPrompt(kept), options, sent), &plan, &state, project)
 	for _, attribute := range d.replacedBy {
 		resp.RequiresReplace.Append(path.Root(attribute))
@@ -109,7 +109,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	case ref.Run == "":
 		reportJournalError(j, j.ShownByImport(ctx, state.ID.ValueString()), diags)
 	case !d.newPrompt:
-		earlierRequests(ctx, j, send.Message, &plan, true, diags) // which removes those that runs without a lock have left
+		earlierRequests(ctx, j, send.Message, &plan, false, diags) // which removes those that runs without a lock have left
 	}
 	if !d.replaces() {
 		announceOther(ctx, j, &plan, ref, diags)

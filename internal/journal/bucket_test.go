@@ -86,7 +86,7 @@ func TestS3_requests(t *testing.T) {
 		clear(s.requests)
 		j := open()
 		for range 100 {
-			if found, err := j.Announce(t.Context(), create, false); len(found) > 0 || err != nil {
+			if found, err := j.Announce(t.Context(), create, true); len(found) > 0 || err != nil {
 				t.Error(found, err)
 			}
 		}

@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,7 +93,7 @@ func (c *Call) Sending() error {
 	c.release = j.process.Hold()
 	c.problem = c.record(c.ctx, store.Entry{JobID: c.request.JobID, SentAt: time.Now().UTC(), Wait: j.waitFor().Milliseconds()})
 	others, err := j.list(c.ctx, c.request.Key.Family(), false)
-	c.problem = errors.Join(c.problem, err)
+	c.problem = cmp.Or(c.problem, err)
 	if err = c.problem; !j.Named() {
 		err = nil
 	}
@@ -117,10 +118,10 @@ func (c *Call) Sending() error {
 	return nil
 }
 
-// waitFor is how long after its record a request can get its response.
+// waitFor is how long after it began to record a request a run can record the response.
 func (j *Journal) waitFor() time.Duration {
-	const turn = opTimeout // for its turn to be sent
-	return opTimeout + turn + j.RequestTimeout + opTimeout
+	const write, list, turn, record = opTimeout, opTimeout, opTimeout, opTimeout
+	return write + list + turn + j.RequestTimeout + record
 }
 
 // Accepted records the job that the POST started or reached.

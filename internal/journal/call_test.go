@@ -106,7 +106,7 @@ func TestStores_jobInState(t *testing.T) {
 		post(t, l, "first", create, "job-1")
 		j := open(t, l, "second")
 		j.InState("job-1")
-		if found, err := j.Announce(t.Context(), create, false); len(found) > 0 || err != nil {
+		if found, err := j.Announce(t.Context(), create, true); len(found) > 0 || err != nil {
 			t.Errorf("announced: %v, %v", found, err)
 		}
 		c := want(t, j, create, "sent job-new")
@@ -195,17 +195,17 @@ func TestEarlier_X15_waits(t *testing.T) {
 		ended bool // the sender is known to have
 		want  string
 		took  time.Duration
-		third bool          // a third run sends as well then, and is refused 28 seconds later
+		third bool          // a third run sends as well then, and is refused 38 seconds later
 		ahead time.Duration // is the sender's clock
 	}{
 		{"accepted", func(c *Call) { c.Accepted("job-1") }, false, "taken over job-1", 5 * time.Second, false, 0},
 		{"withdrawn", (*Call).Withdrawn, false, "sent job-new", 5 * time.Second, false, 0},
 		{"given up", (*Call).Unknown, false, "blocked", 5 * time.Second, false, 0},
 		{"sender ended", func(*Call) {}, true, "blocked", 0, false, 0},
-		{"nothing", func(*Call) {}, false, "blocked", 31 * time.Second, false, 0},
-		{"nothing, and its clock is ahead", func(*Call) {}, false, "blocked", 31 * time.Second, false, time.Hour},
+		{"nothing", func(*Call) {}, false, "blocked", 41 * time.Second, false, 0},
+		{"nothing, and its clock is ahead", func(*Call) {}, false, "blocked", 41 * time.Second, false, time.Hour},
 		{"nothing, and its clock is behind", func(*Call) {}, false, "blocked", 0, false, -time.Hour},
-		{"withdrawn, but another is not", (*Call).Withdrawn, false, "sent job-new", 33 * time.Second, true, 0},
+		{"withdrawn, but another is not", (*Call).Withdrawn, false, "sent job-new", 43 * time.Second, true, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestEarlier_X15_waits(t *testing.T) {
 				time.AfterFunc(5*time.Second, func() {
 					test.end(c)
 					if test.third {
-						time.AfterFunc(28*time.Second, lose(t, l, "third", create).Withdrawn)
+						time.AfterFunc(38*time.Second, lose(t, l, "third", create).Withdrawn)
 					}
 				})
 				start := time.Now()

@@ -90,9 +90,9 @@ func (j *Journal) ShownByImport(ctx context.Context, jobID string) error {
 // Announce returns the requests of other runs of which an apply would find one, as often as it is
 // asked. It removes what the prior state makes superfluous, unless this run has written about
 // the same job, because its state may not be stored yet: creates whose job is in it (a tainted
-// object is planned without its private state, and an import has none), and, if it shows an
-// equal request, messages that runs without a lock have left, and creates that a person has given up.
-func (j *Journal) Announce(ctx context.Context, key Key, isShown bool) ([]*Earlier, error) {
+// object is planned without its private state, and an import has none), and, if the apply will not send
+// the request, messages that runs without a lock have left, and creates that a person has given up.
+func (j *Journal) Announce(ctx context.Context, key Key, isDue bool) ([]*Earlier, error) {
 	index, err := j.plan(ctx)
 	if err != nil {
 		return nil, err
@@ -107,9 +107,9 @@ func (j *Journal) Announce(ctx context.Context, key Key, isShown bool) ([]*Earli
 		isOwn := func(other *Earlier) bool { return other.JobID == e.JobID }
 		isSettled, inState := j.isSettled(e.JobID)
 		isGivenUp := e.Listed && e.Unknown
-		isSuperfluous := isShown && e.JobID != ""
+		isSuperfluous := !isDue && e.JobID != ""
 		if key.IsCreate() {
-			isSuperfluous = inState || isShown && isGivenUp
+			isSuperfluous = inState || !isDue && isGivenUp
 		}
 		if isSuperfluous && !slices.ContainsFunc(own, isOwn) {
 			j.settle(e.ID, true)

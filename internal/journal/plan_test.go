@@ -24,7 +24,7 @@ func TestStores_announce(t *testing.T) {
 		for forgotten, want := range map[string][]string{"": {"unknown"}, id: nil} {
 			j := open(t, l, "second", forgotten)
 			for range 2 {
-				found, err := j.Announce(t.Context(), create, false)
+				found, err := j.Announce(t.Context(), create, true)
 				var got []string
 				for _, e := range found {
 					got = append(got, map[bool]string{true: "unknown", false: e.JobID}[e.Unknown])
@@ -34,7 +34,7 @@ func TestStores_announce(t *testing.T) {
 				}
 			}
 		}
-		if found, err := open(t, l, "first").Announce(t.Context(), create, false); len(found) > 0 || err != nil {
+		if found, err := open(t, l, "first").Announce(t.Context(), create, true); len(found) > 0 || err != nil {
 			t.Errorf("a run announces its own: %v, %v", found, err)
 		}
 		wantStored(t, l, "create pending first", "message job-1 first")
@@ -101,7 +101,7 @@ func TestShownByImport(t *testing.T) {
 			j.InState("job-1")
 			j.Imported("job-1")
 		}
-		if _, err := j.Announce(t.Context(), otherCreate, false); err != nil && name == "imported" {
+		if _, err := j.Announce(t.Context(), otherCreate, true); err != nil && name == "imported" {
 			t.Error(err)
 		}
 		if err := j.ShownByImport(t.Context(), "job-1"); err != nil {
@@ -155,7 +155,7 @@ func TestSeen_cancelled(t *testing.T) {
 	fail(j, func(ctx context.Context, _ string) error { return ctx.Err() })
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := j.Announce(ctx, otherCreate, false); err != nil {
+	if _, err := j.Announce(ctx, otherCreate, true); err != nil {
 		t.Error(err)
 	}
 	seen(t, j, ref)

@@ -20,7 +20,7 @@ type Limits struct {
 
 	mu       sync.Mutex
 	planned  [2]int64
-	byJob    [2]map[string]bool // that were planned
+	byJob    map[string]Kind // what the last plan of each job counts
 	sent     [2]int64
 	reported [2]bool // while planning
 }
@@ -33,13 +33,15 @@ type Limits struct {
 func (l *Limits) Plan(kind Kind, jobID string) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.byJob[kind] == nil {
-		l.byJob[kind] = map[string]bool{}
+	if counted, isAgain := l.byJob[jobID]; isAgain {
+		l.planned[counted]--
 	}
-	if l.byJob[kind][jobID] {
-		l.planned[kind]--
+	if l.byJob == nil {
+		l.byJob = map[string]Kind{}
 	}
-	l.byJob[kind][jobID] = jobID != ""
+	if jobID != "" {
+		l.byJob[jobID] = kind
+	}
 	if jobID == "" || kind == Message {
 		l.planned[kind]++
 	}

@@ -42,15 +42,18 @@ func TestLimits_Plan(t *testing.T) {
 	}
 }
 
-// A message that is planned again counts once.
+// A message that is planned again counts once, and not if a refresh turns it into a replacement.
 func TestLimits_planAgain(t *testing.T) {
-	limits := Limits{Limit: [2]Limit{Message: Limit{Setting: "max_messages = 1", Max: 1}}}
-	for _, id := range []string{"a", "a"} {
-		if err := limits.Plan(Message, id); err != nil {
-			t.Errorf("%s: %v", id, err)
+	limits := Limits{Limit: [2]Limit{Message: {Setting: "max_messages = 1", Max: 1}}}
+	for _, plan := range []struct {
+		kind  Kind
+		jobID string
+	}{{Message, "a"}, {Message, "a"}, {Create, "a"}, {Create, ""}, {Message, "b"}} {
+		if err := limits.Plan(plan.kind, plan.jobID); err != nil {
+			t.Errorf("%v: %v", plan, err)
 		}
 	}
-	if limits.Plan(Message, "b") == nil {
+	if limits.Plan(Message, "a") == nil {
 		t.Error("two messages are allowed")
 	}
 }

@@ -25,7 +25,7 @@ type Entry struct {
 	JobID    string     `json:"job,omitempty"`      // of a message: its recipient; of a create: the new job, once accepted
 	Accepted bool       `json:"accepted,omitempty"` // the service accepted it
 	Sender   cli.Sender `json:"sender"`
-	SentAt   time.Time  `json:"sent"`              // by the sender's clock
+	SentAt   time.Time  `json:"sent"`              // by the sender's clock; of a claim, when it was made
 	Wait     int64      `json:"wait,omitempty"`    // of a pending one: ms in which a response can arrive; 0 confirms a claim
 	Settles  []string   `json:"settles,omitempty"` // of an accepted message: names of those that were there when it was sent
 }

@@ -60,7 +60,7 @@ func undecidedRows() (rows []Row) {
 			m.WantPosts(1, 0)
 			m.OK(m.note(m.cli.PlanDestroy(m.ctx)))
 		})
-		// An import proves nothing about another request, so the entry must be given up too. Red without: GivenUp.
+		// An import proves nothing about another request, so the entry must be given up too. Red without: isGivenUp in Announce.
 		row("X19_imported_and_forgotten", func(m *Matrix) {
 			id := m.lostResponse(Job1())
 			m.OK(m.imports(harness.Project + "/" + id))
