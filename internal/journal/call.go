@@ -206,7 +206,7 @@ func (c *Call) Settle(dealt *Earlier) {
 		_, inState := c.journal.isSettled(e.JobID)
 		ofJob := dealt != nil && e.JobID != "" && e.JobID == dealt.JobID
 		if e == dealt || ofJob || inState || dealt != nil && !c.request.Key.IsCreate() {
-			c.settles = append(append(c.settles, e.Name.String()), e.Settles...)
+			c.settles = append(append(c.settles, e.String()), e.Settles...)
 		}
 	}
 }
