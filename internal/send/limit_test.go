@@ -59,7 +59,7 @@ func TestLimits_planAgain(t *testing.T) {
 }
 
 func TestLimits_concurrentCallers(t *testing.T) {
-	limits := Limits{Limit: [2]Limit{Message: Limit{Setting: "max_messages = 10", Max: 10}}}
+	limits := Limits{Limit: [2]Limit{Message: {Setting: "max_messages = 10", Max: 10}}}
 	var refused, allowed atomic.Int64
 	var all sync.WaitGroup
 	for range 100 {
