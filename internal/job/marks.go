@@ -72,6 +72,11 @@ func (m *marks) saved(job *jobModel) {
 	}
 }
 
+// recordedPrompt is what a state with these marks says of the job's last prompt.
+func (m *marks) recordedPrompt(state *jobModel) recordedPrompt {
+	return recordedPrompt{text: state.Prompt, jobID: state.ID.ValueString(), hash: m.prompt}
+}
+
 // plans follows a plan for a job that exists. An ephemeral prompt may be another one in the apply, which
 // a create cannot notice, because it gets no private state.
 func (m *marks) plans(plan *jobModel, jobID string) {

@@ -37,7 +37,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	defer recovered(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
-	change := compare(&job, &before, before.recordedPrompt(out.marks), options, func() bool { return false })
+	change := compare(&job, &before, out.marks.recordedPrompt(&before), options.enabled, func() bool { return false })
 	planned := out.marks.planned
 	out.marks.planned = ""
 	out.marks.write(ctx, out.private)

@@ -27,7 +27,7 @@ type change struct {
 
 // compare compares a plan with the state. sent reports whether the journal has the new
 // prompt as a message to the job.
-func compare(plan, state *jobModel, recorded recordedPrompt, options waitOptions, sent func() bool) change {
+func compare(plan, state *jobModel, recorded recordedPrompt, waits bool, sent func() bool) change {
 	imported, ignored := recorded.missing(), plan.promptText().IsNull()
 	c := change{
 		newPrompt:   !imported && !ignored && !recorded.is(plan.promptText()),
@@ -35,7 +35,7 @@ func compare(plan, state *jobModel, recorded recordedPrompt, options waitOptions
 		recordOnly:  imported && !ignored,
 		newTriggers: !imported && !plan.Triggers.Equal(state.Triggers),
 		closedJob:   state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived),
-		resume:      options.enabled && !state.ended(),
+		resume:      waits && !state.ended(),
 	}
 	c.sent = c.newPrompt && c.closedJob && sent()
 	// An ephemeral prompt may be unknown in every plan: that must not cost a job.

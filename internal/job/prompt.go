@@ -65,10 +65,6 @@ type recordedPrompt struct {
 	jobID, hash string
 }
 
-func (m *jobModel) recordedPrompt(kept *marks) recordedPrompt {
-	return recordedPrompt{text: m.Prompt, jobID: m.ID.ValueString(), hash: kept.prompt}
-}
-
 // missing reports that the job was imported.
 func (r recordedPrompt) missing() bool { return r.text.IsNull() && r.hash == "" }
 

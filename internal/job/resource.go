@@ -95,7 +95,7 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	kept.plans(&plan, state.ID.ValueString())
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
 	sent := func() bool { return len(earlierRequests(ctx, j, send.Message, &plan, true, diags)) > 0 }
-	d := decide(compare(&plan, &state, state.recordedPrompt(kept), options, sent), &plan, &state, project)
+	d := decide(compare(&plan, &state, kept.recordedPrompt(&state), options.enabled, sent), &plan, &state, project)
 	for _, attribute := range d.replacedBy {
 		resp.RequiresReplace.Append(path.Root(attribute))
 	}

@@ -68,7 +68,7 @@ func (c *Call) try(access func(context.Context) error) {
 
 func (c *Call) write(ctx context.Context) error {
 	err := c.journal.write(ctx, c.name, &c.entry)
-	c.recorded = c.recorded || err == nil && c.journal.store != store.Discard{}
+	c.recorded = c.recorded || err == nil && c.journal.store != store.Discard()
 	return err
 }
 

@@ -53,9 +53,9 @@ type Journal struct {
 	indexErr  error                 // why they are not known
 	removeErr atomic.Pointer[error] // after which the plan removes no more
 
-	reading   sync.Once
-	unseen    []*Earlier // when the first imported object was planned
-	unseenErr error
+	reading    sync.Once
+	created    map[string][]store.Name // by job, when the first imported object was planned
+	createdErr error
 
 	unusable sync.Once
 }
@@ -68,7 +68,7 @@ func Open(process *cli.Process, options Options) (*Journal, error) {
 
 // Discard returns a journal that keeps nothing.
 func Discard() *Journal {
-	return &Journal{store: store.Discard{}, process: new(cli.Process), settled: settled{inState: map[string]bool{}}}
+	return &Journal{store: store.Discard(), process: new(cli.Process), settled: settled{inState: map[string]bool{}}}
 }
 
 // Named reports whether the user chose the store: a default folder only causes warnings.

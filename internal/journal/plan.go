@@ -39,7 +39,7 @@ func (j *Journal) Settle(r Ref) {
 // state must still say. Nothing is removed if this run wrote that state: it may not be
 // stored yet.
 func (j *Journal) Seen(ctx context.Context, r Ref) (Ref, error) {
-	if _, keepsNothing := j.store.(store.Discard); keepsNothing || len(r.Entries) == 0 || r.Run == j.process.Run {
+	if j.store == store.Discard() || len(r.Entries) == 0 || r.Run == j.process.Run {
 		return r, nil
 	}
 	j.Settle(r)
@@ -77,12 +77,16 @@ func (j *Journal) ShownByImport(ctx context.Context, jobID string) error {
 	if _, inState := j.isSettled(jobID); !inState {
 		return nil
 	}
-	j.reading.Do(func() { j.unseen, j.unseenErr = j.Unseen(context.WithoutCancel(ctx)) }) // once for a thousand imports
-	err := j.unseenErr
-	for _, e := range j.unseen {
-		if e.JobID == jobID {
-			err = errors.Join(err, j.removePlanned(ctx, e.Name))
+	j.reading.Do(func() { // once for a thousand imports
+		found, err := j.Unseen(context.WithoutCancel(ctx))
+		j.created, j.createdErr = map[string][]store.Name{}, err
+		for _, e := range found {
+			j.created[e.JobID] = append(j.created[e.JobID], e.Name)
 		}
+	})
+	err := j.createdErr
+	for _, name := range j.created[jobID] {
+		err = errors.Join(err, j.removePlanned(ctx, name))
 	}
 	return err
 }

@@ -1,12 +1,9 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package store keeps the journal's entries, in a folder or in a bucket. What a reader
-// must know to find an entry is in its name, so that a listing is an index.
 package store
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 
@@ -41,43 +38,3 @@ func decode(text []byte, written time.Time) *Entry {
 	}
 	return e
 }
-
-// Store keeps the entries of one scope. Each method is bounded by its context.
-type Store interface {
-	// String names the store in errors.
-	String() string
-	// Where names the file or object of an entry.
-	Where(name Name) string
-	// List returns the names that start with prefix. An entry that was written before the
-	// call, and not removed, is among them.
-	List(ctx context.Context, prefix string) ([]Name, error)
-	// Read returns an entry, or nil if it does not exist.
-	Read(ctx context.Context, name Name) (*Entry, error)
-	// Write stores an entry durably, whether or not it exists.
-	Write(ctx context.Context, name Name, e *Entry) error
-	// Remove deletes an entry that may not exist.
-	Remove(ctx context.Context, name Name) error
-}
-
-// Discard is a store that keeps nothing.
-type Discard struct{}
-
-var _ Store = Discard{}
-
-// String is empty: nothing in it can fail.
-func (Discard) String() string { return "" }
-
-// Where is empty.
-func (Discard) Where(Name) string { return "" }
-
-// List returns no names.
-func (Discard) List(context.Context, string) ([]Name, error) { return nil, nil }
-
-// Read finds nothing.
-func (Discard) Read(context.Context, Name) (*Entry, error) { return nil, nil }
-
-// Write does nothing.
-func (Discard) Write(context.Context, Name, *Entry) error { return nil }
-
-// Remove does nothing.
-func (Discard) Remove(context.Context, Name) error { return nil }

@@ -9,8 +9,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
 
 // Location is where a journal is kept: in a folder or in a bucket.
@@ -38,11 +36,11 @@ var (
 // never repeat the text.
 func ParseURL(text string) (Location, error) {
 	if filepath.IsAbs(text) {
-		folder, state, named := strings.Cut(text, "?state=")
+		path, state, named := strings.Cut(text, "?state=")
 		if named && state == "" {
 			return Location{}, errURL
 		}
-		return Location{Named: true, Folder: filepath.Clean(folder), State: state}, nil
+		return Location{Named: true, Folder: filepath.Clean(path), State: state}, nil
 	}
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Scheme != "s3" || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() ||
@@ -93,12 +91,4 @@ func parseEndpoint(text string) (host string, secure bool, _ error) {
 func IsLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
-}
-
-// Open returns the store for the entries of a scope, without accessing it yet.
-func Open(l Location, scope string, process *cli.Process) (Store, error) {
-	if l.Bucket != "" {
-		return openBucket(l, scope, process.Network)
-	}
-	return folder{filepath.Join(l.Folder, scope)}, nil
 }
