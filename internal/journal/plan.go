@@ -115,7 +115,7 @@ func (j *Journal) Announce(ctx context.Context, key Key, isDue bool) ([]*Earlier
 		if key.IsCreate() {
 			isSuperfluous = inState || !isDue && isGivenUp
 		}
-		if isSuperfluous && !slices.ContainsFunc(own, isOwn) {
+		if isSuperfluous && err == nil && !slices.ContainsFunc(own, isOwn) {
 			j.settle(e.ID, true)
 			err = errors.Join(err, j.removePlanned(ctx, e.Name))
 		}

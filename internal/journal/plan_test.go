@@ -111,6 +111,28 @@ func TestShownByImport(t *testing.T) {
 	}
 }
 
+// A plan removes nothing if it cannot read what this run has written: that may be about the same job.
+func TestAnnounce_ownUnreadable(t *testing.T) {
+	l := store.Location{Named: true, Folder: t.TempDir()}
+	post(t, l, "first", create, "job-1")
+	want(t, open(t, l, "second"), create, "taken over job-1")
+	j := open(t, l, "second")
+	j.InState("job-1")
+	reads := 0
+	fail(j, func(_ context.Context, op string) error {
+		if op == "read" {
+			if reads++; reads > 1 { // the first is of the other run
+				return errFault
+			}
+		}
+		return nil
+	})
+	if _, err := j.Announce(t.Context(), create, true); !errors.Is(err, errFault) {
+		t.Error(err)
+	}
+	wantStored(t, l, "create job-1 first", "create job-1 second")
+}
+
 // What cannot be removed stays in the state, and is not found either. After a failure no
 // other resource waits.
 func TestSeen_faults(t *testing.T) {

@@ -124,6 +124,10 @@ func (w *world) restore(s *saved) {
 
 // write writes files of the journal, or its objects.
 func (w *world) write(files map[string][]byte) {
+	if w.bucket != nil {
+		w.bucket.Lock()
+		defer w.bucket.Unlock()
+	}
 	for name, text := range files {
 		if w.bucket != nil {
 			w.bucket.Objects["prefix/"+name] = text
