@@ -4,13 +4,10 @@
 package job
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
-	"github.com/hashicorp/terraform-plugin-framework/types"
-	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -70,28 +67,4 @@ func reporter(diags *diag.Diagnostics, severity string) func(summary, detail str
 		return diags.AddWarning
 	}
 	return diags.AddError
-}
-
-// waitOptions are the settings of a wait block.
-type waitOptions struct {
-	enabled   bool
-	onFailure string
-}
-
-// readWaitOptions reads a wait block. Unknown settings have their defaults.
-func readWaitOptions(ctx context.Context, wait types.Object, diags *diag.Diagnostics) waitOptions {
-	options := waitOptions{enabled: true, onFailure: onError}
-	if wait.IsNull() || wait.IsUnknown() {
-		return options
-	}
-	var block struct {
-		Enabled   types.Bool   `tfsdk:"enabled"`
-		OnFailure types.String `tfsdk:"on_failure"`
-	}
-	diags.Append(wait.As(ctx, &block, basetypes.ObjectAsOptions{})...)
-	if !block.Enabled.IsNull() && !block.Enabled.IsUnknown() {
-		options.enabled = block.Enabled.ValueBool()
-	}
-	options.onFailure = cmp.Or(block.OnFailure.ValueString(), options.onFailure)
-	return options
 }

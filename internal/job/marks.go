@@ -5,11 +5,14 @@ package job
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"reflect"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
@@ -115,4 +118,28 @@ func (m *marks) interrupted(after wait.Event, status agentapi.Status) {
 	if after == wait.Messaged && status.Unfinished() {
 		m.messagedAt = time.Time{} // the message has had its effect: a later final status is that of its run
 	}
+}
+
+// recordedPrompt is what the state contains about the last prompt sent to a job: its
+// text, or the hash of a write-only one. An imported job has neither.
+type recordedPrompt struct {
+	text        types.String
+	jobID, hash string
+}
+
+// missing reports that the job was imported.
+func (r recordedPrompt) missing() bool { return r.text.IsNull() && r.hash == "" }
+
+// is reports whether the job was last sent this text.
+func (r recordedPrompt) is(text types.String) bool {
+	if r.text.IsNull() && !text.IsUnknown() {
+		return r.hash == promptHash(r.jobID, text.ValueString())
+	}
+	return r.text.Equal(text)
+}
+
+// promptHash is salted with the job's id: equal prompts have different hashes.
+func promptHash(jobID, text string) string {
+	sum := sha256.Sum256([]byte(jobID + "\n" + text))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }

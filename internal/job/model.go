@@ -4,11 +4,14 @@
 package job
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
 	"github.com/hashicorp/terraform-plugin-framework/attr"
@@ -16,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
@@ -140,4 +144,85 @@ func webLink(link string) bool {
 		return false
 	}
 	return !strings.ContainsFunc(link, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
+}
+
+// promptText is the prompt from whichever attribute is set.
+func (m *jobModel) promptText() types.String {
+	if m.Prompt.IsNull() {
+		return m.PromptWO
+	}
+	return m.Prompt
+}
+
+// promptPath is the attribute that sets the prompt.
+func (m *jobModel) promptPath() path.Path {
+	if m.Prompt.IsNull() {
+		return path.Root("prompt_wo")
+	}
+	return path.Root("prompt")
+}
+
+// keepPrompt leaves a prompt with ignore_changes as it was sent: the CLI hides a
+// write-only argument's new value from the plan, but not from the apply.
+func (m *jobModel) keepPrompt(before *jobModel) {
+	m.PromptWO = types.StringNull()
+	if m.Prompt.IsNull() {
+		m.PromptWO = before.Prompt
+	}
+}
+
+// checkPrompts checks at apply what validation could not: a prompt that the plan
+// did not know.
+func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
+	err := checkPrompt(m.promptText().ValueString())
+	if !m.Prompt.IsNull() && !m.PromptWO.IsNull() {
+		err = errors.New("both prompt and prompt_wo have a value: set only one of them")
+	}
+	if err != nil {
+		validate.ErrorAt(diags, m.promptPath())(
+			wording.InvalidPrompt.Because(err, "It was not sent to project "+m.ProjectID.ValueString()+"."))
+	}
+	return err == nil
+}
+
+func checkPrompt(text string) error {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return errors.New("the prompt is empty or only white space")
+	case strings.ContainsRune(text, 0):
+		return errors.New("the prompt contains a NUL character")
+	case !utf8.ValidString(text):
+		return errors.New("the prompt is not valid UTF-8")
+	}
+	return nil
+}
+
+// What to do when a job fails.
+const (
+	onError = "error"
+	onWarn  = "warn"
+)
+
+// waitOptions are the settings of a wait block.
+type waitOptions struct {
+	enabled   bool
+	onFailure string
+}
+
+// readWaitOptions reads a wait block. Unknown settings have their defaults.
+func readWaitOptions(ctx context.Context, wait types.Object, diags *diag.Diagnostics) waitOptions {
+	options := waitOptions{enabled: true, onFailure: onError}
+	if wait.IsNull() || wait.IsUnknown() {
+		return options
+	}
+	var block struct {
+		Enabled   types.Bool   `tfsdk:"enabled"`
+		OnFailure types.String `tfsdk:"on_failure"`
+	}
+	diags.Append(wait.As(ctx, &block, basetypes.ObjectAsOptions{})...)
+	if !block.Enabled.IsNull() && !block.Enabled.IsUnknown() {
+		options.enabled = block.Enabled.ValueBool()
+	}
+	options.onFailure = cmp.Or(block.OnFailure.ValueString(), options.onFailure)
+	return options
 }

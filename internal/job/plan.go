@@ -4,14 +4,101 @@
 package job
 
 import (
+	"context"
+
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
+
+// planJob plans what an apply would do. It promises no value that the service may change.
+func planJob(ctx context.Context, provider *ProviderData, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var plan, state jobModel
+	diags := &resp.Diagnostics
+	defer recovered(ctx, "planning", "A plan sends no prompt.", diags)
+	kept, j := readMarks(ctx, req.Private), provider.Sender.Journal
+	ref := kept.journal
+	if !req.State.Raw.IsNull() {
+		if diags.Append(req.State.Get(ctx, &state)...); diags.HasError() {
+			return
+		}
+		defer func() { kept.write(ctx, resp.Private) }()
+		kept.pruneJournal(ctx, j, diags)
+	}
+	if req.Plan.Raw.IsNull() {
+		return // destroy
+	}
+	project, more := plan.readPlan(ctx, req.Plan, req.Config)
+	if diags.Append(more...); diags.HasError() {
+		return
+	}
+	if req.State.Raw.IsNull() {
+		plan.ProjectID = provider.projectOr(project, diags)
+		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
+		provider.announceOrCount(ctx, send.Create, &plan, "", diags)
+		return
+	}
+	options := readWaitOptions(ctx, plan.Wait, diags)
+	if diags.HasError() {
+		return
+	}
+	kept.plans(&plan, state.ID.ValueString())
+	plan.ID, plan.ProjectID = state.ID, state.ProjectID
+	sent := func() bool { return len(earlierRequests(ctx, j, send.Message, &plan, true, diags)) > 0 }
+	d := decide(compare(&plan, &state, kept.recordedPrompt(&state), options.enabled, sent), &plan, &state, project)
+	for _, attribute := range d.replacedBy {
+		resp.RequiresReplace.Append(path.Root(attribute))
+	}
+	d.setValues(&plan, &state)
+	if diags.Append(resp.Plan.Set(ctx, plan.stored())...); diags.HasError() {
+		return
+	}
+	switch {
+	case d.recordOnly:
+		j.Imported(state.ID.ValueString())
+	case ref.Run == "":
+		reportJournalError(j, j.ShownByImport(ctx, state.ID.ValueString()), diags)
+	case !d.newPrompt:
+		earlierRequests(ctx, j, send.Message, &plan, false, diags) // which removes those that runs without a lock have left
+	}
+	if !d.replaces() {
+		announceOther(ctx, j, &plan, ref, diags)
+	}
+	switch {
+	case d.replaces():
+		// Terraform plans a replacement twice. This call has the prior state, and its warnings are shown. The second
+		// one has none: it plans a create, which counts the new job, and Terraform drops its warnings.
+		provider.announceOrCount(ctx, send.Create, &plan, state.ID.ValueString(), diags)
+	case d.message():
+		if provider.announceOrCount(ctx, send.Message, &plan, state.ID.ValueString(), diags) {
+			return // its warning replaces the one of this plan
+		}
+	}
+	d.explain(&plan, &state, diags)
+	if kept.unconfirmed && !d.replaces() && !d.message() {
+		validate.WarnAt(diags, plan.promptPath())(wording.Unconfirmed.Of(state.facts(), nil))
+	}
+}
+
+// announceOrCount announces that a request was sent by an earlier run, or else counts it. It
+// reports whether it was.
+func (d *ProviderData) announceOrCount(
+	ctx context.Context, kind send.Kind, plan *jobModel, jobID string, diags *diag.Diagnostics,
+) (announced bool) {
+	if announce(ctx, d.Sender.Journal, kind, plan, diags) {
+		return true
+	}
+	if err := d.Sender.Limits.Plan(kind, jobID); err != nil {
+		diags.AddError(wording.BeyondLimit(err, send.Request{Kind: kind, ProjectID: plan.ProjectID.ValueString(), JobID: jobID}))
+	}
+	return false
+}
 
 // change is what an apply would do to an existing job.
 type change struct {

@@ -8,11 +8,12 @@ package job
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
@@ -61,87 +62,8 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "create", "update")
 }
 
-// ModifyPlan plans what an apply would do. It promises no value that the service may change.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	var plan, state jobModel
-	diags := &resp.Diagnostics
-	defer recovered(ctx, "planning", "A plan sends no prompt.", diags)
-	kept, j := readMarks(ctx, req.Private), r.provider.Sender.Journal
-	ref := kept.journal
-	if !req.State.Raw.IsNull() {
-		if diags.Append(req.State.Get(ctx, &state)...); diags.HasError() {
-			return
-		}
-		defer func() { kept.write(ctx, resp.Private) }()
-		kept.pruneJournal(ctx, j, diags)
-	}
-	if req.Plan.Raw.IsNull() {
-		return // destroy
-	}
-	project, more := plan.readPlan(ctx, req.Plan, req.Config)
-	if diags.Append(more...); diags.HasError() {
-		return
-	}
-	if req.State.Raw.IsNull() {
-		plan.ProjectID = r.provider.projectOr(project, diags)
-		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
-		r.announceOrCount(ctx, send.Create, &plan, "", diags)
-		return
-	}
-	options := readWaitOptions(ctx, plan.Wait, diags)
-	if diags.HasError() {
-		return
-	}
-	kept.plans(&plan, state.ID.ValueString())
-	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	sent := func() bool { return len(earlierRequests(ctx, j, send.Message, &plan, true, diags)) > 0 }
-	d := decide(compare(&plan, &state, kept.recordedPrompt(&state), options.enabled, sent), &plan, &state, project)
-	for _, attribute := range d.replacedBy {
-		resp.RequiresReplace.Append(path.Root(attribute))
-	}
-	d.setValues(&plan, &state)
-	if diags.Append(resp.Plan.Set(ctx, plan.stored())...); diags.HasError() {
-		return
-	}
-	switch {
-	case d.recordOnly:
-		j.Imported(state.ID.ValueString())
-	case ref.Run == "":
-		reportJournalError(j, j.ShownByImport(ctx, state.ID.ValueString()), diags)
-	case !d.newPrompt:
-		earlierRequests(ctx, j, send.Message, &plan, false, diags) // which removes those that runs without a lock have left
-	}
-	if !d.replaces() {
-		announceOther(ctx, j, &plan, ref, diags)
-	}
-	switch {
-	case d.replaces():
-		// Terraform plans a replacement twice. This call has the prior state, and its warnings are shown. The second
-		// one has none: it plans a create, which counts the new job, and Terraform drops its warnings.
-		r.announceOrCount(ctx, send.Create, &plan, state.ID.ValueString(), diags)
-	case d.message():
-		if r.announceOrCount(ctx, send.Message, &plan, state.ID.ValueString(), diags) {
-			return // its warning replaces the one of this plan
-		}
-	}
-	d.explain(&plan, &state, diags)
-	if kept.unconfirmed && !d.replaces() && !d.message() {
-		validate.WarnAt(diags, plan.promptPath())(wording.Unconfirmed.Of(state.facts(), nil))
-	}
-}
-
-// announceOrCount announces that a request was sent by an earlier run, or else counts it. It
-// reports whether it was.
-func (r *jobResource) announceOrCount(
-	ctx context.Context, kind send.Kind, plan *jobModel, jobID string, diags *diag.Diagnostics,
-) (announced bool) {
-	if announce(ctx, r.provider.Sender.Journal, kind, plan, diags) {
-		return true
-	}
-	if err := r.provider.Sender.Limits.Plan(kind, jobID); err != nil {
-		diags.AddError(wording.BeyondLimit(err, send.Request{Kind: kind, ProjectID: plan.ProjectID.ValueString(), JobID: jobID}))
-	}
-	return false
+	planJob(ctx, r.provider, req, resp)
 }
 
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
@@ -190,6 +112,98 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 }
 
+func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
+	var job, before jobModel
+	_, diags := job.readPlan(ctx, req.Plan, req.Config)
+	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if out.marks.ignored {
+		job.keepPrompt(&before)
+	} else if !job.checkPrompts(&resp.Diagnostics) {
+		return
+	}
+	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
+	timeout, diags := job.Timeouts.Update(ctx, defaultJobTimeout)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	defer recovered(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
+	change := compare(&job, &before, out.marks.recordedPrompt(&before), options.enabled, func() bool { return false })
+	planned := out.marks.planned
+	out.marks.planned = ""
+	out.marks.write(ctx, out.private)
+	if change.newPrompt && planned != "" && planned != promptHash(before.ID.ValueString(), job.PromptWO.ValueString()) {
+		validate.WarnAt(&resp.Diagnostics, job.promptPath())(wording.PromptDiffers.Of(before.facts(), nil))
+	}
+	job.jobRecord = before.jobRecord
+	if !change.newPrompt && !change.resume {
+		out.save(ctx, &job)
+		return
+	}
+	if !r.provider.usable(&resp.Diagnostics) {
+		return
+	}
+	r.provider.Sender.Journal.Settle(out.marks.journal)
+	operation := r.provider.Sender.Begin(ctx, send.Request{
+		Kind: send.Message, ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(),
+		Prompt: job.promptText().ValueString(), Key: messageKey(&job),
+		Closed: change.closedJob,
+	})
+	defer operation.End()
+	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
+	defer cancel()
+
+	after := wait.Messaged
+	if !change.newPrompt {
+		after = wait.Resumed
+		out.save(ctx, &job)
+	} else if !r.sendMessage(ctx, &job, operation, out) {
+		return
+	}
+	if options.enabled {
+		r.provider.await(ctx, &job, after, options, out)
+	}
+}
+
+// sendMessage sends the new prompt to the job and reports whether it arrived.
+// From the moment it may have arrived the state holds the new prompt, so that
+// no later apply sends it again.
+func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation *send.Operation, out stateWriter) (arrived bool) {
+	outcome := operation.Send(ctx)
+	sent := outcome.Job != nil || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown
+	// An earlier unconfirmed message may be why the job is active again. And a job
+	// that was already active shows nothing by being active.
+	if sent && outcome.Job == nil && !out.marks.unconfirmed && job.ended() {
+		outcome.Job = wait.MessageEffect(ctx, r.provider.Sender.Client, operation.Request.ProjectID, operation.Request.JobID,
+			r.provider.Waiter.Schedule.Min)
+	}
+	arrived = outcome.Job != nil
+	if arrived {
+		job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
+		job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
+	}
+	if sent {
+		out.marks.messaged(arrived)
+		out.sent(operation)
+		out.save(ctx, job)
+	}
+	switch {
+	case outcome.Result == send.TakenOver:
+		out.diags.AddWarning(wording.TakenOver(outcome, operation.Request))
+	case outcome.Result == send.Closed:
+		validate.ErrorAt(out.diags, job.promptPath())(wording.MessageToClosedJob.Of(job.facts(), nil))
+	case !arrived:
+		out.diags.AddError(wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
+	}
+	reportProblem(r.provider.Sender.Journal, outcome, job.facts(), out.diags)
+	return arrived
+}
+
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
 	var job jobModel
@@ -226,6 +240,16 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 }
 
+// keepUnrefreshed is a refresh while the provider's configuration is not known.
+func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
+	if imported {
+		out.diags.AddError(wording.ImportUnconfigured.Of(job.facts(), nil))
+		return
+	}
+	out.diags.AddWarning(wording.NotRefreshed.Of(job.facts(), nil))
+	out.identify(ctx, job)
+}
+
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
@@ -237,12 +261,26 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	}
 }
 
-// keepUnrefreshed is a refresh while the provider's configuration is not known.
-func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
-	if imported {
-		out.diags.AddError(wording.ImportUnconfigured.Of(job.facts(), nil))
+func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateRequest, resp *resource.ImportStateResponse) {
+	var identity jobIdentity
+	if req.ID == "" {
+		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
+	}
+	project, id := identity.ProjectID.ValueString(), identity.ID.ValueString()
+	if req.ID != "" {
+		project, id, _ = strings.Cut(req.ID, "/")
+	}
+	if resp.Diagnostics.HasError() {
 		return
 	}
-	out.diags.AddWarning(wording.NotRefreshed.Of(job.facts(), nil))
-	out.identify(ctx, job)
+	if !agentapi.ValidID(project) || !agentapi.ValidID(id) {
+		resp.Diagnostics.AddError(wording.InvalidImport(project, id))
+		return
+	}
+	for name, value := range map[string]string{"project_id": project, "id": id} { // a read completes the state
+		resp.Diagnostics.Append(resp.State.SetAttribute(ctx, path.Root(name), value)...)
+		if resp.Identity != nil {
+			resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root(name), value)...)
+		}
+	}
 }

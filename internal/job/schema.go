@@ -21,13 +21,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// Of a failed job: the severity, and the description that resource and actions share.
-const (
-	onError = "error"
-	onWarn  = "warn"
-
-	waitDescription = "Whether to wait until the job finishes, and what to do if it fails."
-)
+// waitDescription is shared by resource and actions.
+const waitDescription = "Whether to wait until the job finishes, and what to do if it fails."
 
 func jobSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
@@ -147,5 +142,14 @@ func checkTimeouts(ctx context.Context, config tfsdk.Config, diags *diag.Diagnos
 		if d, err := time.ParseDuration(text.ValueString()); err == nil && d <= 0 {
 			validate.ErrorAt(diags, at)(wording.TimeoutNotPositive(text.ValueString()))
 		}
+	}
+}
+
+// validPrompt refuses what the service could not use as an instruction.
+func validPrompt() validator.String {
+	return validate.Rule{
+		Summary: wording.InvalidPrompt,
+		Accepts: "not empty or only white space, valid UTF-8 without NUL",
+		Check:   checkPrompt,
 	}
 }
