@@ -314,7 +314,7 @@ func TestX17_explore(t *testing.T) {
 			}
 		}
 	})
-	fmt.Printf("%d schedules of %d scenarios in stores, %d distinct worlds, in %v\n", total.schedules, finished, total.worlds,
+	fmt.Printf("played %d schedules of %d scenarios in stores, %d distinct worlds, in %v\n", total.schedules, finished, total.worlds,
 		time.Since(began).Round(time.Second))
 	if finished < all { // -run has left some out
 		return
