@@ -168,3 +168,64 @@ func TestWait_interruptedAtTheEnd(t *testing.T) {
 		t.Errorf("%q, %v, want completed", status, failure.Err)
 	}
 }
+
+// Only a job that is unfinished within the settle time shows it.
+func TestMessageEffect(t *testing.T) {
+	t.Parallel()
+	const interval = 3 * time.Second
+	for name, tc := range map[string]struct {
+		answers answers
+		shown   bool
+		gets    int
+		took    time.Duration
+	}{
+		"active at the last":    {change(completed, 9*time.Second, active), true, 4, 9 * time.Second},
+		"active too late":       {change(completed, Settle+time.Second, active), false, 4, Settle},
+		"an unknown status":     {sequence(agentapi.Status("queued")), true, 1, 0},
+		"the job is not found":  {sequence(completed, fault404), false, 2, interval},
+		"no status, and active": {sequence(noStatus, active), true, 2, interval},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPoller(tc.answers)
+				got := MessageEffect(t.Context(), p, "p", "job_1", interval)
+				if shown := got != nil; shown != tc.shown || len(p.at) != tc.gets || time.Since(p.start) != tc.took {
+					t.Errorf("shown %t by %d GETs in %s, want %t by %d in %s", shown, len(p.at), time.Since(p.start), tc.shown, tc.gets, tc.took)
+				}
+			})
+		})
+	}
+}
+
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		schedule Schedule
+		age      time.Duration // negative: the first poll
+		mean     time.Duration
+	}{
+		{usual, -1, 1600 * time.Millisecond},
+		{usual, 0, 800 * time.Millisecond},
+		{usual, 20 * time.Second, 2 * time.Second},
+		{usual, 24 * time.Hour, 10 * time.Second},
+		{Schedule{Min: 6 * time.Second, Max: 10 * time.Second}, -1, 10 * time.Second},
+	} {
+		distinct := map[time.Duration]bool{}
+		least, most := time.Duration(1<<62), time.Duration(0)
+		for range 1000 {
+			pause := tc.schedule.next(tc.age)
+			if tc.age < 0 {
+				pause = tc.schedule.first()
+			}
+			if off := (pause - tc.mean).Abs(); off > tc.mean/10 {
+				t.Fatalf("%+v at age %v pauses %v, want %v within a tenth", tc.schedule, tc.age, pause, tc.mean)
+			}
+			distinct[pause] = true
+			least, most = min(least, pause), max(most, pause)
+		}
+		if len(distinct) < 500 || most-least < tc.mean/10 {
+			t.Errorf("%+v at age %v pauses %v to %v in %d ways: too little jitter", tc.schedule, tc.age, least, most, len(distinct))
+		}
+	}
+}
