@@ -26,6 +26,7 @@ func TestRetryAfter(t *testing.T) {
 		"past date":               {value: date(-time.Hour), ok: true},
 		"date, their clock ahead": {value: date(time.Hour + time.Minute), date: date(time.Hour), want: time.Minute, ok: true},
 		"negative":                {value: "-5"},
+		"largest":                 {value: "2147483647", want: 2147483647 * time.Second, ok: true},
 		"overflows 31 bits":       {value: "2147483648"},
 		"far date":                {value: far, want: math.MaxInt64, ok: true},
 	} {
