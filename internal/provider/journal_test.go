@@ -46,6 +46,7 @@ func TestWhereTheJournalIs(t *testing.T) {
 		"default":                 {nil, "", "data/agent"},
 		"variable, empty block":   {attrs{}, "variable", "variable"},
 		"attribute over variable": {attrs{"url": "attribute"}, "variable", "attribute"},
+		"enabled, variable":       {attrs{"enabled": true}, "variable", "variable"},
 		"disabled, variable":      {attrs{"enabled": false}, "variable", "none"},
 		"explicit nulls":          {attrs{"enabled": nil, "url": nil}, "", "data/agent"},
 	} {
