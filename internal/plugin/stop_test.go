@@ -48,6 +48,9 @@ func (f *lateFramework) ApplyResourceChange(ctx context.Context, _ *tfprotov6.Ap
 	}
 	select {
 	case <-ctx.Done():
+		if ctx.Err() == nil {
+			f.Error("the call is cancelled without an error")
+		}
 	case <-time.After(10 * time.Second):
 		f.Error("the call is not cancelled")
 	}
