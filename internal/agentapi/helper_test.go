@@ -79,27 +79,16 @@ func limited(retryAfter string) answer { return answer{429, headers("Retry-After
 type fakeService struct {
 	dial    func(context.Context) error // nil: connects at once
 	answers []answer                    // in turn; the last one stays
-	answer  func() answer               // instead of answers, when it is not nil
 	latency time.Duration
 
-	mu                      sync.Mutex
-	posts                   []post // whose bodies were read whole
-	dials, inFlight, widest int
-}
-
-// post is one POST that a fakeService received.
-type post struct {
-	at   time.Time
-	body string
+	mu    sync.Mutex
+	dials int
+	posts []time.Time // whose bodies were read whole
 }
 
 func (f *fakeService) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
-	reply := f.answer
-	if reply == nil {
-		next := f.answers[min(f.dials, len(f.answers)-1)]
-		reply = func() answer { return next }
-	}
+	a := f.answers[min(f.dials, len(f.answers)-1)]
 	f.dials++
 	f.mu.Unlock()
 	if f.dial != nil {
@@ -107,34 +96,20 @@ func (f *fakeService) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	if f.answer == nil && reply().status == 0 {
+	if a.status == 0 {
 		return nil, errConnRefused
 	}
 	httptrace.ContextClientTrace(r.Context()).GotConn(httptrace.GotConnInfo{})
-	var body []byte
-	if r.Body != nil {
-		var err error
-		if body, err = io.ReadAll(r.Body); err != nil {
+	if r.Method == http.MethodPost {
+		if _, err := io.ReadAll(r.Body); err != nil {
 			return nil, err
 		}
+		f.mu.Lock()
+		f.posts = append(f.posts, time.Now())
+		f.mu.Unlock()
 	}
-	f.mu.Lock()
-	if r.Method == http.MethodPost {
-		f.posts = append(f.posts, post{time.Now(), string(body)})
-	}
-	f.inFlight++
-	f.widest = max(f.widest, f.inFlight)
-	f.mu.Unlock()
-	err := sleep.For(r.Context(), f.latency)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.inFlight--
-	if err != nil {
+	if err := sleep.For(r.Context(), f.latency); err != nil {
 		return nil, err
-	}
-	a := reply()
-	if a.header == nil {
-		a.header = http.Header{}
 	}
 	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body))}, nil
 }

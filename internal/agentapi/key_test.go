@@ -50,15 +50,10 @@ func TestKey_echoed(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 500) + canary
 	for name, play := range map[string]faultserver.Play{
-		"nested JSON":       faultserver.Answer(403, `{"error":{"message":"bad key `+canary+`"}}`),
-		"text":              faultserver.Answer(400, "Authorization: Bearer "+canary),
-		"text, cut":         faultserver.Answer(400, long),
-		"location":          faultserver.Answer(302, "", "Location: https://x.invalid/?k="+canary),
-		"status line":       faultserver.Raw("HTTP/1.1 " + canary + "\r\n\r\n"),
-		"quoted":            faultserver.Raw("HTTP/1.1 200 OK\r\n\"" + canary + "\\\r\n\r\n"), // as net/http quotes what it cannot read
-		"id":                faultserver.Answer(201, `{"id":"`+canary+`"}`),
-		"id cut in the key": faultserver.Answer(201, `{"id":"/`+long+`"}`),
-		"server error":      faultserver.Answer(500, `{"message":"`+canary+`"}`),
+		"text, cut":   faultserver.Answer(400, long),
+		"location":    faultserver.Answer(302, "", "Location: https://x.invalid/?k="+canary),
+		"status line": faultserver.Raw("HTTP/1.1 " + canary + "\r\n\r\n"),
+		"quoted":      faultserver.Raw("HTTP/1.1 200 OK\r\n\"" + canary + "\\\r\n\r\n"), // as net/http quotes what it cannot read
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

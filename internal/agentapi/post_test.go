@@ -6,6 +6,7 @@ package agentapi
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,28 +149,34 @@ func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "answered "+i
 func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
 func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
 
+// What is recorded is recorded before it is logged: a panic of the log loses nothing.
 func TestCreateJob_recorder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeService{answers: []answer{{}, limited("1"), accepted, {status: 500}, {status: 400}}}
-		c := newFakeClient(t, f)
+		f := &fakeService{answers: []answer{{}, limited("1"), accepted, {status: 500, body: "EOF"}, {status: 400}}}
 		r := &recorder{refuses: errors.New("not now")}
-		for range 2 * maxConcurrent { // a turn that was not given back would be missed
+		c := newFakeClient(t, f, func(config *Config) {
+			config.Log = func(_ context.Context, fields map[string]any) {
+				r.calls = append(r.calls, fmt.Sprint("logged ", fields["status"], ", ", fields["error"]))
+			}
+		})
+		for range maxRecorded + 1 { // a turn that was not given back would be missed
 			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
 				t.Fatalf("%v, want ErrNotSent and the recorder's error", err)
 			}
 		}
-		r.calls, r.refuses = r.calls[:1], nil
+		r.calls, r.refuses = nil, nil
 		for _, want := range []error{nil, ErrUnknownOutcome, ErrRefused} {
 			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, want) {
 				t.Errorf("%v, want %v", err, want)
 			}
 		}
 		want := []string{
-			"sending", // the recorder's error
-			"sending", "withdrawn", "sending", "withdrawn", "sending", "answered job_1",
-			"sending", "unknown",
-			"sending", "withdrawn",
+			"sending", "withdrawn", "logged 0, no connection to the service: dial: connection refused",
+			"sending", "withdrawn", "logged 429, <nil>",
+			"sending", "answered job_1", "logged 201, <nil>",
+			"sending", "unknown", "logged 500, create job: the service responded with 500 Internal Server Error: EOF",
+			"sending", "withdrawn", "logged 400, <nil>",
 		}
 		if diff := cmp.Diff(want, r.calls); diff != "" || len(f.posts) != 4 {
 			t.Errorf("%d POSTs, want 4; calls (-want +got):\n%s", len(f.posts), diff)

@@ -72,6 +72,11 @@ func TestExchange_C12_requests(t *testing.T) {
 	}
 }
 
+// invalidIDs cannot name a project or a job.
+var invalidIDs = []string{
+	".", "..", "a..b", "a/b", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\x00b", "a\nb", "a\x1b[2Jb", "a\u009bb", "a\u202eb", "jöb", "a\ufffdb", strings.Repeat("a", 257),
+}
+
 func TestCheckIDs(t *testing.T) {
 	t.Parallel()
 	f := &fakeService{answers: []answer{accepted}}

@@ -19,21 +19,16 @@ func TestRetryAfter(t *testing.T) {
 		want        time.Duration
 		ok          bool
 	}{
-		"none":                     {},
-		"seconds":                  {value: "120", want: 2 * time.Minute, ok: true},
-		"zero":                     {value: "0", ok: true},
-		"seconds ignore the date":  {value: "5", date: date(-time.Hour), want: 5 * time.Second, ok: true},
-		"date":                     {value: date(90 * time.Second), want: 90 * time.Second, ok: true},
-		"past date":                {value: date(-time.Hour), ok: true},
-		"date, their clock ahead":  {value: date(time.Hour + time.Minute), date: date(time.Hour), want: time.Minute, ok: true},
-		"date, their clock behind": {value: date(-time.Hour + time.Minute), date: date(-time.Hour), want: time.Minute, ok: true},
-		"RFC 850 date":             {value: "Wednesday, 04-Mar-26 05:07:07 GMT", want: time.Minute, ok: true},
-		"negative":                 {value: "-5"},
-		"fraction":                 {value: "1.5"},
-		"garbage":                  {value: "soon"},
-		"largest":                  {value: "2147483647", want: 2147483647 * time.Second, ok: true},
-		"overflows 31 bits":        {value: "2147483648"},
-		"far date":                 {value: far, want: math.MaxInt64, ok: true},
+		"none":                    {},
+		"seconds":                 {value: "120", want: 2 * time.Minute, ok: true},
+		"zero":                    {value: "0", ok: true},
+		"date":                    {value: date(90 * time.Second), want: 90 * time.Second, ok: true},
+		"past date":               {value: date(-time.Hour), ok: true},
+		"date, their clock ahead": {value: date(time.Hour + time.Minute), date: date(time.Hour), want: time.Minute, ok: true},
+		"negative":                {value: "-5"},
+		"largest":                 {value: "2147483647", want: 2147483647 * time.Second, ok: true},
+		"overflows 31 bits":       {value: "2147483648"},
+		"far date":                {value: far, want: math.MaxInt64, ok: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,74 +21,54 @@ func TestBackend(t *testing.T) {
 		}
 		return Backend()
 	}
-	for _, test := range []struct {
-		name, kind      string
-		one, two, other string // settings
-	}{
-		{
-			"S3", "s3",
+	for kind, test := range map[string]struct{ one, two, other string }{ // settings
+		"s3": {
 			`"bucket":"b","key":"k","region":"eu-central-1","workspace_key_prefix":null,"access_key":null,"profile":"laptop"`,
 			`"bucket":"b","key":"k","region":null,"workspace_key_prefix":"env:","endpoints":{"s3":"https://vpce"},"access_key":"AKIA","use_lockfile":true`,
 			`"bucket":"b","key":"other"`,
 		},
-		{
-			"HTTP", "http",
+		"http": {
 			`"address":"https://user:1@Host:443/state?token=1","username":null,"lock_address":null`,
 			`"address":"https://host/state/","username":"ci","password":"2","lock_address":"https://host/lock"`,
 			`"address":"https://host/other"`,
 		},
-		{
-			"PostgreSQL", "pg",
+		"pg": {
 			`"conn_str":"postgres://user:1@host/db?sslmode=disable","schema_name":null`,
 			`"conn_str":"host=host port=5432 user=ci password='2 3' dbname=db","schema_name":"terraform_remote_state"`,
 			`"conn_str":"postgres://user:1@host/other"`,
 		},
-		{
-			"Azure", "azurerm",
+		"azurerm": {
 			`"storage_account_name":"a","container_name":"c","key":"k","resource_group_name":"g","use_oidc":null`,
 			`"storage_account_name":"a","container_name":"c","key":"k","access_key":"s","use_oidc":true`,
 			`"storage_account_name":"a","container_name":"other","key":"k"`,
 		},
-		{
-			"Google", "gcs",
+		"gcs": {
 			`"bucket":"b","prefix":"p/","credentials":"laptop.json"`,
 			`"bucket":"b","prefix":"p","impersonate_service_account":"ci@example.com"`,
 			`"bucket":"b","prefix":"other"`,
 		},
-		{
-			"Kubernetes", "kubernetes",
+		"kubernetes": {
 			`"secret_suffix":"s","namespace":null,"config_path":"~/.kube/config"`,
 			`"secret_suffix":"s","namespace":"default","in_cluster_config":true,"host":"https://10.0.0.1"`,
 			`"secret_suffix":"s","namespace":"other"`,
 		},
-		{
-			"HCP Terraform", "cloud",
+		"cloud": { // HCP Terraform
 			`"hostname":null,"organization":"o","token":"1","workspaces":{"name":"w","tags":null}`,
 			`"hostname":"app.terraform.io","organization":"o","token":"2","workspaces":{"name":"w","tags":null}`,
 			`"hostname":null,"organization":"o","workspaces":{"name":"other","tags":null}`,
 		},
-		{
-			"local", "local",
-			`"path":null,"workspace_dir":null`,
-			`"path":"","workspace_dir":null`,
-			`"path":"other.tfstate"`,
-		},
-		{
-			"address from the environment", "http",
-			`"address":null,"password":"1"`,
-			`"address":null,"password":"2"`,
-			`"address":"https://host/state"`,
-		},
-		{"unknown", "new", `"at":"a"`, `"at":"a"`, `"at":"b"`},
+		"local":   {`"path":null,"workspace_dir":null`, `"path":"","workspace_dir":null`, `"path":"other.tfstate"`},
+		"unknown": {`"at":"a"`, `"at":"a"`, `"at":"b"`},
 	} {
-		settings := func(text string) string {
-			return backend(`"backend":{"type":"` + test.kind + `","config":{` + text + `},"hash":` + map[bool]string{true: "1", false: "2"}[text == test.one] + `}`)
+		settings := func(text, hash string) string {
+			return backend(`"backend":{"type":"` + kind + `","config":{` + text + `},"hash":` + hash + `}`)
 		}
-		if one, two := settings(test.one), settings(test.two); one != two {
-			t.Errorf("%s: two spellings of one state differ:\n%s\n%s", test.name, one, two)
+		one := settings(test.one, "1")
+		if two := settings(test.two, "2"); one != two {
+			t.Errorf("%s: two spellings of one state differ:\n%s\n%s", kind, one, two)
 		}
-		if one, other := settings(test.one), settings(test.other); one == other {
-			t.Errorf("%s: two states are one: %s", test.name, one)
+		if one == settings(test.other, "1") {
+			t.Errorf("%s: two states are one: %s", kind, one)
 		}
 	}
 	address := backend(`"backend":{"type":"http","config":{"address":"https://host/state"}}`)

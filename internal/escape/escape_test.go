@@ -14,28 +14,18 @@ func TestPrintable(t *testing.T) {
 	t.Parallel()
 	fill := strings.Repeat("a", maxShown-6)
 	for name, tc := range map[string]struct{ text, want string }{
-		"empty":               {"", ""},
 		"text":                {"Über 9000: \"ünïcode\" <b> & ${x} 🚀", "Über 9000: \"ünïcode\" <b> & ${x} 🚀"},
 		"C0":                  {"a\x00b\x07c\x1b[2Jd\r\n\te", `a\u0000b\u0007c\u001b[2Jd\u000d\u000a\u0009e`},
-		"DEL":                 {"a\x7fb", `a\u007fb`},
-		"C1":                  {"a\u0080b\u009b31mc", `a\u0080b\u009b31mc`},
 		"bidi":                {"a\u202eb\u2066c\u200fd\u061ce", `a\u202eb\u2066c\u200fd\u061ce`},
-		"invisible":           {"a\u200bb\ufeffc\u00add", `a\u200bb\ufeffc\u00add`},
 		"separators":          {"a\u2028b\u2029c\u00a0d\u3000e", `a\u2028b\u2029c\u00a0d\u3000e`},
-		"private use":         {"a\ue000b", `a\ue000b`},
 		"invalid UTF-8":       {"a\xffb\xc3", `a\xffb\xc3`},
-		"encoded surrogate":   {"\xed\xa0\x80", `\xed\xa0\x80`},
-		"overlong":            {"\xc0\xaf", `\xc0\xaf`},
 		"replacement":         {"a\ufffdb", "a\ufffdb"},
-		"512 fit":             {strings.Repeat("ä", 512), strings.Repeat("ä", 512)},
 		"513 are cut":         {strings.Repeat("ä", 513), strings.Repeat("ä", 511) + "…"},
 		"escape just fits":    {fill + "\x1b", fill + `\u001b`},
 		"escape is not split": {fill + "\x1b" + "b", fill + "…"},
 		"escape fits no more": {fill + "b\x1b", fill + "b…"},
 		"byte just fits":      {fill + "ab\xff", fill + `ab\xff`},
 		"byte is not split":   {fill + "abc\xff", fill + "abc…"},
-		"escapes alone":       {strings.Repeat("\n", 1000), strings.Repeat(`\u000a`, 85) + "…"},
-		"megabytes":           {strings.Repeat("x", 4<<20), strings.Repeat("x", 511) + "…"},
 	} {
 		if got := Printable(tc.text); got != tc.want {
 			t.Errorf("%s: Printable(%.600q)\n got %q\nwant %q", name, tc.text, got, tc.want)

@@ -43,15 +43,12 @@ func TestWhereTheJournalIs(t *testing.T) {
 		variable string // a folder
 		want     string
 	}{
-		"default":                     {nil, "", "data/agent"},
-		"variable":                    {nil, "variable", "variable"},
-		"variable, empty block":       {attrs{}, "variable", "variable"},
-		"attribute over variable":     {attrs{"url": "attribute"}, "variable", "attribute"},
-		"enabled, variable":           {attrs{"enabled": true}, "variable", "variable"},
-		"disabled, variable":          {attrs{"enabled": false}, "variable", "none"},
-		"disabled, attribute":         {attrs{"enabled": false, "url": "attribute"}, "", "none"},
-		"explicit nulls":              {attrs{"enabled": nil, "url": nil}, "", "data/agent"},
-		"enabled null, url and block": {attrs{"enabled": nil, "url": "attribute"}, "variable", "attribute"},
+		"default":                 {nil, "", "data/agent"},
+		"variable, empty block":   {attrs{}, "variable", "variable"},
+		"attribute over variable": {attrs{"url": "attribute"}, "variable", "attribute"},
+		"enabled, variable":       {attrs{"enabled": true}, "variable", "variable"},
+		"disabled, variable":      {attrs{"enabled": false}, "variable", "none"},
+		"explicit nulls":          {attrs{"enabled": nil, "url": nil}, "", "data/agent"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()

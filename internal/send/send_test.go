@@ -5,6 +5,8 @@ package send
 
 import (
 	"io"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
@@ -23,5 +25,55 @@ func TestOutcome(t *testing.T) {
 		if got := new(Sender{Journal: journal.Discard()}).Begin(t.Context(), Request{}).outcome(nil, err).Result; got != want {
 			t.Errorf("%v: %d, want %d", err, got, want)
 		}
+	}
+}
+
+func TestLimits_Plan(t *testing.T) {
+	type plan struct {
+		kind  Kind
+		jobID string
+	}
+	create, replaceA, replaceB := plan{Create, ""}, plan{Create, "a"}, plan{Create, "b"} // a replacement's second call is create
+	jobs := func(most int64) [2]Limit { return [2]Limit{Create: {Setting: "max_new_jobs", Max: most}} }
+	for name, test := range map[string]struct {
+		limit [2]Limit
+		plans []plan
+		fails int // the call that returns an error, from 1
+	}{
+		"no limit":                    {[2]Limit{}, []plan{create, create}, 0},
+		"none allowed":                {jobs(0), []plan{create, create}, 1},
+		"one error for all beyond it": {jobs(2), []plan{create, replaceA, create, create, replaceB, create}, 4},
+		"planned again":               {jobs(2), []plan{replaceA, create, replaceB, create, replaceA, create, replaceB, create}, 0},
+		"messages, of which a refresh turns one into a replacement": {
+			[2]Limit{Message: {Setting: "max_messages", Max: 1}},
+			[]plan{{Message, "a"}, {Message, "a"}, replaceA, create, {Message, "b"}, {Message, "a"}}, 6,
+		},
+	} {
+		limits := Limits{Limit: test.limit}
+		for i, plan := range test.plans {
+			if err := limits.Plan(plan.kind, plan.jobID); (err != nil) != (i+1 == test.fails) {
+				t.Errorf("%s: call %d: %v", name, i+1, err)
+			}
+		}
+	}
+}
+
+func TestLimits_concurrentCallers(t *testing.T) {
+	limits := Limits{Limit: [2]Limit{Message: {Setting: "max_messages = 10", Max: 10}}}
+	var refused, allowed atomic.Int64
+	var all sync.WaitGroup
+	for range 100 {
+		all.Go(func() {
+			if limits.Plan(Message, "") != nil {
+				refused.Add(1)
+			}
+			if limits.send(Message) == nil {
+				allowed.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if refused.Load() != 1 || allowed.Load() != 10 {
+		t.Errorf("%d errors of the plan, want 1; %d requests allowed, want 10", refused.Load(), allowed.Load())
 	}
 }

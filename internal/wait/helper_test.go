@@ -6,7 +6,6 @@ package wait
 import (
 	"context"
 	"errors"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,8 +27,11 @@ const (
 var (
 	usual    = Schedule{Min: 800 * time.Millisecond, Max: 10 * time.Second}
 	noStatus = &agentapi.Job{ID: "job_1"}
-	fault404 = fault(agentapi.ErrRefused, http.StatusNotFound, nil)
-	fault500 = fault(agentapi.ErrUnavailable, http.StatusInternalServerError, nil)
+	fault401 = fault(agentapi.ErrRefused, 401, nil)
+	fault404 = fault(agentapi.ErrRefused, 404, nil)
+	fault500 = fault(agentapi.ErrUnavailable, 500, nil)
+
+	pauseTooLong = fault(agentapi.ErrUnavailable, 0, agentapi.ErrPauseTooLong)
 )
 
 func job(status agentapi.Status) *agentapi.Job { return &agentapi.Job{ID: "job_1", Status: status} }

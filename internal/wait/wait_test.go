@@ -7,10 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
-	"math/rand/v2"
-	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,30 +24,7 @@ func TestWait(t *testing.T) {
 	linked := &agentapi.Job{ID: "job_1", Status: active, PRLink: old.PRLink}
 	busy := fault(agentapi.ErrUnavailable, 503, nil)
 	busy.RetryAfter = 2 * time.Minute
-	found := func(from, until time.Duration) answers {
-		return func(_ int, age time.Duration) any {
-			if age < from || age >= until {
-				return fault404
-			}
-			return active
-		}
-	}
-	stale := func(_ int, age time.Duration) any {
-		switch {
-		case age < 7*time.Second:
-			return old
-		case age < time.Minute:
-			return active
-		}
-		return failed
-	}
-	troubles := []error{fault500, fault(agentapi.ErrUnavailable, 502, agentapi.ErrWebPage), fault(agentapi.ErrUnavailable, 200, errors.New("truncated")), fault(agentapi.ErrUnavailable, 0, errors.New("reset"))}
-	tenMinutes := func(n int, age time.Duration) any {
-		if age < 10*time.Minute {
-			return troubles[n%len(troubles)]
-		}
-		return failed
-	}
+	foundLate := change(fault404, 50*time.Second, active)
 	const settled = Settle + 1200*time.Millisecond
 	for name, tc := range map[string]struct {
 		after   Event
@@ -61,31 +35,17 @@ func TestWait(t *testing.T) {
 		polls   int             // 0: any number
 		lo, hi  time.Duration
 	}{
-		"completed when resumed": {Resumed, 0, sequence(completed), completed, nil, 1, 0, 0},
-		"archived when created":  {Created, 0, sequence(agentapi.StatusArchived), agentapi.StatusArchived, nil, 1, time.Second, 2 * time.Second},
-		"failed when created":    {Created, 0, sequence(failed), failed, nil, 1, time.Second, 2 * time.Second},
-		"P01 unknown status":     {Created, 0, sequence(active, agentapi.Status("paused"), agentapi.Status("Completed"), completed), completed, nil, 4, 0, 10 * time.Second},
-		"P02 no status":          {Created, time.Minute, sequence(noStatus), "", context.DeadlineExceeded, 0, time.Minute, time.Minute},
-		"P02 four times":         {Created, 0, sequence(noStatus, noStatus, noStatus, noStatus, completed), completed, nil, 5, 0, 10 * time.Second},
-		"P04 link while active":  {Created, 0, sequence(linked, linked, completed), completed, nil, 3, 0, 10 * time.Second},
-		"P06 ten minutes":        {Created, 0, tenMinutes, failed, nil, 0, 10 * time.Minute, 10*time.Minute + 11*time.Second},
-		"P06 Retry-After":        {Resumed, 0, sequence(busy, completed), completed, nil, 2, 2 * time.Minute, 2 * time.Minute},
-		"P06 Retry-After, once":  {Resumed, 0, sequence(busy, active, completed), completed, nil, 3, 2 * time.Minute, 2*time.Minute + 15*time.Second},
-		"P08 stored late":        {Created, time.Minute, found(50*time.Second, time.Hour), active, context.DeadlineExceeded, 0, time.Minute, time.Minute},
-		"P08 stored at once":     {Created, 0, sequence(fault404, completed), completed, nil, 2, 0, 5 * time.Second},
-		"P08 never found":        {Created, 0, found(24*time.Hour, 0), "", agentapi.ErrNotFound, 0, NewJobGrace, NewJobGrace + 8*time.Second},
-		"P09 gone later":         {Created, 0, found(0, 5*time.Minute), active, agentapi.ErrNotFound, 0, 5 * time.Minute, 5*time.Minute + 11*time.Second},
-		"P09 when resumed":       {Resumed, 0, found(time.Second, time.Hour), "", agentapi.ErrNotFound, 1, 0, 0},
-		"P09 after a message":    {Messaged, 0, found(50*time.Second, time.Hour), "", agentapi.ErrNotFound, 1, 0, 2 * time.Second},
-		"M01 the old record":     {Messaged, 0, stale, failed, nil, 0, time.Minute, 67 * time.Second},
-		"M01 active at once":     {Messaged, 0, sequence(active, completed), completed, nil, 2, time.Second, 4 * time.Second},
-		"M01 old, then active":   {Messaged, 0, sequence(old, old, active, failed), failed, nil, 4, 3 * time.Second, 6 * time.Second},
-		"M01 an unknown status":  {Messaged, 0, sequence(agentapi.Status("queued"), completed), completed, nil, 2, time.Second, 4 * time.Second},
-		"M01 cut short":          {Messaged, 8 * time.Second, sequence(completed), completed, context.DeadlineExceeded, 0, 8 * time.Second, 8 * time.Second},
-		"M05 the old link":       {Messaged, 0, sequence(linked, linked, completed), completed, nil, 3, 0, 10 * time.Second},
-		"M02 ended unseen":       {Messaged, 0, sequence(old), completed, nil, 0, Settle, settled},
-		"M02 no status":          {Messaged, 0, sequence(noStatus, completed), completed, nil, 0, Settle, settled},
-		"M02 a fault":            {Messaged, 0, sequence(fault500, completed), completed, nil, 0, Settle, settled},
+		"archived":              {Created, 0, sequence(agentapi.StatusArchived), agentapi.StatusArchived, nil, 1, time.Second, 2 * time.Second},
+		"P04 link while active": {Created, 0, sequence(linked, linked, completed), completed, nil, 3, 0, 10 * time.Second},
+		"P06 Retry-After, once": {Resumed, 0, sequence(busy, active, completed), completed, nil, 3, 2 * time.Minute, 2*time.Minute + 15*time.Second},
+		"P08 stored late":       {Created, time.Minute, foundLate, active, context.DeadlineExceeded, 0, time.Minute, time.Minute},
+		"P08 never found":       {Created, 0, sequence(fault404), "", agentapi.ErrNotFound, 0, NewJobGrace, NewJobGrace + 8*time.Second},
+		"P09 when resumed":      {Resumed, 0, foundLate, "", agentapi.ErrNotFound, 1, 0, 0},
+		"P09 after a message":   {Messaged, 0, foundLate, "", agentapi.ErrNotFound, 1, 0, 2 * time.Second},
+		"M01 old, then active":  {Messaged, 0, sequence(old, old, active, failed), failed, nil, 4, 3 * time.Second, 6 * time.Second},
+		"M05 the old link":      {Messaged, 0, sequence(linked, linked, completed), completed, nil, 3, 0, 10 * time.Second},
+		"M02 ended unseen":      {Messaged, 0, sequence(old), completed, nil, 0, Settle, settled},
+		"M02 no status":         {Messaged, 0, sequence(noStatus, completed), completed, nil, 0, Settle, settled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,8 +60,8 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// P07, P09 and P11: what cannot pass ends every wait at once, everything else at its
-// timeout. The error knows of the last poll.
+// What cannot pass ends a wait at once, everything else at its timeout. The error knows of
+// the last poll.
 func TestWait_error(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -110,30 +70,25 @@ func TestWait_error(t *testing.T) {
 		lastFault error
 		status    agentapi.Status
 	}{
-		"401":            {[]any{fault(agentapi.ErrRefused, http.StatusUnauthorized, nil)}, agentapi.ErrKeyRejected, agentapi.ErrKeyRejected, active},
-		"404 HTML":       {[]any{fault(agentapi.ErrRefused, http.StatusNotFound, agentapi.ErrWebPage)}, agentapi.ErrWebPage, agentapi.ErrWebPage, active},
-		"wrong job":      {[]any{fault(agentapi.ErrRefused, http.StatusOK, agentapi.ErrWrongJob)}, agentapi.ErrWrongJob, agentapi.ErrWrongJob, active},
-		"certificate":    {[]any{fault(agentapi.ErrRefused, 0, agentapi.ErrCertificate)}, agentapi.ErrCertificate, agentapi.ErrCertificate, active},
-		"pause too long": {[]any{fault(agentapi.ErrUnavailable, 0, agentapi.ErrPauseTooLong)}, agentapi.ErrPauseTooLong, agentapi.ErrPauseTooLong, active},
-		"bad id":         {[]any{fault(agentapi.ErrNotSent, 0, nil)}, agentapi.ErrNotSent, agentapi.ErrNotSent, active},
-		"another error":  {[]any{http.ErrBodyNotAllowed}, http.ErrBodyNotAllowed, http.ErrBodyNotAllowed, active},
+		"P07 401":        {[]any{fault401}, agentapi.ErrKeyRejected, fault401, active},
+		"pause too long": {[]any{pauseTooLong}, agentapi.ErrPauseTooLong, pauseTooLong, active},
 		"P01 the status": {[]any{agentapi.Status("que\x1bued")}, context.DeadlineExceeded, nil, "que\x1bued"},
+		"P02 no status":  {[]any{noStatus}, context.DeadlineExceeded, errNoStatus, active},
 		"the last fault": {[]any{fault500}, context.DeadlineExceeded, fault500, active},
 		"no past fault":  {[]any{fault500, active}, context.DeadlineExceeded, nil, active},
 	} {
-		for _, after := range []Event{Resumed, Created, Messaged} {
-			t.Run(fmt.Sprint(name, after), func(t *testing.T) {
-				t.Parallel()
-				run(t, after, time.Minute, sequence(append([]any{active}, tc.then...)...), func(p *poller, status agentapi.Status, failure *Error) {
-					if !errors.Is(failure, tc.is) || !errors.Is(failure.LastFault, tc.lastFault) || status != tc.status || errors.Is(failure, context.DeadlineExceeded) && errors.Is(failure, agentapi.ErrUnavailable) {
-						t.Errorf("%+v after %q, want %v after %q and %v", failure, status, tc.is, tc.status, tc.lastFault)
-					}
-					if atOnce := len(p.at) == 2 && failure.Waited < 5*time.Second; atOnce == errors.Is(tc.is, context.DeadlineExceeded) || !atOnce && failure.Waited != time.Minute {
-						t.Errorf("it took %d polls and %v", len(p.at), failure.Waited)
-					}
-				})
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(t, Created, time.Minute, sequence(append([]any{active}, tc.then...)...), func(p *poller, status agentapi.Status, failure *Error) {
+				if !errors.Is(failure, tc.is) || !errors.Is(failure.LastFault, tc.lastFault) || status != tc.status {
+					t.Errorf("%+v after %q, want %v after %q and %v", failure, status, tc.is, tc.status, tc.lastFault)
+				}
+				atTimeout := errors.Is(tc.is, context.DeadlineExceeded)
+				if atTimeout && failure.Waited != time.Minute || !atTimeout && len(p.at) != 2 {
+					t.Errorf("it took %d polls and %v", len(p.at), failure.Waited)
+				}
 			})
-		}
+		})
 	}
 }
 
@@ -154,22 +109,13 @@ func TestError_text(t *testing.T) {
 // A wait that is resumed does not begin the settle time again.
 func TestWait_sinceTheMessage(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ since, lo, hi time.Duration }{
-		"in the settle time": {7 * time.Second, 3 * time.Second, 4200 * time.Millisecond},
-		"after it":           {Settle, 0, 1760 * time.Millisecond},
-		"long ago":           {24 * time.Hour, 0, 1760 * time.Millisecond},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newPoller(sequence(completed))
-				_, failure := p.wait(t.Context(), t, Target{After: Messaged, At: p.start.Add(-tc.since)})
-				if took := time.Since(p.start); failure.Err != nil || took < tc.lo || took > tc.hi {
-					t.Errorf("%v after %v, want the end after %v to %v", failure.Err, took, tc.lo, tc.hi)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		p := newPoller(sequence(completed))
+		_, failure := p.wait(t.Context(), t, Target{After: Messaged, At: p.start.Add(-7 * time.Second)})
+		if took := time.Since(p.start); failure.Err != nil || took < 3*time.Second || took > 4200*time.Millisecond {
+			t.Errorf("%v after %v, want the end after 3s to 4.2s", failure.Err, took)
+		}
+	})
 }
 
 func TestMayBeStale(t *testing.T) {
@@ -195,28 +141,21 @@ func TestWait_progress(t *testing.T) {
 	})
 }
 
-// A wait that ends before the first poll, between two, or in one, returns in that moment.
+// A wait that ends before the first poll, in one, or between two, returns in that moment.
 func TestWait_interrupted(t *testing.T) {
 	t.Parallel()
-	for _, at := range []time.Duration{0, time.Millisecond, time.Second, 2 * time.Second, 3 * time.Second, 3500 * time.Millisecond, time.Minute} {
-		for _, want := range []error{context.Canceled, context.DeadlineExceeded} {
-			synctest.Test(t, func(t *testing.T) {
-				p := newPoller(sequence(active))
-				p.latency = time.Second
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				if errors.Is(want, context.DeadlineExceeded) {
-					var stop context.CancelFunc
-					ctx, stop = context.WithTimeout(ctx, at)
-					defer stop()
-				} else if time.AfterFunc(at, cancel); at == 0 {
-					cancel()
-				}
-				if _, failure := p.wait(ctx, t, Target{After: Event(rand.N(3))}); !errors.Is(failure, want) || failure.Waited != at {
-					t.Errorf("at %v: %+v, want %v", at, failure, want)
-				}
-			})
-		}
+	for _, at := range []time.Duration{0, 2 * time.Second, 3 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPoller(sequence(active))
+			p.latency = time.Second
+			ctx, cancel := context.WithCancel(t.Context())
+			if time.AfterFunc(at, cancel); at == 0 {
+				cancel()
+			}
+			if _, failure := p.wait(ctx, t, Target{After: Created}); !errors.Is(failure, context.Canceled) || failure.Waited != at {
+				t.Errorf("at %v: %+v, want the end of the context", at, failure)
+			}
+		})
 	}
 }
 
@@ -227,5 +166,66 @@ func TestWait_interruptedAtTheEnd(t *testing.T) {
 	p := newPoller(func(int, time.Duration) any { cancel(); return completed })
 	if status, failure := p.wait(ctx, t, Target{}); failure.Err != nil || status != completed {
 		t.Errorf("%q, %v, want completed", status, failure.Err)
+	}
+}
+
+// Only a job that is unfinished within the settle time shows it.
+func TestMessageEffect(t *testing.T) {
+	t.Parallel()
+	const interval = 3 * time.Second
+	for name, tc := range map[string]struct {
+		answers answers
+		shown   bool
+		gets    int
+		took    time.Duration
+	}{
+		"active at the last":    {change(completed, 9*time.Second, active), true, 4, 9 * time.Second},
+		"active too late":       {change(completed, Settle+time.Second, active), false, 4, Settle},
+		"an unknown status":     {sequence(agentapi.Status("queued")), true, 1, 0},
+		"the job is not found":  {sequence(completed, fault404), false, 2, interval},
+		"no status, and active": {sequence(noStatus, active), true, 2, interval},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPoller(tc.answers)
+				got := MessageEffect(t.Context(), p, "p", "job_1", interval)
+				if shown := got != nil; shown != tc.shown || len(p.at) != tc.gets || time.Since(p.start) != tc.took {
+					t.Errorf("shown %t by %d GETs in %s, want %t by %d in %s", shown, len(p.at), time.Since(p.start), tc.shown, tc.gets, tc.took)
+				}
+			})
+		})
+	}
+}
+
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		schedule Schedule
+		age      time.Duration // negative: the first poll
+		mean     time.Duration
+	}{
+		{usual, -1, 1600 * time.Millisecond},
+		{usual, 0, 800 * time.Millisecond},
+		{usual, 20 * time.Second, 2 * time.Second},
+		{usual, 24 * time.Hour, 10 * time.Second},
+		{Schedule{Min: 6 * time.Second, Max: 10 * time.Second}, -1, 10 * time.Second},
+	} {
+		distinct := map[time.Duration]bool{}
+		least, most := time.Duration(1<<62), time.Duration(0)
+		for range 1000 {
+			pause := tc.schedule.next(tc.age)
+			if tc.age < 0 {
+				pause = tc.schedule.first()
+			}
+			if off := (pause - tc.mean).Abs(); off > tc.mean/10 {
+				t.Fatalf("%+v at age %v pauses %v, want %v within a tenth", tc.schedule, tc.age, pause, tc.mean)
+			}
+			distinct[pause] = true
+			least, most = min(least, pause), max(most, pause)
+		}
+		if len(distinct) < 500 || most-least < tc.mean/10 {
+			t.Errorf("%+v at age %v pauses %v to %v in %d ways: too little jitter", tc.schedule, tc.age, least, most, len(distinct))
+		}
 	}
 }
