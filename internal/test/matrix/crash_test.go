@@ -100,7 +100,7 @@ func crashRows() []Row {
 			m.wantWords("this prompt to job "+id+" in project proj_1, which accepted it", "The prompt was not sent again", "503 Service Unavailable", applyAgain)
 			m.wantTook(begin, time.Minute, time.Minute+time.Second)
 			m.Always(faultserver.Get, nil)
-			m.cleanly()
+			m.nextRun()
 			m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
 			m.wantEnd("completed", 1, 1)
 		}},

@@ -25,7 +25,7 @@ func hostRows() (rows []Row) {
 			m.WantPosts(1, 1)
 			m.cli.Forget()
 			m.starts(Job1())
-			m.wantPosts([2]int{2, 1})
+			m.WantPosts(2, 1)
 		})
 		// Red without: the takeover of messages.
 		row("H02_the_state_of_a_failed_update_is_dropped", func(m *Matrix) {
@@ -33,7 +33,7 @@ func hostRows() (rows []Row) {
 			m.nextRun()
 			m.Script(faultserver.Get, faultserver.Answer(401, "")) // ends the wait
 			m.undone(func() { m.wantDiags(m.planAndApply(Job2()), messagePlanned, "ERROR: Agent job still running") })
-			m.cleanly()
+			m.nextRun()
 			m.wantDiags(m.planAndApply(Job2()), messagePlannedOver, messageFound)
 			m.WantPosts(1, 1)
 		})
@@ -45,9 +45,9 @@ func hostRows() (rows []Row) {
 		first := m.other()
 		first.State, first.Private = m.cli.State, m.cli.Private
 		m.cli.Forget()
-		m.cleanly()
+		m.nextRun()
 		m.takesOver(Job1(), id)
-		m.cleanly()
+		m.nextRun()
 		first.Server = m.cli.Server
 		m.OK(m.note(first.Run(m.ctx, Job1())))
 		m.WantPosts(1, 0)

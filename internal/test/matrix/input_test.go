@@ -106,8 +106,8 @@ func inputRows() []Row {
 				_, diags := m.cli.Invoke(m.ctx, action, fakecli.With(config, attrs{"wait": attrs{"enabled": false}}))
 				m.OK(m.note(diags))
 			}
-			if !strings.Contains(m.log.String(), "/***/v2/agent/proj_1/job") {
-				m.Errorf("no URL in the log:\n%s", m.log.String())
+			if !strings.Contains(m.logged(), "/***/v2/agent/proj_1/job") {
+				m.Errorf("no URL in the log:\n%s", m.logged())
 			}
 		}},
 	}
@@ -123,7 +123,7 @@ func inputRows() []Row {
 				m.Errorf("the service got %d bytes, want %d: %.80q", len(got), len(prompt), got)
 			}
 			m.wantAttr("prompt", prompt)
-			if strings.Contains(m.log.String(), prompt) {
+			if strings.Contains(m.logged(), prompt) {
 				m.Error("the prompt is in the log")
 			}
 		}})

@@ -160,7 +160,9 @@ func messageRows() []Row {
 		m.wantWords("The service responded with 409", `error message "it is closed"`,
 			"the job and the state are unchanged", "To start a new job with this prompt instead, apply with -replace=ADDRESS")
 		m.wantEnd("completed", 1, 1)
-		m.wantPrompts(1)
+		if prompts := m.Sim.Jobs()[0].Prompts; len(prompts) != 1 {
+			m.Errorf("the job got the prompts %q", prompts)
+		}
 		m.wantDiags(m.Run(Job2()), messagePlanned)
 		m.wantEnd("completed", 1, 2)
 	})

@@ -20,11 +20,6 @@ import (
 // recordRows are odd records of a job that goes well.
 func recordRows() []Row {
 	extra := func(fields attrs) func(string, int) simulator.Script {
-		for name, field := range fields {
-			if _, out := field.(Omit); out {
-				fields[name] = simulator.Omit{}
-			}
-		}
 		return harness.Always(simulator.Script{Duration: 30 * time.Millisecond, Extra: fields})
 	}
 	longest := "https://example.com/" + strings.Repeat("a", 2048-len("https://example.com/"))
@@ -50,7 +45,7 @@ func recordRows() []Row {
 		name         string
 		fields, want attrs
 	}{
-		{"P05_missing", attrs{"prLink": Omit{}, "source": Omit{}, "model": Omit{}, "createdAt": Omit{}, "archivedAt": Omit{}}, nil},
+		{"P05_missing", attrs{"prLink": simulator.Omit{}, "source": simulator.Omit{}, "model": simulator.Omit{}, "createdAt": simulator.Omit{}, "archivedAt": simulator.Omit{}}, nil},
 		// Red without: printable in apply.
 		{"P05_odd_forms", attrs{"prLink": nil, "source": nil, "model": strings.Repeat("m", 600), "createdAt": "2026-01-02T03:04:05\n\x1b[31m", "archivedAt": "2026-W01-5"},
 			attrs{"model": strings.Repeat("m", 511) + "…", "created_at": `2026-01-02T03:04:05\u000a\u001b[31m`, "archived_at": "2026-W01-5"}},
@@ -79,7 +74,7 @@ func recordRows() []Row {
 		}},
 		// Red without: active in place of no status.
 		Row{name: "P02_create_answered_without_a_status", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Create, m.createdAs(201, attrs{"status": Omit{}}))
+			m.Script(faultserver.Create, m.createdAs(201, attrs{"status": simulator.Omit{}}))
 			m.OK(m.Run(noWait()))
 			m.WantState("active")
 		}},

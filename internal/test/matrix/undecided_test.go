@@ -35,7 +35,7 @@ func (m *Matrix) lostResponse(job attrs) (id string) {
 	m.Script(faultserver.Create, faultserver.Effect(faultserver.Reset))
 	m.wantDiags(m.Run(job), outcomeUnknown)
 	m.wantWords("no response shows whether a job was started", "import ADDRESS proj_1/JOB_ID", "delete "+m.entry()+", or set journal { forget = [\""+m.entryID()+"\"] }")
-	m.cleanly()
+	m.nextRun()
 	jobs := m.Sim.Jobs()
 	return jobs[len(jobs)-1].ID
 }
@@ -55,7 +55,7 @@ func undecidedRows() (rows []Row) {
 			m.lostResponse(Job1())
 			for range 3 {
 				m.blocked(Job1())
-				m.cleanly()
+				m.nextRun()
 			}
 			m.WantPosts(1, 0)
 			m.OK(m.note(m.cli.PlanDestroy(m.ctx)))
@@ -67,7 +67,7 @@ func undecidedRows() (rows []Row) {
 			m.wantDiags(m.Run(Job1()), otherJob, stillRunning)
 			m.wantWords("may have started a job, with unknown outcome,")
 			m.forget(m.entryID())
-			m.cleanly()
+			m.nextRun()
 			m.OK(m.Run(Job1()))
 			m.wantEntries(0)
 			m.WantPosts(1, 0)
@@ -98,7 +98,7 @@ func undecidedRows() (rows []Row) {
 		row("X19_other_triggers", func(m *Matrix) {
 			m.lostResponse(Job1())
 			m.starts(fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}}))
-			m.wantPosts([2]int{2, 0})
+			m.WantPosts(2, 0)
 		})
 		// Red without: busy (each of the equal creates would be blocked).
 		row("X19_two_siblings_are_created", func(m *Matrix) {
@@ -125,7 +125,7 @@ func undecidedRows() (rows []Row) {
 			m.cli.Stop() // the state of the first may be lost
 			id := m.id()
 			m.cli.Forget()
-			m.cleanly()
+			m.nextRun()
 			m.wantDiags(m.plan(Job1()), takeOverPlanned)
 			m.wantWords("started job " + id)
 			m.wantDiags(m.apply(Job1()), tookOver)
@@ -159,7 +159,7 @@ func undecidedRows() (rows []Row) {
 				m.wantDiags(m.note(m.other().Run(m.ctx, job(i))), outcomeUnknown)
 			}
 			m.Always(faultserver.Create, nil)
-			m.cleanly()
+			m.nextRun()
 			var ids []string // as the guide collects them
 			for i := range n {
 				m.wantDiags(m.note(m.other().Plan(m.ctx, job(i))), outcomePlanned)

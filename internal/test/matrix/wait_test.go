@@ -120,7 +120,7 @@ func waitRows() []Row {
 	return append(rows,
 		// Red without: errNoStatus as the last fault in progress.classify.
 		Row{name: "P02_status_missing", clock: true, Test: func(m *Matrix) {
-			m.Always(faultserver.Get, shows(attrs{"status": Omit{}}))
+			m.Always(faultserver.Get, shows(attrs{"status": simulator.Omit{}}))
 			m.kept(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The last poll failed: the response has no status.")
 			m.Always(faultserver.Get, nil)
 			m.resumed(Job1())
