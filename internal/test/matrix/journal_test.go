@@ -76,18 +76,6 @@ func journalRows() []Row {
 		m.WantPosts(2, 2)
 		m.wantAttr("id", id)
 	})
-	// Red without: announce for a replacement in the call with the prior state.
-	inNamed("X09_a_replacement_is_announced", func(m *Matrix) {
-		m.nextRun()
-		m.created(Job1())
-		m.nextRun()
-		triggered := fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}})
-		var id string
-		m.undone(func() { id = m.created(triggered) })
-		m.nextRun()
-		m.takesOver(triggered, id)
-		m.WantPosts(2, 0)
-	})
 	// Red without: an announcement for each call (the plan that is dropped would be the only one to tell).
 	inNamed("X18_announced_although_planned_twice", func(m *Matrix) {
 		m.cli.Minimal = true

@@ -89,15 +89,6 @@ func (m *Matrix) unchanged(step func()) {
 	}
 }
 
-// wantPrompt asserts that the state has the job's prompt, and none that is write-only.
-func (m *Matrix) wantPrompt(job attrs) {
-	m.Helper()
-	if m.cli.PromptWO {
-		job = nil
-	}
-	m.wantAttr("prompt", job["prompt"])
-}
-
 // wantNoWords asserts what the diagnostics of the last wantDiags do not say.
 func (m *Matrix) wantNoWords(words ...string) {
 	m.Helper()
