@@ -53,7 +53,10 @@ func crashRows() []Row {
 		{name: "X04_no_answer_to_the_message_had_come", clock: true, Test: func(m *Matrix) {
 			id := m.created(Job1())
 			m.nextRun()
-			m.unanswered(faultserver.Message, Job2(), messagePlanned, MessageUnknown)
+			m.Script(faultserver.Message, func(x *faultserver.Exchange) { m.cli.Stop(); faultserver.EOF(x) })
+			m.undone(func() { m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown) })
+			m.wantEntries(1)
+			m.nextRun()
 			m.wantDiags(m.Run(Job2()), outcomePlanned, MessageUnknown)
 			m.wantWords("job "+id, "and nothing shows whether it arrived.")
 			m.wantDiags(m.Run(Job2()), messageUnconfirmed)

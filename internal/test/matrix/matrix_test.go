@@ -14,7 +14,7 @@ import (
 func TestMatrix(t *testing.T) {
 	playRows(t, createRows(), refusedRows(),
 		waitRows(), recordRows(), readRows(), messageRows(), inputRows(), unknownRows(),
-		crashRows(), configRows(), journalRows(), unusableRows(), bucketRows(), hostRows(), undecidedRows())
+		crashRows(), configRows(), journalRows(), bucketRows(), hostRows(), undecidedRows())
 }
 
 // The rows that depend on what plan and state hold of the prompt, with the same

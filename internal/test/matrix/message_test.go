@@ -43,7 +43,6 @@ func (m *Matrix) readData(config attrs) []*tfprotov6.Diagnostic {
 func messageRows() []Row {
 	update := func(more attrs) attrs { return fakecli.With(Job2(), more) }
 	noWait := update(attrs{"wait": attrs{"enabled": false}})
-	stale := turns(simulator.Script{Duration: 40 * time.Second, Stale: 8 * time.Second})
 	long := turns(simulator.Script{Duration: 40 * time.Second})
 	at := func(d time.Duration) func(string, int) simulator.Script { return turns(simulator.Script{Duration: d}) }
 	var rows []Row
@@ -65,18 +64,6 @@ func messageRows() []Row {
 		}
 		m.OK(m.Run(Job2()))
 		m.WantPosts(1, 1)
-	})
-	// Red without: MayBeStale in observed, for a run that was cut short just after the message.
-	row("M01_cut_short_and_refreshed_while_stale", stale, func(m *Matrix) {
-		m.wantDiags(m.Run(update(attrs{"timeouts": attrs{"update": "3s"}})), messagePlanned, cutShort)
-		m.WantState("active")
-		m.OK(m.connect())
-		m.OK(m.refresh())
-		m.WantState("active")
-		m.resumed(Job2())
-		if end := m.Sim.Jobs()[0]; end.Status != "completed" {
-			m.Errorf("the job is %s", end.Status)
-		}
 	})
 	// Red without: the new prompt in the state of an unknown outcome (the next apply would send it again).
 	row("M04_reset_and_nothing_to_be_seen", long, func(m *Matrix) {

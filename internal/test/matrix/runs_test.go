@@ -12,7 +12,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
@@ -73,15 +72,6 @@ func (m *Matrix) sent() (id string) {
 	m.undone(func() { m.wantDiags(m.Run(Job2()), messagePlanned) })
 	m.nextRun()
 	return id
-}
-
-// unanswered is a run that ends after Ctrl-C without a response, and its state is lost.
-func (m *Matrix) unanswered(kind faultserver.Kind, job attrs, failed ...string) {
-	m.Helper()
-	m.Script(kind, func(x *faultserver.Exchange) { m.cli.Stop(); faultserver.EOF(x) })
-	m.undone(func() { m.wantDiags(m.Run(job), failed...) })
-	m.wantEntries(1)
-	m.nextRun()
 }
 
 // undone runs a step whose state is lost: the one from before comes back.
@@ -163,16 +153,6 @@ func (m *Matrix) wantEntries(n int) {
 	if got := m.entries(); len(got) != n {
 		m.Fatalf("entries: %q, want %d", got, n)
 	}
-}
-
-// blocked runs the job and asserts that the unknown outcome of an earlier create stops it.
-func (m *Matrix) blocked(job attrs) {
-	m.Helper()
-	creates, messages := m.posts()
-	m.wantDiags(m.Run(job), outcomePlanned, outcomeUnknown)
-	m.wantWords("Apply sends nothing and fails until you decide.", "to project proj_1 at ", "Each apply fails, without sending it again, until you decide.",
-		"terraform (or tofu) import ADDRESS proj_1/JOB_ID", "delete "+m.entry()+", or set journal { forget = [\""+m.entryID()+"\"] }", "AGENT_JOURNAL_FORGET="+m.entryID())
-	m.wantEnd("", creates, messages)
 }
 
 // noWait is a job that its create does not wait for.

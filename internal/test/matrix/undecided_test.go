@@ -52,10 +52,12 @@ func undecidedRows() (rows []Row) {
 		row("X19_applied_again_three_times", func(m *Matrix) {
 			m.lostResponse(Job1())
 			for range 3 {
-				m.blocked(Job1())
+				m.wantDiags(m.Run(Job1()), outcomePlanned, outcomeUnknown)
+				m.wantWords("Apply sends nothing and fails until you decide.", "to project proj_1 at ", "Each apply fails, without sending it again, until you decide.",
+					"import ADDRESS proj_1/JOB_ID", "delete "+m.entry()+", or set journal { forget = [\""+m.entryID()+"\"] }", "AGENT_JOURNAL_FORGET="+m.entryID())
+				m.wantEnd("", 1, 0)
 				m.nextRun()
 			}
-			m.WantPosts(1, 0)
 			m.OK(m.note(m.cli.PlanDestroy(m.ctx)))
 			entry := m.entry()
 			m.starts(fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}}))

@@ -52,12 +52,6 @@ func waitRows() []Row {
 				m.wantWords("503 Service Unavailable")
 				m.wantTook(start, time.Minute, time.Minute)
 			}},
-		// Red without: After: wait.Created in Create.
-		{name: "P08_404_just_after_create", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Get, faultserver.Answer(404, ""), faultserver.Answer(404, `{"error":"job not found"}`))
-			m.OK(m.Run(Job1()))
-			m.wantEnd("completed", 1, 0)
-		}},
 		// Red without: the 60 s in NewJobGrace, 404 as the end of a wait, and each text of LostInWait.
 		{name: "P09_404_later_in_the_wait", clock: true, script: harness.Always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *Matrix) {
 			start := time.Now()
