@@ -95,6 +95,18 @@ func bucketRows() []Row {
 			b.wantEntries(0)
 			m.WantPosts(1, 0)
 		}),
+		// Red without: the error of Seen in pruneJournal; the Once of Unusable.
+		inBucket("X14_entries_cannot_be_removed", func(m *Matrix, b *bucket) {
+			m.created(Job1())
+			second := m.other()
+			m.OK(m.note(second.Run(m.ctx, Job2())))
+			b.fail(http.MethodDelete, 403)
+			m.nextRun()
+			second.Server = m.cli.Server
+			m.wantDiags(append(m.Run(Job1()), m.note(second.Run(m.ctx, Job2()))...), journalUnusable)
+			m.wantWords("could not be cleaned up")
+			b.wantEntries(2)
+		}),
 		// Red without: withdrawn; reportProblem, for a create and for a message.
 		inBucket("X14_a_refused_request_cannot_be_removed", func(m *Matrix, b *bucket) {
 			m.Script(faultserver.Create, faultserver.Answer(400, `{"error":"no"}`))

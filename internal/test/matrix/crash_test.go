@@ -49,6 +49,11 @@ func crashRows() []Row {
 			m.wantEnd("completed", 2, 0)
 			m.wantNoOrphans()
 		}},
+		// Red without: the triggers in earlierRequests.
+		{name: "X04_the_job_may_be_for_other_triggers", clock: true, Test: func(m *Matrix) {
+			m.started(Job1())
+			m.OK(m.plan(fakecli.With(Job1(), attrs{"triggers": unknown{}})))
+		}},
 		// Red without: the record before the POST; takeOver of messages.
 		{name: "X04_no_answer_to_the_message_had_come", clock: true, Test: func(m *Matrix) {
 			id := m.created(Job1())

@@ -65,6 +65,18 @@ func messageRows() []Row {
 		m.OK(m.Run(Job2()))
 		m.WantPosts(1, 1)
 	})
+	// A run that was cut short just after the message. Red without: MayBeStale in observed; the time of the message in await.
+	row("M01_cut_short_and_refreshed_while_stale", turns(simulator.Script{Duration: 40 * time.Second, Stale: 8 * time.Second}), func(m *Matrix) {
+		m.wantDiags(m.Run(update(attrs{"timeouts": attrs{"update": "3s"}})), messagePlanned, cutShort)
+		m.WantState("active")
+		m.OK(m.connect())
+		m.OK(m.refresh())
+		m.WantState("active")
+		m.resumed(Job2())
+		if end := m.Sim.Jobs()[0]; end.Status != "completed" {
+			m.Errorf("the job is %s", end.Status)
+		}
+	})
 	// Red without: the new prompt in the state of an unknown outcome (the next apply would send it again).
 	row("M04_reset_and_nothing_to_be_seen", long, func(m *Matrix) {
 		m.Script(faultserver.Message, faultserver.Reset)
