@@ -68,7 +68,7 @@ func (r Row) Run(t *testing.T, data string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	m.ctx = tflogtest.RootLogger(tfsdklogtest.RootLogger(t.Context(), log), log)
 	m.config = attrs{
 		"base_url": m.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project,

@@ -28,7 +28,7 @@ func refusedRows() []Row {
 		}},
 		// Red without: 4xx as a final refusal in classifyPost; the words, without serviceMessage; the URL, without Request in reason.
 		{name: "C08_402", Test: func(m *Matrix) {
-			m.Script(faultserver.Create, faultserver.Answer(402, `{"error":"no such thing"}`))
+			m.Script(faultserver.Create, faultserver.Answer(402, `{"title":"Bad","detail":"no such thing"}`, "Content-Type: application/problem+json"))
 			m.refused(m.Run(Job1()), "The service responded with 402", `error message "no such thing"`, "(POST "+m.URL+"/v2/agent/proj_1/job)",
 				"Check credits and plan in the service's dashboard.\n\nOnce that is fixed, apply again")
 		}},
