@@ -14,7 +14,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +25,6 @@ import (
 type Server struct {
 	sync.Mutex
 	URL     string // of a journal
-	Close   func() // from then on it cannot be reached
 	Objects map[string][]byte
 	Page    int // objects in each page of a listing; 0: 20
 
@@ -45,7 +43,6 @@ func New(t testing.TB) *Server {
 	f := &Server{Objects: map[string][]byte{}}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	f.Close = server.Close
 	f.URL = "s3://bucket/a/prefix?region=us-east-1&endpoint=" + server.URL
 	return f
 }
@@ -91,9 +88,6 @@ func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 // list answers in pages that are shorter than a real server's.
 func (f *Server) list(w io.Writer, query url.Values) {
 	prefix, after, page := query.Get("prefix"), query.Get("continuation-token"), cmp.Or(f.Page, 20)
-	if asked, err := strconv.Atoi(query.Get("max-keys")); err == nil {
-		page = min(page, asked)
-	}
 	type contents struct{ Key, LastModified string }
 	var result struct {
 		XMLName               xml.Name `xml:"ListBucketResult"`
@@ -102,7 +96,7 @@ func (f *Server) list(w io.Writer, query url.Values) {
 		NextContinuationToken string
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Objects)) {
-		if !strings.HasPrefix(name, prefix) || name <= cmp.Or(after, query.Get("start-after")) {
+		if !strings.HasPrefix(name, prefix) || name <= after {
 			continue
 		}
 		if len(result.Contents) == page {

@@ -53,9 +53,6 @@ func Reset(x *Exchange) {
 }
 
 func resetConn(conn net.Conn) {
-	if counted, ok := conn.(*countingConn); ok {
-		conn = counted.Conn
-	}
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
@@ -94,22 +91,10 @@ func Answer(status int, body string, headers ...string) Play {
 	}
 }
 
-// Last plays an answer and then closes the connection, although it has just
-// said that it stays open.
-func Last(play Play) Play {
-	return func(x *Exchange) {
-		play(x)
-		x.over = true
-	}
-}
-
 // Truncated says that the body is whole and sends only its first n bytes.
 func Truncated(status int, body string, n int) Play {
 	return Raw(head(status, len(body), nil) + body[:n])
 }
-
-// Oversize sends a body of n spaces.
-func Oversize(status, n int) Play { return Last(Answer(status, strings.Repeat(" ", n))) }
 
 // Slow sends the answer's body, one byte each interval, until the client has
 // had enough.
@@ -124,13 +109,15 @@ func Slow(status int, body string, interval time.Duration) Play {
 	}
 }
 
-// GzipBomb sends a small body that decompresses to n spaces.
+// GzipBomb sends half of a small body that decompresses to n spaces, and closes the
+// connection: who reads more than that of it finds it cut short.
 func GzipBomb(status, n int) Play {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
 	_, _ = io.WriteString(writer, strings.Repeat(" ", n)) // a buffer takes all
 	_ = writer.Close()
-	return Last(Answer(status, packed.String(), "Content-Encoding: gzip"))
+	text := packed.String()
+	return Raw(head(status, len(text), []string{"Content-Encoding: gzip"}) + text[:len(text)/2])
 }
 
 func head(status, length int, headers []string) string {

@@ -14,6 +14,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -60,19 +61,17 @@ type Server struct {
 	scripts      map[Kind][]Play
 	always       map[Kind]Play
 	connectPlays []func(net.Conn)
-	dialErrors   []error
+	dialError    error
 	conns        map[net.Conn]struct{}
 	requests     []Request
 	dials        int
-	bytesOut     int
 }
 
 // Request is one request whose head was read.
 type Request struct {
 	Time  time.Time
 	Kind  Kind
-	Path  string // escaped, as it was sent
-	Whole bool   // the body was read to its end
+	Whole bool // the body was read to its end
 }
 
 // New starts a server that ends with the test.
@@ -82,7 +81,7 @@ func New(t testing.TB, healthy http.Handler, o Options) *Server {
 	scheme := "http://"
 	if o.Certificate != NoCertificate {
 		scheme = "https://"
-		s.tls, s.Authority = serverTLS(t, o.Certificate)
+		s.tls, s.Authority = serverTLS(t)
 	}
 	t.Cleanup(s.close)
 	if o.InMemory {
@@ -110,11 +109,7 @@ func New(t testing.TB, healthy http.Handler, o Options) *Server {
 // Dial opens a connection to an in-memory server, whatever the address.
 func (s *Server) Dial(context.Context, string, string) (net.Conn, error) {
 	s.mu.Lock()
-	var err error
-	if len(s.dialErrors) > 0 {
-		err = s.dialErrors[0]
-		s.dialErrors = s.dialErrors[min(1, len(s.dialErrors)-1):] // the last one stays
-	}
+	err := s.dialError
 	if err != nil {
 		s.dials++
 	}
@@ -127,12 +122,11 @@ func (s *Server) Dial(context.Context, string, string) (net.Conn, error) {
 	return client, nil
 }
 
-// FailDials makes the next calls of Dial fail with these errors; the last of
-// them stays, so that nil as the last one ends the fault.
-func (s *Server) FailDials(errs ...error) {
+// FailDials makes Dial fail with err from now on; nil ends that.
+func (s *Server) FailDials(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.dialErrors = errs
+	s.dialError = err
 }
 
 // OnConnect is played on the next connections in turn, before anything is read
@@ -167,29 +161,28 @@ func (s *Server) start(conn net.Conn) {
 		return
 	}
 	s.dials++
-	counted := &countingConn{Conn: conn, server: s}
-	s.conns[counted] = struct{}{}
+	s.conns[conn] = struct{}{}
 	var play func(net.Conn)
 	if len(s.connectPlays) > 0 {
 		play, s.connectPlays = s.connectPlays[0], s.connectPlays[1:]
 	}
 	s.running.Go(func() {
 		defer func() {
-			_ = counted.Close()
+			_ = conn.Close()
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			delete(s.conns, counted)
+			delete(s.conns, conn)
 		}()
 		if play != nil {
-			play(counted)
+			play(conn)
 			return
 		}
-		s.serve(counted)
+		s.serve(conn)
 	})
 }
 
-func (s *Server) serve(raw *countingConn) {
-	conn := net.Conn(raw)
+func (s *Server) serve(raw net.Conn) {
+	conn := raw
 	if s.tls != nil {
 		secure := tls.Server(raw, s.tls)
 		if secure.Handshake() != nil {
@@ -222,7 +215,7 @@ func (s *Server) record(r *http.Request, whole bool) Play {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kind := kindOf(r)
-	s.requests = append(s.requests, Request{Time: time.Now(), Kind: kind, Path: r.URL.EscapedPath(), Whole: whole})
+	s.requests = append(s.requests, Request{Time: time.Now(), Kind: kind, Whole: whole})
 	if script := s.scripts[kind]; whole && len(script) > 0 {
 		s.scripts[kind] = script[1:]
 		return script[0]
@@ -254,4 +247,29 @@ func (s *Server) close() {
 	}
 	s.mu.Unlock()
 	s.running.Wait()
+}
+
+// Requests returns what was read so far, in that order.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// Count returns how many requests of a kind were read whole.
+func (s *Server) Count(kind Kind) int {
+	n := 0
+	for _, r := range s.Requests() {
+		if r.Kind == kind && r.Whole {
+			n++
+		}
+	}
+	return n
+}
+
+// Dials returns how many connections were tried, those made to fail included.
+func (s *Server) Dials() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dials
 }

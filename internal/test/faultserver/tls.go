@@ -26,25 +26,17 @@ type Certificate int
 const (
 	NoCertificate Certificate = iota
 	GoodCertificate
-	ExpiredCertificate
-	WrongNameCertificate
 )
 
 // serverTLS returns the server's side and the authority in PEM form.
-func serverTLS(t testing.TB, certificate Certificate) (*tls.Config, string) {
+func serverTLS(t testing.TB) (*tls.Config, string) {
 	t.Helper()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "faultserver"},
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	switch certificate {
-	case ExpiredCertificate:
-		template.NotAfter = time.Now().Add(-time.Hour)
-	case WrongNameCertificate:
-		template.IPAddresses, template.DNSNames = nil, []string{"elsewhere.invalid"}
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

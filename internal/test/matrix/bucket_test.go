@@ -44,105 +44,84 @@ func (b *bucket) wantEntries(n int) {
 	}
 }
 
-// addsTo returns a function that adds a row whose journal is in a bucket.
-func addsTo(rows *[]Row) func(name string, test func(m *Matrix, b *bucket)) {
-	return func(name string, test func(m *Matrix, b *bucket)) {
-		*rows = append(*rows, Row{name: name, Test: func(m *Matrix) {
-			b := &bucket{fakes3.New(m), m}
-			m.config["journal"] = attrs{"url": b.URL}
-			m.nextRun()
-			test(m, b)
-		}})
-	}
-}
-
-// unusableRows are buckets that cannot be used before the POST.
-func unusableRows() (rows []Row) {
-	const nothingSent = "The prompt was not sent to project proj_1, so no job was started."
-	row := addsTo(&rows)
-	// Red without: the problem of record in Sending.
-	row("X14_before_the_POST_responds_404", func(m *Matrix, b *bucket) {
-		b.fail("", 404)
-		m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
-		m.wantWords("The journal in s3://bucket/a/prefix/", "could not be listed", "could not be written", nothingSent, "Check journal.url")
-		m.wantEnd("", 0, 0)
-		b.SetHook(nil)
+// inBucket is a row whose journal is in a bucket.
+func inBucket(name string, test func(m *Matrix, b *bucket)) Row {
+	return Row{name: name, Test: func(m *Matrix) {
+		b := &bucket{fakes3.New(m), m}
+		m.config["journal"] = attrs{"url": b.URL}
 		m.nextRun()
-		m.OK(m.Run(noWait()))
-
-		b.fail("", 404)
-		m.nextRun()
-		m.wantDiags(m.planAndApply(fakecli.With(noWait(), Job2())), journalUnusable, messagePlanned, messageFailed)
-		m.wantWords("The prompt was not sent to job "+m.id()+" in project proj_1, so the job and the state are unchanged.", "Check journal.url")
-		m.WantPosts(1, 0)
-	})
-	// Red without: the error of Sending.
-	row("X14_before_the_POST_responds_403_to_writes", func(m *Matrix, b *bucket) {
-		b.fail(http.MethodPut, 403)
-		m.wantDiags(m.Run(Job1()), createFailed)
-		m.wantWords(nothingSent, "could not be written", "Check journal.url", "Apply again to send the prompt.")
-		m.wantNoWords("HTTPS_PROXY") // a hint about the service
-		m.wantEnd("", 0, 0)
-	})
-	// Red without: the cause of a cancelled call in Sending (the text blamed the network).
-	row("X14_before_the_POST_stopped_while_it_is_recorded", func(m *Matrix, b *bucket) {
-		b.SetHook(func(r *http.Request, _ func()) int {
-			if r.Method == http.MethodPut {
-				m.cli.Stop()
-			}
-			return 0
-		})
-		m.wantDiags(m.Run(Job1()), createFailed)
-		m.wantWords(nothingSent, "The run was interrupted.")
-		m.WantPosts(0, 0)
-	})
-	return rows
+		test(m, b)
+	}}
 }
 
 // bucketRows are faults of the bucket that holds the journal.
-func bucketRows() (rows []Row) {
-	row := addsTo(&rows)
-	// Red without: journalNotWritten; the mark of the entry in the state.
-	row("X14_after_the_POST", func(m *Matrix, b *bucket) {
-		m.Script(faultserver.Create, func(x *faultserver.Exchange) { b.fail("", 403); faultserver.Healthy(x) })
-		m.wantDiags(m.Run(noWait()), journalUnwritten)
-		m.wantWords("job "+m.id()+" in project proj_1 is in the state", "could not be written")
-		m.WantState("active")
-		b.wantEntries(1)
-		b.SetHook(nil)
-		m.nextRun()
-		m.OK(m.Run(noWait()))
-		b.wantEntries(0)
-		m.WantPosts(1, 0)
-	})
-	// Red without: removal as an error of Seen; the Once of reportJournalError.
-	row("X14_entries_cannot_be_removed", func(m *Matrix, b *bucket) {
-		m.created(Job1())
-		second := m.other()
-		m.OK(m.note(second.Run(m.ctx, Job2())))
-		b.fail(http.MethodDelete, 403)
-		m.nextRun()
-		second.Server = m.cli.Server
-		m.wantDiags(append(m.Run(Job1()), m.note(second.Run(m.ctx, Job2()))...), journalUnusable)
-		m.wantWords("could not be cleaned up")
-		m.WantPosts(2, 0)
-		b.wantEntries(2)
-	})
-	// Red without: withdrawn; reportProblem, for a create and for a message.
-	row("X14_a_refused_request_cannot_be_removed", func(m *Matrix, b *bucket) {
-		m.Script(faultserver.Create, faultserver.Answer(400, `{"error":"no"}`))
-		b.fail(http.MethodDelete, 403)
-		m.wantDiags(m.Run(Job1()), createFailed, journalUnusable)
-		b.wantEntries(1)
+func bucketRows() []Row {
+	const nothingSent = "The prompt was not sent to project proj_1, so no job was started."
+	return []Row{
+		// Red without: the problem of record in Sending.
+		inBucket("X14_before_the_POST_responds_404", func(m *Matrix, b *bucket) {
+			b.fail("", 404)
+			m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
+			m.wantWords("The journal in s3://bucket/a/prefix/", "could not be listed", "could not be written", nothingSent, "Check journal.url")
+			m.wantEnd("", 0, 0)
+			b.SetHook(nil)
+			m.nextRun()
+			m.OK(m.Run(noWait()))
 
-		b.SetHook(nil)
-		m.nextRun()
-		m.created(Job2())
-		m.nextRun()
-		m.wantDiags(m.plan(Job1()), otherJob, messagePlanned) // nobody knows that it had no effect
-		m.Script(faultserver.Message, faultserver.Answer(400, `{"error":"no"}`))
-		b.fail(http.MethodDelete, 403)
-		m.wantDiags(m.apply(Job1()), messageFailed, journalUnusable)
-	})
-	return rows
+			b.fail("", 404)
+			m.nextRun()
+			m.wantDiags(m.planAndApply(fakecli.With(noWait(), Job2())), journalUnusable, messagePlanned, messageFailed)
+			m.wantWords("The prompt was not sent to job "+m.id()+" in project proj_1, so the job and the state are unchanged.", "Check journal.url")
+			m.WantPosts(1, 0)
+		}),
+		// Red without: the error of Sending.
+		inBucket("X14_before_the_POST_responds_403_to_writes", func(m *Matrix, b *bucket) {
+			b.fail(http.MethodPut, 403)
+			m.wantDiags(m.Run(Job1()), createFailed)
+			m.wantWords(nothingSent, "could not be written", "Check journal.url", "Apply again to send the prompt.")
+			m.wantNoWords("HTTPS_PROXY") // a hint about the service
+			m.wantEnd("", 0, 0)
+		}),
+		// Red without: journalNotWritten; the mark of the entry in the state.
+		inBucket("X14_after_the_POST", func(m *Matrix, b *bucket) {
+			m.Script(faultserver.Create, func(x *faultserver.Exchange) { b.fail("", 403); faultserver.Healthy(x) })
+			m.wantDiags(m.Run(noWait()), journalUnwritten)
+			m.wantWords("job "+m.id()+" in project proj_1 is in the state", "could not be written")
+			m.WantState("active")
+			b.wantEntries(1)
+			b.SetHook(nil)
+			m.nextRun()
+			m.OK(m.Run(noWait()))
+			b.wantEntries(0)
+			m.WantPosts(1, 0)
+		}),
+		// Red without: the error of Seen in pruneJournal; the Once of Unusable.
+		inBucket("X14_entries_cannot_be_removed", func(m *Matrix, b *bucket) {
+			m.created(Job1())
+			second := m.other()
+			m.OK(m.note(second.Run(m.ctx, Job2())))
+			b.fail(http.MethodDelete, 403)
+			m.nextRun()
+			second.Server = m.cli.Server
+			m.wantDiags(append(m.Run(Job1()), m.note(second.Run(m.ctx, Job2()))...), journalUnusable)
+			m.wantWords("could not be cleaned up")
+			b.wantEntries(2)
+		}),
+		// Red without: withdrawn; reportProblem, for a create and for a message.
+		inBucket("X14_a_refused_request_cannot_be_removed", func(m *Matrix, b *bucket) {
+			m.Script(faultserver.Create, faultserver.Answer(400, `{"error":"no"}`))
+			b.fail(http.MethodDelete, 403)
+			m.wantDiags(m.Run(Job1()), createFailed, journalUnusable)
+			b.wantEntries(1)
+
+			b.SetHook(nil)
+			m.nextRun()
+			m.created(Job2())
+			m.nextRun()
+			m.wantDiags(m.plan(Job1()), otherJob, messagePlanned) // nobody knows that it had no effect
+			m.Script(faultserver.Message, faultserver.Answer(400, `{"error":"no"}`))
+			b.fail(http.MethodDelete, 403)
+			m.wantDiags(m.apply(Job1()), messageFailed, journalUnusable)
+		}),
+	}
 }

@@ -148,16 +148,5 @@ func promptRows() []Row {
 				m.wantDiags(m.plan(fakecli.With(Job1(), attrs{"wait": wait})), stillRunning)
 			}
 		}},
-		// Red without: the prompts themselves being compared in compare (a message would be sent).
-		{name: "I06_prompt_unknown_at_plan_of_an_existing_job", Test: func(m *Matrix) {
-			m.created(Job1())
-			requests := len(m.Requests())
-			m.wantDiags(m.plan(attrs{"prompt": unknown{}}), "WARNING: Prompt not known yet")
-			if n := len(m.Requests()); n != requests {
-				m.Errorf("%d calls", n-requests)
-			}
-			m.OK(m.Run(Job1()))
-			m.WantPosts(1, 0)
-		}},
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-log/tflogtest"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -22,13 +23,13 @@ import (
 func createRows() []Row {
 	// A deadline that has passed makes a dialer fail at once as its own timeout does.
 	_, dialTimeout := (&net.Dialer{Deadline: time.Unix(1, 0)}).Dial("tcp", "127.0.0.1:1")
-	tls := faultserver.Options{Certificate: faultserver.GoodCertificate}
 	rows := []Row{
 		// Red without: the fields of the log, and Printable in it.
 		{name: "C01_logged", clock: true, Test: func(m *Matrix) {
-			m.FailDials(errors.New("no\x1b[2J route"), nil)
+			m.FailDials(errors.New("no\x1b[2J route"))
+			time.AfterFunc(time.Nanosecond, func() { m.FailDials(nil) })
 			m.OK(m.Run(noWait()))
-			entries, err := tflogtest.MultilineJSONDecode(strings.NewReader(m.log.String()))
+			entries, err := tflogtest.MultilineJSONDecode(strings.NewReader(m.logged()))
 			if err != nil {
 				m.Fatal(err)
 			}
@@ -48,6 +49,20 @@ func createRows() []Row {
 				m.Errorf("log (-want +got):\n%s", diff)
 			}
 		}},
+		// Red without: the loop in Client.post that sends again what was not sent;
+		// DeadlineExceeded in causeOf (a dialer's timeout passes for that of the resource).
+		{name: "C01_dial_timeout_until_deadline", clock: true, Test: func(m *Matrix) {
+			m.FailDials(dialTimeout)
+			m.notSentUntilDeadline("i/o timeout")
+			m.FailDials(nil)
+			m.created(Job1())
+			m.WantPosts(1, 0)
+		}},
+		// Red without: httptrace's GotConn as the mark of "reached" (every failure unknown).
+		{name: "C01_tls_handshake_reset_until_deadline", clock: true, Serve: faultserver.Options{Certificate: faultserver.GoodCertificate}, Test: func(m *Matrix) {
+			m.OnConnect(slices.Repeat([]func(net.Conn){faultserver.ResetEarly}, 200)...)
+			m.notSentUntilDeadline("closed pipe")
+		}},
 		// The service has read nothing, but nobody here can know that.
 		{name: "C03_reset_before_request", Test: func(m *Matrix) {
 			m.OnConnect(faultserver.ResetEarly)
@@ -56,54 +71,55 @@ func createRows() []Row {
 	}
 	for _, c := range []struct {
 		name, word string
-		dial       error
-		serve      faultserver.Options
-	}{
-		// Red without: the loop in Client.post that sends again what was not sent;
-		// DeadlineExceeded in causeOf (a dialer's timeout passes for that of the resource).
-		{name: "C01_dial_timeout_until_deadline", word: "i/o timeout", dial: dialTimeout},
-		// Red without: httptrace's GotConn as the mark of "reached" (every failure unknown).
-		{name: "C01_tls_handshake_reset_until_deadline", word: "closed pipe", serve: tls},
-	} {
-		rows = append(rows, Row{name: c.name, clock: true, Serve: c.serve, Test: func(m *Matrix) {
-			m.FailDials(c.dial)
-			if c.dial == nil {
-				m.OnConnect(slices.Repeat([]func(net.Conn){faultserver.ResetEarly}, 200)...)
-			}
-			start := time.Now()
-			m.notSent(m.Run(Job1()), "No connection to the service: ", c.word, "Check base_url, the network")
-			m.wantTook(start, 45*time.Second, time.Minute)
-			if m.Dials() < 5 {
-				m.Errorf("tried %d times only", m.Dials())
-			}
-			if c.dial != nil {
-				m.FailDials(nil)
-				m.OK(m.Run(Job1()))
-				m.wantEnd("completed", 1, 0)
-			}
-		}})
-	}
-	for _, c := range []struct {
-		name  string
-		play  faultserver.Play
-		words []string
+		play       faultserver.Play
+		took       time.Duration // on a fake clock; 0: without one
 	}{
 		// Red without: the class "unknown outcome" for a POST without an answer (taken as not sent).
-		{"C03_reset_after_effect", faultserver.Effect(faultserver.Reset), []string{"The connection broke before the response was complete"}},
-		{"C03_eof_after_request", faultserver.EOF, nil},
-		// Red without: 5xx and 408 as an unknown outcome in classifyPost (taken as refused, or sent again); ownWords.
-		{"C04_status_503", faultserver.Answer(503, `{"error":"dial tcp 192.0.2.1:443: i/o timeout"}`, "Retry-After: 1"), []string{"The service responded with 503"}},
-		{"C04_status_408", faultserver.Effect(faultserver.Answer(408, "stream timeout")), []string{"The service responded with 408"}},
+		{name: "C03_reset_after_effect", word: "The connection broke before the response was complete", play: faultserver.Effect(faultserver.Reset)},
+		// Red without: 5xx as an unknown outcome in classifyPost (taken as refused, or sent again); ownWords.
+		{name: "C04_503", word: "The service responded with 503", play: faultserver.Answer(503, `{"error":"dial tcp 192.0.2.1:443: i/o timeout"}`, "Retry-After: 1")},
 		// Red without: a 2xx that is no whole record as an unknown outcome in classifyPost.
-		{"C05_truncated_body", faultserver.Truncated(201, JobJSON(nil), 20), []string{"the connection broke before the response was complete"}},
-		{"C05_html", faultserver.Answer(201, "<html>welcome</html>", "Content-Type: text/html"), []string{"the response is a web page, not the service's JSON"}},
-		// Red without: ValidID in decodeJob.
-		{"C06_id_with_escape", faultserver.Answer(201, JobJSON(attrs{"id": "job\x1b[2J"})), []string{"no usable job id"}},
+		{name: "C05_truncated_body", word: "the connection broke before the response was complete", play: faultserver.Truncated(201, JobJSON(nil), 20)},
+		// Red without: the LimitReader in Client.exchange, behind the decompression.
+		{name: "C13_gzip_bomb", word: "larger than 1 MiB", play: faultserver.GzipBomb(201, 16<<20)},
+		// Red without: the request timeout covering the body (the row would end after the whole answer).
+		{name: "C13_slow_loris", word: "o complete response within the request timeout", play: faultserver.Slow(201, JobJSON(nil), 9*time.Second), took: time.Minute},
 	} {
-		rows = append(rows, Row{name: c.name, Test: func(m *Matrix) {
+		rows = append(rows, Row{name: c.name, clock: c.took > 0, Test: func(m *Matrix) {
 			m.Script(faultserver.Create, c.play)
-			m.unknownOutcome(m.Run(Job1()), 1, c.words...)
+			start := time.Now()
+			diags := m.Run(Job1())
+			if c.took > 0 {
+				m.wantTook(start, c.took, c.took)
+			}
+			m.unknownOutcome(diags, 1, c.word)
 		}})
 	}
 	return rows
+}
+
+// notSentUntilDeadline runs a create that is tried again until its deadline.
+func (m *Matrix) notSentUntilDeadline(word string) {
+	m.Helper()
+	start := time.Now()
+	m.notSent(m.Run(Job1()), "No connection to the service: ", word, "Check base_url, the network")
+	m.wantTook(start, 45*time.Second, time.Minute)
+	if m.Dials() < 5 {
+		m.Errorf("tried %d times only", m.Dials())
+	}
+}
+
+// unknownOutcome asserts that a create failed with an unknown outcome after the
+// service has read posts POSTs, and that the next apply sends exactly one.
+func (m *Matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words ...string) {
+	m.Helper()
+	m.wantDiags(diags, outcomeUnknown)
+	m.wantWords(append(words,
+		"The prompt was sent to project proj_1, and no response shows whether a job was started. ",
+		"Look for the job in the service's dashboard. If it is there, import it: ",
+		"terraform (or tofu) import ADDRESS proj_1/JOB_ID")...)
+	m.wantEnd("", posts, 0)
+	m.wantGets(0)
+	m.OK(m.Run(Job1()))
+	m.wantEnd("completed", posts+1, 0)
 }

@@ -61,7 +61,7 @@ func (m *Matrix) wantInvalidSettings(attribute, summary, inEnvironment string, v
 
 // inputRows are odd prompts and settings.
 func inputRows() []Row {
-	rows := []Row{
+	return []Row{
 		// Red without: validPrompt (each case of checkPrompt).
 		{name: "I01_prompt", clock: true, Test: func(m *Matrix) {
 			for _, prompt := range []string{"", " \n\t\u2003", "a\x00b", "a\xffb"} {
@@ -106,27 +106,23 @@ func inputRows() []Row {
 				_, diags := m.cli.Invoke(m.ctx, action, fakecli.With(config, attrs{"wait": attrs{"enabled": false}}))
 				m.OK(m.note(diags))
 			}
-			if !strings.Contains(m.log.String(), "/***/v2/agent/proj_1/job") {
-				m.Errorf("no URL in the log:\n%s", m.log.String())
+			if !strings.Contains(m.logged(), "/***/v2/agent/proj_1/job") {
+				m.Errorf("no URL in the log:\n%s", m.logged())
 			}
 		}},
-	}
-	// Red when the prompt is changed on its way.
-	for name, prompt := range map[string]string{
-		"I02_prompt_of_1_MB": strings.Repeat("0123456789abcdef", 1<<16),
-		"I02_prompt_odd":     "  first\r\n\tsecond\n👩‍🚀 ünï \u2028 \u202e ${var.x} %{if true}$${y}%%{z} <b>&amp;\"'\\</b> \\u0041\\n\n",
-	} {
-		rows = append(rows, Row{name: name, clock: true, Test: func(m *Matrix) {
+		// Red when the prompt is changed on its way.
+		{name: "I02_prompt_odd_and_of_1_MB", clock: true, Test: func(m *Matrix) {
+			odd := "  first\r\n\tsecond\n👩‍🚀 ünï \u2028 \u202e ${var.x} %{if true}$${y}%%{z} <b>&amp;\"'\\</b> \\u0041\\n\n"
+			prompt := strings.Repeat(odd, 1<<20/len(odd)+1)
 			m.OK(m.Run(attrs{"prompt": prompt}))
 			m.wantEnd("completed", 1, 0)
 			if got := m.Sim.Jobs()[0].Prompts[0]; got != prompt {
 				m.Errorf("the service got %d bytes, want %d: %.80q", len(got), len(prompt), got)
 			}
 			m.wantAttr("prompt", prompt)
-			if strings.Contains(m.log.String(), prompt) {
+			if strings.Contains(m.logged(), odd) {
 				m.Error("the prompt is in the log")
 			}
-		}})
+		}},
 	}
-	return rows
 }

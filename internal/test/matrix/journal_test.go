@@ -18,7 +18,7 @@ func (m *Matrix) unrecorded(step func()) {
 	m.Helper()
 	journal := m.config["journal"]
 	m.config["journal"] = attrs{"enabled": false}
-	m.cleanly()
+	m.nextRun()
 	step()
 	m.config["journal"] = journal
 }
@@ -32,28 +32,24 @@ func journalRows() []Row {
 	inNamed := func(name string, test func(m *Matrix)) {
 		rows = append(rows, Row{name: name, clock: true, named: true, Test: test})
 	}
-	for name, run := range map[string]func(m *Matrix, job attrs) []*tfprotov6.Diagnostic{
-		"X12_prompts_A_B_A_B": (*Matrix).Run, "X12_prompts_A_B_A_B_without_refresh": (*Matrix).planAndApply,
-	} {
-		// Red without: pruneJournal in Read, and in ModifyPlan; with the key of a message being the prompt alone.
-		inNamed(name, func(m *Matrix) {
+	// Red without: pruneJournal; with the key of a message being the prompt alone.
+	inNamed("X12_prompts_A_B_A_B", func(m *Matrix) {
+		m.nextRun()
+		m.created(Job1())
+		for _, job := range []attrs{Job2(), Job1(), Job2()} {
 			m.nextRun()
-			m.OK(run(m, Job1()))
-			for _, job := range []attrs{Job2(), Job1(), Job2()} {
-				m.cleanly()
-				m.wantDiags(run(m, job), messagePlanned)
-			}
-			m.WantPosts(1, 3)
-			m.cleanly()
-			m.OK(run(m, Job2()))
-			m.wantEntries(0)
-		})
-	}
+			m.wantDiags(m.Run(job), messagePlanned)
+		}
+		m.WantPosts(1, 3)
+		m.nextRun()
+		m.OK(m.Run(Job2()))
+		m.wantEntries(0)
+	})
 	for name, step := range map[string]func(m *Matrix){
 		// Red without: pruneJournal in Read and ModifyPlan, also before its return for a destroy.
-		"X11_a_refresh_sees_the_job":           func(m *Matrix) { m.cleanly(); m.refresh() },
-		"X11_a_plan_sees_the_job":              func(m *Matrix) { m.cleanly(); m.plan(Job1()) },
-		"X11_a_plan_of_a_destroy_sees_the_job": func(m *Matrix) { m.cleanly(); m.OK(m.note(m.cli.PlanDestroy(m.ctx))) },
+		"X11_a_refresh_sees_the_job":           func(m *Matrix) { m.nextRun(); m.refresh() },
+		"X11_a_plan_sees_the_job":              func(m *Matrix) { m.nextRun(); m.plan(Job1()) },
+		"X11_a_plan_of_a_destroy_sees_the_job": func(m *Matrix) { m.nextRun(); m.OK(m.note(m.cli.PlanDestroy(m.ctx))) },
 		"X11_a_destroy_forgets_the_job":        func(m *Matrix) { m.OK(m.note(m.cli.Destroy(m.ctx))) }, // Red without: Forget in Delete.
 	} {
 		inNamed(name, func(m *Matrix) {
@@ -76,32 +72,20 @@ func journalRows() []Row {
 		m.WantPosts(2, 2)
 		m.wantAttr("id", id)
 	})
-	// Red without: announce for a replacement in the call with the prior state.
-	inNamed("X09_a_replacement_is_announced", func(m *Matrix) {
-		m.nextRun()
-		m.created(Job1())
-		m.cleanly()
-		triggered := fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}})
-		var id string
-		m.undone(func() { id = m.created(triggered) })
-		m.cleanly()
-		m.takesOver(triggered, id)
-		m.WantPosts(2, 0)
-	})
 	// Red without: an announcement for each call (the plan that is dropped would be the only one to tell).
 	inNamed("X18_announced_although_planned_twice", func(m *Matrix) {
 		m.cli.Minimal = true
 		id := m.started(Job1())
 		m.takesOver(Job1(), id)
-		m.cleanly()
+		m.nextRun()
 		triggered := fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}})
 		m.undone(func() { id = m.created(triggered) })
-		m.cleanly()
+		m.nextRun()
 		m.takesOver(triggered, id)
-		m.cleanly()
+		m.nextRun()
 		triggered["prompt"] = Job2()["prompt"]
 		m.undone(func() { m.wantDiags(m.Run(triggered), messagePlanned) })
-		m.cleanly()
+		m.nextRun()
 		m.wantDiags(m.Run(triggered), messagePlannedOver, messageFound)
 		m.WantPosts(2, 1)
 	})
@@ -112,7 +96,7 @@ func journalRows() []Row {
 		m.OK(m.refresh())
 		m.wantEntries(1)
 		m.cli.Forget()
-		m.cleanly()
+		m.nextRun()
 		m.takesOver(Job1(), id)
 	})
 	// Red without: the mark being kept by Read and by an Update that only waits.
@@ -126,7 +110,7 @@ func journalRows() []Row {
 			m.WantState("completed")
 		})
 		m.wantEntries(1)
-		m.cleanly()
+		m.nextRun()
 		m.OK(m.Run(Job2()))
 		m.wantEntries(0)
 		m.WantPosts(1, 1)
@@ -136,7 +120,7 @@ func journalRows() []Row {
 		m.nextRun()
 		m.created(Job1())
 		m.unrecorded(func() { m.wantDiags(m.plan(Job2()), messagePlanned) })
-		m.cleanly()
+		m.nextRun()
 		m.OK(m.apply(Job2()))
 		m.WantPosts(1, 1)
 		m.wantNoOrphans()

@@ -14,7 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -64,8 +63,13 @@ func (r Row) Run(t *testing.T, data string) {
 		r.script = harness.Always(simulator.Script{Duration: duration})
 	}
 	sim := harness.NewSimulator(r.script)
-	m := &Matrix{T: t, Server: faultserver.New(t, sim, r.Serve), Sim: sim, log: new(safeBuffer), data: data}
-	m.ctx = tflogtest.RootLogger(tfsdklogtest.RootLogger(t.Context(), m.log), m.log)
+	m := &Matrix{T: t, Server: faultserver.New(t, sim, r.Serve), Sim: sim, log: filepath.Join(t.TempDir(), "log"), data: data}
+	log, err := os.Create(m.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	m.ctx = tflogtest.RootLogger(tfsdklogtest.RootLogger(t.Context(), log), log)
 	m.config = attrs{
 		"base_url": m.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project,
 		"poll": attrs{"min_interval": "10ms", "max_interval": "100ms"},
@@ -99,7 +103,7 @@ type Matrix struct {
 	ctx    context.Context
 	config attrs
 	dial   agentapi.Dial
-	log    *safeBuffer
+	log    string       // the name of the file with the log
 	shown  bytes.Buffer // all that Terraform would print or store
 	text   string       // the diagnostics of the last wantDiags
 
@@ -130,18 +134,13 @@ func (m *Matrix) Run(job attrs) []*tfprotov6.Diagnostic {
 // WantPosts asserts the creates and messages that the service has read whole.
 func (m *Matrix) WantPosts(creates, messages int) {
 	m.Helper()
-	m.wantPosts([2]int{creates, messages})
-}
-
-func (m *Matrix) wantPosts(want [2]int) {
-	m.Helper()
-	if diff := cmp.Diff(want, m.posts()); diff != "" {
-		m.Errorf("creates and messages read whole (-want +got):\n%s", diff)
+	if gotCreates, gotMessages := m.posts(); gotCreates != creates || gotMessages != messages {
+		m.Errorf("%d creates and %d messages were read whole, want %d and %d", gotCreates, gotMessages, creates, messages)
 	}
 }
 
-func (m *Matrix) posts() [2]int {
-	return [2]int{m.Count(faultserver.Create), m.Count(faultserver.Message)}
+func (m *Matrix) posts() (creates, messages int) {
+	return m.Count(faultserver.Create), m.Count(faultserver.Message)
 }
 
 // WantState asserts the status in the state, and that nothing is tainted; an
@@ -188,10 +187,20 @@ func (m *Matrix) OK(diags []*tfprotov6.Diagnostic) {
 	m.wantDiags(diags)
 }
 
+// logged is what was logged so far.
+func (m *Matrix) logged() string {
+	m.Helper()
+	text, err := os.ReadFile(m.log)
+	if err != nil {
+		m.Fatal(err)
+	}
+	return string(text)
+}
+
 // searchForKey looks for the key in all that the row has shown, stored and logged.
 func (m *Matrix) searchForKey(data string) {
 	m.Helper()
-	log := m.log.String()
+	log := m.logged()
 	places := map[string]string{"diagnostics, state or plan": m.shown.String(), "log": log}
 	err := filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -221,22 +230,4 @@ func (m *Matrix) searchForKey(data string) {
 	if len(m.Requests()) > 0 && !strings.Contains(log, "called the agent service") {
 		m.Errorf("the log is not complete:\n%s", log)
 	}
-}
-
-// safeBuffer is a buffer for several goroutines.
-type safeBuffer struct {
-	mu     sync.Mutex
-	buffer bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buffer.String()
 }

@@ -12,9 +12,9 @@ import (
 // TestMatrix is the list of what the provider survives. After every row the
 // key is searched for in all that it has written.
 func TestMatrix(t *testing.T) {
-	playRows(t, createRows(), answerRows(), limitRows(), redirectRows(), connectionRows(),
+	playRows(t, createRows(), refusedRows(),
 		waitRows(), recordRows(), readRows(), messageRows(), inputRows(), unknownRows(),
-		crashRows(), configRows(), journalRows(), unusableRows(), bucketRows(), hostRows(), undecidedRows())
+		crashRows(), configRows(), journalRows(), bucketRows(), hostRows(), undecidedRows())
 }
 
 // The rows that depend on what plan and state hold of the prompt, with the same

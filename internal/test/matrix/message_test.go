@@ -43,7 +43,6 @@ func (m *Matrix) readData(config attrs) []*tfprotov6.Diagnostic {
 func messageRows() []Row {
 	update := func(more attrs) attrs { return fakecli.With(Job2(), more) }
 	noWait := update(attrs{"wait": attrs{"enabled": false}})
-	stale := turns(simulator.Script{Duration: 40 * time.Second, Stale: 8 * time.Second})
 	long := turns(simulator.Script{Duration: 40 * time.Second})
 	at := func(d time.Duration) func(string, int) simulator.Script { return turns(simulator.Script{Duration: d}) }
 	var rows []Row
@@ -53,28 +52,21 @@ func messageRows() []Row {
 			test(m)
 		}})
 	}
-	for name, c := range map[string]struct {
-		script func(string, int) simulator.Script
-		fault  faultserver.Play // after the message had its effect
-	}{
-		// Red without: After: wait.Messaged (a terminal status counts only once active was seen).
-		"M01_answered_active_and_get_shows_the_old_end": {stale, shows(nil)},
-		// Red without: MessageEffect (the outcome would be unknown).
-		"M04_reset_after_the_message_arrived": {long, faultserver.Reset},
-	} {
-		row(name, c.script, func(m *Matrix) {
-			m.Script(faultserver.Message, faultserver.Effect(c.fault))
-			start := time.Now()
-			m.wantDiags(m.Run(Job2()), messagePlanned)
-			m.wantTook(start, 40*time.Second, 52*time.Second)
-			m.wantEnd("completed", 1, 1)
-			m.wantPrompt(Job2())
-			m.OK(m.Run(Job2()))
-			m.WantPosts(1, 1)
-		})
-	}
-	// Red without: MayBeStale in observed, for a run that was cut short just after the message.
-	row("M01_cut_short_and_refreshed_while_stale", stale, func(m *Matrix) {
+	// Red without: MessageEffect (the outcome would be unknown).
+	row("M04_reset_after_the_message_arrived", long, func(m *Matrix) {
+		m.Script(faultserver.Message, faultserver.Effect(faultserver.Reset))
+		start := time.Now()
+		m.wantDiags(m.Run(Job2()), messagePlanned)
+		m.wantTook(start, 40*time.Second, 52*time.Second)
+		m.wantEnd("completed", 1, 1)
+		if !m.cli.PromptWO {
+			m.wantAttr("prompt", Job2()["prompt"])
+		}
+		m.OK(m.Run(Job2()))
+		m.WantPosts(1, 1)
+	})
+	// A run that was cut short just after the message. Red without: MayBeStale in observed; the time of the message in await.
+	row("M01_cut_short_and_refreshed_while_stale", turns(simulator.Script{Duration: 40 * time.Second, Stale: 8 * time.Second}), func(m *Matrix) {
 		m.wantDiags(m.Run(update(attrs{"timeouts": attrs{"update": "3s"}})), messagePlanned, cutShort)
 		m.WantState("active")
 		m.OK(m.connect())
@@ -107,15 +99,13 @@ func messageRows() []Row {
 		m.WantPosts(1, 2)
 	})
 	// Red without: the look at unconfirmed in observed.
-	for _, status := range []string{"active", "queued"} {
-		row("M04_reset_and_the_effect_is_seen_later_as_"+status, long, func(m *Matrix) {
-			m.Script(faultserver.Message, faultserver.Reset)
-			m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
-			m.Sim.SetStatus(m.id(), status)
-			m.OK(m.Run(noWait))
-			m.wantEnd(status, 1, 1)
-		})
-	}
+	row("M04_reset_and_the_effect_is_seen_later", long, func(m *Matrix) {
+		m.Script(faultserver.Message, faultserver.Reset)
+		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
+		m.Sim.SetStatus(m.id(), "active")
+		m.OK(m.Run(noWait))
+		m.wantEnd("active", 1, 1)
+	})
 	// Red without: the mark of a message gone once active was seen; apply in sendMessage.
 	row("M01_ended_soon_after_active_was_seen", at(3*time.Second), func(m *Matrix) {
 		m.Script(faultserver.Message, faultserver.Effect(shows(attrs{"model": "another"})))
@@ -160,7 +150,9 @@ func messageRows() []Row {
 		m.wantWords("The service responded with 409", `error message "it is closed"`,
 			"the job and the state are unchanged", "To start a new job with this prompt instead, apply with -replace=ADDRESS")
 		m.wantEnd("completed", 1, 1)
-		m.wantPrompts(1)
+		if prompts := m.Sim.Jobs()[0].Prompts; len(prompts) != 1 {
+			m.Errorf("the job got the prompts %q", prompts)
+		}
 		m.wantDiags(m.Run(Job2()), messagePlanned)
 		m.wantEnd("completed", 1, 2)
 	})

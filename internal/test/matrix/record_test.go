@@ -5,7 +5,6 @@ package matrix
 
 import (
 	"cmp"
-	"errors"
 	"strings"
 	"time"
 
@@ -19,16 +18,8 @@ import (
 
 // recordRows are odd records of a job that goes well.
 func recordRows() []Row {
-	extra := func(fields attrs) func(string, int) simulator.Script {
-		for name, field := range fields {
-			if _, out := field.(Omit); out {
-				fields[name] = simulator.Omit{}
-			}
-		}
-		return harness.Always(simulator.Script{Duration: 30 * time.Millisecond, Extra: fields})
-	}
 	longest := "https://example.com/" + strings.Repeat("a", 2048-len("https://example.com/"))
-	rows := []Row{{name: "P03_link", Test: func(m *Matrix) {
+	return []Row{{name: "P03_link", Test: func(m *Matrix) {
 		m.created(Job1())
 		// Red without: webLink in jobModel.apply.
 		for link, shown := range map[string]string{
@@ -43,34 +34,26 @@ func recordRows() []Row {
 		m.Script(faultserver.Get, shows(attrs{"status": "completed", "prLink": longest}))
 		m.OK(m.refresh())
 		m.wantAttr("pr_link", longest)
-	}}}
-	// Red without: the lenient optionalString (a field of an odd form as an error), and without
-	// plain strings for times.
-	for _, c := range []struct {
-		name         string
-		fields, want attrs
-	}{
-		{"P05_missing", attrs{"prLink": Omit{}, "source": Omit{}, "model": Omit{}, "createdAt": Omit{}, "archivedAt": Omit{}}, nil},
-		// Red without: printable in apply.
-		{"P05_odd_forms", attrs{"prLink": nil, "source": nil, "model": strings.Repeat("m", 600), "createdAt": "2026-01-02T03:04:05\n\x1b[31m", "archivedAt": "2026-W01-5"},
-			attrs{"model": strings.Repeat("m", 511) + "…", "created_at": `2026-01-02T03:04:05\u000a\u001b[31m`, "archived_at": "2026-W01-5"}},
-	} {
-		rows = append(rows, Row{name: c.name, script: extra(c.fields), Test: func(m *Matrix) {
-			m.OK(m.Run(Job1()))
-			m.wantEnd("completed", 1, 0)
-			for _, name := range []string{"pr_link", "source", "model", "created_at", "archived_at"} {
-				m.wantAttr(name, c.want[name])
+	}},
+		// Red without: the lenient optionalString (a field of an odd form as an error), plain strings for times,
+		// and printable in apply.
+		{name: "P05_odd_forms", script: harness.Always(simulator.Script{Duration: 30 * time.Millisecond, Extra: attrs{
+			"prLink": nil, "source": simulator.Omit{}, "model": strings.Repeat("m", 600), "createdAt": "2026-01-02T03:04:05\n\x1b[31m", "archivedAt": "2026-W01-5",
+		}}), Test: func(m *Matrix) {
+			m.created(Job1())
+			for name, want := range (attrs{
+				"pr_link": nil, "source": nil, "model": strings.Repeat("m", 511) + "…", "created_at": `2026-01-02T03:04:05\u000a\u001b[31m`, "archived_at": "2026-W01-5",
+			}) {
+				m.wantAttr(name, want)
 			}
 			m.OK(m.Run(Job1()))
 			if !m.cli.Empty() {
 				m.Error("the next plan is not empty")
 			}
 			m.WantPosts(1, 0)
-		}})
-	}
-	return append(rows,
+		}},
 		// Red without: apply leaving created_at alone.
-		Row{name: "P05_created_at_of_another_form_later", clock: true, Test: func(m *Matrix) {
+		{name: "P05_created_at_of_another_form_later", clock: true, Test: func(m *Matrix) {
 			m.created(Job1())
 			created := m.cli.Get("created_at")
 			m.Script(faultserver.Get, shows(attrs{"status": "completed", "createdAt": "2026-01-02"}))
@@ -78,13 +61,13 @@ func recordRows() []Row {
 			m.wantAttr("created_at", created)
 		}},
 		// Red without: active in place of no status.
-		Row{name: "P02_create_answered_without_a_status", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Create, m.createdAs(201, attrs{"status": Omit{}}))
+		{name: "P02_create_answered_without_a_status", clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Create, m.createdAs(201, attrs{"status": simulator.Omit{}}))
 			m.OK(m.Run(noWait()))
 			m.WantState("active")
 		}},
 		// Red without: created_at as unknown in markComputedUnknown.
-		Row{name: "P05_create_answered_without_created_at", clock: true, Test: func(m *Matrix) {
+		{name: "P05_create_answered_without_created_at", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Create, m.createdAs(201, attrs{"createdAt": nil}))
 			m.OK(m.Run(noWait()))
 			m.wantDiags(m.plan(Job1()), stillRunning)
@@ -94,7 +77,7 @@ func recordRows() []Row {
 			}
 		}},
 		// Red without: the warnings of apply in Create, in Read, and after a wait.
-		Row{name: "P03_create_answered_with_an_odd_link", clock: true, Test: func(m *Matrix) {
+		{name: "P03_create_answered_with_an_odd_link", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Create, m.createdAs(201, attrs{"prLink": "/pull/1"}))
 			m.wantDiags(m.Run(noWait()), linkLeftOut)
 			m.Script(faultserver.Get, shows(attrs{"prLink": "/pull/1"}))
@@ -103,7 +86,7 @@ func recordRows() []Row {
 			m.Script(faultserver.Get, shows(attrs{"status": "completed", "prLink": "/pull/1"}))
 			m.wantDiags(m.apply(Job1()), linkLeftOut)
 		}},
-	)
+	}
 }
 
 const linkLeftOut = "WARNING: Invalid pull request link"
@@ -161,46 +144,37 @@ func readRows() []Row {
 			m.wantAttr("id", id)
 			m.WantPosts(0, 0)
 		}},
-	}
-	// A refresh gives up after a minute, whatever the resource's timeouts, and says so.
-	// Red without: ErrUnavailable in hint; the cause in ReadJob.
-	for name, word := range map[string]string{"P06_no_connection_in_read": "No connection to the service: connection refused (GET http://", "P06_no_response_in_read": "No response within a minute (GET http://"} {
-		rows = append(rows, Row{name: name, clock: true, Provider: attrs{"request_timeout": "2m"}, Test: func(m *Matrix) {
+		// A refresh gives up after a minute, whatever the resource's timeouts, and says so.
+		// Red without: ErrUnavailable in hint; the cause in ReadJob.
+		{name: "P06_no_response_in_read", clock: true, Provider: attrs{"request_timeout": "2m"}, Test: func(m *Matrix) {
 			m.created(Job1())
 			m.OK(m.connect())
-			if name == "P06_no_connection_in_read" {
-				m.FailDials(errors.New("connection refused"))
-			}
 			m.Always(faultserver.Get, faultserver.Stall)
 			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
-			m.wantWords(word, "Check base_url, the network")
-			m.WantPosts(1, 0)
-		}})
+			m.wantWords("No response within a minute (GET http://", "Check base_url, the network")
+		}},
 	}
-	for _, c := range []struct {
-		inRead, inWait string // the rows' names
-		play           faultserver.Play
-		word, hint     string
+	// Red without: isWebPage (a 404 would be taken for the service's word); ErrWrongJob in classifyGet.
+	for name, c := range map[string]struct {
+		play       faultserver.Play
+		word, hint string
 	}{
-		// Red without: isWebPage (a 404 would be taken for the service's word).
-		{"P09_html_404_in_read", "P09_html_404_in_the_wait", faultserver.Answer(404, "<!doctype html><p>Not here", "Content-Type: text/html"),
+		"P09_404_html": {faultserver.Answer(404, "<!doctype html><p>Not here", "Content-Type: text/html"),
 			"the response is a web page", "Something other than the agent service responded"},
-		// Red without: ErrWrongJob in classifyGet.
-		{"P11_another_id_in_read", "P11_another_id_in_the_wait", shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"}),
+		"P11_another_id": {shows(attrs{"id": "job_other", "status": "completed", "prLink": "https://example.com/pull/7"}),
 			"the response is the record of another job: job_other", ""},
 	} {
-		rows = append(rows, Row{name: c.inRead, Test: func(m *Matrix) {
-			id := m.created(Job1())
-			m.Script(faultserver.Get, c.play)
-			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
-			m.wantWords("Job "+id+" in project proj_1 could not be read. The state keeps it as last read.", c.word, c.hint)
-			m.wantEnd("completed", 1, 0)
-			m.OK(m.refresh())
-		}}, Row{name: c.inWait, clock: true, Test: func(m *Matrix) {
+		rows = append(rows, Row{name: name, clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Get, c.play)
 			m.kept(m.Run(Job1()), c.word)
 			m.wantAttr("pr_link", nil)
 			m.resumed(Job1())
+
+			m.Script(faultserver.Get, c.play)
+			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
+			m.wantWords("Job "+m.id()+" in project proj_1 could not be read. The state keeps it as last read.", c.word, c.hint)
+			m.OK(m.refresh())
+			m.WantPosts(1, 0)
 		}})
 	}
 	return rows

@@ -6,25 +6,21 @@ package matrix
 import (
 	"encoding/json"
 	"maps"
-	"net/http"
 	"strings"
-	"time"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
-// Omit as the value of a field leaves it out of a record.
-type Omit struct{}
-
-// JobJSON is a whole record with fields laid over.
+// JobJSON is a whole record with fields laid over; simulator.Omit leaves one out.
 func JobJSON(fields attrs) string {
 	record := attrs{
 		"id": "job_1", "status": "active", "model": "m", "prLink": nil, "archivedAt": nil,
 		"source": attrs{"repository": "https://github.com/example/docs", "ref": "main"}, "createdAt": "2026-01-02T03:04:05.678Z",
 	}
 	maps.Copy(record, fields)
-	maps.DeleteFunc(record, func(_ string, field any) bool { _, out := field.(Omit); return out })
+	maps.DeleteFunc(record, func(_ string, field any) bool { _, out := field.(simulator.Omit); return out })
 	text, err := json.Marshal(record)
 	if err != nil {
 		panic(err)
@@ -38,30 +34,6 @@ func shows(fields attrs) faultserver.Play {
 		_, id, _ := strings.Cut(x.Request.URL.Path, "/job/")
 		id, _, _ = strings.Cut(id, "/")
 		faultserver.Answer(200, JobJSON(fakecli.With(attrs{"id": id}, fields)))(x)
-	}
-}
-
-// Limited answers 429; header makes its header lines when the answer is sent.
-func Limited(header func(now time.Time) []string) faultserver.Play {
-	return func(x *faultserver.Exchange) {
-		faultserver.Answer(429, `{"error":"slow down"}`, header(time.Now())...)(x)
-	}
-}
-
-// Header is the same header lines at any time.
-func Header(lines ...string) func(time.Time) []string {
-	return func(time.Time) []string { return lines }
-}
-
-// Dates gives a Retry-After date on a clock that is skew ahead of ours. With
-// sent it has a Date header on the same clock.
-func Dates(after, skew time.Duration, sent bool) func(time.Time) []string {
-	return func(now time.Time) []string {
-		lines := []string{"Retry-After: " + now.Add(skew+after).UTC().Format(http.TimeFormat)}
-		if sent {
-			lines = append(lines, "Date: "+now.Add(skew).UTC().Format(http.TimeFormat))
-		}
-		return lines
 	}
 }
 

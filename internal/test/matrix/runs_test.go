@@ -12,7 +12,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
@@ -75,15 +74,6 @@ func (m *Matrix) sent() (id string) {
 	return id
 }
 
-// unanswered is a run that ends after Ctrl-C without a response, and its state is lost.
-func (m *Matrix) unanswered(kind faultserver.Kind, job attrs, failed ...string) {
-	m.Helper()
-	m.Script(kind, func(x *faultserver.Exchange) { m.cli.Stop(); faultserver.EOF(x) })
-	m.undone(func() { m.wantDiags(m.Run(job), failed...) })
-	m.wantEntries(1)
-	m.cleanly()
-}
-
 // undone runs a step whose state is lost: the one from before comes back.
 func (m *Matrix) undone(step func()) {
 	m.Helper()
@@ -96,7 +86,7 @@ func (m *Matrix) undone(step func()) {
 // and taken over.
 func (m *Matrix) takesOver(job attrs, id string) {
 	m.Helper()
-	posts := m.posts()
+	creates, messages := m.posts()
 	diags := m.Run(job)
 	m.wantDiags(diags, takeOverPlanned, tookOver)
 	at := "prompt"
@@ -108,7 +98,7 @@ func (m *Matrix) takesOver(job attrs, id string) {
 	}
 	m.wantWords("An earlier run started job "+id+" with this prompt in project proj_1 at ",
 		fmt.Sprintf("An earlier run started job %s in project %v for this prompt", id, m.cli.Get("project_id")), "This resource takes the job over without sending the prompt again.")
-	m.wantPosts(posts)
+	m.WantPosts(creates, messages)
 	if m.id() != id || m.cli.Tainted {
 		m.Errorf("id %v, tainted %t; want %s, untainted", m.id(), m.cli.Tainted, id)
 	}
@@ -118,11 +108,9 @@ func (m *Matrix) takesOver(job attrs, id string) {
 // but those that were announced.
 func (m *Matrix) starts(job attrs, announced ...string) {
 	m.Helper()
-	posts := m.posts()
+	creates, messages := m.posts()
 	m.wantDiags(m.Run(job), announced...)
-	m.WantState("completed")
-	posts[0]++
-	m.wantPosts(posts)
+	m.wantEnd("completed", creates+1, messages)
 }
 
 // other is another resource of the same configuration and command.
@@ -130,12 +118,6 @@ func (m *Matrix) other() *fakecli.CLI {
 	c := *m.cli
 	c.Forget()
 	return &c
-}
-
-// cleanly ends the process, as an undisturbed run does, and starts the next.
-func (m *Matrix) cleanly() {
-	m.Helper()
-	m.nextRun()
 }
 
 // entries are the files of a journal in a folder.
@@ -171,17 +153,6 @@ func (m *Matrix) wantEntries(n int) {
 	if got := m.entries(); len(got) != n {
 		m.Fatalf("entries: %q, want %d", got, n)
 	}
-}
-
-// blocked runs the job and asserts that the unknown outcome of an earlier create stops it.
-func (m *Matrix) blocked(job attrs) {
-	m.Helper()
-	posts := m.posts()
-	m.wantDiags(m.Run(job), outcomePlanned, outcomeUnknown)
-	m.wantWords("Apply sends nothing and fails until you decide.", "to project proj_1 at ", "Each apply fails, without sending it again, until you decide.",
-		"terraform (or tofu) import ADDRESS proj_1/JOB_ID", "delete "+m.entry()+", or set journal { forget = [\""+m.entryID()+"\"] }", "AGENT_JOURNAL_FORGET="+m.entryID())
-	m.WantState("")
-	m.wantPosts(posts)
 }
 
 // noWait is a job that its create does not wait for.

@@ -4,10 +4,8 @@
 package matrix
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -35,7 +33,7 @@ func (m *Matrix) lostResponse(job attrs) (id string) {
 	m.Script(faultserver.Create, faultserver.Effect(faultserver.Reset))
 	m.wantDiags(m.Run(job), outcomeUnknown)
 	m.wantWords("no response shows whether a job was started", "import ADDRESS proj_1/JOB_ID", "delete "+m.entry()+", or set journal { forget = [\""+m.entryID()+"\"] }")
-	m.cleanly()
+	m.nextRun()
 	jobs := m.Sim.Jobs()
 	return jobs[len(jobs)-1].ID
 }
@@ -54,11 +52,20 @@ func undecidedRows() (rows []Row) {
 		row("X19_applied_again_three_times", func(m *Matrix) {
 			m.lostResponse(Job1())
 			for range 3 {
-				m.blocked(Job1())
-				m.cleanly()
+				m.wantDiags(m.Run(Job1()), outcomePlanned, outcomeUnknown)
+				m.wantWords("Apply sends nothing and fails until you decide.", "to project proj_1 at ", "Each apply fails, without sending it again, until you decide.",
+					"import ADDRESS proj_1/JOB_ID", "delete "+m.entry()+", or set journal { forget = [\""+m.entryID()+"\"] }", "AGENT_JOURNAL_FORGET="+m.entryID())
+				m.wantEnd("", 1, 0)
+				m.nextRun()
 			}
-			m.WantPosts(1, 0)
 			m.OK(m.note(m.cli.PlanDestroy(m.ctx)))
+			entry := m.entry()
+			m.starts(fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}}))
+			m.cli.Forget()
+			if err := os.Remove(entry); err != nil {
+				m.Fatal(err)
+			}
+			m.starts(Job1())
 		})
 		// An import proves nothing about another request, so the entry must be given up too. Red without: isGivenUp in Announce.
 		row("X19_imported_and_forgotten", func(m *Matrix) {
@@ -67,38 +74,20 @@ func undecidedRows() (rows []Row) {
 			m.wantDiags(m.Run(Job1()), otherJob, stillRunning)
 			m.wantWords("may have started a job, with unknown outcome,")
 			m.forget(m.entryID())
-			m.cleanly()
+			m.nextRun()
 			m.OK(m.Run(Job1()))
 			m.wantEntries(0)
 			m.WantPosts(1, 0)
 		})
-		row("X19_entry_deleted", func(m *Matrix) {
-			m.lostResponse(Job1())
-			if err := os.Remove(m.entry()); err != nil {
-				m.Fatal(err)
-			}
-			m.starts(Job1())
-		})
 		// Red without: Listed in Announce and takeOver.
-		row("X19_forgotten", func(m *Matrix) {
+		row("X19_forgotten_by_the_environment", func(m *Matrix) {
 			m.lostResponse(Job1())
-			m.forget(m.entryID())
+			m.Setenv("AGENT_JOURNAL_FORGET", strings.Repeat("a", 16)+", "+m.entryID())
 			m.nextRun()
 			m.OK(m.plan(Job1()))
 			m.wantEntries(1) // a plan decides nothing
 			m.OK(m.apply(Job1()))
 			m.wantEnd("completed", 2, 0)
-		})
-		row("X19_forgotten_by_the_environment", func(m *Matrix) {
-			m.lostResponse(Job1())
-			m.Setenv("AGENT_JOURNAL_FORGET", strings.Repeat("a", 16)+", "+m.entryID())
-			m.nextRun()
-			m.starts(Job1())
-		})
-		row("X19_other_triggers", func(m *Matrix) {
-			m.lostResponse(Job1())
-			m.starts(fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}}))
-			m.wantPosts([2]int{2, 0})
 		})
 		// Red without: busy (each of the equal creates would be blocked).
 		row("X19_two_siblings_are_created", func(m *Matrix) {
@@ -118,20 +107,6 @@ func undecidedRows() (rows []Row) {
 			}
 			m.WantPosts(3, 0)
 		})
-		row("X19_a_job_and_an_unknown_outcome", func(m *Matrix) {
-			m.OK(m.Run(Job1()))
-			m.Script(faultserver.Create, faultserver.Reset)
-			m.wantDiags(m.note(m.other().Run(m.ctx, Job1())), outcomeUnknown)
-			m.cli.Stop() // the state of the first may be lost
-			id := m.id()
-			m.cli.Forget()
-			m.cleanly()
-			m.wantDiags(m.plan(Job1()), takeOverPlanned)
-			m.wantWords("started job " + id)
-			m.wantDiags(m.apply(Job1()), tookOver)
-			m.wantDiags(m.note(m.other().Run(m.ctx, Job1())), outcomePlanned, outcomeUnknown)
-			m.WantPosts(2, 0)
-		})
 		// Red without: the deadline of an entry that is listed.
 		row("X19_forgotten_before_the_deadline", func(m *Matrix) {
 			release := make(chan struct{})
@@ -147,30 +122,6 @@ func undecidedRows() (rows []Row) {
 			m.wantDiags(m.Run(noWait()), outcomePlanned, tookOver)
 			m.wantTook(start, 5*time.Second, 6*time.Second)
 			m.WantPosts(1, 0)
-		})
-		// An outage.
-		row("X19_many_at_once", func(m *Matrix) {
-			const n = 20
-			job := func(i int) attrs {
-				return attrs{"prompt": fmt.Sprint("Add a page ", i), "wait": attrs{"enabled": false}}
-			}
-			m.Always(faultserver.Create, faultserver.Reset)
-			for i := range n {
-				m.wantDiags(m.note(m.other().Run(m.ctx, job(i))), outcomeUnknown)
-			}
-			m.Always(faultserver.Create, nil)
-			m.cleanly()
-			var ids []string // as the guide collects them
-			for i := range n {
-				m.wantDiags(m.note(m.other().Plan(m.ctx, job(i))), outcomePlanned)
-				ids = append(ids, regexp.MustCompile(`AGENT_JOURNAL_FORGET=([a-z2-7]*)`).FindStringSubmatch(m.text)[1])
-			}
-			m.Setenv("AGENT_JOURNAL_FORGET", strings.Join(ids, ","))
-			m.nextRun()
-			for i := range n {
-				m.OK(m.note(m.other().Run(m.ctx, job(i))))
-			}
-			m.WantPosts(2*n, 0)
 		})
 	}
 	// Red without: the type of the record in the default folder's errors (nothing would be sent, or nothing said).

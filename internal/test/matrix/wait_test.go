@@ -15,7 +15,7 @@ import (
 // waitRows are answers to polls that say nothing, or nothing true, about the end.
 func waitRows() []Row {
 	refused := faultserver.Answer(401, `{"error":"key expired"}`)
-	rows := []Row{
+	return []Row{
 		// Red when Terminal means "everything but active".
 		{name: "P01_unknown_status_until_timeout", clock: true, Test: func(m *Matrix) {
 			m.Always(faultserver.Get, shows(attrs{"status": "reviewing\u001b[2J"}))
@@ -52,12 +52,6 @@ func waitRows() []Row {
 				m.wantWords("503 Service Unavailable")
 				m.wantTook(start, time.Minute, time.Minute)
 			}},
-		// Red without: After: wait.Created in Create.
-		{name: "P08_404_just_after_create", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Get, faultserver.Answer(404, ""), faultserver.Answer(404, `{"error":"job not found"}`))
-			m.OK(m.Run(Job1()))
-			m.wantEnd("completed", 1, 0)
-		}},
 		// Red without: the 60 s in NewJobGrace, 404 as the end of a wait, and each text of LostInWait.
 		{name: "P09_404_later_in_the_wait", clock: true, script: harness.Always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *Matrix) {
 			start := time.Now()
@@ -86,54 +80,35 @@ func waitRows() []Row {
 			m.wantWords("This run stopped waiting for it. The service had accepted the message, and the new prompt is in the state. The state keeps")
 			m.WantPosts(1, 1)
 		}},
-		// Red without: the mark gone once a wait has found the job.
-		{name: "P09_404_found_by_a_wait_and_gone_again", clock: true, Test: func(m *Matrix) {
-			m.OK(m.Run(noWait()))
-			notFound := faultserver.Answer(404, `{"error":"job not found"}`)
-			m.Always(faultserver.Get, notFound)
-			m.wantDiags(m.refresh(), jobNotFound)
-			m.Always(faultserver.Get, nil)
-			m.wantDiags(m.plan(Job1()), stillRunning)
-			m.OK(m.apply(Job1()))
-			m.Always(faultserver.Get, notFound)
-			m.wantDiags(m.refresh(), jobNotFound)
-		}},
-	}
-	for name, status := range map[string]string{"P01_archived": "archived", "P01_failed": "failed"} {
 		// Red without: each warning of await.
-		rows = append(rows, Row{name: name, clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: status}), Test: func(m *Matrix) {
-			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}})), "WARNING: Agent job "+status)
+		{name: "P01_archived", clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: "archived"}), Test: func(m *Matrix) {
+			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}})), "WARNING: Agent job archived")
 			m.wantWords(m.id())
-			m.WantState(status)
-		}})
-	}
-	// Nothing replaces a job that is found failed later.
-	rows = append(rows,
-		Row{name: "P01_failed_in_the_wait_after_a_timeout", clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: "failed"}), Test: func(m *Matrix) {
+			m.WantState("archived")
+		}},
+		// Nothing replaces a job that is found failed later.
+		{name: "P01_failed_in_the_wait_after_a_timeout", clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: "failed"}), Test: func(m *Matrix) {
 			job := fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10s"}})
 			m.kept(m.Run(job))
 			m.wantDiags(m.Run(job), stillRunning, "ERROR: Agent job failed")
 			m.wantWords("To start a new job, change the prompt or apply with -replace=ADDRESS.")
 			m.wantDiags(m.Run(job), "WARNING: Agent job failed")
 			m.WantPosts(1, 0)
-		}})
-	return append(rows,
+		}},
 		// Red without: errNoStatus as the last fault in progress.classify.
-		Row{name: "P02_status_missing", clock: true, Test: func(m *Matrix) {
-			m.Always(faultserver.Get, shows(attrs{"status": Omit{}}))
+		{name: "P02_status_missing", clock: true, Test: func(m *Matrix) {
+			m.Always(faultserver.Get, shows(attrs{"status": simulator.Omit{}}))
 			m.kept(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The last poll failed: the response has no status.")
 			m.Always(faultserver.Get, nil)
 			m.resumed(Job1())
 		}},
 		// Red without: Refused as the end of a wait in progress.classify.
-		Row{name: "P07_in_a_create", clock: true, Test: func(m *Matrix) {
+		{name: "P07_401", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Get, shows(nil), refused)
 			m.kept(m.Run(Job1()), "The service responded with 401", "key expired", "Check admin_key")
 			m.wantGets(2)
 			m.resumed(Job1())
-		}},
-		Row{name: "P07_in_an_update", clock: true, Test: func(m *Matrix) {
-			m.created(Job1())
+
 			m.plan(Job2())
 			m.Script(faultserver.Get, shows(nil), refused)
 			m.wantDiags(m.apply(Job2()), cutShort)
@@ -143,11 +118,11 @@ func waitRows() []Row {
 			m.resumed(Job2())
 		}},
 		// Red without: wait.Created in cutShort. An error taints.
-		Row{name: "X02_in_a_create", clock: true, Test: func(m *Matrix) {
+		{name: "X02_in_a_create", clock: true, Test: func(m *Matrix) {
 			start := time.Now()
 			time.AfterFunc(5*time.Second, m.cli.Stop)
 			m.kept(m.Run(Job1()), "interrupted")
 			m.wantTook(start, 5*time.Second, 7*time.Second)
 		}},
-	)
+	}
 }

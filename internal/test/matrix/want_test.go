@@ -59,40 +59,6 @@ func (m *Matrix) wantWords(words ...string) {
 	harness.Contains(m.T, m.text, words...)
 }
 
-// refused asserts that a create failed because the service refused its one POST.
-func (m *Matrix) refused(diags []*tfprotov6.Diagnostic, words ...string) {
-	m.Helper()
-	m.wantDiags(diags, createFailed)
-	m.wantWords(append(words, "The service refused the prompt for project proj_1, so no job was started.")...)
-	m.wantEnd("", 1, 0)
-	if jobs := m.Sim.Jobs(); len(jobs) != 0 {
-		m.Errorf("the service has %d jobs", len(jobs))
-	}
-}
-
-// unknownOutcome asserts that a create failed with an unknown outcome after the
-// service has read posts POSTs, and that the next apply sends exactly one.
-func (m *Matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words ...string) {
-	m.Helper()
-	m.wantDiags(diags, outcomeUnknown)
-	m.wantWords(append(words,
-		"The prompt was sent to project proj_1, and no response shows whether a job was started. ",
-		"Look for the job in the service's dashboard. If it is there, import it: ",
-		"terraform (or tofu) import ADDRESS proj_1/JOB_ID")...)
-	m.wantEnd("", posts, 0)
-	m.wantGets(0)
-	m.OK(m.Run(Job1()))
-	m.wantEnd("completed", posts+1, 0)
-}
-
-// notSent asserts that a create failed and that nothing reached the service.
-func (m *Matrix) notSent(diags []*tfprotov6.Diagnostic, words ...string) {
-	m.Helper()
-	m.wantDiags(diags, createFailed)
-	m.wantWords(append(words, "The prompt was not sent to project proj_1, so no job was started.", "Apply again to send the prompt.")...)
-	m.wantEnd("", 0, 0)
-}
-
 // kept asserts that a create stopped waiting: the id and "active" in the state,
 // and a warning.
 func (m *Matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
@@ -106,12 +72,11 @@ func (m *Matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
 // another POST.
 func (m *Matrix) resumed(job attrs) {
 	m.Helper()
-	before := m.posts()
+	creates, messages := m.posts()
 	if diags := m.Run(job); fakecli.Failed(diags) {
 		m.Error(fakecli.Text(diags))
 	}
-	m.WantState("completed")
-	m.wantPosts(before)
+	m.wantEnd("completed", creates, messages)
 }
 
 // unchanged asserts that a step changes nothing in the state.
@@ -122,15 +87,6 @@ func (m *Matrix) unchanged(step func()) {
 	if diff := cmp.Diff(before, m.cli.State.String()); diff != "" {
 		m.Errorf("the state was changed (-before +after):\n%s", diff)
 	}
-}
-
-// wantPrompt asserts that the state has the job's prompt, and none that is write-only.
-func (m *Matrix) wantPrompt(job attrs) {
-	m.Helper()
-	if m.cli.PromptWO {
-		job = nil
-	}
-	m.wantAttr("prompt", job["prompt"])
 }
 
 // wantNoWords asserts what the diagnostics of the last wantDiags do not say.
@@ -148,14 +104,6 @@ func (m *Matrix) wantTook(start time.Time, least, most time.Duration) {
 	m.Helper()
 	if took := time.Since(start); took < least || took > most {
 		m.Errorf("it took %s, want %s to %s", took, least, most)
-	}
-}
-
-// wantPrompts asserts that the service has one job, which got n prompts.
-func (m *Matrix) wantPrompts(n int) {
-	m.Helper()
-	if jobs := m.Sim.Jobs(); len(jobs) != 1 || len(jobs[0].Prompts) != n {
-		m.Errorf("jobs: %+v, want one with %d prompts", jobs, n)
 	}
 }
 

@@ -1,0 +1,110 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package matrix
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
+)
+
+// refusedRows are creates that the client or the service refuses.
+func refusedRows() []Row {
+	tls := faultserver.Options{Certificate: faultserver.GoodCertificate}
+	limited := func(retryAfter string) faultserver.Play {
+		return faultserver.Answer(429, `{"error":"slow down"}`, "Retry-After: "+retryAfter)
+	}
+	return []Row{
+		// Red without: ErrCertificate in post (sent again until the deadline).
+		{name: "C02_certificate_untrusted", Provider: attrs{"ca_certificates_pem": nil}, Serve: tls, Test: func(m *Matrix) {
+			m.notSent(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})),
+				"The server's certificate could not be verified", "unknown authority", "ca_certificates_pem")
+			m.wantDials(1)
+		}},
+		// Red without: 4xx as a final refusal in classifyPost; the words, without serviceMessage; the URL, without Request in reason.
+		{name: "C08_402", Test: func(m *Matrix) {
+			m.Script(faultserver.Create, faultserver.Answer(402, `{"title":"Bad","detail":"no such thing"}`, "Content-Type: application/problem+json"))
+			m.refused(m.Run(Job1()), "The service responded with 402", `error message "no such thing"`, "(POST "+m.URL+"/v2/agent/proj_1/job)",
+				"Check credits and plan in the service's dashboard.\n\nOnce that is fixed, apply again")
+		}},
+		// The key and the prompt go to base_url alone. Red without: RoundTrip in Client.exchange (an http.Client
+		// follows), and without 3xx as a refusal in classifyPost and classifyGet.
+		{name: "C10_302_from_https_to_http", Serve: tls, Test: func(m *Matrix) {
+			other := faultserver.New(m, m.Sim, faultserver.Options{})
+			location := other.URL + "/v2/agent/proj_1/elsewhere/job"
+			redirect := faultserver.Answer(302, "", "Location: "+location)
+			m.Script(faultserver.Create, redirect)
+			m.refused(m.Run(Job1()), "The service responded with 302", location, "Redirects are not followed")
+			m.created(Job1())
+			m.WantPosts(2, 0)
+
+			m.Script(faultserver.Get, redirect)
+			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
+			m.wantWords("Redirects are not followed", "The state keeps it as last read")
+			if n := other.Dials(); n != 0 {
+				m.Errorf("%d connections to the other host", n)
+			}
+		}},
+		// Red without: the branch for 429 in Client.post, and the answer's Date header in retryAfter.
+		{name: "P12_retry_after_date_clock_behind", clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
+				theirs := time.Now().Add(-time.Hour).UTC()
+				faultserver.Answer(429, "", "Retry-After: "+theirs.Add(45*time.Second).Format(http.TimeFormat), "Date: "+theirs.Format(http.TimeFormat))(x)
+			})
+			start := time.Now()
+			m.created(Job1())
+			m.wantTook(start, 64*time.Second, 70*time.Second) // the pause and the job's 20 s
+			m.WantPosts(2, 0)
+		}},
+		// Red without: ErrPauseTooLong in limiter.limited (the row would wait for its timeout).
+		{name: "C09_beyond_the_deadline", clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Create, limited("3600"))
+			m.refusedByLimit(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10m"}}), 0, "429 Too Many Requests",
+				"the pause for the service's rate limit exceeds the configured timeout: the next request can be sent in 1h0m0s.", "raise timeouts")
+		}},
+		// Red without: the context in the limiter's wait.
+		{name: "X03_interrupt_in_a_pause", clock: true, Test: func(m *Matrix) {
+			m.Script(faultserver.Create, limited("600"))
+			time.AfterFunc(time.Minute, m.cli.Stop)
+			m.refusedByLimit(Job1(), time.Minute, "the run was interrupted")
+		}},
+	}
+}
+
+// refused asserts that a create failed because the service refused its one POST.
+func (m *Matrix) refused(diags []*tfprotov6.Diagnostic, words ...string) {
+	m.Helper()
+	m.wantDiags(diags, createFailed)
+	m.wantWords(append(words, "The service refused the prompt for project proj_1, so no job was started.")...)
+	m.wantEnd("", 1, 0)
+	if jobs := m.Sim.Jobs(); len(jobs) != 0 {
+		m.Errorf("the service has %d jobs", len(jobs))
+	}
+}
+
+// refusedByLimit runs a create whose one POST is answered 429, asserts how it fails, and
+// that a later run sends it again.
+func (m *Matrix) refusedByLimit(job attrs, took time.Duration, words ...string) {
+	m.Helper()
+	start := time.Now()
+	m.wantDiags(m.Run(job), createFailed)
+	m.wantTook(start, took, took+time.Second)
+	m.wantWords(append(words, "The service's rate limit refused the prompt for project proj_1, so no job was started.")...)
+	m.wantEnd("", 1, 0)
+	m.OK(m.connect())
+	m.OK(m.Run(Job1()))
+	m.WantPosts(2, 0)
+}
+
+// notSent asserts that a create failed and that nothing reached the service.
+func (m *Matrix) notSent(diags []*tfprotov6.Diagnostic, words ...string) {
+	m.Helper()
+	m.wantDiags(diags, createFailed)
+	m.wantWords(append(words, "The prompt was not sent to project proj_1, so no job was started.", "Apply again to send the prompt.")...)
+	m.wantEnd("", 0, 0)
+}
