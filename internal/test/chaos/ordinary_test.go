@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/go-version"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // setup is how ordinary use goes.
@@ -200,50 +199,5 @@ func needsWriteOnly(t *testing.T) {
 	t.Helper()
 	if cli.Version.LessThan(version.Must(version.NewVersion("1.11.0"))) {
 		t.Skipf("needs 1.11 or later, this is %s", cli)
-	}
-}
-
-// What a state that is lost has shown is taken over, unless a plan has read it before. A test
-// takes it over too, and does not forget it.
-//
-// Red without: the entries that stay after a clean run; announce; the run in Seen and in
-// Destroyed; the workspace in the scope.
-func TestX13_without_a_plan(t *testing.T) {
-	for name, test := range map[string]struct {
-		between string // the command before; empty: the state is lost
-		command string
-		says    []string // JOB stands for the id; none: it says nothing of the journal
-		creates int
-	}{
-		"state rm":              {"state rm agent_job.test", "apply", []string{"An earlier run started job JOB with this prompt", createTakenOver}, 1},
-		"terraform test":        {"", "test -no-color", []string{createTakenOver, "JOB"}, 1},
-		"X07 another workspace": {"workspace new other", "apply", nil, 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorkingDir(t, quick, withVariable)
-			w.keepJournal(defaultFolder)
-			w.runQuietly("apply")
-			if test.between != "" {
-				w.run(test.between)
-			} else {
-				w.putBack(nil, false)
-			}
-			w.writeFile("main.tftest.hcl", createAndUpdate)
-			output, ok := w.try(test.command)
-			for _, says := range test.says {
-				harness.Contains(t, strings.Join(strings.Fields(output), " "), strings.ReplaceAll(says, "JOB", w.sim.Jobs()[0].ID)) // unwrapped
-			}
-			if !ok || test.says == nil && strings.Contains(output, "earlier run") {
-				t.Errorf("success: %t\n%s", ok, output)
-			}
-			messages := strings.Count(test.command, "test") // of its second run block
-			w.posts(test.creates, messages)
-			if messages > 0 {
-				harness.Contains(t, w.run("apply"), createTakenOver)
-				w.posts(test.creates, messages)
-			}
-			w.runQuietly("plan -detailed-exitcode")
-		})
 	}
 }
