@@ -20,7 +20,7 @@ import (
 // A plugin whose CLI is gone does not live on for a refresh. Red without: cliGone and Lost.
 func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
 	t.Parallel()
-	w := newWorkingDir(t, simulator.Script{}, oneJob)
+	w := newWorkingDir(t, simulator.Script{}, use("test", canaryPrompt))
 	w.run("apply")
 	sockets, err := os.MkdirTemp("", "x04") // a socket's path must be short
 	if err != nil {
@@ -56,17 +56,15 @@ func TestA02_interrupt_an_action(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, "action \"agent_start_job\" \"test\" {\n  config {\n    prompt = \"write\"\n  }\n}\n")
-			send := group(syscall.SIGINT)
 			if !inWait {
 				w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: time.Second})
-				send = alone(syscall.SIGINT)
 			}
-			p := w.start("apply", "-invoke=action.agent_start_job.test")
+			p := w.start("apply -invoke=action.agent_start_job.test")
 			p.awaitPOSTs(1)
 			if inWait {
 				p.awaits("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
 			}
-			send(p)
+			ending{signal: syscall.SIGINT, group: inWait}.send(p)
 			output := p.wait()
 			id := w.sim.Jobs()[0].ID
 			if p.ok() || !strings.Contains(output, id) {
@@ -121,7 +119,7 @@ resource "agent_job" "test" {
 	for _, text := range []string{canary, canary + " more"} {
 		set(text)
 		search(w.run("plan -out=saved"))
-		search(w.files(w.dir)[filepath.Join(w.dir, "saved")], "agent_job")
+		search(w.files(w.dir)[filepath.Join(w.dir, "saved", "tfplan")], "agent_job")
 		search(w.run("apply saved"), "called the agent service")
 	}
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 403, Body: `{"error":"you sent ` + canaryKey + `"}`})
