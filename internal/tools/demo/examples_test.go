@@ -4,10 +4,13 @@
 package main
 
 import (
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -30,10 +33,14 @@ const (
 	data    = "data-sources/agent_job/"
 	actions = "actions/"
 	lists   = "list-resources/agent_job/"
+
+	migrating = "guides/migrating/import.tf"
 )
 
 func examples() map[string]example {
 	elsewhere := [][]string{{"from elsewhere"}}
+	fromFile := [][]string{{"Bring the API reference up to date with openapi.json.\n\n" +
+		"- Describe each parameter in one sentence.\n- Keep the order of the specification.\n"}}
 	return map[string]example{
 		"provider": {
 			files: []string{"provider/provider.tf"},
@@ -50,8 +57,7 @@ func examples() map[string]example {
 		"write-only prompt": {
 			files:     []string{jobs + "resource_write_only.tf", jobs + "reference.md"},
 			terraform: "1.11.0", tofu: "1.11.0",
-			want: [][]string{{"Bring the API reference up to date with openapi.json.\n\n" +
-				"- Describe each parameter in one sentence.\n- Keep the order of the specification.\n"}},
+			want: fromFile,
 		},
 		"import-by-string-id": {
 			files: []string{jobs + "import-by-string-id.tf"}, job: true, want: elsewhere,
@@ -74,8 +80,7 @@ func examples() map[string]example {
 					s.Error(text)
 				}
 			},
-			want: [][]string{{"Bring the API reference up to date with openapi.json.\n\n" +
-				"- Describe each parameter in one sentence.\n- Keep the order of the specification.\n"}},
+			want: fromFile,
 		},
 		"action agent_start_job, write-only prompt": {
 			files:     []string{actions + "agent_start_job/action_write_only.tf"},
@@ -160,6 +165,37 @@ func TestAccExamples(t *testing.T) {
 				t.Error("apply did not wait")
 			}
 		})
+	}
+}
+
+// The generated configuration lacks the prompt: nobody but the user knows it.
+func TestAccGenerateConfig(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	id := s.service.Create("proj_123", "from elsewhere").ID
+	s.write("import.tf", strings.ReplaceAll(read(t, migrating), "job_456", id))
+	shown, ok := s.try("plan", "-generate-config-out=generated.tf")
+	if ok || !strings.Contains(shown, "Exactly one of these attributes must be configured: [prompt,prompt_wo]") {
+		t.Errorf("%t\n%s", ok, shown)
+	}
+	generated, err := os.ReadFile(filepath.Join(s.dir, "generated.tf"))
+	if err != nil || !strings.Contains(string(generated), "prompt     = null") {
+		t.Fatalf("%v\n%s", err, generated)
+	}
+	s.write("generated.tf", strings.ReplaceAll(string(generated), "prompt     = null", `prompt = "Add a quickstart for the Python SDK"`))
+	s.apply()
+	s.expect([]string{"from elsewhere"})
+}
+
+// TestDemo is `make demo` with a shorter first job.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	if !canInterrupt {
+		t.Skip("nobody can press Ctrl-C here")
+	}
+	start(t, 0) // skips without a CLI
+	if err := run(t.Context(), t.Output(), false, root+"/examples/demo/main.tf", time.Second); err != nil {
+		t.Error(err)
 	}
 }
 

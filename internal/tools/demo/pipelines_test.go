@@ -178,7 +178,7 @@ func TestAccStores_cutShort(t *testing.T) {
 				r.call("force-unlock", "-force", lock[1])
 				text, failed = test.run(r)
 			}
-			if failed != "" || isLost != strings.Contains(text, takenOver) || !strings.Contains(text, test.alert) || !strings.Contains(text, test.end) {
+			if failed != "" || !strings.Contains(text, test.end) || !strings.Contains(text, test.alert) || isLost != strings.Contains(text, takenOver) {
 				t.Errorf("%q failed, or the alert is missing or wrong:\n%s", failed, text)
 			}
 			r.expect([]string{reference})
