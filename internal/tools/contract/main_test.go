@@ -62,12 +62,16 @@ func runWith(t *testing.T, service direct, stdin string, args ...string) (table,
 	return stdout.String(), stderr.String(), err
 }
 
-// service is the simulator, with jobs of 20 s unless the script says otherwise.
-func service(script simulator.Script) *simulator.Server {
-	if script.Duration == 0 {
+// service is the simulator, with jobs of 20 s. Its first turn goes as the first script says, and so on, and the last one
+// is repeated.
+func service(scripts ...simulator.Script) *simulator.Server {
+	turns := -1
+	return simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script {
+		turns = min(turns+1, len(scripts)-1)
+		script := scripts[turns]
 		script.Duration = 20 * time.Second
-	}
-	return simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script { return script }})
+		return script
+	}})
 }
 
 var cell = regexp.MustCompile(`(?m)^\| (.*?) \| .*? \| (.*) \| 2000-01-01 \|$`)
@@ -151,12 +155,12 @@ func TestContractBroken(t *testing.T) {
 			w.Body = bytes.NewBufferString(regexp.MustCompile(pattern).ReplaceAllString(w.Body.String(), text))
 		}
 	}
-	whole := func(field string, value any) simulator.Script {
-		return simulator.Script{Extra: map[string]any{field: value}}
+	whole := func(field string, value any) []simulator.Script {
+		return []simulator.Script{{Extra: map[string]any{field: value}}}
 	}
 	var first []byte
 	tests := map[string]struct {
-		script simulator.Script
+		turns  []simulator.Script
 		fault  simulator.Fault
 		before func(*http.Request)
 		after  func(*http.Request, *httptest.ResponseRecorder)
@@ -167,14 +171,16 @@ func TestContractBroken(t *testing.T) {
 		"401 as 403":             {after: respond(wrongKey, "GET", 403, "{}"), want: []string{"reading with a wrong key"}},
 		"any key may start":      {before: ignoreKey("/job"), want: []string{"starting a job with a wrong key"}},
 		"create is an array":     {fault: simulator.Fault{Kind: "create", Skip: 2, Status: 201, Body: "[]"}, want: []string{"starting a job"}},
-		"no model":               {script: whole("model", simulator.Omit{}), want: []string{"the record is whole"}},
-		"local time":             {script: whole("createdAt", "2026-08-01T12:00:00+02:00"), want: []string{"the record is whole"}},
-		"source is a text":       {script: whole("source", "main"), want: []string{"the record is whole"}},
-		"no repository":          {script: whole("source", map[string]any{"ref": "main"}), want: []string{"the record is whole"}},
-		"archivedAt of a job":    {script: whole("archivedAt", "2026-08-01T12:00:00Z"), want: []string{"the record is whole"}},
+		"no model":               {turns: whole("model", simulator.Omit{}), want: []string{"the record is whole"}},
+		"local time":             {turns: whole("createdAt", "2026-08-01T12:00:00+02:00"), want: []string{"the record is whole"}},
+		"source is a text":       {turns: whole("source", "main"), want: []string{"the record is whole"}},
+		"no repository":          {turns: whole("source", map[string]any{"ref": "main"}), want: []string{"the record is whole"}},
+		"archivedAt of a job":    {turns: whole("archivedAt", "2026-08-01T12:00:00Z"), want: []string{"the record is whole"}},
 		"an id with a slash":     {after: rewrite(`"id":"job_`, `"id":"job/`), want: []string{"an id fits in a path", "reading a new job", "the job finishes", "the other job finishes"}},
 		"the new job comes late": {fault: simulator.Fault{Kind: "get", Skip: 2, Times: 70, Status: 404}, want: []string{"reading a new job"}},
-		"it never finishes":      {script: simulator.Script{Status: "active"}, want: []string{"the job finishes", "the other job finishes"}},
+		"it never finishes":      {turns: []simulator.Script{{Status: "active"}}, want: []string{"the job finishes", "the other job finishes"}},
+		"nor the other job":      {turns: []simulator.Script{{}, {Status: "active"}}, want: []string{"the other job finishes"}},
+		"nor after the message":  {turns: []simulator.Script{{}, {}, {Status: "active"}}, want: []string{"the job finishes again"}},
 		"a relative link":        {after: rewrite(`"prLink":"https://[^/]*`, `"prLink":"`), want: []string{"prLink of the finished job"}},
 		"a link while active": {after: rewrite(`"prLink":null`, `"prLink":"https://example.com"`), want: []string{
 			"the record is whole", "the job finishes", "the job finishes again",
@@ -183,7 +189,7 @@ func TestContractBroken(t *testing.T) {
 		"401 with effect": {before: ignoreKey("/message"), fault: simulator.Fault{Kind: "message", Skip: 1, AfterEffect: true, Status: 401, Body: "{}"},
 			want: []string{"a message with a wrong key"}},
 		"message fails":     {fault: simulator.Fault{Kind: "message", Skip: 2, Status: 500}, want: []string{"a message to a finished job"}},
-		"a stale record":    {script: simulator.Script{Stale: 15 * time.Second}, want: []string{"the record from before the message is shown"}},
+		"a stale record":    {turns: []simulator.Script{{}, {}, {Stale: 15 * time.Second}}, want: []string{"the record from before the message is shown"}},
 		"the key is echoed": {fault: simulator.Fault{Kind: "create", Skip: 2, Status: 429, RetryAfter: canary}, want: []string{"Retry-After of a 429", "starting a job"}},
 		"an empty prompt": {
 			before: func(r *http.Request) {
@@ -209,7 +215,7 @@ func TestContractBroken(t *testing.T) {
 	breakable := map[string]bool{}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := service(tt.script)
+			s := service(append(tt.turns, simulator.Script{})...)
 			if tt.fault.Kind != "" {
 				s.Inject(tt.fault)
 			}
