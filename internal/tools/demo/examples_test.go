@@ -4,6 +4,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/source"
 )
 
 // example is a root module made of files of examples/.
@@ -35,6 +37,7 @@ const (
 	lists   = "list-resources/agent_job/"
 
 	migrating = "guides/migrating/import.tf"
+	fleets    = "guides/fleets/"
 )
 
 func examples() map[string]example {
@@ -117,7 +120,7 @@ func examples() map[string]example {
 			want: [][]string{{"Add a quickstart for the Python SDK"}, {"proj_456: Correct the spelling on all pages"}},
 		},
 		"fleet": {
-			files: []string{"guides/fleets/main.tf"}, env: `TF_VAR_projects={"a" = "proj_1", "b" = "proj_2"}`,
+			files: []string{fleets + "main.tf"}, env: `TF_VAR_projects={"a" = "proj_1", "b" = "proj_2"}`,
 			want: [][]string{{"proj_1: Correct the spelling on all pages"}, {"proj_2: Correct the spelling on all pages"}},
 		},
 	}
@@ -163,6 +166,64 @@ func TestAccExamples(t *testing.T) {
 			s.expect(test.want...)
 			if slices.ContainsFunc(s.service.Jobs(), func(job simulator.Job) bool { return job.Status == "active" }) {
 				t.Error("apply did not wait")
+			}
+		})
+	}
+}
+
+// The policy of the fleets guide, by the commands of the guide, which stop by themselves.
+//
+// Red without: && after opa.
+func TestAccPolicy(t *testing.T) {
+	t.Parallel()
+	if cli.Path == "" {
+		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
+	}
+	if os.Getenv("EXPLORE") == "" {
+		t.Skip("EXPLORE is not set: building Open Policy Agent takes a minute, so only .ci/run does it")
+	}
+	bin := t.TempDir()
+	if _, err := source.Go(t.Context(), filepath.Join(root, "internal", "tools", "opa"), "build", "-o", bin, "github.com/open-policy-agent/opa"); err != nil {
+		t.Fatal(err)
+	}
+	fleet := read(t, fleets+"main.tf")
+	with := func(old, changed string) string {
+		return setup(t) + "\n" + strings.Replace(fleet[strings.Index(fleet, "variable "):], old, changed, 1)
+	}
+	many := `{"a": "proj_123"`
+	for i := range 20 {
+		many += fmt.Sprintf(`, "b%d": "proj_123"`, i)
+	}
+	unknown := "resource \"terraform_data\" \"late\" {\n input = \"late\"\n}\n"
+	for name, test := range map[string]struct {
+		config, projects, want string
+		least                  string // version of Terraform
+	}{
+		"allowed":         {fleet, `{"a": "proj_123", "b": "proj_456"}`, "", ""},
+		"other project":   {fleet, `{"a": "proj_123", "b": "proj_789"}`, `agent_job.spelling[\"b\"]: the project proj_789 is not allowed.`, ""},
+		"too many":        {fleet, many + "}", "21 new jobs, and at most 20 are allowed.", ""},
+		"unknown project": {with("each.value", "terraform_data.late.output") + unknown, `{"a": "proj_123"}`, `: the project null is not allowed.`, ""},
+		"action": {
+			setup(t) + read(t, actions+"agent_start_job/action.tf") + "variable \"projects\" {}\n", "{}",
+			"action.agent_start_job.reference: the project null is not allowed.", "1.14.0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, 0)
+			if test.least != "" {
+				needs(t, test.least, "-")
+			}
+			s.write("projects.tfvars", "projects = "+test.projects+"\n")
+			s.write("main.tf", test.config)
+			s.write("policy.rego", read(t, fleets+"policy.rego"))
+			shown := s.shell("PATH='" + bin + "':$PATH\n{ " + read(t, fleets+"policy.sh") + "} || true")
+			if test.want == "" {
+				s.expect([]string{"Correct the spelling on all pages"}, []string{"proj_456: Correct the spelling on all pages"})
+				return
+			}
+			if s.expect(); !strings.Contains(shown, test.want) {
+				t.Errorf("want %q in:\n%s", test.want, shown)
 			}
 		})
 	}

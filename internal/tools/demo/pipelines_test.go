@@ -19,6 +19,39 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
+const (
+	pipelines = "guides/pipelines/"
+	recipes   = "guides/recipes/"
+	oneApply  = pipelines + "main.tf"
+	reference = "Bring the API reference up to date"
+)
+
+func pipelineFiles() []string {
+	files := []string{oneApply, recipes + "module.tf", recipes + "notify.yml"}
+	for _, name := range []string{"two-applies.tf", "backend-http.tf", "github-actions.yml", "push.yml", "gitlab-ci.yml"} {
+		files = append(files, pipelines+name)
+	}
+	for _, name := range []string{"schedule", "release", "merged", "openapi"} {
+		files = append(files, recipes+name+".tf", recipes+name+".yml")
+	}
+	return files
+}
+
+// configuration is the pipelines', with what a file has in place of its resource.
+func configuration(t *testing.T, file string) string {
+	t.Helper()
+	text := read(t, oneApply)
+	if file == oneApply {
+		return text
+	}
+	setup, rest, _ := strings.Cut(text, "resource ")
+	if text = setup + read(t, file); strings.Contains(text, `resource "agent_job"`) && strings.HasPrefix(file, recipes) {
+		_, outputs, _ := strings.Cut(rest, "\n}\n")
+		text += outputs
+	}
+	return text
+}
+
 // Each event starts a job, in a workflow with the recipe's configuration.
 //
 // Red without: triggers in a recipe. The next event sends nothing, or a message, then.
