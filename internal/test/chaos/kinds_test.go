@@ -25,6 +25,7 @@ type kind struct {
 }
 
 var (
+	folders   = []store{defaultFolder, namedFolder, bucket}
 	unnamed   = []store{defaultFolder}
 	oneBucket = []store{defaultFolder, bucket}
 )
@@ -38,6 +39,7 @@ const longerThanDrain = 5 * time.Second // shutdownDrain
 //     (X02 in the matrix, TestAction_A02_interrupted).
 //   - X04: the entry before the POST, the id after it, the takeover, the wait for the
 //     response of a living sender; cliGone, cliGoneDrain, and each signal that main ignores.
+//   - X07: the run in unsettled, and the claims in Take.
 //   - X08, X09, X10: the entries that stay until a later run has seen the state.
 var kinds = []kind{
 	{"X01_interrupt_while_POSTs_are_in_flight", unnamed, each(round{
@@ -51,6 +53,8 @@ var kinds = []kind{
 	{"X04_CLI_gone_while_POSTs_are_in_flight", unnamed, each(round{
 		env: []string{"TF_LOG=DEBUG"}, late: []time.Duration{time.Second / 2, time.Second / 2, longerThanDrain}, awaited: true,
 	}, whenPosted, terminalClosed, killedAlone)},
+	// Both processes of the next run see all entries.
+	{"X07_two_aliases_killed", folders, each(round{aliases: true, hold: true, loss: theState, awaited: true, all: true}, whenPolled, killed)},
 	{"X08_second_interrupt_at_any_moment", oneBucket, atAnyMoment(twice, nothing)},
 	{"X09_state_from_before_comes_back", []store{namedFolder}, atAnyMoment(anyEnding, theState)},
 	{"X10_disk_is_wiped", []store{bucket}, atAnyMoment(anyEnding, theDisk)},
@@ -119,11 +123,12 @@ func (e ending) send(p *process) {
 }
 
 var (
+	killed         = ending{signal: syscall.SIGKILL, group: true}
 	killedAlone    = ending{signal: syscall.SIGKILL} // the plugin is left behind
 	pressedAlone   = ending{signal: syscall.SIGINT}
 	terminalClosed = ending{signal: syscall.SIGHUP, group: true}
 
-	kills      = []ending{killedAlone, {signal: syscall.SIGKILL, group: true}}
+	kills      = []ending{killedAlone, killed}
 	interrupts = []ending{{signal: syscall.SIGINT, group: true}, {signal: syscall.SIGTERM}, pressedAlone, {signal: syscall.SIGTERM, group: true}}
 	twice      = []ending{{signal: syscall.SIGINT, group: true, twice: true}, {signal: syscall.SIGINT, twice: true}}
 	anyEnding  = slices.Concat([]ending{{}}, kills, interrupts, twice)

@@ -48,6 +48,26 @@ type command struct {
 	messages int
 }
 
+// otherAlias is a second provider process of a run.
+const otherAlias = `
+provider "agent" {
+  alias = "other"
+  poll {
+    min_interval = "50ms"
+    max_interval = "200ms"
+  }
+}
+`
+
+const createAndUpdate = `
+run "create" {}
+run "update" {
+  variables {
+    prompt = "write more"
+  }
+}
+`
+
 // Exactly the jobs and messages that the configuration asks for. A journal keeps its
 // entries until a plan or a test has read the state.
 //
@@ -58,7 +78,6 @@ type command struct {
 func TestOrdinaryUse(t *testing.T) {
 	t.Parallel()
 	const (
-		other    = "provider \"agent\" {\n  alias = \"other\"\n}\n" // a second process of a run
 		moved    = "moved {\n  from = agent_job.test\n  to   = agent_job.new\n}\n"
 		imported = "import {\n  to = agent_job.test\n  id = \"" + project + "/JOB\"\n}\n"
 		removed  = "removed {\n  from = agent_job.test\n  lifecycle {\n    destroy = false\n  }\n}\n"
@@ -68,8 +87,8 @@ func TestOrdinaryUse(t *testing.T) {
 	plain, first := use("test", "write"), use("test", "write", "lifecycle { create_before_destroy = true }")
 	week := func(n string) string { return use("test", "write", `triggers = { week = "`+n+`" }`) }
 	instances := func(n string) string { return use("test", "write", "count = "+n) }
-	aliases := other + use("one", "write") + use("two", "write", "provider = agent.other", "count = var.n")
-	inTurn := other + use("one", "write") + use("two", "write", "provider = agent.other", "depends_on = [agent_job.one]")
+	aliases := otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "count = var.n")
+	inTurn := otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "depends_on = [agent_job.one]")
 	replacing := func(config string) []command {
 		return []command{{config, "apply", 1, 0}, {"", "apply -replace=agent_job.test", 2, 0}, {"", "taint agent_job.test", 2, 0}, {"", "apply", 3, 0}}
 	}
@@ -143,14 +162,7 @@ func (w *workingDir) ordinary(s setup, commands []command) {
 	w.args = s.args
 	// A slow response, so that requests at once are pending at once.
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Times: -1, Delay: 300 * time.Millisecond})
-	w.writeFile("main.tftest.hcl", `
-run "create" {}
-run "update" {
-  variables {
-    prompt = "write more"
-  }
-}
-`)
+	w.writeFile("main.tftest.hcl", createAndUpdate)
 	for i, c := range commands {
 		if s.plan != "" && i > 0 {
 			w.runQuietly(s.plan)

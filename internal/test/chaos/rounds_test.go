@@ -23,6 +23,7 @@ type round struct {
 	name     string
 	store    store
 	messages bool
+	aliases  bool // two provider processes
 	env      []string
 	late     []time.Duration // the responses to its POSTs, in the order in which they arrive
 	effect   bool            // the service has accepted them before
@@ -32,6 +33,7 @@ type round struct {
 
 	awaited bool // the provider can await every response, so no outcome is unknown
 	kept    bool // after the run the state holds all jobs, active
+	all     bool // a plan announces everything, an apply takes over everything
 }
 
 // loss is what the state or the disk loses after the run.
@@ -54,10 +56,10 @@ func (r round) run(t *testing.T) tally {
 	sum := tally{"rounds": 1}
 	w := newWorkingDir(t, quick, "")
 	w.keepJournal(r.store)
-	w.write(use("test", canaryPrompt, "count = 3"))
+	w.write(r.resources(canaryPrompt))
 	if r.messages {
 		w.run("apply")
-		w.write(use("test", canaryPrompt+" more", "count = 3"))
+		w.write(r.resources(canaryPrompt + " more"))
 	}
 	before := w.stateText()
 	output := r.disturbed(w)
@@ -106,6 +108,14 @@ func (r round) run(t *testing.T) tally {
 	return sum
 }
 
+// resources are three jobs with the same prompt.
+func (r round) resources(prompt string) string {
+	if r.aliases {
+		return otherAlias + use("a", prompt) + use("b", prompt, "provider = agent.other", "count = 2")
+	}
+	return use("test", prompt, "count = 3")
+}
+
 // disturbed is the run that is disturbed.
 func (r round) disturbed(w *workingDir) (output string) {
 	w.t.Helper()
@@ -130,13 +140,14 @@ func (r round) disturbed(w *workingDir) (output string) {
 	return output
 }
 
-// announced is a plan with the state from before. It announces each job that this lacks.
+// announced is a plan with the state from before. Where nothing is unknown, it
+// announces each job.
 func (r round) announced(w *workingDir) (plan string) {
 	w.t.Helper()
 	plan = w.run("plan -json")
-	all := strings.Join(details(plan, createAnnounced), "\n")
+	all := strings.Join(details(plan, createAnnounced, messageAnnounced), "\n")
 	for _, j := range w.sim.Jobs() {
-		if r.awaited && !r.messages && !strings.Contains(all, j.ID) {
+		if r.all && !strings.Contains(all, j.ID) {
 			w.t.Errorf("the plan does not announce job %s", j.ID)
 		}
 	}
@@ -148,6 +159,9 @@ func (r round) check(w *workingDir, sum tally) {
 	w.t.Helper()
 	if r.awaited && sum["reported"] > 0 {
 		w.t.Errorf("%d outcomes were unknown although the provider could await the responses", sum["reported"])
+	}
+	if r.all && sum["taken over"] != 3 {
+		w.t.Errorf("%d requests were taken over, want 3", sum["taken over"])
 	}
 	ids := map[string]bool{}
 	for _, i := range w.state() {

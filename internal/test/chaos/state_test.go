@@ -86,6 +86,8 @@ func (w *workingDir) putBack(state []byte, wiped bool) {
 // several warnings that have the same summary.
 const (
 	createAnnounced  = "Agent job of an earlier run will be taken over"
+	messageAnnounced = "Message of an earlier run will be taken over"
+	unknownAnnounced = "Outcome of an earlier request unknown"
 	createTakenOver  = "Agent job of an earlier run taken over"
 	messageTakenOver = "Message of an earlier run taken over"
 	createUnknown    = "Outcome of agent job create unknown"
