@@ -21,7 +21,7 @@ import (
 type kind struct {
 	name   string
 	stores []store
-	cells  func(*testing.T, store) []round
+	cells  func(*testing.T) []round
 }
 
 var (
@@ -42,22 +42,19 @@ const longerThanDrain = 5 * time.Second // shutdownDrain
 //   - X07: the run in unsettled, and the claims in Take.
 //   - X08, X09, X10: the entries that stay until a later run has seen the state.
 var kinds = []kind{
-	{"X01_interrupt_while_POSTs_are_in_flight", unnamed, each(
-		round{hold: true, late: slices.Repeat([]time.Duration{1500 * time.Millisecond}, 3), kept: true, awaited: true}, whenPosted,
-		end{"SIGINT", alone(syscall.SIGINT)})},
-	{"X02_interrupt_in_the_wait", unnamed, each(round{hold: true, kept: true, awaited: true}, whenPolled,
-		end{"SIGINT to the group", group(syscall.SIGINT)}, end{"SIGINT", alone(syscall.SIGINT)},
-		end{"SIGTERM to the group", group(syscall.SIGTERM)}, end{"SIGTERM", alone(syscall.SIGTERM)})},
+	{"X01_interrupt_while_POSTs_are_in_flight", unnamed, each(round{
+		hold: true, late: slices.Repeat([]time.Duration{1500 * time.Millisecond}, 3), kept: true, awaited: true,
+	}, whenPosted, pressedAlone)},
+	{"X02_interrupt_in_the_wait", unnamed, each(round{hold: true, kept: true, awaited: true}, whenPolled, interrupts...)},
 	{"X02_interrupt_at_any_moment", oneBucket, atAnyMoment(interrupts, nothing)},
 	{"X04_kill_at_any_moment", oneBucket, atAnyMoment(kills, nothing)},
 	// A plugin whose CLI is gone stays until the responses are on disk, although
 	// nobody reads its log, and the next apply waits for them.
-	{"X04_CLI_gone_while_POSTs_are_in_flight", unnamed, each(
-		round{env: []string{"TF_LOG=DEBUG"}, late: []time.Duration{time.Second / 2, time.Second / 2, longerThanDrain}, awaited: true}, whenPosted,
-		end{"terminal closed", group(syscall.SIGHUP)}, end{"killed", alone(syscall.SIGKILL)})},
+	{"X04_CLI_gone_while_POSTs_are_in_flight", unnamed, each(round{
+		env: []string{"TF_LOG=DEBUG"}, late: []time.Duration{time.Second / 2, time.Second / 2, longerThanDrain}, awaited: true,
+	}, whenPosted, terminalClosed, killedAlone)},
 	// Both processes of the next run see all entries.
-	{"X07_two_aliases_killed", folders, each(round{aliases: true, hold: true, loss: theState, awaited: true, all: true}, whenPolled,
-		end{"killed", group(syscall.SIGKILL)})},
+	{"X07_two_aliases_killed", folders, each(round{aliases: true, hold: true, loss: theState, awaited: true, all: true}, whenPolled, killed)},
 	{"X08_second_interrupt_at_any_moment", oneBucket, atAnyMoment(twice, nothing)},
 	{"X09_state_from_before_comes_back", []store{namedFolder}, atAnyMoment(anyEnding, theState)},
 	{"X10_disk_is_wiped", []store{bucket}, atAnyMoment(anyEnding, theDisk)},
@@ -77,7 +74,7 @@ func playKinds(t *testing.T, stores ...store) {
 		var cells []round
 		for _, s := range k.stores {
 			if slices.Contains(stores, s) {
-				for _, r := range k.cells(t, s) {
+				for _, r := range k.cells(t) {
 					r.store = s
 					cells = append(cells, r)
 				}
@@ -106,63 +103,55 @@ func playKinds(t *testing.T, stores ...store) {
 	}
 }
 
-func alone(s syscall.Signal) func(*process) { return func(p *process) { p.signal(s) } }
-func group(s syscall.Signal) func(*process) { return func(p *process) { p.signalGroup(s) } }
-
-// whenPosted and whenPolled disturb when all three requests are there.
-func whenPosted(send func(*process)) func(*process) {
-	return func(p *process) { p.awaitPOSTs(3); send(p) }
+// ending is how a run ends: by itself, or by a signal.
+type ending struct {
+	signal syscall.Signal // 0: by itself
+	group  bool           // the plugin gets the signal too
+	twice  bool
 }
 
-func whenPolled(send func(*process)) func(*process) {
-	return func(p *process) { p.awaitPolls(); send(p) }
+func (e ending) String() string {
+	return map[bool]string{true: "group ", false: "CLI "}[e.group] + e.signal.String()
 }
 
-// end is how a run ends whose jobs are all sent, or polled.
-type end struct {
-	name string
-	end  func(*process)
+func (e ending) send(p *process) {
+	if e.group {
+		p.signalGroup(e.signal)
+	} else {
+		p.signal(e.signal)
+	}
 }
 
-// each is a round with each of the ends, in any store.
-func each(r round, when func(func(*process)) func(*process), ends ...end) func(*testing.T, store) []round {
-	return func(*testing.T, store) (cells []round) {
-		for _, e := range ends {
-			r.name, r.disturb = e.name, when(e.end)
+var (
+	killed         = ending{signal: syscall.SIGKILL, group: true}
+	killedAlone    = ending{signal: syscall.SIGKILL} // the plugin is left behind
+	pressedAlone   = ending{signal: syscall.SIGINT}
+	terminalClosed = ending{signal: syscall.SIGHUP, group: true}
+
+	kills      = []ending{killedAlone, killed}
+	interrupts = []ending{{signal: syscall.SIGINT, group: true}, {signal: syscall.SIGTERM}, pressedAlone, {signal: syscall.SIGTERM, group: true}}
+	twice      = []ending{{signal: syscall.SIGINT, group: true, twice: true}, {signal: syscall.SIGINT, twice: true}}
+	anyEnding  = slices.Concat([]ending{{}}, kills, interrupts, twice)
+)
+
+// whenPosted and whenPolled end a run when all three requests are there.
+func whenPosted(p *process) { p.awaitPOSTs(3) }
+func whenPolled(p *process) { p.awaitPolls() }
+
+// each is a round with each of the endings.
+func each(r round, when func(*process), endings ...ending) func(*testing.T) []round {
+	return func(*testing.T) (cells []round) {
+		for _, e := range endings {
+			r.name, r.disturb = e.String(), func(p *process) { when(p); e.send(p) }
 			cells = append(cells, r)
 		}
 		return cells
 	}
 }
 
-// ending is a way in which a run ends at any moment.
-type ending struct {
-	send   func(*process, syscall.Signal)
-	signal syscall.Signal // 0: it ends by itself
-	twice  bool
-}
-
-var (
-	kills = []ending{
-		{send: (*process).signal, signal: syscall.SIGKILL}, // the CLI alone: the plugin is left behind
-		{send: (*process).signalGroup, signal: syscall.SIGKILL},
-	}
-	interrupts = []ending{
-		{send: (*process).signalGroup, signal: syscall.SIGINT},
-		{send: (*process).signal, signal: syscall.SIGTERM},
-		{send: (*process).signal, signal: syscall.SIGINT},
-		{send: (*process).signalGroup, signal: syscall.SIGTERM},
-	}
-	twice = []ending{
-		{send: (*process).signalGroup, signal: syscall.SIGINT, twice: true},
-		{send: (*process).signal, signal: syscall.SIGINT, twice: true},
-	}
-	anyEnding = slices.Concat([]ending{{}}, kills, interrupts, twice)
-)
-
 // atAnyMoment draws rounds whose run ends in any of some ways at any moment.
-func atAnyMoment(endings []ending, l loss) func(*testing.T, store) []round {
-	return func(t *testing.T, _ store) (drawn []round) {
+func atAnyMoment(endings []ending, l loss) func(*testing.T) []round {
+	return func(t *testing.T) (drawn []round) {
 		t.Helper()
 		first := seed(t)
 		for i := range harness.Number(t, envRounds, 2) {
@@ -198,10 +187,13 @@ func (e ending) draw(random *rand.Rand) round {
 		} else {
 			time.Sleep(100*time.Millisecond + early)
 		}
+		e.send(p)
 		if e.twice {
-			p.signalTwice(e.send, gap)
-		} else {
-			e.send(p, e.signal)
+			select {
+			case <-p.done:
+			case <-time.After(gap):
+				e.send(p)
+			}
 		}
 	}
 	return r

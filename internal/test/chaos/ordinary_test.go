@@ -6,6 +6,7 @@
 package chaos
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,34 +15,28 @@ import (
 	"github.com/hashicorp/go-version"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // setup is how ordinary use goes.
 type setup struct {
-	name  string
-	args  []string // of every plan, apply and destroy
 	store store
 	plan  string // comes before every command; empty: none
+	args  string // of every plan, apply and destroy
 }
 
+const noRefresh = "-refresh=false"
+
 var (
-	inDefault = []setup{
-		{name: "default folder", store: defaultFolder},
-		{name: "default folder, no refresh", store: defaultFolder, args: []string{"-refresh=false"}},
-	}
-	inNamed = []setup{
-		{name: "named folder", store: namedFolder},
-		{name: "named folder, no refresh", store: namedFolder, args: []string{"-refresh=false"}},
-	}
+	inDefault = []setup{{store: defaultFolder}, {store: defaultFolder, args: noRefresh}}
+	inNamed   = []setup{{store: namedFolder}, {store: namedFolder, args: noRefresh}}
 	// afterPlan removes from the journal what the state shows.
 	// Red without: Seen in Read (with -refresh-only nothing else sees the state), Seen in
 	// ModifyPlan (without a refresh, of a planned destroy too).
 	afterPlan = []setup{
-		{name: "named folder, after a plan", store: namedFolder, plan: "plan"},
-		{name: "named folder, after a plan without refresh", store: namedFolder, plan: "plan -refresh=false"},
-		{name: "named folder, after a plan to destroy", store: namedFolder, plan: "plan -destroy -refresh=false"},
-		{name: "named folder, after a plan to refresh", store: namedFolder, plan: "plan -refresh-only"},
+		{store: namedFolder, plan: "plan"},
+		{store: namedFolder, plan: "plan " + noRefresh},
+		{store: namedFolder, plan: "plan -destroy " + noRefresh},
+		{store: namedFolder, plan: "plan -refresh-only"},
 	}
 )
 
@@ -64,10 +59,7 @@ provider "agent" {
 }
 `
 
-const (
-	withVariable = "variable \"prompt\" {\n  default = \"write\"\n}\nresource \"agent_job\" \"test\" {\n  prompt = var.prompt\n}\n"
-
-	createAndUpdate = `
+const createAndUpdate = `
 run "create" {}
 run "update" {
   variables {
@@ -75,7 +67,6 @@ run "update" {
   }
 }
 `
-)
 
 // Exactly the jobs and messages that the configuration asks for. A journal keeps its
 // entries until a plan or a test has read the state.
@@ -91,6 +82,7 @@ func TestOrdinaryUse(t *testing.T) {
 		imported = "import {\n  to = agent_job.test\n  id = \"" + project + "/JOB\"\n}\n"
 		removed  = "removed {\n  from = agent_job.test\n  lifecycle {\n    destroy = false\n  }\n}\n"
 		variable = "variable \"n\" {\n  default = 1\n}\n"
+		tested   = "variable \"prompt\" {\n  default = \"write\"\n}\nresource \"agent_job\" \"test\" {\n  prompt = var.prompt\n}\n"
 	)
 	plain, first := use("test", "write"), use("test", "write", "lifecycle { create_before_destroy = true }")
 	week := func(n string) string { return use("test", "write", `triggers = { week = "`+n+`" }`) }
@@ -101,17 +93,17 @@ func TestOrdinaryUse(t *testing.T) {
 		return []command{{config, "apply", 1, 0}, {"", "apply -replace=agent_job.test", 2, 0}, {"", "taint agent_job.test", 2, 0}, {"", "apply", 3, 0}}
 	}
 	anyWay, plainly := slices.Concat(inDefault, afterPlan), slices.Concat(inDefault[:1], afterPlan[:1])
-	type useCase struct {
+	type cell struct {
+		name     string
+		setup    setup
+		commands []command
+	}
+	var cells []cell
+	for _, c := range []struct {
 		name     string
 		setups   []setup
 		commands []command
-	}
-	type cell struct {
-		useCase
-		setup setup
-	}
-	var cells []cell
-	for _, c := range []useCase{
+	}{
 		{"X11_replace_and_taint", slices.Concat(anyWay, inNamed), replacing(plain)},
 		{"X11_replace_and_taint_prompt_wo", inNamed, replacing(strings.Replace(first, "prompt", "prompt_wo", 1))},
 		{"X11_replace_and_taint_created_before_destroyed", slices.Concat(inNamed, anyWay), replacing(first)},
@@ -142,18 +134,18 @@ func TestOrdinaryUse(t *testing.T) {
 		// The run blocks have their own state: they start, change and destroy their own
 		// job, beside the one of the configuration's state.
 		{"X11_terraform_test", []setup{inDefault[0], inNamed[0]}, []command{
-			{withVariable, "apply", 1, 0}, {"", "plan -detailed-exitcode", 1, 0}, {"", "test -no-color", 2, 1}, {"", "test -no-color", 3, 2},
+			{tested, "apply", 1, 0}, {"", "plan -detailed-exitcode", 1, 0}, {"", "test -no-color", 2, 1}, {"", "test -no-color", 3, 2},
 		}},
 		{"X13_removed_block", afterPlan[:1], []command{
 			{plain, "apply", 1, 0}, {"", "apply", 1, 0}, {removed, "apply", 1, 0}, {plain, "apply", 2, 0},
 		}},
 	} {
 		for _, s := range c.setups {
-			cells = append(cells, cell{c, s})
+			cells = append(cells, cell{c.name, s, c.commands})
 		}
 	}
 	for _, c := range everyNth(t, 11, inMakeChaos, cells) {
-		t.Run(c.name+", "+c.setup.name, func(t *testing.T) {
+		t.Run(fmt.Sprint(c.name, c.setup), func(t *testing.T) {
 			if strings.Contains(c.name, "prompt_wo") {
 				needsWriteOnly(t)
 			}
@@ -167,6 +159,7 @@ func TestOrdinaryUse(t *testing.T) {
 
 func (w *workingDir) ordinary(s setup, commands []command) {
 	w.t.Helper()
+	w.args = s.args
 	// A slow response, so that requests at once are pending at once.
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Times: -1, Delay: 300 * time.Millisecond})
 	w.writeFile("main.tftest.hcl", createAndUpdate)
@@ -182,7 +175,7 @@ func (w *workingDir) ordinary(s setup, commands []command) {
 		if c.write != "" {
 			w.write(c.write)
 		}
-		w.runQuietly(c.args, s.args...)
+		w.runQuietly(c.args)
 		w.posts(c.creates, c.messages)
 		if word, _, _ := strings.Cut(c.args, " "); word == "plan" || word == "test" {
 			w.assertJournalEmpty()
@@ -191,7 +184,7 @@ func (w *workingDir) ordinary(s setup, commands []command) {
 			w.t.Error("the journal is empty, so the search for prompt and key proves nothing")
 		}
 	}
-	w.runQuietly("plan -detailed-exitcode", s.args...) // fails unless there is nothing to do
+	w.runQuietly("plan -detailed-exitcode") // fails unless there is nothing to do
 	w.assertJournalEmpty()
 }
 
@@ -200,50 +193,5 @@ func needsWriteOnly(t *testing.T) {
 	t.Helper()
 	if cli.Version.LessThan(version.Must(version.NewVersion("1.11.0"))) {
 		t.Skipf("needs 1.11 or later, this is %s", cli)
-	}
-}
-
-// What a state that is lost has shown is taken over, unless a plan has read it before. A test
-// takes it over too, and does not forget it.
-//
-// Red without: the entries that stay after a clean run; announce; the run in Seen and in
-// Destroyed; the workspace in the scope.
-func TestX13_without_a_plan(t *testing.T) {
-	for name, test := range map[string]struct {
-		between string // the command before; empty: the state is lost
-		command string
-		says    []string // JOB stands for the id; none: it says nothing of the journal
-		creates int
-	}{
-		"state rm":              {"state rm agent_job.test", "apply", []string{"An earlier run started job JOB with this prompt", createTakenOver}, 1},
-		"terraform test":        {"", "test -no-color", []string{createTakenOver, "JOB"}, 1},
-		"X07 another workspace": {"workspace new other", "apply", nil, 2},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorkingDir(t, quick, withVariable)
-			w.keepJournal(defaultFolder)
-			w.runQuietly("apply")
-			if test.between != "" {
-				w.run(test.between)
-			} else {
-				w.putBack(nil, false)
-			}
-			w.writeFile("main.tftest.hcl", createAndUpdate)
-			output, ok := w.try(test.command)
-			for _, says := range test.says {
-				harness.Contains(t, strings.Join(strings.Fields(output), " "), strings.ReplaceAll(says, "JOB", w.sim.Jobs()[0].ID)) // unwrapped
-			}
-			if !ok || test.says == nil && strings.Contains(output, "earlier run") {
-				t.Errorf("success: %t\n%s", ok, output)
-			}
-			messages := strings.Count(test.command, "test") // of its second run block
-			w.posts(test.creates, messages)
-			if messages > 0 {
-				harness.Contains(t, w.run("apply"), createTakenOver)
-				w.posts(test.creates, messages)
-			}
-			w.runQuietly("plan -detailed-exitcode")
-		})
 	}
 }

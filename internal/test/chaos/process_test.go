@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,7 +29,7 @@ type process struct {
 
 // start starts a command in its own process group, as a shell does. It prints
 // to a file, which nobody has to keep reading after the CLI is killed.
-func (w *workingDir) start(command string, more ...string) *process {
+func (w *workingDir) start(command string) *process {
 	w.t.Helper()
 	p := &process{workingDir: w, done: make(chan struct{}), file: filepath.Join(w.t.TempDir(), "output")}
 	p.sentBefore, p.readBefore, p.jobsBefore = w.sent(), w.sim.Counts().Get, len(w.state())
@@ -37,10 +38,14 @@ func (w *workingDir) start(command string, more ...string) *process {
 		w.t.Fatal(err)
 	}
 	defer func() { _ = out.Close() }()
-	p.cmd = cli.Command(w.t.Context(), w.config, arguments(command, more)...)
+	p.cmd = cli.Command(w.t.Context(), provider.OverrideConfig, strings.Fields(command)...)
 	p.cmd.Dir = w.dir
-	p.cmd.Env = append(p.cmd.Env, "AGENT_BASE_URL="+w.url, "AGENT_ADMIN_KEY="+canaryKey, "AGENT_PROJECT_ID="+project, "AGENT_JOURNAL_URL="+w.journal)
-	p.cmd.Env = append(p.cmd.Env, w.env...)
+	plan := "-no-color -input=false " + w.args
+	apply := "-auto-approve " + plan
+	p.cmd.Env = slices.Concat(p.cmd.Env, []string{
+		"AGENT_BASE_URL=" + w.url, "AGENT_ADMIN_KEY=" + canaryKey, "AGENT_PROJECT_ID=" + project, "AGENT_JOURNAL_URL=" + w.journal,
+		"TF_CLI_ARGS_plan=" + plan, "TF_CLI_ARGS_apply=" + apply, "TF_CLI_ARGS_destroy=" + apply,
+	}, w.env)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
@@ -58,16 +63,6 @@ func (w *workingDir) start(command string, more ...string) *process {
 func (p *process) signal(s syscall.Signal)      { _ = p.cmd.Process.Signal(s) }
 func (p *process) signalGroup(s syscall.Signal) { _ = syscall.Kill(-p.cmd.Process.Pid, s) }
 
-// signalTwice sends SIGINT, and again after a while.
-func (p *process) signalTwice(send func(*process, syscall.Signal), gap time.Duration) {
-	send(p, syscall.SIGINT)
-	select {
-	case <-p.done:
-	case <-time.After(gap):
-		send(p, syscall.SIGINT)
-	}
-}
-
 // awaitPOSTs waits until the service has read n POSTs of the command, and
 // awaitPolls until three jobs are polled, each for the first time.
 func (p *process) awaitPOSTs(n int) {
@@ -82,14 +77,20 @@ func (p *process) awaitPolls() {
 }
 
 // awaits waits for something that happens before the command ends.
-func (p *process) awaits(what string, true func() bool) {
+func (p *process) awaits(what string, happened func() bool) {
 	p.t.Helper()
 	p.until(what, func() bool {
-		ended, is := p.ended(), true()
-		if ended && !is {
+		ended := false
+		select {
+		case <-p.done:
+			ended = true
+		default:
+		}
+		has := happened()
+		if ended && !has {
 			p.t.Fatalf("it has ended before %s:\n%s", what, p.output())
 		}
-		return is
+		return has
 	})
 }
 
@@ -116,14 +117,4 @@ func (p *process) wait() string {
 	return p.output()
 }
 
-// ended reports whether the command has ended.
-func (p *process) ended() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
-}
-
-func (p *process) ok() bool { return p.cmd.ProcessState != nil && p.cmd.ProcessState.Success() }
+func (p *process) ok() bool { return p.cmd.ProcessState.Success() }

@@ -79,11 +79,9 @@ func (r round) run(t *testing.T) tally {
 	}
 	if r.loss != nothing {
 		w.putBack(before, r.loss == theDisk)
+		story = append(story, string(before), r.announced(w))
 	} else if len(before)+len(w.stateText()) > 0 && !json.Valid(w.stateText()) {
 		return tally{"rounds": 1, "torn": 1}
-	}
-	if r.loss != nothing {
-		story = append(story, string(before), r.announced(w))
 	}
 	for try := 0; ; try++ {
 		output, ok := w.try("apply -json")

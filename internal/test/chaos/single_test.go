@@ -20,7 +20,7 @@ import (
 // A plugin whose CLI is gone does not live on for a refresh. Red without: cliGone and Lost.
 func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
 	t.Parallel()
-	w := newWorkingDir(t, simulator.Script{}, oneJob)
+	w := newWorkingDir(t, simulator.Script{}, use("test", canaryPrompt))
 	w.run("apply")
 	sockets, err := os.MkdirTemp("", "x04") // a socket's path must be short
 	if err != nil {
@@ -56,17 +56,15 @@ func TestA02_interrupt_an_action(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, "action \"agent_start_job\" \"test\" {\n  config {\n    prompt = \"write\"\n  }\n}\n")
-			send := group(syscall.SIGINT)
 			if !inWait {
 				w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: time.Second})
-				send = alone(syscall.SIGINT)
 			}
-			p := w.start("apply", "-invoke=action.agent_start_job.test")
+			p := w.start("apply -invoke=action.agent_start_job.test")
 			p.awaitPOSTs(1)
 			if inWait {
 				p.awaits("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
 			}
-			send(p)
+			ending{signal: syscall.SIGINT, group: inWait}.send(p)
 			output := p.wait()
 			id := w.sim.Jobs()[0].ID
 			if p.ok() || !strings.Contains(output, id) {
@@ -77,49 +75,6 @@ func TestA02_interrupt_an_action(t *testing.T) {
 			}
 			w.posts(1, 0)
 		})
-	}
-}
-
-// What one run may start. A plan and its apply are two processes, the apply plans
-// each resource again, and a CLI plans a replacement twice.
-func TestRunLimits(t *testing.T) {
-	t.Parallel()
-	const tooManyJobs, tooManyMessages = "Error: Too many new agent jobs", "Error: Too many messages to agent jobs"
-	arguments := []string{"count = 3", "wait {\n    enabled = false\n  }"}
-	three, reworded := use("test", "write", arguments...), use("test", "write more", arguments...)
-	six := strings.Replace(three, "3", "6", 1)
-	first := use("test", "write more", append(arguments, `triggers = { week = "2" }`, "lifecycle { create_before_destroy = true }")...)
-	w := newWorkingDir(t, simulator.Script{}, "")
-	for _, c := range []struct {
-		write    string // empty: unchanged
-		args     string
-		limit    string
-		errors   int // how often says must be in the output; 0: the command succeeds
-		says     string
-		creates  int
-		messages int
-	}{
-		{three, "plan", "AGENT_MAX_NEW_JOBS=0", 1, tooManyJobs, 0, 0},
-		{"", "apply -target=agent_job.test[0] -target=agent_job.test[1]", "AGENT_MAX_NEW_JOBS=2", 0, "", 2, 0},
-		{six, "destroy", "AGENT_MAX_NEW_JOBS=0", 1, "add -refresh=false", 2, 0},
-		{three, "apply -replace=agent_job.test[0]", "AGENT_MAX_NEW_JOBS=1", 1, tooManyJobs, 2, 0},
-		{"", "apply -replace=agent_job.test[0]", "AGENT_MAX_NEW_JOBS=2", 0, "", 4, 0},
-		{reworded, "plan -out=saved", "", 0, "", 4, 0},
-		{"", "apply saved", "AGENT_MAX_MESSAGES=1", 2, tooManyMessages, 4, 1},
-		{"", "taint agent_job.test[0]", "", 0, "", 4, 1},
-		{first, "apply", "AGENT_MAX_NEW_JOBS=2", 1, tooManyJobs, 4, 1},
-		{"", "apply", "AGENT_MAX_NEW_JOBS=3", 0, "", 7, 1},
-		{"", "destroy -refresh=false", "AGENT_MAX_NEW_JOBS=0", 0, "", 7, 1},
-	} {
-		if c.write != "" {
-			w.write(c.write)
-		}
-		w.env = strings.Fields(c.limit)
-		output, ok := w.try(c.args)
-		if ok != (c.errors == 0) || !ok && strings.Count(output, c.says) != c.errors {
-			t.Fatalf("%s with %s, want %d times %q:\n%s", c.args, c.limit, c.errors, c.says, output)
-		}
-		w.posts(c.creates, c.messages)
 	}
 }
 
@@ -164,7 +119,7 @@ resource "agent_job" "test" {
 	for _, text := range []string{canary, canary + " more"} {
 		set(text)
 		search(w.run("plan -out=saved"))
-		search(w.files(w.dir)[filepath.Join(w.dir, "saved")], "agent_job")
+		search(w.files(w.dir)[filepath.Join(w.dir, "saved", "tfplan")], "agent_job")
 		search(w.run("apply saved"), "called the agent service")
 	}
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 403, Body: `{"error":"you sent ` + canaryKey + `"}`})

@@ -20,9 +20,11 @@ type instance struct {
 	Tainted    bool
 }
 
+const stateFile = "terraform.tfstate"
+
 // stateText is the state as it is stored; empty: there is none.
 func (w *workingDir) stateText() []byte {
-	text, _ := os.ReadFile(filepath.Join(w.dir, "terraform.tfstate"))
+	text, _ := os.ReadFile(filepath.Join(w.dir, stateFile))
 	return text
 }
 
@@ -72,20 +74,12 @@ func (w *workingDir) posts(creates, messages int) {
 func (w *workingDir) putBack(state []byte, wiped bool) {
 	w.t.Helper()
 	if wiped {
-		config, err := os.ReadFile(filepath.Join(w.dir, "main.tf"))
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		config := w.files(w.dir)[filepath.Join(w.dir, "main.tf")]
 		w.dir = w.t.TempDir()
-		w.writeFile("main.tf", string(config))
+		w.writeFile("main.tf", config)
 	}
-	path := filepath.Join(w.dir, "terraform.tfstate")
-	_ = os.Remove(path + ".backup")
-	if len(state) > 0 {
-		w.writeFile("terraform.tfstate", string(state))
-	} else if err := os.RemoveAll(path); err != nil {
-		w.t.Fatal(err)
-	}
+	_ = os.Remove(filepath.Join(w.dir, stateFile+".backup"))
+	w.writeFile(stateFile, string(state)) // the CLI takes an empty file for no state
 }
 
 // What a command says of earlier runs. Only with -json does a CLI show each of

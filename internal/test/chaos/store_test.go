@@ -102,19 +102,25 @@ func (w *workingDir) objects() map[string]string {
 	return found
 }
 
-// files are the contents of all files below a folder. Some may vanish meanwhile.
+// files are the contents of all files below a folder, by path.
 func (w *workingDir) files(folder string) map[string]string {
 	w.t.Helper()
 	found := map[string]string{}
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+	w.addFiles(found, folder, os.DirFS(folder))
+	return found
+}
+
+// addFiles adds those in saved plans too, which are compressed. Some files may vanish meanwhile.
+func (w *workingDir) addFiles(found map[string]string, folder string, tree fs.FS) {
+	w.t.Helper()
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.Type().IsRegular() {
 			var text []byte
-			text, err = os.ReadFile(path)
+			text, err = fs.ReadFile(tree, name)
+			path := filepath.Join(folder, name)
 			found[path] = string(text)
-			if archive, err := zip.NewReader(bytes.NewReader(text), int64(len(text))); err == nil { // a saved plan is compressed
-				for _, member := range archive.File {
-					found[path] += w.unzipped(member)
-				}
+			if archive, notZip := zip.NewReader(bytes.NewReader(text), int64(len(text))); notZip == nil {
+				w.addFiles(found, path, archive)
 			}
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -125,35 +131,20 @@ func (w *workingDir) files(folder string) map[string]string {
 	if err != nil {
 		w.t.Error(err)
 	}
-	return found
-}
-
-func (w *workingDir) unzipped(member *zip.File) string {
-	w.t.Helper()
-	content, err := member.Open()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	text, err := io.ReadAll(content)
-	if err != nil {
-		w.t.Error(err)
-	}
-	return string(text)
 }
 
 // assertNoSecrets asserts that neither the disk nor the journal holds the key,
 // and that the journal holds no prompt.
 func (w *workingDir) assertNoSecrets() {
 	w.t.Helper()
-	journal := w.entries()
-	for name, text := range journal {
+	all := w.entries()
+	for name, text := range all {
 		if strings.Contains(text, canaryPrompt) {
 			w.t.Errorf("a prompt is in %s", name)
 		}
 	}
-	maps.Copy(journal, w.files(w.dir))
-	journal["the state"] = string(w.stateText())
-	for name, text := range journal {
+	maps.Copy(all, w.files(w.dir))
+	for name, text := range all {
 		if strings.Contains(text, canaryKey) {
 			w.t.Errorf("the key is in %s", name)
 		}

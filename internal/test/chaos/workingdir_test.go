@@ -7,11 +7,9 @@ package chaos
 
 import (
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,14 +31,13 @@ var quick = simulator.Script{Duration: 300 * time.Millisecond}
 // workingDir is a working directory of the CLI with a root module, and the
 // service that its jobs run at.
 type workingDir struct {
-	t      *testing.T
-	sim    *simulator.Server
-	url    string
-	dir    string
-	config string   // of the CLI
-	env    []string // of every command
-
-	journal string // AGENT_JOURNAL_URL; empty: the default folder
+	t       *testing.T
+	sim     *simulator.Server
+	url     string
+	dir     string
+	env     []string // of every command
+	args    string   // of every plan, apply and destroy
+	journal string   // AGENT_JOURNAL_URL; empty: the default folder
 }
 
 // newWorkingDir starts a service whose jobs all go as script says.
@@ -50,15 +47,9 @@ func newWorkingDir(t *testing.T, script simulator.Script, config string) *workin
 		Key:    canaryKey,
 		Script: func(string, int) simulator.Script { return script },
 	})
-	return newWorkingDirAt(t, sim, sim, config)
-}
-
-// newWorkingDirAt starts a service with a handler around it.
-func newWorkingDirAt(t *testing.T, sim *simulator.Server, handler http.Handler, config string) *workingDir {
-	t.Helper()
-	server := httptest.NewServer(handler)
+	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
-	w := &workingDir{t: t, sim: sim, url: server.URL, dir: t.TempDir(), config: provider.OverrideConfig}
+	w := &workingDir{t: t, sim: sim, url: server.URL, dir: t.TempDir()}
 	w.write(config)
 	return w
 }
@@ -85,27 +76,23 @@ func (w *workingDir) write(resources string) {
 
 func (w *workingDir) writeFile(name, text string) {
 	w.t.Helper()
-	path := filepath.Join(w.dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
 // try runs a command.
-func (w *workingDir) try(command string, more ...string) (output string, ok bool) {
+func (w *workingDir) try(command string) (output string, ok bool) {
 	w.t.Helper()
-	p := w.start(command, more...)
+	p := w.start(command)
 	output = p.wait()
 	return output, p.ok()
 }
 
 // run runs a command that must succeed.
-func (w *workingDir) run(command string, more ...string) (output string) {
+func (w *workingDir) run(command string) (output string) {
 	w.t.Helper()
-	output, ok := w.try(command, more...)
+	output, ok := w.try(command)
 	if !ok {
 		w.t.Fatalf("%s failed:\n%s", command, output[max(0, len(output)-3000):])
 	}
@@ -113,38 +100,20 @@ func (w *workingDir) run(command string, more ...string) (output string) {
 }
 
 // runQuietly runs a command that must succeed and say nothing of the journal.
-func (w *workingDir) runQuietly(command string, more ...string) {
+func (w *workingDir) runQuietly(command string) {
 	w.t.Helper()
-	output := w.run(command, more...)
-	for _, surprise := range []string{"taken over", "earlier run", "earlier request", "Journal", "journal"} {
+	output := w.run(command)
+	for _, surprise := range []string{"taken over", "earlier run", "earlier request", "ournal"} {
 		if strings.Contains(output, surprise) {
 			w.t.Errorf("%s says %q:\n%s", command, surprise, output)
 		}
 	}
 }
 
-// arguments splits a command and adds what each plan, apply and destroy needs,
-// and more.
-func arguments(command string, more []string) []string {
-	words := strings.Fields(command)
-	switch words[0] {
-	case "apply", "destroy":
-		words = slices.Insert(words, 1, "-auto-approve", "-no-color", "-input=false")
-	case "plan":
-		words = slices.Insert(words, 1, "-no-color", "-input=false")
-	default:
-		return words
-	}
-	if strings.HasSuffix(command, " saved") { // a saved plan has its own mode
-		return words
-	}
-	return slices.Insert(words, 1, more...)
-}
-
-// until waits for something to come true.
-func (w *workingDir) until(what string, true func() bool) {
+// until waits for something to happen.
+func (w *workingDir) until(what string, happened func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(patience); !true(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !happened(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("never happened: %s", what)
 		}
@@ -155,6 +124,3 @@ func (w *workingDir) until(what string, true func() bool) {
 func use(name, prompt string, arguments ...string) string {
 	return fmt.Sprintf("resource \"agent_job\" %q {\n  prompt = %q\n  %s\n}\n", name, prompt, strings.Join(arguments, "\n  "))
 }
-
-// oneJob is a configuration with one.
-var oneJob = use("test", canaryPrompt)

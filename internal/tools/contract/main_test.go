@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -27,23 +26,35 @@ const (
 	jobs   = "/v2/agent/proj/job"
 )
 
-// direct passes requests to a handler, without a connection: fake time stands still for one.
-type direct struct{ http.Handler }
+// direct passes requests to the simulator, without a connection: fake time stands still for one. Each function
+// breaks the contract, or is nil.
+type direct struct {
+	*simulator.Server
+
+	before func(r *http.Request)                               // changes a request
+	after  func(r *http.Request, w *httptest.ResponseRecorder) // changes a response
+}
 
 func (d direct) RoundTrip(r *http.Request) (*http.Response, error) {
+	if d.before != nil {
+		d.before(r)
+	}
 	w := httptest.NewRecorder()
 	d.ServeHTTP(w, r)
+	if d.after != nil {
+		d.after(r, w)
+	}
 	return w.Result(), nil
 }
 
-// runWith runs the kit in fake time against a handler.
-func runWith(t *testing.T, handler http.Handler, stdin string, args ...string) (table, progress string, err error) {
+// runWith runs the kit in fake time against a service.
+func runWith(t *testing.T, service direct, stdin string, args ...string) (table, progress string, err error) {
 	t.Setenv("AGENT_BASE_URL", "https://api.example.com/")
 	t.Setenv("AGENT_ADMIN_KEY", canary)
 	t.Setenv("AGENT_PROJECT_ID", "proj")
 	var stdout, stderr bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
-		err = run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr, direct{handler})
+		err = run(t.Context(), args, strings.NewReader(stdin), &stdout, &stderr, service)
 	})
 	if text := fmt.Sprint(stdout.String(), stderr.String(), err); strings.Contains(text, canary) {
 		t.Errorf("it shows the key:\n%s", text)
@@ -51,19 +62,23 @@ func runWith(t *testing.T, handler http.Handler, stdin string, args ...string) (
 	return stdout.String(), stderr.String(), err
 }
 
-// service is the simulator, with jobs of 20 s unless the script says otherwise.
-func service(script simulator.Script) *simulator.Server {
-	if script.Duration == 0 {
+// service is the simulator, with jobs of 20 s. Its first turn goes as the first script says, and so on, and the last one
+// is repeated.
+func service(scripts ...simulator.Script) *simulator.Server {
+	turns := -1
+	return simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script {
+		turns = min(turns+1, len(scripts)-1)
+		script := scripts[turns]
 		script.Duration = 20 * time.Second
-	}
-	return simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script { return script }})
+		return script
+	}})
 }
 
 var cell = regexp.MustCompile(`(?m)^\| (.*?) \| .*? \| (.*) \| 2000-01-01 \|$`)
 
 func TestContractHolds(t *testing.T) {
 	s := service(simulator.Script{Stale: 3 * time.Second})
-	table, _, err := runWith(t, s, "", "-yes")
+	table, _, err := runWith(t, direct{Server: s}, "", "-yes")
 	want := strings.Join([]string{
 		"api.example.com:",
 		"",
@@ -100,7 +115,7 @@ func TestContractHolds(t *testing.T) {
 		t.Errorf("not two jobs and one message, with each request sent once: %+v, prompts of each job: %v", counts, prompts)
 	}
 	// An archived job refuses the message, which the contract allows.
-	if table, _, err := runWith(t, service(simulator.Script{Status: "archived"}), "", "-yes"); err != nil {
+	if table, _, err := runWith(t, direct{Server: service(simulator.Script{Status: "archived"})}, "", "-yes"); err != nil {
 		t.Errorf("%v\n%s", err, table)
 	}
 }
@@ -108,33 +123,11 @@ func TestContractHolds(t *testing.T) {
 func TestAsksFirst(t *testing.T) {
 	for answer, jobs := range map[string]int{"": 0, "no\n": 0, "y\n": 0, "yes\n": 2} {
 		s := service(simulator.Script{})
-		table, text, err := runWith(t, s, answer)
+		table, text, err := runWith(t, direct{Server: s}, answer)
 		if len(s.Jobs()) != jobs || (err == nil) != (jobs > 0) || jobs == 0 && table+fmt.Sprint(s.Requests()) != "[]" || !strings.Contains(text, "two jobs") {
 			t.Errorf("%q: %v, %+v\n%s%s", answer, err, s.Counts(), table, text)
 		}
 	}
-}
-
-// breaker is a service that breaks the contract. Each function may be nil.
-type breaker struct {
-	*simulator.Server
-
-	before func(r *http.Request)                               // changes a request
-	after  func(r *http.Request, w *httptest.ResponseRecorder) // changes a response
-}
-
-func (b breaker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if b.before != nil {
-		b.before(r)
-	}
-	recorder := httptest.NewRecorder()
-	b.Server.ServeHTTP(recorder, r)
-	if b.after != nil {
-		b.after(r, recorder)
-	}
-	maps.Copy(w.Header(), recorder.Header())
-	w.WriteHeader(recorder.Code)
-	_, _ = w.Write(recorder.Body.Bytes())
 }
 
 // Each assumption, broken: exactly its rows turn red.
@@ -162,35 +155,32 @@ func TestContractBroken(t *testing.T) {
 			w.Body = bytes.NewBufferString(regexp.MustCompile(pattern).ReplaceAllString(w.Body.String(), text))
 		}
 	}
-	whole := func(field string, value any) simulator.Script {
-		return simulator.Script{Extra: map[string]any{field: value}}
+	whole := func(field string, value any) []simulator.Script {
+		return []simulator.Script{{Extra: map[string]any{field: value}}}
 	}
-	type extra = map[string]any
 	var first []byte
-	created := 0
 	tests := map[string]struct {
-		script func(prompt string, turn int) simulator.Script
-		one    simulator.Script // if script is nil
+		turns  []simulator.Script
 		fault  simulator.Fault
 		before func(*http.Request)
 		after  func(*http.Request, *httptest.ResponseRecorder)
 		want   []string
 	}{
 		"404 as HTML":            {after: respond(unknown, "GET", 404, "<html>"), want: []string{"reading an unknown job"}},
-		"another key is needed":  {before: func(r *http.Request) { r.Header.Set("Authorization", "x") }, want: []string{"reading an unknown job"}},
 		"404 as 500":             {after: respond(unknown, "POST", 500, "{}"), want: []string{"a message to an unknown job"}},
 		"401 as 403":             {after: respond(wrongKey, "GET", 403, "{}"), want: []string{"reading with a wrong key"}},
 		"any key may start":      {before: ignoreKey("/job"), want: []string{"starting a job with a wrong key"}},
-		"create fails":           {fault: simulator.Fault{Kind: "create", Skip: 2, Status: 500}, want: []string{"starting a job"}},
 		"create is an array":     {fault: simulator.Fault{Kind: "create", Skip: 2, Status: 201, Body: "[]"}, want: []string{"starting a job"}},
-		"no model":               {one: whole("model", simulator.Omit{}), want: []string{"the record is whole"}},
-		"local time":             {one: whole("createdAt", "2026-08-01T12:00:00+02:00"), want: []string{"the record is whole"}},
-		"source is a text":       {one: whole("source", "main"), want: []string{"the record is whole"}},
-		"no repository":          {one: whole("source", extra{"ref": "main"}), want: []string{"the record is whole"}},
-		"archivedAt of a job":    {one: whole("archivedAt", "2026-08-01T12:00:00Z"), want: []string{"the record is whole"}},
+		"no model":               {turns: whole("model", simulator.Omit{}), want: []string{"the record is whole"}},
+		"local time":             {turns: whole("createdAt", "2026-08-01T12:00:00+02:00"), want: []string{"the record is whole"}},
+		"source is a text":       {turns: whole("source", "main"), want: []string{"the record is whole"}},
+		"no repository":          {turns: whole("source", map[string]any{"ref": "main"}), want: []string{"the record is whole"}},
+		"archivedAt of a job":    {turns: whole("archivedAt", "2026-08-01T12:00:00Z"), want: []string{"the record is whole"}},
 		"an id with a slash":     {after: rewrite(`"id":"job_`, `"id":"job/`), want: []string{"an id fits in a path", "reading a new job", "the job finishes", "the other job finishes"}},
 		"the new job comes late": {fault: simulator.Fault{Kind: "get", Skip: 2, Times: 70, Status: 404}, want: []string{"reading a new job"}},
-		"it never finishes":      {one: simulator.Script{Status: "active"}, want: []string{"the job finishes", "the other job finishes"}},
+		"it never finishes":      {turns: []simulator.Script{{Status: "active"}}, want: []string{"the job finishes", "the other job finishes"}},
+		"nor the other job":      {turns: []simulator.Script{{}, {Status: "active"}}, want: []string{"the other job finishes"}},
+		"nor after the message":  {turns: []simulator.Script{{}, {}, {Status: "active"}}, want: []string{"the job finishes again"}},
 		"a relative link":        {after: rewrite(`"prLink":"https://[^/]*`, `"prLink":"`), want: []string{"prLink of the finished job"}},
 		"a link while active": {after: rewrite(`"prLink":null`, `"prLink":"https://example.com"`), want: []string{
 			"the record is whole", "the job finishes", "the job finishes again",
@@ -199,8 +189,7 @@ func TestContractBroken(t *testing.T) {
 		"401 with effect": {before: ignoreKey("/message"), fault: simulator.Fault{Kind: "message", Skip: 1, AfterEffect: true, Status: 401, Body: "{}"},
 			want: []string{"a message with a wrong key"}},
 		"message fails":     {fault: simulator.Fault{Kind: "message", Skip: 2, Status: 500}, want: []string{"a message to a finished job"}},
-		"a stale record":    {one: simulator.Script{Stale: 15 * time.Second}, want: []string{"the record from before the message is shown"}},
-		"odd Retry-After":   {fault: simulator.Fault{Kind: "create", Skip: 2, Status: 429, RetryAfter: "soon"}, want: []string{"Retry-After of a 429", "starting a job"}},
+		"a stale record":    {turns: []simulator.Script{{}, {}, {Stale: 15 * time.Second}}, want: []string{"the record from before the message is shown"}},
 		"the key is echoed": {fault: simulator.Fault{Kind: "create", Skip: 2, Status: 429, RetryAfter: canary}, want: []string{"Retry-After of a 429", "starting a job"}},
 		"an empty prompt": {
 			before: func(r *http.Request) {
@@ -222,31 +211,15 @@ func TestContractBroken(t *testing.T) {
 			},
 			want: []string{"the same prompt again starts another job"},
 		},
-		"the other job stays active": {
-			script: func(_ string, turn int) simulator.Script {
-				created++
-				return simulator.Script{Duration: 20 * time.Second, Status: map[bool]string{true: "active"}[created == 2]}
-			},
-			want: []string{"the other job finishes"},
-		},
-		"active after the message": {
-			script: func(_ string, turn int) simulator.Script {
-				return simulator.Script{Duration: 20 * time.Second, Status: map[bool]string{true: "active"}[turn == 1]}
-			},
-			want: []string{"the job finishes again"},
-		},
 	}
 	breakable := map[string]bool{}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := service(tt.one)
-			if tt.script != nil {
-				s = simulator.New(simulator.Options{Key: canary, Script: tt.script})
-			}
+			s := service(append(tt.turns, simulator.Script{})...)
 			if tt.fault.Kind != "" {
 				s.Inject(tt.fault)
 			}
-			table, _, err := runWith(t, breaker{s, tt.before, tt.after}, "", "-yes", "-timeout=3m")
+			table, _, err := runWith(t, direct{s, tt.before, tt.after}, "", "-yes", "-timeout=3m")
 			var got []string
 			for _, match := range cell.FindAllStringSubmatch(table, -1) {
 				if strings.HasPrefix(match[2], "**no:** ") {
@@ -264,7 +237,7 @@ func TestContractBroken(t *testing.T) {
 			}
 		})
 	}
-	table, _, _ := runWith(t, service(simulator.Script{}), "", "-yes")
+	table, _, _ := runWith(t, direct{Server: service(simulator.Script{})}, "", "-yes")
 	for _, match := range cell.FindAllStringSubmatch(table, -1) {
 		if !breakable[match[1]] && match[1] != "version 1 lists the job" {
 			t.Errorf("nothing breaks %q", match[1])

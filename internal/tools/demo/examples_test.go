@@ -4,14 +4,19 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/tools/source"
 )
 
 // example is a root module made of files of examples/.
@@ -30,10 +35,15 @@ const (
 	data    = "data-sources/agent_job/"
 	actions = "actions/"
 	lists   = "list-resources/agent_job/"
+
+	migrating = "guides/migrating/import.tf"
+	fleets    = "guides/fleets/"
 )
 
 func examples() map[string]example {
 	elsewhere := [][]string{{"from elsewhere"}}
+	fromFile := [][]string{{"Bring the API reference up to date with openapi.json.\n\n" +
+		"- Describe each parameter in one sentence.\n- Keep the order of the specification.\n"}}
 	return map[string]example{
 		"provider": {
 			files: []string{"provider/provider.tf"},
@@ -50,8 +60,7 @@ func examples() map[string]example {
 		"write-only prompt": {
 			files:     []string{jobs + "resource_write_only.tf", jobs + "reference.md"},
 			terraform: "1.11.0", tofu: "1.11.0",
-			want: [][]string{{"Bring the API reference up to date with openapi.json.\n\n" +
-				"- Describe each parameter in one sentence.\n- Keep the order of the specification.\n"}},
+			want: fromFile,
 		},
 		"import-by-string-id": {
 			files: []string{jobs + "import-by-string-id.tf"}, job: true, want: elsewhere,
@@ -74,8 +83,7 @@ func examples() map[string]example {
 					s.Error(text)
 				}
 			},
-			want: [][]string{{"Bring the API reference up to date with openapi.json.\n\n" +
-				"- Describe each parameter in one sentence.\n- Keep the order of the specification.\n"}},
+			want: fromFile,
 		},
 		"action agent_start_job, write-only prompt": {
 			files:     []string{actions + "agent_start_job/action_write_only.tf"},
@@ -112,7 +120,7 @@ func examples() map[string]example {
 			want: [][]string{{"Add a quickstart for the Python SDK"}, {"proj_456: Correct the spelling on all pages"}},
 		},
 		"fleet": {
-			files: []string{"guides/fleets/main.tf"}, env: `TF_VAR_projects={"a" = "proj_1", "b" = "proj_2"}`,
+			files: []string{fleets + "main.tf"}, env: `TF_VAR_projects={"a" = "proj_1", "b" = "proj_2"}`,
 			want: [][]string{{"proj_1: Correct the spelling on all pages"}, {"proj_2: Correct the spelling on all pages"}},
 		},
 	}
@@ -160,6 +168,95 @@ func TestAccExamples(t *testing.T) {
 				t.Error("apply did not wait")
 			}
 		})
+	}
+}
+
+// The policy of the fleets guide, by the commands of the guide, which stop by themselves.
+//
+// Red without: && after opa.
+func TestAccPolicy(t *testing.T) {
+	t.Parallel()
+	if cli.Path == "" {
+		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
+	}
+	if os.Getenv("EXPLORE") == "" {
+		t.Skip("EXPLORE is not set: building Open Policy Agent takes a minute, so only .ci/run does it")
+	}
+	bin := t.TempDir()
+	if _, err := source.Go(t.Context(), filepath.Join(root, "internal", "tools", "opa"), "build", "-o", bin, "github.com/open-policy-agent/opa"); err != nil {
+		t.Fatal(err)
+	}
+	fleet := read(t, fleets+"main.tf")
+	with := func(old, changed string) string {
+		return setup(t) + "\n" + strings.Replace(fleet[strings.Index(fleet, "variable "):], old, changed, 1)
+	}
+	many := `{"a": "proj_123"`
+	for i := range 20 {
+		many += fmt.Sprintf(`, "b%d": "proj_123"`, i)
+	}
+	unknown := "resource \"terraform_data\" \"late\" {\n input = \"late\"\n}\n"
+	for name, test := range map[string]struct {
+		config, projects, want string
+		least                  string // version of Terraform
+	}{
+		"allowed":         {fleet, `{"a": "proj_123", "b": "proj_456"}`, "", ""},
+		"other project":   {fleet, `{"a": "proj_123", "b": "proj_789"}`, `agent_job.spelling[\"b\"]: the project proj_789 is not allowed.`, ""},
+		"too many":        {fleet, many + "}", "21 new jobs, and at most 20 are allowed.", ""},
+		"unknown project": {with("each.value", "terraform_data.late.output") + unknown, `{"a": "proj_123"}`, `: the project null is not allowed.`, ""},
+		"action": {
+			setup(t) + read(t, actions+"agent_start_job/action.tf") + "variable \"projects\" {}\n", "{}",
+			"action.agent_start_job.reference: the project null is not allowed.", "1.14.0",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, 0)
+			if test.least != "" {
+				needs(t, test.least, "-")
+			}
+			s.write("projects.tfvars", "projects = "+test.projects+"\n")
+			s.write("main.tf", test.config)
+			s.write("policy.rego", read(t, fleets+"policy.rego"))
+			shown := s.shell("PATH='" + bin + "':$PATH\n{ " + read(t, fleets+"policy.sh") + "} || true")
+			if test.want == "" {
+				s.expect([]string{"Correct the spelling on all pages"}, []string{"proj_456: Correct the spelling on all pages"})
+				return
+			}
+			if s.expect(); !strings.Contains(shown, test.want) {
+				t.Errorf("want %q in:\n%s", test.want, shown)
+			}
+		})
+	}
+}
+
+// The generated configuration lacks the prompt: nobody but the user knows it.
+func TestAccGenerateConfig(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	id := s.service.Create("proj_123", "from elsewhere").ID
+	s.write("import.tf", strings.ReplaceAll(read(t, migrating), "job_456", id))
+	shown, ok := s.try("plan", "-generate-config-out=generated.tf")
+	if ok || !strings.Contains(shown, "Exactly one of these attributes must be configured: [prompt,prompt_wo]") {
+		t.Errorf("%t\n%s", ok, shown)
+	}
+	generated, err := os.ReadFile(filepath.Join(s.dir, "generated.tf"))
+	if err != nil || !strings.Contains(string(generated), "prompt     = null") {
+		t.Fatalf("%v\n%s", err, generated)
+	}
+	s.write("generated.tf", strings.ReplaceAll(string(generated), "prompt     = null", `prompt = "Add a quickstart for the Python SDK"`))
+	s.apply()
+	s.expect([]string{"from elsewhere"})
+}
+
+// TestDemo is `make demo` with a shorter first job.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	if !canInterrupt {
+		t.Skip("nobody can press Ctrl-C here")
+	}
+	start(t, 0) // skips without a CLI
+	if err := run(t.Context(), t.Output(), false, root+"/examples/demo/main.tf", time.Second); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -88,6 +88,11 @@ func TestWorkflows(t *testing.T) {
 			own[match[1]] = match[2]
 		}
 	}
+	for _, file := range []string{"github-actions.yml", "gitlab-ci.yml"} {
+		if !regexp.MustCompile(`paths?: (\[errored.tfstate\]|errored.tfstate\n)`).MatchString(read(t, pipelines+file)) {
+			t.Errorf("%s does not keep the state that could not be stored", file)
+		}
+	}
 	for _, file := range filesIn(t, root+"/examples", ".yml", ".yaml") {
 		var parsed any
 		if err := yaml.Unmarshal([]byte(read(t, file)), &parsed); err != nil {
