@@ -19,7 +19,7 @@ import (
 // the next apply would start a second job.
 func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	target := wait.Target{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
-	if at := out.marks.messagedAt; !at.IsZero() {
+	if at := out.marks.messagedAt; !at.IsZero() { // by this call or an earlier one
 		target.After, target.At = wait.Messaged, at
 	}
 	record, err := d.Waiter.Wait(ctx, target)

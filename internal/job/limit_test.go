@@ -54,7 +54,7 @@ func jobs(t *testing.T, s *harness.Service, n int) (all []*fakecli.CLI) {
 	return all
 }
 
-// The counting itself: TestLimits_plan.
+// The counting itself: TestLimits_Plan.
 func TestPlanBeyondLimit(t *testing.T) {
 	for name, test := range map[string]struct {
 		limit   string

@@ -103,7 +103,7 @@ func (m *marks) observed(before *jobModel, status agentapi.Status) agentapi.Stat
 	if before.ended() && status.Unfinished() {
 		m.unconfirmed = false // the message has arrived after all
 	}
-	if !m.messagedAt.IsZero() && wait.MayBeStale(status, m.messagedAt) {
+	if wait.MayBeStale(status, m.messagedAt) {
 		return agentapi.StatusActive // this status may be the one from before the message
 	}
 	m.messagedAt = time.Time{}

@@ -158,15 +158,13 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
 	defer cancel()
 
-	after := wait.Messaged
 	if !change.newPrompt {
-		after = wait.Resumed
 		out.save(ctx, &job)
 	} else if !r.sendMessage(ctx, &job, operation, out) {
 		return
 	}
 	if options.enabled {
-		r.provider.await(ctx, &job, after, options, out)
+		r.provider.await(ctx, &job, wait.Resumed, options, out)
 	}
 }
 

@@ -119,7 +119,7 @@ func run(t *testing.T, after Event, limit time.Duration, a answers, check func(*
 		p := newPoller(a)
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
 		defer cancel()
-		status, failure := p.wait(ctx, t, Target{After: after})
+		status, failure := p.wait(ctx, t, Target{After: after, At: p.start})
 		check(p, status, failure)
 	})
 }

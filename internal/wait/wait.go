@@ -52,7 +52,7 @@ const (
 type Target struct {
 	ProjectID, JobID string
 	After            Event
-	// At is when a message was accepted; zero: when the wait started.
+	// At is when the message was accepted.
 	At time.Time
 	// Progress, if not nil, is called after each poll that returned a status.
 	Progress func(job *agentapi.Job, age time.Duration)
@@ -68,9 +68,6 @@ type Waiter struct {
 // the error is an *Error, and the record is the last one read, or nil.
 func (w Waiter) Wait(ctx context.Context, target Target) (*agentapi.Job, error) {
 	start := time.Now()
-	if target.At.IsZero() {
-		target.At = start
-	}
 	p := progress{target: target, start: start}
 	var pause time.Duration
 	if target.After != Resumed {
