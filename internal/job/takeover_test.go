@@ -5,15 +5,13 @@ package job_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -25,33 +23,20 @@ import (
 // Red without: Whole in unknownOutcome, the condition of it, ownWords.
 func TestUnknownOutcome_wordsOfOthers(t *testing.T) {
 	const words = "i/o timeout of tcp upstream"
-	for _, kept := range []bool{true, false} {
-		s := harness.NewService(t, byPrompt)
-		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir(), "enabled": kept}})
-		job := func(prompt string) attrs { return attrs{"prompt": prompt, "wait": attrs{"enabled": false}} }
-		lose := func() {
-			s.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 503, Body: `{"error":"` + words + `"}`},
-				simulator.Fault{Kind: simulator.KindMessage, Status: 503, Body: `{"error":"` + words + `"}`})
-		}
-		check := func(what string, shown bool, diags []*tfprotov6.Diagnostic) {
-			t.Helper()
-			if text := fakecli.Text(diags); !strings.Contains(text, "Outcome of ") || strings.Contains(text, words) != shown {
-				t.Errorf("journal %t, %s: want the words %t: %s", kept, what, shown, text)
+	for _, kind := range []simulator.Kind{simulator.KindCreate, simulator.KindMessage} {
+		for _, kept := range []bool{true, false} {
+			s := harness.NewService(t, byPrompt)
+			config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir(), "enabled": kept}})
+			c, job := fakecli.New(t, config), attrs{"prompt": "slow A", "wait": attrs{"enabled": false}}
+			if kind == simulator.KindMessage {
+				apply(t, c, "first", config, job)
+			}
+			s.Inject(simulator.Fault{Kind: kind, Status: 503, Body: `{"error":"` + words + `"}`})
+			job["prompt"] = "slow B"
+			if text := fakecli.Text(apply(t, c, "last", config, job)); !strings.Contains(text, "Outcome of ") || strings.Contains(text, words) != kept {
+				t.Errorf("%s, journal %t: want the words %t: %s", kind, kept, kept, text)
 			}
 		}
-		c := fakecli.New(t, config)
-		lose()
-		check("create", kept, apply(t, c, "first", config, job("slow A")))
-		s.ClearFaults()
-		apply(t, c, "second", config, job("slow B"))
-		lose()
-		check("message", kept, apply(t, c, "third", config, job("slow C")))
-		_, diags := c.Invoke(t.Context(), "agent_start_job", attrs{"prompt": "A"})
-		check("start", false, diags)
-		s.ClearFaults()
-		lose()
-		_, diags = c.Invoke(t.Context(), "agent_send_message", attrs{"prompt": "A", "job_id": c.Get("id")})
-		check("message of an action", false, diags)
 	}
 }
 
@@ -83,7 +68,7 @@ func TestTakeOver_everyArgument(t *testing.T) {
 		for what, steps := range cases {
 			t.Run(name+", "+what, func(t *testing.T) {
 				s := harness.NewService(t, nil)
-				config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": filepath.Join(t.TempDir(), "journal")}})
+				config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
 				c := fakecli.New(t, config)
 				var left []fakecli.CLI
 				for i, step := range steps {
@@ -118,24 +103,25 @@ func TestTakeOver_everyArgument(t *testing.T) {
 // Red without: Send keeping the entry of a refused message out of the
 // private state.
 func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
-	t.Parallel() // it sleeps
-	s := harness.NewService(t, nil)
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": filepath.Join(t.TempDir(), "journal")}})
-	c := fakecli.New(t, config)
-	run := func(name cli.Run, prompt string) string {
-		t.Helper()
-		return fakecli.Text(apply(t, c, name, config, attrs{"prompt": prompt, "wait": attrs{"enabled": false}}))
-	}
-	run("first", "A")
-	state, private := c.State, c.Private
-	run("second", "B")
-	time.Sleep(2100 * time.Millisecond) // C must be later than B by more than the journal's clockError
-	c.State, c.Private = state, private
-	s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
-	harness.Contains(t, run("third", "C"), "Message to agent job not accepted")
-	s.Sent(t, 1, 2)
-	harness.Contains(t, run("fourth", "B"), "taken over", "Message of an earlier run taken over")
-	s.Sent(t, 1, 2)
+	folder := t.TempDir()
+	harness.Bubble(t, harness.Always(simulator.Script{}), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder}})
+		run := func(name cli.Run, prompt string) string {
+			options := provider.Options{Process: harness.Process(name), Dial: s.Wire.Dial}
+			c.ConnectTo(t.Context(), provider.New("test", options), config)
+			return fakecli.Text(c.Run(t.Context(), attrs{"prompt": prompt, "wait": attrs{"enabled": false}}))
+		}
+		run("first", "A")
+		before := *c
+		run("second", "B")
+		time.Sleep(time.Minute) // C must be later than B by more than the journal's clockError
+		*c = before
+		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
+		harness.Contains(t, run("third", "C"), "Message to agent job not accepted")
+		s.Sent(t, 1, 2)
+		harness.Contains(t, run("fourth", "B"), "taken over", "Message of an earlier run taken over")
+		s.Sent(t, 1, 2)
+	})
 }
 
 // What the warning of an unconfirmed message names ends it without sending anything. The
