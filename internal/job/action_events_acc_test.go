@@ -49,25 +49,6 @@ resource "terraform_data" "%[1]s_dependent" {
 }
 `
 
-// failing is why the guide warns of actions that an agent_job triggers: Terraform 1.16 runs
-// after_ actions even if the create failed.
-const failing = `
-resource "agent_job" "failing" {
-  prompt = "failing"
-  lifecycle {
-    action_trigger {
-      events  = [after_create]
-      actions = [action.agent_start_job.after]
-    }
-  }
-}
-action "agent_start_job" "after" {
-  config {
-    prompt = "after: ${caller.prompt}"
-  }
-}
-`
-
 // ephemeral replaces a page, which is refused: the plan must know the action of a destroy.
 const ephemeral = `
 variable "topic" {
@@ -100,9 +81,9 @@ func TestAccActionEvents(t *testing.T) {
 		done     = plancheck.ResourceActionNoop
 	)
 	s := harness.NewService(t, byPrompt)
-	first, second := []string{actions, `resource "terraform_data" "page" {}`}, []string{actions, failing}
+	first, second := []string{actions, `resource "terraform_data" "page" {}`}, []string{actions}
 	var checks []plancheck.PlanCheck
-	want := map[string][]string{"failing": {""}, "after": {"failing"}}
+	want := map[string][]string{}
 	for _, test := range []struct {
 		event, onFailure    string
 		resource, dependent plancheck.ResourceActionType

@@ -120,21 +120,15 @@ func TestAction_ends(t *testing.T) {
 // The outcome of the POST is an error; before the first line of progress.
 func TestAction_notAccepted(t *testing.T) {
 	for name, test := range map[string]struct {
-		play            faultserver.Play
-		says            []string
-		create, message string // what one of them says
+		play faultserver.Play
+		says []string // TARGET is where the prompt goes
 	}{
 		"A01 unknown outcome": {
-			play:    faultserver.EOF,
-			says:    []string{"ERROR: Outcome of ", "Running the action again sends it again."},
-			create:  "no response shows whether a job was started",
-			message: "sent to job ID in project proj_1, and nothing shows whether it arrived",
+			faultserver.EOF, []string{"ERROR: Outcome of ", "The prompt was sent to TARGET, and no", "Running the action again sends it again."},
 		},
 		"refused": {
-			play:    faultserver.Answer(404, `{"error":"no such thing"}`),
-			says:    []string{"no such thing", "Once that is fixed, run the action again", "project_id"},
-			create:  "ERROR: Agent job not created: The service refused the prompt for project proj_1,",
-			message: "ERROR: Message to agent job not accepted: The service refused the prompt for job ID in project proj_1,",
+			faultserver.Answer(404, `{"error":"no such thing"}`),
+			[]string{"The service refused the prompt for TARGET,", "no such thing", "Once that is fixed, run the action again", "project_id"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,11 +138,13 @@ func TestAction_notAccepted(t *testing.T) {
 				if len(progress) > 0 {
 					t.Errorf("progress: %q", progress)
 				}
-				says := test.create
+				target := "project proj_1"
 				if a.jobID != "" {
-					says = strings.ReplaceAll(test.message, "ID", a.jobID)
+					target = "job " + a.jobID + " in " + target
 				}
-				harness.Contains(t, fakecli.Text(diags), append(test.says, says)...)
+				for _, words := range test.says {
+					harness.Contains(t, fakecli.Text(diags), strings.ReplaceAll(words, "TARGET", target))
+				}
 			})
 		})
 	}
@@ -221,7 +217,7 @@ func TestAction_project(t *testing.T) {
 	t.Setenv("AGENT_PROJECT_ID", "")
 	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), attrs{"project_id": nil}))
-		_, diags := c.Invoke(t.Context(), a.name, a.config)
+		_, diags := c.PlanAction(t.Context(), a.name, a.config)
 		fakecli.WantPath(t, diags, "project_id")
 		if _, diags = c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"project_id": harness.Project})); len(diags) > 0 {
 			t.Error(fakecli.Text(diags))

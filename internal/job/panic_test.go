@@ -112,7 +112,10 @@ func TestX06_panic_anywhere(t *testing.T) {
 		{"removing job " + id + " in project proj_1 from the state.", " A destroy sends no prompt.", false, c.Destroy},
 		{
 			"reading job " + id + " in project proj_1.", " A data source sends no prompt.", false,
-			func(ctx context.Context) []*tfprotov6.Diagnostic { _, diags := c.Data(ctx, attrs{"id": id}); return diags },
+			func(ctx context.Context) []*tfprotov6.Diagnostic {
+				_, diags := c.Data(ctx, attrs{"id": id})
+				return diags
+			},
 		},
 		{"starting a job in project proj_1.", mayHaveSent, false, invoke("agent_start_job", nil)},
 		{"sending a message to job " + id + " in project proj_1.", mayHaveSent, false, invoke("agent_send_message", attrs{"job_id": id})},

@@ -62,15 +62,9 @@ func TestJob_steps(t *testing.T) {
 				says: []string{"WARNING: Active agent job will be replaced", "WARNING: Active agent job removed from state"},
 			},
 		},
-		"changed text": {
-			{config: a, creates: 1},
-			{config: a, creates: 1},
-			{config: b, says: []string{sent}, creates: 1, messages: 1},
-			{config: b, creates: 1, messages: 1},
-		},
 		"import by identity": {
-			{before: imported, config: fakecli.With(a, triggers), says: []string{recorded}},
-			{config: fakecli.With(a, triggers)},
+			{before: imported, config: a, says: []string{recorded}},
+			{config: a},
 		},
 		"ignored": { // The plan is as with ignore_changes.
 			{config: a, creates: 1},
