@@ -79,54 +79,39 @@ func TestPlanBeyondLimit(t *testing.T) {
 	}
 }
 
-// A saved plan may have been made where no limit was set.
+// A saved plan may have been made where no limit was set. Actions and resources share the count.
 func TestApplyBeyondLimit(t *testing.T) {
-	for _, summary := range []string{tooManyJobs, tooManyMessages} {
+	for summary, action := range map[string]string{tooManyJobs: "agent_start_job", tooManyMessages: "agent_send_message"} {
 		t.Run(summary, func(t *testing.T) {
 			s, folder := harness.NewService(t, harness.Always(simulator.Script{})), t.TempDir()
 			c := fakecli.New(t, s.Attrs())
 			wantErrors(t, c.Run(t.Context(), writing("write", "1")))
-			if summary == tooManyJobs {
+			config := attrs{"prompt": "write"}
+			if action == "agent_send_message" {
+				config["job_id"] = c.Get("id")
+			} else {
 				c.Forget()
 			}
 			wantErrors(t, c.Plan(t.Context(), writing("more", "1")))
 			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("apply")}),
-				fakecli.With(s.Attrs(), attrs{"max_new_jobs": 0, "max_messages": 0, "journal": attrs{"url": folder}}))
-			before := c.State
-			diags := c.Apply(t.Context(), writing("more", "1"))
+				fakecli.With(s.Attrs(), attrs{"max_new_jobs": 1, "max_messages": 1, "journal": attrs{"url": folder}}))
+			_, diags := c.Invoke(t.Context(), action, config)
+			wantErrors(t, diags)
+			before, sent := c.State, s.Counts()
+			diags = c.Apply(t.Context(), writing("more", "1"))
 			wantErrors(t, diags, summary)
-			harness.Contains(t, fakecli.Text(diags), " = 0: the prompt for ", " was not sent, because it would be ", " 1 of this run.")
+			harness.Contains(t, fakecli.Text(diags), " = 1: the prompt for ", " was not sent, because it would be ", " 2 of this run.")
 			if strings.Contains(fakecli.Text(diags), "-refresh=false") || !c.State.Equal(before) || c.Tainted {
 				t.Errorf("tainted %t, %s: %s", c.Tainted, c.State, fakecli.Text(diags))
 			}
-			s.Sent(t, 1, 0)
-			if entries, _ := filepath.Glob(filepath.Join(folder, "*", "*.json")); len(entries) > 0 {
-				t.Errorf("the journal has %q", entries)
+			progress, diags := c.Invoke(t.Context(), action, config)
+			wantErrors(t, diags, summary)
+			entries, _ := filepath.Glob(filepath.Join(folder, "*", "*.json"))
+			if len(progress)+len(entries) > 0 || s.Counts() != sent {
+				t.Errorf("progress %q, entries %q, sent %+v, want %+v", progress, entries, s.Counts(), sent)
 			}
 		})
 	}
-}
-
-// Actions and resources share the count.
-func TestActionBeyondLimit(t *testing.T) {
-	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		limits, summary := attrs{"max_new_jobs": 1}, tooManyJobs
-		if a.jobID != "" {
-			limits, summary = attrs{"max_messages": 1}, tooManyMessages
-		}
-		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), limits))
-		_, diags := c.Invoke(t.Context(), a.name, a.config)
-		wantErrors(t, diags)
-		progress, diags := c.Invoke(t.Context(), a.name, a.config)
-		wantErrors(t, diags, summary)
-		if len(progress) > 0 {
-			t.Errorf("progress: %q", progress)
-		}
-		if a.jobID == "" {
-			wantErrors(t, c.Plan(t.Context(), attrs{"prompt": "write"}))
-			wantErrors(t, c.Apply(t.Context(), attrs{"prompt": "write"}), summary)
-		}
-	})
 }
 
 // What an earlier run has sent is not sent again, so it does not count.

@@ -50,13 +50,6 @@ func TestTakeOver_everyArgument(t *testing.T) {
 		"prompt": {"A", "B", "C"}, "prompt_wo": {"A", "B", "C"}, "project_id": {"proj_1", "proj_2", "proj_3"},
 		"triggers": {attrs{"v": "1"}, attrs{"v": "2"}, nil},
 	}
-	type step struct{ state, value, posts int } // the state that an earlier step left; the POSTs so far
-	const none, imported = -1, -2
-	cases := map[string][]step{
-		"import":       {{imported, 0, 0}},
-		"lost create":  {{none, 0, 1}, {none, 0, 1}, {none, 1, 2}},
-		"lost message": {{none, 0, 1}, {0, 1, 2}, {0, 2, 3}},
-	}
 	for _, attribute := range fakecli.Unconfigured(t).Schemas().ResourceSchemas["agent_job"].Block.Attributes {
 		name := attribute.Name
 		if !attribute.Optional && !attribute.Required || slices.Contains(neverSent, name) {
@@ -65,33 +58,42 @@ func TestTakeOver_everyArgument(t *testing.T) {
 		if _, known := values[name]; !known {
 			t.Errorf("%s: give it three values here if requests may differ in it, or else add it to neverSent", name)
 		}
-		for what, steps := range cases {
+		for what, play := range map[string]func(s *harness.Service, c *fakecli.CLI, run func(value, posts int)){
+			"import": func(s *harness.Service, c *fakecli.CLI, run func(value, posts int)) {
+				c.ImportState(t.Context(), harness.Project+"/"+ended(s))
+				run(0, 0)
+			},
+			"lost create": func(_ *harness.Service, c *fakecli.CLI, run func(value, posts int)) {
+				for posts, value := range []int{0, 0, 1} {
+					c.Forget()
+					run(value, max(1, posts))
+				}
+			},
+			"lost message": func(_ *harness.Service, c *fakecli.CLI, run func(value, posts int)) {
+				run(0, 1)
+				before := *c
+				run(1, 2)
+				*c = before
+				run(2, 3)
+			},
+		} {
 			t.Run(name+", "+what, func(t *testing.T) {
 				s := harness.NewService(t, nil)
 				config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
-				c := fakecli.New(t, config)
-				var left []fakecli.CLI
-				for i, step := range steps {
-					c.Forget()
-					switch step.state {
-					case none:
-					case imported:
-						c.ImportState(t.Context(), harness.Project+"/"+s.Create(harness.Project, "elsewhere").ID)
-					default:
-						*c = left[step.state]
-					}
+				c, runs := fakecli.New(t, config), 0
+				play(s, c, func(value, posts int) {
 					job := attrs{"prompt": "write", "wait": attrs{"enabled": false}}
 					if name == "prompt_wo" {
 						delete(job, "prompt")
 					}
-					job[name] = values[name][step.value]
-					text := fakecli.Text(apply(t, c, cli.Run(fmt.Sprintf("run%d", i)), config, job))
-					if got := s.Counts(); got.Create+got.Message != step.posts {
-						t.Fatalf("step %d, %v: %d POSTs so far, want %d. Is %s in createKey or messageKey (journal.go), and, unless the job was imported, in compare (plan.go)?\n%s",
-							i, job[name], got.Create+got.Message, step.posts, name, text)
+					job[name] = values[name][value]
+					runs++
+					text := fakecli.Text(apply(t, c, cli.Run(fmt.Sprint("run", runs)), config, job))
+					if got := s.Counts(); got.Create+got.Message != posts {
+						t.Fatalf("run %d, %v: %d POSTs so far, want %d. Is %s in createKey or messageKey (journal.go), and, unless the job was imported, in compare (plan.go)?\n%s",
+							runs, job[name], got.Create+got.Message, posts, name, text)
 					}
-					left = append(left, *c)
-				}
+				})
 			})
 		}
 	}
@@ -124,28 +126,8 @@ func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
 	})
 }
 
-// What the warning of an unconfirmed message names ends it without sending anything. The
-// import records the prompt, which was the last one sent.
-func TestUnconfirmedMessage_importEndsTheWarning(t *testing.T) {
-	harness.Bubble(t, harness.Always(simulator.Script{Duration: time.Second}), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
-		run := func(prompt string) string { return fakecli.Text(c.Run(t.Context(), attrs{"prompt": prompt})) }
-		run("A")
-		id := harness.Project + "/" + s.OnlyJob(t).ID
-		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 500})
-		run("B")
-		harness.Contains(t, run("B"), "Message to agent job unconfirmed", "terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS "+id)
-		c.Forget()
-		c.ImportState(t.Context(), id)
-		run("B")
-		if diags := run("B"); diags != "" {
-			t.Error(diags)
-		}
-		s.Sent(t, 1, 1)
-	})
-}
-
 // Found by chaos: the effect of a message that was reported as unknown was taken
-// for that of the next one, which had not arrived.
+// for that of the next one, which had not arrived. Plans name a way out.
 func TestUnconfirmedMessageProvesNothingOfTheNext(t *testing.T) {
 	s := harness.NewService(t, func(_ string, turn int) simulator.Script {
 		return simulator.Script{Duration: []time.Duration{50 * time.Millisecond, time.Hour}[turn]}
@@ -158,6 +140,8 @@ func TestUnconfirmedMessageProvesNothingOfTheNext(t *testing.T) {
 	for _, prompt := range []string{"A", "B"} {
 		c.Plan(t.Context(), attrs{"prompt": prompt})
 		harness.Contains(t, fakecli.Text(c.Apply(t.Context(), attrs{"prompt": prompt})), "Outcome of message to agent job unknown")
+		harness.Contains(t, fakecli.Text(c.Plan(t.Context(), attrs{"prompt": prompt, "wait": attrs{"enabled": false}})), "Message to agent job unconfirmed",
+			"terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS "+harness.Project+"/"+s.OnlyJob(t).ID)
 	}
 	s.Sent(t, 1, 2)
 }
