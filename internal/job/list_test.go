@@ -117,8 +117,9 @@ func TestList(t *testing.T) {
 			if len(test.says) == 0 && text != "" {
 				t.Error(text)
 			}
-			if plain, _ := w.List(t.Context(), false); !cmp.Equal(listed, plain) {
-				t.Errorf("without records, the list is %v, with them %v", plain, listed)
+			before := s.Counts()
+			if plain, _ := w.List(t.Context(), false); !cmp.Equal(listed, plain) || s.Counts() != before {
+				t.Errorf("without records, the list is %v, with them %v; requests %+v, then %+v", plain, listed, before, s.Counts())
 			}
 			s.Sent(t, posts.Create, posts.Message)
 		})

@@ -72,6 +72,11 @@ func TestJob_steps(t *testing.T) {
 			{planned: longer, config: fakecli.With(b, longer), creates: 1},
 			{config: b, says: []string{sent}, creates: 1, messages: 1},
 		},
+		"ignored, from prompt": {
+			{config: attrs{"prompt": "A"}, creates: 1},
+			{planned: attrs{}, config: b, creates: 1},
+			{config: a, creates: 1},
+		},
 		"failed job": {
 			{config: a, creates: 1},
 			{before: fails, config: b, says: []string{replaced}, because: []string{`AttributeName("status")`}, creates: 2},
