@@ -4,9 +4,11 @@
 package job_test
 
 import (
+	"fmt"
 	"regexp"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 	"github.com/hashicorp/terraform-plugin-testing/compare"
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/knownvalue"
@@ -14,44 +16,62 @@ import (
 	"github.com/hashicorp/terraform-plugin-testing/statecheck"
 	"github.com/hashicorp/terraform-plugin-testing/tfjsonpath"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
+// providerFactories serve the provider to the CLI from the process of the test.
+func providerFactories(t *testing.T) map[string]func() (tfprotov6.ProviderServer, error) {
+	return map[string]func() (tfprotov6.ProviderServer, error){
+		"agent": func() (tfprotov6.ProviderServer, error) {
+			return plugin.NewServer(t.Context(), provider.New("test", provider.Options{})), nil
+		},
+	}
+}
+
 // A real CLI stores what the fake one stores, and plugin-testing fails after a
 // step whose next plan is not empty. The examples of the documentation show
-// imports, moves, data sources and actions (internal/tools/demo).
-
+// imports, moves, queries, data sources and actions (internal/tools/demo).
 func TestAccPromptChangeSendsOneMessage(t *testing.T) {
+	const address = "agent_job.test"
 	s := harness.NewService(t, byPrompt)
+	config := func(prompt string) string {
+		return s.Config(fmt.Sprintf("resource \"agent_job\" \"test\" {\n  prompt = %q\n}\n", prompt))
+	}
+	plans := func(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
+		return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, action)}}
+	}
+	has := func(attribute string, value knownvalue.Check) statecheck.StateCheck {
+		return statecheck.ExpectKnownValue(address, tfjsonpath.New(attribute), value)
+	}
 	same := statecheck.CompareValue(compare.ValuesSame())
-	id := func() statecheck.StateCheck { return same.AddStateValue(jobAddress, tfjsonpath.New("id")) }
-	runSteps(t,
-		resource.TestStep{
-			Config:      s.Config(jobConfig("fail")),
+	// Not parallel with others: the CLI's processes fill the machine as it is.
+	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: providerFactories(t), Steps: []resource.TestStep{
+		{
+			Config:      config("fail"),
 			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*next apply starts a new job`),
 		},
-		// A tainted job is replaced whatever else has changed.
-		resource.TestStep{
-			Config:           s.Config(jobConfig("Write")),
-			ConfigPlanChecks: expectAction(plancheck.ResourceActionDestroyBeforeCreate),
+		{ // A tainted job is replaced whatever else has changed.
+			Config:           config("Write"),
+			ConfigPlanChecks: plans(plancheck.ResourceActionDestroyBeforeCreate),
 			ConfigStateChecks: []statecheck.StateCheck{
-				id(),
-				expectAttr("status", knownvalue.StringExact("completed")),
-				expectAttr("pr_link", knownvalue.StringRegexp(regexp.MustCompile(`^https://`))),
-				expectAttr("source", knownvalue.ObjectPartial(map[string]knownvalue.Check{"repository": knownvalue.NotNull()})),
-				expectAttr("archived_at", knownvalue.Null()),
-			},
-			Check: sentCheck(t, s, 2, 0),
-		},
-		resource.TestStep{
-			Config:           s.Config(jobConfig("Write more")),
-			ConfigPlanChecks: expectAction(plancheck.ResourceActionUpdate),
-			ConfigStateChecks: []statecheck.StateCheck{
-				id(),
-				expectAttr("status", knownvalue.StringExact("completed")),
-				expectAttr("prompt", knownvalue.StringExact("Write more")),
+				same.AddStateValue(address, tfjsonpath.New("id")),
+				has("status", knownvalue.StringExact("completed")),
+				has("pr_link", knownvalue.StringRegexp(regexp.MustCompile(`^https://`))),
+				has("source", knownvalue.ObjectPartial(map[string]knownvalue.Check{"repository": knownvalue.NotNull()})),
+				has("archived_at", knownvalue.Null()),
 			},
 		},
-	)
+		{
+			Config:           config("Write more"),
+			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate),
+			ConfigStateChecks: []statecheck.StateCheck{
+				same.AddStateValue(address, tfjsonpath.New("id")),
+				has("status", knownvalue.StringExact("completed")),
+				has("prompt", knownvalue.StringExact("Write more")),
+			},
+		},
+	}})
 	s.Sent(t, 2, 1)
 }

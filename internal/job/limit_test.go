@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -41,47 +43,32 @@ func writing(prompt, week string) attrs {
 	return attrs{"prompt": prompt, "triggers": attrs{"week": week}, "wait": attrs{"enabled": false}}
 }
 
-// jobs returns n resources of one state, applied as writing("write", "1").
-func jobs(t *testing.T, s *harness.Service, n int) (all []*fakecli.CLI) {
-	t.Helper()
-	for range n {
-		c := fakecli.New(t, s.Attrs())
-		if diags := c.Run(t.Context(), writing("write", "1")); len(diags) > 0 {
-			t.Fatal(fakecli.Text(diags))
-		}
-		all = append(all, c)
-	}
-	return all
-}
-
 // The counting itself: TestLimits_Plan.
 func TestPlanBeyondLimit(t *testing.T) {
 	for name, test := range map[string]struct {
 		limit   string
 		config  attrs
-		change  func(c *fakecli.CLI)
+		forget  bool
 		summary string
 	}{
-		"new":      {"max_new_jobs", writing("write", "1"), (*fakecli.CLI).Forget, tooManyJobs},
-		"replaced": {"max_new_jobs", writing("write", "2"), func(*fakecli.CLI) {}, tooManyJobs},
-		"tainted":  {"max_new_jobs", writing("write", "1"), func(c *fakecli.CLI) { c.Tainted = true }, tooManyJobs},
-		"messages": {"max_messages", writing("more", "1"), func(*fakecli.CLI) {}, tooManyMessages},
+		"new":      {"max_new_jobs", writing("write", "1"), true, tooManyJobs},
+		"replaced": {"max_new_jobs", writing("write", "2"), false, tooManyJobs},
+		"messages": {"max_messages", writing("more", "1"), false, tooManyMessages},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := harness.NewService(t, harness.Always(simulator.Script{}))
-			both := jobs(t, s, 2)
 			limits := attrs{"max_new_jobs": 0, "max_messages": 0}
 			limits[test.limit] = 1
-			both[0].Connect(fakecli.With(s.Attrs(), limits))
-			both[1].Server = both[0].Server
-			for i, want := range [][]string{nil, {test.summary}} {
-				wantErrors(t, both[i].Plan(t.Context(), writing("write", "1"))) // nothing to count
-				test.change(both[i])
-				plan := both[i].PlanMinimal // X18: twice, if there is a job
-				if both[i].Tainted {
-					plan = both[i].Plan // nothing tells two plans of one from those of two
+			limited := fakecli.New(t, fakecli.With(s.Attrs(), limits))
+			for _, want := range [][]string{nil, {test.summary}} {
+				c := fakecli.New(t, s.Attrs())
+				wantErrors(t, c.Run(t.Context(), writing("write", "1")))
+				c.Server = limited.Server
+				wantErrors(t, c.Plan(t.Context(), writing("write", "1"))) // nothing to count
+				if test.forget {
+					c.Forget()
 				}
-				diags := plan(t.Context(), test.config)
+				diags := c.PlanMinimal(t.Context(), test.config) // X18: twice, if there is a job
 				wantErrors(t, diags, want...)
 				if want != nil {
 					harness.Contains(t, fakecli.Text(diags), test.limit+" = 1: the prompt for ", " 2 of this run. Sent until then with this provider configuration, including requests that failed: 0 new jobs and 0 messages.", "-refresh=false")
@@ -92,83 +79,54 @@ func TestPlanBeyondLimit(t *testing.T) {
 	}
 }
 
-// A saved plan may have been made where no limit was set.
+// A saved plan may have been made where no limit was set. Actions and resources share the count.
 func TestApplyBeyondLimit(t *testing.T) {
-	for summary, prepare := range map[string]func(*fakecli.CLI){tooManyJobs: (*fakecli.CLI).Forget, tooManyMessages: func(*fakecli.CLI) {}} {
+	for summary, action := range map[string]string{tooManyJobs: "agent_start_job", tooManyMessages: "agent_send_message"} {
 		t.Run(summary, func(t *testing.T) {
-			s := harness.NewService(t, harness.Always(simulator.Script{}))
-			c := jobs(t, s, 1)[0]
-			prepare(c)
+			s, folder := harness.NewService(t, harness.Always(simulator.Script{})), t.TempDir()
+			c := fakecli.New(t, s.Attrs())
+			wantErrors(t, c.Run(t.Context(), writing("write", "1")))
+			config := attrs{"prompt": "write"}
+			if action == "agent_send_message" {
+				config["job_id"] = c.Get("id")
+			} else {
+				c.Forget()
+			}
 			wantErrors(t, c.Plan(t.Context(), writing("more", "1")))
-			folder := filepath.Join(t.TempDir(), "journal")
-			process := harness.Process("apply")
-			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}),
-				fakecli.With(s.Attrs(), attrs{"max_new_jobs": 0, "max_messages": 0, "journal": attrs{"url": folder}}))
-			before := c.State
-			diags := c.Apply(t.Context(), writing("more", "1"))
+			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("apply")}),
+				fakecli.With(s.Attrs(), attrs{"max_new_jobs": 1, "max_messages": 1, "journal": attrs{"url": folder}}))
+			_, diags := c.Invoke(t.Context(), action, config)
+			wantErrors(t, diags)
+			before, sent := c.State, s.Counts()
+			diags = c.Apply(t.Context(), writing("more", "1"))
 			wantErrors(t, diags, summary)
-			harness.Contains(t, fakecli.Text(diags), " = 0: the prompt for ", " was not sent, because it would be ", " 1 of this run.")
+			harness.Contains(t, fakecli.Text(diags), " = 1: the prompt for ", " was not sent, because it would be ", " 2 of this run.")
 			if strings.Contains(fakecli.Text(diags), "-refresh=false") || !c.State.Equal(before) || c.Tainted {
 				t.Errorf("tainted %t, %s: %s", c.Tainted, c.State, fakecli.Text(diags))
 			}
-			s.Sent(t, 1, 0)
-			if entries, _ := filepath.Glob(filepath.Join(folder, "*", "*.json")); len(entries) > 0 {
-				t.Errorf("the journal has %q", entries)
+			progress, diags := c.Invoke(t.Context(), action, config)
+			wantErrors(t, diags, summary)
+			entries, _ := filepath.Glob(filepath.Join(folder, "*", "*.json"))
+			if len(progress)+len(entries) > 0 || s.Counts() != sent {
+				t.Errorf("progress %q, entries %q, sent %+v, want %+v", progress, entries, s.Counts(), sent)
 			}
 		})
 	}
-}
-
-// Actions and resources share the count.
-func TestActionBeyondLimit(t *testing.T) {
-	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		limits, summary := attrs{"max_new_jobs": 1}, tooManyJobs
-		if a.jobID != "" {
-			limits, summary = attrs{"max_messages": 1}, tooManyMessages
-		}
-		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), limits))
-		_, diags := c.Invoke(t.Context(), a.name, a.config)
-		wantErrors(t, diags)
-		progress, diags := c.Invoke(t.Context(), a.name, a.config)
-		wantErrors(t, diags, summary)
-		if len(progress) > 0 {
-			t.Errorf("progress: %q", progress)
-		}
-		if a.jobID == "" {
-			wantErrors(t, c.Plan(t.Context(), attrs{"prompt": "write"}))
-			diags = c.Apply(t.Context(), attrs{"prompt": "write"})
-			wantErrors(t, diags, summary)
-		}
-		harness.Contains(t, fakecli.Text(diags), " = 1: the prompt for ", " was not sent, because it would be ", " 2 of this run.")
-		a.sentOnce(t, s)
-	})
 }
 
 // What an earlier run has sent is not sent again, so it does not count.
 func TestTakeoverDoesNotCount(t *testing.T) {
-	for name, test := range map[string]struct {
-		config            attrs // what the lost run applied
-		forget            bool
-		creates, messages int
-	}{
-		"create":      {writing("write", "1"), true, 1, 0},
-		"replacement": {writing("write", "2"), false, 2, 0},
-		"message":     {writing("more", "1"), false, 1, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := harness.NewService(t, harness.Always(simulator.Script{}))
-			config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": filepath.Join(t.TempDir(), "journal")}})
-			c := fakecli.New(t, s.Attrs())
-			if !test.forget {
-				wantErrors(t, apply(t, c, "first", config, writing("write", "1")))
-			}
-			state, private, identity := c.State, c.Private, c.Identity
-			wantErrors(t, apply(t, c, "lost", config, test.config))
-			c.State, c.Private, c.Identity = state, private, identity
-			diags := apply(t, c, "next", fakecli.With(config, attrs{"max_new_jobs": 0, "max_messages": 0}), test.config)
-			wantErrors(t, diags)
-			harness.Contains(t, fakecli.Text(diags), "of an earlier run will be taken over")
-			s.Sent(t, test.creates, test.messages)
-		})
+	s := harness.NewService(t, harness.Always(simulator.Script{}))
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
+	none := fakecli.With(config, attrs{"max_new_jobs": 0, "max_messages": 0})
+	c := fakecli.New(t, s.Attrs())
+	for i, job := range []attrs{writing("write", "1"), writing("write", "2"), writing("more", "2")} { // a create, a replacement, a message
+		before := *c
+		wantErrors(t, apply(t, c, cli.Run(fmt.Sprint("lost", i)), config, job))
+		*c = before
+		diags := apply(t, c, cli.Run(fmt.Sprint("next", i)), none, job)
+		wantErrors(t, diags)
+		harness.Contains(t, fakecli.Text(diags), "of an earlier run will be taken over")
 	}
+	s.Sent(t, 2, 1)
 }

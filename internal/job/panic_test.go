@@ -12,7 +12,6 @@ import (
 
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-	"github.com/hashicorp/terraform-plugin-go/tftypes"
 	"github.com/hashicorp/terraform-plugin-log/tflogtest"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
@@ -24,11 +23,10 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// panicking is a provider that panics with value at each poll of a wait or, with
-// early, as soon as a call has read its arguments.
+// panicking is a provider that panics, with the key as the value, at each poll of a wait or,
+// with early, as soon as a call has read its arguments.
 type panicking struct {
 	agent
-	value string
 	early bool
 }
 
@@ -39,7 +37,7 @@ type agent interface {
 }
 
 func newPanicking(early bool) frameworkprovider.Provider {
-	return &panicking{provider.New("test", provider.Options{}).(agent), "with " + harness.CanaryKey, early}
+	return &panicking{provider.New("test", provider.Options{}).(agent), early}
 }
 
 func (p *panicking) Configure(ctx context.Context, req frameworkprovider.ConfigureRequest, resp *frameworkprovider.ConfigureResponse) {
@@ -47,12 +45,15 @@ func (p *panicking) Configure(ctx context.Context, req frameworkprovider.Configu
 	if data, ok := resp.ResourceData.(*job.ProviderData); ok {
 		data.Waiter.Poller = p
 		if p.early {
-			data.Mask = func(context.Context) context.Context { panic(p.value) }
+			data.Mask = func(context.Context) context.Context { panic(harness.CanaryKey) }
+			data.Sender.Journal = new(journal.Journal) // in a plan and a destroy: a nil pointer
 		}
 	}
 }
 
-func (p *panicking) PollJob(context.Context, string, string) (*agentapi.Job, error) { panic(p.value) }
+func (*panicking) PollJob(context.Context, string, string) (*agentapi.Job, error) {
+	panic(harness.CanaryKey)
+}
 
 // Red without: recovered in Create and Update.
 func TestX06_panic_after_an_accepted_POST(t *testing.T) {
@@ -60,11 +61,9 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	c := fakecli.New(t, s.Attrs())
 	c.ConnectTo(t.Context(), newPanicking(false), s.Attrs())
 
-	var log bytes.Buffer
-	created := fakecli.Text(c.Run(tflogtest.RootLogger(t.Context(), &log), attrs{"prompt": "write"}))
-	harness.Contains(t, created, "WARNING: Internal error in the agent provider", s.OnlyJob(t).ID)
-	harness.Contains(t, log.String(), `"@level":"error"`, "PollJob")
-	harness.Contains(t, created, "The error: string, in job_test.(*panicking).PollJob:", ", wait.Waiter.Wait:", ", job.(*ProviderData).await:")
+	created := fakecli.Text(c.Run(t.Context(), attrs{"prompt": "write"}))
+	harness.Contains(t, created, "WARNING: Internal error in the agent provider", s.OnlyJob(t).ID,
+		"The error: string, in job_test.(*panicking).PollJob:", ", wait.Waiter.Wait:", ", job.(*ProviderData).await:")
 	if c.Tainted || c.Get("id") != s.OnlyJob(t).ID || c.Get("status") != "active" {
 		t.Errorf("the job was not kept: %s", c.State)
 	}
@@ -83,77 +82,65 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	}
 }
 
-// Red without: recovered in each of them.
+// A crash would end the creates that the same apply has in flight. The log and the diagnostic say
+// where it happened, without the value.
+//
+// Red without: recovered in each of them, report.
 func TestX06_panic_anywhere(t *testing.T) {
 	s := harness.NewService(t, nil)
-	c := fakecli.New(t, s.Attrs())
-	c.Run(t.Context(), attrs{"prompt": "write"})
-	id := s.OnlyJob(t).ID
-	state, nothing := c.State, c.Decode(nil)
-	apply := func(prior tftypes.Value) func() []*tfprotov6.Diagnostic {
-		return func() []*tfprotov6.Diagnostic {
-			c.State = prior
-			return append(c.Plan(t.Context(), attrs{"prompt": "write more"}), c.Apply(t.Context(), attrs{"prompt": "write more"})...)
-		}
-	}
-	invoke := func(action string, config attrs) func() []*tfprotov6.Diagnostic {
-		return func() []*tfprotov6.Diagnostic {
-			_, diags := c.Invoke(t.Context(), action, fakecli.With(attrs{"prompt": "write"}, config))
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
+	c, more := fakecli.New(t, s.Attrs()), attrs{"prompt": "write more"}
+	apply(t, c, "first", config, attrs{"prompt": "write"})
+	id, existing := s.OnlyJob(t).ID, *c
+	planned := func(ctx context.Context) []*tfprotov6.Diagnostic { return c.Apply(ctx, more) }
+	invoke := func(action string, config attrs) func(context.Context) []*tfprotov6.Diagnostic {
+		return func(ctx context.Context) []*tfprotov6.Diagnostic {
+			_, diags := c.Invoke(ctx, action, fakecli.With(more, config))
 			return diags
 		}
 	}
+	const mayHaveSent = " The prompt may have been sent: check the project's jobs"
 	for _, test := range []struct {
-		says string
-		call func() []*tfprotov6.Diagnostic
+		while, says string
+		creates     bool
+		call        func(context.Context) []*tfprotov6.Diagnostic
 	}{
-		{`while starting a job in project proj_1. The prompt may have been sent: check the project's jobs`, apply(nothing)},
-		{"while reading job " + id + " in project proj_1. A refresh sends no prompt.", func() []*tfprotov6.Diagnostic { c.State = state; return c.Refresh(t.Context()) }},
-		{"while updating job " + id + " in project proj_1.", apply(state)},
-		{"while reading job " + id + " in project proj_1. A data source sends no prompt.", func() []*tfprotov6.Diagnostic { _, diags := c.Data(t.Context(), attrs{"id": id}); return diags }},
-		{"while starting a job in project proj_1. The prompt may have been sent:", invoke("agent_start_job", nil)},
-		{"while sending a message to job " + id + " in project proj_1. The prompt may have been sent:", invoke("agent_send_message", attrs{"job_id": id})},
+		{"planning.", " A plan sends no prompt.", false, func(ctx context.Context) []*tfprotov6.Diagnostic { return c.Plan(ctx, more) }},
+		{"starting a job in project proj_1.", mayHaveSent, true, planned},
+		{"reading job " + id + " in project proj_1.", " A refresh sends no prompt.", false, c.Refresh},
+		{"updating job " + id + " in project proj_1.", mayHaveSent, false, planned},
+		{"removing job " + id + " in project proj_1 from the state.", " A destroy sends no prompt.", false, c.Destroy},
+		{
+			"reading job " + id + " in project proj_1.", " A data source sends no prompt.", false,
+			func(ctx context.Context) []*tfprotov6.Diagnostic {
+				_, diags := c.Data(ctx, attrs{"id": id})
+				return diags
+			},
+		},
+		{"starting a job in project proj_1.", mayHaveSent, false, invoke("agent_start_job", nil)},
+		{"sending a message to job " + id + " in project proj_1.", mayHaveSent, false, invoke("agent_send_message", attrs{"job_id": id})},
 	} {
-		c.ConnectTo(t.Context(), newPanicking(true), s.Attrs())
-		got := fakecli.Text(test.call())
-		harness.Contains(t, got, "ERROR: Internal error in the agent provider: The provider hit an internal error "+test.says, "https://github.com/agentjobs/terraform-provider-agent/issues")
-		if strings.Contains(got, harness.CanaryKey) {
-			t.Errorf("the key is in the output: %s", got)
-		}
+		t.Run(test.while+test.says, func(t *testing.T) {
+			*c = existing
+			c.T = t
+			if test.creates {
+				c.Forget()
+			}
+			c.Connect(s.Attrs())
+			c.Plan(t.Context(), more)
+			c.ConnectTo(t.Context(), newPanicking(true), s.Attrs())
+			var log bytes.Buffer
+			got := fakecli.Text(test.call(tflogtest.RootLogger(t.Context(), &log)))
+			harness.Contains(t, got, "ERROR: Internal error in the agent provider: The provider hit an internal error while "+test.while+test.says,
+				"\n\nThe error: ", "https://github.com/agentjobs/terraform-provider-agent/issues")
+			if test.while == "planning." {
+				harness.Contains(t, got, "runtime error: invalid memory address or nil pointer dereference, in journal.(*")
+			}
+			harness.Contains(t, log.String(), `"@level":"error"`, `"@message":"the provider hit an internal error"`, "internal/job")
+			if strings.Contains(got+log.String(), harness.CanaryKey) {
+				t.Errorf("the key is in the output: %s%s", got, &log)
+			}
+		})
 	}
 	s.Sent(t, 1, 0)
-}
-
-// broken is a provider whose journal panics.
-type broken struct{ agent }
-
-func (p broken) Configure(ctx context.Context, req frameworkprovider.ConfigureRequest, resp *frameworkprovider.ConfigureResponse) {
-	p.agent.Configure(ctx, req, resp)
-	if data, ok := resp.ResourceData.(*job.ProviderData); ok {
-		data.Sender.Journal = new(journal.Journal)
-	}
-}
-
-// A crash of a plan would end the creates that the same apply has in flight. The log
-// and the diagnostic say where it happened.
-//
-// Red without: recovered in ModifyPlan and Delete, report.
-func TestX06_panic_while_planning(t *testing.T) {
-	s := harness.NewService(t, nil)
-	c := fakecli.New(t, s.Attrs())
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
-	apply(t, c, "first", config, attrs{"prompt": "write"})
-	for _, test := range []struct {
-		says string
-		call func(context.Context) []*tfprotov6.Diagnostic
-	}{
-		{"while planning. A plan sends no prompt.", func(ctx context.Context) []*tfprotov6.Diagnostic { return c.Plan(ctx, attrs{"prompt": "write more"}) }},
-		{"while removing job " + c.Get("id").(string) + " in project proj_1 from the state. A destroy sends no prompt.", c.Destroy},
-	} {
-		c.ConnectTo(t.Context(), broken{provider.New("test", provider.Options{}).(agent)}, config)
-		var log bytes.Buffer
-		got := fakecli.Text(test.call(tflogtest.RootLogger(t.Context(), &log)))
-		harness.Contains(t, got, "ERROR: Internal error in the agent provider: The provider hit an internal error "+test.says)
-		harness.Contains(t, log.String(), `"@level":"error"`, `"@message":"the provider hit an internal error"`, "journal.(*Journal)")
-		harness.Contains(t, got, "The error: runtime error: invalid memory address or nil pointer dereference, in journal.(*")
-	}
 }

@@ -5,15 +5,13 @@ package job_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -25,33 +23,20 @@ import (
 // Red without: Whole in unknownOutcome, the condition of it, ownWords.
 func TestUnknownOutcome_wordsOfOthers(t *testing.T) {
 	const words = "i/o timeout of tcp upstream"
-	for _, kept := range []bool{true, false} {
-		s := harness.NewService(t, byPrompt)
-		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir(), "enabled": kept}})
-		job := func(prompt string) attrs { return attrs{"prompt": prompt, "wait": attrs{"enabled": false}} }
-		lose := func() {
-			s.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 503, Body: `{"error":"` + words + `"}`},
-				simulator.Fault{Kind: simulator.KindMessage, Status: 503, Body: `{"error":"` + words + `"}`})
-		}
-		check := func(what string, shown bool, diags []*tfprotov6.Diagnostic) {
-			t.Helper()
-			if text := fakecli.Text(diags); !strings.Contains(text, "Outcome of ") || strings.Contains(text, words) != shown {
-				t.Errorf("journal %t, %s: want the words %t: %s", kept, what, shown, text)
+	for _, kind := range []simulator.Kind{simulator.KindCreate, simulator.KindMessage} {
+		for _, kept := range []bool{true, false} {
+			s := harness.NewService(t, byPrompt)
+			config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir(), "enabled": kept}})
+			c, job := fakecli.New(t, config), attrs{"prompt": "slow A", "wait": attrs{"enabled": false}}
+			if kind == simulator.KindMessage {
+				apply(t, c, "first", config, job)
+			}
+			s.Inject(simulator.Fault{Kind: kind, Status: 503, Body: `{"error":"` + words + `"}`})
+			job["prompt"] = "slow B"
+			if text := fakecli.Text(apply(t, c, "last", config, job)); !strings.Contains(text, "Outcome of ") || strings.Contains(text, words) != kept {
+				t.Errorf("%s, journal %t: want the words %t: %s", kind, kept, kept, text)
 			}
 		}
-		c := fakecli.New(t, config)
-		lose()
-		check("create", kept, apply(t, c, "first", config, job("slow A")))
-		s.ClearFaults()
-		apply(t, c, "second", config, job("slow B"))
-		lose()
-		check("message", kept, apply(t, c, "third", config, job("slow C")))
-		_, diags := c.Invoke(t.Context(), "agent_start_job", attrs{"prompt": "A"})
-		check("start", false, diags)
-		s.ClearFaults()
-		lose()
-		_, diags = c.Invoke(t.Context(), "agent_send_message", attrs{"prompt": "A", "job_id": c.Get("id")})
-		check("message of an action", false, diags)
 	}
 }
 
@@ -65,13 +50,6 @@ func TestTakeOver_everyArgument(t *testing.T) {
 		"prompt": {"A", "B", "C"}, "prompt_wo": {"A", "B", "C"}, "project_id": {"proj_1", "proj_2", "proj_3"},
 		"triggers": {attrs{"v": "1"}, attrs{"v": "2"}, nil},
 	}
-	type step struct{ state, value, posts int } // the state that an earlier step left; the POSTs so far
-	const none, imported = -1, -2
-	cases := map[string][]step{
-		"import":       {{imported, 0, 0}},
-		"lost create":  {{none, 0, 1}, {none, 0, 1}, {none, 1, 2}},
-		"lost message": {{none, 0, 1}, {0, 1, 2}, {0, 2, 3}},
-	}
 	for _, attribute := range fakecli.Unconfigured(t).Schemas().ResourceSchemas["agent_job"].Block.Attributes {
 		name := attribute.Name
 		if !attribute.Optional && !attribute.Required || slices.Contains(neverSent, name) {
@@ -80,33 +58,42 @@ func TestTakeOver_everyArgument(t *testing.T) {
 		if _, known := values[name]; !known {
 			t.Errorf("%s: give it three values here if requests may differ in it, or else add it to neverSent", name)
 		}
-		for what, steps := range cases {
+		for what, play := range map[string]func(s *harness.Service, c *fakecli.CLI, run func(value, posts int)){
+			"import": func(s *harness.Service, c *fakecli.CLI, run func(value, posts int)) {
+				c.ImportState(t.Context(), harness.Project+"/"+ended(s))
+				run(0, 0)
+			},
+			"lost create": func(_ *harness.Service, c *fakecli.CLI, run func(value, posts int)) {
+				for posts, value := range []int{0, 0, 1} {
+					c.Forget()
+					run(value, max(1, posts))
+				}
+			},
+			"lost message": func(_ *harness.Service, c *fakecli.CLI, run func(value, posts int)) {
+				run(0, 1)
+				before := *c
+				run(1, 2)
+				*c = before
+				run(2, 3)
+			},
+		} {
 			t.Run(name+", "+what, func(t *testing.T) {
 				s := harness.NewService(t, nil)
-				config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": filepath.Join(t.TempDir(), "journal")}})
-				c := fakecli.New(t, config)
-				var left []fakecli.CLI
-				for i, step := range steps {
-					c.Forget()
-					switch step.state {
-					case none:
-					case imported:
-						c.ImportState(t.Context(), harness.Project+"/"+s.Create(harness.Project, "elsewhere").ID)
-					default:
-						*c = left[step.state]
-					}
+				config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
+				c, runs := fakecli.New(t, config), 0
+				play(s, c, func(value, posts int) {
 					job := attrs{"prompt": "write", "wait": attrs{"enabled": false}}
 					if name == "prompt_wo" {
 						delete(job, "prompt")
 					}
-					job[name] = values[name][step.value]
-					text := fakecli.Text(apply(t, c, cli.Run(fmt.Sprintf("run%d", i)), config, job))
-					if got := s.Counts(); got.Create+got.Message != step.posts {
-						t.Fatalf("step %d, %v: %d POSTs so far, want %d. Is %s in createKey or messageKey (journal.go), and, unless the job was imported, in compare (plan.go)?\n%s",
-							i, job[name], got.Create+got.Message, step.posts, name, text)
+					job[name] = values[name][value]
+					runs++
+					text := fakecli.Text(apply(t, c, cli.Run(fmt.Sprint("run", runs)), config, job))
+					if got := s.Counts(); got.Create+got.Message != posts {
+						t.Fatalf("run %d, %v: %d POSTs so far, want %d. Is %s in createKey or messageKey (journal.go), and, unless the job was imported, in compare (plan.go)?\n%s",
+							runs, job[name], got.Create+got.Message, posts, name, text)
 					}
-					left = append(left, *c)
-				}
+				})
 			})
 		}
 	}
@@ -118,48 +105,29 @@ func TestTakeOver_everyArgument(t *testing.T) {
 // Red without: Send keeping the entry of a refused message out of the
 // private state.
 func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
-	t.Parallel() // it sleeps
-	s := harness.NewService(t, nil)
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": filepath.Join(t.TempDir(), "journal")}})
-	c := fakecli.New(t, config)
-	run := func(name cli.Run, prompt string) string {
-		t.Helper()
-		return fakecli.Text(apply(t, c, name, config, attrs{"prompt": prompt, "wait": attrs{"enabled": false}}))
-	}
-	run("first", "A")
-	state, private := c.State, c.Private
-	run("second", "B")
-	time.Sleep(2100 * time.Millisecond) // C must be later than B by more than the journal's clockError
-	c.State, c.Private = state, private
-	s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
-	harness.Contains(t, run("third", "C"), "Message to agent job not accepted")
-	s.Sent(t, 1, 2)
-	harness.Contains(t, run("fourth", "B"), "taken over", "Message of an earlier run taken over")
-	s.Sent(t, 1, 2)
-}
-
-// What the warning of an unconfirmed message names ends it without sending anything. The
-// import records the prompt, which was the last one sent.
-func TestUnconfirmedMessage_importEndsTheWarning(t *testing.T) {
-	harness.Bubble(t, harness.Always(simulator.Script{Duration: time.Second}), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
-		run := func(prompt string) string { return fakecli.Text(c.Run(t.Context(), attrs{"prompt": prompt})) }
-		run("A")
-		id := harness.Project + "/" + s.OnlyJob(t).ID
-		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 500})
-		run("B")
-		harness.Contains(t, run("B"), "Message to agent job unconfirmed", "terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS "+id)
-		c.Forget()
-		c.ImportState(t.Context(), id)
-		run("B")
-		if diags := run("B"); diags != "" {
-			t.Error(diags)
+	folder := t.TempDir()
+	harness.Bubble(t, harness.Always(simulator.Script{}), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder}})
+		run := func(name cli.Run, prompt string) string {
+			options := provider.Options{Process: harness.Process(name), Dial: s.Wire.Dial}
+			c.ConnectTo(t.Context(), provider.New("test", options), config)
+			return fakecli.Text(c.Run(t.Context(), attrs{"prompt": prompt, "wait": attrs{"enabled": false}}))
 		}
-		s.Sent(t, 1, 1)
+		run("first", "A")
+		before := *c
+		run("second", "B")
+		time.Sleep(time.Minute) // C must be later than B by more than the journal's clockError
+		*c = before
+		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
+		harness.Contains(t, run("third", "C"), "Message to agent job not accepted")
+		s.Sent(t, 1, 2)
+		harness.Contains(t, run("fourth", "B"), "taken over", "Message of an earlier run taken over")
+		s.Sent(t, 1, 2)
 	})
 }
 
 // Found by chaos: the effect of a message that was reported as unknown was taken
-// for that of the next one, which had not arrived.
+// for that of the next one, which had not arrived. Plans name a way out.
 func TestUnconfirmedMessageProvesNothingOfTheNext(t *testing.T) {
 	s := harness.NewService(t, func(_ string, turn int) simulator.Script {
 		return simulator.Script{Duration: []time.Duration{50 * time.Millisecond, time.Hour}[turn]}
@@ -172,6 +140,8 @@ func TestUnconfirmedMessageProvesNothingOfTheNext(t *testing.T) {
 	for _, prompt := range []string{"A", "B"} {
 		c.Plan(t.Context(), attrs{"prompt": prompt})
 		harness.Contains(t, fakecli.Text(c.Apply(t.Context(), attrs{"prompt": prompt})), "Outcome of message to agent job unknown")
+		harness.Contains(t, fakecli.Text(c.Plan(t.Context(), attrs{"prompt": prompt, "wait": attrs{"enabled": false}})), "Message to agent job unconfirmed",
+			"terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS "+harness.Project+"/"+s.OnlyJob(t).ID)
 	}
 	s.Sent(t, 1, 2)
 }

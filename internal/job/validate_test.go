@@ -20,36 +20,38 @@ func TestValidate(t *testing.T) {
 		"wait on_failure": {"", "retry"},
 		"timeouts create": durations, "timeouts update": durations, "timeouts invoke": durations,
 	}
-	action := func(name string) func(*fakecli.CLI, attrs) []*tfprotov6.Diagnostic {
-		return func(c *fakecli.CLI, config attrs) []*tfprotov6.Diagnostic {
+	c := fakecli.Unconfigured(t)
+	action := func(name string) func(attrs) []*tfprotov6.Diagnostic {
+		return func(config attrs) []*tfprotov6.Diagnostic {
 			_, diags := c.PlanAction(t.Context(), name, config)
 			return diags
 		}
 	}
-	data := func(c *fakecli.CLI, config attrs) []*tfprotov6.Diagnostic {
+	data := func(config attrs) []*tfprotov6.Diagnostic {
 		_, diags := c.Data(t.Context(), config)
 		return diags
 	}
-	c := fakecli.Unconfigured(t)
 	for _, kind := range []struct {
-		name     string
-		validate func(*fakecli.CLI, attrs) []*tfprotov6.Diagnostic
+		validate func(attrs) []*tfprotov6.Diagnostic
 		required attrs
-		more     []string // besides those of every kind
+		checked  []string
 	}{
-		{"resource", (*fakecli.CLI).Validate, attrs{"prompt": "write"}, []string{"prompt", "wait on_failure", "timeouts create", "timeouts update"}},
-		{"data source", data, attrs{"id": "job_1"}, []string{"id"}},
-		{"start", action("agent_start_job"), attrs{"prompt": "write"}, []string{"prompt", "wait on_failure", "timeouts invoke"}},
-		{"message", action("agent_send_message"), attrs{"prompt": "write", "job_id": "job_1"}, []string{"prompt", "job_id", "wait on_failure", "timeouts invoke"}},
+		{c.Validate, attrs{"prompt": "write"}, []string{"project_id", "prompt", "wait on_failure", "timeouts create", "timeouts update"}},
+		{data, attrs{"id": "job_1"}, []string{"project_id", "id"}},
+		{action("agent_start_job"), attrs{"prompt": "write"}, []string{"project_id", "prompt", "wait on_failure", "timeouts invoke"}},
+		{
+			action("agent_send_message"), attrs{"prompt": "write", "job_id": "job_1"},
+			[]string{"project_id", "prompt", "job_id", "wait on_failure", "timeouts invoke"},
+		},
 	} {
-		for _, name := range append(kind.more, "project_id") {
+		for _, name := range kind.checked {
 			path := strings.Fields(name)
 			for _, value := range mistakes[name] {
-				t.Log(kind.name, name, value)
+				t.Log(kind.required, name, value)
 				if len(path) == 2 {
 					value = attrs{path[1]: value}
 				}
-				fakecli.WantPath(t, kind.validate(c, fakecli.With(kind.required, attrs{path[0]: value})), path...)
+				fakecli.WantPath(t, kind.validate(fakecli.With(kind.required, attrs{path[0]: value})), path...)
 			}
 		}
 	}
@@ -59,10 +61,8 @@ func TestValidate(t *testing.T) {
 	}{
 		{attrs{"prompt": "write", "project_id": "proj_1", "timeouts": attrs{"create": "90s", "update": "1h30m"}}, ""},
 		{attrs{"prompt": unknown{}, "project_id": unknown{}, "timeouts": attrs{"create": unknown{}}, "wait": unknown{}}, ""},
-		{attrs{"prompt": "write", "timeouts": unknown{}}, ""},
-		{attrs{"prompt_wo": "write"}, ""},
+		{attrs{"prompt": "write", "prompt_wo": unknown{}, "timeouts": unknown{}}, ""},
 		{attrs{"prompt_wo": unknown{}}, ""},
-		{attrs{"prompt": "write", "prompt_wo": unknown{}}, ""},
 		{attrs{}, "Missing Attribute Configuration"},
 		{attrs{"prompt": "write", "prompt_wo": "write"}, "Invalid Attribute Combination"},
 		{attrs{"prompt_wo": " "}, "Invalid prompt"},

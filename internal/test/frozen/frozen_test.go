@@ -8,6 +8,7 @@ package frozen
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"net"
 	"net/http"
@@ -38,24 +39,6 @@ func versions(t *testing.T) []string {
 		t.Fatal(found, err)
 	}
 	return found
-}
-
-func read(t *testing.T, name string, into any) {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	if err == nil {
-		err = json.Unmarshal(text, into)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func write(t *testing.T, name string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(name, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // service has every job, as records says or else completed (and active once after a
@@ -114,26 +97,24 @@ func TestStates(t *testing.T) {
 	t.Parallel()
 	const nothing, changes, replaces = "nothing", "changes", "replaces"
 	type want struct {
-		config attrs
-		plan   string
-		says   []string
+		config     attrs
+		plan, says string
 	}
 	wants := map[string]want{
-		"completed": {attrs{"prompt": "Write completed", "triggers": attrs{"release": "1"}, "wait": attrs{"on_failure": "error"}, "timeouts": attrs{"create": "10m"}}, nothing, nil},
-		"active":    {attrs{"prompt": "Write active [simulate: active]", "wait": attrs{"enabled": false}}, nothing, nil},
-		"failed":    {attrs{"prompt": "Write failed [simulate: 0s, failed]", "wait": attrs{"on_failure": "warn"}}, nothing, []string{"Agent job failed"}},
-		"archived":  {attrs{"prompt": "Write archived [simulate: 0s, archived]"}, nothing, nil},
-		"unfinished": {
-			attrs{"prompt": "Write unfinished [simulate: active]", "timeouts": attrs{"create": "1s"}}, changes, []string{"Unfinished agent job"},
+		"completed": {
+			attrs{"prompt": "Write completed", "triggers": attrs{"release": "1"}, "wait": attrs{"on_failure": "error"}, "timeouts": attrs{"create": "10m"}},
+			nothing, "",
 		},
-		"tainted": {
-			attrs{"prompt": "Write tainted [simulate: active]", "wait": attrs{}, "timeouts": attrs{"create": "1s"}}, replaces, nil,
-		},
-		"write_only":  {attrs{"prompt_wo": "Write write_only"}, nothing, nil},
-		"messaged":    {attrs{"prompt": "Write messaged again"}, nothing, nil},
-		"unconfirmed": {attrs{"prompt": "Write LOST"}, nothing, []string{"Message to agent job unconfirmed"}},
-		"imported":    {attrs{"prompt": "Any text"}, changes, []string{"Prompt recorded without sending it"}},
-		"recorded":    {attrs{"prompt": "Any text"}, nothing, nil},
+		"active":      {attrs{"prompt": "Write active [simulate: active]", "wait": attrs{"enabled": false}}, nothing, ""},
+		"failed":      {attrs{"prompt": "Write failed [simulate: 0s, failed]", "wait": attrs{"on_failure": "warn"}}, nothing, "Agent job failed"},
+		"archived":    {attrs{"prompt": "Write archived [simulate: 0s, archived]"}, nothing, ""},
+		"unfinished":  {attrs{"prompt": "Write unfinished [simulate: active]", "timeouts": attrs{"create": "1s"}}, changes, "Unfinished agent job"},
+		"tainted":     {attrs{"prompt": "Write tainted [simulate: active]", "wait": attrs{}, "timeouts": attrs{"create": "1s"}}, replaces, ""},
+		"write_only":  {attrs{"prompt_wo": "Write write_only"}, nothing, ""},
+		"messaged":    {attrs{"prompt": "Write messaged again"}, nothing, ""},
+		"unconfirmed": {attrs{"prompt": "Write LOST"}, nothing, "Message to agent job unconfirmed"},
+		"imported":    {attrs{"prompt": "Any text"}, changes, "Prompt recorded without sending it"},
+		"recorded":    {attrs{"prompt": "Any text"}, nothing, ""},
 	}
 	for _, version := range versions(t) {
 		var state struct {
@@ -146,28 +127,21 @@ func TestStates(t *testing.T) {
 				}
 			}
 		}
-		read(t, filepath.Join(version, "state.json"), &state)
-		if len(state.Resources) != len(wants) {
-			t.Errorf("%s has %d resources, want %d", version, len(state.Resources), len(wants))
+		text, err := os.ReadFile(filepath.Join(version, "state.json"))
+		if err = errors.Join(err, json.Unmarshal(text, &state)); err != nil || len(state.Resources) != len(wants) {
+			t.Fatalf("%s has %d resources, want %d: %v", version, len(state.Resources), len(wants), err)
 		}
 		for _, r := range state.Resources {
 			t.Run(filepath.Base(version)+" "+r.Name, func(t *testing.T) {
 				t.Parallel()
 				want, instance := wants[r.Name], r.Instances[0]
-				var had struct {
-					ID, Status string
-					PRLink     *string        `json:"pr_link"`
-					CreatedAt  *string        `json:"created_at"`
-					ArchivedAt *string        `json:"archived_at"`
-					Model      *string        `json:"model"`
-					Source     map[string]any `json:"source"`
-				}
+				var had map[string]any
 				if err := json.Unmarshal(instance.Attributes, &had); err != nil {
 					t.Fatal(err)
 				}
-				s := &service{records: map[string]map[string]any{had.ID: {
-					"id": had.ID, "status": had.Status, "prLink": had.PRLink, "createdAt": had.CreatedAt, "archivedAt": had.ArchivedAt,
-					"model": had.Model, "source": had.Source,
+				s := &service{records: map[string]map[string]any{had["id"].(string): {
+					"id": had["id"], "status": had["status"], "prLink": had["pr_link"], "createdAt": had["created_at"],
+					"archivedAt": had["archived_at"], "model": had["model"], "source": had["source"],
 				}}}
 				c := start(t, s, nil, nil)
 				upgraded, err := c.Server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
@@ -176,8 +150,9 @@ func TestStates(t *testing.T) {
 				if err != nil || len(upgraded.Diagnostics) > 0 {
 					t.Fatal(err, fakecli.Text(upgraded.Diagnostics))
 				}
-				c.State, c.Private, c.Tainted = c.Decode(upgraded.UpgradedState), instance.Private, instance.Status == "tainted"
-				if diags := c.Refresh(t.Context()); len(diags) > 0 || !c.State.Equal(c.Decode(upgraded.UpgradedState)) {
+				before := c.Decode(upgraded.UpgradedState)
+				c.State, c.Private, c.Tainted = before, instance.Private, instance.Status == "tainted"
+				if diags := c.Refresh(t.Context()); len(diags) > 0 || !c.State.Equal(before) {
 					t.Errorf("the refresh has changed the state: %s%s", c.State, fakecli.Text(diags))
 				}
 				diags := c.Plan(t.Context(), want.config)
@@ -185,8 +160,8 @@ func TestStates(t *testing.T) {
 				if c.Replace {
 					got = replaces
 				}
-				if diff := cmp.Diff(want.says, summaries(diags)); diff != "" || got != want.plan || s.posts.Load() != 0 {
-					t.Errorf("the plan %s, want %s, after %d POSTs:\n%s", got, want.plan, s.posts.Load(), diff)
+				if says := strings.Join(summaries(diags), "; "); says != want.says || got != want.plan || s.posts.Load() != 0 {
+					t.Errorf("the plan %s and says %q, want %+v, after %d POSTs", got, says, want, s.posts.Load())
 				}
 			})
 		}
@@ -197,41 +172,32 @@ func TestStates(t *testing.T) {
 func TestEntries(t *testing.T) {
 	bucket := fakes3.New(t)
 	for name, test := range map[string]struct {
-		messaged bool
-		says     []string
+		before, prompt string // before: of the job that the state has
+		says           []string
 	}{
-		"created":  {false, []string{"Agent job of an earlier run will be taken over", "Agent job of an earlier run taken over"}},
-		"messaged": {true, []string{"Message of an earlier run will be taken over", "Message of an earlier run taken over"}},
-		"unknown":  {false, []string{"Outcome of an earlier request unknown", "Outcome of agent job create unknown"}},
+		"created":  {"", "Write", []string{"Agent job of an earlier run will be taken over", "Agent job of an earlier run taken over"}},
+		"messaged": {"Write", "Write more", []string{"Message of an earlier run will be taken over", "Message of an earlier run taken over"}},
+		"unknown":  {"", "Write", []string{"Outcome of an earlier request unknown", "Outcome of agent job create unknown"}},
 	} {
 		for _, version := range versions(t) {
-			frozen := os.DirFS(filepath.Join(version, "journal", name))
-			folder := filepath.Join(t.TempDir(), "journal")
-			if err := os.CopyFS(folder, frozen); err != nil {
-				t.Fatal(err)
-			}
-			bucket.Clear()
+			frozen, folder := os.DirFS(filepath.Join(version, "journal", name)), filepath.Join(t.TempDir(), "journal")
 			files, err := fs.Glob(frozen, "*/*.json")
-			if len(files) != 1 || err != nil {
+			if err = errors.Join(err, os.CopyFS(folder, frozen)); len(files) != 1 || err != nil {
 				t.Fatal(files, err)
 			}
-			for _, file := range files {
-				text, err := fs.ReadFile(frozen, file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				bucket.Objects["a/prefix/"+file] = text
+			bucket.Clear()
+			if bucket.Objects["a/prefix/"+files[0]], err = fs.ReadFile(frozen, files[0]); err != nil {
+				t.Fatal(err)
 			}
 			for _, url := range []string{folder, bucket.URL} {
 				s := new(service)
 				c := start(t, s, nil, nil)
-				if test.messaged {
-					c.Run(t.Context(), attrs{"prompt": "Write"})
+				if test.before != "" {
+					c.Run(t.Context(), attrs{"prompt": test.before})
 					s.posts.Store(0)
 				}
 				c.Server = start(t, s, harness.Process("next"), attrs{"journal": attrs{"url": url}}).Server
-				prompt := map[bool]string{false: "Write", true: "Write more"}[test.messaged]
-				diags := c.Run(t.Context(), attrs{"prompt": prompt, "wait": attrs{"enabled": false}})
+				diags := c.Run(t.Context(), attrs{"prompt": test.prompt, "wait": attrs{"enabled": false}})
 				if diff := cmp.Diff(test.says, summaries(diags)); diff != "" || s.posts.Load() != 0 {
 					t.Errorf("%s %s in %s: %d POSTs\n%s", version, name, url, s.posts.Load(), diff)
 				}

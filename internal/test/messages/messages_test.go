@@ -5,7 +5,6 @@
 package messages
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,7 +18,7 @@ import (
 // source is the code of packages, tests and comments left out.
 func source(t *testing.T, packages ...string) string {
 	t.Helper()
-	var all []byte
+	var all strings.Builder
 	for _, name := range packages {
 		files, _ := filepath.Glob("../../" + name + "/*.go")
 		for _, file := range files {
@@ -28,22 +27,12 @@ func source(t *testing.T, packages ...string) string {
 				t.Fatal(err)
 			}
 			if !strings.HasSuffix(file, "_test.go") {
-				all = append(all, text...)
+				all.Write(text)
 			}
 		}
 	}
-	return regexp.MustCompile(`(?m)(^|\s)//.*$`).ReplaceAllString(string(all), "")
+	return regexp.MustCompile(`(?m)(^|\s)//.*$`).ReplaceAllString(all.String(), "")
 }
-
-// speaking are the packages that make diagnostics and descriptions.
-var speaking = []string{"job", "plugin", "provider", "validate", "wording"}
-
-// summary finds the first texts of diagnostics: in functions that return one with its detail, in
-// what is named so, and in the first lines of texts.
-var summary = regexp.MustCompile(`(?:return |summary\w*(?:, \w+)* :?= |Invalid += |Text += )"([A-Z][^".]*?[^". ])(?:"|\\n)`)
-
-// missing finds the attributes whose summary is made of their name.
-var missing = regexp.MustCompile(`wording\.Missing\("(\w+)"`)
 
 // The texts of diagnostics are in one package.
 func TestNoOtherPackageWordsDiagnostics(t *testing.T) {
@@ -60,26 +49,31 @@ func TestGuideHasEveryMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var documented []string
+	var documented, found []string
 	for _, match := range regexp.MustCompile("(?m)^### (.*)$").FindAllStringSubmatch(string(guide), -1) {
 		documented = append(documented, match[1])
 	}
-	slices.Sort(documented)
-	found := map[string]bool{}
+	// The first texts of diagnostics: in functions that return one with its detail, in what is named so, and in
+	// the first lines of texts. And the attributes whose summary is made of their name.
+	summary := regexp.MustCompile(`(?:return |summary\w*(?:, \w+)* :?= |Invalid += |Text += )"([A-Z][^".]*?[^". ])(?:"|\\n)`)
+	missing := regexp.MustCompile(`wording\.Missing\("(\w+)"`)
 	for _, match := range summary.FindAllStringSubmatch(source(t, "wording"), -1) {
-		found[match[1]] = true
+		found = append(found, match[1])
 	}
 	for _, match := range missing.FindAllStringSubmatch(source(t, "job", "provider"), -1) {
-		found["Missing "+match[1]] = true
+		found = append(found, "Missing "+match[1])
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(found)), documented); diff != "" {
+	slices.Sort(documented)
+	slices.Sort(found)
+	if diff := cmp.Diff(slices.Compact(found), documented); diff != "" {
 		t.Errorf("summaries in the code (-) and in the guide (+):\n%s", diff)
 	}
 }
 
 // No text of the provider tells users of OpenTofu a command that they do not have.
 func TestTextsNameBothCLIs(t *testing.T) {
-	for _, match := range regexp.MustCompile(`.*\bterraform [a-z].*`).FindAllString(source(t, speaking...), -1) {
+	command := regexp.MustCompile(`.*\bterraform [a-z].*`)
+	for _, match := range command.FindAllString(source(t, "job", "plugin", "provider", "validate", "wording"), -1) {
 		t.Error(match)
 	}
 }

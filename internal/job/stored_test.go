@@ -1,0 +1,148 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
+)
+
+// What later runs and later versions read: marks in the private state, the job in the state, and keys
+// of the journal.
+
+func TestMarks_transitions(t *testing.T) {
+	t.Parallel()
+	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble's clock
+	const active, completed = agentapi.StatusActive, agentapi.StatusCompleted
+	type transition = func(m *marks)
+	observed := func(was, status, want agentapi.Status) transition {
+		return func(m *marks) {
+			before := &jobModel{jobRecord: jobRecord{Status: types.StringValue(string(was))}}
+			if got := m.observed(before, status); got != want {
+				t.Errorf("a job that was %s and is %s counts as %s, want %s", was, status, got, want)
+			}
+		}
+	}
+	ephemeral, plain := &jobModel{PromptWO: types.StringValue("A")}, &jobModel{Prompt: types.StringValue("A")}
+	for name, test := range map[string]struct {
+		before marks
+		do     transition
+		want   marks
+	}{
+		"a message that arrived": {
+			marks{unconfirmed: true, missing: true}, func(m *marks) { m.messaged(true) }, marks{missing: true, messagedAt: start},
+		},
+		"a message without a response": {
+			marks{prompt: "hash"}, func(m *marks) { m.messaged(false) }, marks{prompt: "hash", unconfirmed: true},
+		},
+		"an unconfirmed message shows in an active job": {
+			marks{unconfirmed: true, missing: true}, observed(completed, active, active), marks{},
+		},
+		"not if it was active": {marks{unconfirmed: true}, observed(active, active, active), marks{unconfirmed: true}},
+		"a final status soon after a message": {
+			marks{messagedAt: start}, observed(active, completed, active), marks{messagedAt: start},
+		},
+		"a final status later": {marks{messagedAt: start.Add(-wait.Settle)}, observed(active, completed, completed), marks{}},
+		"a wait that was interrupted after the run of the message began": {
+			marks{messagedAt: start}, func(m *marks) { m.interrupted(wait.Messaged, active) }, marks{},
+		},
+		"a wait that was interrupted before": {
+			marks{messagedAt: start}, func(m *marks) { m.interrupted(wait.Messaged, completed) }, marks{messagedAt: start},
+		},
+		"a finished job":        {marks{missing: true, unconfirmed: true, messagedAt: start}, (*marks).finished, marks{unconfirmed: true}},
+		"a prompt in the state": {marks{prompt: "hash"}, func(m *marks) { m.saved(plain) }, marks{}},
+		"a prompt that is ignored": {
+			marks{prompt: "hash", planned: "hash"}, func(m *marks) { m.plans(new(jobModel), "job_1"); m.saved(new(jobModel)) },
+			marks{prompt: "hash", ignored: true},
+		},
+		"an ephemeral prompt": {
+			marks{ignored: true}, func(m *marks) { m.plans(ephemeral, "job_1") }, marks{planned: promptHash("job_1", "A")},
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			test.do(&test.before)
+			if diff := cmp.Diff(test.want, test.before, cmp.AllowUnexported(marks{})); diff != "" {
+				t.Errorf("marks after %s (-want +got):\n%s", name, diff)
+			}
+		})
+	}
+}
+
+// private is a private state.
+type private map[string][]byte
+
+func (p private) GetKey(_ context.Context, key string) ([]byte, diag.Diagnostics) { return p[key], nil }
+func (p private) SetKey(_ context.Context, key string, value []byte) diag.Diagnostics {
+	if p[key] = value; value == nil {
+		delete(p, key)
+	}
+	return nil
+}
+
+// States keep these keys and values: an unconfirmed message must stay unconfirmed, and a hash comparable.
+func TestMarks_stored(t *testing.T) {
+	t.Parallel()
+	read, written := private{
+		"messaged": []byte(`"2026-11-23T00:24:16Z"`), "missing": []byte("true"), "unconfirmed": []byte("true"),
+		"prompt": []byte(`"hash"`), "planned": []byte(`"other"`), "ignored": []byte("true"),
+	}, private{}
+	want := marks{
+		messagedAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), missing: true, unconfirmed: true,
+		prompt: "hash", planned: "other", ignored: true,
+	}
+	m := readMarks(t.Context(), read)
+	if diff := cmp.Diff(want, *m, cmp.AllowUnexported(marks{})); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
+	}
+	m.write(t.Context(), written)
+	if diff := cmp.Diff(read, written); diff != "" {
+		t.Errorf("written (-read +written):\n%s", diff)
+	}
+	if new(marks).write(t.Context(), written); len(written) > 0 {
+		t.Errorf("keys without a mark: %v", written)
+	}
+}
+
+// A job that cannot be written after a POST is named, and nothing denies the POST.
+func TestSave_failed(t *testing.T) {
+	t.Parallel()
+	var diags diag.Diagnostics
+	job := jobModel{ProjectID: types.StringValue("proj_1"), Triggers: types.MapNull(types.StringType), jobRecord: jobRecord{ID: types.StringValue("job_1")}}
+	stateWriter{state: &tfsdk.State{Schema: schema.Schema{}, Raw: tftypes.NewValue(tftypes.Object{}, nil)}, private: private{}, marks: new(marks), diags: &diags}.save(t.Context(), &job)
+	if len(diags) != 2 { // the first one is the framework's
+		t.Fatalf("diagnostics: %v", diags)
+	}
+	detail := diags[1].Detail()
+	for _, want := range []string{"Job job_1 in project proj_1 could not be written to the state. ", "The prompt may have been sent", "https://github.com/agentjobs/terraform-provider-agent/issues"} {
+		if !strings.Contains(detail, want) {
+			t.Errorf("missing %q in:\n%s", want, detail)
+		}
+	}
+}
+
+// A later version finds what an earlier one has recorded, or it would send that again. So an argument
+// that is added later is part of a key only where it is set. Keys without triggers: internal/test/frozen.
+func TestCreateKey_acrossVersions(t *testing.T) {
+	job := jobModel{
+		Prompt: types.StringValue("prompt"), ProjectID: types.StringValue("proj"),
+		Triggers: types.MapValueMust(types.StringType, map[string]attr.Value{"b": types.StringValue("1"), "a": types.StringNull()}),
+	}
+	if key := createKey(t.Context(), &job); key != "create-3yxzkpcrflhoqzzcljeb" {
+		t.Errorf("the key of earlier versions is now %s", key)
+	}
+}
