@@ -51,6 +51,7 @@ func TestParseURL(t *testing.T) {
 		{text: "s3://bucket?endpoint=https://s3.example.com/path", err: errEndpoint},
 		{text: "s3://bucket?endpoint=https://s3.example.com%3Fa", err: errEndpoint},
 		{text: "s3://bucket?endpoint=https://s3.example.com%23a", err: errEndpoint},
+		{text: "s3://bucket?endpoint=https://", err: errEndpoint},
 		{text: "s3://bucket?endpoint=%25zz", err: errEndpoint},
 	} {
 		t.Run(test.text, func(t *testing.T) {
