@@ -4,9 +4,6 @@
 package journal
 
 import (
-	"bytes"
-	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -17,6 +14,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
@@ -33,19 +31,12 @@ func (s *slowBucket) RoundTrip(req *http.Request) (*http.Response, error) {
 		name = "LIST"
 	}
 	s.requests[name]++
-	select {
-	case <-req.Context().Done():
-		return nil, req.Context().Err()
-	case <-time.After(max(200*time.Millisecond, time.Until(s.downUntil))):
+	if err := sleep.For(req.Context(), max(200*time.Millisecond, time.Until(s.downUntil))); err != nil {
+		return nil, err
 	}
 	if req.Body == nil {
 		req.Body = http.NoBody
 	}
-	text, err := io.ReadAll(req.Body)
-	if err = errors.Join(err, req.Body.Close()); err != nil {
-		return nil, err
-	}
-	req.Body = io.NopCloser(bytes.NewReader(text))
 	recorder := httptest.NewRecorder()
 	s.ServeHTTP(recorder, req)
 	resp := recorder.Result()
@@ -86,9 +77,7 @@ func TestS3_requests(t *testing.T) {
 		clear(s.requests)
 		j := open()
 		for range 100 {
-			if found, err := j.Announce(t.Context(), create, true); len(found) > 0 || err != nil {
-				t.Error(found, err)
-			}
+			wantAnnounced(t, j, create)
 		}
 		if diff := cmp.Diff(map[string]int{"LIST": 2}, s.requests); diff != "" { // its pages
 			t.Errorf("requests of a plan (-want +got):\n%s", diff)

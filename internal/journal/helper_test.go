@@ -179,6 +179,23 @@ func wantStored(t *testing.T, l store.Location, want ...string) {
 	}
 }
 
+// outcomes are the jobs of requests, or "unknown".
+func outcomes(found []*Earlier) (all []string) {
+	for _, e := range found {
+		all = append(all, map[bool]string{true: "unknown", false: e.JobID}[e.Unknown])
+	}
+	return all
+}
+
+// wantAnnounced asserts what a plan announces of a request that is due.
+func wantAnnounced(t *testing.T, j *Journal, key Key, want ...string) {
+	t.Helper()
+	found, err := j.Announce(t.Context(), key, true)
+	if diff := cmp.Diff(want, outcomes(found)); diff != "" || err != nil {
+		t.Errorf("announced, %v (-want +got):\n%s", err, diff)
+	}
+}
+
 // seen is a run that reads a state.
 func seen(t *testing.T, j *Journal, ref Ref) Ref {
 	t.Helper()
@@ -200,14 +217,24 @@ func fail(j *Journal, before func(ctx context.Context, op string) error) {
 	j.store = faulty{j.store, before}
 }
 
-// failing makes one kind of access fail.
-func failing(j *Journal, op string) {
+// failing makes one kind of access fail, from the first to the last of these.
+func failing(j *Journal, op string, first, last int) {
+	number := 0
 	fail(j, func(_ context.Context, tried string) error {
 		if tried == op {
+			number++
+		}
+		if tried == op && first <= number && number <= last {
 			return errFault
 		}
 		return nil
 	})
+}
+
+// hang is an access to a store that does not respond.
+func hang(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func (f faulty) List(ctx context.Context, prefix string) ([]store.Name, error) {

@@ -24,19 +24,10 @@ func TestStores_announce(t *testing.T) {
 		for forgotten, want := range map[string][]string{"": {"unknown"}, id: nil} {
 			j := open(t, l, "second", forgotten)
 			for range 2 {
-				found, err := j.Announce(t.Context(), create, true)
-				var got []string
-				for _, e := range found {
-					got = append(got, map[bool]string{true: "unknown", false: e.JobID}[e.Unknown])
-				}
-				if diff := cmp.Diff(want, got); diff != "" || err != nil {
-					t.Errorf("announced, %v (-want +got):\n%s", err, diff)
-				}
+				wantAnnounced(t, j, create, want...)
 			}
 		}
-		if found, err := open(t, l, "first").Announce(t.Context(), create, true); len(found) > 0 || err != nil {
-			t.Errorf("a run announces its own: %v, %v", found, err)
-		}
+		wantAnnounced(t, open(t, l, "first"), create) // never its own
 		wantStored(t, l, "create pending first", "message job-1 first")
 	})
 }
@@ -59,11 +50,7 @@ func TestStores_unseen(t *testing.T) {
 			{"third", "", []string{"job-1"}},
 		} {
 			found, err := open(t, l, test.run, test.forget).Unseen(t.Context())
-			var got []string
-			for _, e := range found {
-				got = append(got, map[bool]string{true: "unknown", false: e.JobID}[e.Unknown])
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			if diff := cmp.Diff(test.want, outcomes(found)); diff != "" || err != nil {
 				t.Errorf("found by %s, forgetting %q: %v (-want +got):\n%s", test.run, test.forget, err, diff)
 			}
 		}
@@ -75,7 +62,7 @@ func TestUnseen_faults(t *testing.T) {
 	post(t, l, "first", create, "job-1")
 	for _, op := range []string{"list", "read"} {
 		j := open(t, l, "second")
-		failing(j, op)
+		failing(j, op, 1, 1)
 		if found, err := j.Unseen(t.Context()); !errors.Is(err, errFault) || len(found) > 0 {
 			t.Errorf("%s fails: %v, %v", op, found, err)
 		}
@@ -84,30 +71,32 @@ func TestUnseen_faults(t *testing.T) {
 
 // The prompt of an imported job may have been edited. An import that is not stored yet removes nothing.
 func TestShownByImport(t *testing.T) {
-	for name, stored := range map[string][]string{
-		"in the state": {"other create job-2 first"},
-		"imported":     {"other create job-1 first", "other create job-2 first"},
-		"":             {"other create job-1 first", "other create job-2 first"},
+	kept := []string{"other create job-1 first", "other create job-2 first"}
+	for _, test := range []struct {
+		inState, imported bool
+		stored            []string
+	}{
+		{true, false, kept[1:]},
+		{true, true, kept}, // by this run
+		{false, false, kept},
 	} {
 		l := store.Location{Named: true, Folder: t.TempDir()}
 		j := open(t, l, "first")
-		request(t.Context(), t, j, otherCreate, func() string { return "job-1" })
-		request(t.Context(), t, j, otherCreate, func() string { return "job-2" })
-		j = open(t, l, "second")
-		switch name {
-		case "in the state":
-			j.InState("job-1")
-		case "imported":
-			j.InState("job-1")
-			j.Imported("job-1")
+		for _, job := range []string{"job-1", "job-2"} {
+			request(t.Context(), t, j, otherCreate, func() string { return job })
 		}
-		if _, err := j.Announce(t.Context(), otherCreate, true); err != nil && name == "imported" {
-			t.Error(err)
+		j = open(t, l, "second")
+		if test.inState {
+			j.InState("job-1")
+		}
+		if test.imported {
+			j.Imported("job-1")
+			wantAnnounced(t, j, otherCreate, "job-2")
 		}
 		if err := j.ShownByImport(t.Context(), "job-1"); err != nil {
 			t.Error(err)
 		}
-		wantStored(t, l, stored...)
+		wantStored(t, l, test.stored...)
 	}
 }
 
@@ -118,15 +107,7 @@ func TestAnnounce_ownUnreadable(t *testing.T) {
 	want(t, open(t, l, "second"), create, "taken over job-1")
 	j := open(t, l, "second")
 	j.InState("job-1")
-	reads := 0
-	fail(j, func(_ context.Context, op string) error {
-		if op == "read" {
-			if reads++; reads > 1 { // the first is of the other run
-				return errFault
-			}
-		}
-		return nil
-	})
+	failing(j, "read", 2, 2) // the first is of the other run
 	if _, err := j.Announce(t.Context(), create, true); !errors.Is(err, errFault) {
 		t.Error(err)
 	}
@@ -147,8 +128,7 @@ func TestSeen_faults(t *testing.T) {
 						if tried != op {
 							return nil
 						}
-						<-ctx.Done()
-						return ctx.Err()
+						return hang(ctx)
 					})
 					for range 1000 {
 						remaining, err := j.Seen(t.Context(), ref)

@@ -24,6 +24,8 @@ import (
 // slowStore answers after a while, and lists in pages of two names, each of another moment.
 // Each access shows all that were complete before it began.
 type slowStore struct {
+	store.Store // names itself
+
 	mu      sync.Mutex
 	random  *rand.Rand
 	entries map[string]store.Entry
@@ -32,8 +34,9 @@ type slowStore struct {
 }
 
 func (s *slowStore) access(ctx context.Context, do func()) error {
+	delay := func() time.Duration { return s.least + time.Duration(s.random.IntN(40))*time.Millisecond }
 	s.mu.Lock()
-	before, after := s.delay(), s.delay()
+	before, after := delay(), delay()
 	s.mu.Unlock()
 	if err := sleep.For(ctx, before); err != nil {
 		return err
@@ -43,14 +46,6 @@ func (s *slowStore) access(ctx context.Context, do func()) error {
 	s.mu.Unlock()
 	return sleep.For(ctx, after)
 }
-
-func (s *slowStore) delay() time.Duration {
-	return s.least + time.Duration(s.random.IntN(40))*time.Millisecond
-}
-
-func (s *slowStore) String() string          { return "slow" }
-func (s *slowStore) Where(store.Name) string { return "slow" }
-func (s *slowStore) Now() time.Time          { return time.Now() }
 
 func (s *slowStore) List(ctx context.Context, prefix string) (names []store.Name, _ error) {
 	after, more := "", true
@@ -97,8 +92,8 @@ func (s *slowStore) Remove(ctx context.Context, name store.Name) error {
 }
 
 // TestStress plays runs that start at once, without a lock, each with aliases and equal
-// creates, also in a store that is slower than the pauses between attempts. However they interleave, each create is sent once, and no two resources of a run
-// share a job. A store that refuses to delete may block, but never sends twice.
+// creates, also in a store that is slower than the pauses between attempts. However they interleave, each create is
+// sent once, and no two resources of a run share a job. A store that refuses to delete may block, but never sends twice.
 func TestStress(t *testing.T) {
 	seeds := map[string]uint64{"": 50, "more": 200, "all": 4000}[os.Getenv("EXPLORE")]
 	blocked := 0
@@ -109,7 +104,9 @@ func TestStress(t *testing.T) {
 			if seed%4 == 3 {
 				runs, equal, least = 2, 1, 500*time.Millisecond
 			}
-			slow := &slowStore{random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]store.Entry{}, keeps: seed%5 == 4, least: least}
+			slow := &slowStore{
+				Store: store.Discard(), random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]store.Entry{}, keeps: seed%5 == 4, least: least,
+			}
 			var mu sync.Mutex
 			jobs, outcomes := 0, map[int][]string{}
 			startJob := func() string {

@@ -5,23 +5,26 @@ package store
 
 import (
 	"net/http"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
-func openFakeBucket(t *testing.T, scope string) (*fakes3.Server, Store) {
+func openFakeBucket(t *testing.T) (*fakes3.Server, Store) {
 	t.Helper()
 	f := fakes3.New(t)
 	l, err := ParseURL(f.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(l, scope, new(cli.Process))
+	s, err := Open(l, "scope", new(cli.Process))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +34,7 @@ func openFakeBucket(t *testing.T, scope string) (*fakes3.Server, Store) {
 // Foreign objects are left alone. A listing has all pages, and only the names of its scope
 // that start with the prefix.
 func TestS3_list(t *testing.T) {
-	f, s := openFakeBucket(t, "scope")
+	f, s := openFakeBucket(t)
 	var want []Name
 	key := CreateKey("p", "a", "")
 	for range 50 {
@@ -55,7 +58,7 @@ func TestS3_list(t *testing.T) {
 
 // A response of 404 says that the object is gone, and 403 nothing.
 func TestS3_responses(t *testing.T) {
-	f, s := openFakeBucket(t, "scope")
+	f, s := openFakeBucket(t)
 	name := NewName(CreateKey("p", "a", ""), "run1")
 	for status, isError := range map[int]bool{http.StatusNotFound: false, http.StatusForbidden: true} {
 		f.SetHook(func(*http.Request, func()) int { return status })
@@ -65,6 +68,56 @@ func TestS3_responses(t *testing.T) {
 		}
 		if _, err := s.List(t.Context(), ""); err == nil {
 			t.Errorf("%d: listed", status)
+		}
+	}
+}
+
+// The policy of the pipelines guide allows what a journal does, and nothing beside its prefix.
+func TestS3_policy(t *testing.T) {
+	url := os.Getenv("AGENT_TEST_S3")
+	if url == "" {
+		t.Skip("AGENT_TEST_S3 is not set: make test-s3 runs this with a real S3 server")
+	}
+	policy, err := os.ReadFile("../../../examples/guides/pipelines/journal-policy.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role, err := credentials.NewSTSAssumeRole("http://"+l.Endpoint, credentials.STSAssumeRoleOptions{
+		AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY"), Location: l.Region,
+		Policy: strings.ReplaceAll(string(policy), "ci-state", l.Bucket),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assumed, err := role.GetWithContext(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", assumed.AccessKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", assumed.SecretAccessKey)
+	t.Setenv("AWS_SESSION_TOKEN", assumed.SessionToken)
+	name := NewName(CreateKey("p", "a", ""), "run1")
+	for prefix, allowed := range map[string]bool{"agent-journal/": true, "terraform-state/": false} {
+		l.Prefix = prefix
+		s, err := Open(l, "scope", new(cli.Process))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, listErr := s.List(t.Context(), "")
+		_, readErr := s.Read(t.Context(), name) // there is none
+		for call, err := range map[string]error{
+			"write": s.Write(t.Context(), name, &Entry{}), "read": readErr, "remove": s.Remove(t.Context(), name),
+		} {
+			if (err == nil) != allowed {
+				t.Errorf("%s %s: allowed: %t: %v", call, prefix, allowed, err)
+			}
+		}
+		if listErr != nil {
+			t.Errorf("list %s: %v", prefix, listErr)
 		}
 	}
 }

@@ -19,9 +19,6 @@ func TestDecode(t *testing.T) {
 		{"accepted without a job", `{"accepted":true,"wait":1}`, "unknown"},
 		{"cut", `{"project":"p","wait":1`, "unknown"},
 		{"zeros after a power failure", strings.Repeat("\x00", 100), "unknown"},
-		{"huge number", `{"wait":1e99}`, "unknown"},
-		{"empty", "", "unknown"},
-		{"other JSON", "[]", "unknown"},
 	} {
 		written := time.Now()
 		e := decode([]byte(test.text), written)

@@ -97,20 +97,3 @@ func TestFolder_writeFails(t *testing.T) {
 		t.Errorf("files: %v, %v", files, err)
 	}
 }
-
-// The folder disappears while the provider runs: the next entry makes it again.
-func TestFolder_removedMeanwhile(t *testing.T) {
-	s, dir := openFolder(t)
-	for range 2 {
-		if err := s.Write(t.Context(), NewName(CreateKey("p", "a", ""), "run1"), &Entry{}); err != nil {
-			t.Fatal(err)
-		}
-		names, err := s.List(t.Context(), "")
-		if len(names) != 1 || err != nil {
-			t.Errorf("%v, %v", names, err)
-		}
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-}

@@ -14,7 +14,7 @@ import (
 // unknown are the ids of the entries of creates without a response.
 func (w *world) unknown() (ids []string) {
 	for _, e := range w.entries() {
-		if !e.Accepted && strings.HasPrefix(e.Key, "create") {
+		if !e.Accepted && e.Key.IsCreate() {
 			ids = append(ids, e.ID)
 		}
 	}
@@ -85,9 +85,9 @@ func (w *world) check(s scenario) (wrong []string) {
 	}
 	for _, e := range entries {
 		// What could not be removed is harmless: only an equal request would find it.
-		unremoved := w.everSeen[e.Job] && slices.ContainsFunc(w.runs, func(r *run) bool { return r.storeDown.Load() || r.noDeletes.Load() || r.hangs.Load() != nil })
-		switch isSeen := e.Accepted && w.everSeen[e.Job]; {
-		case unremoved, s.edited && !strings.HasPrefix(e.Key, "create"), !strings.HasPrefix(e.Key, "create") && !ids[e.Job]: // to a job that was replaced
+		unremoved := w.everSeen[e.JobID] && slices.ContainsFunc(w.runs, func(r *run) bool { return r.storeDown.Load() || r.suffers(noDeletes, storeHangs) })
+		switch isSeen := e.Accepted && w.everSeen[e.JobID]; {
+		case unremoved, s.edited && !e.Key.IsCreate(), !e.Key.IsCreate() && !ids[e.JobID]: // to a job that was replaced
 		case isSeen:
 			fail(left+"%+v", e)
 		case !says && !s.edited:
@@ -98,9 +98,9 @@ func (w *world) check(s scenario) (wrong []string) {
 		if repeatsPrompt(job.Prompts, s.prompts) {
 			fail(twice+"job %s has the prompts %q", job.ID, job.Prompts)
 		}
-		inJournal := slices.ContainsFunc(entries, func(e entry) bool { return e.Accepted && e.Job == job.ID })
+		inJournal := slices.ContainsFunc(entries, func(e entry) bool { return e.Accepted && e.JobID == job.ID })
 		switch {
-		case w.everSeen[job.ID], inJournal, strings.Contains(w.shown.String(), job.ID):
+		case w.everSeen[job.ID], inJournal, strings.Contains(w.shown, job.ID):
 		case unknown > 0:
 			unknown--
 		case givenUp > 0:

@@ -24,33 +24,26 @@ const (
 	stateWrite
 )
 
-// way is a way to cut a run.
-type way int
+// way is a way to cut a run. Those that end in "from here on" last until the run ends.
+type way string
 
 const (
-	uncut        way = iota
-	killed           // CLI and provider
-	cliKilled        // the provider lives on
-	stalled          // the CLI is killed, and the provider continues a moment later
-	interrupted      // Ctrl-C
-	abandoned        // Ctrl-C twice
-	loseRequest      // on its way to the service
-	loseResponse     // on its way back
-	stateLost        // the state cannot be stored from here on
-	storeDown        // the journal cannot be reached from here on
-	outage           // neither the journal nor the state can be reached from here on
-	serviceDown      // the service refuses to show jobs from here on
-	noDeletes        // the journal refuses deletes from here on
-	storeHangs       // the journal does not respond for half a minute
-	diskLost         // CLI and provider are killed, and the default folder is lost
+	uncut        way = ""
+	killed       way = "CLI and provider are killed"
+	cliKilled    way = "the CLI is killed" // the provider lives on
+	stalled      way = "the CLI is killed, and the provider continues a moment later"
+	interrupted  way = "Ctrl-C"
+	abandoned    way = "Ctrl-C twice"
+	loseRequest  way = "the request is lost"
+	loseResponse way = "the response is lost"
+	stateLost    way = "the state cannot be stored from here on"
+	storeDown    way = "the journal cannot be reached from here on"
+	outage       way = "neither the journal nor the state can be reached from here on"
+	serviceDown  way = "the service shows no job from here on"
+	noDeletes    way = "the journal refuses deletes from here on"
+	storeHangs   way = "the journal does not respond for half a minute"
+	diskLost     way = "CLI and provider are killed, and the disk is lost"
 )
-
-var ways = []string{
-	"not cut", "CLI and provider are killed", "the CLI is killed", "the CLI is killed, and the provider continues a moment later", "Ctrl-C", "Ctrl-C twice",
-	"the request is lost", "the response is lost", "the state cannot be stored from here on", "the journal cannot be reached from here on",
-	"neither the journal nor the state can be reached from here on", "the service shows no job from here on", "the journal refuses deletes from here on",
-	"the journal does not respond for half a minute", "CLI and provider are killed, and the disk is lost",
-}
 
 // waysAt are those that make sense at a step.
 func waysAt(k kind, s place) []way {
@@ -119,7 +112,10 @@ func (s stepTaken) touches() bool {
 func (r *run) step(k kind, name string) way {
 	r.mu.Lock()
 	r.steps = append(r.steps, stepTaken{k, name})
-	here, number := len(r.steps) == r.cut.at, len(r.steps)
+	number := len(r.steps)
+	if number == r.cut.at {
+		r.cutAt = time.Now()
+	}
 	close(r.stepped)
 	r.stepped = make(chan struct{})
 	r.mu.Unlock()
@@ -127,7 +123,7 @@ func (r *run) step(k kind, name string) way {
 	if r.number > 0 && r.world.orphans() {
 		time.Sleep(time.Millisecond) // others go on
 	}
-	if !here {
+	if number != r.cut.at {
 		return uncut
 	}
 	switch r.cut.way {
@@ -149,23 +145,18 @@ func (r *run) step(k kind, name string) way {
 	case abandoned:
 		r.interrupt()
 		r.leave.Do(func() { close(r.left) })
-	case stateLost:
-		r.stateOff.Store(true)
-	case storeDown:
+	case storeDown, outage:
 		r.breakJournal()
-	case outage:
-		r.breakJournal()
-		r.stateOff.Store(true)
-	case serviceDown:
-		r.serviceDown.Store(true)
-	case noDeletes:
-		r.noDeletes.Store(true)
-	case storeHangs:
-		until := time.Now().Add(30 * time.Second)
-		r.hangs.Store(&until)
-	case uncut, loseRequest, loseResponse:
+	default:
 	}
 	return r.cut.way
+}
+
+// suffers reports whether the run was cut in one of these ways.
+func (r *run) suffers(ways ...way) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cut.at > 0 && len(r.steps) >= r.cut.at && slices.Contains(ways, r.cut.way)
 }
 
 // stall waits until the next run has come to a step, or for a while.
@@ -246,7 +237,7 @@ func (r *run) String() string {
 		fmt.Fprintf(&b, "  %2d. %s\n", i+1, s.name)
 	}
 	if r.cut.at > 0 {
-		fmt.Fprintf(&b, "      here: %s\n", ways[r.cut.way])
+		fmt.Fprintf(&b, "      here: %s\n", r.cut.way)
 	}
 	return b.String()
 }

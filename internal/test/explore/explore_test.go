@@ -22,18 +22,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
-
-func runTests(m *testing.M) int {
-	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"} {
-		if err := os.Setenv(name, value); err != nil {
-			panic(err)
-		}
-	}
-	debug.SetGCPercent(800) // many short worlds
-	return m.Run()
-}
-
 // explorer plays the schedules of a scenario.
 type explorer struct {
 	*testing.T
@@ -290,6 +278,9 @@ func (s scenario) isPlayed(in place) bool {
 // test it plays single cuts, most scenarios only in a bucket, and rare ones not; in .ci/run all
 // stores, and some pairs in a bucket; in make chaos pairs for all scenarios there, and some in folders.
 func TestX17_explore(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // many short worlds
 	var mu sync.Mutex
 	began, total := time.Now(), newTally()
 	finished, all := 0, 0
@@ -316,10 +307,7 @@ func TestX17_explore(t *testing.T) {
 	})
 	fmt.Printf("played %d schedules of %d scenarios in stores, %d distinct worlds, in %v\n", total.schedules, finished, total.worlds,
 		time.Since(began).Round(time.Second))
-	if finished < all { // -run has left some out
-		return
-	}
-	if !more() {
+	if finished < all || !more() { // -run has left some out
 		return
 	}
 	for _, situation := range situations() {

@@ -19,7 +19,6 @@ import (
 type mutant struct {
 	file, line, instead string
 	finds               string // the scenario that shows it
-	all                 bool   // only with two cuts and each interleaving
 }
 
 // mutants are the rows of "Where the promise is kept" in internal/README.md. Some rows
@@ -32,44 +31,44 @@ func mutants() map[string]mutant {
 	const create, message = "create in bucket", "message in bucket"
 	return map[string]mutant{
 		"an unknown outcome is not taken for a refusal": {
-			"agentapi/classify.go", "return nil, c.newError(r, ErrUnknownOutcome, got, err)\n	}\n	job, err", "return nil, c.newError(r, ErrRefused, got, err)\n	}\n	job, err", create, false,
+			"agentapi/classify.go", "return nil, c.newError(r, ErrUnknownOutcome, got, err)\n	}\n	job, err", "return nil, c.newError(r, ErrRefused, got, err)\n	}\n	job, err", create,
 		},
-		"an unknown create blocks an equal one": {"send/send.go", "if r.Kind == Create && earlier.Listed {", "if r.Kind == Create {", create, false},
-		"the provider waits for the response":   {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create, false},
+		"an unknown create blocks an equal one": {"send/send.go", "if r.Kind == Create && earlier.Listed {", "if r.Kind == Create {", create},
+		"the provider waits for the response":   {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
-			"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create, false,
+			"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create,
 		},
-		"a wait that stops early does not taint": {"job/await.go", "after == wait.Created || errors.Is(err, context.Canceled)", "false", create, false},
-		"an accepted message is in the state":    {"job/message.go", "		out.save(ctx, job)\n", "", message, false},
-		"no POST without an entry":               {"journal/call.go", "	if err = c.problem; !j.Named() {\n", "	if err = nil; !j.Named() {\n", create, false},
+		"a wait that stops early does not taint": {"job/await.go", "after == wait.Created || errors.Is(err, context.Canceled)", "false", create},
+		"an accepted message is in the state":    {"job/message.go", "		out.save(ctx, job)\n", "", message},
+		"no POST without an entry":               {"journal/call.go", "	if err = c.problem; !j.Named() {\n", "	if err = nil; !j.Named() {\n", create},
 		"two runs never send equal requests": {
-			"journal/call.go", "			err = ErrEarlier\n", "			_ = name\n", "two runs create in bucket", false,
+			"journal/call.go", "			err = ErrEarlier\n", "			_ = name\n", "two runs create in bucket",
 		},
-		"a killed run's jobs are taken over": {"journal/call.go", "			err = ErrEarlier\n", "			_ = name\n", create, false},
+		"a killed run's jobs are taken over": {"journal/call.go", "			err = ErrEarlier\n", "			_ = name\n", create},
 		"an entry stays until a later run has read the state": {
-			"journal/plan.go", "|| r.Run == j.process.Run {", "{", "test after a create in bucket", false,
+			"journal/plan.go", "|| r.Run == j.process.Run {", "{", "test after a create in bucket",
 		},
 		"a destroy forgets only what its run has written": {
-			"journal/plan.go", "if name.Run == j.process.Run && failed == nil {", "if failed == nil {", "test after a create in bucket", false,
+			"journal/plan.go", "if name.Run == j.process.Run && failed == nil {", "if failed == nil {", "test after a create in bucket",
 		},
 		"a job that cannot be read is not replaced": {
-			"send/send.go", "		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}\n", "		return Outcome{}\n", create, false,
+			"send/send.go", "		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}\n", "		return Outcome{}\n", create,
 		},
 		"no two resources take over one request": {
 			"journal/settled.go", "	s.inState[id] = inState\n	if job != \"\" {\n		s.inState[job] = inState\n	}\n", "	_ = inState\n",
-			"two equal creates in bucket", false,
+			"two equal creates in bucket",
 		},
 		"a run never takes over its own requests": {
-			"journal/journal.go", "return isSettled || (name.Run == j.process.Run) != own", "return isSettled", "two aliases in bucket", false,
+			"journal/journal.go", "return isSettled || (name.Run == j.process.Run) != own", "return isSettled", "two aliases in bucket",
 		},
 		"the response is recorded before it is used": {
-			"journal/call.go", "	c.try(c.write)\n	c.release()\n}\n\n// Unknown", "	c.release()\n}\n\n// Unknown", create, false,
+			"journal/call.go", "	c.try(c.write)\n	c.release()\n}\n\n// Unknown", "	c.release()\n}\n\n// Unknown", create,
 		},
 		"another run's job is named": {
-			"job/resource.go", "		announceOther(ctx, j, &plan, ref, diags)\n", "		_ = ref\n", "-replace, remote state in bucket", false,
+			"job/resource.go", "		announceOther(ctx, j, &plan, ref, diags)\n", "		_ = ref\n", "-replace, remote state in bucket",
 		},
-		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create, false},
-		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket", false},
+		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
+		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket"},
 	}
 }
 
@@ -97,9 +96,7 @@ func TestMutants(t *testing.T) {
 			}
 			scenario := "TestX17_explore/^all$/^" + strings.ReplaceAll(m.finds, " ", "_") + "$"
 			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay="+changed+".json", "-run="+scenario, ".")
-			if !m.all {
-				cmd.Env = append(os.Environ(), "EXPLORE=more")
-			}
+			cmd.Env = append(os.Environ(), "EXPLORE=more")
 			output, err := cmd.CombinedOutput()
 			found := regexp.MustCompile(`(?s)(?:explore|meeting)_test.go:\d+: (.*?)the world:|(inconsistent result after apply.*?)\n`).FindSubmatch(output)
 			if err == nil || found == nil {

@@ -6,16 +6,15 @@
 package explore
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -155,16 +154,15 @@ func (p *process) dial(ctx context.Context, network, address string) (net.Conn, 
 func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 	r := p.run
 	name := "journal " + req.Method
-	switch query := req.URL.Query(); {
-	case query.Has("list-type"):
+	if req.URL.Query().Has("list-type") {
 		name = "journal LIST"
 	}
 	r.step(journalAccess, name)
-	if until := r.hangs.Load(); until != nil && time.Until(*until) > 0 {
+	if r.suffers(storeHangs) {
 		select {
 		case <-req.Context().Done():
 			return nil, req.Context().Err()
-		case <-time.After(time.Until(*until)):
+		case <-time.After(time.Until(r.cutAt.Add(30 * time.Second))):
 		}
 	}
 	if p.dead.Load() {
@@ -172,13 +170,11 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	time.Sleep(time.Millisecond) // so that two accesses have different times
 	recorder := httptest.NewRecorder()
-	body, err := readBody(req)
-	if err != nil {
-		return nil, err
+	if req.Body == nil {
+		req.Body = http.NoBody
 	}
-	req.Body = body
 	switch isDelete := name == "journal DELETE"; {
-	case r.storeDown.Load(), isDelete && r.noDeletes.Load():
+	case r.storeDown.Load(), isDelete && r.suffers(noDeletes):
 		recorder.WriteHeader(http.StatusForbidden)
 	case isDelete && r.cut.lateDelete > 0: // the client gives up long before
 		late := req.Clone(context.WithoutCancel(req.Context()))
@@ -197,14 +193,6 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func readBody(req *http.Request) (io.ReadCloser, error) {
-	if req.Body == nil {
-		return http.NoBody, nil
-	}
-	text, err := io.ReadAll(req.Body)
-	return io.NopCloser(bytes.NewReader(text)), errors.Join(err, req.Body.Close())
-}
-
 // wire is the connection between the CLI and a process: each call and each response on
 // it is a step.
 type wire struct {
@@ -212,9 +200,6 @@ type wire struct {
 
 	process *process
 }
-
-// gone ends the goroutine of a CLI that has ended.
-type gone struct{}
 
 func callOver[Request, Response any](p *process, name string, req Request, method func(context.Context, Request) (Response, error)) (Response, error) {
 	r := p.run
@@ -234,7 +219,7 @@ func callOver[Request, Response any](p *process, name string, req Request, metho
 	case resp = <-done:
 	case <-r.left:
 		time.AfterFunc(20*time.Millisecond, cancel) // the provider notices the end of the connection late
-		panic(gone{})
+		runtime.Goexit()
 	}
 	cancel()
 	r.step(call, name+" returns")

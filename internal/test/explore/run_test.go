@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,19 +33,16 @@ type run struct {
 	partner *run // plays at the same time
 	pauses  []pause
 
-	left        chan struct{} // closed when the CLI no longer works on anything
-	leave       sync.Once
-	cliEnded    atomic.Bool
-	stopped     atomic.Bool // by Ctrl-C
-	serviceDown atomic.Bool
-	stateOff    atomic.Bool
-	storeDown   atomic.Bool
-	noDeletes   atomic.Bool
-	hangs       atomic.Pointer[time.Time] // until when the store does not respond
-	refused     atomic.Bool               // its first POST was
+	left      chan struct{} // closed when the CLI no longer works on anything
+	leave     sync.Once
+	cliEnded  atomic.Bool
+	stopped   atomic.Bool // by Ctrl-C
+	storeDown atomic.Bool
+	refused   atomic.Bool // its first POST was
 
 	mu        sync.Mutex
 	steps     []stepTaken
+	cutAt     time.Time
 	stepped   chan struct{} // closed at the next step
 	processes []*process
 	created   []string // ids of the jobs that it started
@@ -101,7 +99,7 @@ func (r *run) hasLeft() bool {
 // mustLive ends the goroutine of the CLI if the CLI has left.
 func (r *run) mustLive() {
 	if r.hasLeft() {
-		panic(gone{})
+		runtime.Goexit()
 	}
 }
 
@@ -176,33 +174,18 @@ func (r *run) play() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
+		defer r.end()
 		defer func() {
-			if !r.hasGone(recover()) {
-				return
-			}
-			if !r.cliEnded.Load() { // Ctrl-C twice
+			if r.hasLeft() && !r.cliEnded.Load() { // Ctrl-C twice
 				r.shutDown(r.plugins()...)
-				r.end()
 			}
 		}()
 		r.execute()
-		r.end()
 	}()
 	<-done
 	if r.storeDown.Load() && r.world.bucket == nil {
 		r.world.repair()
 	}
-}
-
-// hasGone reports whether a goroutine of the CLI has ended with it.
-func (r *run) hasGone(reason any) bool {
-	if reason == nil {
-		return false
-	}
-	if _, isGone := reason.(gone); !isGone {
-		panic(reason)
-	}
-	return true
 }
 
 // breakJournal makes the journal unusable until the run ends.
@@ -334,7 +317,9 @@ func (r *run) plan(processes []*process) (removed []string) {
 			r.empty = r.empty && cli.Empty()
 		}
 		if refreshed := objectOf(cli, nil); refreshed != nil {
-			refreshed.deposed = o.deposedOne()
+			if o != nil {
+				refreshed.deposed = o.deposed
+			}
 			r.changed = r.changed || o == nil || !o.value.Equal(refreshed.value) || string(o.private) != string(refreshed.private)
 			r.state[res.address] = refreshed
 		}
@@ -352,13 +337,6 @@ func (r *run) plan(processes []*process) (removed []string) {
 		}
 	}
 	return removed
-}
-
-func (o *object) deposedOne() *object {
-	if o == nil {
-		return nil
-	}
-	return o.deposed
 }
 
 // remoteInterval is how long the CLI keeps changes in memory before it writes the state of a
@@ -389,7 +367,7 @@ func (r *run) store() {
 	}
 	r.step(stateWrite, "the state is written")
 	r.mustLive()
-	if !r.stateOff.Load() {
+	if !r.suffers(stateLost, outage) {
 		r.world.storeState(r.command.state, r.state)
 	}
 	r.changed, r.storedAt = false, time.Now()
@@ -441,7 +419,6 @@ func (r *run) applyAll(processes []*process) {
 			continue
 		}
 		running.Go(func() {
-			defer func() { r.hasGone(recover()) }()
 			time.Sleep(time.Duration(i) * 34 * time.Millisecond / 3) // after the journal was read, and so that a schedule is the same each time
 			r.applyOne(processes[res.alias], res)
 		})

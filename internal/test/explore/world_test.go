@@ -55,14 +55,25 @@ type world struct {
 	bucket *fakes3.Server
 	dir    string // holds a folder of each process, and the journal, if it is in a folder
 
-	mu        sync.Mutex
+	mu sync.Mutex
+	history
+}
+
+// history is what has happened in a world.
+type history struct {
 	processes []*process
+	runs      []*run
 	states    states          // as they were stored
 	everSeen  map[string]bool // ids of jobs that were in a stored state
 	tainted   bool            // a stored object was
-	shown     strings.Builder // what a user has read
-	runs      []*run
+	shown     string          // what a user has read
 	occurred  map[string]bool
+}
+
+func (h history) clone() history {
+	h.processes, h.runs = slices.Clone(h.processes), slices.Clone(h.runs)
+	h.states, h.everSeen, h.occurred = maps.Clone(h.states), maps.Clone(h.everSeen), maps.Clone(h.occurred)
+	return h
 }
 
 // states are the objects of each state, by its name and by address.
@@ -80,7 +91,7 @@ type object struct {
 func newWorld(t *testing.T, s place, remote bool, script simulator.Script) *world {
 	w := &world{
 		T: t, store: s, remote: remote, sim: harness.NewSimulator(harness.Always(script)), dir: t.TempDir(),
-		states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{},
+		history: history{states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{}},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
 	if s == bucket {
@@ -95,8 +106,9 @@ const requestTimeout = 5 * time.Second
 
 // saved is a world without live processes, to be continued more than once.
 type saved struct {
+	history
+
 	at    time.Time
-	world world
 	sim   *simulator.Server
 	files map[string][]byte // of the journal
 }
@@ -105,20 +117,14 @@ func (w *world) save() *saved {
 	s := &saved{at: time.Now(), sim: w.sim.Clone(), files: w.files()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s.world = world{
-		states: maps.Clone(w.states), everSeen: maps.Clone(w.everSeen), tainted: w.tainted,
-		occurred: maps.Clone(w.occurred), runs: slices.Clone(w.runs), processes: slices.Clone(w.processes),
-	}
-	s.world.shown.WriteString(w.shown.String())
+	s.history = w.clone()
 	return s
 }
 
 // restore makes a fresh world into the saved one.
 func (w *world) restore(s *saved) {
 	time.Sleep(time.Until(s.at))
-	w.sim, w.tainted, w.runs, w.processes = s.sim.Clone(), s.world.tainted, slices.Clone(s.world.runs), slices.Clone(s.world.processes)
-	w.states, w.everSeen, w.occurred = maps.Clone(s.world.states), maps.Clone(s.world.everSeen), maps.Clone(s.world.occurred)
-	w.shown.WriteString(s.world.shown.String())
+	w.sim, w.history = s.sim.Clone(), s.clone()
 	w.write(s.files)
 }
 
@@ -183,7 +189,7 @@ func (w *world) serve(resp http.ResponseWriter, req *http.Request) {
 	if late := p.run.cut.late; late > 0 && req.Method == http.MethodPost {
 		time.Sleep(late)
 	}
-	if req.Method == http.MethodGet && p.run.serviceDown.Load() {
+	if req.Method == http.MethodGet && p.run.suffers(serviceDown) {
 		http.Error(resp, "", http.StatusServiceUnavailable)
 		return
 	}
@@ -260,27 +266,23 @@ func (r *run) note(started []simulator.Job) {
 	}
 }
 
-// entry is what the journal stores of a request, as far as it matters here.
+// entry is what the journal stores of a request.
 type entry struct {
-	ID, Key, Run string // from its name
-	Job          string
-	Accepted     bool
-	Sender       cli.Sender
-	Sent         time.Time
-	Wait         int64
+	store.Name
+	store.Entry
 }
 
 // entries are those in the journal, in the order in which they were sent.
 func (w *world) entries() (entries []entry) {
 	for name, text := range w.files() {
-		named, ok := store.ParseName(strings.TrimSuffix(path.Base(name), ".json"))
-		e := entry{ID: named.ID, Key: string(named.Key), Run: string(named.Run)}
-		if ok && json.Unmarshal(text, &e) == nil {
+		var e entry
+		var ok bool
+		if e.Name, ok = store.ParseName(strings.TrimSuffix(path.Base(name), ".json")); ok && json.Unmarshal(text, &e.Entry) == nil {
 			entries = append(entries, e)
 		}
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(a.Sent.Compare(b.Sent), cmp.Compare(a.Key, b.Key), strings.Compare(a.Run, b.Run), strings.Compare(a.ID, b.ID))
+		return cmp.Or(a.SentAt.Compare(b.SentAt), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Run, b.Run), cmp.Compare(a.ID, b.ID))
 	})
 	return entries
 }
@@ -293,14 +295,14 @@ func (w *world) fingerprint() string {
 	jobs := map[string]int{"": -1}
 	for i, job := range w.sim.Jobs() {
 		jobs[job.ID] = i
-		fmt.Fprintf(&b, "job %d %s %s %q stored %t shown %t\n", i, job.Project, job.Status, job.Prompts, w.everSeen[job.ID], strings.Contains(w.shown.String(), job.ID))
+		fmt.Fprintf(&b, "job %d %s %s %q stored %t shown %t\n", i, job.Project, job.Status, job.Prompts, w.everSeen[job.ID], strings.Contains(w.shown, job.ID))
 	}
 	entries := w.entries()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range entries {
-		last := fmt.Sprint(len(w.runs)-1) == e.Run
-		fmt.Fprintf(&b, "entry %.3s job %d answered %t last run %t wait %t alive %t age %d\n", e.Key, jobs[e.Job], e.Accepted, last, e.Wait > 0, w.alive(e.Sender), coarse(time.Since(e.Sent)))
+		last := fmt.Sprint(len(w.runs)-1) == string(e.Run)
+		fmt.Fprintf(&b, "entry %.3s job %d answered %t last run %t wait %t alive %t age %d\n", e.Key, jobs[e.JobID], e.Accepted, last, e.Wait > 0, w.alive(e.Sender), coarse(time.Since(e.SentAt)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.states)) {
 		for _, address := range slices.Sorted(maps.Keys(w.states[name])) {
@@ -396,7 +398,7 @@ func (w *world) show(diags []*tfprotov6.Diagnostic) {
 	for _, d := range diags {
 		w.occurred[d.Summary] = true
 	}
-	w.shown.WriteString(fakecli.Text(diags))
+	w.shown += fakecli.Text(diags)
 }
 
 // settings is the configuration of the provider.

@@ -59,14 +59,12 @@ const (
 // expected is what the guides promise of a turn.
 type expected struct {
 	want              want
-	left              *request // by an earlier run, for what the turn wants
 	replaces          bool
 	creates, messages int
 	run               verdict
-	warns             bool       // the plan
-	unconfirmed       bool       // the plan says it of a message
-	lost              []*request // creates of earlier runs with the key of the turn
-	names             []string   // jobs that the plan must name
+	warns             bool     // the plan
+	unconfirmed       bool     // the plan says it of a message
+	names             []string // jobs that the plan must name
 }
 
 // situation is a turn on what it finds.
@@ -237,9 +235,8 @@ func (s situation) apply(x *expected) {
 	x.replaces = x.want == newJob && s.state != nil
 	x.unconfirmed = x.want == nothing && !s.Unknown && s.state.unconfirmed
 	x.warns = x.want == message || x.want == nothing && s.state.status == failed
-	x.lost = s.leftCreates()
 	if !s.Unknown && !s.Ignored {
-		for _, r := range x.lost {
+		for _, r := range s.leftCreates() {
 			if r.known && (s.state == nil || s.state.job != r.job) {
 				x.names = append(x.names, r.job)
 			}
@@ -267,7 +264,6 @@ func (s situation) create(x *expected) {
 	s.state = nil
 	var followed []*request // jobs that failed
 	for _, r := range s.leftCreates() {
-		x.left = r
 		switch s.follow(r) {
 		case stops:
 			x.run = fails
@@ -294,7 +290,6 @@ func (s *situation) started(r *request, status string, followed []*request) {
 
 func (s situation) message(x *expected) {
 	r := s.leftMessage()
-	x.left = r
 	arrived, isGone := false, s.status(s.state.job) == gone
 	switch {
 	case r != nil && s.follow(r) == stops, r == nil && isGone && s.Post == "":

@@ -69,8 +69,7 @@ func (p *player) Errorf(format string, args ...any) {
 
 // breach is a turn that the model does not expect.
 type breach struct {
-	situation
-	expected expected
+	number   int
 	observed observed
 	wrong    []string
 }
@@ -111,7 +110,6 @@ func (p *player) check(m *model, t turn, number int) *breach {
 	again := m.state != nil && m.state.tainted || (m.state == nil || m.state.job != p.newest()) && p.status(p.newest()) == failed
 	t.Ignored = t.Ignored && t.Does == apply && m.state != nil && !m.state.tainted && (m.state.prompt == "" || m.state.triggers == t.Triggers)
 	t.Unknown = t.Unknown && !t.Ignored
-	s := situation{t, m, number, p.status}
 	statuses := map[string]string{} // as they are now
 	for _, job := range p.sim.Jobs() {
 		statuses[job.ID] = job.Status
@@ -151,7 +149,7 @@ func (p *player) check(m *model, t turn, number int) *breach {
 	if len(p.wrong) == 0 {
 		return nil
 	}
-	return &breach{s, x, got, p.wrong}
+	return &breach{number, got, p.wrong}
 }
 
 // once asserts the promise without the model: a request that the service may have accepted
@@ -318,7 +316,12 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 
 // connect starts a provider process of a run of the CLI, which loads the state.
 func (p *player) connect(number int) {
-	process := p.process(number)
+	p.processes++
+	process := &cli.Process{
+		Run: cli.Run(fmt.Sprint(number)), Self: cli.Sender{Machine: "machine", PID: p.processes, Start: "1"},
+		Ended:    func(s cli.Sender) bool { return s.PID < p.processes-1 },
+		CLIEnded: func() bool { return false },
+	}
 	config := attrs{
 		"base_url": p.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project,
 		"poll": attrs{"min_interval": "1s", "max_interval": "5s"},
@@ -336,15 +339,5 @@ func (p *player) connect(number int) {
 	if id := p.cli.Get("id"); id != nil {
 		text, _ := json.Marshal(map[string]any{"id": id})
 		_, _ = p.cli.Server.UpgradeResourceState(p.Context(), &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: text}})
-	}
-}
-
-// process is the only place that knows how a process learns of its run.
-func (p *player) process(number int) *cli.Process {
-	p.processes++
-	return &cli.Process{
-		Run: cli.Run(fmt.Sprint(number)), Self: cli.Sender{Machine: "machine", PID: p.processes, Start: "1"},
-		Ended:    func(s cli.Sender) bool { return s.PID < p.processes-1 },
-		CLIEnded: func() bool { return false },
 	}
 }
