@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-//go:build !race && unix
+//go:build unix
 
 package explore
 
@@ -222,11 +222,18 @@ func (r *run) hasTaken(step int) bool {
 	return len(r.steps) >= step
 }
 
+// taken returns the steps so far; what the run has left behind may take more.
+func (r *run) taken() []stepTaken {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.steps
+}
+
 // String lists the steps of a run up to where it is cut.
 func (r *run) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "run %d:\n", r.number+1)
-	steps := r.steps
+	steps := r.taken()
 	if r.cut.at > 0 {
 		steps = steps[:min(r.cut.at, len(steps))]
 	}

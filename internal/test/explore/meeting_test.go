@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-//go:build !race && unix
+//go:build unix
 
 package explore
 
@@ -75,6 +75,9 @@ func (e *explorer) meet(steps []stepTaken) {
 				}
 			}
 			for _, m := range meetings {
+				if !e.isDue() {
+					continue
+				}
 				s := &schedule{meets: m}
 				e.playMeeting(s)
 				if e.isWrong(s) {

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-//go:build !race && unix
+//go:build unix
 
 package explore
 
@@ -95,8 +95,8 @@ func TestMutants(t *testing.T) {
 				}
 			}
 			scenario := "TestX17_explore/^all$/^" + strings.ReplaceAll(m.finds, " ", "_") + "$"
-			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay="+changed+".json", "-run="+scenario, ".")
-			cmd.Env = append(os.Environ(), "EXPLORE=more")
+			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-timeout=1h", "-overlay="+changed+".json", "-run="+scenario, ".")
+			cmd.Env = append(os.Environ(), "EXPLORE=deep")
 			output, err := cmd.CombinedOutput()
 			found := regexp.MustCompile(`(?s)(?:explore|meeting)_test.go:\d+: (.*?)the world:|(inconsistent result after apply.*?)\n`).FindSubmatch(output)
 			if err == nil || found == nil {
