@@ -11,6 +11,7 @@ cd "$(dirname "$0")/../.."
 # Everything is built once: tests, tools, and the provider that the tests give to the CLI.
 if [ "$(go env CGO_ENABLED)" = 1 ]; then
 	export GOFLAGS="${GOFLAGS:-} -race"
+	export GORACE="atexit_sleep_ms=10 ${GORACE:-}" # else each end of a provider takes a second
 else
 	echo "no C compiler: the tests run without the race detector"
 fi

@@ -39,7 +39,7 @@ func mutants() map[string]mutant {
 			"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create,
 		},
 		"a wait that stops early does not taint": {"job/await.go", "after == wait.Created || errors.Is(err, context.Canceled)", "false", create},
-		"an accepted message is in the state":    {"job/message.go", "		out.save(ctx, job)\n", "", message},
+		"an accepted message is in the state":    {"job/resource.go", "		out.save(ctx, job)\n", "", message},
 		"no POST without an entry":               {"journal/call.go", "	if err = c.problem; !j.Named() {\n", "	if err = nil; !j.Named() {\n", create},
 		"two runs never send equal requests": {
 			"journal/call.go", "			err = ErrEarlier\n", "			_ = name\n", "two runs create in bucket",
@@ -65,7 +65,7 @@ func mutants() map[string]mutant {
 			"journal/call.go", "	c.try(c.write)\n	c.release()\n}\n\n// Unknown", "	c.release()\n}\n\n// Unknown", create,
 		},
 		"another run's job is named": {
-			"job/resource.go", "		announceOther(ctx, j, &plan, ref, diags)\n", "		_ = ref\n", "-replace, remote state in bucket",
+			"job/plan.go", "		announceOther(ctx, j, &plan, ref, diags)\n", "		_ = ref\n", "-replace, remote state in bucket",
 		},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket"},
