@@ -13,10 +13,10 @@ build: ## build the provider into bin/
 	go build -o bin/ .
 
 install: ## build the provider for your own CLI, and tell how to use it there
-	go run ./internal/tools/tfcli/cmd/tfcli install
+	CGO_ENABLED=0 go run ./internal/tools/tfcli/cmd/tfcli install
 
 demo: ## show the provider at work: simulator, CLI and example, end to end
-	go run ./internal/tools/demo
+	CGO_ENABLED=0 go run ./internal/tools/demo
 
 simulator: ## run the simulated service in the foreground
 	go run ./internal/simulator/cmd/simulator

@@ -8,28 +8,41 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-# Everything is built once: tests, tools, and the provider that the tests give to the CLI.
-if [ "$(go env CGO_ENABLED)" = 1 ]; then
-	export GOFLAGS="${GOFLAGS:-} -race"
-	export GORACE="atexit_sleep_ms=10 ${GORACE:-}" # else each end of a provider takes a second
-else
+# Ends here when there is no CLI: acceptance tests are never skipped for lack of one.
+env=$(CGO_ENABLED=0 go run ./internal/tools/tfcli/cmd/tfcli env)
+eval "$env"
+echo "CLI: $("$TF_ACC_TERRAFORM_PATH" version | head -n 1) ($TF_ACC_TERRAFORM_PATH)"
+
+race=-race
+export GORACE="atexit_sleep_ms=10 ${GORACE:-}" # else the end of each package takes a second
+if [ "$(go env CGO_ENABLED)" != 1 ]; then
+	race=
 	echo "no C compiler: the tests run without the race detector"
 fi
 
-# Ends here when there is no CLI: acceptance tests are never skipped for lack of one.
-env=$(go run ./internal/tools/tfcli/cmd/tfcli env)
-eval "$env"
-echo "CLI: $("$TF_ACC_TERRAFORM_PATH" version | head -n 1) ($TF_ACC_TERRAFORM_PATH)"
+# Exploration and lives have no time for the race detector, so they are a second build: without C, as that of
+# the provider for a CLI. They run beside the tests that use one, which mostly wait. Vet is a part of make lint.
+explored=
+if [ $# = 0 ] && [ -z "${PACKAGES:-}" ]; then
+	explored=$(mktemp)
+	trap 'rm -f "$explored"' EXIT
+	CGO_ENABLED=0 nice go test -v -vet=off -timeout=1h ./internal/test/explore ./internal/test/lives >"$explored" 2>&1 &
+	exploration=$!
+fi
 
 # Packages that use a CLI mostly wait, so one more than there are processors runs at once, and the longest first.
 packages=$(($(getconf _NPROCESSORS_ONLN) + 1))
 
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+gotestsum=$(CGO_ENABLED=0 go tool -modfile=internal/tools/lint/go.mod -n gotestsum)
+
+set -x
 status=0
-# Vet is a part of make lint. The limit is for a test that hangs: Go's own ten minutes are one for slow machines too.
-# shellcheck disable=SC2086 # PACKAGES may be several
-go run -modfile=internal/tools/lint/go.mod gotest.tools/gotestsum --format pkgname --format-hide-empty-pkg --jsonfile "$log" -- \
-	-p "$packages" -vet=off -timeout=1h "$@" ${PACKAGES:-./internal/tools/demo ./internal/test/chaos ./internal/test/explore ./...} || status=$?
-sed -n 's/.*"Output":"\(played .*\)\\n"}/\1/p' "$log"
+# The limit is for a test that hangs: Go's own ten minutes are one for slow machines too.
+# shellcheck disable=SC2086 # race may be empty, and PACKAGES several
+"$gotestsum" --format pkgname --format-hide-empty-pkg -- -p "$packages" -vet=off -timeout=1h $race "$@" ${PACKAGES:-./internal/tools/demo ./internal/test/chaos ./...} || status=$?
+{ set +x; } 2>/dev/null
+if [ -n "$explored" ]; then
+	wait "$exploration" || status=$?
+	grep -vE '^ *(=== |--- PASS)' "$explored" # -v prints what was played, from the cache too
+fi
 exit $status

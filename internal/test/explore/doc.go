@@ -8,5 +8,5 @@
 // processes whose CLI was killed. A scenario is a list of commands. A schedule is one cut for
 // each run: the number of a step, and a way; or a meeting of two runs without a lock, which
 // take turns at certain steps. After the cuts, a run that is not cut and a plan follow. Worlds
-// that the next run cannot tell apart are continued once.
+// that the next run cannot tell apart are continued once. With the race detector it takes four times as long.
 package explore

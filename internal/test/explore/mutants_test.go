@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-//go:build unix
+//go:build !race && unix
 
 package explore
 
@@ -96,7 +96,7 @@ func TestMutants(t *testing.T) {
 			}
 			scenario := "TestX17_explore/^all$/^" + strings.ReplaceAll(m.finds, " ", "_") + "$"
 			cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-timeout=1h", "-overlay="+changed+".json", "-run="+scenario, ".")
-			cmd.Env = append(os.Environ(), "EXPLORE=deep")
+			cmd.Env = append(os.Environ(), "EXPLORE=more")
 			output, err := cmd.CombinedOutput()
 			found := regexp.MustCompile(`(?s)(?:explore|meeting)_test.go:\d+: (.*?)the world:|(inconsistent result after apply.*?)\n`).FindSubmatch(output)
 			if err == nil || found == nil {

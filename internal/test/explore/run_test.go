@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-//go:build unix
+//go:build !race && unix
 
 package explore
 

@@ -1,8 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package lives plays what a user and the service do to one job over several applies, beside a
-// model that reads like the tables of the lifecycle guide.
+//go:build !race
+
 package lives
 
 import (

@@ -1,6 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
+//go:build !race
+
 package lives
 
 import (

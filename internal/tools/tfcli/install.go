@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 
@@ -67,10 +66,9 @@ func InstallPlugin(ctx context.Context, dir string) (Plugin, error) {
 		MirrorConfig:   filepath.Join(dir, "mirror.tfrc"),
 		OverrideConfig: filepath.Join(dir, "override.tfrc"),
 	}
-	// The version is in the flags; what git would add needs git. As everything else is built here, so that it is built once.
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags", "-s -w -X main.version="+pluginVersion, "-o", p.Executable, ".")
-	build.Dir = root
-	if _, err := source.Output(build); err != nil {
+	// The version is in the flags; what git would add needs git.
+	if _, err := source.Go(ctx, root, "build", "-buildvcs=false",
+		"-ldflags", "-s -w -X main.version="+pluginVersion, "-o", p.Executable, "."); err != nil {
 		return Plugin{}, fmt.Errorf("building the provider: %w", err)
 	}
 	content, err := os.ReadFile(p.Executable)
