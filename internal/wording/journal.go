@@ -3,7 +3,12 @@
 
 package wording
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/escape"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+)
 
 const summaryJournalUnusable = "Journal not usable"
 
@@ -29,4 +34,46 @@ func JournalNotWritten(err error, job Job) (summary, detail string) {
 func JournalNotOpened(err error) (summary, detail string) {
 	return summaryJournalUnusable, Paragraphs(
 		Sentence(err), "Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set.")
+}
+
+// What a query says beside the jobs that it lists.
+const (
+	NotListed Text = "Agent jobs not listed\nThe journal is turned off, so nothing shows what earlier runs have started. " +
+		"A query sends nothing. Check the journal block in the provider block."
+	ListedWithoutRecord Text = "Failed to read agent job\nJob {job} is listed without its record. A query sends no prompt.\n\n{cause}\n\n" +
+		"If the job no longer exists, delete its entry in the journal."
+)
+
+// requests lists requests for a text.
+func requests(all []*journal.Earlier) (text string) {
+	for _, e := range all {
+		text += fmt.Sprintf("\n  in project %s at %s, entry %s", escape.Printable(e.Project), timestamp(e.SentAt), e.ID)
+	}
+	return text
+}
+
+// ListedPending describes requests whose responses can still arrive.
+func ListedPending(all []*journal.Earlier) (summary, detail string) {
+	return "Outcome of an earlier request unknown", "Other runs sent a prompt and did not record the outcome:" + requests(all) +
+		"\nThe response can still arrive. A query sends nothing. Run it again in a few minutes."
+}
+
+// ListedUnknown describes creates whose outcome is unknown.
+func ListedUnknown(all []*journal.Earlier) (summary, detail string) {
+	return "Outcome of agent job create unknown", Paragraphs(
+		"Earlier runs sent a prompt, and no response shows whether a job was started:"+requests(all), waysOut("PROJECT_ID", all...))
+}
+
+// ListedJobs says what a query does not know of the jobs that it lists.
+func ListedJobs(number int) (summary, detail string) {
+	return "Listed agent jobs may be in the state", Paragraphs(
+		fmt.Sprintf("The journal has jobs that no plan has read in the state: %d. A query reads no state and sends nothing, so the jobs of "+
+			"the last apply are among them.", number),
+		"Before you import any of them, run a plan, and then this query again. Do not import a job that the plan announces: "+
+			"the apply takes it over. If fewer are listed, raise limit in the list block.")
+}
+
+// ListedName is what a query shows of a job.
+func ListedName(e *journal.Earlier) string {
+	return escape.Printable(fmt.Sprintf("%s, started at %s by run %s", e.JobID, timestamp(e.SentAt), e.Run))
 }
