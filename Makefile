@@ -9,14 +9,17 @@
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' Makefile | expand -t 16
 
+# As the provider that they build, or Go's library would be compiled twice. Not in the commands: Windows may have no shell.
+install demo: export CGO_ENABLED = 0
+
 build: ## build the provider into bin/
 	go build -o bin/ .
 
 install: ## build the provider for your own CLI, and tell how to use it there
-	CGO_ENABLED=0 go run ./internal/tools/tfcli/cmd/tfcli install
+	go run ./internal/tools/tfcli/cmd/tfcli install
 
 demo: ## show the provider at work: simulator, CLI and example, end to end
-	CGO_ENABLED=0 go run ./internal/tools/demo
+	go run ./internal/tools/demo
 
 simulator: ## run the simulated service in the foreground
 	go run ./internal/simulator/cmd/simulator
