@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 )
 
@@ -78,28 +77,19 @@ func Backend() string {
 }
 
 // withoutCredentials removes what may differ between two ways to reach one state: user,
-// query and trailing slashes of a URL, and user and password of a connection string.
+// query and trailing slashes of a URL.
 func withoutCredentials(text string) string {
 	if at, err := url.Parse(text); err == nil && at.Host != "" {
 		return host(at.Host) + "/" + strings.Trim(at.Path, "/")
-	}
-	settings := map[string]string{}
-	for _, setting := range connectionSetting.FindAllStringSubmatch(text, -1) {
-		settings[strings.ToLower(setting[1])] = strings.Trim(setting[2], "'")
-	}
-	if settings["dbname"] != "" { // as in a URL
-		return host(cmp.Or(settings["host"], "localhost")+":"+settings["port"]) + "/" + settings["dbname"]
 	}
 	return strings.Trim(text, "/")
 }
 
 // host is a host in lower case, without the usual ports of HTTP and PostgreSQL.
 func host(text string) string {
-	text = strings.ToLower(strings.TrimSuffix(text, ":"))
+	text = strings.ToLower(text)
 	for _, port := range []string{":80", ":443", ":5432"} {
 		text = strings.TrimSuffix(text, port)
 	}
 	return text
 }
-
-var connectionSetting = regexp.MustCompile(`(\w+)\s*=\s*('[^']*'|\S+)`)

@@ -34,7 +34,7 @@ func TestBackend(t *testing.T) {
 		},
 		"pg": {
 			`"conn_str":"postgres://user:1@host/db?sslmode=disable","schema_name":null`,
-			`"conn_str":"host=host port=5432 user=ci password='2 3' dbname=db","schema_name":"terraform_remote_state"`,
+			`"conn_str":"postgres://ci:2@host:5432/db","schema_name":"terraform_remote_state"`,
 			`"conn_str":"postgres://user:1@host/other"`,
 		},
 		"azurerm": {
