@@ -176,37 +176,29 @@ func (c *Client) postLimiter(projectID string) *posts {
 	return limiter
 }
 
-// GetJob retrieves a job. It retries temporary failures (5xx, 429, a broken
-// connection or response) until ctx ends. The error is an *Error.
-func (c *Client) GetJob(ctx context.Context, projectID, jobID string) (*Job, error) {
+// ReadJob retrieves a job. It retries temporary failures (5xx, 429, a broken connection or
+// response) for up to a minute, or until ctx ends. The error is an *Error. While the service
+// is down, only the first calls wait that long: a refresh of 1,000 jobs would last for hours.
+func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, error) {
+	timeout, cause, down := readTimeout, errNoResponse, c.down.Load()
+	if down {
+		timeout, cause = downTimeout, errStillDown
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, cause)
+	defer cancel()
 	for attempt := 0; ; attempt++ {
-		job, err := c.getOnce(ctx, request{op: OpGet, projectID: projectID, jobID: jobID})
-		if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrPauseTooLong) {
+		job, err := c.getOnce(limited, request{op: OpGet, projectID: projectID, jobID: jobID})
+		if down || !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrPauseTooLong) {
 			return job, err
 		}
 		failure, _ := errors.AsType[*Error](err)
-		if sleep.For(ctx, max(backoff(attempt), failure.RetryAfter)) != nil {
-			return job, err
+		if sleep.For(limited, max(backoff(attempt), failure.RetryAfter)) != nil {
+			if ctx.Err() == nil {
+				c.down.Store(true)
+			}
+			return nil, err
 		}
 	}
-}
-
-// ReadJob is GetJob for up to a minute. When that is over, the deadline of ctx has not passed.
-// While the service is down, only the first calls wait that long: a refresh of 1,000
-// jobs would last for hours.
-func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, error) {
-	if c.down.Load() {
-		ctx, cancel := context.WithTimeoutCause(ctx, downTimeout, errStillDown)
-		defer cancel()
-		return c.getOnce(ctx, request{op: OpGet, projectID: projectID, jobID: jobID})
-	}
-	limited, cancel := context.WithTimeoutCause(ctx, readTimeout, errNoResponse)
-	defer cancel()
-	job, err := c.GetJob(limited, projectID, jobID)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		c.down.Store(true)
-	}
-	return job, err
 }
 
 // PollJob retrieves a job once, within the shared budget of polls. After a 429 it

@@ -38,7 +38,7 @@ func TestExchange_pooledConnections(t *testing.T) {
 			time.Sleep(time.Duration(i) * time.Minute) // the third time, the connections have idled too long
 			var all sync.WaitGroup
 			for range callers {
-				all.Go(func() { _, _ = c.GetJob(t.Context(), "p", "job_1") })
+				all.Go(func() { _, _ = c.ReadJob(t.Context(), "p", "job_1") })
 			}
 			all.Wait()
 			synctest.Wait() // the connections are idle again
@@ -101,7 +101,7 @@ func TestHTTP2_C11(t *testing.T) {
 	if _, err := c.CreateJob(t.Context(), "p", "x", nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.GetJob(t.Context(), "p", "job_1"); err != nil {
+	if _, err := c.ReadJob(t.Context(), "p", "job_1"); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff([]string{"POST HTTP/1.1", "GET HTTP/1.1"}, got); diff != "" {

@@ -17,7 +17,7 @@ func TestGet(t *testing.T) {
 	t.Parallel()
 	whole := answer{status: 200, body: record}
 	busy := func(retryAfter string) answer { return answer{503, headers("Retry-After", retryAfter), ""} }
-	get, poll := (*Client).GetJob, (*Client).PollJob
+	get, poll := (*Client).ReadJob, (*Client).PollJob
 	for name, tc := range map[string]struct {
 		call     func(*Client, context.Context, string, string) (*Job, error)
 		answers  []answer
@@ -146,7 +146,7 @@ func TestPollJob_P13_budget(t *testing.T) {
 				})
 			}
 			synctest.Wait()
-			if _, err := c.GetJob(t.Context(), "p", "job_1"); err != nil || time.Since(start) != 0 {
+			if _, err := c.ReadJob(t.Context(), "p", "job_1"); err != nil || time.Since(start) != 0 {
 				t.Errorf("%v after %v, want the job at once", err, time.Since(start))
 			}
 			all.Wait()

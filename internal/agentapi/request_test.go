@@ -36,7 +36,7 @@ func TestExchange_C12_requests(t *testing.T) {
 	calls := []func() (*Job, error){
 		func() (*Job, error) { return c.CreateJob(t.Context(), "pro-j:1", "hello", nil) },
 		func() (*Job, error) { return c.SendMessage(t.Context(), "pro-j:1", "job_1", "hello", nil) },
-		func() (*Job, error) { return c.GetJob(t.Context(), "pro-j:1", "job_1") },
+		func() (*Job, error) { return c.ReadJob(t.Context(), "pro-j:1", "job_1") },
 		func() (*Job, error) { return c.PollJob(t.Context(), "pro-j:1", "job_1") },
 	}
 	for _, call := range calls {
@@ -86,8 +86,8 @@ func TestCheckIDs(t *testing.T) {
 			"create":              func() (*Job, error) { return c.CreateJob(t.Context(), id, "x", nil) },
 			"message, by project": func() (*Job, error) { return c.SendMessage(t.Context(), id, "job_1", "x", nil) },
 			"message, by job":     func() (*Job, error) { return c.SendMessage(t.Context(), "p", id, "x", nil) },
-			"get, by project":     func() (*Job, error) { return c.GetJob(t.Context(), id, "job_1") },
-			"get, by job":         func() (*Job, error) { return c.GetJob(t.Context(), "p", id) },
+			"get, by project":     func() (*Job, error) { return c.ReadJob(t.Context(), id, "job_1") },
+			"get, by job":         func() (*Job, error) { return c.ReadJob(t.Context(), "p", id) },
 			"poll, by job":        func() (*Job, error) { return c.PollJob(t.Context(), "p", id) },
 		} {
 			job, err := call()

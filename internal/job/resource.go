@@ -173,19 +173,12 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 // no later apply sends it again.
 func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation *send.Operation, out stateWriter) (arrived bool) {
 	outcome := operation.Send(ctx)
-	sent := outcome.Job != nil || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown
-	// An earlier unconfirmed message may be why the job is active again. And a job
-	// that was already active shows nothing by being active.
-	if sent && outcome.Job == nil && !out.marks.unconfirmed && job.ended() {
-		outcome.Job = wait.MessageEffect(ctx, r.provider.Sender.Client, operation.Request.ProjectID, operation.Request.JobID,
-			r.provider.Waiter.Schedule.Min)
-	}
 	arrived = outcome.Job != nil
 	if arrived {
 		job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
 		job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	}
-	if sent {
+	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
 		out.marks.messaged(arrived)
 		out.sent(operation)
 		out.save(ctx, job)
@@ -210,7 +203,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	defer recovered(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
-	imported := job.Status.IsNull()
+	before, imported := job, job.Status.IsNull()
 	if r.provider.Sender.Client == nil {
 		r.keepUnrefreshed(ctx, &job, imported, out)
 		return

@@ -88,10 +88,6 @@ func (p *poller) PollJob(ctx context.Context, _, _ string) (*agentapi.Job, error
 	panic("neither a status, nor a job, nor an error")
 }
 
-func (p *poller) GetJob(ctx context.Context, projectID, jobID string) (*agentapi.Job, error) {
-	return p.PollJob(ctx, projectID, jobID)
-}
-
 // wait waits for job_1, and checks what every *Error says. It returns an empty
 // one when there is none.
 func (p *poller) wait(ctx context.Context, t *testing.T, target Target) (agentapi.Status, *Error) {

@@ -169,35 +169,6 @@ func TestWait_interruptedAtTheEnd(t *testing.T) {
 	}
 }
 
-// Only a job that is unfinished within the settle time shows it.
-func TestMessageEffect(t *testing.T) {
-	t.Parallel()
-	const interval = 3 * time.Second
-	for name, tc := range map[string]struct {
-		answers answers
-		shown   bool
-		gets    int
-		took    time.Duration
-	}{
-		"active at the last":    {change(completed, 9*time.Second, active), true, 4, 9 * time.Second},
-		"active too late":       {change(completed, Settle+time.Second, active), false, 4, Settle},
-		"an unknown status":     {sequence(agentapi.Status("queued")), true, 1, 0},
-		"the job is not found":  {sequence(completed, fault404), false, 2, interval},
-		"no status, and active": {sequence(noStatus, active), true, 2, interval},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				p := newPoller(tc.answers)
-				got := MessageEffect(t.Context(), p, "p", "job_1", interval)
-				if shown := got != nil; shown != tc.shown || len(p.at) != tc.gets || time.Since(p.start) != tc.took {
-					t.Errorf("shown %t by %d GETs in %s, want %t by %d in %s", shown, len(p.at), time.Since(p.start), tc.shown, tc.gets, tc.took)
-				}
-			})
-		})
-	}
-}
-
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {

@@ -97,7 +97,8 @@ func unknownOutcome(outcome send.Outcome, r send.Request, again string) (summary
 		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target(r), timestamp(outcome.Earlier.SentAt))
 	}
 	if r.Kind == send.Message {
-		then, next := "The new prompt is in the state, so no apply sends it again.", decideMessage
+		then, next := "The new prompt is in the state, so no apply sends it again. "+
+			"If the job had finished before, and the next plan shows that it is active, the message arrived.", decideMessage
 		if again == InvokeAgain {
 			then, next = "Running the action again sends it again.", "First look for the message in the service's dashboard."
 		}

@@ -290,25 +290,20 @@ func (s *situation) started(r *request, status string, followed []*request) {
 
 func (s situation) message(x *expected) {
 	r := s.leftMessage()
-	arrived, isGone := false, s.status(s.state.job) == gone
 	switch {
-	case r != nil && s.follow(r) == stops, r == nil && isGone && s.Post == "":
+	case r != nil && s.follow(r) == stops, r == nil && s.status(s.state.job) == gone && s.Post == "":
 		x.run, x.messages = fails, map[bool]int{true: 1}[r == nil]
 		return
-	case r != nil:
-		arrived = r.known
-	default:
+	case r == nil:
 		x.messages = 1
 		if r = s.post(x, &request{job: s.state.job, message: true}); r == nil {
 			return
 		}
-		// A job that had finished and is active again shows that the message arrived.
-		arrived = r.known || s.Post == lost && ended(s.state.status) && !isGone && !s.state.unconfirmed
 	}
 	closed := s.closed()
 	s.state.prompt, s.state.triggers = s.prompt(), s.Triggers
 	s.shows(r)
-	if s.state.unconfirmed = !arrived; !arrived {
+	if s.state.unconfirmed = !r.known; !r.known {
 		x.run = fails
 		return
 	}

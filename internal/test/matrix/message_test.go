@@ -52,19 +52,6 @@ func messageRows() []Row {
 			test(m)
 		}})
 	}
-	// Red without: MessageEffect (the outcome would be unknown).
-	row("M04_reset_after_the_message_arrived", long, func(m *Matrix) {
-		m.Script(faultserver.Message, faultserver.Effect(faultserver.Reset))
-		start := time.Now()
-		m.wantDiags(m.Run(Job2()), messagePlanned)
-		m.wantTook(start, 40*time.Second, 52*time.Second)
-		m.wantEnd("completed", 1, 1)
-		if !m.cli.PromptWO {
-			m.wantAttr("prompt", Job2()["prompt"])
-		}
-		m.OK(m.Run(Job2()))
-		m.WantPosts(1, 1)
-	})
 	// A run that was cut short just after the message. Red without: MayBeStale in observed; the time of the message in await.
 	row("M01_cut_short_and_refreshed_while_stale", turns(simulator.Script{Duration: 40 * time.Second, Stale: 8 * time.Second}), func(m *Matrix) {
 		m.wantDiags(m.Run(update(attrs{"timeouts": attrs{"update": "3s"}})), messagePlanned, cutShort)
@@ -132,16 +119,6 @@ func messageRows() []Row {
 		time.Sleep(2 * time.Second)
 		m.OK(m.refresh())
 		m.WantState("completed")
-	})
-	// A job that was active before shows nothing by being active. Red without: job.ended in sendMessage.
-	row("M04_reset_while_the_job_was_active", long, func(m *Matrix) {
-		m.wantDiags(m.Run(noWait), messagePlanned)
-		again := fakecli.With(noWait, attrs{"prompt": "Add a tutorial, please"})
-		m.Script(faultserver.Message, faultserver.Effect(faultserver.Reset))
-		m.wantDiags(m.Run(again), messagePlanned, MessageUnknown)
-		m.wantEnd("active", 1, 2)
-		m.wantDiags(m.Run(again), messageUnconfirmed)
-		m.WantPosts(1, 2)
 	})
 	// Red without: 4xx as refused in classifyPost; red when a refused prompt is saved.
 	row("M03_409", long, func(m *Matrix) {
