@@ -8,6 +8,7 @@ package job
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
@@ -227,7 +228,11 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	default:
 		record.Status = out.marks.observed(&job, record.Status)
 		resp.Diagnostics.Append(job.apply(record)...)
-		out.save(ctx, &job)
+		if reflect.DeepEqual(job, before) {
+			out.identify(ctx, &job)
+		} else {
+			out.save(ctx, &job)
+		}
 	}
 }
 
