@@ -91,7 +91,7 @@ func (m providerModel) providerData(
 		MaxPollsPerSecond: float64(cmp.Or(poll.MaxPerSecond.ValueInt64(), defaultMaxPollsPerSec)),
 		RootCAs:           m.roots(diags),
 		Dial:              p.options.Dial,
-		Log:               exchangeLogger(),
+		Log:               logExchange,
 	}
 	schedule := wait.Schedule{
 		Min: durationOr(poll.MinInterval, defaultMinInterval),
@@ -110,7 +110,7 @@ func (m providerModel) providerData(
 		var err error
 		if data.Sender.Journal, err = journal.Open(p.options.Process, journal.Options{
 			Location: location, Scope: journalScope(base.String(), location), Forget: forget, RequestTimeout: config.RequestTimeout,
-			Log: decisionLogger(),
+			Log: logDecision,
 		}); err != nil {
 			validate.ErrorAt(diags, path.Root("journal").AtName("url"))(wording.JournalNotOpened(err))
 		}

@@ -38,22 +38,13 @@ func keyMask(key string) func(context.Context) context.Context {
 	}
 }
 
-// decisionLogger writes each decision about an entry of the journal to Terraform's log.
-func decisionLogger() func(ctx context.Context, decision, entry, jobID string) {
-	if !LogRequested() {
-		return nil
-	}
-	return func(ctx context.Context, decision, entry, jobID string) {
-		tflog.Info(ctx, "journal: "+decision, map[string]any{"entry": entry, "job": escape.Printable(jobID)})
-	}
+// logDecision writes a decision about an entry of the journal to Terraform's log.
+func logDecision(ctx context.Context, decision, entry, jobID string) {
+	tflog.Info(ctx, "journal: "+decision, map[string]any{"entry": entry, "job": escape.Printable(jobID)})
 }
 
-// exchangeLogger writes each HTTP exchange to Terraform's log: sizes and outcome,
-// never a prompt, a header or a body. It is nil without a requested log, because even
-// a dropped entry costs its fields.
-func exchangeLogger() func(context.Context, map[string]any) {
-	if !LogRequested() {
-		return nil
-	}
-	return func(ctx context.Context, fields map[string]any) { tflog.Debug(ctx, "called the agent service", fields) }
+// logExchange writes an HTTP exchange to Terraform's log: sizes and outcome, never a prompt,
+// a header or a body.
+func logExchange(ctx context.Context, fields map[string]any) {
+	tflog.Debug(ctx, "called the agent service", fields)
 }
