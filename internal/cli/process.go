@@ -9,10 +9,9 @@ package cli
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"net/http"
 	"os"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +39,7 @@ func This() *Process {
 	parent := os.Getppid()
 	began := startTime(parent)
 	return &Process{
-		Run:   Run(hash(machine(), strconv.Itoa(parent), began)),
+		Run:   Run(hash(fmt.Sprintln(machine(), parent, began))),
 		Self:  Sender{Machine: machine(), PID: os.Getpid(), Start: startTime(os.Getpid())},
 		Ended: ended(),
 		// On Windows the id of an ended CLI remains that of the parent, but no longer has a start time.
@@ -84,14 +83,7 @@ func ended() func(Sender) bool {
 
 func machine() string {
 	host, _ := os.Hostname()
-	return hash(host, bootID())
+	return hash(host + "\n" + bootID())
 }
 
-func hash(parts ...string) string {
-	sum := sha256.New()
-	for _, part := range parts {
-		fixed := sha256.Sum256([]byte(part)) // of fixed width, so that "a", "bc" differs from "ab", "c"
-		sum.Write(fixed[:])
-	}
-	return hex.EncodeToString(sum.Sum(nil))[:16]
-}
+func hash(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16] }

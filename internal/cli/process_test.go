@@ -97,7 +97,7 @@ func TestThis_run(t *testing.T) {
 // A process id that is used again is another run: it has another start time.
 func TestThis_reusedID(t *testing.T) {
 	parent := os.Getppid()
-	if want := Run(hash(machine(), fmt.Sprint(parent), startTime(parent))); This().Run != want {
+	if want := Run(hash(fmt.Sprintln(machine(), parent, startTime(parent)))); This().Run != want {
 		t.Errorf("run %s, want that of the parent's id and start time, %s", This().Run, want)
 	}
 }

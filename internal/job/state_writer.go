@@ -6,6 +6,7 @@ package job
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -77,27 +78,22 @@ func (w stateWriter) recovered(ctx context.Context, job *jobModel) {
 // panic it was, and the innermost functions of the provider. Its value may contain
 // anything, unless it comes from Go's runtime: it is neither logged nor shown.
 func report(ctx context.Context, operation string, value any) string {
-	tflog.Error(ctx, "the provider hit an internal error", map[string]any{"operation": operation, "stack": string(debug.Stack())})
+	stack := string(debug.Stack())
+	tflog.Error(ctx, "the provider hit an internal error", map[string]any{"operation": operation, "stack": stack})
 	kind := fmt.Sprintf("%T", value)
 	if fault, ok := value.(runtime.Error); ok {
 		kind = fault.Error()
 	}
-	callers := make([]uintptr, 64)
-	frames := runtime.CallersFrames(callers[:runtime.Callers(1, callers)])
+	_, stack, _ = strings.Cut(stack, "\npanic(")
 	var functions []string
-	for panicked, more := false, true; more && len(functions) < 5; {
-		var frame runtime.Frame
-		frame, more = frames.Next()
-		panicked = panicked || frame.Function == "runtime.gopanic"
-		if name, ours := strings.CutPrefix(frame.Function, modulePrefix); ours && panicked {
-			functions = append(functions, fmt.Sprintf("%s:%d", name, frame.Line))
-		}
+	for _, function := range ours.FindAllStringSubmatch(stack, 5) {
+		functions = append(functions, function[1]+function[2])
 	}
 	return fmt.Sprintf("The error: %s, in %s.", kind, strings.Join(functions, ", "))
 }
 
-// modulePrefix precedes the names of the provider's functions.
-const modulePrefix = "github.com/agentjobs/terraform-provider-agent/internal/"
+// ours finds the provider's functions in a stack: name, arguments, a line break, file and line.
+var ours = regexp.MustCompile(`terraform-provider-agent/internal/(\S+)\(.*\n\t.*(:\d+)`)
 
 // recovered turns a panic into an error, because a crash would lose the jobs that
 // other calls are starting. Use it deferred.
