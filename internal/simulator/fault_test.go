@@ -11,74 +11,28 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// Which requests a queue of faults is used for: each step is a request and its status.
+// Which requests a queue of faults is used for, and which of them take effect.
 func TestFaultQueue(t *testing.T) {
-	type step struct {
-		kind   simulator.Kind
-		status int
+	s := newServer(simulator.Script{})
+	id := s.Create("proj", "1").ID
+	s.Inject(
+		simulator.Fault{Kind: simulator.KindMessage, Skip: 1, Status: 500},
+		simulator.Fault{Kind: simulator.KindMessage, Status: 501, AfterEffect: true},
+		simulator.Fault{Skip: 1, Status: 502, Times: 2},
+		simulator.Fault{Skip: 1, Status: 503},
+		simulator.Fault{Kind: simulator.KindGet, Status: 504, Times: -1},
+	)
+	var got []int
+	for range 7 {
+		got = append(got, get(t, s, id).status)
 	}
-	post := func(status int) step { return step{simulator.KindCreate, status} }
-	send := func(status int) step { return step{simulator.KindMessage, status} }
-	read := func(status int) step { return step{simulator.KindGet, status} }
-	tests := map[string]struct {
-		faults []simulator.Fault
-		steps  []step
-	}{
-		"once":         {[]simulator.Fault{{Status: 500}}, []step{post(500), post(201)}},
-		"times":        {[]simulator.Fault{{Status: 500, Times: 2}}, []step{read(500), post(500), read(200)}},
-		"for ever":     {[]simulator.Fault{{Status: 500, Times: -1}}, []step{read(500), read(500), read(500), read(500)}},
-		"skip in turn": {[]simulator.Fault{{Status: 500, Skip: 2}, {Status: 502, Skip: 1}}, []step{read(200), read(200), read(500), read(200), read(502), read(200)}},
-		"by kind":      {[]simulator.Fault{{Kind: simulator.KindMessage, Status: 500}, {Kind: simulator.KindGet, Status: 502}}, []step{read(502), post(201), send(500)}},
-		"skip by kind": {[]simulator.Fault{{Kind: simulator.KindCreate, Skip: 1, Status: 500}}, []step{read(200), post(201), read(200), post(500)}},
+	for _, prompt := range []string{"2", "refused", "3", "4"} {
+		got = append(got, message(t, s, id, prompt).status)
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := newServer(simulator.Script{})
-			id := s.Create("proj", "existing").ID
-			s.Inject(tt.faults...)
-			for i, step := range tt.steps {
-				var got reply
-				switch step.kind {
-				case simulator.KindCreate:
-					got = create(t, s, "new")
-				case simulator.KindMessage:
-					got = message(t, s, id, "new")
-				default:
-					got = get(t, s, id)
-				}
-				if got.status != step.status {
-					t.Errorf("step %d: %d, want %d", i, got.status, step.status)
-				}
-			}
-		})
+	if diff := cmp.Diff([]int{200, 502, 502, 200, 503, 504, 504, 200, 500, 501, 200}, got); diff != "" {
+		t.Errorf("statuses (-want +got):\n%s", diff)
 	}
-}
-
-func TestFaultResponse(t *testing.T) {
-	contentType, retryAfter := []string{"application/json"}, []string{"soon"}
-	tests := map[string]struct {
-		fault  simulator.Fault
-		status int
-		header map[string][]string
-		jobs   int
-	}{
-		"nothing":             {simulator.Fault{}, 201, map[string][]string{"Content-Type": contentType}, 1},
-		"status":              {simulator.Fault{Status: 503}, 503, map[string][]string{}, 0},
-		"body, before effect": {simulator.Fault{Status: 201, Body: `{"id":`}, 201, map[string][]string{"Content-Type": contentType}, 0},
-		"retry after":         {simulator.Fault{Status: 429, RetryAfter: "soon"}, 429, map[string][]string{"Retry-After": retryAfter}, 0},
-		"after effect":        {simulator.Fault{Status: 500, AfterEffect: true}, 500, map[string][]string{}, 1},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			s := newServer(simulator.Script{})
-			s.Inject(tt.fault)
-			got := create(t, s, "x")
-			if got.status != tt.status || s.Requests()[0].Status != tt.status || len(s.Jobs()) != tt.jobs {
-				t.Errorf("status %d, want %d; %d jobs, want %d; record %+v", got.status, tt.status, len(s.Jobs()), tt.jobs, s.Requests())
-			}
-			if diff := cmp.Diff(tt.header, map[string][]string(got.header)); diff != "" {
-				t.Error(diff)
-			}
-		})
+	if diff := cmp.Diff([]string{"1", "2", "3", "4"}, s.Jobs()[0].Prompts); diff != "" {
+		t.Errorf("prompts (-want +got):\n%s", diff)
 	}
 }

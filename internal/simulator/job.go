@@ -157,8 +157,7 @@ func (s *Server) Job(id string) (Job, bool) {
 	return Job{}, false
 }
 
-// Create starts a job as another client would: no request is recorded, and the limit
-// does not count it.
+// Create starts a job as another client would: no request is recorded.
 func (s *Server) Create(project, prompt string) Job {
 	script := s.scriptFor(prompt, 0)
 	s.mu.Lock()

@@ -4,7 +4,6 @@
 package simulator_test
 
 import (
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,32 +45,6 @@ func TestDirectives(t *testing.T) {
 					t.Errorf("%v in the end, want %+v", got, want)
 				}
 			})
-		})
-	}
-}
-
-// A directive with a typo is refused, and nothing happens.
-func TestUnknownDirectives(t *testing.T) {
-	tests := map[string]string{ // to what the answer says
-		"[simulate: 30]":                "the simulator does not know \"30\" in [simulate: …]",
-		"[simulate: stale=-5s]":         `does not know "stale=-5s"`,
-		"[simulate: 1s, fail]":          `does not know "fail"`,
-		"[simulate:]":                   "it takes a duration such as 30s, completed, failed, archived, active, no-pull-request and stale=5s",
-		"[simulate: 30s":                "takes one [simulate: …] in a prompt, closed by ]",
-		"[simulate: 1s] [simulate: 9s]": "takes one [simulate: …] in a prompt, closed by ]",
-	}
-	for prompt, want := range tests {
-		t.Run(prompt, func(t *testing.T) {
-			s := newServer(simulator.Script{})
-			id := s.Create("proj", "x").ID
-			for name, got := range map[string]reply{"create": create(t, s, prompt), "message": message(t, s, id, prompt)} {
-				if text, _ := got.fields["error"].(string); got.status != 400 || !strings.Contains(text, want) {
-					t.Errorf("%s: %+v, want 400, %s", name, got, want)
-				}
-			}
-			if jobs := s.Jobs(); len(jobs) != 1 || len(jobs[0].Prompts) != 1 {
-				t.Errorf("jobs %+v", jobs)
-			}
 		})
 	}
 }

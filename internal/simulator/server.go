@@ -15,10 +15,8 @@ package simulator
 import (
 	"crypto/subtle"
 	"encoding/json"
-	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -32,17 +30,6 @@ type Options struct {
 	// then 1, 2, … for the messages. Several goroutines call it at once, without
 	// any lock held. Nil: completed after 2 s. Directives in the prompt override it.
 	Script func(prompt string, turn int) Script
-	// Limit bounds creates and messages. Nil: no limit.
-	Limit *Limit
-}
-
-// Limit bounds the creates and messages of each project, counted together. Only
-// those that took effect count. The window is fixed: it starts with the first one
-// and lasts Per.
-type Limit struct {
-	Uses       int
-	Per        time.Duration
-	RetryAfter bool // whether a 429 carries Retry-After
 }
 
 // Server is the simulated service. It is safe for concurrent use. It drops a response
@@ -54,16 +41,9 @@ type Server struct {
 	mu       sync.Mutex
 	jobs     []*job // in the order of their creation
 	created  int
-	windows  map[string]*window // by project
 	faults   []*Fault
 	requests []*Request
 	counts   Counts
-}
-
-// window is one project's current window.
-type window struct {
-	end  time.Time
-	used int
 }
 
 // New returns a service without jobs.
@@ -71,7 +51,7 @@ func New(o Options) *Server {
 	if o.Script == nil {
 		o.Script = func(string, int) Script { return Script{Duration: 2 * time.Second} }
 	}
-	return &Server{options: o, windows: map[string]*window{}}
+	return &Server{options: o}
 }
 
 // Clone returns a server with the same jobs, which go their own ways from now on.
@@ -147,9 +127,6 @@ func (s *Server) createJob(project, prompt string) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if refusal := s.admit(project, now); refusal.status != 0 {
-		return refusal
-	}
 	record, _ := s.addJob(project, prompt, script, now).record(now)
 	return success(http.StatusCreated, record)
 }
@@ -163,9 +140,6 @@ func (s *Server) sendMessage(project, id, prompt string) response {
 	}
 	if status := j.statusAt(time.Now()); status == statusFailed || status == statusArchived {
 		return failure(http.StatusConflict, "job is "+status+" and accepts no messages")
-	}
-	if refusal := s.admit(project, time.Now()); refusal.status != 0 {
-		return refusal
 	}
 	turn := j.turns
 	j.turns++
@@ -191,37 +165,6 @@ func (s *Server) getJob(project, id string) response {
 		j.firstTerminalGet = now
 	}
 	return success(http.StatusOK, record)
-}
-
-// admit counts a request against the limit, or returns a refusal, which has a status.
-// The caller holds s.mu.
-func (s *Server) admit(project string, now time.Time) (refusal response) {
-	limit := s.options.Limit
-	if limit == nil {
-		return response{}
-	}
-	w := s.windows[project]
-	if w == nil || !now.Before(w.end) {
-		w = &window{end: now.Add(limit.Per)}
-		s.windows[project] = w
-	}
-	if w.used < limit.Uses {
-		w.used++
-		return response{}
-	}
-	refusal = failure(http.StatusTooManyRequests, "rate limit exceeded")
-	if limit.RetryAfter {
-		// Rounded up: a client that waits that long finds the window over.
-		refusal.retryAfter = strconv.Itoa(int(math.Ceil(w.end.Sub(now).Seconds())))
-	}
-	return refusal
-}
-
-// EndWindows ends all windows.
-func (s *Server) EndWindows() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.windows)
 }
 
 // authorized reports whether a request has the key.

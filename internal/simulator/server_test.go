@@ -32,7 +32,6 @@ func newServer(scripts ...simulator.Script) *simulator.Server {
 // reply is an answer as a client sees it.
 type reply struct {
 	status int
-	header http.Header
 	fields map[string]any // of the JSON object, if it is one
 }
 
@@ -52,7 +51,10 @@ func serve(t *testing.T, s http.Handler, r *http.Request) reply {
 	if strings.Contains(w.Body.String(), canary) {
 		t.Errorf("the key is in the answer: %s", w.Body)
 	}
-	got := reply{status: w.Code, header: w.Header()}
+	if isJSON := w.Header().Get("Content-Type") == "application/json"; isJSON != (w.Body.Len() > 0) {
+		t.Errorf("the headers of %q are %v", w.Body, w.Header())
+	}
+	got := reply{status: w.Code}
 	_ = json.Unmarshal(w.Body.Bytes(), &got.fields)
 	return got
 }
@@ -114,6 +116,13 @@ func TestContract(t *testing.T) {
 		"trailing slash":         {"POST", jobs + "/", prompt, right, jsonType, 404, "not found", simulator.KindOther},
 		"no list":                {"GET", jobs, "", right, "", 404, "not found", simulator.KindOther},
 		"no delete":              {"DELETE", job, "", right, "", 404, "not found", simulator.KindOther},
+
+		"directive without a unit": {"POST", jobs, `{"prompt":"[simulate: 30]"}`, right, jsonType, 400, `does not know "30" in [simulate: …]`, create},
+		"negative directive":       {"POST", jobs, `{"prompt":"[simulate: stale=-5s]"}`, right, jsonType, 400, `does not know "stale=-5s"`, create},
+		"unknown directive":        {"POST", job + "/message", `{"prompt":"[simulate: 1s, fail]"}`, right, jsonType, 400, `does not know "fail"`, message},
+		"no directive":             {"POST", jobs, `{"prompt":"[simulate:]"}`, right, jsonType, 400, "it takes a duration such as 30s, completed, ", create},
+		"open directives":          {"POST", jobs, `{"prompt":"[simulate: 30s"}`, right, jsonType, 400, "takes one [simulate: …]", create},
+		"directives twice":         {"POST", jobs, `{"prompt":"[simulate: 1s] [simulate: 9s]"}`, right, jsonType, 400, "closed by ]", create},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -122,10 +131,14 @@ func TestContract(t *testing.T) {
 			r := newRequest(t, tt.method, strings.NewReplacer("{id}", id, "{failed}", failed).Replace(tt.path), tt.body)
 			r.Header.Set("Authorization", tt.key)
 			r.Header.Set("Content-Type", tt.contentType)
+			before := s.Jobs()
 			got := serve(t, s, r)
 			text, isError := got.fields["error"].(string)
 			if got.status != tt.status || isError != (tt.err != "") || !strings.Contains(text, tt.err) {
 				t.Errorf("got %+v, want %d and %q", got, tt.status, tt.err)
+			}
+			if diff := cmp.Diff(before, s.Jobs()); isError && diff != "" {
+				t.Errorf("it took effect (-before +after):\n%s", diff)
 			}
 			counts := map[simulator.Kind]simulator.Counts{create: {Create: 1}, message: {Message: 1}, simulator.KindGet: {Get: 1}, simulator.KindOther: {Other: 1}}
 			record := s.Requests()
