@@ -20,7 +20,7 @@ func TestFaultQueue(t *testing.T) {
 		simulator.Fault{Kind: simulator.KindMessage, Status: 501, AfterEffect: true},
 		simulator.Fault{Skip: 1, Status: 502, Times: 2},
 		simulator.Fault{Skip: 1, Status: 503},
-		simulator.Fault{Kind: simulator.KindGet, Status: 504, Times: -1},
+		simulator.Fault{Kind: simulator.KindGet, Status: 504, Times: -1, Body: `{"error":"lost"}`},
 	)
 	var got []int
 	for range 7 {
@@ -31,6 +31,9 @@ func TestFaultQueue(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int{200, 502, 502, 200, 503, 504, 504, 200, 500, 501, 200}, got); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
+	}
+	if text := get(t, s, id).fields["error"]; text != "lost" {
+		t.Errorf("the fault's body: %v", text)
 	}
 	if diff := cmp.Diff([]string{"1", "2", "3", "4"}, s.Jobs()[0].Prompts); diff != "" {
 		t.Errorf("prompts (-want +got):\n%s", diff)
