@@ -95,12 +95,9 @@ func TestContract(t *testing.T) {
 	}{
 		"create with charset":       {"POST", jobs, prompt, right, jsonType + "; charset=utf-8", 201, "", create},
 		"create with unknown field": {"POST", jobs, `{"prompt":"x","y":1}`, right, jsonType, 201, "", create},
-		"message":                   {"POST", job + "/message", prompt, right, jsonType, 200, "", message},
-		"get":                       {"GET", job, "", right, "", 200, "", simulator.KindGet},
 
-		"no key":                 {"POST", jobs, prompt, "", jsonType, 401, noKey, create},
-		"wrong key, unknown job": {"GET", jobs + "/job_none", "", "Bearer wrong", "", 401, noKey, simulator.KindGet},
-		"key without scheme":     {"GET", job, "", canary, "", 401, noKey, simulator.KindGet},
+		"no key":             {"POST", jobs, prompt, "", jsonType, 401, noKey, create},
+		"key without scheme": {"GET", job, "", canary, "", 401, noKey, simulator.KindGet},
 
 		"missing prompt":        {"POST", jobs, `{}`, right, jsonType, 400, "prompt is required", create},
 		"prompt of other type":  {"POST", jobs, `{"prompt":1}`, right, jsonType, 400, "not the JSON expected", create},
@@ -176,5 +173,34 @@ func TestIncompleteBody(t *testing.T) {
 	r.Body = io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF))
 	if got := serve(t, s, r).status; got != 400 || s.Counts() != (simulator.Counts{}) || len(s.Jobs()) != 0 || len(s.Requests()) != 1 {
 		t.Errorf("status %d, counts %v, jobs %v, record %+v", got, s.Counts(), s.Jobs(), s.Requests())
+	}
+}
+
+// Which requests a queue of faults is used for, and which of them take effect.
+func TestFaultQueue(t *testing.T) {
+	s := newServer(simulator.Script{})
+	id := s.Create("proj", "1").ID
+	s.Inject(
+		simulator.Fault{Kind: simulator.KindMessage, Skip: 1, Status: 500},
+		simulator.Fault{Kind: simulator.KindMessage, Status: 501, AfterEffect: true},
+		simulator.Fault{Skip: 1, Status: 502, Times: 2},
+		simulator.Fault{Skip: 1, Status: 503},
+		simulator.Fault{Kind: simulator.KindGet, Status: 504, Times: -1, Body: `{"error":"lost"}`},
+	)
+	var got []int
+	for range 7 {
+		got = append(got, get(t, s, id).status)
+	}
+	for _, prompt := range []string{"2", "refused", "3", "4"} {
+		got = append(got, message(t, s, id, prompt).status)
+	}
+	if diff := cmp.Diff([]int{200, 502, 502, 200, 503, 504, 504, 200, 500, 501, 200}, got); diff != "" {
+		t.Errorf("statuses (-want +got):\n%s", diff)
+	}
+	if text := get(t, s, id).fields["error"]; text != "lost" {
+		t.Errorf("the fault's body: %v", text)
+	}
+	if diff := cmp.Diff([]string{"1", "2", "3", "4"}, s.Jobs()[0].Prompts); diff != "" {
+		t.Errorf("prompts (-want +got):\n%s", diff)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -43,27 +44,23 @@ var (
 	withoutInit, withInit string
 )
 
-func TestMain(m *testing.M) { os.Exit(runTests(m)) }
-
-func runTests(m *testing.M) int {
-	if os.Getenv("TF_ACC") == "" {
-		return m.Run()
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
-	defer cancel()
-	dir, err := os.MkdirTemp("", "demo")
-	if err == nil {
+func TestMain(m *testing.M) {
+	if os.Getenv("TF_ACC") != "" {
+		dir, err := os.MkdirTemp("", "demo")
+		if err != nil {
+			panic(err)
+		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		err = install(ctx, dir)
+		if err := install(dir); err != nil {
+			panic(err)
+		}
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return m.Run()
+	m.Run()
 }
 
-func install(ctx context.Context, dir string) (err error) {
+func install(dir string) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
 	err = errors.Join(
 		os.Setenv(tfcli.EnvCLI, os.Getenv("TF_ACC_TERRAFORM_PATH")),
 		os.Setenv("TF_LOG_SDK", "off"), // of providerWithSchema
@@ -79,11 +76,13 @@ func install(ctx context.Context, dir string) (err error) {
 	if err = tfcli.InstallForUser(ctx, dir, &installed); err != nil {
 		return err
 	}
-	files := regexp.MustCompile(`(?m)^export TF_CLI_CONFIG_FILE='(.*)'$`).FindAllStringSubmatch(installed.String(), -1)
-	if len(files) != 2 {
-		return fmt.Errorf("not two files in:\n%s", &installed)
+	printed := regexp.MustCompile(`(?ms)^export TF_CLI_CONFIG_FILE='(.*?)'$.*?^(provider_installation \{\n.*?^\}\n)`)
+	for _, match := range printed.FindAllStringSubmatch(installed.String(), -1) {
+		withoutInit, withInit = withInit, match[1]
+		if text, err := os.ReadFile(withInit); err != nil || string(text) != match[2] {
+			return fmt.Errorf("%s does not hold what is printed to copy (%v):\n%s", withInit, err, match[2])
+		}
 	}
-	withoutInit, withInit = files[0][1], files[1][1]
 	_, _ = fmt.Fprintf(io.Discard, "%p", plugin.Serve) // else Go would take the results of a run before a change of the provider from its cache
 	return nil
 }
@@ -116,6 +115,7 @@ func start(t *testing.T, jobs time.Duration) *trial {
 	return &trial{T: t, service: service, dir: dir, config: withoutInit, env: []string{
 		"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=" + canary, "AGENT_PROJECT_ID=proj_123",
 		"TF_VAR_agent_base_url=" + server.URL, "TF_VAR_agent_admin_key=" + canary, "TF_VAR_handbook_key=" + canary,
+		`TF_VAR_projects={"a" = "proj_1", "b" = "proj_2"}`,
 	}}
 }
 
@@ -140,13 +140,14 @@ func searchForKey(t *testing.T, tree fs.FS) {
 	}
 }
 
-// needs skips a test on a CLI that is too old for it. "" is any version, "-" none.
-func needs(t *testing.T, terraform, tofu string) {
-	t.Helper()
-	least := map[string]string{tfcli.Terraform: terraform, tfcli.Tofu: tofu}[cli.Product]
-	if least == "-" || least != "" && cli.Version.LessThan(version.Must(version.NewVersion(least))) {
-		t.Skipf("needs Terraform %s or OpenTofu %s (- is none), this is %s", terraform, tofu, cli.Name())
-	}
+// features are what some CLIs lack: a configuration that has the text needs these versions, at least; "-" is none.
+var features = []struct{ text, terraform, tofu string }{
+	{"ephemeral = true", "1.10.0", "1.11.0"},
+	{"prompt_wo", "1.11.0", "1.11.0"},
+	{"identity =", "1.12.0", "1.12.0"},
+	{`action "`, "1.14.0", "-"},
+	{`list "`, "1.14.0", "-"},
+	{"after_destroy", "1.16.0", "-"},
 }
 
 // read returns a file of examples/.
@@ -159,23 +160,46 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// write puts a file into the root module.
+// write puts a file into the root module, and skips a test whose CLI is too old for it.
 func (s *trial) write(name, text string) {
 	s.Helper()
+	for _, f := range features {
+		least := map[string]string{tfcli.Terraform: f.terraform, tfcli.Tofu: f.tofu}[cli.Product]
+		if strings.Contains(text, f.text) && (least == "-" || cli.Version.LessThan(version.Must(version.NewVersion(least)))) {
+			s.Skipf("%s needs Terraform %s or OpenTofu %s (- is none), this is %s", f.text, f.terraform, f.tofu, cli.Name())
+		}
+	}
 	file := filepath.Join(s.dir, filepath.FromSlash(name))
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		s.Fatal(err)
 	}
 }
 
+// written is a file of the root module.
+func (s *trial) written(name string) string {
+	s.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, name))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return string(text)
+}
+
 // try calls the CLI and returns what it shows, and whether it succeeded.
 func (s *trial) try(args ...string) (output string, ok bool) {
 	s.Helper()
 	cmd := cli.Command(s.Context(), s.config, slices.Insert(args, 1, "-no-color")...)
-	cmd.Dir, cmd.Env = s.dir, append(cmd.Env, s.env...)
+	cmd.Env = append(cmd.Env, s.env...)
+	return s.run(cmd)
+}
+
+// run runs a command in the root module and returns what it shows, and whether it succeeded.
+func (s *trial) run(cmd *exec.Cmd) (output string, ok bool) {
+	s.Helper()
+	cmd.Dir = s.dir
 	text, err := cmd.CombinedOutput()
 	if bytes.Contains(text, []byte(canary)) {
-		s.Errorf("%s shows the key:\n%s", args[0], text)
+		s.Errorf("%s shows the key:\n%s", cmd, text)
 	}
 	return string(text), err == nil
 }
@@ -204,13 +228,13 @@ func (s *trial) shell(script string) string {
 		s.Skip("it is for a shell")
 	}
 	cmd := cli.Command(s.Context(), s.config, "-e", "-c", `terraform() { "$TEST_CLI" "$@"; }`+"\n"+script)
-	cmd.Path, cmd.Args[0], cmd.Dir = "/bin/sh", "sh", s.dir
+	cmd.Path, cmd.Args[0] = "/bin/sh", "sh"
 	cmd.Env = slices.Concat(cmd.Env, s.env, []string{"TEST_CLI=" + cli.Path})
-	text, err := cmd.CombinedOutput()
-	if err != nil || bytes.Contains(text, []byte(canary)) {
-		s.Fatalf("%v, or it shows the key\n%s\n%s", err, script, text)
+	text, ok := s.run(cmd)
+	if !ok {
+		s.Fatalf("%s\nfailed:\n%s", script, text)
 	}
-	return string(text)
+	return text
 }
 
 // expect compares the prompts of each job, in any order. That of another project begins with its name.
