@@ -4,6 +4,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"cmp"
 	"context"
@@ -190,20 +191,34 @@ func (d *demo) state() (id, status string, err error) {
 	return id, status, err
 }
 
-// findKey looks for the key in what a step has shown and written. Links are not
-// followed: the plugin is behind one.
+// findKey looks for the key in what a step has shown and written.
 func (d *demo) findKey(output string) error {
 	if strings.Contains(output, d.key) {
 		d.check(false, "the key is in the output")
 	}
-	return filepath.WalkDir(d.dir, func(path string, entry fs.DirEntry, err error) error {
+	files, err := filesWith(os.DirFS(d.dir), d.key)
+	for _, file := range files {
+		d.check(false, "the key is in "+file)
+	}
+	return err
+}
+
+// filesWith finds the files that hold a key, also in saved plans, which are compressed. Links are not followed: the
+// plugin is behind one.
+func filesWith(tree fs.FS, key string) (found []string, err error) {
+	err = fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
-		content, err := os.ReadFile(path)
-		if bytes.Contains(content, []byte(d.key)) {
-			d.check(false, "the key is in "+path)
+		text, err := fs.ReadFile(tree, path)
+		if bytes.Contains(text, []byte(key)) {
+			found = append(found, path)
+		}
+		if plan, notZip := zip.NewReader(bytes.NewReader(text), int64(len(text))); notZip == nil {
+			inside, failed := filesWith(plan, key)
+			found, err = append(found, inside...), errors.Join(err, failed)
 		}
 		return err
 	})
+	return found, err
 }

@@ -21,9 +21,9 @@ func TestFind(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the fake CLIs are shell scripts")
 	}
-	const terraform, tofu, built = "terraform", "tofu", "built"
+	const terraform, tofu, other, built = "path/terraform", "path/tofu", "elsewhere/other", "built"
 	tests := map[string]struct {
-		clis  map[string]string // versions: terraform and tofu are on PATH, other is elsewhere, built is in the cache folder
+		clis  map[string]string // versions: built is in the cache folder, and what begins with path on PATH
 		tfCLI string
 		find  func(context.Context, io.Writer) (CLI, error)
 		want  string
@@ -35,9 +35,9 @@ func TestFind(t *testing.T) {
 		"the cache":                     {clis: map[string]string{built: "Terraform v1.16.3"}, find: Find, want: built},
 		"a broken one":                  {clis: map[string]string{terraform: "", tofu: "OpenTofu v1.12.6"}, find: Find, want: tofu, log: "skipped: "},
 		"TF_CLI by name":                {clis: map[string]string{terraform: "Terraform v1.11.4", tofu: "OpenTofu v1.12.6"}, tfCLI: "tofu", find: Find, want: tofu},
-		"TF_CLI by path":                {clis: map[string]string{terraform: "Terraform v1.11.4", "other": "OpenTofu v1.0.0"}, tfCLI: "other", find: Find, want: "other"},
+		"TF_CLI by path":                {clis: map[string]string{terraform: "Terraform v1.11.4", other: "OpenTofu v1.0.0"}, tfCLI: other, find: Find, want: other},
 		"TF_CLI that is not there":      {clis: map[string]string{terraform: "Terraform v1.11.4"}, tfCLI: "nowhere", find: Find, err: "$TF_CLI"},
-		"TF_CLI that is something else": {clis: map[string]string{"other": "Packer v1.0.0"}, tfCLI: "other", find: Find, err: "neither Terraform nor OpenTofu"},
+		"TF_CLI that is something else": {clis: map[string]string{other: "Packer v1.0.0"}, tfCLI: other, find: Find, err: "neither Terraform nor OpenTofu"},
 		"actions: a new terraform":      {clis: map[string]string{terraform: "Terraform v1.14.0-rc1"}, find: FindWithActions, want: terraform},
 		"actions: not an old one":       {clis: map[string]string{terraform: "Terraform v1.13.9", built: "Terraform v1.16.3"}, find: FindWithActions, want: built},
 		"actions: not OpenTofu":         {clis: map[string]string{built: "Terraform v1.16.3", tofu: "OpenTofu v1.16.3"}, tfCLI: "tofu", find: FindWithActions, want: built},
@@ -45,6 +45,7 @@ func TestFind(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
+			t.Chdir(dir)
 			t.Setenv("PATH", filepath.Join(dir, "path"))
 			t.Setenv("HOME", dir)
 			t.Setenv("XDG_CACHE_HOME", dir)
@@ -53,20 +54,17 @@ func TestFind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			paths := map[string]string{
-				terraform: filepath.Join(dir, "path", "terraform"),
-				tofu:      filepath.Join(dir, "path", "tofu"),
-				"other":   filepath.Join(dir, "elsewhere", "other"),
-				built:     cached,
+			place := func(cli string) string {
+				if cli == built {
+					return cached
+				}
+				return filepath.Join(dir, cli)
 			}
 			for cli, version := range test.clis { // scripts that fail without a version, or if the user's settings reach them
 				script := "#!/bin/sh\n[ -z \"$TF_LOG\" ] && [ -n '" + version + "' ] && echo '" + version + "\nand more'\n"
-				if err := errors.Join(os.MkdirAll(filepath.Dir(paths[cli]), 0o755), os.WriteFile(paths[cli], []byte(script), 0o700)); err != nil {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(place(cli)), 0o755), os.WriteFile(place(cli), []byte(script), 0o700)); err != nil {
 					t.Fatal(err)
 				}
-			}
-			if test.tfCLI == "other" {
-				test.tfCLI = paths["other"]
 			}
 			t.Setenv(EnvCLI, test.tfCLI)
 
@@ -75,8 +73,8 @@ func TestFind(t *testing.T) {
 			if (err != nil) != (test.err != "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Fatalf("got error %v, want %q", err, test.err)
 			}
-			if got.Path != paths[test.want] {
-				t.Errorf("got %q, want %q", got.Path, paths[test.want])
+			if test.want != "" && got.Path != place(test.want) {
+				t.Errorf("got %q, want %q", got.Path, place(test.want))
 			}
 			if (test.log == "") != (log.Len() == 0) || !strings.Contains(log.String(), test.log) {
 				t.Errorf("got log %q, want %q in it", log.String(), test.log) // a download would be there
