@@ -217,14 +217,21 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// Every configuration in examples/ is run by a test, those of modules by
-// TestAccModule, which finds them itself. AWS is not at hand: make lint parses its file.
+// Every configuration in examples/ is run by a test: those of modules by TestAccModule, which finds them itself, and those of
+// pipelines and recipes by the tests beside this one. AWS is not at hand: make lint parses bucket/main.tf.
 func TestEveryExampleIsRun(t *testing.T) {
-	run := []string{"demo/main.tf"} // by TestDemo
+	run := []string{"demo/main.tf", fleets + "policy.sh", oneApply, recipes + "module.tf", recipes + "notify.yml"}
 	for _, test := range examples() {
 		run = append(run, test.files...)
 	}
-	run = slices.Concat(run, pipelineFiles(), []string{pipelines + "bucket/main.tf", fleets + "policy.sh"})
+	for _, name := range []string{
+		"two-applies.tf", "two-applies.sh", "backend-http.tf", "github-actions.yml", "push.yml", "gitlab-ci.yml", "bucket/main.tf",
+	} {
+		run = append(run, pipelines+name)
+	}
+	for _, name := range []string{"schedule", "release", "merged", "openapi"} {
+		run = append(run, recipes+name+".tf", recipes+name+".yml")
+	}
 	slices.Sort(run)
 	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".yml", ".yaml", ".md", ".sh"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })

@@ -25,17 +25,6 @@ const (
 	reference = "Bring the API reference up to date"
 )
 
-func pipelineFiles() []string {
-	files := []string{oneApply, recipes + "module.tf", recipes + "notify.yml"}
-	for _, name := range []string{"two-applies.tf", "two-applies.sh", "backend-http.tf", "github-actions.yml", "push.yml", "gitlab-ci.yml"} {
-		files = append(files, pipelines+name)
-	}
-	for _, name := range []string{"schedule", "release", "merged", "openapi"} {
-		files = append(files, recipes+name+".tf", recipes+name+".yml")
-	}
-	return files
-}
-
 // configuration is the pipelines', with what a file has in place of its resource.
 func configuration(t *testing.T, file string) string {
 	t.Helper()

@@ -88,7 +88,7 @@ func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	server := httptest.NewServer(states)
 	t.Cleanup(server.Close)
 	r := &runner{trial: s, backend: states, bin: filepath.Join(dir, "bin"), origin: filepath.Join(dir, "agent"), values: map[string]string{
-		"vars.AGENT_BASE_URL": strings.TrimPrefix(s.env[0], "AGENT_BASE_URL="), "vars.AGENT_PROJECT_ID": "proj_123", "vars.AGENT_JOURNAL_URL": journalURL(t),
+		"vars.AGENT_BASE_URL": s.service.URL, "vars.AGENT_PROJECT_ID": "proj_123", "vars.AGENT_JOURNAL_URL": journalURL(t),
 		"secrets.AGENT_ADMIN_KEY": canary, "vars.TF_STATE_URL": server.URL, "vars.TF_STATE_USERNAME": "ci", "secrets.TF_STATE_PASSWORD": "password",
 		"github.event_name": "push", "github.event.before": "", "github.run_id": "101", "github.sha": "5f7079d", "github.ref_name": "v1",
 		"branch": "main",

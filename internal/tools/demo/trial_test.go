@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,12 +27,13 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 const (
 	root   = "../../.." // the repository
-	canary = "canary_2b7e"
+	canary = harness.CanaryKey
 )
 
 // What TestMain found and installed: the tests use the two CLI configurations that `make install` names.
@@ -90,7 +90,7 @@ func install(dir string) (err error) {
 type trial struct {
 	*testing.T
 
-	service *simulator.Server
+	service *harness.Service
 	dir     string
 	config  string // of the CLI
 	env     []string
@@ -102,21 +102,16 @@ func start(t *testing.T, jobs time.Duration) *trial {
 	if cli.Path == "" {
 		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
 	}
-	service := simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script {
-		return simulator.Script{Duration: jobs}
-	}})
-	server := httptest.NewServer(service)
-	dir := t.TempDir()
+	service, dir := harness.NewService(t, harness.Always(simulator.Script{Duration: jobs})), t.TempDir()
 	t.Cleanup(func() {
-		server.Close()
 		// States, journals, logs and plans in all temporary folders of the test.
 		if files, err := filesWith(os.DirFS(filepath.Dir(dir)), canary); err != nil || len(files) > 0 {
 			t.Errorf("the key is in %q (%v)", files, err)
 		}
 	})
 	return &trial{T: t, service: service, dir: dir, config: withoutInit, env: []string{
-		"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=" + canary, "AGENT_PROJECT_ID=proj_123",
-		"TF_VAR_agent_base_url=" + server.URL, "TF_VAR_agent_admin_key=" + canary, "TF_VAR_handbook_key=" + canary,
+		"AGENT_BASE_URL=" + service.URL, "AGENT_ADMIN_KEY=" + canary, "AGENT_PROJECT_ID=proj_123",
+		"TF_VAR_agent_base_url=" + service.URL, "TF_VAR_agent_admin_key=" + canary, "TF_VAR_handbook_key=" + canary,
 		`TF_VAR_projects={"a" = "proj_1", "b" = "proj_2"}`,
 	}}
 }

@@ -99,17 +99,17 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = unused.Close() }()
-	delayed := make(chan int, 1)
 	go func() {
-		status, _ := call(t, "GET", url+jobs+"/x", "")
-		delayed <- status
+		for record := ""; !strings.Contains(record, `"Kind":"get"`); {
+			_, record = call(t, "GET", url+"/_simulator/requests", "")
+		}
+		stop()
 	}()
-	for record := ""; !strings.Contains(record, `"Kind":"get"`); {
-		_, record = call(t, "GET", url+"/_simulator/requests", "")
+	if status, _ := call(t, "GET", url+jobs+"/x", ""); status != 0 {
+		t.Errorf("the delayed request was answered %d", status)
 	}
-	stop()
-	if status, err := <-delayed, <-done; status != 0 || err != nil {
-		t.Errorf("the end: %v; the delayed request was answered %d", err, status)
+	if err := <-done; err != nil {
+		t.Errorf("the end: %v", err)
 	}
 	log, err := os.ReadFile(stderr.Name())
 	if err != nil || bytes.Contains(log, []byte(canary)) {
