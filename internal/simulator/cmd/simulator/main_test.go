@@ -58,7 +58,8 @@ func TestRun(t *testing.T) {
 		_ = printed.Close()
 	}()
 	var address string
-	if _, err := fmt.Fscanf(stdout, "export AGENT_BASE_URL=http://%s\nexport AGENT_ADMIN_KEY="+canary+"\nexport AGENT_PROJECT_ID=proj_demo\n", &address); err != nil {
+	const env = "export AGENT_BASE_URL=http://%s\nexport AGENT_ADMIN_KEY=" + canary + "\nexport AGENT_PROJECT_ID=proj_demo\n"
+	if _, err := fmt.Fscanf(stdout, env, &address); err != nil {
 		t.Fatal("what it has printed is no environment:", err)
 	}
 	url := "http://" + address
