@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 	}
 	defer func() { _ = unused.Close() }()
 	go func() {
-		for record := ""; !strings.Contains(record, `"Kind":"get"`); {
+		for record := ""; ctx.Err() == nil && !strings.Contains(record, `"Kind":"get"`); {
 			_, record = call(t, "GET", url+"/_simulator/requests", "")
 		}
 		stop()
@@ -109,6 +109,7 @@ func TestRun(t *testing.T) {
 	if status, _ := call(t, "GET", url+jobs+"/x", ""); status != 0 {
 		t.Errorf("the delayed request was answered %d", status)
 	}
+	stop()
 	if err := <-done; err != nil {
 		t.Errorf("the end: %v", err)
 	}
