@@ -185,6 +185,7 @@ func TestContractBroken(t *testing.T) {
 			"Retry-After of a 429", "starting a job",
 		}},
 	}
+	breakable := map[string]bool{}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := service(append(tt.turns, simulator.Script{})...)
@@ -201,9 +202,18 @@ func TestContractBroken(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); err == nil || diff != "" {
 				t.Errorf("%v (-want +got):\n%s\n%s", err, diff, table)
 			}
+			for _, assumption := range got {
+				breakable[assumption] = true
+			}
 			if tt.want[0] == "reading an unknown job" && len(s.Jobs()) > 0 {
 				t.Error("it paid although the first request had failed")
 			}
 		})
+	}
+	table, _, _ := runWith(t, direct{Server: service(simulator.Script{})}, "", "-yes")
+	for _, match := range cell.FindAllStringSubmatch(table, -1) {
+		if !breakable[match[1]] && match[1] != "version 1 lists the job" {
+			t.Errorf("nothing breaks %q", match[1])
+		}
 	}
 }
