@@ -16,76 +16,67 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 )
 
-// How a wait ends, by what the polls say. The matrix has each of these rows with
-// the resource around it; here are the exact times and numbers of polls.
+// How a wait ends, by what the polls say: at once by what cannot pass, at its timeout by anything else. The matrix
+// has the rows with an id with the resource around them; here are the exact times and numbers of polls.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	old := &agentapi.Job{ID: "job_1", Status: completed, PRLink: new("https://x.invalid/old")}
 	linked := &agentapi.Job{ID: "job_1", Status: active, PRLink: old.PRLink}
 	busy := fault(agentapi.ErrUnavailable, 503, nil)
 	busy.RetryAfter = 2 * time.Minute
-	foundLate := change(fault404, 50*time.Second, active)
-	const settled = Settle + 1200*time.Millisecond
+	all := func(answers ...any) []any { return answers }
+	late := all(foundAfter(50 * time.Second))
+	odd := agentapi.Status("que\x1bued")
+	interrupting := func() agentapi.Status { time.Sleep(time.Hour); return completed }
+	expired, timeout := context.DeadlineExceeded, time.Minute
 	for name, tc := range map[string]struct {
 		after   Event
+		answers []any
+		ago     time.Duration // was the message
 		limit   time.Duration // 0: an hour
-		answers answers
+		latency time.Duration
 		status  agentapi.Status // last seen
 		is      error           // nil: the job has ended
+		last    error           // fault
 		polls   int             // 0: any number
-		lo, hi  time.Duration
+		lo, hi  float64         // seconds that it takes
 	}{
-		"archived":              {Created, 0, sequence(agentapi.StatusArchived), agentapi.StatusArchived, nil, 1, time.Second, 2 * time.Second},
-		"P04 link while active": {Created, 0, sequence(linked, linked, completed), completed, nil, 3, 0, 10 * time.Second},
-		"P06 Retry-After, once": {Resumed, 0, sequence(busy, active, completed), completed, nil, 3, 2 * time.Minute, 2*time.Minute + 15*time.Second},
-		"P08 stored late":       {Created, time.Minute, foundLate, active, context.DeadlineExceeded, 0, time.Minute, time.Minute},
-		"P08 never found":       {Created, 0, sequence(fault404), "", agentapi.ErrNotFound, 0, NewJobGrace, NewJobGrace + 8*time.Second},
-		"P09 when resumed":      {Resumed, 0, foundLate, "", agentapi.ErrNotFound, 1, 0, 0},
-		"P09 after a message":   {Messaged, 0, foundLate, "", agentapi.ErrNotFound, 1, 0, 2 * time.Second},
-		"M01 old, then active":  {Messaged, 0, sequence(old, old, active, failed), failed, nil, 4, 3 * time.Second, 6 * time.Second},
-		"M05 the old link":      {Messaged, 0, sequence(linked, linked, completed), completed, nil, 3, 0, 10 * time.Second},
-		"M02 ended unseen":      {Messaged, 0, sequence(old), completed, nil, 0, Settle, settled},
-		"M02 no status":         {Messaged, 0, sequence(noStatus, completed), completed, nil, 0, Settle, settled},
+		"archived":              {after: Created, answers: all(agentapi.StatusArchived), status: agentapi.StatusArchived, polls: 1, lo: 1, hi: 2},
+		"P04 link while active": {after: Created, answers: all(linked, linked, completed), status: completed, polls: 3, hi: 10},
+		"P06 Retry-After, once": {answers: all(busy, active, completed), status: completed, polls: 3, lo: 120, hi: 135},
+		"P08 stored late":       {after: Created, answers: late, limit: timeout, status: active, is: expired, lo: 60, hi: 60},
+		"P08 never found":       {after: Created, answers: all(fault404), is: agentapi.ErrNotFound, last: fault404, lo: 60, hi: 68},
+		"P09 when resumed":      {answers: late, is: agentapi.ErrNotFound, last: fault404, polls: 1},
+		"P09 after a message":   {after: Messaged, answers: late, is: agentapi.ErrNotFound, last: fault404, polls: 1, hi: 2},
+		"M01 old, then active":  {after: Messaged, answers: all(old, old, active, failed), status: failed, polls: 4, lo: 3, hi: 6},
+		"M05 the old link":      {after: Messaged, answers: all(linked, linked, completed), status: completed, polls: 3, hi: 10},
+		"M02 ended unseen":      {after: Messaged, answers: all(old), status: completed, lo: 10, hi: 11.2},
+		"M02 no status":         {after: Messaged, answers: all(noStatus, completed), status: completed, lo: 10, hi: 11.2},
+		"M02 when resumed":      {after: Messaged, ago: 7 * time.Second, answers: all(completed), status: completed, lo: 3, hi: 4.2},
+		"P07 401":               {answers: all(active, fault401), status: active, is: agentapi.ErrKeyRejected, last: fault401, polls: 2, hi: 1},
+		"pause too long":        {answers: all(active, tooLong), status: active, is: agentapi.ErrPauseTooLong, last: tooLong, polls: 2, hi: 1},
+		"P01 the status":        {answers: all(active, odd), limit: timeout, status: odd, is: expired, lo: 60, hi: 60},
+		"P02 no status":         {answers: all(active, noStatus), limit: timeout, status: active, is: expired, last: errNoStatus, lo: 60, hi: 60},
+		"the last fault":        {answers: all(active, fault500), limit: timeout, status: active, is: expired, last: fault500, lo: 60, hi: 60},
+		"no past fault":         {answers: all(fault500, active), limit: timeout, status: active, is: expired, lo: 60, hi: 60},
+		"before the first poll": {after: Created, answers: all(active), limit: time.Second, is: expired, lo: 1, hi: 1},
+		"in a poll":             {answers: all(active), latency: time.Hour, limit: time.Second, is: expired, polls: 1, lo: 1, hi: 1},
+		"at the job's end":      {answers: all(interrupting), limit: timeout, status: completed, polls: 1, lo: 3600, hi: 3600},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run(t, tc.after, cmp.Or(tc.limit, time.Hour), tc.answers, func(p *poller, status agentapi.Status, failure *Error) {
-				took := time.Since(p.start)
-				if status != tc.status || !errors.Is(failure.Err, tc.is) || tc.polls != 0 && len(p.at) != tc.polls || took < tc.lo || took > tc.hi {
-					t.Errorf("%q and %v by %d polls after %v, want %q and %v by %d after %v to %v",
-						status, failure.Err, len(p.at), took, tc.status, tc.is, tc.polls, tc.lo, tc.hi)
+			synctest.Test(t, func(t *testing.T) {
+				p := newPoller(tc.answers...)
+				p.latency = tc.latency
+				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tc.limit, time.Hour))
+				defer cancel()
+				status, failure := p.wait(ctx, t, Target{After: tc.after, At: p.start.Add(-tc.ago)})
+				took := time.Since(p.start).Seconds()
+				if status != tc.status || !errors.Is(failure.Err, tc.is) || !errors.Is(failure.LastFault, tc.last) {
+					t.Errorf("%q, %+v, want %q, %v after %v", status, failure, tc.status, tc.is, tc.last)
 				}
-			})
-		})
-	}
-}
-
-// What cannot pass ends a wait at once, everything else at its timeout. The error knows of
-// the last poll.
-func TestWait_error(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		then      []any // after the first poll, which says active
-		is        error
-		lastFault error
-		status    agentapi.Status
-	}{
-		"P07 401":        {[]any{fault401}, agentapi.ErrKeyRejected, fault401, active},
-		"pause too long": {[]any{pauseTooLong}, agentapi.ErrPauseTooLong, pauseTooLong, active},
-		"P01 the status": {[]any{agentapi.Status("que\x1bued")}, context.DeadlineExceeded, nil, "que\x1bued"},
-		"P02 no status":  {[]any{noStatus}, context.DeadlineExceeded, errNoStatus, active},
-		"the last fault": {[]any{fault500}, context.DeadlineExceeded, fault500, active},
-		"no past fault":  {[]any{fault500, active}, context.DeadlineExceeded, nil, active},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run(t, Created, time.Minute, sequence(append([]any{active}, tc.then...)...), func(p *poller, status agentapi.Status, failure *Error) {
-				if !errors.Is(failure, tc.is) || !errors.Is(failure.LastFault, tc.lastFault) || status != tc.status {
-					t.Errorf("%+v after %q, want %v after %q and %v", failure, status, tc.is, tc.status, tc.lastFault)
-				}
-				atTimeout := errors.Is(tc.is, context.DeadlineExceeded)
-				if atTimeout && failure.Waited != time.Minute || !atTimeout && len(p.at) != 2 {
-					t.Errorf("it took %d polls and %v", len(p.at), failure.Waited)
+				if tc.polls != 0 && len(p.at) != tc.polls || took < tc.lo || took > tc.hi {
+					t.Errorf("%d polls in %vs, want %d in %vs to %vs", len(p.at), took, tc.polls, tc.lo, tc.hi)
 				}
 			})
 		})
@@ -106,18 +97,6 @@ func TestError_text(t *testing.T) {
 	}
 }
 
-// A wait that is resumed does not begin the settle time again.
-func TestWait_sinceTheMessage(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := newPoller(sequence(completed))
-		_, failure := p.wait(t.Context(), t, Target{After: Messaged, At: p.start.Add(-7 * time.Second)})
-		if took := time.Since(p.start); failure.Err != nil || took < 3*time.Second || took > 4200*time.Millisecond {
-			t.Errorf("%v after %v, want the end after 3s to 4.2s", failure.Err, took)
-		}
-	})
-}
-
 func TestMayBeStale(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // a clock that stands still
@@ -132,41 +111,13 @@ func TestMayBeStale(t *testing.T) {
 func TestWait_progress(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p := newPoller(sequence(active, fault500, noStatus, agentapi.Status("paused"), completed))
+		p := newPoller(active, fault500, noStatus, agentapi.Status("paused"), completed)
 		got := map[time.Duration]agentapi.Status{}
 		_, failure := p.wait(t.Context(), t, Target{After: Created, Progress: func(j *agentapi.Job, age time.Duration) { got[age] = j.Status }})
 		if want := (map[time.Duration]agentapi.Status{p.at[0]: active, p.at[3]: "paused", p.at[4]: completed}); failure.Err != nil || !maps.Equal(got, want) {
 			t.Errorf("%v, progress %v, want %v", failure.Err, got, want)
 		}
 	})
-}
-
-// A wait that ends before the first poll, in one, or between two, returns in that moment.
-func TestWait_interrupted(t *testing.T) {
-	t.Parallel()
-	for _, at := range []time.Duration{0, 2 * time.Second, 3 * time.Second} {
-		synctest.Test(t, func(t *testing.T) {
-			p := newPoller(sequence(active))
-			p.latency = time.Second
-			ctx, cancel := context.WithCancel(t.Context())
-			if time.AfterFunc(at, cancel); at == 0 {
-				cancel()
-			}
-			if _, failure := p.wait(ctx, t, Target{After: Created}); !errors.Is(failure, context.Canceled) || failure.Waited != at {
-				t.Errorf("at %v: %+v, want the end of the context", at, failure)
-			}
-		})
-	}
-}
-
-// The end of a job counts even if the wait is interrupted in that moment.
-func TestWait_interruptedAtTheEnd(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	p := newPoller(func(int, time.Duration) any { cancel(); return completed })
-	if status, failure := p.wait(ctx, t, Target{}); failure.Err != nil || status != completed {
-		t.Errorf("%q, %v, want completed", status, failure.Err)
-	}
 }
 
 func TestSchedule(t *testing.T) {
