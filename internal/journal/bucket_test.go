@@ -44,8 +44,9 @@ func (s *slowBucket) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// inSlowBucket opens journals in a bucket in which other states have many entries, and this one has some.
-func inSlowBucket(t *testing.T, test func(t *testing.T, s *slowBucket, open func() *Journal)) {
+// F10: a create costs a write, a listing and a write, whatever else is in the bucket; a plan costs one listing.
+// A store that does not respond for half a minute fails the creates of that time, and no later one.
+func TestS3_requests(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	synctest.Test(t, func(t *testing.T) {
@@ -55,7 +56,7 @@ func inSlowBucket(t *testing.T, test func(t *testing.T, s *slowBucket, open func
 			scope := map[bool]string{true: store.Hash("scope"), false: "other"}[i%11 == 0]
 			s.Objects[scope+"/"+store.NewName(otherCreate, "first").String()+".json"] = []byte("{}")
 		}
-		test(t, s, func() *Journal {
+		open := func() *Journal {
 			process := &cli.Process{Run: "run", Ended: func(cli.Sender) bool { return true }, Network: s}
 			l := parse(t, "s3://bucket?region=us-east-1&endpoint=http://127.0.0.1:2")
 			j, err := Open(process, Options{Location: l, Scope: "scope", RequestTimeout: time.Second})
@@ -63,35 +64,24 @@ func inSlowBucket(t *testing.T, test func(t *testing.T, s *slowBucket, open func
 				t.Fatal(err)
 			}
 			return j
-		})
-	})
-}
-
-// F10: a create costs a write, a listing and a write, whatever else is in the bucket; a plan costs one listing.
-func TestS3_requests(t *testing.T) {
-	inSlowBucket(t, func(t *testing.T, s *slowBucket, open func() *Journal) {
-		want(t, open(), create, "sent job-new")
+		}
+		j := open()
+		want(t, j, create, "sent job-new")
 		if diff := cmp.Diff(map[string]int{"PUT": 2, "LIST": 1}, s.requests); diff != "" {
 			t.Errorf("requests of a create (-want +got):\n%s", diff)
 		}
+		s.downUntil = time.Now().Add(35 * time.Second)
+		want(t, j, create, "failed")
+		time.Sleep(time.Minute)
+		want(t, j, create, "sent job-new")
+
 		clear(s.requests)
-		j := open()
+		j = open()
 		for range 100 {
 			wantAnnounced(t, j, create)
 		}
 		if diff := cmp.Diff(map[string]int{"LIST": 2}, s.requests); diff != "" { // its pages
 			t.Errorf("requests of a plan (-want +got):\n%s", diff)
 		}
-	})
-}
-
-// F10: a store that does not respond for half a minute fails the creates of that time, and no later one.
-func TestS3_blip(t *testing.T) {
-	inSlowBucket(t, func(t *testing.T, s *slowBucket, open func() *Journal) {
-		j := open()
-		s.downUntil = time.Now().Add(35 * time.Second)
-		want(t, j, create, "failed")
-		time.Sleep(time.Minute)
-		want(t, j, create, "sent job-new")
 	})
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
-	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // Of the callers in one process, one gets each request of an earlier run, and a request of
@@ -27,7 +26,7 @@ func TestStores_oneCallerEach(t *testing.T) {
 	stores(t, func(t *testing.T, l store.Location) {
 		first := open(t, l, "first")
 		want(t, first, create, "sent job-new")
-		if _, got := request(t.Context(), t, first, create, func() string { return "job-2" }); got != "sent job-2" {
+		if _, got := request(t, first, create, func() string { return "job-2" }); got != "sent job-2" {
 			t.Error(got)
 		}
 		lose(t, l, "first", create)
@@ -36,7 +35,7 @@ func TestStores_oneCallerEach(t *testing.T) {
 		got := make([]string, 5)
 		var wg sync.WaitGroup
 		for i := range got {
-			wg.Go(func() { _, got[i] = request(t.Context(), t, j, create, func() string { return "job-4" }) })
+			wg.Go(func() { _, got[i] = request(t, j, create, func() string { return "job-4" }) })
 		}
 		wg.Wait()
 		slices.Sort(got)
@@ -195,52 +194,46 @@ func TestEarlier_X15_waits(t *testing.T) {
 // A record that may not be there keeps the request from being sent, or in the default
 // folder is a problem to be reported. X14: after an error nothing is left behind.
 func TestSending_faults(t *testing.T) {
+	arrives := func(_ context.Context, _ func(), access func() error) error { return errors.Join(access(), errFault) }
+	hangs := func(ctx context.Context, _ func(), _ func() error) error { return hang(ctx) }
+	cancelled := func(_ context.Context, cancel func(), access func() error) error { cancel(); return access() }
 	for _, test := range []struct {
-		name  string
 		op    string
-		fault func(ctx context.Context, cancel, write func()) error
+		fault func(ctx context.Context, cancel func(), access func() error) error
 		want  error // in a named store; nil: the request may be sent
-		both  bool  // in the default folder too
 	}{
-		{"the write fails and has arrived", "write", func(_ context.Context, _, write func()) error { write(); return errFault }, errFault, false},
-		{"the write hangs", "write", func(ctx context.Context, _, _ func()) error { return hang(ctx) }, context.DeadlineExceeded, false},
-		{"the call is cancelled while the write hangs", "write", func(ctx context.Context, cancel, _ func()) error { cancel(); return hang(ctx) }, context.Canceled, true},
-		{"the listing fails", "list", func(context.Context, func(), func()) error { return errFault }, errFault, false},
-		{"the listing hangs", "list", func(ctx context.Context, _, _ func()) error { return hang(ctx) }, context.DeadlineExceeded, false},
-		{"the call is cancelled meanwhile", "list", func(_ context.Context, cancel, _ func()) error { cancel(); return nil }, context.Canceled, true},
+		{"write", arrives, errFault},
+		{"write", hangs, context.DeadlineExceeded},
+		{"write", cancelled, context.Canceled}, // in the default folder too
+		{"list", arrives, errFault},
+		{"list", hangs, context.DeadlineExceeded},
+		{"list", cancelled, context.Canceled},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			folders(t, func(t *testing.T, l store.Location) {
-				synctest.Test(t, func(t *testing.T) {
-					j := open(t, l, "first")
-					ctx, cancel := context.WithCancel(t.Context())
-					defer cancel()
-					c := j.Begin(ctx, Request{Key: create})
-					inner := j.store
-					fail(j, func(ctx context.Context, op string) error {
-						if op != test.op {
-							return nil
-						}
-						return test.fault(ctx, cancel, func() {
-							if err := inner.Write(context.WithoutCancel(ctx), c.name, &c.entry); err != nil {
-								t.Error(err)
-							}
-						})
-					})
-					began := time.Now()
-					err := c.Sending()
-					if !l.Named && !test.both {
-						if err != nil || c.Problem() == nil {
-							t.Errorf("%v, problem %v; want a problem only", err, c.Problem())
-						}
-						return
+		folders(t, func(t *testing.T, l store.Location) {
+			synctest.Test(t, func(t *testing.T) {
+				j := open(t, l, "first")
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				c := j.Begin(ctx, Request{Key: create})
+				fail(j, func(ctx context.Context, op string, access func() error) error {
+					if op != test.op {
+						return access()
 					}
-					if took := time.Since(began); !errors.Is(err, test.want) || errors.Is(err, context.Canceled) && took > 0 {
-						t.Errorf("got %v after %s, want %v", err, took, test.want)
-					}
-					c.End()
-					wantStored(t, l)
+					return test.fault(ctx, cancel, access)
 				})
+				began := time.Now()
+				err := c.Sending()
+				if !l.Named && test.want != context.Canceled {
+					if err != nil || c.Problem() == nil {
+						t.Errorf("%s: %v, problem %v; want a problem only", test.op, err, c.Problem())
+					}
+					return
+				}
+				if took := time.Since(began); !errors.Is(err, test.want) || errors.Is(err, context.Canceled) && took > 0 {
+					t.Errorf("%s: %v after %s, want %v", test.op, err, took, test.want)
+				}
+				c.End()
+				wantStored(t, l)
 			})
 		})
 	}
@@ -248,28 +241,30 @@ func TestSending_faults(t *testing.T) {
 
 // What cannot be recorded is a problem to be reported, and tried once more when the call ends.
 func TestCall_triedAgain(t *testing.T) {
+	accepted := func(c *Call) { c.Accepted("job-1") }
 	for _, test := range []struct {
-		name, op  string
-		do        func(c *Call)
-		then, not []string // in the store when the second try works, and when it does not
+		do     func(c *Call)
+		op     string
+		broken int // so many times
+		stored []string
 	}{
-		{"a response", "write", func(c *Call) { c.Accepted("job-1") }, []string{"create job-1 first"}, []string{"create pending first"}},
-		{"a refusal", "remove", (*Call).Withdrawn, nil, []string{"create pending first"}},
+		{accepted, "write", 1, []string{"create job-1 first"}},
+		{accepted, "write", 2, []string{"create pending first"}},
+		{(*Call).Withdrawn, "remove", 1, nil},
+		{(*Call).Withdrawn, "remove", 2, []string{"create pending first"}},
 	} {
-		for broken, stored := range map[int][]string{1: test.then, 2: test.not} {
-			t.Run(test.name, func(t *testing.T) {
-				folders(t, func(t *testing.T, l store.Location) {
-					c := lose(t, l, "first", create)
-					failing(c.journal, test.op, 1, broken)
-					test.do(c)
-					if err := c.Problem(); !errors.Is(err, errFault) {
-						t.Errorf("problem: %v", err)
-					}
-					c.End()
-					wantStored(t, l, stored...)
-				})
-			})
-		}
+		folders(t, func(t *testing.T, l store.Location) {
+			c := lose(t, l, "first", create)
+			failing(c.journal, test.op, 1, test.broken)
+			test.do(c)
+			if err := c.Problem(); !errors.Is(err, errFault) {
+				t.Errorf("%s: problem %v", test.op, err)
+			}
+			if c.End(); (c.Problem() == nil) != (test.broken == 1) {
+				t.Errorf("%s: problem %v after the second try", test.op, c.Problem())
+			}
+			wantStored(t, l, test.stored...)
+		})
 	}
 }
 
@@ -308,13 +303,13 @@ func TestEarlier_many(t *testing.T) {
 			post(t, l, "first", create, fmt.Sprint("job-", i))
 		}
 		j := open(t, l, "second")
-		fail(j, func(ctx context.Context, op string) error {
+		fail(j, func(ctx context.Context, op string, access func() error) error {
 			if op == "read" {
-				return sleep.For(ctx, opTimeout/10)
+				time.Sleep(opTimeout / 10)
 			}
-			return nil
+			return errors.Join(ctx.Err(), access())
 		})
-		if _, got := request(t.Context(), t, j, create, nil); !strings.HasPrefix(got, "taken over job-") {
+		if _, got := request(t, j, create, nil); !strings.HasPrefix(got, "taken over job-") {
 			t.Error(got)
 		}
 	})
@@ -328,19 +323,17 @@ func TestCall_holdsItsProcess(t *testing.T) {
 		"panic": (*Call).End,
 	} {
 		c := lose(t, l, "first", store.CreateKey("p", name, ""))
-		short, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		c.journal.process.Drain(short)
-		if short.Err() == nil {
-			t.Errorf("%s: did not wait for a request that is recorded", name)
-		}
-		stop()
-		fail(c.journal, func(_ context.Context, _ string) error {
+		wantHeld := func(until string) {
 			short, stop := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer stop()
 			if c.journal.process.Drain(short); short.Err() == nil {
-				t.Errorf("%s: did not wait for the record of the outcome", name)
+				t.Errorf("%s: did not wait for %s", name, until)
 			}
-			return nil
+		}
+		wantHeld("a request that is recorded")
+		fail(c.journal, func(_ context.Context, _ string, access func() error) error {
+			wantHeld("the record of the outcome")
+			return access()
 		})
 		end(c)
 		c.journal.process.Drain(t.Context())

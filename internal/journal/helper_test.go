@@ -82,9 +82,9 @@ func open(t *testing.T, l store.Location, run cli.Run, forget ...string) *Journa
 
 // request does what package send does, with a service that always accepts. It returns what
 // became of the request: "sent", "taken over" and its job, "blocked" or "failed".
-func request(ctx context.Context, t *testing.T, j *Journal, key Key, startJob func() string) (*Call, string) {
+func request(t *testing.T, j *Journal, key Key, startJob func() string) (*Call, string) {
 	t.Helper()
-	c := j.Begin(ctx, Request{Key: key, ProjectID: "p"})
+	c := j.Begin(t.Context(), Request{Key: key, ProjectID: "p"})
 	defer c.End()
 	for {
 		err := c.Sending()
@@ -95,7 +95,7 @@ func request(ctx context.Context, t *testing.T, j *Journal, key Key, startJob fu
 		}
 		var e *Earlier
 		if errors.Is(err, ErrEarlier) {
-			e, err = c.Earlier(ctx)
+			e, err = c.Earlier(t.Context())
 		}
 		switch {
 		case err != nil:
@@ -121,7 +121,7 @@ func request(ctx context.Context, t *testing.T, j *Journal, key Key, startJob fu
 // post is a request of a run that is killed after it.
 func post(t *testing.T, l store.Location, run cli.Run, key Key, job string) *Call {
 	t.Helper()
-	c, got := request(t.Context(), t, open(t, l, run), key, func() string { return job })
+	c, got := request(t, open(t, l, run), key, func() string { return job })
 	if got != "sent "+job {
 		t.Fatalf("%s of %s: %s", keyNames[key], run, got)
 	}
@@ -143,7 +143,7 @@ func want(t *testing.T, j *Journal, key Key, want ...string) (last *Call) {
 	t.Helper()
 	var got []string
 	for range want {
-		c, what := request(t.Context(), t, j, key, func() string { return "job-new" })
+		c, what := request(t, j, key, func() string { return "job-new" })
 		got, last = append(got, what), c
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -206,28 +206,28 @@ func seen(t *testing.T, j *Journal, ref Ref) Ref {
 	return remaining
 }
 
-// faulty calls before ahead of each access to a store. Its error replaces the access.
+// faulty makes each access to a store within around.
 type faulty struct {
 	store.Store
-	before func(ctx context.Context, op string) error
+	around func(ctx context.Context, op string, access func() error) error
 }
 
-// fail makes a journal's accesses fail as before says.
-func fail(j *Journal, before func(ctx context.Context, op string) error) {
-	j.store = faulty{j.store, before}
+// fail makes a journal's accesses fail as around says.
+func fail(j *Journal, around func(ctx context.Context, op string, access func() error) error) {
+	j.store = faulty{j.store, around}
 }
 
 // failing makes one kind of access fail, from the first to the last of these.
 func failing(j *Journal, op string, first, last int) {
 	number := 0
-	fail(j, func(_ context.Context, tried string) error {
+	fail(j, func(_ context.Context, tried string, access func() error) error {
 		if tried == op {
 			number++
 		}
 		if tried == op && first <= number && number <= last {
 			return errFault
 		}
-		return nil
+		return access()
 	})
 }
 
@@ -237,30 +237,20 @@ func hang(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (f faulty) List(ctx context.Context, prefix string) ([]store.Name, error) {
-	if err := f.before(ctx, "list"); err != nil {
-		return nil, err
-	}
-	return f.Store.List(ctx, prefix)
+func (f faulty) List(ctx context.Context, prefix string) (names []store.Name, _ error) {
+	err := f.around(ctx, "list", func() (err error) { names, err = f.Store.List(ctx, prefix); return err })
+	return names, err
 }
 
-func (f faulty) Read(ctx context.Context, name store.Name) (*store.Entry, error) {
-	if err := f.before(ctx, "read"); err != nil {
-		return nil, err
-	}
-	return f.Store.Read(ctx, name)
+func (f faulty) Read(ctx context.Context, name store.Name) (e *store.Entry, _ error) {
+	err := f.around(ctx, "read", func() (err error) { e, err = f.Store.Read(ctx, name); return err })
+	return e, err
 }
 
 func (f faulty) Write(ctx context.Context, name store.Name, e *store.Entry) error {
-	if err := f.before(ctx, "write"); err != nil {
-		return err
-	}
-	return f.Store.Write(ctx, name, e)
+	return f.around(ctx, "write", func() error { return f.Store.Write(ctx, name, e) })
 }
 
 func (f faulty) Remove(ctx context.Context, name store.Name) error {
-	if err := f.before(ctx, "remove"); err != nil {
-		return err
-	}
-	return f.Store.Remove(ctx, name)
+	return f.around(ctx, "remove", func() error { return f.Store.Remove(ctx, name) })
 }

@@ -83,7 +83,7 @@ func TestShownByImport(t *testing.T) {
 		l := store.Location{Named: true, Folder: t.TempDir()}
 		j := open(t, l, "first")
 		for _, job := range []string{"job-1", "job-2"} {
-			request(t.Context(), t, j, otherCreate, func() string { return job })
+			request(t, j, otherCreate, func() string { return job })
 		}
 		j = open(t, l, "second")
 		if test.inState {
@@ -118,32 +118,30 @@ func TestAnnounce_ownUnreadable(t *testing.T) {
 // other resource waits.
 func TestSeen_faults(t *testing.T) {
 	for _, op := range []string{"list", "remove"} {
-		t.Run(op, func(t *testing.T) {
-			folders(t, func(t *testing.T, l store.Location) {
-				synctest.Test(t, func(t *testing.T) {
-					ref := post(t, l, "first", create, "job-1").Ref(Ref{})
-					j := open(t, l, "second")
-					start := time.Now()
-					fail(j, func(ctx context.Context, tried string) error {
-						if tried != op {
-							return nil
-						}
-						return hang(ctx)
-					})
-					for range 1000 {
-						remaining, err := j.Seen(t.Context(), ref)
-						if diff := cmp.Diff(ref, remaining); diff != "" || !errors.As(err, new(*Error)) {
-							t.Fatal(err, diff)
-						}
+		folders(t, func(t *testing.T, l store.Location) {
+			synctest.Test(t, func(t *testing.T) {
+				ref := post(t, l, "first", create, "job-1").Ref(Ref{})
+				j := open(t, l, "second")
+				start := time.Now()
+				fail(j, func(ctx context.Context, tried string, access func() error) error {
+					if tried != op {
+						return access()
 					}
-					if took := time.Since(start); took != opTimeout {
-						t.Errorf("took %s", took)
-					}
-					want(t, open(t, l, "third"), create, "taken over job-1")
-					later := open(t, l, "fourth")
-					later.Settle(ref)
-					want(t, later, create, "taken over job-1") // of the third
+					return hang(ctx)
 				})
+				for range 1000 {
+					remaining, err := j.Seen(t.Context(), ref)
+					if diff := cmp.Diff(ref, remaining); diff != "" || !errors.As(err, new(*Error)) {
+						t.Fatal(op, err, diff)
+					}
+				}
+				if took := time.Since(start); took != opTimeout {
+					t.Errorf("%s took %s", op, took)
+				}
+				want(t, open(t, l, "third"), create, "taken over job-1")
+				later := open(t, l, "fourth")
+				later.Settle(ref)
+				want(t, later, create, "taken over job-1") // of the third
 			})
 		})
 	}
@@ -154,7 +152,9 @@ func TestSeen_cancelled(t *testing.T) {
 	l := store.Location{Named: true, Folder: t.TempDir()}
 	ref := post(t, l, "first", create, "job-1").Ref(Ref{})
 	j := open(t, l, "second")
-	fail(j, func(ctx context.Context, _ string) error { return ctx.Err() })
+	fail(j, func(ctx context.Context, _ string, access func() error) error {
+		return errors.Join(ctx.Err(), access())
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := j.Announce(ctx, otherCreate, true); err != nil {

@@ -27,24 +27,19 @@ type slowStore struct {
 	store.Store // names itself
 
 	mu      sync.Mutex
-	random  *rand.Rand
 	entries map[string]store.Entry
 	keeps   bool          // refuses to delete
 	least   time.Duration // half of what an access takes
 }
 
 func (s *slowStore) access(ctx context.Context, do func()) error {
-	delay := func() time.Duration { return s.least + time.Duration(s.random.IntN(40))*time.Millisecond }
-	s.mu.Lock()
-	before, after := delay(), delay()
-	s.mu.Unlock()
-	if err := sleep.For(ctx, before); err != nil {
+	if err := sleep.For(ctx, s.least+rand.N(40*time.Millisecond)); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	do()
 	s.mu.Unlock()
-	return sleep.For(ctx, after)
+	return sleep.For(ctx, s.least+rand.N(40*time.Millisecond))
 }
 
 func (s *slowStore) List(ctx context.Context, prefix string) (names []store.Name, _ error) {
@@ -95,18 +90,15 @@ func (s *slowStore) Remove(ctx context.Context, name store.Name) error {
 // creates, also in a store that is slower than the pauses between attempts. However they interleave, each create is
 // sent once, and no two resources of a run share a job. A store that refuses to delete may block, but never sends twice.
 func TestStress(t *testing.T) {
-	seeds := map[string]uint64{"": 50, "more": 200, "all": 4000}[os.Getenv("EXPLORE")]
+	seeds := map[string]int{"": 50, "more": 200, "all": 4000}[os.Getenv("EXPLORE")]
 	blocked := 0
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 0))
 			runs, aliases, equal, least := 3, 2, 2, time.Duration(0)
 			if seed%4 == 3 {
 				runs, equal, least = 2, 1, 500*time.Millisecond
 			}
-			slow := &slowStore{
-				Store: store.Discard(), random: rand.New(rand.NewPCG(seed, 1)), entries: map[string]store.Entry{}, keeps: seed%5 == 4, least: least,
-			}
+			slow := &slowStore{Store: store.Discard(), entries: map[string]store.Entry{}, keeps: seed%5 == 4, least: least}
 			var mu sync.Mutex
 			jobs, outcomes := 0, map[int][]string{}
 			startJob := func() string {
@@ -118,7 +110,7 @@ func TestStress(t *testing.T) {
 			}
 			var all sync.WaitGroup
 			for run := range runs {
-				start := time.Duration(random.IntN(1+int(seed%3)*100)) * time.Millisecond
+				start := rand.N(1 + time.Duration(seed%3)*100*time.Millisecond)
 				for range aliases {
 					process := &cli.Process{Run: cli.Run(fmt.Sprint("run", run)), Ended: func(cli.Sender) bool { return false }}
 					options := Options{Location: store.Location{Named: true}, RequestTimeout: time.Minute}
@@ -126,7 +118,7 @@ func TestStress(t *testing.T) {
 					for range equal {
 						all.Go(func() {
 							time.Sleep(start)
-							_, what := request(t.Context(), t, j, create, startJob)
+							_, what := request(t, j, create, startJob)
 							mu.Lock()
 							defer mu.Unlock()
 							outcomes[run] = append(outcomes[run], what)
