@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
@@ -24,11 +23,7 @@ func openFakeBucket(t *testing.T) (*fakes3.Server, Store) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(l, "scope", new(cli.Process))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f, s
+	return f, open(t, l)
 }
 
 // Foreign objects are left alone. A listing has all pages, and only the names of its scope
@@ -103,10 +98,7 @@ func TestS3_policy(t *testing.T) {
 	name := NewName(CreateKey("p", "a", ""), "run1")
 	for prefix, allowed := range map[string]bool{"agent-journal/": true, "terraform-state/": false} {
 		l.Prefix = prefix
-		s, err := Open(l, "scope", new(cli.Process))
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := open(t, l)
 		_, listErr := s.List(t.Context(), "")
 		_, readErr := s.Read(t.Context(), name) // there is none
 		for call, err := range map[string]error{

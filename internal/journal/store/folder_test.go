@@ -14,15 +14,21 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
 
-// openFolder opens a folder whose name is no pattern.
-func openFolder(t *testing.T) (Store, string) {
+// open opens the store of a scope.
+func open(t *testing.T, l Location) Store {
 	t.Helper()
-	l := Location{Folder: filepath.Join(t.TempDir(), "app[1] [ünï")}
 	s, err := Open(l, "scope", new(cli.Process))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s, filepath.Join(l.Folder, "scope")
+	return s
+}
+
+// openFolder opens a folder whose name is no pattern.
+func openFolder(t *testing.T) (Store, string) {
+	t.Helper()
+	l := Location{Folder: filepath.Join(t.TempDir(), "app[1] [ünï")}
+	return open(t, l), filepath.Join(l.Folder, "scope")
 }
 
 // writeFile makes a file of some age.
@@ -66,24 +72,8 @@ func TestFolder_foreignFiles(t *testing.T) {
 	}
 }
 
-// X05: no folder can be made there. On Windows, the error of reading a file as a folder
-// says that it does not exist.
-func TestFolder_impossible(t *testing.T) {
-	s, dir := openFolder(t)
-	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, dir, 0)
-	name := NewName(CreateKey("p", "a", ""), "run1")
-	if err := s.Write(t.Context(), name, &Entry{}); err == nil {
-		t.Error("wrote an entry")
-	}
-	if _, err := s.List(t.Context(), ""); err == nil {
-		t.Error("listed a file")
-	}
-}
-
-// A write that fails leaves no file, and the entry as it was.
+// A write that fails leaves no file, and the entry as it was. X05: no folder can be made there. On Windows, the error
+// of reading a file as a folder says that it does not exist.
 func TestFolder_writeFails(t *testing.T) {
 	s, dir := openFolder(t)
 	name := NewName(CreateKey("p", "a", ""), "run1")
@@ -95,5 +85,15 @@ func TestFolder_writeFails(t *testing.T) {
 	}
 	if files, err := os.ReadDir(dir); len(files) != 1 || err != nil {
 		t.Errorf("files: %v, %v", files, err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, 0)
+	if err := s.Write(t.Context(), name, &Entry{}); err == nil {
+		t.Error("wrote an entry")
+	}
+	if _, err := s.List(t.Context(), ""); err == nil {
+		t.Error("listed a file")
 	}
 }

@@ -22,6 +22,11 @@ func TestParseName(t *testing.T) {
 				t.Errorf("%q is taken for %+v", foreign, name)
 			}
 		}
+		for _, foreign := range []string{"", want.ID[1:], want.ID + "a", "../" + want.ID[3:], strings.ToUpper(want.ID)} {
+			if ValidID(foreign) {
+				t.Errorf("%q is taken for an id", foreign)
+			}
+		}
 	}
 }
 
@@ -40,14 +45,5 @@ func TestKeys(t *testing.T) {
 	families := []string{MessageKey("p", "j", "a").Family(), MessageKey("p", "j", "b").Family(), string(CreateKey("p", "a", ""))}
 	if diff := cmp.Diff([]string{families[1], families[0], CreateKey("p", "a", "").Family()}, families); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestValidID(t *testing.T) {
-	valid := NewName("", "").ID
-	for id, want := range map[string]bool{valid: true, "": false, valid[1:]: false, valid + "a": false, "../" + valid[3:]: false, strings.ToUpper(valid): false} {
-		if ValidID(id) != want {
-			t.Errorf("%q: %t", id, !want)
-		}
 	}
 }
