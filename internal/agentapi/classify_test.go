@@ -12,17 +12,19 @@ import (
 	"time"
 )
 
-func TestClassifyPost(t *testing.T) {
+func TestClassify(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "https://service.invalid")
 	create := request{op: OpCreate, projectID: "p"}
 	message := request{op: OpMessage, projectID: "p", jobID: "job_1"}
+	get := request{op: OpGet, projectID: "p", jobID: "job_1"}
 	cut := io.ErrUnexpectedEOF
+	html := headers("Content-Type", "text/html; charset=utf-8")
 	for name, tc := range map[string]struct {
 		request request
 		got     response
 		err     error
-		class   error // nil: accepted
+		class   error // nil: the job
 		is      error
 	}{
 		"no connection":           {create, response{}, cut, ErrNotSent, cut},
@@ -35,9 +37,32 @@ func TestClassifyPost(t *testing.T) {
 		"C05 HTML":                {create, response{status: 200, body: []byte("<html>")}, nil, ErrUnknownOutcome, ErrWebPage},
 		"101":                     {create, response{status: 101}, nil, ErrUnknownOutcome, nil},
 		"refused, body cut":       {create, response{status: 400, body: []byte(`{"err`)}, cut, ErrRefused, nil},
+
+		"GET 200":            {get, response{status: 200, body: []byte(record)}, nil, nil, nil},
+		"GET no connection":  {get, response{}, io.EOF, ErrUnavailable, io.EOF},
+		"GET certificate":    {get, response{}, ErrCertificate, ErrRefused, ErrCertificate},
+		"GET 500":            {get, response{status: 500}, nil, ErrUnavailable, nil},
+		"GET 408":            {get, response{status: 408}, nil, ErrUnavailable, nil},
+		"GET 425":            {get, response{status: 425}, nil, ErrUnavailable, nil},
+		"GET 200 cut short":  {get, response{status: 200, body: []byte(record)}, io.EOF, ErrUnavailable, io.EOF},
+		"GET truncated":      {get, response{status: 200, body: []byte(record[:10])}, nil, ErrUnavailable, errNoObject},
+		"GET 300":            {get, response{status: 300}, nil, ErrRefused, ErrRedirected},
+		"GET 403":            {get, response{status: 403}, nil, ErrRefused, ErrKeyRejected},
+		"GET 404 JSON":       {get, response{status: 404, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
+		"GET 404 HTML":       {get, response{status: 404, header: html, body: []byte("<html>not found")}, nil, ErrRefused, ErrWebPage},
+		"GET 404 unlabelled": {get, response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, ErrRefused, ErrWebPage},
+		"GET 404 type alone": {get, response{status: 404, header: headers("Content-Type", "application/xhtml+xml")}, nil, ErrRefused, ErrWebPage},
+		"GET 200 labelled":   {get, response{status: 200, header: html, body: []byte(" " + record)}, nil, nil, nil},
+		"GET 200 HTML":       {get, response{status: 200, header: html, body: []byte("<html>sign in")}, nil, ErrRefused, ErrWebPage},
+		"GET wrong id":       {get, response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, ErrRefused, ErrWrongJob},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			if tc.request.op == OpGet {
+				job, err := c.classifyGet(tc.request, &tc.got, tc.err)
+				wantClass(t, job, err, tc.class, tc.got.status, tc.is)
+				return
+			}
 			job, failure := c.classifyPost(tc.request, &tc.got, tc.err)
 			wantClass(t, job, failure, tc.class, tc.got.status, tc.is)
 		})
@@ -45,8 +70,9 @@ func TestClassifyPost(t *testing.T) {
 }
 
 // wantClass asserts what a response was classified as; class nil is the job.
-func wantClass(t *testing.T, job *Job, failure *Error, class error, status int, is error) {
+func wantClass(t *testing.T, job *Job, err, class error, status int, is error) {
 	t.Helper()
+	failure, _ := errors.AsType[*Error](err)
 	if class == nil {
 		if failure != nil || job == nil || job.ID != "job_1" {
 			t.Errorf("%v, %v, want the job", job, failure)
@@ -59,7 +85,7 @@ func wantClass(t *testing.T, job *Job, failure *Error, class error, status int, 
 }
 
 // The class of a POST's failure follows from the status alone.
-func TestClassifyPost_everyStatus(t *testing.T) {
+func TestClassify_everyStatus(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "https://service.invalid")
 	for status := 200; status < 600; status++ {
@@ -80,44 +106,6 @@ func TestClassifyPost_everyStatus(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-func TestClassifyGet(t *testing.T) {
-	t.Parallel()
-	c := newClient(t, "https://service.invalid")
-	html := headers("Content-Type", "text/html; charset=utf-8")
-	r := request{op: OpGet, projectID: "p", jobID: "job_1"}
-	for name, tc := range map[string]struct {
-		got   response
-		err   error
-		class error // nil: the job
-		is    error
-	}{
-		"200":            {response{status: 200, body: []byte(record)}, nil, nil, nil},
-		"no connection":  {response{}, io.EOF, ErrUnavailable, io.EOF},
-		"certificate":    {response{}, ErrCertificate, ErrRefused, ErrCertificate},
-		"500":            {response{status: 500}, nil, ErrUnavailable, nil},
-		"408":            {response{status: 408}, nil, ErrUnavailable, nil},
-		"425":            {response{status: 425}, nil, ErrUnavailable, nil},
-		"200 cut short":  {response{status: 200, body: []byte(record)}, io.EOF, ErrUnavailable, io.EOF},
-		"truncated":      {response{status: 200, body: []byte(record[:10])}, nil, ErrUnavailable, errNoObject},
-		"300":            {response{status: 300}, nil, ErrRefused, ErrRedirected},
-		"403":            {response{status: 403}, nil, ErrRefused, ErrKeyRejected},
-		"404 JSON":       {response{status: 404, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
-		"404 HTML":       {response{status: 404, header: html, body: []byte("<html>not found")}, nil, ErrRefused, ErrWebPage},
-		"404 unlabelled": {response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, ErrRefused, ErrWebPage},
-		"404 type alone": {response{status: 404, header: headers("Content-Type", "application/xhtml+xml")}, nil, ErrRefused, ErrWebPage},
-		"200 labelled":   {response{status: 200, header: html, body: []byte(" " + record)}, nil, nil, nil},
-		"200 HTML":       {response{status: 200, header: html, body: []byte("<html>sign in")}, nil, ErrRefused, ErrWebPage},
-		"wrong id":       {response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, ErrRefused, ErrWrongJob},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			job, err := c.classifyGet(r, &tc.got, tc.err)
-			failure, _ := errors.AsType[*Error](err)
-			wantClass(t, job, failure, tc.class, tc.got.status, tc.is)
-		})
 	}
 }
 
@@ -145,7 +133,7 @@ func TestNewError_detail(t *testing.T) {
 
 // Wrappers run an apply again if its output has the words of a network error. Where that
 // could send a POST again, only the log has them.
-func TestClassifyPost_unknownOutcomeInOwnWords(t *testing.T) {
+func TestClassify_unknownOutcomeInOwnWords(t *testing.T) {
 	t.Parallel()
 	const words = "read tcp 192.0.2.1:443: connection reset by peer, i/o timeout"
 	c := newClient(t, "https://service.invalid")

@@ -10,14 +10,23 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// What may pass is tried again until the context ends, by PollJob only after a 429.
+// What may pass is tried again until the context ends, by PollJob only after a 429. Unlike a POST,
+// a GET ends with its context, in flight or waiting for its turn.
 func TestGet(t *testing.T) {
 	t.Parallel()
 	whole := answer{status: 200, body: record}
-	busy := func(retryAfter string) answer { return answer{503, headers("Retry-After", retryAfter), ""} }
+	busy := func(retryAfter string) answer { return answer{status: 503, header: headers("Retry-After", retryAfter)} }
 	get, poll := (*Client).ReadJob, (*Client).PollJob
+	pollAgain := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
+		c.polls.SetLimit(rate.Every(time.Hour))
+		for c.polls.Allow() {
+		}
+		return c.PollJob(ctx, projectID, jobID)
+	}
 	for name, tc := range map[string]struct {
 		call     func(*Client, context.Context, string, string) (*Job, error)
 		answers  []answer
@@ -33,6 +42,8 @@ func TestGet(t *testing.T) {
 		"poll, 429":          {poll, []answer{limited("30"), whole}, nil, 2, 30 * time.Second, 30 * time.Second},
 		"poll, 404":          {poll, []answer{{status: 404}}, ErrNotFound, 1, 0, 0},
 		"poll, 503":          {poll, []answer{busy("7")}, ErrUnavailable, 1, 0, 0},
+		"poll, in flight":    {poll, []answer{whole.after(time.Hour)}, context.DeadlineExceeded, 1, time.Minute, time.Minute},
+		"poll, not its turn": {pollAgain, []answer{whole}, context.DeadlineExceeded, 0, time.Minute, time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,7 +52,8 @@ func TestGet(t *testing.T) {
 				defer cancel()
 				f := &fakeService{answers: tc.answers}
 				start := time.Now()
-				job, err := tc.call(newFakeClient(t, f), ctx, "p", "job_1")
+				c := newFakeClient(t, f, func(config *Config) { config.RequestTimeout = 2 * time.Hour })
+				job, err := tc.call(c, ctx, "p", "job_1")
 				took := time.Since(start)
 				if (job == nil) != (tc.is != nil) || !errors.Is(err, tc.is) || took < tc.lo || took > tc.hi {
 					t.Errorf("%v, %v after %v, want %v after %v to %v", job, err, took, tc.is, tc.lo, tc.hi)
@@ -64,7 +76,7 @@ func TestGet(t *testing.T) {
 func TestGet_P10_afterLimit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeService{latency: time.Second, answers: []answer{limited("50"), {status: 200, body: record}}}
+		f := &fakeService{answers: []answer{limited("50").after(time.Second), accepted.after(time.Second)}}
 		c, apart := newFakeClient(t, f, func(config *Config) { config.MaxPollsPerSecond = 1 }), newFakeClient(t, f)
 		start := time.Now()
 		var calls sync.WaitGroup
@@ -87,44 +99,6 @@ func TestGet_P10_afterLimit(t *testing.T) {
 			t.Errorf("the last poll ended after %v, want 59s", took)
 		}
 	})
-}
-
-// Unlike a POST, a GET ends with its context, in flight or waiting for its turn.
-func TestGet_cancelled(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		perSecond float64
-		latency   time.Duration
-		deadline  bool
-	}{
-		"in flight":                  {1000, time.Hour, false},
-		"waiting for a poll":         {0.001, 0, false},
-		"a poll beyond the deadline": {0.001, 0, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := &fakeService{answers: []answer{{status: 200, body: record}}}
-				c := newFakeClient(t, f, func(config *Config) {
-					config.MaxPollsPerSecond, config.RequestTimeout = tc.perSecond, 2*time.Hour
-				})
-				if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil {
-					t.Fatal(err)
-				}
-				f.latency = tc.latency
-				ctx, cancel := context.WithCancel(t.Context())
-				if tc.deadline {
-					ctx, cancel = context.WithTimeout(ctx, time.Minute)
-				}
-				time.AfterFunc(time.Minute, cancel)
-				start := time.Now()
-				_, err := c.PollJob(ctx, "p", "job_1")
-				if !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Cause(ctx)) || time.Since(start) != time.Minute {
-					t.Errorf("%v after %v, want the end of the context after 1m", err, time.Since(start))
-				}
-			})
-		})
-	}
 }
 
 // Many waits share the budget, of which a tenth of a second's may go at once, and each
@@ -168,7 +142,7 @@ func TestReadJob_serviceDown(t *testing.T) {
 		once time.Duration // how long a read lasts then
 	}{
 		"no connection": {&fakeService{answers: []answer{{}}}, 0},
-		"no response":   {&fakeService{answers: []answer{accepted}, latency: time.Hour}, downTimeout},
+		"no response":   {&fakeService{answers: []answer{accepted.after(time.Hour)}}, downTimeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newFakeClient(t, tc.down, func(config *Config) { config.RequestTimeout = time.Hour })

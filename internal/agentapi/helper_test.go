@@ -63,9 +63,17 @@ func startServer(t testing.TB, options faultserver.Options, change ...func(*Conf
 
 // answer is what the service sends back; the zero value stands for a refused connection.
 type answer struct {
-	status int
-	header http.Header
-	body   string
+	status  int
+	header  http.Header
+	body    string
+	latency time.Duration
+	dial    func(context.Context) error // nil: connects at once
+}
+
+// after is an answer that comes late.
+func (a answer) after(latency time.Duration) answer {
+	a.latency = latency
+	return a
 }
 
 var (
@@ -73,13 +81,13 @@ var (
 	errConnRefused error = &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
 )
 
-func limited(retryAfter string) answer { return answer{429, headers("Retry-After", retryAfter), ""} }
+func limited(retryAfter string) answer {
+	return answer{status: 429, header: headers("Retry-After", retryAfter)}
+}
 
 // fakeService is a transport with a service behind it, for tests on a fake clock.
 type fakeService struct {
-	dial    func(context.Context) error // nil: connects at once
-	answers []answer                    // in turn; the last one stays
-	latency time.Duration
+	answers []answer // in turn; the last one stays
 
 	mu    sync.Mutex
 	dials int
@@ -91,8 +99,8 @@ func (f *fakeService) RoundTrip(r *http.Request) (*http.Response, error) {
 	a := f.answers[min(f.dials, len(f.answers)-1)]
 	f.dials++
 	f.mu.Unlock()
-	if f.dial != nil {
-		if err := f.dial(r.Context()); err != nil {
+	if a.dial != nil {
+		if err := a.dial(r.Context()); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +116,7 @@ func (f *fakeService) RoundTrip(r *http.Request) (*http.Response, error) {
 		f.posts = append(f.posts, time.Now())
 		f.mu.Unlock()
 	}
-	if err := sleep.For(r.Context(), f.latency); err != nil {
+	if err := sleep.For(r.Context(), a.latency); err != nil {
 		return nil, err
 	}
 	return &http.Response{StatusCode: a.status, Header: a.header, Body: io.NopCloser(strings.NewReader(a.body))}, nil

@@ -21,8 +21,8 @@ func TestLimiter_first429(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		refused := slices.Repeat([]answer{limited("60")}, maxConcurrent)
-		f := &fakeService{latency: time.Second, answers: append(refused, accepted)}
+		refused := slices.Repeat([]answer{limited("60").after(time.Second)}, maxConcurrent)
+		f := &fakeService{answers: append(refused, accepted.after(time.Second))}
 		c := newFakeClient(t, f)
 		var all sync.WaitGroup
 		call := func(project string) {
@@ -89,57 +89,42 @@ func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 	})
 }
 
-// Without a Retry-After that helps, the pauses grow threefold.
+// Without a Retry-After that helps, the pauses grow threefold. After one that was enough, the next starts near its length.
 func TestLimiter_growingPause(t *testing.T) {
 	t.Parallel()
-	for _, value := range []string{"", "0"} {
-		t.Run("Retry-After "+value, func(t *testing.T) {
+	enough := []answer{limited(""), limited(""), limited(""), accepted, limited(""), accepted}
+	for name, tc := range map[string]struct {
+		answers []answer
+		pauses  []int // seconds at most, before each POST but the first, and half of them at least
+	}{
+		"no Retry-After": {[]answer{limited("")}, []int{10, 30, 90, 270, 810, 2430, 7290, 7290, 7290, 7290}},
+		"Retry-After: 0": {[]answer{limited("0")}, []int{0, 10, 30, 90, 270, 810, 2430, 7290, 7290, 7290, 7290}}, // believed once
+		"enough":         {enough, []int{10, 30, 90, 0, 90}},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				f := &fakeService{answers: []answer{limited(value)}}
+				f := &fakeService{answers: tc.answers}
+				c := newFakeClient(t, f)
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(48*time.Hour, cancel)
-				_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x", nil)
-				if !errors.Is(err, context.Canceled) {
-					t.Error(err)
+				for ctx.Err() == nil && len(f.posts) <= len(tc.pauses) {
+					if _, err := c.CreateJob(ctx, "p", "x", nil); err != nil && !errors.Is(err, context.Canceled) {
+						t.Fatal(err)
+					}
 				}
-				pauses := []int{10, 30, 90, 270, 810, 2430, 7290, 7290, 7290, 7290}
-				skip := 1
-				if value == "0" {
-					skip++ // at once, as requested; from then on it is not believed
+				if len(f.posts) <= len(tc.pauses) {
+					t.Fatalf("%d POSTs in two days, want more than %d", len(f.posts), len(tc.pauses))
 				}
-				if len(f.posts) < len(pauses)+skip {
-					t.Fatalf("%d POSTs in two days, want at least %d", len(f.posts), len(pauses)+skip)
-				}
-				for i, seconds := range pauses {
+				for i, seconds := range tc.pauses {
 					pause := time.Duration(seconds) * time.Second
-					if got := f.posts[i+skip].Sub(f.posts[i+skip-1]); got < pause/2 || got > pause {
+					if got := f.posts[i+1].Sub(f.posts[i]); got < pause/2 || got > pause {
 						t.Errorf("pause %d is %v, want %v to %v", i, got, pause/2, pause)
 					}
 				}
 			})
 		})
 	}
-}
-
-// The next pause starts near the length of the one that was enough.
-func TestLimiter_nextPause(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &fakeService{answers: []answer{limited(""), limited(""), limited(""), accepted, limited(""), accepted}}
-		c := newFakeClient(t, f)
-		for range 2 {
-			if _, err := c.CreateJob(t.Context(), "p", "x", nil); err != nil {
-				t.Fatal(err)
-			}
-		}
-		const longest = 90 * time.Second
-		for _, i := range []int{3, 5} {
-			if pause := f.posts[i].Sub(f.posts[i-1]); pause < longest/2 || pause > longest {
-				t.Errorf("the pause before POST %d is %v, want %v to %v", i, pause, longest/2, longest)
-			}
-		}
-	})
 }
 
 // Many 429s of one moment begin one pause, the longest of those that they name.

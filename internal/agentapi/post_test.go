@@ -14,125 +14,73 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What was not sent is sent again for a minute, or until its context ends.
-func TestCreateJob_notSent(t *testing.T) {
+// What was not sent is sent again for a minute. A call can be cancelled until there is a connection, even when the
+// dial hangs. From then on its response is awaited (X01), for the request timeout and no longer. An error does not
+// blame an earlier 429 for a response that was lost, but says that what was not sent later was refused before.
+func TestCreateJob(t *testing.T) {
 	t.Parallel()
-	for limit, want := range map[time.Duration]time.Duration{5 * time.Second: 5 * time.Second, time.Hour: retryLimit} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &fakeService{answers: []answer{{}}}
-			ctx, cancel := context.WithTimeout(t.Context(), limit)
-			defer cancel()
-			start := time.Now()
-			_, err := newFakeClient(t, f).CreateJob(ctx, "p", "x", nil)
-			lasted := time.Since(start)
-			if !errors.Is(err, ErrNotSent) || !errors.Is(err, errConnRefused) || lasted > want || lasted < want-retryCap {
-				t.Errorf("%v after %v, want the refused connection after %v", err, lasted, want)
-			}
-			if len(f.posts) != 0 || limit > want && (f.dials < 8 || f.dials > 60) {
-				t.Errorf("%d POSTs and %d dials, want none and 8 to 60", len(f.posts), f.dials)
-			}
-		})
-	}
-}
-
-// A call can be cancelled until there is a connection, even when the dial hangs.
-// From then on its response is awaited (X01), for the request timeout and no longer.
-func TestCreateJob_cancelled(t *testing.T) {
-	t.Parallel()
-	hang := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
-	tooLate := func(ctx context.Context) error { <-ctx.Done(); return nil }
-	accepting := []answer{accepted}
+	all := func(answers ...answer) []answer { return answers }
+	cause := errors.New("cause")
+	lost, slow, refused := accepted.after(time.Hour), accepted.after(4*time.Second), answer{}
+	hanging, tooLate := accepted, accepted
+	hanging.dial = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+	tooLate.dial = func(ctx context.Context) error { <-ctx.Done(); return nil }
+	notSent, unknown := ErrNotSent, ErrUnknownOutcome
+	const now = -1
 	for name, tc := range map[string]struct {
-		cancel       time.Duration
-		grace        time.Duration // 0: none
-		service      *fakeService
-		is           error
-		took         time.Duration
-		dials, posts int
+		answers       []answer
+		cancel, grace int   // seconds; 0: none
+		class, is     error // nil: accepted
+		status        int
+		lo, hi        float64 // seconds that it takes; hi 0: lo
+		dials, most   int     // most 0: dials
+		posts         int
 	}{
-		"before the call":                    {0, 0, &fakeService{answers: accepting}, ErrNotSent, 0, 0, 0},
-		"while dialling":                     {time.Second, 0, &fakeService{answers: accepting, dial: hang}, ErrNotSent, time.Second, 1, 0},
-		"as the connection comes":            {time.Second, 0, &fakeService{answers: accepting, dial: tooLate}, ErrNotSent, time.Second, 1, 0},
-		"in a pause":                         {time.Minute, 0, &fakeService{answers: []answer{limited("3600")}}, ErrNotSent, time.Minute, 1, 1},
-		"in flight, answered":                {time.Second, 0, &fakeService{answers: accepting, latency: 4 * time.Second}, nil, 4 * time.Second, 1, 1},
-		"in flight, without response":        {time.Second, 0, &fakeService{answers: accepting, latency: time.Hour}, ErrUnknownOutcome, time.Minute, 1, 1},
-		"in flight, response in time":        {time.Second, 5 * time.Second, &fakeService{answers: accepting, latency: 4 * time.Second}, nil, 4 * time.Second, 1, 1},
-		"in flight, response too late":       {time.Second, 5 * time.Second, &fakeService{answers: accepting, latency: time.Hour}, errStopped, 6 * time.Second, 1, 1},
-		"in flight, timeout, then cancelled": {20 * time.Second, 5 * time.Second, &fakeService{answers: accepting, latency: time.Hour}, errStopped, 25 * time.Second, 1, 1},
+		"refused":              {answers: all(refused), class: notSent, is: errConnRefused, lo: 50, hi: 60, dials: 8, most: 60},
+		"refused, cancelled":   {answers: all(refused), cancel: 5, class: notSent, is: errConnRefused, lo: 5, dials: 2, most: 60},
+		"hanging dial":         {answers: all(hanging, accepted), lo: 60, hi: 61, dials: 2, posts: 1},
+		"a 429, then lost":     {answers: all(limited("1"), lost), class: unknown, lo: 61, dials: 2, posts: 2},
+		"a 429, then not sent": {answers: all(limited("1"), refused), class: notSent, status: 429, lo: 51, hi: 61, dials: 9, most: 61, posts: 1},
+
+		"before the call": {answers: all(accepted), cancel: now, class: notSent, is: cause},
+		"while dialling":  {answers: all(hanging), cancel: 1, class: notSent, is: cause, lo: 1, dials: 1},
+		"as it connects":  {answers: all(tooLate), cancel: 1, class: notSent, is: cause, lo: 1, dials: 1},
+		"in a pause":      {answers: all(limited("3600")), cancel: 60, class: notSent, is: cause, status: 429, lo: 60, dials: 1, posts: 1},
+		"in flight":       {answers: all(slow), cancel: 1, lo: 4, dials: 1, posts: 1},
+		"in flight, lost": {answers: all(lost), cancel: 1, class: unknown, is: errTimeout, lo: 60, dials: 1, posts: 1},
+		"grace":           {answers: all(slow), cancel: 1, grace: 5, lo: 4, dials: 1, posts: 1},
+		"grace, too late": {answers: all(lost), cancel: 1, grace: 5, class: unknown, is: errStopped, lo: 6, dials: 1, posts: 1},
+		"grace, timeout":  {answers: all(lost), cancel: 20, grace: 5, class: unknown, is: errStopped, lo: 25, dials: 1, posts: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				cause := errors.New("cause")
 				ctx, cancel := context.WithCancelCause(t.Context())
-				if time.AfterFunc(tc.cancel, func() { cancel(cause) }); tc.cancel == 0 {
+				defer cancel(nil)
+				if tc.cancel == now {
 					cancel(cause)
+				} else if tc.cancel > 0 {
+					time.AfterFunc(time.Duration(tc.cancel)*time.Second, func() { cancel(cause) })
 				}
-				called := ctx
 				if tc.grace > 0 { // a deadline of the call ends no grace
 					var end context.CancelFunc
-					called, end = context.WithTimeout(WithGrace(ctx, tc.grace), 10*time.Second)
+					ctx, end = context.WithTimeout(WithGrace(ctx, time.Duration(tc.grace)*time.Second), 10*time.Second)
 					defer end()
 				}
+				f := &fakeService{answers: tc.answers}
 				start := time.Now()
-				job, err := newFakeClient(t, tc.service).CreateJob(called, "p", "x", nil)
-				if !errors.Is(err, tc.is) || (job != nil) != (tc.is == nil) || errors.Is(err, cause) != errors.Is(tc.is, ErrNotSent) || time.Since(start) != tc.took {
-					t.Errorf("%v, %v after %v, want %v after %v", job, err, time.Since(start), tc.is, tc.took)
+				job, err := newFakeClient(t, f).CreateJob(ctx, "p", "x", nil)
+				took := time.Since(start).Seconds()
+				wantClass(t, job, err, tc.class, tc.status, tc.is)
+				if took < tc.lo || took > max(tc.lo, tc.hi) {
+					t.Errorf("after %vs, want %vs to %vs", took, tc.lo, max(tc.lo, tc.hi))
 				}
-				if tc.service.dials != tc.dials || len(tc.service.posts) != tc.posts {
-					t.Errorf("%d dials and %d POSTs, want %d and %d", tc.service.dials, len(tc.service.posts), tc.dials, tc.posts)
+				if f.dials < tc.dials || f.dials > max(tc.dials, tc.most) || len(f.posts) != tc.posts {
+					t.Errorf("%d dials and %d POSTs, want %d and %d", f.dials, len(f.posts), tc.dials, tc.posts)
 				}
 			})
 		})
 	}
-}
-
-// An error does not blame an earlier 429 for a response that was lost, but says that
-// what was not sent later was refused before.
-func TestCreateJob_afterLimit(t *testing.T) {
-	t.Parallel()
-	for name, tc := range map[string]struct {
-		last    answer
-		latency time.Duration
-		is      error
-		status  int
-	}{
-		"response lost": {accepted, time.Hour, ErrUnknownOutcome, 0},
-		"not sent":      {answer{}, 0, ErrNotSent, 429},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			f := &fakeService{answers: []answer{limited("1"), tc.last}}
-			f.dial = func(context.Context) error {
-				if f.dials == 2 {
-					f.latency = tc.latency
-				}
-				return nil
-			}
-			_, err := newFakeClient(t, f).CreateJob(t.Context(), "p", "x", nil)
-			failure, ok := errors.AsType[*Error](err)
-			if !ok || !errors.Is(err, tc.is) || failure.StatusCode != tc.status {
-				t.Errorf("%s: %v, want %v with status %d", name, err, tc.is, tc.status)
-			}
-		})
-	}
-}
-
-// A dial that hangs for the request timeout counts as not sent, and is tried again.
-func TestCreateJob_hangingDial(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &fakeService{answers: []answer{accepted}}
-		f.dial = func(ctx context.Context) error {
-			if f.dials == 1 {
-				<-ctx.Done()
-			}
-			return ctx.Err()
-		}
-		job, err := newFakeClient(t, f).CreateJob(t.Context(), "p", "x", nil)
-		if err != nil || job.ID != "job_1" || len(f.posts) != 1 || f.dials != 2 {
-			t.Errorf("%v, %v, %d POSTs, %d dials, want the job by the second dial", job, err, len(f.posts), f.dials)
-		}
-	})
 }
 
 // recorder writes down its calls.

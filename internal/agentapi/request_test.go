@@ -4,6 +4,7 @@
 package agentapi
 
 import (
+	"crypto/x509"
 	"errors"
 	"io"
 	"net/http"
@@ -14,7 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What each call sends. A POST gets a connection of its own, on which nothing was sent before.
+// What each call sends, also where a server offers HTTP/2, whose client sends requests again by itself. A POST gets a
+// connection of its own, on which nothing was sent before.
 //
 // Red without: DisableKeepAlives for POSTs ("Connection: close").
 func TestExchange_C12_requests(t *testing.T) {
@@ -25,14 +27,22 @@ func TestExchange_C12_requests(t *testing.T) {
 	}
 	var got []request
 	status := 200
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Proto != "HTTP/1.1" {
+			t.Errorf("C11: %s", r.Proto)
+		}
 		body, _ := io.ReadAll(r.Body)
 		got = append(got, request{r.Method, r.RequestURI, string(body), r.Header})
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, record)
 	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
 	defer s.Close()
-	c := newClient(t, s.URL+"/"+canary+"/")
+	c := newClient(t, s.URL+"/"+canary+"/", func(config *Config) {
+		config.RootCAs = x509.NewCertPool()
+		config.RootCAs.AddCert(s.Certificate())
+	})
 	calls := []func() (*Job, error){
 		func() (*Job, error) { return c.CreateJob(t.Context(), "pro-j:1", "hello", nil) },
 		func() (*Job, error) { return c.SendMessage(t.Context(), "pro-j:1", "job_1", "hello", nil) },
