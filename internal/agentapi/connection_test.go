@@ -5,7 +5,6 @@ package agentapi
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -47,17 +45,6 @@ func TestExchange_pooledConnections(t *testing.T) {
 	})
 }
 
-// C13: the largest response that is read.
-func TestExchange_bound(t *testing.T) {
-	t.Parallel()
-	for size, want := range map[int]error{maxBody: nil, maxBody + 1: errTooLarge} {
-		c := newFakeClient(t, &fakeService{answers: []answer{{status: 200, body: record + strings.Repeat(" ", size-len(record))}}})
-		if _, err := c.PollJob(t.Context(), "p", "job_1"); !errors.Is(err, want) {
-			t.Errorf("%d bytes: %v, want %v", size, err, want)
-		}
-	}
-}
-
 // A dead address must leave time for the next one.
 func TestNewDialer_requestTimeout(t *testing.T) {
 	t.Parallel()
@@ -89,34 +76,45 @@ func TestProxy_C14(t *testing.T) {
 	if reflect.ValueOf(forPOSTs.Proxy).Pointer() != environment || reflect.ValueOf(forGETs.Proxy).Pointer() != environment {
 		t.Error("HTTPS_PROXY is ignored")
 	}
-	s, c := startServer(t, faultserver.Options{InMemory: true, Certificate: faultserver.GoodCertificate})
-	statuses := []int{407, 503, 200}
-	transport, _ := c.postTransport.(*http.Transport)
-	transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.invalid"})
-	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		status := statuses[0]
-		statuses = statuses[1:]
-		client, proxy := net.Pipe()
-		go func() {
-			defer func() { _ = proxy.Close() }()
-			r, err := http.ReadRequest(bufio.NewReader(proxy))
-			if err != nil || address != "proxy.invalid:80" || r.Method != http.MethodConnect || r.Header.Get("Authorization") != "" {
-				t.Errorf("%s got %v, %+v", address, err, r)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var proxy sync.WaitGroup
+	proxy.Go(func() {
+		for _, status := range []int{407, 503, 200} {
+			client, err := listener.Accept()
+			if err != nil {
+				t.Errorf("no request to be answered with %d: %v", status, err)
+				return
 			}
-			_, _ = fmt.Fprintf(proxy, "HTTP/1.1 %d \r\n\r\n", status)
+			r, err := http.ReadRequest(bufio.NewReader(client))
+			if err != nil || r.Method != http.MethodConnect || r.Header.Get("Authorization") != "" {
+				t.Errorf("the proxy got %v, %+v", err, r)
+			}
+			_, _ = fmt.Fprintf(client, "HTTP/1.1 %d \r\n\r\n", status)
 			if status == http.StatusOK {
-				service, _ := s.Dial(ctx, network, address)
-				go func() { _, _ = io.Copy(proxy, service) }()
-				_, _ = io.Copy(service, proxy)
+				service, err := net.Dial("tcp", r.Host)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				go func() { _, _ = io.Copy(client, service) }()
+				_, _ = io.Copy(service, client)
 				_ = service.Close()
 			}
-		}()
-		return client, nil
-	}
+			_ = client.Close()
+		}
+	})
+	s, c := startServer(t, faultserver.Options{Certificate: faultserver.GoodCertificate})
+	transport, _ := c.postTransport.(*http.Transport)
+	transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: listener.Addr().String()})
 	if job, err := c.CreateJob(t.Context(), "p", "x", nil); err != nil || job.ID != "job_1" {
 		t.Errorf("%v, %v, want the job", job, err)
 	}
-	if posts := s.Count(faultserver.Create); posts != 1 || len(statuses) > 0 {
-		t.Errorf("%d POSTs, want 1; the proxy was not asked for %v", posts, statuses)
+	_ = listener.Close()
+	proxy.Wait()
+	if posts := s.Count(faultserver.Create); posts != 1 {
+		t.Errorf("%d POSTs, want 1", posts)
 	}
 }

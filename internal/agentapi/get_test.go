@@ -6,6 +6,7 @@ package agentapi
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,6 +22,8 @@ func TestGet(t *testing.T) {
 	whole := answer{status: 200, body: record}
 	busy := func(retryAfter string) answer { return answer{status: 503, header: headers("Retry-After", retryAfter)} }
 	get, poll := (*Client).ReadJob, (*Client).PollJob
+	large := answer{status: 200, body: record + strings.Repeat(" ", maxBody-len(record))}
+	tooLarge := answer{status: 200, body: large.body + " "}
 	pollAgain := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
 		c.polls.SetLimit(rate.Every(time.Hour))
 		for c.polls.Allow() {
@@ -42,6 +45,8 @@ func TestGet(t *testing.T) {
 		"poll, 429":          {poll, []answer{limited("30"), whole}, nil, 2, 30 * time.Second, 30 * time.Second},
 		"poll, 404":          {poll, []answer{{status: 404}}, ErrNotFound, 1, 0, 0},
 		"poll, 503":          {poll, []answer{busy("7")}, ErrUnavailable, 1, 0, 0},
+		"C13 1 MiB":          {poll, []answer{large}, nil, 1, 0, 0},
+		"C13 more":           {poll, []answer{tooLarge}, errTooLarge, 1, 0, 0},
 		"poll, in flight":    {poll, []answer{whole.after(time.Hour)}, context.DeadlineExceeded, 1, time.Minute, time.Minute},
 		"poll, not its turn": {pollAgain, []answer{whole}, context.DeadlineExceeded, 0, time.Minute, time.Minute},
 	} {

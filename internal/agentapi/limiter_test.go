@@ -6,7 +6,6 @@ package agentapi
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -16,13 +15,17 @@ import (
 )
 
 // Neither the rush before a 429 nor the one after its pause is wider than the slots, and
-// what waits for a slot when the pause begins waits for its end.
+// what waits for a slot when the pause begins waits for its end. Many 429s of one moment
+// begin one pause, the longest of those that they name.
 func TestLimiter_first429(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		refused := slices.Repeat([]answer{limited("60").after(time.Second)}, maxConcurrent)
-		f := &fakeService{answers: append(refused, accepted.after(time.Second))}
+		f := new(fakeService)
+		const ms = time.Millisecond
+		for i, a := range []answer{limited(""), limited("60"), limited("30"), limited(""), accepted} {
+			f.answers = append(f.answers, a.after(time.Second+time.Duration(i)*ms))
+		}
 		c := newFakeClient(t, f)
 		var all sync.WaitGroup
 		call := func(project string) {
@@ -44,14 +47,17 @@ func TestLimiter_first429(t *testing.T) {
 			got[at.Sub(start)]++
 		}
 		want := map[time.Duration]int{
-			0:                maxConcurrent,
-			55 * time.Second: 1, // another project is not held
-			61 * time.Second: maxConcurrent,
-			62 * time.Second: maxConcurrent,
-			63 * time.Second: 2,
+			0:                     maxConcurrent,
+			55 * time.Second:      1, // another project is not held
+			61*time.Second + 1*ms: maxConcurrent,
+			62*time.Second + 5*ms: maxConcurrent,
+			63*time.Second + 9*ms: 2,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("POSTs (-want +got):\n%s", diff)
+		}
+		if failures := c.postLimiter("p").failures; failures != 1 {
+			t.Errorf("%d pauses, want 1", failures)
 		}
 	})
 }
@@ -125,23 +131,6 @@ func TestLimiter_growingPause(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Many 429s of one moment begin one pause, the longest of those that they name.
-func TestLimiter_late429s(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		sent := time.Now()
-		time.Sleep(time.Second)
-		named, unnamed := newLimiter(getPause, 1), newLimiter(getPause, 1)
-		for _, seconds := range []time.Duration{60, 90, 30} {
-			named.limited(sent, seconds*time.Second, true)
-			unnamed.limited(sent, 0, false)
-		}
-		if named.pause() != 90*time.Second || unnamed.pause() > getPause || unnamed.failures != 1 {
-			t.Errorf("the pauses are %v and %v, want 1m30s and up to %v", named.pause(), unnamed.pause(), getPause)
-		}
-	})
 }
 
 // Calls that panic free their turns: else they would stall a project for good. Red

@@ -82,16 +82,14 @@ func TestExchange_C12_requests(t *testing.T) {
 	}
 }
 
-// invalidIDs cannot name a project or a job.
-var invalidIDs = []string{
-	".", "..", "a..b", "a/b", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\x00b", "a\nb", "a\x1b[2Jb", "a\u009bb", "a\u202eb", "jöb", "a\ufffdb", strings.Repeat("a", 257),
-}
-
 func TestCheckIDs(t *testing.T) {
 	t.Parallel()
 	f := &fakeService{answers: []answer{accepted}}
 	c := newFakeClient(t, f)
-	for _, id := range append([]string{""}, invalidIDs...) {
+	for _, id := range []string{
+		"", ".", "..", "a..b", "a/b", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\x00b", "a\nb",
+		"a\x1b[2Jb", "a\u009bb", "a\u202eb", "jöb", "a\ufffdb", strings.Repeat("a", 257),
+	} {
 		for name, call := range map[string]func() (*Job, error){
 			"create":              func() (*Job, error) { return c.CreateJob(t.Context(), id, "x", nil) },
 			"message, by project": func() (*Job, error) { return c.SendMessage(t.Context(), id, "job_1", "x", nil) },

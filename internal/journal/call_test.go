@@ -214,7 +214,7 @@ func TestSending_faults(t *testing.T) {
 				j := open(t, l, "first")
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
-				c := j.Begin(ctx, Request{Key: create})
+				c, whole := j.Begin(ctx, Request{Key: create}), j.store
 				fail(j, func(ctx context.Context, op string, access func() error) error {
 					if op != test.op {
 						return access()
@@ -234,6 +234,8 @@ func TestSending_faults(t *testing.T) {
 				}
 				c.End()
 				wantStored(t, l)
+				j.store = whole
+				want(t, j, create, "sent job-new") // by a later call of the run
 			})
 		})
 	}

@@ -57,18 +57,6 @@ func TestStores_unseen(t *testing.T) {
 	})
 }
 
-func TestUnseen_faults(t *testing.T) {
-	l := store.Location{Named: true, Folder: t.TempDir()}
-	post(t, l, "first", create, "job-1")
-	for _, op := range []string{"list", "read"} {
-		j := open(t, l, "second")
-		failing(j, op, 1, 1)
-		if found, err := j.Unseen(t.Context()); !errors.Is(err, errFault) || len(found) > 0 {
-			t.Errorf("%s fails: %v, %v", op, found, err)
-		}
-	}
-}
-
 // The prompt of an imported job may have been edited. An import that is not stored yet removes nothing.
 func TestShownByImport(t *testing.T) {
 	kept := []string{"other create job-1 first", "other create job-2 first"}
@@ -100,18 +88,27 @@ func TestShownByImport(t *testing.T) {
 	}
 }
 
-// A plan removes nothing if it cannot read what this run has written: that may be about the same job.
-func TestAnnounce_ownUnreadable(t *testing.T) {
+// A query says what it cannot read. A plan removes nothing if it cannot read what this run has written: that may be
+// about the same job.
+func TestPlan_faults(t *testing.T) {
 	l := store.Location{Named: true, Folder: t.TempDir()}
 	post(t, l, "first", create, "job-1")
 	want(t, open(t, l, "second"), create, "taken over job-1")
-	j := open(t, l, "second")
-	j.InState("job-1")
-	failing(j, "read", 2, 2) // the first is of the other run
-	if _, err := j.Announce(t.Context(), create, true); !errors.Is(err, errFault) {
-		t.Error(err)
+	unseen := func(j *Journal) ([]*Earlier, error) { return j.Unseen(t.Context()) }
+	announce := func(j *Journal) ([]*Earlier, error) { return j.Announce(t.Context(), create, true) }
+	for _, test := range []struct {
+		op     string
+		number int
+		call   func(j *Journal) ([]*Earlier, error)
+	}{{"list", 1, unseen}, {"read", 1, unseen}, {"read", 2, announce}} { // it reads the other run's first
+		j := open(t, l, "second")
+		j.InState("job-1")
+		failing(j, test.op, test.number, test.number)
+		if found, err := test.call(j); !errors.Is(err, errFault) || len(found) > 0 {
+			t.Errorf("%s fails: %v, %v", test.op, found, err)
+		}
+		wantStored(t, l, "create job-1 first", "create job-1 second")
 	}
-	wantStored(t, l, "create job-1 first", "create job-1 second")
 }
 
 // What cannot be removed stays in the state, and is not found either. After a failure no
