@@ -17,7 +17,7 @@ import (
 
 func noCanary(t testing.TB, what, text string) {
 	t.Helper()
-	if strings.Contains(text, canary[:8]) {
+	if strings.Contains(text, canary[:8]) || strings.Contains(text, fmt.Sprintf("%x", canary[:8])) {
 		t.Errorf("%s shows the key, or a part of it: %s", what, text)
 	}
 }
@@ -34,11 +34,7 @@ func TestKey_printed(t *testing.T) {
 	}
 	for name, value := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-			text := fmt.Sprintf(verb, value)
-			noCanary(t, name+" "+verb, text)
-			if strings.Contains(text, fmt.Sprintf("%x", canary)) {
-				t.Errorf("%s %s shows the key in hexadecimal: %s", name, verb, text)
-			}
+			noCanary(t, name+" "+verb, fmt.Sprintf(verb, value))
 		}
 		text, _ := json.Marshal(value) // a Config has a function, which JSON refuses
 		noCanary(t, name+" as JSON", string(text))

@@ -132,27 +132,3 @@ func TestLimiter_growingPause(t *testing.T) {
 		})
 	}
 }
-
-// Calls that panic free their turns: else they would stall a project for good. Red
-// without: the deferred release.
-func TestLimiter_panic(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := newFakeClient(t, &fakeService{answers: []answer{accepted}}, func(config *Config) {
-			config.Log = func(context.Context, map[string]any) { panic("a bug") }
-		})
-		for range maxRecorded {
-			func() {
-				defer func() { _ = recover() }()
-				_, err := c.CreateJob(t.Context(), "p", "x", nil)
-				t.Errorf("no panic: %v", err)
-			}()
-		}
-		c.config.Log = nil
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if _, err := c.CreateJob(ctx, "p", "x", nil); err != nil {
-			t.Error(err)
-		}
-	})
-}

@@ -97,7 +97,8 @@ func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "answered "+i
 func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
 func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
 
-// What is recorded is recorded before it is logged: a panic of the log loses nothing.
+// What is recorded is recorded before it is logged: a panic of the log loses nothing. Calls that fail or panic free
+// their turns: else they would stall a project for good. Red without: the deferred release.
 func TestCreateJob_recorder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -112,6 +113,11 @@ func TestCreateJob_recorder(t *testing.T) {
 			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
 				t.Fatalf("%v, want ErrNotSent and the recorder's error", err)
 			}
+			func() {
+				defer func() { _ = recover() }()
+				_, err := c.CreateJob(t.Context(), "p", "x", (*recorder)(nil))
+				t.Errorf("no panic: %v", err)
+			}()
 		}
 		r.calls, r.refuses = nil, nil
 		for _, want := range []error{nil, ErrUnknownOutcome, ErrRefused} {

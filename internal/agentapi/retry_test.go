@@ -41,18 +41,16 @@ func TestBackoff(t *testing.T) {
 	for attempt, ceiling := range map[int]time.Duration{
 		0: 500 * time.Millisecond, 1: time.Second, 4: 8 * time.Second, 5: retryCap, 63: retryCap, 1 << 40: retryCap,
 	} {
-		var longest time.Duration
-		distinct := map[time.Duration]bool{}
-		for range 500 {
+		hundredths := map[time.Duration]bool{}
+		for range 5000 {
 			pause := backoff(attempt)
 			if pause <= 0 || pause > ceiling+time.Millisecond {
 				t.Fatalf("backoff(%d) = %v, want within (0, %v]", attempt, pause, ceiling)
 			}
-			longest = max(longest, pause)
-			distinct[pause] = true
+			hundredths[100*pause/ceiling] = true
 		}
-		if longest < ceiling/2 || len(distinct) < 400 {
-			t.Errorf("backoff(%d): longest of 500 is %v, %d distinct: no full jitter up to %v", attempt, longest, len(distinct), ceiling)
+		if len(hundredths) < 100 {
+			t.Errorf("backoff(%d): %d hundredths of %v, no full jitter", attempt, len(hundredths), ceiling)
 		}
 	}
 }

@@ -69,11 +69,9 @@ func TestShownByImport(t *testing.T) {
 		{false, false, kept},
 	} {
 		l := store.Location{Named: true, Folder: t.TempDir()}
-		j := open(t, l, "first")
-		for _, job := range []string{"job-1", "job-2"} {
-			request(t, j, otherCreate, func() string { return job })
-		}
-		j = open(t, l, "second")
+		post(t, l, "first", otherCreate, "job-1")
+		post(t, l, "first", otherCreate, "job-2")
+		j := open(t, l, "second")
 		if test.inState {
 			j.InState("job-1")
 		}
