@@ -19,7 +19,7 @@ func TestClassify(t *testing.T) {
 	message := request{op: OpMessage, projectID: "p", jobID: "job_1"}
 	get := request{op: OpGet, projectID: "p", jobID: "job_1"}
 	cut := io.ErrUnexpectedEOF
-	html := headers("Content-Type", "text/html; charset=utf-8")
+	html, xhtml := http.Header{"Content-Type": {"text/html; charset=utf-8"}}, http.Header{"Content-Type": {"application/xhtml+xml"}}
 	for name, tc := range map[string]struct {
 		request request
 		got     response
@@ -31,10 +31,11 @@ func TestClassify(t *testing.T) {
 		"no response":             {create, response{reached: true}, cut, ErrUnknownOutcome, errBroken},
 		"201":                     {create, response{status: 201, body: []byte(record)}, nil, nil, nil},
 		"C07 200":                 {create, response{status: 200, body: []byte(record)}, nil, nil, nil},
-		"201 said to be HTML":     {create, response{status: 201, header: headers("Content-Type", "text/html"), body: []byte(record)}, nil, nil, nil},
+		"201 said to be HTML":     {create, response{status: 201, header: html, body: []byte(record)}, nil, nil, nil},
 		"message, another job":    {message, response{status: 200, body: []byte(`{"id":"job_2"}`)}, nil, ErrUnknownOutcome, ErrWrongJob},
 		"201 whole, but an error": {create, response{status: 201, body: []byte(record)}, cut, ErrUnknownOutcome, errBroken},
 		"C05 HTML":                {create, response{status: 200, body: []byte("<html>")}, nil, ErrUnknownOutcome, ErrWebPage},
+		"101":                     {create, response{status: 101, body: []byte(record)}, nil, ErrUnknownOutcome, nil},
 		"refused, body cut":       {create, response{status: 400, body: []byte(`{"err`)}, cut, ErrRefused, nil},
 
 		"GET 200":            {get, response{status: 200, body: []byte(record)}, nil, nil, nil},
@@ -49,7 +50,7 @@ func TestClassify(t *testing.T) {
 		"GET 403":            {get, response{status: 403}, nil, ErrRefused, ErrKeyRejected},
 		"GET 404 JSON":       {get, response{status: 404, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
 		"GET 404 unlabelled": {get, response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, ErrRefused, ErrWebPage},
-		"GET 404 type alone": {get, response{status: 404, header: headers("Content-Type", "application/xhtml+xml")}, nil, ErrRefused, ErrWebPage},
+		"GET 404 type alone": {get, response{status: 404, header: xhtml}, nil, ErrRefused, ErrWebPage},
 		"GET 200 labelled":   {get, response{status: 200, header: html, body: []byte(" " + record)}, nil, nil, nil},
 		"GET 200 HTML":       {get, response{status: 200, header: html, body: []byte("<html>sign in")}, nil, ErrRefused, ErrWebPage},
 		"GET wrong id":       {get, response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, ErrRefused, ErrWrongJob},
@@ -88,7 +89,7 @@ func TestClassify_everyStatus(t *testing.T) {
 	c := newClient(t, "https://service.invalid")
 	for status := 100; status < 600; status++ {
 		for form, body := range map[string]string{"nothing": "", "JSON": `{"error":"no"}`, "HTML": "<!DOCTYPE html>", "truncated": `{"id":`} {
-			_, failure := c.classifyPost(request{op: OpCreate}, &response{reached: true, status: status, header: http.Header{}, body: []byte(body)}, nil)
+			_, failure := c.classifyPost(request{op: OpCreate}, &response{reached: true, status: status, body: []byte(body)}, nil)
 			if failure == nil || failure.StatusCode != status {
 				t.Fatalf("%d %s: %v", status, form, failure)
 			}
@@ -122,7 +123,8 @@ func TestNewError_detail(t *testing.T) {
 		"HTML":              {"text/html; charset=utf-8", "no prompt", ""},
 		"HTML unlabelled":   {"", " \n<!doctype html><h1>no", ""},
 	} {
-		failure := c.newError(request{op: OpCreate}, ErrRefused, &response{status: 400, header: headers("Content-Type", tc.kind, "Retry-After", "7"), body: []byte(tc.body)}, nil)
+		header := http.Header{"Content-Type": {tc.kind}, "Retry-After": {"7"}}
+		failure := c.newError(request{op: OpCreate}, ErrRefused, &response{status: 400, header: header, body: []byte(tc.body)}, nil)
 		if failure.Detail != tc.want || failure.RetryAfter != 7*time.Second || errors.Is(failure, ErrWebPage) != strings.HasPrefix(name, "HTML") {
 			t.Errorf("%s: %q, %v after %v; want %q", name, failure.Detail, failure.Err, failure.RetryAfter, tc.want)
 		}

@@ -6,6 +6,7 @@ package agentapi
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -20,7 +21,9 @@ import (
 func TestGet(t *testing.T) {
 	t.Parallel()
 	whole := answer{status: 200, body: record}
-	busy := func(retryAfter string) answer { return answer{status: 503, header: headers("Retry-After", retryAfter)} }
+	busy := func(retryAfter string) answer {
+		return answer{status: 503, header: http.Header{"Retry-After": {retryAfter}}}
+	}
 	get, poll := (*Client).ReadJob, (*Client).PollJob
 	large := answer{status: 200, body: record + strings.Repeat(" ", maxBody-len(record))}
 	tooLarge := answer{status: 200, body: large.body + " "}

@@ -82,7 +82,7 @@ var (
 )
 
 func limited(retryAfter string) answer {
-	return answer{status: 429, header: headers("Retry-After", retryAfter)}
+	return answer{status: 429, header: http.Header{"Retry-After": {retryAfter}}}
 }
 
 // fakeService is a transport with a service behind it, for tests on a fake clock.
@@ -127,12 +127,4 @@ func newFakeClient(t testing.TB, f *fakeService, change ...func(*Config)) *Clien
 	c := newClient(t, "https://service.invalid", change...)
 	c.postTransport, c.getTransport = f, f
 	return c
-}
-
-func headers(pairs ...string) http.Header {
-	h := http.Header{}
-	for i := 0; i < len(pairs); i += 2 {
-		h.Set(pairs[i], pairs[i+1])
-	}
-	return h
 }

@@ -5,6 +5,7 @@ package agentapi
 
 import (
 	"math"
+	"net/http"
 	"testing"
 	"time"
 )
@@ -30,7 +31,7 @@ func TestRetryAfter(t *testing.T) {
 		"overflows 31 bits":       {value: "2147483648"},
 		"far date":                {value: far, want: math.MaxInt64, ok: true},
 	} {
-		if got, ok := retryAfter(headers("Retry-After", tc.value, "Date", tc.date), now); got != tc.want || ok != tc.ok {
+		if got, ok := retryAfter(http.Header{"Retry-After": {tc.value}, "Date": {tc.date}}, now); got != tc.want || ok != tc.ok {
 			t.Errorf("%s: %v, %t, want %v, %t", name, got, ok, tc.want, tc.ok)
 		}
 	}

@@ -87,8 +87,9 @@ func (p *poller) wait(ctx context.Context, t *testing.T, target Target) (agentap
 		return status, new(Error)
 	}
 	failure, ok := errors.AsType[*Error](err)
-	if !ok || !errors.Is(err, failure.Err) || failure.JobID != "job_1" || failure.Waited != time.Since(p.start) || failure.LastStatus != status {
-		t.Fatalf("the error is %+v, want an *Error of job_1 after %v with the status %q", err, time.Since(p.start), status)
+	waited := time.Since(p.start)
+	if !ok || !errors.Is(err, failure.Err) || failure.JobID != "job_1" || failure.Waited != waited || failure.LastStatus != status {
+		t.Fatalf("the error is %+v, want an *Error of job_1 after %v with the status %q", err, waited, status)
 	}
 	return status, failure
 }
