@@ -89,7 +89,7 @@ type Recorder interface {
 
 // CreateJob starts a job. Once the request is being sent, ctx no longer cancels the
 // call, which waits for the response up to the request timeout: a lost response is
-// a lost job. The recorder may be nil. The error is an *Error.
+// a lost job. The error is an *Error.
 func (c *Client) CreateJob(ctx context.Context, projectID, prompt string, recorder Recorder) (*Job, error) {
 	return c.post(ctx, request{op: OpCreate, projectID: projectID}, prompt, recorder)
 }
@@ -149,16 +149,13 @@ func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder 
 	got, err = c.doInSlot(ctx, posts, sent, r)
 	job, failure = c.classifyPost(r, got, err)
 	switch {
-	case recorder == nil:
 	case failure == nil:
 		recorder.Accepted(job.ID)
 	case errors.Is(failure, ErrUnknownOutcome):
 		recorder.Unknown()
+		err = failure.Whole()
 	default:
 		recorder.Withdrawn()
-	}
-	if failure != nil && errors.Is(failure, ErrUnknownOutcome) {
-		err = failure.Whole()
 	}
 	c.logExchange(ctx, r, got, err)
 	return got, job, failure

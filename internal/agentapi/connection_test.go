@@ -109,7 +109,7 @@ func TestProxy_C14(t *testing.T) {
 	s, c := startServer(t, faultserver.Options{Certificate: faultserver.GoodCertificate})
 	transport, _ := c.postTransport.(*http.Transport)
 	transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: listener.Addr().String()})
-	if job, err := c.CreateJob(t.Context(), "p", "x", nil); err != nil || job.ID != "job_1" {
+	if job, err := c.CreateJob(t.Context(), "p", "x", new(recorder)); err != nil || job.ID != "job_1" {
 		t.Errorf("%v, %v, want the job", job, err)
 	}
 	_ = listener.Close()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,18 +86,12 @@ func (e *Error) Whole() *Error {
 
 // Error describes the call, the response and the cause, safe to show.
 func (e *Error) Error() string {
-	var b strings.Builder
-	b.WriteString(string(e.Op))
-	if response := e.Response(); response != "" {
-		b.WriteString(": " + response)
-	}
+	cause := ""
 	if e.Err != nil {
-		b.WriteString(": " + escape.Printable(e.Err.Error()))
+		cause = escape.Printable(e.Err.Error())
 	}
-	if e.Detail != "" {
-		b.WriteString(": " + e.Detail)
-	}
-	return b.String()
+	parts := []string{string(e.Op), e.Response(), cause, e.Detail}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 // Response describes the status of the response; it is empty without one.

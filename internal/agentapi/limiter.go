@@ -37,9 +37,6 @@ type posts struct {
 
 // turn records a POST and waits for a slot. During a pause, nothing stays recorded.
 func (p *posts) turn(ctx context.Context, recorder Recorder) (sent time.Time, _ error) {
-	if recorder == nil {
-		return p.acquire(ctx)
-	}
 	for {
 		if err := p.wait(ctx); err != nil {
 			return sent, err

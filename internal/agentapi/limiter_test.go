@@ -30,7 +30,7 @@ func TestLimiter_first429(t *testing.T) {
 		var all sync.WaitGroup
 		call := func(project string) {
 			all.Go(func() {
-				if _, err := c.CreateJob(t.Context(), project, "x", nil); err != nil {
+				if _, err := c.CreateJob(t.Context(), project, "x", new(recorder)); err != nil {
 					t.Errorf("%s: %v", project, err)
 				}
 			})
@@ -73,7 +73,7 @@ func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()
-				_, err := c.CreateJob(ctx, "p", name, nil)
+				_, err := c.CreateJob(ctx, "p", name, new(recorder))
 				if !errors.Is(err, is) || is != nil && !errors.Is(err, ErrNotSent) {
 					t.Errorf("%s: %v, want %v", name, err, is)
 				}
@@ -115,7 +115,7 @@ func TestLimiter_growingPause(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(48*time.Hour, cancel)
 				for ctx.Err() == nil && len(f.posts) <= len(tc.pauses) {
-					if _, err := c.CreateJob(ctx, "p", "x", nil); err != nil && !errors.Is(err, context.Canceled) {
+					if _, err := c.CreateJob(ctx, "p", "x", new(recorder)); err != nil && !errors.Is(err, context.Canceled) {
 						t.Fatal(err)
 					}
 				}

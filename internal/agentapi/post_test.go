@@ -69,7 +69,7 @@ func TestCreateJob(t *testing.T) {
 				}
 				f := &fakeService{answers: tc.answers}
 				start := time.Now()
-				job, err := newFakeClient(t, f).CreateJob(ctx, "p", "x", nil)
+				job, err := newFakeClient(t, f).CreateJob(ctx, "p", "x", new(recorder))
 				took := time.Since(start).Seconds()
 				wantClass(t, job, err, tc.class, tc.status, tc.is)
 				if took < tc.lo || took > max(tc.lo, tc.hi) {

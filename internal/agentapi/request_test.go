@@ -44,8 +44,8 @@ func TestExchange_C12_requests(t *testing.T) {
 		config.RootCAs.AddCert(s.Certificate())
 	})
 	calls := []func() (*Job, error){
-		func() (*Job, error) { return c.CreateJob(t.Context(), "pro-j:1", "hello", nil) },
-		func() (*Job, error) { return c.SendMessage(t.Context(), "pro-j:1", "job_1", "hello", nil) },
+		func() (*Job, error) { return c.CreateJob(t.Context(), "pro-j:1", "hello", new(recorder)) },
+		func() (*Job, error) { return c.SendMessage(t.Context(), "pro-j:1", "job_1", "hello", new(recorder)) },
 		func() (*Job, error) { return c.ReadJob(t.Context(), "pro-j:1", "job_1") },
 		func() (*Job, error) { return c.PollJob(t.Context(), "pro-j:1", "job_1") },
 	}
@@ -91,9 +91,9 @@ func TestCheckIDs(t *testing.T) {
 		"a\x1b[2Jb", "a\u009bb", "a\u202eb", "jöb", "a\ufffdb", strings.Repeat("a", 257),
 	} {
 		for name, call := range map[string]func() (*Job, error){
-			"create":              func() (*Job, error) { return c.CreateJob(t.Context(), id, "x", nil) },
-			"message, by project": func() (*Job, error) { return c.SendMessage(t.Context(), id, "job_1", "x", nil) },
-			"message, by job":     func() (*Job, error) { return c.SendMessage(t.Context(), "p", id, "x", nil) },
+			"create":              func() (*Job, error) { return c.CreateJob(t.Context(), id, "x", new(recorder)) },
+			"message, by project": func() (*Job, error) { return c.SendMessage(t.Context(), id, "job_1", "x", new(recorder)) },
+			"message, by job":     func() (*Job, error) { return c.SendMessage(t.Context(), "p", id, "x", new(recorder)) },
 			"get, by project":     func() (*Job, error) { return c.ReadJob(t.Context(), id, "job_1") },
 			"get, by job":         func() (*Job, error) { return c.ReadJob(t.Context(), "p", id) },
 			"poll, by job":        func() (*Job, error) { return c.PollJob(t.Context(), "p", id) },
