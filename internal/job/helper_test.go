@@ -4,11 +4,6 @@
 package job_test
 
 import (
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,11 +22,16 @@ type (
 	unknown = fakecli.Unknown
 )
 
+// startRun starts the provider of another run of the CLI.
+func startRun(c *fakecli.CLI, run cli.Run, config attrs) {
+	c.T.Helper()
+	c.ConnectTo(c.T.Context(), provider.New("test", provider.Options{Process: harness.Process(run)}), config)
+}
+
 // apply is a whole apply in a process of its own.
 func apply(t *testing.T, c *fakecli.CLI, run cli.Run, config, job attrs) []*tfprotov6.Diagnostic {
 	t.Helper()
-	process := harness.Process(run)
-	c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config)
+	startRun(c, run, config)
 	return c.Run(t.Context(), job)
 }
 
@@ -52,32 +52,4 @@ func ended(s *harness.Service) string {
 	id := s.Create(harness.Project, "from elsewhere").ID
 	s.SetStatus(id, "completed")
 	return id
-}
-
-// refusingBucket is the URL of a bucket that responds 400.
-func refusingBucket(t *testing.T, body string) string {
-	t.Setenv("AWS_ACCESS_KEY_ID", "test")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, body)
-	}))
-	t.Cleanup(server.Close)
-	return "s3://bucket/a?region=us-east-1&endpoint=" + server.URL
-}
-
-// changeEntry replaces a text in the only entry of a journal, as whoever can write there could.
-func changeEntry(t *testing.T, folder, from, to string) {
-	t.Helper()
-	files, _ := filepath.Glob(filepath.Join(folder, "*", "*.json"))
-	if len(files) != 1 {
-		t.Fatalf("entries: %q, want one", files)
-	}
-	text, err := os.ReadFile(files[0])
-	if err != nil || !strings.Contains(string(text), from) {
-		t.Fatalf("%v, or no %s in %s", err, from, text)
-	}
-	if err = os.WriteFile(files[0], []byte(strings.Replace(string(text), from, to, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -4,6 +4,10 @@
 package job_test
 
 import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,7 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -36,7 +39,7 @@ func TestList(t *testing.T) {
 		w.ImportState(t.Context(), harness.Project+"/"+id)
 		w.wanted["prompt"] = "B"
 		for _, name := range runs {
-			w.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process(name)}), w.config)
+			startRun(w.CLI, name, w.config)
 			_, err := w.Server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
 				TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: []byte(`{"id":"` + id + `"}`)},
 			})
@@ -75,7 +78,11 @@ func TestList(t *testing.T) {
 			before: func(w *world) {
 				w.s.Inject(lost)
 				run(w, "first")
-				changeEntry(t, w.folder, "{", `{"wait":60000,`)
+				files, _ := filepath.Glob(filepath.Join(w.folder, "*", "*.json"))
+				text, err := os.ReadFile(strings.Join(files, ""))
+				if err = errors.Join(err, os.WriteFile(files[0], bytes.Replace(text, []byte("{"), []byte(`{"wait":60000,`), 1), 0o600)); err != nil {
+					t.Fatal(err)
+				}
 			},
 			says: []string{"Outcome of an earlier request unknown", "Run it again in a few minutes"},
 		},
@@ -84,7 +91,7 @@ func TestList(t *testing.T) {
 			says:   []string{"Agent jobs not listed"},
 		},
 		"a journal that cannot be read": {
-			before: func(w *world) { w.config["journal"] = attrs{"url": refusingBucket(t, "no")} },
+			before: func(w *world) { w.config["journal"] = attrs{"url": os.Args[0]} }, // not a folder
 			says:   []string{"Journal not usable"},
 		},
 		"an unknown configuration": {
@@ -98,7 +105,7 @@ func TestList(t *testing.T) {
 			w := &world{fakecli.New(t, config), s, folder, config, attrs{"prompt": "A", "wait": attrs{"enabled": false}}}
 			test.before(w)
 			posts := s.Counts()
-			w.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("query")}), w.config)
+			startRun(w.CLI, "query", w.config)
 			listed, diags := w.List(t.Context(), true)
 			var got []string
 			for i, job := range listed {
