@@ -35,39 +35,17 @@ action "agent_start_job" "second" {
 const triggering = `
 resource "terraform_data" %[1]q {
   input            = "%[1]s %[2]d"
-  triggers_replace = %[3]s
+  triggers_replace = endswith(%[1]q, "destroy") ? %[2]d : null
   lifecycle {
     action_trigger {
-      events     = [%[4]s]
-      actions    = [action.agent_start_job.first, action.agent_start_job.second]
-      on_failure = %[5]s
+      events  = [%[3]s]
+      actions = [action.agent_start_job.first, action.agent_start_job.second]
+      %[4]s
     }
   }
 }
 resource "terraform_data" "%[1]s_dependent" {
   input = terraform_data.%[1]s.output
-}
-`
-
-// ephemeral replaces a page, which is refused: the plan must know the action of a destroy.
-const ephemeral = `
-variable "topic" {
-  default   = "confidential"
-  ephemeral = true
-}
-resource "terraform_data" "page" {
-  triggers_replace = "again"
-  lifecycle {
-    action_trigger {
-      events  = [before_destroy]
-      actions = [action.agent_start_job.write]
-    }
-  }
-}
-action "agent_start_job" "write" {
-  config {
-    prompt_wo = "Write about ${var.topic}"
-  }
 }
 `
 
@@ -81,58 +59,30 @@ func TestAccActionEvents(t *testing.T) {
 		done     = plancheck.ResourceActionNoop
 	)
 	s := harness.NewService(t, byPrompt)
-	first, second := []string{actions, `resource "terraform_data" "page" {}`}, []string{actions}
+	first, second := []string{actions}, []string{actions}
 	var checks []plancheck.PlanCheck
-	want := map[string][]string{}
-	for _, test := range []struct {
+	want, got := map[string][]string{}, map[string][]string{}
+	for name, test := range map[string]struct {
 		event, onFailure    string
 		resource, dependent plancheck.ResourceActionType
-		destroyed           int // revision that the destroy at the end finds; 0: no destroy runs the actions
+		destroyed           []string // jobs that the destroy at the end starts: nothing stops it
 	}{
-		{"before_create", "halt", missing, missing, 0},
-		{"before_create", "taint", missing, missing, 0},
-		{"before_create", "continue", done, done, 0},
-		{"after_create", "halt", done, missing, 0},
-		{"after_create", "taint", replaced, missing, 0},
-		{"after_create", "continue", done, done, 0},
-		{"before_update", "halt", old, old, 0},
-		{"before_update", "continue", done, done, 0},
-		{"after_update", "halt", done, old, 0},
-		{"after_update", "taint", done, old, 0},
-		{"after_update", "continue", done, done, 0},
-		{"before_destroy", "halt", replaced, old, 1},
-		{"before_destroy", "continue", done, done, 2},
-		{"after_destroy", "halt", missing, old, 0},
-		{"after_destroy", "continue", done, done, 2},
+		"before_create":  {"before_create", "", missing, missing, nil},
+		"after_create":   {"after_create", "", done, missing, nil},
+		"tainted":        {"after_create", "on_failure = taint", replaced, missing, nil},
+		"before_update":  {"before_update", "", old, old, nil},
+		"after_update":   {"after_update", "", done, old, nil},
+		"before_destroy": {"before_destroy", "", replaced, old, []string{"fails", "succeeds"}},
+		"after_destroy":  {"after_destroy", "", missing, old, nil},
 	} {
-		name, acting := test.event+"_"+test.onFailure, 2
-		isDestroy := strings.HasSuffix(test.event, "destroy")
-		if isDestroy {
-			acting = 1
-		}
-		at := func(revision int) string {
-			replace := "null"
-			if isDestroy {
-				replace = fmt.Sprint(revision)
-			}
-			return fmt.Sprintf(triggering, name, revision, replace, test.event, test.onFailure)
-		}
 		if !strings.HasSuffix(test.event, "create") {
-			first = append(first, at(1))
+			first = append(first, fmt.Sprintf(triggering, name, 1, test.event, test.onFailure))
 		}
-		second = append(second, at(2))
+		second = append(second, fmt.Sprintf(triggering, name, 2, test.event, test.onFailure))
 		checks = append(checks,
 			plancheck.ExpectResourceAction("terraform_data."+name, test.resource),
 			plancheck.ExpectResourceAction("terraform_data."+name+"_dependent", test.dependent))
-		caller := fmt.Sprint(name, " ", acting)
-		want[caller] = append(want[caller], "fails")
-		if test.onFailure == "continue" {
-			want[caller] = append(want[caller], "succeeds")
-		}
-		if test.destroyed != 0 { // a destroy of everything is never stopped
-			caller = fmt.Sprint(name, " ", test.destroyed)
-			want[caller] = append(want[caller], "fails", "succeeds")
-		}
+		want[name] = append([]string{"fails"}, test.destroyed...)
 	}
 	resource.Test(t, resource.TestCase{
 		ProtoV6ProviderFactories: providerFactories(t),
@@ -140,7 +90,6 @@ func TestAccActionEvents(t *testing.T) {
 		TerraformVersionChecks: []tfversion.TerraformVersionCheck{tfversion.SkipBelow(version.Must(version.NewVersion("1.16.0")))},
 		Steps: []resource.TestStep{
 			{Config: s.Config(first...)},
-			{Config: s.Config(ephemeral), ExpectError: regexp.MustCompile(`cannot contain\s+ephemeral values`)},
 			{Config: s.Config(second...), ExpectError: regexp.MustCompile("Agent job failed")},
 			{
 				Config: s.Config(second...), PlanOnly: true, ExpectNonEmptyPlan: true,
@@ -148,10 +97,10 @@ func TestAccActionEvents(t *testing.T) {
 			},
 		},
 	})
-	got := map[string][]string{}
 	for _, job := range s.Jobs() {
 		caller, outcome, _ := strings.Cut(job.Prompts[0], ": ")
-		got[caller] = append(got[caller], outcome)
+		name := strings.Fields(caller)[0]
+		got[name] = append(got[name], outcome)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("jobs started by each resource, in order (-want +got):\n%s", diff)
