@@ -50,6 +50,7 @@ func TestMarks_transitions(t *testing.T) {
 		"a message without a response": {
 			marks{prompt: "hash"}, func(m *marks) { m.messaged(false) }, marks{prompt: "hash", unconfirmed: true},
 		},
+		"another one": {marks{unconfirmed: true}, func(m *marks) { m.messaged(false) }, marks{unconfirmed: true}},
 		"an unconfirmed message shows in an active job": {
 			marks{unconfirmed: true, missing: true}, observed(completed, active, active), marks{},
 		},
