@@ -45,20 +45,11 @@ func TestChangedDefaultProject(t *testing.T) {
 	if c.Plan(t.Context(), attrs{"prompt": "write", "project_id": "proj_own"}); !c.Replace {
 		t.Error("no new job in the project that the resource names")
 	}
+	t.Setenv("AGENT_PROJECT_ID", "")
+	c.Forget()
+	c.Connect(fakecli.With(s.Attrs(), attrs{"project_id": nil}))
+	harness.Contains(t, fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write"})), "ERROR: Missing project_id", "AGENT_PROJECT_ID")
 	s.Sent(t, 1, 0)
-}
-
-// project_id is missed by what needs it.
-func TestMissingConfiguration(t *testing.T) {
-	good := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}
-	for attribute, variable := range map[string]string{"base_url": "AGENT_BASE_URL", "admin_key": "AGENT_ADMIN_KEY", "project_id": "AGENT_PROJECT_ID"} {
-		t.Setenv(variable, "")
-		diags := fakecli.CheckProvider(t, fakecli.With(good, attrs{attribute: nil}))
-		if attribute == "project_id" {
-			diags = append(diags, fakecli.New(t, good).Plan(t.Context(), attrs{"prompt": "write"})...)
-		}
-		harness.Contains(t, fakecli.Text(diags), "ERROR: Missing "+attribute, variable)
-	}
 }
 
 // What the rows I03 to I05 of the fault matrix do not have.
@@ -76,6 +67,9 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 		{"admin_key", `"` + harness.CanaryKey + `"`, "quotation mark"},
 		{"admin_key", "Bearer " + harness.CanaryKey, `"Bearer": remove that`},
 		{"admin_key", harness.CanaryKey + "\n", "trimspace"},
+		{"project_id", "a b", "Invalid id"},
+		{"journal", attrs{"url": "relative/" + harness.CanaryKey}, "Invalid journal URL"},
+		{"journal", attrs{"url": "s3://bucket?endpoint=https://a:" + harness.CanaryKey + "@example.com"}, "Invalid journal URL"},
 		{"request_timeout", "0s", "at least 1s"},
 		{"request_timeout", "60", "duration"},
 		{"poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "min_interval (10s) must not be longer than max_interval (1s)."},
@@ -88,10 +82,12 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 	} {
 		got := fakecli.Text(fakecli.CheckProvider(t, fakecli.With(good, attrs{test.attribute: test.value})))
 		harness.Contains(t, got, "ERROR", test.want)
-		if strings.Contains(got, harness.CanaryKey) {
-			t.Errorf("the key is shown: %s", got)
+		if strings.Contains(got, harness.CanaryKey) || strings.Contains(got, "environment variable") {
+			t.Errorf("the key is shown, or another origin: %s", got)
 		}
 	}
+	good["journal"] = attrs{"enabled": false} // which needs no URL
+	t.Setenv("AGENT_JOURNAL_URL", "relative")
 	for _, fine := range []attrs{
 		{"base_url": "https://api.example.com/prefix/"}, {"base_url": "http://127.0.0.1:80"}, {"base_url": "http://localhost"},
 		{"base_url": "http://[::1]:8080/x"}, {"base_url": "http://[::ffff:127.0.0.1]"}, {"admin_key": "!~"}, {"request_timeout": "1s"},
@@ -103,21 +99,39 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 	}
 }
 
-// Without a provider block, the error must name where a bad value comes from.
-func TestOriginOfABadValueIsSaid(t *testing.T) {
-	good := map[string]string{"AGENT_BASE_URL": "https://api.example.com", "AGENT_ADMIN_KEY": harness.CanaryKey, "AGENT_PROJECT_ID": harness.Project}
-	for variable, bad := range map[string]string{
-		"AGENT_BASE_URL": "https://api.example.com\n", "AGENT_ADMIN_KEY": harness.CanaryKey + "\r", "AGENT_PROJECT_ID": "a b",
-	} {
-		for name, value := range good {
-			t.Setenv(name, value)
-		}
-		t.Setenv(variable, bad)
-		harness.Contains(t, fakecli.Text(fakecli.CheckProvider(t, nil)), "ERROR: Invalid", "environment variable "+variable)
-		attribute := strings.ToLower(strings.TrimPrefix(variable, "AGENT_"))
-		if got := fakecli.Text(fakecli.CheckProvider(t, attrs{attribute: bad})); !strings.Contains(got, "ERROR: Invalid") || strings.Contains(got, variable) {
-			t.Errorf("of a value in the provider block: %s", got)
-		}
+// Without a provider block, the error must name where a bad value comes from. A secret is not repeated.
+//
+// Red without: origin in each of them, ParseURL in providerModel.journal, ValidID in its look at AGENT_JOURNAL_FORGET.
+func TestInvalidEnvironment(t *testing.T) {
+	type row struct{ attribute, bad, want string }
+	rows := []row{
+		{"base_url", "", "Missing base_url"},
+		{"base_url", "https://api.example.com\n", "Invalid base URL"},
+		{"admin_key", "", "Missing admin_key"},
+		{"admin_key", harness.CanaryKey + "\r", "Invalid admin key"},
+		{"project_id", "a b", "Invalid project id"},
+		{"journal url", "relative/" + harness.CanaryKey, "Invalid journal URL"},
+		{"journal url", "s3://bucket?endpoint=https://a:" + harness.CanaryKey + "@example.com", "Invalid journal URL"},
+		{"journal forget", "aaaaaaaaaaaaaaaa, b", `AGENT_JOURNAL_FORGET contains "b"`},
+	}
+	for _, number := range []string{"-1", "+1", "1.5", " 1", "many", "9223372036854775808"} {
+		want := ` is "` + number + `". It must be a whole number`
+		rows = append(rows, row{"max_new_jobs", number, want}, row{"max_messages", number, want})
+	}
+	for _, test := range rows {
+		t.Run(test.attribute+" "+test.bad, func(t *testing.T) {
+			t.Setenv("AGENT_BASE_URL", "https://api.example.com")
+			t.Setenv("AGENT_ADMIN_KEY", harness.CanaryKey)
+			variable := "AGENT_" + strings.ToUpper(strings.ReplaceAll(test.attribute, " ", "_"))
+			t.Setenv(variable, test.bad)
+			diags := fakecli.CheckProvider(t, attrs{"max_new_jobs": 1, "max_messages": 1})
+			text := fakecli.Text(diags)
+			harness.Contains(t, text, "ERROR: ", test.want, "environment variable "+variable)
+			fakecli.WantPath(t, diags, strings.Fields(test.attribute)...)
+			if strings.Contains(text, harness.CanaryKey) {
+				t.Errorf("the value is repeated: %s", text)
+			}
+		})
 	}
 }
 
@@ -138,22 +152,6 @@ func TestLowerLimitCounts(t *testing.T) {
 		got := fakecli.Text(append(c.Plan(t.Context(), attrs{"prompt": "write"}), c.Plan(t.Context(), attrs{"prompt": "write"})...))
 		if test.want == "" && got != "" || !strings.Contains(got, test.want) {
 			t.Errorf("%+v: %s", test, got)
-		}
-	}
-}
-
-func TestBadLimitInEnvironment(t *testing.T) {
-	config := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey, "max_new_jobs": 1, "max_messages": 1}
-	for _, variable := range []string{"AGENT_MAX_NEW_JOBS", "AGENT_MAX_MESSAGES"} {
-		for _, bad := range []string{"-1", "+1", "1.5", " 1", "many", "9223372036854775808"} {
-			t.Setenv(variable, bad)
-			diags := fakecli.CheckProvider(t, config)
-			harness.Contains(t, fakecli.Text(diags), "ERROR: Invalid limit", "environment variable "+variable+" is \""+bad+"\"")
-			fakecli.WantPath(t, diags, strings.ToLower(strings.TrimPrefix(variable, "AGENT_")))
-		}
-		t.Setenv(variable, "0")
-		if diags := fakecli.CheckProvider(t, config); len(diags) > 0 {
-			t.Error(fakecli.Text(diags))
 		}
 	}
 }

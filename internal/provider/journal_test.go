@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
@@ -15,26 +14,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
-
-// Red without: ParseURL in providerModel.journal; the variable in origin.
-func TestInvalidJournalURL(t *testing.T) {
-	const secret = "never-show-this"
-	good := harness.NewService(t, nil).Attrs()
-	for _, url := range []string{"relative/" + secret, "s3://bucket?endpoint=https://a:" + secret + "@example.com"} {
-		diags := fakecli.CheckProvider(t, fakecli.With(good, attrs{"journal": attrs{"url": url}}))
-		fakecli.WantPath(t, diags, "journal", "url")
-		t.Setenv("AGENT_JOURNAL_URL", url)
-		text := fakecli.Text(fakecli.CheckProvider(t, good))
-		harness.Contains(t, text, "ERROR: Invalid journal URL", "environment variable AGENT_JOURNAL_URL")
-		if strings.Contains(fakecli.Text(diags)+text, secret) {
-			t.Errorf("the URL is repeated: %s", text)
-		}
-	}
-	disabled := fakecli.With(good, attrs{"journal": attrs{"enabled": false}})
-	if diags := fakecli.CheckProvider(t, disabled); len(diags) > 0 { // it needs no URL
-		t.Error(fakecli.Text(diags))
-	}
-}
 
 // Red without: orEnv and its order in providerModel.journal; dataFolder.
 func TestWhereTheJournalIs(t *testing.T) {
@@ -73,12 +52,8 @@ func TestWhereTheJournalIs(t *testing.T) {
 // lostRun applies one job in a run whose state and process are lost.
 func lostRun(t *testing.T, run cli.Run, config attrs) {
 	t.Helper()
-	process := harness.Process(run)
-	c := &fakecli.CLI{T: t}
-	if diags := c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config); len(diags) > 0 {
-		t.Fatal(fakecli.Text(diags))
-	}
-	c.State = c.Decode(nil)
+	c := fakecli.New(t, config)
+	c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process(run)}), config)
 	if diags := c.Run(t.Context(), attrs{"prompt": "write"}); fakecli.Failed(diags) {
 		t.Fatal(fakecli.Text(diags))
 	}
