@@ -6,11 +6,12 @@ package cli
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,37 +19,24 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if what := os.Getenv(childEnv); what != "" {
-		children[what]()
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
-
-const childEnv = "CLI_TEST_CHILD"
-
-var children = map[string]func(){
-	// run tells what it is, and stays until its stdin is closed.
-	"run": func() {
-		fmt.Println(This().Run)
-		_, _ = io.ReadAll(os.Stdin)
-	},
-	// cli has a plugin, until it is killed.
-	"cli": func() {
+	switch os.Getenv(childEnv) {
+	case "cli": // has a plugin, until it is killed
 		plugin := childCommand(context.Background(), "plugin")
 		plugin.Stdout = os.Stdout
 		panic(plugin.Run())
-	},
-	// plugin tells when its CLI has ended.
-	"plugin": func() {
+	case "plugin": // tells what it is, and when its CLI has ended
 		p := This()
-		fmt.Println(p.CLIEnded())
+		fmt.Println(p.Run, p.CLIEnded())
 		for !p.CLIEnded() {
 			time.Sleep(time.Millisecond)
 		}
-		fmt.Println(p.CLIEnded())
-	},
+		fmt.Println("ended")
+	default:
+		os.Exit(m.Run())
+	}
 }
+
+const childEnv = "CLI_TEST_CHILD"
 
 func childCommand(ctx context.Context, what string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0])
@@ -57,29 +45,18 @@ func childCommand(ctx context.Context, what string) *exec.Cmd {
 	return cmd
 }
 
-func startChild(t *testing.T, what string) (*exec.Cmd, *bufio.Scanner) {
+// startChild starts a child, which is killed in the end, and returns the first line of its output, and the rest.
+func startChild(t *testing.T, what string) (child *exec.Cmd, first string, rest *bufio.Scanner) {
 	t.Helper()
-	cmd := childCommand(t.Context(), what)
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
+	child = childCommand(t.Context(), what)
+	stdout, err := child.StdoutPipe()
+	if err = errors.Join(err, child.Start()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return cmd, bufio.NewScanner(stdout)
-}
-
-func line(t *testing.T, s *bufio.Scanner) string {
-	t.Helper()
-	if !s.Scan() {
-		t.Fatalf("the child printed nothing: %v", s.Err())
-	}
-	return s.Text()
+	t.Cleanup(func() { _ = child.Process.Kill(); _ = child.Wait() })
+	rest = bufio.NewScanner(stdout)
+	rest.Scan()
+	return child, rest.Text(), rest
 }
 
 // The processes of one CLI are one run, and only they.
@@ -87,10 +64,10 @@ func TestThis_run(t *testing.T) {
 	if startTime(os.Getpid()) == "" {
 		t.Skip("the start times of processes are unknown on this system")
 	}
-	_, one := startChild(t, "run")
-	_, two := startChild(t, "run")
-	if one, two := line(t, one), line(t, two); one != two || one == string(This().Run) || len(one) != 16 {
-		t.Errorf("the children are in the runs %s and %s, this process in %s", one, two, This().Run)
+	_, one, _ := startChild(t, "plugin")
+	_, two, _ := startChild(t, "plugin")
+	if run, _, _ := strings.Cut(one, " "); one != two || run == string(This().Run) || len(run) != 16 {
+		t.Errorf("the children are in the runs %q and %q, this process in %s", one, two, This().Run)
 	}
 }
 
@@ -103,15 +80,15 @@ func TestThis_reusedID(t *testing.T) {
 }
 
 func TestThis_cliEnded(t *testing.T) {
-	parent, plugin := startChild(t, "cli")
-	if got := line(t, plugin); got != "false" {
-		t.Errorf("ended before it was killed: %s", got)
+	parent, first, plugin := startChild(t, "cli")
+	if !strings.HasSuffix(first, " false") {
+		t.Errorf("ended before it was killed: %q", first)
 	}
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if got := line(t, plugin); got != "true" {
-		t.Error(got)
+	if plugin.Scan(); plugin.Text() != "ended" {
+		t.Errorf("%q: %v", plugin.Text(), plugin.Err())
 	}
 }
 
@@ -120,8 +97,7 @@ func TestEnded(t *testing.T) {
 	if self.Start == "" || bootID() == "" {
 		t.Skip("the ends of processes are unknown on this system")
 	}
-	child, stdout := startChild(t, "run")
-	line(t, stdout)
+	child, _, _ := startChild(t, "plugin")
 	alive := Sender{Machine: machine(), PID: child.Process.Pid, Start: startTime(child.Process.Pid)}
 	reused, elsewhere, unknown := alive, alive, alive
 	reused.Start, elsewhere.Machine, unknown.Start = "1", "other", ""

@@ -5,8 +5,9 @@ package plugin
 
 import (
 	"context"
+	"errors"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
@@ -28,59 +29,47 @@ func TestStopProvider_callAfterIt(t *testing.T) {
 // A stop that comes when a call has begun, and before the framework knows the call,
 // cancels it nevertheless.
 func TestStopProvider_callJustBegun(t *testing.T) {
-	f := &lateFramework{T: t}
-	f.server = newServer(t.Context(), f, f)
-	if _, err := f.server.ApplyResourceChange(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	synctest.Test(t, func(t *testing.T) { // it fails if nobody cancels the call
+		f := new(lateFramework)
+		f.server = newServer(t.Context(), f, nil)
+		if _, err := f.server.ApplyResourceChange(t.Context(), nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("the call ends with %v", err)
+		}
+	})
 }
 
 // lateFramework is stopped before it has noted a call.
 type lateFramework struct {
 	frameworkServer
-	*testing.T
 	server *server
 }
 
 func (f *lateFramework) ApplyResourceChange(ctx context.Context, _ *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
-	if _, err := f.server.StopProvider(ctx, nil); err != nil {
-		f.Error(err)
-	}
-	select {
-	case <-ctx.Done():
-		if ctx.Err() == nil {
-			f.Error("the call is cancelled without an error")
-		}
-	case <-time.After(10 * time.Second):
-		f.Error("the call is not cancelled")
-	}
-	return nil, nil
+	_, err := f.server.StopProvider(ctx, nil)
+	<-ctx.Done()
+	return nil, errors.Join(err, ctx.Err())
 }
 
 func (*lateFramework) StopProvider(context.Context, *tfprotov6.StopProviderRequest) (*tfprotov6.StopProviderResponse, error) {
 	return nil, nil
 }
 
-// StopProvider waits for an action from its call on, not only once its events are read.
-func TestStopProvider_actionJustBegun(t *testing.T) {
-	f := &lateFramework{T: t}
-	f.server = newServer(t.Context(), f, f)
-	stream, err := f.server.InvokeAction(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f.server.invoking.TryLock() {
-		t.Fatal("StopProvider would return before the events of the action were sent")
-	}
-	for range stream.Events {
-	}
-	if _, err := f.server.StopProvider(t.Context(), nil); err != nil {
-		t.Error(err)
-	}
-}
-
 func (*lateFramework) InvokeAction(context.Context, *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {
 	return &tfprotov6.InvokeActionServerStream{Events: func(func(tfprotov6.InvokeActionEvent) bool) {}}, nil
 }
 
-func (*lateFramework) StateRead(string, []byte) {}
+// StopProvider waits for an action from its call on, not only once its events are read.
+func TestStopProvider_actionJustBegun(t *testing.T) {
+	s := newServer(t.Context(), new(lateFramework), nil)
+	stream, err := s.InvokeAction(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.invoking.TryLock() {
+		t.Fatal("StopProvider would return before the events of the action were sent")
+	}
+	stream.Events(nil)
+	if _, err := s.StopProvider(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
