@@ -43,35 +43,28 @@ func writing(prompt, week string) attrs {
 	return attrs{"prompt": prompt, "triggers": attrs{"week": week}, "wait": attrs{"enabled": false}}
 }
 
-// The counting itself: TestLimits_Plan.
+// The counting itself: TestLimits_Plan. New resources: TestLowerLimitCounts.
 func TestPlanBeyondLimit(t *testing.T) {
-	for name, test := range map[string]struct {
-		limit   string
+	for limit, test := range map[string]struct {
 		config  attrs
-		forget  bool
 		summary string
 	}{
-		"new":      {"max_new_jobs", writing("write", "1"), true, tooManyJobs},
-		"replaced": {"max_new_jobs", writing("write", "2"), false, tooManyJobs},
-		"messages": {"max_messages", writing("more", "1"), false, tooManyMessages},
+		"max_new_jobs": {writing("write", "2"), tooManyJobs}, // a replacement
+		"max_messages": {writing("more", "1"), tooManyMessages},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(limit, func(t *testing.T) {
 			s := harness.NewService(t, harness.Always(simulator.Script{}))
-			limits := attrs{"max_new_jobs": 0, "max_messages": 0}
-			limits[test.limit] = 1
+			limits := fakecli.With(attrs{"max_new_jobs": 0, "max_messages": 0}, attrs{limit: 1})
 			limited := fakecli.New(t, fakecli.With(s.Attrs(), limits))
 			for _, want := range [][]string{nil, {test.summary}} {
 				c := fakecli.New(t, s.Attrs())
 				wantErrors(t, c.Run(t.Context(), writing("write", "1")))
 				c.Server = limited.Server
 				wantErrors(t, c.Plan(t.Context(), writing("write", "1"))) // nothing to count
-				if test.forget {
-					c.Forget()
-				}
-				diags := c.PlanMinimal(t.Context(), test.config) // X18: twice, if there is a job
+				diags := c.PlanMinimal(t.Context(), test.config)          // X18: twice
 				wantErrors(t, diags, want...)
 				if want != nil {
-					harness.Contains(t, fakecli.Text(diags), test.limit+" = 1: the prompt for ", " 2 of this run. Sent until then with this provider configuration, including requests that failed: 0 new jobs and 0 messages.", "-refresh=false")
+					harness.Contains(t, fakecli.Text(diags), limit+" = 1: the prompt for ", " 2 of this run. Sent until then with this provider configuration, including requests that failed: 0 new jobs and 0 messages.", "-refresh=false")
 				}
 			}
 			s.Sent(t, 2, 0)

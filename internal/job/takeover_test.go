@@ -52,42 +52,37 @@ func TestTakeOver_everyArgument(t *testing.T) {
 		if _, known := values[name]; !known {
 			t.Errorf("%s: give it three values here if requests may differ in it, or else add it to neverSent", name)
 		}
-		for what, play := range map[string]func(s *harness.Service, c *fakecli.CLI, run func(value, posts int)){
-			"import": func(s *harness.Service, c *fakecli.CLI, run func(value, posts int)) {
-				c.ImportState(t.Context(), harness.Project+"/"+ended(s))
-				run(0, 0)
-			},
-			"lost create": func(_ *harness.Service, c *fakecli.CLI, run func(value, posts int)) {
-				for posts, value := range []int{0, 0, 1} {
-					c.Forget()
-					run(value, max(1, posts))
-				}
-			},
-			"lost message": func(_ *harness.Service, c *fakecli.CLI, run func(value, posts int)) {
-				run(0, 1)
-				before := *c
-				run(1, 2)
-				*c = before
-				run(2, 3)
-			},
+		type step struct {
+			value, posts int  // posts so far
+			isLost       bool // the state, and the one from before comes back
+		}
+		for what, steps := range map[string][]step{
+			"import":       {{0, 0, false}},
+			"lost create":  {{0, 1, true}, {0, 1, true}, {1, 2, false}},
+			"lost message": {{0, 1, false}, {1, 2, true}, {2, 3, false}},
 		} {
 			t.Run(name+", "+what, func(t *testing.T) {
 				s := harness.NewService(t, nil)
 				config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
-				c, runs := fakecli.New(t, config), 0
-				play(s, c, func(value, posts int) {
-					job := attrs{"prompt": "write", "wait": attrs{"enabled": false}}
+				c := fakecli.New(t, config)
+				if what == "import" {
+					c.ImportState(t.Context(), harness.Project+"/"+ended(s))
+				}
+				for run, step := range steps {
+					before, job := *c, attrs{"prompt": "write", "wait": attrs{"enabled": false}}
 					if name == "prompt_wo" {
 						delete(job, "prompt")
 					}
-					job[name] = values[name][value]
-					runs++
-					text := fakecli.Text(apply(t, c, cli.Run(fmt.Sprint("run", runs)), config, job))
-					if got := s.Counts(); got.Create+got.Message != posts {
+					job[name] = values[name][step.value]
+					text := fakecli.Text(apply(t, c, cli.Run(fmt.Sprint("run", run)), config, job))
+					if got := s.Counts(); got.Create+got.Message != step.posts {
 						t.Fatalf("run %d, %v: %d POSTs so far, want %d. Is %s in createKey or messageKey (journal.go), and, unless the job was imported, in compare (plan.go)?\n%s",
-							runs, job[name], got.Create+got.Message, posts, name, text)
+							run, job[name], got.Create+got.Message, step.posts, name, text)
 					}
-				})
+					if step.isLost {
+						*c = before
+					}
+				}
 			})
 		}
 	}
