@@ -117,26 +117,34 @@ func TestAction_ends(t *testing.T) {
 	}
 }
 
-// The outcome of the POST is an error; before the first line of progress.
+// The outcome of the POST is an error; before the first line of progress. Ctrl-C comes after a second.
+// Red without: WithGrace.
 func TestAction_notAccepted(t *testing.T) {
 	for name, test := range map[string]struct {
 		play faultserver.Play
+		took time.Duration
 		says []string // TARGET is where the prompt goes
 	}{
 		"A01 unknown outcome": {
-			faultserver.EOF, []string{"ERROR: Outcome of ", "The prompt was sent to TARGET, and no", "Running the action again sends it again."},
+			faultserver.EOF, 0, []string{"ERROR: Outcome of ", "The prompt was sent to TARGET, and no", "Running the action again sends it again."},
+		},
+		"A04 no response within five seconds after Ctrl-C": {
+			faultserver.Stall, 6 * time.Second, []string{"ERROR: Outcome of ", "interrupted", "Running the action again sends it again."},
 		},
 		"refused": {
-			faultserver.Answer(404, `{"error":"no such thing"}`),
+			faultserver.Answer(404, `{"error":"no such thing"}`), 0,
 			[]string{"The service refused the prompt for TARGET,", "no such thing", "Once that is fixed, run the action again", "project_id"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 				s.Wire.Script(faultserver.Kind(a.kind), faultserver.Effect(test.play)) // the simulator counts it
-				progress, diags := c.Invoke(t.Context(), a.name, a.config)
-				if len(progress) > 0 {
-					t.Errorf("progress: %q", progress)
+				ctx, stop := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, stop)
+				start := time.Now()
+				progress, diags := c.Invoke(ctx, a.name, a.config)
+				if took := time.Since(start); took != test.took || len(progress) > 0 {
+					t.Errorf("ended after %v, want %v; progress: %q", took, test.took, progress)
 				}
 				target := "project proj_1"
 				if a.jobID != "" {
@@ -169,22 +177,6 @@ func TestAction_promptWO(t *testing.T) {
 		if prompts := s.OnlyJob(t).Prompts; len(diags) > 0 || prompts[len(prompts)-1] != "write" {
 			t.Errorf("prompts %q: %s", prompts, fakecli.Text(diags))
 		}
-	})
-}
-
-// Ctrl-C while the response is due: the provider stops within five seconds, and the
-// action says that the outcome is unknown. Red without: WithGrace.
-func TestAction_A04_stoppedWhileSending(t *testing.T) {
-	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		s.Inject(simulator.Fault{Kind: a.kind, AfterEffect: true, Delay: 20 * time.Second})
-		ctx, stop := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, stop)
-		start := time.Now()
-		_, diags := c.Invoke(ctx, a.name, a.config)
-		if took := time.Since(start); took != 6*time.Second {
-			t.Errorf("the action ended after %v, want 5s after Ctrl-C", took)
-		}
-		harness.Contains(t, fakecli.Text(diags), "ERROR: Outcome of ", "interrupted", "Running the action again sends it again.")
 	})
 }
 

@@ -38,35 +38,28 @@ func TestMarks_transitions(t *testing.T) {
 			}
 		}
 	}
+	messaged := func(arrived bool) transition { return func(m *marks) { m.messaged(arrived) } }
+	interrupted := func(status agentapi.Status) transition {
+		return func(m *marks) { m.interrupted(wait.Messaged, status) }
+	}
 	ephemeral, plain := &jobModel{PromptWO: types.StringValue("A")}, &jobModel{Prompt: types.StringValue("A")}
+	unconfirmed, recent := marks{unconfirmed: true}, marks{messagedAt: start}
 	for name, test := range map[string]struct {
 		before marks
 		do     transition
 		want   marks
 	}{
-		"a message that arrived": {
-			marks{unconfirmed: true, missing: true}, func(m *marks) { m.messaged(true) }, marks{missing: true, messagedAt: start},
-		},
-		"a message without a response": {
-			marks{prompt: "hash"}, func(m *marks) { m.messaged(false) }, marks{prompt: "hash", unconfirmed: true},
-		},
-		"another one": {marks{unconfirmed: true}, func(m *marks) { m.messaged(false) }, marks{unconfirmed: true}},
-		"an unconfirmed message shows in an active job": {
-			marks{unconfirmed: true, missing: true}, observed(completed, active, active), marks{},
-		},
-		"not if it was active": {marks{unconfirmed: true}, observed(active, active, active), marks{unconfirmed: true}},
-		"a final status soon after a message": {
-			marks{messagedAt: start}, observed(active, completed, active), marks{messagedAt: start},
-		},
-		"a final status later": {marks{messagedAt: start.Add(-wait.Settle)}, observed(active, completed, completed), marks{}},
-		"a wait that was interrupted after the run of the message began": {
-			marks{messagedAt: start}, func(m *marks) { m.interrupted(wait.Messaged, active) }, marks{},
-		},
-		"a wait that was interrupted before": {
-			marks{messagedAt: start}, func(m *marks) { m.interrupted(wait.Messaged, completed) }, marks{messagedAt: start},
-		},
-		"a finished job":        {marks{missing: true, unconfirmed: true, messagedAt: start}, (*marks).finished, marks{unconfirmed: true}},
-		"a prompt in the state": {marks{prompt: "hash"}, func(m *marks) { m.saved(plain) }, marks{}},
+		"a message that arrived":        {marks{unconfirmed: true, missing: true}, messaged(true), marks{missing: true, messagedAt: start}},
+		"a message without a response":  {marks{prompt: "hash"}, messaged(false), marks{prompt: "hash", unconfirmed: true}},
+		"another one":                   {unconfirmed, messaged(false), unconfirmed},
+		"an unconfirmed message shows":  {marks{unconfirmed: true, missing: true}, observed(completed, active, active), marks{}},
+		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
+		"a status soon after a message": {recent, observed(active, completed, active), recent},
+		"a status later":                {marks{messagedAt: start.Add(-wait.Settle)}, observed(active, completed, completed), marks{}},
+		"a wait interrupted in the run": {recent, interrupted(active), marks{}},
+		"a wait interrupted before it":  {recent, interrupted(completed), recent},
+		"a finished job":                {marks{missing: true, unconfirmed: true, messagedAt: start}, (*marks).finished, unconfirmed},
+		"a prompt in the state":         {marks{prompt: "hash"}, func(m *marks) { m.saved(plain) }, marks{}},
 		"a prompt that is ignored": {
 			marks{prompt: "hash", planned: "hash"}, func(m *marks) { m.plans(new(jobModel), "job_1"); m.saved(new(jobModel)) },
 			marks{prompt: "hash", ignored: true},

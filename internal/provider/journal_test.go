@@ -17,35 +17,32 @@ import (
 
 // Red without: orEnv and its order in providerModel.journal; dataFolder.
 func TestWhereTheJournalIs(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("TF_DATA_DIR", root)
+	byDefault, variable, attribute := filepath.Join(root, "agent"), filepath.Join(root, "variable"), filepath.Join(root, "attribute")
 	for name, test := range map[string]struct {
 		journal  any
-		variable string // a folder
-		want     string
+		variable string
+		want     string // empty: nowhere
 	}{
-		"default":                 {nil, "", "data/agent"},
-		"variable, empty block":   {attrs{}, "variable", "variable"},
-		"attribute over variable": {attrs{"url": "attribute"}, "variable", "attribute"},
-		"enabled, variable":       {attrs{"enabled": true}, "variable", "variable"},
-		"disabled, variable":      {attrs{"enabled": false}, "variable", "none"},
-		"explicit nulls":          {attrs{"enabled": nil, "url": nil}, "", "data/agent"},
+		"default":                 {nil, "", byDefault},
+		"variable, empty block":   {attrs{}, variable, variable},
+		"attribute over variable": {attrs{"url": attribute}, variable, attribute},
+		"enabled, variable":       {attrs{"enabled": true}, variable, variable},
+		"disabled, variable":      {attrs{"enabled": false}, variable, ""},
+		"explicit nulls":          {attrs{"enabled": nil, "url": nil}, "", byDefault},
 	} {
-		t.Run(name, func(t *testing.T) {
-			root := t.TempDir()
-			t.Setenv("TF_DATA_DIR", filepath.Join(root, "data"))
-			if test.variable != "" {
-				t.Setenv("AGENT_JOURNAL_URL", filepath.Join(root, test.variable))
-			}
-			if block, ok := test.journal.(attrs); ok && block["url"] != nil {
-				block["url"] = filepath.Join(root, block["url"].(string))
-			}
-			lostRun(t, "run", fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"journal": test.journal}))
-			for _, folder := range []string{"data/agent", "variable", "attribute"} {
-				entries, _ := filepath.Glob(filepath.Join(root, folder, "*", "*.json"))
-				if (len(entries) > 0) != (folder == test.want) {
-					t.Errorf("entries in %s: %q, want them in %s", folder, entries, test.want)
-				}
-			}
-		})
+		t.Setenv("AGENT_JOURNAL_URL", test.variable)
+		lostRun(t, "run", fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"journal": test.journal}))
+		entries, _ := filepath.Glob(filepath.Join(root, "*", "*", "*.json"))
+		got := ""
+		for _, entry := range entries {
+			got += filepath.Dir(filepath.Dir(entry))
+			_ = os.Remove(entry)
+		}
+		if got != test.want {
+			t.Errorf("%s: entries in %q, want one in %q", name, got, test.want)
+		}
 	}
 }
 
