@@ -59,23 +59,17 @@ func startChild(t *testing.T, what string) (child *exec.Cmd, first string, rest 
 	return child, rest.Text(), rest
 }
 
-// The processes of one CLI are one run, and only they.
+// The processes of one CLI are one run, and only they: a process id that is used again has another start time.
 func TestThis_run(t *testing.T) {
-	if startTime(os.Getpid()) == "" {
+	self := os.Getpid()
+	if startTime(self) == "" {
 		t.Skip("the start times of processes are unknown on this system")
 	}
-	_, one, _ := startChild(t, "plugin")
-	_, two, _ := startChild(t, "plugin")
-	if run, _, _ := strings.Cut(one, " "); one != two || run == string(This().Run) || len(run) != 16 {
-		t.Errorf("the children are in the runs %q and %q, this process in %s", one, two, This().Run)
-	}
-}
-
-// A process id that is used again is another run: it has another start time.
-func TestThis_reusedID(t *testing.T) {
-	parent := os.Getppid()
-	if want := Run(hash(fmt.Sprintln(machine(), parent, startTime(parent)))); This().Run != want {
-		t.Errorf("run %s, want that of the parent's id and start time, %s", This().Run, want)
+	want := hash(fmt.Sprintln(machine(), self, startTime(self))) + " false"
+	for range 2 {
+		if _, got, _ := startChild(t, "plugin"); got != want || len(got) != len("0123456789abcdef false") { // an entry's name has room for that
+			t.Errorf("the child is in the run %q, want %q", got, want)
+		}
 	}
 }
 

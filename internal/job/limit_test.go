@@ -4,7 +4,6 @@
 package job_test
 
 import (
-	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -105,21 +103,4 @@ func TestApplyBeyondLimit(t *testing.T) {
 			}
 		})
 	}
-}
-
-// What an earlier run has sent is not sent again, so it does not count.
-func TestTakeoverDoesNotCount(t *testing.T) {
-	s := harness.NewService(t, harness.Always(simulator.Script{}))
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
-	none := fakecli.With(config, attrs{"max_new_jobs": 0, "max_messages": 0})
-	c := fakecli.New(t, s.Attrs())
-	for i, job := range []attrs{writing("write", "1"), writing("write", "2"), writing("more", "2")} { // a create, a replacement, a message
-		before := *c
-		wantErrors(t, apply(t, c, cli.Run(fmt.Sprint("lost", i)), config, job))
-		*c = before
-		diags := apply(t, c, cli.Run(fmt.Sprint("next", i)), none, job)
-		wantErrors(t, diags)
-		harness.Contains(t, fakecli.Text(diags), "of an earlier run will be taken over")
-	}
-	s.Sent(t, 2, 1)
 }
