@@ -158,10 +158,15 @@ func TestAction_notAccepted(t *testing.T) {
 	}
 }
 
-// A write-only prompt is sent like any other, and checked like any other. Red without:
-// ValidateActionConfig of the plugin's server, ConfigValidators.
-func TestAction_promptWO(t *testing.T) {
+// A write-only prompt is sent like any other, and checked like any other. Without a default project, the action needs
+// one. Red without: ValidateActionConfig of the plugin's server, ConfigValidators, ModifyPlan.
+func TestAction_arguments(t *testing.T) {
+	t.Setenv("AGENT_PROJECT_ID", "")
 	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), attrs{"project_id": nil}))
+		_, diags := c.PlanAction(t.Context(), a.name, a.config)
+		fakecli.WantPath(t, diags, "project_id")
+		a.config["project_id"] = harness.Project
 		for says, config := range map[string]attrs{
 			"ERROR: Invalid prompt: The prompt is empty": {"prompt": nil, "prompt_wo": " "},
 			"Missing Attribute Configuration":            {"prompt": nil},
@@ -173,7 +178,7 @@ func TestAction_promptWO(t *testing.T) {
 			harness.Contains(t, fakecli.Text(diags), "ERROR: Invalid prompt")
 		}
 		s.Sent(t, 0, 0)
-		_, diags := c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"prompt": nil, "prompt_wo": "write"}))
+		_, diags = c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"prompt": nil, "prompt_wo": "write"}))
 		if prompts := s.OnlyJob(t).Prompts; len(diags) > 0 || prompts[len(prompts)-1] != "write" {
 			t.Errorf("prompts %q: %s", prompts, fakecli.Text(diags))
 		}
@@ -201,18 +206,6 @@ func TestAction_A02_interrupted(t *testing.T) {
 		harness.Contains(t, fakecli.Text(diags), "The prompt was not sent to ", "interrupted")
 		if len(progress) > 0 {
 			t.Errorf("progress: %q", progress)
-		}
-	})
-}
-
-func TestAction_project(t *testing.T) {
-	t.Setenv("AGENT_PROJECT_ID", "")
-	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), attrs{"project_id": nil}))
-		_, diags := c.PlanAction(t.Context(), a.name, a.config)
-		fakecli.WantPath(t, diags, "project_id")
-		if _, diags = c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"project_id": harness.Project})); len(diags) > 0 {
-			t.Error(fakecli.Text(diags))
 		}
 	})
 }

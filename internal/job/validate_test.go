@@ -21,37 +21,34 @@ func TestValidate(t *testing.T) {
 		"timeouts create": durations, "timeouts update": durations, "timeouts invoke": durations,
 	}
 	c := fakecli.Unconfigured(t)
-	action := func(name string) func(attrs) []*tfprotov6.Diagnostic {
-		return func(config attrs) []*tfprotov6.Diagnostic {
-			_, diags := c.PlanAction(t.Context(), name, config)
-			return diags
+	validate := func(kind string, config attrs) (diags []*tfprotov6.Diagnostic) {
+		switch kind {
+		case "resource":
+			return c.Validate(config)
+		case "data source":
+			_, diags = c.Data(t.Context(), config)
+		default:
+			_, diags = c.PlanAction(t.Context(), kind, config)
 		}
-	}
-	data := func(config attrs) []*tfprotov6.Diagnostic {
-		_, diags := c.Data(t.Context(), config)
 		return diags
 	}
-	for _, kind := range []struct {
-		validate func(attrs) []*tfprotov6.Diagnostic
+	for kind, test := range map[string]struct {
 		required attrs
 		checked  []string
 	}{
-		{c.Validate, attrs{"prompt": "write"}, []string{"project_id", "prompt", "wait on_failure", "timeouts create", "timeouts update"}},
-		{data, attrs{"id": "job_1"}, []string{"project_id", "id"}},
-		{action("agent_start_job"), attrs{"prompt": "write"}, []string{"project_id", "prompt", "wait on_failure", "timeouts invoke"}},
-		{
-			action("agent_send_message"), attrs{"prompt": "write", "job_id": "job_1"},
-			[]string{"project_id", "prompt", "job_id", "wait on_failure", "timeouts invoke"},
-		},
+		"resource":           {attrs{"prompt": "write"}, []string{"project_id", "prompt", "wait on_failure", "timeouts create", "timeouts update"}},
+		"data source":        {attrs{"id": "job_1"}, []string{"project_id", "id"}},
+		"agent_start_job":    {attrs{"prompt": "write"}, []string{"project_id", "prompt", "wait on_failure", "timeouts invoke"}},
+		"agent_send_message": {attrs{"prompt": "write", "job_id": "job_1"}, []string{"project_id", "prompt", "job_id", "wait on_failure", "timeouts invoke"}},
 	} {
-		for _, name := range kind.checked {
+		for _, name := range test.checked {
 			path := strings.Fields(name)
 			for _, value := range mistakes[name] {
-				t.Log(kind.required, name, value)
+				t.Log(kind, name, value)
 				if len(path) == 2 {
 					value = attrs{path[1]: value}
 				}
-				fakecli.WantPath(t, kind.validate(fakecli.With(kind.required, attrs{path[0]: value})), path...)
+				fakecli.WantPath(t, validate(kind, fakecli.With(test.required, attrs{path[0]: value})), path...)
 			}
 		}
 	}
