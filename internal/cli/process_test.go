@@ -11,11 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestMain(m *testing.M) {
@@ -60,23 +57,12 @@ func startChild(t *testing.T, what string) (child *exec.Cmd, first string, rest 
 }
 
 // The processes of one CLI are one run, and only they: a process id that is used again has another start time.
-func TestThis_run(t *testing.T) {
-	self := os.Getpid()
-	if startTime(self) == "" {
-		t.Skip("the start times of processes are unknown on this system")
-	}
-	want := hash(fmt.Sprintln(machine(), self, startTime(self))) + " false"
-	for range 2 {
-		if _, got, _ := startChild(t, "plugin"); got != want || len(got) != len("0123456789abcdef false") { // an entry's name has room for that
-			t.Errorf("the child is in the run %q, want %q", got, want)
-		}
-	}
-}
-
-func TestThis_cliEnded(t *testing.T) {
-	parent, first, plugin := startChild(t, "cli")
-	if !strings.HasSuffix(first, " false") {
-		t.Errorf("ended before it was killed: %q", first)
+func TestThis(t *testing.T) {
+	parent, got, plugin := startChild(t, "cli")
+	pid := parent.Process.Pid
+	want := hash(fmt.Sprintln(machine(), pid, startTime(pid))) + " false"
+	if got != want || len(got) != len("0123456789abcdef false") { // an entry's name has room for that
+		t.Errorf("run and end of the CLI: %q, want %q", got, want)
 	}
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -95,23 +81,22 @@ func TestEnded(t *testing.T) {
 	alive := Sender{Machine: machine(), PID: child.Process.Pid, Start: startTime(child.Process.Pid)}
 	reused, elsewhere, unknown := alive, alive, alive
 	reused.Start, elsewhere.Machine, unknown.Start = "1", "other", ""
-	wantEnded := func(want ...string) {
-		t.Helper()
-		var got []string
-		for name, sender := range map[string]Sender{"self": self, "child": alive, "reused id": reused, "elsewhere": elsewhere, "no start time": unknown} {
-			if This().Ended(sender) {
-				got = append(got, name)
+	for _, isKilled := range []bool{false, true} {
+		if isKilled {
+			_ = child.Process.Kill()
+			_ = child.Wait()
+		}
+		for name, test := range map[string]struct {
+			sender Sender
+			want   bool
+		}{
+			"self": {self, false}, "child": {alive, isKilled}, "reused id": {reused, true}, "elsewhere": {elsewhere, false}, "no start time": {unknown, false},
+		} {
+			if got := This().Ended(test.sender); got != test.want {
+				t.Errorf("%s, child killed %t: ended %t", name, isKilled, got)
 			}
 		}
-		slices.Sort(got)
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("ended (-want +got):\n%s", diff)
-		}
 	}
-	wantEnded("reused id")
-	_ = child.Process.Kill()
-	_ = child.Wait()
-	wantEnded("child", "reused id")
 }
 
 func TestHold(t *testing.T) {
