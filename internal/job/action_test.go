@@ -18,9 +18,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// storedLate is what GET says of a job that the service has not stored yet.
-var storedLate = simulator.Fault{Kind: simulator.KindGet, Status: 404, Body: `{"error":"not found"}`}
-
 // actionCase is one of the two actions, ready to be invoked.
 type actionCase struct {
 	name   string
@@ -90,7 +87,7 @@ func TestAction_ends(t *testing.T) {
 				want := []string{"Message sent to job ID in project proj_1."}
 				if a.jobID == "" {
 					want = []string{"Job ID started in project proj_1."}
-					s.Inject(storedLate)
+					s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404}) // it is not stored yet
 				}
 				if test.end != "" {
 					want = append(want, "Job ID finished with the status "+test.end)
