@@ -90,7 +90,8 @@ func TestEnded(t *testing.T) {
 			sender Sender
 			want   bool
 		}{
-			"self": {self, false}, "child": {alive, isKilled}, "reused id": {reused, true}, "elsewhere": {elsewhere, false}, "no start time": {unknown, false},
+			"self": {self, false}, "child": {alive, isKilled}, "reused id": {reused, true},
+			"elsewhere": {elsewhere, false}, "no start time": {unknown, false},
 		} {
 			if got := This().Ended(test.sender); got != test.want {
 				t.Errorf("%s, child killed %t: ended %t", name, isKilled, got)

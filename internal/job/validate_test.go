@@ -36,10 +36,13 @@ func TestValidate(t *testing.T) {
 		required attrs
 		checked  []string
 	}{
-		"resource":           {attrs{"prompt": "write"}, []string{"project_id", "prompt", "wait on_failure", "timeouts create", "timeouts update"}},
-		"data source":        {attrs{"id": "job_1"}, []string{"project_id", "id"}},
-		"agent_start_job":    {attrs{"prompt": "write"}, []string{"project_id", "prompt", "wait on_failure", "timeouts invoke"}},
-		"agent_send_message": {attrs{"prompt": "write", "job_id": "job_1"}, []string{"project_id", "prompt", "job_id", "wait on_failure", "timeouts invoke"}},
+		"resource":        {attrs{"prompt": "write"}, []string{"project_id", "prompt", "wait on_failure", "timeouts create", "timeouts update"}},
+		"data source":     {attrs{"id": "job_1"}, []string{"project_id", "id"}},
+		"agent_start_job": {attrs{"prompt": "write"}, []string{"project_id", "prompt", "wait on_failure", "timeouts invoke"}},
+		"agent_send_message": {
+			attrs{"prompt": "write", "job_id": "job_1"},
+			[]string{"project_id", "prompt", "job_id", "wait on_failure", "timeouts invoke"},
+		},
 	} {
 		for _, name := range test.checked {
 			path := strings.Fields(name)

@@ -80,7 +80,8 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 // The apply that sent a message without a response and later plans name a way out that sends nothing.
 func TestUnknownMessageNamesAWayOut(t *testing.T) {
 	t.Parallel()
-	_, applied := NotAccepted(send.Outcome{Result: send.Unknown}, send.Request{Kind: send.Message, ProjectID: "proj_1", JobID: "job_1"}, ApplyAgain)
+	request := send.Request{Kind: send.Message, ProjectID: "proj_1", JobID: "job_1"}
+	_, applied := NotAccepted(send.Outcome{Result: send.Unknown}, request, ApplyAgain)
 	_, planned := Unconfirmed.Of(Job{ID: "job_1", Project: "proj_1"}, nil)
 	for _, text := range []string{applied, planned} {
 		if !strings.HasSuffix(text, "\n  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS proj_1/job_1") {
