@@ -59,7 +59,7 @@ func TestNewDialer_requestTimeout(t *testing.T) {
 func TestTLS_hangingHandshake(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, c := startServer(t, faultserver.Options{InMemory: true, Certificate: faultserver.GoodCertificate})
+		s, c := startServer(t, faultserver.Options{InMemory: true, TLS: true})
 		s.OnConnect(func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 		start := time.Now()
 		if _, err := c.PollJob(t.Context(), "p", "job_1"); !errors.Is(err, ErrUnavailable) || time.Since(start) != 15*time.Second {
@@ -106,7 +106,7 @@ func TestProxy_C14(t *testing.T) {
 			_ = client.Close()
 		}
 	})
-	s, c := startServer(t, faultserver.Options{Certificate: faultserver.GoodCertificate})
+	s, c := startServer(t, faultserver.Options{TLS: true})
 	transport, _ := c.postTransport.(*http.Transport)
 	transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: listener.Addr().String()})
 	if job, err := c.CreateJob(t.Context(), "p", "x", new(recorder)); err != nil || job.ID != "job_1" {

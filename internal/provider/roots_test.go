@@ -14,7 +14,7 @@ import (
 )
 
 func TestAuthoritiesAreTrustedBesidesTheSystems(t *testing.T) {
-	authority := faultserver.New(t, nil, faultserver.Options{Certificate: faultserver.GoodCertificate}).Authority
+	authority := faultserver.New(t, nil, faultserver.Options{TLS: true}).Authority
 	want, err := x509.SystemCertPool()
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,11 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"encoding/pem"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -41,16 +43,14 @@ type Options struct {
 	// InMemory replaces sockets by pipes, which live in a synctest bubble. The
 	// client must use Server.Dial.
 	InMemory bool
-	// Certificate turns TLS on.
-	Certificate Certificate
+	// TLS has the server show a certificate that is its own authority.
+	TLS bool
 }
 
 // Server is one server. Its methods may be called by any goroutine.
 type Server struct {
-	URL string
-	// Authority is the PEM form of the authority behind the certificate, empty
-	// without TLS.
-	Authority string
+	URL       string
+	Authority string // of the certificate, in PEM form; empty without TLS
 
 	healthy http.Handler
 	tls     *tls.Config
@@ -79,9 +79,12 @@ func New(t testing.TB, healthy http.Handler, o Options) *Server {
 	t.Helper()
 	s := &Server{healthy: healthy, scripts: map[Kind][]Play{}, always: map[Kind]Play{}, conns: map[net.Conn]struct{}{}}
 	scheme := "http://"
-	if o.Certificate != NoCertificate {
+	if o.TLS {
 		scheme = "https://"
-		s.tls, s.Authority = serverTLS(t)
+		library := httptest.NewTLSServer(nil) // for its certificate
+		library.Close()
+		s.tls = library.TLS
+		s.Authority = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: library.Certificate().Raw}))
 	}
 	t.Cleanup(s.close)
 	if o.InMemory {

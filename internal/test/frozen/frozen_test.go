@@ -6,13 +6,10 @@
 package frozen
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path"
 	"path/filepath"
@@ -27,6 +24,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
@@ -67,18 +65,14 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(record)
 }
 
-// start returns a CLI whose provider reaches the service at an address that never changes,
-// because entries of a journal are for one address.
+// start returns a CLI whose provider reaches the service on pipes, at an address that never
+// changes, because entries of a journal are for one address.
 func start(t *testing.T, s *service, process *cli.Process, more attrs) *fakecli.CLI {
 	t.Helper()
-	server := httptest.NewServer(s)
-	t.Cleanup(server.Close)
-	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
-	}
+	wire := faultserver.New(t, s, faultserver.Options{InMemory: true})
 	c := &fakecli.CLI{T: t}
-	c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: dial, Process: process}), fakecli.With(attrs{
-		"base_url": "http://127.0.0.1:1", "admin_key": harness.CanaryKey, "project_id": harness.Project,
+	c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: wire.Dial, Process: process}), fakecli.With(attrs{
+		"base_url": wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project,
 		"poll": attrs{"min_interval": "10ms"},
 	}, more))
 	c.Forget()

@@ -15,7 +15,7 @@ import (
 
 // refusedRows are creates that the client or the service refuses.
 func refusedRows() []Row {
-	tls := faultserver.Options{Certificate: faultserver.GoodCertificate}
+	tls := faultserver.Options{TLS: true}
 	limited := func(retryAfter string) faultserver.Play {
 		return faultserver.Answer(429, `{"error":"slow down"}`, "Retry-After: "+retryAfter)
 	}
