@@ -8,6 +8,7 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
@@ -65,11 +66,19 @@ func TestStopProvider_actionJustBegun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.invoking.TryLock() {
-		t.Fatal("StopProvider would return before the events of the action were sent")
+	stopped := make(chan error, 1)
+	go func() {
+		_, err := s.StopProvider(t.Context(), nil)
+		stopped <- err
+	}()
+	select {
+	case <-stopped:
+		t.Fatal("StopProvider returns before the events of the action were sent")
+	case <-time.After(100 * time.Millisecond):
 	}
-	stream.Events(nil)
-	if _, err := s.StopProvider(t.Context(), nil); err != nil {
+	for range stream.Events {
+	}
+	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
 }

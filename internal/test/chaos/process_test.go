@@ -44,6 +44,7 @@ func (w *workingDir) start(command string) *process {
 	apply := "-auto-approve " + plan
 	p.cmd.Env = slices.Concat(p.cmd.Env, []string{
 		"AGENT_BASE_URL=" + w.url, "AGENT_ADMIN_KEY=" + canaryKey, "AGENT_PROJECT_ID=" + project, "AGENT_JOURNAL_URL=" + w.journal,
+		"AWS_ACCESS_KEY_ID=test", "AWS_SECRET_ACCESS_KEY=test",
 		"TF_CLI_ARGS_plan=" + plan, "TF_CLI_ARGS_apply=" + apply, "TF_CLI_ARGS_destroy=" + apply,
 	}, w.env)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
@@ -101,7 +102,7 @@ func (p *process) output() string {
 }
 
 // wait waits for the end and returns what was printed. Neither that nor what the
-// command left behind may hold the key.
+// command left behind may hold a secret.
 func (p *process) wait() string {
 	p.t.Helper()
 	select {
@@ -110,11 +111,9 @@ func (p *process) wait() string {
 		p.signalGroup(syscall.SIGKILL)
 		p.t.Fatalf("did not end:\n%s", p.output())
 	}
-	if strings.Contains(p.output(), canaryKey) {
-		p.t.Error("the key is in the output")
-	}
-	p.assertNoSecrets()
-	return p.output()
+	output := p.output()
+	p.assertNoSecrets(output)
+	return output
 }
 
 func (p *process) ok() bool { return p.cmd.ProcessState.Success() }

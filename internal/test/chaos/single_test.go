@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // A plugin whose CLI is gone does not live on for a refresh. Red without: cliGone and Lost.
@@ -46,47 +47,32 @@ func TestX04_CLI_gone_while_a_job_is_read(t *testing.T) {
 	})
 }
 
-// Red without: a StopProvider that returns only when the actions have reported their
-// end; the detached context of a POST on its way.
+// Red without: a StopProvider that returns only when the actions have reported their end.
 func TestA02_interrupt_an_action(t *testing.T) {
 	if !cli.HasActions() {
 		t.Skipf("actions need Terraform 1.14 or later, this is %s", cli.Name())
 	}
-	for name, inWait := range map[string]bool{"in the wait": true, "while the POST is in flight": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, "action \"agent_start_job\" \"test\" {\n  config {\n    prompt = \"write\"\n  }\n}\n")
-			if !inWait {
-				w.sim.Inject(simulator.Fault{Kind: simulator.KindCreate, Delay: time.Second})
-			}
-			p := w.start("apply -invoke=action.agent_start_job.test")
-			p.awaitPOSTs(1)
-			if inWait {
-				p.awaits("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
-			}
-			ending{signal: syscall.SIGINT, group: inWait}.send(p)
-			output := p.wait()
-			id := w.sim.Jobs()[0].ID
-			if p.ok() || !strings.Contains(output, id) {
-				t.Errorf("an interrupted action succeeds or does not name job %s:\n%s", id, output)
-			}
-			if inWait && (strings.Count(output, id) < 2 || !strings.Contains(output, "Agent job still running")) {
-				t.Errorf("the output does not say that job %s is still running:\n%s", id, output)
-			}
-			w.posts(1, 0)
-		})
+	t.Parallel()
+	w := newWorkingDir(t, simulator.Script{Duration: time.Hour}, "action \"agent_start_job\" \"test\" {\n  config {\n    prompt = \"write\"\n  }\n}\n")
+	p := w.start("apply -invoke=action.agent_start_job.test")
+	p.awaits("the job is polled", func() bool { return w.sim.Counts().Get > 1 })
+	p.signalGroup(syscall.SIGINT)
+	output := p.wait()
+	if id := w.sim.Jobs()[0].ID; p.ok() || strings.Count(output, id) < 2 || !strings.Contains(output, "Agent job still running") {
+		t.Errorf("an interrupted action succeeds or does not say that job %s is still running:\n%s", id, output)
 	}
+	w.posts(1, 0)
 }
 
 // A log at TRACE, the output, the state, a saved plan and whatever else a run
 // leaves behind hold no byte of the key and of a write-only prompt, both from
 // ephemeral variables: not when it is sent, not as a message, and not after a run
-// was killed. (That of the key from the environment, every command searches for.)
+// was killed. Every wait searches for them.
 func TestSecretsAreNowhere(t *testing.T) {
 	needsWriteOnly(t)
 	t.Parallel()
-	const canary = "canary-write-only-3c1e"
 	w := newWorkingDir(t, quick, "")
+	w.secrets = append(w.secrets, canaryPrompt)
 	w.writeFile("main.tf", strings.Replace(rootModule, "provider \"agent\" {", "provider \"agent\" {\n  admin_key = var.key", 1)+`
 variable "key" {
   ephemeral = true
@@ -98,41 +84,26 @@ resource "agent_job" "test" {
   prompt_wo = var.prompt
 }
 `)
-	search := func(output string, proof ...string) { // for the prompt; wait has searched for the key
-		t.Helper()
-		all := w.files(w.dir)
-		all["output"] = output
-		for place, text := range all {
-			if at := strings.Index(text, canary); at >= 0 {
-				t.Errorf("the prompt is in %s: …%s…", place, text[max(0, at-200):at+len(canary)])
-			}
-		}
-		for _, text := range proof {
-			if !strings.Contains(output, text) {
-				t.Errorf("nothing shows %q, so the search proves nothing:\n%s", text, output[max(0, len(output)-3000):])
-			}
-		}
+	set := func(prompt string) {
+		w.env = []string{"TF_LOG=TRACE", "AGENT_ADMIN_KEY=", "TF_VAR_key=" + canaryKey, "TF_VAR_prompt=" + prompt}
 	}
-	set := func(text string) {
-		w.env = []string{"TF_LOG=TRACE", "AGENT_ADMIN_KEY=", "TF_VAR_key=" + canaryKey, "TF_VAR_prompt=" + text}
-	}
-	for _, text := range []string{canary, canary + " more"} {
-		set(text)
-		search(w.run("plan -out=saved"))
-		search(w.files(w.dir)[filepath.Join(w.dir, "saved", "tfplan")], "agent_job")
-		search(w.run("apply saved"), "called the agent service")
+	for _, prompt := range []string{canaryPrompt, canaryPrompt + " more"} {
+		set(prompt)
+		w.run("plan -out=saved")
+		harness.Contains(t, w.files(w.dir)[filepath.Join(w.dir, "saved", "tfplan")], "agent_job") // else the search proves nothing
+		harness.Contains(t, w.run("apply saved"), "called the agent service")
 	}
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 403, Body: `{"error":"you sent ` + canaryKey + `"}`})
-	search(w.start("plan").wait(), "you sent (sensitive value)")
+	harness.Contains(t, w.start("plan").wait(), "you sent (sensitive value)")
 
-	set(canary + " and more")
+	set(canaryPrompt + " and more")
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindMessage, AfterEffect: true, Delay: time.Minute})
 	p := w.start("apply")
 	p.awaitPOSTs(1)
 	p.signalGroup(syscall.SIGKILL)
-	search(p.wait())
-	search(w.start("apply").wait())
-	if got := w.sim.Jobs()[0].Prompts; len(got) != 3 || !strings.HasPrefix(got[2], canary) {
+	p.wait()
+	w.try("apply")
+	if got := w.sim.Jobs()[0].Prompts; len(got) != 3 || !strings.HasPrefix(got[2], canaryPrompt) {
 		t.Errorf("the service got %q, so the search proves nothing", got)
 	}
 }

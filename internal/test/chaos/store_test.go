@@ -8,20 +8,16 @@ package chaos
 import (
 	"archive/zip"
 	"bytes"
-	"crypto/rand"
 	"errors"
-	"io"
 	"io/fs"
 	"maps"
-	"net/url"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
 // store is where the journal is kept.
@@ -33,17 +29,6 @@ const (
 	bucket        store = "bucket"
 )
 
-// envBucket is the journal URL of a bucket on an S3 server.
-const envBucket = "AGENT_TEST_S3"
-
-// needsBucket skips a test without such a bucket. Its name has S3 in it.
-func needsBucket(t *testing.T) {
-	t.Helper()
-	if os.Getenv(envBucket) == "" {
-		t.Skipf("%s is not set: make test-s3 runs this test", envBucket)
-	}
-}
-
 // keepJournal chooses the store.
 func (w *workingDir) keepJournal(s store) {
 	w.t.Helper()
@@ -51,11 +36,10 @@ func (w *workingDir) keepJournal(s store) {
 	case namedFolder:
 		w.journal = filepath.Join(w.t.TempDir(), "entries")
 	case bucket:
-		parsed, err := url.Parse(os.Getenv(envBucket))
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		w.journal = parsed.JoinPath(strings.ToLower(rand.Text())).String()
+		w.bucket = &fakes3.Server{Objects: map[string][]byte{}}
+		server := httptest.NewServer(w.bucket)
+		w.t.Cleanup(server.Close)
+		w.journal = "s3://bucket/a?region=us-east-1&endpoint=" + server.URL
 	}
 }
 
@@ -65,39 +49,14 @@ func (w *workingDir) entries() map[string]string {
 	switch {
 	case w.journal == "":
 		return w.files(filepath.Join(w.dir, ".terraform", "agent"))
-	case strings.HasPrefix(w.journal, "s3:"):
-		return w.objects()
-	}
-	return w.files(w.journal)
-}
-
-func (w *workingDir) objects() map[string]string {
-	w.t.Helper()
-	location, err := url.Parse(w.journal)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	client, err := minio.New(strings.TrimPrefix(location.Query().Get("endpoint"), "http://"), &minio.Options{
-		Creds: credentials.NewEnvAWS(), Region: location.Query().Get("region"),
-	})
-	if err != nil {
-		w.t.Fatal(err)
+	case w.bucket == nil:
+		return w.files(w.journal)
 	}
 	found := map[string]string{}
-	prefix := strings.TrimPrefix(location.Path, "/") + "/"
-	for info := range client.ListObjectsIter(w.t.Context(), location.Host, minio.ListObjectsOptions{Prefix: prefix, Recursive: true}) {
-		if info.Err != nil {
-			w.t.Fatal(info.Err)
-		}
-		object, err := client.GetObject(w.t.Context(), location.Host, info.Key, minio.GetObjectOptions{})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		text, err := io.ReadAll(object)
-		if err != nil && minio.ToErrorResponse(err).Code != minio.NoSuchKey { // a plugin that outlives its CLI removes some
-			w.t.Fatal(err)
-		}
-		found[info.Key] = string(text)
+	w.bucket.Lock()
+	defer w.bucket.Unlock()
+	for name, text := range w.bucket.Objects {
+		found[name] = string(text)
 	}
 	return found
 }
@@ -133,9 +92,9 @@ func (w *workingDir) addFiles(found map[string]string, folder string, tree fs.FS
 	}
 }
 
-// assertNoSecrets asserts that neither the disk nor the journal holds the key,
-// and that the journal holds no prompt.
-func (w *workingDir) assertNoSecrets() {
+// assertNoSecrets asserts that neither output, disk nor journal hold a secret, and that
+// the journal holds no prompt.
+func (w *workingDir) assertNoSecrets(output string) {
 	w.t.Helper()
 	all := w.entries()
 	for name, text := range all {
@@ -144,9 +103,12 @@ func (w *workingDir) assertNoSecrets() {
 		}
 	}
 	maps.Copy(all, w.files(w.dir))
+	all["output"] = output
 	for name, text := range all {
-		if strings.Contains(text, canaryKey) {
-			w.t.Errorf("the key is in %s", name)
+		for _, secret := range w.secrets {
+			if at := strings.Index(text, secret); at >= 0 {
+				w.t.Errorf("%s is in %s: …%s…", secret, name, text[max(0, at-200):at+len(secret)])
+			}
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
 const (
@@ -35,9 +36,11 @@ type workingDir struct {
 	sim     *simulator.Server
 	url     string
 	dir     string
-	env     []string // of every command
-	args    string   // of every plan, apply and destroy
-	journal string   // AGENT_JOURNAL_URL; empty: the default folder
+	secrets []string       // that no command may show or store
+	env     []string       // of every command
+	args    string         // of every plan, apply and destroy
+	journal string         // AGENT_JOURNAL_URL; empty: the default folder
+	bucket  *fakes3.Server // nil: the journal is in a folder
 }
 
 // newWorkingDir starts a service whose jobs all go as script says.
@@ -49,7 +52,7 @@ func newWorkingDir(t *testing.T, script simulator.Script, config string) *workin
 	})
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
-	w := &workingDir{t: t, sim: sim, url: server.URL, dir: t.TempDir()}
+	w := &workingDir{t: t, sim: sim, url: server.URL, dir: t.TempDir(), secrets: []string{canaryKey}}
 	w.write(config)
 	return w
 }

@@ -48,7 +48,10 @@ func New(t testing.TB) *Server {
 }
 
 func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return // the client was killed
+	}
 	f.Lock()
 	hook := f.hook
 	f.Unlock()
