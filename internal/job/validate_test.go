@@ -13,10 +13,11 @@ import (
 )
 
 // Mistakes are errors of "validate" and "plan" that point at the attribute.
-func TestValidate(t *testing.T) {
+func TestValidate_I01(t *testing.T) {
 	durations := []any{"0s", "-5m", "5 minutes", ""}
 	mistakes := map[string][]any{
-		"prompt": {"", " \t\n\u00a0", "a\x00b"}, "id": {"", "a/b"}, "job_id": {"", "a/b"}, "project_id": {"a/b", ".."},
+		"prompt": {"", " \t\n\u00a0", "a\x00b", "a\xffb"}, "id": {"", "a/b"}, "job_id": {"", "a/b"},
+		"project_id":      {"a/b", "..", "a/../b", "a?b", "a#b", "a%2fb", "a b"},
 		"wait on_failure": {"", "retry"},
 		"timeouts create": durations, "timeouts update": durations, "timeouts invoke": durations,
 	}

@@ -52,39 +52,73 @@ func TestChangedDefaultProject(t *testing.T) {
 	s.Sent(t, 1, 0)
 }
 
-// What the rows I03 to I05 of the fault matrix do not have.
+// project_id is missed by what needs it, the others by the provider: TestInvalidEnvironment.
+func TestMissingProject(t *testing.T) {
+	t.Setenv("AGENT_PROJECT_ID", "")
+	good := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}
+	diags := fakecli.New(t, good).Plan(t.Context(), attrs{"prompt": "write"})
+	harness.Contains(t, fakecli.Text(diags), "ERROR: Missing project_id", "AGENT_PROJECT_ID")
+}
+
 func TestInvalidProviderConfiguration(t *testing.T) {
 	good := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}
-	for _, test := range []struct {
+	type mistake struct {
 		attribute string
 		value     any
 		want      string
-	}{
-		{"base_url", "127.0.0.1:8787", "absolute"},
-		{"base_url", "https://user:" + harness.CanaryKey + "@api.example.com", "user name or password"},
-		{"base_url", "https://api.example.com\n", "line break"},
-		{"base_url", harness.CanaryKey, "absolute"},
-		{"admin_key", `"` + harness.CanaryKey + `"`, "quotation mark"},
-		{"admin_key", "Bearer " + harness.CanaryKey, `"Bearer": remove that`},
-		{"admin_key", harness.CanaryKey + "\n", "trimspace"},
-		{"project_id", "a b", "Invalid id"},
-		{"journal", attrs{"url": "relative/" + harness.CanaryKey}, "Invalid journal URL"},
-		{"journal", attrs{"url": "s3://bucket?endpoint=https://a:" + harness.CanaryKey + "@example.com"}, "Invalid journal URL"},
-		{"request_timeout", "0s", "at least 1s"},
-		{"request_timeout", "60", "duration"},
-		{"poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "min_interval (10s) must not be longer than max_interval (1s)."},
-		{"poll", attrs{"min_interval": "9ms"}, "at least 10ms"},
-		{"poll", attrs{"min_interval": "10ms", "max_interval": "9ms"}, "at least 10ms"},
-		{"poll", attrs{"max_per_second": 0}, "at least 1"},
-		{"max_new_jobs", -1, "at least 0"},
-		{"max_messages", -1, "at least 0"},
-		{"ca_certificates_pem", "no", "PEM"},
+	}
+	mistakes := map[string][]mistake{
+		"I03": {{"project_id", "a/b", "Invalid id"}},
+		"I04": {
+			{"admin_key", "", "Invalid admin key"}, {"admin_key", " \t", "Invalid admin key"},
+			{"admin_key", `"` + harness.CanaryKey + `"`, "quotation mark"},
+			{"admin_key", "Bearer " + harness.CanaryKey, `"Bearer": remove that`},
+			{"admin_key", harness.CanaryKey + "\n", "trimspace"},
+		},
+		"I05": {
+			{"base_url", "127.0.0.1:8787", "absolute"},
+			{"base_url", "https://user:" + harness.CanaryKey + "@api.example.com", "user name or password"},
+			{"base_url", "https://api.example.com\n", "line break"},
+			{"base_url", harness.CanaryKey, "absolute"},
+		},
+		"others": {
+			{"journal", attrs{"url": "relative/" + harness.CanaryKey}, "Invalid journal URL"},
+			{"journal", attrs{"url": "s3://bucket?endpoint=https://a:" + harness.CanaryKey + "@example.com"}, "Invalid journal URL"},
+			{"request_timeout", "0s", "at least 1s"},
+			{"request_timeout", "60", "duration"},
+			{"poll", attrs{"min_interval": "10s", "max_interval": "1s"}, "min_interval (10s) must not be longer than max_interval (1s)."},
+			{"poll", attrs{"min_interval": "9ms"}, "at least 10ms"},
+			{"poll", attrs{"min_interval": "10ms", "max_interval": "9ms"}, "at least 10ms"},
+			{"poll", attrs{"max_per_second": 0}, "at least 1"},
+			{"max_new_jobs", -1, "at least 0"},
+			{"max_messages", -1, "at least 0"},
+			{"ca_certificates_pem", "no", "PEM"},
+		},
+	}
+	for _, key := range []string{"mint_\n" + harness.CanaryKey, "\x1b" + harness.CanaryKey, harness.CanaryKey + " x", harness.CanaryKey + "é", harness.CanaryKey + "\x7f"} {
+		mistakes["I04"] = append(mistakes["I04"], mistake{"admin_key", key, "Invalid admin key"})
+	}
+	for _, url := range []string{
+		"", "api.example.com", "//api.example.com", "https://", "ftp://api.example.com", "https://user@api.example.com",
+		"https://api.example.com/?key=" + harness.CanaryKey, "https://api.example.com/?", "https://api.example.com/#" + harness.CanaryKey, "https://api.example.com/#",
+		"http://api.example.com", "http://10.0.0.1", "http://localhost.example.com", "https://api.example.com/\x7f",
 	} {
-		got := fakecli.Text(fakecli.CheckProvider(t, fakecli.With(good, attrs{test.attribute: test.value})))
-		harness.Contains(t, got, "ERROR", test.want)
-		if strings.Contains(got, harness.CanaryKey) || strings.Contains(got, "environment variable") {
-			t.Errorf("the key is shown, or another origin: %s", got)
-		}
+		mistakes["I05"] = append(mistakes["I05"], mistake{"base_url", url, "Invalid base URL"})
+	}
+	for row, mistakes := range mistakes {
+		t.Run(row, func(t *testing.T) {
+			for _, m := range mistakes {
+				diags := fakecli.CheckProvider(t, fakecli.With(good, attrs{m.attribute: m.value}))
+				got := fakecli.Text(diags)
+				harness.Contains(t, got, "ERROR", m.want)
+				if _, isBlock := m.value.(attrs); !isBlock {
+					fakecli.WantPath(t, diags, m.attribute)
+				}
+				if strings.Contains(got, harness.CanaryKey) || strings.Contains(got, "environment variable") {
+					t.Errorf("the key is shown, or another origin: %s", got)
+				}
+			}
+		})
 	}
 	good["journal"] = attrs{"enabled": false} // which needs no URL
 	t.Setenv("AGENT_JOURNAL_URL", "relative")
