@@ -45,7 +45,7 @@ func TestCreateJob(t *testing.T) {
 		"before the call": {answers: all(accepted), cancel: now, class: notSent, is: cause},
 		"while dialling":  {answers: all(hanging), cancel: 1, class: notSent, is: cause, lo: 1, dials: 1},
 		"as it connects":  {answers: all(tooLate), cancel: 1, class: notSent, is: cause, lo: 1, dials: 1},
-		"in a pause":      {answers: all(limited("3600")), cancel: 60, class: notSent, is: cause, status: 429, lo: 60, dials: 1, posts: 1},
+		"X03 in a pause":  {answers: all(limited("3600")), cancel: 60, class: notSent, is: cause, status: 429, lo: 60, dials: 1, posts: 1},
 		"in flight":       {answers: all(slow), cancel: 1, lo: 4, dials: 1, posts: 1},
 		"in flight, lost": {answers: all(lost), cancel: 1, class: unknown, is: errTimeout, lo: 60, dials: 1, posts: 1},
 		"grace":           {answers: all(slow), cancel: 1, grace: 5, lo: 4, dials: 1, posts: 1},

@@ -20,16 +20,16 @@ func TestRetryAfter(t *testing.T) {
 		want        time.Duration
 		ok          bool
 	}{
-		"none":                    {},
-		"seconds":                 {value: "120", want: 2 * time.Minute, ok: true},
-		"zero":                    {value: "0", ok: true},
-		"date":                    {value: date(90 * time.Second), want: 90 * time.Second, ok: true},
-		"past date":               {value: date(-time.Hour), ok: true},
-		"date, their clock ahead": {value: date(time.Hour + time.Minute), date: date(time.Hour), want: time.Minute, ok: true},
-		"negative":                {value: "-5"},
-		"largest":                 {value: "2147483647", want: 2147483647 * time.Second, ok: true},
-		"overflows 31 bits":       {value: "2147483648"},
-		"far date":                {value: far, want: math.MaxInt64, ok: true},
+		"none":                  {},
+		"seconds":               {value: "120", want: 2 * time.Minute, ok: true},
+		"zero":                  {value: "0", ok: true},
+		"date":                  {value: date(90 * time.Second), want: 90 * time.Second, ok: true},
+		"past date":             {value: date(-time.Hour), ok: true},
+		"P12 date, clock ahead": {value: date(time.Hour + time.Minute), date: date(time.Hour), want: time.Minute, ok: true},
+		"negative":              {value: "-5"},
+		"largest":               {value: "2147483647", want: 2147483647 * time.Second, ok: true},
+		"overflows 31 bits":     {value: "2147483648"},
+		"far date":              {value: far, want: math.MaxInt64, ok: true},
 	} {
 		if got, ok := retryAfter(http.Header{"Retry-After": {tc.value}, "Date": {tc.date}}, now); got != tc.want || ok != tc.ok {
 			t.Errorf("%s: %v, %t, want %v, %t", name, got, ok, tc.want, tc.ok)

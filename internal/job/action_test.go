@@ -126,7 +126,7 @@ func TestAction_notAccepted(t *testing.T) {
 			faultserver.EOF, 0, []string{"ERROR: Outcome of ", "The prompt was sent to TARGET, and no", "Running the action again sends it again."},
 		},
 		"A04 no response within five seconds after Ctrl-C": {
-			faultserver.Stall, 6 * time.Second, []string{"ERROR: Outcome of ", "interrupted", "Running the action again sends it again."},
+			faultserver.Slow(201, "{}", time.Minute), 6 * time.Second, []string{"ERROR: Outcome of ", "interrupted", "Running the action again sends it again."},
 		},
 		"refused": {
 			faultserver.Answer(404, `{"error":"no such thing"}`), 0,

@@ -96,8 +96,8 @@ func TestTakeOver_everyArgument(t *testing.T) {
 // state was lost: the journal still has that.
 //
 // Red without: Send keeping the entry of a refused message out of the
-// private state.
-func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
+// private state; red when a refused prompt is saved.
+func TestRefusedMessage_M03_doesNotForgetEarlierOne(t *testing.T) {
 	folder := t.TempDir()
 	harness.Bubble(t, harness.Always(simulator.Script{}), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
 		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder}})
@@ -112,8 +112,11 @@ func TestRefusedMessageDoesNotForgetEarlierOne(t *testing.T) {
 		time.Sleep(time.Minute) // C must be later than B by more than the journal's clockError
 		*c = before
 		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 409})
-		harness.Contains(t, run("third", "C"), "Message to agent job not accepted")
+		harness.Contains(t, run("third", "C"), "Message to agent job not accepted", "The service responded with 409")
 		s.Sent(t, 1, 2)
+		if got := c.Get("prompt"); got != "A" {
+			t.Errorf("the prompt in the state is %v", got)
+		}
 		harness.Contains(t, run("fourth", "B"), "taken over", "Message of an earlier run taken over")
 		s.Sent(t, 1, 2)
 	})

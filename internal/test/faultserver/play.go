@@ -4,9 +4,6 @@
 package faultserver
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"net"
@@ -23,7 +20,6 @@ type Exchange struct {
 
 	conn    net.Conn // with TLS, if there is any
 	raw     net.Conn
-	reader  *bufio.Reader
 	healthy http.Handler
 	over    bool
 }
@@ -68,12 +64,6 @@ func ResetEarly(conn net.Conn) {
 // EOF closes the connection without an answer.
 func EOF(x *Exchange) { x.over = true }
 
-// Stall never answers: it ends when the client gives up.
-func Stall(x *Exchange) {
-	x.over = true
-	_, _ = io.Copy(io.Discard, x.reader)
-}
-
 // Raw sends exactly this and closes the connection.
 func Raw(text string) Play {
 	return func(x *Exchange) {
@@ -107,17 +97,6 @@ func Slow(status int, body string, interval time.Duration) Play {
 			_, err = io.WriteString(x.conn, body[i:i+1])
 		}
 	}
-}
-
-// GzipBomb sends half of a small body that decompresses to n spaces, and closes the
-// connection: who reads more than that of it finds it cut short.
-func GzipBomb(status, n int) Play {
-	var packed bytes.Buffer
-	writer := gzip.NewWriter(&packed)
-	_, _ = io.WriteString(writer, strings.Repeat(" ", n)) // a buffer takes all
-	_ = writer.Close()
-	text := packed.String()
-	return Raw(head(status, len(text), []string{"Content-Encoding: gzip"}) + text[:len(text)/2])
 }
 
 func head(status, length int, headers []string) string {

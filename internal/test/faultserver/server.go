@@ -205,7 +205,7 @@ func (s *Server) serve(raw net.Conn) {
 			return
 		}
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
-		x := &Exchange{Request: r, conn: conn, raw: raw, reader: reader, healthy: s.healthy}
+		x := &Exchange{Request: r, conn: conn, raw: raw, healthy: s.healthy}
 		play(x)
 		if x.over || r.Close {
 			return

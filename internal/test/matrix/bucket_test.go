@@ -74,14 +74,6 @@ func bucketRows() []Row {
 			m.wantWords("The prompt was not sent to job "+m.id()+" in project proj_1, so the job and the state are unchanged.", "Check journal.url")
 			m.WantPosts(1, 0)
 		}),
-		// Red without: the error of Sending.
-		inBucket("X14_before_the_POST_responds_403_to_writes", func(m *Matrix, b *bucket) {
-			b.fail(http.MethodPut, 403)
-			m.wantDiags(m.Run(Job1()), createFailed)
-			m.wantWords(nothingSent, "could not be written", "Check journal.url", "Apply again to send the prompt.")
-			m.wantNoWords("HTTPS_PROXY") // a hint about the service
-			m.wantEnd("", 0, 0)
-		}),
 		// Red without: journalNotWritten; the mark of the entry in the state.
 		inBucket("X14_after_the_POST", func(m *Matrix, b *bucket) {
 			m.Script(faultserver.Create, func(x *faultserver.Exchange) { b.fail("", 403); faultserver.Healthy(x) })

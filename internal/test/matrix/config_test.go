@@ -134,13 +134,6 @@ func unknownRows() []Row {
 // promptRows are prompts and waits that are not known while Terraform plans.
 func promptRows() []Row {
 	return []Row{
-		// Red without: ValidateString passing over unknown values.
-		{name: "I06_prompt_unknown_at_plan", Test: func(m *Matrix) {
-			m.OK(m.note(m.cli.Validate(attrs{"prompt": unknown{}, "project_id": unknown{}})))
-			m.OK(m.plan(attrs{"prompt": unknown{}}))
-			m.OK(m.plan(attrs{"prompt": "write", "project_id": unknown{}}))
-			m.wantDials(0)
-		}},
 		// Red without: a wait that is not known counting as its default, on.
 		{name: "I06_wait_unknown_at_plan_of_an_active_job", Test: func(m *Matrix) {
 			m.OK(m.Run(noWait()))

@@ -68,48 +68,11 @@ func crashRows() []Row {
 			m.WantPosts(1, 1)
 			m.wantNoOrphans()
 		}},
-		{name: "X04_the_message_was_taken", clock: true, Test: func(m *Matrix) {
-			id := m.sent()
-			found := func() {
-				m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
-				m.wantWords("An earlier run sent this prompt to job "+id, "job "+id+" in project proj_1, which accepted it", "It was not sent again.")
-				m.wantEnd("completed", 1, 1)
-			}
-			m.undone(found) // killed again, just after it was found
-			m.nextRun()
-			found()
-			m.nextRun()
-			m.OK(m.Run(Job2()))
-			m.wantNoOrphans()
-		}},
-		// Red without: the limit of ReadJob; Unreadable.
-		{name: "X04_the_message_cannot_be_looked_up", clock: true, Test: func(m *Matrix) {
-			id := m.sent()
-			m.wantDiags(m.plan(Job2()), messagePlannedOver)
-			m.Always(faultserver.Get, faultserver.Answer(503, ""))
-			begin := time.Now()
-			m.wantDiags(m.apply(Job2()), unreadable)
-			m.wantWords("this prompt to job "+id+" in project proj_1, which accepted it", "The prompt was not sent again", "503 Service Unavailable", applyAgain)
-			m.wantTook(begin, time.Minute, time.Minute+time.Second)
-			m.Always(faultserver.Get, nil)
-			m.nextRun()
-			m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
-			m.wantEnd("completed", 1, 1)
-		}},
 		// Red without: KeepFailed in takeOver.
 		{name: "X04_the_job_has_failed_and_is_taken_over", clock: true, Test: func(m *Matrix) {
 			m.Sim.SetStatus(m.started(noWait()), "failed")
 			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}})), takeOverPlanned, tookOver, "WARNING: Agent job failed")
 			m.wantEnd("failed", 1, 0)
-		}},
-		// What else tells states and requests apart: TestBackend, TestScope, TestTakeOver_everyArgument.
-		// Red without: the workspace in journalScope.
-		{name: "X07_other_workspace", clock: true, Test: func(m *Matrix) {
-			m.started(Job1())
-			m.Setenv("TF_WORKSPACE", "other")
-			m.OK(m.connect())
-			m.starts(Job1())
-			m.wantEntries(2) // that of the killed run stays
 		}},
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // unrecorded is a run whose configuration has no journal.
@@ -45,21 +44,6 @@ func journalRows() []Row {
 		m.OK(m.Run(Job2()))
 		m.wantEntries(0)
 	})
-	for name, step := range map[string]func(m *Matrix){
-		// Red without: pruneJournal in Read and ModifyPlan, also before its return for a destroy.
-		"X11_a_refresh_sees_the_job":           func(m *Matrix) { m.nextRun(); m.refresh() },
-		"X11_a_plan_sees_the_job":              func(m *Matrix) { m.nextRun(); m.plan(Job1()) },
-		"X11_a_plan_of_a_destroy_sees_the_job": func(m *Matrix) { m.nextRun(); m.OK(m.note(m.cli.PlanDestroy(m.ctx))) },
-		"X11_a_destroy_forgets_the_job":        func(m *Matrix) { m.OK(m.note(m.cli.Destroy(m.ctx))) }, // Red without: Forget in Delete.
-	} {
-		inNamed(name, func(m *Matrix) {
-			m.nextRun()
-			m.created(Job1())
-			m.wantEntries(1)
-			step(m)
-			m.wantEntries(0)
-		})
-	}
 	// Red without: the job in messageKey.
 	row("X07_the_same_message_to_another_job", func(m *Matrix) {
 		second := m.other()
@@ -88,32 +72,6 @@ func journalRows() []Row {
 		m.nextRun()
 		m.wantDiags(m.Run(triggered), messagePlannedOver, messageFound)
 		m.WantPosts(2, 1)
-	})
-	// Red without: missing in pruneJournal (it would be forgotten).
-	inNamed("X09_an_import_that_is_lost", func(m *Matrix) {
-		id := m.started(Job1())
-		m.OK(m.imports(harness.Project + "/" + id))
-		m.OK(m.refresh())
-		m.wantEntries(1)
-		m.cli.Forget()
-		m.nextRun()
-		m.takesOver(Job1(), id)
-	})
-	// Red without: the mark being kept by Read and by an Update that only waits.
-	inNamed("X09_the_entry_is_named_until_it_is_seen", func(m *Matrix) {
-		m.created(Job1())
-		m.nextRun()
-		m.Script(faultserver.Get, faultserver.Healthy, faultserver.Answer(401, "")) // of the refresh, and of the wait
-		m.wantDiags(m.Run(Job2()), messagePlanned, "ERROR: Agent job still running")
-		m.unrecorded(func() {
-			m.wantDiags(m.Run(Job2()), "WARNING: Unfinished agent job")
-			m.WantState("completed")
-		})
-		m.wantEntries(1)
-		m.nextRun()
-		m.OK(m.Run(Job2()))
-		m.wantEntries(0)
-		m.WantPosts(1, 1)
 	})
 	// Red without: the entries of the state in Ref.
 	inNamed("X09_an_update_that_another_process_planned", func(m *Matrix) {

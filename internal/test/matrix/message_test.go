@@ -85,14 +85,6 @@ func messageRows() []Row {
 		m.OK(m.Run(again))
 		m.WantPosts(1, 2)
 	})
-	// Red without: the look at unconfirmed in observed.
-	row("M04_reset_and_the_effect_is_seen_later", long, func(m *Matrix) {
-		m.Script(faultserver.Message, faultserver.Reset)
-		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
-		m.Sim.SetStatus(m.id(), "active")
-		m.OK(m.Run(noWait))
-		m.wantEnd("active", 1, 1)
-	})
 	// Red without: the mark of a message gone once active was seen; apply in sendMessage.
 	row("M01_ended_soon_after_active_was_seen", at(3*time.Second), func(m *Matrix) {
 		m.Script(faultserver.Message, faultserver.Effect(shows(attrs{"model": "another"})))
@@ -119,19 +111,6 @@ func messageRows() []Row {
 		time.Sleep(2 * time.Second)
 		m.OK(m.refresh())
 		m.WantState("completed")
-	})
-	// Red without: 4xx as refused in classifyPost; red when a refused prompt is saved.
-	row("M03_409", long, func(m *Matrix) {
-		m.Script(faultserver.Message, faultserver.Answer(409, `{"error":"it is closed"}`))
-		m.unchanged(func() { m.wantDiags(m.Run(Job2()), messagePlanned, messageFailed) })
-		m.wantWords("The service responded with 409", `error message "it is closed"`,
-			"the job and the state are unchanged", "To start a new job with this prompt instead, apply with -replace=ADDRESS")
-		m.wantEnd("completed", 1, 1)
-		if prompts := m.Sim.Jobs()[0].Prompts; len(prompts) != 1 {
-			m.Errorf("the job got the prompts %q", prompts)
-		}
-		m.wantDiags(m.Run(Job2()), messagePlanned)
-		m.wantEnd("completed", 1, 2)
 	})
 	return rows
 }

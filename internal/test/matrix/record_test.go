@@ -52,14 +52,6 @@ func recordRows() []Row {
 			}
 			m.WantPosts(1, 0)
 		}},
-		// Red without: apply leaving created_at alone.
-		{name: "P05_created_at_of_another_form_later", clock: true, Test: func(m *Matrix) {
-			m.created(Job1())
-			created := m.cli.Get("created_at")
-			m.Script(faultserver.Get, shows(attrs{"status": "completed", "createdAt": "2026-01-02"}))
-			m.OK(m.refresh())
-			m.wantAttr("created_at", created)
-		}},
 		// Red without: active in place of no status.
 		{name: "P02_create_answered_without_a_status", clock: true, Test: func(m *Matrix) {
 			m.Script(faultserver.Create, m.createdAs(201, attrs{"status": simulator.Omit{}}))
@@ -143,15 +135,6 @@ func readRows() []Row {
 			m.OK(m.imports("proj_1/" + id))
 			m.wantAttr("id", id)
 			m.WantPosts(0, 0)
-		}},
-		// A refresh gives up after a minute, whatever the resource's timeouts, and says so.
-		// Red without: ErrUnavailable in hint; the cause in ReadJob.
-		{name: "P06_no_response_in_read", clock: true, Provider: attrs{"request_timeout": "2m"}, Test: func(m *Matrix) {
-			m.created(Job1())
-			m.OK(m.connect())
-			m.Always(faultserver.Get, faultserver.Stall)
-			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
-			m.wantWords("No response within a minute (GET http://", "Check base_url, the network")
 		}},
 	}
 	// Red without: isWebPage (a 404 would be taken for the service's word); ErrWrongJob in classifyGet.

@@ -4,7 +4,6 @@
 package matrix
 
 import (
-	"net/http"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -16,9 +15,6 @@ import (
 // refusedRows are creates that the client or the service refuses.
 func refusedRows() []Row {
 	tls := faultserver.Options{TLS: true}
-	limited := func(retryAfter string) faultserver.Play {
-		return faultserver.Answer(429, `{"error":"slow down"}`, "Retry-After: "+retryAfter)
-	}
 	return []Row{
 		// Red without: ErrCertificate in post (sent again until the deadline).
 		{name: "C02_certificate_untrusted", Provider: attrs{"ca_certificates_pem": nil}, Serve: tls, Test: func(m *Matrix) {
@@ -50,28 +46,18 @@ func refusedRows() []Row {
 				m.Errorf("%d connections to the other host", n)
 			}
 		}},
-		// Red without: the branch for 429 in Client.post, and the answer's Date header in retryAfter.
-		{name: "P12_retry_after_date_clock_behind", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Create, func(x *faultserver.Exchange) {
-				theirs := time.Now().Add(-time.Hour).UTC()
-				faultserver.Answer(429, "", "Retry-After: "+theirs.Add(45*time.Second).Format(http.TimeFormat), "Date: "+theirs.Format(http.TimeFormat))(x)
-			})
-			start := time.Now()
-			m.created(Job1())
-			m.wantTook(start, 64*time.Second, 70*time.Second) // the pause and the job's 20 s
-			m.WantPosts(2, 0)
-		}},
 		// Red without: ErrPauseTooLong in limiter.limited (the row would wait for its timeout).
 		{name: "C09_beyond_the_deadline", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Create, limited("3600"))
-			m.refusedByLimit(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10m"}}), 0, "429 Too Many Requests",
-				"the pause for the service's rate limit exceeds the configured timeout: the next request can be sent in 1h0m0s.", "raise timeouts")
-		}},
-		// Red without: the context in the limiter's wait.
-		{name: "X03_interrupt_in_a_pause", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Create, limited("600"))
-			time.AfterFunc(time.Minute, m.cli.Stop)
-			m.refusedByLimit(Job1(), time.Minute, "the run was interrupted")
+			m.Script(faultserver.Create, faultserver.Answer(429, `{"error":"slow down"}`, "Retry-After: 3600"))
+			start := time.Now()
+			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10m"}})), createFailed)
+			m.wantTook(start, 0, time.Second)
+			m.wantWords("429 Too Many Requests", "The service's rate limit refused the prompt for project proj_1, so no job was started.", "raise timeouts",
+				"the pause for the service's rate limit exceeds the configured timeout: the next request can be sent in 1h0m0s.")
+			m.wantEnd("", 1, 0)
+			m.OK(m.connect())
+			m.OK(m.Run(Job1()))
+			m.WantPosts(2, 0)
 		}},
 	}
 }
@@ -85,20 +71,6 @@ func (m *Matrix) refused(diags []*tfprotov6.Diagnostic, words ...string) {
 	if jobs := m.Sim.Jobs(); len(jobs) != 0 {
 		m.Errorf("the service has %d jobs", len(jobs))
 	}
-}
-
-// refusedByLimit runs a create whose one POST is answered 429, asserts how it fails, and
-// that a later run sends it again.
-func (m *Matrix) refusedByLimit(job attrs, took time.Duration, words ...string) {
-	m.Helper()
-	start := time.Now()
-	m.wantDiags(m.Run(job), createFailed)
-	m.wantTook(start, took, took+time.Second)
-	m.wantWords(append(words, "The service's rate limit refused the prompt for project proj_1, so no job was started.")...)
-	m.wantEnd("", 1, 0)
-	m.OK(m.connect())
-	m.OK(m.Run(Job1()))
-	m.WantPosts(2, 0)
 }
 
 // notSent asserts that a create failed and that nothing reached the service.

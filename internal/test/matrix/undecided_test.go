@@ -89,24 +89,6 @@ func undecidedRows() (rows []Row) {
 			m.OK(m.apply(Job1()))
 			m.wantEnd("completed", 2, 0)
 		})
-		// Red without: busy (each of the equal creates would be blocked).
-		row("X19_two_siblings_are_created", func(m *Matrix) {
-			m.lostResponse(Job1())
-			all := []*fakecli.CLI{m.other(), m.other(), m.other()}
-			for _, c := range all {
-				m.wantDiags(m.note(c.Plan(m.ctx, Job1())), outcomePlanned)
-			}
-			failed := 0
-			for _, c := range all {
-				if fakecli.Failed(m.note(c.Apply(m.ctx, Job1()))) {
-					failed++
-				}
-			}
-			if failed != 1 {
-				m.Errorf("%d creates are blocked, want 1", failed)
-			}
-			m.WantPosts(3, 0)
-		})
 		// Red without: the deadline of an entry that is listed.
 		row("X19_forgotten_before_the_deadline", func(m *Matrix) {
 			release := make(chan struct{})

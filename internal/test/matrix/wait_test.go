@@ -16,18 +16,6 @@ import (
 func waitRows() []Row {
 	refused := faultserver.Answer(401, `{"error":"key expired"}`)
 	return []Row{
-		// Red when Terminal means "everything but active".
-		{name: "P01_unknown_status_until_timeout", clock: true, Test: func(m *Matrix) {
-			m.Always(faultserver.Get, shows(attrs{"status": "reviewing\u001b[2J"}))
-			job := fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "2m"}})
-			m.kept(m.Run(job), "The configured timeouts.create (2m0s) expired.", `reviewing`, "u001b[2J")
-			m.wantNoWords("\x1b")
-			m.OK(m.refresh())
-			m.wantDiags(m.plan(job), stillRunning)
-			m.wantWords(`(status "reviewing\u001b[2J") finishes and sends nothing.`)
-			m.Always(faultserver.Get, nil)
-			m.resumed(job)
-		}},
 		// Red without: the defaults of timeouts.
 		{name: "P06_an_hour", clock: true, Provider: attrs{"poll": attrs{"min_interval": "1m", "max_interval": "10m"}},
 			script: harness.Always(simulator.Script{Duration: 24 * time.Hour}), Test: func(m *Matrix) {
@@ -94,13 +82,6 @@ func waitRows() []Row {
 			m.wantWords("To start a new job, change the prompt or apply with -replace=ADDRESS.")
 			m.wantDiags(m.Run(job), "WARNING: Agent job failed")
 			m.WantPosts(1, 0)
-		}},
-		// Red without: errNoStatus as the last fault in progress.classify.
-		{name: "P02_status_missing", clock: true, Test: func(m *Matrix) {
-			m.Always(faultserver.Get, shows(attrs{"status": simulator.Omit{}}))
-			m.kept(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "1m"}})), "The last poll failed: the response has no status.")
-			m.Always(faultserver.Get, nil)
-			m.resumed(Job1())
 		}},
 		// Red without: Refused as the end of a wait in progress.classify.
 		{name: "P07_401", clock: true, Test: func(m *Matrix) {
