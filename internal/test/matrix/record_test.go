@@ -54,13 +54,13 @@ func recordRows() []Row {
 		}},
 		// Red without: active in place of no status.
 		{name: "P02_create_answered_without_a_status", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Create, m.createdAs(201, attrs{"status": simulator.Omit{}}))
+			m.Script(faultserver.Create, m.createdAs(attrs{"status": simulator.Omit{}}))
 			m.OK(m.Run(noWait()))
 			m.WantState("active")
 		}},
 		// Red without: created_at as unknown in markComputedUnknown.
 		{name: "P05_create_answered_without_created_at", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Create, m.createdAs(201, attrs{"createdAt": nil}))
+			m.Script(faultserver.Create, m.createdAs(attrs{"createdAt": nil}))
 			m.OK(m.Run(noWait()))
 			m.wantDiags(m.plan(Job1()), stillRunning)
 			m.OK(m.apply(Job1()))
@@ -70,7 +70,7 @@ func recordRows() []Row {
 		}},
 		// Red without: the warnings of apply in Create, in Read, and after a wait.
 		{name: "P03_create_answered_with_an_odd_link", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Create, m.createdAs(201, attrs{"prLink": "/pull/1"}))
+			m.Script(faultserver.Create, m.createdAs(attrs{"prLink": "/pull/1"}))
 			m.wantDiags(m.Run(noWait()), linkLeftOut)
 			m.Script(faultserver.Get, shows(attrs{"prLink": "/pull/1"}))
 			m.wantDiags(m.refresh(), linkLeftOut)
@@ -83,11 +83,11 @@ func recordRows() []Row {
 
 const linkLeftOut = "WARNING: Invalid pull request link"
 
-// createdAs creates a job, and answers with a status and fields laid over its record.
-func (m *Matrix) createdAs(status int, fields attrs) faultserver.Play {
+// createdAs creates a job, and answers with fields laid over its record.
+func (m *Matrix) createdAs(fields attrs) faultserver.Play {
 	return func(x *faultserver.Exchange) {
 		id := m.Sim.Create(harness.Project, "Add a quickstart").ID
-		faultserver.Answer(status, JobJSON(fakecli.With(attrs{"id": id}, fields)))(x)
+		faultserver.Answer(201, JobJSON(fakecli.With(attrs{"id": id}, fields)))(x)
 	}
 }
 

@@ -63,17 +63,6 @@ func (m *Matrix) started(job attrs) (id string) {
 	return id
 }
 
-// sent is a job to which a run that was killed has sent a message. The state is
-// the one from before the message.
-func (m *Matrix) sent() (id string) {
-	m.Helper()
-	id = m.created(Job1())
-	m.nextRun()
-	m.undone(func() { m.wantDiags(m.Run(Job2()), messagePlanned) })
-	m.nextRun()
-	return id
-}
-
 // undone runs a step whose state is lost: the one from before comes back.
 func (m *Matrix) undone(step func()) {
 	m.Helper()

@@ -4,7 +4,6 @@
 package matrix
 
 import (
-	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -86,16 +85,6 @@ func (m *Matrix) unchanged(step func()) {
 	step()
 	if diff := cmp.Diff(before, m.cli.State.String()); diff != "" {
 		m.Errorf("the state was changed (-before +after):\n%s", diff)
-	}
-}
-
-// wantNoWords asserts what the diagnostics of the last wantDiags do not say.
-func (m *Matrix) wantNoWords(words ...string) {
-	m.Helper()
-	for _, w := range words {
-		if strings.Contains(m.text, w) {
-			m.Errorf("%q is in %q", w, m.text)
-		}
 	}
 }
 
