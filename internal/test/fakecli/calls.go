@@ -6,6 +6,7 @@ package fakecli
 import (
 	"context"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
@@ -18,7 +19,14 @@ import (
 // call makes one call of the protocol, which itself must not fail.
 func call[Request, Response any](ctx context.Context, c *CLI, method func(context.Context, Request) (Response, error), request Request) Response {
 	c.T.Helper()
-	response, err := method(ctx, request)
+	var response Response
+	var err error
+	send := func(ctx context.Context) { response, err = method(ctx, request) }
+	if c.Carry == nil {
+		send(ctx)
+	} else {
+		c.Carry(ctx, strings.TrimSuffix(reflect.TypeFor[Request]().Elem().Name(), "Request"), send)
+	}
 	if err != nil {
 		c.T.Fatal(err)
 	}

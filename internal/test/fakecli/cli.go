@@ -6,6 +6,7 @@ package fakecli
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -30,14 +31,41 @@ type CLI struct {
 	Minimal  bool     // Run refreshes as with -minimal-refresh
 	Forced   bool     // Plan replaces, as with -replace
 
-	State          tftypes.Value
-	Private        []byte
-	Identity       *tfprotov6.ResourceIdentityData
-	Tainted        bool
+	// Carry, if set, makes each call: send brings it to the provider and waits for the response.
+	Carry func(ctx context.Context, name string, send func(context.Context))
+
+	Instance
 	Planned        tftypes.Value
 	PlannedPrivate []byte
 	Replace        bool
 	Because        []string // the attributes that ask for it
+}
+
+// Instance is what a state has of the resource.
+type Instance struct {
+	State    tftypes.Value
+	Private  []byte
+	Identity *tfprotov6.ResourceIdentityData
+	Tainted  bool
+}
+
+// Get is one attribute, in Go's types; nil is null.
+func (i Instance) Get(name string) any {
+	values := map[string]tftypes.Value{}
+	if err := i.State.As(&values); err != nil {
+		panic(err)
+	}
+	var text string
+	switch v := values[name]; {
+	case v.IsNull():
+		return nil
+	case !v.IsKnown():
+		return Unknown{}
+	case v.As(&text) != nil:
+		return v.String()
+	default:
+		return text
+	}
 }
 
 // New returns a CLI without state whose provider is configured.
@@ -105,35 +133,20 @@ func (c *CLI) attributes(object tftypes.Value) map[string]tftypes.Value {
 	return maps.Clone(values) // As gives the map of the value itself
 }
 
-// Get is one attribute of the state, in Go's types; nil is null.
-func (c *CLI) Get(name string) any {
-	c.T.Helper()
-	return c.Attribute(c.State, name)
-}
-
 // Attribute is one attribute of an object, in Go's types; nil is null.
 func (c *CLI) Attribute(object tftypes.Value, name string) any {
-	c.T.Helper()
-	if object.IsNull() {
-		return nil
-	}
-	v := c.attributes(object)[name]
-	switch {
-	case v.IsNull():
-		return nil
-	case !v.IsKnown():
-		return Unknown{}
-	}
-	var text string
-	if err := v.As(&text); err != nil {
-		return v.String()
-	}
-	return text
+	return Instance{State: object}.Get(name)
 }
 
 // Forget empties the state.
-func (c *CLI) Forget() {
-	c.State, c.Private, c.Identity, c.Tainted = c.Decode(nil), nil, nil, false
+func (c *CLI) Forget() { c.Instance = Instance{State: c.Decode(nil)} }
+
+// Load reads a state, as each command of the CLI does.
+func (c *CLI) Load(ctx context.Context, stored Instance) {
+	c.T.Helper()
+	c.Instance = stored
+	text, _ := json.Marshal(map[string]any{"id": c.Get("id")})
+	call(ctx, c, c.Server.UpgradeResourceState, &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: text}})
 }
 
 // Refresh reads the resource.
@@ -211,33 +224,24 @@ func (c *CLI) differ(path *tftypes.AttributePath, prior tftypes.Value, planned *
 	return !before.(tftypes.Value).Equal(after.(tftypes.Value))
 }
 
+// planAgainst proposes the configuration, and the prior value of what it leaves out if the provider may compute it.
 func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value, private []byte) *tfprotov6.PlanResourceChangeResponse {
 	c.T.Helper()
 	wanted := c.config(config)
-	resp := call(ctx, c, c.Server.PlanResourceChange, &tfprotov6.PlanResourceChangeRequest{
-		TypeName: "agent_job", PriorState: c.Dynamic(prior), ProposedNewState: c.Dynamic(c.Proposed(wanted, prior)),
-		Config: c.Dynamic(wanted), PriorPrivate: private, PriorIdentity: c.Identity,
-	})
-	return resp
-}
-
-// Proposed merges configuration and prior state: what the configuration leaves
-// out keeps its prior value when the provider may compute it.
-// Write-only attributes are in no plan.
-func (c *CLI) Proposed(config, prior tftypes.Value) tftypes.Value {
-	c.T.Helper()
-	wanted := c.attributes(config)
-	wanted["prompt_wo"] = tftypes.NewValue(tftypes.String, nil)
-	if prior.IsNull() {
-		return tftypes.NewValue(c.Resource, wanted)
-	}
-	had := c.attributes(prior)
-	for _, name := range c.Computed {
-		if wanted[name].IsNull() {
-			wanted[name] = had[name]
+	proposed := c.attributes(wanted)
+	proposed["prompt_wo"] = tftypes.NewValue(tftypes.String, nil) // write-only attributes are in no plan
+	if !prior.IsNull() {
+		had := c.attributes(prior)
+		for _, name := range c.Computed {
+			if proposed[name].IsNull() {
+				proposed[name] = had[name]
+			}
 		}
 	}
-	return tftypes.NewValue(c.Resource, wanted)
+	return call(ctx, c, c.Server.PlanResourceChange, &tfprotov6.PlanResourceChangeRequest{
+		TypeName: "agent_job", PriorState: c.Dynamic(prior), ProposedNewState: c.Dynamic(tftypes.NewValue(c.Resource, proposed)),
+		Config: c.Dynamic(wanted), PriorPrivate: private, PriorIdentity: c.Identity,
+	})
 }
 
 // Apply applies what was planned.
@@ -273,7 +277,7 @@ func (c *CLI) Destroy(ctx context.Context) []*tfprotov6.Diagnostic {
 		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(nothing), Config: c.Dynamic(nothing),
 		PlannedPrivate: c.Private,
 	})
-	c.State, c.Private, c.Identity, c.Tainted = c.Decode(resp.NewState), nil, nil, false
+	c.Instance = Instance{State: c.Decode(resp.NewState)}
 	return resp.Diagnostics
 }
 

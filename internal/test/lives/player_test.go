@@ -6,7 +6,6 @@
 package lives
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -222,7 +221,7 @@ func (p *player) finish(status string) {
 // play is a run of the CLI.
 func (p *player) play(t turn, number int) (got observed) {
 	c, before := p.cli, p.sim.Counts()
-	stored := *c
+	stored := c.Instance
 	if t.Goes == "" {
 		t.Goes = completed
 	}
@@ -250,7 +249,7 @@ func (p *player) play(t turn, number int) (got observed) {
 		p.run(t, number, say, &got)
 	}
 	if t.Killed && t.Does != stateRm && t.Does != importJob {
-		c.State, c.Private, c.Identity, c.Tainted = stored.State, stored.Private, stored.Identity, stored.Tainted
+		c.Instance = stored
 	}
 	after := p.sim.Counts()
 	got.creates, got.messages = after.Create-before.Create, after.Message-before.Message
@@ -336,8 +335,7 @@ func (p *player) connect(number int) {
 	if len(diags) > 0 {
 		p.Fatal(fakecli.Text(diags))
 	}
-	if id := p.cli.Get("id"); id != nil {
-		text, _ := json.Marshal(map[string]any{"id": id})
-		_, _ = p.cli.Server.UpgradeResourceState(p.Context(), &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: text}})
+	if !p.cli.State.IsNull() {
+		p.cli.Load(p.Context(), p.cli.Instance)
 	}
 }
