@@ -65,7 +65,7 @@ func (w *world) check(s scenario) (wrong []string) {
 	for _, state := range w.states {
 		inState += len(state)
 		for address, o := range state {
-			if id := get(o.value, "id"); ids[id] {
+			if id := o.id(); ids[id] {
 				fail(shared+"%s has the job of another resource", address)
 			} else {
 				ids[id] = true

@@ -86,7 +86,11 @@ type cut struct {
 }
 
 // pause is a point at which a run lets another one go on.
-type pause struct{ at, until int } // steps: of this run, and of the other one; 0: before the first, or until it has ended
+type pause struct {
+	at    int // the step of this run
+	other *run
+	until int // the step of the other one; 0: until it has ended
+}
 
 // longestPause is how long a run waits for another one, which may be waiting for it.
 const longestPause = 5 * time.Second
@@ -110,17 +114,21 @@ func (s stepTaken) touches() bool {
 
 // step is called at each step of a run. It returns the way in which the run is cut there.
 func (r *run) step(k kind, name string) way {
-	r.mu.Lock()
+	w := r.world
+	w.mu.Lock()
 	r.steps = append(r.steps, stepTaken{k, name})
 	number := len(r.steps)
 	if number == r.cut.at {
 		r.cutAt = time.Now()
 	}
-	close(r.stepped)
-	r.stepped = make(chan struct{})
-	r.mu.Unlock()
-	r.pauseAt(number)
-	if r.number > 0 && r.world.orphans() {
+	w.tell()
+	w.mu.Unlock()
+	for _, p := range r.pauses {
+		if p.at == number {
+			w.await(longestPause, func() bool { return p.other.has(p.until) })
+		}
+	}
+	if r.number > 0 && w.orphans() {
 		time.Sleep(time.Millisecond) // others go on
 	}
 	if number != r.cut.at {
@@ -133,7 +141,7 @@ func (r *run) step(k kind, name string) way {
 			p.die()
 		}
 		if r.cut.way == diskLost {
-			r.world.loseDisk()
+			w.loseDisk()
 		}
 	case cliKilled:
 		r.end()
@@ -144,7 +152,7 @@ func (r *run) step(k kind, name string) way {
 		r.interrupt()
 	case abandoned:
 		r.interrupt()
-		r.leave.Do(func() { close(r.left) })
+		r.leave()
 	case storeDown, outage:
 		r.breakJournal()
 	default:
@@ -154,8 +162,8 @@ func (r *run) step(k kind, name string) way {
 
 // suffers reports whether the run was cut in one of these ways.
 func (r *run) suffers(ways ...way) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
 	return r.cut.at > 0 && len(r.steps) >= r.cut.at && slices.Contains(ways, r.cut.way)
 }
 
@@ -166,66 +174,42 @@ func (r *run) stall() {
 		time.Sleep(longest)
 		return
 	}
-	const interval = time.Millisecond / 4
-	for waited := time.Duration(0); waited < longest && !r.next().hasTaken(r.cut.until); waited += interval {
-		time.Sleep(interval)
-	}
+	r.world.await(longest, func() bool { return len(r.world.runs) > r.number+1 && r.world.runs[r.number+1].has(r.cut.until) })
 }
 
-// pauseAt lets the other run go on, if there is one.
-func (r *run) pauseAt(step int) {
-	for _, p := range r.pauses {
-		if p.at == step {
-			r.partner.await(p.until)
-		}
-	}
-}
-
-// await waits until a run has come to a step (0: to its end), or for a while.
-func (r *run) await(step int) {
-	over := time.After(longestPause)
-	for !r.hasTaken(step) {
-		select {
-		case <-r.nextStep():
-		case <-r.left:
+// await waits until steps of runs have made something true, or for a while.
+func (w *world) await(longest time.Duration, isTrue func() bool) {
+	over := time.After(longest)
+	for {
+		w.mu.Lock()
+		now, stepped := isTrue(), w.stepped
+		w.mu.Unlock()
+		if now {
 			return
+		}
+		select {
+		case <-stepped:
 		case <-over:
 			return
 		}
 	}
 }
 
-// nextStep is closed at the next step of the run.
-func (r *run) nextStep() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.stepped
+// tell wakes those that await a step. w.mu must be locked.
+func (w *world) tell() {
+	close(w.stepped)
+	w.stepped = make(chan struct{})
 }
 
-// next is the run after this one, if there is one.
-func (r *run) next() *run {
-	r.world.mu.Lock()
-	defer r.world.mu.Unlock()
-	if r.number+1 < len(r.world.runs) {
-		return r.world.runs[r.number+1]
-	}
-	return nil
-}
-
-// hasTaken reports whether a run has come to a step.
-func (r *run) hasTaken(step int) bool {
-	if r == nil || step == 0 {
-		return false
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.steps) >= step
+// has reports whether a run has come to a step (0: to its end). w.mu must be locked.
+func (r *run) has(step int) bool {
+	return r.left.Err() != nil || step > 0 && len(r.steps) >= step
 }
 
 // taken returns the steps so far; what the run has left behind may take more.
 func (r *run) taken() []stepTaken {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
 	return r.steps
 }
 

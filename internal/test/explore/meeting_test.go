@@ -8,6 +8,7 @@ package explore
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -35,23 +36,21 @@ func (m *meeting) String() string {
 
 // play plays both runs.
 func (m *meeting) play(w *world, first, second command, late time.Duration) {
-	a, b := w.newRun(first, cut{late: late}, nil), w.newRun(second, cut{late: late}, nil)
-	a.partner, b.partner = b, a
-	a.pauses = []pause{{m.at, m.until}}
+	a, b := w.newRun(first, cut{late: late}), w.newRun(second, cut{late: late})
+	a.pauses = []pause{{m.at, b, m.until}}
 	if !m.races {
-		b.pauses = []pause{{m.until, m.back}}
+		b.pauses = []pause{{m.until, a, m.back}}
 	}
 	if m.back > 0 {
-		a.pauses = append(a.pauses, pause{m.back, 0})
+		a.pauses = append(a.pauses, pause{m.back, b, 0})
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		a.await(m.at)
+	var both sync.WaitGroup
+	both.Go(func() {
+		w.await(longestPause, func() bool { return a.has(m.at) })
 		b.play()
-	}()
+	})
 	a.play()
-	<-done
+	both.Wait()
 }
 
 // meet plays all meetings of two runs whose steps are those of a run on its own.

@@ -19,8 +19,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
@@ -35,12 +33,10 @@ type process struct {
 	cli    *fakecli.CLI // connected to it
 	served chan error   // the CLI asks it to end
 	ended  chan struct{}
-	ctx    context.Context
+	ctx    context.Context // until it is dead
 	kill   context.CancelFunc
 	dead   atomic.Bool
-
-	mu    sync.Mutex
-	conns []net.Conn
+	conns  []net.Conn
 }
 
 var errDead = errors.New("the process is dead")
@@ -48,16 +44,13 @@ var errDead = errors.New("the process is dead")
 // start starts a provider process of the run.
 func (r *run) start() *process {
 	w := r.world
-	ctx, cancel := context.WithCancel(w.Context())
-	p := &process{run: r, served: make(chan error, 1), ended: make(chan struct{}), ctx: ctx, kill: cancel}
-	context.AfterFunc(ctx, p.die)
+	p := &process{run: r, served: make(chan error, 1), ended: make(chan struct{})}
+	p.ctx, p.kill = context.WithCancel(w.Context())
+	context.AfterFunc(p.ctx, p.die)
 	w.mu.Lock()
 	p.pid = len(w.processes)
 	w.processes = append(w.processes, p)
 	w.mu.Unlock()
-	r.mu.Lock()
-	r.processes = append(r.processes, p)
-	r.mu.Unlock()
 	own := &cli.Process{
 		Run: cli.Run(fmt.Sprint(r.number)), Self: cli.Sender{Machine: r.machine(), PID: p.pid, Start: "1"},
 		Ended: func(s cli.Sender) bool {
@@ -68,44 +61,38 @@ func (r *run) start() *process {
 		CLIEnded: r.cliEnded.Load, Network: p,
 	}
 	p.cli = &fakecli.CLI{T: w.T}
-	err := p.makeFolders()
-	if err != nil {
-		w.Fatal(err)
-	}
+	p.makeFolders()
 	environment.Lock()
-	err = os.Setenv("TF_DATA_DIR", filepath.Dir(p.journal()))
-	diags := p.cli.ConnectTo(ctx, provider.New(fmt.Sprint(p.pid), provider.Options{Process: own, Dial: p.dial}), p.settings(r.forget))
+	err := os.Setenv("TF_DATA_DIR", filepath.Dir(p.journal()))
+	diags := p.cli.ConnectTo(p.ctx, provider.New(fmt.Sprint(p.pid), provider.Options{Process: own, Dial: p.dial}), p.settings())
 	environment.Unlock()
-	if err != nil {
-		w.Fatal(err)
-	}
-	if len(diags) > 0 {
+	if w.must(err); len(diags) > 0 {
 		w.Fatal(fakecli.Text(diags))
 	}
-	p.cli.Server = wire{p.cli.Server.(tfprotov6.ProviderServerWithActions), p}
+	p.cli.Carry = p.carry
 	go func() {
 		defer close(p.ended)
-		_ = plugin.End(ctx, own, p.served)
+		_ = plugin.End(p.ctx, own, p.served)
 		p.die()
 	}()
 	return p
 }
 
 // makeFolders makes what the process finds on the disk.
-func (p *process) makeFolders() error {
-	w, data := p.run.world, filepath.Dir(p.journal())
-	if w.bucket != nil && p.run.command.state == "" {
-		return nil
+func (p *process) makeFolders() {
+	w, state := p.run.world, p.run.command.state
+	if w.bucket != nil && state == "" {
+		return
 	}
-	err := os.Mkdir(data, 0o700)
+	data := filepath.Dir(p.journal())
+	w.must(os.Mkdir(data, 0o700))
 	if w.bucket == nil {
-		err = errors.Join(err, os.Symlink(w.folder(), p.journal()))
+		w.must(os.Symlink(w.folder(), p.journal()))
 	}
-	if state := p.run.command.state; state != "" {
+	if state != "" {
 		backend := fmt.Sprintf(`{"backend": {"type": "http", "config": {"address": "https://example.com/%s"}}}`, state)
-		err = errors.Join(err, os.WriteFile(filepath.Join(data, "terraform.tfstate"), []byte(backend), 0o600))
+		w.must(os.WriteFile(filepath.Join(data, "terraform.tfstate"), []byte(backend), 0o600))
 	}
-	return err
 }
 
 // environment is shared by all tests. A process reads it when it is configured.
@@ -117,7 +104,7 @@ func (p *process) journal() string { return filepath.Join(p.run.world.dir, fmt.S
 
 func (p *process) die() {
 	if p.run.world.bucket == nil {
-		_ = os.Remove(p.journal())
+		_ = os.Remove(p.journal()) // before anything in the process can notice that it ends
 	}
 	p.dead.Store(true)
 	p.kill()
@@ -130,8 +117,8 @@ func (p *process) die() {
 
 // hangUp ends the connections of the process.
 func (p *process) hangUp() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.run.world.mu.Lock()
+	defer p.run.world.mu.Unlock()
 	for _, conn := range p.conns {
 		_ = conn.Close()
 	}
@@ -139,13 +126,14 @@ func (p *process) hangUp() {
 }
 
 func (p *process) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	w := p.run.world
 	p.run.step(call, "connection to the service")
 	if p.dead.Load() {
 		return nil, errDead
 	}
-	conn, err := p.run.world.wire.Dial(ctx, network, address)
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	conn, err := w.wire.Dial(ctx, network, address)
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	p.conns = append(p.conns, conn)
 	return conn, err
 }
@@ -193,56 +181,25 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// wire is the connection between the CLI and a process: each call and each response on
-// it is a step.
-type wire struct {
-	tfprotov6.ProviderServerWithActions
-
-	process *process
-}
-
-func callOver[Request, Response any](p *process, name string, req Request, method func(context.Context, Request) (Response, error)) (Response, error) {
+// carry is the connection between the CLI and a process: each call and each response on it is a step.
+func (p *process) carry(ctx context.Context, name string, send func(context.Context)) {
 	r := p.run
 	r.step(call, name)
 	r.mustLive()
-	ctx, cancel := context.WithCancel(p.ctx)
-	done := make(chan Response, 1)
-	var err error
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
 	go func() {
+		defer close(done)
 		r.step(call, name+" arrives")
-		var resp Response
-		resp, err = method(ctx, req)
-		done <- resp
+		send(ctx)
 	}()
-	var resp Response
 	select {
-	case resp = <-done:
-	case <-r.left:
+	case <-done:
+	case <-r.left.Done():
 		time.AfterFunc(20*time.Millisecond, cancel) // the provider notices the end of the connection late
 		runtime.Goexit()
 	}
 	cancel()
 	r.step(call, name+" returns")
 	r.mustLive()
-	return resp, err
-}
-
-func (c wire) UpgradeResourceState(_ context.Context, req *tfprotov6.UpgradeResourceStateRequest) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	return callOver(c.process, "UpgradeResourceState", req, c.ProviderServerWithActions.UpgradeResourceState)
-}
-
-func (c wire) ReadResource(_ context.Context, req *tfprotov6.ReadResourceRequest) (*tfprotov6.ReadResourceResponse, error) {
-	return callOver(c.process, "ReadResource", req, c.ProviderServerWithActions.ReadResource)
-}
-
-func (c wire) ImportResourceState(_ context.Context, req *tfprotov6.ImportResourceStateRequest) (*tfprotov6.ImportResourceStateResponse, error) {
-	return callOver(c.process, "ImportResourceState", req, c.ProviderServerWithActions.ImportResourceState)
-}
-
-func (c wire) PlanResourceChange(_ context.Context, req *tfprotov6.PlanResourceChangeRequest) (*tfprotov6.PlanResourceChangeResponse, error) {
-	return callOver(c.process, "PlanResourceChange", req, c.ProviderServerWithActions.PlanResourceChange)
-}
-
-func (c wire) ApplyResourceChange(_ context.Context, req *tfprotov6.ApplyResourceChangeRequest) (*tfprotov6.ApplyResourceChangeResponse, error) {
-	return callOver(c.process, "ApplyResourceChange", req, c.ProviderServerWithActions.ApplyResourceChange)
 }

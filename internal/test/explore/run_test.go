@@ -6,8 +6,7 @@
 package explore
 
 import (
-	"encoding/json"
-	"errors"
+	"context"
 	"fmt"
 	"maps"
 	"os"
@@ -29,23 +28,19 @@ type run struct {
 	number  int
 	cut     cut
 	command command
-	forget  []string
-	partner *run // plays at the same time
+	forget  []string // by ids of entries: what a person gives up
 	pauses  []pause
 
-	left      chan struct{} // closed when the CLI no longer works on anything
-	leave     sync.Once
+	left      context.Context // ends when the CLI no longer works on anything
+	leave     context.CancelFunc
 	cliEnded  atomic.Bool
 	stopped   atomic.Bool // by Ctrl-C
 	storeDown atomic.Bool
 	refused   atomic.Bool // its first POST was
 
-	mu        sync.Mutex
-	steps     []stepTaken
-	cutAt     time.Time
-	stepped   chan struct{} // closed at the next step
-	processes []*process
-	created   []string // ids of the jobs that it started
+	steps   []stepTaken // guarded by world.mu, as the next two
+	cutAt   time.Time
+	created []string // ids of the jobs that it started
 
 	applying chan struct{}      // a lock of the rest: a goroutine that waits for a sync.Mutex would stop the clock
 	state    map[string]*object // as the CLI has it in memory
@@ -65,16 +60,20 @@ func (r *run) machine() string {
 	return "machine"
 }
 
+// plugins are the processes of the run, in the order in which they were started.
 func (r *run) plugins() []*process {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return slices.Clone(r.processes)
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.world.processes), func(p *process) bool { return p.run != r })
 }
 
 // end is the end of the CLI.
 func (r *run) end() {
 	r.cliEnded.Store(true) // first: whoever sees left must not take it for Ctrl-C twice
-	r.leave.Do(func() { close(r.left) })
+	r.leave()
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	r.world.tell()
 }
 
 func (r *run) interrupt() {
@@ -86,19 +85,9 @@ func (r *run) interrupt() {
 	}
 }
 
-// hasLeft reports whether the CLI no longer works on anything.
-func (r *run) hasLeft() bool {
-	select {
-	case <-r.left:
-		return true
-	default:
-		return false
-	}
-}
-
 // mustLive ends the goroutine of the CLI if the CLI has left.
 func (r *run) mustLive() {
-	if r.hasLeft() {
+	if r.left.Err() != nil {
 		runtime.Goexit()
 	}
 }
@@ -152,10 +141,11 @@ type command struct {
 func (c command) targets(address string) bool { return c.target == "" || c.target == address }
 
 // newRun starts a run that has not done anything yet.
-func (w *world) newRun(c command, cut cut, forget []string) *run {
+func (w *world) newRun(c command, cut cut, forget ...string) *run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget, left: make(chan struct{}), applying: make(chan struct{}, 1), stepped: make(chan struct{})}
+	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget, applying: make(chan struct{}, 1)}
+	r.left, r.leave = context.WithCancel(w.Context())
 	w.runs = append(w.runs, r)
 	if c.setBack > 0 {
 		w.setClockBack(c.setBack)
@@ -165,24 +155,23 @@ func (w *world) newRun(c command, cut cut, forget []string) *run {
 
 // play plays a command to its end.
 func (w *world) play(c command, cut cut, forget ...string) *run {
-	r := w.newRun(c, cut, forget)
+	r := w.newRun(c, cut, forget...)
 	r.play()
 	return r
 }
 
 func (r *run) play() {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var cli sync.WaitGroup
+	cli.Go(func() {
 		defer r.end()
 		defer func() {
-			if r.hasLeft() && !r.cliEnded.Load() { // Ctrl-C twice
+			if r.left.Err() != nil && !r.cliEnded.Load() { // Ctrl-C twice
 				r.shutDown(r.plugins()...)
 			}
 		}()
 		r.execute()
-	}()
-	<-done
+	})
+	cli.Wait()
 	if r.storeDown.Load() && r.world.bucket == nil {
 		r.world.repair()
 	}
@@ -194,17 +183,15 @@ func (r *run) breakJournal() {
 	if r.storeDown.Swap(true) || w.bucket != nil {
 		return
 	}
-	if err := errors.Join(os.Rename(w.folder(), w.folder()+".away"), os.WriteFile(w.folder(), nil, 0o600)); err != nil {
-		w.Fatal(err)
-	}
+	w.must(os.Rename(w.folder(), w.folder()+".away"))
+	w.must(os.WriteFile(w.folder(), nil, 0o600))
 }
 
 func (w *world) repair() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := errors.Join(os.Remove(w.folder()), os.Rename(w.folder()+".away", w.folder())); err != nil {
-		w.Fatal(err)
-	}
+	w.must(os.Remove(w.folder()))
+	w.must(os.Rename(w.folder()+".away", w.folder()))
 }
 
 // each starts a process for each alias.
@@ -221,13 +208,9 @@ func (r *run) each() []*process {
 // load gives a CLI the object of a state.
 func (r *run) load(p *process, o *object) *fakecli.CLI {
 	c := *p.cli
-	c.Forget()
-	if o == nil {
-		return &c
+	if c.Forget(); o != nil {
+		c.Load(p.ctx, o.Instance)
 	}
-	c.State, c.Private, c.Identity, c.Tainted = o.value, o.private, o.identity, o.tainted
-	id, _ := json.Marshal(map[string]string{"id": get(o.value, "id")})
-	_, _ = c.Server.UpgradeResourceState(p.ctx, &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: id}})
 	return &c
 }
 
@@ -235,7 +218,7 @@ func objectOf(c *fakecli.CLI, deposed *object) *object {
 	if c.State.IsNull() && deposed == nil {
 		return nil
 	}
-	return &object{c.State, c.Private, c.Identity, c.Tainted, deposed}
+	return &object{c.Instance, deposed}
 }
 
 func (r *run) lock() (unlock func()) {
@@ -265,7 +248,7 @@ func (r *run) execute() {
 		w.mu.Unlock()
 	}
 	defer func() { // as the CLI does when it ends, but not when it is killed
-		if !r.hasLeft() {
+		if r.left.Err() == nil {
 			w.show(r.diags)
 		}
 	}()
@@ -320,7 +303,7 @@ func (r *run) plan(processes []*process) (removed []string) {
 			if o != nil {
 				refreshed.deposed = o.deposed
 			}
-			r.changed = r.changed || o == nil || !o.value.Equal(refreshed.value) || string(o.private) != string(refreshed.private)
+			r.changed = r.changed || o == nil || !o.State.Equal(refreshed.State) || string(o.Private) != string(refreshed.Private)
 			r.state[res.address] = refreshed
 		}
 	}

@@ -8,7 +8,6 @@ package explore
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -55,7 +54,8 @@ type world struct {
 	bucket *fakes3.Server
 	dir    string // holds a folder of each process, and the journal, if it is in a folder
 
-	mu sync.Mutex
+	mu      sync.Mutex
+	stepped chan struct{} // closed at the next step of a run
 	history
 }
 
@@ -81,17 +81,19 @@ type states map[string]map[string]*object
 
 // object is a resource in a state.
 type object struct {
-	value    tftypes.Value
-	private  []byte
-	identity *tfprotov6.ResourceIdentityData
-	tainted  bool
-	deposed  *object // replaced, and not destroyed yet
+	fakecli.Instance
+	deposed *object // replaced, and not destroyed yet
+}
+
+func (o *object) id() string {
+	id, _ := o.Get("id").(string)
+	return id
 }
 
 func newWorld(t *testing.T, s place, remote bool, script simulator.Script) *world {
 	w := &world{
 		T: t, store: s, remote: remote, sim: harness.NewSimulator(harness.Always(script)), dir: t.TempDir(),
-		history: history{states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{}},
+		stepped: make(chan struct{}), history: history{states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{}},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
 	if s == bucket {
@@ -103,6 +105,14 @@ func newWorld(t *testing.T, s place, remote bool, script simulator.Script) *worl
 }
 
 const requestTimeout = 5 * time.Second
+
+// must fails the test at an error.
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
 
 // saved is a world without live processes, to be continued more than once.
 type saved struct {
@@ -130,19 +140,16 @@ func (w *world) restore(s *saved) {
 
 // write writes files of the journal, or its objects.
 func (w *world) write(files map[string][]byte) {
-	if w.bucket != nil {
-		w.bucket.Lock()
-		defer w.bucket.Unlock()
-	}
 	for name, text := range files {
 		if w.bucket != nil {
+			w.bucket.Lock()
 			w.bucket.Objects["prefix/"+name] = text
+			w.bucket.Unlock()
 			continue
 		}
 		file := filepath.Join(w.folder(), filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, text, 0o600)); err != nil {
-			w.Fatal(err)
-		}
+		w.must(os.MkdirAll(filepath.Dir(file), 0o700))
+		w.must(os.WriteFile(file, text, 0o600))
 	}
 }
 
@@ -162,16 +169,6 @@ func (w *world) files() map[string][]byte {
 		texts[file], _ = os.ReadFile(filepath.Join(w.folder(), file))
 	}
 	return texts
-}
-
-// end kills what is still alive, and gives it the time to run out.
-func (w *world) end() {
-	for _, p := range w.processes {
-		if !p.dead.Load() {
-			p.die()
-		}
-	}
-	time.Sleep(time.Hour)
 }
 
 // serve answers a request, which names its process in User-Agent. A request that has
@@ -200,7 +197,11 @@ func (w *world) serve(resp http.ResponseWriter, req *http.Request) {
 	}
 	before := len(w.sim.Jobs())
 	w.sim.ServeHTTP(resp, req)
-	p.run.note(w.sim.Jobs()[before:])
+	w.mu.Lock()
+	for _, job := range w.sim.Jobs()[before:] {
+		p.run.created = append(p.run.created, job.ID)
+	}
+	w.mu.Unlock()
 	if p.run.step(response, "response to "+name) == loseResponse {
 		p.hangUp()
 	}
@@ -208,9 +209,8 @@ func (w *world) serve(resp http.ResponseWriter, req *http.Request) {
 
 func (w *world) sender(req *http.Request) *process {
 	var pid int
-	if _, err := fmt.Sscanf(req.UserAgent(), "terraform-provider-agent/%d", &pid); err != nil {
-		w.Fatal(err)
-	}
+	_, err := fmt.Sscanf(req.UserAgent(), "terraform-provider-agent/%d", &pid)
+	w.must(err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.processes[pid]
@@ -225,9 +225,9 @@ func (w *world) loseDisk() {
 	if _, err := os.Stat(folder + ".away"); err == nil {
 		folder += ".away"
 	}
-	if err := errors.Join(os.Rename(folder, lost), os.Mkdir(folder, 0o700), os.RemoveAll(lost)); err != nil {
-		w.Fatal(err)
-	}
+	w.must(os.Rename(folder, lost))
+	w.must(os.Mkdir(folder, 0o700))
+	w.must(os.RemoveAll(lost))
 }
 
 // folder is the journal.
@@ -255,15 +255,6 @@ func (w *world) firstWithoutState() string {
 		}
 	}
 	return ""
-}
-
-// note records which jobs a run has started.
-func (r *run) note(started []simulator.Job) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, job := range started {
-		r.created = append(r.created, job.ID)
-	}
 }
 
 // entry is what the journal stores of a request.
@@ -307,8 +298,8 @@ func (w *world) fingerprint() string {
 	for _, name := range slices.Sorted(maps.Keys(w.states)) {
 		for _, address := range slices.Sorted(maps.Keys(w.states[name])) {
 			for o := w.states[name][address]; o != nil; o = o.deposed {
-				fmt.Fprintf(&b, "%s%s job %d %q %q tainted %t private %s\n", name, address, jobs[get(o.value, "id")], get(o.value, "prompt"),
-					get(o.value, "status"), o.tainted, normal(o.private, jobs, entries))
+				fmt.Fprintf(&b, "%s%s job %d %v %v tainted %t private %s\n", name, address, jobs[o.id()], o.Get("prompt"),
+					o.Get("status"), o.Tainted, normal(o.Private, jobs, entries))
 			}
 		}
 	}
@@ -354,16 +345,6 @@ func (w *world) orphans() bool {
 	return slices.ContainsFunc(w.processes, func(p *process) bool { return !p.dead.Load() })
 }
 
-// get is a text attribute of an object.
-func get(object tftypes.Value, name string) (text string) {
-	values := map[string]tftypes.Value{}
-	if object.IsNull() || object.As(&values) != nil || !values[name].IsKnown() {
-		return ""
-	}
-	_ = values[name].As(&text)
-	return text
-}
-
 // storeState is the CLI writing a state.
 func (w *world) storeState(name string, state map[string]*object) {
 	w.mu.Lock()
@@ -373,8 +354,8 @@ func (w *world) storeState(name string, state map[string]*object) {
 		copied := *o
 		stored[address] = &copied
 		for o := &copied; o != nil; o = o.deposed {
-			w.everSeen[get(o.value, "id")] = true
-			w.tainted = w.tainted || o.tainted
+			w.everSeen[o.id()] = true
+			w.tainted = w.tainted || o.Tainted
 		}
 	}
 	w.states[name] = stored
@@ -384,8 +365,6 @@ func (w *world) storeState(name string, state map[string]*object) {
 func (w *world) testEnded(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, id := range r.created {
 		w.everSeen[id] = true
 	}
@@ -402,7 +381,7 @@ func (w *world) show(diags []*tfprotov6.Diagnostic) {
 }
 
 // settings is the configuration of the provider.
-func (p *process) settings(forget []string) fakecli.Attrs {
+func (p *process) settings() fakecli.Attrs {
 	w := p.run.world
 	config := fakecli.Attrs{"request_timeout": requestTimeout.String(), "base_url": w.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
 	journal := fakecli.Attrs{}
@@ -412,7 +391,7 @@ func (p *process) settings(forget []string) fakecli.Attrs {
 	case namedFolder:
 		journal["url"] = p.journal()
 	}
-	if len(forget) > 0 {
+	if forget := p.run.forget; len(forget) > 0 {
 		var ids []tftypes.Value
 		for _, id := range forget {
 			ids = append(ids, tftypes.NewValue(tftypes.String, id))
