@@ -103,14 +103,7 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 	if err := r.checkIDs(); err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(struct {
-		Prompt string `json:"prompt"`
-	}{prompt})
-	if err != nil {
-		return nil, r.fail(ErrNotSent, err)
-	}
-	r.body = body
-
+	r.body, _ = json.Marshal(map[string]string{"prompt": prompt}) // a text can always be encoded
 	posts := c.postLimiter(r.projectID)
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {

@@ -4,6 +4,7 @@
 package agentapi
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -136,11 +137,9 @@ func serviceMessage(header http.Header, body []byte) string {
 		return strings.TrimSpace(string(body))
 	}
 	for _, name := range []string{"error", "message", "detail", "title"} {
-		if text := optionalString(fields[name]); text != nil && *text != "" {
-			return *text
-		}
-		if nested, err := decodeObject(fields[name]); err == nil {
-			if text := optionalString(nested["message"]); text != nil && *text != "" {
+		nested, _ := decodeObject(fields[name])
+		for _, value := range []json.RawMessage{fields[name], nested["message"]} {
+			if text := optionalString(value); text != nil && *text != "" {
 				return *text
 			}
 		}

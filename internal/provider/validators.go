@@ -37,8 +37,6 @@ func validKey() validator.String {
 func parseBaseURL(text string) (*url.URL, error) {
 	base, err := url.Parse(text)
 	switch {
-	case text == "":
-		return nil, errors.New("the base URL is empty")
 	case strings.Trim(text, " \t\r\n\"'") != text:
 		return nil, errors.New("the base URL starts or ends with a space, a line break or a quotation mark")
 	case err != nil:
