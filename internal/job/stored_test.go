@@ -54,6 +54,7 @@ func TestMarks_transitions(t *testing.T) {
 		"another one":                   {unconfirmed, messaged(false), unconfirmed},
 		"an unconfirmed message shows":  {marks{unconfirmed: true, missing: true}, observed(completed, active, active), marks{}},
 		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
+		"nor without a status":          {unconfirmed, observed(completed, "", ""), unconfirmed},
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
 		"a status later":                {marks{messagedAt: start.Add(-wait.Settle)}, observed(active, completed, completed), marks{}},
 		"a wait interrupted in the run": {recent, interrupted(active), marks{}},

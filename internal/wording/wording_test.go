@@ -98,12 +98,17 @@ func TestForeignText_isEscaped(t *testing.T) {
 	entries := []*journal.Earlier{entry}
 	outcome := send.Outcome{Result: send.Unreadable, Job: new(agentapi.Job), Earlier: entry, Err: &agentapi.Error{StatusCode: 404}}
 	detail := func(_, detail string) string { return detail }
+	_, message := NotAccepted(outcome, send.Request{Kind: send.Message}, ApplyAgain)
+	_, create := NotAccepted(outcome, send.Request{}, ApplyAgain)
+	if !strings.HasSuffix(message, " If the job no longer exists, start a new one with -replace=ADDRESS.") || !strings.Contains(create, "exists, delete ") {
+		t.Errorf("an unread job: %s\n%s", message, create)
+	}
 	for name, text := range map[string]string{
 		"a plan":                     detail(Announcement(send.Create, "proj_1", entries)),
 		"a plan that keeps a job":    detail(OtherJob(Job{}, entries)),
 		"a take-over":                detail(TakenOver(outcome, send.Request{})),
-		"a create of an unread job":  detail(NotAccepted(outcome, send.Request{}, ApplyAgain)),
-		"a message to an unread job": detail(NotAccepted(outcome, send.Request{Kind: send.Message}, ApplyAgain)),
+		"a create of an unread job":  create,
+		"a message to an unread job": message,
 		"a query":                    ListedName(entry),
 		"a query of pending entries": detail(ListedPending(entries)),
 		"an unusable journal":        detail(JournalUnusable(errors.New(foreign), true)),
@@ -116,6 +121,9 @@ func TestForeignText_isEscaped(t *testing.T) {
 
 func TestReason(t *testing.T) {
 	t.Parallel()
+	if got := cause(&journal.Error{Op: "listed", Err: context.DeadlineExceeded}); !strings.Contains(got, "\n\nCheck journal.url") {
+		t.Errorf("a journal that does not respond: %s", got)
+	}
 	for want, err := range map[string]error{
 		"the run was interrupted":                                         &agentapi.Error{Err: context.Canceled},
 		"the configured timeouts.create (1h0m0s) expired":                 &agentapi.Error{Err: &TimeoutError{"timeouts.create", time.Hour}},
@@ -136,10 +144,14 @@ func TestReason(t *testing.T) {
 func TestStillRunning(t *testing.T) {
 	t.Parallel()
 	timeout := &TimeoutError{"timeouts.update", time.Minute}
+	const expired = "The configured timeouts.update (1m0s) expired."
 	refused := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrRefused, StatusCode: 400}
+	busy := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrUnavailable, StatusCode: 503}
 	for want, err := range map[string]wait.Error{
-		"The configured timeouts.update (1m0s) expired.": {Err: timeout, LastStatus: agentapi.StatusActive},
-		"The service responded with 400 Bad Request.":    {Err: refused, LastFault: refused},
+		expired: {Err: timeout, LastStatus: agentapi.StatusActive},
+		expired + "\n\nIts last status was \"a\\u000ab\".":                                        {Err: timeout, LastStatus: "a\nb"},
+		expired + "\n\nThe last poll failed: the service responded with 503 Service Unavailable.": {Err: timeout, LastFault: busy},
+		"The service responded with 400 Bad Request.":                                             {Err: refused, LastFault: refused},
 	} {
 		want = "This run stopped waiting for job job_1 in project proj_1. The job itself keeps running.\n\n" + want + "\n\nThen this."
 		if _, got := StillRunning(&err, Job{ID: "job_1", Project: "proj_1"}, "Then this."); got != want {

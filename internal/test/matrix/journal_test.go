@@ -49,6 +49,21 @@ func journalRows() []Row {
 		m.WantPosts(2, 2)
 		m.wantAttr("id", id)
 	})
+	for name, step := range map[string]func(m *Matrix){
+		// Red without: pruneJournal in Read and ModifyPlan, also before its return for a destroy.
+		"X11_a_refresh_sees_the_job":           func(m *Matrix) { m.refresh() },
+		"X11_a_plan_sees_the_job":              func(m *Matrix) { m.plan(Job1()) },
+		"X11_a_plan_of_a_destroy_sees_the_job": func(m *Matrix) { m.OK(m.note(m.cli.PlanDestroy(m.ctx))) },
+	} {
+		inNamed(name, func(m *Matrix) {
+			m.nextRun()
+			m.created(Job1())
+			m.wantEntries(1)
+			m.nextRun()
+			step(m)
+			m.wantEntries(0)
+		})
+	}
 	// Red without: an announcement for each call (the plan that is dropped would be the only one to tell).
 	inNamed("X18_announced_although_planned_twice", func(m *Matrix) {
 		m.cli.Minimal = true
