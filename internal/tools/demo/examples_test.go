@@ -19,12 +19,15 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/source"
 )
 
-// example is a root module made of files of examples/. If they name job_456, there is a job already.
+// example is a root module made of files of examples/.
 type example struct {
-	files  []string
-	before func(s *trial) // the apply
-	then   func(s *trial) // between the apply and another one
-	want   [][]string     // the prompts of all jobs in the end
+	files           []string
+	terraform, tofu string         // the least versions; "-" is none
+	job             bool           // there is a job already, under the id that the files have
+	before          string         // a file with a call that comes before the apply
+	then            func(s *trial) // between the apply and another one
+	env             string
+	want            [][]string // the prompts of all jobs in the end
 }
 
 const (
@@ -32,7 +35,9 @@ const (
 	data    = "data-sources/agent_job/"
 	actions = "actions/"
 	lists   = "list-resources/agent_job/"
-	fleets  = "guides/fleets/"
+
+	migrating = "guides/migrating/import.tf"
+	fleets    = "guides/fleets/"
 )
 
 func examples() map[string]example {
@@ -40,23 +45,39 @@ func examples() map[string]example {
 	fromFile := [][]string{{"Bring the API reference up to date with openapi.json.\n\n" +
 		"- Describe each parameter in one sentence.\n- Keep the order of the specification.\n"}}
 	return map[string]example{
-		"provider": {files: []string{"provider/provider.tf"}, want: [][]string{{first}}},
+		"provider": {
+			files: []string{"provider/provider.tf"},
+			want:  [][]string{{"Add a quickstart for the Python SDK"}},
+		},
 		"provider-arguments and resources": {
-			files: []string{"provider/provider-arguments.tf", jobs + "resource.tf", jobs + "resource_options.tf", jobs + "resource_strict.tf"},
-			want:  [][]string{{first}, {reference}, {"Write the release notes of the latest release"}},
+			files:     []string{"provider/provider-arguments.tf", jobs + "resource.tf", jobs + "resource_options.tf", jobs + "resource_strict.tf"},
+			terraform: "1.10.0", tofu: "1.11.0", // ephemeral variables
+			want: [][]string{
+				{"Add a quickstart for the Python SDK"}, {"Bring the API reference up to date"},
+				{"Write the release notes of the latest release"},
+			},
 		},
-		"write-only prompt":   {files: []string{jobs + "resource_write_only.tf", jobs + "reference.md"}, want: fromFile},
-		"import-by-string-id": {files: []string{jobs + "import-by-string-id.tf"}, want: elsewhere},
-		"import-by-identity":  {files: []string{jobs + "import-by-identity.tf"}, want: elsewhere},
+		"write-only prompt": {
+			files:     []string{jobs + "resource_write_only.tf", jobs + "reference.md"},
+			terraform: "1.11.0", tofu: "1.11.0",
+			want: fromFile,
+		},
+		"import-by-string-id": {
+			files: []string{jobs + "import-by-string-id.tf"}, job: true, want: elsewhere,
+		},
+		"import-by-identity": {
+			files: []string{jobs + "import-by-identity.tf"}, job: true, want: elsewhere,
+			terraform: "1.12.0", tofu: "1.12.0",
+		},
 		"import": {
-			files:  []string{jobs + "resource.tf", jobs + "import.sh"},
-			before: func(s *trial) { s.call(strings.Fields(s.written("import.sh"))[1:]...) },
-			want:   elsewhere,
+			files: []string{jobs + "resource.tf"}, job: true, before: jobs + "import.sh", want: elsewhere,
 		},
-		"generated configuration": {files: []string{"guides/migrating/import.tf"}, before: generateConfig, want: elsewhere},
-		"data source":             {files: []string{data + "data-source.tf"}, want: elsewhere},
+		"data source": {
+			files: []string{data + "data-source.tf"}, job: true, want: elsewhere,
+		},
 		"list resource": {
-			files: []string{lists + "list-resource.tfquery.hcl", jobs + "resource_write_only.tf", jobs + "reference.md"},
+			files:     []string{lists + "list-resource.tfquery.hcl", jobs + "resource_write_only.tf", jobs + "reference.md"},
+			terraform: "1.14.0", tofu: "-",
 			then: func(s *trial) {
 				if text := s.call("query"); !strings.Contains(text, s.service.Jobs()[0].ID+", started at ") || !strings.Contains(text, "may be in the state") {
 					s.Error(text)
@@ -65,50 +86,44 @@ func examples() map[string]example {
 			want: fromFile,
 		},
 		"action agent_start_job, write-only prompt": {
-			files: []string{actions + "agent_start_job/action_write_only.tf"},
-			want:  [][]string{{"Add to the changelog: The beta of the Python SDK starts on Monday"}},
+			files:     []string{actions + "agent_start_job/action_write_only.tf"},
+			terraform: "1.14.0", tofu: "-",
+			want: [][]string{{"Add to the changelog: The beta of the Python SDK starts on Monday"}},
 		},
 		"action agent_start_job": {
-			files: []string{actions + "agent_start_job/action.tf"},
-			want:  [][]string{{reference + " with version 2.4.0"}},
+			files:     []string{actions + "agent_start_job/action.tf"},
+			terraform: "1.14.0", tofu: "-",
+			want: [][]string{{"Bring the API reference up to date with version 2.4.0"}},
 		},
 		"action agent_start_job, events": {
-			files: []string{actions + "agent_start_job/action_events.tf"},
-			then:  func(s *trial) { s.env = append(s.env, `TF_VAR_pages=["install"]`) },
-			want:  [][]string{{"Remove all links to the page quickstart"}, {"Write the page install"}, {"Write the page quickstart"}},
+			files:     []string{actions + "agent_start_job/action_events.tf"},
+			terraform: "1.16.0", tofu: "-",
+			then: func(s *trial) { s.env = append(s.env, `TF_VAR_pages=["install"]`) },
+			want: [][]string{{"Remove all links to the page quickstart"}, {"Write the page install"}, {"Write the page quickstart"}},
 		},
 		"action agent_send_message": {
-			files: []string{actions + "agent_send_message/action.tf", actions + "agent_send_message/invoke.sh"},
-			then:  func(s *trial) { s.call(append(strings.Fields(s.written("invoke.sh"))[1:], "-auto-approve")...) },
-			want:  [][]string{{"from elsewhere", "Make the introduction shorter"}},
+			files: []string{actions + "agent_send_message/action.tf"}, job: true,
+			terraform: "1.14.0", tofu: "-",
+			then: func(s *trial) {
+				s.call(append(strings.Fields(read(s.T, actions+"agent_send_message/invoke.sh"))[1:], "-auto-approve")...)
+			},
+			want: [][]string{{"from elsewhere", "Make the introduction shorter"}},
 		},
 		"action agent_send_message, after a job": {
-			files: []string{actions + "agent_send_message/action_after_job.tf"},
-			want:  [][]string{{reference, "Run each example of the pull request, and correct those that fail"}},
+			files:     []string{actions + "agent_send_message/action_after_job.tf"},
+			terraform: "1.14.0", tofu: "-",
+			want: [][]string{{"Bring the API reference up to date", "Run each example of the pull request, and correct those that fail"}},
 		},
 		"aliases": {
-			files: []string{jobs + "resource.tf", recipes + "aliases.tf"},
-			want:  [][]string{{first}, {"proj_456: Correct the spelling on all pages"}},
+			files:     []string{jobs + "resource.tf", recipes + "aliases.tf"},
+			terraform: "1.10.0", tofu: "1.11.0", // ephemeral variables
+			want: [][]string{{"Add a quickstart for the Python SDK"}, {"proj_456: Correct the spelling on all pages"}},
 		},
 		"fleet": {
-			files: []string{fleets + "main.tf"},
-			want:  [][]string{{"proj_1: Correct the spelling on all pages"}, {"proj_2: Correct the spelling on all pages"}},
+			files: []string{fleets + "main.tf"}, env: `TF_VAR_projects={"a" = "proj_1", "b" = "proj_2"}`,
+			want: [][]string{{"proj_1: Correct the spelling on all pages"}, {"proj_2: Correct the spelling on all pages"}},
 		},
 	}
-}
-
-// generateConfig adds the prompt that a generated configuration lacks: nobody but the user knows it.
-func generateConfig(s *trial) {
-	s.Helper()
-	shown, ok := s.try("plan", "-generate-config-out=generated.tf")
-	if ok || !strings.Contains(shown, "Exactly one of these attributes must be configured: [prompt,prompt_wo]") {
-		s.Errorf("%t\n%s", ok, shown)
-	}
-	generated := s.written("generated.tf")
-	if !strings.Contains(generated, "prompt     = null") {
-		s.Fatal(generated)
-	}
-	s.write("generated.tf", strings.Replace(generated, "prompt     = null", `prompt = "Add a quickstart for the Python SDK"`, 1))
 }
 
 // setup is what configurations without required_providers lack.
@@ -125,20 +140,23 @@ func TestAccExamples(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, 0)
+			needs(t, test.terraform, test.tofu)
+			s.env = append(s.env, test.env)
+			id := "job_456"
+			if test.job {
+				id = s.service.Create("proj_123", "from elsewhere").ID
+			}
+			replace := func(name string) string { return strings.ReplaceAll(read(t, name), "job_456", id) }
 			complete := false
 			for _, file := range test.files {
-				text := read(t, file)
-				if strings.Contains(text, "job_456") {
-					text = strings.ReplaceAll(text, "job_456", s.service.Create("proj_123", "from elsewhere").ID)
-				}
-				s.write(path.Base(file), text)
-				complete = complete || strings.Contains(text, "required_providers")
+				s.write(path.Base(file), replace(file))
+				complete = complete || strings.Contains(replace(file), "required_providers")
 			}
 			if !complete {
 				s.write("setup.tf", setup(t))
 			}
-			if test.before != nil {
-				test.before(s)
+			if test.before != "" {
+				s.call(strings.Fields(replace(test.before))[1:]...)
 			}
 			if test.then != nil {
 				s.call("apply", "-auto-approve")
@@ -158,7 +176,9 @@ func TestAccExamples(t *testing.T) {
 // Red without: && after opa.
 func TestAccPolicy(t *testing.T) {
 	t.Parallel()
-	start(t, 0) // skips without a CLI
+	if cli.Path == "" {
+		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
+	}
 	if os.Getenv("EXPLORE") == "" {
 		t.Skip("EXPLORE is not set: building Open Policy Agent takes a minute, so only .ci/run does it")
 	}
@@ -177,19 +197,23 @@ func TestAccPolicy(t *testing.T) {
 	unknown := "resource \"terraform_data\" \"late\" {\n input = \"late\"\n}\n"
 	for name, test := range map[string]struct {
 		config, projects, want string
+		least                  string // version of Terraform
 	}{
-		"allowed":         {fleet, `{"a": "proj_123", "b": "proj_456"}`, ""},
-		"other project":   {fleet, `{"a": "proj_123", "b": "proj_789"}`, `agent_job.spelling[\"b\"]: the project proj_789 is not allowed.`},
-		"too many":        {fleet, many + "}", "21 new jobs, and at most 20 are allowed."},
-		"unknown project": {with("each.value", "terraform_data.late.output") + unknown, `{"a": "proj_123"}`, `: the project null is not allowed.`},
+		"allowed":         {fleet, `{"a": "proj_123", "b": "proj_456"}`, "", ""},
+		"other project":   {fleet, `{"a": "proj_123", "b": "proj_789"}`, `agent_job.spelling[\"b\"]: the project proj_789 is not allowed.`, ""},
+		"too many":        {fleet, many + "}", "21 new jobs, and at most 20 are allowed.", ""},
+		"unknown project": {with("each.value", "terraform_data.late.output") + unknown, `{"a": "proj_123"}`, `: the project null is not allowed.`, ""},
 		"action": {
 			setup(t) + read(t, actions+"agent_start_job/action.tf") + "variable \"projects\" {}\n", "{}",
-			"action.agent_start_job.reference: the project null is not allowed.",
+			"action.agent_start_job.reference: the project null is not allowed.", "1.14.0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := start(t, 0)
+			if test.least != "" {
+				needs(t, test.least, "-")
+			}
 			s.write("projects.tfvars", "projects = "+test.projects+"\n")
 			s.write("main.tf", test.config)
 			s.write("policy.rego", read(t, fleets+"policy.rego"))
@@ -205,6 +229,25 @@ func TestAccPolicy(t *testing.T) {
 	}
 }
 
+// The generated configuration lacks the prompt: nobody but the user knows it.
+func TestAccGenerateConfig(t *testing.T) {
+	t.Parallel()
+	s := start(t, 0)
+	id := s.service.Create("proj_123", "from elsewhere").ID
+	s.write("import.tf", strings.ReplaceAll(read(t, migrating), "job_456", id))
+	shown, ok := s.try("plan", "-generate-config-out=generated.tf")
+	if ok || !strings.Contains(shown, "Exactly one of these attributes must be configured: [prompt,prompt_wo]") {
+		t.Errorf("%t\n%s", ok, shown)
+	}
+	generated, err := os.ReadFile(filepath.Join(s.dir, "generated.tf"))
+	if err != nil || !strings.Contains(string(generated), "prompt     = null") {
+		t.Fatalf("%v\n%s", err, generated)
+	}
+	s.write("generated.tf", strings.ReplaceAll(string(generated), "prompt     = null", `prompt = "Add a quickstart for the Python SDK"`))
+	s.apply()
+	s.expect([]string{"from elsewhere"})
+}
+
 // TestDemo is `make demo` with a shorter first job.
 func TestDemo(t *testing.T) {
 	t.Parallel()
@@ -217,23 +260,16 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// Every configuration in examples/ is run by a test: those of modules by TestAccModule, which finds them itself, and those of
-// pipelines and recipes by the tests beside this one. AWS is not at hand: make lint parses bucket/main.tf.
+// Every configuration in examples/ is run by a test, those of modules by
+// TestAccModule, which finds them itself. AWS is not at hand: make lint parses its file.
 func TestEveryExampleIsRun(t *testing.T) {
-	run := []string{"demo/main.tf", fleets + "policy.sh", oneApply, recipes + "module.tf", recipes + "notify.yml"}
+	run := []string{"demo/main.tf"} // by TestDemo
 	for _, test := range examples() {
 		run = append(run, test.files...)
 	}
-	for _, name := range []string{
-		"two-applies.tf", "two-applies.sh", "backend-http.tf", "github-actions.yml", "push.yml", "gitlab-ci.yml", "bucket/main.tf",
-	} {
-		run = append(run, pipelines+name)
-	}
-	for _, name := range []string{"schedule", "release", "merged", "openapi"} {
-		run = append(run, recipes+name+".tf", recipes+name+".yml")
-	}
+	run = slices.Concat(run, pipelineFiles(), []string{migrating, pipelines + "bucket/main.tf"})
 	slices.Sort(run)
-	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".yml", ".yaml", ".md", ".sh"),
+	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".yml", ".yaml", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })
 	if diff := cmp.Diff(there, slices.Compact(run)); diff != "" {
 		t.Errorf("examples that exist (-) and that are run (+):\n%s", diff)

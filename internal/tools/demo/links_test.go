@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 var (
@@ -75,7 +77,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Actions in examples are pinned to the commits that the project's own workflows use, which Dependabot updates.
+// Workflows in examples are YAML, and their actions are pinned to the commits that the
+// project's own workflows use, which Dependabot updates.
 func TestWorkflows(t *testing.T) {
 	uses := regexp.MustCompile(`uses: (\S+)@(.*)`)
 	pinned := regexp.MustCompile(`^[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
@@ -91,6 +94,10 @@ func TestWorkflows(t *testing.T) {
 		}
 	}
 	for _, file := range filesIn(t, root+"/examples", ".yml", ".yaml") {
+		var parsed any
+		if err := yaml.Unmarshal([]byte(read(t, file)), &parsed); err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
 		for _, match := range uses.FindAllStringSubmatch(read(t, file), -1) {
 			if want, used := own[match[1]]; used && match[2] != want || !pinned.MatchString(match[2]) {
 				t.Errorf("%s: %s@%s, %q in .github/workflows", file, match[1], match[2], want)

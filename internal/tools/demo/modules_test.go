@@ -4,9 +4,11 @@
 package main
 
 import (
+	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -66,6 +68,7 @@ func TestAccModule(t *testing.T) {
 	t.Run("recipe", func(t *testing.T) {
 		t.Parallel()
 		s := startModule(t, "module", ".tf")
+		needs(t, "1.10.0", "1.11.0") // ephemeral variables
 		const source = "git::https://github.com/agentjobs/terraform-provider-agent.git//examples/" + module + "?ref=v0.1.0"
 		s.write("main.tf", strings.Replace(configuration(t, recipes+"module.tf"), source, "./module", 1))
 		s.call("init")
@@ -90,7 +93,7 @@ func TestModuleReadme(t *testing.T) {
 }
 
 // The README's commands for another repository, except the clone and the
-// installation, which TestMain covers.
+// installation, which TestAccInstall covers.
 func TestAccModuleCommands(t *testing.T) {
 	t.Parallel()
 	_, text, _ := strings.Cut(read(t, module+"/README.md"), "| tail -n 1)\"\n")
@@ -106,7 +109,25 @@ func TestAccModuleCommands(t *testing.T) {
 	}
 	s.env = nil // the simulator's is used
 	shown := s.shell("ln -s '" + clone + "' terraform-provider-agent\n" + text)
-	if log := s.written("simulator.log"); !strings.Contains(shown, "1 passed, 0 failed.") || strings.Count(log, " POST ") != 1 {
-		t.Errorf("%s\nsimulator:\n%s", shown, log)
+	log, err := os.ReadFile(filepath.Join(s.dir, "simulator.log"))
+	if err != nil || !strings.Contains(shown, "1 passed, 0 failed.") || strings.Count(string(log), " POST ") != 1 {
+		t.Errorf("%v\n%s\nsimulator:\n%s", err, shown, log)
+	}
+}
+
+// The files that `make install` names, which all tests here use, hold what it prints to copy.
+func TestAccInstall(t *testing.T) {
+	start(t, 0)
+	printed := regexp.MustCompile(`(?ms)^provider_installation \{\n.*?^\}\n`).FindAllString(installed.String(), -1)
+	var files []string
+	for _, name := range []string{withoutInit, withInit} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, string(text))
+	}
+	if !slices.Equal(printed, files) {
+		t.Errorf("printed %q, in the files %q", printed, files)
 	}
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/rand"
 	"errors"
 	"io"
@@ -38,43 +37,42 @@ func journalURL(t *testing.T) string {
 	return t.TempDir()
 }
 
-// backend is one of the type http, with locks also as GitLab has them.
-type backend struct {
-	*testing.T
-
-	mu          sync.Mutex
-	state, lock []byte
-}
-
-func (b *backend) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	body, _ := io.ReadAll(r.Body)
-	isLock := strings.HasSuffix(r.URL.Path, "/lock")
-	switch method := r.Method; {
-	case method == "UNLOCK" || isLock && method == http.MethodDelete:
-		b.lock = nil
-	case (method == "LOCK" || isLock) && b.lock == nil:
-		b.lock = body
-	case method == "LOCK" || isLock:
-		w.WriteHeader(http.StatusLocked)
-		_, _ = w.Write(b.lock)
-	case method == http.MethodPost:
-		if b.state = body; bytes.Contains(body, []byte(canary)) {
-			b.Error("the key is in the state")
+// stateServer is a backend of the type http, with locks also as GitLab has them.
+func stateServer(t *testing.T) (url string) {
+	t.Helper()
+	var mu sync.Mutex
+	var state, lock []byte
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		body, _ := io.ReadAll(r.Body)
+		isLock := strings.HasSuffix(r.URL.Path, "/lock")
+		switch method := r.Method; {
+		case method == "UNLOCK" || isLock && method == http.MethodDelete:
+			lock = nil
+		case (method == "LOCK" || isLock) && lock == nil:
+			lock = body
+		case method == "LOCK" || isLock:
+			w.WriteHeader(http.StatusLocked)
+			_, _ = w.Write(lock)
+		case method == http.MethodPost:
+			if state = body; bytes.Contains(state, []byte(canary)) {
+				t.Error("the key is in the state")
+			}
+		case state == nil:
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			_, _ = w.Write(state)
 		}
-	case b.state == nil:
-		w.WriteHeader(http.StatusNotFound)
-	default:
-		_, _ = w.Write(b.state)
-	}
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // runner runs the scripts of a pipeline as they stand in its YAML.
 type runner struct {
 	*trial
 
-	backend     *backend
 	bin, origin string
 	values      map[string]string // of expressions and variables
 	kill        syscall.Signal    // sent to the apply once it waits; 0: none
@@ -84,12 +82,11 @@ type runner struct {
 func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	t.Helper()
 	s := start(t, jobs)
-	dir, states := t.TempDir(), &backend{T: t}
-	server := httptest.NewServer(states)
-	t.Cleanup(server.Close)
-	r := &runner{trial: s, backend: states, bin: filepath.Join(dir, "bin"), origin: filepath.Join(dir, "agent"), values: map[string]string{
-		"vars.AGENT_BASE_URL": s.service.URL, "vars.AGENT_PROJECT_ID": "proj_123", "vars.AGENT_JOURNAL_URL": journalURL(t),
-		"secrets.AGENT_ADMIN_KEY": canary, "vars.TF_STATE_URL": server.URL, "vars.TF_STATE_USERNAME": "ci", "secrets.TF_STATE_PASSWORD": "password",
+	needs(t, "1.10.0", "1.11.0") // ephemeral variables
+	dir := t.TempDir()
+	r := &runner{trial: s, bin: filepath.Join(dir, "bin"), origin: filepath.Join(dir, "agent"), values: map[string]string{
+		"vars.AGENT_BASE_URL": strings.TrimPrefix(s.env[0], "AGENT_BASE_URL="), "vars.AGENT_PROJECT_ID": "proj_123", "vars.AGENT_JOURNAL_URL": journalURL(t),
+		"secrets.AGENT_ADMIN_KEY": canary, "vars.TF_STATE_URL": stateServer(t), "vars.TF_STATE_USERNAME": "ci", "secrets.TF_STATE_PASSWORD": "password",
 		"github.event_name": "push", "github.event.before": "", "github.run_id": "101", "github.sha": "5f7079d", "github.ref_name": "v1",
 		"branch": "main",
 	}}
@@ -138,32 +135,54 @@ func (r *runner) checkout(file string) {
 // bash runs a script, and returns what it shows and whether it succeeded.
 func (r *runner) bash(shell []string, script string, env []string) (text string, ok bool) {
 	r.Helper()
-	ctx, cut := context.WithCancel(r.Context())
-	defer cut()
-	cmd := exec.CommandContext(ctx, shell[0], append(shell[1:], "-c", script)...)
+	file := filepath.Join(r.TempDir(), "script")
+	if err := os.WriteFile(file, []byte(script), 0o600); err != nil {
+		r.Fatal(err)
+	}
+	cmd := exec.CommandContext(r.Context(), shell[0], append(shell[1:], file)...)
 	cmd.Env = slices.Concat(slices.DeleteFunc(os.Environ(), tfcli.IsForeign), []string{
 		"PATH=" + r.bin + ":" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url." + r.origin + ".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/agentjobs/terraform-provider-agent",
 	}, env)
+	var shown bytes.Buffer
+	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = r.dir, &shown, &shown, grace
 	leadGroup(cmd)
-	cmd.WaitDelay = grace
-	cmd.Cancel = func() error {
-		if r.kill == syscall.SIGINT { // as GitHub does: to the process of the step alone, and all are killed after a while
-			return cmd.Process.Signal(r.kill)
-		}
-		return signalGroup(cmd, syscall.SIGKILL)
+	gets := r.service.Counts().Get
+	if err := cmd.Start(); err != nil {
+		r.Fatal(err)
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
 	if r.kill != 0 && strings.Contains(script, "terraform apply") {
-		defer func() { _ = signalGroup(cmd, syscall.SIGKILL) }() // what is left of it
-		gets := r.service.Counts().Get
-		go func() {
-			for r.service.Counts().Get == gets && ctx.Err() == nil { // until it waits for the job, or has ended
-				time.Sleep(10 * time.Millisecond)
-			}
-			cut()
-		}()
+		r.cutShort(cmd, gets, ended)
 	}
-	return r.run(cmd)
+	ok = <-ended == nil
+	if text = shown.String(); strings.Contains(text, canary) {
+		r.Errorf("it shows the key:\n%s", text)
+	}
+	return text, ok
+}
+
+// cutShort sends a command the signal once the service has seen more GETs.
+func (r *runner) cutShort(cmd *exec.Cmd, gets int, ended chan error) {
+	r.Helper()
+	for r.service.Counts().Get == gets {
+		select {
+		case err := <-ended:
+			r.Fatalf("ended by itself: %v\n%s", err, cmd.Stdout)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+	if r.kill == syscall.SIGINT { // as GitHub does: to the process of the step alone, and all are killed after a while
+		_ = cmd.Process.Signal(r.kill)
+		select {
+		case err := <-ended:
+			ended <- err
+			return
+		case <-time.After(10 * time.Second):
+		}
+	}
+	_ = signalGroup(cmd, syscall.SIGKILL)
 }
 
 // workflow is what the tests read of a workflow of GitHub Actions.
@@ -237,13 +256,12 @@ func (r *runner) gitlab(file string) (text, failed string) {
 		Artifacts    struct{ Paths []string }
 	}
 	var all struct {
-		Variables map[string]string
-		Stages    []string
-		Jobs      map[string]job `yaml:",inline"`
+		Variables             map[string]string
+		Provider, Plan, Apply job
+		Terraform             job `yaml:".terraform"`
 	}
 	readYAML(r.T, pipelines+"gitlab-ci.yml", &all)
 	r.checkout(file)
-	r.commit("The configuration")
 	variables := map[string]string{
 		"CI_PROJECT_DIR": r.dir, "CI_API_V4_URL": r.values["vars.TF_STATE_URL"], "CI_PROJECT_ID": "7", "CI_JOB_TOKEN": "token", "AWS_TOKEN": "token",
 		"CI_DEFAULT_BRANCH": "main", "CI_COMMIT_BRANCH": r.values["branch"], "AGENT_PLAN_KEY": canary, "AGENT_APPLY_KEY": canary,
@@ -258,21 +276,39 @@ func (r *runner) gitlab(file string) (text, failed string) {
 	for name := range variables {
 		env = append(env, name+"="+expand(name))
 	}
-	kept := []string{"clean", "-ffdxq"}
-	for _, name := range []string{"provider", "plan", "apply"} {
-		if name == "apply" && r.values["branch"] != "main" {
+	kept := []string{"main.tf", "backend-http.tf"}
+	for _, step := range []struct {
+		name string
+		job  job
+	}{{"provider", all.Provider}, {"plan", all.Plan}, {"apply", all.Apply}} {
+		if step.name == "apply" && r.values["branch"] != "main" {
 			continue
 		}
-		r.git(kept...)
-		step := all.Jobs[name]
-		shown, ok := r.bash([]string{"bash"}, strings.Join(slices.Concat(all.Jobs[step.Extends].BeforeScript, step.Script), "\n"), env)
+		r.removeAllBut(kept)
+		script := step.job.Script
+		if step.job.Extends == ".terraform" {
+			script = slices.Concat(all.Terraform.BeforeScript, script)
+		}
+		shown, ok := r.bash([]string{"bash"}, strings.Join(script, "\n"), env)
 		text += shown
 		if !ok {
-			return text, name
+			return text, step.name
 		}
-		for _, path := range step.Artifacts.Paths {
-			kept = append(kept, "--exclude="+path)
-		}
+		kept = append(kept, step.job.Artifacts.Paths...)
 	}
 	return text, ""
+}
+
+// removeAllBut removes everything in the folder but some files.
+func (r *runner) removeAllBut(kept []string) {
+	r.Helper()
+	entries, err := os.ReadDir(r.dir)
+	for _, entry := range entries {
+		if !slices.Contains(kept, entry.Name()) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(r.dir, entry.Name())))
+		}
+	}
+	if err != nil {
+		r.Fatal(err)
+	}
 }

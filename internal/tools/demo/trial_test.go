@@ -4,6 +4,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"errors"
@@ -11,8 +12,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -27,13 +28,12 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
 const (
 	root   = "../../.." // the repository
-	canary = harness.CanaryKey
+	canary = "canary_2b7e"
 )
 
 // What TestMain found and installed: the tests use the two CLI configurations that `make install` names.
@@ -43,23 +43,27 @@ var (
 	withoutInit, withInit string
 )
 
-func TestMain(m *testing.M) {
-	if os.Getenv("TF_ACC") != "" {
-		dir, err := os.MkdirTemp("", "demo")
-		if err != nil {
-			panic(err)
-		}
-		defer func() { _ = os.RemoveAll(dir) }()
-		if err := install(dir); err != nil {
-			panic(err)
-		}
-	}
-	m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
-func install(dir string) (err error) {
+func runTests(m *testing.M) int {
+	if os.Getenv("TF_ACC") == "" {
+		return m.Run()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
+	dir, err := os.MkdirTemp("", "demo")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		err = install(ctx, dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func install(ctx context.Context, dir string) (err error) {
 	err = errors.Join(
 		os.Setenv(tfcli.EnvCLI, os.Getenv("TF_ACC_TERRAFORM_PATH")),
 		os.Setenv("TF_LOG_SDK", "off"), // of providerWithSchema
@@ -75,13 +79,11 @@ func install(dir string) (err error) {
 	if err = tfcli.InstallForUser(ctx, dir, &installed); err != nil {
 		return err
 	}
-	printed := regexp.MustCompile(`(?ms)^export TF_CLI_CONFIG_FILE='(.*?)'$.*?^(provider_installation \{\n.*?^\}\n)`)
-	for _, match := range printed.FindAllStringSubmatch(installed.String(), -1) {
-		withoutInit, withInit = withInit, match[1]
-		if text, _ := os.ReadFile(withInit); string(text) != match[2] {
-			return fmt.Errorf("%s does not hold what is printed to copy:\n%s", withInit, match[2])
-		}
+	files := regexp.MustCompile(`(?m)^export TF_CLI_CONFIG_FILE='(.*)'$`).FindAllStringSubmatch(installed.String(), -1)
+	if len(files) != 2 {
+		return fmt.Errorf("not two files in:\n%s", &installed)
 	}
+	withoutInit, withInit = files[0][1], files[1][1]
 	_, _ = fmt.Fprintf(io.Discard, "%p", plugin.Serve) // else Go would take the results of a run before a change of the provider from its cache
 	return nil
 }
@@ -90,7 +92,7 @@ func install(dir string) (err error) {
 type trial struct {
 	*testing.T
 
-	service *harness.Service
+	service *simulator.Server
 	dir     string
 	config  string // of the CLI
 	env     []string
@@ -102,28 +104,49 @@ func start(t *testing.T, jobs time.Duration) *trial {
 	if cli.Path == "" {
 		t.Skip("TF_ACC is not set: it takes a Terraform-compatible CLI")
 	}
-	service, dir := harness.NewService(t, harness.Always(simulator.Script{Duration: jobs})), t.TempDir()
+	service := simulator.New(simulator.Options{Key: canary, Script: func(string, int) simulator.Script {
+		return simulator.Script{Duration: jobs}
+	}})
+	server := httptest.NewServer(service)
+	dir := t.TempDir()
 	t.Cleanup(func() {
-		// States, journals, logs and plans in all temporary folders of the test.
-		if files, err := filesWith(os.DirFS(filepath.Dir(dir)), canary); err != nil || len(files) > 0 {
-			t.Errorf("the key is in %q (%v)", files, err)
-		}
+		server.Close()
+		searchForKey(t, os.DirFS(filepath.Dir(dir))) // all temporary folders of the test
 	})
 	return &trial{T: t, service: service, dir: dir, config: withoutInit, env: []string{
-		"AGENT_BASE_URL=" + service.URL, "AGENT_ADMIN_KEY=" + canary, "AGENT_PROJECT_ID=proj_123",
-		"TF_VAR_agent_base_url=" + service.URL, "TF_VAR_agent_admin_key=" + canary, "TF_VAR_handbook_key=" + canary,
-		`TF_VAR_projects={"a" = "proj_1", "b" = "proj_2"}`,
+		"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=" + canary, "AGENT_PROJECT_ID=proj_123",
+		"TF_VAR_agent_base_url=" + server.URL, "TF_VAR_agent_admin_key=" + canary, "TF_VAR_handbook_key=" + canary,
 	}}
 }
 
-// features are what some CLIs lack: a configuration that has the text needs these versions, at least; "-" is none.
-var features = []struct{ text, terraform, tofu string }{
-	{"ephemeral = true", "1.10.0", "1.11.0"},
-	{"prompt_wo", "1.11.0", "1.11.0"},
-	{"identity =", "1.12.0", "1.12.0"},
-	{`action "`, "1.14.0", "-"},
-	{`list "`, "1.14.0", "-"},
-	{"after_destroy", "1.16.0", "-"},
+// searchForKey searches what the runs have left: states, journals, logs and saved plans, which are compressed.
+func searchForKey(t *testing.T, tree fs.FS) {
+	t.Helper()
+	err := fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		text, err := fs.ReadFile(tree, path)
+		if plan, notZip := zip.NewReader(bytes.NewReader(text), int64(len(text))); notZip == nil {
+			searchForKey(t, plan)
+		}
+		if bytes.Contains(text, []byte(canary)) {
+			t.Errorf("the key is in %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// needs skips a test on a CLI that is too old for it. "" is any version, "-" none.
+func needs(t *testing.T, terraform, tofu string) {
+	t.Helper()
+	least := map[string]string{tfcli.Terraform: terraform, tfcli.Tofu: tofu}[cli.Product]
+	if least == "-" || least != "" && cli.Version.LessThan(version.Must(version.NewVersion(least))) {
+		t.Skipf("needs Terraform %s or OpenTofu %s (- is none), this is %s", terraform, tofu, cli.Name())
+	}
 }
 
 // read returns a file of examples/.
@@ -136,46 +159,23 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// write puts a file into the root module, and skips a test whose CLI is too old for it.
+// write puts a file into the root module.
 func (s *trial) write(name, text string) {
 	s.Helper()
-	for _, f := range features {
-		least := map[string]string{tfcli.Terraform: f.terraform, tfcli.Tofu: f.tofu}[cli.Product]
-		if strings.Contains(text, f.text) && (least == "-" || cli.Version.LessThan(version.Must(version.NewVersion(least)))) {
-			s.Skipf("%s needs Terraform %s or OpenTofu %s (- is none), this is %s", f.text, f.terraform, f.tofu, cli.Name())
-		}
-	}
 	file := filepath.Join(s.dir, filepath.FromSlash(name))
 	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// written is a file of the root module.
-func (s *trial) written(name string) string {
-	s.Helper()
-	text, err := os.ReadFile(filepath.Join(s.dir, name))
-	if err != nil {
-		s.Fatal(err)
-	}
-	return string(text)
-}
-
 // try calls the CLI and returns what it shows, and whether it succeeded.
 func (s *trial) try(args ...string) (output string, ok bool) {
 	s.Helper()
 	cmd := cli.Command(s.Context(), s.config, slices.Insert(args, 1, "-no-color")...)
-	cmd.Env = append(cmd.Env, s.env...)
-	return s.run(cmd)
-}
-
-// run runs a command in the root module and returns what it shows, and whether it succeeded.
-func (s *trial) run(cmd *exec.Cmd) (output string, ok bool) {
-	s.Helper()
-	cmd.Dir = s.dir
+	cmd.Dir, cmd.Env = s.dir, append(cmd.Env, s.env...)
 	text, err := cmd.CombinedOutput()
 	if bytes.Contains(text, []byte(canary)) {
-		s.Errorf("%s shows the key:\n%s", cmd, text)
+		s.Errorf("%s shows the key:\n%s", args[0], text)
 	}
 	return string(text), err == nil
 }
@@ -204,13 +204,13 @@ func (s *trial) shell(script string) string {
 		s.Skip("it is for a shell")
 	}
 	cmd := cli.Command(s.Context(), s.config, "-e", "-c", `terraform() { "$TEST_CLI" "$@"; }`+"\n"+script)
-	cmd.Path, cmd.Args[0] = "/bin/sh", "sh"
+	cmd.Path, cmd.Args[0], cmd.Dir = "/bin/sh", "sh", s.dir
 	cmd.Env = slices.Concat(cmd.Env, s.env, []string{"TEST_CLI=" + cli.Path})
-	text, ok := s.run(cmd)
-	if !ok {
-		s.Fatalf("%s\nfailed:\n%s", script, text)
+	text, err := cmd.CombinedOutput()
+	if err != nil || bytes.Contains(text, []byte(canary)) {
+		s.Fatalf("%v, or it shows the key\n%s\n%s", err, script, text)
 	}
-	return text
+	return string(text)
 }
 
 // expect compares the prompts of each job, in any order. That of another project begins with its name.
