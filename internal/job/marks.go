@@ -25,7 +25,6 @@ type marks struct {
 	missing     bool        // a warning has reported that the service does not know the job
 	unconfirmed bool        // a message was sent, and nothing showed its effect
 	prompt      string      // the hash of the last write-only prompt sent to the job
-	planned     string      // the hash of the write-only prompt that the plan has seen, for its apply
 	ignored     bool        // the plan has no prompt to compare, because of ignore_changes
 	journal     journal.Ref // what the state says about the journal
 }
@@ -34,7 +33,7 @@ type marks struct {
 func (m *marks) fields() map[string]any {
 	return map[string]any{
 		"messaged": &m.messagedAt, "missing": &m.missing, "unconfirmed": &m.unconfirmed, "prompt": &m.prompt,
-		"planned": &m.planned, "ignored": &m.ignored, "journal": &m.journal,
+		"ignored": &m.ignored, "journal": &m.journal,
 	}
 }
 
@@ -78,15 +77,6 @@ func (m *marks) saved(job *jobModel) {
 // recordedPrompt is what a state with these marks says of the job's last prompt.
 func (m *marks) recordedPrompt(state *jobModel) recordedPrompt {
 	return recordedPrompt{text: state.Prompt, jobID: state.ID.ValueString(), hash: m.prompt}
-}
-
-// plans follows a plan for a job that exists. An ephemeral prompt may be another one in the apply, which
-// a create cannot notice, because it gets no private state.
-func (m *marks) plans(plan *jobModel, jobID string) {
-	m.planned, m.ignored = "", plan.promptText().IsNull()
-	if !plan.PromptWO.IsNull() && !plan.PromptWO.IsUnknown() {
-		m.planned = promptHash(jobID, plan.PromptWO.ValueString())
-	}
 }
 
 // messaged follows a message that may have arrived.

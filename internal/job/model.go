@@ -162,15 +162,6 @@ func (m *jobModel) promptPath() path.Path {
 	return path.Root("prompt")
 }
 
-// keepPrompt leaves a prompt with ignore_changes as it was sent: the CLI hides a
-// write-only argument's new value from the plan, but not from the apply.
-func (m *jobModel) keepPrompt(before *jobModel) {
-	m.PromptWO = types.StringNull()
-	if m.Prompt.IsNull() {
-		m.PromptWO = before.Prompt
-	}
-}
-
 // checkPrompts checks at apply what validation could not: a prompt that the plan
 // did not know.
 func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {

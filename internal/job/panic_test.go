@@ -92,7 +92,7 @@ func TestX06_panic_anywhere(t *testing.T) {
 	c, more := fakecli.New(t, s.Attrs()), attrs{"prompt": "write more"}
 	apply(t, c, "first", config, attrs{"prompt": "write"})
 	id, existing := s.OnlyJob(t).ID, *c
-	planned := func(ctx context.Context) []*tfprotov6.Diagnostic { return c.Apply(ctx, more) }
+	planned := func(ctx context.Context) []*tfprotov6.Diagnostic { return c.ApplyPlanned(ctx, more) }
 	invoke := func(action string, config attrs) func(context.Context) []*tfprotov6.Diagnostic {
 		return func(ctx context.Context) []*tfprotov6.Diagnostic {
 			_, diags := c.Invoke(ctx, action, fakecli.With(more, config))

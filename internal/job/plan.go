@@ -50,7 +50,7 @@ func planJob(ctx context.Context, provider *ProviderData, req resource.ModifyPla
 		return
 	}
 	proposed := plan.stored()
-	kept.plans(&plan, state.ID.ValueString())
+	kept.ignored = plan.promptText().IsNull()
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
 	sent := func() bool { return len(earlierRequests(ctx, j, send.Message, &plan, true, diags)) > 0 }
 	d := decide(compare(&plan, &state, kept.recordedPrompt(&state), options.enabled, sent), &plan, &state, project)

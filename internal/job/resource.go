@@ -122,8 +122,8 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if out.marks.ignored {
-		job.keepPrompt(&before)
+	if out.marks.ignored { // the CLI hides a write-only prompt with ignore_changes from the plan, but not from the apply
+		job.PromptWO = types.StringNull()
 	} else if !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
@@ -135,12 +135,6 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	defer recovered(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
 	change := compare(&job, &before, out.marks.recordedPrompt(&before), options.enabled, func() bool { return false })
-	planned := out.marks.planned
-	out.marks.planned = ""
-	out.marks.write(ctx, out.private)
-	if change.newPrompt && planned != "" && planned != promptHash(before.ID.ValueString(), job.PromptWO.ValueString()) {
-		validate.WarnAt(&resp.Diagnostics, job.promptPath())(wording.PromptDiffers.Of(before.facts(), nil))
-	}
 	job.jobRecord = before.jobRecord
 	if !change.newPrompt && !change.resume {
 		out.save(ctx, &job)

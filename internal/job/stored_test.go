@@ -42,7 +42,7 @@ func TestMarks_transitions(t *testing.T) {
 	interrupted := func(status agentapi.Status) transition {
 		return func(m *marks) { m.interrupted(wait.Messaged, status) }
 	}
-	ephemeral, plain := &jobModel{PromptWO: types.StringValue("A")}, &jobModel{Prompt: types.StringValue("A")}
+	plain := &jobModel{Prompt: types.StringValue("A")}
 	unconfirmed, recent := marks{unconfirmed: true}, marks{messagedAt: start}
 	for name, test := range map[string]struct {
 		before marks
@@ -61,13 +61,7 @@ func TestMarks_transitions(t *testing.T) {
 		"a wait interrupted before it":  {recent, interrupted(completed), recent},
 		"a finished job":                {marks{missing: true, unconfirmed: true, messagedAt: start}, (*marks).finished, unconfirmed},
 		"a prompt in the state":         {marks{prompt: "hash"}, func(m *marks) { m.saved(plain) }, marks{}},
-		"a prompt that is ignored": {
-			marks{prompt: "hash", planned: "hash"}, func(m *marks) { m.plans(new(jobModel), "job_1"); m.saved(new(jobModel)) },
-			marks{prompt: "hash", ignored: true},
-		},
-		"an ephemeral prompt": {
-			marks{ignored: true}, func(m *marks) { m.plans(ephemeral, "job_1") }, marks{planned: promptHash("job_1", "A")},
-		},
+		"a prompt that is ignored":      {marks{prompt: "hash"}, func(m *marks) { m.saved(new(jobModel)) }, marks{prompt: "hash"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			test.do(&test.before)
@@ -94,11 +88,11 @@ func TestMarks_stored(t *testing.T) {
 	t.Parallel()
 	read, written := private{
 		"messaged": []byte(`"2026-11-23T00:24:16Z"`), "missing": []byte("true"), "unconfirmed": []byte("true"),
-		"prompt": []byte(`"hash"`), "planned": []byte(`"other"`), "ignored": []byte("true"),
+		"prompt": []byte(`"hash"`), "ignored": []byte("true"),
 	}, private{}
 	want := marks{
 		messagedAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), missing: true, unconfirmed: true,
-		prompt: "hash", planned: "other", ignored: true,
+		prompt: "hash", ignored: true,
 	}
 	m := readMarks(t.Context(), read)
 	if diff := cmp.Diff(want, *m, cmp.AllowUnexported(marks{})); diff != "" {

@@ -28,9 +28,6 @@ const (
 	MessageToClosedJob Text = summaryNotAccepted + "\n" +
 		"Job {job} has the status {status} and cannot accept messages. The prompt is new, which the plan did not know. It was not sent.\n\n" +
 		"To start a new job with this prompt, apply with -replace=ADDRESS."
-	PromptDiffers Text = "Prompt differs from the plan\n" +
-		"The value of prompt_wo in this apply is not the one in the plan. The apply sends its own to job {job}. " +
-		"Check where the value comes from: it must be the same in plan and apply."
 )
 
 // NotAccepted describes a request that the service has not accepted, as far as this run knows.

@@ -445,7 +445,7 @@ func (r *run) applyOne(p *process, res resource) {
 	if c.Empty() {
 		return
 	}
-	created := r.say(c.Apply(p.ctx, res.config))
+	created := r.say(c.ApplyPlanned(p.ctx, res.config))
 	if c.State.IsNull() && deposed != nil {
 		r.set(res.address, deposed) // the CLI restores it
 		return

@@ -5,6 +5,7 @@ package fakecli
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -149,15 +150,16 @@ func (c *CLI) InvokeUnplanned(ctx context.Context, action string, wanted *tfprot
 	return progress, diags
 }
 
-// keepsPlan asserts, as the CLI does, that the state has all that the plan promised.
-func (c *CLI) keepsPlan() {
+// broken says which promises of the plan a value breaks, as the CLI finds out.
+func (c *CLI) broken(value tftypes.Value) (promises []string) {
 	c.T.Helper()
-	got := c.attributes(c.State)
-	for name, value := range c.attributes(c.Planned) {
-		if value.IsFullyKnown() && !value.Equal(got[name]) {
-			c.T.Errorf("inconsistent result after apply: %s was planned as %s and is %s", name, value, got[name])
+	got := c.attributes(value)
+	for name, planned := range c.attributes(c.Planned) {
+		if planned.IsFullyKnown() && !planned.Equal(got[name]) {
+			promises = append(promises, fmt.Sprintf("%s was planned as %s and is %s", name, planned, got[name]))
 		}
 	}
+	return promises
 }
 
 // PlanMinimal is a plan with -minimal-refresh (Terraform 1.17): if a plan without a

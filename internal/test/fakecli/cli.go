@@ -10,6 +10,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	frameworkprovider "github.com/hashicorp/terraform-plugin-framework/provider"
@@ -30,6 +31,7 @@ type CLI struct {
 	PromptWO bool     // give each prompt of a configuration as prompt_wo instead
 	Minimal  bool     // Run refreshes as with -minimal-refresh
 	Forced   bool     // Plan replaces, as with -replace
+	Ignored  []string // attributes with ignore_changes: a plan has them as the state has them
 
 	// Carry, if set, makes each call: send brings it to the provider and waits for the response.
 	Carry func(ctx context.Context, name string, send func(context.Context))
@@ -39,6 +41,7 @@ type CLI struct {
 	PlannedPrivate []byte
 	Replace        bool
 	Because        []string // the attributes that ask for it
+	warned         []*tfprotov6.Diagnostic
 }
 
 // Instance is what a state has of the resource.
@@ -196,13 +199,8 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 		prior, private = tftypes.NewValue(c.Resource, nil), nil
 	}
 	resp := c.planAgainst(ctx, config, prior, private)
-	c.Because = nil
 	diags := resp.Diagnostics
-	for _, path := range resp.RequiresReplace {
-		if c.differ(path, prior, resp.PlannedState) {
-			c.Because = append(c.Because, path.String())
-		}
-	}
+	c.Because = c.differing(resp, prior)
 	c.Replace = c.Tainted || len(c.Because) > 0 || c.Forced && !prior.IsNull()
 	if c.Replace && !c.Tainted && !Failed(diags) {
 		resp = c.planAgainst(ctx, config, tftypes.NewValue(c.Resource, nil), resp.PlannedPrivate)
@@ -211,23 +209,37 @@ func (c *CLI) Plan(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	if !Failed(diags) {
 		c.Planned, c.PlannedPrivate = c.Decode(resp.PlannedState), resp.PlannedPrivate
 	}
+	c.warned = diags
 	return diags
 }
 
-// differ reports whether a plan changes an attribute.
-func (c *CLI) differ(path *tftypes.AttributePath, prior tftypes.Value, planned *tfprotov6.DynamicValue) bool {
-	before, _, err := tftypes.WalkAttributePath(prior, path)
-	after, _, errAfter := tftypes.WalkAttributePath(c.Decode(planned), path)
-	if err = errors.Join(err, errAfter); err != nil {
-		c.T.Fatal(err)
+// differing are the attributes that ask for a replacement and that the plan changes.
+func (c *CLI) differing(resp *tfprotov6.PlanResourceChangeResponse, prior tftypes.Value) (names []string) {
+	c.T.Helper()
+	for _, path := range resp.RequiresReplace {
+		before, _, err := tftypes.WalkAttributePath(prior, path)
+		after, _, errAfter := tftypes.WalkAttributePath(c.Decode(resp.PlannedState), path)
+		if err = errors.Join(err, errAfter); err != nil {
+			c.T.Fatal(err)
+		}
+		if !before.(tftypes.Value).Equal(after.(tftypes.Value)) {
+			names = append(names, path.String())
+		}
 	}
-	return !before.(tftypes.Value).Equal(after.(tftypes.Value))
+	return names
 }
 
 // planAgainst proposes the configuration, and the prior value of what it leaves out if the provider may compute it.
 func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value, private []byte) *tfprotov6.PlanResourceChangeResponse {
 	c.T.Helper()
 	wanted := c.config(config)
+	if !prior.IsNull() && len(c.Ignored) > 0 {
+		kept := c.attributes(wanted)
+		for _, name := range c.Ignored {
+			kept[name] = c.attributes(prior)[name]
+		}
+		wanted = tftypes.NewValue(c.Resource, kept)
+	}
 	proposed := c.attributes(wanted)
 	proposed["prompt_wo"] = tftypes.NewValue(tftypes.String, nil) // write-only attributes are in no plan
 	if !prior.IsNull() {
@@ -244,7 +256,11 @@ func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value
 	})
 }
 
-// Apply applies what was planned.
+// Inconsistent is the CLI's error when a plan during the apply breaks a promise of the first one.
+const Inconsistent = "Provider produced inconsistent final plan"
+
+// Apply applies what was planned. As the CLI does, it first plans again, with the private data of the
+// state, and an object that is replaced is gone by then.
 func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	var diags []*tfprotov6.Diagnostic
@@ -253,6 +269,31 @@ func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	} else if c.Empty() {
 		return nil
 	}
+	resp := c.planAgainst(ctx, config, c.State, c.Private)
+	for _, d := range resp.Diagnostics { // without what the plan has said: the CLI says it again
+		if !slices.ContainsFunc(c.warned, func(w *tfprotov6.Diagnostic) bool { return w.Summary == d.Summary && w.Detail == d.Detail }) {
+			diags = append(diags, d)
+		}
+	}
+	if Failed(resp.Diagnostics) {
+		return diags
+	}
+	final := c.Decode(resp.PlannedState)
+	if broken := append(c.broken(final), c.differing(resp, c.State)...); len(broken) > 0 {
+		return append(diags, &tfprotov6.Diagnostic{
+			Severity: tfprotov6.DiagnosticSeverityError, Summary: Inconsistent, Detail: strings.Join(broken, "\n"),
+		})
+	}
+	c.Planned, c.PlannedPrivate, c.Replace = final, resp.PlannedPrivate, false
+	if c.Empty() {
+		return diags
+	}
+	return append(diags, c.ApplyPlanned(ctx, config)...)
+}
+
+// ApplyPlanned applies what was planned without planning it again, as some hosts do.
+func (c *CLI) ApplyPlanned(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
+	c.T.Helper()
 	creating := c.State.IsNull()
 	resp := call(ctx, c, c.Server.ApplyResourceChange, &tfprotov6.ApplyResourceChangeRequest{
 		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(c.Planned),
@@ -264,9 +305,11 @@ func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 		c.T.Errorf("the state after apply has unknown values: %s", c.State)
 	}
 	if !Failed(resp.Diagnostics) {
-		c.keepsPlan()
+		for _, broken := range c.broken(c.State) {
+			c.T.Errorf("inconsistent result after apply: %s", broken)
+		}
 	}
-	return append(diags, resp.Diagnostics...)
+	return resp.Diagnostics
 }
 
 // Destroy applies the plan of a destroy.

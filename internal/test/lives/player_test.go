@@ -32,7 +32,7 @@ const (
 
 const (
 	// The CLI plans again while applying, and refuses that a job is replaced which the plan has kept.
-	inconsistent = "ERROR: Provider produced inconsistent final plan\n"
+	inconsistent = "ERROR: " + fakecli.Inconsistent
 	notNamed     = "the plan does not name the job of an earlier run"
 )
 
@@ -264,11 +264,11 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 	c, ctx := p.cli, p.Context()
 	config := t.attrs()
 	planned := fakecli.With(config, nil)
-	switch {
-	case t.Ignored:
-		planned["prompt"], planned["prompt_wo"] = c.Get("prompt"), nil
-	case t.Unknown:
+	if t.Unknown {
 		planned[t.argument()] = fakecli.Unknown{}
+	}
+	if c.Ignored = nil; t.Ignored {
+		c.Ignored = []string{"prompt", "prompt_wo"}
 	}
 	c.Forced = t.Does == replace
 	sent := p.sim.Counts().Create + p.sim.Counts().Message
@@ -294,20 +294,6 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 	p.connect(number)
 	if t.Does == destroy {
 		say(c.Destroy(ctx))
-		return
-	}
-	if got.replaces {
-		say(c.Destroy(ctx))
-	}
-	if t.Unknown || got.replaces {
-		planned = config
-	}
-	if !say(c.Plan(ctx, planned)) { // the CLI plans again with what it knows now
-		return
-	}
-	if c.Replace {
-		got.failed = true
-		got.all += inconsistent
 		return
 	}
 	say(c.Apply(ctx, config))

@@ -113,7 +113,7 @@ func bucketRows() []Row {
 			m.wantDiags(m.plan(Job1()), otherJob, messagePlanned) // nobody knows that it had no effect
 			m.Script(faultserver.Message, faultserver.Answer(400, `{"error":"no"}`))
 			b.fail(http.MethodDelete, 403)
-			m.wantDiags(m.apply(Job1()), messageFailed, journalUnusable)
+			m.wantDiags(m.apply(Job1()), journalUnusable, messageFailed) // the plan in the apply says the one
 		}),
 	}
 }
