@@ -22,17 +22,25 @@ type (
 	unknown = fakecli.Unknown
 )
 
-// startRun starts the provider of another run of the CLI.
-func startRun(c *fakecli.CLI, run cli.Run, config attrs) {
+// startRun starts a provider process of another run of the CLI.
+func startRun(c *fakecli.CLI, run cli.Run, config attrs) *cli.Process {
 	c.T.Helper()
-	c.ConnectTo(c.T.Context(), provider.New("test", provider.Options{Process: harness.Process(run)}), config)
+	process := harness.Process(run)
+	c.ConnectTo(c.T.Context(), provider.New("test", provider.Options{Process: process}), config)
+	return process
 }
 
-// apply is a whole apply in a process of its own.
+// apply is a run of the CLI: a plan and its apply, each in a process that is shut down.
 func apply(t *testing.T, c *fakecli.CLI, run cli.Run, config, job attrs) []*tfprotov6.Diagnostic {
 	t.Helper()
-	startRun(c, run, config)
-	return c.Run(t.Context(), job)
+	planning := startRun(c, run, config)
+	diags := append(c.Refresh(t.Context()), c.Plan(t.Context(), job)...)
+	planning.Drain(t.Context())
+	if fakecli.Failed(diags) {
+		return diags
+	}
+	defer startRun(c, run, config).Drain(t.Context())
+	return append(diags, c.Apply(t.Context(), job)...)
 }
 
 // byPrompt lets a job go as its prompt says.

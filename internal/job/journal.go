@@ -24,70 +24,94 @@ func createKey(ctx context.Context, job *jobModel) journal.Key {
 	return store.CreateKey(job.ProjectID.ValueString(), job.promptText().ValueString(), string(sorted))
 }
 
-func messageKey(job *jobModel) journal.Key {
+func messageKey(_ context.Context, job *jobModel) journal.Key {
 	return store.MessageKey(job.ProjectID.ValueString(), job.ID.ValueString(), job.promptText().ValueString())
 }
 
 // pruneJournal removes from the journal what the prior state makes superfluous.
 func (m *marks) pruneJournal(ctx context.Context, j *journal.Journal, diags *diag.Diagnostics) {
-	remaining, err := j.Seen(ctx, m.journal)
+	remaining, err := j.Prune(ctx, m.journal)
 	reportJournalError(j, err, diags)
 	m.journal = remaining
 }
 
 // reportJournalError warns once that the journal cannot be used.
 func reportJournalError(j *journal.Journal, err error, diags *diag.Diagnostics) {
-	if err := j.Unusable(err); err != nil {
-		diags.AddWarning(wording.JournalUnusable(err, j.Named()))
+	if err := j.FirstError(err); err != nil {
+		diags.AddWarning(wording.JournalUnusable(err))
 	}
 }
 
 // reportProblem warns that the journal does not show an outcome.
 func reportProblem(j *journal.Journal, outcome send.Outcome, job wording.Job, diags *diag.Diagnostics) {
-	if outcome.Result == send.Sent && outcome.Problem != nil && j.Named() {
+	if outcome.Result == send.Sent && outcome.Problem != nil {
 		diags.AddWarning(wording.JournalNotWritten(outcome.Problem, job))
 		return
 	}
 	reportJournalError(j, outcome.Problem, diags)
 }
 
-// earlierRequests returns the requests of other runs that are equal to a planned one, as far as the
-// plan knows it. isDue: an apply would send it.
-func earlierRequests(
-	ctx context.Context, j *journal.Journal, kind send.Kind, plan *jobModel, isDue bool, diags *diag.Diagnostics,
+// equalRequests returns the requests of other runs that are equal to a planned one, as far as the plan knows it.
+func equalRequests(
+	ctx context.Context, j *journal.Journal, key func(context.Context, *jobModel) journal.Key, plan *jobModel, diags *diag.Diagnostics,
 ) []*journal.Earlier {
 	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
 	if plan.promptText().IsNull() || plan.promptText().IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
 		return nil
 	}
-	key := createKey(ctx, plan)
-	if kind == send.Message {
-		key = messageKey(plan)
-	}
-	found, err := j.Announce(ctx, key, isDue)
+	found, err := j.Find(ctx, key(ctx, plan))
 	reportJournalError(j, err, diags)
 	return found
 }
 
 // announce warns in a plan if the apply will take over a request of an earlier run, or
-// fail because of it. It reports whether the apply will send nothing.
-func announce(ctx context.Context, j *journal.Journal, kind send.Kind, plan *jobModel, diags *diag.Diagnostics) bool {
-	found := earlierRequests(ctx, j, kind, plan, true, diags)
-	if len(found) == 0 {
-		return false
+// fail because of it. It returns how many there are.
+func (d *ProviderData) announce(ctx context.Context, kind send.Kind, plan *jobModel, diags *diag.Diagnostics) int {
+	j := d.Sender.Journal
+	var found []*journal.Earlier
+	if kind == send.Message {
+		found = equalRequests(ctx, j, messageKey, plan, diags)
+	} else {
+		reportJournalError(j, j.PlansCreate(ctx, createKey(ctx, plan)), diags)
+		found = slices.DeleteFunc(equalRequests(ctx, j, createKey, plan, diags), func(e *journal.Earlier) bool {
+			return j.HasOwner(e.JobID) || isGivenUp(e)
+		})
 	}
-	validate.WarnAt(diags, plan.promptPath())(wording.Announcement(kind, plan.ProjectID.ValueString(), found))
-	return true
+	if len(found) > 0 {
+		validate.WarnAt(diags, plan.promptPath())(wording.Announcement(kind, plan.ProjectID.ValueString(), found))
+	}
+	return len(found)
 }
 
-// announceOther warns in a plan that keeps a job if another run has started one with the planned
-// prompt that no state is known to have: a replacement that was killed, for example. What the
-// run that wrote this state has started beside the job belongs to an equal resource.
-func announceOther(ctx context.Context, j *journal.Journal, plan *jobModel, ref journal.Ref, diags *diag.Diagnostics) {
-	found := slices.DeleteFunc(earlierRequests(ctx, j, send.Create, plan, false, diags), func(e *journal.Earlier) bool {
-		return e.Run == ref.Run || e.JobID == plan.ID.ValueString() || e.Listed
-	})
-	if len(found) > 0 {
-		validate.WarnAt(diags, plan.promptPath())(wording.OtherJob(plan.facts(), found))
+func isGivenUp(e *journal.Earlier) bool { return e.GivenUp && e.Status == store.Unknown }
+
+// tidyJournal follows a plan that keeps a job: it removes creates that the stored state, or a person, makes
+// superfluous, and warns of others with the planned prompt that no state is known to have: a
+// replacement that was killed, for example. What the run that wrote this state has started beside
+// the job belongs to an equal resource.
+func (d *ProviderData) tidyJournal(ctx context.Context, plan *jobModel, stored journal.Ref, isImporting bool, diags *diag.Diagnostics) {
+	j := d.Sender.Journal
+	var others []*journal.Earlier
+	for _, e := range equalRequests(ctx, j, createKey, plan, diags) {
+		isOwn := e.JobID == plan.ID.ValueString()
+		switch {
+		case isGivenUp(e), isOwn && !isImporting && j.IsStored(stored):
+			j.Remove(ctx, e.Name)
+		case !isOwn && !j.HasOwner(e.JobID) && e.Run != stored.Run && !e.GivenUp:
+			others = append(others, e)
+		}
+	}
+	if len(others) > 0 {
+		validate.WarnAt(diags, plan.promptPath())(wording.OtherJob(plan.facts(), others))
+	}
+	switch {
+	case isImporting: // this run may have imported the job, so that no stored state has it
+		j.Taken(plan.ID.ValueString())
+	case stored.Run == "": // it was imported earlier, perhaps with another prompt
+		found, err := j.StartedBy(ctx, plan.ID.ValueString())
+		reportJournalError(j, err, diags)
+		for _, e := range found {
+			j.Remove(ctx, e.Name)
+		}
 	}
 }

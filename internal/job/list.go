@@ -46,22 +46,22 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 
 // find returns the jobs to list, and warns once of all requests without a known outcome: the CLI groups equal warnings.
 func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []*journal.Earlier) {
-	kept := l.provider.Sender.Journal
-	if kept.Location == (store.Location{}) {
+	j := l.provider.Sender.Journal
+	if !j.Keeps() {
 		diags.AddError(wording.NotListed.Of(wording.Job{}, nil))
 	}
-	found, err := kept.Unseen(ctx)
+	found, err := j.Unseen(ctx)
 	if err != nil {
-		diags.AddError(wording.JournalUnusable(err, kept.Named()))
+		diags.AddError(wording.JournalUnusable(err))
 	}
 	var unknown, pending []*journal.Earlier
 	for _, e := range found {
-		switch {
-		case e.JobID != "":
+		switch e.Status {
+		case store.Accepted:
 			jobs = append(jobs, e)
-		case e.Unknown:
+		case store.Unknown:
 			unknown = append(unknown, e)
-		default:
+		case store.Pending:
 			pending = append(pending, e)
 		}
 	}

@@ -81,7 +81,7 @@ func TestList(t *testing.T) {
 				run(w, "first")
 				files, _ := filepath.Glob(filepath.Join(w.folder, "*", "*.json"))
 				text, err := os.ReadFile(strings.Join(files, ""))
-				if err = errors.Join(err, os.WriteFile(files[0], bytes.Replace(text, []byte("{"), []byte(`{"wait":60000,`), 1), 0o600)); err != nil {
+				if err = errors.Join(err, os.WriteFile(files[0], bytes.Replace(text, []byte(`"unknown"`), []byte(`"pending","deadline":"9999-01-01T00:00:00Z"`), 1), 0o600)); err != nil {
 					t.Fatal(err)
 				}
 			},

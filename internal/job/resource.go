@@ -63,10 +63,6 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "create", "update")
 }
 
-func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	planJob(ctx, r.provider, req, resp)
-}
-
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics}
 	var job jobModel
@@ -85,7 +81,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	project := job.ProjectID.ValueString()
 	operation := r.provider.Sender.Begin(ctx, send.Request{
 		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(),
-		Key: createKey(ctx, &job), KeepFailed: options.onFailure == onWarn,
+		Key: createKey(ctx, &job),
 	})
 	defer operation.End()
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
@@ -94,7 +90,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	outcome := operation.Send(ctx)
 	if outcome.Job != nil { // before anything else
 		warnings := job.apply(outcome.Job)
-		out.sent(operation)
+		out.shows(operation)
 		out.save(ctx, &job)
 		if !options.enabled { // with a wait, await reports those of the last record
 			resp.Diagnostics.Append(warnings...)
@@ -134,7 +130,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	defer recovered(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
-	change := compare(&job, &before, out.marks.recordedPrompt(&before), options.enabled, func() bool { return false })
+	change := compare(&job, &before, out.marks.recordedPrompt(&before), options.enabled)
 	job.jobRecord = before.jobRecord
 	if !change.newPrompt && !change.resume {
 		out.save(ctx, &job)
@@ -143,10 +139,10 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if !r.provider.usable(&resp.Diagnostics) {
 		return
 	}
-	r.provider.Sender.Journal.Settle(out.marks.journal)
+	r.provider.Sender.Journal.DealtWith(out.marks.journal.Entries...)
 	operation := r.provider.Sender.Begin(ctx, send.Request{
 		Kind: send.Message, ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(),
-		Prompt: job.promptText().ValueString(), Key: messageKey(&job),
+		Prompt: job.promptText().ValueString(), Key: messageKey(ctx, &job),
 		Closed: change.closedJob,
 	})
 	defer operation.End()
@@ -175,7 +171,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 	}
 	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
 		out.marks.messaged(arrived)
-		out.sent(operation)
+		out.shows(operation)
 		out.save(ctx, job)
 	}
 	switch {
@@ -244,8 +240,8 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recovered(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
-	kept := r.provider.Sender.Journal
-	reportJournalError(kept, kept.Destroyed(ctx, readMarks(ctx, req.Private).journal), &resp.Diagnostics)
+	j := r.provider.Sender.Journal
+	reportJournalError(j, j.Destroyed(ctx, readMarks(ctx, req.Private).journal), &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		resp.Diagnostics.AddWarning(wording.ActiveRemoved.Of(job.facts(), nil))
 	}

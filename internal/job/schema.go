@@ -13,6 +13,9 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -52,13 +55,15 @@ func jobSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "Arbitrary values, for example `{ spec = filesha256(\"openapi.json\") }`. " +
 					"A change starts a new job with the prompt; " +
 					"so does adding or removing this argument, even with `{}`.",
+				PlanModifiers: []planmodifier.Map{mapplanmodifier.RequiresReplaceIf(unlessImported, importedKeeps, importedKeeps)},
 			},
 			"project_id": schema.StringAttribute{
 				Optional: true,
 				Computed: true,
 				MarkdownDescription: "Project of the job. Default: the provider's `project_id` at creation. " +
 					"A change here starts a new job; a change in the provider block does not.",
-				Validators: []validator.String{validate.ID()},
+				Validators:    []validator.String{validate.ID()},
+				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIfConfigured()},
 			},
 			"id": schema.StringAttribute{
 				Computed:            true,
@@ -120,6 +125,15 @@ func jobSchema(ctx context.Context) schema.Schema {
 			}),
 		},
 	}
+}
+
+const importedKeeps = "A job that was imported keeps its first triggers without being replaced."
+
+// unlessImported replaces a job for new triggers, unless they are the first ones of an imported job.
+func unlessImported(ctx context.Context, req planmodifier.MapRequest, resp *mapplanmodifier.RequiresReplaceIfFuncResponse) {
+	var state jobModel
+	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
+	resp.RequiresReplace = !readMarks(ctx, req.Private).recordedPrompt(&state).missing()
 }
 
 func jobIdentitySchema() identityschema.Schema {

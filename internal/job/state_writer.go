@@ -36,11 +36,9 @@ func (w stateWriter) save(ctx context.Context, job *jobModel) {
 	w.identify(ctx, job)
 }
 
-// sent follows a request that the state will show: it records what that makes superfluous in the journal.
-func (w stateWriter) sent(operation *send.Operation) {
-	if ref := operation.Ref(w.marks.journal); len(ref.Entries) > 0 {
-		w.marks.journal = ref
-	}
+// shows follows a request that the state will show: it records what that makes superfluous in the journal.
+func (w stateWriter) shows(operation *send.Operation) {
+	w.marks.journal = operation.Ref(w.marks.journal)
 }
 
 // identify writes the identity, which a state from an old CLI does not have.

@@ -44,7 +44,7 @@ func TestS3_requests(t *testing.T) {
 	wantRequests("a create", map[string]int{"PUT": 2, "LIST": 1})
 	j := open(t, parse(t, s.URL), "run")
 	for range 100 {
-		wantAnnounced(t, j, create)
+		wantFound(t, j, create)
 	}
 	wantRequests("a plan", map[string]int{"LIST": 2}) // its pages
 }

@@ -4,10 +4,8 @@
 package journal
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -33,14 +31,13 @@ type Call struct {
 	ctx     context.Context // the CLI's own, without a deadline of the provider
 	release func()          // the process need not wait for an outcome
 
-	name     store.Name // of the entry of the last attempt
-	entry    store.Entry
-	recorded bool           // the entry is in the store
-	took     time.Duration  // of the last attempt to send
-	found    []*Earlier     // with the last one that Earlier returned
-	settles  []string       // names of entries that the outcome makes superfluous once it is in the state
-	again    []func() error // what failed, to be tried once more when the call ends
-	problem  error          // why the store does not show what became of the request
+	name        store.Name     // of the entry of the last attempt; none once that is withdrawn
+	entry       store.Entry    // what it says
+	took        time.Duration  // to write it and to look for others
+	equal       []*Earlier     // as Earlier has found them
+	superfluous []string       // ids of entries that are, once the state shows the outcome
+	retries     []func() error // what failed, to be tried once more when the call ends
+	problem     error          // why the store does not show what became of the request
 }
 
 // Begin starts to follow a call. ctx is the call's context, without a deadline of the
@@ -49,109 +46,106 @@ func (j *Journal) Begin(ctx context.Context, r Request) *Call {
 	return &Call{request: r, journal: j, ctx: ctx, release: func() {}}
 }
 
+// ErrEarlier means that another run has recorded an equal request.
+var ErrEarlier = errors.New("another run has recorded an equal request")
+
+// Sending records that a POST is about to be sent. After an error nothing must be sent: another
+// run has recorded an equal request (ErrEarlier), the store failed, or the CLI has cancelled the call.
+//
+// Each run writes its entry before it looks, and entries stay at least until a later run has read
+// the outcome in the state. So of two runs, the one that writes last sees the other's entry,
+// withdraws its own, and deals with the other. Both may see each other and withdraw, but they
+// cannot both see nothing. An entry that a call has dealt with stops it no longer. Nothing here
+// depends on a clock, on the end of a process, or on what was read before.
+func (c *Call) Sending() error {
+	began := time.Now()
+	c.release()
+	c.release = c.journal.process.Hold()
+	err := c.writePending()
+	var messages []string // earlier ones to the job: the state will show a later one
+	if err == nil {
+		messages, err = c.lookForOthers()
+	}
+	c.took = time.Since(began)
+	if c.ctx.Err() != nil {
+		err = context.Cause(c.ctx)
+	}
+	if err != nil {
+		c.journal.log(c.ctx, "withdrawn: "+err.Error(), c.name, "")
+		c.Withdrawn() // a write that failed may have arrived nevertheless
+		return err
+	}
+	c.entry.Before = messages
+	c.superfluous = append(c.superfluous, messages...)
+	return nil
+}
+
+func (c *Call) writePending() error {
+	const write, list, turn, record = opTimeout, opTimeout, opTimeout, opTimeout
+	now := time.Now().UTC()
+	return c.record(c.ctx, store.Entry{
+		Status: store.Pending, JobID: c.request.JobID, SentAt: now,
+		Deadline: now.Add(write + list + turn + c.journal.RequestTimeout + record),
+	})
+}
+
+// lookForOthers fails if another run has recorded an equal request. It returns the ids of other messages to the job.
+func (c *Call) lookForOthers() (messages []string, _ error) {
+	others, err := c.journal.list(c.ctx, c.request.Key.Family()+"-")
+	for _, name := range others {
+		if name.Key == c.request.Key {
+			return nil, ErrEarlier
+		}
+		messages = append(messages, name.ID)
+	}
+	return messages, err
+}
+
 // record names a new entry of the call and writes it.
 func (c *Call) record(ctx context.Context, e store.Entry) error {
 	e.Project, e.Sender = c.request.ProjectID, c.journal.process.Self
 	c.name, c.entry = store.NewName(c.request.Key, c.journal.process.Run), e
-	c.recorded = false
-	c.journal.settle(c.name.ID, false)
 	return c.write(ctx)
 }
+
+func (c *Call) write(ctx context.Context) error { return c.journal.write(ctx, c.name, &c.entry) }
 
 // try makes one access to the store, which outlives the call, and notes what failed.
 func (c *Call) try(access func(context.Context) error) {
 	try := func() error { return access(context.WithoutCancel(c.ctx)) }
 	if c.problem = try(); c.problem != nil {
-		c.again = append(c.again, try)
+		c.retries = append(c.retries, try)
 	}
-}
-
-func (c *Call) write(ctx context.Context) error {
-	err := c.journal.write(ctx, c.name, &c.entry)
-	c.recorded = c.recorded || err == nil && c.journal.store != store.Discard()
-	return err
-}
-
-// ErrEarlier means that another run has recorded an equal request.
-var ErrEarlier = errors.New("another run has recorded an equal request")
-
-// Sending records that a POST is about to be sent, and then looks whether another run has
-// recorded an equal one. After an error nothing must be sent: there is one (ErrEarlier), a
-// named store failed, or the CLI has cancelled the call.
-//
-// It keeps two runs from sending equal requests: each writes its entry before it looks, and
-// entries stay at least until a later run has read the outcome in the state. So whichever
-// run writes last sees the other's entry, withdraws its own, and deals with the other: it
-// takes the job over, waits, or is blocked. Both may see each other and withdraw, but they
-// cannot both see nothing. An entry that a call has dealt with no longer stops it: its
-// job failed or is in the state, or a person has given it up, so that the request is due
-// again. Nothing here depends on a clock, on the end of a process, or on what was read before.
-func (c *Call) Sending() error {
-	j := c.journal
-	defer func(began time.Time) { c.took = time.Since(began) }(time.Now())
-	c.release()
-	c.release = j.process.Hold()
-	c.problem = c.record(c.ctx, store.Entry{JobID: c.request.JobID, SentAt: time.Now().UTC(), Wait: j.waitFor().Milliseconds()})
-	others, err := j.list(c.ctx, c.request.Key.Family(), false)
-	c.problem = cmp.Or(c.problem, err)
-	if err = c.problem; !j.Named() {
-		err = nil
-	}
-	var messages []string // earlier ones to the job: the state will show a later one
-	for _, name := range others {
-		if name.Key == c.request.Key {
-			err = ErrEarlier
-		} else {
-			messages = append(messages, name.String())
-		}
-	}
-	if c.ctx.Err() != nil {
-		err = context.Cause(c.ctx)
-	}
-	if err != nil {
-		j.log(c.ctx, "withdrawn: "+err.Error(), c.name, "")
-		c.Withdrawn() // a write that failed may have arrived nevertheless
-		return err
-	}
-	c.entry.Settles = messages
-	c.settles = append(c.settles, messages...)
-	return nil
-}
-
-// waitFor is how long after it began to record a request a run can record the response.
-func (j *Journal) waitFor() time.Duration {
-	const write, list, turn, record = opTimeout, opTimeout, opTimeout, opTimeout
-	return write + list + turn + j.RequestTimeout + record
 }
 
 // Accepted records the job that the POST started or reached.
 func (c *Call) Accepted(jobID string) {
-	c.entry.JobID, c.entry.Accepted, c.entry.Wait = jobID, true, 0
-	c.journal.settle(jobID, false) // another run may take it over meanwhile
+	c.entry.Status, c.entry.JobID, c.entry.Deadline = store.Accepted, jobID, time.Time{}
+	if c.request.Key.IsCreate() {
+		c.journal.Taken(jobID) // another run may take it over meanwhile
+	}
 	c.try(c.write)
 	c.release()
 }
 
 // Unknown records that no response can arrive any more, so that the next run does not wait for one.
 func (c *Call) Unknown() {
-	c.entry.Wait = 0
-	if c.problem == nil {
-		c.try(c.write)
-	}
+	c.entry.Status, c.entry.Deadline = store.Unknown, time.Time{}
+	c.try(c.write)
 	c.release()
 }
 
-// Withdrawn records that the POST had no effect: it was not sent, or refused.
+// Withdrawn removes the entry of a POST that had no effect: it was not sent, or refused.
 func (c *Call) Withdrawn() {
 	defer c.release()
 	name := c.name
 	if name.ID == "" {
 		return
 	}
-	c.name, c.recorded = store.Name{}, false
+	c.name = store.Name{}
 	c.try(func(ctx context.Context) error { return c.journal.remove(ctx, name) })
 	if c.problem != nil {
-		c.settles = append(c.settles, name.String())
+		c.superfluous = append(c.superfluous, name.ID)
 	}
 }
 
@@ -165,29 +159,32 @@ func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 		if err := c.pause(ctx); err != nil {
 			return nil, err
 		}
-		names, err := j.list(ctx, string(c.request.Key), false)
-		found, readErr := j.read(ctx, names)
-		if err = errors.Join(err, readErr); err != nil && j.Named() {
+		names, err := j.list(ctx, string(c.request.Key)+"-")
+		if err == nil {
+			c.equal, err = j.read(ctx, names)
+		}
+		if err != nil {
 			return nil, err
 		}
-		c.found = found
 		var pending *Earlier
-		for _, e := range found {
-			if e.pending() && e.ID != waitedFor {
+		for _, e := range c.equal {
+			if e.Status == store.Pending && e.ID != waitedFor {
 				began, waitedFor = time.Now(), e.ID
 			}
-			if e.pending() && time.Since(began) < e.MaxWait() {
+			if e.Status == store.Pending && time.Since(began) < e.Deadline.Sub(e.SentAt) { // its clock may be ahead
 				pending = e
 				break
 			}
 			if j.take(e.ID, e.startedJob()) {
+				if e.Status == store.Pending {
+					e.Status = store.Unknown
+				}
 				j.log(ctx, "found", e.Name, e.JobID)
-				e.Unknown = e.JobID == ""
 				return e, nil
 			}
 		}
 		if pending == nil {
-			c.Settle(nil)
+			c.Supersede(nil)
 			return nil, nil
 		}
 		j.log(ctx, "waiting for its response", pending.Name, "")
@@ -198,71 +195,37 @@ func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 // because of each other must not meet again.
 func (c *Call) pause(ctx context.Context) error { return sleep.For(ctx, rand.N(pollInterval+4*c.took)) }
 
-// Settle lists what the outcome makes superfluous once it is in the state: an earlier
-// request that the call has dealt with, all entries that name its job or one in the prior state,
-// and all equal messages, because the state shows that the prompt was sent.
-func (c *Call) Settle(dealt *Earlier) {
-	for _, e := range c.found {
-		_, inState := c.journal.isSettled(e.JobID)
-		ofJob := dealt != nil && e.JobID != "" && e.JobID == dealt.JobID
-		if e == dealt || ofJob || inState || dealt != nil && !c.request.Key.IsCreate() {
-			c.settles = append(append(c.settles, e.String()), e.Settles...)
+// Supersede lists what is superfluous once the state shows the outcome: the earlier request that
+// the call has dealt with (nil: none), all creates that name its job or one in the prior state, and all
+// equal messages, because the state shows that the prompt was sent.
+func (c *Call) Supersede(earlier *Earlier) {
+	for _, e := range c.equal {
+		isOfJob := earlier != nil && e.JobID != "" && e.JobID == earlier.JobID
+		if e == earlier || isOfJob || c.journal.isStored(e.startedJob()) || earlier != nil && !c.request.Key.IsCreate() {
+			c.superfluous = append(append(c.superfluous, e.ID), e.Before...)
 		}
 	}
 }
 
-// Take makes an accepted request of another run one of this run, or returns false if an alias,
-// another process of this run, has it: two resources must not share a job. After an error
-// it is not known which of them gets it.
-//
-// It writes a claim, looks, and confirms the claim if it sees no other. So of two aliases that
-// claim the request, the one that writes last sees the other's claim and cannot confirm its own.
-// It gives the request up only if the other's is confirmed, or else both could. The old entry
-// stays until a state shows the new one, because whoever looks meanwhile must find one.
-func (c *Call) Take(e *Earlier) (taken bool, _ error) {
-	j, ctx := c.journal, context.WithoutCancel(c.ctx)
-	for began := time.Now(); ; {
-		claims, err := j.claims(ctx, c.request.Key, e.JobID)
-		switch {
-		case err != nil:
-		case slices.ContainsFunc(claims, (*Earlier).confirmed):
-			c.Withdrawn()
-			return false, nil
-		case len(claims) > 0:
-			c.Withdrawn()
-			if err = c.pause(c.ctx); err == nil && time.Since(began) > j.waitFor() {
-				err = fmt.Errorf("another provider alias has begun to take over job %q, and has not finished: %s", e.JobID, claims[0].Where)
-			}
-		case c.name.ID != "":
-			c.entry.Wait = 0
-			if c.problem = c.write(ctx); c.problem == nil || !j.Named() {
-				j.log(ctx, "taken over", e.Name, e.JobID)
-				c.Settle(e)
-				return true, nil
-			}
-			err = c.problem
-		default:
-			err = c.record(ctx, store.Entry{JobID: e.JobID, Accepted: true, SentAt: time.Now().UTC(), Settles: e.Settles, Wait: 1})
-			if !j.Named() {
-				err = nil
-			}
-		}
-		if err != nil {
-			c.Withdrawn()
-			return false, err
-		}
+// Take records that this run takes over an accepted request of another one. The old entry stays
+// until a state shows the outcome, because whoever looks meanwhile must find one.
+func (c *Call) Take(e *Earlier) error {
+	err := c.record(context.WithoutCancel(c.ctx), store.Entry{
+		Status: store.Accepted, JobID: e.JobID, SentAt: time.Now().UTC(), Before: e.Before,
+	})
+	if err != nil {
+		c.Withdrawn()
+		return err
 	}
+	c.journal.log(c.ctx, "taken over", e.Name, e.JobID)
+	c.Supersede(e)
+	return nil
 }
 
-// claims returns the entries that other processes of this run have written about a job. In the
-// default folder, one that cannot be read is none.
-func (j *Journal) claims(ctx context.Context, key Key, jobID string) ([]*Earlier, error) {
-	names, err := j.list(ctx, string(key)+"-"+string(j.process.Run), true)
-	found, readErr := j.read(ctx, names)
-	if err = errors.Join(err, readErr); !j.Named() {
-		err = nil
-	}
-	return slices.DeleteFunc(found, func(e *Earlier) bool { return e.JobID != jobID }), err
+// GiveUp removes a request that a person has given up.
+func (c *Call) GiveUp(e *Earlier) error {
+	c.journal.log(c.ctx, "removing: it was given up", e.Name, e.JobID)
+	return c.journal.remove(context.WithoutCancel(c.ctx), e.Name)
 }
 
 // Problem returns why the store does not show what became of the request.
@@ -270,7 +233,7 @@ func (c *Call) Problem() error { return c.problem }
 
 // Recorded describes the call's own request, or is nil without a record of it.
 func (c *Call) Recorded() *Earlier {
-	if !c.recorded {
+	if c.name.ID == "" || !c.journal.Keeps() {
 		return nil
 	}
 	return c.journal.describe(c.name, c.entry)
@@ -278,18 +241,21 @@ func (c *Call) Recorded() *Earlier {
 
 // Ref returns what the state must say once it shows the outcome, with what it says already.
 func (c *Call) Ref(r Ref) Ref {
-	names := slices.Concat(r.Entries, c.settles)
-	if c.name.ID != "" && (c.recorded || c.problem != nil) { // a write that failed may have arrived nevertheless
-		names = append(names, c.name.String())
+	if !c.journal.Keeps() {
+		return r
 	}
-	slices.Sort(names)
-	return Ref{Run: c.journal.process.Run, Entries: slices.Compact(names)}
+	ids := slices.Concat(r.Entries, c.superfluous)
+	if c.name.ID != "" {
+		ids = append(ids, c.name.ID)
+	}
+	slices.Sort(ids)
+	return Ref{Run: c.journal.process.Run, Entries: slices.Compact(ids)}
 }
 
 // End ends the call.
 func (c *Call) End() {
-	for _, again := range c.again {
-		c.problem = again()
+	for _, retry := range c.retries {
+		c.problem = retry()
 	}
 	c.release()
 }

@@ -54,15 +54,17 @@ func TestStores_takenOverAgainAndAgain(t *testing.T) {
 				want(t, open(t, l, "second"), key, "taken over job-1")
 				c := want(t, open(t, l, "third"), key, "taken over job-1")
 				wantStored(t, l, name+" job-1 first", name+" job-1 second", name+" job-1 third")
-				third := open(t, l, "third")
-				if got := seen(t, third, c.Ref(Ref{})); len(got.Entries) != 3 {
+				if got := prune(t, open(t, l, "third"), c.Ref(Ref{})); len(got.Entries) != 3 {
 					t.Errorf("a run must not remove what it has written itself: %v", got)
 				}
 				fourth := open(t, l, "fourth")
-				if got := seen(t, fourth, c.Ref(Ref{})); len(got.Entries) > 0 || got.Run != "third" {
-					t.Errorf("still superfluous: %v", got)
+				if got := prune(t, fourth, c.Ref(Ref{})); len(got.Entries) != 3 || got.Run != "third" {
+					t.Errorf("an entry that was listed must stay in the state: %v", got)
 				}
 				wantStored(t, l)
+				if got := prune(t, open(t, l, "fifth"), c.Ref(Ref{})); len(got.Entries) > 0 || got.Run != "third" {
+					t.Errorf("still superfluous: %v", got)
+				}
 			})
 		})
 	}
@@ -75,9 +77,8 @@ func TestStores_jobInState(t *testing.T) {
 		post(t, l, "first", create, "job-1")
 		j := open(t, l, "second")
 		j.InState("job-1")
-		wantAnnounced(t, j, create)
 		c := want(t, j, create, "sent job-new")
-		seen(t, open(t, l, "third"), c.Ref(Ref{}))
+		prune(t, open(t, l, "third"), c.Ref(Ref{}))
 		wantStored(t, l)
 	})
 }
@@ -89,7 +90,8 @@ func TestStores_unknown(t *testing.T) {
 		want(t, open(t, l, "second"), create, "blocked")
 		lost := lose(t, l, "first", message).name.ID
 		c := want(t, open(t, l, "third", id, lost), create, "sent job-new")
-		seen(t, open(t, l, "fourth"), c.Ref(Ref{}))
+		wantStored(t, l, "create job-new third", "message pending first")
+		prune(t, open(t, l, "fourth"), c.Ref(Ref{}))
 		want(t, open(t, l, "third", id, lost), message, "blocked")
 		wantStored(t, l, "message pending first")
 	})
@@ -103,7 +105,7 @@ func TestStores_earlierMessages(t *testing.T) {
 		c := want(t, open(t, l, "second"), otherMessage, "sent job-new")
 		wantStored(t, l, "message job-1 first", "other message job-new second")
 		third := open(t, l, "third")
-		seen(t, third, c.Ref(Ref{}))
+		prune(t, third, c.Ref(Ref{}))
 		want(t, third, message, "sent job-new")
 	})
 }
@@ -113,11 +115,11 @@ func TestStores_earlierMessages(t *testing.T) {
 func TestStores_equalMessages(t *testing.T) {
 	stores(t, func(t *testing.T, l store.Location) {
 		post(t, l, "first", message, "job-1")
-		if err := open(t, l, "second").Begin(t.Context(), Request{Key: message}).record(t.Context(), store.Entry{Wait: 1}); err != nil {
+		if err := open(t, l, "second").Begin(t.Context(), Request{Key: message}).record(t.Context(), store.Entry{Status: store.Pending}); err != nil {
 			t.Fatal(err)
 		}
 		c := want(t, open(t, l, "third"), message, "taken over job-1")
-		seen(t, open(t, l, "fourth"), c.Ref(Ref{}))
+		prune(t, open(t, l, "fourth"), c.Ref(Ref{}))
 		wantStored(t, l)
 	})
 }
@@ -141,7 +143,7 @@ func TestStores_newNameForEachAttempt(t *testing.T) {
 }
 
 // The next run waits for a response that can still arrive: the sender's CLI was killed, or
-// another run continues without a lock. Red without: pending and waitedFor in Earlier, Ended and Wait in describe.
+// another run continues without a lock. Red without: pending and waitedFor in Earlier, Ended and Deadline in describe.
 func TestEarlier_X15_waits(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -163,9 +165,9 @@ func TestEarlier_X15_waits(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := store.Location{Folder: t.TempDir()}
+				l := folder(t)
 				c := lose(t, l, "first", create)
-				c.entry.SentAt = c.entry.SentAt.Add(test.ahead)
+				c.entry.SentAt, c.entry.Deadline = c.entry.SentAt.Add(test.ahead), c.entry.Deadline.Add(test.ahead)
 				if err := c.write(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -188,8 +190,7 @@ func TestEarlier_X15_waits(t *testing.T) {
 	}
 }
 
-// A record that may not be there keeps the request from being sent, or in the default
-// folder is a problem to be reported. X14: after an error nothing is left behind.
+// A record that may not be there keeps the request from being sent. X14: after an error nothing is left behind.
 func TestSending_faults(t *testing.T) {
 	arrives := func(_ context.Context, _ func(), access func() error) error { return errors.Join(access(), errFault) }
 	hangs := func(ctx context.Context, _ func(), _ func() error) error { return hang(ctx) }
@@ -197,43 +198,36 @@ func TestSending_faults(t *testing.T) {
 	for _, test := range []struct {
 		op    string
 		fault func(ctx context.Context, cancel func(), access func() error) error
-		want  error // in a named store; nil: the request may be sent
+		want  error
 	}{
 		{"write", arrives, errFault},
 		{"write", hangs, context.DeadlineExceeded},
-		{"write", cancelled, context.Canceled}, // in the default folder too
+		{"write", cancelled, context.Canceled},
 		{"list", arrives, errFault},
 		{"list", hangs, context.DeadlineExceeded},
 		{"list", cancelled, context.Canceled},
 	} {
-		folders(t, func(t *testing.T, l store.Location) {
-			synctest.Test(t, func(t *testing.T) {
-				j := open(t, l, "first")
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				c, whole := j.Begin(ctx, Request{Key: create}), j.store
-				fail(j, func(ctx context.Context, op string, access func() error) error {
-					if op != test.op {
-						return access()
-					}
-					return test.fault(ctx, cancel, access)
-				})
-				began := time.Now()
-				err := c.Sending()
-				if !l.Named && !errors.Is(test.want, context.Canceled) {
-					if err != nil || c.Problem() == nil {
-						t.Errorf("%s: %v, problem %v; want a problem only", test.op, err, c.Problem())
-					}
-					return
+		synctest.Test(t, func(t *testing.T) {
+			l := folder(t)
+			j := open(t, l, "first")
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			c, whole := j.Begin(ctx, Request{Key: create}), j.store
+			fail(j, func(ctx context.Context, op string, access func() error) error {
+				if op != test.op {
+					return access()
 				}
-				if took := time.Since(began); !errors.Is(err, test.want) || errors.Is(err, context.Canceled) && took > 0 {
-					t.Errorf("%s: %v after %s, want %v", test.op, err, took, test.want)
-				}
-				c.End()
-				wantStored(t, l)
-				j.store = whole
-				want(t, j, create, "sent job-new") // by a later call of the run
+				return test.fault(ctx, cancel, access)
 			})
+			began := time.Now()
+			err := c.Sending()
+			if took := time.Since(began); !errors.Is(err, test.want) || errors.Is(err, context.Canceled) && took > 0 {
+				t.Errorf("%s: %v after %s, want %v", test.op, err, took, test.want)
+			}
+			c.End()
+			wantStored(t, l)
+			j.store = whole
+			want(t, j, create, "sent job-new") // by a later call of the run
 		})
 	}
 }
@@ -252,52 +246,37 @@ func TestCall_triedAgain(t *testing.T) {
 		{(*Call).Withdrawn, "remove", 1, nil},
 		{(*Call).Withdrawn, "remove", 2, []string{"create pending first"}},
 	} {
-		folders(t, func(t *testing.T, l store.Location) {
-			c := lose(t, l, "first", create)
-			failing(c.journal, test.op, 1, test.broken)
-			test.do(c)
-			if err := c.Problem(); !errors.Is(err, errFault) {
-				t.Errorf("%s: problem %v", test.op, err)
-			}
-			if c.End(); (c.Problem() == nil) != (test.broken == 1) {
-				t.Errorf("%s: problem %v after the second try", test.op, c.Problem())
-			}
-			wantStored(t, l, test.stored...)
-		})
+		l := folder(t)
+		c := lose(t, l, "first", create)
+		failing(c.journal, test.op, 1, test.broken)
+		test.do(c)
+		if err := c.Problem(); !errors.Is(err, errFault) {
+			t.Errorf("%s: problem %v", test.op, err)
+		}
+		if c.End(); (c.Problem() == nil) != (test.broken == 1) {
+			t.Errorf("%s: problem %v after the second try", test.op, c.Problem())
+		}
+		wantStored(t, l, test.stored...)
 	}
 }
 
-// A named store that fails while another run's request is taken over: nothing is sent, and an alias gets
-// the request at once. The default folder counts what it cannot read as unknown, and takes over without a record.
+// The store fails while another run's request is taken over: nothing is sent, and the next attempt takes it over.
 func TestTake_faults(t *testing.T) {
-	for _, test := range []struct {
-		op        string
-		number    int
-		byDefault string
-	}{
-		{"read", 1, "blocked"},
-		{"write", 2, "taken over job-1"}, // the claim: the first write is that of the request's own entry
-		{"write", 3, "taken over job-1"}, // its confirmation
-	} {
-		folders(t, func(t *testing.T, l store.Location) {
-			post(t, l, "first", create, "job-1")
-			j := open(t, l, "second")
-			failing(j, test.op, test.number, test.number)
-			if !l.Named {
-				want(t, j, create, test.byDefault)
-				return
-			}
-			want(t, j, create, "failed")
-			wantStored(t, l, "create job-1 first")
-			want(t, open(t, l, "second"), create, "taken over job-1")
-		})
+	for op, number := range map[string]int{"read": 1, "write": 2} { // the first write is that of the request's own entry
+		l := folder(t)
+		post(t, l, "first", create, "job-1")
+		j := open(t, l, "second")
+		failing(j, op, number, number)
+		want(t, j, create, "failed")
+		wantStored(t, l, "create job-1 first")
+		want(t, open(t, l, "second"), create, "taken over job-1")
 	}
 }
 
 // Each entry has its own time to be read.
 func TestEarlier_many(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := store.Location{Named: true, Folder: t.TempDir()}
+		l := folder(t)
 		for i := range 20 {
 			post(t, l, "first", create, fmt.Sprint("job-", i))
 		}
@@ -316,7 +295,7 @@ func TestEarlier_many(t *testing.T) {
 
 // Drain waits until the outcome is recorded, or a record without an effect is removed.
 func TestCall_holdsItsProcess(t *testing.T) {
-	l := store.Location{Named: true, Folder: t.TempDir()}
+	l := folder(t)
 	for name, end := range map[string]func(*Call){
 		"accepted": func(c *Call) { c.Accepted("job-1") }, "unknown": (*Call).Unknown, "withdrawn": (*Call).Withdrawn,
 		"panic": (*Call).End,

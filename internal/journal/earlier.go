@@ -15,14 +15,13 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// Earlier is an equal request of another run, which may be still running.
+// Earlier is a request of another run, which may be still running.
 type Earlier struct {
 	store.Name
-	store.Entry // its JobID is the job that accepted the request, or empty without a response
+	store.Entry // JobID is empty unless the request was accepted
 
 	Where   string // the file or object that holds the entry
-	Unknown bool   // there is no response, and none can arrive
-	Listed  bool   // a person has decided to forget it
+	GivenUp bool   // a person has decided to forget it
 }
 
 // startedJob is the job that a create has started; empty for a message.
@@ -33,76 +32,63 @@ func (e *Earlier) startedJob() string {
 	return ""
 }
 
-func (e *Earlier) pending() bool { return e.JobID == "" && !e.Unknown }
-
-// confirmed tells a claim that is final.
-func (e *Earlier) confirmed() bool { return e.Wait == 0 }
-
-// describe returns what an entry says.
+// describe returns what an entry says. A pending request becomes unknown when no response can arrive.
 func (j *Journal) describe(name store.Name, e store.Entry) *Earlier {
-	earlier := &Earlier{Name: name, Entry: e, Where: j.store.Where(name), Listed: slices.Contains(j.Forget, name.ID)}
-	if !e.Accepted {
-		earlier.JobID = ""
-		earlier.Unknown = e.Wait == 0 || time.Since(e.SentAt) > e.MaxWait() || j.process.Ended(e.Sender)
+	if e.Status != store.Accepted {
+		e.JobID = ""
 	}
-	return earlier
+	if e.Status == store.Pending && (time.Now().After(e.Deadline) || j.process.Ended(e.Sender)) {
+		e.Status = store.Unknown
+	}
+	return &Earlier{Name: name, Entry: e, Where: j.store.Where(name), GivenUp: slices.Contains(j.Forget, name.ID)}
 }
 
-// read returns what entries say: first those with a job, then those that may get one. In
-// the default folder, one that cannot be read is without a response.
-func (j *Journal) read(ctx context.Context, names []store.Name) (found []*Earlier, _ error) {
-	for _, name := range names {
-		ctx, cancel := context.WithTimeout(ctx, opTimeout)
-		e, err := j.store.Read(ctx, name)
-		cancel()
-		switch {
-		case err != nil && j.Named():
-			return nil, j.failed("read", err)
-		case err != nil:
-			e = new(store.Entry)
-		case e == nil:
-			continue // just removed
-		}
-		found = append(found, j.describe(name, *e))
+// read returns what entries say: accepted ones first, then those that may become it.
+func (j *Journal) read(ctx context.Context, names []store.Name) ([]*Earlier, error) {
+	found := make([]*Earlier, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(16) // a bucket takes some 50 ms for each
+	for i, name := range names {
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, opTimeout)
+			defer cancel()
+			e, err := j.store.Read(ctx, name)
+			if e != nil { // else it was just removed
+				found[i] = j.describe(name, *e)
+			}
+			return j.failed("read", err)
+		})
 	}
-	rank := func(e *Earlier) int {
-		switch {
-		case e.JobID != "":
-			return 0
-		case e.pending():
-			return 1
-		}
-		return 2
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
+	found = slices.DeleteFunc(found, func(e *Earlier) bool { return e == nil })
+	rank := []store.Status{store.Accepted, store.Pending, store.Unknown}
 	slices.SortFunc(found, func(a, b *Earlier) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.SentAt.Compare(b.SentAt), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(slices.Index(rank, a.Status), slices.Index(rank, b.Status)), bySentAt(a, b))
 	})
 	return found, nil
+}
+
+func bySentAt(a, b *Earlier) int { return cmp.Or(a.SentAt.Compare(b.SentAt), cmp.Compare(a.ID, b.ID)) }
+
+// creates returns all creates of other runs that no call has dealt with, as they were sent.
+func (j *Journal) creates(ctx context.Context) ([]*Earlier, error) {
+	names, err := j.list(ctx, "create-")
+	found, readErr := j.read(ctx, names)
+	slices.SortFunc(found, bySentAt)
+	return found, errors.Join(err, readErr)
 }
 
 // Unseen returns the creates of other runs whose outcome no later run has read in a state, as they
 // were sent: each job once, with the run that started it, and what has no response unless
 // a person has given it up.
-func (j *Journal) Unseen(ctx context.Context) (unseen []*Earlier, _ error) {
-	names, err := j.list(ctx, "create", false)
-	found := make([][]*Earlier, len(names))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(16) // a bucket takes some 50 ms for each
-	for i, name := range names {
-		group.Go(func() (err error) {
-			found[i], err = j.read(ctx, []store.Name{name})
-			return err
-		})
-	}
-	err = errors.Join(err, group.Wait())
-	unseen = slices.Concat(found...)
-	slices.SortFunc(unseen, func(a, b *Earlier) int {
-		return cmp.Or(a.SentAt.Compare(b.SentAt), cmp.Compare(a.ID, b.ID))
-	})
-	jobs := map[string]bool{}
-	return slices.DeleteFunc(unseen, func(e *Earlier) bool {
-		takenOver := e.JobID != "" && jobs[e.JobID]
-		jobs[e.JobID] = true
-		return takenOver || e.Listed && e.Unknown
+func (j *Journal) Unseen(ctx context.Context) ([]*Earlier, error) {
+	found, err := j.creates(ctx)
+	jobs := set{}
+	return slices.DeleteFunc(found, func(e *Earlier) bool {
+		isTakenOver := e.JobID != "" && jobs.has(e.JobID)
+		jobs.add(e.JobID)
+		return isTakenOver || e.GivenUp && e.Status == store.Unknown
 	}), err
 }

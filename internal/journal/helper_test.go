@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -13,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
@@ -38,7 +39,7 @@ func TestMain(m *testing.M) {
 // named TestStores_*, so that -run 'S3|Stores' chooses what needs a real S3 server.
 func stores(t *testing.T, try func(t *testing.T, l store.Location)) {
 	t.Helper()
-	folders(t, try)
+	t.Run("folder", func(t *testing.T) { try(t, folder(t)) })
 	t.Run("fake bucket", func(t *testing.T) { try(t, parse(t, fakes3.New(t).URL)) })
 	t.Run("S3 bucket", func(t *testing.T) {
 		url := os.Getenv("AGENT_TEST_S3")
@@ -51,10 +52,9 @@ func stores(t *testing.T, try func(t *testing.T, l store.Location)) {
 	})
 }
 
-func folders(t *testing.T, try func(t *testing.T, l store.Location)) {
+func folder(t *testing.T) store.Location {
 	t.Helper()
-	t.Run("default folder", func(t *testing.T) { try(t, store.Location{Folder: filepath.Join(t.TempDir(), "agent")}) })
-	t.Run("named folder", func(t *testing.T) { try(t, store.Location{Named: true, Folder: filepath.Join(t.TempDir(), "agent")}) })
+	return store.Location{Folder: filepath.Join(t.TempDir(), "agent")}
 }
 
 func parse(t *testing.T, url string) store.Location {
@@ -101,19 +101,17 @@ func request(t *testing.T, j *Journal, key Key, startJob func() string) (*Call, 
 		case err != nil:
 			return c, "failed"
 		case e == nil:
-		case e.Unknown && e.Listed && key.IsCreate():
-			c.Settle(e)
-		case e.Unknown:
-			c.Settle(e)
-			return c, "blocked"
-		default:
-			taken, err := c.Take(e)
-			if err != nil {
+		case e.Status == store.Unknown && e.GivenUp && key.IsCreate():
+			if c.GiveUp(e) != nil {
 				return c, "failed"
 			}
-			if taken {
-				return c, "taken over " + e.JobID
-			}
+		case e.Status == store.Unknown:
+			c.Supersede(e)
+			return c, "blocked"
+		case c.Take(e) != nil:
+			return c, "failed"
+		default:
+			return c, "taken over " + e.JobID
 		}
 	}
 }
@@ -146,7 +144,7 @@ func want(t *testing.T, j *Journal, key Key, want ...string) (last *Call) {
 		c, what := request(t, j, key, func() string { return "job-new" })
 		got, last = append(got, what), c
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("requests of %s (-want +got):\n%s", j.process.Run, diff)
 	}
 	return last
@@ -167,14 +165,14 @@ func wantStored(t *testing.T, l store.Location, want ...string) {
 			t.Errorf("%s: %+v, %v", name, e, err)
 			continue
 		}
-		outcome := "pending"
-		if e.Accepted {
+		outcome := string(e.Status)
+		if e.Status == store.Accepted {
 			outcome = e.JobID
 		}
 		got = append(got, keyNames[name.Key]+" "+outcome+" "+string(name.Run))
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
 }
@@ -182,27 +180,28 @@ func wantStored(t *testing.T, l store.Location, want ...string) {
 // outcomes are the jobs of requests, or "unknown".
 func outcomes(found []*Earlier) (all []string) {
 	for _, e := range found {
-		all = append(all, map[bool]string{true: "unknown", false: e.JobID}[e.Unknown])
+		all = append(all, cmp.Or(e.JobID, string(e.Status)))
 	}
 	return all
 }
 
-// wantAnnounced asserts what a plan announces of a request that is due.
-func wantAnnounced(t *testing.T, j *Journal, key Key, want ...string) {
+// wantFound asserts which requests a plan finds.
+func wantFound(t *testing.T, j *Journal, key Key, want ...string) {
 	t.Helper()
-	found, err := j.Announce(t.Context(), key, true)
-	if diff := cmp.Diff(want, outcomes(found)); diff != "" || err != nil {
-		t.Errorf("announced, %v (-want +got):\n%s", err, diff)
+	found, err := j.Find(t.Context(), key)
+	if diff := gocmp.Diff(want, outcomes(found)); diff != "" || err != nil {
+		t.Errorf("found, %v (-want +got):\n%s", err, diff)
 	}
 }
 
-// seen is a run that reads a state.
-func seen(t *testing.T, j *Journal, ref Ref) Ref {
+// prune is a run that reads a state. It waits until nothing is being removed any more.
+func prune(t *testing.T, j *Journal, ref Ref) Ref {
 	t.Helper()
-	remaining, err := j.Seen(t.Context(), ref)
+	remaining, err := j.Prune(t.Context(), ref)
 	if err != nil {
 		t.Error(err)
 	}
+	j.process.Drain(t.Context())
 	return remaining
 }
 

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
@@ -30,7 +29,7 @@ type Options struct {
 	Location store.Location
 	// Scope distinguishes states.
 	Scope string
-	// Forget lists entries without a known outcome that a person has decided about.
+	// Forget lists ids of entries that a person has given up.
 	Forget []string
 	// RequestTimeout is the longest time between a POST and its response.
 	RequestTimeout time.Duration
@@ -46,58 +45,48 @@ type Journal struct {
 	store   store.Store
 	process *cli.Process
 
-	settled
-
-	index     sync.Once
-	indexed   map[Key][]store.Name  // all entries when the plan began
-	indexErr  error                 // why they are not known
-	removeErr atomic.Pointer[error] // after which the plan removes no more
-
-	reading    sync.Once
-	created    map[string][]store.Name // by job, when the first imported object was planned
-	createdErr error
-
-	unusable sync.Once
+	known
+	plan
+	pruner  pruner
+	failing sync.Once
 }
 
 // Open returns a journal without accessing its store yet.
 func Open(process *cli.Process, options Options) (*Journal, error) {
-	kept, err := store.Open(options.Location, store.Hash(options.Scope), process)
-	return &Journal{Options: options, store: kept, process: process, settled: settled{inState: map[string]bool{}}}, err
+	opened, err := store.Open(options.Location, store.Hash(options.Scope), process)
+	return &Journal{Options: options, store: opened, process: process}, err
 }
 
 // Discard returns a journal that keeps nothing.
-func Discard() *Journal {
-	return &Journal{store: store.Discard(), process: new(cli.Process), settled: settled{inState: map[string]bool{}}}
-}
+func Discard() *Journal { return &Journal{store: store.Discard(), process: new(cli.Process)} }
 
-// Named reports whether the user chose the store: a default folder only causes warnings.
-func (j *Journal) Named() bool { return j.Location.Named }
+// Keeps reports whether the journal keeps anything.
+func (j *Journal) Keeps() bool { return j.store != store.Discard() }
 
-// Unusable returns the first error that it is given, because one is enough for a run.
-func (j *Journal) Unusable(err error) (unusable error) {
+// FirstError returns an error of the store if it is the first one: one is enough for a run.
+func (j *Journal) FirstError(err error) (first error) {
 	if err != nil {
-		j.unusable.Do(func() { unusable = err })
+		j.failing.Do(func() { first = err })
 	}
-	return unusable
+	return first
 }
 
-// InState records that the prior state has a job.
-func (j *Journal) InState(jobID string) { j.settle(jobID, true) }
+// list returns the names of entries that other runs have written and no call has dealt with.
+func (j *Journal) list(ctx context.Context, prefix string) ([]store.Name, error) {
+	names, err := j.listAll(ctx, prefix)
+	return j.ofOthers(names), err
+}
 
-// list returns the names of entries that other runs have written, or this one if own is
-// set, and nobody has settled. The names start with prefix.
-func (j *Journal) list(ctx context.Context, prefix string, own bool) ([]store.Name, error) {
+func (j *Journal) listAll(ctx context.Context, prefix string) ([]store.Name, error) {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	names, err := j.store.List(ctx, prefix+"-")
-	return j.unsettled(names, own), j.failed("listed", err)
+	names, err := j.store.List(ctx, prefix)
+	return names, j.failed("listed", err)
 }
 
-func (j *Journal) unsettled(names []store.Name, own bool) []store.Name {
+func (j *Journal) ofOthers(names []store.Name) []store.Name {
 	return slices.DeleteFunc(slices.Clone(names), func(name store.Name) bool {
-		isSettled, _ := j.isSettled(name.ID)
-		return isSettled || (name.Run == j.process.Run) != own
+		return name.Run == j.process.Run || j.isDealtWith(name.ID)
 	})
 }
 

@@ -6,6 +6,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,19 +17,18 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// A plan announces what it finds as often as it is asked, and changes nothing.
-func TestStores_announce(t *testing.T) {
+// A plan finds requests as often as it is asked, and changes nothing.
+func TestStores_find(t *testing.T) {
 	stores(t, func(t *testing.T, l store.Location) {
-		id := lose(t, l, "first", create).name.ID
+		lose(t, l, "first", create)
+		post(t, l, "first", create, "job-2")
 		post(t, l, "first", message, "job-1")
-		for forgotten, want := range map[string][]string{"": {"unknown"}, id: nil} {
-			j := open(t, l, "second", forgotten)
-			for range 2 {
-				wantAnnounced(t, j, create, want...)
-			}
+		j := open(t, l, "second")
+		for range 2 {
+			wantFound(t, j, create, "job-2", "unknown")
 		}
-		wantAnnounced(t, open(t, l, "first"), create) // never its own
-		wantStored(t, l, "create pending first", "message job-1 first")
+		wantFound(t, open(t, l, "first"), create) // never its own
+		wantStored(t, l, "create job-2 first", "create pending first", "message job-1 first")
 	})
 }
 
@@ -57,117 +57,162 @@ func TestStores_unseen(t *testing.T) {
 	})
 }
 
-// The prompt of an imported job may have been edited. An import that is not stored yet removes nothing.
-func TestShownByImport(t *testing.T) {
-	kept := []string{"other create job-1 first", "other create job-2 first"}
-	for _, test := range []struct {
-		inState, imported bool
-		stored            []string
-	}{
-		{true, false, kept[1:]},
-		{true, true, kept}, // by this run
-		{false, false, kept},
-	} {
-		l := store.Location{Named: true, Folder: t.TempDir()}
-		post(t, l, "first", otherCreate, "job-1")
-		post(t, l, "first", otherCreate, "job-2")
-		j := open(t, l, "second")
-		if test.inState {
-			j.InState("job-1")
-		}
-		if test.imported {
-			j.Imported("job-1")
-			wantAnnounced(t, j, otherCreate, "job-2")
-		}
-		if err := j.ShownByImport(t.Context(), "job-1"); err != nil {
-			t.Error(err)
-		}
-		wantStored(t, l, test.stored...)
+// All creates that name a job are found, under whatever prompt, those that have taken it over too (G22).
+func TestStartedBy(t *testing.T) {
+	l := folder(t)
+	post(t, l, "first", otherCreate, "job-1")
+	want(t, open(t, l, "second"), otherCreate, "taken over job-1")
+	post(t, l, "first", create, "job-2")
+	found, err := open(t, l, "third").StartedBy(t.Context(), "job-1")
+	if diff := cmp.Diff([]string{"job-1", "job-1"}, outcomes(found)); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
 
-// A query says what it cannot read. A plan removes nothing if it cannot read what this run has written: that may be
-// about the same job.
+// A plan and a query say what they cannot read.
 func TestPlan_faults(t *testing.T) {
-	l := store.Location{Named: true, Folder: t.TempDir()}
+	l := folder(t)
 	post(t, l, "first", create, "job-1")
-	want(t, open(t, l, "second"), create, "taken over job-1")
-	unseen := func(j *Journal) ([]*Earlier, error) { return j.Unseen(t.Context()) }
-	announce := func(j *Journal) ([]*Earlier, error) { return j.Announce(t.Context(), create, true) }
-	for _, test := range []struct {
-		op     string
-		number int
-		call   func(j *Journal) ([]*Earlier, error)
-	}{{"list", 1, unseen}, {"read", 1, unseen}, {"read", 2, announce}} { // it reads the other run's first
-		j := open(t, l, "second")
-		j.InState("job-1")
-		failing(j, test.op, test.number, test.number)
-		if found, err := test.call(j); !errors.Is(err, errFault) || len(found) > 0 {
-			t.Errorf("%s fails: %v, %v", test.op, found, err)
+	for name, call := range map[string]func(j *Journal) ([]*Earlier, error){
+		"query":  func(j *Journal) ([]*Earlier, error) { return j.Unseen(t.Context()) },
+		"plan":   func(j *Journal) ([]*Earlier, error) { return j.Find(t.Context(), create) },
+		"import": func(j *Journal) ([]*Earlier, error) { return j.StartedBy(t.Context(), "job-1") },
+	} {
+		for _, op := range []string{"list", "read"} {
+			j := open(t, l, "second")
+			failing(j, op, 1, 1)
+			if found, err := call(j); !errors.Is(err, errFault) || len(found) > 0 {
+				t.Errorf("%s, %s fails: %v, %v", name, op, found, err)
+			}
 		}
-		wantStored(t, l, "create job-1 first", "create job-1 second")
 	}
 }
 
-// What cannot be removed stays in the state, and is not found either. After a failure no
+// What is not removed stays in the state, and no call of this run finds it. After a failure no
 // other resource waits.
-func TestSeen_faults(t *testing.T) {
+func TestPrune_faults(t *testing.T) {
 	for _, op := range []string{"list", "remove"} {
-		folders(t, func(t *testing.T, l store.Location) {
-			synctest.Test(t, func(t *testing.T) {
-				ref := post(t, l, "first", create, "job-1").Ref(Ref{})
-				j := open(t, l, "second")
-				start := time.Now()
-				fail(j, func(ctx context.Context, tried string, access func() error) error {
-					if tried != op {
-						return access()
-					}
-					return hang(ctx)
-				})
-				for range 1000 {
-					remaining, err := j.Seen(t.Context(), ref)
-					if diff := cmp.Diff(ref, remaining); diff != "" || !errors.As(err, new(*Error)) {
-						t.Fatal(op, err, diff)
-					}
+		synctest.Test(t, func(t *testing.T) {
+			l := folder(t)
+			ref := post(t, l, "first", create, "job-1").Ref(Ref{})
+			j := open(t, l, "second")
+			start := time.Now()
+			fail(j, func(ctx context.Context, tried string, access func() error) error {
+				if tried != op {
+					return access()
 				}
-				if took := time.Since(start); took != opTimeout {
-					t.Errorf("%s took %s", op, took)
-				}
-				want(t, open(t, l, "third"), create, "taken over job-1")
-				later := open(t, l, "fourth")
-				later.Settle(ref)
-				want(t, later, create, "taken over job-1") // of the third
+				return hang(ctx)
 			})
+			for range 1000 {
+				remaining, err := j.Prune(t.Context(), ref)
+				if diff := cmp.Diff(ref, remaining); diff != "" || (err != nil) != (op == "list") {
+					t.Fatal(op, err, diff)
+				}
+			}
+			j.process.Drain(t.Context())
+			if took := time.Since(start).Round(time.Second); took != opTimeout {
+				t.Errorf("%s took %s", op, took)
+			}
+			want(t, open(t, l, "third"), create, "taken over job-1")
+			later := open(t, l, "fourth")
+			later.DealtWith(ref.Entries...)
+			want(t, later, create, "taken over job-1") // of the third
 		})
 	}
 }
 
-// A caller that is cancelled does not fail the others.
-func TestSeen_cancelled(t *testing.T) {
-	l := store.Location{Named: true, Folder: t.TempDir()}
-	ref := post(t, l, "first", create, "job-1").Ref(Ref{})
+// A plan waits for a removal only if it plans an equal create, whose apply would find the entry: whichever of both comes first.
+func TestRemove_waits(t *testing.T) {
+	for _, test := range []struct {
+		planned             Key
+		plannedFirst, waits bool
+	}{{create, true, true}, {create, false, true}, {otherCreate, true, false}, {otherCreate, false, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			l := folder(t)
+			name := post(t, l, "first", create, "job-1").name
+			j := open(t, l, "second")
+			fail(j, func(_ context.Context, _ string, access func() error) error {
+				time.Sleep(time.Second)
+				return access()
+			})
+			calls := []func(){
+				func() {
+					if err := j.PlansCreate(t.Context(), test.planned); err != nil {
+						t.Error(err)
+					}
+				},
+				func() { j.Remove(t.Context(), name) },
+			}
+			if !test.plannedFirst {
+				slices.Reverse(calls)
+			}
+			start := time.Now()
+			for _, call := range calls {
+				call()
+			}
+			if waited := time.Since(start) > 0; waited != test.waits {
+				t.Errorf("%+v: waited %t", test, waited)
+			}
+			j.process.Drain(t.Context())
+			wantStored(t, l)
+		})
+	}
+}
+
+// A planned create says that an equal entry could not be removed.
+func TestPlansCreate_notRemoved(t *testing.T) {
+	l := folder(t)
+	name := post(t, l, "first", create, "job-1").name
 	j := open(t, l, "second")
-	fail(j, func(ctx context.Context, _ string, access func() error) error {
-		return errors.Join(ctx.Err(), access())
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := j.Announce(ctx, otherCreate, true); err != nil {
+	failing(j, "remove", 1, 1)
+	j.Remove(t.Context(), name)
+	if err := j.PlansCreate(t.Context(), create); !errors.Is(err, errFault) {
 		t.Error(err)
 	}
-	seen(t, j, ref)
-	wantStored(t, l)
+}
+
+// A caller that is cancelled does not fail the others, nor leave entries of a test (G21).
+func TestPlan_cancelled(t *testing.T) {
+	for name, call := range map[string]func(ctx context.Context, j *Journal, ref Ref){
+		"prune": func(ctx context.Context, j *Journal, ref Ref) {
+			if _, err := j.Find(ctx, otherCreate); err != nil {
+				t.Error(err)
+			}
+			prune(t, j, ref)
+		},
+		"destroy": func(ctx context.Context, j *Journal, ref Ref) {
+			j.process.Run = "first"
+			if err := j.Destroyed(ctx, ref); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := folder(t)
+			ref := post(t, l, "first", create, "job-1").Ref(Ref{})
+			j := open(t, l, "second")
+			fail(j, func(ctx context.Context, _ string, access func() error) error {
+				return errors.Join(ctx.Err(), access())
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			call(ctx, j, ref)
+			wantStored(t, l)
+		})
+	}
 }
 
 // A journal that keeps nothing leaves the state as it is.
 func TestDiscard(t *testing.T) {
-	ref := Ref{Run: "first", Entries: []string{store.NewName(create, "first").String()}}
+	ref := Ref{Run: "first", Entries: []string{store.NewName(create, "first").ID}}
 	j := Discard()
-	if diff := cmp.Diff(ref, seen(t, j, ref)); diff != "" {
-		t.Error(diff)
-	}
 	c := want(t, j, create, "sent job-new", "sent job-new")
-	if got := c.Ref(Ref{}); len(got.Entries) > 0 || c.Recorded() != nil {
-		t.Errorf("%v, %v", got, c.Recorded())
+	for call, got := range map[string]Ref{"plan": prune(t, j, ref), "apply": c.Ref(ref)} {
+		if diff := cmp.Diff(ref, got); diff != "" {
+			t.Errorf("%s: %s", call, diff)
+		}
+	}
+	if c.Recorded() != nil {
+		t.Errorf("%v", c.Recorded())
 	}
 }

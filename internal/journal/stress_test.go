@@ -89,7 +89,8 @@ func (s *slowStore) Remove(ctx context.Context, name store.Name) error {
 
 // TestStress plays runs that start at once, without a lock, each with aliases and equal
 // creates, also in a store that is slower than the pauses between attempts. However they interleave, each create is
-// sent once, and no two resources of a run share a job. A store that refuses to delete may block, but never sends twice.
+// sent once, and no two resources of a process share a job: those of two aliases may, which are two processes.
+// A store that refuses to delete may block, but never sends twice.
 func TestStress(t *testing.T) {
 	seeds := map[string]int{"": 50, "more": 200, "all": 4000}[os.Getenv("EXPLORE")]
 	blocked := 0
@@ -106,37 +107,36 @@ func TestStress(t *testing.T) {
 				return fmt.Sprint("job-", jobs.Add(1))
 			}
 			var mu sync.Mutex
-			outcomes := map[int][]string{}
+			outcomes := map[*Journal][]string{}
 			var all sync.WaitGroup
 			for run := range runs {
 				start := rand.N(1 + time.Duration(seed%3)*100*time.Millisecond)
 				for range aliases {
 					process := &cli.Process{Run: cli.Run(fmt.Sprint("run", run)), Ended: func(cli.Sender) bool { return false }}
-					options := Options{Location: store.Location{Named: true}, RequestTimeout: time.Minute}
-					j := &Journal{Options: options, store: slow, process: process, settled: settled{inState: map[string]bool{}}}
+					j := &Journal{Options: Options{RequestTimeout: time.Minute}, store: slow, process: process}
 					for range equal {
 						all.Go(func() {
 							time.Sleep(start)
 							_, what := request(t, j, create, startJob)
 							mu.Lock()
 							defer mu.Unlock()
-							outcomes[run] = append(outcomes[run], what)
+							outcomes[j] = append(outcomes[j], what)
 						})
 					}
 				}
 			}
 			all.Wait()
-			for run, got := range outcomes {
-				has := map[string]bool{}
+			for j, got := range outcomes {
+				run, has := j.process.Run, map[string]bool{}
 				for _, what := range got {
 					job := what[strings.LastIndexByte(what, ' ')+1:]
 					if !strings.HasPrefix(job, "job-") {
 						blocked++
 						if !slow.keeps {
-							t.Errorf("seed %d: run %d is %s", seed, run, what)
+							t.Errorf("seed %d: %s is %s", seed, run, what)
 						}
 					} else if has[job] {
-						t.Errorf("seed %d: resources of run %d share a job: %q", seed, run, got)
+						t.Errorf("seed %d: resources of an alias of %s share a job: %q", seed, run, got)
 					}
 					has[job] = true
 				}

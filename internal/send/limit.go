@@ -3,7 +3,11 @@
 
 package send
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+)
 
 // Limit is how many requests of one kind a process may send. The zero Limit
 // allows any number.
@@ -20,7 +24,8 @@ type Limits struct {
 
 	mu       sync.Mutex
 	planned  [2]int64
-	byJob    map[string]Kind // what the last plan of each job counts
+	byJob    map[string]Kind     // what the last plan of each job counts
+	taken    map[journal.Key]int // creates that an apply would take over
 	sent     [2]int64
 	reported [2]bool // while planning
 }
@@ -51,6 +56,18 @@ func (l *Limits) Plan(kind Kind, jobID string) *LimitError {
 	}
 	l.reported[kind] = true
 	return &LimitError{Kind: kind, Limit: limit, Sent: l.sent, Planning: true}
+}
+
+// TakesOver plans a create of which other runs have sent equal ones. It reports whether one of
+// them remains for it; if not, the create counts.
+func (l *Limits) TakesOver(key journal.Key, found int) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.taken == nil {
+		l.taken = map[journal.Key]int{}
+	}
+	l.taken[key]++
+	return l.taken[key] <= found
 }
 
 // send counts a request that is about to be recorded and sent. Each one beyond

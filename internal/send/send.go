@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // Kind is a kind of request.
@@ -32,8 +33,6 @@ type Request struct {
 	// Key identifies equal requests of later runs. Without one, as for an action, the
 	// request is neither recorded nor taken over.
 	Key journal.Key
-	// KeepFailed takes a failed job over instead of starting another.
-	KeepFailed bool
 	// Closed: the job cannot accept messages, so that only one that an earlier run sent counts.
 	Closed bool
 }
@@ -91,11 +90,11 @@ type Operation struct {
 // Begin starts an operation. ctx is the call's context, without a deadline of the
 // provider. Defer End.
 func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
-	kept := s.Journal
+	j := s.Journal
 	if r.Key == "" {
-		kept = journal.Discard()
+		j = journal.Discard()
 	}
-	call := kept.Begin(ctx, journal.Request{Key: r.Key, ProjectID: r.ProjectID, JobID: r.JobID})
+	call := j.Begin(ctx, journal.Request{Key: r.Key, ProjectID: r.ProjectID, JobID: r.JobID})
 	return &Operation{Call: call, Request: r, sender: s}
 }
 
@@ -117,7 +116,7 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 		case earlier == nil:
 			continue
 		}
-		if out := o.takeOver(ctx, earlier); out.Result != 0 {
+		if out, isDue := o.takeOver(ctx, earlier); !isDue {
 			return out
 		}
 	}
@@ -158,32 +157,30 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 	return Outcome{Result: Unknown, Err: err, Earlier: o.Recorded(), Problem: o.Problem()}
 }
 
-// takeOver takes over what another run has sent. The zero Outcome means that the request
-// is due again: the earlier one failed or was given up, or another alias has it.
-func (o *Operation) takeOver(ctx context.Context, earlier *journal.Earlier) Outcome {
+// takeOver takes over what another run has sent, unless a person has given it up: then the request is due.
+func (o *Operation) takeOver(ctx context.Context, earlier *journal.Earlier) (_ Outcome, isDue bool) {
 	r := o.Request
-	if earlier.Unknown {
-		o.Settle(earlier)
-		if r.Kind == Create && earlier.Listed { // a person has decided
-			return Outcome{}
+	isGivenUp := earlier.GivenUp && r.Kind == Create
+	if earlier.Status == store.Unknown && !isGivenUp {
+		o.Supersede(earlier)
+		return Outcome{Result: EarlierUnknown, Earlier: earlier}, false
+	}
+	var job *agentapi.Job
+	if earlier.Status == store.Accepted {
+		var err error
+		job, err = o.sender.Client.ReadJob(ctx, r.ProjectID, earlier.JobID)
+		if isGivenUp = isGivenUp && errors.Is(err, agentapi.ErrNotFound); err != nil && !isGivenUp {
+			return Outcome{Result: Unreadable, Earlier: earlier, Err: err}, false
 		}
-		return Outcome{Result: EarlierUnknown, Earlier: earlier}
 	}
-	job, err := o.sender.Client.ReadJob(ctx, r.ProjectID, earlier.JobID)
-	switch {
-	case err == nil && r.Kind == Create && job.Status == agentapi.StatusFailed && !r.KeepFailed,
-		errors.Is(err, agentapi.ErrNotFound) && earlier.Listed:
-		o.Settle(earlier)
-		return Outcome{}
-	case err != nil:
-		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}
+	if isGivenUp {
+		if err := o.GiveUp(earlier); err != nil { //nolint:contextcheck // it has the context of Begin, without our deadline
+			return Outcome{Result: JournalUnusable, Err: err}, false
+		}
+		return Outcome{}, true
 	}
-	taken, err := o.Take(earlier) //nolint:contextcheck // it has the context of Begin, without our deadline
-	switch {
-	case err != nil:
-		return Outcome{Result: JournalUnusable, Err: err}
-	case !taken:
-		return Outcome{}
+	if err := o.Take(earlier); err != nil { //nolint:contextcheck // as above
+		return Outcome{Result: JournalUnusable, Err: err}, false
 	}
-	return Outcome{Result: TakenOver, Job: job, Earlier: earlier, Problem: o.Problem()}
+	return Outcome{Result: TakenOver, Job: job, Earlier: earlier, Problem: o.Problem()}, false
 }

@@ -81,7 +81,7 @@ func hint(err error) string {
 	_, isJournalError := errors.AsType[*journal.Error](err)
 	switch {
 	case isJournalError:
-		return "Check journal.url, or AGENT_JOURNAL_URL if that is not set, and the credentials of this run."
+		return checkJournal
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, agentapi.ErrUnavailable):
 		return ""
 	case errors.Is(err, agentapi.ErrCertificate):

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
@@ -65,19 +66,18 @@ func Announcement(kind send.Kind, projectID string, found []*journal.Earlier) (s
 		return "Agent job of an earlier run will be taken over", Paragraphs(
 			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. "+
 				"Apply takes the job over without sending anything.%s "+
-				"If another resource has the job by then, or it failed, apply starts a new one; "+
-				"on_failure = \"warn\" in the wait block keeps a failed job.", jobs[0], sent, others), sendInstead)
+				"If another resource has the job by then, apply starts a new one.", jobs[0], sent, others), sendInstead)
 	case kind == send.Message:
 		return summary, fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
 			"Apply waits for it if it can still arrive, and sends nothing.", sent)
-	case !first.Unknown:
+	case first.Status == store.Pending:
 		return summary, Paragraphs(fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
 			"Apply waits for it, and sends the prompt only if that request had no effect.", sent), sendInstead)
 	}
 	return summary, Paragraphs(
 		fmt.Sprintf("An earlier run sent this prompt %s, and its outcome is unknown: a job may have been started. "+
 			"Apply sends nothing and fails until you decide.", sent),
-		waysOut(projectID, first))
+		waysOut(projectID, found...)) // all are unknown: those with a job or a due response come first
 }
 
 // jobsOf names the jobs of requests, each once.

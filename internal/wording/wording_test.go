@@ -111,7 +111,7 @@ func TestForeignText_isEscaped(t *testing.T) {
 		"a message to an unread job": message,
 		"a query":                    ListedName(entry),
 		"a query of pending entries": detail(ListedPending(entries)),
-		"an unusable journal":        detail(JournalUnusable(errors.New(foreign), true)),
+		"an unusable journal":        detail(JournalUnusable(errors.New(foreign))),
 	} {
 		if !strings.Contains(text, shown) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 			t.Errorf("%s: %q", name, text)
@@ -119,9 +119,21 @@ func TestForeignText_isEscaped(t *testing.T) {
 	}
 }
 
+// Equal resources are blocked by one entry each, and the plan names them all (G27).
+func TestAnnouncement_allUnknown(t *testing.T) {
+	t.Parallel()
+	unknown := func(id string) *journal.Earlier {
+		return &journal.Earlier{Name: store.Name{ID: id}, Entry: store.Entry{Status: store.Unknown}}
+	}
+	_, detail := Announcement(send.Create, "proj_1", []*journal.Earlier{unknown("one"), unknown("two")})
+	if !strings.Contains(detail, "AGENT_JOURNAL_FORGET=one,two") {
+		t.Error(detail)
+	}
+}
+
 func TestReason(t *testing.T) {
 	t.Parallel()
-	if got := cause(&journal.Error{Op: "listed", Err: context.DeadlineExceeded}); !strings.Contains(got, "\n\nCheck journal.url") {
+	if got := cause(&journal.Error{Op: "listed", Err: context.DeadlineExceeded}); !strings.Contains(got, "\n\nCheck that this run can list") {
 		t.Errorf("a journal that does not respond: %s", got)
 	}
 	for want, err := range map[string]error{

@@ -16,25 +16,34 @@ const (
 	maxEntry = 64 << 10
 )
 
+// Status is what the record of a request says about its outcome.
+type Status string
+
+// The outcomes of a request.
+const (
+	Pending  Status = "pending"  // a response can arrive until the deadline
+	Accepted Status = "accepted" // the service accepted it
+	Unknown  Status = "unknown"  // there is no response, and none can arrive any more
+)
+
 // Entry is the record of one POST. Only its writer changes it; others read or delete it.
 type Entry struct {
 	Project  string     `json:"project"`
-	JobID    string     `json:"job,omitempty"`      // of a message: its recipient; of a create: the new job, once accepted
-	Accepted bool       `json:"accepted,omitempty"` // the service accepted it
+	Status   Status     `json:"status"`
+	JobID    string     `json:"job,omitempty"` // of a message: its recipient; of a create: the new job, once accepted
 	Sender   cli.Sender `json:"sender"`
-	SentAt   time.Time  `json:"sent"`              // by the sender's clock; of a claim, when it was made
-	Wait     int64      `json:"wait,omitempty"`    // of a pending one: ms in which a response can arrive; 0 confirms a claim
-	Settles  []string   `json:"settles,omitempty"` // of an accepted message: names of those that were there when it was sent
+	SentAt   time.Time  `json:"sent"`              // by the sender's clock; of a job taken over, when that was
+	Deadline time.Time  `json:"deadline,omitzero"` // of a pending request, by the same clock
+	Before   []string   `json:"before,omitempty"`  // of an accepted message: ids of those to the job that were there before
 }
-
-// MaxWait is how long after it was sent a response can arrive.
-func (e *Entry) MaxWait() time.Duration { return time.Duration(e.Wait) * time.Millisecond }
 
 // decode reads an entry. A damaged one may be about any request, so it is one without a response.
 func decode(text []byte, written time.Time) *Entry {
 	e := new(Entry)
-	if json.Unmarshal(text, e) != nil || e.Accepted && e.JobID == "" {
-		return &Entry{SentAt: written}
+	isWhole := json.Unmarshal(text, e) == nil
+	switch {
+	case isWhole && e.Status == Pending, isWhole && e.Status == Unknown, isWhole && e.Status == Accepted && e.JobID != "":
+		return e
 	}
-	return e
+	return &Entry{Status: Unknown, SentAt: written}
 }

@@ -13,7 +13,6 @@ import (
 
 // Location is where a journal is kept: in a folder or in a bucket.
 type Location struct {
-	Named  bool   // the user chose it: a journal that cannot be used is an error
 	State  string // names the state, instead of the backend's settings; may be empty
 	Folder string // of a journal on disk
 
@@ -40,14 +39,14 @@ func ParseURL(text string) (Location, error) {
 		if named && state == "" {
 			return Location{}, errURL
 		}
-		return Location{Named: true, Folder: filepath.Clean(path), State: state}, nil
+		return Location{Folder: filepath.Clean(path), State: state}, nil
 	}
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Scheme != "s3" || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() ||
 		parsed.User != nil || strings.Contains(text, "#") {
 		return Location{}, errURL
 	}
-	l := Location{Named: true, Bucket: parsed.Host, Secure: true}
+	l := Location{Bucket: parsed.Host, Secure: true}
 	if l.Prefix = strings.Trim(parsed.Path, "/"); l.Prefix != "" {
 		l.Prefix += "/"
 	}

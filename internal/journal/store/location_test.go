@@ -15,7 +15,7 @@ import (
 func TestParseURL(t *testing.T) {
 	dir := t.TempDir()
 	s3 := func(l Location) Location {
-		l.Named, l.Bucket = true, "bucket"
+		l.Bucket = "bucket"
 		l.Secure = l.Secure || l.Endpoint == ""
 		return l
 	}
@@ -24,14 +24,14 @@ func TestParseURL(t *testing.T) {
 		want Location
 		err  error
 	}{
-		{text: filepath.Join(dir, "a#b?c d") + string(filepath.Separator), want: Location{Named: true, Folder: filepath.Join(dir, "a#b?c d")}},
+		{text: filepath.Join(dir, "a#b?c d") + string(filepath.Separator), want: Location{Folder: filepath.Join(dir, "a#b?c d")}},
 		{text: "S3://bucket//a/b//", want: s3(Location{Prefix: "a/b/"})},
 		{text: "s3://bucket/a%20b?region=eu-central-1", want: s3(Location{Prefix: "a b/", Region: "eu-central-1"})},
 		{text: "s3://bucket?endpoint=https://s3.example.com:9000/", want: s3(Location{Endpoint: "s3.example.com:9000", Secure: true})},
 		{text: "s3://bucket?endpoint=http://[::1]:9000", want: s3(Location{Endpoint: "[::1]:9000"})},
 		{text: "s3://bucket?endpoint=http://localhost&region=x", want: s3(Location{Endpoint: "localhost", Region: "x"})},
 		{text: "s3://bucket?state=app%2Fprod", want: s3(Location{State: "app/prod"})},
-		{text: filepath.Join(dir, "a") + "?state=app", want: Location{Named: true, Folder: filepath.Join(dir, "a"), State: "app"}},
+		{text: filepath.Join(dir, "a") + "?state=app", want: Location{Folder: filepath.Join(dir, "a"), State: "app"}},
 		{text: filepath.Join(dir, "a") + "?state=", err: errURL},
 		{text: "", err: errURL},
 		{text: "https://bucket", err: errURL},

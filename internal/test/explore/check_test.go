@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // unknown are the ids of the entries of creates without a response.
 func (w *world) unknown() (ids []string) {
 	for _, e := range w.entries() {
-		if !e.Accepted && e.Key.IsCreate() {
+		if e.Status != store.Accepted && e.Key.IsCreate() {
 			ids = append(ids, e.ID)
 		}
 	}
@@ -86,8 +88,9 @@ func (w *world) check(s scenario) (wrong []string) {
 	for _, e := range entries {
 		// What could not be removed is harmless: only an equal request would find it.
 		unremoved := w.everSeen[e.JobID] && slices.ContainsFunc(w.runs, func(r *run) bool { return r.storeDown.Load() || r.suffers(noDeletes, storeHangs) })
-		switch isSeen := e.Accepted && w.everSeen[e.JobID]; {
-		case unremoved, s.edited && !e.Key.IsCreate(), !e.Key.IsCreate() && !ids[e.JobID]: // to a job that was replaced
+		switch isSeen := e.Status == store.Accepted && w.everSeen[e.JobID]; {
+		case unremoved:
+		case !e.Key.IsCreate() && (s.edited || s.beside != nil || !ids[e.JobID]): // a later message removes it, or its job was replaced
 		case isSeen:
 			fail(left+"%+v", e)
 		case !says && !s.edited:
@@ -98,7 +101,7 @@ func (w *world) check(s scenario) (wrong []string) {
 		if repeatsPrompt(job.Prompts, s.prompts) {
 			fail(twice+"job %s has the prompts %q", job.ID, job.Prompts)
 		}
-		inJournal := slices.ContainsFunc(entries, func(e entry) bool { return e.Accepted && e.JobID == job.ID })
+		inJournal := slices.ContainsFunc(entries, func(e entry) bool { return e.Status == store.Accepted && e.JobID == job.ID })
 		switch {
 		case w.everSeen[job.ID], inJournal, strings.Contains(w.shown, job.ID):
 		case unknown > 0:

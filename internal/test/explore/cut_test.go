@@ -67,7 +67,7 @@ func waysAt(k kind, s place) []way {
 		at = append(append(at, storeDown, serviceDown), inBucket(noDeletes)...)
 	case call:
 	}
-	if s == defaultFolder {
+	if s == folder {
 		at = append(at, diskLost)
 	}
 	return at

@@ -33,39 +33,39 @@ func mutants() map[string]mutant {
 		"an unknown outcome is not taken for a refusal": {
 			"agentapi/classify.go", "return nil, c.newError(r, ErrUnknownOutcome, got, err)\n	}\n	job, err", "return nil, c.newError(r, ErrRefused, got, err)\n	}\n	job, err", create,
 		},
-		"an unknown create blocks an equal one": {"send/send.go", "if r.Kind == Create && earlier.Listed {", "if r.Kind == Create {", create},
+		"an unknown create blocks an equal one": {"send/send.go", "isGivenUp := earlier.GivenUp && r.Kind == Create", "isGivenUp := r.Kind == Create", create},
 		"the provider waits for the response":   {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
 			"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create,
 		},
 		"a wait that stops early does not taint": {"job/await.go", "after == wait.Created || errors.Is(err, context.Canceled)", "false", create},
 		"an accepted message is in the state":    {"job/resource.go", "		out.save(ctx, job)\n", "", message},
-		"no POST without an entry":               {"journal/call.go", "	if err = c.problem; !j.Named() {\n", "	if err = nil; !j.Named() {\n", create},
+		"no POST without an entry":               {"journal/call.go", "	err := c.writePending()\n", "	_ = c.writePending()\n	var err error\n", create},
 		"two runs never send equal requests": {
-			"journal/call.go", "			err = ErrEarlier\n", "			_ = name\n", "two runs create in bucket",
+			"journal/call.go", "			return nil, ErrEarlier\n", "			continue\n", "two runs create in bucket",
 		},
-		"a killed run's jobs are taken over": {"journal/call.go", "			err = ErrEarlier\n", "			_ = name\n", create},
+		"a killed run's jobs are taken over": {"journal/call.go", "			return nil, ErrEarlier\n", "			continue\n", create},
 		"an entry stays until a later run has read the state": {
-			"journal/plan.go", "|| r.Run == j.process.Run {", "{", "test after a create in bucket",
+			"journal/plan.go", "return r.Run != j.process.Run }", "return true }", "test after a create in bucket",
 		},
 		"a destroy forgets only what its run has written": {
-			"journal/plan.go", "if name.Run == j.process.Run && failed == nil {", "if failed == nil {", "test after a create in bucket",
+			"journal/plan.go", "if err == nil && name.Run == j.process.Run && slices", "if err == nil && slices", "test after a create in bucket",
 		},
 		"a job that cannot be read is not replaced": {
-			"send/send.go", "		return Outcome{Result: Unreadable, Earlier: earlier, Err: err}\n", "		return Outcome{}\n", create,
+			"send/send.go", "			return Outcome{Result: Unreadable, Earlier: earlier, Err: err}, false\n", "			return Outcome{}, true\n", create,
 		},
 		"no two resources take over one request": {
-			"journal/settled.go", "	s.inState[id] = inState\n	if job != \"\" {\n		s.inState[job] = inState\n	}\n", "	_ = inState\n",
+			"journal/known.go", "	k.dealtWith.add(id)\n	if k.inState", "	if k.inState",
 			"two equal creates in bucket",
 		},
 		"a run never takes over its own requests": {
-			"journal/journal.go", "return isSettled || (name.Run == j.process.Run) != own", "return isSettled", "two aliases in bucket",
+			"journal/journal.go", "return name.Run == j.process.Run || ", "return ", "two aliases in bucket",
 		},
 		"the response is recorded before it is used": {
 			"journal/call.go", "	c.try(c.write)\n	c.release()\n}\n\n// Unknown", "	c.release()\n}\n\n// Unknown", create,
 		},
 		"another run's job is named": {
-			"job/plan.go", "		announceOther(ctx, j, &plan, ref, diags)\n", "		_ = ref\n", "-replace, remote state in bucket",
+			"job/journal.go", "			others = append(others, e)\n", "", "-replace, remote state in bucket",
 		},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket"},

@@ -101,7 +101,7 @@ func scenarios() []scenario {
 	two := configured(job("a", "Write"), job("b", "Draw"))
 	killing := []way{killed}
 	buckets := []place{bucket}
-	meeting := []place{bucket, defaultFolder} // in a folder, few steps of a run can be told apart
+	meeting := []place{bucket, folder} // in a folder, few steps of a run can be told apart
 
 	return []scenario{
 		{name: "create", runs: runs(first), jobs: 1, pairs: true},

@@ -39,8 +39,7 @@ type place int
 
 const (
 	bucket place = iota
-	namedFolder
-	defaultFolder
+	folder
 )
 
 // world is what outlives a run.
@@ -293,7 +292,7 @@ func (w *world) fingerprint() string {
 	defer w.mu.Unlock()
 	for _, e := range entries {
 		last := fmt.Sprint(len(w.runs)-1) == string(e.Run)
-		fmt.Fprintf(&b, "entry %.3s job %d answered %t last run %t wait %t alive %t age %d\n", e.Key, jobs[e.JobID], e.Accepted, last, e.Wait > 0, w.alive(e.Sender), coarse(time.Since(e.SentAt)))
+		fmt.Fprintf(&b, "entry %.3s job %d %s last run %t alive %t age %d\n", e.Key, jobs[e.JobID], e.Status, last, w.alive(e.Sender), coarse(time.Since(e.SentAt)))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.states)) {
 		for _, address := range slices.Sorted(maps.Keys(w.states[name])) {
@@ -310,8 +309,8 @@ func (w *world) fingerprint() string {
 func coarse(age time.Duration) int { return int(age / (15 * time.Second)) }
 
 var (
-	entryNames = regexp.MustCompile(`(create|message)-[a-z2-7-]+-[0-9]+-[a-z2-7]{16}`)
-	times      = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
+	entryIDs = regexp.MustCompile(`"[a-z2-7]{16}"`)
+	times    = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
 )
 
 // normal is a private state with numbers for what differs in each world: jobs, entries, and times.
@@ -324,8 +323,8 @@ func normal(private []byte, jobs map[string]int, entries []entry) string {
 			text = strings.ReplaceAll(text, id, fmt.Sprint("job ", i))
 		}
 	}
-	text = entryNames.ReplaceAllStringFunc(text, func(name string) string {
-		return fmt.Sprint("entry ", slices.IndexFunc(entries, func(e entry) bool { return strings.HasSuffix(name, e.ID) }))
+	text = entryIDs.ReplaceAllStringFunc(text, func(id string) string {
+		return fmt.Sprint("entry ", slices.IndexFunc(entries, func(e entry) bool { return strings.Contains(id, e.ID) }))
 	})
 	return times.ReplaceAllStringFunc(text, func(at string) string {
 		parsed, _ := time.Parse(time.RFC3339Nano, at)
@@ -385,11 +384,8 @@ func (p *process) settings() fakecli.Attrs {
 	w := p.run.world
 	config := fakecli.Attrs{"request_timeout": requestTimeout.String(), "base_url": w.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
 	journal := fakecli.Attrs{}
-	switch w.store {
-	case bucket:
+	if w.store == bucket {
 		journal["url"] = "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2"
-	case namedFolder:
-		journal["url"] = p.journal()
 	}
 	if forget := p.run.forget; len(forget) > 0 {
 		var ids []tftypes.Value

@@ -115,8 +115,6 @@ var leftovers = []struct {
 	{"request without a response", func(_ situation, r *request) bool { return !r.known }, stops},
 	{"job that cannot be read", func(s situation, r *request) bool { return s.status(r.job) == gone }, stops},
 	{"accepted message", func(_ situation, r *request) bool { return r.message }, takesOver},
-	{`failed job, on_failure = "warn"`, func(s situation, r *request) bool { return s.status(r.job) == failed && s.OnFailure == "warn" }, takesOver},
-	{"failed job", func(s situation, r *request) bool { return s.status(r.job) == failed }, sendsAgain},
 	{"job", func(situation, *request) bool { return true }, takesOver},
 }
 
@@ -127,7 +125,6 @@ const (
 	stops then = iota
 	takesOver
 	countsAsSent
-	sendsAgain
 )
 
 func (s situation) follow(r *request) then {
@@ -262,29 +259,24 @@ func (s situation) apply(x *expected) {
 
 func (s situation) create(x *expected) {
 	s.state = nil
-	var followed []*request // jobs that failed
-	for _, r := range s.leftCreates() {
-		switch s.follow(r) {
-		case stops:
+	if left := s.leftCreates(); len(left) > 0 {
+		if r := left[0]; s.follow(r) == stops {
 			x.run = fails
-			return
-		case sendsAgain:
-			followed = append(followed, r)
-		default:
-			s.started(r, s.status(r.job), followed)
+		} else {
+			s.started(r, s.status(r.job))
 			s.wait(x, true)
-			return
 		}
+		return
 	}
 	x.creates = 1
 	if r := s.post(x, &request{job: fresh}); r != nil && r.known {
-		s.started(r, active, followed)
+		s.started(r, active)
 		s.wait(x, true)
 	}
 }
 
-func (s *situation) started(r *request, status string, followed []*request) {
-	s.state = &state{job: r.job, status: status, prompt: s.prompt(), triggers: s.Triggers, shows: followed}
+func (s *situation) started(r *request, status string) {
+	s.state = &state{job: r.job, status: status, prompt: s.prompt(), triggers: s.Triggers}
 	s.shows(r)
 }
 

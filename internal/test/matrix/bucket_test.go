@@ -33,6 +33,7 @@ func (b *bucket) fail(method string, status int) {
 // prompt and no key.
 func (b *bucket) wantEntries(n int) {
 	b.m.Helper()
+	b.m.shutDown()
 	b.Lock()
 	defer b.Unlock()
 	var text string
@@ -62,7 +63,7 @@ func bucketRows() []Row {
 		inBucket("X14_before_the_POST_responds_404", func(m *Matrix, b *bucket) {
 			b.fail("", 404)
 			m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
-			m.wantWords("The journal in s3://bucket/a/prefix/", "could not be listed", "could not be written", nothingSent, "Check journal.url")
+			m.wantWords("The journal in s3://bucket/a/prefix/", "could not be listed", "could not be written", nothingSent, "Check that this run can list, read, write and delete there.")
 			m.wantEnd("", 0, 0)
 			b.SetHook(nil)
 			m.nextRun()
@@ -71,7 +72,7 @@ func bucketRows() []Row {
 			b.fail("", 404)
 			m.nextRun()
 			m.wantDiags(m.planAndApply(fakecli.With(noWait(), Job2())), journalUnusable, messagePlanned, messageFailed)
-			m.wantWords("The prompt was not sent to job "+m.id()+" in project proj_1, so the job and the state are unchanged.", "Check journal.url")
+			m.wantWords("The prompt was not sent to job "+m.id()+" in project proj_1, so the job and the state are unchanged.", "Check that this run can list, read, write and delete there.")
 			m.WantPosts(1, 0)
 		}),
 		// Red without: journalNotWritten; the mark of the entry in the state.
@@ -87,17 +88,17 @@ func bucketRows() []Row {
 			b.wantEntries(0)
 			m.WantPosts(1, 0)
 		}),
-		// Red without: the error of Seen in pruneJournal; the Once of Unusable.
+		// A plan may lack the right to delete: a later one removes. Red without: the background of Remove.
 		inBucket("X14_entries_cannot_be_removed", func(m *Matrix, b *bucket) {
 			m.created(Job1())
-			second := m.other()
-			m.OK(m.note(second.Run(m.ctx, Job2())))
 			b.fail(http.MethodDelete, 403)
 			m.nextRun()
-			second.Server = m.cli.Server
-			m.wantDiags(append(m.Run(Job1()), m.note(second.Run(m.ctx, Job2()))...), journalUnusable)
-			m.wantWords("could not be cleaned up")
-			b.wantEntries(2)
+			m.OK(m.Run(Job1()))
+			b.wantEntries(1)
+			b.SetHook(nil)
+			m.nextRun()
+			m.OK(m.Run(Job1()))
+			b.wantEntries(0)
 		}),
 		// Red without: withdrawn; reportProblem, for a create and for a message.
 		inBucket("X14_a_refused_request_cannot_be_removed", func(m *Matrix, b *bucket) {
@@ -113,7 +114,7 @@ func bucketRows() []Row {
 			m.wantDiags(m.plan(Job1()), otherJob, messagePlanned) // nobody knows that it had no effect
 			m.Script(faultserver.Message, faultserver.Answer(400, `{"error":"no"}`))
 			b.fail(http.MethodDelete, 403)
-			m.wantDiags(m.apply(Job1()), journalUnusable, messageFailed) // the plan in the apply says the one
+			m.wantDiags(m.apply(Job1()), messageFailed, journalUnusable)
 		}),
 	}
 }

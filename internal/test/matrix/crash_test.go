@@ -18,19 +18,16 @@ func crashRows() []Row {
 		applyAgain = "Apply again once the service responds."
 	)
 	return []Row{
-		// Red without: Settle in takeOver, and the loop in Send.
-		{name: "X04_both_jobs_have_failed", clock: true, Test: func(m *Matrix) {
+		// Nothing is paid that nobody asked for: only the apply after a failed one starts another job.
+		{name: "X04_the_job_has_failed", clock: true, Test: func(m *Matrix) {
+			m.Sim.SetStatus(m.started(noWait()), "failed")
+			m.wantDiags(m.Run(Job1()), takeOverPlanned, tookOver, "ERROR: Agent job failed")
+			m.WantPosts(1, 0)
 			m.nextRun()
-			for range 2 {
-				m.OK(m.Run(noWait()))
-				m.Sim.SetStatus(m.id(), "failed")
-				m.cli.Forget()
-			}
-			m.nextRun()
-			m.starts(Job1(), takeOverPlanned)
+			m.starts(Job1())
 			m.wantNoOrphans()
 		}},
-		// A wrong key has the same effect. Red without: Unreadable for a 404 in takeOver; Listed in it.
+		// A wrong key has the same effect. Red without: Unreadable for a 404 in takeOver; isGivenUp in it.
 		{name: "X04_the_job_is_unknown", clock: true, Test: func(m *Matrix) {
 			id := m.started(noWait())
 			m.Sim.Forget(id)
@@ -68,8 +65,7 @@ func crashRows() []Row {
 			m.WantPosts(1, 1)
 			m.wantNoOrphans()
 		}},
-		// Red without: KeepFailed in takeOver.
-		{name: "X04_the_job_has_failed_and_is_taken_over", clock: true, Test: func(m *Matrix) {
+		{name: "X04_the_job_has_failed_and_is_kept", clock: true, Test: func(m *Matrix) {
 			m.Sim.SetStatus(m.started(noWait()), "failed")
 			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}})), takeOverPlanned, tookOver, "WARNING: Agent job failed")
 			m.wantEnd("failed", 1, 0)

@@ -4,9 +4,11 @@
 package matrix
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
@@ -42,6 +44,13 @@ func (m *Matrix) sameRun() {
 	m.Helper()
 	m.process = harness.Process(cli.Run(fmt.Sprint("run", m.runs)))
 	m.OK(m.connect())
+}
+
+// shutDown gives the process the time that a CLI gives it.
+func (m *Matrix) shutDown() {
+	ctx, cancel := context.WithTimeout(m.ctx, 1500*time.Millisecond)
+	defer cancel()
+	m.process.Drain(ctx)
 }
 
 // wantNoOrphans asserts that no entry remains once the next run has read the state.
@@ -139,6 +148,7 @@ func (m *Matrix) entryID() string {
 // wantEntries asserts how many entries the journal in a folder holds.
 func (m *Matrix) wantEntries(n int) {
 	m.Helper()
+	m.shutDown()
 	if got := m.entries(); len(got) != n {
 		m.Fatalf("entries: %q, want %d", got, n)
 	}

@@ -58,7 +58,6 @@ func undecidedRows() (rows []Row) {
 				m.wantEnd("", 1, 0)
 				m.nextRun()
 			}
-			m.OK(m.note(m.cli.PlanDestroy(m.ctx)))
 			entry := m.entry()
 			m.starts(fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}}))
 			m.cli.Forget()
@@ -67,7 +66,7 @@ func undecidedRows() (rows []Row) {
 			}
 			m.starts(Job1())
 		})
-		// An import proves nothing about another request, so the entry must be given up too. Red without: isGivenUp in Announce.
+		// An import proves nothing about another request, so the entry must be given up too. Red without: isGivenUp in tidyJournal.
 		row("X19_imported_and_forgotten", func(m *Matrix) {
 			id := m.lostResponse(Job1())
 			m.OK(m.imports(harness.Project + "/" + id))
@@ -79,7 +78,7 @@ func undecidedRows() (rows []Row) {
 			m.wantEntries(0)
 			m.WantPosts(1, 0)
 		})
-		// Red without: Listed in Announce and takeOver.
+		// Red without: isGivenUp in announce and takeOver.
 		row("X19_forgotten_by_the_environment", func(m *Matrix) {
 			m.lostResponse(Job1())
 			m.Setenv("AGENT_JOURNAL_FORGET", strings.Repeat("a", 16)+", "+m.entryID())
@@ -89,7 +88,7 @@ func undecidedRows() (rows []Row) {
 			m.OK(m.apply(Job1()))
 			m.wantEnd("completed", 2, 0)
 		})
-		// Red without: the deadline of an entry that is listed.
+		// Red without: the status in isGivenUp.
 		row("X19_forgotten_before_the_deadline", func(m *Matrix) {
 			release := make(chan struct{})
 			m.Script(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })
@@ -106,12 +105,13 @@ func undecidedRows() (rows []Row) {
 			m.WantPosts(1, 0)
 		})
 	}
-	// Red without: the type of the record in the default folder's errors (nothing would be sent, or nothing said).
+	// Red without: the error of writePending in Sending.
 	return append(rows, Row{name: "X05_the_default_folder_is_a_file", clock: true, Test: func(m *Matrix) {
 		if err := os.WriteFile(filepath.Join(m.data, "agent"), nil, 0o600); err != nil {
 			m.Fatal(err)
 		}
 		m.nextRun()
-		m.starts(Job1(), journalUnusable)
+		m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
+		m.wantEnd("", 0, 0)
 	}})
 }
