@@ -64,13 +64,17 @@ func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 			},
 		},
 		{
-			Config:           config("Write more"),
+			Config:           config("Write\r\nmore"),
 			ConfigPlanChecks: plans(plancheck.ResourceActionUpdate),
 			ConfigStateChecks: []statecheck.StateCheck{
 				same.AddStateValue(address, tfjsonpath.New("id")),
 				has("status", knownvalue.StringExact("completed")),
-				has("prompt", knownvalue.StringExact("Write more")),
+				has("prompt", knownvalue.StringExact("Write\r\nmore")),
 			},
+		},
+		{ // The CLI accepts that a plan keeps the line ends of the state.
+			Config:           config("Write\nmore"),
+			ConfigPlanChecks: plans(plancheck.ResourceActionNoop),
 		},
 	}})
 	s.Sent(t, 2, 1)

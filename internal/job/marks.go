@@ -68,7 +68,7 @@ func (m *marks) write(ctx context.Context, p privateState) {
 func (m *marks) saved(job *jobModel) {
 	switch {
 	case !job.PromptWO.IsNull():
-		m.prompt = promptHash(job.ID.ValueString(), job.PromptWO.ValueString())
+		m.prompt = promptHash(job.ID.ValueString(), job.promptText().ValueString())
 	case !job.Prompt.IsNull():
 		m.prompt = ""
 	}
@@ -76,7 +76,7 @@ func (m *marks) saved(job *jobModel) {
 
 // recordedPrompt is what a state with these marks says of the job's last prompt.
 func (m *marks) recordedPrompt(state *jobModel) recordedPrompt {
-	return recordedPrompt{text: state.Prompt, jobID: state.ID.ValueString(), hash: m.prompt}
+	return recordedPrompt{text: state.promptText(), jobID: state.ID.ValueString(), hash: m.prompt}
 }
 
 // messaged follows a message that may have arrived.
@@ -120,7 +120,7 @@ type recordedPrompt struct {
 // missing reports that the job was imported.
 func (r recordedPrompt) missing() bool { return r.text.IsNull() && r.hash == "" }
 
-// is reports whether the job was last sent this text.
+// is reports whether the job was last sent this promptText.
 func (r recordedPrompt) is(text types.String) bool {
 	if r.text.IsNull() && !text.IsUnknown() {
 		return r.hash == promptHash(r.jobID, text.ValueString())

@@ -146,12 +146,17 @@ func webLink(link string) bool {
 	return !strings.ContainsFunc(link, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
 }
 
-// promptText is the prompt from whichever attribute is set.
+// promptText is the prompt from whichever attribute is set, as it is compared, hashed and sent. Git gives heredocs
+// and files the line ends of a machine, so a CRLF counts as LF. Nothing makes a CR alone, so that stays.
 func (m *jobModel) promptText() types.String {
-	if m.Prompt.IsNull() {
-		return m.PromptWO
+	prompt := m.Prompt
+	if prompt.IsNull() {
+		prompt = m.PromptWO
 	}
-	return m.Prompt
+	if prompt.IsNull() || prompt.IsUnknown() {
+		return prompt
+	}
+	return types.StringValue(strings.ReplaceAll(prompt.ValueString(), "\r\n", "\n"))
 }
 
 // promptPath is the attribute that sets the prompt.

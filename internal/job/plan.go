@@ -161,6 +161,9 @@ func (c change) startsJob(plan *jobModel) path.Path {
 // setValues sets the planned values.
 func (c change) setValues(plan, state *jobModel) {
 	plan.jobRecord = state.jobRecord
+	if !plan.Prompt.IsNull() && plan.promptText().Equal(state.promptText()) {
+		plan.Prompt = state.Prompt // else a plan would show other line ends as a change
+	}
 	switch {
 	case c.replaces(), c.message(), c.resume:
 		plan.markComputedUnknown()
