@@ -93,7 +93,9 @@ func (b *bucket) Remove(ctx context.Context, name Name) error {
 	return err
 }
 
+// isMissing reports whether the store said that there is no such object. The client claims that of any
+// 404 without such a response too, such as a proxy's; XMLName shows that there was one.
 func isMissing(err error) bool {
 	response, ok := errors.AsType[minio.ErrorResponse](err)
-	return ok && response.StatusCode == http.StatusNotFound
+	return ok && response.Code == minio.NoSuchKey && response.XMLName.Local != ""
 }

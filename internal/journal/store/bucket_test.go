@@ -51,18 +51,34 @@ func TestS3_list(t *testing.T) {
 	}
 }
 
-// A response of 404 says that the object is gone, and 403 nothing.
+// Only a store that has the bucket can say that an entry does not exist.
+//
+// Red without: isMissing in Read and in Remove, each of its conditions.
 func TestS3_responses(t *testing.T) {
 	f, s := openFakeBucket(t)
+	l, err := ParseURL(strings.Replace(f.URL, "//bucket/", "//other/", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
 	name := NewName(CreateKey("p", "a", ""), "run1")
-	for status, isError := range map[int]bool{http.StatusNotFound: false, http.StatusForbidden: true} {
-		f.SetHook(func(*http.Request, func()) int { return status })
-		e, readErr := s.Read(t.Context(), name)
-		if removeErr := s.Remove(t.Context(), name); e != nil || (readErr != nil) != isError || (removeErr != nil) != isError {
-			t.Errorf("%d: %v, %v, %v", status, e, readErr, removeErr)
+	for what, test := range map[string]struct {
+		store   Store
+		status  int // without a body; 0: as the server responds
+		missing bool
+	}{
+		"no entry":            {s, 0, true},
+		"no bucket":           {open(t, l), 0, false},
+		"404 of another kind": {s, http.StatusNotFound, false},
+		"403":                 {s, http.StatusForbidden, false},
+	} {
+		f.SetHook(func(*http.Request, func()) int { return test.status })
+		e, readErr := test.store.Read(t.Context(), name)
+		removeErr := test.store.Remove(t.Context(), name)
+		if e != nil || (readErr == nil) != test.missing || (removeErr == nil) != test.missing {
+			t.Errorf("%s: %v, %v, %v", what, e, readErr, removeErr)
 		}
-		if _, err := s.List(t.Context(), ""); err == nil {
-			t.Errorf("%d: listed", status)
+		if _, err := test.store.List(t.Context(), ""); (err == nil) != test.missing {
+			t.Errorf("%s: listed: %v", what, err)
 		}
 	}
 }

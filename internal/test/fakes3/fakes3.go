@@ -67,25 +67,31 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	f.Lock()
 	defer f.Unlock()
-	name := strings.TrimPrefix(r.URL.Path, "/bucket/")
+	name, inBucket := strings.CutPrefix(r.URL.Path, "/bucket/")
 	object, exists := f.Objects[name]
 	switch {
+	case !inBucket:
+		notFound(w, "NoSuchBucket")
 	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
 		f.list(w, r.URL.Query())
 	case r.Method == http.MethodPut:
 		f.Objects[name] = body[bytes.IndexByte(body, '{') : bytes.LastIndexByte(body, '}')+1] // between the signatures of chunks
 		w.Header().Set("ETag", etag)
+	case !exists: // to a DELETE, Google's store says so, and Amazon's 204
+		notFound(w, "NoSuchKey")
 	case r.Method == http.MethodDelete:
 		delete(f.Objects, name)
 		w.WriteHeader(http.StatusNoContent)
-	case !exists:
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = io.WriteString(w, "<Error><Code>NoSuchKey</Code></Error>")
 	default:
 		w.Header().Set("ETag", etag)
 		w.Header().Set("Last-Modified", time.Unix(0, 0).UTC().Format(http.TimeFormat))
 		_, _ = w.Write(object)
 	}
+}
+
+func notFound(w http.ResponseWriter, code string) {
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = io.WriteString(w, "<Error><Code>"+code+"</Code></Error>")
 }
 
 // list answers in pages that are shorter than a real server's.
