@@ -15,14 +15,24 @@ import (
 // statusClientClosed is how nginx reports a client that left before the response.
 const statusClientClosed = 499
 
+// refuses reports whether a response to a POST says that it had no effect. A redirect says so, but HTTP has a 303 for
+// a POST that was handled, and no 304 for any. A proxy may respond 408 or 499 after it has forwarded the request,
+// when the service is slow.
+func refuses(status int) bool {
+	switch status {
+	case http.StatusSeeOther, http.StatusNotModified, http.StatusRequestTimeout, statusClientClosed:
+		return false
+	}
+	return status >= 300 && status < 500
+}
+
 // classifyPost classifies the outcome of a POST: if the response is neither a
-// complete job record nor a refusal, the outcome is unknown. A proxy may respond 408
-// or 499 after it has forwarded the request, when the service is slow.
+// complete job record nor a refusal, the outcome is unknown.
 func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error) {
 	switch {
 	case got.status == 0 && !got.reached:
 		return nil, c.newError(r, ErrNotSent, got, err)
-	case got.status >= 300 && got.status < 500 && got.status != http.StatusRequestTimeout && got.status != statusClientClosed:
+	case refuses(got.status):
 		return nil, c.newError(r, ErrRefused, got, nil)
 	case got.status < 200 || got.status >= 300 || err != nil:
 		return nil, c.newError(r, ErrUnknownOutcome, got, err)

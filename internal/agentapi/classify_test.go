@@ -93,9 +93,9 @@ func TestClassify_everyStatus(t *testing.T) {
 			if failure == nil || failure.StatusCode != status {
 				t.Fatalf("%d %s: %v", status, form, failure)
 			}
-			forwarded := status == 408 || status == 499 // perhaps, by a proxy
+			handled := status == 303 || status == 304 || status == 408 || status == 499 // perhaps
 			for target, want := range map[error]bool{
-				ErrRefused: status >= 300 && status < 500 && !forwarded, ErrUnknownOutcome: status < 300 || status >= 500 || forwarded,
+				ErrRefused: status >= 300 && status < 500 && !handled, ErrUnknownOutcome: status < 300 || status >= 500 || handled,
 				ErrKeyRejected: status == 401 || status == 403, ErrForbidden: status == 403,
 				ErrNotFound: status == 404 && form != "HTML", ErrRedirected: status/100 == 3,
 				ErrWebPage: form == "HTML" && status/100 != 3, ErrNotSent: false, ErrUnavailable: false,
