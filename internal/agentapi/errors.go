@@ -55,7 +55,7 @@ var (
 	ErrWrongJob = errors.New("the response is the record of another job")
 	// ErrPauseTooLong matches a call that the pause for the service's rate limit
 	// would delay beyond its deadline.
-	ErrPauseTooLong = errors.New("the pause for the service's rate limit exceeds the configured timeout")
+	ErrPauseTooLong = errors.New("the pause for the service's rate limit exceeds the remaining time")
 	// ErrRedirected matches a 3xx response. Redirects are never followed: the key
 	// is sent only where the user configured it.
 	ErrRedirected = errors.New("redirected")

@@ -14,6 +14,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // TimeoutError is the end of a call because of a timeout that the user can set.
@@ -79,6 +80,7 @@ func hint(err error) string {
 	failure := new(agentapi.Error)
 	errors.As(err, &failure)
 	_, isJournalError := errors.AsType[*journal.Error](err)
+	_, isWait := errors.AsType[*wait.Error](err)
 	switch {
 	case isJournalError:
 		return checkJournal
@@ -105,6 +107,8 @@ func hint(err error) string {
 		return "Check base_url, project_id and the key: each of them can cause a 404."
 	case errors.Is(err, agentapi.ErrNotFound):
 		return "Check base_url, project_id and the key: each of them can cause a 404, and so can a job that the service no longer keeps."
+	case errors.Is(err, agentapi.ErrPauseTooLong) && failure.Op == agentapi.OpGet && !isWait:
+		return "A single read waits at most a minute, which timeouts does not change. Try again after the pause."
 	case errors.Is(err, agentapi.ErrPauseTooLong):
 		return "To let a run wait that long, raise timeouts."
 	case (errors.Is(err, agentapi.ErrNotSent) || errors.Is(err, agentapi.ErrUnavailable)) && failure.StatusCode == 0 && failure.Err != nil:

@@ -53,7 +53,7 @@ func refusedRows() []Row {
 			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"timeouts": attrs{"create": "10m"}})), createFailed)
 			m.wantTook(start, 0, time.Second)
 			m.wantWords("429 Too Many Requests", "The service's rate limit refused the prompt for project proj_1, so no job was started.", "raise timeouts",
-				"the pause for the service's rate limit exceeds the configured timeout: the next request can be sent in 1h0m0s.")
+				"the pause for the service's rate limit exceeds the remaining time: the next request can be sent in 1h0m0s.")
 			m.wantEnd("", 1, 0)
 			m.OK(m.connect())
 			m.OK(m.Run(Job1()))
