@@ -122,6 +122,9 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	timeout, diags := config.Timeouts.Invoke(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
 	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics).ValueString()
+	if config.Prompt.IsNull() && config.PromptWO.IsNull() { // the configuration had one, or validation had failed
+		validate.ErrorAt(&resp.Diagnostics, path.Root("prompt_wo"))(wording.PromptNotPassed.Of(wording.Job{Project: project}, nil))
+	}
 	prompts := jobModel{Prompt: config.Prompt, PromptWO: config.PromptWO, ProjectID: types.StringValue(project)}
 	if resp.Diagnostics.HasError() || !prompts.checkPrompts(&resp.Diagnostics) {
 		return
@@ -241,7 +244,7 @@ func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 			Optional:  true,
 			WriteOnly: true,
 			MarkdownDescription: "Like `prompt`, but not shown in plans. It may be ephemeral: then saved plans do not contain it either, " +
-				"but destroy events refuse it, and so does `apply -invoke` (Terraform 1.16).",
+				"but destroy events refuse it, and `apply -invoke` does not pass it (Terraform 1.16).",
 			Validators: []validator.String{validPrompt()},
 		},
 		"project_id": schema.StringAttribute{

@@ -164,15 +164,18 @@ func TestAction_arguments(t *testing.T) {
 		_, diags := c.PlanAction(t.Context(), a.name, a.config)
 		fakecli.WantPath(t, diags, "project_id")
 		a.config["project_id"] = harness.Project
-		for says, config := range map[string]attrs{
-			"ERROR: Invalid prompt: The prompt is empty": {"prompt": nil, "prompt_wo": " "},
-			"Missing Attribute Configuration":            {"prompt": nil},
-			"Invalid Attribute Combination":              {"prompt_wo": "write"},
+		for says, test := range map[string]struct {
+			config attrs
+			late   string // what the action says of values that the plan did not know
+		}{
+			"ERROR: Invalid prompt: The prompt is empty": {attrs{"prompt": nil, "prompt_wo": " "}, "The prompt is empty"},
+			"Missing Attribute Configuration":            {attrs{"prompt": nil}, "apply -invoke passes no ephemeral value."},
+			"Invalid Attribute Combination":              {attrs{"prompt_wo": "write"}, "Both prompt and prompt_wo have a value"},
 		} {
-			wanted, diags := c.PlanAction(t.Context(), a.name, fakecli.With(a.config, config))
+			wanted, diags := c.PlanAction(t.Context(), a.name, fakecli.With(a.config, test.config))
 			harness.Contains(t, fakecli.Text(diags), says)
-			_, diags = c.InvokeUnplanned(t.Context(), a.name, wanted) // as if it had not been known
-			harness.Contains(t, fakecli.Text(diags), "ERROR: Invalid prompt")
+			_, diags = c.InvokeUnplanned(t.Context(), a.name, wanted)
+			harness.Contains(t, fakecli.Text(diags), "ERROR: Invalid prompt: ", test.late, "sent to project "+harness.Project)
 		}
 		s.Sent(t, 0, 0)
 		_, diags = c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"prompt": nil, "prompt_wo": "write"}))

@@ -30,6 +30,12 @@ const (
 		"To start a new job with this prompt, apply with -replace=ADDRESS."
 )
 
+// PromptNotPassed is for an action whose prompts are both null.
+const PromptNotPassed Text = Text(InvalidPrompt) + "\n" +
+	"Terraform passed neither prompt nor prompt_wo to the action, so nothing was sent to project {project}. " +
+	"The value is null, or prompt_wo is ephemeral: apply -invoke passes no ephemeral value.\n\n" +
+	"Give prompt_wo a value that is not ephemeral, or trigger the action by a resource."
+
 // NotAccepted describes a request that the service has not accepted, as far as this run knows.
 func NotAccepted(outcome send.Outcome, r send.Request, again string) (summary, detail string) {
 	summary = "Agent job not created"
