@@ -27,7 +27,7 @@ type Process struct {
 	Run      Run
 	Self     Sender
 	Ended    func(Sender) bool // reports whether a process is known to have ended
-	CLIEnded func() bool       // reports whether the CLI that started this process has ended
+	CLIEnded func() bool       // reports whether the CLI that started this process is known to have ended
 	Network  http.RoundTripper // leads to buckets; nil: the default one
 
 	posts atomic.Int64 // in progress
@@ -37,13 +37,13 @@ type Process struct {
 func This() *Process {
 	// Without the parent's start time, a reused process id would look like the same run.
 	parent := os.Getppid()
-	began := startTime(parent)
+	began, _ := startTime(parent)
+	self, _ := startTime(os.Getpid())
 	return &Process{
-		Run:   Run(hash(fmt.Sprintln(machine(), parent, began))),
-		Self:  Sender{Machine: machine(), PID: os.Getpid(), Start: startTime(os.Getpid())},
-		Ended: ended(),
-		// On Windows the id of an ended CLI remains that of the parent, but no longer has a start time.
-		CLIEnded: func() bool { return os.Getppid() != parent || startTime(parent) != began },
+		Run:      Run(hash(fmt.Sprintln(machine(), parent, began))),
+		Self:     Sender{Machine: machine(), PID: os.Getpid(), Start: self},
+		Ended:    ended(),
+		CLIEnded: cliEnded(parent),
 	}
 }
 
@@ -77,7 +77,11 @@ type Sender struct {
 func ended() func(Sender) bool {
 	boot, here := bootID(), machine() // once: an outage leaves many entries
 	return func(s Sender) bool {
-		return s.Start != "" && boot != "" && s.Machine == here && startTime(s.PID) != s.Start
+		if s.Start == "" || boot == "" || s.Machine != here {
+			return false
+		}
+		start, err := startTime(s.PID)
+		return err == nil && start != s.Start
 	}
 }
 

@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -14,11 +15,19 @@ func bootID() string {
 	return session
 }
 
-// startTime is empty when there is no such process.
-func startTime(pid int) string {
+// zombie is SZOMB of sys/proc.h.
+const zombie = 5
+
+// startTime is empty when the process has ended. An error means that this is unknown.
+func startTime(pid int) (string, error) {
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
-	if err != nil || int(info.Proc.P_pid) != pid {
-		return ""
+	switch {
+	case errors.Is(err, unix.ESRCH), errors.Is(err, unix.EIO): // EIO is what x/sys returns for an empty result
+		return "", nil
+	case err != nil:
+		return "", err
+	case info.Proc.P_stat == zombie:
+		return "", nil
 	}
-	return fmt.Sprint(info.Proc.P_starttime.Sec, ".", info.Proc.P_starttime.Usec)
+	return fmt.Sprint(info.Proc.P_starttime.Sec, ".", info.Proc.P_starttime.Usec), nil
 }

@@ -5,7 +5,9 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 )
 
@@ -16,13 +18,21 @@ func bootID() string {
 	return string(boot) + namespace
 }
 
-// startTime is empty when there is no such process. A zombie counts as ended.
-func startTime(pid int) string {
-	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+// startTime is empty when the process has ended, as a zombie has. An error means that this is unknown.
+func startTime(pid int) (string, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
 	// The fields after the command's name, which may contain anything. State is field 3, the start time field 22.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 20 || string(fields[0]) == "Z" {
-		return ""
+	switch {
+	case err != nil:
+		return "", err
+	case len(fields) < 20:
+		return "", fmt.Errorf("process %d has no start time: %q", pid, stat)
+	case string(fields[0]) == "Z":
+		return "", nil
 	}
-	return string(fields[19])
+	return string(fields[19]), nil
 }

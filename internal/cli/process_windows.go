@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/windows"
@@ -12,16 +13,29 @@ import (
 // bootID is empty: start times on Windows are absolute.
 func bootID() string { return "" }
 
-// startTime is empty when there is no such process.
-func startTime(pid int) string {
+// startTime is empty when the process has ended. An error means that this is unknown.
+func startTime(pid int) (string, error) {
 	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid)) //nolint:gosec // a process id fits
+	if errors.Is(err, windows.ERROR_INVALID_PARAMETER) {
+		return "", nil // no process has this id
+	}
 	if err != nil {
-		return ""
+		return "", err
 	}
 	defer func() { _ = windows.CloseHandle(process) }()
 	var created, exited, kernel, user windows.Filetime
 	if err := windows.GetProcessTimes(process, &created, &exited, &kernel, &user); err != nil || exited.HighDateTime != 0 {
-		return ""
+		return "", err
 	}
-	return fmt.Sprint(created.Nanoseconds())
+	return fmt.Sprint(created.Nanoseconds()), nil
+}
+
+// cliEnded returns CLIEnded. An orphan keeps its parent's id, so this waits for the
+// parent's handle, which stays open: until then, no other process gets that id.
+func cliEnded(parent int) func() bool {
+	process, _ := windows.OpenProcess(windows.SYNCHRONIZE, false, uint32(parent)) //nolint:gosec // a process id fits
+	return func() bool {
+		event, err := windows.WaitForSingleObject(process, 0) // fails without a handle
+		return err == nil && event == windows.WAIT_OBJECT_0
+	}
 }
