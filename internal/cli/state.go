@@ -16,10 +16,11 @@ import (
 // DataFolder is where the CLI stores the data of the root module.
 func DataFolder() string { return cmp.Or(os.Getenv("TF_DATA_DIR"), ".terraform") }
 
-// Workspace is the selected workspace.
+// Workspace is the selected workspace. As the CLI does, it trims what the file holds, and
+// not the variable.
 func Workspace() string {
 	chosen, _ := os.ReadFile(filepath.Join(DataFolder(), "environment"))
-	return cmp.Or(os.Getenv("TF_WORKSPACE"), string(chosen), "default")
+	return cmp.Or(os.Getenv("TF_WORKSPACE"), strings.TrimSpace(string(chosen)), "default")
 }
 
 // locating are the settings of all backends that say where a state is. Region, endpoint

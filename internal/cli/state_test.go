@@ -87,7 +87,9 @@ func TestBackend(t *testing.T) {
 func TestWorkspace(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TF_DATA_DIR", dir)
-	for _, test := range []struct{ selected, variable, want string }{{"", "", "default"}, {"a", "", "a"}, {"a", "b", "b"}} {
+	for _, test := range []struct{ selected, variable, want string }{
+		{"", "", "default"}, {"a", "", "a"}, {"a", "b", "b"}, {" a\r\n", "", "a"}, {"\n", "", "default"},
+	} {
 		t.Setenv("TF_WORKSPACE", test.variable)
 		if err := os.WriteFile(filepath.Join(dir, "environment"), []byte(test.selected), 0o600); err != nil {
 			t.Fatal(err)
