@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
@@ -86,7 +87,7 @@ func (f folder) Write(ctx context.Context, name Name, e *Entry) error {
 		return err
 	}
 	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close(), ctx.Err()); err == nil {
+	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err == nil {
 		err = whenShared(ctx, func() error { return os.Rename(file.Name(), f.Where(name)) })
 	}
 	if err != nil {
@@ -126,5 +127,16 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(file.Sync(), file.Close())
+	return errors.Join(syncError(file.Sync()), file.Close())
+}
+
+// syncError drops the errors of file systems that cannot sync a file or a folder: older
+// CIFS, some FUSE and VirtualBox shares, and exFAT on macOS (ENOTTY).
+func syncError(err error) error {
+	for _, unsupported := range []error{errors.ErrUnsupported, syscall.EINVAL, syscall.ENOENT, syscall.ENOTTY} {
+		if errors.Is(err, unsupported) {
+			return nil
+		}
+	}
+	return err
 }

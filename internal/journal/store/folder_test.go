@@ -4,8 +4,11 @@
 package store
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -95,5 +98,25 @@ func TestFolder_writeFails(t *testing.T) {
 	}
 	if _, err := s.List(t.Context(), ""); err == nil {
 		t.Error("listed a file")
+	}
+}
+
+// A share that cannot sync holds an entry nevertheless. An error that may have lost it stays.
+func TestSyncError(t *testing.T) {
+	for errno, isDropped := range map[syscall.Errno]bool{
+		syscall.EINVAL: true, syscall.ENOTSUP: true, syscall.ENOENT: true, syscall.ENOTTY: true,
+		syscall.EIO: false, syscall.ENOSPC: false, syscall.EROFS: false,
+	} {
+		err := error(&fs.PathError{Op: "sync", Path: "folder", Err: errno})
+		want := err
+		if isDropped {
+			want = nil
+		}
+		if got := syncError(err); !errors.Is(got, want) {
+			t.Errorf("%v: %v", err, got)
+		}
+	}
+	if err := syncError(nil); err != nil {
+		t.Error(err)
 	}
 }
