@@ -32,8 +32,9 @@ type folder struct{ dir string }
 func (f folder) String() string         { return f.dir }
 func (f folder) Where(name Name) string { return filepath.Join(f.dir, name.String()+suffix) }
 
-func (f folder) List(_ context.Context, prefix string) (found []Name, _ error) {
-	files, err := os.ReadDir(f.dir)
+func (f folder) List(ctx context.Context, prefix string) (found []Name, _ error) {
+	var files []fs.DirEntry
+	err := whenShared(ctx, func() (err error) { files, err = os.ReadDir(f.dir); return err })
 	if _, missing := os.Stat(f.dir); errors.Is(missing, fs.ErrNotExist) {
 		return nil, nil // Windows says of a file that the folder does not exist
 	}
@@ -79,25 +80,31 @@ func (f folder) Write(ctx context.Context, name Name, e *Entry) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(f.dir, 0o700); err != nil {
+	var file *os.File
+	err = whenShared(ctx, func() (err error) {
+		if err = os.MkdirAll(f.dir, 0o700); err == nil { // the modes have no effect on Windows
+			file, err = os.CreateTemp(f.dir, temporary+"*") // readable by its owner only
+		}
 		return err
-	}
-	file, err := os.CreateTemp(f.dir, temporary+"*") // readable by its owner only
+	})
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(text)
 	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err == nil {
-		err = whenShared(ctx, func() error { return os.Rename(file.Name(), f.Where(name)) })
+		err = whenShared(ctx, func() error { return replace(file.Name(), f.Where(name)) })
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
+		return errors.Join(err, remove(ctx, file.Name()))
 	}
-	return errors.Join(syncDir(f.dir), ctx.Err())
+	return ctx.Err()
 }
 
-func (f folder) Remove(ctx context.Context, name Name) error {
-	err := whenShared(ctx, func() error { return os.Remove(f.Where(name)) })
+func (f folder) Remove(ctx context.Context, name Name) error { return remove(ctx, f.Where(name)) }
+
+// remove removes a file, which may be missing.
+func remove(ctx context.Context, path string) error {
+	err := whenShared(ctx, func() error { return os.Remove(path) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -116,18 +123,6 @@ func whenShared(ctx context.Context, try func() error) error {
 		}
 	}
 	return try()
-}
-
-// syncDir makes new file names durable, where the system supports that.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	file, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncError(file.Sync()), file.Close())
 }
 
 // syncError drops the errors of file systems that cannot sync a file or a folder: older
