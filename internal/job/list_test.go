@@ -40,13 +40,14 @@ func TestList(t *testing.T) {
 		w.ImportState(t.Context(), harness.Project+"/"+id)
 		w.wanted["prompt"] = "B"
 		for _, name := range runs {
-			startRun(w.CLI, name, w.config)
+			process := startRun(w.CLI, name, w.config)
 			_, err := w.Server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
 				TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: []byte(`{"id":"` + id + `"}`)},
 			})
 			if diags := w.Run(t.Context(), w.wanted); fakecli.Failed(diags) || err != nil {
 				t.Error(err, fakecli.Text(diags))
 			}
+			process.Drain(t.Context())
 		}
 	}
 	for name, test := range map[string]struct {

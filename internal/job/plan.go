@@ -165,9 +165,9 @@ func (c change) setValues(plan, state *jobModel) {
 		plan.Prompt = state.Prompt // else a plan would show other line ends as a change
 	}
 	switch {
-	case c.replaces(), c.message(), c.resume:
+	case c.replaces(), c.newPrompt, c.resume:
 		plan.markComputedUnknown()
-	case c.recordOnly && plan.Prompt.IsNull(), c.newPrompt: // nothing else makes Terraform call Update
+	case c.recordOnly && plan.Prompt.IsNull(): // nothing else makes Terraform call Update
 		plan.Status = types.StringUnknown()
 	}
 }
