@@ -83,6 +83,19 @@ func (d *ProviderData) announce(ctx context.Context, kind send.Kind, plan *jobMo
 	return len(found)
 }
 
+// warnOfPlace warns once, where something would be sent, that the journal may not outlive this run, or that
+// entries of earlier runs are elsewhere.
+func (d *ProviderData) warnOfPlace(ctx context.Context, diags *diag.Diagnostics) {
+	d.warnsOfPlace.Do(func() {
+		if d.OnRunner {
+			diags.AddWarning(wording.JournalOnRunner(d.Sender.Journal.Location.Folder))
+		}
+		if number, where := d.Sender.Journal.LeftElsewhere(ctx); number > 0 {
+			diags.AddWarning(wording.JournalElsewhere(number, where))
+		}
+	})
+}
+
 func isGivenUp(e *journal.Earlier) bool { return e.GivenUp && e.Status == store.Unknown }
 
 // tidyJournal follows a plan that keeps a job: it removes creates that the stored state, or a person, makes

@@ -108,6 +108,7 @@ func (d *ProviderData) announceOrCount(
 	if found > 0 && (!isNew || d.Sender.Limits.TakesOver(createKey(ctx, plan), found)) {
 		return true
 	}
+	d.warnOfPlace(ctx, diags)
 	if err := d.Sender.Limits.Plan(kind, jobID); err != nil {
 		diags.AddError(wording.BeyondLimit(err, send.Request{Kind: kind, ProjectID: plan.ProjectID.ValueString(), JobID: jobID}))
 	}

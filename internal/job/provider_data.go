@@ -5,6 +5,7 @@ package job
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -27,6 +28,9 @@ type ProviderData struct {
 	Waiter    wait.Waiter
 	ProjectID types.String // the default project; null without one
 	Mask      func(context.Context) context.Context
+	OnRunner  bool // the journal is on a pipeline's runner, and nobody chose that
+
+	warnsOfPlace sync.Once
 }
 
 // unconfigured is what a resource has before Configure.

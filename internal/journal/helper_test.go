@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -54,7 +53,7 @@ func stores(t *testing.T, try func(t *testing.T, l store.Location)) {
 
 func folder(t *testing.T) store.Location {
 	t.Helper()
-	return store.Location{Folder: filepath.Join(t.TempDir(), "agent")}
+	return store.Location{Folder: t.TempDir()}
 }
 
 func parse(t *testing.T, url string) store.Location {

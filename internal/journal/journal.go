@@ -29,6 +29,9 @@ type Options struct {
 	Location store.Location
 	// Scope distinguishes states.
 	Scope string
+	// Elsewhere is the default place of a journal that is kept somewhere else, and its scope there.
+	Elsewhere      store.Location
+	ElsewhereScope string
 	// Forget lists ids of entries that a person has given up.
 	Forget []string
 	// RequestTimeout is the longest time between a POST and its response.
@@ -42,8 +45,9 @@ type Options struct {
 type Journal struct {
 	Options
 
-	store   store.Store
-	process *cli.Process
+	store     store.Store
+	elsewhere store.Store // nil: the journal is in its default place
+	process   *cli.Process
 
 	known
 	plan
@@ -54,7 +58,11 @@ type Journal struct {
 // Open returns a journal without accessing its store yet.
 func Open(process *cli.Process, options Options) (*Journal, error) {
 	opened, err := store.Open(options.Location, store.Hash(options.Scope), process)
-	return &Journal{Options: options, store: opened, process: process}, err
+	j := &Journal{Options: options, store: opened, process: process}
+	if err == nil && options.Elsewhere != (store.Location{}) {
+		j.elsewhere, err = store.Open(options.Elsewhere, store.Hash(options.ElsewhereScope), process)
+	}
+	return j, err
 }
 
 // Discard returns a journal that keeps nothing.

@@ -75,6 +75,18 @@ func (j *Journal) Find(ctx context.Context, key Key) ([]*Earlier, error) {
 	return j.read(ctx, j.ofOthers(j.byKey[key]))
 }
 
+// LeftElsewhere returns how many entries of this state the default place still has, and names the
+// place, if this journal is kept somewhere else. A place that cannot be listed has none.
+func (j *Journal) LeftElsewhere(ctx context.Context) (number int, where string) {
+	if j.elsewhere == nil {
+		return 0, ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	names, _ := j.elsewhere.List(ctx, "")
+	return len(j.ofOthers(names)), j.elsewhere.String()
+}
+
 // StartedBy returns the creates of other runs that started a job, or took it over, under whatever prompt.
 func (j *Journal) StartedBy(ctx context.Context, jobID string) (found []*Earlier, _ error) {
 	j.reading.Do(func() { j.allCreates, j.readErr = j.creates(context.WithoutCancel(ctx)) }) // once for a thousand imports

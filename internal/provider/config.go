@@ -107,11 +107,17 @@ func (m providerModel) providerData(
 	}
 	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if enabled && p.options.Process != nil {
-		var err error
-		if data.Sender.Journal, err = journal.Open(p.options.Process, journal.Options{
+		options := journal.Options{
 			Location: location, Scope: journalScope(base.String(), location), Forget: forget, RequestTimeout: config.RequestTimeout,
 			Log: logDecision,
-		}); err != nil {
+		}
+		data.OnRunner = location.Default && onRunner()
+		usual := defaultLocation()
+		if scope := journalScope(base.String(), usual); location.Folder != usual.Folder || scope != options.Scope {
+			options.Elsewhere, options.ElsewhereScope = usual, scope
+		}
+		var err error
+		if data.Sender.Journal, err = journal.Open(p.options.Process, options); err != nil {
 			validate.ErrorAt(diags, path.Root("journal").AtName("url"))(wording.JournalNotOpened(err))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -27,6 +28,8 @@ const (
 	envJournalURL = "AGENT_JOURNAL_URL"
 	// envJournalForget is added to journal.forget.
 	envJournalForget = "AGENT_JOURNAL_FORGET"
+	// defaultJournal is in the working directory, and not in the data folder, which people delete and pipelines cache.
+	defaultJournal = ".agent-journal"
 )
 
 // journal returns where the journal is kept, if it is enabled, and which entries to
@@ -60,7 +63,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	}
 	where := orEnv(block.URL, envJournalURL)
 	if where.IsNull() {
-		return store.Location{Folder: filepath.Join(cli.DataFolder(), typeName)}, forget, true
+		return defaultLocation(), forget, true
 	}
 	location, err := store.ParseURL(where.ValueString())
 	if err != nil {
@@ -71,6 +74,22 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 
 // journalScope distinguishes states, because two of them must never share a job. Slashes at
 // the end of the base URL change no request.
+func defaultLocation() store.Location {
+	folder, err := filepath.Abs(defaultJournal)
+	if err != nil {
+		folder = defaultJournal
+	}
+	return store.Location{Folder: folder, Default: true}
+}
+
+// onRunner reports whether this is a pipeline, whose working directory usually does not outlive it.
+func onRunner() bool {
+	return slices.ContainsFunc([]string{"CI", "TF_BUILD", "TFC_RUN_ID"}, func(variable string) bool {
+		value := os.Getenv(variable)
+		return value != "" && !strings.EqualFold(value, "false")
+	})
+}
+
 func journalScope(baseURL string, location store.Location) string {
 	state := cmp.Or(location.State, cli.Backend())
 	return fmt.Sprintf("%s\n%s\n%s", strings.TrimRight(baseURL, "/"), cli.Workspace(), state)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
@@ -15,11 +16,18 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// Red without: orEnv and its order in providerModel.journal; dataFolder.
+// A folder that is not the default one must exist, because it may be on a volume that is not mounted (G6).
+//
+// Red without: orEnv and its order in providerModel.journal; makeDir in the store.
 func TestWhereTheJournalIs(t *testing.T) {
 	root := t.TempDir()
-	t.Setenv("TF_DATA_DIR", root)
-	byDefault, variable, attribute := filepath.Join(root, "agent"), filepath.Join(root, "variable"), filepath.Join(root, "attribute")
+	t.Chdir(root)
+	byDefault, variable, attribute := filepath.Join(root, ".agent-journal"), filepath.Join(root, "variable"), filepath.Join(root, "attribute")
+	for _, folder := range []string{variable, attribute} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for name, test := range map[string]struct {
 		journal  any
 		variable string
@@ -43,6 +51,59 @@ func TestWhereTheJournalIs(t *testing.T) {
 		if got != test.want {
 			t.Errorf("%s: entries in %q, want one in %q", name, got, test.want)
 		}
+	}
+}
+
+// What only some people must know is said once, and only where something would be sent: that the journal goes with a
+// runner, and that entries of this state are where the journal is by default.
+func TestJournalPlace_warnings(t *testing.T) {
+	const onRunner, elsewhere = "WARNING: Journal on the runner's disk", "WARNING: Journal entries elsewhere"
+	for _, test := range []struct {
+		name, variable string
+		journal        attrs
+		left, sent     bool // by earlier runs: entries in the default place; the job that is planned
+		want           string
+	}{
+		{name: "laptop"},
+		{name: "runner", variable: "CI", want: onRunner},
+		{name: "runner of Azure", variable: "TF_BUILD", want: onRunner},
+		{name: "nothing to send", variable: "CI", sent: true},
+		{name: "a place of its own", variable: "CI", journal: attrs{"url": t.TempDir()}},
+		{name: "no journal", variable: "CI", journal: attrs{"enabled": false}},
+		{name: "a new place", journal: attrs{"url": t.TempDir()}, left: true, want: elsewhere},
+		{name: "nothing to send from a new place", journal: attrs{"url": t.TempDir()}, left: true, sent: true},
+		{name: "the default place", left: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for _, variable := range []string{"CI", "TF_BUILD", "TFC_RUN_ID"} {
+				t.Setenv(variable, "")
+			}
+			s := harness.NewService(t, nil)
+			c := fakecli.New(t, s.Attrs())
+			planned := attrs{"prompt": "write"}
+			if test.left {
+				c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("first")}), s.Attrs())
+				c.Run(t.Context(), attrs{"prompt": "write something else"})
+				c.Forget()
+			}
+			if test.sent {
+				c.Run(t.Context(), planned)
+			}
+			if test.variable != "" {
+				t.Setenv(test.variable, "true")
+			}
+			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("second")}), fakecli.With(s.Attrs(), attrs{"journal": test.journal}))
+			second := *c
+			second.Forget()
+			diags := c.Plan(t.Context(), planned)
+			if !test.sent {
+				diags = append(diags, second.Plan(t.Context(), attrs{"prompt": "write more"})...)
+			}
+			if got := fakecli.Text(diags); !strings.HasPrefix(got, test.want) || test.want == "" && got != "" || len(diags) > 1 {
+				t.Errorf("want %q in:\n%s", test.want, got)
+			}
+		})
 	}
 }
 

@@ -91,16 +91,16 @@ func providerSchema() schema.Schema {
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
 						Optional:            true,
-						MarkdownDescription: "Keep a journal. Default: `true`.",
+						MarkdownDescription: "Keep a journal. Default: `true`. With `false`, the apply after a broken run may send its prompts again.",
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "Absolute path (on Windows with slashes or doubled backslashes: `C:/ci/agent-journal`), " +
-							"or S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
+						MarkdownDescription: "Where to keep it: the absolute path of a folder that exists (on Windows with slashes or doubled backslashes: `C:/ci/agent-journal`), " +
+							"or an S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
 							"(with `&endpoint=https://…` for a store other than AWS). " +
 							"States can share it; local ones need `?state=NAME` (or `&state=NAME`), one name for each. " +
 							"If it cannot be used, creates and messages fail before they are sent. " +
-							"Default: `AGENT_JOURNAL_URL`, or else the folder `agent` in Terraform's data folder (`.terraform`).",
+							"Default: `AGENT_JOURNAL_URL`, or else the folder `.agent-journal` in the working directory, which the provider makes.",
 					},
 					"forget": schema.ListAttribute{
 						Optional:    true,
@@ -108,7 +108,7 @@ func providerSchema() schema.Schema {
 						Validators:  []validator.List{listvalidator.ValueStringsAre(validEntryID())},
 						MarkdownDescription: "Ids of entries to give up, as shown in the error about an unknown outcome: " +
 							"the next apply **sends these prompts again**. " +
-							"An entry with a job is taken over nevertheless. `AGENT_JOURNAL_FORGET` adds ids, separated by commas. " +
+							"An entry whose job the service still knows is taken over nevertheless. `AGENT_JOURNAL_FORGET` adds ids, separated by commas. " +
 							"Remove the ids afterwards.",
 					},
 				},

@@ -23,6 +23,22 @@ func JournalUnusable(err error) (summary, detail string) {
 const checkJournal = "Check that this run can list, read, write and delete there. To keep the journal elsewhere, set journal.url or " +
 	"AGENT_JOURNAL_URL; to keep none, set journal { enabled = false }: then a broken run may send its prompts again."
 
+// JournalOnRunner warns that the journal is on the disk of a pipeline's runner.
+func JournalOnRunner(folder string) (summary, detail string) {
+	return "Journal on the runner's disk", Paragraphs(
+		fmt.Sprintf("The journal is in %s, because nothing else is set. It is usually lost with the runner. "+
+			"If this run is then killed, the next one sends its prompts again.", escape.Printable(folder)),
+		"Set journal.url, or AGENT_JOURNAL_URL, to a bucket or to a folder that outlives the runner. If this folder does, set its absolute path.")
+}
+
+// JournalElsewhere warns that the default place has entries that this run does not read.
+func JournalElsewhere(number int, where string) (summary, detail string) {
+	return "Journal entries elsewhere", Paragraphs(
+		fmt.Sprintf("Earlier runs kept the journal of this state in %s, and left entries there: %d. This run does not read them, "+
+			"so it may send a prompt again that a broken run has sent.", escape.Printable(where), number),
+		"First plan without journal.url and AGENT_JOURNAL_URL. If that plan announces nothing, delete the folder.")
+}
+
 // JournalNotWritten warns that the journal does not contain what the state contains.
 func JournalNotWritten(err error, job Job) (summary, detail string) {
 	return "Journal not written", Paragraphs(

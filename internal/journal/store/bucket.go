@@ -61,7 +61,7 @@ func (b *bucket) List(ctx context.Context, prefix string) (found []Name, _ error
 func (b *bucket) Read(ctx context.Context, name Name) (*Entry, error) {
 	core := minio.Core{Client: b.client}
 	object, info, _, err := core.GetObject(ctx, b.name, b.object(name), minio.GetObjectOptions{})
-	if isMissing(err) {
+	if hasNoEntry(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -87,15 +87,15 @@ func (b *bucket) Write(ctx context.Context, name Name, e *Entry) error {
 
 func (b *bucket) Remove(ctx context.Context, name Name) error {
 	err := b.client.RemoveObject(ctx, b.name, b.object(name), minio.RemoveObjectOptions{})
-	if isMissing(err) {
+	if hasNoEntry(err) {
 		return nil
 	}
 	return err
 }
 
-// isMissing reports whether the store said that there is no such object. The client claims that of any
+// hasNoEntry reports whether the store said that there is no such object. The client claims that of any
 // 404 without such a response too, such as a proxy's; XMLName shows that there was one.
-func isMissing(err error) bool {
+func hasNoEntry(err error) bool {
 	response, ok := errors.AsType[minio.ErrorResponse](err)
 	return ok && response.Code == minio.NoSuchKey && response.XMLName.Local != ""
 }

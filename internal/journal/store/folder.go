@@ -27,7 +27,11 @@ const (
 )
 
 // folder keeps each entry in a file.
-type folder struct{ dir string }
+type folder struct {
+	root      string
+	isDefault bool
+	dir       string // of the scope, in root
+}
 
 func (f folder) String() string         { return f.dir }
 func (f folder) Where(name Name) string { return filepath.Join(f.dir, name.String()+suffix) }
@@ -35,8 +39,8 @@ func (f folder) Where(name Name) string { return filepath.Join(f.dir, name.Strin
 func (f folder) List(ctx context.Context, prefix string) (found []Name, _ error) {
 	var files []fs.DirEntry
 	err := whenShared(ctx, func() (err error) { files, err = os.ReadDir(f.dir); return err })
-	if _, missing := os.Stat(f.dir); errors.Is(missing, fs.ErrNotExist) {
-		return nil, nil // Windows says of a file that the folder does not exist
+	if isMissing(f.dir) && (f.isDefault || !isMissing(f.root)) { // Windows says of a file that the folder does not exist
+		return nil, nil
 	}
 	if err != nil {
 		return nil, err
@@ -82,7 +86,7 @@ func (f folder) Write(ctx context.Context, name Name, e *Entry) error {
 	}
 	var file *os.File
 	err = whenShared(ctx, func() (err error) {
-		if err = os.MkdirAll(f.dir, 0o700); err == nil { // the modes have no effect on Windows
+		if err = f.makeDir(); err == nil {
 			file, err = os.CreateTemp(f.dir, temporary+"*") // readable by its owner only
 		}
 		return err
@@ -98,6 +102,25 @@ func (f folder) Write(ctx context.Context, name Name, e *Entry) error {
 		return errors.Join(err, remove(ctx, file.Name()))
 	}
 	return ctx.Err()
+}
+
+// makeDir makes the folder of the scope. A folder that a person has named must exist: it may be on a
+// volume that is not mounted. The modes have no effect on Windows.
+func (f folder) makeDir() error {
+	err := os.Mkdir(f.dir, 0o700)
+	if errors.Is(err, fs.ErrNotExist) && f.isDefault {
+		ignored := filepath.Join(f.root, ".gitignore") // or somebody would commit the journal
+		err = errors.Join(os.MkdirAll(f.root, 0o700), os.WriteFile(ignored, []byte("*\n"), 0o600), os.MkdirAll(f.dir, 0o700))
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+func isMissing(path string) bool {
+	_, err := os.Stat(path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (f folder) Remove(ctx context.Context, name Name) error { return remove(ctx, f.Where(name)) }

@@ -30,7 +30,7 @@ func open(t *testing.T, l Location) Store {
 // openFolder opens a folder whose name is no pattern.
 func openFolder(t *testing.T) (Store, string) {
 	t.Helper()
-	l := Location{Folder: filepath.Join(t.TempDir(), "app[1] [ünï")}
+	l := Location{Folder: filepath.Join(t.TempDir(), "app[1] [ünï"), Default: true}
 	return open(t, l), filepath.Join(l.Folder, "scope")
 }
 
@@ -98,6 +98,31 @@ func TestFolder_writeFails(t *testing.T) {
 	}
 	if _, err := s.List(t.Context(), ""); err == nil {
 		t.Error("listed a file")
+	}
+}
+
+// The default folder is made, and Git ignores it. One that a person has named must exist: it may be on a volume that is
+// not mounted.
+func TestFolder_missing(t *testing.T) {
+	for _, test := range []struct{ isDefault, exists, works, ignored bool }{
+		{isDefault: true, works: true, ignored: true},
+		{isDefault: true, exists: true, works: true},
+		{exists: true, works: true},
+		{},
+	} {
+		l := Location{Folder: filepath.Join(t.TempDir(), "journal"), Default: test.isDefault}
+		if test.exists {
+			if err := os.Mkdir(l.Folder, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := open(t, l)
+		_, listErr := s.List(t.Context(), "")
+		writeErr := s.Write(t.Context(), NewName(CreateKey("p", "a", ""), "run1"), &Entry{})
+		ignore, _ := os.ReadFile(filepath.Join(l.Folder, ".gitignore"))
+		if (listErr == nil) != test.works || (writeErr == nil) != test.works || (string(ignore) == "*\n") != test.ignored {
+			t.Errorf("%+v: list %v, write %v, .gitignore %q", test, listErr, writeErr, ignore)
+		}
 	}
 }
 

@@ -13,8 +13,9 @@ import (
 
 // Location is where a journal is kept: in a folder or in a bucket.
 type Location struct {
-	State  string // names the state, instead of the backend's settings; may be empty
-	Folder string // of a journal on disk
+	State   string // names the state, instead of the backend's settings; may be empty
+	Folder  string // of a journal on disk
+	Default bool   // nobody chose the folder: it is made
 
 	Bucket   string // of a journal in an S3-compatible store
 	Prefix   string // empty, or ends in a slash
@@ -30,7 +31,7 @@ var (
 		"or http for a loopback address")
 )
 
-// ParseURL reads where a named journal is kept: an absolute path, or
+// ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or
 // s3://BUCKET/PREFIX?region=REGION&endpoint=URL, and either with state=NAME. Its errors
 // never repeat the text.
 func ParseURL(text string) (Location, error) {

@@ -34,7 +34,7 @@ func Open(l Location, scope string, process *cli.Process) (Store, error) {
 	if l.Bucket != "" {
 		return openBucket(l, scope, process.Network)
 	}
-	return folder{filepath.Join(l.Folder, scope)}, nil
+	return folder{l.Folder, l.Default, filepath.Join(l.Folder, scope)}, nil
 }
 
 // Discard returns a store that keeps nothing.

@@ -34,7 +34,7 @@ func (w *workingDir) keepJournal(s store) {
 	w.t.Helper()
 	switch s {
 	case namedFolder:
-		w.journal = filepath.Join(w.t.TempDir(), "entries")
+		w.journal = w.t.TempDir()
 	case bucket:
 		w.bucket = &fakes3.Server{Objects: map[string][]byte{}}
 		server := httptest.NewServer(w.bucket)
@@ -48,7 +48,7 @@ func (w *workingDir) entries() map[string]string {
 	w.t.Helper()
 	switch {
 	case w.journal == "":
-		return w.files(filepath.Join(w.dir, ".terraform", "agent"))
+		return w.files(filepath.Join(w.dir, ".agent-journal"))
 	case w.bucket == nil:
 		return w.files(w.journal)
 	}

@@ -63,7 +63,7 @@ func (r *run) start() *process {
 	p.cli = &fakecli.CLI{T: w.T}
 	p.makeFolders()
 	environment.Lock()
-	err := os.Setenv("TF_DATA_DIR", filepath.Dir(p.journal()))
+	err := os.Chdir(filepath.Dir(p.journal()))
 	diags := p.cli.ConnectTo(p.ctx, provider.New(fmt.Sprint(p.pid), provider.Options{Process: own, Dial: p.dial}), p.settings())
 	environment.Unlock()
 	if w.must(err); len(diags) > 0 {
@@ -81,11 +81,8 @@ func (r *run) start() *process {
 // makeFolders makes what the process finds on the disk.
 func (p *process) makeFolders() {
 	w, state := p.run.world, p.run.command.state
-	if w.bucket != nil && state == "" {
-		return
-	}
-	data := filepath.Dir(p.journal())
-	w.must(os.Mkdir(data, 0o700))
+	data := filepath.Join(filepath.Dir(p.journal()), ".terraform")
+	w.must(os.MkdirAll(data, 0o700))
 	if w.bucket == nil {
 		w.must(os.Symlink(w.folder(), p.journal()))
 	}
@@ -100,7 +97,7 @@ var environment sync.Mutex
 
 // journal is a link to the folder of the journal. It disappears with the process, which
 // then writes elsewhere.
-func (p *process) journal() string { return filepath.Join(p.run.world.dir, fmt.Sprint(p.pid), "agent") }
+func (p *process) journal() string { return filepath.Join(p.run.world.dir, fmt.Sprint(p.pid), ".agent-journal") }
 
 func (p *process) die() {
 	if p.run.world.bucket == nil {

@@ -8,7 +8,6 @@ package lives
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,7 +40,6 @@ type player struct {
 	testing.TB
 
 	life      life
-	dir       string // of the CLI's data
 	sim       *simulator.Server
 	wire      *faultserver.Server
 	cli       *fakecli.CLI
@@ -80,12 +78,12 @@ func playLife(t *testing.T, l life, rows map[string]int) (b *breach) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Setenv("TF_DATA_DIR", dir); err != nil { // the default journal is there
+	if err := os.Chdir(dir); err != nil { // the default journal is there
 		t.Fatal(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	synctest.Test(t, func(t *testing.T) {
-		p := &player{TB: t, life: l, dir: dir}
+		p := &player{TB: t, life: l}
 		p.sim = harness.NewSimulator(harness.Always(simulator.Script{Duration: 1000 * time.Hour}))
 		p.wire = faultserver.New(t, p.sim, faultserver.Options{InMemory: true})
 		p.cli = &fakecli.CLI{T: p}
@@ -311,10 +309,7 @@ func (p *player) connect(number int) {
 		"base_url": p.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project,
 		"poll": attrs{"min_interval": "1s", "max_interval": "5s"},
 	}
-	switch p.life.Journal {
-	case named:
-		config["journal"] = attrs{"url": filepath.Join(p.dir, "journal")}
-	case off:
+	if p.life.Journal == off {
 		config["journal"] = attrs{"enabled": false}
 	}
 	diags := p.cli.ConnectTo(p.Context(), provider.New("test", provider.Options{Process: process, Dial: p.wire.Dial}), config)

@@ -17,15 +17,14 @@ import (
 
 type attrs = fakecli.Attrs
 
-// A life is the turns of one agent_job, and where its journal is.
+// A life is the turns of one agent_job, and whether it has a journal.
 type life struct {
 	Journal string
 	Turns   []turn
 }
 
 const (
-	named      = "named"
-	byDefault  = "default"
+	kept       = "kept"
 	off        = "off"
 	completed  = "completed"
 	failed     = "failed"
@@ -118,7 +117,7 @@ var turns = rapid.Custom(func(t *rapid.T) turn {
 // the turn before.
 var lives = rapid.Custom(func(t *rapid.T) life {
 	l := life{
-		Journal: rapid.SampledFrom([]string{named, named, byDefault, off}).Draw(t, "journal"),
+		Journal: rapid.SampledFrom([]string{kept, kept, kept, off}).Draw(t, "journal"),
 		Turns:   rapid.SliceOfN(turns, 3, 12).Draw(t, "turns"),
 	}
 	for i := range l.Turns[1:] {

@@ -12,7 +12,7 @@ import (
 // failed commands is X19.
 func hostRows() (rows []Row) {
 	row := func(name string, test func(m *Matrix)) {
-		rows = append(rows, Row{name: name, named: true, clock: true, Test: func(m *Matrix) {
+		rows = append(rows, Row{name: name, clock: true, Test: func(m *Matrix) {
 			m.nextRun()
 			test(m)
 		}})

@@ -18,11 +18,8 @@ func journalRows() []Row {
 	row := func(name string, test func(m *Matrix)) {
 		rows = append(rows, Row{name: name, clock: true, Test: test})
 	}
-	inNamed := func(name string, test func(m *Matrix)) {
-		rows = append(rows, Row{name: name, clock: true, named: true, Test: test})
-	}
 	// Red without: pruneJournal; with the key of a message being the prompt alone.
-	inNamed("X12_prompts_A_B_A_B", func(m *Matrix) {
+	row("X12_prompts_A_B_A_B", func(m *Matrix) {
 		m.nextRun()
 		m.created(Job1())
 		for _, job := range []attrs{Job2(), Job1(), Job2()} {
@@ -55,7 +52,7 @@ func journalRows() []Row {
 		"X11_a_plan_sees_the_job":              func(m *Matrix) { m.plan(Job1()) },
 		"X11_a_plan_of_a_destroy_sees_the_job": func(m *Matrix) { m.OK(m.note(m.cli.PlanDestroy(m.ctx))) },
 	} {
-		inNamed(name, func(m *Matrix) {
+		row(name, func(m *Matrix) {
 			m.nextRun()
 			m.created(Job1())
 			m.wantEntries(1)
@@ -65,7 +62,7 @@ func journalRows() []Row {
 		})
 	}
 	// Red without: an announcement for each call (the plan that is dropped would be the only one to tell).
-	inNamed("X18_announced_although_planned_twice", func(m *Matrix) {
+	row("X18_announced_although_planned_twice", func(m *Matrix) {
 		m.cli.Minimal = true
 		id := m.started(Job1())
 		m.takesOver(Job1(), id)
@@ -82,7 +79,7 @@ func journalRows() []Row {
 		m.WantPosts(2, 1)
 	})
 	// Red without: the entries of the state in Ref.
-	inNamed("X09_an_update_that_another_process_planned", func(m *Matrix) {
+	row("X09_an_update_that_another_process_planned", func(m *Matrix) {
 		m.nextRun()
 		m.created(Job1())
 		journal := m.config["journal"]

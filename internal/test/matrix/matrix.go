@@ -48,12 +48,11 @@ type Row struct {
 	// Provider is laid over the provider's configuration.
 	Provider attrs
 	Test     func(m *Matrix)
-	named    bool // the journal is in a named folder, not in the default one
 	promptWO bool // every prompt is given as prompt_wo
 }
 
-// Run runs the row; data is TF_DATA_DIR.
-func (r Row) Run(t *testing.T, data string) {
+// Run runs the row in the working directory dir.
+func (r Row) Run(t *testing.T, dir string) {
 	r.Serve.InMemory = r.clock
 	if r.script == nil {
 		duration := 30 * time.Millisecond
@@ -63,7 +62,7 @@ func (r Row) Run(t *testing.T, data string) {
 		r.script = harness.Always(simulator.Script{Duration: duration})
 	}
 	sim := harness.NewSimulator(r.script)
-	m := &Matrix{T: t, Server: faultserver.New(t, sim, r.Serve), Sim: sim, log: filepath.Join(t.TempDir(), "log"), data: data}
+	m := &Matrix{T: t, Server: faultserver.New(t, sim, r.Serve), Sim: sim, log: filepath.Join(t.TempDir(), "log"), dir: dir}
 	log, err := os.Create(m.log)
 	if err != nil {
 		t.Fatal(err)
@@ -82,16 +81,13 @@ func (r Row) Run(t *testing.T, data string) {
 		m.config["ca_certificates_pem"] = m.Authority
 	}
 	maps.Copy(m.config, r.Provider)
-	if r.named {
-		m.config["journal"] = attrs{"url": filepath.Join(data, "named")}
-	}
 	m.cli = &fakecli.CLI{T: t, PromptWO: r.promptWO}
 	if diags := m.connect(); len(diags) > 0 {
 		t.Fatal(fakecli.Text(diags))
 	}
 	m.cli.Forget()
 	r.Test(m)
-	m.searchForKey(data)
+	m.searchForKey(dir)
 }
 
 // Matrix is what a row works with: a faulty service, and Terraform's part.
@@ -107,7 +103,7 @@ type Matrix struct {
 	shown  bytes.Buffer // all that Terraform would print or store
 	text   string       // the diagnostics of the last wantDiags
 
-	data    string       // TF_DATA_DIR
+	dir     string       // the working directory
 	process *cli.Process // nil: no journal is kept
 	runs    int          // of the CLI so far
 }
@@ -198,11 +194,11 @@ func (m *Matrix) logged() string {
 }
 
 // searchForKey looks for the key in all that the row has shown, stored and logged.
-func (m *Matrix) searchForKey(data string) {
+func (m *Matrix) searchForKey(dir string) {
 	m.Helper()
 	log := m.logged()
 	places := map[string]string{"diagnostics, state or plan": m.shown.String(), "log": log}
-	err := filepath.WalkDir(data, func(path string, entry fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}

@@ -33,17 +33,13 @@ func TestMatrix_promptWO(t *testing.T) {
 func playRows(t *testing.T, all ...[]Row) {
 	t.Setenv("TF_LOG", "TRACE")
 	for _, r := range slices.Concat(all...) {
-		name := r.name
-		if r.named {
-			name += ", named folder"
-		}
-		t.Run(name, func(t *testing.T) {
-			data := t.TempDir()
-			t.Setenv("TF_DATA_DIR", data)
+		t.Run(r.name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Chdir(dir)
 			if r.clock {
-				synctest.Test(t, func(t *testing.T) { r.Run(t, data) })
+				synctest.Test(t, func(t *testing.T) { r.Run(t, dir) })
 			} else {
-				r.Run(t, data)
+				r.Run(t, dir)
 			}
 		})
 	}

@@ -121,11 +121,7 @@ func (m *Matrix) other() *fakecli.CLI {
 // entries are the files of a journal in a folder.
 func (m *Matrix) entries() []string {
 	m.Helper()
-	folder := filepath.Join(m.data, "agent")
-	if l, ok := m.config["journal"].(attrs); ok && l["url"] != nil {
-		folder = l["url"].(string)
-	}
-	files, err := filepath.Glob(filepath.Join(folder, "*", "*.json"))
+	files, err := filepath.Glob(filepath.Join(m.dir, ".agent-journal", "*", "*.json"))
 	if err != nil {
 		m.Fatal(err)
 	}
