@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
@@ -17,15 +19,19 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-func createKey(ctx context.Context, job *jobModel) journal.Key {
+// requestKey identifies the request that a plan makes.
+func requestKey(ctx context.Context, kind send.Kind, job *jobModel) journal.Key {
+	project, prompt := job.ProjectID.ValueString(), job.promptText().ValueString()
+	if kind == send.Message {
+		return store.MessageKey(project, job.ID.ValueString(), prompt)
+	}
 	triggers := map[string]*string{}
 	_ = job.Triggers.ElementsAs(ctx, &triggers, true)
 	sorted, _ := json.Marshal(triggers)
-	return store.CreateKey(job.ProjectID.ValueString(), job.promptText().ValueString(), string(sorted))
-}
-
-func messageKey(_ context.Context, job *jobModel) journal.Key {
-	return store.MessageKey(job.ProjectID.ValueString(), job.ID.ValueString(), job.promptText().ValueString())
+	if !job.Name.IsNull() {
+		return store.NamedCreateKey(project, job.Name.ValueString(), string(sorted))
+	}
+	return store.CreateKey(project, prompt, string(sorted))
 }
 
 // pruneJournal removes from the journal what the prior state makes superfluous.
@@ -51,36 +57,58 @@ func reportProblem(j *journal.Journal, outcome send.Outcome, job wording.Job, di
 	reportJournalError(j, outcome.Problem, diags)
 }
 
-// equalRequests returns the requests of other runs that are equal to a planned one, as far as the plan knows it.
-func equalRequests(
-	ctx context.Context, j *journal.Journal, key func(context.Context, *jobModel) journal.Key, plan *jobModel, diags *diag.Diagnostics,
-) []*journal.Earlier {
-	triggers, _ := plan.Triggers.ToTerraformValue(ctx)
-	if plan.promptText().IsNull() || plan.promptText().IsUnknown() || plan.ProjectID.IsUnknown() || !triggers.IsFullyKnown() {
+// equalRequests returns the requests of other runs that have the key of a planned one, as far as the plan knows it.
+func equalRequests(ctx context.Context, j *journal.Journal, kind send.Kind, plan *jobModel, diags *diag.Diagnostics) []*journal.Earlier {
+	if !plan.hasKnownKey(ctx, kind) {
 		return nil
 	}
-	found, err := j.Find(ctx, key(ctx, plan))
+	found, err := j.Find(ctx, requestKey(ctx, kind, plan))
 	reportJournalError(j, err, diags)
 	return found
+}
+
+// hasKnownKey reports whether a plan knows all that identifies a request: of a create with a name, that is not the prompt.
+func (m *jobModel) hasKnownKey(ctx context.Context, kind send.Kind) bool {
+	triggers, _ := m.Triggers.ToTerraformValue(ctx)
+	isNamed := kind == send.Create && !m.Name.IsNull()
+	return !m.promptText().IsNull() && (isNamed || !m.promptText().IsUnknown()) &&
+		!m.Name.IsUnknown() && !m.ProjectID.IsUnknown() && triggers.IsFullyKnown()
 }
 
 // announce warns in a plan if the apply will take over a request of an earlier run, or
 // fail because of it. It returns how many there are.
 func (d *ProviderData) announce(ctx context.Context, kind send.Kind, plan *jobModel, diags *diag.Diagnostics) int {
 	j := d.Sender.Journal
-	var found []*journal.Earlier
-	if kind == send.Message {
-		found = equalRequests(ctx, j, messageKey, plan, diags)
-	} else {
-		reportJournalError(j, j.PlansCreate(ctx, createKey(ctx, plan)), diags)
-		found = slices.DeleteFunc(equalRequests(ctx, j, createKey, plan, diags), func(e *journal.Earlier) bool {
-			return j.HasOwner(e.JobID) || isGivenUp(e)
-		})
+	found := equalRequests(ctx, j, kind, plan, diags)
+	if kind == send.Create {
+		reportJournalError(j, j.PlansCreate(ctx, requestKey(ctx, kind, plan)), diags)
+		found = slices.DeleteFunc(found, d.isOver)
 	}
 	if len(found) > 0 {
-		validate.WarnAt(diags, plan.promptPath())(wording.Announcement(kind, plan.ProjectID.ValueString(), found))
+		validate.WarnAt(diags, plan.promptPath())(wording.Announcement(kind, plan.ProjectID.ValueString(), plan.promptHash(), found))
 	}
 	return len(found)
+}
+
+// isOver reports whether no create finds an earlier one: a resource has its job, or a person has given it up.
+func (d *ProviderData) isOver(e *journal.Earlier) bool {
+	return d.Sender.Journal.HasOwner(e.JobID) || isGivenUp(e)
+}
+
+// warnOfNamesakes warns in a plan of a new job with a name that earlier runs have started others with that name and
+// other triggers, or with this prompt and without a name.
+func (d *ProviderData) warnOfNamesakes(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) {
+	if plan.Name.IsNull() || !plan.hasKnownKey(ctx, send.Create) {
+		return
+	}
+	found, err := d.Sender.Journal.FindNamesakes(ctx, requestKey(ctx, send.Create, plan))
+	reportJournalError(d.Sender.Journal, err, diags)
+	unnamed := *plan
+	unnamed.Name = types.StringNull()
+	found = append(found, equalRequests(ctx, d.Sender.Journal, send.Create, &unnamed, diags)...)
+	if found = slices.DeleteFunc(found, d.isOver); len(found) > 0 {
+		validate.WarnAt(diags, path.Root("name"))(wording.Namesakes(plan.ProjectID.ValueString(), found))
+	}
 }
 
 // warnOfPlace warns once, where something would be sent, that the journal may not outlive this run, or that
@@ -105,7 +133,7 @@ func isGivenUp(e *journal.Earlier) bool { return e.GivenUp && e.Status == store.
 func (d *ProviderData) tidyJournal(ctx context.Context, plan *jobModel, stored journal.Ref, isImporting bool, diags *diag.Diagnostics) {
 	j := d.Sender.Journal
 	var others []*journal.Earlier
-	for _, e := range equalRequests(ctx, j, createKey, plan, diags) {
+	for _, e := range equalRequests(ctx, j, send.Create, plan, diags) {
 		isOwn := e.JobID == plan.ID.ValueString()
 		switch {
 		case isGivenUp(e), isOwn && !isImporting && j.IsStored(stored):

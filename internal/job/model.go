@@ -23,6 +23,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -35,6 +36,7 @@ const maxLinkLength = 2048
 
 // jobModel is a job as the configuration, the plan and the state hold it.
 type jobModel struct {
+	Name      types.String   `tfsdk:"name"`
 	Prompt    types.String   `tfsdk:"prompt"`
 	PromptWO  types.String   `tfsdk:"prompt_wo"` // from the configuration; null in every plan and state
 	Triggers  types.Map      `tfsdk:"triggers"`
@@ -157,6 +159,14 @@ func (m *jobModel) promptText() types.String {
 		return prompt
 	}
 	return types.StringValue(strings.ReplaceAll(prompt.ValueString(), "\r\n", "\n"))
+}
+
+// promptHash is how the journal has the prompt of a create with a name; empty without a name, or while the prompt is unknown.
+func (m *jobModel) promptHash() string {
+	if m.Name.IsNull() || m.promptText().IsUnknown() {
+		return ""
+	}
+	return store.Hash(m.promptText().ValueString())
 }
 
 // promptPath is the attribute that sets the prompt.

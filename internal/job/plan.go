@@ -42,6 +42,10 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	}
 	plan.ProjectID = d.projectOr(project, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
+	if !d.names.plan(&plan) {
+		validate.ErrorAt(&resp.Diagnostics, path.Root("name"))(wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString()))
+		return
+	}
 	d.announceOrCount(ctx, send.Create, &plan, "", &resp.Diagnostics)
 }
 
@@ -66,7 +70,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
 	c := compare(&plan, &state, marks.recordedPrompt(&state), options.enabled)
 	c.newProject = !project.IsNull() && !project.Equal(state.ProjectID)
-	c.sent = c.newPrompt && c.closedJob && len(equalRequests(ctx, j, messageKey, &plan, diags)) > 0
+	c.sent = c.newPrompt && c.closedJob && len(equalRequests(ctx, j, send.Message, &plan, diags)) > 0
 	if c.newJob() {
 		resp.RequiresReplace.Append(c.startsJob(&plan))
 	}
@@ -105,10 +109,13 @@ func (d *ProviderData) announceOrCount(
 ) (announced bool) {
 	found := d.announce(ctx, kind, plan, diags)
 	isNew := kind == send.Create && jobID == ""
-	if found > 0 && (!isNew || d.Sender.Limits.TakesOver(createKey(ctx, plan), found)) {
+	if found > 0 && (!isNew || d.Sender.Limits.TakesOver(requestKey(ctx, kind, plan), found)) {
 		return true
 	}
 	d.warnOfPlace(ctx, diags)
+	if kind == send.Create {
+		d.warnOfNamesakes(ctx, plan, diags)
+	}
 	if err := d.Sender.Limits.Plan(kind, jobID); err != nil {
 		diags.AddError(wording.BeyondLimit(err, send.Request{Kind: kind, ProjectID: plan.ProjectID.ValueString(), JobID: jobID}))
 	}

@@ -77,11 +77,20 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	if !r.provider.names.start(&job) {
+		validate.ErrorAt(&resp.Diagnostics, path.Root("name"))(wording.DuplicateName(job.Name.ValueString(), job.ProjectID.ValueString()))
+		return
+	}
+	defer func() {
+		if job.ID.IsUnknown() {
+			r.provider.names.end(&job)
+		}
+	}()
 	defer out.recovered(ctx, &job)
 	project := job.ProjectID.ValueString()
 	operation := r.provider.Sender.Begin(ctx, send.Request{
-		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(),
-		Key: createKey(ctx, &job),
+		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(), Name: job.Name.ValueString(),
+		Key: requestKey(ctx, send.Create, &job),
 	})
 	defer operation.End()
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
@@ -142,7 +151,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	r.provider.Sender.Journal.DealtWith(out.marks.journal.Entries...)
 	operation := r.provider.Sender.Begin(ctx, send.Request{
 		Kind: send.Message, ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(),
-		Prompt: job.promptText().ValueString(), Key: messageKey(ctx, &job),
+		Prompt: job.promptText().ValueString(), Key: requestKey(ctx, send.Message, &job),
 		Closed: change.closedJob,
 	})
 	defer operation.End()
@@ -240,6 +249,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recovered(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
+	r.provider.names.end(&job)
 	j := r.provider.Sender.Journal
 	reportJournalError(j, j.Destroyed(ctx, readMarks(ctx, req.Private).journal), &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !job.ended() {

@@ -33,6 +33,13 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"The agent works in the background and usually opens a pull request.\n\n" +
 			"The service cannot cancel or delete a job: destroying the resource only removes it from the state.",
 		Attributes: map[string]schema.Attribute{
+			"name": schema.StringAttribute{
+				Optional: true,
+				MarkdownDescription: "Recognizes this job after a broken run, while the state does not have it, even if its prompt has changed " +
+					"meanwhile. Unique for each project in a state. It is kept in the journal and not sent; a change has no effect on the job. " +
+					"Without a name, only an unchanged prompt recognizes the job.",
+				Validators: []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
+			},
 			"prompt": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +

@@ -19,6 +19,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
@@ -131,7 +132,7 @@ func TestCreateKey_acrossVersions(t *testing.T) {
 		Prompt: types.StringValue("prompt"), ProjectID: types.StringValue("proj"),
 		Triggers: types.MapValueMust(types.StringType, map[string]attr.Value{"b": types.StringValue("1"), "a": types.StringNull()}),
 	}
-	if key := createKey(t.Context(), &job); key != "create-3yxzkpcrflhoqzzcljeb" {
+	if key := requestKey(t.Context(), send.Create, &job); key != "create-3yxzkpcrflhoqzzcljeb" {
 		t.Errorf("the key of earlier versions is now %s", key)
 	}
 }

@@ -5,10 +5,14 @@ package job_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
@@ -37,10 +41,10 @@ func TestUnknownOutcome_wordsOfOthers(t *testing.T) {
 // An apply takes over what was sent for the same request only, sends a change, and after an
 // import sends nothing: also with an argument that is added later. What is not sent counts for no limit.
 //
-// Red without: any argument in createKey, the prompt in messageKey, any condition of newPrompt and newTriggers.
+// Red without: any argument in requestKey, any condition of newPrompt and newTriggers.
 func TestTakeOver_everyArgument(t *testing.T) {
-	neverSent := []string{"wait", "timeouts"}
-	values := map[string][3]any{ // the last one may be nil
+	neverSent := []string{"wait", "timeouts", "name"} // a name: TestName
+	values := map[string][3]any{                      // the last one may be nil
 		"prompt": {"A", "B", "C"}, "prompt_wo": {"A", "B", "C"}, "project_id": {"proj_1", "proj_2", "proj_3"},
 		"triggers": {attrs{"v": "1"}, attrs{"v": "2"}, nil},
 	}
@@ -80,7 +84,7 @@ func TestTakeOver_everyArgument(t *testing.T) {
 					}
 					diags := apply(t, c, cli.Run(fmt.Sprint("run", run)), provider, job)
 					if got := s.Counts(); got.Create+got.Message != step.posts || fakecli.Failed(diags) {
-						t.Fatalf("run %d, %v: %d POSTs so far, want %d. Is %s in createKey or messageKey (journal.go), and, unless the job was imported, in compare (plan.go)?\n%s",
+						t.Fatalf("run %d, %v: %d POSTs so far, want %d. Is %s in requestKey (journal.go), and, unless the job was imported, in compare (plan.go)?\n%s",
 							run, job[name], got.Create+got.Message, step.posts, name, fakecli.Text(diags))
 					}
 					if step.isLost {
@@ -90,6 +94,116 @@ func TestTakeOver_everyArgument(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A name finds a job whose prompt has changed (G5). Each life begins with a create whose state is lost.
+//
+// Red without: the name in requestKey and in the entry, IsEqual in takeOver, FindNamesakes.
+func TestName(t *testing.T) {
+	const (
+		takesOver, otherPrompt = "WARNING: Agent job of an earlier run will be taken over", "Agent job of an earlier run has another prompt"
+		namesake, sent         = "WARNING: Agent job of another run not in the state", "WARNING: Follow-up message to agent job"
+		unknownCreate          = "ERROR: Outcome of agent job create unknown"
+	)
+	type step struct {
+		planned, job      attrs // planned: nil is as applied
+		forget            bool  // the entries that the journal has
+		says              []string
+		creates, messages int // so far
+	}
+	a, edited := attrs{"name": "docs", "prompt": "A"}, attrs{"name": "docs", "prompt": "B"}
+	unnamed, derived := attrs{"prompt": "A"}, attrs{"name": "docs", "prompt": unknown{}}
+	triggered := fakecli.With(a, attrs{"triggers": attrs{"v": "1"}})
+	taken := []string{takesOver, "WARNING: Agent job of an earlier run taken over"}
+	stopped := []string{"WARNING: " + otherPrompt, "ERROR: " + otherPrompt}
+	for name, test := range map[string]struct {
+		first  attrs
+		noPost bool // its response is lost
+		steps  []step
+	}{
+		"the same":                    {first: a, steps: []step{{job: a, says: taken, creates: 1}, {job: edited, says: []string{sent}, creates: 1, messages: 1}}},
+		"edited, and undone":          {first: a, steps: []step{{job: edited, says: stopped, creates: 1}, {job: a, says: taken, creates: 1}}},
+		"edited, and given up":        {first: a, steps: []step{{job: edited, forget: true, says: stopped[:1], creates: 2}, {job: edited, creates: 2}}},
+		"derived, and the same":       {first: a, steps: []step{{planned: derived, job: a, says: append([]string{takesOver}, taken...), creates: 1}}},
+		"derived, and another":        {first: a, steps: []step{{planned: derived, job: edited, says: append([]string{takesOver}, stopped...), creates: 1}}},
+		"other triggers":              {first: a, steps: []step{{job: triggered, says: []string{namesake}, creates: 2}, {job: triggered, creates: 2}}},
+		"unanswered, edited":          {first: a, noPost: true, steps: []step{{job: edited, says: []string{"WARNING: Outcome of an earlier request unknown", unknownCreate}, creates: 1}}},
+		"unanswered, other triggers":  {first: a, noPost: true, steps: []step{{job: triggered, says: []string{namesake}, creates: 2}}},
+		"another name":                {first: a, steps: []step{{job: fakecli.With(a, attrs{"name": "other"}), creates: 2}}},
+		"the name is added":           {first: unnamed, steps: []step{{job: a, says: []string{namesake}, creates: 2}}},
+		"a job in the state, renamed": {first: a, steps: []step{{job: a, says: taken, creates: 1}, {job: fakecli.With(a, attrs{"name": "other"}), creates: 1}, {job: unnamed, creates: 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, folder := harness.NewService(t, nil), t.TempDir()
+			config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder}})
+			c := fakecli.New(t, config)
+			if test.noPost {
+				s.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 500, AfterEffect: true})
+			}
+			apply(t, c, "lost", config, test.first)
+			c.Forget()
+			for i, step := range test.steps {
+				settings := config
+				if step.forget {
+					files, _ := filepath.Glob(filepath.Join(folder, "*", "*.json"))
+					t.Setenv("AGENT_JOURNAL_FORGET", files[0][len(files[0])-len("abcdefghijklmnop.json"):len(files[0])-len(".json")])
+				}
+				if step.planned == nil {
+					step.planned = step.job
+				}
+				run := cli.Run(fmt.Sprint("run", i))
+				planning := startRun(c, run, settings)
+				diags := append(c.Refresh(t.Context()), c.Plan(t.Context(), step.planned)...)
+				planning.Drain(t.Context())
+				startRun(c, run, settings)
+				diags = append(diags, c.Apply(t.Context(), step.job)...)
+				var got []string
+				for _, d := range diags {
+					got = append(got, fmt.Sprintf("%s: %s", d.Severity, d.Summary))
+				}
+				if diff := cmp.Diff(step.says, got, cmpopts.EquateEmpty()); diff != "" || c.Tainted {
+					t.Errorf("step %d, tainted %t (-want +got):\n%s%s", i, c.Tainted, diff, fakecli.Text(diags))
+				}
+				s.Sent(t, step.creates, step.messages)
+			}
+		})
+	}
+}
+
+// Two new resources of one run must not have one name in a project. A plan sees it if their prompts differ, because
+// a host may plan one resource twice; an apply always.
+func TestName_twice(t *testing.T) {
+	s := harness.NewService(t, nil)
+	c := fakecli.New(t, s.Attrs())
+	named := func(prompt string) attrs { return attrs{"name": "docs", "prompt": prompt} }
+	for i, test := range []struct {
+		job   attrs
+		plan  bool // only
+		fails bool
+	}{
+		{job: named("A"), plan: true},
+		{job: named("A")},
+		{job: named("A"), fails: true},
+		{job: named("B"), plan: true, fails: true},
+		{job: fakecli.With(named("B"), attrs{"project_id": "proj_2"})},
+		{job: attrs{"prompt": "A"}},
+		{job: attrs{"prompt": "A"}},
+	} {
+		before := s.Counts()
+		c.Forget()
+		diags := c.Plan(t.Context(), test.job)
+		if !test.plan {
+			diags = append(diags, c.Apply(t.Context(), test.job)...)
+		}
+		isDuplicate := strings.Contains(fakecli.Text(diags), "Duplicate agent job name")
+		if isDuplicate != test.fails || test.fails && s.Counts() != before {
+			t.Errorf("%d: %s", i, fakecli.Text(diags))
+		}
+	}
+	other := fakecli.New(t, s.Attrs())
+	wantErrors(t, other.Run(t.Context(), named("A")))
+	other.Destroy(t.Context()) // by a host that keeps its process
+	wantErrors(t, other.Run(t.Context(), named("B")))
 }
 
 // A message that the service refused shows nothing about an earlier one whose

@@ -22,6 +22,8 @@ type Request struct {
 	Key       Key
 	ProjectID string
 	JobID     string // the recipient of a message; empty for a create
+	JobName   string // of a create; may be empty
+	Prompt    string // its hash, if the create has a name, because the key then does not depend on the prompt
 }
 
 // Call follows one call of the CLI that sends a request, if no other run has sent it.
@@ -96,14 +98,16 @@ func (c *Call) lookForOthers() (messages []string, _ error) {
 		if name.Key == c.request.Key {
 			return nil, ErrEarlier
 		}
-		messages = append(messages, name.ID)
+		if !name.Key.IsCreate() { // else it has other triggers
+			messages = append(messages, name.ID)
+		}
 	}
 	return messages, err
 }
 
 // record names a new entry of the call and writes it.
 func (c *Call) record(ctx context.Context, e store.Entry) error {
-	e.Project, e.Sender = c.request.ProjectID, c.journal.process.Self
+	e.Project, e.JobName, e.Prompt, e.Sender = c.request.ProjectID, c.request.JobName, c.request.Prompt, c.journal.process.Self
 	c.name, c.entry = store.NewName(c.request.Key, c.journal.process.Run), e
 	return c.write(ctx)
 }
@@ -221,6 +225,9 @@ func (c *Call) Take(e *Earlier) error {
 	c.Supersede(e)
 	return nil
 }
+
+// IsEqual reports whether a request that has the same key has the same prompt, too.
+func (c *Call) IsEqual(e *Earlier) bool { return e.Prompt == c.request.Prompt }
 
 // GiveUp removes a request that a person has given up.
 func (c *Call) GiveUp(e *Earlier) error {

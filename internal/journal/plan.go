@@ -21,10 +21,10 @@ type Ref struct {
 
 // plan is what a plan reads once: a thousand resources must not time out one after another.
 type plan struct {
-	listing sync.Once
-	byKey   map[Key][]store.Name
-	byID    map[string]store.Name
-	listErr error
+	listing  sync.Once
+	byFamily map[string][]store.Name
+	byID     map[string]store.Name
+	listErr  error
 
 	reading    sync.Once
 	allCreates []*Earlier
@@ -35,9 +35,10 @@ type plan struct {
 func (j *Journal) index(ctx context.Context) error {
 	j.listing.Do(func() {
 		names, err := j.listAll(context.WithoutCancel(ctx), "") // a caller that is cancelled must not fail the others
-		j.listErr, j.byKey, j.byID = err, map[Key][]store.Name{}, map[string]store.Name{}
+		j.listErr, j.byFamily, j.byID = err, map[string][]store.Name{}, map[string]store.Name{}
 		for _, name := range names {
-			j.byKey[name.Key] = append(j.byKey[name.Key], name)
+			family := name.Key.Family()
+			j.byFamily[family] = append(j.byFamily[family], name)
 			j.byID[name.ID] = name
 		}
 	})
@@ -67,12 +68,22 @@ func (j *Journal) Prune(ctx context.Context, r Ref) (Ref, error) {
 	return remaining, nil
 }
 
-// Find returns the requests of other runs that are equal to a planned one.
+// Find returns the requests of other runs that have the key of a planned one.
 func (j *Journal) Find(ctx context.Context, key Key) ([]*Earlier, error) {
+	return j.find(ctx, key, func(other Key) bool { return other == key })
+}
+
+// FindNamesakes returns the creates of other runs that have the name of a planned one, and other triggers.
+func (j *Journal) FindNamesakes(ctx context.Context, key Key) ([]*Earlier, error) {
+	return j.find(ctx, key, func(other Key) bool { return other != key })
+}
+
+func (j *Journal) find(ctx context.Context, key Key, has func(Key) bool) ([]*Earlier, error) {
 	if err := j.index(ctx); err != nil {
 		return nil, err
 	}
-	return j.read(ctx, j.ofOthers(j.byKey[key]))
+	names := slices.DeleteFunc(j.ofOthers(j.byFamily[key.Family()]), func(name store.Name) bool { return !has(name.Key) })
+	return j.read(ctx, names)
 }
 
 // LeftElsewhere returns how many entries of this state the default place still has, and names the

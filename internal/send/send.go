@@ -30,6 +30,7 @@ type Request struct {
 	ProjectID string
 	JobID     string // the recipient of a message
 	Prompt    string
+	Name      string // of a create; may be empty
 	// Key identifies equal requests of later runs. Without one, as for an action, the
 	// request is neither recorded nor taken over.
 	Key journal.Key
@@ -52,6 +53,8 @@ const (
 	Unknown
 	// EarlierUnknown: an earlier run sent it, and its outcome is unknown.
 	EarlierUnknown
+	// OtherPrompt: an earlier run sent a create with the same name and another prompt, which was accepted.
+	OtherPrompt
 	// Unreadable: an earlier run sent it, and Err is why its job cannot be read.
 	Unreadable
 	// JournalUnusable: Err is why the journal does not show whether an earlier run sent it.
@@ -94,7 +97,11 @@ func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
 	if r.Key == "" {
 		j = journal.Discard()
 	}
-	call := j.Begin(ctx, journal.Request{Key: r.Key, ProjectID: r.ProjectID, JobID: r.JobID})
+	recorded := journal.Request{Key: r.Key, ProjectID: r.ProjectID, JobID: r.JobID, JobName: r.Name}
+	if r.Name != "" {
+		recorded.Prompt = store.Hash(r.Prompt)
+	}
+	call := j.Begin(ctx, recorded)
 	return &Operation{Call: call, Request: r, sender: s}
 }
 
@@ -169,8 +176,13 @@ func (o *Operation) takeOver(ctx context.Context, earlier *journal.Earlier) (_ O
 	if earlier.Status == store.Accepted {
 		var err error
 		job, err = o.sender.Client.ReadJob(ctx, r.ProjectID, earlier.JobID)
-		if isGivenUp = isGivenUp && errors.Is(err, agentapi.ErrNotFound); err != nil && !isGivenUp {
+		isGivenUp = isGivenUp && (errors.Is(err, agentapi.ErrNotFound) || !o.IsEqual(earlier))
+		switch {
+		case isGivenUp:
+		case err != nil:
 			return Outcome{Result: Unreadable, Earlier: earlier, Err: err}, false
+		case !o.IsEqual(earlier):
+			return Outcome{Result: OtherPrompt, Earlier: earlier}, false
 		}
 	}
 	if isGivenUp {

@@ -36,6 +36,12 @@ func TimeoutNotPositive(text string) (summary, detail string) {
 	return "Invalid timeout", Quote(text) + " must be greater than zero, for example \"30m\"."
 }
 
+// DuplicateName describes two new jobs with one name.
+func DuplicateName(name, projectID string) (summary, detail string) {
+	return "Duplicate agent job name", fmt.Sprintf("Another resource of this run starts a job in project %s with the name %s. "+
+		"The prompt of this one was not sent. Give each its own name, for example with each.key or count.index in it.", projectID, Quote(name))
+}
+
 // PollIntervals describes a minimum above the maximum.
 func PollIntervals(low, high, defaultLow, defaultHigh time.Duration) (summary, detail string) {
 	return "Invalid poll interval", fmt.Sprintf("min_interval (%s) must not be longer than max_interval (%s). Their defaults are %s and %s.",

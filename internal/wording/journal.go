@@ -91,5 +91,9 @@ func ListedJobs(number int) (summary, detail string) {
 
 // ListedName is what a query shows of a job.
 func ListedName(e *journal.Earlier) string {
-	return escape.Printable(fmt.Sprintf("%s, started at %s by run %s", e.JobID, timestamp(e.SentAt), e.Run))
+	name := ""
+	if e.JobName != "" {
+		name = e.JobName + ", "
+	}
+	return escape.Printable(fmt.Sprintf("%s%s, started at %s by run %s", name, e.JobID, timestamp(e.SentAt), e.Run))
 }

@@ -45,8 +45,9 @@ const (
 )
 
 // Announcement describes in a plan what its apply will do because of an earlier run.
-// Of several equal requests, the plan does not know which one it will find.
-func Announcement(kind send.Kind, projectID string, found []*journal.Earlier) (summary, detail string) {
+// Of several equal requests, the plan does not know which one it will find. prompt is the hash of
+// the planned prompt of a create with a name; empty while that is unknown.
+func Announcement(kind send.Kind, projectID, prompt string, found []*journal.Earlier) (summary, detail string) {
 	const sendInstead = "To send the prompt instead, change triggers, or set journal { enabled = false } in the provider block. " +
 		"If this plan uses -target, plan without it first."
 	summary = "Outcome of an earlier request unknown"
@@ -58,12 +59,22 @@ func Announcement(kind send.Kind, projectID string, found []*journal.Earlier) (s
 		return "Message of an earlier run will be taken over",
 			fmt.Sprintf("An earlier run sent this prompt to job %s %s, but the state does not show it. Apply sends nothing. "+
 				"To send the prompt again, change it (any change will do).", jobs[0], sent)
+	case len(jobs) > 0 && first.JobName != "" && prompt == "":
+		return summaryWillTakeOver, Paragraphs(
+			fmt.Sprintf("An earlier run started job %s %s %s, but the state does not show it. The new prompt is not known yet. "+
+				"If it is the same, apply takes the job over without sending anything. Otherwise apply fails and sends nothing.",
+				jobs[0], recognized(first), sent), sendInstead)
+	case len(jobs) > 0 && first.Prompt != prompt:
+		return summaryOtherPrompt, Paragraphs(
+			fmt.Sprintf("An earlier run started job %s %s %s, with another prompt, and the state does not show it. "+
+				"Apply sends nothing and fails until you decide.", jobs[0], recognized(first), sent),
+			otherPromptWays(first))
 	case len(jobs) > 0:
 		others := ""
 		if len(jobs) > 1 {
 			others = " Equal resources take over: " + strings.Join(jobs[1:], ", ") + "."
 		}
-		return "Agent job of an earlier run will be taken over", Paragraphs(
+		return summaryWillTakeOver, Paragraphs(
 			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. "+
 				"Apply takes the job over without sending anything.%s "+
 				"If another resource has the job by then, apply starts a new one.", jobs[0], sent, others), sendInstead)
@@ -78,6 +89,43 @@ func Announcement(kind send.Kind, projectID string, found []*journal.Earlier) (s
 		fmt.Sprintf("An earlier run sent this prompt %s, and its outcome is unknown: a job may have been started. "+
 			"Apply sends nothing and fails until you decide.", sent),
 		waysOut(projectID, found...)) // all are unknown: those with a job or a due response come first
+}
+
+const (
+	summaryWillTakeOver = "Agent job of an earlier run will be taken over"
+	summaryOtherJob     = "Agent job of another run not in the state"
+	summaryOtherPrompt  = "Agent job of an earlier run has another prompt"
+)
+
+// recognized says what an entry of a create has in common with a planned one.
+func recognized(e *journal.Earlier) string {
+	if e.JobName == "" {
+		return "with this prompt"
+	}
+	return "under the name " + Quote(e.JobName)
+}
+
+// otherPromptWays says what to do about a job that has another prompt than the planned one.
+func otherPromptWays(e *journal.Earlier) string {
+	return fmt.Sprintf("To keep the job, restore its prompt and apply: that takes it over, and later changes are sent to it. Or import it, "+
+		"which records the new prompt without sending it: terraform (or tofu) import ADDRESS %s/%s\n"+
+		"To start a new job instead, give up the journal's entry: %s.", escape.Printable(e.Project), escape.Printable(e.JobID), giveUp(e))
+}
+
+// Namesakes describes creates of earlier runs that a new job with a name will not take over.
+func Namesakes(projectID string, found []*journal.Earlier) (summary, detail string) {
+	started := "may have started a job, with unknown outcome,"
+	if jobs := jobsOf(found); len(jobs) > 0 {
+		started = "started job " + strings.Join(jobs, " and ")
+	}
+	differs, restore := recognized(found[0])+" and with other triggers", "restore the triggers"
+	if found[0].JobName == "" {
+		differs, restore = "with this prompt and without a name", "remove the name"
+	}
+	return summaryOtherJob, Paragraphs(
+		fmt.Sprintf("An earlier run %s %s in project %s at %s, and no state is known to have it. Apply starts a new job beside it.",
+			started, differs, projectID, timestamp(found[0].SentAt)),
+		"To keep the earlier job instead, "+restore+" and apply: that takes it over. To ignore it, "+giveUp(found...)+".")
 }
 
 // jobsOf names the jobs of requests, each once.
@@ -98,9 +146,9 @@ func OtherJob(job Job, found []*journal.Earlier) (summary, detail string) {
 		started = "started job " + strings.Join(jobs, " and ")
 		next = "To take the other one over, apply with -replace=ADDRESS."
 	}
-	return "Agent job of another run not in the state", Paragraphs(
-		fmt.Sprintf("Another run %s with this prompt in project %s at %s, and no state is known to have it. "+
+	return summaryOtherJob, Paragraphs(
+		fmt.Sprintf("Another run %s %s in project %s at %s, and no state is known to have it. "+
 			"That run may have been killed while it replaced job %s, or an equal resource that this plan has not read yet has the job.",
-			started, job.Project, timestamp(found[0].SentAt), job.ID),
+			started, recognized(found[0]), job.Project, timestamp(found[0].SentAt), job.ID),
 		"Apply sends nothing because of it and keeps job "+job.ID+". "+next+" To ignore it, "+giveUp(found...)+".")
 }

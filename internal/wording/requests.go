@@ -48,6 +48,11 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) (summary, d
 		return BeyondLimit(outcome.Err, r)
 	case send.Unknown, send.EarlierUnknown:
 		return unknownOutcome(outcome, r, again)
+	case send.OtherPrompt:
+		e := outcome.Earlier
+		return summaryOtherPrompt, Paragraphs(
+			fmt.Sprintf("An earlier run started job %s in project %s %s at %s, with another prompt. The new prompt was not sent.",
+				escape.Printable(e.JobID), escape.Printable(e.Project), recognized(e), timestamp(e.SentAt)), otherPromptWays(e))
 	case send.Unreadable:
 		return unreadable(outcome, create)
 	case send.JournalUnusable:

@@ -105,7 +105,7 @@ func TestForeignText_isEscaped(t *testing.T) {
 		t.Errorf("an unread job: %s\n%s", message, create)
 	}
 	for name, text := range map[string]string{
-		"a plan":                     detail(Announcement(send.Create, "proj_1", entries)),
+		"a plan":                     detail(Announcement(send.Create, "proj_1", "", entries)),
 		"a plan that keeps a job":    detail(OtherJob(Job{}, entries)),
 		"a take-over":                detail(TakenOver(outcome, send.Request{})),
 		"a create of an unread job":  create,
@@ -126,7 +126,7 @@ func TestAnnouncement_allUnknown(t *testing.T) {
 	unknown := func(id string) *journal.Earlier {
 		return &journal.Earlier{Name: store.Name{ID: id}, Entry: store.Entry{Status: store.Unknown}}
 	}
-	_, detail := Announcement(send.Create, "proj_1", []*journal.Earlier{unknown("one"), unknown("two")})
+	_, detail := Announcement(send.Create, "proj_1", "", []*journal.Earlier{unknown("one"), unknown("two")})
 	if !strings.Contains(detail, "AGENT_JOURNAL_FORGET=one,two") {
 		t.Error(detail)
 	}

@@ -30,7 +30,9 @@ const (
 type Entry struct {
 	Project  string     `json:"project"`
 	Status   Status     `json:"status"`
-	JobID    string     `json:"job,omitempty"` // of a message: its recipient; of a create: the new job, once accepted
+	JobID    string     `json:"job,omitempty"`    // of a message: its recipient; of a create: the new job, once accepted
+	JobName  string     `json:"name,omitempty"`   // of a create, if it has one
+	Prompt   string     `json:"prompt,omitempty"` // its hash, of a create with a name
 	Sender   cli.Sender `json:"sender"`
 	SentAt   time.Time  `json:"sent"`              // by the sender's clock; of a job taken over, when that was
 	Deadline time.Time  `json:"deadline,omitzero"` // of a pending request, by the same clock

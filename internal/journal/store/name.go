@@ -14,12 +14,17 @@ import (
 )
 
 // Key identifies equal requests by hashes, so that an entry does not reveal them. It is
-// create-REQUEST or message-JOB-REQUEST.
+// create-REQUEST, create-NAME-TRIGGERS or message-JOB-REQUEST.
 type Key string
 
 // CreateKey is the key of a create, of all that equal ones have in common.
 func CreateKey(project, prompt, triggers string) Key {
 	return Key("create-" + Hash(project, prompt, triggers))
+}
+
+// NamedCreateKey is the key of a create that has a name, whatever its prompt.
+func NamedCreateKey(project, name, triggers string) Key {
+	return Key("create-" + Hash("named", project, name) + "-" + Hash(triggers))
 }
 
 // MessageKey is the key of a message.
@@ -30,12 +35,13 @@ func MessageKey(project, job, prompt string) Key {
 // IsCreate reports whether the request starts a job.
 func (k Key) IsCreate() bool { return strings.HasPrefix(string(k), "create-") }
 
-// Family is how the names of all messages to one job start, or those of equal creates.
+// Family is how the names of all messages to one job start, those of all creates with one name, or
+// those of equal creates.
 func (k Key) Family() string {
-	if k.IsCreate() {
-		return string(k)
+	if parts := strings.Split(string(k), "-"); len(parts) > 2 {
+		return parts[0] + "-" + parts[1]
 	}
-	return string(k[:max(0, strings.LastIndexByte(string(k), '-'))])
+	return string(k)
 }
 
 // Hash returns 100 bits of a hash, as letters and digits.
@@ -74,7 +80,7 @@ func (n Name) String() string { return string(n.Key) + "-" + string(n.Run) + "-"
 
 const idLength = 16
 
-var names = regexp.MustCompile(`^(create-[a-z2-7]{20}|message-[a-z2-7]{20}-[a-z2-7]{20})-([a-z0-9]{1,16})-([a-z2-7]{16})$`)
+var names = regexp.MustCompile(`^((?:create-[a-z2-7]{20}|message-[a-z2-7]{20})(?:-[a-z2-7]{20})?)-([a-z0-9]{1,16})-([a-z2-7]{16})$`)
 
 // ValidID reports whether an entry can have the id.
 func ValidID(id string) bool {

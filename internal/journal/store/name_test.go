@@ -6,12 +6,10 @@ package store
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestParseName(t *testing.T) {
-	for _, key := range []Key{CreateKey("p", "a", ""), MessageKey("p", "job", "a")} {
+	for _, key := range []Key{CreateKey("p", "a", ""), NamedCreateKey("p", "n", ""), MessageKey("p", "job", "a")} {
 		want := NewName(key, "0123456789abcdef")
 		if got, ok := ParseName(want.String()); !ok || got != want || !ValidID(got.ID) {
 			t.Errorf("%s: %+v, %t", want, got, ok)
@@ -30,11 +28,12 @@ func TestParseName(t *testing.T) {
 	}
 }
 
-// Equal requests have equal keys, and no others. The messages to one job are listed by how their names start.
+// Equal requests have equal keys, and no others. The messages to one job, and the creates with one name, are listed by how their names start.
 func TestKeys(t *testing.T) {
 	seen := map[Key]bool{}
 	for _, key := range []Key{
 		CreateKey("p", "a", ""), CreateKey("pa", "", ""), CreateKey("p", "", "a"), CreateKey("", "p", "a"),
+		NamedCreateKey("p", "a", ""), NamedCreateKey("p", "b", ""), NamedCreateKey("p", "a", "a"), NamedCreateKey("pa", "", ""),
 		MessageKey("p", "j", "a"), MessageKey("p", "j", "b"), MessageKey("pj", "", "a"),
 	} {
 		if seen[key] {
@@ -42,8 +41,13 @@ func TestKeys(t *testing.T) {
 		}
 		seen[key] = true
 	}
-	families := []string{MessageKey("p", "j", "a").Family(), MessageKey("p", "j", "b").Family(), string(CreateKey("p", "a", ""))}
-	if diff := cmp.Diff([]string{families[1], families[0], CreateKey("p", "a", "").Family()}, families); diff != "" {
-		t.Error(diff)
+	families := map[Key]string{
+		MessageKey("p", "j", "a"): MessageKey("p", "j", "b").Family(), CreateKey("p", "a", ""): string(CreateKey("p", "a", "")),
+		NamedCreateKey("p", "n", "a"): NamedCreateKey("p", "n", "b").Family(),
+	}
+	for key, want := range families {
+		if got := key.Family(); got != want {
+			t.Errorf("%s is listed by %s, want %s", key, got, want)
+		}
 	}
 }

@@ -97,7 +97,9 @@ var environment sync.Mutex
 
 // journal is a link to the folder of the journal. It disappears with the process, which
 // then writes elsewhere.
-func (p *process) journal() string { return filepath.Join(p.run.world.dir, fmt.Sprint(p.pid), ".agent-journal") }
+func (p *process) journal() string {
+	return filepath.Join(p.run.world.dir, fmt.Sprint(p.pid), ".agent-journal")
+}
 
 func (p *process) die() {
 	if p.run.world.bucket == nil {

@@ -96,6 +96,14 @@ func scenarios() []scenario {
 	other := job("b", "Write")
 	other.alias = 1
 
+	named := func(address, prompt string) resource {
+		return resource{address: address, config: fakecli.Attrs{"name": address, "prompt": prompt}}
+	}
+	namedTriggered := resource{address: "a", config: fakecli.Attrs{"name": "a", "prompt": "Write", "triggers": fakecli.Attrs{"a": "1"}}}
+	namedFirstCreated := namedTriggered
+	namedFirstCreated.createFirst = true
+	namedFirst, namedMore := configured(named("a", "Write")), configured(named("a", "Write more"))
+
 	none, first, more := configured(), configured(job("a", "Write")), configured(job("a", "Write more"))
 	equal, chained := configured(job("a", "Write"), job("b", "Write")), configured(job("a", "Write"), job("b", "Draw"))
 	two := configured(job("a", "Write"), job("b", "Draw"))
@@ -136,6 +144,16 @@ func scenarios() []scenario {
 		{name: "plan after a create", runs: runs(first, as(plan, first), first), jobs: 1},
 		{name: "-target, then all", runs: runs(only("a", two), two), jobs: 2},
 		{name: "test after a create", runs: runs(first, as(test, first), first), jobs: 1},
+
+		{name: "named create", rare: true, runs: runs(namedFirst), jobs: 1},
+		{name: "named create, edited", runs: runs(namedFirst, namedMore), jobs: 1, edited: true},
+		{name: "named create, edited and undone", runs: runs(namedFirst, namedMore, namedFirst), jobs: 1, edited: true, prompts: []string{"Write", "Write more", "Write"}},
+		{name: "named create, other triggers", rare: true, runs: runs(namedFirst, configured(namedTriggered)), jobs: 2},
+		{name: "named replacement, create first", rare: true, before: runs(namedFirst), runs: runs(configured(namedFirstCreated)), jobs: 2},
+		{name: "named -replace, remote state", rare: true, before: runs(namedFirst), runs: runs(replacing("a", namedFirst), namedFirst), jobs: 2, remote: true},
+		{name: "named -target, then all", rare: true, runs: runs(only("a", configured(named("a", "Write"), named("b", "Write"))), configured(named("a", "Write"), named("b", "Write"))), jobs: 2},
+		{name: "name added", rare: true, before: runs(first), runs: runs(namedFirst), jobs: 1},
+		{name: "two runs create a named job", rare: true, runs: runs(namedFirst), beside: &namedFirst, jobs: 1, stores: meeting},
 
 		{name: "two creates at once", runs: runs(atOnce(two)), jobs: 2},
 		{name: "two equal creates at once", rare: true, runs: runs(atOnce(equal)), jobs: 2, ways: killing, pairs: true},

@@ -29,6 +29,7 @@ type state struct {
 type request struct {
 	job      string // that it started or reached; empty: unknown
 	message  bool
+	named    bool // a create
 	prompt   string
 	triggers bool
 	known    bool // the service's response arrived
@@ -113,6 +114,9 @@ var leftovers = []struct {
 }{
 	{"message without a response", func(_ situation, r *request) bool { return r.message && !r.known }, countsAsSent},
 	{"request without a response", func(_ situation, r *request) bool { return !r.known }, stops},
+	{"job with another prompt", func(s situation, r *request) bool {
+		return !r.message && s.status(r.job) != gone && r.prompt != s.prompt()
+	}, stops},
 	{"job that cannot be read", func(s situation, r *request) bool { return s.status(r.job) == gone }, stops},
 	{"accepted message", func(_ situation, r *request) bool { return r.message }, takesOver},
 	{"job", func(situation, *request) bool { return true }, takesOver},
@@ -159,7 +163,17 @@ func ended(status string) bool { return status == completed || status == failed 
 // leftCreates and leftMessage are what the journal has of earlier runs, for what the turn
 // may want.
 func (s situation) leftCreates() []*request {
-	return s.left(func(r *request) bool { return !r.message && r.prompt == s.prompt() && r.triggers == s.Triggers })
+	return s.left(func(r *request) bool {
+		return !r.message && r.named == s.Named && r.triggers == s.Triggers && (s.Named || r.prompt == s.prompt())
+	})
+}
+
+// namesakes are creates that one with a name starts a job beside.
+func (s situation) namesakes() []*request {
+	return s.left(func(r *request) bool {
+		isUnnamed := !r.named && r.triggers == s.Triggers && r.prompt == s.prompt()
+		return s.Named && !r.message && (isUnnamed || r.named && r.triggers != s.Triggers)
+	})
 }
 
 func (s situation) leftMessage() *request {
@@ -233,7 +247,11 @@ func (s situation) apply(x *expected) {
 	x.unconfirmed = x.want == nothing && !s.Unknown && s.state.unconfirmed
 	x.warns = x.want == message || x.want == nothing && s.state.status == failed
 	if !s.Unknown && !s.Ignored {
-		for _, r := range s.leftCreates() {
+		left := s.leftCreates()
+		if x.want == newJob && len(left) == 0 {
+			left = s.namesakes()
+		}
+		for _, r := range left {
 			if r.known && (s.state == nil || s.state.job != r.job) {
 				x.names = append(x.names, r.job)
 			}
@@ -317,7 +335,7 @@ func (s situation) post(x *expected, r *request) *request {
 	if !outcome.sent {
 		return nil
 	}
-	if !r.known && !r.message {
+	if r.named = s.Named && !r.message; !r.known && !r.message {
 		r.job = ""
 	}
 	r.settled = s.journal == off

@@ -8,6 +8,7 @@ package lives
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,6 +36,9 @@ const (
 	notNamed     = "the plan does not name the job of an earlier run"
 )
 
+// ofOthers is what says that other runs have sent something.
+var ofOthers = regexp.MustCompile(`(earlier|another|Earlier|Another|other) runs?\b`)
+
 // player plays a life.
 type player struct {
 	testing.TB
@@ -49,6 +53,7 @@ type player struct {
 	asked   string // the request that the user asks for
 	created bool   // it was last sent as a create
 	may     bool   // it may be sent
+	broken  bool   // an earlier turn has left what its state lacks
 }
 
 // observed is what became of a turn.
@@ -133,6 +138,9 @@ func (p *player) check(m *model, t turn, number int) *breach {
 	want(!x.unconfirmed || strings.Contains(got.plan, "unconfirmed"), "the plan does not say that a message is unconfirmed")
 	want(!x.warns || got.plan != "", "the plan says nothing")
 	want(x.want == rejected || !strings.Contains(got.all, inconsistent), "inconsistent final plan")
+	p.broken = p.broken || p.life.Journal == off || t.Does == stateRm || t.Does == importJob
+	want(p.broken || !ofOthers.MatchString(got.all), "a run warns of others that was preceded by no broken one")
+	p.broken = p.broken || t.Killed || t.Post != ""
 	for _, job := range x.names {
 		want(strings.Contains(got.plan, job), notNamed)
 	}
@@ -152,7 +160,7 @@ func (p *player) check(m *model, t turn, number int) *breach {
 // once asserts the promise without the model: a request that the service may have accepted
 // is not sent again before the user asks for something else.
 func (p *player) once(t turn, got observed, again bool) {
-	request := fmt.Sprint(t.prompt(), t.Triggers)
+	request := fmt.Sprint(t.prompt(), t.Triggers, t.Named)
 	p.may = p.may || again || t.Unknown || request != p.asked || t.Does != apply && t.Does != refresh
 	p.asked = request
 	if got.creates+got.messages == 0 {

@@ -62,7 +62,8 @@ type turn struct {
 // config is a configuration of agent_job.
 type config struct {
 	Prompt    string // empty: A
-	WriteOnly bool   // as prompt_wo
+	Named     bool
+	WriteOnly bool // as prompt_wo
 	Triggers  bool
 	NoWait    bool
 	OnFailure string
@@ -79,6 +80,9 @@ func (c config) attrs() attrs {
 	}
 	job := attrs{"wait": wait, "timeouts": attrs{"create": timeout.String(), "update": timeout.String()}}
 	job[c.argument()] = c.prompt()
+	if c.Named {
+		job["name"] = "docs"
+	}
 	if c.Triggers {
 		job["triggers"] = attrs{"v": "1"}
 	}
@@ -101,7 +105,7 @@ var turns = rapid.Custom(func(t *rapid.T) turn {
 		Meanwhile: one("meanwhile", "", "", "", "", "", completed, completed, failed, failed, archived, active, gone, unheardOf),
 		Does:      one("does", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", replace, replace, refresh, stateRm, importJob, destroy),
 		config: config{
-			Prompt: one("prompt", "", "B", "C"), WriteOnly: one("argument", "", "", "prompt_wo") != "", Triggers: rarely("triggers"),
+			Prompt: one("prompt", "", "B", "C"), Named: one("name", "", "docs") != "", WriteOnly: one("argument", "", "", "prompt_wo") != "", Triggers: rarely("triggers"),
 			NoWait: rarely("no wait"), OnFailure: one("on_failure", "", "", "", "warn"),
 		},
 		Goes:   one("goes", "", "", failed, outlasts, archived),
