@@ -10,7 +10,6 @@ import (
 	"log"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
@@ -19,23 +18,9 @@ import (
 // version is set by the release build.
 var version = "dev"
 
-// tuneMemory trades memory for the CPU of collecting it, up to what a thousand waits need:
-// they take 115 MiB, against 145 with Go's defaults, whose collector takes a fourth more
-// CPU in a plan. The usual variables override it.
-func tuneMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
-	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(100 << 20)
-	}
-}
-
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger, and print how to attach Terraform")
 	flag.Parse()
-
-	tuneMemory()
 
 	// The CLI drives the shutdown. A signal to the whole process group, a console that
 	// is closed, or a log that nobody reads any more must not end the plugin while a

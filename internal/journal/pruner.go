@@ -33,7 +33,7 @@ func (j *Journal) Remove(ctx context.Context, names ...store.Name) {
 	for _, name := range names {
 		r, mustWait := j.removing(ctx, name)
 		if mustWait {
-			r.wait(ctx)
+			_ = r.wait(ctx) // PlansCreate reports it
 		}
 	}
 }

@@ -95,7 +95,8 @@ func providerSchema() schema.Schema {
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "Where to keep it: the absolute path of a folder that exists (on Windows with slashes or doubled backslashes: `C:/ci/agent-journal`), " +
+						MarkdownDescription: "Where to keep it: the absolute path of a folder that exists " +
+							"(on Windows with slashes or doubled backslashes: `C:/ci/agent-journal`), " +
 							"or an S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
 							"(with `&endpoint=https://…` for a store other than AWS). " +
 							"States can share it; local ones need `?state=NAME` (or `&state=NAME`), one name for each. " +

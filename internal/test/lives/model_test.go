@@ -248,7 +248,7 @@ func (s situation) apply(x *expected) {
 	x.warns = x.want == message || x.want == nothing && s.state.status == failed
 	if !s.Unknown && !s.Ignored {
 		left := s.leftCreates()
-		if x.want == newJob && len(left) == 0 {
+		if x.want == newJob && len(left) == 0 && s.Does != replace { // of which Terraform shows the plan without a warning
 			left = s.namesakes()
 		}
 		for _, r := range left {

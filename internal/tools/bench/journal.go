@@ -56,7 +56,7 @@ func (b *bench) journal(ctx context.Context, n int) {
 			b.check(os.WriteFile(filepath.Join(dir, "override.tf"), []byte(off), 0o600))
 		}
 		for _, what := range []string{"apply", "first plan", "second plan"} {
-			args := []string{"plan", "-parallelism=100"}
+			args := []string{"plan"} // as most people plan: ten resources at once
 			if what == "apply" {
 				args = []string{"apply", "-auto-approve", "-parallelism=100"}
 			}
