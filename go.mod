@@ -3,7 +3,7 @@ module github.com/agentjobs/terraform-provider-agent
 go 1.26.0
 
 // What the workflows install; they fetch no other, so it must do for each module in internal/tools.
-toolchain go1.26.8
+toolchain go1.26.11
 
 require (
 	github.com/google/go-cmp v0.7.0
@@ -78,8 +78,8 @@ require (
 	golang.org/x/text v0.43.0 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 	google.golang.org/appengine v1.6.8 // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20251202230838-ff82c1b0f217 // indirect
-	google.golang.org/grpc v1.79.3 // indirect
+	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
+	google.golang.org/grpc v1.85.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/ini.v1 v1.67.3 // indirect
 )
