@@ -36,10 +36,10 @@ func Terraform() Command {
 	return Command{
 		name:    "terraform",
 		module:  "github.com/hashicorp/terraform",
-		version: "v1.16.3",
-		sum:     "h1:qCqsNcOJECl0qjc3GwPb3CufcOjZRmAj/5LpWyd9UmI=",
+		version: "v1.16.4",
+		sum:     "h1:0yyJB6OufO0kqoNg95TGhf+41NsG77th1DPSnKBD878=",
 		pkg:     ".",
-		ldflags: " -X github.com/hashicorp/terraform/version.dev=no", // 1.16.3 instead of 1.16.3-dev, as in releases
+		ldflags: " -X github.com/hashicorp/terraform/version.dev=no", // 1.16.4 instead of 1.16.4-dev, as in releases
 	}
 }
 
