@@ -44,6 +44,7 @@ const (
 	defaultMaxPollsPerSec  = 100
 	shortestRequestTimeout = time.Second
 	shortestPollInterval   = 10 * time.Millisecond
+	defaultLimit           = 20 // new jobs, and messages: a job costs money
 )
 
 type providerModel struct {
@@ -178,6 +179,9 @@ func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (l
 		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", name, value.ValueInt64()), Max: value.ValueInt64()}
 	}
 	text := os.Getenv(variable)
+	if text == "" && lower.Setting == "" {
+		return send.Limit{Setting: fmt.Sprintf("%s = %d (default)", name, defaultLimit), Max: defaultLimit}
+	}
 	if text == "" {
 		return lower
 	}

@@ -173,17 +173,23 @@ func TestLowerLimitCounts(t *testing.T) {
 	for _, test := range []struct {
 		attribute any
 		variable  string
-		want      string // what the error of a plan of two jobs names; empty: no error
+		want      string // what the error of a plan of 21 jobs names; empty: no error
 	}{
+		{nil, "", "max_new_jobs = 20 (default): "},
+		{nil, "21", ""},
+		{21, "", ""},
 		{1, "", "max_new_jobs = 1: "},
 		{1, "0", "AGENT_MAX_NEW_JOBS = 0: "},
 		{0, "1", "max_new_jobs = 0: "},
-		{2, "2", ""},
+		{21, "21", ""},
 		{unknown{}, "1", "AGENT_MAX_NEW_JOBS = 1: "},
 	} {
 		t.Setenv("AGENT_MAX_NEW_JOBS", test.variable)
 		c := fakecli.New(t, fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"max_new_jobs": test.attribute}))
-		got := fakecli.Text(append(c.Plan(t.Context(), attrs{"prompt": "write"}), c.Plan(t.Context(), attrs{"prompt": "write"})...))
+		got := ""
+		for range 21 {
+			got += fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write"}))
+		}
 		if test.want == "" && got != "" || !strings.Contains(got, test.want) {
 			t.Errorf("%+v: %s", test, got)
 		}

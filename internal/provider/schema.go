@@ -46,14 +46,14 @@ func providerSchema() schema.Schema {
 			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. " +
-					"Default: no limit. " +
-					"A plan with more jobs fails; an apply refuses each job beyond the limit before it is sent, including those of actions. " +
-					"If `AGENT_MAX_NEW_JOBS` is set too, the lower limit applies.",
+					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. If both are set, the lower limit applies. " +
+					"A plan with more jobs fails before anything is sent. Jobs of actions count when they are invoked: " +
+					"each one beyond the limit is refused. Each provider alias counts alone.",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"max_messages": schema.Int64Attribute{
 				Optional:            true,
-				MarkdownDescription: "Like `max_new_jobs`, for follow-up messages. Environment variable: `AGENT_MAX_MESSAGES`.",
+				MarkdownDescription: "Like `max_new_jobs`, for follow-up messages. Default: `AGENT_MAX_MESSAGES`, or else `20`.",
 				Validators:          []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"ca_certificates_pem": schema.StringAttribute{

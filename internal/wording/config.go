@@ -51,7 +51,7 @@ func PollIntervals(low, high, defaultLow, defaultHigh time.Duration) (summary, d
 // BadLimit describes an environment variable that is not a limit.
 func BadLimit(variable, text string) (summary, detail string) {
 	return "Invalid limit", fmt.Sprintf(
-		"The environment variable %s is %s. It must be a whole number, 0 or more. For no limit, unset it.", variable, Quote(text))
+		"The environment variable %s is %s. It must be a whole number, 0 or more.", variable, Quote(text))
 }
 
 // BadCertificates describes a text without a certificate.

@@ -71,7 +71,7 @@ func (r Row) Run(t *testing.T, dir string) {
 	m.ctx = tflogtest.RootLogger(tfsdklogtest.RootLogger(t.Context(), log), log)
 	m.config = attrs{
 		"base_url": m.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project,
-		"poll": attrs{"min_interval": "10ms", "max_interval": "100ms"},
+		"poll": attrs{"min_interval": "10ms", "max_interval": "100ms"}, "max_new_jobs": 1000,
 	}
 	if r.clock {
 		m.dial = m.Dial

@@ -49,7 +49,7 @@ func (b *bench) journal(ctx context.Context, n int) {
 		}
 		s := simulator.New(simulator.Options{Key: "mint_bench"})
 		server := httptest.NewServer(s)
-		env := []string{"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=mint_bench", "AGENT_PROJECT_ID=proj_bench", "AGENT_JOURNAL_URL=" + kept.url}
+		env := []string{"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=mint_bench", "AGENT_PROJECT_ID=proj_bench", "AGENT_MAX_NEW_JOBS=1000", "AGENT_JOURNAL_URL=" + kept.url}
 		dir := b.module("agent_job", n, "prompt", "Write page ${count.index} [simulate: 2s]")
 		if kept.name == "none" {
 			off := "provider \"agent\" {\n  journal {\n    enabled = false\n  }\n}\n"

@@ -145,7 +145,7 @@ func (b *bench) measure(ctx context.Context, l load) {
 	s := simulator.New(simulator.Options{Key: "mint_bench"})
 	server := httptest.NewServer(s)
 	defer server.Close()
-	env := []string{"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=mint_bench", "AGENT_PROJECT_ID=proj_bench"}
+	env := []string{"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=mint_bench", "AGENT_PROJECT_ID=proj_bench", "AGENT_MAX_NEW_JOBS=1000"}
 	dir := b.module("agent_job", l.n, l.argument, l.text)
 	applied := b.command(ctx, dir, env, apply...)
 	jobs, counts := s.Jobs(), s.Counts()
