@@ -81,7 +81,11 @@ func (d *ProviderData) announce(ctx context.Context, kind send.Kind, plan *jobMo
 	j := d.Sender.Journal
 	found := equalRequests(ctx, j, kind, plan, diags)
 	if kind == send.Create {
-		reportJournalError(j, j.PlansCreate(ctx, requestKey(ctx, kind, plan)), diags)
+		for _, e := range j.PlansCreate(ctx, requestKey(ctx, kind, plan)) {
+			if e.JobID != "" && e.JobID != plan.ID.ValueString() { // its own job is in the state that the apply reads
+				validate.WarnAt(diags, plan.promptPath())(wording.EntryNotRemoved(e))
+			}
+		}
 		found = slices.DeleteFunc(found, d.isOver)
 	}
 	if len(found) > 0 {

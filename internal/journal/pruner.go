@@ -89,25 +89,27 @@ func (r *removal) wait(ctx context.Context) error {
 }
 
 // PlansCreate says that an apply of this plan makes a create, which would find equal entries. It waits until those
-// that are superfluous are removed, and returns why one could not be.
-func (j *Journal) PlansCreate(ctx context.Context, key Key) (failed error) {
+// that are superfluous are removed, and returns those that could not be.
+func (j *Journal) PlansCreate(ctx context.Context, key Key) []*Earlier {
 	p := &j.pruner
 	p.mu.Lock()
 	if p.creates == nil {
 		p.creates = map[Key]bool{}
 	}
 	p.creates[key] = true
-	var equal []*removal
+	equal := map[store.Name]*removal{}
 	for name, r := range p.removals {
 		if name.Key == key {
-			equal = append(equal, r)
+			equal[name] = r
 		}
 	}
 	p.mu.Unlock()
-	for _, r := range equal {
-		if err := r.wait(ctx); err != nil {
-			failed = err
+	var remaining []store.Name
+	for name, r := range equal {
+		if r.wait(ctx) != nil {
+			remaining = append(remaining, name)
 		}
 	}
-	return failed
+	found, _ := j.read(ctx, remaining) // without a reading, the apply reports what is wrong
+	return found
 }

@@ -39,6 +39,14 @@ func JournalElsewhere(number int, where string) (summary, detail string) {
 		"First plan without journal.url and AGENT_JOURNAL_URL. If that plan announces nothing, delete the folder.")
 }
 
+// EntryNotRemoved warns that an apply would find an entry of a job that the state has.
+func EntryNotRemoved(e *journal.Earlier) (summary, detail string) {
+	return "Journal entry not removed", Paragraphs(
+		fmt.Sprintf("The state has job %s, so its entry in the journal is superfluous, but this run could not delete it. An apply of this plan "+
+			"would take the job over for this resource, too, instead of sending its prompt.", escape.Printable(e.JobID)),
+		"Do not apply this plan. Plan again with credentials that can delete in the journal, such as those of the apply.")
+}
+
 // JournalNotWritten warns that the journal does not contain what the state contains.
 func JournalNotWritten(err error, job Job) (summary, detail string) {
 	return "Journal not written", Paragraphs(

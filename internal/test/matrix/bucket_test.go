@@ -88,12 +88,17 @@ func bucketRows() []Row {
 			b.wantEntries(0)
 			m.WantPosts(1, 0)
 		}),
-		// A plan may lack the right to delete: a later one removes. Red without: the background of Remove.
+		// A plan may lack the right to delete: a later one removes. It says so only if its apply would share a job.
+		//
+		// Red without: the error of Remove staying in the log; PlansCreate.
 		inBucket("X14_entries_cannot_be_removed", func(m *Matrix, b *bucket) {
 			m.created(Job1())
 			b.fail(http.MethodDelete, 403)
 			m.nextRun()
 			m.OK(m.Run(Job1()))
+			second := m.other()
+			m.wantDiags(m.note(second.Plan(m.ctx, Job1())), entryNotRemoved) // as for a count that was raised
+			m.wantWords(m.id(), "Plan again with credentials that can delete")
 			b.wantEntries(1)
 			b.SetHook(nil)
 			m.nextRun()

@@ -27,6 +27,7 @@ const (
 	outcomePlanned     = "WARNING: Outcome of an earlier request unknown"
 	journalUnusable    = "WARNING: Journal not usable"
 	journalUnwritten   = "WARNING: Journal not written"
+	entryNotRemoved    = "WARNING: Journal entry not removed"
 	nothingSentBecause = "only the journal can show"
 	otherJob           = "WARNING: Agent job of another run not in the state"
 )
