@@ -140,7 +140,9 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	i := invocation{a.provider, project, options, resp}
 	// Without a key: a weekly action must send each time.
 	request := send.Request{Kind: a.kind, ProjectID: project, JobID: target.ID, Prompt: prompts.promptText().ValueString()}
-	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
+	sending := a.provider.Sender.Begin(ctx, request)
+	defer sending.End()
+	outcome := sending.Send(ctx)
 	switch {
 	case outcome.Result != send.Sent:
 		resp.Diagnostics.AddError(wording.NotAccepted(outcome, request, wording.InvokeAgain))

@@ -55,7 +55,10 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 		forget = append(forget, id.ValueString())
 	}
 	for id := range strings.SplitSeq(os.Getenv(envJournalForget), ",") {
-		if id = strings.TrimSpace(id); id != "" && !store.ValidID(id) {
+		if id = strings.TrimSpace(id); id == "" {
+			continue
+		}
+		if !store.ValidID(id) {
 			validate.ErrorAt(diags, at.AtName("forget"))(wording.InvalidEntry.Because(fmt.Errorf(
 				"the environment variable %s contains %s, which is not the id of an entry", envJournalForget, wording.Quote(id))))
 		}
