@@ -81,6 +81,7 @@ func (d *ProviderData) announce(ctx context.Context, kind send.Kind, plan *jobMo
 	j := d.Sender.Journal
 	found := equalRequests(ctx, j, kind, plan, diags)
 	if kind == send.Create {
+		reportJournalError(j, j.RemoveStored(ctx, requestKey(ctx, kind, plan)), diags)
 		for _, e := range j.PlansCreate(ctx, requestKey(ctx, kind, plan)) {
 			if e.JobID != "" && e.JobID != plan.ID.ValueString() { // its own job is in the state that the apply reads
 				validate.WarnAt(diags, plan.promptPath())(wording.EntryNotRemoved(e))
@@ -135,28 +136,32 @@ func isGivenUp(e *journal.Earlier) bool { return e.GivenUp && e.Status == store.
 // replacement that was killed, for example. What the run that wrote this state has started beside
 // the job belongs to an equal resource.
 func (d *ProviderData) tidyJournal(ctx context.Context, plan *jobModel, stored journal.Ref, isImporting bool, diags *diag.Diagnostics) {
-	j := d.Sender.Journal
+	j, jobID := d.Sender.Journal, plan.ID.ValueString()
+	var superfluous []*journal.Earlier
+	var err error
+	switch {
+	case isImporting: // this run may have imported the job, so that no stored state has it
+		j.Taken(jobID)
+	case stored.Run == "": // it was imported earlier, perhaps with another prompt
+		superfluous, err = j.StartedBy(ctx, jobID)
+		reportJournalError(j, err, diags)
+	}
 	var others []*journal.Earlier
 	for _, e := range equalRequests(ctx, j, send.Create, plan, diags) {
-		isOwn := e.JobID == plan.ID.ValueString()
 		switch {
-		case isGivenUp(e), isOwn && !isImporting && j.IsStored(stored):
-			j.Remove(ctx, e.Name)
-		case !isOwn && !j.HasOwner(e.JobID) && e.Run != stored.Run && !e.GivenUp:
+		case isGivenUp(e):
+			superfluous = append(superfluous, e)
+		case e.JobID != jobID && !j.HasOwner(e.JobID) && e.Run != stored.Run && !e.GivenUp:
 			others = append(others, e)
 		}
 	}
 	if len(others) > 0 {
 		validate.WarnAt(diags, plan.promptPath())(wording.OtherJob(plan.facts(), others))
 	}
-	switch {
-	case isImporting: // this run may have imported the job, so that no stored state has it
-		j.Taken(plan.ID.ValueString())
-	case stored.Run == "": // it was imported earlier, perhaps with another prompt
-		found, err := j.StartedBy(ctx, plan.ID.ValueString())
-		reportJournalError(j, err, diags)
-		for _, e := range found {
-			j.Remove(ctx, e.Name)
-		}
+	for _, e := range superfluous {
+		j.Remove(ctx, e.Name)
+	}
+	if plan.hasKnownKey(ctx, send.Create) {
+		reportJournalError(j, j.RemoveStored(ctx, requestKey(ctx, send.Create, plan)), diags)
 	}
 }

@@ -73,6 +73,29 @@ func (j *Journal) Find(ctx context.Context, key Key) ([]*Earlier, error) {
 	return j.find(ctx, key, func(other Key) bool { return other == key })
 }
 
+// RemoveStored removes creates with a key whose job is in a stored state: the prior state has it, and this run has
+// not written about it. A tainted object is planned without its private state, and a run without a lock leaves
+// entries that no private state lists.
+func (j *Journal) RemoveStored(ctx context.Context, key Key) error {
+	found, err := j.Find(ctx, key)
+	if !slices.ContainsFunc(found, func(e *Earlier) bool { return j.isStored(e.JobID) }) {
+		return err
+	}
+	own, err := j.read(ctx, slices.DeleteFunc(slices.Clone(j.byFamily[key.Family()]), func(name store.Name) bool {
+		return name.Run != j.process.Run || name.Key != key
+	}))
+	if err != nil {
+		return err
+	}
+	for _, e := range found {
+		isOwn := func(other *Earlier) bool { return other.JobID == e.JobID }
+		if j.isStored(e.JobID) && !slices.ContainsFunc(own, isOwn) {
+			j.Remove(ctx, e.Name)
+		}
+	}
+	return nil
+}
+
 // FindNamesakes returns the creates of other runs that have the name of a planned one, and other triggers.
 func (j *Journal) FindNamesakes(ctx context.Context, key Key) ([]*Earlier, error) {
 	return j.find(ctx, key, func(other Key) bool { return other != key })

@@ -57,6 +57,42 @@ func TestStores_unseen(t *testing.T) {
 	})
 }
 
+// A create is removed if its job is in a stored state: not if only this run has it there, because it has imported it, or
+// because an earlier process of this run has taken it over.
+func TestRemoveStored(t *testing.T) {
+	for name, test := range map[string]struct {
+		before func(t *testing.T, l store.Location, j *Journal)
+		stored []string
+	}{
+		"stored":     {func(_ *testing.T, _ store.Location, j *Journal) { j.InState("job-1") }, []string{"create job-2 first"}},
+		"not at all": {func(*testing.T, store.Location, *Journal) {}, []string{"create job-1 first", "create job-2 first"}},
+		"imported": {
+			func(_ *testing.T, _ store.Location, j *Journal) { j.InState("job-1"); j.Taken("job-1") },
+			[]string{"create job-1 first", "create job-2 first"},
+		},
+		"taken over": {
+			func(t *testing.T, l store.Location, j *Journal) {
+				want(t, open(t, l, "second"), create, "taken over job-1")
+				j.InState("job-1")
+			},
+			[]string{"create job-1 first", "create job-1 second", "create job-2 first"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := folder(t)
+			post(t, l, "first", create, "job-1")
+			post(t, l, "first", create, "job-2")
+			j := open(t, l, "second")
+			test.before(t, l, j)
+			if err := j.RemoveStored(t.Context(), create); err != nil {
+				t.Error(err)
+			}
+			j.process.Drain(t.Context())
+			wantStored(t, l, test.stored...)
+		})
+	}
+}
+
 // All creates that name a job are found, under whatever prompt, those that have taken it over too (G22).
 func TestStartedBy(t *testing.T) {
 	l := folder(t)

@@ -170,7 +170,8 @@ func (r round) check(w *workingDir, sum tally) {
 		}
 		ids[i.ID] = true
 	}
-	if len(ids) != 3 {
+	isShared := r.aliases && len(ids) == 2 // two aliases may take over one job
+	if len(ids) != 3 && !isShared {
 		w.t.Errorf("the state holds %q, want 3 jobs", slices.Collect(maps.Keys(ids)))
 	}
 	for _, j := range w.sim.Jobs() {
@@ -185,6 +186,10 @@ func (r round) check(w *workingDir, sum tally) {
 	}
 	if started := len(w.sim.Jobs()); started > allowed {
 		w.t.Errorf("%d jobs were started for 3; %d outcomes were reported as unknown", started, sum["reported"])
+	}
+	if isShared { // the third one stays in the journal, and plans name it
+		w.run("plan -detailed-exitcode")
+		return
 	}
 	w.assertNothingToDo()
 }

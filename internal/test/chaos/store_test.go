@@ -48,7 +48,9 @@ func (w *workingDir) entries() map[string]string {
 	w.t.Helper()
 	switch {
 	case w.journal == "":
-		return w.files(filepath.Join(w.dir, ".agent-journal"))
+		found := w.files(filepath.Join(w.dir, ".agent-journal"))
+		delete(found, filepath.Join(w.dir, ".agent-journal", ".gitignore"))
+		return found
 	case w.bucket == nil:
 		return w.files(w.journal)
 	}
