@@ -22,7 +22,6 @@ import (
 // marks are what a later call must know about a job and no attribute shows. They are in the private state.
 type marks struct {
 	messagedAt  time.Time   // when a message was accepted whose run of the job has not been seen to start or end
-	missing     bool        // a warning has reported that the service does not know the job
 	unconfirmed bool        // a message was sent, and nothing showed its effect
 	prompt      string      // the hash of the last write-only prompt sent to the job
 	ignored     bool        // the plan has no prompt to compare, because of ignore_changes
@@ -32,8 +31,7 @@ type marks struct {
 // fields are the marks by their keys in the private state.
 func (m *marks) fields() map[string]any {
 	return map[string]any{
-		"messaged": &m.messagedAt, "missing": &m.missing, "unconfirmed": &m.unconfirmed, "prompt": &m.prompt,
-		"ignored": &m.ignored, "journal": &m.journal,
+		"messaged": &m.messagedAt, "unconfirmed": &m.unconfirmed, "prompt": &m.prompt, "ignored": &m.ignored, "journal": &m.journal,
 	}
 }
 
@@ -89,7 +87,6 @@ func (m *marks) messaged(arrived bool) {
 
 // observed follows a refresh. It returns the status that the record shows of the run that the last message started.
 func (m *marks) observed(before *jobModel, status agentapi.Status) agentapi.Status {
-	m.missing = false
 	if before.ended() && status.Unfinished() {
 		m.unconfirmed = false // the message has arrived after all
 	}
@@ -101,7 +98,7 @@ func (m *marks) observed(before *jobModel, status agentapi.Status) agentapi.Stat
 }
 
 // finished follows a wait that has seen the job finish.
-func (m *marks) finished() { m.missing, m.messagedAt = false, time.Time{} }
+func (m *marks) finished() { m.messagedAt = time.Time{} }
 
 // interrupted follows a wait that stopped earlier, after it had seen the status.
 func (m *marks) interrupted(after wait.Event, status agentapi.Status) {

@@ -215,10 +215,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	record, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
-		if !out.marks.missing {
-			out.marks.missing = true
-			resp.Diagnostics.AddWarning(wording.RefreshNotFound.Of(job.facts(), err))
-		}
+		resp.Diagnostics.AddWarning(wording.RefreshNotFound.Of(job.facts(), err))
 		out.identify(ctx, &job)
 	case err != nil && imported:
 		resp.Diagnostics.AddError(wording.ImportFailed.Of(job.facts(), err))

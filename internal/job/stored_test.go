@@ -50,17 +50,17 @@ func TestMarks_transitions(t *testing.T) {
 		do     transition
 		want   marks
 	}{
-		"a message that arrived":        {marks{unconfirmed: true, missing: true}, messaged(true), marks{missing: true, messagedAt: start}},
+		"a message that arrived":        {unconfirmed, messaged(true), recent},
 		"a message without a response":  {marks{prompt: "hash"}, messaged(false), marks{prompt: "hash", unconfirmed: true}},
 		"another one":                   {unconfirmed, messaged(false), unconfirmed},
-		"an unconfirmed message shows":  {marks{unconfirmed: true, missing: true}, observed(completed, active, active), marks{}},
+		"an unconfirmed message shows":  {unconfirmed, observed(completed, active, active), marks{}},
 		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
 		"nor without a status":          {unconfirmed, observed(completed, "", ""), unconfirmed},
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
 		"a status later":                {marks{messagedAt: start.Add(-wait.Settle)}, observed(active, completed, completed), marks{}},
 		"a wait interrupted in the run": {recent, interrupted(active), marks{}},
 		"a wait interrupted before it":  {recent, interrupted(completed), recent},
-		"a finished job":                {marks{missing: true, unconfirmed: true, messagedAt: start}, (*marks).finished, unconfirmed},
+		"a finished job":                {marks{unconfirmed: true, messagedAt: start}, (*marks).finished, unconfirmed},
 		"a prompt in the state":         {marks{prompt: "hash"}, func(m *marks) { m.saved(plain) }, marks{}},
 		"a prompt that is ignored":      {marks{prompt: "hash"}, func(m *marks) { m.saved(new(jobModel)) }, marks{prompt: "hash"}},
 	} {
@@ -88,11 +88,11 @@ func (p private) SetKey(_ context.Context, key string, value []byte) diag.Diagno
 func TestMarks_stored(t *testing.T) {
 	t.Parallel()
 	read, written := private{
-		"messaged": []byte(`"2026-11-23T00:24:16Z"`), "missing": []byte("true"), "unconfirmed": []byte("true"),
+		"messaged": []byte(`"2026-11-23T00:24:16Z"`), "unconfirmed": []byte("true"),
 		"prompt": []byte(`"hash"`), "ignored": []byte("true"),
 	}, private{}
 	want := marks{
-		messagedAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), missing: true, unconfirmed: true,
+		messagedAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), unconfirmed: true,
 		prompt: "hash", ignored: true,
 	}
 	m := readMarks(t.Context(), read)

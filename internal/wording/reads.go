@@ -21,9 +21,8 @@ const (
 
 // What a refresh, a data source, an import or a destroy reports about a job.
 const (
-	RefreshNotFound Text = notFound + "The state keeps the job as last read. " + RefreshSendsNothing +
-		" After an apply, this warning does not appear again.\n\n{cause}\n\n" + ifGone
-	RefreshFailed Text = "Failed to read agent job\n" +
+	RefreshNotFound Text = notFound + "The state keeps the job as last read. " + RefreshSendsNothing + "\n\n{cause}\n\n" + ifGone
+	RefreshFailed   Text = "Failed to read agent job\n" +
 		"Job {job} could not be read. The state keeps it as last read. " + RefreshSendsNothing +
 		"\n\n{cause}\n\nTo plan without reading it, use -refresh=false."
 	NotRefreshed   Text = "Agent job not refreshed\nJob {job} is shown as last read" + unconfigured

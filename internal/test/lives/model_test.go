@@ -200,7 +200,7 @@ func (m *model) play(t turn, number int, status func(string) string) expected {
 	x := expected{run: succeeds}
 	before := m.state
 	if m.state != nil && t.Does != importJob && t.Does != stateRm {
-		s.refresh()
+		s.refresh(&x)
 	}
 	switch t.Does {
 	case refresh:
@@ -223,12 +223,13 @@ const (
 	imported = "imported"
 )
 
-func (s situation) refresh() {
+func (s situation) refresh(x *expected) {
 	for _, r := range s.state.shows {
 		r.settled = true
 	}
 	now := *s.state
 	s.state = &now
+	x.warns = s.status(now.job) == gone
 	if status := s.status(now.job); status != gone {
 		now.unconfirmed = now.unconfirmed && (!ended(now.status) || ended(status))
 		now.status = status
@@ -245,7 +246,7 @@ func (s situation) apply(x *expected) {
 	}
 	x.replaces = x.want == newJob && s.state != nil
 	x.unconfirmed = x.want == nothing && !s.Unknown && s.state.unconfirmed
-	x.warns = x.want == message || x.want == nothing && s.state.status == failed
+	x.warns = x.warns || x.want == message || x.want == nothing && s.state.status == failed
 	if !s.Unknown && !s.Ignored {
 		left := s.leftCreates()
 		if x.want == newJob && len(left) == 0 && s.Does != replace { // of which Terraform shows the plan without a warning
