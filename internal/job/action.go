@@ -184,7 +184,7 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 		status, reported = job.Status, time.Now()
 		i.progress("Job %s is %s (%s elapsed).", job.ID, escape.Printable(string(status)), age.Round(time.Second))
 	}
-	record, err := i.provider.Waiter.Wait(ctx, target)
+	record, sawActive, err := i.provider.Waiter.Wait(ctx, target)
 	if record == nil {
 		record = accepted
 	}
@@ -199,6 +199,9 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 	case err != nil:
 		i.resp.Diagnostics.AddError(wording.StillRunning(err, job.facts(), wording.NotInState))
 		return
+	}
+	if event == wait.Messaged && !sawActive {
+		i.resp.Diagnostics.AddWarning(wording.NotSeenActiveInAction.Of(job.facts(), nil))
 	}
 	i.progress("%s", wording.Finished(job.facts(), time.Since(start)))
 	if job.is(agentapi.StatusFailed) {

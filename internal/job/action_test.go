@@ -114,6 +114,28 @@ func TestAction_ends(t *testing.T) {
 	}
 }
 
+// M02: the job is done before the first poll, or the service shows the end from before the message for longer than the grace.
+func TestAction_M02_notSeenActive(t *testing.T) {
+	for took, script := range map[time.Duration]simulator.Script{
+		time.Minute:      {},
+		70 * time.Second: {Duration: 70 * time.Second, Stale: 55 * time.Second},
+	} {
+		harness.Bubble(t, harness.Always(script), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+			id, start := ended(s), time.Now()
+			_, diags := c.Invoke(t.Context(), "agent_send_message", attrs{"prompt": "write", "job_id": id})
+			if waited := time.Since(start); waited < took || waited > took+10*time.Second {
+				t.Errorf("it took %s", waited)
+			}
+			if (len(diags) > 0) != (took == time.Minute) {
+				t.Errorf("after %s: %s", took, fakecli.Text(diags))
+			}
+			for range diags {
+				harness.Contains(t, fakecli.Text(diags), "WARNING: Agent job not seen active: Job "+id+" in project proj_1 accepted the message.", "dashboard")
+			}
+		})
+	}
+}
+
 // The outcome of the POST is an error; before the first line of progress. Ctrl-C comes after a second.
 // Red without: WithGrace.
 func TestAction_notAccepted(t *testing.T) {
@@ -159,7 +181,7 @@ func TestAction_notAccepted(t *testing.T) {
 // one. Red without: ValidateActionConfig of the plugin's server, ConfigValidators, ModifyPlan.
 func TestAction_arguments(t *testing.T) {
 	t.Setenv("AGENT_PROJECT_ID", "")
-	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
+	eachAction(t, simulator.Script{Duration: time.Second}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
 		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), attrs{"project_id": nil}))
 		_, diags := c.PlanAction(t.Context(), a.name, a.config)
 		fakecli.WantPath(t, diags, "project_id")

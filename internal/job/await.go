@@ -22,7 +22,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	if at := out.marks.messagedAt; !at.IsZero() { // by this call or an earlier one
 		target.After, target.At = wait.Messaged, at
 	}
-	record, err := d.Waiter.Wait(ctx, target)
+	record, sawActive, err := d.Waiter.Wait(ctx, target)
 	if err != nil {
 		cutShort(ctx, job, err, target.After, out)
 		return
@@ -31,6 +31,9 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	out.marks.finished()
 	out.save(ctx, job)
 	out.diags.Append(warnings...)
+	if after == wait.Messaged && !sawActive {
+		out.diags.AddWarning(wording.NotSeenActive.Of(job.facts(), nil))
+	}
 	switch record.Status {
 	case agentapi.StatusFailed:
 		next := wording.ReplaceFailed

@@ -77,7 +77,7 @@ func TestApplyBeyondLimit(t *testing.T) {
 			s, folder := harness.NewService(t, harness.Always(simulator.Script{})), t.TempDir()
 			c := fakecli.New(t, s.Attrs())
 			wantErrors(t, c.Run(t.Context(), writing("write", "1")))
-			config := attrs{"prompt": "write"}
+			config := attrs{"prompt": "write", "wait": attrs{"enabled": false}}
 			if action == "agent_send_message" {
 				config["job_id"] = c.Get("id")
 			} else {

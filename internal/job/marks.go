@@ -77,11 +77,11 @@ func (m *marks) recordedPrompt(state *jobModel) recordedPrompt {
 	return recordedPrompt{text: state.promptText(), jobID: state.ID.ValueString(), hash: m.prompt}
 }
 
-// messaged follows a message that may have arrived.
-func (m *marks) messaged(arrived bool) {
-	m.unconfirmed = !arrived
-	if arrived {
-		m.messagedAt = time.Now()
+// messaged follows a message: one that was accepted at that time, or, without a time, one that may have arrived.
+func (m *marks) messaged(at time.Time) {
+	m.unconfirmed = at.IsZero()
+	if !at.IsZero() {
+		m.messagedAt = at
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -158,28 +159,34 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
 	defer cancel()
 
+	after := wait.Resumed
 	if !change.newPrompt {
 		out.save(ctx, &job)
-	} else if !r.sendMessage(ctx, &job, operation, out) {
+	} else if outcome := r.sendMessage(ctx, &job, operation, out); outcome.Job == nil {
 		return
+	} else if outcome.Result == send.Sent {
+		after = wait.Messaged
 	}
 	if options.enabled {
-		r.provider.await(ctx, &job, wait.Resumed, options, out)
+		r.provider.await(ctx, &job, after, options, out)
 	}
 }
 
-// sendMessage sends the new prompt to the job and reports whether it arrived.
-// From the moment it may have arrived the state holds the new prompt, so that
+// sendMessage sends the new prompt to the job. From the moment it may have arrived the state holds the new prompt, so that
 // no later apply sends it again.
-func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation *send.Operation, out stateWriter) (arrived bool) {
-	outcome := operation.Send(ctx)
-	arrived = outcome.Job != nil
+func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation *send.Operation, out stateWriter) send.Outcome {
+	outcome, at := operation.Send(ctx), time.Time{}
+	arrived := outcome.Job != nil
 	if arrived {
+		at = time.Now()
+		if outcome.Result == send.TakenOver {
+			at = outcome.Earlier.SentAt
+		}
 		job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
 		job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	}
 	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
-		out.marks.messaged(arrived)
+		out.marks.messaged(at)
 		out.shows(operation)
 		out.save(ctx, job)
 	}
@@ -192,7 +199,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 		out.diags.AddError(wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
 	}
 	reportProblem(r.provider.Sender.Journal, outcome, job.facts(), out.diags)
-	return arrived
+	return outcome
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {

@@ -39,7 +39,7 @@ func TestMarks_transitions(t *testing.T) {
 			}
 		}
 	}
-	messaged := func(arrived bool) transition { return func(m *marks) { m.messaged(arrived) } }
+	messaged := func(at time.Time) transition { return func(m *marks) { m.messaged(at) } }
 	interrupted := func(status agentapi.Status) transition {
 		return func(m *marks) { m.interrupted(wait.Messaged, status) }
 	}
@@ -50,14 +50,14 @@ func TestMarks_transitions(t *testing.T) {
 		do     transition
 		want   marks
 	}{
-		"a message that arrived":        {unconfirmed, messaged(true), recent},
-		"a message without a response":  {marks{prompt: "hash"}, messaged(false), marks{prompt: "hash", unconfirmed: true}},
-		"another one":                   {unconfirmed, messaged(false), unconfirmed},
+		"a message that arrived":        {unconfirmed, messaged(start), recent},
+		"a message without a response":  {marks{prompt: "hash"}, messaged(time.Time{}), marks{prompt: "hash", unconfirmed: true}},
+		"another one":                   {unconfirmed, messaged(time.Time{}), unconfirmed},
 		"an unconfirmed message shows":  {unconfirmed, observed(completed, active, active), marks{}},
 		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
 		"nor without a status":          {unconfirmed, observed(completed, "", ""), unconfirmed},
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
-		"a status later":                {marks{messagedAt: start.Add(-wait.Settle)}, observed(active, completed, completed), marks{}},
+		"a status later":                {marks{messagedAt: start.Add(-wait.Grace)}, observed(active, completed, completed), marks{}},
 		"a wait interrupted in the run": {recent, interrupted(active), marks{}},
 		"a wait interrupted before it":  {recent, interrupted(completed), recent},
 		"a finished job":                {marks{unconfirmed: true, messagedAt: start}, (*marks).finished, unconfirmed},

@@ -75,21 +75,21 @@ func (p *poller) PollJob(ctx context.Context, _, _ string) (*agentapi.Job, error
 
 // wait waits for job_1, and checks what every *Error says. It returns an empty
 // one when there is none.
-func (p *poller) wait(ctx context.Context, t *testing.T, target Target) (agentapi.Status, *Error) {
+func (p *poller) wait(ctx context.Context, t *testing.T, target Target) (_ agentapi.Status, sawActive bool, _ *Error) {
 	t.Helper()
 	target.ProjectID, target.JobID = "p", "job_1"
-	last, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, target)
+	last, sawActive, err := Waiter{Poller: p, Schedule: usual}.Wait(ctx, target)
 	status := noStatus
 	if last != nil {
 		status = last.Status
 	}
 	if err == nil {
-		return status, new(Error)
+		return status, sawActive, new(Error)
 	}
 	failure, ok := errors.AsType[*Error](err)
 	waited := time.Since(p.start)
 	if !ok || !errors.Is(err, failure.Err) || failure.JobID != "job_1" || failure.Waited != waited || failure.LastStatus != status {
 		t.Fatalf("the error is %+v, want an *Error of job_1 after %v with the status %q", err, waited, status)
 	}
-	return status, failure
+	return status, sawActive, failure
 }

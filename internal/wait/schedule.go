@@ -16,7 +16,7 @@ type Schedule struct {
 	Max time.Duration // longest interval
 }
 
-// first is the time until the first poll of a job that has just accepted a prompt.
+// first is the time until the first poll of a new job.
 func (s Schedule) first() time.Duration { return jitter(min(2*s.Min, s.Max)) }
 
 // next is the time until the poll after one made when the wait had lasted for age.

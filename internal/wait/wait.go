@@ -15,18 +15,14 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-const (
-	// Settle is how long after a message a terminal status may still be the one
-	// from before it.
-	Settle = 10 * time.Second
-	// NewJobGrace is how long GETs of a new job may be 404: a service may store it late.
-	NewJobGrace = 60 * time.Second
-)
+// Grace is how long GETs may show what was before a request: no job after a create,
+// the earlier final status after a message.
+const Grace = 60 * time.Second
 
-// MayBeStale reports whether a status may still be the one from before a
-// message that was accepted at that time.
+// MayBeStale reports whether a status may still be the one from before a message that was
+// accepted at that time, as long as no GET since then has shown an unfinished one.
 func MayBeStale(status agentapi.Status, message time.Time) bool {
-	return status.Terminal() && time.Since(message) < Settle
+	return status.Terminal() && time.Since(message) < Grace
 }
 
 var errNoStatus = errors.New("the response has no status")
@@ -64,13 +60,16 @@ type Waiter struct {
 	Schedule Schedule
 }
 
-// Wait polls until the job is terminal and returns its record. If it stops earlier,
-// the error is an *Error, and the record is the last one read, or nil.
-func (w Waiter) Wait(ctx context.Context, target Target) (*agentapi.Job, error) {
+// Wait polls until the job is terminal and returns its record, and whether a poll has shown it unfinished.
+// If it stops earlier, the error is an *Error, and the record is the last one read, or nil.
+func (w Waiter) Wait(ctx context.Context, target Target) (last *agentapi.Job, sawActive bool, err error) {
 	start := time.Now()
+	if target.At.After(start) {
+		target.At = start // another machine's clock was ahead
+	}
 	p := progress{target: target, start: start}
 	var pause time.Duration
-	if target.After != Resumed {
+	if target.After == Created { // after a message, a poll at once rarely misses that the job is active
 		pause = w.Schedule.first()
 	}
 	for {
@@ -80,10 +79,10 @@ func (w Waiter) Wait(ctx context.Context, target Target) (*agentapi.Job, error) 
 			job, err = w.Poller.PollJob(ctx, target.ProjectID, target.JobID)
 		}
 		if err != nil && ctx.Err() != nil {
-			return p.last, p.fail(context.Cause(ctx))
+			return p.last, p.sawActive, p.fail(context.Cause(ctx))
 		}
 		if done, err := p.classify(job, err); done || err != nil {
-			return p.last, err
+			return p.last, p.sawActive, err
 		}
 		pause = max(w.Schedule.next(time.Since(start)), p.retryAfter)
 	}
@@ -111,7 +110,7 @@ func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 		case errors.Is(err, agentapi.ErrUnavailable):
 			p.retryAfter = failure.RetryAfter
 			return false, nil
-		case errors.Is(err, agentapi.ErrNotFound) && p.target.After == Created && age < NewJobGrace:
+		case errors.Is(err, agentapi.ErrNotFound) && p.target.After == Created && age < Grace:
 			return false, nil
 		}
 		return false, p.fail(err)

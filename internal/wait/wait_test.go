@@ -27,6 +27,15 @@ func TestWait(t *testing.T) {
 	all := func(answers ...any) []any { return answers }
 	late := all(foundAfter(50 * time.Second))
 	odd := agentapi.Status("que\x1bued")
+	stale := func() agentapi.Status { // since the start of the bubble's clock
+		switch age := time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); {
+		case age < 59*time.Second:
+			return completed
+		case age < 70*time.Second:
+			return active
+		}
+		return failed
+	}
 	interrupting := func() agentapi.Status { time.Sleep(time.Hour); return completed }
 	expired, timeout := context.DeadlineExceeded, time.Minute
 	for name, tc := range map[string]struct {
@@ -36,6 +45,7 @@ func TestWait(t *testing.T) {
 		limit   time.Duration // 0: an hour
 		latency time.Duration
 		status  agentapi.Status // last seen
+		unseen  bool            // that the job was active, before its end
 		is      error           // nil: the job has ended
 		last    error           // fault
 		polls   int             // 0: any number
@@ -47,12 +57,15 @@ func TestWait(t *testing.T) {
 		"P08 stored late":       {after: Created, answers: late, limit: timeout, status: active, is: expired, lo: 60, hi: 60},
 		"P08 never found":       {after: Created, answers: all(fault404), is: agentapi.ErrNotFound, last: fault404, lo: 60, hi: 68},
 		"P09 when resumed":      {answers: late, is: agentapi.ErrNotFound, last: fault404, polls: 1},
-		"P09 after a message":   {after: Messaged, answers: late, is: agentapi.ErrNotFound, last: fault404, polls: 1, hi: 2},
-		"M01 old, then active":  {after: Messaged, answers: all(old, old, active, failed), status: failed, polls: 4, lo: 3, hi: 6},
+		"P09 after a message":   {after: Messaged, answers: late, is: agentapi.ErrNotFound, last: fault404, polls: 1, hi: 0},
+		"M01 old, then active":  {after: Messaged, answers: all(old, old, active, failed), status: failed, polls: 4, lo: 2, hi: 4},
+		"M01 old for 59 s":      {after: Messaged, answers: all(stale), status: failed, lo: 70, hi: 78},
 		"M05 the old link":      {after: Messaged, answers: all(linked, linked, completed), status: completed, polls: 3, hi: 10},
-		"M02 ended unseen":      {after: Messaged, answers: all(old), status: completed, lo: 10, hi: 11.2},
-		"M02 no status":         {after: Messaged, answers: all(noStatus, completed), status: completed, lo: 10, hi: 11.2},
-		"M02 when resumed":      {after: Messaged, ago: 7 * time.Second, answers: all(completed), status: completed, lo: 3, hi: 4.2},
+		"M02 ended unseen":      {after: Messaged, answers: all(old), status: completed, unseen: true, lo: 60, hi: 66.6},
+		"M02 no status":         {after: Messaged, answers: all(noStatus, completed), status: completed, unseen: true, lo: 60, hi: 66.6},
+		"M02 when resumed":      {after: Messaged, ago: 57 * time.Second, answers: all(completed), status: completed, unseen: true, lo: 3, hi: 4.2},
+		"M02 resumed later":     {after: Messaged, ago: time.Minute, answers: all(completed), status: completed, unseen: true, polls: 1},
+		"M02 other clock ahead": {after: Messaged, ago: -time.Hour, answers: all(completed), status: completed, unseen: true, lo: 60, hi: 66.6},
 		"P07 401":               {answers: all(active, fault401), status: active, is: agentapi.ErrKeyRejected, last: fault401, polls: 2, hi: 1},
 		"pause too long":        {answers: all(active, tooLong), status: active, is: agentapi.ErrPauseTooLong, last: tooLong, polls: 2, hi: 1},
 		"P01 the status":        {answers: all(active, odd), limit: timeout, status: odd, is: expired, lo: 60, hi: 60},
@@ -70,10 +83,13 @@ func TestWait(t *testing.T) {
 				p.latency = tc.latency
 				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tc.limit, time.Hour))
 				defer cancel()
-				status, failure := p.wait(ctx, t, Target{After: tc.after, At: p.start.Add(-tc.ago)})
+				status, sawActive, failure := p.wait(ctx, t, Target{After: tc.after, At: p.start.Add(-tc.ago)})
 				took := time.Since(p.start).Seconds()
 				if status != tc.status || !errors.Is(failure.Err, tc.is) || !errors.Is(failure.LastFault, tc.last) {
 					t.Errorf("%q, %+v, want %q, %v after %v", status, failure, tc.status, tc.is, tc.last)
+				}
+				if tc.after == Messaged && tc.is == nil && sawActive == tc.unseen {
+					t.Errorf("the job was seen active: %t", sawActive)
 				}
 				if tc.polls != 0 && len(p.at) != tc.polls || took < tc.lo || took > tc.hi {
 					t.Errorf("%d polls in %vs, want %d in %vs to %vs", len(p.at), took, tc.polls, tc.lo, tc.hi)
@@ -100,7 +116,7 @@ func TestError_text(t *testing.T) {
 func TestMayBeStale(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { // a clock that stands still
-		for age, want := range map[time.Duration]bool{0: true, Settle - 1: true, Settle: false, time.Hour: false} {
+		for age, want := range map[time.Duration]bool{0: true, Grace - 1: true, Grace: false, time.Hour: false} {
 			if at := time.Now().Add(-age); MayBeStale(failed, at) != want || MayBeStale(active, at) {
 				t.Errorf("%v after the message: failed may be stale is %t", age, !want)
 			}
@@ -113,7 +129,7 @@ func TestWait_progress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPoller(active, fault500, noStatus, agentapi.Status("paused"), completed)
 		got := map[time.Duration]agentapi.Status{}
-		_, failure := p.wait(t.Context(), t, Target{After: Created, Progress: func(j *agentapi.Job, age time.Duration) { got[age] = j.Status }})
+		_, _, failure := p.wait(t.Context(), t, Target{After: Created, Progress: func(j *agentapi.Job, age time.Duration) { got[age] = j.Status }})
 		if want := (map[time.Duration]agentapi.Status{p.at[0]: active, p.at[3]: "paused", p.at[4]: completed}); failure.Err != nil || !maps.Equal(got, want) {
 			t.Errorf("%v, progress %v, want %v", failure.Err, got, want)
 		}

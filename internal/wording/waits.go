@@ -79,6 +79,16 @@ const Archived Text = "Agent job archived\n" +
 	"Job {job} was archived while this run waited for it. It can no longer accept messages: a new prompt starts a new job. " +
 	"No action is needed."
 
+// What an apply reports when every read of a minute showed a final status, which may be the one from before the message.
+const (
+	notSeenActive Text = "Agent job not seen active\n" +
+		"Job {job} accepted the message. No read in the minute after that showed it active: either it finished between two reads, " +
+		"or the service still shows the status {status} from before the message. "
+	NotSeenActive Text = notSeenActive + "Plan to read it again. " +
+		"If it is active then, apply resumes waiting without sending anything."
+	NotSeenActiveInAction Text = notSeenActive + "Check it in the service's dashboard."
+)
+
 func link(label string, job Job) string {
 	if job.PRLink == "" {
 		return noLink

@@ -22,12 +22,13 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 const (
-	timeout = 15 * time.Second // longer than a wait after a message takes
 	finish  = 3 * time.Second  // from the start of a run until its active jobs finish
-	pause   = 20 * time.Second // between runs
+	timeout = 15 * time.Second // longer than a wait for them takes
+	pause   = wait.Grace       // between runs: a final status then counts
 )
 
 const (

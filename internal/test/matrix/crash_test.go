@@ -6,6 +6,7 @@ package matrix
 import (
 	"time"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
@@ -64,6 +65,18 @@ func crashRows() []Row {
 			m.wantDiags(m.Run(Job2()), messageUnconfirmed)
 			m.WantPosts(1, 1)
 			m.wantNoOrphans()
+		}},
+		// Red without: the time of the earlier run's message (the wait would last a minute more).
+		{name: "X04_the_message_was_accepted_long_ago", clock: true, script: turns(simulator.Script{}), Test: func(m *Matrix) {
+			m.created(Job1())
+			m.nextRun()
+			m.undone(func() { m.wantDiags(m.Run(fakecli.With(Job2(), attrs{"wait": attrs{"enabled": false}})), messagePlanned) })
+			time.Sleep(time.Minute)
+			m.nextRun()
+			start := time.Now()
+			m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
+			m.wantTook(start, 0, time.Second)
+			m.wantEnd("completed", 1, 1)
 		}},
 		{name: "X04_the_job_has_failed_and_is_kept", clock: true, Test: func(m *Matrix) {
 			m.Sim.SetStatus(m.started(noWait()), "failed")

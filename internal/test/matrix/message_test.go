@@ -11,7 +11,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
-	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 const (
@@ -19,6 +18,7 @@ const (
 	messageFailed      = "ERROR: Message to agent job not accepted"
 	messageUnconfirmed = "WARNING: Message to agent job unconfirmed"
 	stillRunning       = "WARNING: Unfinished agent job"
+	notSeenActive      = "WARNING: Agent job not seen active"
 	cutShort           = "ERROR: Agent job still running"
 )
 
@@ -53,10 +53,11 @@ func messageRows() []Row {
 		}})
 	}
 	// A run that was cut short just after the message. Red without: MayBeStale in observed; the time of the message in await.
-	row("M01_cut_short_and_refreshed_while_stale", turns(simulator.Script{Duration: 40 * time.Second, Stale: 8 * time.Second}), func(m *Matrix) {
+	row("M01_cut_short_and_refreshed_while_stale", turns(simulator.Script{Duration: 90 * time.Second, Stale: 55 * time.Second}), func(m *Matrix) {
 		m.wantDiags(m.Run(update(attrs{"timeouts": attrs{"update": "3s"}})), messagePlanned, cutShort)
 		m.WantState("active")
 		m.OK(m.connect())
+		time.Sleep(45 * time.Second)
 		m.OK(m.refresh())
 		m.WantState("active")
 		m.resumed(Job2())
@@ -69,7 +70,7 @@ func messageRows() []Row {
 		m.Script(faultserver.Message, faultserver.Reset)
 		start := time.Now()
 		m.wantDiags(m.Run(Job2()), messagePlanned, MessageUnknown)
-		m.wantTook(start, 0, wait.Settle+time.Second)
+		m.wantTook(start, 0, time.Second)
 		m.wantWords(m.id(), "and nothing shows whether it arrived", "connection", "so no apply sends it again", "change the prompt")
 		m.wantEnd("completed", 1, 1)
 		for range 2 {
@@ -96,14 +97,42 @@ func messageRows() []Row {
 			m.WantState(status)
 		}
 	})
-	// Red without: the time of the message in the wait that follows later.
-	row("M02_waited_for_nine_seconds_later", at(0), func(m *Matrix) {
+	// The POST's own status says nothing about what GETs show. Red without: Grace of 60 s.
+	row("M01_stale_after_a_response_that_said_active", turns(simulator.Script{Duration: 90 * time.Second, Stale: 55 * time.Second}), func(m *Matrix) {
+		m.Script(faultserver.Message, faultserver.Effect(shows(attrs{"status": "active"})))
+		start := time.Now()
+		m.wantDiags(m.Run(Job2()), messagePlanned)
+		m.wantEnd("completed", 1, 1)
+		m.wantTook(start, 90*time.Second, 100*time.Second)
+	})
+	// Red without: the warning in await.
+	row("M01_stale_for_longer", turns(simulator.Script{Duration: 100 * time.Second, Stale: 70 * time.Second}), func(m *Matrix) {
+		start := time.Now()
+		m.wantDiags(m.Run(Job2()), messagePlanned, notSeenActive)
+		m.wantWords("Job "+m.id()+" in project proj_1 accepted the message", `status "completed"`, "Plan to read it again.")
+		m.wantTook(start, time.Minute, 67*time.Second)
+		m.WantState("completed")
+		time.Sleep(15 * time.Second)
+		m.wantDiags(m.Run(Job2()), stillRunning)
+		m.wantEnd("completed", 1, 1)
+	})
+	// Red without: the time of the message in the wait that follows later, which warns of nothing.
+	row("M02_waited_for_later", at(0), func(m *Matrix) {
 		m.wantDiags(m.Run(noWait), messagePlanned)
-		time.Sleep(9 * time.Second)
+		time.Sleep(55 * time.Second)
 		start := time.Now()
 		m.wantDiags(m.plan(Job2()), stillRunning)
 		m.OK(m.apply(Job2()))
-		m.wantTook(start, 0, 7*time.Second)
+		m.wantTook(start, 5*time.Second, 12*time.Second)
+	})
+	// Red without: MayBeStale and its time in observed.
+	row("M02_refreshed_later", at(0), func(m *Matrix) {
+		m.wantDiags(m.Run(noWait), messagePlanned)
+		for _, status := range []string{"active", "completed"} {
+			time.Sleep(35 * time.Second)
+			m.OK(m.refresh())
+			m.WantState(status)
+		}
 	})
 	// Red without: the mark gone when a wait that is cut short has seen active.
 	row("M01_ended_soon_after_a_wait_was_cut_short", at(5*time.Second), func(m *Matrix) {

@@ -140,7 +140,7 @@ func (k *kit) check(ctx context.Context) error {
 	for read.status == http.StatusNotFound && time.Since(sent) < 2*time.Minute && sleep.For(ctx, time.Second) == nil {
 		read = k.call(ctx, k.key, path)
 	}
-	k.note(read.accepted() && read.text("id") == id && time.Since(sent) < time.Minute, "reading a new job", "2xx, its record, within 60 s", since(sent, read.String()))
+	k.note(read.accepted() && read.text("id") == id && time.Since(sent) < time.Minute, "reading a new job", "2xx, its record, in less than 60 s", since(sent, read.String()))
 	job := k.finish(ctx, "the job finishes", path, sent)
 	if other.accepted() {
 		k.finish(ctx, "the other job finishes", jobs+url.PathEscape(other.text("id")), sent)
@@ -159,10 +159,11 @@ func (k *kit) check(ctx context.Context) error {
 	k.note(job.accepted() && job.text("id") == id || job.status/100 == 4 && job.record != nil,
 		"a message to a finished job", "2xx, its record; or refused: 4xx, JSON", job.String())
 	if job.accepted() {
-		for job.text("status") != "active" && time.Since(sent) < time.Minute && sleep.For(ctx, time.Second) == nil {
+		// What the message's own response shows does not count: other servers may handle the reads.
+		for job = k.call(ctx, k.key, path); job.text("status") != "active" && time.Since(sent) < 2*time.Minute && sleep.For(ctx, time.Second) == nil; {
 			job = k.call(ctx, k.key, path)
 		}
-		k.note(job.text("status") == "active" && time.Since(sent) <= 10*time.Second, "the record from before the message is shown", "for at most 10 s, then active",
+		k.note(job.text("status") == "active" && time.Since(sent) < time.Minute, "the record from before the message is shown", "for less than 60 s, then active",
 			since(sent, job.text("status")))
 		k.finish(ctx, "the job finishes again", path, sent)
 	}
