@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,10 @@ func TestClassify_everyStatus(t *testing.T) {
 			_, failure := c.classifyPost(request{op: OpCreate}, &response{reached: true, status: status, body: []byte(body)}, nil)
 			if failure == nil || failure.StatusCode != status {
 				t.Fatalf("%d %s: %v", status, form, failure)
+			}
+			byJob := status/100 == 4 && form != "HTML" && !slices.Contains([]int{401, 402, 403, 404, 408, 413, 499}, status)
+			if RefusedByJob(failure) != byJob {
+				t.Errorf("%d %s: the job may have refused it: %t", status, form, !byJob)
 			}
 			handled := status == 303 || status == 304 || status == 408 || status == 499 // perhaps
 			for target, want := range map[error]bool{

@@ -125,6 +125,18 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
+// MustFix reports whether a refusal has a reason that another job does not change.
+func MustFix(err error) bool {
+	return errors.Is(err, ErrKeyRejected) || errors.Is(err, ErrPaymentRequired) || errors.Is(err, ErrWebPage) || errors.Is(err, ErrRedirected)
+}
+
+// RefusedByJob reports whether a message was refused for a reason that may lie in its job, unless that is unknown.
+func RefusedByJob(err error) bool {
+	failure, ok := errors.AsType[*Error](err)
+	return ok && errors.Is(failure, ErrRefused) && !MustFix(failure) && !errors.Is(failure, ErrNotFound) &&
+		failure.StatusCode != http.StatusRequestEntityTooLarge
+}
+
 // serviceMessage finds the service's error message: a string under "error" or
 // "message", an object with a "message" under "error", problem+json's "detail" or
 // "title", or the text itself. A web page contains nothing useful.

@@ -48,6 +48,8 @@ func byPrompt(prompt string, _ int) simulator.Script {
 	switch {
 	case strings.Contains(prompt, "fail"):
 		return simulator.Script{Duration: 100 * time.Millisecond, Status: "failed"}
+	case strings.Contains(prompt, "once"):
+		return simulator.Script{Duration: time.Second, NoMessages: true}
 	case strings.Contains(prompt, "slow"):
 		return simulator.Script{Duration: time.Hour}
 	default:

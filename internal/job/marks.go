@@ -23,6 +23,7 @@ import (
 type marks struct {
 	messagedAt  time.Time   // when a message was accepted whose run of the job has not been seen to start or end
 	unconfirmed bool        // a message was sent, and nothing showed its effect
+	refused     bool        // the job refused a message after it had finished: it counts as closed
 	prompt      string      // the hash of the last write-only prompt sent to the job
 	ignored     bool        // the plan has no prompt to compare, because of ignore_changes
 	journal     journal.Ref // what the state says about the journal
@@ -31,7 +32,8 @@ type marks struct {
 // fields are the marks by their keys in the private state.
 func (m *marks) fields() map[string]any {
 	return map[string]any{
-		"messaged": &m.messagedAt, "unconfirmed": &m.unconfirmed, "prompt": &m.prompt, "ignored": &m.ignored, "journal": &m.journal,
+		"messaged": &m.messagedAt, "unconfirmed": &m.unconfirmed, "refused": &m.refused,
+		"prompt": &m.prompt, "ignored": &m.ignored, "journal": &m.journal,
 	}
 }
 
@@ -87,8 +89,9 @@ func (m *marks) messaged(at time.Time) {
 
 // observed follows a refresh. It returns the status that the record shows of the run that the last message started.
 func (m *marks) observed(before *jobModel, status agentapi.Status) agentapi.Status {
-	if before.ended() && status.Unfinished() {
-		m.unconfirmed = false // the message has arrived after all
+	if status.Unfinished() {
+		m.refused = false
+		m.unconfirmed = m.unconfirmed && !before.ended() // else the message has arrived after all
 	}
 	if wait.MayBeStale(status, m.messagedAt) {
 		return agentapi.StatusActive // this status may be the one from before the message

@@ -68,7 +68,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	proposed := plan.stored()
 	marks.ignored = plan.promptText().IsNull()
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	c := compare(&plan, &state, marks.recordedPrompt(&state), options.enabled)
+	c := compare(&plan, &state, marks, options.enabled)
 	c.newProject = !project.IsNull() && !project.Equal(state.ProjectID)
 	c.sent = c.newPrompt && c.closedJob && len(equalRequests(ctx, j, send.Message, &plan, diags)) > 0
 	if c.newJob() {
@@ -130,13 +130,15 @@ type change struct {
 	recordOnly   bool // the prompt of an imported job
 	newTriggers  bool
 	newProject   bool
-	closedJob    bool // failed or archived: it cannot accept messages
+	closedJob    bool // it cannot accept messages: it failed, was archived, or has refused a message
+	refused      bool // it has refused a message
 	sent         bool // an earlier run has sent the prompt to it, which the state does not show
 	resume       bool // it has not finished: resume waiting
 }
 
 // compare compares a plan with the state. Only a plan knows whether the project is new and the prompt was sent.
-func compare(plan, state *jobModel, recorded recordedPrompt, waits bool) change {
+func compare(plan, state *jobModel, m *marks, waits bool) change {
+	recorded := m.recordedPrompt(state)
 	imported, ignored := recorded.missing(), plan.promptText().IsNull()
 	return change{
 		newPrompt:    !imported && !ignored && !recorded.is(plan.promptText()),
@@ -144,7 +146,8 @@ func compare(plan, state *jobModel, recorded recordedPrompt, waits bool) change 
 		mayBeUnknown: plan.PromptWO.IsUnknown(),
 		recordOnly:   imported && !ignored,
 		newTriggers:  !imported && !plan.Triggers.Equal(state.Triggers),
-		closedJob:    state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived),
+		closedJob:    state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.refused,
+		refused:      m.refused,
 		resume:       waits && !state.ended(),
 	}
 }
@@ -196,6 +199,7 @@ func (r *jobRecord) markComputedUnknown() {
 // explain warns about what the plan's symbols do not show.
 func (c change) explain(plan, state *jobModel, diags *diag.Diagnostics) {
 	job := state.facts()
+	job.RefusedMessage = c.refused
 	ofPrompt, ofStatus := validate.WarnAt(diags, plan.promptPath()), validate.WarnAt(diags, path.Root("status"))
 	switch {
 	case c.newJob():

@@ -140,7 +140,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	defer recovered(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
-	change := compare(&job, &before, out.marks.recordedPrompt(&before), options.enabled)
+	change := compare(&job, &before, out.marks, options.enabled)
 	job.jobRecord = before.jobRecord
 	if !change.newPrompt && !change.resume {
 		out.save(ctx, &job)
@@ -194,12 +194,30 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 	case outcome.Result == send.TakenOver:
 		out.diags.AddWarning(wording.TakenOver(outcome, operation.Request))
 	case outcome.Result == send.Closed:
-		validate.ErrorAt(out.diags, job.promptPath())(wording.MessageToClosedJob.Of(job.facts(), nil))
+		facts := job.facts()
+		facts.RefusedMessage = out.marks.refused
+		validate.ErrorAt(out.diags, job.promptPath())(wording.MessageToClosedJob.Of(facts, nil))
 	case !arrived:
+		operation.Request.Closed = r.isClosed(ctx, job, outcome.Err, out)
 		out.diags.AddError(wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
 	}
 	reportProblem(r.provider.Sender.Journal, outcome, job.facts(), out.diags)
 	return outcome
+}
+
+// isClosed reports whether the refusal of a message and a GET after it show that the job accepts no messages
+// any more, and leaves a mark for the next plan: a service may refuse messages to every job that has finished.
+func (r *jobResource) isClosed(ctx context.Context, job *jobModel, refusal error, out stateWriter) bool {
+	if !agentapi.RefusedByJob(refusal) {
+		return false
+	}
+	record, err := r.provider.Sender.Client.ReadJob(ctx, job.ProjectID.ValueString(), job.ID.ValueString())
+	if err != nil || !record.Status.Terminal() || wait.MayBeStale(record.Status, out.marks.messagedAt) {
+		return false
+	}
+	out.marks.refused = true
+	out.marks.write(ctx, out.private)
+	return true
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {

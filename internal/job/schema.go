@@ -44,7 +44,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
 					"message. " +
-					"If the job failed or was archived, it starts a new job instead, which does not see the earlier prompts. " +
+					"If the job failed, was archived, or refused an earlier message after it had finished, " +
+					"it starts a new job instead, which does not see the earlier prompts. " +
 					"After an import, the prompt is recorded without sending it. Line ends are compared and sent as LF.",
 				Validators: []validator.String{validPrompt()},
 			},

@@ -46,6 +46,8 @@ func TestJob_steps(t *testing.T) {
 		c.State = c.Decode(resp.ImportedResources[0].State)
 	}
 	fails := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "failed") }
+	worksAgain := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "active") }
+	onceA, onceB := attrs{"prompt_wo": "once A"}, attrs{"prompt_wo": "once B"}
 	a, b := attrs{"prompt_wo": "A"}, attrs{"prompt_wo": "B"}
 	slow, triggers := attrs{"prompt": "slowly", "wait": attrs{"enabled": false}}, attrs{"triggers": attrs{"spec": "1"}}
 	prompts := []string{"prompt", "prompt_wo"}
@@ -106,6 +108,23 @@ func TestJob_steps(t *testing.T) {
 			},
 			{planned: unread, config: a, says: []string{later, "WARNING: Agent job failed"}, creates: 1},
 			{planned: unread, config: b, once: true, says: []string{later, "The prompt is new, which the plan did not know. It was not sent."}, creates: 1},
+		},
+		"a job that refuses messages": {
+			{config: onceA, creates: 1},
+			{config: onceB, says: []string{sent, "the next apply starts a new job with the prompt"}, creates: 1, messages: 1},
+			{config: onceA, creates: 1, messages: 1},
+			{ignored: prompts, config: fakecli.With(onceB, longer), creates: 1, messages: 1},
+			{planned: unread, config: onceA, says: []string{later}, creates: 1, messages: 1},
+			{
+				planned: unread, config: onceB, once: true, creates: 1, messages: 1,
+				says: []string{"refused a message after it had finished. If the prompt is new", "refused a message after it had finished. The prompt is new"},
+			},
+			{
+				config: onceB, because: []string{`AttributeName("status")`}, creates: 2, messages: 1,
+				says: []string{"refused a message after it had finished, so apply starts a new job. It does not see the earlier prompts"},
+			},
+			{config: onceA, says: []string{sent, "409 Conflict"}, creates: 2, messages: 2},
+			{before: worksAgain, config: onceA, says: []string{sent}, creates: 2, messages: 3},
 		},
 		"another one in the apply": {
 			{config: a, creates: 1},

@@ -55,6 +55,8 @@ func TestMarks_transitions(t *testing.T) {
 		"another one":                   {unconfirmed, messaged(time.Time{}), unconfirmed},
 		"an unconfirmed message shows":  {unconfirmed, observed(completed, active, active), marks{}},
 		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
+		"a refusal, then active":        {marks{refused: true}, observed(completed, active, active), marks{}},
+		"a refusal, then finished":      {marks{refused: true}, observed(completed, completed, completed), marks{refused: true}},
 		"nor without a status":          {unconfirmed, observed(completed, "", ""), unconfirmed},
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
 		"a status later":                {marks{messagedAt: start.Add(-wait.Grace)}, observed(active, completed, completed), marks{}},
@@ -88,11 +90,11 @@ func (p private) SetKey(_ context.Context, key string, value []byte) diag.Diagno
 func TestMarks_stored(t *testing.T) {
 	t.Parallel()
 	read, written := private{
-		"messaged": []byte(`"2026-11-23T00:24:16Z"`), "unconfirmed": []byte("true"),
+		"messaged": []byte(`"2026-11-23T00:24:16Z"`), "unconfirmed": []byte("true"), "refused": []byte("true"),
 		"prompt": []byte(`"hash"`), "ignored": []byte("true"),
 	}, private{}
 	want := marks{
-		messagedAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), unconfirmed: true,
+		messagedAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), unconfirmed: true, refused: true,
 		prompt: "hash", ignored: true,
 	}
 	m := readMarks(t.Context(), read)

@@ -27,6 +27,8 @@ type Script struct {
 	Status string
 	// NoPullRequest leaves prLink null, as it is for active and failed jobs.
 	NoPullRequest bool
+	// NoMessages makes the job refuse messages once it has finished, as a failed or archived one always does.
+	NoMessages bool
 	// Stale is how long after a message its response and every GET still show the
 	// earlier record.
 	Stale time.Duration
@@ -67,13 +69,16 @@ func (s Script) directed(prompt string) (Script, error) {
 		case "no-pull-request":
 			s.NoPullRequest = true
 			continue
+		case "no-messages":
+			s.NoMessages = true
+			continue
 		}
 		value, stale := strings.CutPrefix(directive, "stale=")
 		d, err := time.ParseDuration(value)
 		switch {
 		case err != nil || d < 0:
 			return s, fmt.Errorf("the simulator does not know %q in [simulate: …]: it takes a duration such as 30s, "+
-				"completed, failed, archived, active, no-pull-request and stale=5s", directive)
+				"completed, failed, archived, active, no-pull-request, no-messages and stale=5s", directive)
 		case stale:
 			s.Stale = d
 		default:

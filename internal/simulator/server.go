@@ -138,7 +138,7 @@ func (s *Server) sendMessage(project, id, prompt string) response {
 	if j == nil || j.project != project {
 		return notFound()
 	}
-	if status := j.statusAt(time.Now()); status == statusFailed || status == statusArchived {
+	if status := j.statusAt(time.Now()); status == statusFailed || status == statusArchived || j.script.NoMessages && terminal(status) {
 		return failure(http.StatusConflict, "job is "+status+" and accepts no messages")
 	}
 	turn := j.turns

@@ -108,6 +108,7 @@ func TestContract(t *testing.T) {
 
 		"get in another project": {"GET", "/v2/agent/other/job/{id}", "", right, "", 404, "job not found", simulator.KindGet},
 		"message, other project": {"POST", "/v2/agent/other/job/{id}/message", prompt, right, jsonType, 404, "job not found", message},
+		"message, no messages":   {"POST", jobs + "/{closed}/message", prompt, right, jsonType, 409, "job is completed and accepts no messages", message},
 		"message, failed":        {"POST", jobs + "/{failed}/message", prompt, right, jsonType, 409, "accepts no messages", message},
 		"escaped slash":          {"GET", jobs + "/a%2Fmessage", "", right, "", 404, "job not found", simulator.KindGet},
 		"trailing slash":         {"POST", jobs + "/", prompt, right, jsonType, 404, "not found", simulator.KindOther},
@@ -125,7 +126,8 @@ func TestContract(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer(simulator.Script{})
 			id, failed := s.Create("proj", "existing").ID, s.Create("proj", "[simulate: failed]").ID
-			r := newRequest(t, tt.method, strings.NewReplacer("{id}", id, "{failed}", failed).Replace(tt.path), tt.body)
+			closed := s.Create("proj", "[simulate: 0s, no-messages]").ID
+			r := newRequest(t, tt.method, strings.NewReplacer("{id}", id, "{failed}", failed, "{closed}", closed).Replace(tt.path), tt.body)
 			r.Header.Set("Authorization", tt.key)
 			r.Header.Set("Content-Type", tt.contentType)
 			before := s.Jobs()

@@ -17,15 +17,16 @@ import (
 // What a plan announces about a job in the state.
 const (
 	NewJob Text = "New prompt starts a new agent job\n" +
-		"Job {job} has the status {status} and cannot accept messages, so apply starts a new job. " +
-		"It does not see the earlier prompts: write a prompt that is complete without them."
+		"Job {job} {closed}, so apply starts a new job. " +
+		"It does not see the earlier prompts: write a prompt that is complete without them. " +
+		"The old job leaves the state even if the service refuses the new one."
 	ActiveReplaced Text = "Active agent job will be replaced\n" +
 		"Apply removes job {job} (status {status}) from the state and starts a new job. " +
 		"The service cannot cancel a job, so the old one keeps running and may still open a pull request."
 	PromptNotKnown Text = "Prompt not known yet\n" +
 		"If the prompt is new, apply sends it to job {job} as a follow-up message. Otherwise it sends nothing."
 	PromptNotKnownClosed Text = "Prompt not known yet\n" +
-		"Job {job} has the status {status} and cannot accept messages. If the prompt is new, apply fails and sends nothing. " +
+		"Job {job} {closed}. If the prompt is new, apply fails and sends nothing. " +
 		"To start a new job with it, plan with -replace=ADDRESS."
 	PromptRecorded Text = "Prompt recorded without sending it\n" +
 		"Job {job} was imported, so the state does not show its last prompt. " +

@@ -26,7 +26,7 @@ const summaryNotAccepted = "Message to agent job not accepted"
 // What an apply reports about the prompt of a message.
 const (
 	MessageToClosedJob Text = summaryNotAccepted + "\n" +
-		"Job {job} has the status {status} and cannot accept messages. The prompt is new, which the plan did not know. It was not sent.\n\n" +
+		"Job {job} {closed}. The prompt is new, which the plan did not know. It was not sent.\n\n" +
 		"To start a new job with this prompt, apply with -replace=ADDRESS."
 )
 
@@ -67,11 +67,15 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) (summary, d
 	case failure.StatusCode == http.StatusTooManyRequests: // also if a later attempt found no connection
 		what = "The service's rate limit refused the prompt for"
 	case !errors.Is(failure, agentapi.ErrRefused):
-	case create || again == InvokeAgain || mustFix(failure):
+	case create || again == InvokeAgain || agentapi.MustFix(failure):
 		what, next = "The service refused the prompt for", "Once that is fixed, "+strings.ToLower(next[:1])+next[1:]
 	default:
 		what = "The service refused the prompt for"
 		next = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
+		if r.Closed { // as this refusal has shown
+			next = "The job has finished, so the provider sends it no more messages: the next apply starts a new job with the prompt, " +
+				"which does not see the earlier prompts. To keep this job instead, restore the earlier prompt."
+		}
 	}
 	return summary, Paragraphs(fmt.Sprintf("%s %s, so %s.", what, target, effect), cause(outcome.Err), next)
 }
@@ -82,12 +86,6 @@ func target(r send.Request) string {
 		return "job " + Job{ID: r.JobID, Project: r.ProjectID}.String()
 	}
 	return "project " + r.ProjectID
-}
-
-// mustFix reports whether a refusal has a reason that a new job does not change.
-func mustFix(err error) bool {
-	return errors.Is(err, agentapi.ErrKeyRejected) || errors.Is(err, agentapi.ErrPaymentRequired) ||
-		errors.Is(err, agentapi.ErrWebPage) || errors.Is(err, agentapi.ErrRedirected)
 }
 
 // unknownOutcome describes a request that was sent, and no response shows its outcome.

@@ -15,13 +15,17 @@ import (
 )
 
 // Job is what a text says about a job.
-type Job struct{ ID, Project, Status, PRLink string }
+type Job struct {
+	ID, Project, Status, PRLink string
+	// RefusedMessage: it refused a message after it had finished.
+	RefusedMessage bool
+}
 
 // String is how texts name the job.
 func (j Job) String() string { return j.ID + " in project " + j.Project }
 
 // Text is a diagnostic about one job: the summary, a line break and the detail, with {job}, {id},
-// {project}, {status} and {cause} for what is only known later.
+// {project}, {status}, {closed} and {cause} for what is only known later.
 type Text string
 
 // Of returns the diagnostic about a job. err may be nil.
@@ -30,9 +34,13 @@ func (t Text) Of(job Job, err error) (summary, detail string) {
 	if err != nil {
 		why = cause(err)
 	}
+	closed := "has the status " + Quote(job.Status) + " and cannot accept messages"
+	if job.RefusedMessage {
+		closed = "refused a message after it had finished"
+	}
 	summary, detail, _ = strings.Cut(string(t), "\n")
 	return summary, strings.NewReplacer("{job}", job.String(), "{id}", job.ID, "{project}", job.Project,
-		"{status}", Quote(job.Status), "{cause}", why).Replace(detail)
+		"{status}", Quote(job.Status), "{closed}", closed, "{cause}", why).Replace(detail)
 }
 
 // Paragraphs joins the paragraphs of a diagnostic's detail, without empty ones.

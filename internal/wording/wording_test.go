@@ -57,6 +57,12 @@ func TestHint(t *testing.T) {
 func TestRefusalTellsWhatHelps(t *testing.T) {
 	t.Parallel()
 	request := send.Request{Kind: send.Message, ProjectID: "proj_1", JobID: "job_1"}
+	closed := request
+	closed.Closed = true
+	refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}}
+	if _, got := NotAccepted(refusal, closed, ApplyAgain); !strings.Contains(got, "the next apply starts a new job") || strings.Contains(got, "-replace") {
+		t.Error(got)
+	}
 	for want, failures := range map[string][]agentapi.Error{
 		"Once that is fixed, apply again to send the prompt.": {
 			{Class: agentapi.ErrRefused, StatusCode: 401}, {Class: agentapi.ErrRefused, StatusCode: 402},

@@ -24,7 +24,7 @@ import (
 // TestLives plays the same lives in each make test, from a seed whose lives have every row of the model. With LIVES
 // it plays that many others, or those of CHAOS_SEED.
 func TestLives(t *testing.T) {
-	const usual = 14
+	const usual = 17
 	seed, number := uint64(usual), harness.Number(t, "LIVES", 0)
 	if number > 0 {
 		seed = uint64(time.Now().Unix())
@@ -83,8 +83,12 @@ func shortest(t *testing.T, l life, b *breach) string {
 
 // smaller returns lives with one turn less, or with one more ordinary setting.
 func (l life) smaller() (all []life) {
+	with := func(turns []turn) life { return life{l.Journal, l.Refuses, turns} }
+	if l.Refuses {
+		all = append(all, life{Journal: l.Journal, Turns: l.Turns})
+	}
 	for i := range l.Turns {
-		all = append(all, life{l.Journal, slices.Delete(slices.Clone(l.Turns), i, i+1)})
+		all = append(all, with(slices.Delete(slices.Clone(l.Turns), i, i+1)))
 	}
 	for i := range l.Turns {
 		for _, field := range reflect.VisibleFields(reflect.TypeFor[turn]()) {
@@ -92,7 +96,7 @@ func (l life) smaller() (all []life) {
 			value := reflect.ValueOf(&turns[i]).Elem().FieldByIndex(field.Index)
 			if field.IsExported() && !value.IsZero() {
 				value.SetZero()
-				all = append(all, life{l.Journal, turns})
+				all = append(all, with(turns))
 			}
 		}
 	}
@@ -101,7 +105,7 @@ func (l life) smaller() (all []life) {
 
 func (b *breach) report(l life) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\njournal: %s\n", l.Journal)
+	fmt.Fprintf(&text, "\njournal: %s, refuses messages to completed jobs: %t\n", l.Journal, l.Refuses)
 	for i, turn := range l.Turns[:b.number] {
 		fmt.Fprintf(&text, "  %d %v\n", i+1, turn)
 	}
@@ -113,21 +117,21 @@ func (b *breach) report(l life) string {
 func TestLife(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, l := range map[string]life{
-		"an accepted message was sent again as a new job":               {kept, []turn{{}, {config: config{Prompt: "B"}, Goes: failed, Killed: true}, {config: config{Prompt: "B"}}}},
-		"an unknown message was sent again as a new job":                {kept, []turn{{Goes: outlasts}, {config: config{Prompt: "B"}, Post: lost, Goes: failed}, {config: config{Prompt: "B"}}}},
-		"a job that failed later was replaced":                          {kept, []turn{{Goes: outlasts}, {Meanwhile: failed}}},
-		"a destroy forgot a message":                                    {kept, []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
-		"no plan named the job of a killed -replace":                    {kept, []turn{{}, {Does: replace, Killed: true}, {}}},
-		"an unrelated import unblocked an unknown create":               {kept, []turn{{Post: notArrived}, {Does: importJob}, {}, {Does: refresh}, {Does: stateRm}, {}}},
-		"the default folder forgot when a run ended":                    {kept, []turn{{}, {Does: stateRm}, {}}},
-		"ignore_changes and a move to prompt_wo counted as two prompts": {kept, []turn{{Goes: outlasts}, {config: config{WriteOnly: true}, Ignored: true}}},
-		"a repetition was taken for the message before a message that was taken over": {kept, []turn{
+		"an accepted message was sent again as a new job":               {Journal: kept, Turns: []turn{{}, {config: config{Prompt: "B"}, Goes: failed, Killed: true}, {config: config{Prompt: "B"}}}},
+		"an unknown message was sent again as a new job":                {Journal: kept, Turns: []turn{{Goes: outlasts}, {config: config{Prompt: "B"}, Post: lost, Goes: failed}, {config: config{Prompt: "B"}}}},
+		"a job that failed later was replaced":                          {Journal: kept, Turns: []turn{{Goes: outlasts}, {Meanwhile: failed}}},
+		"a destroy forgot a message":                                    {Journal: kept, Turns: []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
+		"no plan named the job of a killed -replace":                    {Journal: kept, Turns: []turn{{}, {Does: replace, Killed: true}, {}}},
+		"an unrelated import unblocked an unknown create":               {Journal: kept, Turns: []turn{{Post: notArrived}, {Does: importJob}, {}, {Does: refresh}, {Does: stateRm}, {}}},
+		"the default folder forgot when a run ended":                    {Journal: kept, Turns: []turn{{}, {Does: stateRm}, {}}},
+		"ignore_changes and a move to prompt_wo counted as two prompts": {Journal: kept, Turns: []turn{{Goes: outlasts}, {config: config{WriteOnly: true}, Ignored: true}}},
+		"a repetition was taken for the message before a message that was taken over": {Journal: kept, Turns: []turn{
 			{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Goes: archived, Killed: true}, {config: config{Prompt: "C"}}, {config: config{Prompt: "B"}},
 		}},
-		"a message was sent again after an earlier one was taken over": {kept, []turn{
+		"a message was sent again after an earlier one was taken over": {Journal: kept, Turns: []turn{
 			{}, {config: config{Prompt: "C"}, Killed: true}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}}, {config: config{Prompt: "B"}},
 		}},
-		"no plan named the job of a killed -replace with a new prompt": {kept, []turn{{}, {config: config{Prompt: "B"}, Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
+		"no plan named the job of a killed -replace with a new prompt": {Journal: kept, Turns: []turn{{}, {config: config{Prompt: "B"}, Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if b := playLife(t, l, map[string]int{}); b != nil {

@@ -10,6 +10,7 @@ import "slices"
 // model is what a user knows who has read the guides.
 type model struct {
 	journal string
+	refuses bool           // messages to completed jobs
 	rows    map[string]int // of the tables, how often each applied
 	state   *state         // as stored
 	sent    []*request
@@ -22,6 +23,7 @@ type state struct {
 	triggers    bool
 	tainted     bool
 	unconfirmed bool       // a message may not have arrived
+	refused     bool       // it refused a message when it had finished
 	shows       []*request // a later run that reads this state removes them from the journal
 }
 
@@ -93,6 +95,7 @@ var changes = []struct {
 	{"same prompt", func(s situation) bool { return s.state.prompt == s.prompt() }, nothing},
 	{"unknown prompt_wo, closed job", func(s situation) bool { return s.Unknown && s.closed() && s.leftMessage() == nil }, rejected},
 	{"message of an earlier run", func(s situation) bool { return s.leftMessage() != nil }, message},
+	{"new prompt, after a refused message", func(s situation) bool { return s.state.refused }, newJob},
 	{"new prompt, closed job", func(s situation) bool { return s.closed() }, newJob},
 	{"new prompt", func(situation) bool { return true }, message},
 }
@@ -156,7 +159,9 @@ var waits = []struct {
 	{"stopped early", func(situation, string, bool) bool { return true }, fails, false},
 }
 
-func (s situation) closed() bool { return s.state.status == failed || s.state.status == archived }
+func (s situation) closed() bool {
+	return s.state.status == failed || s.state.status == archived || s.state.refused
+}
 
 func ended(status string) bool { return status == completed || status == failed || status == archived }
 
@@ -232,6 +237,7 @@ func (s situation) refresh(x *expected) {
 	x.warns = s.status(now.job) == gone
 	if status := s.status(now.job); status != gone {
 		now.unconfirmed = now.unconfirmed && (!ended(now.status) || ended(status))
+		now.refused = now.refused && ended(status)
 		now.status = status
 	}
 }
@@ -305,11 +311,13 @@ func (s situation) message(x *expected) {
 	case r != nil && s.follow(r) == stops, r == nil && s.status(s.state.job) == gone && s.Post == "":
 		x.run, x.messages = fails, map[bool]int{true: 1}[r == nil]
 		return
+	case r == nil && (s.Post == refused || s.Post == "" && s.refuses && ended(s.state.status)):
+		x.run, x.messages = fails, 1
+		s.state.refused = ended(s.status(s.state.job))
+		return
 	case r == nil:
 		x.messages = 1
-		if r = s.post(x, &request{job: s.state.job, message: true}); r == nil {
-			return
-		}
+		r = s.post(x, &request{job: s.state.job, message: true})
 	}
 	closed := s.closed()
 	s.state.prompt, s.state.triggers = s.prompt(), s.Triggers

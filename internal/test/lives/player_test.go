@@ -90,12 +90,12 @@ func playLife(t *testing.T, l life, rows map[string]int) (b *breach) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	synctest.Test(t, func(t *testing.T) {
 		p := &player{TB: t, life: l}
-		p.sim = harness.NewSimulator(harness.Always(simulator.Script{Duration: 1000 * time.Hour}))
+		p.sim = harness.NewSimulator(harness.Always(simulator.Script{Duration: 1000 * time.Hour, NoMessages: l.Refuses}))
 		p.wire = faultserver.New(t, p.sim, faultserver.Options{InMemory: true})
 		p.cli = &fakecli.CLI{T: p}
 		p.connect(0)
 		p.cli.Forget()
-		m := &model{journal: l.Journal, rows: rows}
+		m := &model{journal: l.Journal, refuses: l.Refuses, rows: rows}
 		for i, turn := range l.Turns {
 			if b = p.check(m, turn, i+1); b != nil {
 				return

@@ -17,9 +17,11 @@ import (
 
 type attrs = fakecli.Attrs
 
-// A life is the turns of one agent_job, and whether it has a journal.
+// A life is the turns of one agent_job, whether it has a journal, and whether the service refuses messages to
+// completed jobs.
 type life struct {
 	Journal string
+	Refuses bool
 	Turns   []turn
 }
 
@@ -123,6 +125,7 @@ var lives = rapid.Custom(func(t *rapid.T) life {
 	l := life{
 		Journal: rapid.SampledFrom([]string{kept, kept, kept, off}).Draw(t, "journal"),
 		Turns:   rapid.SliceOfN(turns, 3, 12).Draw(t, "turns"),
+		Refuses: rapid.IntRange(0, 3).Draw(t, "refuses") == 3,
 	}
 	for i := range l.Turns[1:] {
 		now, before := &l.Turns[i+1], l.Turns[i]

@@ -70,7 +70,9 @@ func crashRows() []Row {
 		{name: "X04_the_message_was_accepted_long_ago", clock: true, script: turns(simulator.Script{}), Test: func(m *Matrix) {
 			m.created(Job1())
 			m.nextRun()
-			m.undone(func() { m.wantDiags(m.Run(fakecli.With(Job2(), attrs{"wait": attrs{"enabled": false}})), messagePlanned) })
+			m.undone(func() {
+				m.wantDiags(m.Run(fakecli.With(Job2(), attrs{"wait": attrs{"enabled": false}})), messagePlanned)
+			})
 			time.Sleep(time.Minute)
 			m.nextRun()
 			start := time.Now()

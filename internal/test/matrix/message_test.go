@@ -65,6 +65,35 @@ func messageRows() []Row {
 			m.Errorf("the job is %s", end.Status)
 		}
 	})
+	// Another reason for the refusal, or a job that is or may be active: the next apply sends the message again. Red
+	// without: each condition of RefusedByJob and isClosed. What else follows a refusal: TestJob_steps.
+	for name, refusal := range map[string]struct {
+		status int
+		then   faultserver.Play
+		body   string
+	}{
+		"401": {status: 401}, "402": {status: 402}, "404": {status: 404}, "413": {status: 413},
+		"307": {status: 307}, "of_a_web_page": {status: 409, body: "<!doctype html>"},
+		"while_active": {status: 409, then: shows(nil)}, "then_404": {status: 409, then: faultserver.Answer(404, "{}")},
+	} {
+		row("M03_"+name, nil, func(m *Matrix) {
+			m.Script(faultserver.Message, faultserver.Answer(refusal.status, refusal.body))
+			m.plan(Job2())
+			if refusal.then != nil {
+				m.Script(faultserver.Get, refusal.then)
+			}
+			m.wantDiags(m.apply(Job2()), messageFailed)
+			m.wantDiags(m.Run(Job2()), messagePlanned)
+			m.wantEnd("completed", 1, 2)
+		})
+	}
+	// Red without: MayBeStale in isClosed.
+	row("M03_of_a_job_that_is_busy_and_shown_as_finished", turns(simulator.Script{Duration: 40 * time.Second, Stale: 30 * time.Second}), func(m *Matrix) {
+		m.wantDiags(m.Run(noWait), messagePlanned)
+		m.Script(faultserver.Message, faultserver.Answer(409, `{"error":"busy"}`))
+		m.wantDiags(m.Run(fakecli.With(noWait, attrs{"prompt": "Add a tutorial, please"})), messagePlanned, messageFailed)
+		m.wantDiags(m.plan(update(attrs{"prompt": "Add a tutorial, please"})), messagePlanned)
+	})
 	// Red without: the new prompt in the state of an unknown outcome (the next apply would send it again).
 	row("M04_reset_and_nothing_to_be_seen", long, func(m *Matrix) {
 		m.Script(faultserver.Message, faultserver.Reset)

@@ -31,6 +31,7 @@ Directives, separated by commas:
   30s                                      how long the job is active
   completed | failed | archived | active   how it finishes (active: never)
   no-pull-request                          it changes no files
+  no-messages                              it refuses messages once it has finished
   stale=5s                                 how long the old record is shown after a message
 A prompt with any other directive is refused with 400.
 
