@@ -123,7 +123,7 @@ func (d *ProviderData) warnOfPlace(ctx context.Context, diags *diag.Diagnostics)
 		if d.OnRunner {
 			diags.AddWarning(wording.JournalOnRunner(d.Sender.Journal.Location.Folder))
 		}
-		if number, where := d.Sender.Journal.LeftElsewhere(ctx); number > 0 {
+		if number, where := d.Sender.Journal.LeftInUsualPlace(ctx); number > 0 {
 			diags.AddWarning(wording.JournalElsewhere(number, where))
 		}
 	})

@@ -24,14 +24,17 @@ const opTimeout = 10 * time.Second
 // Key identifies equal requests.
 type Key = store.Key
 
+// Place is where the entries of one state are kept.
+type Place struct {
+	Location store.Location
+	Scope    string // distinguishes states
+}
+
 // Options configure a journal.
 type Options struct {
-	Location store.Location
-	// Scope distinguishes states.
-	Scope string
-	// Elsewhere is the default place of a journal that is kept somewhere else, and its scope there.
-	Elsewhere      store.Location
-	ElsewhereScope string
+	Place
+	// Usual is the default place of a journal that is kept somewhere else; nil if it is not.
+	Usual *Place
 	// Forget lists ids of entries that a person has given up.
 	Forget []string
 	// RequestTimeout is the longest time between a POST and its response.
@@ -45,9 +48,8 @@ type Options struct {
 type Journal struct {
 	Options
 
-	store     store.Store
-	elsewhere store.Store // nil: the journal is in its default place
-	process   *cli.Process
+	store   store.Store
+	process *cli.Process
 
 	known
 	plan
@@ -57,12 +59,12 @@ type Journal struct {
 
 // Open returns a journal without accessing its store yet.
 func Open(process *cli.Process, options Options) (*Journal, error) {
-	opened, err := store.Open(options.Location, store.Hash(options.Scope), process)
-	j := &Journal{Options: options, store: opened, process: process}
-	if err == nil && options.Elsewhere != (store.Location{}) {
-		j.elsewhere, err = store.Open(options.Elsewhere, store.Hash(options.ElsewhereScope), process)
-	}
-	return j, err
+	opened, err := options.open(process)
+	return &Journal{Options: options, store: opened, process: process}, err
+}
+
+func (p Place) open(process *cli.Process) (store.Store, error) {
+	return store.Open(p.Location, store.Hash(p.Scope), process)
 }
 
 // Discard returns a journal that keeps nothing.

@@ -109,16 +109,20 @@ func (j *Journal) find(ctx context.Context, key Key, has func(Key) bool) ([]*Ear
 	return j.read(ctx, names)
 }
 
-// LeftElsewhere returns how many entries of this state the default place still has, and names the
+// LeftInUsualPlace returns how many entries of this state the default place still has, and names the
 // place, if this journal is kept somewhere else. A place that cannot be listed has none.
-func (j *Journal) LeftElsewhere(ctx context.Context) (number int, where string) {
-	if j.elsewhere == nil {
+func (j *Journal) LeftInUsualPlace(ctx context.Context) (number int, where string) {
+	if j.Usual == nil {
+		return 0, ""
+	}
+	usual, err := j.Usual.open(j.process)
+	if err != nil {
 		return 0, ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	names, _ := j.elsewhere.List(ctx, "")
-	return len(j.ofOthers(names)), j.elsewhere.String()
+	names, _ := usual.List(ctx, "")
+	return len(j.ofOthers(names)), usual.String()
 }
 
 // StartedBy returns the creates of other runs that started a job, or took it over, under whatever prompt.

@@ -22,6 +22,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -108,14 +109,14 @@ func (m providerModel) providerData(
 	}
 	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if enabled && p.options.Process != nil {
-		options := journal.Options{
-			Location: location, Scope: journalScope(base.String(), location), Forget: forget, RequestTimeout: config.RequestTimeout,
-			Log: logDecision,
+		place := func(l store.Location) journal.Place {
+			return journal.Place{Location: l, Scope: journalScope(base.String(), l)}
 		}
+		options := journal.Options{Place: place(location), Forget: forget, RequestTimeout: config.RequestTimeout, Log: logDecision}
 		data.OnRunner = location.Default && onRunner()
-		usual := defaultLocation()
-		if scope := journalScope(base.String(), usual); location.Folder != usual.Folder || scope != options.Scope {
-			options.Elsewhere, options.ElsewhereScope = usual, scope
+		usual := place(defaultLocation())
+		if location.Folder != usual.Location.Folder || options.Scope != usual.Scope {
+			options.Usual = &usual
 		}
 		var err error
 		if data.Sender.Journal, err = journal.Open(p.options.Process, options); err != nil {
