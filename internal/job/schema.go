@@ -54,7 +54,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 				WriteOnly: true,
 				MarkdownDescription: "Like `prompt`, but not stored in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
 					"A salted hash detects changes. An ephemeral value must be the same in plan and apply, because the apply sends its own. " +
-					"One that the plan does not know is sent only if it is new, and fails the apply if the job cannot accept messages. Requires Terraform or OpenTofu 1.11.",
+					"One that the plan does not know is sent only if it is new, and fails the apply if the job cannot accept messages. " +
+					"Requires Terraform or OpenTofu 1.11.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"triggers": schema.MapAttribute{
