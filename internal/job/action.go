@@ -123,7 +123,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	resp.Diagnostics.Append(diags...)
 	project := a.provider.projectOr(config.ProjectID, &resp.Diagnostics).ValueString()
 	if config.Prompt.IsNull() && config.PromptWO.IsNull() { // the configuration had one, or validation had failed
-		validate.ErrorAt(&resp.Diagnostics, path.Root("prompt_wo"))(wording.PromptNotPassed.Of(wording.Job{Project: project}, nil))
+		validate.ErrorAt(&resp.Diagnostics, path.Root("prompt_wo"), wording.PromptNotPassed.Of(wording.Job{Project: project}, nil))
 	}
 	prompts := jobModel{Prompt: config.Prompt, PromptWO: config.PromptWO, ProjectID: types.StringValue(project)}
 	if resp.Diagnostics.HasError() || !prompts.checkPrompts(&resp.Diagnostics) {
@@ -145,7 +145,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	outcome := sending.Send(ctx)
 	switch {
 	case outcome.Result != send.Sent:
-		resp.Diagnostics.AddError(wording.NotAccepted(outcome, request, wording.InvokeAgain))
+		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request, wording.InvokeAgain))
 	case a.kind == send.Create:
 		i.progress("Job %s started in project %s.", outcome.Job.ID, project)
 		i.await(ctx, outcome.Job, wait.Created)
@@ -194,18 +194,18 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 	}
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):
-		i.resp.Diagnostics.AddError(wording.LostInAction.Of(job.facts(), err))
+		addError(&i.resp.Diagnostics, wording.LostInAction.Of(job.facts(), err))
 		return
 	case err != nil:
-		i.resp.Diagnostics.AddError(wording.StillRunning(err, job.facts(), wording.NotInState))
+		addError(&i.resp.Diagnostics, wording.StillRunning(err, job.facts(), wording.NotInState))
 		return
 	}
 	if event == wait.Messaged && !sawActive {
-		i.resp.Diagnostics.AddWarning(wording.NotSeenActiveInAction.Of(job.facts(), nil))
+		addWarning(&i.resp.Diagnostics, wording.NotSeenActiveInAction.Of(job.facts(), nil))
 	}
 	i.progress("%s", wording.Finished(job.facts(), time.Since(start)))
 	if job.is(agentapi.StatusFailed) {
-		reporter(&i.resp.Diagnostics, i.options.onFailure)(wording.Failed(job.facts(), wording.SendAgain))
+		i.options.addFailure(&i.resp.Diagnostics, wording.Failed(job.facts(), wording.SendAgain))
 	}
 }
 

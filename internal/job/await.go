@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/hashicorp/terraform-plugin-framework/diag"
-
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -32,7 +30,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	out.save(ctx, job)
 	out.diags.Append(warnings...)
 	if after == wait.Messaged && !sawActive {
-		out.diags.AddWarning(wording.NotSeenActive.Of(job.facts(), nil))
+		addWarning(out.diags, wording.NotSeenActive.Of(job.facts(), nil))
 	}
 	switch record.Status {
 	case agentapi.StatusFailed:
@@ -40,9 +38,9 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 		if after == wait.Created && options.onFailure == onError { // the error taints
 			next = wording.TaintedFailed
 		}
-		reporter(out.diags, options.onFailure)(wording.Failed(job.facts(), next))
+		options.addFailure(out.diags, wording.Failed(job.facts(), next))
 	case agentapi.StatusArchived:
-		out.diags.AddWarning(wording.Archived.Of(job.facts(), nil))
+		addWarning(out.diags, wording.Archived.Of(job.facts(), nil))
 	}
 }
 
@@ -53,21 +51,13 @@ func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, o
 		out.marks.interrupted(after, stopped.LastStatus)
 		out.marks.write(ctx, out.private)
 	}
-	report := out.diags.AddError
-	if after == wait.Created || errors.Is(err, context.Canceled) {
-		report = out.diags.AddWarning
-	}
+	text := wording.StillRunning(err, job.facts(), wording.Resumes(after))
 	if errors.Is(err, agentapi.ErrNotFound) {
-		report(wording.LostInWait(after).Of(job.facts(), err))
-		return
+		text = wording.LostInWait(after).Of(job.facts(), err)
 	}
-	report(wording.StillRunning(err, job.facts(), wording.Resumes(after)))
-}
-
-// reporter adds diagnostics of the severity that the user chose.
-func reporter(diags *diag.Diagnostics, severity string) func(summary, detail string) {
-	if severity == onWarn {
-		return diags.AddWarning
+	if after == wait.Created || errors.Is(err, context.Canceled) {
+		addWarning(out.diags, text)
+	} else {
+		addError(out.diags, text)
 	}
-	return diags.AddError
 }

@@ -60,9 +60,9 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	record, err := d.provider.Sender.Client.ReadJob(d.provider.Mask(ctx), job.ProjectID.ValueString(), job.ID.ValueString())
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):
-		resp.Diagnostics.AddError(wording.DataNotFound.Of(named.facts(), err))
+		addError(&resp.Diagnostics, wording.DataNotFound.Of(named.facts(), err))
 	case err != nil:
-		resp.Diagnostics.AddError(wording.DataReadFailed.Of(named.facts(), err))
+		addError(&resp.Diagnostics, wording.DataReadFailed.Of(named.facts(), err))
 	default:
 		resp.Diagnostics.Append(job.apply(record)...)
 	}

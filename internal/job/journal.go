@@ -44,14 +44,14 @@ func (m *marks) pruneJournal(ctx context.Context, j *journal.Journal, diags *dia
 // reportJournalError warns once that the journal cannot be used.
 func reportJournalError(j *journal.Journal, err error, diags *diag.Diagnostics) {
 	if err := j.FirstError(err); err != nil {
-		diags.AddWarning(wording.JournalUnusable(err))
+		addWarning(diags, wording.JournalUnusable(err))
 	}
 }
 
 // reportProblem warns that the journal does not show an outcome.
 func reportProblem(j *journal.Journal, outcome send.Outcome, job wording.Job, diags *diag.Diagnostics) {
 	if outcome.Result == send.Sent && outcome.Problem != nil {
-		diags.AddWarning(wording.JournalNotWritten(outcome.Problem, job))
+		addWarning(diags, wording.JournalNotWritten(outcome.Problem, job))
 		return
 	}
 	reportJournalError(j, outcome.Problem, diags)
@@ -84,13 +84,13 @@ func (d *ProviderData) announce(ctx context.Context, kind send.Kind, plan *jobMo
 		reportJournalError(j, j.RemoveStored(ctx, requestKey(ctx, kind, plan)), diags)
 		for _, e := range j.PlansCreate(ctx, requestKey(ctx, kind, plan)) {
 			if e.JobID != "" && e.JobID != plan.ID.ValueString() { // its own job is in the state that the apply reads
-				validate.WarnAt(diags, plan.promptPath())(wording.EntryNotRemoved(e))
+				validate.WarnAt(diags, plan.promptPath(), wording.EntryNotRemoved(e))
 			}
 		}
 		found = slices.DeleteFunc(found, d.isOver)
 	}
 	if len(found) > 0 {
-		validate.WarnAt(diags, plan.promptPath())(wording.Announcement(kind, plan.ProjectID.ValueString(), plan.promptHash(), found))
+		validate.WarnAt(diags, plan.promptPath(), wording.Announcement(kind, plan.ProjectID.ValueString(), plan.promptHash(), found))
 	}
 	return len(found)
 }
@@ -112,7 +112,7 @@ func (d *ProviderData) warnOfNamesakes(ctx context.Context, plan *jobModel, diag
 	unnamed.Name = types.StringNull()
 	found = append(found, equalRequests(ctx, d.Sender.Journal, send.Create, &unnamed, diags)...)
 	if found = slices.DeleteFunc(found, d.isOver); len(found) > 0 {
-		validate.WarnAt(diags, path.Root("name"))(wording.Namesakes(plan.ProjectID.ValueString(), found))
+		validate.WarnAt(diags, path.Root("name"), wording.Namesakes(plan.ProjectID.ValueString(), found))
 	}
 }
 
@@ -121,10 +121,10 @@ func (d *ProviderData) warnOfNamesakes(ctx context.Context, plan *jobModel, diag
 func (d *ProviderData) warnOfPlace(ctx context.Context, diags *diag.Diagnostics) {
 	d.warnsOfPlace.Do(func() {
 		if d.OnRunner {
-			diags.AddWarning(wording.JournalOnRunner(d.Sender.Journal.Location.Folder))
+			addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder))
 		}
 		if number, where := d.Sender.Journal.LeftInUsualPlace(ctx); number > 0 {
-			diags.AddWarning(wording.JournalElsewhere(number, where))
+			addWarning(diags, wording.JournalElsewhere(number, where))
 		}
 	})
 }
@@ -156,7 +156,7 @@ func (d *ProviderData) tidyJournal(ctx context.Context, plan *jobModel, stored j
 		}
 	}
 	if len(others) > 0 {
-		validate.WarnAt(diags, plan.promptPath())(wording.OtherJob(plan.facts(), others))
+		validate.WarnAt(diags, plan.promptPath(), wording.OtherJob(plan.facts(), others))
 	}
 	for _, e := range superfluous {
 		j.Remove(ctx, e.Name)

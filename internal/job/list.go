@@ -48,11 +48,11 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []*journal.Earlier) {
 	j := l.provider.Sender.Journal
 	if !j.Keeps() {
-		diags.AddError(wording.NotListed.Of(wording.Job{}, nil))
+		addError(diags, wording.NotListed.Of(wording.Job{}, nil))
 	}
 	found, err := j.Unseen(ctx)
 	if err != nil {
-		diags.AddError(wording.JournalUnusable(err))
+		addError(diags, wording.JournalUnusable(err))
 	}
 	var unknown, pending []*journal.Earlier
 	for _, e := range found {
@@ -66,13 +66,13 @@ func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []*jo
 		}
 	}
 	if len(pending) > 0 {
-		diags.AddWarning(wording.ListedPending(pending))
+		addWarning(diags, wording.ListedPending(pending))
 	}
 	if len(unknown) > 0 {
-		diags.AddWarning(wording.ListedUnknown(unknown))
+		addWarning(diags, wording.ListedUnknown(unknown))
 	}
 	if len(jobs) > 0 {
-		diags.AddWarning(wording.ListedJobs(len(jobs)))
+		addWarning(diags, wording.ListedJobs(len(jobs)))
 	}
 	return jobs
 }
@@ -92,7 +92,7 @@ func (l *jobList) result(ctx context.Context, req list.ListRequest, e *journal.E
 	if record, err := l.provider.Sender.Client.ReadJob(ctx, e.Project, e.JobID); err == nil {
 		result.Diagnostics.Append(job.apply(record)...)
 	} else {
-		result.Diagnostics.AddWarning(wording.ListedWithoutRecord.Of(job.facts(), err))
+		addWarning(&result.Diagnostics, wording.ListedWithoutRecord.Of(job.facts(), err))
 	}
 	result.Diagnostics.Append(result.Resource.Set(ctx, &job)...)
 	return result

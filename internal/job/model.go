@@ -122,7 +122,7 @@ func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
 	r.PRLink = types.StringPointerValue(job.PRLink)
 	if job.PRLink != nil && !webLink(*job.PRLink) {
 		r.PRLink = types.StringNull()
-		validate.WarnAt(&diags, path.Root("pr_link"))(wording.InvalidLink(job.ID, *job.PRLink))
+		validate.WarnAt(&diags, path.Root("pr_link"), wording.InvalidLink(job.ID, *job.PRLink))
 	}
 	if r.CreatedAt.IsNull() || r.CreatedAt.IsUnknown() { // it never changes, and a plan may have promised it
 		r.CreatedAt = printable(job.CreatedAt)
@@ -185,8 +185,7 @@ func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
 		err = errors.New("both prompt and prompt_wo have a value: set only one of them")
 	}
 	if err != nil {
-		validate.ErrorAt(diags, m.promptPath())(
-			wording.InvalidPrompt.Because(err, "It was not sent to project "+m.ProjectID.ValueString()+"."))
+		validate.ErrorAt(diags, m.promptPath(), wording.InvalidPrompt.Because(err, "It was not sent to project "+m.ProjectID.ValueString()+"."))
 	}
 	return err == nil
 }
@@ -213,6 +212,15 @@ const (
 type waitOptions struct {
 	enabled   bool
 	onFailure string
+}
+
+// addFailure reports a failed job with the severity that the user chose.
+func (o waitOptions) addFailure(diags *diag.Diagnostics, d wording.Diagnostic) {
+	if o.onFailure == onWarn {
+		addWarning(diags, d)
+	} else {
+		addError(diags, d)
+	}
 }
 
 // readWaitOptions reads a wait block. Unknown settings have their defaults.

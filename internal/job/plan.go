@@ -43,7 +43,7 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	plan.ProjectID = d.projectOr(project, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
 	if !d.names.plan(&plan) {
-		validate.ErrorAt(&resp.Diagnostics, path.Root("name"))(wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString()))
+		validate.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString()))
 		return
 	}
 	d.announceOrCount(ctx, send.Create, &plan, "", &resp.Diagnostics)
@@ -98,7 +98,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	}
 	c.explain(&plan, &state, diags)
 	if marks.unconfirmed && !c.replaces() && !c.message() {
-		validate.WarnAt(diags, plan.promptPath())(wording.Unconfirmed.Of(state.facts(), nil))
+		validate.WarnAt(diags, plan.promptPath(), wording.Unconfirmed.Of(state.facts(), nil))
 	}
 }
 
@@ -117,7 +117,7 @@ func (d *ProviderData) announceOrCount(
 		d.warnOfNamesakes(ctx, plan, diags)
 	}
 	if err := d.Sender.Limits.Plan(kind, jobID); err != nil {
-		diags.AddError(wording.BeyondLimit(err, send.Request{Kind: kind, ProjectID: plan.ProjectID.ValueString(), JobID: jobID}))
+		addError(diags, wording.BeyondLimit(err, send.Request{Kind: kind, ProjectID: plan.ProjectID.ValueString(), JobID: jobID}))
 	}
 	return found > 0
 }
@@ -200,24 +200,25 @@ func (r *jobRecord) markComputedUnknown() {
 func (c change) explain(plan, state *jobModel, diags *diag.Diagnostics) {
 	job := state.facts()
 	job.RefusedMessage = c.refused
-	ofPrompt, ofStatus := validate.WarnAt(diags, plan.promptPath()), validate.WarnAt(diags, path.Root("status"))
+	prompt, status := plan.promptPath(), path.Root("status")
+	warn := func(at path.Path, text wording.Text) { validate.WarnAt(diags, at, text.Of(job, nil)) }
 	switch {
 	case c.newJob():
-		ofPrompt(wording.NewJob.Of(job, nil))
+		warn(prompt, wording.NewJob)
 	case c.replaces() && !state.ended():
-		ofStatus(wording.ActiveReplaced.Of(job, nil))
+		warn(status, wording.ActiveReplaced)
 	case c.replaces():
 	case c.newPrompt && c.closedJob:
-		ofPrompt(wording.PromptNotKnownClosed.Of(job, nil))
+		warn(prompt, wording.PromptNotKnownClosed)
 	case c.message() && !c.knownPrompt:
-		ofPrompt(wording.PromptNotKnown.Of(job, nil))
+		warn(prompt, wording.PromptNotKnown)
 	case c.recordOnly && !c.resume:
-		ofPrompt(wording.PromptRecorded.Of(job, nil))
+		warn(prompt, wording.PromptRecorded)
 	case c.message():
-		ofPrompt(wording.FollowUp.Of(job, nil))
+		warn(prompt, wording.FollowUp)
 	case c.resume:
-		ofStatus(wording.Unfinished.Of(job, nil))
+		warn(status, wording.Unfinished)
 	case state.is(agentapi.StatusFailed):
-		ofStatus(wording.FailedEarlier.Of(job, nil))
+		warn(status, wording.FailedEarlier)
 	}
 }

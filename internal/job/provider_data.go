@@ -89,12 +89,18 @@ func unconfigured() *ProviderData {
 	return &ProviderData{ProjectID: types.StringUnknown(), Sender: send.Sender{Journal: journal.Discard()}}
 }
 
+// addError adds an error that is not about one attribute.
+func addError(diags *diag.Diagnostics, d wording.Diagnostic) { diags.AddError(d.Summary, d.Detail) }
+
+// addWarning adds a warning that is not about one attribute.
+func addWarning(diags *diag.Diagnostics, d wording.Diagnostic) { diags.AddWarning(d.Summary, d.Detail) }
+
 // usable reports whether the service can be called, with a diagnostic if not.
 func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 	if d.Sender.Client != nil {
 		return true
 	}
-	diags.AddError(wording.NotConfigured())
+	addError(diags, wording.NotConfigured())
 	return false
 }
 
@@ -110,7 +116,7 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 		return own
 	}
 	if d.ProjectID.IsNull() {
-		validate.ErrorAt(diags, path.Root("project_id"))(
+		validate.ErrorAt(diags, path.Root("project_id"),
 			wording.Missing("project_id", EnvProjectID, "a project for the job, in its block or as the default"))
 	}
 	return d.ProjectID

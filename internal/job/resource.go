@@ -79,7 +79,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		return
 	}
 	if !r.provider.names.start(&job) {
-		validate.ErrorAt(&resp.Diagnostics, path.Root("name"))(wording.DuplicateName(job.Name.ValueString(), job.ProjectID.ValueString()))
+		validate.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(job.Name.ValueString(), job.ProjectID.ValueString()))
 		return
 	}
 	defer func() {
@@ -109,9 +109,9 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	switch outcome.Result {
 	case send.Sent:
 	case send.TakenOver:
-		resp.Diagnostics.AddWarning(wording.TakenOver(outcome, operation.Request))
+		addWarning(&resp.Diagnostics, wording.TakenOver(outcome, operation.Request))
 	default:
-		resp.Diagnostics.AddError(wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
+		addError(&resp.Diagnostics, wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
 	}
 	reportProblem(r.provider.Sender.Journal, outcome, job.facts(), &resp.Diagnostics)
 	if outcome.Job != nil && options.enabled {
@@ -192,14 +192,14 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 	}
 	switch {
 	case outcome.Result == send.TakenOver:
-		out.diags.AddWarning(wording.TakenOver(outcome, operation.Request))
+		addWarning(out.diags, wording.TakenOver(outcome, operation.Request))
 	case outcome.Result == send.Closed:
 		facts := job.facts()
 		facts.RefusedMessage = out.marks.refused
-		validate.ErrorAt(out.diags, job.promptPath())(wording.MessageToClosedJob.Of(facts, nil))
+		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	case !arrived:
 		operation.Request.Closed = r.isClosed(ctx, job, outcome.Err, out)
-		out.diags.AddError(wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
+		addError(out.diags, wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
 	}
 	reportProblem(r.provider.Sender.Journal, outcome, job.facts(), out.diags)
 	return outcome
@@ -240,12 +240,12 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	record, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
-		resp.Diagnostics.AddWarning(wording.RefreshNotFound.Of(job.facts(), err))
+		addWarning(&resp.Diagnostics, wording.RefreshNotFound.Of(job.facts(), err))
 		out.identify(ctx, &job)
 	case err != nil && imported:
-		resp.Diagnostics.AddError(wording.ImportFailed.Of(job.facts(), err))
+		addError(&resp.Diagnostics, wording.ImportFailed.Of(job.facts(), err))
 	case err != nil:
-		resp.Diagnostics.AddError(wording.RefreshFailed.Of(job.facts(), err))
+		addError(&resp.Diagnostics, wording.RefreshFailed.Of(job.facts(), err))
 	default:
 		record.Status = out.marks.observed(&job, record.Status)
 		resp.Diagnostics.Append(job.apply(record)...)
@@ -260,10 +260,10 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 // keepUnrefreshed is a refresh while the provider's configuration is not known.
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
 	if imported {
-		out.diags.AddError(wording.ImportUnconfigured.Of(job.facts(), nil))
+		addError(out.diags, wording.ImportUnconfigured.Of(job.facts(), nil))
 		return
 	}
-	out.diags.AddWarning(wording.NotRefreshed.Of(job.facts(), nil))
+	addWarning(out.diags, wording.NotRefreshed.Of(job.facts(), nil))
 	out.identify(ctx, job)
 }
 
@@ -275,7 +275,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	j := r.provider.Sender.Journal
 	reportJournalError(j, j.Destroyed(ctx, readMarks(ctx, req.Private).journal), &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !job.ended() {
-		resp.Diagnostics.AddWarning(wording.ActiveRemoved.Of(job.facts(), nil))
+		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
 	}
 }
 
@@ -292,7 +292,7 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 		return
 	}
 	if !agentapi.ValidID(project) || !agentapi.ValidID(id) {
-		resp.Diagnostics.AddError(wording.InvalidImport(project, id))
+		addError(&resp.Diagnostics, wording.InvalidImport(project, id))
 		return
 	}
 	for name, value := range map[string]string{"project_id": project, "id": id} { // a read completes the state

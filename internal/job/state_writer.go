@@ -52,7 +52,7 @@ func (w stateWriter) identify(ctx context.Context, job *jobModel) {
 func (w stateWriter) written(to string, job *jobModel, diags diag.Diagnostics) {
 	if diags.HasError() {
 		w.diags.Append(diags...)
-		w.diags.AddError(wording.StateNotWritten(job.facts(), to))
+		addError(w.diags, wording.StateNotWritten(job.facts(), to))
 	}
 }
 
@@ -66,10 +66,10 @@ func (w stateWriter) recovered(ctx context.Context, job *jobModel) {
 	if job.ID.ValueString() != "" {
 		w.save(ctx, job)
 		// An error would taint the job, and the next apply would start a second one.
-		w.diags.AddWarning(wording.PanickedAfterStart(job.facts(), where))
+		addWarning(w.diags, wording.PanickedAfterStart(job.facts(), where))
 		return
 	}
-	w.diags.AddError(wording.Panicked("starting a job in project "+job.ProjectID.ValueString(), wording.MayHaveSent, where))
+	addError(w.diags, wording.Panicked("starting a job in project "+job.ProjectID.ValueString(), wording.MayHaveSent, where))
 }
 
 // report logs where a panic happened, and returns what a user can report: what kind of
@@ -97,6 +97,6 @@ var ours = regexp.MustCompile(`terraform-provider-agent/internal/(\S+)\(.*\n\t.*
 // other calls are starting. Use it deferred.
 func recovered(ctx context.Context, operation, sent string, diags *diag.Diagnostics) {
 	if value := recover(); value != nil {
-		diags.AddError(wording.Panicked(operation, sent, report(ctx, operation, value)))
+		addError(diags, wording.Panicked(operation, sent, report(ctx, operation, value)))
 	}
 }

@@ -80,7 +80,7 @@ func (m providerModel) providerData(
 	}
 	if project := data.ProjectID; !project.IsNull() && !project.IsUnknown() {
 		if err := validate.CheckID(project.ValueString()); err != nil {
-			validate.ErrorAt(diags, path.Root("project_id"))(wording.InvalidProject.Because(err, origin(m.ProjectID, job.EnvProjectID)))
+			validate.ErrorAt(diags, path.Root("project_id"), wording.InvalidProject.Because(err, origin(m.ProjectID, job.EnvProjectID)))
 		}
 	}
 	base := m.baseURL(diags)
@@ -100,7 +100,7 @@ func (m providerModel) providerData(
 		Max: durationOr(poll.MaxInterval, defaultMaxInterval),
 	}
 	if schedule.Min > schedule.Max && known {
-		validate.ErrorAt(diags, path.Root("poll").AtName("min_interval"))(
+		validate.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
 			wording.PollIntervals(schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
 	location, forget, enabled := m.journal(ctx, diags)
@@ -120,7 +120,7 @@ func (m providerModel) providerData(
 		}
 		var err error
 		if data.Sender.Journal, err = journal.Open(p.options.Process, options); err != nil {
-			validate.ErrorAt(diags, path.Root("journal").AtName("url"))(wording.JournalNotOpened(err))
+			validate.ErrorAt(diags, path.Root("journal").AtName("url"), wording.JournalNotOpened(err))
 		}
 	}
 	data.Sender.Client = agentapi.New(config)
@@ -134,26 +134,26 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 		return nil
 	}
 	if value.IsNull() {
-		validate.ErrorAt(diags, path.Root("base_url"))(
+		validate.ErrorAt(diags, path.Root("base_url"),
 			wording.Missing("base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com"))
 		return nil
 	}
 	base, err := parseBaseURL(value.ValueString())
 	if err != nil {
-		validate.ErrorAt(diags, path.Root("base_url"))(wording.InvalidBaseURL.Because(err, origin(m.BaseURL, envBaseURL)))
+		validate.ErrorAt(diags, path.Root("base_url"), wording.InvalidBaseURL.Because(err, origin(m.BaseURL, envBaseURL)))
 	}
 	return base
 }
 
 func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
-	value, report := orEnv(m.AdminKey, envAdminKey), validate.ErrorAt(diags, path.Root("admin_key"))
+	value, at := orEnv(m.AdminKey, envAdminKey), path.Root("admin_key")
 	switch {
 	case value.IsUnknown():
 	case value.IsNull():
-		report(wording.Missing("admin_key", envAdminKey, "an admin API key of the agent service"))
+		validate.ErrorAt(diags, at, wording.Missing("admin_key", envAdminKey, "an admin API key of the agent service"))
 	default:
 		if err := checkKey(value.ValueString()); err != nil {
-			report(wording.InvalidKey.Because(err, origin(m.AdminKey, envAdminKey)))
+			validate.ErrorAt(diags, at, wording.InvalidKey.Because(err, origin(m.AdminKey, envAdminKey)))
 		}
 	}
 	return agentapi.NewKey(value.ValueString())
@@ -168,7 +168,7 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 		pool = x509.NewCertPool()
 	}
 	if !pool.AppendCertsFromPEM([]byte(m.CACertificatesPEM.ValueString())) {
-		validate.ErrorAt(diags, path.Root("ca_certificates_pem"))(wording.BadCertificates())
+		validate.ErrorAt(diags, path.Root("ca_certificates_pem"), wording.BadCertificates())
 	}
 	return pool
 }
@@ -188,7 +188,7 @@ func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (l
 	}
 	fromEnv, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		validate.ErrorAt(diags, path.Root(name))(wording.BadLimit(variable, text))
+		validate.ErrorAt(diags, path.Root(name), wording.BadLimit(variable, text))
 	} else if lower.Setting == "" || int64(fromEnv) < lower.Max {
 		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", variable, fromEnv), Max: int64(fromEnv)}
 	}

@@ -42,7 +42,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	}
 	at := path.Root("journal")
 	if settings, _ := m.Journal.ToTerraformValue(ctx); !settings.IsFullyKnown() {
-		validate.ErrorAt(diags, at)(wording.UnknownJournalSettings(envJournalURL, envJournalForget))
+		validate.ErrorAt(diags, at, wording.UnknownJournalSettings(envJournalURL, envJournalForget))
 		return store.Location{}, nil, false
 	}
 	if !m.Journal.IsNull() {
@@ -59,7 +59,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 			continue
 		}
 		if !store.ValidID(id) {
-			validate.ErrorAt(diags, at.AtName("forget"))(wording.InvalidEntry.Because(fmt.Errorf(
+			validate.ErrorAt(diags, at.AtName("forget"), wording.InvalidEntry.Because(fmt.Errorf(
 				"the environment variable %s contains %s, which is not the id of an entry", envJournalForget, wording.Quote(id))))
 		}
 		forget = append(forget, id)
@@ -70,7 +70,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	}
 	location, err := store.ParseURL(where.ValueString())
 	if err != nil {
-		validate.ErrorAt(diags, at.AtName("url"))(wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
+		validate.ErrorAt(diags, at.AtName("url"), wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
 	}
 	return location, forget, true
 }

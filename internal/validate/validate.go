@@ -35,7 +35,7 @@ func (r Rule) ValidateString(_ context.Context, req validator.StringRequest, res
 		return
 	}
 	if err := r.Check(req.ConfigValue.ValueString()); err != nil {
-		ErrorAt(&resp.Diagnostics, req.Path)(r.Summary.Because(err))
+		ErrorAt(&resp.Diagnostics, req.Path, r.Summary.Because(err))
 	}
 }
 
@@ -52,12 +52,12 @@ func CheckID(text string) error {
 	return fmt.Errorf("%s is not a valid id of a project or a job: it must be %s", wording.Quote(text), wording.IDRule)
 }
 
-// ErrorAt returns a function that adds an error about an attribute.
-func ErrorAt(diags *diag.Diagnostics, at path.Path) func(summary, detail string) {
-	return func(summary, detail string) { diags.AddAttributeError(at, summary, detail) }
+// ErrorAt adds an error about an attribute.
+func ErrorAt(diags *diag.Diagnostics, at path.Path, d wording.Diagnostic) {
+	diags.AddAttributeError(at, d.Summary, d.Detail)
 }
 
-// WarnAt is ErrorAt for warnings.
-func WarnAt(diags *diag.Diagnostics, at path.Path) func(summary, detail string) {
-	return func(summary, detail string) { diags.AddAttributeWarning(at, summary, detail) }
+// WarnAt adds a warning about an attribute.
+func WarnAt(diags *diag.Diagnostics, at path.Path, d wording.Diagnostic) {
+	diags.AddAttributeWarning(at, d.Summary, d.Detail)
 }

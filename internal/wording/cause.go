@@ -31,9 +31,12 @@ func (e *TimeoutError) Error() string {
 // Unwrap returns the error of the context.
 func (e *TimeoutError) Unwrap() error { return context.DeadlineExceeded }
 
-// cause explains why a call failed and how to fix it.
+// cause explains why a call failed and how to fix it. Without an error it is empty.
 func cause(err error) string {
-	return Paragraphs(Sentence(errors.New(reason(err))), hint(err))
+	if err == nil {
+		return ""
+	}
+	return join(Sentence(errors.New(reason(err))), hint(err))
 }
 
 // reason describes the failure of a call, or another error.

@@ -24,56 +24,56 @@ const (
 )
 
 // Because describes the problem that a check has found; more follows it.
-func (i Invalid) Because(err error, more ...string) (summary, detail string) {
-	return string(i), Paragraphs(append([]string{Sentence(err)}, more...)...)
+func (i Invalid) Because(err error, more ...string) Diagnostic {
+	return diagnostic(string(i), append([]string{Sentence(err)}, more...)...)
 }
 
 // IDRule describes what agentapi.ValidID accepts.
 const IDRule = "1 to 256 letters, digits and the characters -._~!$&'()*+,;=:@, without \"..\""
 
 // TimeoutNotPositive describes a timeout of zero or less.
-func TimeoutNotPositive(text string) (summary, detail string) {
-	return "Invalid timeout", Quote(text) + " must be greater than zero, for example \"30m\"."
+func TimeoutNotPositive(text string) Diagnostic {
+	return diagnostic("Invalid timeout", Quote(text)+" must be greater than zero, for example \"30m\".")
 }
 
 // DuplicateName describes two new jobs with one name.
-func DuplicateName(name, projectID string) (summary, detail string) {
-	return "Duplicate agent job name", fmt.Sprintf("Another resource of this run starts a job in project %s with the name %s. "+
-		"The prompt of this one was not sent. Give each its own name, for example with each.key or count.index in it.", projectID, Quote(name))
+func DuplicateName(name, projectID string) Diagnostic {
+	return diagnostic("Duplicate agent job name", fmt.Sprintf("Another resource of this run starts a job in project %s with the name %s. "+
+		"The prompt of this one was not sent. Give each its own name, for example with each.key or count.index in it.", projectID, Quote(name)))
 }
 
 // PollIntervals describes a minimum above the maximum.
-func PollIntervals(low, high, defaultLow, defaultHigh time.Duration) (summary, detail string) {
-	return "Invalid poll interval", fmt.Sprintf("min_interval (%s) must not be longer than max_interval (%s). Their defaults are %s and %s.",
-		low, high, defaultLow, defaultHigh)
+func PollIntervals(low, high, defaultLow, defaultHigh time.Duration) Diagnostic {
+	return diagnostic("Invalid poll interval", fmt.Sprintf(
+		"min_interval (%s) must not be longer than max_interval (%s). Their defaults are %s and %s.", low, high, defaultLow, defaultHigh))
 }
 
 // BadLimit describes an environment variable that is not a limit.
-func BadLimit(variable, text string) (summary, detail string) {
-	return "Invalid limit", fmt.Sprintf(
-		"The environment variable %s is %s. It must be a whole number, 0 or more.", variable, Quote(text))
+func BadLimit(variable, text string) Diagnostic {
+	return diagnostic("Invalid limit", fmt.Sprintf(
+		"The environment variable %s is %s. It must be a whole number, 0 or more.", variable, Quote(text)))
 }
 
 // BadCertificates describes a text without a certificate.
-func BadCertificates() (summary, detail string) {
-	return "Invalid CA certificates", "The text contains no valid certificate in PEM format (-----BEGIN CERTIFICATE-----). " +
-		"Set the content of a file, not its name: file(\"ca.pem\")."
+func BadCertificates() Diagnostic {
+	return diagnostic("Invalid CA certificates", "The text contains no valid certificate in PEM format (-----BEGIN CERTIFICATE-----). "+
+		"Set the content of a file, not its name: file(\"ca.pem\").")
 }
 
 // UnknownJournalSettings describes settings that the plan must know.
-func UnknownJournalSettings(envURL, envForget string) (summary, detail string) {
-	return "Unknown journal settings", "The plan must know journal.enabled, journal.url and journal.forget. " +
-		"Use values that do not depend on resources, or the environment variables " + envURL + " and " + envForget + "."
+func UnknownJournalSettings(envURL, envForget string) Diagnostic {
+	return diagnostic("Unknown journal settings", "The plan must know journal.enabled, journal.url and journal.forget. "+
+		"Use values that do not depend on resources, or the environment variables "+envURL+" and "+envForget+".")
 }
 
 // NotConfigured describes a call before the provider's configuration is known.
-func NotConfigured() (summary, detail string) {
-	return "Agent provider not configured", Paragraphs(
+func NotConfigured() Diagnostic {
+	return diagnostic("Agent provider not configured",
 		"The provider's configuration is not known yet, so the service cannot be called. Nothing was sent.", makeKnown)
 }
 
 // Missing describes a required value that is not set.
-func Missing(attribute, variable, what string) (summary, detail string) {
-	return "Missing " + attribute, fmt.Sprintf(
-		"The provider requires %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable)
+func Missing(attribute, variable, what string) Diagnostic {
+	return diagnostic("Missing "+attribute, fmt.Sprintf(
+		"The provider requires %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
 }

@@ -13,8 +13,8 @@ import (
 const summaryJournalUnusable = "Journal not usable"
 
 // JournalUnusable describes a journal that cannot be read or cleaned up.
-func JournalUnusable(err error) (summary, detail string) {
-	return summaryJournalUnusable, Paragraphs(Sentence(err),
+func JournalUnusable(err error) Diagnostic {
+	return diagnostic(summaryJournalUnusable, Sentence(err),
 		"Jobs and state are not affected. Creates and messages fail before they are sent until the journal can be used, "+
 			"and requests with a known outcome stay in it.", checkJournal)
 }
@@ -24,40 +24,40 @@ const checkJournal = "Check that this run can list, read, write and delete there
 	"AGENT_JOURNAL_URL; to keep none, set journal { enabled = false }: then a broken run may send its prompts again."
 
 // JournalOnRunner warns that the journal is on the disk of a pipeline's runner.
-func JournalOnRunner(folder string) (summary, detail string) {
-	return "Journal on the runner's disk", Paragraphs(
+func JournalOnRunner(folder string) Diagnostic {
+	return diagnostic("Journal on the runner's disk",
 		fmt.Sprintf("The journal is in %s, because nothing else is set. It is usually lost with the runner. "+
 			"If this run is then killed, the next one sends its prompts again.", escape.Printable(folder)),
 		"Set journal.url, or AGENT_JOURNAL_URL, to a bucket or to a folder that outlives the runner. If this folder does, set its absolute path.")
 }
 
 // JournalElsewhere warns that the default place has entries that this run does not read.
-func JournalElsewhere(number int, where string) (summary, detail string) {
-	return "Journal entries elsewhere", Paragraphs(
+func JournalElsewhere(number int, where string) Diagnostic {
+	return diagnostic("Journal entries elsewhere",
 		fmt.Sprintf("Earlier runs kept the journal of this state in %s, and left entries there: %d. This run does not read them, "+
 			"so it may send a prompt again that a broken run has sent.", escape.Printable(where), number),
 		"First plan without journal.url and AGENT_JOURNAL_URL. If that plan announces nothing, delete the folder.")
 }
 
 // EntryNotRemoved warns that an apply would find an entry of a job that the state has.
-func EntryNotRemoved(e *journal.Earlier) (summary, detail string) {
-	return "Journal entry not removed", Paragraphs(
+func EntryNotRemoved(e *journal.Earlier) Diagnostic {
+	return diagnostic("Journal entry not removed",
 		fmt.Sprintf("The state has job %s, so its entry in the journal is superfluous, but this run could not delete it. An apply of this plan "+
 			"would take the job over for this resource, too, instead of sending its prompt.", escape.Printable(e.JobID)),
 		"Do not apply this plan. Plan again with credentials that can delete in the journal, such as those of the apply.")
 }
 
 // JournalNotWritten warns that the journal does not contain what the state contains.
-func JournalNotWritten(err error, job Job) (summary, detail string) {
-	return "Journal not written", Paragraphs(
+func JournalNotWritten(err error, job Job) Diagnostic {
+	return diagnostic("Journal not written",
 		fmt.Sprintf("The prompt was sent and job %s is in the state, but the journal could not record that.", job), Sentence(err),
 		"No action is needed unless this state is lost: then import the job, because a later run cannot take it over.")
 }
 
 // JournalNotOpened describes a journal whose settings cannot be used.
-func JournalNotOpened(err error) (summary, detail string) {
-	return summaryJournalUnusable, Paragraphs(
-		Sentence(err), "Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set.")
+func JournalNotOpened(err error) Diagnostic {
+	return diagnostic(summaryJournalUnusable, Sentence(err),
+		"Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set.")
 }
 
 // What a query says beside the jobs that it lists.
@@ -77,20 +77,20 @@ func requests(all []*journal.Earlier) (text string) {
 }
 
 // ListedPending describes requests whose responses can still arrive.
-func ListedPending(all []*journal.Earlier) (summary, detail string) {
-	return "Outcome of an earlier request unknown", "Other runs sent a prompt and did not record the outcome:" + requests(all) +
-		"\nThe response can still arrive. A query sends nothing. Run it again in a few minutes."
+func ListedPending(all []*journal.Earlier) Diagnostic {
+	return diagnostic("Outcome of an earlier request unknown", "Other runs sent a prompt and did not record the outcome:"+requests(all)+
+		"\nThe response can still arrive. A query sends nothing. Run it again in a few minutes.")
 }
 
 // ListedUnknown describes creates whose outcome is unknown.
-func ListedUnknown(all []*journal.Earlier) (summary, detail string) {
-	return "Outcome of agent job create unknown", Paragraphs(
+func ListedUnknown(all []*journal.Earlier) Diagnostic {
+	return diagnostic("Outcome of agent job create unknown",
 		"Earlier runs sent a prompt, and no response shows whether a job was started:"+requests(all), waysOut("PROJECT_ID", all...))
 }
 
 // ListedJobs says what a query does not know of the jobs that it lists.
-func ListedJobs(number int) (summary, detail string) {
-	return "Listed agent jobs may be in the state", Paragraphs(
+func ListedJobs(number int) Diagnostic {
+	return diagnostic("Listed agent jobs may be in the state",
 		fmt.Sprintf("The journal has jobs that no plan has read in the state: %d. A query reads no state and sends nothing, so the jobs of "+
 			"the last apply are among them.", number),
 		"Before you import any of them, run a plan, and then this query again. Do not import a job that the plan announces: "+

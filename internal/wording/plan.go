@@ -48,25 +48,25 @@ const (
 // Announcement describes in a plan what its apply will do because of an earlier run.
 // Of several equal requests, the plan does not know which one it will find. prompt is the hash of
 // the planned prompt of a create with a name; empty while that is unknown.
-func Announcement(kind send.Kind, projectID, prompt string, found []*journal.Earlier) (summary, detail string) {
+func Announcement(kind send.Kind, projectID, prompt string, found []*journal.Earlier) Diagnostic {
 	const sendInstead = "To send the prompt instead, change triggers, or set journal { enabled = false } in the provider block. " +
 		"If this plan uses -target, plan without it first."
-	summary = "Outcome of an earlier request unknown"
+	const summary = "Outcome of an earlier request unknown"
 	first := found[0]
 	sent := fmt.Sprintf("in project %s at %s", projectID, timestamp(first.SentAt))
 	jobs := jobsOf(found)
 	switch {
 	case kind == send.Message && len(jobs) > 0:
-		return "Message of an earlier run will be taken over",
+		return diagnostic("Message of an earlier run will be taken over",
 			fmt.Sprintf("An earlier run sent this prompt to job %s %s, but the state does not show it. Apply sends nothing. "+
-				"To send the prompt again, change it (any change will do).", jobs[0], sent)
+				"To send the prompt again, change it (any change will do).", jobs[0], sent))
 	case len(jobs) > 0 && first.JobName != "" && prompt == "":
-		return summaryWillTakeOver, Paragraphs(
+		return diagnostic(summaryWillTakeOver,
 			fmt.Sprintf("An earlier run started job %s %s %s, but the state does not show it. The new prompt is not known yet. "+
 				"If it is the same, apply takes the job over without sending anything. Otherwise apply fails and sends nothing.",
 				jobs[0], recognized(first), sent), sendInstead)
 	case len(jobs) > 0 && first.Prompt != prompt:
-		return summaryOtherPrompt, Paragraphs(
+		return diagnostic(summaryOtherPrompt,
 			fmt.Sprintf("An earlier run started job %s %s %s, with another prompt, and the state does not show it. "+
 				"Apply sends nothing and fails until you decide.", jobs[0], recognized(first), sent),
 			otherPromptWays(first))
@@ -75,18 +75,18 @@ func Announcement(kind send.Kind, projectID, prompt string, found []*journal.Ear
 		if len(jobs) > 1 {
 			others = " Equal resources take over: " + strings.Join(jobs[1:], ", ") + "."
 		}
-		return summaryWillTakeOver, Paragraphs(
+		return diagnostic(summaryWillTakeOver,
 			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. "+
 				"Apply takes the job over without sending anything.%s "+
 				"If another resource has the job by then, apply starts a new one.", jobs[0], sent, others), sendInstead)
 	case kind == send.Message:
-		return summary, fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
-			"Apply waits for it if it can still arrive, and sends nothing.", sent)
+		return diagnostic(summary, fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
+			"Apply waits for it if it can still arrive, and sends nothing.", sent))
 	case first.Status == store.Pending:
-		return summary, Paragraphs(fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
+		return diagnostic(summary, fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
 			"Apply waits for it, and sends the prompt only if that request had no effect.", sent), sendInstead)
 	}
-	return summary, Paragraphs(
+	return diagnostic(summary,
 		fmt.Sprintf("An earlier run sent this prompt %s, and its outcome is unknown: a job may have been started. "+
 			"Apply sends nothing and fails until you decide.", sent),
 		waysOut(projectID, found...)) // all are unknown: those with a job or a due response come first
@@ -114,7 +114,7 @@ func otherPromptWays(e *journal.Earlier) string {
 }
 
 // Namesakes describes creates of earlier runs that a new job with a name will not take over.
-func Namesakes(projectID string, found []*journal.Earlier) (summary, detail string) {
+func Namesakes(projectID string, found []*journal.Earlier) Diagnostic {
 	started := "may have started a job, with unknown outcome,"
 	if jobs := jobsOf(found); len(jobs) > 0 {
 		started = "started job " + strings.Join(jobs, " and ")
@@ -123,7 +123,7 @@ func Namesakes(projectID string, found []*journal.Earlier) (summary, detail stri
 	if found[0].JobName == "" {
 		differs, restore = "with this prompt and without a name", "remove the name"
 	}
-	return summaryOtherJob, Paragraphs(
+	return diagnostic(summaryOtherJob,
 		fmt.Sprintf("An earlier run %s %s in project %s at %s, and no state is known to have it. Apply starts a new job beside it.",
 			started, differs, projectID, timestamp(found[0].SentAt)),
 		"To keep the earlier job instead, "+restore+" and apply: that takes it over. To ignore it, "+giveUp(found...)+".")
@@ -140,14 +140,14 @@ func jobsOf(found []*journal.Earlier) (jobs []string) {
 }
 
 // OtherJob announces that other runs have sent the planned prompt, and no state is known to show it.
-func OtherJob(job Job, found []*journal.Earlier) (summary, detail string) {
+func OtherJob(job Job, found []*journal.Earlier) Diagnostic {
 	started := "may have started a job, with unknown outcome,"
 	next := "Do not apply with -replace=ADDRESS: that would remove job " + job.ID + " from the state, and then fail."
 	if jobs := jobsOf(found); len(jobs) > 0 {
 		started = "started job " + strings.Join(jobs, " and ")
 		next = "To take the other one over, apply with -replace=ADDRESS."
 	}
-	return summaryOtherJob, Paragraphs(
+	return diagnostic(summaryOtherJob,
 		fmt.Sprintf("Another run %s %s in project %s at %s, and no state is known to have it. "+
 			"That run may have been killed while it replaced job %s, or an equal resource that this plan has not read yet has the job.",
 			started, recognized(found[0]), job.Project, timestamp(found[0].SentAt), job.ID),

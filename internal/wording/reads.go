@@ -38,13 +38,13 @@ const (
 )
 
 // InvalidImport describes an import id, or an identity, that names no job.
-func InvalidImport(project, id string) (summary, detail string) {
-	return "Failed to import agent job", "The project id " + Quote(project) + " or the job id " + Quote(id) +
-		" is not valid: each must be " + IDRule + ". Nothing was imported or sent.\n\nSet the import id to PROJECT_ID/JOB_ID."
+func InvalidImport(project, id string) Diagnostic {
+	return diagnostic("Failed to import agent job", "The project id "+Quote(project)+" or the job id "+Quote(id)+
+		" is not valid: each must be "+IDRule+". Nothing was imported or sent.\n\nSet the import id to PROJECT_ID/JOB_ID.")
 }
 
 // InvalidLink describes a link that is not safe to show and open.
-func InvalidLink(jobID, link string) (summary, detail string) {
-	return "Invalid pull request link", "Job " + jobID + ": pr_link is null, because the service returned a link that is not a plain " +
-		"http or https URL: " + Quote(link) + ". Look for the pull request in the service's dashboard."
+func InvalidLink(jobID, link string) Diagnostic {
+	return diagnostic("Invalid pull request link", "Job "+jobID+": pr_link is null, because the service returned a link that is not a plain "+
+		"http or https URL: "+Quote(link)+". Look for the pull request in the service's dashboard.")
 }

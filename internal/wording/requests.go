@@ -23,12 +23,10 @@ const (
 
 const summaryNotAccepted = "Message to agent job not accepted"
 
-// What an apply reports about the prompt of a message.
-const (
-	MessageToClosedJob Text = summaryNotAccepted + "\n" +
-		"Job {job} {closed}. The prompt is new, which the plan did not know. It was not sent.\n\n" +
-		"To start a new job with this prompt, apply with -replace=ADDRESS."
-)
+// MessageToClosedJob is for a new prompt that the plan did not know.
+const MessageToClosedJob Text = summaryNotAccepted + "\n" +
+	"Job {job} {closed}. The prompt is new, which the plan did not know. It was not sent.\n\n" +
+	"To start a new job with this prompt, apply with -replace=ADDRESS."
 
 // PromptNotPassed is for an action whose prompts are both null.
 const PromptNotPassed Text = Text(InvalidPrompt) + "\n" +
@@ -37,9 +35,9 @@ const PromptNotPassed Text = Text(InvalidPrompt) + "\n" +
 	"Give prompt_wo a value that is not ephemeral, or trigger the action by a resource."
 
 // NotAccepted describes a request that the service has not accepted, as far as this run knows.
-func NotAccepted(outcome send.Outcome, r send.Request, again string) (summary, detail string) {
-	summary = "Agent job not created"
-	target, effect, create := target(r), "no job was started", r.Kind == send.Create
+func NotAccepted(outcome send.Outcome, r send.Request, again string) Diagnostic {
+	summary, effect := "Agent job not created", "no job was started"
+	target, create := target(r), r.Kind == send.Create
 	if !create {
 		summary, effect = summaryNotAccepted, "the job and the state are unchanged"
 	}
@@ -50,13 +48,13 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) (summary, d
 		return unknownOutcome(outcome, r, again)
 	case send.OtherPrompt:
 		e := outcome.Earlier
-		return summaryOtherPrompt, Paragraphs(
+		return diagnostic(summaryOtherPrompt,
 			fmt.Sprintf("An earlier run started job %s in project %s %s at %s, with another prompt. The new prompt was not sent.",
 				escape.Printable(e.JobID), escape.Printable(e.Project), recognized(e), timestamp(e.SentAt)), otherPromptWays(e))
 	case send.Unreadable:
 		return unreadable(outcome, create)
 	case send.JournalUnusable:
-		return summary, Paragraphs(
+		return diagnostic(summary,
 			fmt.Sprintf("The prompt was not sent to %s. Another run may have sent it, which only the journal can show.", target),
 			cause(outcome.Err), "Apply again: that takes over what an earlier run sent, or else sends the prompt.")
 	}
@@ -77,7 +75,7 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) (summary, d
 				"which does not see the earlier prompts. To keep this job instead, restore the earlier prompt."
 		}
 	}
-	return summary, Paragraphs(fmt.Sprintf("%s %s, so %s.", what, target, effect), cause(outcome.Err), next)
+	return diagnostic(summary, fmt.Sprintf("%s %s, so %s.", what, target, effect), cause(outcome.Err), next)
 }
 
 // target names where a prompt goes.
@@ -89,15 +87,12 @@ func target(r send.Request) string {
 }
 
 // unknownOutcome describes a request that was sent, and no response shows its outcome.
-func unknownOutcome(outcome send.Outcome, r send.Request, again string) (summary, detail string) {
+func unknownOutcome(outcome send.Outcome, r send.Request, again string) Diagnostic {
 	sent := "The prompt was sent to " + target(r)
-	why := ""
-	if outcome.Err != nil {
-		why = cause(outcome.Err)
-		// With an entry, a wrapper that runs the apply again because of the words sends nothing.
-		if failure, ok := errors.AsType[*agentapi.Error](outcome.Err); ok && outcome.Earlier != nil {
-			why = cause(failure.Whole())
-		}
+	why := cause(outcome.Err)
+	// With an entry, a wrapper that runs the apply again because of the words sends nothing.
+	if failure, ok := errors.AsType[*agentapi.Error](outcome.Err); ok && outcome.Earlier != nil {
+		why = cause(failure.Whole())
 	}
 	if outcome.Result == send.EarlierUnknown {
 		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target(r), timestamp(outcome.Earlier.SentAt))
@@ -108,7 +103,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, again string) (summary
 		if again == InvokeAgain {
 			then, next = "Running the action again sends it again.", "First look for the message in the service's dashboard."
 		}
-		return "Outcome of message to agent job unknown", Paragraphs(sent+", and nothing shows whether it arrived. "+then, why,
+		return diagnostic("Outcome of message to agent job unknown", sent+", and nothing shows whether it arrived. "+then, why,
 			strings.NewReplacer("{project}", r.ProjectID, "{id}", r.JobID).Replace(next))
 	}
 	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r.ProjectID, outcome.Earlier)
@@ -118,8 +113,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, again string) (summary
 	case outcome.Earlier == nil:
 		then = "The next apply sends it again."
 	}
-	return "Outcome of agent job create unknown",
-		Paragraphs(sent+", and no response shows whether a job was started. "+then, why, next)
+	return diagnostic("Outcome of agent job create unknown", sent+", and no response shows whether a job was started. "+then, why, next)
 }
 
 // decideMessage says what to do about a message whose outcome is unknown.
@@ -151,7 +145,7 @@ func giveUp(all ...*journal.Earlier) string {
 }
 
 // unreadable describes a job that an earlier run started or sent the prompt to, and that cannot be read.
-func unreadable(outcome send.Outcome, create bool) (summary, detail string) {
+func unreadable(outcome send.Outcome, create bool) Diagnostic {
 	sent, ifGone := "sent this prompt to job %s in project %s, which accepted it", "start a new one with -replace=ADDRESS"
 	if create {
 		sent, ifGone = "started job %s in project %s with this prompt", giveUp(outcome.Earlier)
@@ -160,14 +154,14 @@ func unreadable(outcome send.Outcome, create bool) (summary, detail string) {
 	if errors.Is(outcome.Err, agentapi.ErrNotFound) {
 		next += " If the job no longer exists, " + ifGone + "."
 	}
-	return "Agent job of an earlier run not readable", Paragraphs(
+	return diagnostic("Agent job of an earlier run not readable",
 		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.",
 			escape.Printable(outcome.Earlier.JobID), escape.Printable(outcome.Earlier.Project)), cause(outcome.Err), next)
 }
 
 // BeyondLimit describes a request beyond a limit. It claims nothing about the whole run: an apply plans
 // each resource again while it sends others, and another alias counts separately.
-func BeyondLimit(err error, r send.Request) (summary, detail string) {
+func BeyondLimit(err error, r send.Request) Diagnostic {
 	e := new(send.LimitError)
 	errors.As(err, &e)
 	summary, request, check := "Too many new agent jobs", "job", "for_each and count, and whether the state should already contain the jobs"
@@ -179,7 +173,7 @@ func BeyondLimit(err error, r send.Request) (summary, detail string) {
 	if e.Planning {
 		destroy = "If this is a destroy, add -refresh=false. Without it, Terraform plans the configuration before it plans the destroy."
 	}
-	return summary, Paragraphs(
+	return diagnostic(summary,
 		fmt.Sprintf("%s: the prompt for %s was not sent, because it would be %s %d of this run. Sent until then with this "+
 			"provider configuration, including requests that failed: %d new jobs and %d messages.",
 			e.Setting, target(r), request, e.Max+1, e.Sent[send.Create], e.Sent[send.Message]),
@@ -188,14 +182,14 @@ func BeyondLimit(err error, r send.Request) (summary, detail string) {
 }
 
 // TakenOver describes a request that an earlier run had sent.
-func TakenOver(outcome send.Outcome, r send.Request) (summary, detail string) {
+func TakenOver(outcome send.Outcome, r send.Request) Diagnostic {
 	if r.Kind == send.Message {
-		return "Message of an earlier run taken over", fmt.Sprintf(
+		return diagnostic("Message of an earlier run taken over", fmt.Sprintf(
 			"An earlier run sent the new prompt to %s, which accepted it, but the state did not show that. It was not sent again. "+
-				"No action is needed.", target(r))
+				"No action is needed.", target(r)))
 	}
-	return "Agent job of an earlier run taken over", fmt.Sprintf(
+	return diagnostic("Agent job of an earlier run taken over", fmt.Sprintf(
 		"An earlier run started job %s in project %s for this prompt, but the state did not show it. "+
 			"This resource takes the job over without sending the prompt again. No action is needed.",
-		outcome.Job.ID, escape.Printable(outcome.Earlier.Project))
+		outcome.Job.ID, escape.Printable(outcome.Earlier.Project)))
 }

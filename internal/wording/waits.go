@@ -34,7 +34,7 @@ func Resumes(after wait.Event) string {
 }
 
 // StillRunning describes a wait that stopped before its job finished; next says what follows.
-func StillRunning(err error, job Job, next string) (summary, detail string) {
+func StillRunning(err error, job Job, next string) Diagnostic {
 	stopped := new(wait.Error)
 	errors.As(err, &stopped) // a wait returns no other
 	lastStatus := ""
@@ -45,10 +45,9 @@ func StillRunning(err error, job Job, next string) (summary, detail string) {
 	if stopped.LastFault != nil && !errors.Is(err, stopped.LastFault) {
 		lastFault = "The last poll failed: " + reason(stopped.LastFault) + "."
 	}
-	return "Agent job still running", Paragraphs(
+	return diagnostic("Agent job still running",
 		fmt.Sprintf("This run stopped waiting for job %s. The job itself keeps running.", job),
-		cause(err), lastStatus, lastFault,
-		next)
+		cause(err), lastStatus, lastFault, next)
 }
 
 // LostInWait describes a job that the service no longer knew while a resource waited for it.
@@ -68,8 +67,8 @@ const LostInAction = notFound + "The service had accepted the prompt.\n\n{cause}
 const noLink = "The service shows no pull request."
 
 // Failed describes a job that failed during a wait.
-func Failed(job Job, next string) (summary, detail string) {
-	return "Agent job failed", Paragraphs(
+func Failed(job Job, next string) Diagnostic {
+	return diagnostic("Agent job failed",
 		fmt.Sprintf("Job %s accepted its prompt and then failed: the service hit an error that it could not recover from.", job),
 		link("Its pull request: ", job), next)
 }

@@ -1,11 +1,11 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package wording has every sentence that a plan or an apply shows: functions from facts to the
-// summary and the detail of a diagnostic.
+// Package wording has every sentence that a plan or an apply shows: functions from facts to diagnostics.
 package wording
 
 import (
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -13,6 +13,19 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
+
+// Diagnostic is the text of an error or a warning.
+type Diagnostic struct{ Summary, Detail string }
+
+// diagnostic makes the detail of paragraphs; empty ones are left out.
+func diagnostic(summary string, paragraphs ...string) Diagnostic {
+	return Diagnostic{summary, join(paragraphs...)}
+}
+
+// join joins paragraphs, without empty ones.
+func join(paragraphs ...string) string {
+	return strings.Join(slices.DeleteFunc(paragraphs, func(text string) bool { return text == "" }), "\n\n")
+}
 
 // Job is what a text says about a job.
 type Job struct {
@@ -29,29 +42,14 @@ func (j Job) String() string { return j.ID + " in project " + j.Project }
 type Text string
 
 // Of returns the diagnostic about a job. err may be nil.
-func (t Text) Of(job Job, err error) (summary, detail string) {
-	why := ""
-	if err != nil {
-		why = cause(err)
-	}
+func (t Text) Of(job Job, err error) Diagnostic {
 	closed := "has the status " + Quote(job.Status) + " and cannot accept messages"
 	if job.RefusedMessage {
 		closed = "refused a message after it had finished"
 	}
-	summary, detail, _ = strings.Cut(string(t), "\n")
-	return summary, strings.NewReplacer("{job}", job.String(), "{id}", job.ID, "{project}", job.Project,
-		"{status}", Quote(job.Status), "{closed}", closed, "{cause}", why).Replace(detail)
-}
-
-// Paragraphs joins the paragraphs of a diagnostic's detail, without empty ones.
-func Paragraphs(paragraphs ...string) string {
-	kept := paragraphs[:0:0]
-	for _, paragraph := range paragraphs {
-		if paragraph != "" {
-			kept = append(kept, paragraph)
-		}
-	}
-	return strings.Join(kept, "\n\n")
+	summary, detail, _ := strings.Cut(string(t), "\n")
+	return diagnostic(summary, strings.NewReplacer("{job}", job.String(), "{id}", job.ID, "{project}", job.Project,
+		"{status}", Quote(job.Status), "{closed}", closed, "{cause}", cause(err)).Replace(detail))
 }
 
 // Sentence turns an error into a sentence; nil and an empty one become "". It escapes the

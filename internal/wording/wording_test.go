@@ -60,7 +60,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 	closed := request
 	closed.Closed = true
 	refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}}
-	if _, got := NotAccepted(refusal, closed, ApplyAgain); !strings.Contains(got, "the next apply starts a new job") || strings.Contains(got, "-replace") {
+	if got := NotAccepted(refusal, closed, ApplyAgain).Detail; !strings.Contains(got, "the next apply starts a new job") || strings.Contains(got, "-replace") {
 		t.Error(got)
 	}
 	for want, failures := range map[string][]agentapi.Error{
@@ -77,7 +77,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 	} {
 		for _, failure := range failures {
 			outcome := send.Outcome{Result: send.NoEffect, Err: &failure}
-			if _, got := NotAccepted(outcome, request, ApplyAgain); !strings.HasSuffix(got, "\n\n"+want) {
+			if got := NotAccepted(outcome, request, ApplyAgain).Detail; !strings.HasSuffix(got, "\n\n"+want) {
 				t.Errorf("%+v: %s", failure, got)
 			}
 		}
@@ -88,9 +88,9 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 func TestUnknownMessageNamesAWayOut(t *testing.T) {
 	t.Parallel()
 	request := send.Request{Kind: send.Message, ProjectID: "proj_1", JobID: "job_1"}
-	_, applied := NotAccepted(send.Outcome{Result: send.Unknown}, request, ApplyAgain)
-	_, planned := Unconfirmed.Of(Job{ID: "job_1", Project: "proj_1"}, nil)
-	for _, text := range []string{applied, planned} {
+	applied := NotAccepted(send.Outcome{Result: send.Unknown}, request, ApplyAgain)
+	planned := Unconfirmed.Of(Job{ID: "job_1", Project: "proj_1"}, nil)
+	for _, text := range []string{applied.Detail, planned.Detail} {
 		if !strings.HasSuffix(text, "\n  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS proj_1/job_1") {
 			t.Error(text)
 		}
@@ -104,21 +104,20 @@ func TestForeignText_isEscaped(t *testing.T) {
 	entry := &journal.Earlier{Entry: store.Entry{JobID: foreign, Project: foreign}, Where: foreign}
 	entries := []*journal.Earlier{entry}
 	outcome := send.Outcome{Result: send.Unreadable, Job: new(agentapi.Job), Earlier: entry, Err: &agentapi.Error{StatusCode: 404}}
-	detail := func(_, detail string) string { return detail }
-	_, message := NotAccepted(outcome, send.Request{Kind: send.Message}, ApplyAgain)
-	_, create := NotAccepted(outcome, send.Request{}, ApplyAgain)
+	message := NotAccepted(outcome, send.Request{Kind: send.Message}, ApplyAgain).Detail
+	create := NotAccepted(outcome, send.Request{}, ApplyAgain).Detail
 	if !strings.HasSuffix(message, " If the job no longer exists, start a new one with -replace=ADDRESS.") || !strings.Contains(create, "exists, delete ") {
 		t.Errorf("an unread job: %s\n%s", message, create)
 	}
 	for name, text := range map[string]string{
-		"a plan":                     detail(Announcement(send.Create, "proj_1", "", entries)),
-		"a plan that keeps a job":    detail(OtherJob(Job{}, entries)),
-		"a take-over":                detail(TakenOver(outcome, send.Request{})),
+		"a plan":                     Announcement(send.Create, "proj_1", "", entries).Detail,
+		"a plan that keeps a job":    OtherJob(Job{}, entries).Detail,
+		"a take-over":                TakenOver(outcome, send.Request{}).Detail,
 		"a create of an unread job":  create,
 		"a message to an unread job": message,
 		"a query":                    ListedName(entry),
-		"a query of pending entries": detail(ListedPending(entries)),
-		"an unusable journal":        detail(JournalUnusable(errors.New(foreign))),
+		"a query of pending entries": ListedPending(entries).Detail,
+		"an unusable journal":        JournalUnusable(errors.New(foreign)).Detail,
 	} {
 		if !strings.Contains(text, shown) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 			t.Errorf("%s: %q", name, text)
@@ -132,9 +131,9 @@ func TestAnnouncement_allUnknown(t *testing.T) {
 	unknown := func(id string) *journal.Earlier {
 		return &journal.Earlier{Name: store.Name{ID: id}, Entry: store.Entry{Status: store.Unknown}}
 	}
-	_, detail := Announcement(send.Create, "proj_1", "", []*journal.Earlier{unknown("one"), unknown("two")})
-	if !strings.Contains(detail, "AGENT_JOURNAL_FORGET=one,two") {
-		t.Error(detail)
+	plan := Announcement(send.Create, "proj_1", "", []*journal.Earlier{unknown("one"), unknown("two")})
+	if !strings.Contains(plan.Detail, "AGENT_JOURNAL_FORGET=one,two") {
+		t.Error(plan.Detail)
 	}
 }
 
@@ -175,7 +174,7 @@ func TestStillRunning(t *testing.T) {
 		"The pause for the service's rate limit exceeds the remaining time.\n\nTo let a run wait that long, raise timeouts.": {Err: pause, LastFault: pause},
 	} {
 		want = "This run stopped waiting for job job_1 in project proj_1. The job itself keeps running.\n\n" + want + "\n\nThen this."
-		if _, got := StillRunning(&err, Job{ID: "job_1", Project: "proj_1"}, "Then this."); got != want {
+		if got := StillRunning(&err, Job{ID: "job_1", Project: "proj_1"}, "Then this.").Detail; got != want {
 			t.Errorf("detail %q, want %q", got, want)
 		}
 	}

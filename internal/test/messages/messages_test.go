@@ -36,7 +36,7 @@ func source(t *testing.T, packages ...string) string {
 
 // The texts of diagnostics are in one package.
 func TestNoOtherPackageWordsDiagnostics(t *testing.T) {
-	own := regexp.MustCompile(`(?:AddError|AddWarning|AddAttribute\w+|New\w+Diagnostic|ErrorAt\([^\n]*\)|WarnAt\([^\n]*\))\(\s*(?:path[^\n]*)?"[^\n]*`)
+	own := regexp.MustCompile(`(?:AddError|AddWarning|AddAttribute\w+|New\w+Diagnostic)\(\s*(?:path[^\n]*)?"[^\n]*|wording\.Diagnostic\{[^\n]*`)
 	for _, match := range own.FindAllString(source(t, "job", "plugin", "provider", "validate"), -1) {
 		t.Error(match)
 	}
@@ -53,9 +53,9 @@ func TestGuideHasEveryMessage(t *testing.T) {
 	for _, match := range regexp.MustCompile("(?m)^### (.*)$").FindAllStringSubmatch(string(guide), -1) {
 		documented = append(documented, match[1])
 	}
-	// The first texts of diagnostics: in functions that return one with its detail, in what is named so, and in
-	// the first lines of texts. And the attributes whose summary is made of their name.
-	summary := regexp.MustCompile(`(?:return |summary\w*(?:, \w+)* :?= |Invalid += |Text += )"([A-Z][^".]*?[^". ])(?:"|\\n)`)
+	// The first texts of diagnostics: where functions make them, in what is named so, and in the first lines
+	// of texts. And the attributes whose summary is made of their name.
+	summary := regexp.MustCompile(`(?:diagnostic\(|summary\w*(?:, \w+)* +:?= |Invalid += |Text += )"([A-Z][^".]*?[^". ])(?:"|\\n)`)
 	missing := regexp.MustCompile(`wording\.Missing\("(\w+)"`)
 	for _, match := range summary.FindAllStringSubmatch(source(t, "wording"), -1) {
 		found = append(found, match[1])
