@@ -107,16 +107,14 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 	posts := c.postLimiter(r.projectID)
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {
-		got, job, failure := c.attempt(ctx, posts, r, recorder)
+		job, failure := c.attempt(ctx, posts, r, recorder)
 		switch {
 		case failure == nil:
 			return job, nil
-		case got == nil:
-			return nil, failure
-		case got.status == http.StatusTooManyRequests:
-			firstFailure, attempt, r.status = time.Time{}, 0, got.status
+		case errors.Is(failure, ErrRefused) && failure.StatusCode == http.StatusTooManyRequests:
+			firstFailure, attempt, r.status = time.Time{}, 0, failure.StatusCode
 			continue
-		case !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate):
+		case !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate) || failure.Request == "": // it never had its turn
 			return nil, failure
 		case firstFailure.IsZero():
 			firstFailure = time.Now()
@@ -128,19 +126,18 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 	}
 }
 
-// attempt sends a POST once, when its turn has come. Without a response, even an empty
-// one, another attempt cannot help. A panic frees the slot for others, too.
-func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder Recorder) (got *response, job *Job, failure *Error) {
+// attempt sends a POST once, when its turn has come. A panic frees the slot for others, too.
+func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder Recorder) (*Job, *Error) {
 	if posts.recorded.Acquire(ctx, 1) != nil {
-		return nil, nil, r.fail(ErrNotSent, context.Cause(ctx))
+		return nil, r.fail(ErrNotSent, context.Cause(ctx))
 	}
 	defer posts.recorded.Release(1)
 	sent, err := posts.turn(ctx, recorder)
 	if err != nil {
-		return nil, nil, r.fail(ErrNotSent, err)
+		return nil, r.fail(ErrNotSent, err)
 	}
-	got, err = c.doInSlot(ctx, posts, sent, r)
-	job, failure = c.classifyPost(r, got, err)
+	got, err := c.doInSlot(ctx, posts, sent, r)
+	job, failure := c.classifyPost(r, got, err)
 	switch {
 	case failure == nil:
 		recorder.Accepted(job.ID)
@@ -151,7 +148,7 @@ func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder 
 		recorder.Withdrawn()
 	}
 	c.logExchange(ctx, r, got, err)
-	return got, job, failure
+	return job, failure
 }
 
 func (c *Client) doInSlot(ctx context.Context, posts *posts, sent time.Time, r request) (got *response, err error) {

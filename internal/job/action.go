@@ -134,7 +134,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	if a.kind == send.Message {
 		operation = "sending a message to job " + target.String()
 	}
-	defer recovered(ctx, operation, wording.MayHaveSent, &resp.Diagnostics)
+	defer recoverAsError(ctx, operation, wording.MayHaveSent, &resp.Diagnostics)
 	ctx, cancel := a.provider.withTimeout(agentapi.WithGrace(ctx, stopGrace), "timeouts.invoke", timeout)
 	defer cancel()
 	i := invocation{a.provider, project, options, resp}

@@ -53,7 +53,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	}
 	job.ProjectID = d.provider.projectOr(job.ProjectID, &resp.Diagnostics)
 	named := &jobModel{ProjectID: job.ProjectID, jobRecord: jobRecord{ID: job.ID}}
-	defer recovered(ctx, "reading job "+named.facts().String(), wording.ReadSendsNothing, &resp.Diagnostics)
+	defer recoverAsError(ctx, "reading job "+named.facts().String(), wording.ReadSendsNothing, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}

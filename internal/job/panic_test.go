@@ -55,7 +55,7 @@ func (*panicking) PollJob(context.Context, string, string) (*agentapi.Job, error
 	panic(harness.CanaryKey)
 }
 
-// Red without: recovered in Create and Update.
+// Red without: recoverAndSave in Create, recoverAsError in Update.
 func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 	s := harness.NewService(t, harness.Always(simulator.Script{Duration: 100 * time.Millisecond}))
 	c := fakecli.New(t, s.Attrs())
@@ -85,7 +85,7 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 // A crash would end the creates that the same apply has in flight. The log and the diagnostic say
 // where it happened, without the value.
 //
-// Red without: recovered in each of them, report.
+// Red without: recoverAsError in each of them, report.
 func TestX06_panic_anywhere(t *testing.T) {
 	s := harness.NewService(t, nil)
 	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})

@@ -20,7 +20,7 @@ import (
 
 // ModifyPlan plans what an apply would do. It promises no value that the service may change.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	defer recovered(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
+	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
 	switch {
 	case req.State.Raw.IsNull():
 		r.provider.planNew(ctx, req, resp)

@@ -87,7 +87,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 			r.provider.names.end(&job)
 		}
 	}()
-	defer out.recovered(ctx, &job)
+	defer out.recoverAndSave(ctx, &job)
 	project := job.ProjectID.ValueString()
 	operation := r.provider.Sender.Begin(ctx, send.Request{
 		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(), Name: job.Name.ValueString(),
@@ -139,7 +139,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	defer recovered(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
+	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
 	change := compare(&job, &before, out.marks, options.enabled)
 	job.jobRecord = before.jobRecord
 	if !change.newPrompt && !change.resume {
@@ -227,7 +227,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	defer recovered(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
+	defer recoverAsError(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
 	before, imported := job, job.Status.IsNull()
 	if r.provider.Sender.Client == nil {
 		r.keepUnrefreshed(ctx, &job, imported, out)
@@ -270,7 +270,7 @@ func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, import
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
-	defer recovered(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
+	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.end(&job)
 	j := r.provider.Sender.Journal
 	reportJournalError(j, j.Destroyed(ctx, readMarks(ctx, req.Private).journal), &resp.Diagnostics)

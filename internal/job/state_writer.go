@@ -56,8 +56,8 @@ func (w stateWriter) written(to string, job *jobModel, diags diag.Diagnostics) {
 	}
 }
 
-// recovered turns a panic of a create into a diagnostic. Use it deferred.
-func (w stateWriter) recovered(ctx context.Context, job *jobModel) {
+// recoverAndSave turns a panic of a create into a diagnostic, and saves the job if the service has started it. Use it deferred.
+func (w stateWriter) recoverAndSave(ctx context.Context, job *jobModel) {
 	value := recover()
 	if value == nil {
 		return
@@ -93,9 +93,9 @@ func report(ctx context.Context, operation string, value any) string {
 // ours finds the provider's functions in a stack: name, arguments, a line break, file and line.
 var ours = regexp.MustCompile(`terraform-provider-agent/internal/(\S+)\(.*\n\t.*(:\d+)`)
 
-// recovered turns a panic into an error, because a crash would lose the jobs that
+// recoverAsError turns a panic into an error, because a crash would lose the jobs that
 // other calls are starting. Use it deferred.
-func recovered(ctx context.Context, operation, sent string, diags *diag.Diagnostics) {
+func recoverAsError(ctx context.Context, operation, sent string, diags *diag.Diagnostics) {
 	if value := recover(); value != nil {
 		addError(diags, wording.Panicked(operation, sent, report(ctx, operation, value)))
 	}

@@ -27,13 +27,13 @@ import (
 // Red without: Whole in unknownOutcome, the condition of it, ownWords.
 func TestUnknownOutcome_wordsOfOthers(t *testing.T) {
 	const words = "i/o timeout of tcp upstream"
-	for _, kept := range []bool{true, false} {
+	for _, enabled := range []bool{true, false} {
 		s := harness.NewService(t, nil)
-		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir(), "enabled": kept}})
+		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir(), "enabled": enabled}})
 		s.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 503, Body: `{"error":"` + words + `"}`})
 		text := fakecli.Text(apply(t, fakecli.New(t, config), "run", config, attrs{"prompt": "write"}))
-		if !strings.Contains(text, "Outcome of ") || strings.Contains(text, words) != kept {
-			t.Errorf("journal %t: want the words %t: %s", kept, kept, text)
+		if !strings.Contains(text, "Outcome of ") || strings.Contains(text, words) != enabled {
+			t.Errorf("journal %t: want the words %t: %s", enabled, enabled, text)
 		}
 	}
 }

@@ -22,12 +22,12 @@ type Limit struct {
 type Limits struct {
 	Limit [2]Limit // by Kind
 
-	mu       sync.Mutex
-	planned  [2]int64
-	byJob    map[string]Kind     // what the last plan of each job counts
-	taken    map[journal.Key]int // creates that an apply would take over
-	sent     [2]int64
-	reported [2]bool // while planning
+	mu        sync.Mutex
+	planned   [2]int64
+	byJob     map[string]Kind     // what the last plan of each job counts
+	takenOver map[journal.Key]int // creates that an apply would take over
+	sent      [2]int64
+	reported  [2]bool // while planning
 }
 
 // Plan counts a request that an apply would send. Only the first one beyond the limit
@@ -63,11 +63,11 @@ func (l *Limits) Plan(kind Kind, jobID string) *LimitError {
 func (l *Limits) TakesOver(key journal.Key, found int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.taken == nil {
-		l.taken = map[journal.Key]int{}
+	if l.takenOver == nil {
+		l.takenOver = map[journal.Key]int{}
 	}
-	l.taken[key]++
-	return l.taken[key] <= found
+	l.takenOver[key]++
+	return l.takenOver[key] <= found
 }
 
 // send counts a request that is about to be recorded and sent. Each one beyond

@@ -89,7 +89,7 @@ func Announcement(kind send.Kind, projectID, prompt string, found []*journal.Ear
 	return diagnostic(summary,
 		fmt.Sprintf("An earlier run sent this prompt %s, and its outcome is unknown: a job may have been started. "+
 			"Apply sends nothing and fails until you decide.", sent),
-		waysOut(projectID, found...)) // all are unknown: those with a job or a due response come first
+		waysOut(projectID, found...)) // all are unknown: accepted and pending ones come first
 }
 
 const (

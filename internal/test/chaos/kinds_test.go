@@ -39,7 +39,7 @@ const longerThanDrain = 5 * time.Second // shutdownDrain
 //     (X02 in the matrix, TestAction_A02_interrupted).
 //   - X04: the entry before the POST, the id after it, the takeover, the wait for the
 //     response of a living sender; cliGone, cliGoneDrain, and each signal that main ignores.
-//   - X07: the run in unsettled, and the claims in Take.
+//   - X07: the run in ofOthers, and take.
 //   - X08, X09, X10: the entries that stay until a later run has seen the state.
 var kinds = []kind{
 	{"X01_interrupt_while_POSTs_are_in_flight", unnamed, each(round{

@@ -71,7 +71,7 @@ run "update" {
 // Exactly the jobs and messages that the configuration asks for. A journal keeps its
 // entries until a plan or a test has read the state.
 //
-// Red without: Seen in Read and ModifyPlan; Destroyed; the run in unsettled.
+// Red without: pruneJournal in Read and ModifyPlan; Destroyed; the run in ofOthers.
 // UpgradeResourceState of the server: without a refresh, Terraform plans the
 // replacement of a tainted object as if the object did not exist, and forgets one
 // without reading it.

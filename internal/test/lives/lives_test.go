@@ -117,21 +117,21 @@ func (b *breach) report(l life) string {
 func TestLife(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, l := range map[string]life{
-		"an accepted message was sent again as a new job":               {Journal: kept, Turns: []turn{{}, {config: config{Prompt: "B"}, Goes: failed, Killed: true}, {config: config{Prompt: "B"}}}},
-		"an unknown message was sent again as a new job":                {Journal: kept, Turns: []turn{{Goes: outlasts}, {config: config{Prompt: "B"}, Post: lost, Goes: failed}, {config: config{Prompt: "B"}}}},
-		"a job that failed later was replaced":                          {Journal: kept, Turns: []turn{{Goes: outlasts}, {Meanwhile: failed}}},
-		"a destroy forgot a message":                                    {Journal: kept, Turns: []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
-		"no plan named the job of a killed -replace":                    {Journal: kept, Turns: []turn{{}, {Does: replace, Killed: true}, {}}},
-		"an unrelated import unblocked an unknown create":               {Journal: kept, Turns: []turn{{Post: notArrived}, {Does: importJob}, {}, {Does: refresh}, {Does: stateRm}, {}}},
-		"the default folder forgot when a run ended":                    {Journal: kept, Turns: []turn{{}, {Does: stateRm}, {}}},
-		"ignore_changes and a move to prompt_wo counted as two prompts": {Journal: kept, Turns: []turn{{Goes: outlasts}, {config: config{WriteOnly: true}, Ignored: true}}},
-		"a repetition was taken for the message before a message that was taken over": {Journal: kept, Turns: []turn{
+		"an accepted message was sent again as a new job":               {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Goes: failed, Killed: true}, {config: config{Prompt: "B"}}}},
+		"an unknown message was sent again as a new job":                {Journal: on, Turns: []turn{{Goes: outlasts}, {config: config{Prompt: "B"}, Post: lost, Goes: failed}, {config: config{Prompt: "B"}}}},
+		"a job that failed later was replaced":                          {Journal: on, Turns: []turn{{Goes: outlasts}, {Meanwhile: failed}}},
+		"a destroy forgot a message":                                    {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
+		"no plan named the job of a killed -replace":                    {Journal: on, Turns: []turn{{}, {Does: replace, Killed: true}, {}}},
+		"an unrelated import unblocked an unknown create":               {Journal: on, Turns: []turn{{Post: notArrived}, {Does: importJob}, {}, {Does: refresh}, {Does: stateRm}, {}}},
+		"the default folder forgot when a run ended":                    {Journal: on, Turns: []turn{{}, {Does: stateRm}, {}}},
+		"ignore_changes and a move to prompt_wo counted as two prompts": {Journal: on, Turns: []turn{{Goes: outlasts}, {config: config{WriteOnly: true}, Ignored: true}}},
+		"a repetition was taken for the message before a message that was taken over": {Journal: on, Turns: []turn{
 			{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Goes: archived, Killed: true}, {config: config{Prompt: "C"}}, {config: config{Prompt: "B"}},
 		}},
-		"a message was sent again after an earlier one was taken over": {Journal: kept, Turns: []turn{
+		"a message was sent again after an earlier one was taken over": {Journal: on, Turns: []turn{
 			{}, {config: config{Prompt: "C"}, Killed: true}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}}, {config: config{Prompt: "B"}},
 		}},
-		"no plan named the job of a killed -replace with a new prompt": {Journal: kept, Turns: []turn{{}, {config: config{Prompt: "B"}, Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
+		"no plan named the job of a killed -replace with a new prompt": {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if b := playLife(t, l, map[string]int{}); b != nil {

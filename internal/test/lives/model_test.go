@@ -29,14 +29,14 @@ type state struct {
 
 // request is a POST that the service may have accepted.
 type request struct {
-	job      string // that it started or reached; empty: unknown
-	message  bool
-	named    bool // a create
-	prompt   string
-	triggers bool
-	known    bool // the service's response arrived
-	settled  bool // a later run has read a state that shows it
-	turn     int
+	job         string // that it started or reached; empty: unknown
+	message     bool
+	named       bool // a create
+	prompt      string
+	triggers    bool
+	known       bool // the service's response arrived
+	superfluous bool // its entry: a later run has read a state that shows the request
+	turn        int
 }
 
 // want is what the plan of a turn asks for.
@@ -190,7 +190,7 @@ func (s situation) leftMessage() *request {
 func (s situation) left(match func(*request) bool) (found []*request) {
 	for _, known := range []bool{true, false} {
 		for _, r := range s.sent {
-			if !r.settled && r.turn != s.number && r.known == known && match(r) {
+			if !r.superfluous && r.turn != s.number && r.known == known && match(r) {
 				found = append(found, r)
 			}
 		}
@@ -230,7 +230,7 @@ const (
 
 func (s situation) refresh(x *expected) {
 	for _, r := range s.state.shows {
-		r.settled = true
+		r.superfluous = true
 	}
 	now := *s.state
 	s.state = &now
@@ -347,7 +347,7 @@ func (s situation) post(x *expected, r *request) *request {
 	if r.named = s.Named && !r.message; !r.known && !r.message {
 		r.job = ""
 	}
-	r.settled = s.journal == off
+	r.superfluous = s.journal == off
 	s.sent = append(s.sent, r)
 	return r
 }

@@ -26,7 +26,7 @@ type life struct {
 }
 
 const (
-	kept       = "kept"
+	on         = "on"
 	off        = "off"
 	completed  = "completed"
 	failed     = "failed"
@@ -123,7 +123,7 @@ var turns = rapid.Custom(func(t *rapid.T) turn {
 // the turn before.
 var lives = rapid.Custom(func(t *rapid.T) life {
 	l := life{
-		Journal: rapid.SampledFrom([]string{kept, kept, kept, off}).Draw(t, "journal"),
+		Journal: rapid.SampledFrom([]string{on, on, on, off}).Draw(t, "journal"),
 		Turns:   rapid.SliceOfN(turns, 3, 12).Draw(t, "turns"),
 		Refuses: rapid.IntRange(0, 3).Draw(t, "refuses") == 3,
 	}

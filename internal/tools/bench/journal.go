@@ -43,15 +43,15 @@ func (b *bench) journal(ctx context.Context, n int) {
 	b.check(err)
 	far := "s3://" + where.Host + "/bench?region=us-east-1&endpoint=http://" + b.delayed(ctx, near.Host)
 	none := map[string]float64{}
-	for _, kept := range []struct{ name, url string }{{"none", ""}, {"folder", ""}, {"bucket", far}, {"bucket, 10,000 foreign entries", far}} {
-		if kept.name == "bucket, 10,000 foreign entries" {
+	for _, place := range []struct{ name, url string }{{"none", ""}, {"folder", ""}, {"bucket", far}, {"bucket, 10,000 foreign entries", far}} {
+		if place.name == "bucket, 10,000 foreign entries" {
 			b.fill(ctx, near.Host, where.Host)
 		}
 		s := simulator.New(simulator.Options{Key: "mint_bench"})
 		server := httptest.NewServer(s)
-		env := []string{"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=mint_bench", "AGENT_PROJECT_ID=proj_bench", "AGENT_MAX_NEW_JOBS=1000", "AGENT_JOURNAL_URL=" + kept.url}
+		env := []string{"AGENT_BASE_URL=" + server.URL, "AGENT_ADMIN_KEY=mint_bench", "AGENT_PROJECT_ID=proj_bench", "AGENT_MAX_NEW_JOBS=1000", "AGENT_JOURNAL_URL=" + place.url}
 		dir := b.module("agent_job", n, "prompt", "Write page ${count.index} [simulate: 2s]")
-		if kept.name == "none" {
+		if place.name == "none" {
 			off := "provider \"agent\" {\n  journal {\n    enabled = false\n  }\n}\n"
 			b.check(os.WriteFile(filepath.Join(dir, "override.tf"), []byte(off), 0o600))
 		}
@@ -61,15 +61,15 @@ func (b *bench) journal(ctx context.Context, n int) {
 				args = []string{"apply", "-auto-approve", "-parallelism=100"}
 			}
 			took := b.command(ctx, dir, env, args...).seconds
-			if kept.name == "none" {
+			if place.name == "none" {
 				none[what] = took
 			}
-			name := fmt.Sprintf("%d jobs, journal: %s: %s", n, kept.name, what)
+			name := fmt.Sprintf("%d jobs, journal: %s: %s", n, place.name, what)
 			b.note(name, took, "s", 0)
 			b.note(name+", of none", took/none[what], "times", map[string]float64{"apply": 1.3, "first plan": 1.5}[what])
 		}
 		if counts := s.Counts(); counts.Create != n {
-			b.check(fmt.Errorf("journal, %s: %d creates", kept.name, counts.Create))
+			b.check(fmt.Errorf("journal, %s: %d creates", place.name, counts.Create))
 		}
 		server.Close()
 	}
