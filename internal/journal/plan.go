@@ -45,13 +45,13 @@ func (j *Journal) index(ctx context.Context) error {
 	return j.listErr
 }
 
-// IsStored reports whether a state that says this is known to be stored: another run wrote it.
-func (j *Journal) IsStored(r Ref) bool { return r.Run != j.process.Run }
+// isOwn reports whether this run wrote what says this: then no stored state may have it yet.
+func (j *Journal) isOwn(r Ref) bool { return r.Run == j.process.Run }
 
 // Prune removes, in the background, what the prior state of an object makes superfluous. It returns
 // what the state must still say: an entry stays there until a plan no longer lists it.
 func (j *Journal) Prune(ctx context.Context, r Ref) (Ref, error) {
-	if len(r.Entries) == 0 || !j.IsStored(r) || !j.Keeps() {
+	if len(r.Entries) == 0 || j.isOwn(r) || !j.Keeps() {
 		return r, nil
 	}
 	j.DealtWith(r.Entries...)
@@ -88,8 +88,8 @@ func (j *Journal) RemoveStored(ctx context.Context, key Key) error {
 		return err
 	}
 	for _, e := range found {
-		isOwn := func(other *Earlier) bool { return other.JobID == e.JobID }
-		if j.isStored(e.JobID) && !slices.ContainsFunc(own, isOwn) {
+		isOfJob := func(other *Earlier) bool { return other.JobID == e.JobID }
+		if j.isStored(e.JobID) && !slices.ContainsFunc(own, isOfJob) {
 			j.Remove(ctx, e.Name)
 		}
 	}
@@ -139,7 +139,7 @@ func (j *Journal) StartedBy(ctx context.Context, jobID string) (found []*Earlier
 // Destroyed removes what this run has written about an object that is being destroyed, whose state may
 // never have been stored. A job that it took over is not this run's to forget.
 func (j *Journal) Destroyed(ctx context.Context, r Ref) error {
-	if len(r.Entries) == 0 || j.IsStored(r) || !j.Keeps() {
+	if len(r.Entries) == 0 || !j.isOwn(r) || !j.Keeps() {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx) // Ctrl-C must not leave entries of a test

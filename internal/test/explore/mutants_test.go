@@ -46,7 +46,7 @@ func mutants() map[string]mutant {
 		},
 		"a killed run's jobs are taken over": {"journal/call.go", "			return nil, ErrEarlier\n", "			continue\n", create},
 		"an entry stays until a later run has read the state": {
-			"journal/plan.go", "return r.Run != j.process.Run }", "return true }", "test after a create in bucket",
+			"journal/plan.go", "return r.Run == j.process.Run }", "return false }", "test after a create in bucket",
 		},
 		"a destroy forgets only what its run has written": {
 			"journal/plan.go", "if err == nil && name.Run == j.process.Run && slices", "if err == nil && slices", "test after a create in bucket",
