@@ -7,7 +7,9 @@ terraform {
   }
 }
 
-provider "agent" {}
+provider "agent" {
+  max_new_jobs = 5 # in one run
+}
 
 variable "prompt" {
   type    = string
@@ -15,7 +17,15 @@ variable "prompt" {
 }
 
 resource "agent_job" "quickstart" {
+  name   = "quickstart" # recognizes the job after a broken run
   prompt = var.prompt
+
+  lifecycle {
+    postcondition { # without it, a run that stops waiting early only warns
+      condition     = contains(["completed", "archived"], self.status)
+      error_message = "Job ${self.id} is ${self.status}."
+    }
+  }
 }
 
 output "pull_request" {

@@ -8,10 +8,20 @@ terraform {
 }
 
 # Reads AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID.
-provider "agent" {}
+provider "agent" {
+  max_new_jobs = 5 # in one run
+}
 
 resource "agent_job" "quickstart" {
+  name   = "quickstart" # recognizes the job after a broken run
   prompt = "Add a quickstart for the Python SDK"
+
+  lifecycle {
+    postcondition { # without it, a run that stops waiting early only warns
+      condition     = contains(["completed", "archived"], self.status)
+      error_message = "Job ${self.id} is ${self.status}."
+    }
+  }
 }
 
 output "pull_request" {

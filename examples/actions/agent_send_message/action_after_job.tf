@@ -1,4 +1,5 @@
 resource "agent_job" "reference" {
+  name   = "reference"
   prompt = "Bring the API reference up to date"
 }
 

@@ -7,6 +7,11 @@ terraform {
   }
 }
 
+provider "agent" {
+  max_new_jobs = 300 # instead of 20: what this fleet may start and send in one run
+  max_messages = 300
+}
+
 variable "projects" {
   description = "Project ids, by repository."
   type        = map(string)
@@ -15,6 +20,7 @@ variable "projects" {
 resource "agent_job" "spelling" {
   for_each = var.projects
 
+  name       = "spelling-${each.key}"
   project_id = each.value
   prompt     = "Correct the spelling on all pages"
 

@@ -18,6 +18,7 @@ provider "agent" {
 }
 
 resource "agent_job" "reference" {
+  name   = "reference"
   prompt = "Bring the API reference up to date"
 
   timeouts {

@@ -5,6 +5,7 @@ variable "wait" {
 }
 
 resource "agent_job" "reference" {
+  name   = "reference"
   prompt = "Bring the API reference up to date"
 
   wait {

@@ -12,5 +12,6 @@ provider "agent" {
 
 resource "agent_job" "handbook" {
   provider = agent.handbook
+  name     = "handbook"
   prompt   = "Correct the spelling on all pages"
 }

@@ -3,6 +3,7 @@ variable "run" {
 }
 
 resource "agent_job" "reference" {
+  name     = "reference"
   prompt   = "Correct the spelling in the API reference"
   triggers = { run = var.run } # a new value starts a new job
 }

@@ -1,4 +1,5 @@
 resource "agent_job" "this" {
+  name       = var.name
   prompt     = var.prompt
   project_id = var.project_id
   triggers   = var.triggers

@@ -3,6 +3,12 @@ variable "prompt" {
   type        = string
 }
 
+variable "name" {
+  description = "Recognizes the job after a broken run, even if its prompt has changed meanwhile. Unique for each project in a state; not sent."
+  type        = string
+  default     = null
+}
+
 variable "project_id" {
   description = "Project that the job belongs to. Default: the provider's project_id."
   type        = string

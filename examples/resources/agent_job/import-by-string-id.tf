@@ -4,5 +4,6 @@ import {
 }
 
 resource "agent_job" "quickstart" {
+  name   = "quickstart"
   prompt = "Add a quickstart for the Python SDK" # recorded, not sent
 }

@@ -1,5 +1,13 @@
 resource "agent_job" "quickstart" {
+  name   = "quickstart" # recognizes the job after a broken run
   prompt = "Add a quickstart for the Python SDK"
+
+  lifecycle {
+    postcondition { # without it, a run that stops waiting early only warns
+      condition     = contains(["completed", "archived"], self.status)
+      error_message = "Job ${self.id} is ${self.status}."
+    }
+  }
 }
 
 output "pull_request" {

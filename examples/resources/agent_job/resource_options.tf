@@ -4,6 +4,7 @@ variable "release" {
 }
 
 resource "agent_job" "release_notes" {
+  name       = "release-notes"
   prompt     = "Write the release notes of the latest release"
   project_id = "proj_123"
 

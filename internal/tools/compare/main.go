@@ -119,7 +119,7 @@ func (c cell) run(ctx context.Context, prompt string, signal syscall.Signal) (ok
 	cmd := exec.CommandContext(ctx, c.command[0], c.command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = c.dir, c.log, c.log, time.Minute
 	cmd.Env = slices.Concat(slices.DeleteFunc(os.Environ(), tfcli.IsForeign), c.env, []string{
-		"AGENT_BASE_URL=" + c.url, "AGENT_ADMIN_KEY=canary_9d41", "AGENT_PROJECT_ID=proj", "AGENT_JOURNAL_URL=" + filepath.Join(c.dir, "journal"),
+		"AGENT_BASE_URL=" + c.url, "AGENT_ADMIN_KEY=canary_9d41", "AGENT_PROJECT_ID=proj",
 		"TF_VAR_base_url=" + c.url, "TF_VAR_key=canary_9d41", "TF_VAR_prompt=" + prompt, "CHECKPOINT_DISABLE=1",
 	})
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // the signal reaches its children too
@@ -163,7 +163,7 @@ func tools(ctx context.Context, cli tfcli.CLI, dir string) ([]tool, error) {
 	apply := []string{cli.Path, "apply", "-auto-approve", "-no-color", "-input=false"}
 	ours := tool{"this provider", "agent.tf", []string{"TF_CLI_CONFIG_FILE=" + plugin.OverrideConfig}, apply, "", nil}
 	lost := ours
-	lost.name, lost.loses = "without its journal", "journal"
+	lost.name, lost.loses = "without its journal", ".agent-journal"
 
 	version, failed := source.Output(exec.CommandContext(ctx, "curl", "--version"))
 	words := append(strings.Fields(version), "", "")

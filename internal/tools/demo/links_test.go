@@ -4,7 +4,6 @@
 package main
 
 import (
-	"cmp"
 	"os"
 	"path"
 	"path/filepath"
@@ -37,12 +36,13 @@ const (
 	raw        = "https://raw.githubusercontent.com/agentjobs/terraform-provider-agent/main/"
 )
 
-// Every link to a page or picture of this repository leads somewhere: on GitHub, and pages of docs/ on
-// registry.terraform.io and search.opentofu.org too. The former shows no relative pictures and serves the overview
-// without a trailing slash, so that no relative link works there; the latter keeps ".md" in a link with a slash.
+// Every link to a page or picture of this repository leads somewhere: on GitHub, where the pages are until there is a
+// release, and later on registry.terraform.io and search.opentofu.org too. The former shows no relative pictures and
+// serves the overview without a trailing slash, so that no relative link works there; the latter keeps ".md" in a link
+// with a slash.
 func TestLinks(t *testing.T) {
 	read := func(file string) string { return read(t, "../"+file) }
-	pages := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "internal/README.md", "internal/test/FAULTS.md", "internal/tools/README.md"}
+	pages := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "internal/README.md", "internal/test/README.md", "internal/test/FAULTS.md", "internal/tools/README.md", "internal/tools/compare/README.md"}
 	for _, folder := range []string{"docs", "examples"} {
 		for _, page := range filesIn(t, filepath.Join(root, folder), ".md") {
 			pages = append(pages, folder+"/"+page)
@@ -53,8 +53,9 @@ func TestLinks(t *testing.T) {
 		for _, match := range link.FindAllStringSubmatch(text, -1) {
 			target, anchor, _ := strings.Cut(match[1], "#")
 			file := path.Join(path.Dir(page), target)
-			if after, ok := strings.CutPrefix(target, registry); ok {
-				file = "docs" + cmp.Or(after, "/index") + ".md"
+			if strings.HasPrefix(target, registry) {
+				t.Errorf("%s: %s leads nowhere until there is a release: use %sdocs/...", page, match[1], repository)
+				continue
 			} else if after, ok := strings.CutPrefix(target, repository); ok {
 				file = after
 			} else if after, ok := strings.CutPrefix(target, raw); ok {
@@ -64,7 +65,7 @@ func TestLinks(t *testing.T) {
 			} else if target == "" {
 				file = page
 			} else if strings.HasPrefix(page, "docs/") && (page == "docs/index.md" || strings.Contains(target, "/")) {
-				t.Errorf("%s: %s leads nowhere on a registry: use %s/...", page, match[1], registry)
+				t.Errorf("%s: %s leads nowhere on a registry: use %sdocs/...", page, match[1], repository)
 				continue
 			}
 			info, err := os.Stat(filepath.Join(root, file))

@@ -11,6 +11,7 @@ mock_provider "agent" {
 }
 
 variables {
+  name   = "quickstart"
   prompt = "Add a quickstart for the Python SDK"
 }
 
@@ -18,8 +19,8 @@ run "defaults" {
   command = plan
 
   assert {
-    condition     = agent_job.this.prompt == var.prompt
-    error_message = "The prompt is not passed on."
+    condition     = agent_job.this.prompt == var.prompt && agent_job.this.name == var.name
+    error_message = "The prompt or the name is not passed on."
   }
 
   assert {

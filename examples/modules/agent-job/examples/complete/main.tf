@@ -8,11 +8,14 @@ terraform {
 }
 
 # Reads AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID.
-provider "agent" {}
+provider "agent" {
+  max_new_jobs = 5 # in one run
+}
 
 module "quickstart" {
   source = "../.."
 
+  name    = "quickstart"
   prompt  = "Add a quickstart for the Python SDK"
   timeout = "30m"
 }
