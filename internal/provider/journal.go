@@ -75,8 +75,6 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	return location, forget, true
 }
 
-// journalScope distinguishes states, because two of them must never share a job. Slashes at
-// the end of the base URL change no request.
 func defaultLocation() store.Location {
 	folder, err := filepath.Abs(defaultJournal)
 	if err != nil {
@@ -93,6 +91,8 @@ func onRunner() bool {
 	})
 }
 
+// journalScope distinguishes states, because two of them must never share a job. Slashes at
+// the end of the base URL change no request.
 func journalScope(baseURL string, location store.Location) string {
 	state := cmp.Or(location.State, cli.Backend())
 	return fmt.Sprintf("%s\n%s\n%s", strings.TrimRight(baseURL, "/"), cli.Workspace(), state)

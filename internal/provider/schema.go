@@ -40,7 +40,7 @@ func providerSchema() schema.Schema {
 			"request_timeout": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Maximum duration of one HTTP request including its response, for example `30s`. At least `1s`. Default: `60s`. " +
-					"After an interrupt, a create or message in flight still gets this time.",
+					"After an interrupt, a create or message in flight still gets this time, unless the host kills the run earlier.",
 				Validators: []validator.String{validDuration(shortestRequestTimeout)},
 			},
 			"max_new_jobs": schema.Int64Attribute{

@@ -17,7 +17,7 @@ const (
 	// ReplaceFailed is for a failed job that stays in the state.
 	ReplaceFailed = "To start a new job, change the prompt or apply with -replace=ADDRESS."
 	// TaintedFailed is for a create that fails because its job did.
-	TaintedFailed = "The next apply starts a new job with the same prompt. To keep failed jobs instead, " +
+	TaintedFailed = "The next apply starts a new job with the same prompt, which costs money again. To keep failed jobs instead, " +
 		"set on_failure = \"warn\" in the wait block."
 	// NotInState and SendAgain are for actions.
 	NotInState = "The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. " +
