@@ -47,8 +47,7 @@ func providerSchema() schema.Schema {
 				Optional: true,
 				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. " +
 					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. If both are set, the lower limit applies. " +
-					"A plan with more jobs fails before anything is sent. Jobs of actions count when they are invoked: " +
-					"each one beyond the limit is refused. Each provider alias counts alone.",
+					"A plan with more jobs fails before anything is sent. Jobs of actions count when they are invoked.",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"max_messages": schema.Int64Attribute{
@@ -85,9 +84,8 @@ func providerSchema() schema.Schema {
 				},
 			},
 			"journal": schema.SingleNestedBlock{
-				MarkdownDescription: "Record of sent requests. " +
-					"With it, the next apply takes over a job or message that is missing in the state instead of sending it again, " +
-					"and an unknown outcome blocks one equal create until you decide. It never contains a prompt or a key.",
+				MarkdownDescription: "Record of sent requests, by which the next apply takes over a job or message that is missing in the state " +
+					"instead of sending it again. It never contains a prompt or a key.",
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
 						Optional:            true,
@@ -100,8 +98,8 @@ func providerSchema() schema.Schema {
 							"or an S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
 							"(with `&endpoint=https://…` for a store other than AWS). " +
 							"States can share it; local ones need `?state=NAME` (or `&state=NAME`), one name for each. " +
-							"If it cannot be used, creates and messages fail before they are sent. " +
-							"Default: `AGENT_JOURNAL_URL`, or else the folder `.agent-journal` in the working directory, which the provider makes.",
+							"Default: `AGENT_JOURNAL_URL`, or else the folder `.agent-journal` in the working directory, which the provider makes. " +
+							"If the journal cannot be used, creates and messages fail before they are sent.",
 					},
 					"forget": schema.ListAttribute{
 						Optional:    true,
