@@ -83,12 +83,12 @@ func Announcement(kind send.Kind, projectID, prompt string, found []*journal.Ear
 		return diagnostic(summary, fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
 			"Apply waits for it if it can still arrive, and sends nothing.", sent))
 	case first.Status == store.Pending:
-		return diagnostic(summary, fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
-			"Apply waits for it, and sends the prompt only if that request had no effect.", sent), sendInstead)
+		return diagnostic(summary, fmt.Sprintf("An earlier run sent %s %s and did not record the outcome. "+
+			"Apply waits for it, and sends the prompt only if that request had no effect.", sentPrompt(first, prompt), sent), sendInstead)
 	}
 	return diagnostic(summary,
-		fmt.Sprintf("An earlier run sent this prompt %s, and its outcome is unknown: a job may have been started. "+
-			"Apply sends nothing and fails until you decide.", sent),
+		fmt.Sprintf("An earlier run sent %s %s, and its outcome is unknown: a job may have been started. "+
+			"Apply sends nothing and fails until you decide.", sentPrompt(first, prompt), sent),
 		waysOut(projectID, found...)) // all are unknown: accepted and pending ones come first
 }
 
@@ -104,6 +104,14 @@ func recognized(e *journal.Earlier) string {
 		return "with this prompt"
 	}
 	return "under the name " + Quote(e.JobName)
+}
+
+// sentPrompt names the prompt of an earlier create beside a planned one, whose hash is prompt; empty while that is unknown.
+func sentPrompt(e *journal.Earlier, prompt string) string {
+	if e.JobName == "" || e.Prompt == prompt {
+		return "this prompt"
+	}
+	return "a prompt under the name " + Quote(e.JobName) + ", which may differ from this one,"
 }
 
 // otherPromptWays says what to do about a job that has another prompt than the planned one.

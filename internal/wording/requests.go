@@ -12,6 +12,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
@@ -95,7 +96,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, again string) Diagnost
 		why = cause(failure.Whole())
 	}
 	if outcome.Result == send.EarlierUnknown {
-		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target(r), timestamp(outcome.Earlier.SentAt))
+		sent = fmt.Sprintf("An earlier run sent %s to %s at %s", sentPrompt(outcome.Earlier, store.Hash(r.Prompt)), target(r), timestamp(outcome.Earlier.SentAt))
 	}
 	if r.Kind == send.Message {
 		then, next := "The new prompt is in the state, so no apply sends it again. "+

@@ -137,6 +137,19 @@ func TestAnnouncement_allUnknown(t *testing.T) {
 	}
 }
 
+// An unknown create that only has the name of a planned one had another prompt.
+func TestAnnouncement_otherPromptUnknown(t *testing.T) {
+	t.Parallel()
+	named := []*journal.Earlier{{Entry: store.Entry{Status: store.Unknown, JobName: "docs", Prompt: store.Hash("A")}}}
+	for prompt, want := range map[string]string{"A": "sent this prompt", "B": `sent a prompt under the name "docs"`} {
+		planned := Announcement(send.Create, "proj_1", store.Hash(prompt), named).Detail
+		applied := NotAccepted(send.Outcome{Result: send.EarlierUnknown, Earlier: named[0]}, send.Request{Prompt: prompt}, ApplyAgain).Detail
+		if !strings.Contains(planned, want) || !strings.Contains(applied, want) {
+			t.Errorf("%s: %s\n%s", prompt, planned, applied)
+		}
+	}
+}
+
 func TestReason(t *testing.T) {
 	t.Parallel()
 	if got := cause(&journal.Error{Op: "listed", Err: context.DeadlineExceeded}); !strings.Contains(got, "\n\nCheck that this run can list") {

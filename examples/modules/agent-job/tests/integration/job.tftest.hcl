@@ -1,7 +1,11 @@
 # Uses the real provider. Point AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID at the
 # simulator: with another service, these tests start real jobs.
 
-provider "agent" {}
+provider "agent" {
+  journal {
+    enabled = false # a test must not take over a job of a broken run
+  }
+}
 
 variables {
   prompt = "Add a quickstart for the Python SDK [simulate: 1s]"
