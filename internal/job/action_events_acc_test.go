@@ -50,7 +50,7 @@ resource "terraform_data" "%[1]s_dependent" {
 }
 `
 
-// The table of the lifecycle guide: what a failed action does to the resource
+// The table on the page of agent_start_job: what a failed action does to the resource
 // that triggers it, and to one that depends on it. The next plan shows both.
 func TestAccActionEvents(t *testing.T) {
 	const (
