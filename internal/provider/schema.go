@@ -62,7 +62,8 @@ func providerSchema() schema.Schema {
 		},
 		Blocks: map[string]schema.Block{
 			"poll": schema.SingleNestedBlock{
-				MarkdownDescription: "How often to poll a job. The interval is a tenth of the time waited so far, within these bounds. After a 429 response, all polls pause.",
+				MarkdownDescription: "How often to poll a job. The interval is a tenth of the time waited so far, within these bounds. " +
+					"After a 429 response, all polls pause.",
 				Attributes: map[string]schema.Attribute{
 					"min_interval": schema.StringAttribute{
 						Optional:            true,

@@ -96,7 +96,8 @@ func unknownOutcome(outcome send.Outcome, r send.Request, again string) Diagnost
 		why = cause(failure.Whole())
 	}
 	if outcome.Result == send.EarlierUnknown {
-		sent = fmt.Sprintf("An earlier run sent %s to %s at %s", sentPrompt(outcome.Earlier, store.Hash(r.Prompt)), target(r), timestamp(outcome.Earlier.SentAt))
+		sent = fmt.Sprintf("An earlier run sent %s to %s at %s",
+			sentPrompt(outcome.Earlier, store.Hash(r.Prompt)), target(r), timestamp(outcome.Earlier.SentAt))
 	}
 	if r.Kind == send.Message {
 		then, next := "The new prompt is in the state, so no apply sends it again. "+
