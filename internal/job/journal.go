@@ -4,6 +4,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -54,7 +55,7 @@ func reportProblem(j *journal.Journal, outcome send.Outcome, job wording.Job, di
 		addWarning(diags, wording.JournalNotWritten(outcome.Problem, job))
 		return
 	}
-	reportJournalError(j, outcome.Problem, diags)
+	reportJournalError(j, cmp.Or(outcome.Problem, j.NotRemoved()), diags)
 }
 
 // equalRequests returns the requests of other runs that have the key of a planned one, as far as the plan knows it.
@@ -81,13 +82,16 @@ func (d *ProviderData) announce(ctx context.Context, kind send.Kind, plan *jobMo
 	j := d.Sender.Journal
 	found := equalRequests(ctx, j, kind, plan, diags)
 	if kind == send.Create {
-		reportJournalError(j, j.RemoveStored(ctx, requestKey(ctx, kind, plan)), diags)
+		reportJournalError(j, j.RemoveStored(ctx, requestKey(ctx, kind, plan), found), diags)
 		for _, e := range j.PlansCreate(ctx, requestKey(ctx, kind, plan)) {
-			if e.JobID != "" && e.JobID != plan.ID.ValueString() { // its own job is in the state that the apply reads
+			if e.JobID != "" {
 				validate.WarnAt(diags, plan.promptPath(), wording.EntryNotRemoved(e))
 			}
 		}
-		found = slices.DeleteFunc(found, d.isOver)
+		found = slices.DeleteFunc(found, func(e *journal.Earlier) bool {
+			isOther := e.GivenUp && plan.promptHash() != "" && e.Prompt != plan.promptHash()
+			return isOther && e.Status == store.Accepted || d.isOver(e)
+		})
 	}
 	if len(found) > 0 {
 		validate.WarnAt(diags, plan.promptPath(), wording.Announcement(kind, plan.ProjectID.ValueString(), plan.promptHash(), found))
@@ -111,7 +115,8 @@ func (d *ProviderData) warnOfNamesakes(ctx context.Context, plan *jobModel, diag
 	unnamed := *plan
 	unnamed.Name = types.StringNull()
 	found = append(found, equalRequests(ctx, d.Sender.Journal, send.Create, &unnamed, diags)...)
-	if found = slices.DeleteFunc(found, d.isOver); len(found) > 0 {
+	found = slices.DeleteFunc(found, func(e *journal.Earlier) bool { return e.GivenUp || d.isOver(e) })
+	if len(found) > 0 {
 		validate.WarnAt(diags, path.Root("name"), wording.Namesakes(plan.ProjectID.ValueString(), found))
 	}
 }
@@ -142,12 +147,13 @@ func (d *ProviderData) tidyJournal(ctx context.Context, plan *jobModel, stored j
 	switch {
 	case isImporting: // this run may have imported the job, so that no stored state has it
 		j.Taken(jobID)
-	case stored.Run == "": // it was imported earlier, perhaps with another prompt
+	case stored.Run == "" && j.IsStored(jobID): // it was imported earlier, perhaps with another prompt
 		superfluous, err = j.StartedBy(ctx, jobID)
 		reportJournalError(j, err, diags)
 	}
 	var others []*journal.Earlier
-	for _, e := range equalRequests(ctx, j, send.Create, plan, diags) {
+	found := equalRequests(ctx, j, send.Create, plan, diags)
+	for _, e := range found {
 		switch {
 		case isGivenUp(e):
 			superfluous = append(superfluous, e)
@@ -161,7 +167,5 @@ func (d *ProviderData) tidyJournal(ctx context.Context, plan *jobModel, stored j
 	for _, e := range superfluous {
 		j.Remove(ctx, e.Name)
 	}
-	if plan.hasKnownKey(ctx, send.Create) {
-		reportJournalError(j, j.RemoveStored(ctx, requestKey(ctx, send.Create, plan)), diags)
-	}
+	reportJournalError(j, j.RemoveStored(ctx, requestKey(ctx, send.Create, plan), found), diags)
 }

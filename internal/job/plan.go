@@ -43,8 +43,7 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	plan.ProjectID = d.projectOr(project, &resp.Diagnostics)
 	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
 	if !d.names.plan(&plan) {
-		validate.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString()))
-		return
+		validate.WarnAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString()))
 	}
 	d.announceOrCount(ctx, send.Create, &plan, "", &resp.Diagnostics)
 }

@@ -45,11 +45,11 @@ func (m *jobModel) projectAndName() [2]string {
 	return [2]string{m.ProjectID.ValueString(), m.Name.ValueString()}
 }
 
-// plan reports whether no other resource is known to plan a new job with this name. A host may plan one
-// resource more than once, so only another prompt shows that there are two.
+// plan reports whether no other resource seems to plan a new job with this name. A host may plan one resource
+// more than once, so only another prompt shows that there are two, or that the prompt depends on what was refreshed.
 func (n *newNames) plan(job *jobModel) bool {
 	prompt := job.promptHash()
-	if prompt == "" || job.ProjectID.IsUnknown() {
+	if prompt == "" || job.ProjectID.IsUnknown() || job.Name.IsUnknown() {
 		return true
 	}
 	n.mu.Lock()

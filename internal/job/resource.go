@@ -142,6 +142,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
 	change := compare(&job, &before, out.marks, options.enabled)
 	job.jobRecord = before.jobRecord
+	if !job.Name.Equal(before.Name) {
+		r.provider.names.end(&before)
+	}
 	if !change.newPrompt && !change.resume {
 		out.save(ctx, &job)
 		return
@@ -273,7 +276,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.end(&job)
 	j := r.provider.Sender.Journal
-	reportJournalError(j, j.Destroyed(ctx, readMarks(ctx, req.Private).journal), &resp.Diagnostics)
+	reportJournalError(j, j.Destroyed(ctx, readMarks(ctx, req.Private).journal, job.ID.ValueString()), &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
 	}

@@ -123,7 +123,7 @@ func TestName(t *testing.T) {
 	}{
 		"the same":                    {first: a, steps: []step{{job: a, says: taken, creates: 1}, {job: edited, says: []string{sent}, creates: 1, messages: 1}}},
 		"edited, and undone":          {first: a, steps: []step{{job: edited, says: stopped, creates: 1}, {job: a, says: taken, creates: 1}}},
-		"edited, and given up":        {first: a, steps: []step{{job: edited, forget: true, says: stopped[:1], creates: 2}, {job: edited, creates: 2}}},
+		"edited, and given up":        {first: a, steps: []step{{job: edited, forget: true, creates: 2}, {job: edited, creates: 2}}},
 		"derived, and the same":       {first: a, steps: []step{{planned: derived, job: a, says: append([]string{takesOver}, taken...), creates: 1}}},
 		"derived, and another":        {first: a, steps: []step{{planned: derived, job: edited, says: append([]string{takesOver}, stopped...), creates: 1}}},
 		"other triggers":              {first: a, steps: []step{{job: triggered, says: []string{namesake}, creates: 2}, {job: triggered, creates: 2}}},
@@ -170,6 +170,24 @@ func TestName(t *testing.T) {
 	}
 }
 
+// The plan of an import whose prompt is ignored keeps the entry: no state has the job yet.
+func TestTakeOver_afterAnImportThatWasNotApplied(t *testing.T) {
+	s := harness.NewService(t, nil)
+	config, job := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}}), attrs{"prompt": "write"}
+	c := fakecli.New(t, config)
+	apply(t, c, "lost", config, job)
+	id := c.Get("id").(string)
+	planning := startRun(c, "import", config)
+	c.Ignored = []string{"prompt"}
+	c.ImportState(t.Context(), harness.Project+"/"+id)
+	c.Plan(t.Context(), job)
+	planning.Drain(t.Context())
+	c.Ignored = nil
+	c.Forget()
+	apply(t, c, "next", config, job)
+	s.Sent(t, 1, 0)
+}
+
 // Two new resources of one run must not have one name in a project. A plan sees it if their prompts differ, because
 // a host may plan one resource twice; an apply always.
 func TestName_twice(t *testing.T) {
@@ -185,6 +203,8 @@ func TestName_twice(t *testing.T) {
 		{job: named("A")},
 		{job: named("A"), fails: true},
 		{job: named("B"), plan: true, fails: true},
+		{job: attrs{"name": unknown{}, "prompt": "A"}, plan: true},
+		{job: attrs{"name": unknown{}, "prompt": "B"}, plan: true},
 		{job: fakecli.With(named("B"), attrs{"project_id": "proj_2"})},
 		{job: attrs{"prompt": "A"}},
 		{job: attrs{"prompt": "A"}},

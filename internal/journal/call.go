@@ -205,7 +205,7 @@ func (c *Call) pause(ctx context.Context) error { return sleep.For(ctx, rand.N(p
 func (c *Call) Supersede(earlier *Earlier) {
 	for _, e := range c.equal {
 		isOfJob := earlier != nil && e.JobID != "" && e.JobID == earlier.JobID
-		if e == earlier || isOfJob || c.journal.isStored(e.startedJob()) || earlier != nil && !c.request.Key.IsCreate() {
+		if e == earlier || isOfJob || c.journal.IsStored(e.startedJob()) || earlier != nil && !c.request.Key.IsCreate() {
 			c.superfluous = append(append(c.superfluous, e.ID), e.Before...)
 		}
 	}
@@ -229,10 +229,15 @@ func (c *Call) Take(e *Earlier) error {
 // IsEqual reports whether a request that has the same key has the same prompt, too.
 func (c *Call) IsEqual(e *Earlier) bool { return e.Prompt == c.request.Prompt }
 
-// GiveUp removes a request that a person has given up.
-func (c *Call) GiveUp(e *Earlier) error {
-	c.journal.log(c.ctx, "removing: it was given up", e.Name, e.JobID)
-	return c.journal.remove(context.WithoutCancel(c.ctx), e.Name)
+// GiveUp removes a request that a person has given up, and those that have taken its job over.
+func (c *Call) GiveUp(given *Earlier) (failed error) {
+	for _, e := range c.equal {
+		if e == given || e.JobID != "" && e.JobID == given.JobID {
+			c.journal.log(c.ctx, "removing: it was given up", e.Name, e.JobID)
+			failed = errors.Join(failed, c.journal.remove(context.WithoutCancel(c.ctx), e.Name))
+		}
+	}
+	return failed
 }
 
 // Problem returns why the store does not show what became of the request.

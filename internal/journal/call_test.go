@@ -97,6 +97,25 @@ func TestStores_unknown(t *testing.T) {
 	})
 }
 
+// Whoever gives up a job that is gone gives up all entries that name it.
+func TestStores_givenUp(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		post(t, l, "first", create, "job-1")
+		want(t, open(t, l, "second"), create, "taken over job-1")
+		j := open(t, l, "third")
+		c := j.Begin(t.Context(), Request{Key: create, ProjectID: "p"})
+		defer c.End()
+		if err := c.Sending(); !errors.Is(err, ErrEarlier) {
+			t.Fatal(err)
+		}
+		e, err := c.Earlier(t.Context())
+		if err = errors.Join(err, c.GiveUp(e)); err != nil {
+			t.Error(err)
+		}
+		wantStored(t, l)
+	})
+}
+
 // A later message makes the earlier ones to the job superfluous, whatever the clocks say (F8):
 // repeating one is then deliberate.
 func TestStores_earlierMessages(t *testing.T) {

@@ -63,11 +63,14 @@ func (j *Journal) read(ctx context.Context, names []store.Name) ([]*Earlier, err
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(e *Earlier) bool { return e == nil })
-	rank := []store.Status{store.Accepted, store.Pending, store.Unknown}
-	slices.SortFunc(found, func(a, b *Earlier) int {
-		return cmp.Or(cmp.Compare(slices.Index(rank, a.Status), slices.Index(rank, b.Status)), bySentAt(a, b))
-	})
+	slices.SortFunc(found, byUse)
 	return found, nil
+}
+
+// byUse sorts accepted requests first, then those that may become it.
+func byUse(a, b *Earlier) int {
+	rank := []store.Status{store.Accepted, store.Pending, store.Unknown}
+	return cmp.Or(cmp.Compare(slices.Index(rank, a.Status), slices.Index(rank, b.Status)), bySentAt(a, b))
 }
 
 func bySentAt(a, b *Earlier) int { return cmp.Or(a.SentAt.Compare(b.SentAt), cmp.Compare(a.ID, b.ID)) }

@@ -58,8 +58,8 @@ func (k *known) isDealtWith(id string) bool {
 	return k.dealtWith.has(id)
 }
 
-// isStored reports whether a job is in the prior state, and not only because of this run.
-func (k *known) isStored(jobID string) bool {
+// IsStored reports whether a job is in the prior state, and not only because of this run.
+func (k *known) IsStored(jobID string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.inState.has(jobID) && !k.taken.has(jobID)

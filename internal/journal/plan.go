@@ -29,6 +29,8 @@ type plan struct {
 	reading    sync.Once
 	allCreates []*Earlier
 	readErr    error
+
+	cache sync.Map // of *Earlier by store.Name: equal resources would read each other's entries
 }
 
 // index lists the journal once.
@@ -73,13 +75,12 @@ func (j *Journal) Find(ctx context.Context, key Key) ([]*Earlier, error) {
 	return j.find(ctx, key, func(other Key) bool { return other == key })
 }
 
-// RemoveStored removes creates with a key whose job is in a stored state: the prior state has it, and this run has
-// not written about it. A tainted object is planned without its private state, and a run without a lock leaves
+// RemoveStored removes creates, found with a key, whose job is in a stored state: the prior state has it, and this run
+// has not written about it. A tainted object is planned without its private state, and a run without a lock leaves
 // entries that no private state lists.
-func (j *Journal) RemoveStored(ctx context.Context, key Key) error {
-	found, err := j.Find(ctx, key)
-	if !slices.ContainsFunc(found, func(e *Earlier) bool { return j.isStored(e.JobID) }) {
-		return err
+func (j *Journal) RemoveStored(ctx context.Context, key Key, found []*Earlier) error {
+	if !slices.ContainsFunc(found, func(e *Earlier) bool { return j.IsStored(e.JobID) }) {
+		return nil
 	}
 	own, err := j.read(ctx, slices.DeleteFunc(slices.Clone(j.byFamily[key.Family()]), func(name store.Name) bool {
 		return name.Run != j.process.Run || name.Key != key
@@ -89,7 +90,7 @@ func (j *Journal) RemoveStored(ctx context.Context, key Key) error {
 	}
 	for _, e := range found {
 		isOfJob := func(other *Earlier) bool { return other.JobID == e.JobID }
-		if j.isStored(e.JobID) && !slices.ContainsFunc(own, isOfJob) {
+		if j.IsStored(e.JobID) && !slices.ContainsFunc(own, isOfJob) {
 			j.Remove(ctx, e.Name)
 		}
 	}
@@ -105,8 +106,22 @@ func (j *Journal) find(ctx context.Context, key Key, has func(Key) bool) ([]*Ear
 	if err := j.index(ctx); err != nil {
 		return nil, err
 	}
-	names := slices.DeleteFunc(j.ofOthers(j.byFamily[key.Family()]), func(name store.Name) bool { return !has(name.Key) })
-	return j.read(ctx, names)
+	var found []*Earlier
+	var unread []store.Name
+	for _, name := range j.ofOthers(j.byFamily[key.Family()]) {
+		if e, isRead := j.cache.Load(name); isRead && has(name.Key) {
+			found = append(found, e.(*Earlier)) //nolint:errcheck,forcetypeassert // nothing else is stored there
+		} else if has(name.Key) {
+			unread = append(unread, name)
+		}
+	}
+	more, err := j.read(ctx, unread)
+	for _, e := range more {
+		j.cache.Store(e.Name, e)
+	}
+	found = append(found, more...)
+	slices.SortFunc(found, byUse)
+	return found, err
 }
 
 // LeftInUsualPlace returns how many entries of this state the default place still has, and names the
@@ -136,16 +151,39 @@ func (j *Journal) StartedBy(ctx context.Context, jobID string) (found []*Earlier
 	return found, j.readErr
 }
 
-// Destroyed removes what this run has written about an object that is being destroyed, whose state may
-// never have been stored. A job that it took over is not this run's to forget.
-func (j *Journal) Destroyed(ctx context.Context, r Ref) error {
-	if len(r.Entries) == 0 || !j.isOwn(r) || !j.Keeps() {
+// Destroyed removes what the state of an object makes superfluous that is being destroyed: nothing lists it any more.
+// If this run wrote that state, it may never have been stored, and only what this run has written is removed: a
+// job that it took over is not this run's to forget.
+func (j *Journal) Destroyed(ctx context.Context, r Ref, jobID string) error {
+	if !j.Keeps() {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx) // Ctrl-C must not leave entries of a test
-	names, err := j.listAll(ctx, "")
+	var names []store.Name
+	var err error
+	switch {
+	case len(r.Entries) == 0 && j.IsStored(jobID): // it is tainted, or was imported
+		var found []*Earlier
+		found, err = j.StartedBy(ctx, jobID)
+		for _, e := range found {
+			names = append(names, e.Name)
+		}
+	case len(r.Entries) == 0:
+	case j.isOwn(r):
+		names, err = j.listAll(ctx, "")
+		names = slices.DeleteFunc(names, func(name store.Name) bool {
+			return name.Run != j.process.Run || !slices.Contains(r.Entries, name.ID)
+		})
+	default:
+		err = j.index(ctx)
+		for _, id := range r.Entries {
+			if name, isListed := j.byID[id]; isListed {
+				names = append(names, name)
+			}
+		}
+	}
 	for _, name := range names {
-		if err == nil && name.Run == j.process.Run && slices.Contains(r.Entries, name.ID) {
+		if err == nil {
 			err = j.remove(ctx, name)
 		}
 	}

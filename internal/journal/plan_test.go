@@ -6,7 +6,9 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,12 +86,63 @@ func TestRemoveStored(t *testing.T) {
 			post(t, l, "first", create, "job-2")
 			j := open(t, l, "second")
 			test.before(t, l, j)
-			if err := j.RemoveStored(t.Context(), create); err != nil {
+			found, err := j.Find(t.Context(), create)
+			if err = errors.Join(err, j.RemoveStored(t.Context(), create, found)); err != nil {
 				t.Error(err)
 			}
 			j.process.Drain(t.Context())
 			wantStored(t, l, test.stored...)
 		})
+	}
+}
+
+// Nothing lists the entries of an object that is gone: a destroy removes them, and not in the background. Of a job that this
+// run took over, it removes only what this run has written.
+func TestDestroyed(t *testing.T) {
+	for name, test := range map[string]struct {
+		run    cli.Run
+		ref    bool // the private state is known: not that of a tainted object
+		stored []string
+	}{
+		"stored":  {"third", true, nil},
+		"tainted": {"third", false, nil},
+		"own":     {"second", true, []string{"create job-1 first"}},
+	} {
+		l := folder(t)
+		post(t, l, "first", create, "job-1")
+		ref := want(t, open(t, l, "second"), create, "taken over job-1").Ref(Ref{})
+		if !test.ref {
+			ref = Ref{}
+		}
+		j := open(t, l, test.run)
+		j.InState("job-1")
+		if err := j.Destroyed(t.Context(), ref, "job-1"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		wantStored(t, l, test.stored...)
+	}
+}
+
+// A plan of many equal resources reads each entry once.
+func TestFind_many(t *testing.T) {
+	l := folder(t)
+	for i := range 20 {
+		post(t, l, "first", create, fmt.Sprint("job-", i))
+	}
+	j, reads := open(t, l, "second"), atomic.Int64{}
+	fail(j, func(_ context.Context, op string, access func() error) error {
+		if op == "read" {
+			reads.Add(1)
+		}
+		return access()
+	})
+	for range 20 {
+		if found, err := j.Find(t.Context(), create); len(found) != 20 || err != nil {
+			t.Error(outcomes(found), err)
+		}
+	}
+	if reads.Load() != 20 {
+		t.Errorf("%d reads", reads.Load())
 	}
 }
 
@@ -218,7 +271,7 @@ func TestPlan_cancelled(t *testing.T) {
 		},
 		"destroy": func(ctx context.Context, j *Journal, ref Ref) {
 			j.process.Run = "first"
-			if err := j.Destroyed(ctx, ref); err != nil {
+			if err := j.Destroyed(ctx, ref, "job-1"); err != nil {
 				t.Error(err)
 			}
 		},

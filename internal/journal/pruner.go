@@ -27,14 +27,11 @@ type removal struct {
 	err  error // once it is done
 }
 
-// Remove removes entries that a stored state makes superfluous, or that a person has given up. It
-// waits only for those equal to a create of this plan, because its apply looks for them.
-func (j *Journal) Remove(ctx context.Context, names ...store.Name) {
-	for _, name := range names {
-		r, mustWait := j.removing(ctx, name)
-		if mustWait {
-			_ = r.wait(ctx) // PlansCreate reports it
-		}
+// Remove removes an entry that a stored state makes superfluous, or that a person has given up. It
+// waits only if the entry is equal to a create of this plan, because its apply looks for it.
+func (j *Journal) Remove(ctx context.Context, name store.Name) {
+	if r, mustWait := j.removing(ctx, name); mustWait {
+		_ = r.wait(ctx) // PlansCreate reports it
 	}
 }
 
@@ -77,6 +74,13 @@ func (j *Journal) removeInSlot(ctx context.Context, name store.Name) error {
 		p.failure = err
 	}
 	return err
+}
+
+// NotRemoved returns why an entry could not be removed. A plan need not be able to, an apply must.
+func (j *Journal) NotRemoved() error {
+	j.pruner.mu.Lock()
+	defer j.pruner.mu.Unlock()
+	return j.pruner.failure
 }
 
 func (r *removal) wait(ctx context.Context) error {

@@ -53,7 +53,10 @@ func (f folder) List(ctx context.Context, prefix string) (found []Name, _ error)
 			continue
 		}
 		text, isEntry := strings.CutSuffix(file.Name(), suffix)
-		if name, ok := ParseName(text); ok && isEntry && file.Type().IsRegular() && strings.HasPrefix(text, prefix) {
+		if !isEntry || !strings.HasPrefix(text, prefix) || !file.Type().IsRegular() {
+			continue
+		}
+		if name, ok := ParseName(text); ok {
 			found = append(found, name)
 		}
 	}
@@ -109,11 +112,13 @@ func (f folder) Write(ctx context.Context, name Name, e *Entry) error {
 func (f folder) makeDir() error {
 	err := os.Mkdir(f.dir, 0o700)
 	if errors.Is(err, fs.ErrNotExist) && f.isDefault {
-		ignored := filepath.Join(f.root, ".gitignore") // or somebody would commit the journal
-		err = errors.Join(os.MkdirAll(f.root, 0o700), os.WriteFile(ignored, []byte("*\n"), 0o600), os.MkdirAll(f.dir, 0o700))
+		err = os.MkdirAll(f.dir, 0o700)
 	}
-	if errors.Is(err, fs.ErrExist) {
+	switch {
+	case errors.Is(err, fs.ErrExist):
 		return nil
+	case err == nil && f.isDefault: // or somebody would commit the journal
+		return os.WriteFile(filepath.Join(f.root, ".gitignore"), []byte("*\n"), 0o600)
 	}
 	return err
 }

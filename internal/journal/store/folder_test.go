@@ -106,7 +106,7 @@ func TestFolder_writeFails(t *testing.T) {
 func TestFolder_missing(t *testing.T) {
 	for _, test := range []struct{ isDefault, exists, works, ignored bool }{
 		{isDefault: true, works: true, ignored: true},
-		{isDefault: true, exists: true, works: true},
+		{isDefault: true, exists: true, works: true, ignored: true},
 		{exists: true, works: true},
 		{},
 	} {

@@ -88,9 +88,9 @@ func bucketRows() []Row {
 			b.wantEntries(0)
 			m.WantPosts(1, 0)
 		}),
-		// A plan may lack the right to delete: a later one removes. It says so only if its apply would share a job.
+		// A plan may lack the right to delete: a later one removes. It says so only if its apply would share a job. An apply says it always.
 		//
-		// Red without: the error of Remove staying in the log; PlansCreate.
+		// Red without: the error of Remove staying in the log; PlansCreate; NotRemoved.
 		inBucket("X14_entries_cannot_be_removed", func(m *Matrix, b *bucket) {
 			m.created(Job1())
 			b.fail(http.MethodDelete, 403)
@@ -99,10 +99,11 @@ func bucketRows() []Row {
 			second := m.other()
 			m.wantDiags(m.note(second.Plan(m.ctx, Job1())), entryNotRemoved) // as for a count that was raised
 			m.wantWords(m.id(), "Plan again with credentials that can delete")
-			b.wantEntries(1)
+			m.wantDiags(m.Run(Job2()), messagePlanned, journalUnusable) // of the apply, whose role must be able to
+			b.wantEntries(2)
 			b.SetHook(nil)
 			m.nextRun()
-			m.OK(m.Run(Job1()))
+			m.OK(m.Run(Job2()))
 			b.wantEntries(0)
 		}),
 		// Red without: withdrawn; reportProblem, for a create and for a message.
