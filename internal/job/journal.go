@@ -39,7 +39,17 @@ func requestKey(ctx context.Context, kind send.Kind, job *jobModel) journal.Key 
 func (m *marks) pruneJournal(ctx context.Context, j *journal.Journal, diags *diag.Diagnostics) {
 	remaining, err := j.Prune(ctx, m.journal)
 	reportJournalError(j, err, diags)
+	reportUnremoved(ctx, j, diags)
 	m.journal = remaining
+}
+
+// reportUnremoved warns that an apply of this plan would find entries of jobs that the state has.
+func reportUnremoved(ctx context.Context, j *journal.Journal, diags *diag.Diagnostics) {
+	for _, e := range j.Unremoved(ctx) {
+		if e.JobID != "" {
+			addWarning(diags, wording.EntryNotRemoved(e))
+		}
+	}
 }
 
 // reportJournalError warns once that the journal cannot be used.
@@ -83,11 +93,8 @@ func (d *ProviderData) announce(ctx context.Context, kind send.Kind, plan *jobMo
 	found := equalRequests(ctx, j, kind, plan, diags)
 	if kind == send.Create {
 		reportJournalError(j, j.RemoveStored(ctx, requestKey(ctx, kind, plan), found), diags)
-		for _, e := range j.PlansCreate(ctx, requestKey(ctx, kind, plan)) {
-			if e.JobID != "" {
-				validate.WarnAt(diags, plan.promptPath(), wording.EntryNotRemoved(e))
-			}
-		}
+		j.PlansCreate(requestKey(ctx, kind, plan))
+		reportUnremoved(ctx, j, diags)
 		found = slices.DeleteFunc(found, func(e *journal.Earlier) bool {
 			isOther := e.GivenUp && plan.promptHash() != "" && e.Prompt != plan.promptHash()
 			return isOther && e.Status == store.Accepted || d.isOver(e)
@@ -168,4 +175,5 @@ func (d *ProviderData) tidyJournal(ctx context.Context, plan *jobModel, stored j
 		j.Remove(ctx, e.Name)
 	}
 	reportJournalError(j, j.RemoveStored(ctx, requestKey(ctx, send.Create, plan), found), diags)
+	reportUnremoved(ctx, j, diags)
 }

@@ -16,44 +16,37 @@ import (
 type pruner struct {
 	mu       sync.Mutex
 	removals map[store.Name]*removal
-	creates  map[Key]bool // that an apply of this plan makes
+	creates  map[Key]bool // of this plan: their apply looks for equal entries
 	slots    *semaphore.Weighted
 	failure  error // after which no more is removed
 }
 
 // removal is an entry that is being removed.
 type removal struct {
-	done chan struct{}
-	err  error // once it is done
+	done       chan struct{}
+	err        error // once it is done
+	isReturned bool  // by Unremoved
 }
 
-// Remove removes an entry that a stored state makes superfluous, or that a person has given up. It
-// waits only if the entry is equal to a create of this plan, because its apply looks for it.
+// Remove removes an entry in the background that a stored state makes superfluous, or that a person has given up.
 func (j *Journal) Remove(ctx context.Context, name store.Name) {
-	if r, mustWait := j.removing(ctx, name); mustWait {
-		_ = r.wait(ctx) // PlansCreate reports it
-	}
-}
-
-func (j *Journal) removing(ctx context.Context, name store.Name) (_ *removal, mustWait bool) {
 	p := &j.pruner
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r := p.removals[name]
-	if r == nil {
-		if p.removals == nil {
-			p.removals, p.slots = map[store.Name]*removal{}, semaphore.NewWeighted(16)
-		}
-		r = &removal{done: make(chan struct{})}
-		p.removals[name] = r
-		release := j.process.Hold() // a shutdown gives it some time
-		go func() {
-			defer release()
-			defer close(r.done)
-			r.err = j.removeInSlot(context.WithoutCancel(ctx), name)
-		}()
+	if p.removals == nil {
+		p.removals, p.slots = map[store.Name]*removal{}, semaphore.NewWeighted(16)
 	}
-	return r, p.creates[name.Key]
+	if p.removals[name] != nil {
+		return
+	}
+	r := &removal{done: make(chan struct{})}
+	p.removals[name] = r
+	release := j.process.Hold() // a shutdown gives it some time
+	go func() {
+		defer release()
+		defer close(r.done)
+		r.err = j.removeInSlot(context.WithoutCancel(ctx), name)
+	}()
 }
 
 func (j *Journal) removeInSlot(ctx context.Context, name store.Name) error {
@@ -92,28 +85,42 @@ func (r *removal) wait(ctx context.Context) error {
 	}
 }
 
-// PlansCreate says that an apply of this plan makes a create, which would find equal entries. It waits until those
-// that are superfluous are removed, and returns those that could not be.
-func (j *Journal) PlansCreate(ctx context.Context, key Key) []*Earlier {
+// PlansCreate says that an apply of this plan makes a create, which would find equal entries.
+func (j *Journal) PlansCreate(key Key) {
+	j.pruner.mu.Lock()
+	defer j.pruner.mu.Unlock()
+	if j.pruner.creates == nil {
+		j.pruner.creates = map[Key]bool{}
+	}
+	j.pruner.creates[key] = true
+}
+
+// Unremoved waits until the entries are removed that a create of this plan would find, and returns those that could
+// not be, each once. Either the create or the removal may come first, so both are followed by this.
+func (j *Journal) Unremoved(ctx context.Context) []*Earlier {
 	p := &j.pruner
 	p.mu.Lock()
-	if p.creates == nil {
-		p.creates = map[Key]bool{}
-	}
-	p.creates[key] = true
 	equal := map[store.Name]*removal{}
-	for name, r := range p.removals {
-		if name.Key == key {
-			equal[name] = r
+	if len(p.creates) > 0 { // else a thousand calls would look through a thousand removals
+		for name, r := range p.removals {
+			if p.creates[name.Key] && !r.isReturned {
+				equal[name] = r
+			}
 		}
 	}
 	p.mu.Unlock()
-	var remaining []store.Name
+	var names []store.Name
 	for name, r := range equal {
-		if r.wait(ctx) != nil {
-			remaining = append(remaining, name)
+		if r.wait(ctx) == nil {
+			continue
 		}
+		p.mu.Lock()
+		if !r.isReturned {
+			names = append(names, name)
+		}
+		r.isReturned = true
+		p.mu.Unlock()
 	}
-	found, _ := j.read(ctx, remaining) // without a reading, the apply reports what is wrong
+	found, _ := j.read(ctx, names) // without a reading, the apply reports what is wrong
 	return found
 }

@@ -43,7 +43,7 @@ func JournalElsewhere(number int, where string) Diagnostic {
 func EntryNotRemoved(e *journal.Earlier) Diagnostic {
 	return diagnostic("Journal entry not removed",
 		fmt.Sprintf("The state has job %s, so its entry in the journal is superfluous, but this run could not delete it. An apply of this plan "+
-			"would take the job over for this resource, too, instead of sending its prompt.", escape.Printable(e.JobID)),
+			"would take the job over for another resource, too, instead of sending its prompt.", escape.Printable(e.JobID)),
 		"Do not apply this plan. Plan again with credentials that can delete in the journal, such as those of the apply.")
 }
 
