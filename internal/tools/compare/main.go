@@ -3,7 +3,7 @@
 
 //go:build unix
 
-// Command compare plays the same faults with this provider, with a script around curl and
+// Command compare plays the same faults with this provider, with two scripts around curl and
 // with a provider for any REST API, against the simulated service. It prints how many
 // jobs and messages each led to, as a table in Markdown.
 package main
@@ -26,6 +26,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -51,21 +53,25 @@ type fault struct {
 	inject simulator.Fault
 	signal syscall.Signal // sent to the first run while it waits; 0: none
 	second string         // the prompt of the second run, if it is another
+	fails  bool           // the first job fails
 }
 
 func faults() []fault {
 	const create, get = simulator.KindCreate, simulator.KindGet
+	const edited = "Show the async client too"
 	none := simulator.Fault{Kind: simulator.KindOther}
 	return []fault{
-		{"none, the pipeline runs again", none, 0, ""},
-		{"504, job started", simulator.Fault{Kind: create, AfterEffect: true, Status: 504}, 0, ""},
-		{"504, no job started", simulator.Fault{Kind: create, Status: 504}, 0, ""},
-		{"connection lost, job started", simulator.Fault{Kind: create, AfterEffect: true, Drop: true}, 0, ""},
-		{"connection lost, no job started", simulator.Fault{Kind: create, Drop: true}, 0, ""},
-		{"503 to a poll", simulator.Fault{Kind: get, Status: 503}, 0, ""},
-		{"runner killed", none, syscall.SIGKILL, ""},
-		{"Ctrl-C", none, syscall.SIGINT, ""},
-		{"none, the prompt changes", none, 0, "Show the async client too"},
+		{"none, the pipeline runs again", none, 0, "", false},
+		{"504, job started", simulator.Fault{Kind: create, AfterEffect: true, Status: 504}, 0, "", false},
+		{"504, no job started", simulator.Fault{Kind: create, Status: 504}, 0, "", false},
+		{"connection lost, job started", simulator.Fault{Kind: create, AfterEffect: true, Drop: true}, 0, "", false},
+		{"connection lost, no job started", simulator.Fault{Kind: create, Drop: true}, 0, "", false},
+		{"503 to a poll", simulator.Fault{Kind: get, Skip: 1, Status: 503}, 0, "", false},
+		{"runner killed", none, syscall.SIGKILL, "", false},
+		{"Ctrl-C", none, syscall.SIGINT, "", false},
+		{"the job fails, the pipeline runs again", none, 0, "", true},
+		{"none, the prompt changes", none, 0, edited, false},
+		{"504, job started, then the prompt changes", simulator.Fault{Kind: create, AfterEffect: true, Status: 504}, 0, edited, false},
 	}
 }
 
@@ -94,8 +100,13 @@ func play(ctx context.Context, t tool, f fault, log io.Writer) (outcome string, 
 	if err != nil {
 		return "", err
 	}
+	var started atomic.Bool
 	service := simulator.New(simulator.Options{Key: "canary_9d41", Script: func(string, int) simulator.Script {
-		return simulator.Script{Duration: 4 * time.Second}
+		script := simulator.Script{Duration: 4 * time.Second}
+		if !started.Swap(true) && f.fails {
+			script.Status = "failed"
+		}
+		return script
 	}})
 	server := httptest.NewServer(service)
 	defer server.Close()
@@ -128,7 +139,7 @@ func (c cell) run(ctx context.Context, prompt string, signal syscall.Signal) (ok
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	for signal != 0 && c.service.Counts().Get == 0 {
+	for signal != 0 && c.service.Counts().Get < 2 { // the first GET may belong to the create, before the wait
 		select {
 		case err := <-ended:
 			return false, fmt.Errorf("%s ended before it waited for the job: %w", c.name, err)
@@ -168,12 +179,16 @@ func tools(ctx context.Context, cli tfcli.CLI, dir string) ([]tool, error) {
 	version, failed := source.Output(exec.CommandContext(ctx, "curl", "--version"))
 	words := append(strings.Fields(version), "", "")
 	script := tool{"`curl --retry` " + words[1], "curl.sh", nil, []string{"bash", "curl.sh"}, "", failed}
+	stored := script
+	stored.name, stored.file, stored.command = "`curl` with a stored id", "stored.sh", []string{"bash", "stored.sh"}
 
 	module, config := filepath.Join("internal", "tools", "compare", "restful"), filepath.Join(dir, "restful.tfrc")
 	_, failed = source.Go(ctx, module, "build", "-o", filepath.Join(dir, "restful", "terraform-provider-restful"), restful)
 	version, _ = source.Go(ctx, module, "list", "-m", "-f", "{{.Version}}", restful)
 	generic := tool{"magodo/restful " + version, "restful.tf", []string{"TF_CLI_CONFIG_FILE=" + config}, apply, "", failed}
-	return []tool{ours, lost, script, generic}, errors.Join(err, os.WriteFile(config, fmt.Appendf(nil,
+	waits := generic
+	waits.name, waits.file = "restful, which waits in a second resource", "restful_wait.tf"
+	return []tool{ours, lost, script, stored, generic, waits}, errors.Join(err, os.WriteFile(config, fmt.Appendf(nil,
 		"provider_installation {\n  dev_overrides {\n    \"registry.terraform.io/magodo/restful\" = %[1]q\n    \"registry.opentofu.org/magodo/restful\" = %[1]q\n  }\n}\n",
 		filepath.Join(dir, "restful")), 0o600))
 }
@@ -199,20 +214,24 @@ func run(ctx context.Context, verbose bool) (err error) {
 	fmt.Println("\n|---|" + strings.Repeat("---|", len(columns)))
 	for _, f := range faults() {
 		fmt.Printf("| %s |", f.name)
-		for _, t := range columns {
-			outcome, log := "**not run**", new(bytes.Buffer)
-			if t.skipped == nil {
-				outcome, err = play(ctx, t, f, log)
+		outcomes, logs, errs := make([]string, len(columns)), make([]bytes.Buffer, len(columns)), make([]error, len(columns))
+		var row sync.WaitGroup // all at once, because most of the time they wait
+		for i, t := range columns {
+			if outcomes[i] = "**not run**"; t.skipped == nil {
+				row.Go(func() { outcomes[i], errs[i] = play(ctx, t, f, &logs[i]) })
 			}
+		}
+		row.Wait()
+		for i, t := range columns {
 			if verbose {
-				fmt.Fprintf(os.Stderr, "=== %s: %s\n%s\n", f.name, t.name, log)
+				fmt.Fprintf(os.Stderr, "=== %s: %s\n%s\n", f.name, t.name, &logs[i])
 			}
-			if err != nil {
-				return err
-			}
-			fmt.Printf(" %s |", outcome)
+			fmt.Printf(" %s |", outcomes[i])
 		}
 		fmt.Println()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
 	}
 	fmt.Printf("\nJobs, +messages, and whether the second run fails. Measured with %s on %s.\n", cli.Name(), runtime.GOOS)
 	for _, t := range columns {

@@ -9,6 +9,7 @@ variable "prompt" {}
 provider "agent" {}
 
 resource "agent_job" "test" {
+  name   = "test"
   prompt = var.prompt
 
   lifecycle {
