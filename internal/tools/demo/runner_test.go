@@ -87,7 +87,7 @@ func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	r := &runner{trial: s, bin: filepath.Join(dir, "bin"), origin: filepath.Join(dir, "agent"), values: map[string]string{
 		"vars.AGENT_BASE_URL": strings.TrimPrefix(s.env[0], "AGENT_BASE_URL="), "vars.AGENT_PROJECT_ID": "proj_123", "vars.AGENT_JOURNAL_URL": journalURL(t),
 		"secrets.AGENT_ADMIN_KEY": canary, "vars.TF_STATE_URL": stateServer(t), "vars.TF_STATE_USERNAME": "ci", "secrets.TF_STATE_PASSWORD": "password",
-		"github.event_name": "push", "github.event.before": "", "github.run_id": "101", "github.sha": "5f7079d", "github.ref_name": "v1",
+		"github.event_name": "push", "github.event.before": "", "github.event.inputs.since": "", "github.run_id": "101", "github.sha": "5f7079d", "github.ref_name": "v1",
 		"branch": "main",
 	}}
 	s.config, s.env = "", nil // the scripts set them
@@ -130,6 +130,15 @@ func (r *runner) checkout(file string) {
 	r.dir = r.TempDir()
 	r.write("main.tf", configuration(r.T, file))
 	r.write("backend-http.tf", read(r.T, pipelines+"backend-http.tf"))
+}
+
+// githubClone is github in a fresh clone of a repository at a commit or tag.
+func (r *runner) githubClone(repository, at, caller string) (text, failed string) {
+	r.Helper()
+	r.dir = r.TempDir()
+	r.git("clone", "-q", repository, ".")
+	r.git("checkout", "-q", at)
+	return r.github(caller)
 }
 
 // bash runs a script, and returns what it shows and whether it succeeded.
@@ -235,7 +244,7 @@ func (r *runner) github(caller string) (text, failed string) {
 			continue
 		}
 		more, _ := os.ReadFile(files + "/env")
-		shown, ok := r.bash(strings.Fields(strings.TrimSuffix(job.Defaults.Run.Shell, " {0}")), r.expand(step.Run), slices.Concat(env, strings.Fields(string(more))))
+		shown, ok := r.bash(strings.Fields(strings.TrimSuffix(job.Defaults.Run.Shell, " {0}")), r.expand(step.Run), slices.Concat(env, strings.Split(strings.TrimSpace(string(more)), "\n")))
 		text += shown
 		if !ok && failed == "" {
 			failed = step.Name
