@@ -42,7 +42,7 @@ chaos: ## every two cuts of runs in a row, mutants, 100,000 turns of random live
 bench: ## measure the provider with a real CLI beside the CLI's own floor (about an hour); go run ./internal/tools/bench -h: a part of it
 	internal/tools/s3.sh go run ./internal/tools/bench
 
-contract: ## check a live service against what the provider assumes: starts two jobs and sends one message, and asks first
+contract: ## check a live service against what the provider assumes: starts two jobs and sends each a message, and asks first
 	@go run ./internal/tools/contract
 
 compare: ## play the same faults with this provider, curl and a generic provider, and count the jobs (a few minutes)

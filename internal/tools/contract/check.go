@@ -136,19 +136,20 @@ func (k *kit) check(ctx context.Context) error {
 	k.note(other.accepted() && other.text("id") != id, "the same prompt again starts another job", "2xx, another id",
 		fmt.Sprintf("%s, another id: %t", other, other.text("id") != id))
 
-	read := k.call(ctx, k.key, path)
-	for read.status == http.StatusNotFound && time.Since(sent) < 2*time.Minute && sleep.For(ctx, time.Second) == nil {
-		read = k.call(ctx, k.key, path)
-	}
+	read := k.readNew(ctx, path, sent)
 	k.note(read.accepted() && read.text("id") == id && time.Since(sent) < time.Minute, "reading a new job", "2xx, its record, in less than 60 s", since(sent, read.String()))
+	otherPath := jobs + url.PathEscape(other.text("id"))
+	if other.accepted() {
+		k.messageActive(ctx, otherPath, other.text("id"), sent)
+	}
 	job := k.finish(ctx, "the job finishes", path, sent)
 	if other.accepted() {
-		k.finish(ctx, "the other job finishes", jobs+url.PathEscape(other.text("id")), sent)
+		k.finish(ctx, "the other job finishes", otherPath, sent)
 	}
 	link, err := url.Parse(job.text("prLink"))
 	k.note(job.record["prLink"] == nil || err == nil && link.Host != "", "prLink of the finished job", "null or a URL", fmt.Sprintf("null: %t", job.record["prLink"] == nil))
 	if !job.terminal() {
-		return errors.New("no message was sent, because the job has not finished")
+		return errors.New("it got no further message, because it has not finished")
 	}
 
 	denied := k.call(ctx, wrong, path+"/message", prompt)
@@ -156,8 +157,7 @@ func (k *kit) check(ctx context.Context) error {
 	k.note(denied.status == http.StatusUnauthorized && denied.record != nil && after == job.text("status"),
 		"a message with a wrong key", "401, JSON, and the job stays finished", denied.String()+", the job is "+after)
 	sent, job = time.Now(), k.call(ctx, k.key, path+"/message", prompt)
-	k.note(job.accepted() && job.text("id") == id || job.status/100 == 4 && job.record != nil,
-		"a message to a finished job", "2xx, its record; or refused: 4xx, JSON", job.String())
+	k.note(isMessage(job, id), "a message to a finished job", "2xx, its record; or refused: 4xx, JSON", job.String())
 	if job.accepted() {
 		// What the message's own response shows does not count: other servers may handle the reads.
 		for job = k.call(ctx, k.key, path); job.text("status") != "active" && time.Since(sent) < 2*time.Minute && sleep.For(ctx, time.Second) == nil; {
@@ -170,6 +170,32 @@ func (k *kit) check(ctx context.Context) error {
 	list := k.call(ctx, k.key, "/v1/agent/"+url.PathEscape(k.project)+"/jobs")
 	k.note(true, "version 1 lists the job", "not documented", fmt.Sprintf("%s, with the job: %t", list, strings.Contains(string(list.body), id)))
 	return ctx.Err()
+}
+
+// readNew reads a job until it is found.
+func (k *kit) readNew(ctx context.Context, path string, sent time.Time) response {
+	read := k.call(ctx, k.key, path)
+	for read.status == http.StatusNotFound && time.Since(sent) < 2*time.Minute && sleep.For(ctx, time.Second) == nil {
+		read = k.call(ctx, k.key, path)
+	}
+	return read
+}
+
+// messageActive sends a message to a job that a read has just shown active. It may finish in between, so a refusal holds
+// too, and the row says what the job was then.
+func (k *kit) messageActive(ctx context.Context, path, id string, created time.Time) {
+	const what, expected = "a message to an active job", "2xx, its record; or refused: 4xx, JSON"
+	if before := k.readNew(ctx, path, created); before.text("status") != "active" {
+		k.note(before.terminal(), what, expected, "not checked: "+cmp.Or(before.text("status"), before.String()))
+		return
+	}
+	r := k.call(ctx, k.key, path+"/message", prompt)
+	k.note(isMessage(r, id), what, expected, r.String()+", then "+k.call(ctx, k.key, path).text("status"))
+}
+
+// isMessage reports whether a response to a message is one that the contract allows.
+func isMessage(r response, id string) bool {
+	return r.accepted() && r.text("id") == id || r.status/100 == 4 && r.record != nil
 }
 
 // finish polls a job until it has finished, and notes how long that took.

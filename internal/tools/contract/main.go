@@ -22,9 +22,14 @@ import (
 	"time"
 )
 
-const cost = `This starts two jobs of project %s at %s and sends one message.
+const cost = `This starts two jobs of project %s at %s and sends each a message.
 The service may charge for them, and none can be cancelled. The prompt asks the agent to change nothing.
 A service that accepts what it should refuse may start two more jobs and accept two more messages.
+`
+
+const notChecked = `
+Not checked: 402, 403, 408, 429 and 5xx; a response that does not arrive; a message to a failed or archived job;
+whether the agent does what a message to an active job says.
 `
 
 func main() {
@@ -81,6 +86,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 		fmt.Fprintf(stdout, "| %s | %s | %s | %s |\n", r.assumption, r.expected, strings.ReplaceAll(r.seen, "|", `\|`), date)
 	}
+	fmt.Fprint(stdout, notChecked)
 	if err == nil && broken > 0 {
 		err = fmt.Errorf("%d assumptions do not hold", broken)
 	}

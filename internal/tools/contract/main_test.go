@@ -85,6 +85,7 @@ func TestContractHolds(t *testing.T) {
 		"| an id fits in a path | 1 to 256 letters, digits and punctuation | 30 characters | 2000-01-01 |",
 		"| the same prompt again starts another job | 2xx, another id | 201, JSON, another id: true | 2000-01-01 |",
 		"| reading a new job | 2xx, its record, in less than 60 s | 200, JSON after 0s | 2000-01-01 |",
+		"| a message to an active job | 2xx, its record; or refused: 4xx, JSON | 200, JSON, then active | 2000-01-01 |",
 		"| the job finishes | completed, archived or failed; prLink is null before | completed after 20s | 2000-01-01 |",
 		"| the other job finishes | completed, archived or failed; prLink is null before | completed after 21s | 2000-01-01 |",
 		"| prLink of the finished job | null or a URL | null: false | 2000-01-01 |",
@@ -93,7 +94,7 @@ func TestContractHolds(t *testing.T) {
 		"| the record from before the message is shown | for less than 60 s, then active | active after 3s | 2000-01-01 |",
 		"| the job finishes again | completed, archived or failed; prLink is null before | completed after 20s | 2000-01-01 |",
 		"| version 1 lists the job | not documented | 404, JSON, with the job: false | 2000-01-01 |",
-		"",
+		notChecked,
 	}, "\n")
 	if diff := cmp.Diff(want, table); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -102,12 +103,17 @@ func TestContractHolds(t *testing.T) {
 	for _, job := range s.Jobs() {
 		prompts = append(prompts, len(job.Prompts))
 	}
-	if counts := s.Counts(); counts.Create != 4 || counts.Message != 3 || !slices.Equal(prompts, []int{2, 1}) {
-		t.Errorf("not two jobs and one message, with each request sent once: %+v, prompts of each job: %v", counts, prompts)
+	if counts := s.Counts(); counts.Create != 4 || counts.Message != 4 || !slices.Equal(prompts, []int{2, 2}) {
+		t.Errorf("not two jobs with a message each, with each request sent once: %+v, prompts of each job: %v", counts, prompts)
 	}
-	// An archived job refuses the message, which the contract allows.
-	if table, _, err := runWith(t, direct{Server: service(simulator.Script{Status: "archived"})}, "", "-yes"); err != nil {
-		t.Errorf("%v\n%s", err, table)
+	// An archived job refuses the message, which the contract allows; and a job can finish before it gets one.
+	for seen, s := range map[string]direct{
+		"409, JSON":              {Server: service(simulator.Script{Status: "archived"})},
+		"not checked: completed": {Server: service(simulator.Script{}), change: finishOther},
+	} {
+		if table, _, err := runWith(t, s, "", "-yes"); err != nil || !strings.Contains(table, "| "+seen+" |") {
+			t.Errorf("%s: %v\n%s", seen, err, table)
+		}
 	}
 }
 
@@ -125,6 +131,13 @@ func TestAsksFirst(t *testing.T) {
 func sameJob(s *simulator.Server, r *http.Request, w *httptest.ResponseRecorder) {
 	if jobs := s.Jobs(); strings.HasSuffix(r.URL.Path, "/job") && len(jobs) == 2 {
 		w.Body = bytes.NewBufferString(strings.Replace(w.Body.String(), jobs[1].ID, jobs[0].ID, 1))
+	}
+}
+
+// finishOther completes the second job at once.
+func finishOther(s *simulator.Server, r *http.Request, _ *httptest.ResponseRecorder) {
+	if jobs := s.Jobs(); strings.HasSuffix(r.URL.Path, "/job") && len(jobs) == 2 {
+		s.SetStatus(jobs[1].ID, "completed")
 	}
 }
 
@@ -166,21 +179,22 @@ func TestContractBroken(t *testing.T) {
 		"no repository":       {turns: whole("source", map[string]any{"ref": "main"}), want: []string{"the record is whole"}},
 		"archivedAt of a job": {turns: whole("archivedAt", "2026-08-01T12:00:00Z"), want: []string{"the record is whole"}},
 		"an id with a slash": {change: rewrite(`"id":"job_`, `"id":"job/`), want: []string{
-			"an id fits in a path", "reading a new job", "the job finishes", "the other job finishes",
+			"an id fits in a path", "reading a new job", "a message to an active job", "the job finishes", "the other job finishes",
 		}},
 		"the same job again":     {change: sameJob, want: []string{"the same prompt again starts another job"}},
 		"the new job comes late": {fault: fault{Kind: get, Skip: 2, Times: 70, Status: 404}, want: []string{"reading a new job"}},
 		"it never finishes":      {turns: []simulator.Script{{Status: "active"}}, want: []string{"the job finishes", "the other job finishes"}},
-		"nor the other job":      {turns: []simulator.Script{{}, {Status: "active"}}, want: []string{"the other job finishes"}},
-		"nor after the message":  {turns: []simulator.Script{{}, {}, {Status: "active"}}, want: []string{"the job finishes again"}},
+		"nor the other job":      {turns: []simulator.Script{{}, {Status: "active"}, {Status: "active"}}, want: []string{"the other job finishes"}},
+		"nor after the message":  {turns: []simulator.Script{{}, {}, {}, {Status: "active"}}, want: []string{"the job finishes again"}},
 		"a relative link":        {change: rewrite(`"prLink":"https://[^/]*`, `"prLink":"`), want: []string{"prLink of the finished job"}},
 		"a link while active": {change: rewrite(`"prLink":null`, `"prLink":"https://example.com"`), want: []string{
 			"the record is whole", "the job finishes", "the job finishes again",
 		}},
-		"any key may write": {fault: fault{Kind: message, Skip: 1, Status: 200, Body: "{}"}, want: []string{"a message with a wrong key"}},
+		"any key may write": {fault: fault{Kind: message, Skip: 2, Status: 200, Body: "{}"}, want: []string{"a message with a wrong key"}},
 		"401 with effect":   {change: actOn401, want: []string{"a message with a wrong key"}},
-		"message fails":     {fault: fault{Kind: message, Skip: 2, Status: 500}, want: []string{"a message to a finished job"}},
-		"a stale record":    {turns: []simulator.Script{{}, {}, {Duration: 100 * time.Second, Stale: 65 * time.Second}}, want: []string{"the record from before the message is shown"}},
+		"an active job":     {fault: fault{Kind: message, Skip: 1, Status: 500}, want: []string{"a message to an active job"}},
+		"message fails":     {fault: fault{Kind: message, Skip: 3, Status: 500}, want: []string{"a message to a finished job"}},
+		"a stale record":    {turns: []simulator.Script{{}, {}, {}, {Duration: 100 * time.Second, Stale: 65 * time.Second}}, want: []string{"the record from before the message is shown"}},
 		"the key is echoed": {fault: fault{Kind: create, Skip: 2, Status: 429, RetryAfter: canary}, want: []string{
 			"Retry-After of a 429", "starting a job",
 		}},
