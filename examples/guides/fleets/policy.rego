@@ -1,7 +1,9 @@
-# Refuses a plan that starts too many jobs or names another project.
+# Refuses a plan that starts too many jobs, sends too many messages, or names another project.
 package agent
 
 max_new_jobs := 20
+
+max_messages := 20
 
 allowed_projects := {"proj_123", "proj_456"}
 
@@ -12,6 +14,22 @@ new_jobs := [job.address | some job in jobs; "create" in job.change.actions]
 actions := [action | some action in input.action_invocations; action.type in {"agent_start_job", "agent_send_message"}]
 
 started := [action.address | some action in actions; action.type == "agent_start_job"]
+
+# An update that may change the link sends a message or resumes waiting, which counts too if the plan does not show that
+# the prompt stays: with a prompt_wo, or after an import.
+messages := [job.address |
+	some job in jobs
+	"update" in job.change.actions
+	job.change.after_unknown.pr_link
+	not has_same_prompt(job.change)
+]
+
+has_same_prompt(change) if {
+	change.after.prompt != null
+	change.before.prompt == change.after.prompt
+}
+
+sent := [action.address | some action in actions; action.type == "agent_send_message"]
 
 # What is not known before the apply is refused, and so is the default project of an action, which no plan shows.
 project[job.address] := object.get(job.change.after, "project_id", null) if {
@@ -27,6 +45,11 @@ deny contains "The input is not a plan." if not input.planned_values
 deny contains sprintf("%d new jobs, and at most %d are allowed.", [total, max_new_jobs]) if {
 	total := count(new_jobs) + count(started)
 	total > max_new_jobs
+}
+
+deny contains sprintf("%d messages, and at most %d are allowed.", [total, max_messages]) if {
+	total := count(messages) + count(sent)
+	total > max_messages
 }
 
 deny contains sprintf("%s: the project %v is not allowed.", [address, id]) if {

@@ -175,7 +175,7 @@ func TestAccExamples(t *testing.T) {
 
 // The policy of the fleets guide, by the commands of the guide, which stop by themselves.
 //
-// Red without: && after opa.
+// Red without: && after opa; messages in the policy, and after_unknown in it.
 func TestAccPolicy(t *testing.T) {
 	t.Parallel()
 	if cli.Path == "" {
@@ -196,18 +196,27 @@ func TestAccPolicy(t *testing.T) {
 	for i := range 20 {
 		many += fmt.Sprintf(`, "b%d": "proj_123"`, i)
 	}
+	two, prompt := `{"a": "proj_123", "b": "proj_456"}`, `"Correct the spelling on all pages"`
 	unknown := "resource \"terraform_data\" \"late\" {\n input = \"late\"\n}\n"
 	for name, test := range map[string]struct {
 		config, projects, want string
 		least                  string // version of Terraform
+		before                 string // applied earlier
 	}{
-		"allowed":         {fleet, `{"a": "proj_123", "b": "proj_456"}`, "", ""},
-		"other project":   {fleet, `{"a": "proj_123", "b": "proj_789"}`, `agent_job.spelling[\"b\"]: the project proj_789 is not allowed.`, ""},
-		"too many":        {fleet, many + "}", "21 new jobs, and at most 20 are allowed.", ""},
-		"unknown project": {with("each.value", "terraform_data.late.output") + unknown, `{"a": "proj_123"}`, `: the project null is not allowed.`, ""},
+		"allowed": {fleet, two, "", "", ""},
+		"too many messages": {
+			with(prompt, `"Shorten all pages"`), two, "2 messages, and at most 1 are allowed.", "", fleet,
+		},
+		"too many messages, write-only": {
+			with("prompt     = "+prompt, `prompt_wo  = "Shorten all pages"`), two, "2 messages, and at most 1 are allowed.", "1.11.0", fleet,
+		},
+		"no message":      {with(`on_failure = "warn" # keep failed jobs`, ""), two, "", "", fleet},
+		"other project":   {fleet, `{"a": "proj_123", "b": "proj_789"}`, `agent_job.spelling[\"b\"]: the project proj_789 is not allowed.`, "", ""},
+		"too many":        {fleet, many + "}", "21 new jobs, and at most 20 are allowed.", "", ""},
+		"unknown project": {with("each.value", "terraform_data.late.output") + unknown, `{"a": "proj_123"}`, `: the project null is not allowed.`, "", ""},
 		"action": {
 			setup(t) + read(t, actions+"agent_start_job/action.tf") + "variable \"projects\" {}\n", "{}",
-			"action.agent_start_job.reference: the project null is not allowed.", "1.14.0",
+			"action.agent_start_job.reference: the project null is not allowed.", "1.14.0", "",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -217,14 +226,19 @@ func TestAccPolicy(t *testing.T) {
 				needs(t, test.least, "-")
 			}
 			s.write("projects.tfvars", "projects = "+test.projects+"\n")
-			s.write("main.tf", test.config)
-			s.write("policy.rego", read(t, fleets+"policy.rego"))
-			shown := s.shell("PATH='" + bin + "':$PATH\n{ " + read(t, fleets+"policy.sh") + "} || true")
-			if test.want == "" {
-				s.expect([]string{"Correct the spelling on all pages"}, []string{"proj_456: Correct the spelling on all pages"})
-				return
+			s.write("policy.rego", strings.Replace(read(t, fleets+"policy.rego"), "max_messages := 20", "max_messages := 1", 1))
+			if test.before != "" {
+				s.write("main.tf", test.before)
+				s.call("apply", "-auto-approve", "-var-file=projects.tfvars")
 			}
-			if s.expect(); !strings.Contains(shown, test.want) {
+			s.write("main.tf", test.config)
+			shown := s.shell("PATH='" + bin + "':$PATH\n{ " + read(t, fleets+"policy.sh") + "} || true")
+			if test.want == "" || test.before != "" {
+				s.expect([]string{"Correct the spelling on all pages"}, []string{"proj_456: Correct the spelling on all pages"})
+			} else {
+				s.expect()
+			}
+			if !strings.Contains(shown, test.want) {
 				t.Errorf("want %q in:\n%s", test.want, shown)
 			}
 		})
