@@ -50,8 +50,11 @@ func (b *bucket) List(ctx context.Context, prefix string) (found []Name, _ error
 		if object.Err != nil {
 			return nil, object.Err
 		}
-		text, isEntry := strings.CutSuffix(strings.TrimPrefix(object.Key, b.prefix), suffix)
-		if name, ok := ParseName(text); ok && isEntry {
+		name, ok, err := ofFile(strings.TrimPrefix(object.Key, b.prefix))
+		if err != nil {
+			return nil, err
+		}
+		if ok {
 			found = append(found, name)
 		}
 	}

@@ -49,6 +49,9 @@ func TestS3_list(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmpopts.SortSlices(func(a, b Name) bool { return a.ID < b.ID })); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
+	if names, err := s.List(t.Context(), ""); err == nil {
+		t.Errorf("what may be an entry of a later version is ignored: %v", names)
+	}
 }
 
 // Only a store that has the bucket can say that an entry does not exist.

@@ -52,11 +52,14 @@ func (f folder) List(ctx context.Context, prefix string) (found []Name, _ error)
 			}
 			continue
 		}
-		text, isEntry := strings.CutSuffix(file.Name(), suffix)
-		if !isEntry || !strings.HasPrefix(text, prefix) || !file.Type().IsRegular() {
+		if !file.Type().IsRegular() || !strings.HasPrefix(file.Name(), prefix) {
 			continue
 		}
-		if name, ok := ParseName(text); ok {
+		name, ok, err := ofFile(file.Name())
+		if err != nil {
+			return nil, err
+		}
+		if ok {
 			found = append(found, name)
 		}
 	}

@@ -69,6 +69,17 @@ func TestFolder_foreignFiles(t *testing.T) {
 	if diff := cmp.Diff([]Name{name}, names); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
+	later := filepath.Join(dir, string(name.Key)+"-later"+suffix)
+	writeFile(t, later, 0)
+	if names, err := s.List(t.Context(), string(name.Key)); err == nil {
+		t.Errorf("an entry of a later version is ignored: %v", names)
+	}
+	if names, err := s.List(t.Context(), "message-"); len(names) > 0 || err != nil {
+		t.Errorf("another request's: %v, %v", names, err)
+	}
+	if err := os.Remove(later); err != nil {
+		t.Fatal(err)
+	}
 	files, err := os.ReadDir(dir)
 	if _, old := os.Stat(filepath.Join(dir, temporary+"old")); len(files) != 5 || err != nil || old == nil {
 		t.Errorf("files: %v, %v", files, err)

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base32"
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -73,6 +74,20 @@ func ParseName(text string) (_ Name, ok bool) {
 		return Name{}, false
 	}
 	return Name{Key: Key(parts[1]), Run: cli.Run(parts[2]), ID: parts[3]}, true
+}
+
+// ofFile reads the name of a file or object, which is an entry if ok. One with our suffix and an unknown name is an
+// error: a later version wrote it, or a program that copies files, and who ignored it could send its request again.
+func ofFile(file string) (name Name, ok bool, _ error) {
+	text, ok := strings.CutSuffix(file, suffix)
+	if !ok {
+		return Name{}, false, nil
+	}
+	if name, ok = ParseName(text); !ok {
+		return Name{}, false, fmt.Errorf("%q is no entry that this version of the provider can read: use the version that wrote it, "+
+			"or delete it if no version did", file)
+	}
+	return name, true, nil
 }
 
 // String is the name of the entry's file or object, without a suffix.

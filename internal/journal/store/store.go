@@ -19,7 +19,7 @@ type Store interface {
 	// Where names the file or object of an entry.
 	Where(name Name) string
 	// List returns the names that start with prefix. An entry that was written before the
-	// call, and not removed, is among them.
+	// call, and not removed, is among them, or is an error if its name is not one of this version.
 	List(ctx context.Context, prefix string) ([]Name, error)
 	// Read returns an entry, or nil if it does not exist.
 	Read(ctx context.Context, name Name) (*Entry, error)
