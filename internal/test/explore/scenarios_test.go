@@ -148,7 +148,7 @@ func scenarios() []scenario {
 		{name: "named create", rare: true, runs: runs(namedFirst), jobs: 1},
 		{name: "named create, edited", runs: runs(namedFirst, namedMore), jobs: 1, edited: true},
 		{name: "named create, edited and undone", runs: runs(namedFirst, namedMore, namedFirst), jobs: 1, edited: true, prompts: []string{"Write", "Write more", "Write"}},
-		{name: "named create, other triggers", rare: true, runs: runs(namedFirst, configured(namedTriggered)), jobs: 2},
+		{name: "named create, other triggers", rare: true, runs: runs(namedFirst, configured(namedTriggered)), jobs: 2, edited: true},
 		{name: "named replacement, create first", rare: true, before: runs(namedFirst), runs: runs(configured(namedFirstCreated)), jobs: 2},
 		{name: "named -replace, remote state", rare: true, before: runs(namedFirst), runs: runs(replacing("a", namedFirst), namedFirst), jobs: 2, remote: true},
 		{name: "named -target, then all", rare: true, runs: runs(only("a", configured(named("a", "Write"), named("b", "Write"))), configured(named("a", "Write"), named("b", "Write"))), jobs: 2},
