@@ -70,6 +70,19 @@ func TestPlanBeyondLimit(t *testing.T) {
 	}
 }
 
+// Of equal creates, as many are taken over as earlier runs have sent: the others count (G25).
+func TestPlanBeyondLimit_takenOver(t *testing.T) {
+	s := harness.NewService(t, nil)
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
+	c := fakecli.New(t, config)
+	apply(t, c, "lost", config, attrs{"prompt": "write"})
+	startRun(c, "next", fakecli.With(config, attrs{"max_new_jobs": 1}))
+	for _, want := range [][]string{nil, nil, {tooManyJobs}} {
+		c.Forget()
+		wantErrors(t, c.Plan(t.Context(), attrs{"prompt": "write"}), want...)
+	}
+}
+
 // A saved plan may have been made where no limit was set. Actions and resources share the count.
 func TestApplyBeyondLimit(t *testing.T) {
 	for summary, action := range map[string]string{tooManyJobs: "agent_start_job", tooManyMessages: "agent_send_message"} {
