@@ -39,7 +39,8 @@ func TimeoutNotPositive(text string) Diagnostic {
 // DuplicateName describes two new jobs with one name.
 func DuplicateName(name, projectID string) Diagnostic {
 	return diagnostic("Duplicate agent job name", fmt.Sprintf("Another resource of this run starts a job in project %s with the name %s. "+
-		"Only one of them is started, and nothing is sent for the others. Give each its own name, for example with each.key or count.index in it.", projectID, Quote(name)))
+		"Only one of them is started, and nothing is sent for the others. Give each its own name, "+
+		"for example with each.key or count.index in it.", projectID, Quote(name)))
 }
 
 // PollIntervals describes a minimum above the maximum.
