@@ -102,6 +102,8 @@ func scenarios() []scenario {
 	namedTriggered := resource{address: "a", config: fakecli.Attrs{"name": "a", "prompt": "Write", "triggers": fakecli.Attrs{"a": "1"}}}
 	namedFirstCreated := namedTriggered
 	namedFirstCreated.createFirst = true
+	sameName := named("a", "Write more")
+	sameName.address = "b"
 	namedFirst, namedMore := configured(named("a", "Write")), configured(named("a", "Write more"))
 
 	none, first, more := configured(), configured(job("a", "Write")), configured(job("a", "Write more"))
@@ -152,6 +154,8 @@ func scenarios() []scenario {
 		{name: "named replacement, create first", rare: true, before: runs(namedFirst), runs: runs(configured(namedFirstCreated)), jobs: 2},
 		{name: "named -replace, remote state", rare: true, before: runs(namedFirst), runs: runs(replacing("a", namedFirst), namedFirst), jobs: 2, remote: true},
 		{name: "named -target, then all", rare: true, runs: runs(only("a", configured(named("a", "Write"), named("b", "Write"))), configured(named("a", "Write"), named("b", "Write"))), jobs: 2},
+		{name: "named, count raised", rare: true, before: runs(namedFirst), runs: runs(configured(named("a", "Write"), named("b", "Write"))), jobs: 2},
+		{name: "equal names by mistake", rare: true, runs: runs(configured(named("a", "Write"), sameName)), jobs: 2},
 		{name: "name added", rare: true, before: runs(first), runs: runs(namedFirst), jobs: 1},
 		{name: "two runs create a named job", rare: true, runs: runs(namedFirst), beside: &namedFirst, jobs: 1, stores: meeting},
 
