@@ -40,7 +40,7 @@ func mutants() map[string]mutant {
 		},
 		"a wait that stops early does not taint": {"job/await.go", "after == wait.Created || errors.Is(err, context.Canceled)", "false", create},
 		"an accepted message is in the state":    {"job/resource.go", "		out.save(ctx, job)\n", "", message},
-		"no POST without an entry":               {"journal/call.go", "	err := c.writePending()\n", "	_ = c.writePending()\n	var err error\n", create},
+		"no POST without an entry":               {"journal/call.go", "	if err != nil {\n		c.journal.log(c.ctx, \"withdrawn", "	if errors.Is(err, ErrEarlier) {\n		c.journal.log(c.ctx, \"withdrawn", create},
 		"two runs never send equal requests": {
 			"journal/call.go", "			return nil, ErrEarlier\n", "			continue\n", "two runs create in bucket",
 		},
