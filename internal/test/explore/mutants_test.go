@@ -55,7 +55,7 @@ func mutants() map[string]mutant {
 			"send/send.go", "			return Outcome{Result: Unreadable, Earlier: earlier, Err: err}, false\n", "			return Outcome{}, true\n", create,
 		},
 		"no two resources take over one request": {
-			"journal/known.go", "	k.dealtWith.add(id)\n	if k.inState", "	if k.inState",
+			"journal/known.go", "	k.dealtWith.add(id)\n	if k.inState.has(job) || k.taken.has(job) {", "	if k.inState.has(job) {",
 			"two equal creates in bucket",
 		},
 		"the response is recorded before it is used": {
