@@ -54,7 +54,7 @@ func TestWhereTheJournalIs(t *testing.T) {
 	}
 }
 
-// What only some people must know is said once, and only where something would be sent: that the journal goes with a
+// Each of these warns a single time, and only where something would be sent: that the journal goes with a
 // runner, and that entries of this state are where the journal is by default.
 func TestJournalPlace_warnings(t *testing.T) {
 	const onRunner, elsewhere = "WARNING: Journal on the runner's disk", "WARNING: Journal entries elsewhere"
