@@ -6,7 +6,9 @@ package cli
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -36,34 +38,54 @@ var locating = map[string]struct{ variable, usual string }{
 	"workspace_dir": {}, "workspace_key_prefix": {usual: "env:"}, "workspaces": {},
 }
 
-// Backend identifies the state that the data folder was initialized for, as far as its
-// settings show it. The CLI does not pass it on, so its file is read; an unreadable one
-// counts as empty.
-func Backend() string {
-	type settings struct {
-		Type   string                     `json:"type"`
-		Config map[string]json.RawMessage `json:"config"`
+// Backend is what the data folder was initialized for. The CLI does not pass it on, so its file is read.
+type Backend struct {
+	Type     string         `json:"type"` // empty: none; the state is local
+	Settings map[string]any `json:"config"`
+
+	text string // of the file, for what is unknown
+}
+
+// ReadBackend reads the backend, with the settings that only init got.
+func ReadBackend() (Backend, error) {
+	file := filepath.Join(DataFolder(), "terraform.tfstate")
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Backend{}, nil
+	}
+	if err != nil {
+		return Backend{}, err
 	}
 	var initialized struct {
-		Backend    settings        `json:"backend"`
+		Backend    Backend         `json:"backend"`
 		StateStore json.RawMessage `json:"state_store"` // experimental: any difference makes another state
 	}
-	text, _ := os.ReadFile(filepath.Join(DataFolder(), "terraform.tfstate"))
-	if json.Unmarshal(text, &initialized) != nil {
-		return ""
+	if json.Unmarshal(text, &initialized) != nil { // its error may show a setting
+		return Backend{}, fmt.Errorf("%s, which has the settings of the backend, is damaged: run init again", file)
+	}
+	b := initialized.Backend
+	b.text = string(initialized.StateStore)
+	return b, nil
+}
+
+// ID identifies the state, as far as the settings show it.
+func (b Backend) ID() string {
+	if b.Type == "" {
+		return b.text
 	}
 	located, isKnown := map[string]any{}, false
-	for name, value := range initialized.Backend.Config {
+	for name, value := range b.Settings {
 		setting, locates := locating[name]
 		isKnown = isKnown || locates
-		var text string
-		switch {
-		case !locates:
+		if !locates {
 			continue
-		case json.Unmarshal(value, &text) != nil:
+		}
+		text, isText := value.(string)
+		if !isText && value != nil {
 			located[name] = value
 			continue
-		case text == "":
+		}
+		if text == "" {
 			text = os.Getenv(setting.variable)
 		}
 		if text != "" && text != setting.usual {
@@ -71,10 +93,10 @@ func Backend() string {
 		}
 	}
 	if !isKnown {
-		return fmt.Sprint(initialized.Backend, string(initialized.StateStore))
+		return fmt.Sprint(b)
 	}
 	where, _ := json.Marshal(located)
-	return initialized.Backend.Type + string(where)
+	return b.Type + string(where)
 }
 
 // withoutCredentials removes what may differ between two ways to reach one state: user,

@@ -6,6 +6,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -19,7 +20,11 @@ func TestBackend(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "terraform.tfstate"), []byte(`{"version":3,`+settings+`}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return Backend()
+		b, err := ReadBackend()
+		if err != nil {
+			return err.Error()
+		}
+		return b.ID()
 	}
 	for kind, test := range map[string]struct{ one, two, other string }{ // settings
 		"s3": {
@@ -79,8 +84,11 @@ func TestBackend(t *testing.T) {
 	if one, other := backend(`"state_store":{"type":"a_b","config":{"at":"a"}}`), backend(`"state_store":{"type":"a_b","config":{"at":"b"}}`); one == other {
 		t.Errorf("two state stores are one: %s", one)
 	}
-	if backend(`"broken`) != "" {
-		t.Error("a broken file counts as a backend")
+	if got := backend(`"backend":{"type":"s3","config":{"bucket":"canary"`); !strings.Contains(got, "run init again") || strings.Contains(got, "canary") {
+		t.Errorf("a damaged file: %s", got)
+	}
+	if got := backend(`"backend":null`); got != "" {
+		t.Errorf("a state that was moved back from a backend is not the local one: %s", got)
 	}
 }
 

@@ -135,7 +135,7 @@ func (d *ProviderData) warnOfPlace(ctx context.Context, diags *diag.Diagnostics)
 		if d.OnRunner {
 			addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder))
 		}
-		if number, where := d.Sender.Journal.LeftInUsualPlace(ctx); number > 0 {
+		if number, where := d.Sender.Journal.LeftElsewhere(ctx); number > 0 {
 			addWarning(diags, wording.JournalElsewhere(number, where))
 		}
 	})

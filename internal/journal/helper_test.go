@@ -72,11 +72,7 @@ func open(t *testing.T, l store.Location, run cli.Run, forget ...string) *Journa
 	process.Run = run
 	process.Self.Start = string(run)
 	process.Ended = func(s cli.Sender) bool { return s.Start != string(run) }
-	j, err := Open(process, Options{Place: Place{l, "scope"}, Forget: forget, RequestTimeout: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return j
+	return Open(process, Options{Place: Place{l, "scope"}, Forget: forget, RequestTimeout: time.Second})
 }
 
 // request does what package send does, with a service that always accepts. It returns what

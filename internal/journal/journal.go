@@ -33,8 +33,8 @@ type Place struct {
 // Options configure a journal.
 type Options struct {
 	Place
-	// Usual is the default place of a journal that is kept somewhere else; nil if it is not.
-	Usual *Place
+	// Elsewhere are other places where earlier runs may have kept the journal of this state.
+	Elsewhere []Place
 	// Forget lists ids of entries that a person has given up.
 	Forget []string
 	// RequestTimeout is the longest time between a POST and its response.
@@ -58,12 +58,11 @@ type Journal struct {
 }
 
 // Open returns a journal without accessing its store yet.
-func Open(process *cli.Process, options Options) (*Journal, error) {
-	opened, err := options.open(process)
-	return &Journal{Options: options, store: opened, process: process}, err
+func Open(process *cli.Process, options Options) *Journal {
+	return &Journal{Options: options, store: options.open(process), process: process}
 }
 
-func (p Place) open(process *cli.Process) (store.Store, error) {
+func (p Place) open(process *cli.Process) store.Store {
 	return store.Open(p.Location, store.Hash(p.Scope), process)
 }
 

@@ -124,20 +124,19 @@ func (j *Journal) find(ctx context.Context, key Key, has func(Key) bool) ([]*Ear
 	return found, err
 }
 
-// LeftInUsualPlace returns how many entries of this state the default place still has, and names the
-// place, if this journal is kept somewhere else. A place that cannot be listed has none.
-func (j *Journal) LeftInUsualPlace(ctx context.Context) (number int, where string) {
-	if j.Usual == nil {
-		return 0, ""
+// LeftElsewhere returns how many entries of this state a place still has where earlier runs may have kept the
+// journal, and names that place. One that cannot be listed has none.
+func (j *Journal) LeftElsewhere(ctx context.Context) (number int, where string) {
+	for _, place := range j.Elsewhere {
+		elsewhere := place.open(j.process)
+		ctx, cancel := context.WithTimeout(ctx, opTimeout)
+		names, _ := elsewhere.List(ctx, "")
+		cancel()
+		if number = len(j.ofOthers(names)); number > 0 {
+			return number, elsewhere.String()
+		}
 	}
-	usual, err := j.Usual.open(j.process)
-	if err != nil {
-		return 0, ""
-	}
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	names, _ := usual.List(ctx, "")
-	return len(j.ofOthers(names)), usual.String()
+	return 0, ""
 }
 
 // StartedBy returns the creates of other runs that started a job, or took it over, under whatever prompt.

@@ -22,7 +22,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -103,25 +102,16 @@ func (m providerModel) providerData(
 		validate.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
 			wording.PollIntervals(schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
-	location, forget, enabled := m.journal(ctx, diags)
+	kept, enabled := m.journal(ctx, diags)
 	if diags.HasError() || !known {
 		return data
 	}
 	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if enabled && p.options.Process != nil {
-		place := func(l store.Location) journal.Place {
-			return journal.Place{Location: l, Scope: journalScope(base.String(), l)}
-		}
-		options := journal.Options{Place: place(location), Forget: forget, RequestTimeout: config.RequestTimeout, Log: logDecision}
-		data.OnRunner = location.Default && onRunner()
-		usual := place(defaultLocation())
-		if location.Folder != usual.Location.Folder || options.Scope != usual.Scope {
-			options.Usual = &usual
-		}
-		var err error
-		if data.Sender.Journal, err = journal.Open(p.options.Process, options); err != nil {
-			validate.ErrorAt(diags, path.Root("journal").AtName("url"), wording.JournalNotOpened(err))
-		}
+		options := kept.options(base.String())
+		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
+		data.Sender.Journal = journal.Open(p.options.Process, options)
+		data.OnRunner = kept.location.Default && kept.location.Folder != "" && onRunner()
 	}
 	data.Sender.Client = agentapi.New(config)
 	data.Waiter = wait.Waiter{Poller: data.Sender.Client, Schedule: schedule}

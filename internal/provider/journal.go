@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -32,9 +33,16 @@ const (
 	defaultJournal = ".agent-journal"
 )
 
-// journal returns where the journal is kept, if it is enabled, and which entries to
-// forget. A plan must know that, because it removes from the journal what the state shows.
-func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ store.Location, forget []string, enabled bool) {
+// keptJournal is where the journal of a state is kept, and which entries a person has given up.
+type keptJournal struct {
+	location, usual store.Location
+	backend         cli.Backend
+	forget          []string
+}
+
+// journal returns the journal's settings, if it is enabled. A plan must know them, because it removes from
+// the journal what the state shows.
+func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (kept keptJournal, enabled bool) {
 	var block struct {
 		Enabled types.Bool     `tfsdk:"enabled"`
 		URL     types.String   `tfsdk:"url"`
@@ -43,16 +51,16 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 	at := path.Root("journal")
 	if settings, _ := m.Journal.ToTerraformValue(ctx); !settings.IsFullyKnown() {
 		validate.ErrorAt(diags, at, wording.UnknownJournalSettings(envJournalURL, envJournalForget))
-		return store.Location{}, nil, false
+		return kept, false
 	}
 	if !m.Journal.IsNull() {
 		diags.Append(m.Journal.As(ctx, &block, basetypes.ObjectAsOptions{})...)
 	}
 	if !block.Enabled.IsNull() && !block.Enabled.ValueBool() {
-		return store.Location{}, nil, false
+		return kept, false
 	}
 	for _, id := range block.Forget {
-		forget = append(forget, id.ValueString())
+		kept.forget = append(kept.forget, id.ValueString())
 	}
 	for id := range strings.SplitSeq(os.Getenv(envJournalForget), ",") {
 		if id = strings.TrimSpace(id); id == "" {
@@ -62,25 +70,51 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (_ 
 			validate.ErrorAt(diags, at.AtName("forget"), wording.InvalidEntry.Because(fmt.Errorf(
 				"the environment variable %s contains %s, which is not the id of an entry", envJournalForget, wording.Quote(id))))
 		}
-		forget = append(forget, id)
+		kept.forget = append(kept.forget, id)
 	}
-	where := orEnv(block.URL, envJournalURL)
-	if where.IsNull() {
-		return defaultLocation(), forget, true
+	var err error
+	if kept.backend, err = cli.ReadBackend(); err != nil {
+		validate.ErrorAt(diags, at, wording.JournalNotOpened(err))
+		return kept, false
 	}
-	location, err := store.ParseURL(where.ValueString())
-	if err != nil {
-		validate.ErrorAt(diags, at.AtName("url"), wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
+	isBeside := false
+	if kept.usual, isBeside, err = store.Beside(kept.backend); !isBeside {
+		kept.usual = defaultFolder()
 	}
-	return location, forget, true
+	kept.location = kept.usual
+	if where := orEnv(block.URL, envJournalURL); !where.IsNull() {
+		if kept.location, err = store.ParseURL(where.ValueString()); err != nil {
+			validate.ErrorAt(diags, at.AtName("url"), wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
+		}
+	} else if err != nil {
+		validate.ErrorAt(diags, at, wording.JournalNotBesideState(err, kept.backend.Type))
+	}
+	return kept, true
 }
 
-func defaultLocation() store.Location {
+func defaultFolder() store.Location {
 	folder, err := filepath.Abs(defaultJournal)
 	if err != nil {
 		folder = defaultJournal
 	}
 	return store.Location{Folder: folder, Default: true}
+}
+
+// options are the journal's place, and the others where it may have been: the usual one, and that of the local state
+// before it was moved to a backend.
+func (k keptJournal) options(baseURL string) journal.Options {
+	place := func(l store.Location, b cli.Backend) journal.Place {
+		// Two states must never share a job. Slashes at the end of the base URL change no request.
+		scope := fmt.Sprintf("%s\n%s\n%s", strings.TrimRight(baseURL, "/"), cli.Workspace(), cmp.Or(l.State, b.ID()))
+		return journal.Place{Location: l, Scope: scope}
+	}
+	o := journal.Options{Place: place(k.location, k.backend), Forget: k.forget}
+	for _, other := range []journal.Place{place(k.usual, k.backend), place(defaultFolder(), cli.Backend{})} {
+		if other.Location.String() != o.Location.String() || other.Scope != o.Scope {
+			o.Elsewhere = append(o.Elsewhere, other)
+		}
+	}
+	return o
 }
 
 // onRunner reports whether this is a pipeline, whose working directory usually does not outlive it.
@@ -89,11 +123,4 @@ func onRunner() bool {
 		value := os.Getenv(variable)
 		return value != "" && !strings.EqualFold(value, "false")
 	})
-}
-
-// journalScope distinguishes states, because two of them must never share a job. Slashes at
-// the end of the base URL change no request.
-func journalScope(baseURL string, location store.Location) string {
-	state := cmp.Or(location.State, cli.Backend())
-	return fmt.Sprintf("%s\n%s\n%s", strings.TrimRight(baseURL, "/"), cli.Workspace(), state)
 }

@@ -20,8 +20,7 @@ func JournalUnusable(err error) Diagnostic {
 }
 
 // checkJournal says what to check when the journal cannot be used.
-const checkJournal = "Check that this run can list, read, write and delete there. To keep the journal elsewhere, set journal.url or " +
-	"AGENT_JOURNAL_URL; to keep none, set journal { enabled = false }: then a broken run may send its prompts again."
+const checkJournal = "Check that this run can list, read, write and delete there. " + keepElsewhere
 
 // JournalOnRunner warns that the journal is on the disk of a pipeline's runner.
 func JournalOnRunner(folder string) Diagnostic {
@@ -31,12 +30,13 @@ func JournalOnRunner(folder string) Diagnostic {
 		"Set journal.url, or AGENT_JOURNAL_URL, to a bucket or to a folder that outlives the runner. If this folder does, set its absolute path.")
 }
 
-// JournalElsewhere warns that the default place has entries that this run does not read.
+// JournalElsewhere warns that another place has entries that this run does not read.
 func JournalElsewhere(number int, where string) Diagnostic {
 	return diagnostic("Journal entries elsewhere",
 		fmt.Sprintf("Earlier runs kept the journal of this state in %s, and left entries there: %d. This run does not read them, "+
 			"so it may send a prompt again that a broken run has sent.", escape.Printable(where), number),
-		"First plan without journal.url and AGENT_JOURNAL_URL. If that plan announces nothing, delete the folder.")
+		"First plan as they did: without journal.url and AGENT_JOURNAL_URL, or with the backend that the state had. "+
+			"If that plan announces nothing, delete these entries.")
 }
 
 // EntryNotRemoved warns that an apply would find an entry of a job that the state has.
@@ -54,11 +54,21 @@ func JournalNotWritten(err error, job Job) Diagnostic {
 		"No action is needed unless this state is lost: then import the job, because a later run cannot take it over.")
 }
 
-// JournalNotOpened describes a journal whose settings cannot be used.
+// JournalNotOpened describes a journal whose place cannot be found.
 func JournalNotOpened(err error) Diagnostic {
-	return diagnostic(summaryJournalUnusable, Sentence(err),
-		"Nothing was sent. Check journal.url, or AGENT_JOURNAL_URL if that is not set.")
+	return diagnostic(summaryJournalUnusable, Sentence(err), "Nothing was sent.")
 }
+
+// JournalNotBesideState describes a journal that cannot be beside the state.
+func JournalNotBesideState(err error, backend string) Diagnostic {
+	return diagnostic(summaryJournalUnusable,
+		fmt.Sprintf("The journal is kept beside the state, but not all that leads to the bucket of the backend %s can be used: %v.", backend, err),
+		"Nothing was sent. "+keepElsewhere)
+}
+
+// keepElsewhere names the ways out.
+const keepElsewhere = "To keep the journal elsewhere, set journal.url or AGENT_JOURNAL_URL; to keep none, set " +
+	"journal { enabled = false }: then a broken run may send its prompts again."
 
 // What a query says beside the jobs that it lists.
 const (

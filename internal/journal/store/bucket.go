@@ -4,78 +4,108 @@
 package store
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"iter"
 	"net/http"
-	"os"
 	"strings"
-
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
+	"sync/atomic"
+	"time"
 )
 
-// bucket keeps each entry in an object of an S3-compatible store whose reads and
-// listings show each write at once.
+// cloud is a bucket or container, with the settings that lead to it. Each cloud has a type of its own.
+type cloud interface {
+	// String is its URL, such as s3://ci-state.
+	String() string
+	// connect reads the credentials where they are kept. Nothing is requested of the bucket yet.
+	connect(ctx context.Context, network http.RoundTripper) (objects, error)
+	// grant says what allows to list, read, write or remove objects whose keys start with prefix.
+	grant(op, prefix string) string
+}
+
+// objects are those of a bucket whose reads and listings show each write at once.
+type objects interface {
+	// list returns the keys that start with prefix.
+	list(ctx context.Context, prefix string) iter.Seq2[string, error]
+	// get returns an object and when it was written, or errNoObject, if the store says that there is none.
+	get(ctx context.Context, key string) (io.ReadCloser, time.Time, error)
+	// put stores an object, whether or not it exists.
+	put(ctx context.Context, key string, body []byte) error
+	// remove deletes an object, or returns errNoObject.
+	remove(ctx context.Context, key string) error
+	// isDenied reports whether the store knows the credentials, and they lack a right.
+	isDenied(err error) bool
+}
+
+var errNoObject = errors.New("there is no such object")
+
+// bucket keeps each entry in an object.
 type bucket struct {
-	client       *minio.Client
-	name, prefix string
+	cloud     cloud
+	prefix    string // of the scope; ends in a slash
+	network   http.RoundTripper
+	connected atomic.Pointer[objects]
 }
 
-// openBucket reads the credentials from the standard AWS environment, shared
-// files, web identity, container and instance roles, in this order.
-func openBucket(l Location, scope string, transport http.RoundTripper) (*bucket, error) {
-	client, err := minio.New(cmp.Or(l.Endpoint, "s3.amazonaws.com"), &minio.Options{
-		Creds: credentials.NewChainCredentials([]credentials.Provider{
-			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{Client: &http.Client{Transport: transport}},
-		}),
-		Secure:    l.Secure,
-		Region:    cmp.Or(l.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")),
-		Transport: transport,
-	})
-	return &bucket{client, l.Bucket, l.Prefix + scope + "/"}, err
-}
+func (b *bucket) String() string         { return b.cloud.String() + "/" + b.prefix }
+func (b *bucket) Where(name Name) string { return b.cloud.String() + "/" + b.key(name) }
+func (b *bucket) key(name Name) string   { return b.prefix + name.String() + suffix }
 
-func (b *bucket) String() string         { return "s3://" + b.name + "/" + b.prefix }
-func (b *bucket) Where(name Name) string { return "s3://" + b.name + "/" + b.object(name) }
-func (b *bucket) object(name Name) string {
-	return b.prefix + name.String() + suffix
+// try connects the first time.
+func (b *bucket) try(ctx context.Context, op string, do func(objects) error) error {
+	connected := b.connected.Load()
+	if connected == nil {
+		objects, err := b.cloud.connect(ctx, b.network)
+		if err != nil {
+			return err
+		}
+		connected = &objects
+		b.connected.Store(connected)
+	}
+	err := do(*connected)
+	if err != nil && (*connected).isDenied(err) {
+		return fmt.Errorf("%w; the credentials lack %s", err, b.cloud.grant(op, b.prefix))
+	}
+	return err
 }
 
 func (b *bucket) List(ctx context.Context, prefix string) (found []Name, _ error) {
-	for object := range b.client.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true}) {
-		if object.Err != nil {
-			return nil, object.Err
+	return found, b.try(ctx, "list", func(o objects) error {
+		for key, err := range o.list(ctx, b.prefix+prefix) {
+			if err != nil {
+				return err
+			}
+			name, ok, err := ofFile(strings.TrimPrefix(key, b.prefix))
+			if err != nil {
+				return err
+			}
+			if ok {
+				found = append(found, name)
+			}
 		}
-		name, ok, err := ofFile(strings.TrimPrefix(object.Key, b.prefix))
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			found = append(found, name)
-		}
-	}
-	return found, nil
+		return nil
+	})
 }
 
-func (b *bucket) Read(ctx context.Context, name Name) (*Entry, error) {
-	core := minio.Core{Client: b.client}
-	object, info, _, err := core.GetObject(ctx, b.name, b.object(name), minio.GetObjectOptions{})
-	if hasNoEntry(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = object.Close() }()
-	text, err := io.ReadAll(io.LimitReader(object, maxEntry))
-	if err != nil {
-		return nil, err
-	}
-	return decode(text, info.LastModified), nil
+func (b *bucket) Read(ctx context.Context, name Name) (e *Entry, _ error) {
+	return e, b.try(ctx, "read", func(o objects) error {
+		body, written, err := o.get(ctx, b.key(name))
+		if errors.Is(err, errNoObject) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { _ = body.Close() }()
+		text, err := io.ReadAll(io.LimitReader(body, maxEntry))
+		if err == nil {
+			e = decode(text, written)
+		}
+		return err
+	})
 }
 
 func (b *bucket) Write(ctx context.Context, name Name, e *Entry) error {
@@ -83,22 +113,14 @@ func (b *bucket) Write(ctx context.Context, name Name, e *Entry) error {
 	if err != nil {
 		return err
 	}
-	_, err = b.client.PutObject(ctx, b.name, b.object(name), bytes.NewReader(text), int64(len(text)),
-		minio.PutObjectOptions{ContentType: "application/json"})
-	return err
+	return b.try(ctx, "write", func(o objects) error { return o.put(ctx, b.key(name), text) })
 }
 
 func (b *bucket) Remove(ctx context.Context, name Name) error {
-	err := b.client.RemoveObject(ctx, b.name, b.object(name), minio.RemoveObjectOptions{})
-	if hasNoEntry(err) {
+	return b.try(ctx, "remove", func(o objects) error {
+		if err := o.remove(ctx, b.key(name)); !errors.Is(err, errNoObject) {
+			return err
+		}
 		return nil
-	}
-	return err
-}
-
-// hasNoEntry reports whether the store said that there is no such object. The client claims that of any
-// 404 without such a response too, such as a proxy's; XMLName shows that there was one.
-func hasNoEntry(err error) bool {
-	response, ok := errors.AsType[minio.ErrorResponse](err)
-	return ok && response.Code == minio.NoSuchKey && response.XMLName.Local != ""
+	})
 }

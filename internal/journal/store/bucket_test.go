@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
@@ -100,20 +101,21 @@ func TestS3_policy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	role, err := credentials.NewSTSAssumeRole("http://"+l.Endpoint, credentials.STSAssumeRoleOptions{
-		AccessKey: os.Getenv("AWS_ACCESS_KEY_ID"), SecretKey: os.Getenv("AWS_SECRET_ACCESS_KEY"), Location: l.Region,
-		Policy: strings.ReplaceAll(string(policy), "ci-state", l.Bucket),
+	at, _ := l.cloud.(*s3Bucket)
+	server, err := at.aws.config(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	role, err := sts.NewFromConfig(server, func(o *sts.Options) { o.BaseEndpoint = &at.endpoint }).AssumeRole(t.Context(), &sts.AssumeRoleInput{
+		RoleArn: aws.String("arn:aws:iam::123456789012:role/agent"), RoleSessionName: aws.String("test"),
+		Policy: aws.String(strings.ReplaceAll(string(policy), "ci-state", at.name)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	assumed, err := role.GetWithContext(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("AWS_ACCESS_KEY_ID", assumed.AccessKeyID)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", assumed.SecretAccessKey)
-	t.Setenv("AWS_SESSION_TOKEN", assumed.SessionToken)
+	t.Setenv("AWS_ACCESS_KEY_ID", *role.Credentials.AccessKeyId)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", *role.Credentials.SecretAccessKey)
+	t.Setenv("AWS_SESSION_TOKEN", *role.Credentials.SessionToken)
 	name := NewName(CreateKey("p", "a", ""), "run1")
 	for prefix, allowed := range map[string]bool{"agent-journal/": true, "terraform-state/": false} {
 		l.Prefix = prefix

@@ -20,11 +20,7 @@ import (
 // open opens the store of a scope.
 func open(t *testing.T, l Location) Store {
 	t.Helper()
-	s, err := Open(l, "scope", new(cli.Process))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return Open(l, "scope", new(cli.Process))
 }
 
 // openFolder opens a folder whose name is no pattern.

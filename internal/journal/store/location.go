@@ -9,25 +9,52 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
 
 // Location is where a journal is kept: in a folder or in a bucket.
 type Location struct {
 	State   string // names the state, instead of the backend's settings; may be empty
-	Folder  string // of a journal on disk
-	Default bool   // nobody chose the folder: it is made
+	Default bool   // nobody chose it; a folder is made
 
-	Bucket   string // of a journal in an S3-compatible store
-	Prefix   string // empty, or ends in a slash
-	Region   string // empty: from the environment, or asked of the store
-	Endpoint string // host and port; empty: that of AWS
-	Secure   bool   // https
+	Folder string // of a journal on disk
+
+	cloud  cloud  // of a journal in a bucket
+	Prefix string // there; empty, or ends in a slash
+}
+
+// String names the folder, or the bucket and the prefix there.
+func (l Location) String() string {
+	if l.cloud == nil {
+		return l.Folder
+	}
+	return l.cloud.String() + "/" + l.Prefix
+}
+
+// besideState is what the key of the default workspace's state, or of a folder of states, is followed by.
+const besideState = "agent-journal/"
+
+// Beside returns the place beside a state that is in a bucket; ok is false if it is not in one. It is the same in all
+// workspaces, and no listing of workspaces meets it. Its errors name settings, and never show one.
+func Beside(b cli.Backend) (l Location, ok bool, err error) {
+	s := newSettings(b.Settings)
+	l.Default = true
+	switch b.Type {
+	case "s3":
+		s.ignore("key", "workspace_key_prefix")
+		l.Prefix = s.text("key") + "." + besideState
+		l.cloud, err = newS3(s.text("bucket"), s)
+	default:
+		return Location{}, false, nil
+	}
+	return l, true, errors.Join(err, s.unread())
 }
 
 var (
 	errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1 without user, port and " +
 		"fragment; it accepts the parameters region, endpoint and state, each once, and after a path only state")
-	errEndpoint = errors.New("the endpoint in the journal's URL must be an absolute https URL without user, path and query, " +
+	errEndpoint = errors.New("the endpoint of the journal's store must be an absolute https URL without user, query and fragment, " +
 		"or http for a loopback address")
 )
 
@@ -43,48 +70,54 @@ func ParseURL(text string) (Location, error) {
 		return Location{Folder: filepath.Clean(path), State: state}, nil
 	}
 	parsed, err := url.Parse(text)
-	if err != nil || parsed.Scheme != "s3" || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() ||
+	if err != nil || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() ||
 		parsed.User != nil || strings.Contains(text, "#") {
 		return Location{}, errURL
-	}
-	l := Location{Bucket: parsed.Host, Secure: true}
-	if l.Prefix = strings.Trim(parsed.Path, "/"); l.Prefix != "" {
-		l.Prefix += "/"
 	}
 	query, err := url.ParseQuery(parsed.RawQuery)
 	if err != nil {
 		return Location{}, errURL
 	}
+	parameters := map[string]any{}
 	for name, values := range query {
-		if len(values) != 1 || values[0] == "" {
+		if len(values) != 1 || values[0] == "" || name != "region" && name != "endpoint" && name != "state" {
 			return Location{}, errURL
 		}
-		switch name {
-		case "region":
-			l.Region = values[0]
-		case "state":
-			l.State = values[0]
-		case "endpoint":
-			if l.Endpoint, l.Secure, err = parseEndpoint(values[0]); err != nil {
-				return Location{}, err
-			}
-		default:
-			return Location{}, errURL
-		}
+		parameters[name] = values[0]
+	}
+	s := newSettings(parameters)
+	l := Location{State: s.text("state")}
+	if l.Prefix = strings.Trim(parsed.Path, "/"); l.Prefix != "" {
+		l.Prefix += "/"
+	}
+	switch parsed.Scheme {
+	case "s3":
+		_, s.values["use_path_style"] = parameters["endpoint"] // most stores other than AWS have no name for each bucket
+		l.cloud, err = newS3(parsed.Host, s)
+	default:
+		return Location{}, errURL
+	}
+	if err != nil {
+		return Location{}, err
+	}
+	if s.unread() != nil {
+		return Location{}, errURL
 	}
 	return l, nil
 }
 
-func parseEndpoint(text string) (host string, secure bool, _ error) {
+// checkEndpoint checks where requests go, with tokens perhaps; empty is where a cloud's own library sends them.
+func checkEndpoint(text string) error {
 	endpoint, err := url.Parse(text)
 	switch {
-	case err != nil, endpoint.Hostname() == "", endpoint.User != nil, strings.Trim(endpoint.Path, "/") != "",
-		endpoint.RawQuery != "", endpoint.Fragment != "":
-		return "", false, errEndpoint
+	case text == "":
+		return nil
+	case err != nil, endpoint.Hostname() == "", endpoint.User != nil, endpoint.RawQuery != "", endpoint.Fragment != "":
+		return errEndpoint
 	case endpoint.Scheme != "https" && (endpoint.Scheme != "http" || !IsLoopback(endpoint.Hostname())):
-		return "", false, errEndpoint
+		return errEndpoint
 	}
-	return endpoint.Host, endpoint.Scheme == "https", nil
+	return nil
 }
 
 // IsLoopback reports whether a host is this machine, which needs no encryption.

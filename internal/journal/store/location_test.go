@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestParseURL(t *testing.T) {
 	dir := t.TempDir()
-	s3 := func(l Location) Location {
-		l.Bucket = "bucket"
-		l.Secure = l.Secure || l.Endpoint == ""
+	s3 := func(l Location, at s3Bucket) Location {
+		at.name, at.pathStyle = "bucket", at.endpoint != ""
+		l.cloud = &at
 		return l
 	}
 	for _, test := range []struct {
@@ -25,12 +26,12 @@ func TestParseURL(t *testing.T) {
 		err  error
 	}{
 		{text: filepath.Join(dir, "a#b?c d") + string(filepath.Separator), want: Location{Folder: filepath.Join(dir, "a#b?c d")}},
-		{text: "S3://bucket//a/b//", want: s3(Location{Prefix: "a/b/"})},
-		{text: "s3://bucket/a%20b?region=eu-central-1", want: s3(Location{Prefix: "a b/", Region: "eu-central-1"})},
-		{text: "s3://bucket?endpoint=https://s3.example.com:9000/", want: s3(Location{Endpoint: "s3.example.com:9000", Secure: true})},
-		{text: "s3://bucket?endpoint=http://[::1]:9000", want: s3(Location{Endpoint: "[::1]:9000"})},
-		{text: "s3://bucket?endpoint=http://localhost&region=x", want: s3(Location{Endpoint: "localhost", Region: "x"})},
-		{text: "s3://bucket?state=app%2Fprod", want: s3(Location{State: "app/prod"})},
+		{text: "S3://bucket//a/b//", want: s3(Location{Prefix: "a/b/"}, s3Bucket{})},
+		{text: "s3://bucket/a%20b?region=eu-central-1", want: s3(Location{Prefix: "a b/"}, s3Bucket{})},
+		{text: "s3://bucket?endpoint=https://s3.example.com:9000/", want: s3(Location{}, s3Bucket{endpoint: "https://s3.example.com:9000/"})},
+		{text: "s3://bucket?endpoint=http://[::1]:9000", want: s3(Location{}, s3Bucket{endpoint: "http://[::1]:9000"})},
+		{text: "s3://bucket?endpoint=http://localhost&region=x", want: s3(Location{}, s3Bucket{endpoint: "http://localhost"})},
+		{text: "s3://bucket?state=app%2Fprod", want: s3(Location{State: "app/prod"}, s3Bucket{})},
 		{text: filepath.Join(dir, "a") + "?state=app", want: Location{Folder: filepath.Join(dir, "a"), State: "app"}},
 		{text: filepath.Join(dir, "a") + "?state=", err: errURL},
 		{text: "", err: errURL},
@@ -44,11 +45,9 @@ func TestParseURL(t *testing.T) {
 		{text: "s3://bucket?region=", err: errURL},
 		{text: "s3://bucket?region=a&region=b", err: errURL},
 		{text: "s3://bucket?region=%zz", err: errURL},
-		{text: "s3://bucket?endpoint=s3.example.com", err: errEndpoint},
 		{text: "s3://bucket?endpoint=http://127.0.0.1.example.com", err: errEndpoint},
 		{text: "s3://bucket?endpoint=ftp://localhost", err: errEndpoint},
 		{text: "s3://bucket?endpoint=https://user:canary@s3.example.com", err: errEndpoint},
-		{text: "s3://bucket?endpoint=https://s3.example.com/path", err: errEndpoint},
 		{text: "s3://bucket?endpoint=https://s3.example.com%3Fa", err: errEndpoint},
 		{text: "s3://bucket?endpoint=https://s3.example.com%23a", err: errEndpoint},
 		{text: "s3://bucket?endpoint=https://", err: errEndpoint},
@@ -59,7 +58,7 @@ func TestParseURL(t *testing.T) {
 			if !errors.Is(err, test.err) || err != nil && strings.Contains(err.Error(), "canary") {
 				t.Errorf("got %v, want %v", err, test.err)
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Location{}, s3Bucket{}), cmpopts.IgnoreTypes(awsSettings{})); diff != "" {
 				t.Error(diff)
 			}
 		})

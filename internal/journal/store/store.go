@@ -30,11 +30,11 @@ type Store interface {
 }
 
 // Open returns the store for the entries of a scope, without accessing it yet.
-func Open(l Location, scope string, process *cli.Process) (Store, error) {
-	if l.Bucket != "" {
-		return openBucket(l, scope, process.Network)
+func Open(l Location, scope string, process *cli.Process) Store {
+	if l.cloud != nil {
+		return &bucket{cloud: l.cloud, prefix: l.Prefix + scope + "/", network: process.Network}
 	}
-	return folder{l.Folder, l.Default, filepath.Join(l.Folder, scope)}, nil
+	return folder{l.Folder, l.Default, filepath.Join(l.Folder, scope)}
 }
 
 // Discard returns a store that keeps nothing.

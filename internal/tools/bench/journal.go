@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -15,10 +14,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/minio/minio-go/v7"
-	"github.com/minio/minio-go/v7/pkg/credentials"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
@@ -45,7 +43,7 @@ func (b *bench) journal(ctx context.Context, n int) {
 	none := map[string]float64{}
 	for _, place := range []struct{ name, url string }{{"none", ""}, {"folder", ""}, {"bucket", far}, {"bucket, 10,000 foreign entries", far}} {
 		if place.name == "bucket, 10,000 foreign entries" {
-			b.fill(ctx, near.Host, where.Host)
+			b.fill(ctx, "s3://"+where.Host+"/bench?region=us-east-1&endpoint="+near.String())
 		}
 		s := simulator.New(simulator.Options{Key: "mint_bench"})
 		server := httptest.NewServer(s)
@@ -76,16 +74,20 @@ func (b *bench) journal(ctx context.Context, n int) {
 }
 
 // fill gives the bucket entries of other states.
-func (b *bench) fill(ctx context.Context, endpoint, bucket string) {
-	client, err := minio.New(endpoint, &minio.Options{Creds: credentials.NewEnvAWS()})
+func (b *bench) fill(ctx context.Context, url string) {
+	bucket, err := store.ParseURL(url)
 	b.check(err)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
-	for i := range foreign {
+	for state := range 100 {
 		group.Go(func() error {
-			name := fmt.Sprintf("bench/%s/%s.json", store.Hash(fmt.Sprint(i%100)), store.NewName(store.CreateKey("p", fmt.Sprint(i), ""), "other"))
-			_, err := client.PutObject(ctx, bucket, name, bytes.NewReader([]byte("{}")), 2, minio.PutObjectOptions{})
-			return err
+			other := store.Open(bucket, store.Hash(fmt.Sprint(state)), new(cli.Process))
+			for i := range foreign / 100 {
+				if err := other.Write(ctx, store.NewName(store.CreateKey("p", fmt.Sprint(i), ""), "other"), &store.Entry{}); err != nil {
+					return err
+				}
+			}
+			return nil
 		})
 	}
 	b.check(group.Wait())

@@ -1,0 +1,197 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	ststypes "github.com/aws/aws-sdk-go-v2/service/sts/types"
+	"github.com/aws/smithy-go/logging"
+)
+
+// awsSettings say how to reach AWS, and as whom.
+type awsSettings struct {
+	load     []func(*config.LoadOptions) error
+	caBundle string
+
+	stsEndpoint, stsRegion string
+	role                   assumedRole // assumed with the credentials found so far
+	webIdentity            assumedRole // assumed with a token
+}
+
+// assumedRole is a role as the backend's settings describe one.
+type assumedRole struct {
+	ARN            string            `json:"role_arn"`
+	Duration       string            `json:"duration"`
+	ExternalID     *string           `json:"external_id"`
+	Policy         *string           `json:"policy"`
+	PolicyARNs     []string          `json:"policy_arns"`
+	SessionName    string            `json:"session_name"`
+	SourceIdentity *string           `json:"source_identity"`
+	Tags           map[string]string `json:"tags"`
+	TransitiveTags []string          `json:"transitive_tag_keys"`
+	Token          string            `json:"web_identity_token"`
+	TokenFile      string            `json:"web_identity_token_file"`
+
+	lasts time.Duration
+}
+
+// read reads what the s3 backend knows, and returns the endpoint of S3. What it leaves out, the AWS SDK
+// reads in the environment and in the shared files.
+func (a *awsSettings) read(s *settings) (endpoint string, _ error) {
+	type set = func(string) config.LoadOptionsFunc
+	for name, option := range map[string]set{
+		"region":  func(text string) config.LoadOptionsFunc { return config.WithRegion(text) },
+		"profile": func(text string) config.LoadOptionsFunc { return config.WithSharedConfigProfile(text) },
+		"shared_credentials_file": func(text string) config.LoadOptionsFunc {
+			return config.WithSharedCredentialsFiles([]string{text})
+		},
+	} {
+		if text := s.text(name); text != "" {
+			a.load = append(a.load, option(text))
+		}
+	}
+	var files, credentialFiles []string
+	hasFiles, err := s.decode("shared_config_files", &files)
+	hasCredentialFiles, credentialsErr := s.decode("shared_credentials_files", &credentialFiles)
+	if hasFiles {
+		a.load = append(a.load, config.WithSharedConfigFiles(files))
+	}
+	if hasCredentialFiles {
+		a.load = append(a.load, config.WithSharedCredentialsFiles(credentialFiles))
+	}
+	if key := s.text("access_key"); key != "" {
+		a.load = append(a.load, config.WithCredentialsProvider(
+			credentials.NewStaticCredentialsProvider(key, s.text("secret_key"), s.text("token"))))
+	}
+	if s.is("use_fips_endpoint", false) {
+		a.load = append(a.load, config.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
+	}
+	if s.is("use_dualstack_endpoint", false) {
+		a.load = append(a.load, config.WithUseDualStackEndpoint(aws.DualStackEndpointStateEnabled))
+	}
+	if s.is("skip_metadata_api_check", false) {
+		a.load = append(a.load, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	}
+	a.caBundle = s.text("custom_ca_bundle")
+	var endpoints struct{ S3, STS, IAM, DynamoDB string }
+	_, endpointsErr := s.decode("endpoints", &endpoints)
+	a.stsEndpoint, a.stsRegion = cmp.Or(endpoints.STS, s.text("sts_endpoint", "AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT")), s.text("sts_region")
+	s.ignore("secret_key", "token", "iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation",
+		"skip_requesting_account_id")
+	endpoint = cmp.Or(endpoints.S3, s.text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT"))
+	return withScheme(endpoint), errors.Join(err, credentialsErr, endpointsErr, a.readRoles(s), checkEndpoint(withScheme(a.stsEndpoint)))
+}
+
+// readRoles reads the present and the older settings of roles.
+func (a *awsSettings) readRoles(s *settings) error {
+	hasRole, err := s.decode("assume_role", &a.role)
+	_, webErr := s.decode("assume_role_with_web_identity", &a.webIdentity)
+	if !hasRole {
+		a.role.ARN, a.role.SessionName = s.text("role_arn"), s.text("session_name")
+		if id := s.text("external_id"); id != "" {
+			a.role.ExternalID = &id
+		}
+	}
+	for _, role := range []*assumedRole{&a.role, &a.webIdentity} {
+		if role.Duration == "" {
+			continue
+		}
+		var durationErr error
+		if role.lasts, durationErr = time.ParseDuration(role.Duration); durationErr != nil {
+			return unsupported("duration")
+		}
+	}
+	if web := &a.webIdentity; web.Token != "" || web.TokenFile != "" || web.ARN != "" {
+		web.ARN = cmp.Or(web.ARN, os.Getenv("AWS_ROLE_ARN"))
+		web.TokenFile = cmp.Or(web.TokenFile, os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"))
+		web.SessionName = cmp.Or(web.SessionName, os.Getenv("AWS_ROLE_SESSION_NAME"))
+	}
+	return errors.Join(err, webErr)
+}
+
+// config finds region and credentials.
+func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aws.Config, error) {
+	load := append(a.load[:len(a.load):len(a.load)], config.WithLogger(logging.Nop{})) // the SDK's own writes to stderr
+	if network != nil {
+		load = append(load, config.WithHTTPClient(&http.Client{Transport: network}))
+	}
+	if a.caBundle != "" {
+		bundle, err := os.Open(a.caBundle)
+		if err != nil {
+			return aws.Config{}, err
+		}
+		defer func() { _ = bundle.Close() }()
+		load = append(load, config.WithCustomCABundle(bundle))
+	}
+	found, err := config.LoadDefaultConfig(ctx, load...)
+	if err != nil {
+		return aws.Config{}, err
+	}
+	client := func() *sts.Client {
+		return sts.NewFromConfig(found, func(o *sts.Options) {
+			o.Region = cmp.Or(a.stsRegion, o.Region)
+			if a.stsEndpoint != "" {
+				o.BaseEndpoint = aws.String(withScheme(a.stsEndpoint))
+			}
+		})
+	}
+	if a.webIdentity.ARN != "" {
+		found.Credentials = aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(client(), a.webIdentity.ARN, a.webIdentity, a.webIdentity.web))
+	}
+	if a.role.ARN != "" {
+		found.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(client(), a.role.ARN, a.role.assume))
+	}
+	return found, nil
+}
+
+// GetIdentityToken returns the token to assume the role with.
+func (r assumedRole) GetIdentityToken() ([]byte, error) {
+	if r.Token != "" {
+		return []byte(r.Token), nil
+	}
+	return stscreds.IdentityTokenFile(r.TokenFile).GetIdentityToken()
+}
+
+func (r assumedRole) policies() (all []ststypes.PolicyDescriptorType) {
+	for _, arn := range r.PolicyARNs {
+		all = append(all, ststypes.PolicyDescriptorType{Arn: &arn})
+	}
+	return all
+}
+
+func (r assumedRole) web(o *stscreds.WebIdentityRoleOptions) {
+	o.Duration, o.Policy, o.PolicyARNs, o.RoleSessionName = r.lasts, r.Policy, r.policies(), r.SessionName
+}
+
+func (r assumedRole) assume(o *stscreds.AssumeRoleOptions) {
+	o.Duration, o.ExternalID, o.Policy, o.PolicyARNs = r.lasts, r.ExternalID, r.Policy, r.policies()
+	o.SourceIdentity, o.TransitiveTagKeys = r.SourceIdentity, r.TransitiveTags
+	if r.SessionName != "" {
+		o.RoleSessionName = r.SessionName
+	}
+	for key, value := range r.Tags {
+		o.Tags = append(o.Tags, ststypes.Tag{Key: &key, Value: &value})
+	}
+}
+
+// withScheme makes a host a URL, as the backend does.
+func withScheme(endpoint string) string {
+	if endpoint == "" || strings.Contains(endpoint, "://") {
+		return endpoint
+	}
+	return "https://" + endpoint
+}
