@@ -73,7 +73,7 @@ func (b *bucket) try(ctx context.Context, op string, do func(objects) error) err
 }
 
 func (b *bucket) List(ctx context.Context, prefix string) (found []Name, _ error) {
-	return found, b.try(ctx, "list", func(o objects) error {
+	err := b.try(ctx, "list", func(o objects) error {
 		for key, err := range o.list(ctx, b.prefix+prefix) {
 			if err != nil {
 				return err
@@ -88,10 +88,11 @@ func (b *bucket) List(ctx context.Context, prefix string) (found []Name, _ error
 		}
 		return nil
 	})
+	return found, err
 }
 
 func (b *bucket) Read(ctx context.Context, name Name) (e *Entry, _ error) {
-	return e, b.try(ctx, "read", func(o objects) error {
+	err := b.try(ctx, "read", func(o objects) error {
 		body, written, err := o.get(ctx, b.key(name))
 		if errors.Is(err, errNoObject) {
 			return nil
@@ -106,6 +107,7 @@ func (b *bucket) Read(ctx context.Context, name Name) (e *Entry, _ error) {
 		}
 		return err
 	})
+	return e, err
 }
 
 func (b *bucket) Write(ctx context.Context, name Name, e *Entry) error {

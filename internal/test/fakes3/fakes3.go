@@ -5,7 +5,6 @@
 package fakes3
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/xml"
 	"io"
@@ -67,7 +66,8 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	f.Lock()
 	defer f.Unlock()
-	name, inBucket := strings.CutPrefix(r.URL.Path, "/bucket/")
+	name, inBucket := strings.CutPrefix(r.URL.Path, "/bucket")
+	name = strings.TrimPrefix(name, "/")
 	object, exists := f.Objects[name]
 	switch {
 	case !inBucket:
@@ -75,7 +75,7 @@ func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
 		f.list(w, r.URL.Query())
 	case r.Method == http.MethodPut:
-		f.Objects[name] = body[bytes.IndexByte(body, '{') : bytes.LastIndexByte(body, '}')+1] // between the signatures of chunks
+		f.Objects[name] = body
 		w.Header().Set("ETag", etag)
 	case !exists: // to a DELETE, Google's store says so, and Amazon's 204
 		notFound(w, "NoSuchKey")
