@@ -35,9 +35,10 @@ const (
 
 // keptJournal is where the journal of a state is kept, and which entries a person has given up.
 type keptJournal struct {
-	location, usual store.Location
-	backend         cli.Backend
-	forget          []string
+	location store.Location
+	usual    []store.Location // where it is if nobody chooses
+	backend  cli.Backend
+	forget   []string
 }
 
 // journal returns the journal's settings, if it is enabled. A plan must know them, because it removes from
@@ -77,17 +78,21 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (ke
 		validate.ErrorAt(diags, at, wording.JournalNotOpened(err))
 		return kept, false
 	}
-	isBeside := false
-	if kept.usual, isBeside, err = store.Beside(kept.backend); !isBeside {
-		kept.usual = defaultFolder()
+	usual, isBeside, usualErr := store.Beside(kept.backend)
+	if !isBeside {
+		usual = defaultFolder()
 	}
-	kept.location = kept.usual
-	if where := orEnv(block.URL, envJournalURL); !where.IsNull() {
+	where := orEnv(block.URL, envJournalURL)
+	switch kept.location = usual; {
+	case !where.IsNull():
 		if kept.location, err = store.ParseURL(where.ValueString()); err != nil {
 			validate.ErrorAt(diags, at.AtName("url"), wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
 		}
-	} else if err != nil {
-		validate.ErrorAt(diags, at, wording.JournalNotBesideState(err, kept.backend.Type))
+	case usualErr != nil:
+		validate.ErrorAt(diags, at, wording.JournalNotBesideState(usualErr, kept.backend.Type))
+	}
+	if usualErr == nil {
+		kept.usual = append(kept.usual, usual)
 	}
 	return kept, true
 }
@@ -109,7 +114,11 @@ func (k keptJournal) options(baseURL string) journal.Options {
 		return journal.Place{Location: l, Scope: scope}
 	}
 	o := journal.Options{Place: place(k.location, k.backend), Forget: k.forget}
-	for _, other := range []journal.Place{place(k.usual, k.backend), place(defaultFolder(), cli.Backend{})} {
+	others := []journal.Place{place(defaultFolder(), cli.Backend{})}
+	for _, usual := range k.usual {
+		others = append(others, place(usual, k.backend))
+	}
+	for _, other := range others {
 		if other.Location.String() != o.Location.String() || other.Scope != o.Scope {
 			o.Elsewhere = append(o.Elsewhere, other)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
@@ -104,6 +105,93 @@ func TestJournalPlace_warnings(t *testing.T) {
 				t.Errorf("want %q in:\n%s", test.want, got)
 			}
 		})
+	}
+}
+
+// initialized makes a fresh checkout, initialized for a backend. Empty is none, and a local state.
+func initialized(t *testing.T, backend string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if backend == "" {
+		return
+	}
+	if err := os.Mkdir(".terraform", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(".terraform", "terraform.tfstate"), []byte(backend), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Without a word about the journal, what a lost runner has started is found by the next one, if the state is in a bucket.
+// What a local state left behind is said, and a backend that cannot be used is an error before anything is sent.
+//
+// Red without: Beside in providerModel.journal; each place in options; each error there.
+func TestJournalBesideState(t *testing.T) {
+	f := fakes3.New(t)
+	_, endpoint, _ := strings.Cut(f.URL, "endpoint=")
+	backend := func(settings string) string {
+		return `{"backend": {"type": "s3", "config": {"bucket": "bucket", "key": "app/state", "region": "us-east-1", "use_path_style": true, ` +
+			`"endpoints": {"s3": "` + endpoint + `"}` + settings + `}}}`
+	}
+	elsewhere, unusable := "WARNING: Journal entries elsewhere", "ERROR: Journal not usable"
+	for _, test := range []struct {
+		name, first, second string // backends
+		journal             any
+		want                string
+		jobs                int
+	}{
+		{name: "a fresh checkout", first: backend(""), second: backend(`, "profile": null`), jobs: 1},
+		{name: "another key", first: backend(""), second: strings.Replace(backend(""), "app/", "other/", 1), jobs: 2},
+		{name: "a place of its own", first: backend(""), second: backend(""), journal: attrs{"url": t.TempDir()}, want: elsewhere, jobs: 2},
+		{name: "a damaged file", first: backend(""), second: backend("")[1:], want: unusable, jobs: 1},
+		{name: "a setting", first: backend(""), second: backend(`, "insecure": true`), want: unusable, jobs: 1},
+		{name: "a setting, and a place of its own", first: backend(""), second: backend(`, "insecure": true`), journal: attrs{"url": t.TempDir()}, jobs: 2},
+		{name: "no journal", first: backend(""), second: backend(`, "insecure": true`), journal: attrs{"enabled": false}, jobs: 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f.Clear()
+			s := harness.NewService(t, nil)
+			initialized(t, test.first)
+			lostRun(t, "first", s.Attrs())
+			for key := range f.Objects {
+				if !strings.HasPrefix(key, "app/state.agent-journal/") {
+					t.Errorf("an entry is %s", key)
+				}
+			}
+			initialized(t, test.second)
+			config := fakecli.With(s.Attrs(), attrs{"journal": test.journal})
+			c := fakecli.New(t, s.Attrs())
+			diags := c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("second")}), config)
+			if !fakecli.Failed(diags) {
+				diags = c.Run(t.Context(), attrs{"prompt": "write"})
+			}
+			if got := fakecli.Text(diags); !strings.Contains(got, test.want) || strings.Contains(got, elsewhere) && test.want == "" {
+				t.Errorf("want %q in:\n%s", test.want, got)
+			}
+			s.Sent(t, test.jobs, 0)
+		})
+	}
+}
+
+// After a state was moved from the disk to a bucket, the folder has what its last run lost.
+func TestJournalOfMovedState(t *testing.T) {
+	f := fakes3.New(t)
+	_, endpoint, _ := strings.Cut(f.URL, "endpoint=")
+	s := harness.NewService(t, nil)
+	initialized(t, "")
+	lostRun(t, "first", s.Attrs())
+	if err := os.Mkdir(".terraform", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	backend := `{"backend": {"type": "s3", "config": {"bucket": "bucket", "key": "k", "region": "us-east-1", "endpoint": "` + endpoint + `", "use_path_style": true}}}`
+	if err := os.WriteFile(filepath.Join(".terraform", "terraform.tfstate"), []byte(backend), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := fakecli.New(t, s.Attrs())
+	c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("second")}), s.Attrs())
+	if got := fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write"})); !strings.HasPrefix(got, "WARNING: Journal entries elsewhere") {
+		t.Error(got)
 	}
 }
 

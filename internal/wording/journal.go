@@ -56,7 +56,7 @@ func JournalNotWritten(err error, job Job) Diagnostic {
 
 // JournalNotOpened describes a journal whose place cannot be found.
 func JournalNotOpened(err error) Diagnostic {
-	return diagnostic(summaryJournalUnusable, Sentence(err), "Nothing was sent.")
+	return diagnostic(summaryJournalUnusable, fmt.Sprintf("The journal of this state cannot be found: %v.", err), "Nothing was sent.")
 }
 
 // JournalNotBesideState describes a journal that cannot be beside the state.

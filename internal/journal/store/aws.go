@@ -106,13 +106,10 @@ func (a *awsSettings) readRoles(s *settings) error {
 			a.role.ExternalID = &id
 		}
 	}
-	for _, role := range []*assumedRole{&a.role, &a.webIdentity} {
-		if role.Duration == "" {
-			continue
-		}
+	for name, role := range map[string]*assumedRole{"assume_role": &a.role, "assume_role_with_web_identity": &a.webIdentity} {
 		var durationErr error
-		if role.lasts, durationErr = time.ParseDuration(role.Duration); durationErr != nil {
-			return unsupported("duration")
+		if role.lasts, durationErr = time.ParseDuration(cmp.Or(role.Duration, "0s")); durationErr != nil {
+			return unsupported(name)
 		}
 	}
 	if web := &a.webIdentity; web.Token != "" || web.TokenFile != "" || web.ARN != "" {

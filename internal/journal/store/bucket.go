@@ -67,7 +67,7 @@ func (b *bucket) try(ctx context.Context, op string, do func(objects) error) err
 	}
 	err := do(*connected)
 	if err != nil && (*connected).isDenied(err) {
-		return fmt.Errorf("%w; the credentials lack %s", err, b.cloud.grant(op, b.prefix))
+		return fmt.Errorf("the credentials lack %s: %w", b.cloud.grant(op, b.prefix), err)
 	}
 	return err
 }

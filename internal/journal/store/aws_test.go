@@ -1,0 +1,224 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package store
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+)
+
+// received is what a store and the service that lends roles get, instead of AWS.
+type received struct {
+	who   string // access key, or role, that signed the request to S3
+	host  string // and path
+	head  http.Header
+	roles []url.Values
+}
+
+// besideS3 lists and writes beside a state in a bucket, with everything that is set. Only requests to S3 and STS are possible.
+func besideS3(t *testing.T, set map[string]any) (r received, _ error) {
+	t.Helper()
+	settings := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1", "workspace_key_prefix": nil, "encrypt": false}
+	for name, value := range set {
+		settings[name] = value
+	}
+	l, ok, err := Beside(cli.Backend{Type: "s3", Settings: settings})
+	if !ok || err != nil {
+		return r, err
+	}
+	network := roundTripper(func(request *http.Request) (*http.Response, error) {
+		w := httptest.NewRecorder()
+		if strings.HasPrefix(request.URL.Host, "sts.") {
+			if err := request.ParseForm(); err != nil {
+				return nil, err
+			}
+			r.roles = append(r.roles, request.Form)
+			action := request.Form.Get("Action")
+			fmt.Fprintf(w, `<%sResponse><%sResult><Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
+				`<SessionToken>t</SessionToken><Expiration>2999-01-01T00:00:00Z</Expiration></Credentials></%sResult></%sResponse>`,
+				action, action, request.Form.Get("RoleArn"), action, action)
+			return w.Result(), nil
+		}
+		_, signed, _ := strings.Cut(request.Header.Get("Authorization"), "Credential=")
+		r.who, _, _ = strings.Cut(signed, "/20")
+		r.host, r.head = request.URL.Host+request.URL.Path, request.Header
+		return w.Result(), nil
+	})
+	s := Open(l, "scope", &cli.Process{Network: network})
+	return r, s.Write(t.Context(), NewName(CreateKey("p", "a", ""), "run1"), &Entry{})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// The journal reaches the bucket as the s3 backend does.
+func TestBeside_s3(t *testing.T) {
+	shared := filepath.Join(t.TempDir(), "credentials")
+	if err := os.WriteFile(shared, []byte("[team]\naws_access_key_id = of-team\naws_secret_access_key = s\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("a token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	usual := "states.s3.eu-central-1.amazonaws.com/app/state.agent-journal/scope/"
+	role := map[string]any{
+		"role_arn": "role", "duration": "20m", "external_id": "x", "policy": "{}", "policy_arns": []any{"p1"}, "session_name": "se",
+		"source_identity": "so", "tags": map[string]any{"k": "v"}, "transitive_tag_keys": []any{"k"},
+	}
+	for name, test := range map[string]struct {
+		set       map[string]any
+		variables map[string]string
+		who, host string
+		roles     string // what STS got
+		head      map[string]string
+	}{
+		"environment":  {who: "of-env", host: usual},
+		"settings":     {set: map[string]any{"access_key": "of-setting", "secret_key": "s", "token": "t"}, who: "of-setting", head: map[string]string{"X-Amz-Security-Token": "t"}},
+		"profile":      {set: map[string]any{"profile": "team", "shared_credentials_files": []any{shared}}, who: "of-team"},
+		"profile, one": {set: map[string]any{"profile": "team", "shared_credentials_file": shared}, who: "of-team"},
+		"path style":   {set: map[string]any{"use_path_style": true}, host: "s3.eu-central-1.amazonaws.com/states/app/state.agent-journal/scope/"},
+		"FIPS, dual stack": {
+			set: map[string]any{"use_fips_endpoint": true, "use_dualstack_endpoint": true}, host: "states.s3-fips.dualstack.eu-central-1.amazonaws.com/",
+		},
+		"endpoint":          {set: map[string]any{"endpoints": map[string]any{"s3": "s3.example.com", "iam": "i", "sts": nil}}, host: "states.s3.example.com/app"},
+		"older endpoint":    {set: map[string]any{"endpoint": "https://s3.example.com"}, host: "states.s3.example.com/app"},
+		"endpoint variable": {variables: map[string]string{"AWS_S3_ENDPOINT": "https://s3.example.com"}, host: "states.s3.example.com/app"},
+		"region variable":   {set: map[string]any{"region": nil}, variables: map[string]string{"AWS_REGION": "us-east-2"}, host: "states.s3.us-east-2.amazonaws.com/"},
+		"encryption":        {set: map[string]any{"encrypt": true}, head: map[string]string{"X-Amz-Server-Side-Encryption": "AES256"}},
+		"KMS": {set: map[string]any{"encrypt": true, "kms_key_id": "k", "acl": "bucket-owner-full-control"}, head: map[string]string{
+			"X-Amz-Server-Side-Encryption": "aws:kms", "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id": "k", "X-Amz-Acl": "bucket-owner-full-control",
+		}},
+		"role": {
+			set: map[string]any{"assume_role": role}, who: "role",
+			roles: "DurationSeconds=1200 ExternalId=x Policy={} PolicyArns.member.1.arn=p1 RoleArn=role RoleSessionName=se SourceIdentity=so " +
+				"Tags.member.1.Key=k Tags.member.1.Value=v TransitiveTagKeys.member.1=k",
+		},
+		"older role": {set: map[string]any{"role_arn": "old", "session_name": "se", "external_id": "x", "sts_region": "us-east-1"}, who: "old",
+			roles: "DurationSeconds=900 ExternalId=x RoleArn=old RoleSessionName=se"},
+		"web identity, then a role": {
+			set: map[string]any{
+				"assume_role_with_web_identity": map[string]any{"role_arn": "web", "web_identity_token_file": token, "session_name": "w"},
+				"assume_role":                   map[string]any{"role_arn": "second", "session_name": "se"},
+			}, who: "second",
+			roles: "DurationSeconds=900 RoleArn=second RoleSessionName=se; RoleArn=web RoleSessionName=w WebIdentityToken=a token",
+		},
+		"web identity by its variables": {
+			variables: map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_ROLE_ARN": "web", "AWS_WEB_IDENTITY_TOKEN_FILE": token, "AWS_ROLE_SESSION_NAME": "w"},
+			who:       "web", roles: "RoleArn=web RoleSessionName=w WebIdentityToken=a token",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onlyAWS(t, test.variables)
+			got, err := besideS3(t, test.set)
+			if err != nil || test.who != "" && got.who != test.who || !strings.HasPrefix(got.host, test.host) {
+				t.Errorf("%v: %s at %s, want %s at %s", err, got.who, got.host, test.who, test.host)
+			}
+			if diff := cmp.Diff(test.roles, got.lent()); diff != "" {
+				t.Error(diff)
+			}
+			for key, value := range test.head {
+				if got.head.Get(key) != value {
+					t.Errorf("%s: %q, want %q", key, got.head.Get(key), value)
+				}
+			}
+			if got.head.Get("X-Amz-Checksum-Sha256") == "" {
+				t.Error("no checksum")
+			}
+		})
+	}
+}
+
+// lent lists what STS got, sorted.
+func (r received) lent() string {
+	var all []string
+	for _, form := range r.roles {
+		form.Del("Action")
+		form.Del("Version")
+		var one []string
+		for _, name := range slices.Sorted(maps.Keys(form)) {
+			one = append(one, name+"="+form.Get(name))
+		}
+		all = append(all, strings.Join(one, " "))
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), "; ")
+}
+
+// onlyAWS hides what this machine has set.
+func onlyAWS(t *testing.T, variables map[string]string) {
+	t.Helper()
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "AWS_") {
+			t.Setenv(name, "")
+		}
+	}
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("AWS_ACCESS_KEY_ID", "of-env")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "s")
+	for name, value := range variables {
+		t.Setenv(name, value)
+	}
+}
+
+// What the journal cannot honour is an error that names it, and not its value. Only what is set counts.
+func TestBeside_s3_refused(t *testing.T) {
+	canary := map[string]any{ // of Terraform 1.16 and OpenTofu 1.12, but for where the state is
+		"acl": "canary", "allowed_account_ids": []any{"canary"}, "assume_role": map[string]any{"canary": "canary"},
+		"assume_role_duration_seconds": 1.0, "assume_role_policy": "canary", "assume_role_policy_arns": []any{"canary"},
+		"assume_role_tags": map[string]any{"canary": "canary"}, "assume_role_transitive_tag_keys": []any{"canary"},
+		"assume_role_with_web_identity": map[string]any{"duration": "canary"}, "dynamodb_endpoint": "canary", "dynamodb_table": "canary",
+		"ec2_metadata_service_endpoint": "canary", "ec2_metadata_service_endpoint_mode": "canary", "endpoints": map[string]any{"sso": "canary"},
+		"forbidden_account_ids": []any{"canary"}, "http_proxy": "canary", "https_proxy": "canary", "iam_endpoint": "canary", "insecure": true,
+		"lock_tags": map[string]any{"a": "canary"}, "max_retries": 5.0, "no_proxy": "canary", "retry_mode": "canary",
+		"skip_credentials_validation": true, "skip_region_validation": true, "skip_requesting_account_id": true, "sse_customer_key": "canary",
+		"state_tags": map[string]any{"a": "canary"}, "use_lockfile": true, "workspace_key_prefix": "canary",
+		"endpoint": "http://canary.example.com", "sts_endpoint": "http://canary.example.com",
+	}
+	var refused []string
+	for name, value := range canary {
+		onlyAWS(t, nil)
+		_, _, err := Beside(cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k", name: value}})
+		if err == nil {
+			continue
+		}
+		refused = append(refused, name)
+		if text := err.Error(); strings.Contains(text, "canary") || !strings.Contains(text, name) && !strings.Contains(text, "endpoint") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	slices.Sort(refused)
+	want := []string{
+		"allowed_account_ids", "assume_role", "assume_role_duration_seconds", "assume_role_policy", "assume_role_policy_arns", "assume_role_tags",
+		"assume_role_transitive_tag_keys", "assume_role_with_web_identity", "ec2_metadata_service_endpoint", "ec2_metadata_service_endpoint_mode",
+		"endpoint", "endpoints", "forbidden_account_ids", "http_proxy", "https_proxy", "insecure", "no_proxy", "sse_customer_key", "sts_endpoint",
+	}
+	if diff := cmp.Diff(want, refused); diff != "" {
+		t.Error(diff)
+	}
+	unset := map[string]any{"bucket": "b", "key": "k", "insecure": false, "http_proxy": nil, "endpoints": map[string]any{"sso": nil}, "no_proxy": ""}
+	if _, _, err := Beside(cli.Backend{Type: "s3", Settings: unset}); err != nil {
+		t.Errorf("what is not set counts: %v", err)
+	}
+	for variable, value := range map[string]string{"AWS_SSE_CUSTOMER_KEY": "canary", "AWS_ENDPOINT_URL_S3": "http://canary.example.com"} {
+		onlyAWS(t, map[string]string{variable: value})
+		_, _, err := Beside(cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k"}})
+		if err == nil || strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: %v", variable, err)
+		}
+	}
+}
