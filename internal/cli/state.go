@@ -49,7 +49,7 @@ type Backend struct {
 // ReadBackend reads the backend, with the settings that only init got.
 func ReadBackend() (Backend, error) {
 	file := filepath.Join(DataFolder(), "terraform.tfstate")
-	text, err := os.ReadFile(file)
+	text, err := os.ReadFile(file) //nolint:gosec // the CLI reads it there, too
 	if errors.Is(err, fs.ErrNotExist) {
 		return Backend{}, nil
 	}

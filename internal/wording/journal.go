@@ -56,13 +56,14 @@ func JournalNotWritten(err error, job Job) Diagnostic {
 
 // JournalNotOpened describes a journal whose place cannot be found.
 func JournalNotOpened(err error) Diagnostic {
-	return diagnostic(summaryJournalUnusable, fmt.Sprintf("The journal of this state cannot be found: %v.", err), "Nothing was sent.")
+	return diagnostic(summaryJournalUnusable, "The journal of this state cannot be found. "+Sentence(err), "Nothing was sent.")
 }
 
 // JournalNotBesideState describes a journal that cannot be beside the state.
 func JournalNotBesideState(err error, backend string) Diagnostic {
 	return diagnostic(summaryJournalUnusable,
-		fmt.Sprintf("The journal is kept beside the state, but not all that leads to the bucket of the backend %s can be used: %v.", backend, err),
+		fmt.Sprintf("The journal is kept beside the state, but not all settings of the backend %s can be used. %s",
+			escape.Printable(backend), Sentence(err)),
 		"Nothing was sent. "+keepElsewhere)
 }
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,23 +53,20 @@ type assumedRole struct {
 // read reads what the s3 backend knows, and returns the endpoint of S3. What it leaves out, the AWS SDK
 // reads in the environment and in the shared files.
 func (a *awsSettings) read(s *settings) (endpoint string, _ error) {
-	type set = func(string) config.LoadOptionsFunc
-	for name, option := range map[string]set{
-		"region":  func(text string) config.LoadOptionsFunc { return config.WithRegion(text) },
-		"profile": func(text string) config.LoadOptionsFunc { return config.WithSharedConfigProfile(text) },
-		"shared_credentials_file": func(text string) config.LoadOptionsFunc {
-			return config.WithSharedCredentialsFiles([]string{text})
-		},
-	} {
-		if text := s.text(name); text != "" {
-			a.load = append(a.load, option(text))
-		}
+	if region := s.text("region"); region != "" {
+		a.load = append(a.load, config.WithRegion(region))
+	}
+	if profile := s.text("profile"); profile != "" {
+		a.load = append(a.load, config.WithSharedConfigProfile(profile))
 	}
 	var files, credentialFiles []string
 	hasFiles, err := s.decode("shared_config_files", &files)
 	hasCredentialFiles, credentialsErr := s.decode("shared_credentials_files", &credentialFiles)
 	if hasFiles {
 		a.load = append(a.load, config.WithSharedConfigFiles(files))
+	}
+	if file := s.text("shared_credentials_file"); file != "" { // the older setting
+		credentialFiles, hasCredentialFiles = []string{file}, true
 	}
 	if hasCredentialFiles {
 		a.load = append(a.load, config.WithSharedCredentialsFiles(credentialFiles))
@@ -89,11 +87,12 @@ func (a *awsSettings) read(s *settings) (endpoint string, _ error) {
 	a.caBundle = s.text("custom_ca_bundle")
 	var endpoints struct{ S3, STS, IAM, DynamoDB string }
 	_, endpointsErr := s.decode("endpoints", &endpoints)
-	a.stsEndpoint, a.stsRegion = cmp.Or(endpoints.STS, s.text("sts_endpoint", "AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT")), s.text("sts_region")
+	a.stsEndpoint = withScheme(cmp.Or(endpoints.STS, s.text("sts_endpoint", "AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT")))
+	a.stsRegion = s.text("sts_region")
 	s.ignore("secret_key", "token", "iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation",
 		"skip_requesting_account_id")
-	endpoint = cmp.Or(endpoints.S3, s.text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT"))
-	return withScheme(endpoint), errors.Join(err, credentialsErr, endpointsErr, a.readRoles(s), checkEndpoint(withScheme(a.stsEndpoint)))
+	endpoint = withScheme(cmp.Or(endpoints.S3, s.text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT")))
+	return endpoint, errors.Join(err, credentialsErr, endpointsErr, a.readRoles(s), checkEndpoint(a.stsEndpoint))
 }
 
 // readRoles reads the present and the older settings of roles.
@@ -122,7 +121,7 @@ func (a *awsSettings) readRoles(s *settings) error {
 
 // config finds region and credentials.
 func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aws.Config, error) {
-	load := append(a.load[:len(a.load):len(a.load)], config.WithLogger(logging.Nop{})) // the SDK's own writes to stderr
+	load := append(slices.Clip(a.load), config.WithLogger(logging.Nop{})) // the SDK's own writes to stderr
 	if network != nil {
 		load = append(load, config.WithHTTPClient(&http.Client{Transport: network}))
 	}
@@ -142,12 +141,13 @@ func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aw
 		return sts.NewFromConfig(found, func(o *sts.Options) {
 			o.Region = cmp.Or(a.stsRegion, o.Region)
 			if a.stsEndpoint != "" {
-				o.BaseEndpoint = aws.String(withScheme(a.stsEndpoint))
+				o.BaseEndpoint = &a.stsEndpoint
 			}
 		})
 	}
 	if a.webIdentity.ARN != "" {
-		found.Credentials = aws.NewCredentialsCache(stscreds.NewWebIdentityRoleProvider(client(), a.webIdentity.ARN, a.webIdentity, a.webIdentity.web))
+		found.Credentials = aws.NewCredentialsCache(
+			stscreds.NewWebIdentityRoleProvider(client(), a.webIdentity.ARN, a.webIdentity, a.webIdentity.web))
 	}
 	if a.role.ARN != "" {
 		found.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(client(), a.role.ARN, a.role.assume))

@@ -32,9 +32,7 @@ type received struct {
 func besideS3(t *testing.T, set map[string]any) (r received, _ error) {
 	t.Helper()
 	settings := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1", "workspace_key_prefix": nil, "encrypt": false}
-	for name, value := range set {
-		settings[name] = value
-	}
+	maps.Copy(settings, set)
 	l, ok, err := Beside(cli.Backend{Type: "s3", Settings: settings})
 	if !ok || err != nil {
 		return r, err
