@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/netip"
 	"net/url"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -45,6 +46,9 @@ func Beside(b cli.Backend) (l Location, ok bool, err error) {
 		s.ignore("key", "workspace_key_prefix")
 		l.Prefix = s.text("key") + "." + besideState
 		l.cloud, err = newS3(s.text("bucket"), s)
+	case "gcs":
+		l.Prefix = path.Join(strings.TrimLeft(s.text("prefix"), "/"), besideState) + "/" // the backend joins so, too
+		l.cloud, err = newGCS(s.text("bucket"), "", s)
 	default:
 		return Location{}, false, nil
 	}
@@ -52,22 +56,22 @@ func Beside(b cli.Backend) (l Location, ok bool, err error) {
 }
 
 var (
-	errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1 without user, port and " +
-		"fragment; it accepts the parameters region, endpoint and state, each once, and after a path only state")
+	errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1 or gs://bucket/prefix " +
+		"without user, port and fragment; it accepts the parameters region (of s3), endpoint and state, each once, and after a path only state")
 	errEndpoint = errors.New("the endpoint of the journal's store must be an absolute https URL without user, query and fragment, " +
 		"or http for a loopback address")
 )
 
 // ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or
-// s3://BUCKET/PREFIX?region=REGION&endpoint=URL, and either with state=NAME. Its errors
-// never repeat the text.
+// s3://BUCKET/PREFIX?region=REGION&endpoint=URL, or gs://BUCKET/PREFIX?endpoint=URL, and each with
+// state=NAME. Its errors never repeat the text.
 func ParseURL(text string) (Location, error) {
 	if filepath.IsAbs(text) {
-		path, state, named := strings.Cut(text, "?state=")
+		folder, state, named := strings.Cut(text, "?state=")
 		if named && state == "" {
 			return Location{}, errURL
 		}
-		return Location{Folder: filepath.Clean(path), State: state}, nil
+		return Location{Folder: filepath.Clean(folder), State: state}, nil
 	}
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() ||
@@ -94,6 +98,8 @@ func ParseURL(text string) (Location, error) {
 	case "s3":
 		_, s.values["use_path_style"] = parameters["endpoint"] // most stores other than AWS have no name for each bucket
 		l.cloud, err = newS3(parsed.Host, s)
+	case "gs":
+		l.cloud, err = newGCS(parsed.Host, s.text("endpoint"), s)
 	default:
 		return Location{}, errURL
 	}

@@ -20,6 +20,11 @@ func TestParseURL(t *testing.T) {
 		l.cloud = &at
 		return l
 	}
+	gs := func(name, base string, l Location) Location {
+		l.cloud = &gcsBucket{name: name, base: base}
+		return l
+	}
+	setGCS(t, nil)
 	for _, test := range []struct {
 		text string
 		want Location
@@ -32,6 +37,12 @@ func TestParseURL(t *testing.T) {
 		{text: "s3://bucket?endpoint=http://[::1]:9000", want: s3(Location{}, s3Bucket{endpoint: "http://[::1]:9000"})},
 		{text: "s3://bucket?endpoint=http://localhost&region=x", want: s3(Location{}, s3Bucket{endpoint: "http://localhost"})},
 		{text: "s3://bucket?state=app%2Fprod", want: s3(Location{State: "app/prod"}, s3Bucket{})},
+		{text: "gs://my_bucket//a/b//?state=app", want: gs("my_bucket", "https://storage.googleapis.com", Location{Prefix: "a/b/", State: "app"})},
+		{text: "GS://b?endpoint=http://[::1]:9000/", want: gs("b", "http://[::1]:9000", Location{})},
+		{text: "gs://b?endpoint=https://g.example.com/x/", want: gs("b", "https://g.example.com/x", Location{})},
+		{text: "gs://b?region=canary", err: errURL},
+		{text: "gs://b?storage_custom_endpoint=https://canary", err: errURL},
+		{text: "gs://b?endpoint=http://g.example.com", err: errEndpoint},
 		{text: filepath.Join(dir, "a") + "?state=app", want: Location{Folder: filepath.Join(dir, "a"), State: "app"}},
 		{text: filepath.Join(dir, "a") + "?state=", err: errURL},
 		{text: "", err: errURL},
@@ -58,7 +69,7 @@ func TestParseURL(t *testing.T) {
 			if !errors.Is(err, test.err) || err != nil && strings.Contains(err.Error(), "canary") {
 				t.Errorf("got %v, want %v", err, test.err)
 			}
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Location{}, s3Bucket{}), cmpopts.IgnoreTypes(awsSettings{})); diff != "" {
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Location{}, s3Bucket{}, gcsBucket{}), cmpopts.IgnoreTypes(awsSettings{})); diff != "" {
 				t.Error(diff)
 			}
 		})

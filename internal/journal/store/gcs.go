@@ -1,0 +1,316 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/google"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
+)
+
+// gcsBucket is a bucket of Google Cloud Storage, reached as the gcs backend does. Google's library is
+// too large for this program, and its JSON API needs four requests.
+type gcsBucket struct {
+	name, kmsKey       string
+	base               string // of all URLs
+	token, credentials string // if both are empty, Application Default Credentials
+}
+
+const (
+	gcsScope   = "https://www.googleapis.com/auth/devstorage.read_write"
+	gcsMaxBody = 4 << 20 // a page of a listing has at most 1000 names
+	// gcsTimeout bounds one request; those for tokens have no other bound.
+	gcsTimeout = 10 * time.Second
+)
+
+// errCredentials replaces the library's errors, which can show a path or a part of a key.
+var errCredentials = errors.New("there are no usable credentials for Google Cloud in credentials, GOOGLE_BACKEND_CREDENTIALS or " +
+	"GOOGLE_CREDENTIALS, or, if none is set, in GOOGLE_APPLICATION_CREDENTIALS, in gcloud or on the machine")
+
+// newGCS takes the endpoint of a URL, or else the backend's.
+func newGCS(name, endpoint string, s *settings) (*gcsBucket, error) {
+	b := &gcsBucket{
+		name:        name,
+		kmsKey:      s.text("kms_encryption_key", "GOOGLE_KMS_ENCRYPTION_KEY"),
+		base:        cmp.Or(strings.TrimRight(endpoint, "/"), "https://storage.googleapis.com"),
+		token:       s.text("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN"),
+		credentials: s.text("credentials", "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"),
+	}
+	const setting = "storage_custom_endpoint"
+	custom := s.text(setting, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT")
+	if endpoint == "" && custom != "" {
+		parsed, err := url.Parse(custom)
+		if err != nil || strings.Trim(parsed.Path, "/") != "storage/v1" { // uploads have another path on the same host
+			return nil, unsupported(setting)
+		}
+		endpoint, b.base = custom, parsed.Scheme+"://"+parsed.Host
+	}
+	return b, errors.Join(checkEndpoint(endpoint), refuse("GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
+		"GOOGLE_ENCRYPTION_KEY", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN", "STORAGE_EMULATOR_HOST"))
+}
+
+func (b *gcsBucket) String() string { return "gs://" + b.name }
+
+func (b *gcsBucket) grant(op, _ string) string {
+	role := "objectUser"
+	if op == "list" || op == "read" {
+		role = "objectViewer"
+	}
+	return fmt.Sprintf("the role roles/storage.%s on the bucket %s", role, b.name)
+}
+
+func (b *gcsBucket) connect(ctx context.Context, network http.RoundTripper) (objects, error) {
+	client := &http.Client{
+		Transport:     network,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it could lead a token elsewhere
+		Timeout:       gcsTimeout,
+	}
+	tokens, err := within(ctx, func() (oauth2.TokenSource, error) {
+		// A later call refreshes the token with the same context.
+		return b.tokens(context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, client))
+	})
+	return &gcsObjects{b, client, tokens}, err
+}
+
+func (b *gcsBucket) tokens(ctx context.Context) (oauth2.TokenSource, error) {
+	if b.token != "" {
+		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: b.token}), nil
+	}
+	find := func() (*google.Credentials, error) { return google.FindDefaultCredentials(ctx, gcsScope) }
+	if b.credentials != "" {
+		find = func() (*google.Credentials, error) { return b.key(ctx) }
+	}
+	found, err := find()
+	if err != nil {
+		return nil, errCredentials
+	}
+	if _, err := google.ConfigFromJSON(found.JSON); err == nil { // an application's secret: getting a token would panic
+		return nil, errCredentials
+	}
+	return found.TokenSource, nil
+}
+
+// key reads the backend's credentials: a file's path, or its text.
+func (b *gcsBucket) key(ctx context.Context) (*google.Credentials, error) {
+	path, text := b.credentials, []byte(b.credentials)
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			path = filepath.Join(home, rest)
+		}
+	}
+	if file, err := os.ReadFile(path); err == nil {
+		text = file
+	}
+	var key struct{ Type google.CredentialsType }
+	if err := json.Unmarshal(text, &key); err != nil {
+		return nil, err
+	}
+	return google.CredentialsFromJSONWithType(ctx, text, key.Type, gcsScope)
+}
+
+type gcsObjects struct {
+	*gcsBucket
+
+	client *http.Client
+	source oauth2.TokenSource
+}
+
+func (o *gcsObjects) objects() string { return "/storage/v1/b/" + url.PathEscape(o.name) + "/o" }
+
+func (o *gcsObjects) object(key string) string { return o.objects() + "/" + url.PathEscape(key) }
+
+func (o *gcsObjects) list(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		query := url.Values{"prefix": {prefix}, "fields": {"items(name),nextPageToken"}}
+		for {
+			text, _, err := o.send(ctx, http.MethodGet, o.objects(), query, nil)
+			var page struct {
+				Items         []struct{ Name string }
+				NextPageToken string
+			}
+			if err == nil {
+				err = json.Unmarshal(text, &page)
+			}
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, item := range page.Items {
+				if !yield(item.Name, nil) {
+					return
+				}
+			}
+			if page.NextPageToken == "" {
+				return
+			}
+			query.Set("pageToken", page.NextPageToken)
+		}
+	}
+}
+
+// get reads the time in the generation, which counts microseconds: this response has no Last-Modified.
+func (o *gcsObjects) get(ctx context.Context, key string) (io.ReadCloser, time.Time, error) {
+	text, header, err := o.send(ctx, http.MethodGet, o.object(key), url.Values{"alt": {"media"}}, nil)
+	if err != nil {
+		return nil, time.Time{}, o.withoutObject(ctx, key, err)
+	}
+	generation, _ := strconv.ParseInt(header.Get("X-Goog-Generation"), 10, 64)
+	return io.NopCloser(bytes.NewReader(text)), time.UnixMicro(generation), nil
+}
+
+func (o *gcsObjects) put(ctx context.Context, key string, body []byte) error {
+	query := url.Values{"uploadType": {"media"}, "name": {key}}
+	if o.kmsKey != "" {
+		query.Set("kmsKeyName", o.kmsKey)
+	}
+	_, _, err := o.send(ctx, http.MethodPost, "/upload"+o.objects(), query, body)
+	return err
+}
+
+func (o *gcsObjects) remove(ctx context.Context, key string) error {
+	_, _, err := o.send(ctx, http.MethodDelete, o.object(key), nil, nil)
+	return o.withoutObject(ctx, key, err)
+}
+
+// withoutObject makes a 404 errNoObject if a listing, which shows each write at once, lacks the object. The response itself does
+// not say: without the bucket it has the same reason and can have the same message, and a proxy's is as plain as that of a read.
+func (o *gcsObjects) withoutObject(ctx context.Context, key string, err error) error {
+	if failed, ok := errors.AsType[*gcsError](err); !ok || failed.Status != http.StatusNotFound {
+		return err
+	}
+	for found, listErr := range o.list(ctx, key) {
+		if listErr != nil {
+			return listErr
+		}
+		if found == key {
+			return err
+		}
+	}
+	return errNoObject
+}
+
+func (o *gcsObjects) isDenied(err error) bool {
+	failed, ok := errors.AsType[*gcsError](err)
+	return ok && failed.Status == http.StatusForbidden
+}
+
+// send repeats what Google says to repeat: a name takes about one write a second, and an entry is often written twice in one.
+func (o *gcsObjects) send(ctx context.Context, method, path string, query url.Values, body []byte) ([]byte, http.Header, error) {
+	var refused error
+	for wait := 500 * time.Millisecond; ; wait = min(2*wait, 4*time.Second) {
+		text, header, err := o.sendOnce(ctx, method, path, query, body)
+		failed, ok := errors.AsType[*gcsError](err)
+		if !ok || failed.Status != http.StatusTooManyRequests && failed.Status != http.StatusRequestTimeout && failed.Status < 500 {
+			if err != nil && ctx.Err() != nil {
+				err = cmp.Or(refused, err)
+			}
+			return text, header, err
+		}
+		refused = err
+		if sleep.For(ctx, wait/2+rand.N(wait)) != nil {
+			return nil, nil, refused
+		}
+	}
+}
+
+func (o *gcsObjects) sendOnce(ctx context.Context, method, path string, query url.Values, body []byte) ([]byte, http.Header, error) {
+	token, err := within(ctx, func() (*oauth2.Token, error) {
+		token, err := o.source.Token()
+		if err != nil {
+			err = fmt.Errorf("the credentials for Google Cloud give no token: %.500q", err.Error()) // it can have a whole response
+		}
+		return token, err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	at := strings.TrimSuffix(o.base+path+"?"+query.Encode(), "?")
+	request, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	token.SetAuthHeader(request)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header["Idempotency-Key"] = nil // is not sent; lets the transport replace a connection that the server has closed
+	response, err := o.client.Do(request)
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return nil, nil, failed.Err // without the URL, which has settings
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, gcsMaxBody))
+	if response.StatusCode/100 != 2 {
+		return nil, nil, newGCSError(response.StatusCode, text)
+	}
+	return text, response.Header, err
+}
+
+// gcsError is a response of the store, or of a proxy, other than success.
+type gcsError struct {
+	Status          int
+	Message, Reason string
+}
+
+func newGCSError(status int, text []byte) *gcsError {
+	var body struct {
+		Error struct {
+			Message string
+			Errors  []struct{ Reason string }
+		}
+	}
+	e := &gcsError{Status: status, Message: string(text)}
+	if json.Unmarshal(text, &body) == nil && body.Error.Message != "" {
+		e.Message = body.Error.Message
+		for _, detail := range body.Error.Errors {
+			e.Reason = detail.Reason
+		}
+	}
+	e.Message = e.Message[:min(len(e.Message), 500)]
+	return e
+}
+
+func (e *gcsError) Error() string {
+	return fmt.Sprintf("Google Cloud Storage responded with status %d, %.50q: %q", e.Status, e.Reason, e.Message)
+}
+
+// within returns when ctx ends, even if do goes on: Google's library ignores the context of a call that needs a token.
+func within[T any](ctx context.Context, do func() (T, error)) (result T, _ error) {
+	type done struct {
+		result T
+		err    error
+	}
+	finished := make(chan done, 1)
+	go func() {
+		result, err := do()
+		finished <- done{result, err}
+	}()
+	select {
+	case d := <-finished:
+		return d.result, d.err
+	case <-ctx.Done():
+		return result, context.Cause(ctx)
+	}
+}

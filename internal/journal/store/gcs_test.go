@@ -1,0 +1,485 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+)
+
+// What the gcs backend reads in the environment, and its library.
+var gcsVariables = []string{
+	"GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_KMS_ENCRYPTION_KEY",
+	"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
+	"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_ENCRYPTION_KEY", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
+	"STORAGE_EMULATOR_HOST", "GOOGLE_APPLICATION_CREDENTIALS",
+}
+
+// setGCS sets these variables, and no other one.
+func setGCS(t *testing.T, variables map[string]string) {
+	t.Helper()
+	for _, name := range gcsVariables {
+		t.Setenv(name, variables[name])
+	}
+}
+
+// serveGCS opens gs://bucket/a on a server.
+func serveGCS(t *testing.T, handler http.HandlerFunc) Store {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	setGCS(t, map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "token"})
+	l, err := ParseURL("gs://bucket/a?endpoint=" + server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open(t, l)
+}
+
+// serviceAccount is a new key, whose tokens come from a URL.
+func serviceAccount(t *testing.T, tokens string) string {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(map[string]string{
+		"type": "service_account", "client_email": "ci@example.com", "token_uri": tokens, "private_key_id": "1",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// roundTrip is a network without sockets, for tests whose clock is not the real one.
+type roundTrip func(*http.Request) (status int, body string, err error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	status, body, err := f(r)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+// Each setting of the backend leads where it does there, or is refused by name. None is shown.
+func TestGCS_settings(t *testing.T) {
+	const canary = "canary"
+	text := serviceAccount(t, "http://localhost/token")
+	file := filepath.Join(t.TempDir(), "key.json")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", filepath.Dir(file))
+	t.Setenv("USERPROFILE", filepath.Dir(file))
+	const google = "https://storage.googleapis.com"
+	for what, test := range map[string]struct {
+		settings  map[string]any
+		variables map[string]string
+		want      gcsBucket
+		prefix    string // agent-journal/
+		wantErr   string
+	}{
+		"what is not set": {settings: map[string]any{
+			"prefix": "", "credentials": nil, "access_token": nil, "encryption_key": "", "impersonate_service_account": nil,
+			"impersonate_service_account_delegates": []any{}, "universe_domain": nil, "storage_custom_endpoint": nil, "kms_encryption_key": nil,
+		}},
+		"prefix":                 {settings: map[string]any{"prefix": "//a//b/"}, prefix: "a/b/agent-journal/"},
+		"prefix without a slash": {settings: map[string]any{"prefix": "a"}, prefix: "a/agent-journal/"},
+		"token":                  {settings: map[string]any{"access_token": "a"}, want: gcsBucket{token: "a"}},
+		"token, variable":        {variables: map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "a"}, want: gcsBucket{token: "a"}},
+		"setting before variable": {
+			settings: map[string]any{"access_token": "a"}, variables: map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "b"}, want: gcsBucket{token: "a"},
+		},
+		"key":       {settings: map[string]any{"credentials": text}, want: gcsBucket{credentials: text}},
+		"key, file": {settings: map[string]any{"credentials": file}, want: gcsBucket{credentials: file}},
+		"key, home": {settings: map[string]any{"credentials": "~/key.json"}, want: gcsBucket{credentials: "~/key.json"}},
+		"key, variables": {
+			variables: map[string]string{"GOOGLE_BACKEND_CREDENTIALS": file, "GOOGLE_CREDENTIALS": canary}, want: gcsBucket{credentials: file},
+		},
+		"key, second variable": {variables: map[string]string{"GOOGLE_CREDENTIALS": file}, want: gcsBucket{credentials: file}},
+		"default credentials":  {variables: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": file}},
+		"kms":                  {settings: map[string]any{"kms_encryption_key": "k"}, want: gcsBucket{kmsKey: "k"}},
+		"kms, variable":        {variables: map[string]string{"GOOGLE_KMS_ENCRYPTION_KEY": "k"}, want: gcsBucket{kmsKey: "k"}},
+		"endpoint": {
+			settings: map[string]any{"storage_custom_endpoint": "https://g.example.com/storage/v1/"}, want: gcsBucket{base: "https://g.example.com"},
+		},
+		"endpoint, variable": {
+			variables: map[string]string{"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT": "https://g.example.com/storage/v1"},
+			want:      gcsBucket{base: "https://g.example.com"},
+		},
+		"endpoint, second variable": {
+			variables: map[string]string{"GOOGLE_STORAGE_CUSTOM_ENDPOINT": "http://127.0.0.1:1/storage/v1/"}, want: gcsBucket{base: "http://127.0.0.1:1"},
+		},
+		"endpoint, another path": {
+			settings: map[string]any{"storage_custom_endpoint": "https://canary/v1/"}, wantErr: "storage_custom_endpoint",
+		},
+		"endpoint, user": {
+			settings: map[string]any{"storage_custom_endpoint": "https://a:canary@b/storage/v1/"}, wantErr: "endpoint",
+		},
+		"endpoint, http":           {settings: map[string]any{"storage_custom_endpoint": "http://canary/storage/v1/"}, wantErr: "endpoint"},
+		"impersonation":            {settings: map[string]any{"impersonate_service_account": canary}, wantErr: "impersonate_service_account"},
+		"delegates":                {settings: map[string]any{"impersonate_service_account_delegates": []any{canary}}, wantErr: "delegates"},
+		"encryption key":           {settings: map[string]any{"encryption_key": canary}, wantErr: "encryption_key"},
+		"universe":                 {settings: map[string]any{"universe_domain": canary}, wantErr: "universe_domain"},
+		"a setting to come":        {settings: map[string]any{"later": canary}, wantErr: "later"},
+		"impersonation, variable":  {variables: map[string]string{gcsVariables[6]: canary}, wantErr: gcsVariables[6]},
+		"impersonation, variables": {variables: map[string]string{gcsVariables[7]: canary}, wantErr: gcsVariables[7]},
+		"encryption key, variable": {variables: map[string]string{gcsVariables[8]: canary}, wantErr: gcsVariables[8]},
+		"universe, variable":       {variables: map[string]string{gcsVariables[9]: canary}, wantErr: gcsVariables[9]},
+		"universe, library":        {variables: map[string]string{gcsVariables[10]: canary}, wantErr: gcsVariables[10]},
+		"emulator":                 {variables: map[string]string{gcsVariables[11]: canary}, wantErr: gcsVariables[11]},
+		"key that is none":         {settings: map[string]any{"credentials": canary}, wantErr: "credentials"},
+		"key of another type": {
+			settings: map[string]any{"credentials": `{"type": "canary"}`}, wantErr: "credentials",
+		},
+		"key of an application": {
+			settings: map[string]any{"credentials": `{"installed": {"client_id": "canary", "redirect_uris": ["a"]}}`}, wantErr: "credentials",
+		},
+		"text as a path": {variables: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": `{"private_key": "canary"}`}, wantErr: "CREDENTIALS"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if len(test.variables) == 0 && test.settings["credentials"] == nil { // no test asks the machine for credentials
+				test.variables = map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": file}
+			}
+			setGCS(t, test.variables)
+			if _, ok := test.variables["GOOGLE_APPLICATION_CREDENTIALS"]; !ok {
+				t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
+			}
+			settings := map[string]any{"bucket": "bucket"}
+			maps.Copy(settings, test.settings)
+			l, ok, err := Beside(cli.Backend{Type: "gcs", Settings: settings})
+			if err == nil {
+				_, err = l.cloud.connect(t.Context(), nil)
+			}
+			if test.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wantErr) || strings.Contains(err.Error(), canary) {
+					t.Errorf("got %v, want %q", err, test.wantErr)
+				}
+				return
+			}
+			want := test.want
+			want.name = "bucket"
+			if want.base == "" {
+				want.base = google
+			}
+			wantLocation := Location{Default: true, Prefix: "agent-journal/", cloud: &want}
+			if test.prefix != "" {
+				wantLocation.Prefix = test.prefix
+			}
+			if diff := cmp.Diff(wantLocation, l, cmp.AllowUnexported(Location{}, gcsBucket{})); diff != "" || !ok || err != nil {
+				t.Errorf("%t %v (-want +got):\n%s", ok, err, diff)
+			}
+		})
+	}
+}
+
+// What is sent, byte by byte: nothing of S3's, and one request for a token.
+func TestGCS_requests(t *testing.T) {
+	var lock sync.Mutex
+	var got []string
+	name := Name{Key: CreateKey("p", "a", ""), Run: "run1", ID: strings.Repeat("a", idLength)}
+	other := Name{Key: CreateKey("p", "a", ""), Run: "run1", ID: strings.Repeat("b", idLength)}
+	entry := &Entry{Project: "p", Status: Unknown}
+	text, err := json.Marshal(entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/token" {
+			body = nil // it is signed
+		}
+		lock.Lock()
+		defer lock.Unlock()
+		got = append(got, strings.Join([]string{r.Method, r.RequestURI, r.Header.Get("Authorization"), r.Header.Get("Content-Type"),
+			strings.Join(slices.Sorted(maps.Keys(r.Header)), ","), string(body)}, " "))
+		switch query := r.URL.Query(); {
+		case r.URL.Path == "/token":
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"access_token": "token", "token_type": "Bearer", "expires_in": 3600}`)
+		case query.Has("prefix") && !query.Has("pageToken"):
+			fmt.Fprintf(w, `{"items": [{"name": "a b/ü/agent-journal/scope/%s.json"}], "nextPageToken": "a+/="}`, name)
+		case query.Has("prefix"):
+			fmt.Fprintf(w, `{"items": [{"name": "a b/ü/agent-journal/scope/%s.json"}]}`, other)
+		case query.Has("alt"):
+			w.Header().Set("X-Goog-Generation", "1700000000000001")
+			_, _ = w.Write(text[:len(text)-1])
+		case r.Method == http.MethodDelete:
+			w.WriteHeader(http.StatusNoContent)
+		}
+	}))
+	t.Cleanup(server.Close)
+	setGCS(t, nil)
+	l, _, err := Beside(cli.Backend{Type: "gcs", Settings: map[string]any{
+		"bucket": "buck_et", "prefix": "/a b/ü", "kms_encryption_key": "projects/p/k", "storage_custom_endpoint": server.URL + "/storage/v1/",
+		"credentials": serviceAccount(t, server.URL+"/token"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, l)
+	if err := s.Write(t.Context(), name, entry); err != nil {
+		t.Fatal(err)
+	}
+	names, err := s.List(t.Context(), "create-")
+	if diff := cmp.Diff([]Name{name, other}, names); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	// Damaged: all that is known of it is when it was written.
+	read, err := s.Read(t.Context(), name)
+	if diff := cmp.Diff(&Entry{Status: Unknown, SentAt: time.UnixMicro(1700000000000001)}, read); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if err := s.Remove(t.Context(), name); err != nil {
+		t.Error(err)
+	}
+	const (
+		objects = "/storage/v1/b/buck_et/o"
+		key     = "a%20b%2F%C3%BC%2Fagent-journal%2Fscope%2Fcreate-"
+		query   = "a+b%2F%C3%BC%2Fagent-journal%2Fscope%2Fcreate-"
+		fields  = "?fields=items%28name%29%2CnextPageToken"
+	)
+	file := strings.TrimPrefix(name.String(), "create-") + ".json"
+	want := []string{
+		"POST /token  application/x-www-form-urlencoded Accept-Encoding,Content-Length,Content-Type,User-Agent ",
+		"POST /upload" + objects + "?kmsKeyName=projects%2Fp%2Fk&name=" + query + file + "&uploadType=media Bearer token application/json " +
+			"Accept-Encoding,Authorization,Content-Length,Content-Type,User-Agent " + string(text),
+		"GET " + objects + fields + "&prefix=" + query + " Bearer token  Accept-Encoding,Authorization,User-Agent ",
+		"GET " + objects + fields + "&pageToken=a%2B%2F%3D&prefix=" + query + " Bearer token  Accept-Encoding,Authorization,User-Agent ",
+		"GET " + objects + "/" + key + file + "?alt=media Bearer token  Accept-Encoding,Authorization,User-Agent ",
+		"DELETE " + objects + "/" + key + file + " Bearer token  Accept-Encoding,Authorization,User-Agent ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Only a listing without the object says that it does not exist.
+func TestGCS_responses(t *testing.T) {
+	name := NewName(CreateKey("p", "a", ""), "run1")
+	key := "a/scope/" + name.String() + suffix
+	const noBucket = `{"error": {"code": 404, "message": "The specified bucket does not exist.", "errors": [{"domain": "global", "reason": "notFound"}]}}`
+	for what, test := range map[string]struct {
+		list, object http.HandlerFunc
+		missing      bool
+		want         gcsError // of Read
+		denied       string   // of Remove
+	}{
+		"no entry": {list: respond(http.StatusOK, `{}`), object: respond(http.StatusNotFound, "No such object: bucket/"+key), missing: true},
+		"a similar entry": {
+			list:   respond(http.StatusOK, `{"items": [{"name": "`+key+`.bak"}]}`),
+			object: respond(http.StatusNotFound, "No such object"), missing: true,
+		},
+		"no bucket": {
+			list: respond(http.StatusNotFound, noBucket), object: respond(http.StatusNotFound, "No such object: bucket/"+key), // as Google says
+			want: gcsError{Status: 404, Reason: "notFound", Message: "The specified bucket does not exist."},
+		},
+		"404 of a proxy": {
+			list: respond(http.StatusNotFound, "a\x1b]"), object: respond(http.StatusNotFound, ""),
+			want: gcsError{Status: 404, Message: "a\x1b]"},
+		},
+		"404 of a proxy without escaped slashes": {
+			list:   respond(http.StatusOK, `{"items": [{"name": "`+key+`"}]}`),
+			object: respond(http.StatusNotFound, "b"), want: gcsError{Status: 404, Message: "b"},
+		},
+		"no right": {
+			list: respond(http.StatusForbidden, ""), object: respond(http.StatusForbidden, strings.Repeat("é", 1000)),
+			want: gcsError{Status: 403, Message: strings.Repeat("é", 250)}, denied: "roles/storage.objectUser on the bucket bucket",
+		},
+		"401": {list: respond(401, ""), object: respond(401, ""), want: gcsError{Status: 401}},
+	} {
+		s := serveGCS(t, func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.EscapedPath(), "/o") {
+				test.list(w, r)
+			} else {
+				test.object(w, r)
+			}
+		})
+		e, readErr := s.Read(t.Context(), name)
+		removeErr := s.Remove(t.Context(), name)
+		if e != nil || (readErr == nil) != test.missing || (removeErr == nil) != test.missing {
+			t.Errorf("%s: %v, %v, %v", what, e, readErr, removeErr)
+		}
+		if test.missing {
+			continue
+		}
+		got, _ := errors.AsType[*gcsError](readErr)
+		if diff := cmp.Diff(&test.want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", what, diff)
+		}
+		if text := removeErr.Error(); strings.Contains(text, "the credentials lack") != (test.denied != "") || !strings.Contains(text, test.denied) ||
+			strings.Contains(text, "\x1b") {
+			t.Errorf("%s: %q", what, text)
+		}
+	}
+}
+
+func respond(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+}
+
+// A token goes to no other server.
+func TestGCS_redirect(t *testing.T) {
+	foreign := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("followed to %s", r.URL) }))
+	defer foreign.Close()
+	s := serveGCS(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, foreign.URL, http.StatusTemporaryRedirect)
+	})
+	name := NewName(CreateKey("p", "a", ""), "run1")
+	_, listErr := s.List(t.Context(), "")
+	_, readErr := s.Read(t.Context(), name)
+	for _, err := range []error{listErr, readErr, s.Write(t.Context(), name, &Entry{}), s.Remove(t.Context(), name)} {
+		if failed, ok := errors.AsType[*gcsError](err); !ok || failed.Status != http.StatusTemporaryRedirect {
+			t.Errorf("got %v", err)
+		}
+	}
+	redirected := httptest.NewServer(http.RedirectHandler(foreign.URL, http.StatusTemporaryRedirect))
+	defer redirected.Close()
+	setGCS(t, map[string]string{"GOOGLE_CREDENTIALS": serviceAccount(t, redirected.URL)})
+	l, err := ParseURL("gs://bucket?endpoint=" + redirected.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, l).List(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "give no token") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Google refuses a second write within a second.
+func TestGCS_repeats(t *testing.T) {
+	setGCS(t, map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "token"})
+	errNetwork := errors.New("no route")
+	for what, test := range map[string]struct {
+		statuses []int // the last one for good; 0: errNetwork
+		requests int   // 0: any number
+		want     int   // of the error
+		at       time.Duration
+	}{
+		"429":           {statuses: []int{429, 429, 200}, requests: 3},
+		"408 and 5xx":   {statuses: []int{408, 500, 503, 200}, requests: 4},
+		"for good":      {statuses: []int{429, 503}, want: 503, at: 10 * time.Second},
+		"400":           {statuses: []int{400}, requests: 1, want: 400},
+		"a lost one":    {statuses: []int{503, 0}, requests: 2},
+		"a stalled one": {statuses: []int{503, -1}, requests: 2, want: 503, at: 10 * time.Second},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				requests := 0
+				began := time.Now()
+				var last time.Time
+				network := roundTrip(func(r *http.Request) (int, string, error) {
+					if body, err := io.ReadAll(r.Body); err != nil || !strings.HasPrefix(string(body), `{"project":"p"`) {
+						t.Errorf("%v %s", err, body)
+					}
+					if pause := time.Since(last); requests > 0 && (pause < 250*time.Millisecond || pause > 6*time.Second) {
+						t.Errorf("request %d after %v", requests, pause)
+					}
+					if _, ok := r.Header["Idempotency-Key"]; !ok {
+						t.Error("net/http does not replace a closed connection")
+					}
+					last = time.Now()
+					status := test.statuses[min(requests, len(test.statuses)-1)]
+					requests++
+					switch status {
+					case 0:
+						return 0, "", errNetwork
+					case -1:
+						<-r.Context().Done()
+						return 0, "", r.Context().Err()
+					}
+					return status, "", nil
+				})
+				l, err := ParseURL("gs://bucket")
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				err = Open(l, "scope", &cli.Process{Network: network}).Write(ctx, NewName(CreateKey("p", "a", ""), "run1"), &Entry{Project: "p"})
+				failed, _ := errors.AsType[*gcsError](err)
+				switch {
+				case slices.Contains(test.statuses, 0):
+					if !errors.Is(err, errNetwork) || strings.Contains(err.Error(), "://") {
+						t.Errorf("got %v", err)
+					}
+				case (failed != nil) != (test.want != 0), failed != nil && failed.Status != test.want, failed == nil && err != nil:
+					t.Errorf("got %v, want %d", err, test.want)
+				}
+				if test.requests != 0 && requests != test.requests || test.at != 0 && time.Since(began) != test.at {
+					t.Errorf("%d requests in %v", requests, time.Since(began))
+				}
+			})
+		})
+	}
+}
+
+// A source of tokens that does not respond does not hold up a call, and the next one asks again.
+func TestGCS_stalledToken(t *testing.T) {
+	setGCS(t, map[string]string{
+		"GOOGLE_CREDENTIALS": `{"type": "authorized_user", "client_id": "a", "client_secret": "b", "refresh_token": "c"}`, // uses its context
+	})
+	synctest.Test(t, func(t *testing.T) {
+		requests := 0
+		network := roundTrip(func(r *http.Request) (int, string, error) {
+			if r.URL.Path != "/token" {
+				return http.StatusOK, `{}`, nil
+			}
+			if requests++; requests == 1 {
+				<-r.Context().Done() // of the client: it has none from the call
+				return 0, "", r.Context().Err()
+			}
+			return http.StatusOK, `{"access_token": "token", "expires_in": 3600}`, nil
+		})
+		l, err := ParseURL("gs://bucket")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := Open(l, "scope", &cli.Process{Network: network})
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := s.List(ctx, ""); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 5*time.Second {
+			t.Errorf("got %v after %v", err, time.Since(began))
+		}
+		time.Sleep(gcsTimeout) // the source waits for the first request under a lock
+		if _, err := s.List(t.Context(), ""); err != nil || requests != 2 {
+			t.Errorf("got %v after %d requests", err, requests)
+		}
+	})
+}
