@@ -140,15 +140,18 @@ func (o *gcsObjects) object(key string) string { return o.objects() + "/" + url.
 
 func (o *gcsObjects) list(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
-		query := url.Values{"prefix": {prefix}, "fields": {"items(name),nextPageToken"}}
+		query := url.Values{"prefix": {prefix}, "fields": {"kind,items(name),nextPageToken"}}
 		for {
 			text, _, err := o.send(ctx, http.MethodGet, o.objects(), query, nil)
 			var page struct {
-				Items         []struct{ Name string }
-				NextPageToken string
+				Kind, NextPageToken string
+				Items               []struct{ Name string }
 			}
 			if err == nil {
 				err = json.Unmarshal(text, &page)
+			}
+			if err == nil && page.Kind != "storage#objects" { // or what is not Google could say that there is no entry
+				err = newGCSError(http.StatusOK, text)
 			}
 			if err != nil {
 				yield("", err)

@@ -231,9 +231,9 @@ func TestGCS_requests(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"access_token": "token", "token_type": "Bearer", "expires_in": 3600}`)
 		case query.Has("prefix") && !query.Has("pageToken"):
-			fmt.Fprintf(w, `{"items": [{"name": "a b/ü/agent-journal/scope/%s.json"}], "nextPageToken": "a+/="}`, name)
+			fmt.Fprintf(w, `{"kind": "storage#objects", "items": [{"name": "a b/ü/agent-journal/scope/%s.json"}], "nextPageToken": "a+/="}`, name)
 		case query.Has("prefix"):
-			fmt.Fprintf(w, `{"items": [{"name": "a b/ü/agent-journal/scope/%s.json"}]}`, other)
+			fmt.Fprintf(w, `{"kind": "storage#objects", "items": [{"name": "a b/ü/agent-journal/scope/%s.json"}]}`, other)
 		case query.Has("alt"):
 			w.Header().Set("X-Goog-Generation", "1700000000000001")
 			_, _ = w.Write(text[:len(text)-1])
@@ -270,7 +270,7 @@ func TestGCS_requests(t *testing.T) {
 		objects = "/storage/v1/b/buck_et/o"
 		key     = "a%20b%2F%C3%BC%2Fagent-journal%2Fscope%2Fcreate-"
 		query   = "a+b%2F%C3%BC%2Fagent-journal%2Fscope%2Fcreate-"
-		fields  = "?fields=items%28name%29%2CnextPageToken"
+		fields  = "?fields=kind%2Citems%28name%29%2CnextPageToken"
 	)
 	file := strings.TrimPrefix(name.String(), "create-") + ".json"
 	want := []string{
@@ -298,21 +298,24 @@ func TestGCS_responses(t *testing.T) {
 		want         gcsError // of Read
 		denied       string   // of Remove
 	}{
-		"no entry": {list: respond(http.StatusOK, `{}`), object: respond(http.StatusNotFound, "No such object: bucket/"+key), missing: true},
+		"no entry": {list: respond(http.StatusOK, `{"kind": "storage#objects"}`), object: respond(http.StatusNotFound, "No such object: bucket/"+key), missing: true},
 		"a similar entry": {
-			list:   respond(http.StatusOK, `{"items": [{"name": "`+key+`.bak"}]}`),
+			list:   respond(http.StatusOK, `{"kind": "storage#objects", "items": [{"name": "`+key+`.bak"}]}`),
 			object: respond(http.StatusNotFound, "No such object"), missing: true,
 		},
 		"no bucket": {
 			list: respond(http.StatusNotFound, noBucket), object: respond(http.StatusNotFound, "No such object: bucket/"+key), // as Google says
 			want: gcsError{Status: 404, Reason: "notFound", Message: "The specified bucket does not exist."},
 		},
+		"another server": {
+			list: respond(http.StatusOK, "{}"), object: respond(http.StatusNotFound, ""), want: gcsError{Status: 200, Message: "{}"},
+		},
 		"404 of a proxy": {
 			list: respond(http.StatusNotFound, "a\x1b]"), object: respond(http.StatusNotFound, ""),
 			want: gcsError{Status: 404, Message: "a\x1b]"},
 		},
 		"404 of a proxy without escaped slashes": {
-			list:   respond(http.StatusOK, `{"items": [{"name": "`+key+`"}]}`),
+			list:   respond(http.StatusOK, `{"kind": "storage#objects", "items": [{"name": "`+key+`"}]}`),
 			object: respond(http.StatusNotFound, "b"), want: gcsError{Status: 404, Message: "b"},
 		},
 		"no right": {
@@ -458,7 +461,7 @@ func TestGCS_stalledToken(t *testing.T) {
 		requests := 0
 		network := roundTrip(func(r *http.Request) (int, string, error) {
 			if r.URL.Path != "/token" {
-				return http.StatusOK, `{}`, nil
+				return http.StatusOK, `{"kind": "storage#objects"}`, nil
 			}
 			if requests++; requests == 1 {
 				<-r.Context().Done() // of the client: it has none from the call
