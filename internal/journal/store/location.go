@@ -49,6 +49,9 @@ func Beside(b cli.Backend) (l Location, ok bool, err error) {
 	case "gcs":
 		l.Prefix = path.Join(strings.TrimLeft(s.text("prefix"), "/"), besideState) + "/" // the backend joins so, too
 		l.cloud, err = newGCS(s.text("bucket"), "", s)
+	case "azurerm":
+		l.Prefix = s.text("key") + "." + besideState
+		l.cloud, err = newAzureContainer(s.text("storage_account_name"), s.text("container_name"), "", true, s)
 	default:
 		return Location{}, false, nil
 	}
@@ -56,14 +59,15 @@ func Beside(b cli.Backend) (l Location, ok bool, err error) {
 }
 
 var (
-	errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1 or gs://bucket/prefix " +
-		"without user, port and fragment; it accepts the parameters region (of s3), endpoint and state, each once, and after a path only state")
+	errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1, gs://bucket/prefix or " +
+		"azblob://account/container/prefix, without user, port and fragment; it accepts the parameters endpoint, state and, for s3, region, " +
+		"each once, and after a path only state")
 	errEndpoint = errors.New("the endpoint of the journal's store must be an absolute https URL without user, query and fragment, " +
 		"or http for a loopback address")
 )
 
 // ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or
-// s3://BUCKET/PREFIX?region=REGION&endpoint=URL, or gs://BUCKET/PREFIX?endpoint=URL, and each with
+// s3://BUCKET/PREFIX?region=REGION&endpoint=URL, gs://BUCKET/PREFIX?endpoint=URL or azblob://ACCOUNT/CONTAINER/PREFIX?endpoint=URL, and each with
 // state=NAME. Its errors never repeat the text.
 func ParseURL(text string) (Location, error) {
 	if filepath.IsAbs(text) {
@@ -90,18 +94,22 @@ func ParseURL(text string) (Location, error) {
 		parameters[name] = values[0]
 	}
 	s := newSettings(parameters)
-	l := Location{State: s.text("state")}
-	if l.Prefix = strings.Trim(parsed.Path, "/"); l.Prefix != "" {
-		l.Prefix += "/"
-	}
+	l, path := Location{State: s.text("state")}, strings.Trim(parsed.Path, "/")
 	switch parsed.Scheme {
 	case "s3":
 		_, s.values["use_path_style"] = parameters["endpoint"] // most stores other than AWS have no name for each bucket
 		l.cloud, err = newS3(parsed.Host, s)
 	case "gs":
 		l.cloud, err = newGCS(parsed.Host, s.text("endpoint"), s)
+	case "azblob":
+		var container string
+		container, path, _ = strings.Cut(path, "/")
+		l.cloud, err = newAzureContainer(parsed.Host, container, s.text("endpoint"), false, s)
 	default:
 		return Location{}, errURL
+	}
+	if l.Prefix = strings.Trim(path, "/"); l.Prefix != "" {
+		l.Prefix += "/"
 	}
 	if err != nil {
 		return Location{}, err

@@ -25,6 +25,11 @@ func TestParseURL(t *testing.T) {
 		return l
 	}
 	setGCS(t, nil)
+	azure := func(l Location, endpoint string) Location {
+		l.cloud = &azureContainer{account: "devstate", name: "ci-state", endpoint: endpoint}
+		return l
+	}
+	opts := cmp.Options{cmp.AllowUnexported(Location{}, s3Bucket{}, gcsBucket{}, azureContainer{}), cmpopts.IgnoreTypes(awsSettings{}, azureSettings{})}
 	for _, test := range []struct {
 		text string
 		want Location
@@ -43,6 +48,9 @@ func TestParseURL(t *testing.T) {
 		{text: "gs://b?region=canary", err: errURL},
 		{text: "gs://b?storage_custom_endpoint=https://canary", err: errURL},
 		{text: "gs://b?endpoint=http://g.example.com", err: errEndpoint},
+		{text: "azblob://devstate/ci-state", want: azure(Location{}, "https://devstate.blob.core.windows.net")},
+		{text: "azblob://devstate/ci-state//a/b/?state=app&endpoint=http://127.0.0.1:10000/devstate/",
+			want: azure(Location{Prefix: "a/b/", State: "app"}, "http://127.0.0.1:10000/devstate")},
 		{text: filepath.Join(dir, "a") + "?state=app", want: Location{Folder: filepath.Join(dir, "a"), State: "app"}},
 		{text: filepath.Join(dir, "a") + "?state=", err: errURL},
 		{text: "", err: errURL},
@@ -63,13 +71,18 @@ func TestParseURL(t *testing.T) {
 		{text: "s3://bucket?endpoint=https://s3.example.com%23a", err: errEndpoint},
 		{text: "s3://bucket?endpoint=https://", err: errEndpoint},
 		{text: "s3://bucket?endpoint=%25zz", err: errEndpoint},
+		{text: "azblob://devstate/ci-state?endpoint=http://canary.example.com", err: errEndpoint},
+		{text: "azblob://devstate/ci-state?region=canary", err: errURL},
+		{text: "azblob://devstate/ci-state?access_key=canary", err: errURL},
+		{text: "azblob://dev.canary/ci-state", err: errAzureNames},
+		{text: "azblob://devstate", err: errAzureNames},
 	} {
 		t.Run(test.text, func(t *testing.T) {
 			got, err := ParseURL(test.text)
 			if !errors.Is(err, test.err) || err != nil && strings.Contains(err.Error(), "canary") {
 				t.Errorf("got %v, want %v", err, test.err)
 			}
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Location{}, s3Bucket{}, gcsBucket{}), cmpopts.IgnoreTypes(awsSettings{})); diff != "" {
+			if diff := cmp.Diff(test.want, got, opts); diff != "" {
 				t.Error(diff)
 			}
 		})

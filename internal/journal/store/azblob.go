@@ -1,0 +1,176 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/streaming"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+)
+
+// azureContainer is a container of Azure Blob Storage, reached as the azurerm backend does.
+type azureContainer struct {
+	account, name string
+	endpoint      string // of the account
+	azure         azureSettings
+}
+
+var (
+	azureAccounts   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+	azureContainers = regexp.MustCompile(`^[a-z0-9](?:-?[a-z0-9]){2,62}$`)
+
+	errAzureNames = errors.New("the journal's storage account must have 3 to 24 lowercase letters and digits as its name, " +
+		"and the container 3 to 63, and single hyphens between them")
+)
+
+// newAzureContainer checks the names, because they become parts of a URL that tokens are sent to. Beside a state, the
+// credentials are the backend's and no others.
+func newAzureContainer(account, name, endpoint string, isBeside bool, s *settings) (*azureContainer, error) {
+	c := &azureContainer{account: account, name: name}
+	suffix, err := c.azure.read(s, isBeside)
+	if err != nil {
+		return nil, err
+	}
+	if !azureAccounts.MatchString(account) || !azureContainers.MatchString(name) || len(name) > 63 {
+		return nil, errAzureNames
+	}
+	if endpoint == "" && s.is("lookup_blob_endpoint", false, "ARM_USE_DNS_ZONE_ENDPOINT") {
+		return nil, unsupported("lookup_blob_endpoint")
+	}
+	c.endpoint = strings.TrimSuffix(cmp.Or(endpoint, "https://"+account+".blob."+suffix), "/")
+	return c, checkEndpoint(c.endpoint)
+}
+
+func (c *azureContainer) String() string { return "azblob://" + c.account + "/" + c.name }
+
+func (c *azureContainer) grant(op, _ string) string {
+	if c.azure.sas != "" {
+		return fmt.Sprintf("the permission to %s blobs in the SAS token", cmp.Or(map[string]string{"remove": "delete"}[op], op))
+	}
+	role := `the role "Storage Blob Data Contributor"`
+	if op == "list" || op == "read" {
+		role += ` (or, to plan only, "Storage Blob Data Reader")`
+	}
+	return fmt.Sprintf("%s on the container %s of the storage account %s", role, c.name, c.account)
+}
+
+func (c *azureContainer) connect(_ context.Context, network http.RoundTripper) (objects, error) {
+	options := azcore.ClientOptions{
+		Cloud: c.azure.cloud, Transport: &http.Client{Transport: network}, Telemetry: policy.TelemetryOptions{Disabled: true},
+	}
+	at, ofContainer := c.endpoint+"/"+c.name, &container.ClientOptions{ClientOptions: options}
+	if c.azure.key != "" {
+		key, err := container.NewSharedKeyCredential(c.account, c.azure.key)
+		if err != nil {
+			return nil, unsupported("access_key")
+		}
+		client, err := container.NewClientWithSharedKeyCredential(at, key, ofContainer)
+		return &azureBlobs{client, true}, err
+	}
+	if c.azure.sas != "" {
+		client, err := container.NewClientWithNoCredential(at+"?"+c.azure.sas, ofContainer)
+		return &azureBlobs{client, false}, azureError(err)
+	}
+	token, err := c.azure.credential(options)
+	if err != nil {
+		return nil, err
+	}
+	client, err := container.NewClient(at, token, ofContainer)
+	return &azureBlobs{client, false}, err
+}
+
+type azureBlobs struct {
+	container *container.Client
+	isKey     bool // which has every right
+}
+
+func (o *azureBlobs) list(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for pages := o.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix}); pages.More(); {
+			page, err := pages.NextPage(ctx)
+			if err == nil && page.Segment == nil {
+				err = errors.New("the response is not a listing") // a proxy's perhaps; not an empty journal
+			}
+			if err != nil {
+				yield("", azureError(err))
+				return
+			}
+			for _, item := range page.Segment.BlobItems {
+				if item.Name != nil && !yield(*item.Name, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (o *azureBlobs) get(ctx context.Context, key string) (io.ReadCloser, time.Time, error) {
+	response, err := o.container.NewBlobClient(key).DownloadStream(ctx, nil)
+	if err != nil {
+		return nil, time.Time{}, azureError(err)
+	}
+	var written time.Time
+	if response.LastModified != nil {
+		written = *response.LastModified
+	}
+	return response.Body, written, nil
+}
+
+func (o *azureBlobs) put(ctx context.Context, key string, body []byte) error {
+	_, err := o.container.NewBlockBlobClient(key).Upload(ctx, streaming.NopCloser(bytes.NewReader(body)), &blockblob.UploadOptions{
+		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new("application/json")},
+	})
+	return azureError(err)
+}
+
+func (o *azureBlobs) remove(ctx context.Context, key string) error {
+	_, err := o.container.NewBlobClient(key).Delete(ctx, nil)
+	return azureError(err)
+}
+
+func (o *azureBlobs) isDenied(err error) bool {
+	response, ok := errors.AsType[azureResponse](err)
+	return ok && !o.isKey && response.StatusCode == http.StatusForbidden && bloberror.HasCode(err, bloberror.AuthorizationFailure,
+		bloberror.AuthorizationPermissionMismatch, bloberror.AuthorizationResourceTypeMismatch, bloberror.InsufficientAccountPermissions)
+}
+
+// azureError believes the store's own code only: a proxy's 404 has none. An error about a URL may show a SAS token.
+func azureError(err error) error {
+	if bloberror.HasCode(err, bloberror.BlobNotFound) {
+		return errNoObject
+	}
+	if response, ok := errors.AsType[*azcore.ResponseError](err); ok {
+		return azureResponse{response}
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
+// azureResponse says in a line what the SDK's error says in many.
+type azureResponse struct{ *azcore.ResponseError }
+
+func (r azureResponse) Unwrap() error { return r.ResponseError }
+
+func (r azureResponse) Error() string {
+	return strings.TrimSpace(fmt.Sprintf("the service responded with status %d %s", r.StatusCode, r.ErrorCode))
+}

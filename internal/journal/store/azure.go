@@ -1,0 +1,198 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+)
+
+// azureSettings say as whom a container is reached: with the account's key, else with a SAS token, else with one
+// for an identity. The backend would look up the account's key with that identity; a journal uses it as it is.
+type azureSettings struct {
+	key, sas string
+
+	cloud                  azcloud.Configuration
+	audience               string // of a token that proves who we are
+	tenant, subscription   string
+	client, secret, proof  azureText
+	certificate, password  string
+	requestURL, connection string // where a CI system gives a proof
+	requestToken           string
+	oidc, aks, msi, cli    bool
+	others                 bool // whether what the Azure SDK finds will do
+}
+
+// azureText is a setting, or in the file that another one names.
+type azureText struct{ name, text, file string }
+
+var errNoAzureCredentials = errors.New("the azurerm backend's settings and ARM_* variables lead to no credentials for the journal")
+
+// read reads what the azurerm backend knows, and returns the end of the names of accounts.
+func (a *azureSettings) read(s *settings, isBeside bool) (suffix string, _ error) {
+	// arm reads a setting or the variable that is named after it.
+	arm := func(name string, variables ...string) string {
+		return strings.TrimSpace(s.text(name, append([]string{"ARM_" + strings.ToUpper(name)}, variables...)...))
+	}
+	isOn := func(name string, usually bool) bool { return s.is(name, usually, "ARM_"+strings.ToUpper(name)) }
+	orFile := func(name string) azureText { return azureText{name, arm(name), arm(name + "_file_path")} }
+	*a = azureSettings{
+		key: arm("access_key"), sas: strings.TrimPrefix(arm("sas_token"), "?"),
+		tenant: arm("tenant_id"), subscription: arm("subscription_id"),
+		client: orFile("client_id"), secret: orFile("client_secret"), proof: orFile("oidc_token"),
+		certificate: arm("client_certificate_path"), password: s.text("client_certificate_password", "ARM_CLIENT_CERTIFICATE_PASSWORD"),
+		requestURL:   arm("oidc_request_url", "ACTIONS_ID_TOKEN_REQUEST_URL", "SYSTEM_OIDCREQUESTURI"),
+		requestToken: arm("oidc_request_token", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"),
+		connection: cmp.Or(s.text("ado_service_connection_id"), arm("ado_pipeline_service_connection_id",
+			"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID")),
+		oidc: isOn("use_oidc", false), aks: isOn("use_aks_workload_identity", false), msi: isOn("use_msi", false),
+		cli: isOn("use_cli", isBeside), others: !isBeside,
+	}
+	s.ignore("use_azuread_auth", "resource_group_name", "snapshot", "timeout_seconds")
+	switch strings.ToLower(arm("environment")) {
+	case "", "public", "global":
+		a.cloud, a.audience, suffix = azcloud.AzurePublic, "api://AzureADTokenExchange", "core.windows.net"
+	case "usgovernment", "usgovernmentl4", "usgovernmentl5", "dod":
+		a.cloud, a.audience, suffix = azcloud.AzureGovernment, "api://AzureADTokenExchangeUSGov", "core.usgovcloudapi.net"
+	case "china":
+		a.cloud, a.audience, suffix = azcloud.AzureChina, "api://AzureADTokenExchangeChina", "core.chinacloudapi.cn"
+	default:
+		return "", unsupported("environment")
+	}
+	err := refuse("ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CUSTOMER_PROVIDED_KEY",
+		"ARM_ENCYRPTION_SCOPE") //nolint:misspell // so does OpenTofu
+	if a.key != "" || a.sas != "" {
+		s.ignore("client_certificate", "msi_endpoint") // of identities, as their variables are
+		return suffix, err
+	}
+	return suffix, errors.Join(err, refuse("ARM_CLIENT_CERTIFICATE", "ARM_MSI_ENDPOINT"))
+}
+
+// credential finds an identity in the order of the backend.
+func (a *azureSettings) credential(options azcore.ClientOptions) (azcore.TokenCredential, error) {
+	client, clientErr := a.client.read()
+	secret, secretErr := a.secret.read()
+	if err := errors.Join(clientErr, secretErr); err != nil {
+		return nil, err
+	}
+	tenant, proof := a.tenant, a.proof
+	if a.aks {
+		tenant, client = cmp.Or(os.Getenv("AZURE_TENANT_ID"), tenant), cmp.Or(os.Getenv("AZURE_CLIENT_ID"), client)
+	}
+	hasRequest := a.oidc && a.requestURL != "" && a.requestToken != ""
+	if proof.text == "" && (a.aks || !hasRequest) {
+		proof.file = cmp.Or(proof.file, os.Getenv("AZURE_FEDERATED_TOKEN_FILE"))
+	}
+	isApp, hasProof := tenant != "" && client != "", (a.oidc || a.aks) && (proof.text != "" || proof.file != "")
+	switch {
+	case isApp && a.certificate != "":
+		text, err := readSetting("client_certificate_path", a.certificate)
+		if err != nil {
+			return nil, err
+		}
+		certificates, key, err := azidentity.ParseCertificates(text, []byte(a.password))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", unsupported("client_certificate_path"), err)
+		}
+		return azidentity.NewClientCertificateCredential(tenant, client, certificates, key,
+			&azidentity.ClientCertificateCredentialOptions{ClientOptions: options})
+	case isApp && secret != "":
+		return azidentity.NewClientSecretCredential(tenant, client, secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: options})
+	case isApp && (hasProof || hasRequest):
+		prove := func(context.Context) (string, error) { return proof.read() }
+		if !hasProof {
+			prove = func(ctx context.Context) (string, error) { return a.requestProof(ctx, options.Transport) }
+		}
+		return azidentity.NewClientAssertionCredential(tenant, client, prove,
+			&azidentity.ClientAssertionCredentialOptions{ClientOptions: options})
+	case a.msi:
+		identity := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: options}
+		if client != "" {
+			identity.ID = azidentity.ClientID(client)
+		}
+		return azidentity.NewManagedIdentityCredential(identity)
+	case a.cli:
+		account := &azidentity.AzureCLICredentialOptions{TenantID: tenant}
+		if tenant == "" { // az accepts only one of them
+			account.Subscription = a.subscription
+		}
+		found, err := azidentity.NewAzureCLICredential(account)
+		if err != nil { // it may show the value
+			return nil, unsupported("tenant_id or subscription_id")
+		}
+		return found, nil
+	case a.others:
+		return azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: options})
+	}
+	return nil, errNoAzureCredentials
+}
+
+// requestProof asks GitHub, or Azure DevOps about a service connection.
+func (a *azureSettings) requestProof(ctx context.Context, network policy.Transporter) (string, error) {
+	at, err := url.Parse(a.requestURL)
+	if err != nil || at.Scheme != "https" && !IsLoopback(at.Hostname()) { // the token goes there
+		return "", unsupported("oidc_request_url")
+	}
+	method, query := http.MethodGet, at.Query()
+	if a.connection != "" {
+		method = http.MethodPost
+		query.Set("api-version", "7.1")
+		query.Set("serviceConnectionId", a.connection)
+	} else if !query.Has("audience") {
+		query.Set("audience", a.audience)
+	}
+	at.RawQuery = query.Encode()
+	request, err := http.NewRequestWithContext(ctx, method, at.String(), http.NoBody)
+	if err != nil {
+		return "", unsupported("oidc_request_url")
+	}
+	request.Header.Set("Authorization", "Bearer "+a.requestToken)
+	request.Header.Set("Accept", "application/json")
+	response, err := network.Do(request)
+	if err != nil {
+		return "", azureError(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var proof struct{ Value, OIDCToken string } // GitHub's, Azure DevOps'
+	err = json.NewDecoder(io.LimitReader(response.Body, maxEntry)).Decode(&proof)
+	if token := cmp.Or(proof.Value, proof.OIDCToken); err == nil && response.StatusCode == http.StatusOK && token != "" {
+		return token, nil
+	}
+	return "", fmt.Errorf("the service of the setting oidc_request_url responded with status %d, without a token", response.StatusCode)
+}
+
+func (t azureText) read() (string, error) {
+	if t.file == "" {
+		return t.text, nil
+	}
+	content, err := readSetting(t.name+"_file_path", t.file)
+	found := strings.TrimSpace(string(content))
+	if err == nil && t.text != "" && t.text != found {
+		err = fmt.Errorf("the setting %s of the journal's store differs from the file of %s_file_path", t.name, t.name)
+	}
+	return found, err
+}
+
+// readSetting reads the file that a setting names, and does not show which.
+func readSetting(name, file string) ([]byte, error) {
+	content, err := os.ReadFile(file)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return nil, fmt.Errorf("cannot read the file of the setting %s: %w", name, failed.Err)
+	}
+	return content, err
+}
