@@ -57,7 +57,7 @@ func (f *fakeBlobs) serve(w http.ResponseWriter, r *http.Request) {
 		f.blobs[name] = string(body)
 		w.WriteHeader(http.StatusCreated)
 	case !exists:
-		respond(w, http.StatusNotFound, "BlobNotFound")
+		respondAzure(w, http.StatusNotFound, "BlobNotFound")
 	case r.Method == http.MethodDelete:
 		delete(f.blobs, name)
 		w.WriteHeader(http.StatusAccepted)
@@ -83,7 +83,7 @@ func (f *fakeBlobs) list(w io.Writer, prefix, marker string) {
 		item, next)
 }
 
-func respond(w http.ResponseWriter, status int, code string) {
+func respondAzure(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("X-Ms-Error-Code", code)
 	w.WriteHeader(status)
 }
@@ -170,7 +170,7 @@ func TestAzureBlob_responses(t *testing.T) {
 		"lost":                {0, "", false, false},
 	} {
 		f, s := openBlobs(t)
-		f.hook = func(w http.ResponseWriter) bool { respond(w, test.status, test.code); return true }
+		f.hook = func(w http.ResponseWriter) bool { respondAzure(w, test.status, test.code); return true }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		if test.status == 0 {
 			cancel()
@@ -197,7 +197,7 @@ func TestAzureBlob_responses(t *testing.T) {
 	t.Setenv("ARM_ACCESS_KEY", "a2V5")
 	f, s = openBlobs(t)
 	f.hook = func(w http.ResponseWriter) bool {
-		respond(w, http.StatusForbidden, "AuthorizationFailure")
+		respondAzure(w, http.StatusForbidden, "AuthorizationFailure")
 		return true
 	}
 	if _, err := s.List(t.Context(), ""); err == nil || strings.Contains(err.Error(), "lack") {
