@@ -85,6 +85,10 @@ func TestS3_responses(t *testing.T) {
 			t.Errorf("%s: listed: %v", what, err)
 		}
 	}
+	f.SetHook(func(*http.Request, func()) int { return http.StatusOK })
+	if _, err := s.List(t.Context(), ""); err == nil {
+		t.Error("a proxy's empty response is an empty listing")
+	}
 }
 
 // The policy of the pipelines guide allows what a journal does, and nothing beside its prefix.

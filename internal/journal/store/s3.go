@@ -96,6 +96,9 @@ func (o *s3Objects) list(ctx context.Context, prefix string) iter.Seq2[string, e
 		pages := s3.NewListObjectsV2Paginator(o.client, &s3.ListObjectsV2Input{Bucket: &o.name, Prefix: &prefix})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
+			if err == nil && aws.ToString(page.Name) == "" {
+				err = errors.New("the response is not a listing") // a proxy's perhaps; not an empty journal
+			}
 			if err != nil {
 				yield("", err)
 				return

@@ -100,10 +100,12 @@ func (f *Server) list(w io.Writer, query url.Values) {
 	type contents struct{ Key, LastModified string }
 	var result struct {
 		XMLName               xml.Name `xml:"ListBucketResult"`
+		Name                  string
 		Contents              []contents
 		IsTruncated           bool
 		NextContinuationToken string
 	}
+	result.Name = "bucket"
 	for _, name := range slices.Sorted(maps.Keys(f.Objects)) {
 		if !strings.HasPrefix(name, prefix) || name <= after {
 			continue
