@@ -35,17 +35,14 @@ func jobSchema(ctx context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Optional: true,
-				MarkdownDescription: "Recognizes this job after a broken run, while the state does not have it, even if its prompt has changed " +
-					"meanwhile. Unique for each project in a state. It is kept in the journal and not sent; a change has no effect on the job. " +
-					"Without a name, only an unchanged prompt recognizes the job.",
+				MarkdownDescription: "Recognizes this job after a broken run, even if its prompt has changed meanwhile. " +
+					"Unique for each project in a state. It is kept in the journal and not sent; a change has no effect on a job in the state.",
 				Validators: []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
 			},
 			"prompt": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
-					"message. " +
-					"If the job failed, was archived, or refused an earlier message after it had finished, " +
-					"it starts a new job instead, which does not see the earlier prompts. " +
+					"message, or starts a new job if that one cannot accept messages. " +
 					"After an import, the prompt is recorded without sending it. Line ends are compared and sent as LF.",
 				Validators: []validator.String{validPrompt()},
 			},
@@ -54,7 +51,6 @@ func jobSchema(ctx context.Context) schema.Schema {
 				WriteOnly: true,
 				MarkdownDescription: "Like `prompt`, but not stored in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
 					"A salted hash detects changes. An ephemeral value must be the same in plan and apply, because the apply sends its own. " +
-					"One that the plan does not know is sent only if it is new, and fails the apply if the job cannot accept messages. " +
 					"Requires Terraform or OpenTofu 1.11.",
 				Validators: []validator.String{validPrompt()},
 			},
@@ -97,7 +93,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"pr_link": schema.StringAttribute{
 				Computed: true,
 				MarkdownDescription: "URL of the pull request. Null if there is none: the job is active, changed no files, or committed directly. " +
-					"During a follow-up message it may still be the earlier link. The last part is its number: `basename(pr_link)`.",
+					"During a follow-up message it may still be the earlier link.",
 			},
 			"created_at": schema.StringAttribute{
 				Computed:            true,

@@ -47,7 +47,7 @@ func providerSchema() schema.Schema {
 				Optional: true,
 				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. " +
 					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. If both are set, the lower limit applies. " +
-					"A plan with more jobs fails before anything is sent. Jobs of actions count when they are invoked.",
+					"A plan with more jobs fails before anything is sent.",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"max_messages": schema.Int64Attribute{
@@ -93,12 +93,11 @@ func providerSchema() schema.Schema {
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "Where to keep it: the absolute path of a folder that exists " +
-							"(on Windows with slashes or doubled backslashes: `C:/ci/agent-journal`), " +
-							"or an S3-compatible bucket such as `s3://ci-state/agent-journal?region=eu-central-1` " +
-							"(with `&endpoint=https://…` for a store other than AWS). " +
+						MarkdownDescription: "Where to keep it: the absolute path of a folder that exists (on Windows `C:/ci/agent-journal`), " +
+							"`s3://BUCKET/PREFIX?region=REGION`, `gs://BUCKET/PREFIX` or `azblob://ACCOUNT/CONTAINER/PREFIX`. " +
 							"States can share it; local ones need `?state=NAME` (or `&state=NAME`), one name for each. " +
-							"Default: `AGENT_JOURNAL_URL`, or else the folder `.agent-journal` in the working directory, which the provider makes. " +
+							"Default: `AGENT_JOURNAL_URL`, or else the bucket or container of the state in an `s3`, `gcs` or `azurerm` backend, " +
+							"or else the folder `.agent-journal` in the working directory. " +
 							"If the journal cannot be used, creates and messages fail before they are sent.",
 					},
 					"forget": schema.ListAttribute{
@@ -107,8 +106,7 @@ func providerSchema() schema.Schema {
 						Validators:  []validator.List{listvalidator.ValueStringsAre(validEntryID())},
 						MarkdownDescription: "Ids of entries to give up, as shown in the error about an unknown outcome: " +
 							"the next apply **sends these prompts again**. " +
-							"An entry whose job the service still knows is taken over nevertheless. `AGENT_JOURNAL_FORGET` adds ids, separated by commas. " +
-							"Remove the ids afterwards.",
+							"`AGENT_JOURNAL_FORGET` adds ids, separated by commas. Remove the ids afterwards.",
 					},
 				},
 			},
