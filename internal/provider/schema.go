@@ -38,10 +38,9 @@ func providerSchema() schema.Schema {
 				Validators:          []validator.String{validate.ID()},
 			},
 			"request_timeout": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Maximum duration of one HTTP request including its response, for example `30s`. At least `1s`. Default: `60s`. " +
-					"After an interrupt, a create or message in flight still gets this time, unless the host kills the run earlier.",
-				Validators: []validator.String{validDuration(shortestRequestTimeout)},
+				Optional:            true,
+				MarkdownDescription: "Maximum duration of one HTTP request including its response, for example `30s`. At least `1s`. Default: `60s`.",
+				Validators:          []validator.String{validDuration(shortestRequestTimeout)},
 			},
 			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
@@ -62,8 +61,7 @@ func providerSchema() schema.Schema {
 		},
 		Blocks: map[string]schema.Block{
 			"poll": schema.SingleNestedBlock{
-				MarkdownDescription: "How often to poll a job. The interval is a tenth of the time waited so far, within these bounds. " +
-					"After a 429 response, all polls pause.",
+				MarkdownDescription: "How often to poll a job. The interval is a tenth of the time waited so far, within these bounds.",
 				Attributes: map[string]schema.Attribute{
 					"min_interval": schema.StringAttribute{
 						Optional:            true,
