@@ -213,7 +213,6 @@ func startJobSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Starts a job without keeping it in the state, for example whenever a resource changes, " +
 			"and waits until it finishes. Requires Terraform 1.14 or later.\n\n" +
-			"Each invocation starts one job. " +
 			"Use the resource `agent_job` if other resources need the outcome, or later prompts continue the job.",
 		Attributes: actionAttributes("Instructions for the agent.", "Project of the new job."),
 		Blocks:     actionBlocks(ctx),
@@ -230,7 +229,7 @@ func sendMessageSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
 		MarkdownDescription: "Sends a follow-up message to a job, whoever started it, and waits until the job finishes again. " +
 			"Requires Terraform 1.14 or later.\n\n" +
-			"Each invocation sends one message. To keep the outcome in the state, change the `prompt` of an `agent_job` instead.",
+			"To keep the outcome in the state, change the `prompt` of an `agent_job` instead.",
 		Attributes: attributes,
 		Blocks:     actionBlocks(ctx),
 	}
@@ -248,8 +247,8 @@ func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 		"prompt_wo": schema.StringAttribute{
 			Optional:  true,
 			WriteOnly: true,
-			MarkdownDescription: "Like `prompt`, but not shown in plans. It may be ephemeral: then saved plans do not contain it either, " +
-				"but destroy events refuse it, and `apply -invoke` does not pass it (Terraform 1.16).",
+			MarkdownDescription: "Like `prompt`, but not shown in plans, nor stored in saved plans if it is ephemeral: then destroy events refuse it, " +
+				"and `apply -invoke` does not pass it.",
 			Validators: []validator.String{validPrompt()},
 		},
 		"project_id": schema.StringAttribute{
@@ -272,7 +271,7 @@ func actionBlocks(ctx context.Context) map[string]schema.Block {
 				},
 				"on_failure": schema.StringAttribute{
 					Optional:            true,
-					MarkdownDescription: "What to do when the job fails: `error` fails the action, `warn` completes it with a warning. Default: `error`.",
+					MarkdownDescription: "When the job fails, `error` fails the action, and `warn` only warns. Default: `error`.",
 					Validators:          []validator.String{stringvalidator.OneOf(onError, onWarn)},
 				},
 			},

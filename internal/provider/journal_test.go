@@ -208,7 +208,7 @@ func lostRun(t *testing.T, run cli.Run, config attrs) {
 // A token of this run is no part of the scope, nor is a slash at the end of the base URL.
 // The name of a state replaces its backend.
 //
-// Red without: locating in Backend, TrimRight and State in journalScope.
+// Red without: locating in Backend, TrimRight and State in options.
 func TestScope(t *testing.T) {
 	data := t.TempDir()
 	t.Setenv("TF_DATA_DIR", data)
