@@ -72,7 +72,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"id": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Id of the job, assigned by the service.",
+				MarkdownDescription: "Id of the job.",
 			},
 			"status": schema.StringAttribute{
 				Computed:            true,
@@ -83,7 +83,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "Where the agent works. Null if not returned.",
 				Attributes: map[string]schema.Attribute{
 					"repository": schema.StringAttribute{Computed: true, MarkdownDescription: "URL of the repository that the agent edits."},
-					"ref":        schema.StringAttribute{Computed: true, MarkdownDescription: "Git reference, such as a branch. Null if there is none."},
+					"ref":        schema.StringAttribute{Computed: true, MarkdownDescription: "Git reference, such as a branch, or null."},
 				},
 			},
 			"model": schema.StringAttribute{
@@ -101,7 +101,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"archived_at": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Time when the job was archived (ISO 8601). Null if it was not.",
+				MarkdownDescription: "Time when the job was archived (ISO 8601), or null.",
 			},
 		},
 		Blocks: map[string]schema.Block{
