@@ -247,8 +247,8 @@ func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 		"prompt_wo": schema.StringAttribute{
 			Optional:  true,
 			WriteOnly: true,
-			MarkdownDescription: "Like `prompt`, but not shown in plans, nor stored in saved plans if it is ephemeral: then destroy events refuse it, " +
-				"and `apply -invoke` does not pass it.",
+			MarkdownDescription: "Like `prompt`, but not shown in plans, nor stored in saved plans if it is ephemeral: " +
+				"then destroy events refuse it, and `apply -invoke` does not pass it.",
 			Validators: []validator.String{validPrompt()},
 		},
 		"project_id": schema.StringAttribute{
