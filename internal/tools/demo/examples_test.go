@@ -281,13 +281,13 @@ func TestDemo(t *testing.T) {
 }
 
 // Every configuration in examples/ is run by a test, those of modules by
-// TestAccModule, which finds them itself. AWS is not at hand: make lint parses its file.
+// TestAccModule, which finds them itself. AWS and Azure are not at hand: make lint parses their files.
 func TestEveryExampleIsRun(t *testing.T) {
 	run := []string{"demo/main.tf"} // by TestDemo
 	for _, test := range examples() {
 		run = append(run, test.files...)
 	}
-	run = slices.Concat(run, pipelineFiles(), []string{migrating, pipelines + "bucket/main.tf"})
+	run = slices.Concat(run, pipelineFiles(), []string{migrating, pipelines + "bucket/main.tf", pipelines + "backend-azurerm.tf"})
 	slices.Sort(run)
 	there := slices.DeleteFunc(filesIn(t, root+"/examples", ".tf", ".tfquery.hcl", ".yml", ".yaml", ".md"),
 		func(file string) bool { return strings.HasPrefix(file, "modules/") })

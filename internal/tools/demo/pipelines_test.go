@@ -4,6 +4,7 @@
 package main
 
 import (
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
@@ -28,7 +29,7 @@ const (
 
 func pipelineFiles() []string {
 	files := []string{oneApply, recipes + "module.tf", recipes + "notify.yml"}
-	for _, name := range []string{"two-applies.tf", "backend-http.tf", "github-actions.yml", "push.yml", "gitlab-ci.yml"} {
+	for _, name := range []string{"two-applies.tf", "backend-s3.tf", "github-actions.yml", "push.yml", "gitlab-ci.yml"} {
 		files = append(files, pipelines+name)
 	}
 	for _, name := range []string{"schedule", "release", "merged", "openapi"} {
@@ -222,10 +223,10 @@ func TestNotify(t *testing.T) {
 	}
 }
 
-// A run is cut short while it waits, and the next one gets a fresh checkout and the state as it is at the
-// backend, with the lock of a run that was killed.
+// A run is cut short while it waits, and the next one gets a fresh checkout, and the bucket as it is, with the lock of a
+// run that was killed. Meanwhile and afterwards, a pull request or branch only plans, and its role cannot write.
 //
-// Red without: a journal. The next run sends again then.
+// Red without: the journal, because the next run sends again then; -lock=false; a role that plans what is applied.
 func TestAccStores_cutShort(t *testing.T) {
 	t.Parallel()
 	if !canInterrupt {
@@ -237,31 +238,35 @@ func TestAccStores_cutShort(t *testing.T) {
 		return r.github(pipelines + "push.yml")
 	}
 	gitlab := func(r *runner) (text, failed string) { return r.gitlab(oneApply) }
-	// The first apply stores the state, and the second one waits. There is neither a journal nor a lock.
-	twoApplies := func(r *runner) (text, failed string) {
-		r.checkout(pipelines + "two-applies.tf")
-		text, ok := r.bash([]string{"bash"}, "set -euo pipefail\n"+read(r.T, pipelines+"two-applies.sh"), []string{
-			"AGENT_BASE_URL=" + r.values["vars.AGENT_BASE_URL"], "AGENT_PROJECT_ID=proj_123", "TF_VAR_agent_admin_key=" + canary,
-			"TF_HTTP_ADDRESS=" + r.values["vars.TF_STATE_URL"], "TF_CLI_CONFIG_FILE=" + withInit, "AGENT_JOURNAL_URL=",
-		})
-		return text, map[bool]string{false: "script"}[ok]
-	}
 	for name, test := range map[string]struct {
 		signal syscall.Signal
 		apply  string // the step or job that is cut short
 		run    func(r *runner) (text, failed string)
 		alert  string // empty: nothing was lost
-		end    string // what the next run shows
 	}{
-		"GitHub, lost":      {syscall.SIGKILL, "Apply", github, "::warning title=" + takenOver + "::agent_job.reference: ", completed},
-		"GitHub, cancelled": {syscall.SIGINT, "Apply", github, "", completed}, // Red without: exec
-		"GitLab, lost":      {syscall.SIGKILL, "apply", gitlab, takenOver, completed},
-		"two applies, lost": {syscall.SIGKILL, "script", twoApplies, "", "Modifications complete"},
+		"GitHub, lost":      {syscall.SIGKILL, "Apply", github, "::warning title=" + takenOver + "::agent_job.reference: "},
+		"GitHub, cancelled": {syscall.SIGINT, "Apply", github, ""}, // Red without: exec
+		"GitLab, lost":      {syscall.SIGKILL, "apply", gitlab, takenOver},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := startPipeline(t, time.Hour)
-			r.kill = test.signal
+			r.useBucket()
+			planOnly := func(shows string) {
+				t.Helper()
+				pull, before, sent := *r, r.bucket.objects(), r.service.Counts()
+				pull.trial, pull.values, pull.kill, pull.meanwhile = new(*r.trial), maps.Clone(r.values), 0, nil
+				pull.values["github.event_name"], pull.values["branch"] = "pull_request", "feature"
+				if text, failed := test.run(&pull); failed != "" || !strings.Contains(text, shows) {
+					t.Errorf("%q failed, or does not show %q:\n%s", failed, shows, text)
+				}
+				counts := r.service.Counts()
+				counts.Get = sent.Get
+				if diff := cmp.Diff([]any{before, sent}, []any{r.bucket.objects(), counts}); diff != "" {
+					t.Errorf("a plan changed the bucket, or sent (-before +after):\n%s", diff)
+				}
+			}
+			r.kill, r.meanwhile = test.signal, func() { planOnly("1 to add") }
 			if text, failed := test.run(r); failed != test.apply {
 				t.Fatalf("%q failed:\n%s", failed, text)
 			}
@@ -270,51 +275,40 @@ func TestAccStores_cutShort(t *testing.T) {
 			text, failed := test.run(r)
 			isLost := test.alert != ""
 			if isLost {
-				lock := regexp.MustCompile(`(?s)Error acquiring the state lock.*?ID: +(\S+)`).FindStringSubmatch(text)
+				lock := regexp.MustCompile(`Lock Info:\W+ID: +(\S+)`).FindStringSubmatch(text)
 				if failed == "" || lock == nil {
 					t.Fatalf("%q failed with the lock of the lost run:\n%s", failed, text)
 				}
-				url := r.values["vars.TF_STATE_URL"]
-				r.env = []string{"TF_HTTP_ADDRESS=" + url, "TF_HTTP_LOCK_ADDRESS=" + url, "TF_HTTP_UNLOCK_ADDRESS=" + url}
-				r.config = withInit
-				r.call("force-unlock", "-force", lock[1])
+				if text, ok := r.bash([]string{"bash"}, "terraform force-unlock -force "+lock[1], r.bucket.assume("agent-apply").env()); !ok {
+					t.Fatal(text)
+				}
 				text, failed = test.run(r)
 			}
-			if failed != "" || !strings.Contains(text, test.end) || !strings.Contains(text, test.alert) || isLost != strings.Contains(text, takenOver) {
+			if failed != "" || !strings.Contains(text, completed) || !strings.Contains(text, test.alert) || isLost != strings.Contains(text, takenOver) {
 				t.Errorf("%q failed, or the alert is missing or wrong:\n%s", failed, text)
 			}
+			planOnly("No changes") // the journal still has entries
 			r.expect([]string{reference})
 		})
 	}
 }
 
-// A pull request and a branch only plan, also while an apply holds the lock.
-//
-// Red without: -lock=false.
-func TestAccPlanOnly(t *testing.T) {
+// The first apply stores the state, and the second one waits and is killed: the next run needs no journal.
+func TestAccTwoApplies(t *testing.T) {
 	t.Parallel()
-	r := startPipeline(t, 0)
-	locked, err := http.NewRequestWithContext(t.Context(), "LOCK", r.values["vars.TF_STATE_URL"], strings.NewReader(`{"ID": "of an apply"}`))
-	if err != nil {
-		t.Fatal(err)
+	if !canInterrupt {
+		t.Skip("needs process groups: the CLI and the provider are killed together")
 	}
-	if response, err := http.DefaultClient.Do(locked); err != nil || response.Body.Close() != nil {
-		t.Fatal(err)
+	r := startPipeline(t, time.Hour)
+	r.env = []string{
+		"AGENT_BASE_URL=" + r.values["vars.AGENT_BASE_URL"], "AGENT_PROJECT_ID=proj_123", "TF_VAR_agent_admin_key=" + canary, "TF_CLI_CONFIG_FILE=" + withInit,
 	}
-	r.values["github.event_name"], r.values["branch"] = "pull_request", "feature"
-	r.checkout(oneApply)
-	journal := r.values["vars.AGENT_JOURNAL_URL"]
-	for plan, run := range map[string]func() (text, failed string){ // by the step or job that plans
-		"Plan": func() (string, string) { return r.github(pipelines + "push.yml") },
-		"plan": func() (string, string) { return r.gitlab(oneApply) },
-	} {
-		r.values["vars.AGENT_JOURNAL_URL"] = journal
-		if text, failed := run(); failed != "" || !strings.Contains(text, "1 to add") || r.service.Counts() != (simulator.Counts{}) {
-			t.Errorf("%q failed, %+v\n%s", failed, r.service.Counts(), text)
+	for _, r.kill = range []syscall.Signal{syscall.SIGKILL, 0} {
+		r.checkout(pipelines + "two-applies.tf")
+		if text, ok := r.bash([]string{"bash"}, "set -euo pipefail\n"+read(t, pipelines+"two-applies.sh"), nil); ok != (r.kill == 0) {
+			t.Fatal(text)
 		}
-		r.values["vars.AGENT_JOURNAL_URL"] = "" // the default folder would vanish with the runner
-		if text, failed := run(); failed != plan {
-			t.Errorf("%q failed without a journal, want %q:\n%s", failed, plan, text)
-		}
+		r.service.SetStatus(r.service.Jobs()[0].ID, "completed")
 	}
+	r.expect([]string{reference})
 }

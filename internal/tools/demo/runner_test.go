@@ -6,19 +6,15 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"crypto/rand"
 	"errors"
-	"io"
+	"fmt"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,80 +24,48 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/tfcli"
 )
 
-// journalURL names a store of its own: a bucket in make test-s3, and otherwise a folder.
-func journalURL(t *testing.T) string {
-	t.Helper()
-	if bucket, options, found := strings.Cut(os.Getenv("AGENT_TEST_S3"), "?"); found {
-		return bucket + "/" + strings.ToLower(rand.Text()) + "?" + options
-	}
-	return t.TempDir()
-}
-
-// stateServer is a backend of the type http, with locks also as GitLab has them.
-func stateServer(t *testing.T) (url string) {
-	t.Helper()
-	var mu sync.Mutex
-	var state, lock []byte
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		body, _ := io.ReadAll(r.Body)
-		isLock := strings.HasSuffix(r.URL.Path, "/lock")
-		switch method := r.Method; {
-		case method == "UNLOCK" || isLock && method == http.MethodDelete:
-			lock = nil
-		case (method == "LOCK" || isLock) && lock == nil:
-			lock = body
-		case method == "LOCK" || isLock:
-			w.WriteHeader(http.StatusLocked)
-			_, _ = w.Write(lock)
-		case method == http.MethodPost:
-			if state = body; bytes.Contains(state, []byte(canary)) {
-				t.Error("the key is in the state")
-			}
-		case state == nil:
-			w.WriteHeader(http.StatusNotFound)
-		default:
-			_, _ = w.Write(state)
-		}
-	}))
-	t.Cleanup(server.Close)
-	return server.URL
-}
-
 // runner runs the scripts of a pipeline as they stand in its YAML.
 type runner struct {
 	*trial
 
 	bin, origin string
+	backend     string            // file with the state's place
 	values      map[string]string // of expressions and variables
+	bucket      *bucket           // nil: the state is in a folder
 	kill        syscall.Signal    // sent to the apply once it waits; 0: none
+	meanwhile   func()            // called before that
 }
 
-// startPipeline is start for runners that have the state at a remote backend.
+// startPipeline is start for runners that have the state, and a journal, in folders outside of their checkouts.
 func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	t.Helper()
 	s := start(t, jobs)
-	needs(t, "1.10.0", "1.11.0") // ephemeral variables
+	needs(t, "1.10.0", "1.11.0") // ephemeral variables, and use_lockfile
 	dir := t.TempDir()
 	r := &runner{trial: s, bin: filepath.Join(dir, "bin"), origin: filepath.Join(dir, "agent"), values: map[string]string{
-		"vars.AGENT_BASE_URL": strings.TrimPrefix(s.env[0], "AGENT_BASE_URL="), "vars.AGENT_PROJECT_ID": "proj_123", "vars.AGENT_JOURNAL_URL": journalURL(t),
-		"secrets.AGENT_ADMIN_KEY": canary, "vars.TF_STATE_URL": stateServer(t), "vars.TF_STATE_USERNAME": "ci", "secrets.TF_STATE_PASSWORD": "password",
+		"vars.AGENT_BASE_URL": strings.TrimPrefix(s.env[0], "AGENT_BASE_URL="), "vars.AGENT_PROJECT_ID": "proj_123", "secrets.AGENT_ADMIN_KEY": canary,
 		"github.event_name": "push", "github.event.before": "", "github.event.inputs.since": "", "github.run_id": "101", "github.sha": "5f7079d", "github.ref_name": "v1",
 		"branch": "main",
 	}}
-	s.config, s.env = "", nil // the scripts set them
+	r.backend = fmt.Sprintf("terraform {\n  backend \"local\" {\n    path = %q\n  }\n}\n", filepath.Join(dir, "terraform.tfstate"))
+	s.config, s.env = "", []string{"AGENT_JOURNAL_URL=" + t.TempDir()} // the scripts set the rest
 	// A stand-in for the provider's repository: make install prints what it printed for these tests, and leaves the same files.
 	s.dir = r.origin
 	s.write("installed", installed.String())
 	s.write("Makefile", "install:\n\t@cat installed\n\t@if [ -n \"$$XDG_CACHE_HOME\" ]; then mkdir -p $$XDG_CACHE_HOME/terraform-provider-agent; cp -R '"+
 		filepath.Dir(withInit)+"' $$XDG_CACHE_HOME/terraform-provider-agent/installed; "+
 		"sed -i 's|"+filepath.Dir(withInit)+"|'$$XDG_CACHE_HOME'/terraform-provider-agent/installed|' $$XDG_CACHE_HOME/terraform-provider-agent/installed/mirror.tfrc; fi\n")
-	if err := errors.Join(os.Mkdir(r.bin, 0o700), os.Symlink(cli.Path, filepath.Join(r.bin, "terraform"))); err != nil {
-		t.Fatal(err)
-	}
+	r.use(cli)
 	r.values["vars.AGENT_PROVIDER_COMMIT"] = r.commit("A commit")
 	return r
+}
+
+// use makes a CLI the scripts' terraform.
+func (r *runner) use(c tfcli.CLI) {
+	r.Helper()
+	if err := errors.Join(os.RemoveAll(r.bin), os.Mkdir(r.bin, 0o700), os.Symlink(c.Path, filepath.Join(r.bin, "terraform"))); err != nil {
+		r.Fatal(err)
+	}
 }
 
 // commit commits all files in the folder, and returns the commit.
@@ -129,7 +93,7 @@ func (r *runner) checkout(file string) {
 	r.Helper()
 	r.dir = r.TempDir()
 	r.write("main.tf", configuration(r.T, file))
-	r.write("backend-http.tf", read(r.T, pipelines+"backend-http.tf"))
+	r.write("backend-s3.tf", r.backend)
 }
 
 // githubClone is github in a fresh clone of a repository at a commit or tag.
@@ -149,7 +113,9 @@ func (r *runner) bash(shell []string, script string, env []string) (text string,
 		r.Fatal(err)
 	}
 	cmd := exec.CommandContext(r.Context(), shell[0], append(shell[1:], file)...)
-	cmd.Env = slices.Concat(slices.DeleteFunc(os.Environ(), tfcli.IsForeign), []string{
+	cmd.Env = slices.Concat(slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		return tfcli.IsForeign(entry) || strings.HasPrefix(entry, "AWS_") // of the S3 server's owner
+	}), r.env, []string{
 		"PATH=" + r.bin + ":" + os.Getenv("PATH"), "CHECKPOINT_DISABLE=1",
 		"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url." + r.origin + ".insteadOf", "GIT_CONFIG_VALUE_0=https://github.com/agentjobs/terraform-provider-agent",
 	}, env)
@@ -182,6 +148,9 @@ func (r *runner) cutShort(cmd *exec.Cmd, gets int, ended chan error) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+	if r.meanwhile != nil {
+		r.meanwhile()
+	}
 	if r.kill == syscall.SIGINT { // as GitHub does: to the process of the step alone, and all are killed after a while
 		_ = cmd.Process.Signal(r.kill)
 		select {
@@ -197,10 +166,11 @@ func (r *runner) cutShort(cmd *exec.Cmd, gets int, ended chan error) {
 // workflow is what the tests read of a workflow of GitHub Actions.
 type workflow struct {
 	Jobs map[string]struct {
-		Env      map[string]string
-		Defaults struct{ Run struct{ Shell string } }
-		With     map[string]string
-		Steps    []struct{ Name, If, Run string }
+		Environment string
+		Env         map[string]string
+		Defaults    struct{ Run struct{ Shell string } }
+		With        map[string]string
+		Steps       []struct{ Name, If, Run, Uses string }
 	}
 }
 
@@ -215,7 +185,9 @@ var expression = regexp.MustCompile(`\$\{\{ (.*?) \}\}`)
 
 // expand replaces the expressions in a text of a workflow.
 func (r *runner) expand(text string) string {
-	r.values["github.event_name == 'pull_request' && '-lock=false' || ''"] = map[string]string{"pull_request": "-lock=false"}[r.values["github.event_name"]]
+	isPull := r.values["github.event_name"] == "pull_request"
+	r.values["github.event_name == 'pull_request' && '-lock=false' || ''"] = map[bool]string{true: "-lock=false"}[isPull]
+	r.values["github.event_name == 'pull_request' && 'agent-plan' || 'agent-apply'"] = map[bool]string{true: "agent-plan", false: "agent-apply"}[isPull]
 	return expression.ReplaceAllStringFunc(text, func(found string) string {
 		value, ok := r.values[expression.FindStringSubmatch(found)[1]]
 		if !ok {
@@ -239,6 +211,9 @@ func (r *runner) github(caller string) (text, failed string) {
 		env = append(env, name+"="+r.expand(value))
 	}
 	for _, step := range job.Steps {
+		if r.bucket != nil && strings.HasPrefix(step.Uses, "aws-actions/configure-aws-credentials@") {
+			env = append(env, r.bucket.assume(r.expand(job.Environment)).env()...)
+		}
 		always := strings.Contains(step.If, "!cancelled()")
 		if step.Run == "" || failed != "" && !always || strings.Contains(step.If, "!= 'pull_request'") && r.values["github.event_name"] == "pull_request" {
 			continue
@@ -272,10 +247,10 @@ func (r *runner) gitlab(file string) (text, failed string) {
 	readYAML(r.T, pipelines+"gitlab-ci.yml", &all)
 	r.checkout(file)
 	variables := map[string]string{
-		"CI_PROJECT_DIR": r.dir, "CI_API_V4_URL": r.values["vars.TF_STATE_URL"], "CI_PROJECT_ID": "7", "CI_JOB_TOKEN": "token", "AWS_TOKEN": "token",
+		"CI_PROJECT_DIR": r.dir, "AWS_TOKEN": "token", "AWS_PLAN_ROLE_ARN": roles + "agent-plan", "AWS_APPLY_ROLE_ARN": roles + "agent-apply",
 		"CI_DEFAULT_BRANCH": "main", "CI_COMMIT_BRANCH": r.values["branch"], "AGENT_PLAN_KEY": canary, "AGENT_APPLY_KEY": canary,
 	}
-	for _, name := range []string{"AGENT_BASE_URL", "AGENT_PROJECT_ID", "AGENT_JOURNAL_URL", "AGENT_PROVIDER_COMMIT"} {
+	for _, name := range []string{"AGENT_BASE_URL", "AGENT_PROJECT_ID", "AGENT_PROVIDER_COMMIT"} {
 		variables[name] = r.values["vars."+name]
 	}
 	maps.Copy(variables, all.Variables)
@@ -285,7 +260,7 @@ func (r *runner) gitlab(file string) (text, failed string) {
 	for name := range variables {
 		env = append(env, name+"="+expand(name))
 	}
-	kept := []string{"main.tf", "backend-http.tf"}
+	kept := []string{"main.tf", "backend-s3.tf"}
 	for _, step := range []struct {
 		name string
 		job  job

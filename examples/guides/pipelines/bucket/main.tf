@@ -1,4 +1,4 @@
-# A bucket for the journal, and the role that GitHub Actions assumes to use it. Apply it once, apart from your jobs.
+# A bucket for state and journal, and the two roles that a pipeline assumes. Apply it once, apart from your jobs.
 terraform {
   required_providers {
     aws = {
@@ -12,96 +12,135 @@ variable "bucket" {
   type = string
 }
 
-variable "repository" {
-  description = "OWNER/NAME on GitHub, whose environments agent-plan and agent-apply may use the journal."
+variable "key" {
+  description = "Key of the state, as in backend-s3.tf."
   type        = string
+  default     = "agent/terraform.tfstate"
 }
 
-locals {
-  policy = replace(file("${path.module}/../journal-policy.json"), "ci-state", var.bucket)
-  rule   = jsondecode(file("${path.module}/../journal-lifecycle.json")).Rules[0]
+variable "issuer" {
+  description = "Host that issues the pipelines' ID tokens, such as gitlab.com. The account must have it as an OIDC provider."
+  type        = string
+  default     = "token.actions.githubusercontent.com"
 }
 
-resource "aws_s3_bucket" "journal" {
+variable "subjects" {
+  description = <<-EOT
+    Claim "sub" of the tokens that may assume each role; * matches anything.
+    GitHub: repo:OWNER/NAME:environment:agent-plan, and ...:agent-apply, which only the protected branch may use.
+    GitLab: project_path:GROUP/PROJECT:ref_type:branch:ref:*, and ...:ref:main, the protected branch.
+  EOT
+  type        = object({ plan = string, apply = string })
+}
+
+# S3 encrypts every object by itself.
+resource "aws_s3_bucket" "state" {
   bucket = var.bucket
 
   lifecycle {
-    prevent_destroy = true # it may hold lost jobs
+    prevent_destroy = true
   }
 }
 
-resource "aws_s3_bucket_public_access_block" "journal" {
-  bucket                  = aws_s3_bucket.journal.id
+resource "aws_s3_bucket_public_access_block" "state" {
+  bucket                  = aws_s3_bucket.state.id
   block_public_acls       = true
   block_public_policy     = true
   ignore_public_acls      = true
   restrict_public_buckets = true
 }
 
-resource "aws_s3_bucket_lifecycle_configuration" "journal" {
-  bucket = aws_s3_bucket.journal.id
+resource "aws_s3_bucket_policy" "tls" {
+  bucket = aws_s3_bucket.state.id
+  policy = jsonencode({
+    Version = "2012-10-17"
+    Statement = [{
+      Effect    = "Deny"
+      Principal = "*"
+      Action    = "s3:*"
+      Resource  = [aws_s3_bucket.state.arn, "${aws_s3_bucket.state.arn}/*"]
+      Condition = { Bool = { "aws:SecureTransport" = "false" } }
+    }]
+  })
+}
+
+resource "aws_s3_bucket_versioning" "state" {
+  bucket = aws_s3_bucket.state.id
+
+  versioning_configuration {
+    status = "Enabled"
+  }
+}
+
+# Deletes earlier states, and entries that a run has deleted, 90 days later. Nothing that is current expires: an entry may
+# matter however old it is, and no prefix has the entries of all states without the states.
+resource "aws_s3_bucket_lifecycle_configuration" "state" {
+  bucket     = aws_s3_bucket.state.id
+  depends_on = [aws_s3_bucket_versioning.state]
 
   rule {
-    id     = local.rule.ID
-    status = local.rule.Status
+    id     = "noncurrent"
+    status = "Enabled"
 
-    filter {
-      prefix = local.rule.Filter.Prefix
+    filter {}
+
+    noncurrent_version_expiration {
+      noncurrent_days = 90
     }
 
     expiration {
-      days = local.rule.Expiration.Days
-    }
-
-    noncurrent_version_expiration { # only if you enable versioning, which the journal does not need
-      noncurrent_days = local.rule.NoncurrentVersionExpiration.NoncurrentDays
+      expired_object_delete_marker = true
     }
   }
 }
 
-data "aws_iam_openid_connect_provider" "github" {
-  url = "https://token.actions.githubusercontent.com"
+data "aws_iam_openid_connect_provider" "ci" {
+  url = "https://${var.issuer}"
 }
 
-data "aws_iam_policy_document" "github" {
+data "aws_iam_policy_document" "trust" {
+  for_each = var.subjects
+
   statement {
     actions = ["sts:AssumeRoleWithWebIdentity"]
 
     principals {
       type        = "Federated"
-      identifiers = [data.aws_iam_openid_connect_provider.github.arn]
+      identifiers = [data.aws_iam_openid_connect_provider.ci.arn]
     }
 
     condition {
       test     = "StringEquals"
-      variable = "token.actions.githubusercontent.com:aud"
+      variable = "${var.issuer}:aud"
       values   = ["sts.amazonaws.com"]
     }
 
     condition {
-      test     = "StringEquals"
-      variable = "token.actions.githubusercontent.com:sub"
-      values   = [for name in ["agent-plan", "agent-apply"] : "repo:${var.repository}:environment:${name}"]
+      test     = "StringLike"
+      variable = "${var.issuer}:sub"
+      values   = [each.value]
     }
   }
 }
 
-resource "aws_iam_role" "journal" {
-  name               = "${var.bucket}-agent-journal"
-  assume_role_policy = data.aws_iam_policy_document.github.json
+resource "aws_iam_role" "ci" {
+  for_each = var.subjects
+
+  name               = "agent-${each.key}"
+  assume_role_policy = data.aws_iam_policy_document.trust[each.key].json
 }
 
-resource "aws_iam_role_policy" "journal" {
-  name   = "agent-journal"
-  role   = aws_iam_role.journal.id
-  policy = local.policy
+# These list the whole bucket, because S3 responds 403 instead of 404 to who may not. They cover the default workspace;
+# the states of others are below env:/, and their journals below the same key.
+resource "aws_iam_role_policy" "ci" {
+  for_each = var.subjects
+
+  name   = "state-and-journal"
+  role   = aws_iam_role.ci[each.key].id
+  policy = replace(replace(file("${path.module}/${each.key}.json"), "ci-state", var.bucket), "agent/terraform.tfstate", var.key)
 }
 
-output "variables" {
-  description = "Variables of the repository."
-  value = {
-    AGENT_JOURNAL_URL = "s3://${var.bucket}/agent-journal?region=${aws_s3_bucket.journal.region}"
-    AWS_REGION        = aws_s3_bucket.journal.region
-    AWS_ROLE_ARN      = aws_iam_role.journal.arn
-  }
+output "roles" {
+  description = "AWS_ROLE_ARN of the environments agent-plan and agent-apply, or AWS_PLAN_ROLE_ARN and AWS_APPLY_ROLE_ARN in GitLab."
+  value       = { for name, role in aws_iam_role.ci : name => role.arn }
 }

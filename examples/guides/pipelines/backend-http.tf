@@ -1,3 +1,0 @@
-terraform {
-  backend "http" {} # configured by TF_HTTP_… variables
-}
