@@ -91,15 +91,11 @@ func TestS3_responses(t *testing.T) {
 	}
 }
 
-// The policy of the pipelines guide allows what a journal does, and nothing beside its prefix.
+// The policies of the pipelines guide: each role does what it must, beside its own state only.
 func TestS3_policy(t *testing.T) {
 	url := os.Getenv("AGENT_TEST_S3")
 	if url == "" {
 		t.Skip("AGENT_TEST_S3 is not set: make test-s3 runs this with a real S3 server")
-	}
-	policy, err := os.ReadFile("../../../examples/guides/pipelines/journal-policy.json")
-	if err != nil {
-		t.Fatal(err)
 	}
 	l, err := ParseURL(url)
 	if err != nil {
@@ -110,30 +106,48 @@ func TestS3_policy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	role, err := sts.NewFromConfig(server, func(o *sts.Options) { o.BaseEndpoint = &at.endpoint }).AssumeRole(t.Context(), &sts.AssumeRoleInput{
-		RoleArn: aws.String("arn:aws:iam::123456789012:role/agent"), RoleSessionName: aws.String("test"),
-		Policy: aws.String(strings.ReplaceAll(string(policy), "ci-state", at.name)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("AWS_ACCESS_KEY_ID", *role.Credentials.AccessKeyId)
-	t.Setenv("AWS_SECRET_ACCESS_KEY", *role.Credentials.SecretAccessKey)
-	t.Setenv("AWS_SESSION_TOKEN", *role.Credentials.SessionToken)
 	name := NewName(CreateKey("p", "a", ""), "run1")
-	for prefix, allowed := range map[string]bool{"agent-journal/": true, "terraform-state/": false} {
-		l.Prefix = prefix
-		s := open(t, l)
-		if _, err := s.List(t.Context(), ""); err != nil {
-			t.Errorf("list %s: %v", prefix, err)
-		}
-		_, readErr := s.Read(t.Context(), name) // there is none
-		for call, err := range map[string]error{
-			"write": s.Write(t.Context(), name, &Entry{}), "read": readErr, "remove": s.Remove(t.Context(), name),
-		} {
-			if (err == nil) != allowed {
-				t.Errorf("%s %s: allowed: %t: %v", call, prefix, allowed, err)
+	for _, test := range []struct{ file, key, allowed string }{
+		{"plan.json", "agent/terraform.tfstate", "list read"},
+		{"plan.json", "other/terraform.tfstate", "list"},
+		{"apply.json", "agent/terraform.tfstate", "list write read remove"},
+		{"apply.json", "other/terraform.tfstate", "list"},
+	} {
+		t.Run(test.file+" "+test.key, func(t *testing.T) {
+			policy, err := os.ReadFile("../../../examples/guides/pipelines/bucket/" + test.file)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			role, err := sts.NewFromConfig(server, func(o *sts.Options) { o.BaseEndpoint = &at.endpoint }).AssumeRole(t.Context(), &sts.AssumeRoleInput{
+				RoleArn: aws.String("arn:aws:iam::123456789012:role/agent"), RoleSessionName: aws.String("test"),
+				Policy: aws.String(strings.ReplaceAll(string(policy), "ci-state", at.name)),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("AWS_ACCESS_KEY_ID", *role.Credentials.AccessKeyId)
+			t.Setenv("AWS_SECRET_ACCESS_KEY", *role.Credentials.SecretAccessKey)
+			t.Setenv("AWS_SESSION_TOKEN", *role.Credentials.SessionToken)
+			l := l
+			l.Prefix = test.key + "." + besideState
+			s := open(t, l)
+			var allowed []string
+			_, listErr := s.List(t.Context(), "")
+			writeErr := s.Write(t.Context(), name, &Entry{})
+			_, readErr := s.Read(t.Context(), name) // there may be none
+			for _, call := range []struct {
+				name string
+				err  error
+			}{{"list", listErr}, {"write", writeErr}, {"read", readErr}, {"remove", s.Remove(t.Context(), name)}} {
+				if call.err == nil {
+					allowed = append(allowed, call.name)
+				} else if !strings.Contains(call.err.Error(), "the credentials lack") {
+					t.Error(call.err)
+				}
+			}
+			if got := strings.Join(allowed, " "); got != test.allowed {
+				t.Errorf("allowed: %s, want %s", got, test.allowed)
+			}
+		})
 	}
 }
