@@ -4,7 +4,7 @@
 #   ARM_TENANT_ID: ${{ vars.ARM_TENANT_ID }}
 #   ARM_SUBSCRIPTION_ID: ${{ vars.ARM_SUBSCRIPTION_ID }}
 # On the container, give the app of agent-plan the role "Storage Blob Data Reader", and that of agent-apply
-# "Storage Blob Data Contributor". Keep nothing else in the container, because roles cover all of it.
+# "Storage Blob Data Contributor". Keep nothing else there. It never ran on Azure.
 terraform {
   backend "azurerm" {
     storage_account_name = "cistate"

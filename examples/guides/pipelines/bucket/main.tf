@@ -1,4 +1,5 @@
-# A bucket for state and journal, and the two roles that a pipeline assumes. Apply it once, apart from your jobs.
+# A bucket for state and journal, and the two roles that a pipeline assumes. Apply it once, apart from your jobs. It was never
+# applied.
 terraform {
   required_providers {
     aws = {
