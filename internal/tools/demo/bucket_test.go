@@ -38,7 +38,7 @@ type bucket struct {
 }
 
 // role is what AWS gives to who assumes one.
-type role struct{ AccessKeyId, SecretAccessKey, SessionToken string } //nolint:revive // as AWS spells it
+type role struct{ AccessKeyId, SecretAccessKey, SessionToken string }
 
 func (c role) env() []string {
 	return []string{"AWS_ACCESS_KEY_ID=" + c.AccessKeyId, "AWS_SECRET_ACCESS_KEY=" + c.SecretAccessKey, "AWS_SESSION_TOKEN=" + c.SessionToken}

@@ -289,6 +289,9 @@ func TestAccStores_cutShort(t *testing.T) {
 			}
 			planOnly("No changes") // the journal still has entries
 			r.expect([]string{reference})
+			if counts := r.service.Counts(); counts.Create+counts.Message != 1 {
+				t.Errorf("not one POST: %+v", counts)
+			}
 		})
 	}
 }

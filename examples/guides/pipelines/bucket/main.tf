@@ -29,6 +29,7 @@ variable "subjects" {
   description = <<-EOT
     Claim "sub" of the tokens that may assume each role; * matches anything.
     GitHub: repo:OWNER/NAME:environment:agent-plan, and ...:agent-apply, which only the protected branch may use.
+    Newer repositories have OWNER@ID/NAME@ID there: gh api repos/OWNER/NAME/actions/oidc/customization/sub shows it.
     GitLab: project_path:GROUP/PROJECT:ref_type:branch:ref:*, and ...:ref:main, the protected branch.
   EOT
   type        = object({ plan = string, apply = string })
