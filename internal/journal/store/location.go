@@ -67,7 +67,7 @@ var (
 )
 
 // ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or
-// s3://BUCKET/PREFIX?region=REGION&endpoint=URL, gs://BUCKET/PREFIX?endpoint=URL or azblob://ACCOUNT/CONTAINER/PREFIX?endpoint=URL, and each with
+// s3://BUCKET/PREFIX?region=REGION, gs://BUCKET/PREFIX or azblob://ACCOUNT/CONTAINER/PREFIX, each with endpoint=URL and
 // state=NAME. Its errors never repeat the text.
 func ParseURL(text string) (Location, error) {
 	if filepath.IsAbs(text) {
