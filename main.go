@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
 // version is set by the release build.
@@ -20,7 +21,17 @@ var version = "dev"
 
 func main() {
 	debug := flag.Bool("debug", false, "wait for a debugger, and print how to attach Terraform")
+	check := flag.Bool("check-journal", false, "try the place of a journal: the URL that follows, or the one that a run in this folder uses")
 	flag.Parse()
+	if *check {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		context.AfterFunc(ctx, stop) // a second signal ends it at once
+		if err := provider.CheckJournal(ctx, os.Stdout, flag.Arg(0)); err != nil {
+			log.SetFlags(0)
+			log.Fatal(err)
+		}
+		return
+	}
 
 	// The CLI drives the shutdown. A signal to the whole process group, a console that
 	// is closed, or a log that nobody reads any more must not end the plugin while a

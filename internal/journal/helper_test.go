@@ -35,20 +35,27 @@ func TestMain(m *testing.M) {
 }
 
 // stores are the stores that every rule is tried in. Tests that use them are
-// named TestStores_*, so that -run 'S3|Stores' chooses what needs a real S3 server.
+// named TestStores_*, so that -run 'S3|Stores' chooses what needs a real server.
 func stores(t *testing.T, try func(t *testing.T, l store.Location)) {
 	t.Helper()
 	t.Run("folder", func(t *testing.T) { try(t, folder(t)) })
 	t.Run("fake bucket", func(t *testing.T) { try(t, parse(t, fakes3.New(t).URL)) })
-	t.Run("S3 bucket", func(t *testing.T) {
-		url := os.Getenv("AGENT_TEST_S3")
+	var unset []string
+	for _, variable := range []string{"AGENT_TEST_S3", "AGENT_TEST_S3_SECOND", "AGENT_TEST_AZBLOB"} {
+		url := os.Getenv(variable)
 		if url == "" {
-			t.Skip("AGENT_TEST_S3 is not set: make test-s3 runs this with a real S3 server")
+			unset = append(unset, variable)
+			continue
 		}
-		l := parse(t, url)
-		l.Prefix = store.NewName("", "").ID + "/"
-		try(t, l)
-	})
+		t.Run(variable, func(t *testing.T) {
+			l := parse(t, url)
+			l.Prefix = store.NewName("", "").ID + "/"
+			try(t, l)
+		})
+	}
+	if unset != nil {
+		t.Run("other servers", func(t *testing.T) { t.Skipf("%s not set: see make test-stores", strings.Join(unset, ", ")) })
+	}
 }
 
 func folder(t *testing.T) store.Location {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -78,10 +79,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (ke
 		validate.ErrorAt(diags, at, wording.JournalNotOpened(err))
 		return kept, false
 	}
-	usual, isBeside, usualErr := store.Beside(kept.backend)
-	if !isBeside {
-		usual = defaultFolder()
-	}
+	usual, usualErr := usualPlace(kept.backend)
 	where := orEnv(block.URL, envJournalURL)
 	switch kept.location = usual; {
 	case !where.IsNull():
@@ -95,6 +93,36 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (ke
 		kept.usual = append(kept.usual, usual)
 	}
 	return kept, true
+}
+
+// usualPlace is where the journal of a state is kept if nobody has chosen a place.
+func usualPlace(b cli.Backend) (store.Location, error) {
+	l, isBeside, err := store.Beside(b)
+	if !isBeside {
+		l = defaultFolder()
+	}
+	return l, err
+}
+
+// CheckJournal tries the place that a URL names, or else the environment, or else the one that a run in the working
+// directory uses.
+func CheckJournal(ctx context.Context, w io.Writer, url string) error {
+	if url = cmp.Or(url, os.Getenv(envJournalURL)); url != "" {
+		l, err := store.ParseURL(url)
+		if err != nil {
+			return err
+		}
+		return store.Check(ctx, w, l)
+	}
+	backend, err := cli.ReadBackend()
+	if err != nil {
+		return err
+	}
+	l, err := usualPlace(backend)
+	if err != nil {
+		return err
+	}
+	return store.Check(ctx, w, l)
 }
 
 func defaultFolder() store.Location {

@@ -45,6 +45,7 @@ var errNoObject = errors.New("there is no such object")
 // bucket keeps each entry in an object.
 type bucket struct {
 	cloud     cloud
+	place     string // prefix of all scopes
 	prefix    string // of the scope; ends in a slash
 	network   http.RoundTripper
 	connected atomic.Pointer[objects]
@@ -67,7 +68,7 @@ func (b *bucket) try(ctx context.Context, op string, do func(objects) error) err
 	}
 	err := do(*connected)
 	if err != nil && (*connected).isDenied(err) {
-		return fmt.Errorf("the credentials lack %s: %w", b.cloud.grant(op, b.prefix), err)
+		return fmt.Errorf("the credentials lack %s: %w", b.cloud.grant(op, b.place), err)
 	}
 	return err
 }

@@ -39,7 +39,7 @@ func (f folder) Where(name Name) string { return filepath.Join(f.dir, name.Strin
 func (f folder) List(ctx context.Context, prefix string) (found []Name, _ error) {
 	var files []fs.DirEntry
 	err := whenShared(ctx, func() (err error) { files, err = os.ReadDir(f.dir); return err })
-	if isMissing(f.dir) && (f.isDefault || !isMissing(f.root)) { // Windows says of a file that the folder does not exist
+	if isMissing(f.dir) && f.mayBeEmpty() { // Windows says of a file that the folder does not exist
 		return nil, nil
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func (f folder) List(ctx context.Context, prefix string) (found []Name, _ error)
 func (f folder) Read(ctx context.Context, name Name) (*Entry, error) {
 	var file *os.File
 	err := whenShared(ctx, func() (err error) { file, err = os.Open(f.Where(name)); return err })
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && f.mayBeEmpty() {
 		return nil, nil
 	}
 	if err != nil {
@@ -126,12 +126,21 @@ func (f folder) makeDir() error {
 	return err
 }
 
+// mayBeEmpty reports whether a missing entry means that there is none: the volume of a folder that a person has named may
+// not be mounted.
+func (f folder) mayBeEmpty() bool { return f.isDefault || !isMissing(f.root) }
+
 func isMissing(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func (f folder) Remove(ctx context.Context, name Name) error { return remove(ctx, f.Where(name)) }
+func (f folder) Remove(ctx context.Context, name Name) error {
+	if !f.mayBeEmpty() {
+		return &fs.PathError{Op: "remove", Path: f.root, Err: fs.ErrNotExist}
+	}
+	return remove(ctx, f.Where(name))
+}
 
 // remove removes a file, which may be missing.
 func remove(ctx context.Context, path string) error {

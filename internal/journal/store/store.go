@@ -32,7 +32,7 @@ type Store interface {
 // Open returns the store for the entries of a scope, without accessing it yet.
 func Open(l Location, scope string, process *cli.Process) Store {
 	if l.cloud != nil {
-		return &bucket{cloud: l.cloud, prefix: l.Prefix + scope + "/", network: process.Network}
+		return &bucket{cloud: l.cloud, place: l.Prefix, prefix: l.Prefix + scope + "/", network: process.Network}
 	}
 	return folder{l.Folder, l.Default, filepath.Join(l.Folder, scope)}
 }

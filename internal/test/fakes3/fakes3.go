@@ -6,12 +6,15 @@ package fakes3
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/xml"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +28,8 @@ type Server struct {
 	sync.Mutex
 	URL     string // of a journal
 	Objects map[string][]byte
-	Page    int // objects in each page of a listing; 0: 20
+	Page    int           // objects in each page of a listing; 0: 20
+	Ahead   time.Duration // of the clock
 
 	// hook answers a request, when it returns a status. It may call apply first.
 	hook func(r *http.Request, apply func()) int
@@ -34,9 +38,14 @@ type Server struct {
 // etag is that of every object: nothing here depends on one.
 const etag = `"00000000000000000000000000000000"`
 
-// New starts a server, and sets its credentials in the environment.
+// New starts a server, and sets its credentials in the environment, where nothing else of AWS remains.
 func New(t testing.TB) *Server {
 	t.Helper()
+	for _, variable := range os.Environ() {
+		if name, _, _ := strings.Cut(variable, "="); strings.HasPrefix(name, "AWS_") {
+			t.Setenv(name, "")
+		}
+	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	f := &Server{Objects: map[string][]byte{}}
@@ -55,7 +64,12 @@ func (f *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	hook := f.hook
 	f.Unlock()
 	if hook != nil {
-		if status := hook(r, func() { f.serve(httptest.NewRecorder(), r, body) }); status != 0 {
+		switch status := hook(r, func() { f.serve(httptest.NewRecorder(), r, body) }); status {
+		case 0:
+		case http.StatusForbidden:
+			refuse(w, status, "AccessDenied")
+			return
+		default:
 			w.WriteHeader(status)
 			return
 		}
@@ -71,26 +85,33 @@ func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	object, exists := f.Objects[name]
 	switch {
 	case !inBucket:
-		notFound(w, "NoSuchBucket")
+		refuse(w, http.StatusNotFound, "NoSuchBucket")
 	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
 		f.list(w, r.URL.Query())
+	case r.Method == http.MethodPut && r.Header.Get("X-Amz-Checksum-Sha256") != checksum(body): // Amazon demands one with Object Lock
+		refuse(w, http.StatusBadRequest, "InvalidRequest")
 	case r.Method == http.MethodPut:
 		f.Objects[name] = body
 		w.Header().Set("ETag", etag)
 	case !exists: // to a DELETE, Google's store says so, and Amazon's 204
-		notFound(w, "NoSuchKey")
+		refuse(w, http.StatusNotFound, "NoSuchKey")
 	case r.Method == http.MethodDelete:
 		delete(f.Objects, name)
 		w.WriteHeader(http.StatusNoContent)
 	default:
 		w.Header().Set("ETag", etag)
-		w.Header().Set("Last-Modified", time.Unix(0, 0).UTC().Format(http.TimeFormat))
+		w.Header().Set("Last-Modified", time.Now().Add(f.Ahead).UTC().Format(http.TimeFormat))
 		_, _ = w.Write(object)
 	}
 }
 
-func notFound(w http.ResponseWriter, code string) {
-	w.WriteHeader(http.StatusNotFound)
+func checksum(body []byte) string {
+	sum := sha256.Sum256(body)
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.WriteHeader(status)
 	_, _ = io.WriteString(w, "<Error><Code>"+code+"</Code></Error>")
 }
 

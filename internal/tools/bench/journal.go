@@ -29,7 +29,7 @@ const (
 )
 
 // journal measures what the journal costs: in a folder, and in a bucket that is far away, also
-// among many entries of other states. AGENT_TEST_S3 names the bucket, as tools/s3.sh sets it.
+// among many entries of other states. AGENT_TEST_S3 names the bucket, as tools/stores.sh sets it.
 func (b *bench) journal(ctx context.Context, n int) {
 	where, err := url.Parse(os.Getenv("AGENT_TEST_S3"))
 	b.check(err)

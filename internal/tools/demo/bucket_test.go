@@ -49,7 +49,7 @@ func (r *runner) useBucket() {
 	r.Helper()
 	at, err := url.Parse(os.Getenv("AGENT_TEST_S3"))
 	if err != nil || at.Host == "" {
-		r.Skip("AGENT_TEST_S3 is not set: make test-s3 runs this with a real S3 server")
+		r.Skip("AGENT_TEST_S3 is not set: make test-stores sets it")
 	}
 	stub, _ := source.Terraform().Path() // it panics with a remote backend
 	clis := append([]tfcli.CLI{cli}, tfcli.All(r.Context(), io.Discard)...)

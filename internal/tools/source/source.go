@@ -66,6 +66,17 @@ func MinIO() Command {
 	}
 }
 
+// Versitygw is an S3 server, under Apache-2.0.
+func Versitygw() Command {
+	return Command{
+		name:    "versitygw",
+		module:  "github.com/versity/versitygw",
+		version: "v1.8.0",
+		sum:     "h1:au+wI+aybno/STsQiSm35Uu6Q6iK5MWReQxgO6SEMFc=",
+		pkg:     "./cmd/versitygw",
+	}
+}
+
 // CacheDir is the folder for what this project downloads or builds, in the
 // user's cache folder.
 func CacheDir() (string, error) {

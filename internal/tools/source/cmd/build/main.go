@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Command build builds terraform, opentofu or minio from source, unless it is in
+// Command build builds terraform, opentofu, minio or versitygw from source, unless it is in
 // the cache folder already, and prints its path.
 package main
 
@@ -22,9 +22,10 @@ func main() {
 			"terraform": source.Terraform(),
 			"opentofu":  source.OpenTofu(),
 			"minio":     source.MinIO(),
+			"versitygw": source.Versitygw(),
 		}[name]
 		if !ok {
-			fmt.Fprintln(os.Stderr, "usage: build terraform|opentofu|minio ...")
+			fmt.Fprintln(os.Stderr, "usage: build terraform|opentofu|minio|versitygw ...")
 			os.Exit(2)
 		}
 		exe, err := command.Build(ctx, os.Stderr)
