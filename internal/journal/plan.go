@@ -133,7 +133,7 @@ func (j *Journal) LeftElsewhere(ctx context.Context) (number int, where string) 
 		names, _ := elsewhere.List(ctx, "")
 		cancel()
 		if number = len(j.ofOthers(names)); number > 0 {
-			return number, elsewhere.String()
+			return number, place.Location.String()
 		}
 	}
 	return 0, ""

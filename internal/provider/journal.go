@@ -36,10 +36,10 @@ const (
 
 // keptJournal is where the journal of a state is kept, and which entries a person has given up.
 type keptJournal struct {
-	location store.Location
-	usual    []store.Location // where it is if nobody chooses
-	backend  cli.Backend
-	forget   []string
+	location  store.Location
+	elsewhere []store.Location // where it may have been
+	backend   cli.Backend
+	forget    []string
 }
 
 // journal returns the journal's settings, if it is enabled. A plan must know them, because it removes from
@@ -90,7 +90,7 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (ke
 		validate.ErrorAt(diags, at, wording.JournalNotBesideState(usualErr, kept.backend.Type))
 	}
 	if usualErr == nil {
-		kept.usual = append(kept.usual, usual)
+		kept.elsewhere = append(kept.elsewhere, usual)
 	}
 	return kept, true
 }
@@ -133,7 +133,7 @@ func defaultFolder() store.Location {
 	return store.Location{Folder: folder, Default: true}
 }
 
-// options are the journal's place, and the others where it may have been: the usual one, and that of the local state
+// options are the journal's place, and others where it may have been: the default ones, and that of the local state
 // before it was moved to a backend.
 func (k keptJournal) options(baseURL string) journal.Options {
 	place := func(l store.Location, b cli.Backend) journal.Place {
@@ -142,9 +142,9 @@ func (k keptJournal) options(baseURL string) journal.Options {
 		return journal.Place{Location: l, Scope: scope}
 	}
 	o := journal.Options{Place: place(k.location, k.backend), Forget: k.forget}
-	others := []journal.Place{place(defaultFolder(), cli.Backend{})}
-	for _, usual := range k.usual {
-		others = append(others, place(usual, k.backend))
+	others := []journal.Place{place(defaultFolder(), cli.Backend{}), place(defaultFolder(), k.backend)}
+	for _, l := range k.elsewhere {
+		others = append(others, place(l, k.backend))
 	}
 	for _, other := range others {
 		if other.Location.String() != o.Location.String() || other.Scope != o.Scope {

@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -174,24 +175,32 @@ func TestJournalBesideState(t *testing.T) {
 	}
 }
 
-// After a state was moved from the disk to a bucket, the folder has what its last run lost.
-func TestJournalOfMovedState(t *testing.T) {
+// The folder has what a last run lost before its state was moved from the disk to a bucket, and before a build kept the
+// journal there.
+func TestJournalBeforeBuckets(t *testing.T) {
 	f := fakes3.New(t)
 	_, endpoint, _ := strings.Cut(f.URL, "endpoint=")
-	s := harness.NewService(t, nil)
-	initialized(t, "")
-	lostRun(t, "first", s.Attrs())
-	if err := os.Mkdir(".terraform", 0o700); err != nil {
-		t.Fatal(err)
-	}
 	backend := `{"backend": {"type": "s3", "config": {"bucket": "bucket", "key": "k", "region": "us-east-1", "endpoint": "` + endpoint + `", "use_path_style": true}}}`
-	if err := os.WriteFile(filepath.Join(".terraform", "terraform.tfstate"), []byte(backend), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := fakecli.New(t, s.Attrs())
-	c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("second")}), s.Attrs())
-	if got := fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write"})); !strings.HasPrefix(got, "WARNING: Journal entries elsewhere") {
-		t.Error(got)
+	for name, first := range map[string]string{"moved state": "", "earlier build": backend} {
+		s := harness.NewService(t, nil)
+		initialized(t, first)
+		config := s.Attrs()
+		folder, _ := filepath.Abs(".agent-journal")
+		if first != "" {
+			if err := os.Mkdir(folder, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			config = fakecli.With(config, attrs{"journal": attrs{"url": folder}})
+		}
+		lostRun(t, "first", config)
+		if err := errors.Join(os.MkdirAll(".terraform", 0o700), os.WriteFile(filepath.Join(".terraform", "terraform.tfstate"), []byte(backend), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		c := fakecli.New(t, s.Attrs())
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("second")}), s.Attrs())
+		if got := fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write"})); !strings.HasPrefix(got, "WARNING: Journal entries elsewhere") {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

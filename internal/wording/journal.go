@@ -35,7 +35,7 @@ func JournalElsewhere(number int, where string) Diagnostic {
 	return diagnostic("Journal entries elsewhere",
 		fmt.Sprintf("Earlier runs kept the journal of this state in %s, and left entries there: %d. This run does not read them, "+
 			"so it may send a prompt again that a broken run has sent.", escape.Printable(where), number),
-		"First plan as they did: without journal.url and AGENT_JOURNAL_URL, or with the backend that the state had. "+
+		"First plan with this place as journal.url, or, if the state was moved, with the backend that it had. "+
 			"If that plan announces nothing, delete these entries.")
 }
 
