@@ -43,7 +43,7 @@ type Backend struct {
 	Type     string         `json:"type"` // empty: none; the state is local
 	Settings map[string]any `json:"config"`
 
-	text string // of the file, for what is unknown
+	stateStore string // experimental: any difference makes another state
 }
 
 // ReadBackend reads the backend, with the settings that only init got.
@@ -58,20 +58,20 @@ func ReadBackend() (Backend, error) {
 	}
 	var initialized struct {
 		Backend    Backend         `json:"backend"`
-		StateStore json.RawMessage `json:"state_store"` // experimental: any difference makes another state
+		StateStore json.RawMessage `json:"state_store"`
 	}
 	if json.Unmarshal(text, &initialized) != nil { // its error may show a setting
 		return Backend{}, fmt.Errorf("%s, which has the settings of the backend, is damaged: run init again", file)
 	}
 	b := initialized.Backend
-	b.text = string(initialized.StateStore)
+	b.stateStore = string(initialized.StateStore)
 	return b, nil
 }
 
 // ID identifies the state, as far as the settings show it.
 func (b Backend) ID() string {
 	if b.Type == "" {
-		return b.text
+		return b.stateStore
 	}
 	located, isKnown := map[string]any{}, false
 	for name, value := range b.Settings {
@@ -82,7 +82,7 @@ func (b Backend) ID() string {
 		}
 		text, isText := value.(string)
 		if !isText && value != nil {
-			located[name] = value
+			located[name] = withoutNulls(value)
 			continue
 		}
 		if text == "" {
@@ -97,6 +97,27 @@ func (b Backend) ID() string {
 	}
 	where, _ := json.Marshal(located)
 	return b.Type + string(where)
+}
+
+// withoutNulls removes what a later CLI may add to a setting that has parts.
+func withoutNulls(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		set := map[string]any{}
+		for name, part := range value {
+			if part != nil {
+				set[name] = withoutNulls(part)
+			}
+		}
+		return set
+	case []any:
+		var parts []any
+		for _, part := range value {
+			parts = append(parts, withoutNulls(part))
+		}
+		return parts
+	}
+	return value
 }
 
 // withoutCredentials removes what may differ between two ways to reach one state: user,

@@ -59,8 +59,12 @@ func TestBackend(t *testing.T) {
 		},
 		"cloud": { // HCP Terraform
 			`"hostname":null,"organization":"o","token":"1","workspaces":{"name":"w","tags":null}`,
-			`"hostname":"app.terraform.io","organization":"o","token":"2","workspaces":{"name":"w","tags":null}`,
+			`"hostname":"app.terraform.io","organization":"o","token":"2","workspaces":{"name":"w"}`,
 			`"hostname":null,"organization":"o","workspaces":{"name":"other","tags":null}`,
+		},
+		"remote": {
+			`"organization":"o","workspaces":[{"name":"w","prefix":null}]`, `"organization":"o","workspaces":[{"name":"w"}]`,
+			`"organization":"o","workspaces":[{"name":"other"}]`,
 		},
 		"local":   {`"path":null,"workspace_dir":null`, `"path":"","workspace_dir":null`, `"path":"other.tfstate"`},
 		"unknown": {`"at":"a"`, `"at":"a"`, `"at":"b"`},
@@ -87,6 +91,17 @@ func TestBackend(t *testing.T) {
 	if got := backend(`"backend":{"type":"s3","config":{"bucket":"canary"`); !strings.Contains(got, "run init again") || strings.Contains(got, "canary") {
 		t.Errorf("a damaged file: %s", got)
 	}
+	if err := os.Mkdir(filepath.Join(dir, "as-folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TF_DATA_DIR", filepath.Join(dir, "as-folder"))
+	if err := os.Mkdir(filepath.Join(dir, "as-folder", "terraform.tfstate"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := ReadBackend(); err == nil {
+		t.Errorf("a file that cannot be read is no backend: %v", got)
+	}
+	t.Setenv("TF_DATA_DIR", dir)
 	if got := backend(`"backend":null`); got != "" {
 		t.Errorf("a state that was moved back from a backend is not the local one: %s", got)
 	}

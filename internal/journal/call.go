@@ -93,8 +93,11 @@ func (c *Call) writePending() error {
 
 // lookForOthers fails if another run has recorded an equal request. It returns the ids of other messages to the job.
 func (c *Call) lookForOthers() (messages []string, _ error) {
-	others, err := c.journal.list(c.ctx, c.request.Key.Family()+"-")
-	for _, name := range others {
+	all, err := c.journal.listAll(c.ctx, c.request.Key.Family()+"-")
+	if err == nil && c.journal.Keeps() && !slices.Contains(all, c.name) { // nor would it show those of others
+		return nil, c.journal.failed("listed", errors.New("the listing lacks an entry that was just written"))
+	}
+	for _, name := range c.journal.ofOthers(all) {
 		if name.Key == c.request.Key {
 			return nil, ErrEarlier
 		}

@@ -209,8 +209,22 @@ func TestEarlier_X15_waits(t *testing.T) {
 	}
 }
 
+// blind lists nothing, as a cache or another server does.
+type blind struct{ store.Store }
+
+func (blind) List(context.Context, string) ([]store.Name, error) { return nil, nil }
+
 // A record that may not be there keeps the request from being sent. X14: after an error nothing is left behind.
 func TestSending_faults(t *testing.T) {
+	l := folder(t)
+	j := open(t, l, "first")
+	c := j.Begin(t.Context(), Request{Key: create})
+	j.store = blind{j.store}
+	if _, ok := errors.AsType[*Error](c.Sending()); !ok {
+		t.Error("a listing without what was written shows that there is nothing")
+	}
+	c.End()
+	wantStored(t, l)
 	arrives := func(_ context.Context, _ func(), access func() error) error { return errors.Join(access(), errFault) }
 	hangs := func(ctx context.Context, _ func(), _ func() error) error { return hang(ctx) }
 	cancelled := func(_ context.Context, cancel func(), access func() error) error { cancel(); return access() }

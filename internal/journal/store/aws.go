@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
@@ -47,7 +48,7 @@ type assumedRole struct {
 	Token          string            `json:"web_identity_token"`
 	TokenFile      string            `json:"web_identity_token_file"`
 
-	lasts time.Duration
+	duration time.Duration
 }
 
 // read reads what the s3 backend knows, and returns the endpoint of S3. What it leaves out, the AWS SDK
@@ -60,16 +61,19 @@ func (a *awsSettings) read(s *settings) (endpoint string, _ error) {
 		a.load = append(a.load, config.WithSharedConfigProfile(profile))
 	}
 	var files, credentialFiles []string
-	hasFiles, err := s.decode("shared_config_files", &files)
-	hasCredentialFiles, credentialsErr := s.decode("shared_credentials_files", &credentialFiles)
-	if hasFiles {
-		a.load = append(a.load, config.WithSharedConfigFiles(files))
+	_, err := s.decode("shared_config_files", &files)
+	if file := os.Getenv("AWS_SHARED_CONFIG_FILE"); files == nil && file != "" { // which only the backend knows
+		files = []string{file}
 	}
+	if files != nil {
+		a.load = append(a.load, config.WithSharedConfigFiles(expand(files...)))
+	}
+	_, credentialsErr := s.decode("shared_credentials_files", &credentialFiles)
 	if file := s.text("shared_credentials_file"); file != "" { // the older setting
-		credentialFiles, hasCredentialFiles = []string{file}, true
+		credentialFiles = []string{file}
 	}
-	if hasCredentialFiles {
-		a.load = append(a.load, config.WithSharedCredentialsFiles(credentialFiles))
+	if credentialFiles != nil {
+		a.load = append(a.load, config.WithSharedCredentialsFiles(expand(credentialFiles...)))
 	}
 	if key := s.text("access_key"); key != "" {
 		a.load = append(a.load, config.WithCredentialsProvider(
@@ -85,14 +89,15 @@ func (a *awsSettings) read(s *settings) (endpoint string, _ error) {
 		a.load = append(a.load, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
 	}
 	a.caBundle = s.text("custom_ca_bundle")
-	var endpoints struct{ S3, STS, IAM, DynamoDB string }
+	var endpoints struct{ S3, STS, IAM, DynamoDB string } // of the last two, nothing is asked
 	_, endpointsErr := s.decode("endpoints", &endpoints)
 	a.stsEndpoint = withScheme(cmp.Or(endpoints.STS, s.text("sts_endpoint", "AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT")))
 	a.stsRegion = s.text("sts_region")
 	s.ignore("secret_key", "token", "iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation",
 		"skip_requesting_account_id")
 	endpoint = withScheme(cmp.Or(endpoints.S3, s.text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT")))
-	return endpoint, errors.Join(err, credentialsErr, endpointsErr, a.readRoles(s), checkEndpoint(a.stsEndpoint))
+	return endpoint, errors.Join(err, credentialsErr, endpointsErr, a.readRoles(s), checkEndpoint(a.stsEndpoint),
+		refuse("AWS_WEB_IDENTITY_TOKEN"))
 }
 
 // readRoles reads the present and the older settings of roles.
@@ -107,7 +112,7 @@ func (a *awsSettings) readRoles(s *settings) error {
 	}
 	for name, role := range map[string]*assumedRole{"assume_role": &a.role, "assume_role_with_web_identity": &a.webIdentity} {
 		var durationErr error
-		if role.lasts, durationErr = time.ParseDuration(cmp.Or(role.Duration, "0s")); durationErr != nil {
+		if role.duration, durationErr = time.ParseDuration(cmp.Or(role.Duration, "0s")); durationErr != nil {
 			return unsupported(name)
 		}
 	}
@@ -123,10 +128,12 @@ func (a *awsSettings) readRoles(s *settings) error {
 func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aws.Config, error) {
 	load := append(slices.Clip(a.load), config.WithLogger(logging.Nop{})) // the SDK's own writes to stderr
 	if network != nil {
-		load = append(load, config.WithHTTPClient(&http.Client{Transport: network}))
+		load = append(load, config.WithHTTPClient(&http.Client{Transport: network, Timeout: requestTimeout}))
+	} else {
+		load = append(load, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)))
 	}
 	if a.caBundle != "" {
-		bundle, err := os.Open(a.caBundle)
+		bundle, err := os.Open(expand(a.caBundle)[0])
 		if err != nil {
 			return aws.Config{}, err
 		}
@@ -137,22 +144,32 @@ func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aw
 	if err != nil {
 		return aws.Config{}, err
 	}
-	client := func() *sts.Client {
-		return sts.NewFromConfig(found, func(o *sts.Options) {
-			o.Region = cmp.Or(a.stsRegion, o.Region)
-			if a.stsEndpoint != "" {
-				o.BaseEndpoint = &a.stsEndpoint
-			}
-		})
-	}
+	client := sts.NewFromConfig(found, func(o *sts.Options) {
+		o.Region = cmp.Or(a.stsRegion, o.Region)
+		if a.stsEndpoint != "" {
+			o.BaseEndpoint = &a.stsEndpoint
+		}
+	})
 	if a.webIdentity.ARN != "" {
 		found.Credentials = aws.NewCredentialsCache(
-			stscreds.NewWebIdentityRoleProvider(client(), a.webIdentity.ARN, a.webIdentity, a.webIdentity.web))
+			stscreds.NewWebIdentityRoleProvider(client, a.webIdentity.ARN, a.webIdentity, a.webIdentity.webOptions))
+		client = sts.New(client.Options(), func(o *sts.Options) { o.Credentials = found.Credentials })
 	}
 	if a.role.ARN != "" {
-		found.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(client(), a.role.ARN, a.role.assume))
+		found.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(client, a.role.ARN, a.role.options))
 	}
-	return found, nil
+	return found, checkEndpoint(aws.ToString(client.Options().BaseEndpoint)) // tokens go there; a profile may have one
+}
+
+// requestTimeout bounds a request. One for credentials outlives the call that needs them, and all others wait for it.
+const requestTimeout = 10 * time.Second
+
+// expand does with paths what the backend does.
+func expand(files ...string) (expanded []string) {
+	for _, file := range files {
+		expanded = append(expanded, expandHome(os.ExpandEnv(file)))
+	}
+	return expanded
 }
 
 // GetIdentityToken returns the token to assume the role with.
@@ -160,7 +177,7 @@ func (r assumedRole) GetIdentityToken() ([]byte, error) {
 	if r.Token != "" {
 		return []byte(r.Token), nil
 	}
-	return stscreds.IdentityTokenFile(r.TokenFile).GetIdentityToken()
+	return stscreds.IdentityTokenFile(expand(r.TokenFile)[0]).GetIdentityToken()
 }
 
 func (r assumedRole) policies() (all []ststypes.PolicyDescriptorType) {
@@ -170,12 +187,12 @@ func (r assumedRole) policies() (all []ststypes.PolicyDescriptorType) {
 	return all
 }
 
-func (r assumedRole) web(o *stscreds.WebIdentityRoleOptions) {
-	o.Duration, o.Policy, o.PolicyARNs, o.RoleSessionName = r.lasts, r.Policy, r.policies(), r.SessionName
+func (r assumedRole) webOptions(o *stscreds.WebIdentityRoleOptions) {
+	o.Duration, o.Policy, o.PolicyARNs, o.RoleSessionName = r.duration, r.Policy, r.policies(), r.SessionName
 }
 
-func (r assumedRole) assume(o *stscreds.AssumeRoleOptions) {
-	o.Duration, o.ExternalID, o.Policy, o.PolicyARNs = r.lasts, r.ExternalID, r.Policy, r.policies()
+func (r assumedRole) options(o *stscreds.AssumeRoleOptions) {
+	o.Duration, o.ExternalID, o.Policy, o.PolicyARNs = r.duration, r.ExternalID, r.Policy, r.policies()
 	o.SourceIdentity, o.TransitiveTagKeys = r.SourceIdentity, r.TransitiveTags
 	if r.SessionName != "" {
 		o.RoleSessionName = r.SessionName

@@ -43,6 +43,7 @@ func besideS3(t *testing.T, set map[string]any) (r received, _ error) {
 			if err := request.ParseForm(); err != nil {
 				return nil, err
 			}
+			request.Form.Set("at", request.URL.Scheme+"://"+request.URL.Host)
 			r.roles = append(r.roles, request.Form)
 			action := request.Form.Get("Action")
 			fmt.Fprintf(w, `<%sResponse><%sResult><Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
@@ -69,6 +70,10 @@ func TestBeside_s3(t *testing.T) {
 	if err := os.WriteFile(shared, []byte("[team]\naws_access_key_id = of-team\naws_secret_access_key = s\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "config"), []byte("[default]\nendpoint_url = https://s3.example.com\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("a token"), 0o600); err != nil {
 		t.Fatal(err)
@@ -93,11 +98,14 @@ func TestBeside_s3(t *testing.T) {
 		"FIPS, dual stack": {
 			set: map[string]any{"use_fips_endpoint": true, "use_dualstack_endpoint": true}, host: "states.s3-fips.dualstack.eu-central-1.amazonaws.com/",
 		},
-		"endpoint":          {set: map[string]any{"endpoints": map[string]any{"s3": "s3.example.com", "iam": "i", "sts": nil}}, host: "states.s3.example.com/app"},
-		"older endpoint":    {set: map[string]any{"endpoint": "https://s3.example.com"}, host: "states.s3.example.com/app"},
-		"endpoint variable": {variables: map[string]string{"AWS_S3_ENDPOINT": "https://s3.example.com"}, host: "states.s3.example.com/app"},
-		"region variable":   {set: map[string]any{"region": nil}, variables: map[string]string{"AWS_REGION": "us-east-2"}, host: "states.s3.us-east-2.amazonaws.com/"},
-		"encryption":        {set: map[string]any{"encrypt": true}, head: map[string]string{"X-Amz-Server-Side-Encryption": "AES256"}},
+		"endpoint":               {set: map[string]any{"endpoints": map[string]any{"s3": "s3.example.com", "iam": "i", "sts": nil}}, host: "states.s3.example.com/app"},
+		"older endpoint":         {set: map[string]any{"endpoint": "https://s3.example.com"}, host: "states.s3.example.com/app"},
+		"endpoint variable":      {variables: map[string]string{"AWS_S3_ENDPOINT": "https://s3.example.com"}, host: "states.s3.example.com/app"},
+		"older path style":       {set: map[string]any{"force_path_style": true}, host: "s3.eu-central-1.amazonaws.com/states/app/"},
+		"endpoint of a file":     {set: map[string]any{"shared_config_files": []any{"~/config"}}, host: "states.s3.example.com/app"},
+		"the same, by variables": {variables: map[string]string{"AWS_SHARED_CONFIG_FILE": "$WHERE/config", "WHERE": home}, host: "states.s3.example.com/app"},
+		"region variable":        {set: map[string]any{"region": nil}, variables: map[string]string{"AWS_REGION": "us-east-2"}, host: "states.s3.us-east-2.amazonaws.com/"},
+		"encryption":             {set: map[string]any{"encrypt": true}, head: map[string]string{"X-Amz-Server-Side-Encryption": "AES256"}},
 		"KMS": {set: map[string]any{"encrypt": true, "kms_key_id": "k", "acl": "bucket-owner-full-control"}, head: map[string]string{
 			"X-Amz-Server-Side-Encryption": "aws:kms", "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id": "k", "X-Amz-Acl": "bucket-owner-full-control",
 		}},
@@ -106,7 +114,7 @@ func TestBeside_s3(t *testing.T) {
 			roles: "DurationSeconds=1200 ExternalId=x Policy={} PolicyArns.member.1.arn=p1 RoleArn=role RoleSessionName=se SourceIdentity=so " +
 				"Tags.member.1.Key=k Tags.member.1.Value=v TransitiveTagKeys.member.1=k",
 		},
-		"older role": {set: map[string]any{"role_arn": "old", "session_name": "se", "external_id": "x", "sts_region": "us-east-1"}, who: "old",
+		"older role": {set: map[string]any{"role_arn": "old", "session_name": "se", "external_id": "x"}, who: "old",
 			roles: "DurationSeconds=900 ExternalId=x RoleArn=old RoleSessionName=se"},
 		"web identity, then a role": {
 			set: map[string]any{
@@ -115,6 +123,25 @@ func TestBeside_s3(t *testing.T) {
 			}, who: "second",
 			roles: "DurationSeconds=900 RoleArn=second RoleSessionName=se; RoleArn=web RoleSessionName=w WebIdentityToken=a token",
 		},
+		"STS elsewhere": {
+			set: map[string]any{"role_arn": "role", "session_name": "se", "sts_region": "us-east-2"}, who: "role",
+			roles: "DurationSeconds=900 RoleArn=role RoleSessionName=se at=https://sts.us-east-2.amazonaws.com",
+		},
+		"STS endpoint": {
+			set: map[string]any{"role_arn": "role", "session_name": "se", "sts_endpoint": "sts.example.com"}, who: "role",
+			roles: "DurationSeconds=900 RoleArn=role RoleSessionName=se at=https://sts.example.com",
+		},
+		"STS endpoint, variable": {
+			set: map[string]any{"role_arn": "role", "session_name": "se"}, who: "role",
+			variables: map[string]string{"AWS_STS_ENDPOINT": "https://sts.example.com"},
+			roles:     "DurationSeconds=900 RoleArn=role RoleSessionName=se at=https://sts.example.com",
+		},
+		"web identity in the settings": {
+			set: map[string]any{"assume_role_with_web_identity": map[string]any{
+				"role_arn": "web", "web_identity_token": "t", "session_name": "w", "duration": "20m", "policy": "{}", "policy_arns": []any{"p1"},
+			}}, who: "web",
+			roles: "DurationSeconds=1200 Policy={} PolicyArns.member.1.arn=p1 RoleArn=web RoleSessionName=w WebIdentityToken=t",
+		},
 		"web identity by its variables": {
 			variables: map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_ROLE_ARN": "web", "AWS_WEB_IDENTITY_TOKEN_FILE": token, "AWS_ROLE_SESSION_NAME": "w"},
 			who:       "web", roles: "RoleArn=web RoleSessionName=w WebIdentityToken=a token",
@@ -122,6 +149,7 @@ func TestBeside_s3(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onlyAWS(t, test.variables)
+			t.Setenv("HOME", home)
 			got, err := besideS3(t, test.set)
 			if err != nil || test.who != "" && got.who != test.who || !strings.HasPrefix(got.host, test.host) {
 				t.Errorf("%v: %s at %s, want %s at %s", err, got.who, got.host, test.who, test.host)
@@ -145,6 +173,9 @@ func TestBeside_s3(t *testing.T) {
 func (r received) lent() string {
 	var all []string
 	for _, form := range r.roles {
+		if form.Get("at") == "https://sts.eu-central-1.amazonaws.com" { // the usual one
+			form.Del("at")
+		}
 		form.Del("Action")
 		form.Del("Version")
 		var one []string
@@ -168,6 +199,7 @@ func onlyAWS(t *testing.T, variables map[string]string) {
 	t.Setenv("HOME", t.TempDir())
 	t.Setenv("AWS_ACCESS_KEY_ID", "of-env")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "s")
+	t.Setenv("AWS_REGION", "eu-central-1")
 	for name, value := range variables {
 		t.Setenv(name, value)
 	}
@@ -212,11 +244,24 @@ func TestBeside_s3_refused(t *testing.T) {
 	if _, _, err := Beside(cli.Backend{Type: "s3", Settings: unset}); err != nil {
 		t.Errorf("what is not set counts: %v", err)
 	}
-	for variable, value := range map[string]string{"AWS_SSE_CUSTOMER_KEY": "canary", "AWS_ENDPOINT_URL_S3": "http://canary.example.com"} {
+	for _, unusable := range []map[string]any{{"key": "k"}, {"bucket": "b"}} {
+		if _, _, err := Beside(cli.Backend{Type: "s3", Settings: unusable}); err == nil {
+			t.Errorf("without bucket or key: %v", unusable)
+		}
+	}
+	insecure := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(insecure, []byte("[default]\nendpoint_url = http://canary.example.com\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for variable, value := range map[string]string{
+		"AWS_SSE_CUSTOMER_KEY": "canary", "AWS_WEB_IDENTITY_TOKEN": "canary", "AWS_ENDPOINT_URL_S3": "http://canary.example.com",
+		"AWS_ENDPOINT_URL": "http://canary.example.com", "AWS_ENDPOINT_URL_STS": "http://canary.example.com", "AWS_CONFIG_FILE": insecure,
+		"AWS_REGION": "",
+	} {
 		onlyAWS(t, map[string]string{variable: value})
-		_, _, err := Beside(cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k"}})
-		if err == nil || strings.Contains(err.Error(), "canary") {
-			t.Errorf("%s: %v", variable, err)
+		got, err := besideS3(t, map[string]any{"region": nil})
+		if err == nil || strings.Contains(err.Error(), "canary") || got.host != "" || got.roles != nil {
+			t.Errorf("%s: %v, %v", variable, err, got)
 		}
 	}
 }

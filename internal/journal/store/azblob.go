@@ -74,7 +74,8 @@ func (c *azureContainer) grant(op, _ string) string {
 
 func (c *azureContainer) connect(_ context.Context, network http.RoundTripper) (objects, error) {
 	options := azcore.ClientOptions{
-		Cloud: c.azure.cloud, Transport: &http.Client{Transport: network}, Telemetry: policy.TelemetryOptions{Disabled: true},
+		Cloud: c.azure.cloud, Transport: &http.Client{Transport: network, CheckRedirect: noRedirect},
+		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
 	at, ofContainer := c.endpoint+"/"+c.name, &container.ClientOptions{ClientOptions: options}
 	if c.azure.key != "" {

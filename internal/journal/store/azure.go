@@ -135,11 +135,22 @@ func (a *azureSettings) credential(options azcore.ClientOptions) (azcore.TokenCr
 		if err != nil { // it may show the value
 			return nil, unsupported("tenant_id or subscription_id")
 		}
-		return found, nil
+		return cliCredential{found}, nil
 	case a.others:
 		return azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: options})
 	}
 	return nil, errNoAzureCredentials
+}
+
+// cliCredential is what a laptop has, and what is tried when a pipeline lacks all others.
+type cliCredential struct{ *azidentity.AzureCLICredential }
+
+func (c cliCredential) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	token, err := c.AzureCLICredential.GetToken(ctx, options)
+	if err != nil {
+		err = fmt.Errorf("%w; the last that was tried: %w", errNoAzureCredentials, err)
+	}
+	return token, err
 }
 
 // requestProof asks GitHub, or Azure DevOps about a service connection.

@@ -40,6 +40,9 @@ type objects interface {
 	isDenied(err error) bool
 }
 
+// noRedirect keeps a client from following a redirect, which could lead a token elsewhere.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 var errNoObject = errors.New("there is no such object")
 
 // bucket keeps each entry in an object.

@@ -4,7 +4,9 @@
 package store
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -31,6 +33,44 @@ func TestS3_responses(t *testing.T) {
 	f.SetHook(func(*http.Request, func()) int { return http.StatusOK })
 	if _, err := s.List(t.Context(), ""); err == nil {
 		t.Error("a proxy's empty response is an empty listing")
+	}
+}
+
+// A listing that another server may have sent, or that lacks what follows, says nothing.
+func TestBucket_foreignListings(t *testing.T) {
+	onlyAWS(t, nil)
+	t.Setenv("ARM_SAS_TOKEN", "sig=canary")
+	foreign := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(fmt.Sprint(r.URL, r.Header), "canary") || r.Header.Get("Authorization") != "" {
+			t.Errorf("got %s with %v", r.URL, r.Header)
+		}
+		if r.URL.Path == "/s3" {
+			fmt.Fprint(w, "<ListBucketResult><Name>bucket</Name></ListBucketResult>")
+		} else {
+			fmt.Fprint(w, "<EnumerationResults><Blobs></Blobs></EnumerationResults>")
+		}
+	}))
+	defer foreign.Close()
+	there := strings.Replace(foreign.URL, "127.0.0.1", "localhost", 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/cut"):
+			fmt.Fprint(w, `<ListBucketResult><Name>cut</Name><IsTruncated>true</IsTruncated></ListBucketResult>`)
+		case strings.HasPrefix(r.URL.Path, "/bucket"):
+			http.Redirect(w, r, there+"/s3", http.StatusTemporaryRedirect)
+		default:
+			http.Redirect(w, r, there, http.StatusTemporaryRedirect)
+		}
+	}))
+	defer server.Close()
+	for _, url := range []string{"s3://bucket?region=r&endpoint=", "s3://cut?region=r&endpoint=", "azblob://account/container?endpoint="} {
+		l, err := ParseURL(url + server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names, err := open(t, l).List(t.Context(), ""); err == nil {
+			t.Errorf("%s: %v", url, names)
+		}
 	}
 }
 

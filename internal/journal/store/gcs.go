@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -38,8 +37,6 @@ type gcsBucket struct {
 const (
 	gcsScope   = "https://www.googleapis.com/auth/devstorage.read_write"
 	gcsMaxBody = 4 << 20 // a page of a listing has at most 1000 names
-	// gcsTimeout bounds one request; those for tokens have no other bound.
-	gcsTimeout = 10 * time.Second
 )
 
 // errCredentials replaces the library's errors, which can show a path or a part of a key.
@@ -81,8 +78,8 @@ func (b *gcsBucket) grant(op, _ string) string {
 func (b *gcsBucket) connect(ctx context.Context, network http.RoundTripper) (objects, error) {
 	client := &http.Client{
 		Transport:     network,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // it could lead a token elsewhere
-		Timeout:       gcsTimeout,
+		CheckRedirect: noRedirect,
+		Timeout:       requestTimeout,
 	}
 	tokens, err := within(ctx, func() (oauth2.TokenSource, error) {
 		// A later call refreshes the token with the same context.
@@ -111,13 +108,8 @@ func (b *gcsBucket) tokens(ctx context.Context) (oauth2.TokenSource, error) {
 
 // key reads the backend's credentials: a file's path, or its text.
 func (b *gcsBucket) key(ctx context.Context) (*google.Credentials, error) {
-	path, text := b.credentials, []byte(b.credentials)
-	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
-			path = filepath.Join(home, rest)
-		}
-	}
-	if file, err := os.ReadFile(path); err == nil {
+	text := []byte(b.credentials)
+	if file, err := os.ReadFile(expandHome(b.credentials)); err == nil {
 		text = file
 	}
 	var key struct{ Type google.CredentialsType }

@@ -195,7 +195,7 @@ func TestGCS_settings(t *testing.T) {
 			if want.base == "" {
 				want.base = google
 			}
-			wantLocation := Location{Default: true, Prefix: "agent-journal/", cloud: &want}
+			wantLocation := Location{Prefix: "agent-journal/", cloud: &want}
 			if test.prefix != "" {
 				wantLocation.Prefix = test.prefix
 			}
@@ -480,7 +480,7 @@ func TestGCS_stalledToken(t *testing.T) {
 		if _, err := s.List(ctx, ""); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 5*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}
-		time.Sleep(gcsTimeout) // the source waits for the first request under a lock
+		time.Sleep(requestTimeout) // the source waits for the first request under a lock
 		if _, err := s.List(t.Context(), ""); err != nil || requests != 2 {
 			t.Errorf("got %v after %d requests", err, requests)
 		}

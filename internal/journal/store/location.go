@@ -40,10 +40,9 @@ const besideState = "agent-journal/"
 // workspaces, and no listing of workspaces meets it. Its errors name settings, and never show one.
 func Beside(b cli.Backend) (l Location, ok bool, err error) {
 	s := newSettings(b.Settings)
-	l.Default = true
 	switch b.Type {
 	case "s3":
-		s.ignore("key", "workspace_key_prefix")
+		s.ignore("workspace_key_prefix")
 		l.Prefix = s.text("key") + "." + besideState
 		l.cloud, err = newS3(s.text("bucket"), s)
 	case "gcs":
@@ -55,7 +54,13 @@ func Beside(b cli.Backend) (l Location, ok bool, err error) {
 	default:
 		return Location{}, false, nil
 	}
-	return l, true, errors.Join(err, s.unread())
+	if err = errors.Join(err, s.unread()); err != nil {
+		return Location{}, true, err
+	}
+	if strings.HasSuffix(l.cloud.String(), "/") || l.Prefix == "."+besideState {
+		return Location{}, true, errors.New("the backend's settings lack the bucket or the key")
+	}
+	return l, true, nil
 }
 
 var (
@@ -97,7 +102,8 @@ func ParseURL(text string) (Location, error) {
 	l, path := Location{State: s.text("state")}, strings.Trim(parsed.Path, "/")
 	switch parsed.Scheme {
 	case "s3":
-		_, s.values["use_path_style"] = parameters["endpoint"] // most stores other than AWS have no name for each bucket
+		_, isOther := parameters["endpoint"]
+		s.values["use_path_style"] = isOther // most stores other than AWS have no host name for each bucket
 		l.cloud, err = newS3(parsed.Host, s)
 	case "gs":
 		l.cloud, err = newGCS(parsed.Host, s.text("endpoint"), s)

@@ -14,6 +14,8 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -81,8 +83,26 @@ func (b *s3Bucket) connect(ctx context.Context, network http.RoundTripper) (obje
 		if o.BaseEndpoint != nil {
 			o.Region = cmp.Or(o.Region, "us-east-1")
 		}
+		o.HTTPClient = sameHost{o.HTTPClient}
 	})
+	if client.Options().Region == "" {
+		return nil, errors.New("no region is known: set it in the backend, as ?region= in journal.url, or in AWS_REGION")
+	}
 	return &s3Objects{b, client}, checkEndpoint(aws.ToString(client.Options().BaseEndpoint)) // a profile may have one, too
+}
+
+// sameHost refuses what another host responds, to which a redirect led.
+type sameHost struct{ client s3.HTTPClient }
+
+func (h sameHost) Do(request *http.Request) (*http.Response, error) {
+	response, err := h.client.Do(request)
+	if err == nil && response.Request != nil {
+		if at := response.Request.URL; at.Host != request.URL.Host || at.Scheme != request.URL.Scheme {
+			_ = response.Body.Close()
+			return nil, fmt.Errorf("the store redirected to another host: %q", at.Host)
+		}
+	}
+	return response, err
 }
 
 type s3Objects struct {
@@ -96,11 +116,11 @@ func (o *s3Objects) list(ctx context.Context, prefix string) iter.Seq2[string, e
 		pages := s3.NewListObjectsV2Paginator(o.client, &s3.ListObjectsV2Input{Bucket: &o.name, Prefix: &prefix})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
-			if err == nil && aws.ToString(page.Name) == "" {
-				err = errors.New("the response is not a listing") // a proxy's perhaps; not an empty journal
+			if err == nil && (aws.ToString(page.Name) == "" || aws.ToBool(page.IsTruncated) && aws.ToString(page.NextContinuationToken) == "") {
+				err = errors.New("the response is not a whole listing") // a proxy's perhaps; not an empty journal
 			}
 			if err != nil {
-				yield("", err)
+				yield("", s3Error(err))
 				return
 			}
 			for _, object := range page.Contents {
@@ -115,7 +135,7 @@ func (o *s3Objects) list(ctx context.Context, prefix string) iter.Seq2[string, e
 func (o *s3Objects) get(ctx context.Context, key string) (io.ReadCloser, time.Time, error) {
 	object, err := o.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &o.name, Key: &key})
 	if err != nil {
-		return nil, time.Time{}, withoutObject(err)
+		return nil, time.Time{}, s3Error(err)
 	}
 	return object.Body, aws.ToTime(object.LastModified), nil
 }
@@ -131,25 +151,38 @@ func (o *s3Objects) put(ctx context.Context, key string, body []byte) error {
 		input.ChecksumSHA256 = aws.String(base64.StdEncoding.EncodeToString(sum[:]))
 	}
 	_, err := o.client.PutObject(ctx, input)
-	return err
+	return s3Error(err)
 }
 
 func (o *s3Objects) remove(ctx context.Context, key string) error {
 	_, err := o.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &o.name, Key: &key})
-	return withoutObject(err)
+	return s3Error(err)
 }
 
-func (o *s3Objects) isDenied(err error) bool { return hasCode(err, "AccessDenied") }
+func (o *s3Objects) isDenied(err error) bool {
+	response, ok := errors.AsType[s3Response](err)
+	return ok && response.ErrorCode() == "AccessDenied"
+}
 
-// withoutObject believes the store's own code only: a proxy's 404 has none.
-func withoutObject(err error) error {
-	if hasCode(err, "NoSuchKey") {
-		return errNoObject
+// s3Error believes the store's own code only: a proxy's 404 has none.
+func s3Error(err error) error {
+	if response, ok := errors.AsType[smithy.APIError](err); ok {
+		if response.ErrorCode() == "NoSuchKey" {
+			return errNoObject
+		}
+		return s3Response{response}
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return failed.Err
 	}
 	return err
 }
 
-func hasCode(err error, code string) bool {
-	response, ok := errors.AsType[smithy.APIError](err)
-	return ok && response.ErrorCode() == code
+// s3Response says in a line what the SDK's error says in many.
+type s3Response struct{ smithy.APIError }
+
+func (r s3Response) Error() string {
+	hint := map[string]string{"NoSuchBucket": "the bucket does not exist", "PermanentRedirect": "set region to that of the bucket"}
+	said := cmp.Or(hint[r.ErrorCode()], strings.TrimRight(r.ErrorMessage(), "."))
+	return strings.TrimSuffix("the store responded with "+r.ErrorCode()+": "+said, ": ")
 }

@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // settings lead to a bucket: those of the CLI's backend, or the parameters of a URL. What is set and
@@ -22,25 +24,29 @@ type settings struct {
 }
 
 func newSettings(values map[string]any) *settings {
-	values = maps.Clone(values)
-	maps.DeleteFunc(values, func(_ string, value any) bool { return isUnset(value) })
-	return &settings{values, map[string]bool{}}
+	return &settings{onlySet(values), map[string]bool{}}
 }
 
-// isUnset removes what is unset in a value too.
-func isUnset(value any) bool {
-	switch value := value.(type) {
-	case nil:
-		return true
-	case string:
-		return value == ""
-	case []any:
-		return len(value) == 0
-	case map[string]any:
-		maps.DeleteFunc(value, func(_ string, value any) bool { return isUnset(value) })
-		return len(value) == 0
+// onlySet returns what is set: the CLI writes every setting that a backend has, and null if it is not set.
+func onlySet(values map[string]any) map[string]any {
+	set := map[string]any{}
+	for name, value := range values {
+		switch v := value.(type) {
+		case map[string]any:
+			if v = onlySet(v); len(v) > 0 {
+				set[name] = v
+			}
+		case []any:
+			if len(v) > 0 {
+				set[name] = v
+			}
+		default:
+			if v != nil && v != "" {
+				set[name] = v
+			}
+		}
 	}
-	return false
+	return set
 }
 
 // text returns a setting, or else the first of the environment variables that is set.
@@ -57,7 +63,7 @@ func (s *settings) text(name string, variables ...string) string {
 	return ""
 }
 
-// is reports whether a switch is on, which it usually is or is not.
+// is reports whether a switch is on; usually is the default.
 func (s *settings) is(name string, usually bool, variables ...string) bool {
 	if value, ok := s.values[name].(bool); ok {
 		s.read[name] = true
@@ -86,6 +92,16 @@ func (s *settings) decode(name string, into any) (ok bool, _ error) {
 		return false, unsupported(name)
 	}
 	return true, nil
+}
+
+// expandHome does what a shell does with a path in the home folder.
+func expandHome(file string) string {
+	if rest, ok := strings.CutPrefix(file, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	return file
 }
 
 // ignore names settings that change nothing for a journal.
