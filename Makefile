@@ -36,7 +36,7 @@ check-store: ## try whether a journal can be kept at URL=s3://..., or where a ru
 test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MATRIX=-others leaves out the one of make test
 	internal/tools/testmatrix.sh $(MATRIX)
 
-chaos: ## every two cuts of runs in a row, mutants, 100,000 turns of random lives, then with a real CLI each CLI=200 kills, interrupts, lost states and wiped disks; CHAOS_SEED=N repeats a run
+chaos: ## a sample of two cuts of runs in a row, mutants, 100,000 turns of random lives, then with a real CLI each CLI=200 kills, interrupts, lost states and wiped disks; CHAOS_SEED=N repeats a run
 	EXPLORE=all go -C internal/test/explore test -timeout 4h
 	EXPLORE=all go test -count=1 -run TestStress ./internal/journal
 	LIVES=21000 go -C internal/test/lives test -run TestLives -timeout 2h
