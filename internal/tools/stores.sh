@@ -93,15 +93,15 @@ export AGENT_TEST_S3_SECOND="s3://agent-test?region=us-east-1&endpoint=$url"
 # Azurite's dependencies are as they were when it was released.
 version=3.35.0 released=2025-09-24
 azurite=$cache/azurite_$version
-if ! command -v npm >/dev/null || ! command -v node >/dev/null; then
-	echo "npm is not installed: nothing is tried with Azurite" >&2
-else
-	if [ ! -d "$azurite" ]; then
-		echo "installing Azurite $version, for tests only" >&2
-		new=$(mktemp -d "$cache/new-XXXXXX")
-		npm install --prefix "$new" --ignore-scripts --no-audit --no-fund --loglevel=error --before="$released" "azurite@$version" >&2
+if command -v npm >/dev/null && command -v node >/dev/null && [ ! -d "$azurite" ]; then
+	echo "installing Azurite $version, for tests only" >&2
+	new=$(mktemp -d "$cache/new-XXXXXX")
+	npm install --prefix "$new" --ignore-scripts --no-audit --no-fund --loglevel=error --before="$released" "azurite@$version" >&2 &&
 		mv "$new" "$azurite"
-	fi
+fi
+if [ ! -d "$azurite" ]; then
+	echo "Azurite is not installed, because npm is not, or failed: nothing is tried with it" >&2
+else
 	ARM_ACCESS_KEY=$(random 48) # which is base64, too
 	export ARM_ACCESS_KEY
 	start azurite.log AZURITE_ACCOUNTS="agenttest:$ARM_ACCESS_KEY" "$azurite/node_modules/.bin/azurite-blob" \
