@@ -35,7 +35,7 @@ type azureContainer struct {
 
 var (
 	azureAccounts   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
-	azureContainers = regexp.MustCompile(`^[a-z0-9](?:-?[a-z0-9]){2,62}$`)
+	azureContainers = regexp.MustCompile(`^[a-z0-9](?:-?[a-z0-9])+$`)
 
 	errAzureNames = errors.New("the journal's storage account must have 3 to 24 lowercase letters and digits as its name, " +
 		"and the container 3 to 63, and single hyphens between them")
@@ -49,7 +49,7 @@ func newAzureContainer(account, name, endpoint string, isBeside bool, s *setting
 	if err != nil {
 		return nil, err
 	}
-	if !azureAccounts.MatchString(account) || !azureContainers.MatchString(name) || len(name) > 63 {
+	if !azureAccounts.MatchString(account) || !azureContainers.MatchString(name) || len(name) < 3 || len(name) > 63 {
 		return nil, errAzureNames
 	}
 	if endpoint == "" && s.is("lookup_blob_endpoint", false, "ARM_USE_DNS_ZONE_ENDPOINT") {

@@ -62,11 +62,11 @@ func (b *bucket) key(name Name) string   { return b.prefix + name.String() + suf
 func (b *bucket) try(ctx context.Context, op string, do func(objects) error) error {
 	connected := b.connected.Load()
 	if connected == nil {
-		objects, err := b.cloud.connect(ctx, b.network)
+		reached, err := b.cloud.connect(ctx, b.network)
 		if err != nil {
 			return err
 		}
-		connected = &objects
+		connected = &reached
 		b.connected.Store(connected)
 	}
 	err := do(*connected)

@@ -126,15 +126,15 @@ type gcsObjects struct {
 	source oauth2.TokenSource
 }
 
-func (o *gcsObjects) objects() string { return "/storage/v1/b/" + url.PathEscape(o.name) + "/o" }
+func (o *gcsObjects) path() string { return "/storage/v1/b/" + url.PathEscape(o.name) + "/o" }
 
-func (o *gcsObjects) object(key string) string { return o.objects() + "/" + url.PathEscape(key) }
+func (o *gcsObjects) pathOf(key string) string { return o.path() + "/" + url.PathEscape(key) }
 
 func (o *gcsObjects) list(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		query := url.Values{"prefix": {prefix}, "fields": {"kind,items(name),nextPageToken"}}
 		for {
-			text, _, err := o.send(ctx, http.MethodGet, o.objects(), query, nil)
+			text, _, err := o.send(ctx, http.MethodGet, o.path(), query, nil)
 			var page struct {
 				Kind, NextPageToken string
 				Items               []struct{ Name string }
@@ -164,7 +164,7 @@ func (o *gcsObjects) list(ctx context.Context, prefix string) iter.Seq2[string, 
 
 // get reads the time in the generation, which counts microseconds: this response has no Last-Modified.
 func (o *gcsObjects) get(ctx context.Context, key string) (io.ReadCloser, time.Time, error) {
-	text, header, err := o.send(ctx, http.MethodGet, o.object(key), url.Values{"alt": {"media"}}, nil)
+	text, header, err := o.send(ctx, http.MethodGet, o.pathOf(key), url.Values{"alt": {"media"}}, nil)
 	if err != nil {
 		return nil, time.Time{}, o.withoutObject(ctx, key, err)
 	}
@@ -177,12 +177,12 @@ func (o *gcsObjects) put(ctx context.Context, key string, body []byte) error {
 	if o.kmsKey != "" {
 		query.Set("kmsKeyName", o.kmsKey)
 	}
-	_, _, err := o.send(ctx, http.MethodPost, "/upload"+o.objects(), query, body)
+	_, _, err := o.send(ctx, http.MethodPost, "/upload"+o.path(), query, body)
 	return err
 }
 
 func (o *gcsObjects) remove(ctx context.Context, key string) error {
-	_, _, err := o.send(ctx, http.MethodDelete, o.object(key), nil, nil)
+	_, _, err := o.send(ctx, http.MethodDelete, o.pathOf(key), nil, nil)
 	return o.withoutObject(ctx, key, err)
 }
 
