@@ -91,7 +91,7 @@ func main() {
 	text := strings.Repeat("Describe each option of the command with its default and one example.\n", 300)[:20_000]
 	b.check(os.WriteFile(filepath.Join(dir, "prompt.md"), []byte(text), 0o600))
 
-	b.note("binary", float64(b.executable.Size())/1e6, "MB", 22.5)
+	b.note("binary", float64(b.executable.Size())/1e6, "MB", 36)
 	for i := range *repeat {
 		if chosen.MatchString("start-up") {
 			b.startUp(ctx)
