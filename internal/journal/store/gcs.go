@@ -15,13 +15,11 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
-	"golang.org/x/oauth2/google"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
@@ -34,14 +32,7 @@ type gcsBucket struct {
 	token, credentials string // if both are empty, Application Default Credentials
 }
 
-const (
-	gcsScope   = "https://www.googleapis.com/auth/devstorage.read_write"
-	gcsMaxBody = 4 << 20 // a page of a listing has at most 1000 names
-)
-
-// errCredentials replaces the library's errors, which can show a path or a part of a key.
-var errCredentials = errors.New("there are no usable credentials for Google Cloud in credentials, GOOGLE_BACKEND_CREDENTIALS or " +
-	"GOOGLE_CREDENTIALS, or, if none is set, in GOOGLE_APPLICATION_CREDENTIALS, in gcloud or on the machine")
+const gcsMaxBody = 4 << 20 // a page of a listing has at most 1000 names
 
 // newGCS takes the endpoint of a URL, or else the backend's.
 func newGCS(name, endpoint string, s *settings) (*gcsBucket, error) {
@@ -86,37 +77,6 @@ func (b *gcsBucket) connect(ctx context.Context, network http.RoundTripper) (obj
 		return b.tokens(context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, client))
 	})
 	return &gcsObjects{b, client, tokens}, err
-}
-
-func (b *gcsBucket) tokens(ctx context.Context) (oauth2.TokenSource, error) {
-	if b.token != "" {
-		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: b.token}), nil
-	}
-	find := func() (*google.Credentials, error) { return google.FindDefaultCredentials(ctx, gcsScope) }
-	if b.credentials != "" {
-		find = func() (*google.Credentials, error) { return b.key(ctx) }
-	}
-	found, err := find()
-	if err != nil {
-		return nil, errCredentials
-	}
-	if _, err := google.ConfigFromJSON(found.JSON); err == nil { // an application's secret: getting a token would panic
-		return nil, errCredentials
-	}
-	return found.TokenSource, nil
-}
-
-// key reads the backend's credentials: a file's path, or its text.
-func (b *gcsBucket) key(ctx context.Context) (*google.Credentials, error) {
-	text := []byte(b.credentials)
-	if file, err := os.ReadFile(expandHome(b.credentials)); err == nil {
-		text = file
-	}
-	var key struct{ Type google.CredentialsType }
-	if err := json.Unmarshal(text, &key); err != nil {
-		return nil, err
-	}
-	return google.CredentialsFromJSONWithType(ctx, text, key.Type, gcsScope)
 }
 
 type gcsObjects struct {
@@ -289,23 +249,4 @@ func newGCSError(status int, text []byte) *gcsError {
 
 func (e *gcsError) Error() string {
 	return fmt.Sprintf("Google Cloud Storage responded with status %d, %.50q: %q", e.Status, e.Reason, e.Message)
-}
-
-// within returns when ctx ends, even if do goes on: Google's library ignores the context of a call that needs a token.
-func within[T any](ctx context.Context, do func() (T, error)) (result T, _ error) {
-	type done struct {
-		result T
-		err    error
-	}
-	finished := make(chan done, 1)
-	go func() {
-		result, err := do()
-		finished <- done{result, err}
-	}()
-	select {
-	case d := <-finished:
-		return d.result, d.err
-	case <-ctx.Done():
-		return result, context.Cause(ctx)
-	}
 }
