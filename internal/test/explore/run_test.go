@@ -496,8 +496,7 @@ func (r *run) test() {
 		r.plan(second)
 		r.shutDown(second...)
 	}
+	r.world.testEnds(r)
 	r.destroyAll(processes, slices.Sorted(maps.Keys(r.state)))
 	r.shutDown(processes...)
-	r.mustLive()
-	r.world.testEnded(r)
 }

@@ -360,8 +360,8 @@ func (w *world) storeState(name string, state map[string]*object) {
 	w.states[name] = stored
 }
 
-// testEnded forgets the jobs that a test has started, as a user does.
-func (w *world) testEnded(r *run) {
+// testEnds forgets the jobs that a test has started, as a user does: whether or not the CLI lives to destroy them.
+func (w *world) testEnds(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, id := range r.created {
