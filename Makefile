@@ -40,7 +40,7 @@ chaos: ## a sample of two cuts of runs in a row, mutants, 100,000 turns of rando
 	EXPLORE=all go -C internal/test/explore test -timeout 4h
 	EXPLORE=all go test -count=1 -run TestStress ./internal/journal
 	LIVES=21000 go -C internal/test/lives test -run TestLives -timeout 2h
-	CHAOS_CLI=$${CLI:-200} go test -v -count=1 -timeout 7h ./internal/test/chaos
+	CHAOS_CLI=$${CLI:-200} go test -v -count=1 -parallel 30 -timeout 7h ./internal/test/chaos
 
 bench: ## measure the provider with a real CLI beside the CLI's own floor (about an hour); go run ./internal/tools/bench -h: a part of it
 	internal/tools/stores.sh go run ./internal/tools/bench
