@@ -216,7 +216,7 @@ func (e *explorer) all(s *schedule, depth int) {
 const (
 	withoutDisk = "the disk was lost"
 	twoAliases  = "two aliases take over one job"
-	disregarded = "a plan said not to apply it, because it could not delete entries"
+	disregarded = "a plan warned that it could not list or delete entries, and was applied"
 )
 
 // excuse reports whether a documented exception explains that something was sent twice, lost or shared.
@@ -233,7 +233,7 @@ func (e *explorer) excuse(s *schedule) bool {
 		why = withoutDisk
 	case e.scenario.name == "two aliases" && explained(shared):
 		why = twoAliases
-	case isCut(noDeletes) && s.world.occurred["Journal entry not removed"] && explained(shared):
+	case (isCut(noDeletes) || isCut(storeHangs)) && s.world.occurred["Journal not usable"] && explained(shared):
 		why = disregarded
 	default:
 		return false
