@@ -233,7 +233,8 @@ func (e *explorer) excuse(s *schedule) bool {
 		why = withoutDisk
 	case e.scenario.name == "two aliases" && explained(shared):
 		why = twoAliases
-	case (isCut(noDeletes) || isCut(storeHangs)) && s.world.occurred["Journal not usable"] && explained(shared):
+	case isCut(noDeletes) && s.world.occurred["Journal entry not removed"] && explained(shared),
+		isCut(storeHangs) && s.world.occurred["Journal not usable"] && explained(shared):
 		why = disregarded
 	default:
 		return false
