@@ -16,7 +16,9 @@ const summaryJournalUnusable = "Journal not usable"
 func JournalUnusable(err error) Diagnostic {
 	return diagnostic(summaryJournalUnusable, Sentence(err),
 		"Jobs and state are not affected. Creates and messages fail before they are sent until the journal can be used, "+
-			"and requests with a known outcome stay in it.", checkJournal)
+			"and requests with a known outcome stay in it.",
+		"If a plan that creates jobs shows this, plan again before you apply: its apply may otherwise take over a job that another resource "+
+			"has, instead of sending the prompt.", checkJournal)
 }
 
 // checkJournal says what to check when the journal cannot be used.

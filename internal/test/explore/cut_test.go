@@ -41,6 +41,7 @@ const (
 	outage       way = "neither the journal nor the state can be reached from here on"
 	serviceDown  way = "the service shows no job from here on"
 	noDeletes    way = "the journal refuses deletes from here on"
+	noLists      way = "the journal refuses listings until the apply"
 	storeHangs   way = "the journal does not respond for half a minute"
 	diskLost     way = "CLI and provider are killed, and the disk is lost"
 )
@@ -64,7 +65,7 @@ func waysAt(k kind, s place) []way {
 	case journalAccess:
 		at = append(append(at, storeDown, outage), inBucket(storeHangs)...)
 	case start:
-		at = append(append(at, storeDown, serviceDown), inBucket(noDeletes)...)
+		at = append(append(at, storeDown, serviceDown), inBucket(noDeletes, noLists)...)
 	case call:
 	}
 	if s == folder {

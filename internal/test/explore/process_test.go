@@ -161,7 +161,7 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 		req.Body = http.NoBody
 	}
 	switch isDelete := name == "journal DELETE"; {
-	case r.storeDown.Load(), isDelete && r.suffers(noDeletes):
+	case r.storeDown.Load(), isDelete && r.suffers(noDeletes), name == "journal LIST" && r.suffers(noLists) && !r.planned.Load():
 		recorder.WriteHeader(http.StatusForbidden)
 	case isDelete && r.cut.lateDelete > 0: // the client gives up long before
 		late := req.Clone(context.WithoutCancel(req.Context()))

@@ -37,6 +37,7 @@ type run struct {
 	stopped   atomic.Bool // by Ctrl-C
 	storeDown atomic.Bool
 	refused   atomic.Bool // its first POST was
+	planned   atomic.Bool // the apply has begun
 
 	steps   []stepTaken // guarded by world.mu, as the next two
 	cutAt   time.Time
@@ -267,6 +268,7 @@ func (r *run) execute() {
 	if c.do == plan || r.failed || r.stopped.Load() {
 		return
 	}
+	r.planned.Store(true)
 	processes = r.each()
 	if c.do == apply {
 		r.applyAll(processes)

@@ -42,7 +42,7 @@ type scenario struct {
 // would stop it for good if another resource waits for the same access with a sync.Once.
 func (s scenario) has(w way) bool {
 	isParallel := slices.ContainsFunc(s.runs, func(c command) bool { return c.parallel })
-	isRare := slices.Contains([]way{stalled, interrupted, abandoned, outage, serviceDown, noDeletes, storeHangs}, w)
+	isRare := slices.Contains([]way{stalled, interrupted, abandoned, outage, serviceDown, noDeletes, noLists, storeHangs}, w)
 	if isRare && !more() && s.name != "create" && s.name != "message" {
 		return false
 	}
@@ -118,6 +118,7 @@ func scenarios() []scenario {
 		{name: "message", before: runs(first), runs: runs(more), jobs: 1, pairs: true},
 		{name: "destroy", before: runs(first), runs: runs(none), jobs: 1},
 		{name: "two equal creates", runs: runs(equal), jobs: 2},
+		{name: "count raised", rare: true, before: runs(first), runs: runs(configured(job("b", "Write"), job("a", "Write"))), jobs: 2},
 		{name: "replacement", rare: true, before: runs(first), runs: runs(configured(triggered)), jobs: 2},
 		{name: "replacement, create first", before: runs(first), runs: runs(configured(firstCreated)), jobs: 2},
 		{name: "two aliases", runs: runs(configured(job("a", "Write"), other)), jobs: 2},
