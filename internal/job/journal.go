@@ -45,7 +45,9 @@ func (m *marks) pruneJournal(ctx context.Context, j *journal.Journal, diags *dia
 
 // reportUnremoved warns that an apply of this plan would find entries of jobs that the state has.
 func reportUnremoved(ctx context.Context, j *journal.Journal, diags *diag.Diagnostics) {
-	for _, e := range j.Unremoved(ctx) {
+	unremoved, err := j.Unremoved(ctx)
+	reportJournalError(j, err, diags)
+	for _, e := range unremoved {
 		if e.JobID != "" {
 			addWarning(diags, wording.EntryNotRemoved(e))
 		}

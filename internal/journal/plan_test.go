@@ -234,8 +234,8 @@ func TestRemove_waits(t *testing.T) {
 			start := time.Now()
 			for _, call := range calls {
 				call()
-				if unremoved := j.Unremoved(t.Context()); len(unremoved) > 0 {
-					t.Error(outcomes(unremoved))
+				if unremoved, err := j.Unremoved(t.Context()); len(unremoved) > 0 || err != nil {
+					t.Error(outcomes(unremoved), err)
 				}
 			}
 			if waited := time.Since(start) > 0; waited != test.waits {
@@ -247,24 +247,41 @@ func TestRemove_waits(t *testing.T) {
 	}
 }
 
-// An entry that could not be removed, and that a planned create would find, is returned once, whichever comes first.
+// An entry that could not be removed, and that a planned create would find, is returned once, whichever comes first, or why
+// it cannot be read.
 func TestUnremoved(t *testing.T) {
-	for _, isPlannedFirst := range []bool{true, false} {
+	for _, test := range []struct {
+		isPlannedFirst bool
+		refused        []string
+		want           string
+	}{
+		{true, []string{"remove"}, "job-1"},
+		{false, []string{"remove"}, "job-1"},
+		{true, []string{"remove", "read"}, errFault.Error()},
+	} {
 		l := folder(t)
 		name := post(t, l, "first", create, "job-1").name
 		j := open(t, l, "second")
-		failing(j, "remove", 1, 1)
+		fail(j, func(_ context.Context, tried string, access func() error) error {
+			if slices.Contains(test.refused, tried) {
+				return errFault
+			}
+			return access()
+		})
 		calls := []func(){func() { j.PlansCreate(create) }, func() { j.Remove(t.Context(), name) }}
-		if !isPlannedFirst {
+		if !test.isPlannedFirst {
 			slices.Reverse(calls)
 		}
 		var got []string
 		for _, call := range append(calls, func() {}) {
 			call()
-			got = append(got, outcomes(j.Unremoved(t.Context()))...)
+			unremoved, err := j.Unremoved(t.Context())
+			if got = append(got, outcomes(unremoved)...); errors.Is(err, errFault) {
+				got = append(got, errFault.Error())
+			}
 		}
-		if diff := cmp.Diff([]string{"job-1"}, got); diff != "" {
-			t.Errorf("planned first %t: %s", isPlannedFirst, diff)
+		if diff := cmp.Diff([]string{test.want}, got); diff != "" {
+			t.Errorf("%+v: %s", test, diff)
 		}
 	}
 }

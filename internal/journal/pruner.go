@@ -96,8 +96,8 @@ func (j *Journal) PlansCreate(key Key) {
 }
 
 // Unremoved waits until the entries are removed that a create of this plan would find, and returns those that could
-// not be, each once. Either the create or the removal may come first, so both are followed by this.
-func (j *Journal) Unremoved(ctx context.Context) []*Earlier {
+// not be, each once, or why they cannot be read. Either the create or the removal may come first, so both are followed by this.
+func (j *Journal) Unremoved(ctx context.Context) ([]*Earlier, error) {
 	p := &j.pruner
 	p.mu.Lock()
 	equal := map[store.Name]*removal{}
@@ -121,6 +121,5 @@ func (j *Journal) Unremoved(ctx context.Context) []*Earlier {
 		r.isReturned = true
 		p.mu.Unlock()
 	}
-	found, _ := j.read(ctx, names) // without a reading, the apply reports what is wrong
-	return found
+	return j.read(ctx, names)
 }
