@@ -10,7 +10,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
 // unknown are the ids of the entries of creates without a response.
@@ -31,23 +34,32 @@ func (w *world) cutOnlyBy(allowed ...way) bool {
 // check asserts the promise. The last run was not cut.
 func (w *world) check(s scenario) (wrong []string) {
 	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	after := func(exception string, n int, kind string) string { // n have the kind, and each lost entry explains one
+		if n <= w.gone {
+			return exception
+		}
+		return kind
+	}
 	blocked := 0 // in the last run, by what may have gone since
 	for _, r := range w.runs[max(0, len(w.runs)-len(s.finals())):] {
-		if r.failed {
+		for _, d := range r.diags {
+			if d.Severity != tfprotov6.DiagnosticSeverityError {
+				continue
+			}
 			blocked++
+			if !slices.Contains(blocking(), d.Summary) {
+				fail("the last run fails: %s", d.Summary)
+			}
 		}
 	}
 	givenUp := len(w.runs[len(w.runs)-1].forget)
 	var plans []*run
-	resources, aliases, says := 0, 1, false // each alias is blocked by an unknown create
+	resources, says := 0, false
 	for _, c := range s.finals() {
 		c.do = plan
 		p := w.play(c, cut{})
 		plans = append(plans, p)
 		resources, says = resources+len(c.resources), says || len(p.diags) > 0
-		for _, res := range c.resources {
-			aliases = max(aliases, res.alias+1)
-		}
 	}
 	jobs, entries, unknown := w.sim.Jobs(), w.entries(), len(w.unknown())
 	s.jobs += w.expected(s)
@@ -59,8 +71,15 @@ func (w *world) check(s scenario) (wrong []string) {
 			fail("the last plan is not empty and does not say why")
 		}
 	}
-	if len(jobs) > s.jobs+givenUp {
-		fail(twice+"%d jobs were started, want %d", len(jobs), s.jobs)
+	if more := len(jobs) - s.jobs - givenUp; more > 0 {
+		fail(after(withoutDisk, more, twice)+": %d jobs were started, want %d", len(jobs), s.jobs)
+	}
+	if s.isSimple() && len(jobs)+len(w.sharers) < s.jobs && blocked == 0 && unknown == 0 {
+		kind := "never sent"
+		if slices.ContainsFunc(w.runs, func(r *run) bool { return r.warned }) { // a replaced job was taken over
+			kind = disregarded
+		}
+		fail("%s: %d jobs were started, want %d", kind, len(jobs), s.jobs)
 	}
 	ids := map[string]bool{}
 	inState := 0
@@ -68,9 +87,13 @@ func (w *world) check(s scenario) (wrong []string) {
 		inState += len(state)
 		for address, o := range state {
 			if id := o.id(); ids[id] {
-				fail(shared+"%s has the job of another resource", address)
+				fail("%s: %s has the job of another resource", w.sharing(id), address)
 			} else {
 				ids[id] = true
+			}
+			i := slices.IndexFunc(jobs, func(job simulator.Job) bool { return job.ID == o.id() })
+			if i >= 0 && !slices.Contains(jobs[i].Prompts, fmt.Sprint(o.Get("prompt"))) && !w.occurred["Outcome of message to agent job unknown"] {
+				fail("never sent: %s says that its job has the prompt %v", address, o.Get("prompt"))
 			}
 		}
 	}
@@ -82,24 +105,25 @@ func (w *world) check(s scenario) (wrong []string) {
 	if (survived || hadTime) && s.isSimple() && !s.noJournal && unknown > 0 {
 		fail("nobody has the response, although the provider lived on")
 	}
-	if missing := resources - inState; missing > unknown*aliases && blocked == 0 {
-		fail("%d resources are missing, and %d outcomes are unknown", missing, unknown)
+	if missing := resources - inState; missing > blocked {
+		fail("%d resources are missing, and %d were blocked", missing, blocked)
 	}
 	for _, e := range entries {
 		// What could not be removed is harmless: only an equal request would find it.
-		unremoved := w.everSeen[e.JobID] && slices.ContainsFunc(w.runs, func(r *run) bool { return r.storeDown.Load() || r.suffers(noDeletes, storeHangs) })
 		switch isSeen := e.Status == store.Accepted && w.everSeen[e.JobID]; {
-		case unremoved:
+		case w.everSeen[e.JobID] && w.entriesMayStay():
 		case !e.Key.IsCreate() && (s.edited || s.beside != nil || !ids[e.JobID]): // a later message removes it, or its job was replaced
 		case isSeen:
-			fail(left+"%+v", e)
+			fail(after(withoutDisk, 1, left)+": %+v", e)
 		case !says && !s.edited:
-			fail(hidden+"no plan names what became of %+v", e)
+			fail("hidden: no plan names what became of %+v", e)
 		}
 	}
+	repeats, losses := 0, 0
 	for i, job := range jobs {
 		if repeatsPrompt(job.Prompts, s.prompts) {
-			fail(twice+"job %s has the prompts %q", job.ID, job.Prompts)
+			repeats++
+			fail(after(withoutDisk, repeats, twice)+": job %s has the prompts %q", job.ID, job.Prompts)
 		}
 		inJournal := slices.ContainsFunc(entries, func(e entry) bool { return e.Status == store.Accepted && e.JobID == job.ID })
 		switch {
@@ -110,10 +134,39 @@ func (w *world) check(s scenario) (wrong []string) {
 		case givenUp > 0:
 			givenUp--
 		default:
-			fail(lost+"job %s is in no state, not in the journal, and in no diagnostic", job.ID)
+			losses++
+			fail(after(withoutDisk, losses, lost)+": job %s is in no state, not in the journal, and in no diagnostic", job.ID)
 		}
 	}
 	return wrong
+}
+
+// blocking are the errors of a run that is not cut: what earlier ones have left wants a decision.
+func blocking() []string {
+	return []string{
+		"Outcome of agent job create unknown", "Outcome of message to agent job unknown", // once
+		"Agent job of an earlier run has another prompt", "Duplicate agent job name",
+	}
+}
+
+// entriesMayStay reports whether some run could not remove entries. They are harmless: only an equal request would find them.
+func (w *world) entriesMayStay() bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.storeDown.Load() || r.suffers(noDeletes, storeHangs) })
+}
+
+// sharing is the exception that explains why two resources have a job, or that none does.
+func (w *world) sharing(jobID string) string {
+	r := w.sharers[jobID]
+	isAlias := func(res resource) bool { return res.alias > 0 }
+	switch {
+	case r == nil:
+		return "none"
+	case r.warned:
+		return disregarded
+	case !slices.Contains(r.created, jobID) && slices.ContainsFunc(r.command.resources, isAlias):
+		return twoAliases
+	}
+	return "shared"
 }
 
 // isSimple reports whether all runs are the same command, and nobody else interferes.

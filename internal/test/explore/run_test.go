@@ -38,6 +38,7 @@ type run struct {
 	storeDown atomic.Bool
 	refused   atomic.Bool // its first POST was
 	planned   atomic.Bool // the apply has begun
+	warned    bool        // the plan said to plan again, and was applied
 
 	steps   []stepTaken // guarded by world.mu, as the next two
 	cutAt   time.Time
@@ -269,6 +270,9 @@ func (r *run) execute() {
 		return
 	}
 	r.planned.Store(true)
+	r.warned = slices.ContainsFunc(r.diags, func(d *tfprotov6.Diagnostic) bool {
+		return d.Summary == "Journal not usable" || d.Summary == "Journal entry not removed"
+	})
 	processes = r.each()
 	if c.do == apply {
 		r.applyAll(processes)
@@ -353,7 +357,7 @@ func (r *run) store() {
 	r.step(stateWrite, "the state is written")
 	r.mustLive()
 	if !r.suffers(stateLost, outage) {
-		r.world.storeState(r.command.state, r.state)
+		r.world.storeState(r)
 	}
 	r.changed, r.storedAt = false, time.Now()
 	r.step(call, "the state is written, done")

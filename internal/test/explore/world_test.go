@@ -64,14 +64,16 @@ type history struct {
 	runs      []*run
 	states    states          // as they were stored
 	everSeen  map[string]bool // ids of jobs that were in a stored state
+	sharers   map[string]*run // by ids of jobs: the first run that stored one twice
 	tainted   bool            // a stored object was
+	gone      int             // how many entries were lost with the disk
 	shown     string          // what a user has read
 	occurred  map[string]bool
 }
 
 func (h history) clone() history {
 	h.processes, h.runs = slices.Clone(h.processes), slices.Clone(h.runs)
-	h.states, h.everSeen, h.occurred = maps.Clone(h.states), maps.Clone(h.everSeen), maps.Clone(h.occurred)
+	h.states, h.everSeen, h.occurred, h.sharers = maps.Clone(h.states), maps.Clone(h.everSeen), maps.Clone(h.occurred), maps.Clone(h.sharers)
 	return h
 }
 
@@ -92,7 +94,7 @@ func (o *object) id() string {
 func newWorld(t *testing.T, s place, remote bool, script simulator.Script) *world {
 	w := &world{
 		T: t, store: s, remote: remote, sim: harness.NewSimulator(harness.Always(script)), dir: t.TempDir(),
-		stepped: make(chan struct{}), history: history{states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{}},
+		stepped: make(chan struct{}), history: history{states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{}, sharers: map[string]*run{}},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
 	if s == bucket {
@@ -224,6 +226,8 @@ func (w *world) loseDisk() {
 	if _, err := os.Stat(folder + ".away"); err == nil {
 		folder += ".away"
 	}
+	files, _ := filepath.Glob(filepath.Join(folder, "*", "*.json"))
+	w.gone += len(files)
 	w.must(os.Rename(folder, lost))
 	w.must(os.Mkdir(folder, 0o700))
 	w.must(os.RemoveAll(lost))
@@ -285,14 +289,16 @@ func (w *world) fingerprint() string {
 	jobs := map[string]int{"": -1}
 	for i, job := range w.sim.Jobs() {
 		jobs[job.ID] = i
-		fmt.Fprintf(&b, "job %d %s %s %q stored %t shown %t\n", i, job.Project, job.Status, job.Prompts, w.everSeen[job.ID], strings.Contains(w.shown, job.ID))
+		fmt.Fprintf(&b, "job %d %s %s %q stored %t shown %t shared by %s\n", i, job.Project, job.Status, job.Prompts,
+			w.everSeen[job.ID], strings.Contains(w.shown, job.ID), w.sharing(job.ID))
 	}
-	entries := w.entries()
+	entries, mayStay := w.entries(), w.entriesMayStay()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range entries {
 		last := fmt.Sprint(len(w.runs)-1) == string(e.Run)
-		fmt.Fprintf(&b, "entry %.3s job %d %s last run %t alive %t age %d\n", e.Key, jobs[e.JobID], e.Status, last, w.alive(e.Sender), coarse(time.Since(e.SentAt)))
+		fmt.Fprintf(&b, "entry %.3s job %d %s last run %t alive %t age %d may stay %t\n", e.Key, jobs[e.JobID], e.Status, last,
+			w.alive(e.Sender), coarse(time.Since(e.SentAt)), mayStay && w.everSeen[e.JobID])
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.states)) {
 		for _, address := range slices.Sorted(maps.Keys(w.states[name])) {
@@ -345,11 +351,11 @@ func (w *world) orphans() bool {
 }
 
 // storeState is the CLI writing a state.
-func (w *world) storeState(name string, state map[string]*object) {
+func (w *world) storeState(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	stored := map[string]*object{}
-	for address, o := range state {
+	for address, o := range r.state {
 		copied := *o
 		stored[address] = &copied
 		for o := &copied; o != nil; o = o.deposed {
@@ -357,7 +363,15 @@ func (w *world) storeState(name string, state map[string]*object) {
 			w.tainted = w.tainted || o.Tainted
 		}
 	}
-	w.states[name] = stored
+	w.states[r.command.state] = stored
+	count := map[string]int{}
+	for _, state := range w.states {
+		for _, o := range state {
+			if count[o.id()]++; count[o.id()] > 1 && w.sharers[o.id()] == nil {
+				w.sharers[o.id()] = r
+			}
+		}
+	}
 }
 
 // testEnds forgets the jobs that a test has started, as a user does: whether or not the CLI lives to destroy them.
