@@ -284,8 +284,8 @@ func (w *world) entries() (entries []entry) {
 // fingerprint is equal for worlds that the next run cannot tell apart.
 func (w *world) fingerprint() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "only interrupted %t, or the CLI killed %t, or abandoned %t\n", w.cutOnlyBy(interrupted),
-		w.cutOnlyBy(interrupted, cliKilled, stalled), w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned))
+	fmt.Fprintf(&b, "only interrupted %t, or the CLI killed %t, or abandoned %t, entries lost %d\n", w.cutOnlyBy(interrupted),
+		w.cutOnlyBy(interrupted, cliKilled, stalled), w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned), w.gone)
 	jobs := map[string]int{"": -1}
 	for i, job := range w.sim.Jobs() {
 		jobs[job.ID] = i
