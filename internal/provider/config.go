@@ -102,16 +102,16 @@ func (m providerModel) providerData(
 		validate.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
 			wording.PollIntervals(schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
-	kept, enabled := m.journal(ctx, diags)
+	settings, enabled := m.journal(ctx, diags)
 	if diags.HasError() || !known {
 		return data
 	}
 	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if enabled && p.options.Process != nil {
-		options := kept.options(base.String())
+		options := settings.options(base.String())
 		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
 		data.Sender.Journal = journal.Open(p.options.Process, options)
-		data.OnRunner = kept.location.Default && kept.location.Folder != "" && onRunner()
+		data.OnRunner = settings.location.Default && settings.location.Folder != "" && onRunner()
 	}
 	data.Sender.Client = agentapi.New(config)
 	data.Waiter = wait.Waiter{Poller: data.Sender.Client, Schedule: schedule}

@@ -34,8 +34,8 @@ const (
 	defaultJournal = ".agent-journal"
 )
 
-// keptJournal is where the journal of a state is kept, and which entries a person has given up.
-type keptJournal struct {
+// journalSettings say where the journal of a state is kept, and which entries a person has given up.
+type journalSettings struct {
 	location  store.Location
 	elsewhere []store.Location // where it may have been
 	backend   cli.Backend
@@ -44,25 +44,25 @@ type keptJournal struct {
 
 // journal returns the journal's settings, if it is enabled. A plan must know them, because it removes from
 // the journal what the state shows.
-func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (kept keptJournal, enabled bool) {
+func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (settings journalSettings, enabled bool) {
 	var block struct {
 		Enabled types.Bool     `tfsdk:"enabled"`
 		URL     types.String   `tfsdk:"url"`
 		Forget  []types.String `tfsdk:"forget"`
 	}
 	at := path.Root("journal")
-	if settings, _ := m.Journal.ToTerraformValue(ctx); !settings.IsFullyKnown() {
+	if value, _ := m.Journal.ToTerraformValue(ctx); !value.IsFullyKnown() {
 		validate.ErrorAt(diags, at, wording.UnknownJournalSettings(envJournalURL, envJournalForget))
-		return kept, false
+		return settings, false
 	}
 	if !m.Journal.IsNull() {
 		diags.Append(m.Journal.As(ctx, &block, basetypes.ObjectAsOptions{})...)
 	}
 	if !block.Enabled.IsNull() && !block.Enabled.ValueBool() {
-		return kept, false
+		return settings, false
 	}
 	for _, id := range block.Forget {
-		kept.forget = append(kept.forget, id.ValueString())
+		settings.forget = append(settings.forget, id.ValueString())
 	}
 	for id := range strings.SplitSeq(os.Getenv(envJournalForget), ",") {
 		if id = strings.TrimSpace(id); id == "" {
@@ -72,27 +72,27 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (ke
 			validate.ErrorAt(diags, at.AtName("forget"), wording.InvalidEntry.Because(fmt.Errorf(
 				"the environment variable %s contains %s, which is not the id of an entry", envJournalForget, wording.Quote(id))))
 		}
-		kept.forget = append(kept.forget, id)
+		settings.forget = append(settings.forget, id)
 	}
 	var err error
-	if kept.backend, err = cli.ReadBackend(); err != nil {
+	if settings.backend, err = cli.ReadBackend(); err != nil {
 		validate.ErrorAt(diags, at, wording.JournalNotOpened(err))
-		return kept, false
+		return settings, false
 	}
-	usual, usualErr := usualPlace(kept.backend)
+	usual, usualErr := usualPlace(settings.backend)
 	where := orEnv(block.URL, envJournalURL)
-	switch kept.location = usual; {
+	switch settings.location = usual; {
 	case !where.IsNull():
-		if kept.location, err = store.ParseURL(where.ValueString()); err != nil {
+		if settings.location, err = store.ParseURL(where.ValueString()); err != nil {
 			validate.ErrorAt(diags, at.AtName("url"), wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
 		}
 	case usualErr != nil:
-		validate.ErrorAt(diags, at, wording.JournalNotBesideState(usualErr, kept.backend.Type))
+		validate.ErrorAt(diags, at, wording.JournalNotBesideState(usualErr, settings.backend.Type))
 	}
 	if usualErr == nil {
-		kept.elsewhere = append(kept.elsewhere, usual)
+		settings.elsewhere = append(settings.elsewhere, usual)
 	}
-	return kept, true
+	return settings, true
 }
 
 // usualPlace is where the journal of a state is kept if nobody has chosen a place.
@@ -135,16 +135,16 @@ func defaultFolder() store.Location {
 
 // options are the journal's place, and others where it may have been: the default ones, and that of the local state
 // before it was moved to a backend.
-func (k keptJournal) options(baseURL string) journal.Options {
+func (s journalSettings) options(baseURL string) journal.Options {
 	place := func(l store.Location, b cli.Backend) journal.Place {
 		// Two states must never share a job. Slashes at the end of the base URL change no request.
 		scope := fmt.Sprintf("%s\n%s\n%s", strings.TrimRight(baseURL, "/"), cli.Workspace(), cmp.Or(l.State, b.ID()))
 		return journal.Place{Location: l, Scope: scope}
 	}
-	o := journal.Options{Place: place(k.location, k.backend), Forget: k.forget}
-	others := []journal.Place{place(defaultFolder(), cli.Backend{}), place(defaultFolder(), k.backend)}
-	for _, l := range k.elsewhere {
-		others = append(others, place(l, k.backend))
+	o := journal.Options{Place: place(s.location, s.backend), Forget: s.forget}
+	others := []journal.Place{place(defaultFolder(), cli.Backend{}), place(defaultFolder(), s.backend)}
+	for _, l := range s.elsewhere {
+		others = append(others, place(l, s.backend))
 	}
 	for _, other := range others {
 		if other.Location.String() != o.Location.String() || other.Scope != o.Scope {
