@@ -4,6 +4,7 @@
 package agentapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,51 +27,68 @@ func refuses(status int) bool {
 	return status >= 300 && status < 500
 }
 
-// classifyPost classifies the outcome of a POST: if the response is neither a
-// complete job record nor a refusal, the outcome is unknown.
-func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error) {
-	switch {
-	case got.status == 0 && !got.reached:
-		return nil, c.newError(r, ErrNotSent, got, err)
-	case refuses(got.status):
-		return nil, c.newError(r, ErrRefused, got, nil)
-	case got.status < 200 || got.status >= 300 || err != nil:
-		return nil, c.newError(r, ErrUnknownOutcome, got, err)
-	}
+// jobIn returns the record in a response. If a record is complete, it does not matter what became of the rest
+// of the response.
+func (c *Client) jobIn(r request, got *response) (*Job, error) {
 	job, err := decodeJob(got.body)
-	if err != nil && isWebPage(got.header, got.body) {
-		err = ErrWebPage
+	switch {
+	case err != nil && isWebPage(got.header, got.body):
+		return nil, ErrWebPage
+	case err == nil && r.jobID != "" && job.ID != r.jobID:
+		return nil, wrongJob(job)
 	}
-	if err == nil && r.jobID != "" && job.ID != r.jobID {
-		err = wrongJob(job)
-	}
-	if err != nil {
-		return nil, c.newError(r, ErrUnknownOutcome, got, err)
-	}
-	return job, nil
+	return job, err
 }
 
-func (c *Client) classifyGet(r request, got *response, err error) (*Job, error) {
+// isSuccess reports whether a response has a job's record, if any has.
+func (r *response) isSuccess() bool { return r.status >= 200 && r.status < 300 }
+
+// classifyPost classifies the outcome of a POST: if the response is neither a complete job
+// record nor a refusal, the outcome is unknown, unless the service cannot have received all of the request.
+func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error) {
 	switch {
+	case got.isSuccess():
+		job, noJob := c.jobIn(r, got)
+		if noJob == nil {
+			return job, nil
+		}
+		failure := c.newError(r, ErrUnknownOutcome, got, cmp.Or(err, noJob))
+		failure.JobIDs = idsIn(got.body)
+		failure.whole.JobIDs = failure.JobIDs
+		return nil, failure
+	case refuses(got.status):
+		return nil, c.newError(r, ErrRefused, got, nil)
+	case got.status == 0 && !got.reached:
+		return nil, c.newError(r, ErrNotSent, got, err)
+	case got.cut:
+		return nil, c.newError(r, ErrNotSent, got, errCut)
+	}
+	return nil, c.newError(r, ErrUnknownOutcome, got, err)
+}
+
+// classifyGet classifies the outcome of a GET. What it says counts only if it persists: see read.
+func (c *Client) classifyGet(r request, got *response, err error) (*Job, *Error) {
+	switch {
+	case got.isSuccess():
+		job, noJob := c.jobIn(r, got)
+		switch {
+		case noJob == nil:
+			return job, nil
+		case errors.Is(noJob, ErrWebPage), errors.Is(noJob, ErrWrongJob):
+			return nil, c.newError(r, ErrRefused, got, noJob)
+		}
+		return nil, c.newError(r, ErrUnavailable, got, cmp.Or(err, noJob))
 	case errors.Is(err, ErrCertificate):
 		return nil, c.newError(r, ErrRefused, got, err)
-	case got.status == 0 || got.status >= 500 || got.status == http.StatusRequestTimeout || got.status == http.StatusTooEarly:
-		return nil, c.newError(r, ErrUnavailable, got, err)
-	case got.status >= 300:
-		return nil, c.newError(r, ErrRefused, got, nil)
-	case isWebPage(got.header, got.body):
-		return nil, c.newError(r, ErrRefused, got, ErrWebPage)
-	case err != nil:
+	}
+	switch got.status {
+	case 0, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return nil, c.newError(r, ErrUnavailable, got, err)
 	}
-	job, err := decodeJob(got.body)
-	if err != nil {
+	if got.status >= 500 {
 		return nil, c.newError(r, ErrUnavailable, got, err)
 	}
-	if job.ID != r.jobID {
-		return nil, c.newError(r, ErrRefused, got, wrongJob(job))
-	}
-	return job, nil
+	return nil, c.newError(r, ErrRefused, got, nil)
 }
 
 // wrongJob names the job whose record was received. decodeJob has checked its id.

@@ -11,11 +11,9 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
-	"math"
 	"net/http"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -29,15 +27,6 @@ const (
 	// Retry-After. The known limit on POSTs is hourly; none on GETs is documented.
 	postPause = 10 * time.Second
 	getPause  = time.Second
-	// readTimeout is how long a job is tried to be read.
-	readTimeout = 60 * time.Second
-	// downTimeout is how long it is tried, once, when another has been tried in vain.
-	downTimeout = 10 * time.Second
-)
-
-var (
-	errNoResponse = errors.New("no response within a minute")
-	errStillDown  = errors.New("no response within ten seconds, and none within a minute to an earlier request")
 )
 
 // Config is what a Client needs. What may be nil says so; the rest is required.
@@ -60,7 +49,7 @@ type Client struct {
 	posts                       sync.Map // of *posts for each project
 	gets                        *limiter
 	polls                       *rate.Limiter
-	down                        atomic.Bool // a job was tried to be read in vain, and no GET has succeeded since
+	persisted                   sync.Map // kinds of failed reads, as trial has them
 }
 
 // New returns a Client. It makes no call.
@@ -70,16 +59,16 @@ func New(config Config) *Client {
 		config:        config,
 		postTransport: post,
 		getTransport:  get,
-		gets:          newLimiter(getPause, math.MaxInt64),
+		gets:          &limiter{base: getPause, most: time.Minute, isRead: true},
 		polls:         rate.NewLimiter(rate.Limit(config.MaxPollsPerSecond), max(1, int(config.MaxPollsPerSecond/10))),
 	}
 }
 
 // Recorder records the outcome of a POST, so that a crash does not lose it. Its
-// methods are called just before each attempt is sent, and, before anything is
-// logged, when the response names the job, when the attempt had no effect, or
-// when its outcome is unknown. After an error of Sending nothing is sent, and no
-// other method is called.
+// methods are called when an attempt has its turn and a connection, just before its
+// first byte is sent, and, before anything is logged, when the response names the job,
+// when the attempt had no effect, or when its outcome is unknown. After an error of
+// Sending nothing is sent, and no other method is called.
 type Recorder interface {
 	Sending() error
 	Accepted(jobID string)
@@ -104,6 +93,7 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 		return nil, err
 	}
 	r.body, _ = json.Marshal(map[string]string{"prompt": prompt}) // a text can always be encoded
+	r.sending = recorder.Sending
 	posts := c.postLimiter(r.projectID)
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {
@@ -128,15 +118,14 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 
 // attempt sends a POST once, when its turn has come. A panic frees the slot for others, too.
 func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder Recorder) (*Job, *Error) {
-	if posts.recorded.Acquire(ctx, 1) != nil {
-		return nil, r.fail(ErrNotSent, context.Cause(ctx))
-	}
-	defer posts.recorded.Release(1)
-	sent, err := posts.turn(ctx, recorder)
+	sent, err := posts.acquire(ctx)
 	if err != nil {
 		return nil, r.fail(ErrNotSent, err)
 	}
 	got, err := c.doInSlot(ctx, posts, sent, r)
+	if got.refusal != nil {
+		return nil, r.fail(ErrNotSent, got.refusal)
+	}
 	job, failure := c.classifyPost(r, got, err)
 	switch {
 	case failure == nil:
@@ -144,7 +133,7 @@ func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder 
 	case errors.Is(failure, ErrUnknownOutcome):
 		recorder.Unknown()
 		err = failure.Whole()
-	default:
+	case got.recorded:
 		recorder.Withdrawn()
 	}
 	c.logExchange(ctx, r, got, err)
@@ -158,70 +147,7 @@ func (c *Client) doInSlot(ctx context.Context, posts *posts, sent time.Time, r r
 
 // postLimiter returns the limiter of a project's POSTs.
 func (c *Client) postLimiter(projectID string) *posts {
-	value, _ := c.posts.LoadOrStore(projectID, &posts{newLimiter(postPause, maxConcurrent), semaphore.NewWeighted(maxRecorded)})
+	value, _ := c.posts.LoadOrStore(projectID, &posts{&limiter{base: postPause, most: time.Hour}, semaphore.NewWeighted(maxConcurrent)})
 	limiter, _ := value.(*posts)
 	return limiter
-}
-
-// ReadJob retrieves a job. It retries temporary failures (5xx, 429, a broken connection or
-// response) for up to a minute, or until ctx ends. The error is an *Error. While the service
-// is down, only the first calls wait that long: a refresh of 1,000 jobs would last for hours.
-func (c *Client) ReadJob(ctx context.Context, projectID, jobID string) (*Job, error) {
-	timeout, cause, down := readTimeout, errNoResponse, c.down.Load()
-	if down {
-		timeout, cause = downTimeout, errStillDown
-	}
-	limited, cancel := context.WithTimeoutCause(ctx, timeout, cause)
-	defer cancel()
-	for attempt := 0; ; attempt++ {
-		job, err := c.getOnce(limited, request{op: OpGet, projectID: projectID, jobID: jobID})
-		if down || !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrPauseTooLong) {
-			return job, err
-		}
-		failure, _ := errors.AsType[*Error](err)
-		if sleep.For(limited, max(backoff(attempt), failure.RetryAfter)) != nil {
-			if ctx.Err() == nil {
-				c.down.Store(true)
-			}
-			return nil, err
-		}
-	}
-}
-
-// PollJob retrieves a job once, within the shared budget of polls. After a 429 it
-// waits for the shared pause; other failures are for the caller to retry.
-func (c *Client) PollJob(ctx context.Context, projectID, jobID string) (*Job, error) {
-	r := request{op: OpGet, projectID: projectID, jobID: jobID}
-	if err := c.gets.wait(ctx); err != nil { // first, so that not all polls follow a pause at once
-		return nil, r.fail(ErrUnavailable, err)
-	}
-	if err := c.polls.Wait(ctx); err != nil {
-		if ctx.Err() == nil { // the turn would come after the deadline
-			<-ctx.Done()
-		}
-		return nil, r.fail(ErrUnavailable, context.Cause(ctx))
-	}
-	return c.getOnce(ctx, r)
-}
-
-func (c *Client) getOnce(ctx context.Context, r request) (*Job, error) {
-	if err := r.checkIDs(); err != nil {
-		return nil, err
-	}
-	for {
-		sent, err := c.gets.acquire(ctx)
-		if err != nil {
-			return nil, r.fail(ErrUnavailable, err)
-		}
-		got, err := c.do(ctx, c.getTransport, r)
-		c.logExchange(ctx, r, got, err)
-		c.gets.release(sent, got)
-		if got.status != http.StatusTooManyRequests {
-			job, err := c.classifyGet(r, got, err)
-			if !errors.Is(err, ErrUnavailable) {
-				c.down.Store(false)
-			}
-			return job, err
-		}
-	}
 }

@@ -5,29 +5,60 @@ package agentapi
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// delivery decides which came first: a connection, after which a POST cannot be
-// taken back, or the end of its context.
+// delivery is a POST on its way. Until it is recorded on a connection, the end of its context takes it back;
+// from then on the service may receive it.
 type delivery struct {
-	mu                 sync.Mutex
-	connected, givenUp bool // at most one is true
+	sending func() error // records the request
+
+	mu        sync.Mutex
+	connected bool // and recorded: bytes may be sent
+	givenUp   bool // no byte may be sent any more
+	recorded  bool
+	refusal   error // why it was not recorded
+	conn      *postConn
+	unread    int  // bytes of the body that the transport has not read yet
+	cut       bool // bytes were left when the connection could no longer be written
 }
 
-func (d *delivery) connect() {
+// connect follows a connection: it records the request, and only then may its body be read.
+func (d *delivery) connect(conn net.Conn) {
+	if d.isGivenUp() {
+		return
+	}
+	refusal := d.sending()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.recorded, d.refusal = refusal == nil, refusal
+	d.givenUp = d.givenUp || refusal != nil
 	d.connected = !d.givenUp
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	d.conn, _ = conn.(*postConn)
 }
 
-func (d *delivery) reached() bool {
+func (d *delivery) isGivenUp() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.connected
+	return d.givenUp
+}
+
+// end returns what became of the request. From then on, no byte of it is sent.
+func (d *delivery) end(got *response) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.givenUp = true
+	got.refusal, got.recorded, got.reached = d.refusal, d.recorded, d.connected
+	got.cut = d.connected && (d.cut || d.unread > 0)
 }
 
 // errStopped ends a POST whose response did not arrive in time after the run was stopped.
@@ -54,7 +85,7 @@ func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
 	stop := context.AfterFunc(ctx, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if !d.connected {
+		if !d.connected { // nor while it is recorded
 			d.givenUp = true
 			cancel(context.Cause(ctx))
 		}
@@ -62,18 +93,38 @@ func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
 	return detached, func() { stop(); cancel(nil) }
 }
 
-// postBody keeps a cancelled request from being sent over a connection that was made
-// at the same moment.
+// postBody is read only while its delivery may be sent.
 type postBody struct {
 	io.Reader
 	delivery *delivery
 }
 
 func (b postBody) Read(p []byte) (int, error) {
-	b.delivery.mu.Lock()
-	defer b.delivery.mu.Unlock()
-	if b.delivery.givenUp {
+	d := b.delivery
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.givenUp {
 		return 0, context.Canceled
 	}
-	return b.Reader.Read(p)
+	d.cut = d.cut || d.unread > 0 && d.conn != nil && d.conn.broken.Load()
+	n, err := b.Reader.Read(p)
+	d.unread -= n
+	return n, err
+}
+
+// postConn is a connection of one POST. A server may refuse a large request and close the connection before it has read
+// everything: net/http would then report that it cannot write, and drop the response. So errors of writing are
+// left to whoever reads.
+type postConn struct {
+	net.Conn
+	broken atomic.Bool
+}
+
+func (c *postConn) Write(p []byte) (int, error) {
+	if !c.broken.Load() {
+		if _, err := c.Conn.Write(p); err != nil {
+			c.broken.Store(true)
+		}
+	}
+	return len(p), nil
 }

@@ -27,15 +27,15 @@ const (
 
 // The classes of failed calls, for errors.Is: what they mean for the service.
 var (
-	// ErrNotSent: no byte of the last attempt reached the service. Any earlier attempt
-	// that did was refused with a 429, which is then the StatusCode.
+	// ErrNotSent: the service did not receive the last attempt, or not all of it. Any earlier
+	// attempt that it received was refused with a 429, which is then the StatusCode.
 	ErrNotSent = errors.New("nothing was sent")
 	// ErrRefused: the service, or a proxy before it, refused the request, or responded to a
 	// GET with something else than the job's record.
 	ErrRefused = errors.New("refused")
 	// ErrUnknownOutcome: a POST was sent, and no response shows whether it had an effect.
 	ErrUnknownOutcome = errors.New("outcome unknown")
-	// ErrUnavailable: a GET failed in a way that may be temporary.
+	// ErrUnavailable: a GET failed in a way that is usually temporary.
 	ErrUnavailable = errors.New("service unavailable")
 )
 
@@ -72,6 +72,7 @@ type Error struct {
 	Detail     string        // the service's error message: escaped, cut, the key masked; empty if the outcome is unknown
 	RetryAfter time.Duration // how long the service asked to wait; 0 when it did not
 	Err        error         // cause; may be nil
+	JobIDs     []string      // ids that a response showed whose outcome is unknown nevertheless; most often none
 
 	whole *Error // if the outcome is unknown: with what Detail and Err leave out
 }
@@ -91,7 +92,7 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		cause = escape.Printable(e.Err.Error())
 	}
-	parts := []string{string(e.Op), e.Response(), cause, e.Detail}
+	parts := []string{string(e.Op), e.Response(), cause, e.ShownJobs(), e.Detail}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
@@ -101,6 +102,14 @@ func (e *Error) Response() string {
 		return ""
 	}
 	return strings.TrimSpace(fmt.Sprintf("the service responded with %d %s", e.StatusCode, http.StatusText(e.StatusCode)))
+}
+
+// ShownJobs names the ids in a response whose outcome is unknown; it is empty without one.
+func (e *Error) ShownJobs() string {
+	if len(e.JobIDs) == 0 {
+		return ""
+	}
+	return "the response shows the id " + strings.Join(e.JobIDs, " and the id ")
 }
 
 // Unwrap returns the cause.

@@ -87,7 +87,8 @@ func limited(retryAfter string) answer {
 
 // fakeService is a transport with a service behind it, for tests on a fake clock.
 type fakeService struct {
-	answers []answer // in turn; the last one stays
+	answers []answer      // in turn; the last one stays
+	respond func() answer // nil: answers
 
 	mu    sync.Mutex
 	dials int
@@ -96,9 +97,15 @@ type fakeService struct {
 
 func (f *fakeService) RoundTrip(r *http.Request) (*http.Response, error) {
 	f.mu.Lock()
-	a := f.answers[min(f.dials, len(f.answers)-1)]
+	var a answer
+	if f.respond == nil {
+		a = f.answers[min(f.dials, len(f.answers)-1)]
+	}
 	f.dials++
 	f.mu.Unlock()
+	if f.respond != nil {
+		a = f.respond()
+	}
 	if a.dial != nil {
 		if err := a.dial(r.Context()); err != nil {
 			return nil, err

@@ -4,9 +4,11 @@
 package agentapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
@@ -96,6 +98,29 @@ func decodeObject(body []byte) (fields map[string]json.RawMessage, _ error) {
 		return nil, errNoObject
 	}
 	return fields, nil
+}
+
+// idsIn returns the valid ids at the top of the JSON objects in a text, up to where it is no JSON.
+func idsIn(text []byte) (ids []string) {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	for {
+		if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
+			return ids
+		}
+		for decoder.More() {
+			var value json.RawMessage
+			name, err := decoder.Token()
+			if err != nil || decoder.Decode(&value) != nil {
+				return ids
+			}
+			if id := optionalString(value); name == "id" && id != nil && ValidID(*id) && !slices.Contains(ids, *id) {
+				ids = append(ids, *id)
+			}
+		}
+		if _, err := decoder.Token(); err != nil {
+			return ids
+		}
+	}
 }
 
 func optionalString(raw json.RawMessage) *string {

@@ -59,3 +59,22 @@ func TestDecodeJob(t *testing.T) {
 		})
 	}
 }
+
+func TestIDsIn(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		``:                                    nil,
+		`no JSON`:                             nil,
+		`[{"id":"job_1"}]`:                    nil,
+		`{"id":"job_1","status":"act`:         {"job_1"},
+		`{"id":"job_`:                         nil,
+		`{"status":"active"`:                  nil,
+		`{"source":{"id":"x"},"id":"a/b"}`:    nil,
+		`{"id":"job_1"}{"id":"job_2"`:         {"job_1", "job_2"},
+		`{"id":"job_1"} {"id":"job_1"}` + "0": {"job_1"},
+	} {
+		if diff := cmp.Diff(want, idsIn([]byte(text))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}

@@ -16,51 +16,47 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-// maxConcurrent is how many POSTs to a project may be in flight at once. Up to that many
+// maxConcurrent is how many POSTs to a project may be in flight at once, each with its record. Up to that many
 // responses are 429 when a limit is hit, and again after a pause that was too short.
-const maxConcurrent = 4
-
-const (
-	// maxRecorded is how many POSTs to a project may be recorded and not finished: accesses to
-	// the journal overlap, and a run that is killed leaves few records of POSTs that were never sent.
-	maxRecorded = 16
-	// maxTurn is how long a recorded POST may wait for a slot.
-	maxTurn = 10 * time.Second
-)
+const maxConcurrent = 16
 
 // posts limits the POSTs to a project.
 type posts struct {
 	*limiter
 
-	recorded *semaphore.Weighted
+	slots *semaphore.Weighted
 }
 
-// turn records a POST and waits for a slot. During a pause, nothing stays recorded.
-func (p *posts) turn(ctx context.Context, recorder Recorder) (sent time.Time, _ error) {
+// acquire waits for a slot and the end of the pause, and returns when that was. The POST
+// must end in release.
+func (p *posts) acquire(ctx context.Context) (sent time.Time, _ error) {
 	for {
 		if err := p.wait(ctx); err != nil {
 			return sent, err
 		}
-		if err := recorder.Sending(); err != nil {
-			return sent, err
-		}
-		soon, cancel := context.WithTimeout(ctx, maxTurn)
-		sent, err := p.acquire(soon)
-		cancel()
-		if err == nil {
-			return sent, nil
-		}
-		recorder.Withdrawn()
-		if ctx.Err() != nil {
+		if p.slots.Acquire(ctx, 1) != nil {
 			return sent, context.Cause(ctx)
 		}
+		if p.pause() <= 0 {
+			return time.Now(), nil
+		}
+		p.slots.Release(1) // another POST has begun a pause meanwhile
 	}
 }
 
-// limiter is what the calls of one kind share: a number of slots, and the pause after a 429.
+// release ends a POST with its response, or nil if it was not sent.
+func (p *posts) release(sent time.Time, got *response) {
+	defer p.slots.Release(1) // once a pause has begun
+	if got != nil {
+		p.responded(sent, got)
+	}
+}
+
+// limiter is what the calls of one kind share: the pause after a 429.
 type limiter struct {
-	base  time.Duration // longest first pause without Retry-After
-	slots *semaphore.Weighted
+	base   time.Duration // longest first pause without Retry-After
+	most   time.Duration // longest pause
+	isRead bool          // a call is tried once more before its deadline, although the pause lasts longer
 
 	mu          sync.Mutex
 	began, ends time.Time // of the last pause
@@ -68,37 +64,20 @@ type limiter struct {
 	failures    int       // exponent of the next pause without Retry-After
 }
 
-func newLimiter(base time.Duration, most int64) *limiter {
-	return &limiter{base: base, slots: semaphore.NewWeighted(most)}
-}
-
-// acquire waits for a slot and the end of the pause, and returns when that was. The call
-// must end in release.
-func (l *limiter) acquire(ctx context.Context) (sent time.Time, _ error) {
-	for {
-		if err := l.wait(ctx); err != nil {
-			return sent, err
-		}
-		if l.slots.Acquire(ctx, 1) != nil {
-			return sent, context.Cause(ctx)
-		}
-		if l.pause() <= 0 {
-			return time.Now(), nil
-		}
-		l.slots.Release(1) // another call has begun a pause meanwhile
-	}
-}
-
-// wait waits for the end of the pause. It fails at once with ErrPauseTooLong when that
-// outlasts the deadline of ctx.
+// wait waits for the end of the pause. If that outlasts the deadline of ctx, a POST fails at once with ErrPauseTooLong.
 func (l *limiter) wait(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pause := l.pause()
 		if pause <= 0 {
 			return nil
 		}
-		if deadline, ok := ctx.Deadline(); ok && pause > time.Until(deadline) { // says when to apply again, or how long timeouts must be
+		deadline, ok := ctx.Deadline()
+		switch left := time.Until(deadline); {
+		case !ok || pause <= left:
+		case !l.isRead: // says when to apply again, or how long timeouts must be
 			return fmt.Errorf("%w: the next request can be sent in %s", ErrPauseTooLong, pause.Round(time.Second))
+		case left > time.Second:
+			return sleep.For(ctx, left-left/10)
 		}
 		_ = sleep.For(ctx, pause)
 	}
@@ -111,16 +90,15 @@ func (l *limiter) pause() time.Duration {
 	return time.Until(l.ends)
 }
 
-// release ends a call with its response, or nil if it was not sent.
-func (l *limiter) release(sent time.Time, got *response) {
-	defer l.slots.Release(1) // once a pause has begun
+// responded follows the response to a call that began at that time.
+func (l *limiter) responded(sent time.Time, got *response) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case got == nil || got.status == 0 || got.status >= 500:
+	case got.status == 0 || got.status >= 500:
 	case got.status == http.StatusTooManyRequests:
 		pause, hasRetryAfter := retryAfter(got.header, time.Now())
-		l.limited(sent, pause, hasRetryAfter)
+		l.limited(sent, min(pause, l.most), hasRetryAfter)
 	case !sent.Before(l.ends): // the limit let it pass, whether or not the service then refused it
 		l.tooShort = false
 	}
@@ -150,5 +128,6 @@ func (l *limiter) defaultPause() time.Duration {
 		pause *= 3
 	}
 	l.failures++
+	pause = min(pause, l.most)
 	return pause/2 + rand.N(pause/2+1)
 }

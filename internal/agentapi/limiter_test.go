@@ -6,6 +6,7 @@ package agentapi
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,8 +24,11 @@ func TestLimiter_first429(t *testing.T) {
 		start := time.Now()
 		f := new(fakeService)
 		const ms = time.Millisecond
-		for i, a := range []answer{limited(""), limited("60"), limited("30"), limited(""), accepted} {
-			f.answers = append(f.answers, a.after(time.Second+time.Duration(i)*ms))
+		f.answers = append(f.answers, limited(""), limited("60"), limited("30"))
+		f.answers = append(f.answers, slices.Repeat([]answer{limited("")}, maxConcurrent-3)...)
+		f.answers = append(f.answers, accepted)
+		for i, a := range f.answers {
+			f.answers[i] = a.after(time.Second + time.Duration(i)*ms)
 		}
 		c := newFakeClient(t, f)
 		var all sync.WaitGroup
@@ -47,11 +51,11 @@ func TestLimiter_first429(t *testing.T) {
 			got[at.Sub(start)]++
 		}
 		want := map[time.Duration]int{
-			0:                     maxConcurrent,
-			55 * time.Second:      1, // another project is not held
-			61*time.Second + 1*ms: maxConcurrent,
-			62*time.Second + 5*ms: maxConcurrent,
-			63*time.Second + 9*ms: 2,
+			0:                                       maxConcurrent,
+			55 * time.Second:                        1, // another project is not held
+			61*time.Second + 1*ms:                   maxConcurrent,
+			62*time.Second + (1+maxConcurrent)*ms:   maxConcurrent,
+			63*time.Second + (1+2*maxConcurrent)*ms: 2,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("POSTs (-want +got):\n%s", diff)
@@ -95,7 +99,7 @@ func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 	})
 }
 
-// Without a Retry-After that helps, the pauses grow threefold. After one that was enough, the next starts near its length.
+// Without a Retry-After that helps, the pauses grow threefold, up to an hour: the documented limit is hourly. After one that was enough, the next starts near its length.
 func TestLimiter_growingPause(t *testing.T) {
 	t.Parallel()
 	enough := []answer{limited(""), limited(""), limited(""), accepted, limited(""), accepted}
@@ -103,8 +107,8 @@ func TestLimiter_growingPause(t *testing.T) {
 		answers []answer
 		pauses  []int // seconds at most, before each POST but the first, and half of them at least
 	}{
-		"no Retry-After": {[]answer{limited("")}, []int{10, 30, 90, 270, 810, 2430, 7290, 7290, 7290, 7290}},
-		"Retry-After: 0": {[]answer{limited("0")}, []int{0, 10, 30, 90, 270, 810, 2430, 7290, 7290, 7290, 7290}}, // believed once
+		"no Retry-After": {[]answer{limited("")}, []int{10, 30, 90, 270, 810, 2430, 3600, 3600, 3600}},
+		"Retry-After: 0": {[]answer{limited("0")}, []int{0, 10, 30, 90, 270, 810, 2430, 3600, 3600, 3600}}, // believed once
 		"enough":         {enough, []int{10, 30, 90, 0, 90}},
 	} {
 		t.Run(name, func(t *testing.T) {

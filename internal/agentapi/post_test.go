@@ -102,14 +102,14 @@ func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
 func TestCreateJob_recorder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakeService{answers: []answer{{}, limited("1"), accepted, {status: 500, body: "EOF"}, {status: 400}}}
+		f := &fakeService{answers: []answer{accepted}}
 		r := &recorder{refuses: errors.New("not now")}
 		c := newFakeClient(t, f, func(config *Config) {
 			config.Log = func(_ context.Context, fields map[string]any) {
 				r.calls = append(r.calls, fmt.Sprint("logged ", fields["status"], ", ", fields["error"]))
 			}
 		})
-		for range maxRecorded + 1 { // a turn that was not given back would be missed
+		for range maxConcurrent + 1 { // a slot that was not given back would be missed
 			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
 				t.Fatalf("%v, want ErrNotSent and the recorder's error", err)
 			}
@@ -119,6 +119,10 @@ func TestCreateJob_recorder(t *testing.T) {
 				t.Errorf("no panic: %v", err)
 			}()
 		}
+		if len(f.posts) > 0 {
+			t.Errorf("%d POSTs without a record", len(f.posts))
+		}
+		f.dials, f.answers = 0, []answer{{}, limited("1"), accepted, {status: 500, body: "EOF"}, {status: 400}}
 		r.calls, r.refuses = nil, nil
 		for _, want := range []error{nil, ErrUnknownOutcome, ErrRefused} {
 			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, want) {
@@ -126,7 +130,7 @@ func TestCreateJob_recorder(t *testing.T) {
 			}
 		}
 		want := []string{
-			"sending", "withdrawn", "logged 0, no connection to the service: dial: connection refused",
+			"logged 0, no connection to the service: dial: connection refused", // what was not sent needs no record
 			"sending", "withdrawn", "logged 429, <nil>",
 			"sending", "answered job_1", "logged 201, <nil>",
 			"sending", "unknown", "logged 500, create job: the service responded with 500 Internal Server Error: EOF",

@@ -4,6 +4,7 @@
 package agentapi
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -43,14 +45,16 @@ func TestExchange_C12_requests(t *testing.T) {
 		config.RootCAs = x509.NewCertPool()
 		config.RootCAs.AddCert(s.Certificate())
 	})
-	calls := []func() (*Job, error){
-		func() (*Job, error) { return c.CreateJob(t.Context(), "pro-j:1", "hello", new(recorder)) },
-		func() (*Job, error) { return c.SendMessage(t.Context(), "pro-j:1", "job_1", "hello", new(recorder)) },
-		func() (*Job, error) { return c.ReadJob(t.Context(), "pro-j:1", "job_1") },
-		func() (*Job, error) { return c.PollJob(t.Context(), "pro-j:1", "job_1") },
+	calls := []func(context.Context) (*Job, error){
+		func(ctx context.Context) (*Job, error) { return c.CreateJob(ctx, "pro-j:1", "hello", new(recorder)) },
+		func(ctx context.Context) (*Job, error) {
+			return c.SendMessage(ctx, "pro-j:1", "job_1", "hello", new(recorder))
+		},
+		func(ctx context.Context) (*Job, error) { return c.ReadJob(ctx, "pro-j:1", "job_1") },
+		func(ctx context.Context) (*Job, error) { return c.PollJob(ctx, "pro-j:1", "job_1") },
 	}
 	for _, call := range calls {
-		if job, err := call(); err != nil || job.ID != "job_1" {
+		if job, err := call(t.Context()); err != nil || job.ID != "job_1" {
 			t.Fatalf("%v, %v", job, err)
 		}
 	}
@@ -74,7 +78,9 @@ func TestExchange_C12_requests(t *testing.T) {
 	// A failure names its request: a wrong base URL or project shows in it.
 	status = 404
 	for i, call := range calls {
-		_, err := call()
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond) // else a GET would be repeated for longer
+		_, err := call(ctx)
+		cancel()
 		failure, _ := errors.AsType[*Error](err)
 		if named := want[i].Method + " " + s.URL + strings.Replace(want[i].Target, canary, masked, 1); failure == nil || failure.Request != named {
 			t.Errorf("%v, of the request %q, want %q", err, failure.Request, named)

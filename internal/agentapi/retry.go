@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,6 +16,8 @@ const (
 	retryLimit = 60 * time.Second
 	retryBase  = 500 * time.Millisecond
 	retryCap   = 10 * time.Second
+	// longest is what a longer Retry-After counts as.
+	longest = 365 * 24 * time.Hour
 )
 
 // backoff is the pause before attempt number attempt+1: capped, exponential, with
@@ -27,13 +30,14 @@ func backoff(attempt int) time.Duration {
 	return rand.N(ceiling) + time.Millisecond
 }
 
-// retryAfter reads the Retry-After header: seconds, or a date relative to the
+// retryAfter reads the Retry-After header: seconds, also with a fraction, or a date relative to the
 // response's Date header, because the two clocks may differ. A date in the past
-// means now. ok is false without a valid header.
+// means now. ok is false without a valid header. The caller bounds it: it is advice.
 func retryAfter(header http.Header, now time.Time) (pause time.Duration, ok bool) {
-	value := header.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second, true
+	value := strings.TrimSpace(header.Get("Retry-After"))
+	seconds, err := strconv.ParseFloat(value, 64)
+	if isNumber := strings.Trim(value, "0123456789.") == ""; err == nil && isNumber {
+		return time.Duration(min(seconds, float64(longest/time.Second)) * float64(time.Second)), true
 	}
 	date, err := http.ParseTime(value)
 	if err != nil {
@@ -42,5 +46,5 @@ func retryAfter(header http.Header, now time.Time) (pause time.Duration, ok bool
 	if sent, err := http.ParseTime(header.Get("Date")); err == nil {
 		now = sent
 	}
-	return max(date.Sub(now), 0), true
+	return min(max(date.Sub(now), 0), longest), true
 }

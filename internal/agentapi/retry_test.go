@@ -4,7 +4,6 @@
 package agentapi
 
 import (
-	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -27,9 +26,12 @@ func TestRetryAfter(t *testing.T) {
 		"past date":             {value: date(-time.Hour), ok: true},
 		"P12 date, clock ahead": {value: date(time.Hour + time.Minute), date: date(time.Hour), want: time.Minute, ok: true},
 		"negative":              {value: "-5"},
-		"largest":               {value: "2147483647", want: 2147483647 * time.Second, ok: true},
-		"overflows 31 bits":     {value: "2147483648"},
-		"far date":              {value: far, want: math.MaxInt64, ok: true},
+		"fraction":              {value: " 1.5 ", want: 1500 * time.Millisecond, ok: true},
+		"two numbers":           {value: "1.2.3"},
+		"other notations":       {value: "1e3"},
+		"infinite":              {value: "Inf"},
+		"huge":                  {value: "99999999999999999999", want: longest, ok: true},
+		"far date":              {value: far, want: longest, ok: true},
 	} {
 		if got, ok := retryAfter(http.Header{"Retry-After": {tc.value}, "Date": {tc.date}}, now); got != tc.want || ok != tc.ok {
 			t.Errorf("%s: %v, %t, want %v, %t", name, got, ok, tc.want, tc.ok)

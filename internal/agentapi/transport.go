@@ -25,6 +25,7 @@ const maxBody = 1 << 20
 var (
 	errTooLarge = errors.New("the response is larger than 1 MiB")
 	errTimeout  = errors.New("no complete response within the request timeout")
+	errCut      = errors.New("the connection broke before the whole request was sent")
 	errBroken   = errors.New("the connection broke before the response was complete")
 )
 
@@ -59,6 +60,13 @@ func newTransports(config Config) (post, get *http.Transport) {
 	}
 	post, get = build(), build()
 	post.DisableKeepAlives = true
+	post.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &postConn{Conn: conn}, nil
+	}
 	get.MaxIdleConns, get.MaxIdleConnsPerHost = 128, 128
 	get.IdleConnTimeout = 90 * time.Second
 	return post, get
@@ -66,11 +74,14 @@ func newTransports(config Config) (post, get *http.Transport) {
 
 // response is the head of an HTTP response, and as much of its body as could be read.
 type response struct {
-	status  int // 0: none
-	header  http.Header
-	body    []byte
-	reached bool // there was a connection to the service, so bytes may have been sent
-	took    time.Duration
+	status   int // 0: none
+	header   http.Header
+	body     []byte
+	refusal  error // of a POST: why it was not recorded, and so not sent
+	recorded bool  // of a POST: there is a record of it
+	reached  bool  // of a POST: it was recorded on a connection, so bytes may have been sent
+	cut      bool  // of a POST: not all of its body was sent
+	took     time.Duration
 }
 
 // do makes one HTTP exchange. The error is why the response is missing or
@@ -98,17 +109,26 @@ func (c *Client) logExchange(ctx context.Context, r request, got *response, err 
 }
 
 func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r request, got *response) error {
-	var d delivery
+	d := delivery{sending: r.sending, unread: len(r.body)}
 	if r.body != nil {
 		var stop func()
 		ctx, stop = d.detach(ctx)
 		defer stop()
+		defer d.end(got)
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, c.config.RequestTimeout, errTimeout)
-	defer cancel()
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { d.connect() },
-	})
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	timeout := time.AfterFunc(c.config.RequestTimeout, func() { cancel(errTimeout) })
+	defer timeout.Stop()
+	connected := false
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
+		connected = true
+		if r.body != nil {
+			timeout.Stop() // the record has its own time limits
+			d.connect(got.Conn)
+			timeout.Reset(c.config.RequestTimeout)
+		}
+	}})
 	req, err := http.NewRequestWithContext(traced, r.method(), r.url(c.config.BaseURL), nil)
 	if err != nil {
 		return err
@@ -123,17 +143,16 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	req.Header.Set("Authorization", "Bearer "+c.config.Key.reveal())
 
 	res, err := transport.RoundTrip(req)
-	got.reached = d.reached()
 	if err != nil {
-		return causeOf(ctx, got.reached, err)
+		return causeOf(ctx, connected, err)
 	}
 	defer func() { _ = res.Body.Close() }()
 	got.status, got.header = res.StatusCode, res.Header
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
-	if err == nil && len(body) > maxBody {
-		return errTooLarge
+	if len(body) > maxBody {
+		body, err = body[:maxBody], errTooLarge
 	}
-	got.body = c.config.Key.maskBody(body)
+	got.body = c.config.Key.maskBody(bytes.TrimPrefix(body, []byte("\ufeff")))
 	if err != nil {
 		return causeOf(ctx, true, err)
 	}

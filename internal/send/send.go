@@ -175,7 +175,7 @@ func (o *Operation) takeOver(ctx context.Context, earlier *journal.Earlier) (_ O
 	var job *agentapi.Job
 	if earlier.Status == store.Accepted {
 		var err error
-		job, err = o.sender.Client.ReadJob(ctx, r.ProjectID, earlier.JobID)
+		job, err = o.sender.Client.FindJob(ctx, r.ProjectID, earlier.JobID) // it may be new, and not be found yet
 		isGivenUp = isGivenUp && (errors.Is(err, agentapi.ErrNotFound) || !o.IsEqual(earlier))
 		switch {
 		case isGivenUp:

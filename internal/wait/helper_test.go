@@ -29,20 +29,16 @@ var (
 	fault401 = fault(agentapi.ErrRefused, 401, nil)
 	fault404 = fault(agentapi.ErrRefused, 404, nil)
 	fault500 = fault(agentapi.ErrUnavailable, 500, nil)
-	tooLong  = fault(agentapi.ErrUnavailable, 0, agentapi.ErrPauseTooLong)
 )
 
 func fault(class error, status int, cause error) *agentapi.Error {
 	return &agentapi.Error{Op: agentapi.OpGet, Class: class, StatusCode: status, Err: cause}
 }
 
-// foundAfter is an active job that cannot be found before the wait has this age.
-type foundAfter time.Duration
-
 // poller is the service, and remembers when the polls came. A test creates it in the bubble
 // whose clock it uses.
 type poller struct {
-	answers []any // for each poll a status or a function that returns it, a job, a foundAfter or an error; the last one stays
+	answers []any // for each poll a status or a function that returns it, a job or an error; the last one stays
 	latency time.Duration
 	start   time.Time
 	at      []time.Duration // since start
@@ -53,6 +49,9 @@ func newPoller(answers ...any) *poller { return &poller{answers: answers, start:
 func (p *poller) PollJob(ctx context.Context, _, _ string) (*agentapi.Job, error) {
 	p.at = append(p.at, time.Since(p.start))
 	if err := sleep.For(ctx, p.latency); err != nil {
+		if failure, isError := p.answers[min(len(p.at), len(p.answers))-1].(error); isError {
+			return nil, failure // as the client, which has tried in vain
+		}
 		return nil, fault(agentapi.ErrUnavailable, 0, err)
 	}
 	switch a := p.answers[min(len(p.at), len(p.answers))-1].(type) {
@@ -62,11 +61,6 @@ func (p *poller) PollJob(ctx context.Context, _, _ string) (*agentapi.Job, error
 		return &agentapi.Job{ID: "job_1", Status: a()}, nil
 	case *agentapi.Job:
 		return a, nil
-	case foundAfter:
-		if time.Since(p.start) < time.Duration(a) {
-			return nil, fault404
-		}
-		return &agentapi.Job{ID: "job_1", Status: active}, nil
 	case error:
 		return nil, a
 	}

@@ -27,7 +27,8 @@ func MayBeStale(status agentapi.Status, message time.Time) bool {
 
 var errNoStatus = errors.New("the response has no status")
 
-// Poller retrieves a job once; *agentapi.Client is one.
+// Poller retrieves a job once; *agentapi.Client is one. A wait ends with an error of it, unless that
+// is ErrUnavailable.
 type Poller interface {
 	PollJob(ctx context.Context, projectID, jobID string) (*agentapi.Job, error)
 }
@@ -79,40 +80,36 @@ func (w Waiter) Wait(ctx context.Context, target Target) (last *agentapi.Job, sa
 			job, err = w.Poller.PollJob(ctx, target.ProjectID, target.JobID)
 		}
 		if err != nil && ctx.Err() != nil {
+			if failure, isCall := errors.AsType[*agentapi.Error](err); isCall && failure.StatusCode != 0 {
+				p.lastFault = err
+			}
 			return p.last, p.sawActive, p.fail(context.Cause(ctx))
 		}
 		if done, err := p.classify(job, err); done || err != nil {
 			return p.last, p.sawActive, err
 		}
-		pause = max(w.Schedule.next(time.Since(start)), p.retryAfter)
+		pause = max(w.Schedule.next(time.Since(start)), p.retryAfter(ctx, w.Schedule.Max))
 	}
 }
 
 // progress is what a wait has observed so far.
 type progress struct {
-	target     Target
-	start      time.Time
-	last       *agentapi.Job
-	lastFault  error
-	sawActive  bool          // since the start
-	retryAfter time.Duration // the pause that the service requested
+	target    Target
+	start     time.Time
+	last      *agentapi.Job
+	lastFault error
+	sawActive bool // since the start
 }
 
 // classify records the outcome of one poll and reports whether the job has finished.
 // With an error, further polls cannot help.
 func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 	age := time.Since(p.start)
-	p.lastFault, p.retryAfter = err, 0
-	if err != nil {
-		failure, _ := errors.AsType[*agentapi.Error](err)
-		switch {
-		case failure == nil || errors.Is(err, agentapi.ErrPauseTooLong):
-		case errors.Is(err, agentapi.ErrUnavailable):
-			p.retryAfter = failure.RetryAfter
-			return false, nil
-		case errors.Is(err, agentapi.ErrNotFound) && p.target.After == Created && age < Grace:
-			return false, nil
-		}
+	p.lastFault = err
+	switch {
+	case errors.Is(err, agentapi.ErrUnavailable):
+		return false, nil
+	case err != nil:
 		return false, p.fail(err)
 	}
 	if job.Status == "" {
@@ -128,6 +125,19 @@ func (p *progress) classify(job *agentapi.Job, err error) (done bool, _ error) {
 		return false, nil
 	}
 	return p.target.After != Messaged || p.sawActive || !MayBeStale(job.Status, p.target.At), nil
+}
+
+// retryAfter is the pause that the service requested with the last fault: advice, so it is bounded, and leaves time to
+// try again before the wait ends.
+func (p *progress) retryAfter(ctx context.Context, most time.Duration) time.Duration {
+	failure, isCall := errors.AsType[*agentapi.Error](p.lastFault)
+	if !isCall {
+		return 0
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		most = min(most, time.Until(deadline)/2)
+	}
+	return min(failure.RetryAfter, most)
 }
 
 func (p *progress) fail(reason error) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 )
 
-// How a wait ends, by what the polls say: at once by what cannot pass, at its timeout by anything else. The matrix
+// How a wait ends, by what the polls say: at once by what has persisted, at its timeout by anything else. The matrix
 // has the rows with an id with the resource around them; here are the exact times and numbers of polls.
 func TestWait(t *testing.T) {
 	t.Parallel()
@@ -25,7 +25,7 @@ func TestWait(t *testing.T) {
 	busy := fault(agentapi.ErrUnavailable, 503, nil)
 	busy.RetryAfter = 2 * time.Minute
 	all := func(answers ...any) []any { return answers }
-	late := all(foundAfter(50 * time.Second))
+	gone := all(fault404)
 	odd := agentapi.Status("que\x1bued")
 	stale := func() agentapi.Status { // since the start of the bubble's clock
 		switch age := time.Since(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)); {
@@ -53,11 +53,10 @@ func TestWait(t *testing.T) {
 	}{
 		"archived":              {after: Created, answers: all(agentapi.StatusArchived), status: agentapi.StatusArchived, polls: 1, lo: 1, hi: 2},
 		"P04 link while active": {after: Created, answers: all(linked, linked, completed), status: completed, polls: 3, hi: 10},
-		"P06 Retry-After, once": {answers: all(busy, active, completed), status: completed, polls: 3, lo: 120, hi: 135},
-		"P08 stored late":       {after: Created, answers: late, limit: timeout, status: active, is: expired, lo: 60, hi: 60},
-		"P08 never found":       {after: Created, answers: all(fault404), is: agentapi.ErrNotFound, last: fault404, lo: 60, hi: 68},
-		"P09 when resumed":      {answers: late, is: agentapi.ErrNotFound, last: fault404, polls: 1},
-		"P09 after a message":   {after: Messaged, answers: late, is: agentapi.ErrNotFound, last: fault404, polls: 1, hi: 0},
+		"P06 Retry-After":       {answers: all(busy, active, completed), status: completed, polls: 3, lo: 10, hi: 12},
+		"P06 as time runs out":  {answers: all(busy, completed), limit: 10 * time.Second, status: completed, polls: 2, lo: 4, hi: 6},
+		"P09 when resumed":      {answers: gone, is: agentapi.ErrNotFound, last: fault404, polls: 1},
+		"P09 after a message":   {after: Messaged, answers: gone, is: agentapi.ErrNotFound, last: fault404, polls: 1, hi: 0},
 		"M01 old, then active":  {after: Messaged, answers: all(old, old, active, failed), status: failed, polls: 4, lo: 2, hi: 4},
 		"M01 old for 59 s":      {after: Messaged, answers: all(stale), status: failed, lo: 70, hi: 78},
 		"M05 the old link":      {after: Messaged, answers: all(linked, linked, completed), status: completed, polls: 3, hi: 10},
@@ -67,7 +66,7 @@ func TestWait(t *testing.T) {
 		"M02 resumed later":     {after: Messaged, ago: time.Minute, answers: all(completed), status: completed, unseen: true, polls: 1},
 		"M02 other clock ahead": {after: Messaged, ago: -time.Hour, answers: all(completed), status: completed, unseen: true, lo: 60, hi: 66.6},
 		"P07 401":               {answers: all(active, fault401), status: active, is: agentapi.ErrKeyRejected, last: fault401, polls: 2, hi: 1},
-		"pause too long":        {answers: all(active, tooLong), status: active, is: agentapi.ErrPauseTooLong, last: tooLong, polls: 2, hi: 1},
+		"P07 as time runs out":  {answers: all(active, fault401), latency: 40 * time.Second, limit: timeout, status: active, is: expired, last: fault401, polls: 2, lo: 60, hi: 60},
 		"P01 the status":        {answers: all(active, odd), limit: timeout, status: odd, is: expired, lo: 60, hi: 60},
 		"P02 no status":         {answers: all(active, noStatus), limit: timeout, status: active, is: expired, last: errNoStatus, lo: 60, hi: 60},
 		"the last fault":        {answers: all(active, fault500), limit: timeout, status: active, is: expired, last: fault500, lo: 60, hi: 60},

@@ -1,0 +1,238 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package agentapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
+)
+
+// No response ends reading alone: what may be temporary is tried again for a minute, or left to the wait that polls, and
+// a refusal until it has come for ten seconds, or for a minute where a job's outcome depends on it. The service's
+// Retry-After is advice. Unlike a POST, a GET ends with its context, in flight or waiting for its turn.
+func TestRead(t *testing.T) {
+	t.Parallel()
+	whole := answer{status: 200, body: record}
+	status := func(status int) answer { return answer{status: status} }
+	busy := func(retryAfter string) answer {
+		return answer{status: 503, header: http.Header{"Retry-After": {retryAfter}}}
+	}
+	html := answer{status: 200, body: "<html>"}
+	read, find, poll := (*Client).ReadJob, (*Client).FindJob, (*Client).PollJob
+	large := answer{status: 200, body: record + strings.Repeat(" ", maxBody-len(record))}
+	tooLarge := answer{status: 200, body: "x" + large.body}
+	pollAgain := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
+		c.polls.SetLimit(rate.Every(time.Hour))
+		for c.polls.Allow() {
+		}
+		return c.PollJob(ctx, projectID, jobID)
+	}
+	const s = time.Second
+	for name, tc := range map[string]struct {
+		call     func(*Client, context.Context, string, string) (*Job, error)
+		answers  []answer
+		is       error // nil: the job
+		requests int   // 0: any number
+		lo, hi   time.Duration
+	}{
+		"503":                     {read, []answer{busy(""), busy(""), busy(""), whole}, nil, 4, time.Millisecond, 3500*time.Millisecond + 3},
+		"503, a pause":            {read, []answer{busy("3"), busy("2"), whole}, nil, 3, 5 * s, 5 * s},
+		"503, a long pause":       {read, []answer{busy("3600"), whole}, nil, 2, 10 * s, 10 * s},
+		"503 always, long pauses": {read, []answer{busy("120")}, ErrUnavailable, 6, 60 * s, 60 * s},
+		"429":                     {read, []answer{limited(""), limited(""), limited(""), whole}, nil, 4, 6500 * time.Millisecond, 13 * s},
+		"429, a long pause":       {read, []answer{limited("3600"), whole}, nil, 2, 60 * s, 60 * s},
+		"429, two windows":        {read, []answer{limited("60"), busy(""), limited("60"), whole}, nil, 4, 120 * s, 121 * s},
+		"429 always":              {read, []answer{limited("60")}, errLimited, 0, limitedTime, limitedTime},
+		"never a connection":      {read, []answer{{}}, errConnRefused, 0, 60 * s, 60 * s},
+		"one 401":                 {read, []answer{status(401), whole}, nil, 2, 0, s},
+		"one web page":            {read, []answer{html, whole}, nil, 2, 0, s},
+		"another job":             {read, []answer{{status: 200, body: `{"id":"job_2"}`}, whole}, nil, 2, 0, s},
+		"refused three ways":      {read, []answer{status(302), status(409), status(404), whole}, nil, 4, 0, 4 * s},
+		"401 always":              {read, []answer{status(401)}, ErrKeyRejected, 0, 10 * s, 20 * s},
+		"404 always":              {read, []answer{status(404)}, ErrNotFound, 0, 10 * s, 20 * s},
+		"a web page always":       {read, []answer{html}, ErrWebPage, 0, 10 * s, 20 * s},
+		"find, 404 for long":      {find, []answer{status(404)}, ErrNotFound, 0, 60 * s, 60 * s},
+		"P08 poll, found late":    {poll, append(slices.Repeat([]answer{status(404).after(5 * s)}, 6), whole), nil, 7, 30 * s, 60 * s},
+		"poll, 429":               {poll, []answer{limited("30"), whole}, nil, 2, 30 * s, 30 * s},
+		"poll, 429, at last":      {poll, []answer{limited("59"), limited("3600"), whole}, nil, 3, 95 * s, 96 * s},
+		"poll, one 404":           {poll, []answer{status(404), whole}, nil, 2, 0, s},
+		"poll, 410 always":        {poll, []answer{status(410)}, ErrRefused, 0, 60 * s, 70 * s},
+		"poll, 401 and 503":       {poll, []answer{status(401), busy("")}, ErrUnavailable, 2, 0, s},
+		"poll, 503":               {poll, []answer{busy("7")}, ErrUnavailable, 1, 0, 0},
+		"C13 1 MiB":               {poll, []answer{large}, nil, 1, 0, 0},
+		"C13 more":                {poll, []answer{tooLarge}, errTooLarge, 1, 0, 0},
+		"poll, in flight":         {poll, []answer{whole.after(time.Hour)}, context.DeadlineExceeded, 1, 100 * s, 100 * s},
+		"poll, not its turn":      {pollAgain, []answer{whole}, context.DeadlineExceeded, 0, 100 * s, 100 * s},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				limit := time.Hour
+				if strings.HasPrefix(name, "poll") {
+					limit = 100 * s
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				f := &fakeService{answers: tc.answers}
+				start := time.Now()
+				c := newFakeClient(t, f, func(config *Config) { config.RequestTimeout = 2 * time.Hour })
+				job, err := tc.call(c, ctx, "p", "job_1")
+				took := time.Since(start)
+				if (job == nil) != (tc.is != nil) || !errors.Is(err, tc.is) || took < tc.lo || took > tc.hi {
+					t.Errorf("%v, %v after %v, want %v after %v to %v", job, err, took, tc.is, tc.lo, tc.hi)
+				}
+				if tc.requests != 0 && f.dials != tc.requests {
+					t.Errorf("%d requests, want %d", f.dials, tc.requests)
+				}
+			})
+		})
+	}
+}
+
+// A plan of 2,000 jobs, ten at a time, ends well although the service allows 1,000 reads a minute, whether or not it says
+// how long to wait.
+func TestReadJob_moreJobsThanTheLimit(t *testing.T) {
+	t.Parallel()
+	for name, retryAfter := range map[string]string{"with Retry-After": "60", "without": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var window time.Time
+			allowed := 0
+			f := &fakeService{}
+			f.respond = func() answer {
+				mu.Lock()
+				defer mu.Unlock()
+				if time.Since(window) >= time.Minute {
+					window, allowed = time.Now(), 1000
+				}
+				if allowed--; allowed < 0 {
+					return limited(retryAfter).after(10 * time.Millisecond)
+				}
+				return answer{status: 200, body: record, latency: 10 * time.Millisecond}
+			}
+			c := newFakeClient(t, f)
+			start := time.Now()
+			var plan errgroup.Group
+			plan.SetLimit(10)
+			for range 2000 {
+				plan.Go(func() error { _, err := c.ReadJob(t.Context(), "p", "job_1"); return err })
+			}
+			if err := plan.Wait(); err != nil || time.Since(start) > 3*time.Minute {
+				t.Errorf("%s: %v after %v", name, err, time.Since(start))
+			}
+		})
+	}
+}
+
+// A 429 pauses every wait with the same provider configuration. After the pause they
+// follow within the budget of polls, not all at once.
+//
+// Red without: the wait in PollJob.
+func TestGet_P10_afterLimit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeService{answers: []answer{limited("50").after(time.Second), accepted.after(time.Second)}}
+		c, apart := newFakeClient(t, f, func(config *Config) { config.MaxPollsPerSecond = 1 }), newFakeClient(t, f)
+		start := time.Now()
+		var calls sync.WaitGroup
+		poll := func(c *Client) {
+			if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil {
+				t.Error(err)
+			}
+		}
+		calls.Go(func() { poll(c) }) // answered 429 at second 1, and so held until second 51
+		time.Sleep(10 * time.Second)
+		for range 8 {
+			calls.Go(func() { poll(c) })
+		}
+		poll(apart)
+		if took := time.Since(start); took != 11*time.Second {
+			t.Errorf("the poll of another client ended after %v, want 11s", took)
+		}
+		calls.Wait()
+		if took := time.Since(start); took != 60*time.Second {
+			t.Errorf("the last poll ended after %v, want 60s", took)
+		}
+	})
+}
+
+// Many waits share the budget, of which a tenth of a second's may go at once, and each
+// gets its turn. A refresh does not queue behind them.
+func TestPollJob_P13_budget(t *testing.T) {
+	t.Parallel()
+	for budget, waits := range map[float64]int{1: 10, 100: 1000} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakeClient(t, &fakeService{answers: []answer{{status: 200, body: record}}}, func(config *Config) { config.MaxPollsPerSecond = budget })
+			start := time.Now()
+			var all sync.WaitGroup
+			for range waits {
+				all.Go(func() {
+					for _, turn := range []time.Duration{10 * time.Second, 20 * time.Second, 30 * time.Second} {
+						if _, err := c.PollJob(t.Context(), "p", "job_1"); err != nil || time.Since(start) > turn {
+							t.Errorf("%v after %v, want a poll by %v", err, time.Since(start), turn)
+						}
+					}
+				})
+			}
+			synctest.Wait()
+			if _, err := c.ReadJob(t.Context(), "p", "job_1"); err != nil || time.Since(start) != 0 {
+				t.Errorf("%v after %v, want the job at once", err, time.Since(start))
+			}
+			all.Wait()
+			want := 30*time.Second - time.Duration(max(1, budget/10)/budget*float64(time.Second))
+			if took := time.Since(start).Round(time.Millisecond); took != want {
+				t.Errorf("%d polls at %v a second took %v, want %v", 3*waits, budget, took, want)
+			}
+		})
+	}
+}
+
+// What has persisted for one read counts at once for the next, until a GET succeeds: else a refresh of many jobs would
+// last for hours. That one job is gone does not depend on others. Red without: isKnown.
+func TestReadJob_persisted(t *testing.T) {
+	t.Parallel()
+	healthy := &fakeService{answers: []answer{{status: 200, body: record}}}
+	for name, tc := range map[string]struct {
+		failing     *fakeService
+		first, next time.Duration // how long a read lasts
+		forgotten   bool          // after a success
+	}{
+		"no connection": {&fakeService{answers: []answer{{}}}, downTime, 0, true},
+		"no response":   {&fakeService{answers: []answer{accepted.after(time.Hour)}}, downTime, againTime, true},
+		"401":           {&fakeService{answers: []answer{{status: 401}}}, refusedTime, 0, true},
+		"404":           {&fakeService{answers: []answer{{status: 404}}}, refusedTime, 0, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newFakeClient(t, tc.failing, func(config *Config) { config.RequestTimeout = time.Hour })
+			read := func(f *fakeService, want time.Duration) {
+				t.Helper()
+				c.getTransport = f
+				start := time.Now()
+				_, err := c.ReadJob(t.Context(), "p", "job_1")
+				if took := time.Since(start); took < want || took > want+retryCap || (err == nil) != (f == healthy) || want == 0 && took > 0 {
+					t.Errorf("%s: %v after %v, want %v", name, err, took, want)
+				}
+			}
+			read(tc.failing, tc.first)
+			read(tc.failing, tc.next)
+			read(tc.failing, tc.next)
+			read(healthy, 0)
+			if tc.forgotten {
+				read(tc.failing, tc.first)
+			} else {
+				read(tc.failing, tc.next)
+			}
+		})
+	}
+}
