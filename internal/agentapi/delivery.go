@@ -31,25 +31,35 @@ type delivery struct {
 
 // connect follows a connection: it records the request, and only then may its body be read.
 func (d *delivery) connect(conn net.Conn) {
-	if d.isGivenUp() {
-		return
+	refusal := d.stopped()
+	if refusal == nil {
+		refusal = d.sending()
 	}
-	refusal := d.sending()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.recorded, d.refusal = refusal == nil, refusal
-	d.givenUp = d.givenUp || refusal != nil
-	d.connected = !d.givenUp
 	if secured, ok := conn.(*tls.Conn); ok {
 		conn = secured.NetConn()
 	}
-	d.conn, _ = conn.(*postConn)
-}
-
-func (d *delivery) isGivenUp() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.givenUp
+	d.conn, _ = conn.(*postConn)
+	if refusal == nil {
+		d.recorded = true
+	} else if !d.givenUp {
+		d.givenUp, d.refusal = true, refusal
+	}
+	d.connected = !d.givenUp
+	if d.givenUp && d.conn != nil {
+		d.conn.broken.Store(true) // net/http sends the head before it reads the body
+	}
+}
+
+// stopped returns an error once the context has ended.
+func (d *delivery) stopped() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.givenUp {
+		return context.Canceled
+	}
+	return nil
 }
 
 // end returns what became of the request. From then on, no byte of it is sent.

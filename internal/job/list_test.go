@@ -67,7 +67,7 @@ func TestList(t *testing.T) {
 		"a job that cannot be read": {
 			before: func(w *world) {
 				run(w, "first")
-				w.s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404})
+				w.s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Times: -1})
 			},
 			want: []string{" first"}, says: []string{"Failed to read agent job", "in project proj_1 is listed", "delete "},
 		},

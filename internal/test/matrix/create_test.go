@@ -61,7 +61,7 @@ func createRows() []Row {
 		// Red without: httptrace's GotConn as the mark of "reached" (every failure unknown).
 		{name: "C01_tls_handshake_reset_until_deadline", clock: true, Serve: faultserver.Options{TLS: true}, Test: func(m *Matrix) {
 			m.OnConnect(slices.Repeat([]func(net.Conn){faultserver.ResetEarly}, 200)...)
-			m.notSentUntilDeadline("closed pipe")
+			m.notSentUntilDeadline("EOF")
 		}},
 	}
 	for _, c := range []struct {

@@ -30,8 +30,10 @@ func hostRows() (rows []Row) {
 	row("H02_the_state_of_a_failed_update_is_dropped", func(m *Matrix) {
 		m.created(Job1())
 		m.nextRun()
-		m.Script(faultserver.Get, faultserver.Answer(401, "")) // ends the wait
-		m.undone(func() { m.wantDiags(m.planAndApply(Job2()), messagePlanned, "ERROR: Agent job still running") })
+		m.wantDiags(m.plan(Job2()), messagePlanned)
+		m.Always(faultserver.Get, faultserver.Answer(401, "")) // ends the wait
+		m.undone(func() { m.wantDiags(m.apply(Job2()), "ERROR: Agent job still running") })
+		m.Always(faultserver.Get, nil)
 		m.nextRun()
 		m.wantDiags(m.planAndApply(Job2()), messagePlannedOver, messageFound)
 		m.WantPosts(1, 1)

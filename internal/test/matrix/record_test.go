@@ -109,7 +109,7 @@ func readRows() []Row {
 	missing := faultserver.Answer(404, `{"error":"job not found"}`)
 	rows := []Row{
 		// Red without: 404 in Read as a reason to keep the state.
-		{name: "P09_404_in_read", Test: func(m *Matrix) {
+		{name: "P09_404_in_read", clock: true, Test: func(m *Matrix) {
 			m.created(Job1())
 			m.unchanged(func() {
 				m.Always(faultserver.Get, missing)
@@ -127,7 +127,7 @@ func readRows() []Row {
 			m.WantState("completed")
 		}},
 		// Red without: the same, for an import.
-		{name: "P09_404_in_import", Test: func(m *Matrix) {
+		{name: "P09_404_in_import", clock: true, Test: func(m *Matrix) {
 			m.wantDiags(m.imports("proj_1/job_nobody_knows"), importFailed)
 			m.wantWords("Job job_nobody_knows in project proj_1 could not be read, so nothing was imported.", "404 Not Found", "Check base_url, project_id and the key")
 			id := m.Sim.Create(harness.Project, "manual").ID
@@ -147,14 +147,16 @@ func readRows() []Row {
 			"the response is the record of another job: job_other", ""},
 	} {
 		rows = append(rows, Row{name: name, clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Get, c.play)
+			m.Always(faultserver.Get, c.play)
 			m.kept(m.Run(Job1()), c.word)
 			m.wantAttr("pr_link", nil)
+			m.Always(faultserver.Get, nil)
 			m.resumed(Job1())
 
-			m.Script(faultserver.Get, c.play)
+			m.Always(faultserver.Get, c.play)
 			m.unchanged(func() { m.wantDiags(m.refresh(), readFailed) })
 			m.wantWords("Job "+m.id()+" in project proj_1 could not be read. The state keeps it as last read.", c.word, c.hint)
+			m.Always(faultserver.Get, nil)
 			m.OK(m.refresh())
 			m.WantPosts(1, 0)
 		}})

@@ -40,7 +40,7 @@ func waitRows() []Row {
 				m.wantWords("503 Service Unavailable")
 				m.wantTook(start, time.Minute, time.Minute)
 			}},
-		// Red without: the 60 s in NewJobGrace, 404 as the end of a wait, and each text of LostInWait.
+		// Red without: refusals that persist as the end of a wait (read.go), and each text of LostInWait.
 		{name: "P09_404_later_in_the_wait", clock: true, script: harness.Always(simulator.Script{Duration: 5 * time.Minute}), Test: func(m *Matrix) {
 			start := time.Now()
 			notFound := faultserver.Answer(404, `{"error":"job not found"}`)
@@ -54,7 +54,7 @@ func waitRows() []Row {
 			m.wantDiags(m.Run(Job1()), jobNotFound)
 			m.wantWords("This run stopped waiting for it. The service had accepted the prompt. The state keeps the job as last read", "-replace=ADDRESS")
 			m.wantEnd("active", 1, 0)
-			m.wantTook(start, 0, 90*time.Second)
+			m.wantTook(start, 130*time.Second, 150*time.Second)
 
 			m.wantDiags(m.Run(Job1()), jobNotFound, stillRunning, "ERROR: Agent job not found")
 			m.wantWords("This run stopped waiting for it. This apply sent nothing to it. The state keeps the job as last read")
@@ -83,19 +83,35 @@ func waitRows() []Row {
 			m.wantDiags(m.Run(job), "WARNING: Agent job failed")
 			m.WantPosts(1, 0)
 		}},
-		// Red without: Refused as the end of a wait in progress.classify.
+		// Red without: counts in agentapi/read.go.
+		{name: "P07_once_each", clock: true, Test: func(m *Matrix) {
+			once := []faultserver.Play{shows(nil), refused, faultserver.Answer(404, "{}"), faultserver.Answer(302, ""), faultserver.Answer(200, "<html>")}
+			m.Script(faultserver.Get, once...)
+			m.OK(m.Run(Job1()))
+			m.wantEnd("completed", 1, 0)
+			m.plan(Job2())
+			m.Script(faultserver.Get, once...)
+			m.OK(m.apply(Job2()))
+			m.wantEnd("completed", 1, 1)
+			_, diags := m.cli.Invoke(m.ctx, "agent_start_job", Job1())
+			m.OK(m.note(diags))
+		}},
+		// Red without: ErrRefused as the end of a wait, once it has persisted.
 		{name: "P07_401", clock: true, Test: func(m *Matrix) {
-			m.Script(faultserver.Get, shows(nil), refused)
+			start := time.Now()
+			m.Always(faultserver.Get, refused)
 			m.kept(m.Run(Job1()), "The service responded with 401", "key expired", "Check admin_key")
-			m.wantGets(2)
+			m.wantTook(start, time.Minute, 2*time.Minute)
+			m.Always(faultserver.Get, nil)
 			m.resumed(Job1())
 
 			m.plan(Job2())
-			m.Script(faultserver.Get, shows(nil), refused)
+			m.Always(faultserver.Get, refused)
 			m.wantDiags(m.apply(Job2()), cutShort)
 			m.wantWords("The service responded with 401", "Check admin_key",
 				"The service accepted the message, and the new prompt is in the state. The next apply resumes waiting without sending anything.")
 			m.wantEnd("active", 1, 1)
+			m.Always(faultserver.Get, nil)
 			m.resumed(Job2())
 		}},
 		// Red without: wait.Created in cutShort. An error taints.
