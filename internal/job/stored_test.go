@@ -138,3 +138,44 @@ func TestCreateKey_acrossVersions(t *testing.T) {
 		t.Errorf("the key of earlier versions is now %s", key)
 	}
 }
+
+// What is the same prompt, for states and journals: their hashes depend on it.
+func TestCanonical(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a\n\nb":                            "a\n\nb",
+		"a\r\n\r\nb\r\n":                    "a\n\nb",
+		"a\r\r\nb":                          "a\nb",
+		"\ufeffa \n\u00a0\n\t b\t\n \v\n\r": "a\n\n\t b",
+		"\ufeff \r\n":                       "",
+		// What is a change.
+		"a\rb":       "a\rb",
+		"a  b":       "a  b",
+		" a":         " a",
+		"\n\na":      "\n\na",
+		"a\n\n\nb":   "a\n\n\nb",
+		"a\ufeffb":   "a\ufeffb",
+		"a\u200b\n":  "a\u200b",
+		"A\u0308.\n": "A\u0308.",
+	} {
+		if got := canonical(text); got != want {
+			t.Errorf("canonical(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+// The states of earlier versions have the hash of the text that was sent.
+func TestRecordedPrompt_acrossVersions(t *testing.T) {
+	t.Parallel()
+	const sent, compared = "HZwo7_6CS7LiKjm05Vc1Pw", "PLehpAFIgW-8VN9bKBwGmA" // of "a \n" and of "a"
+	for hash, want := range map[string][]string{
+		sent:     {"a \n", "a \r\n"},
+		compared: {"a \n", "a\n", "\ufeffa"},
+	} {
+		for _, text := range want {
+			if !(recordedPrompt{jobID: "job_1", hash: hash}).is(&jobModel{PromptWO: types.StringValue(text)}) {
+				t.Errorf("%q is another prompt than the one with the hash %s", text, hash)
+			}
+		}
+	}
+}
