@@ -139,31 +139,6 @@ func TestCreateKey_acrossVersions(t *testing.T) {
 	}
 }
 
-// What is the same prompt, for states and journals: their hashes depend on it.
-func TestCanonical(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"a\n\nb":                            "a\n\nb",
-		"a\r\n\r\nb\r\n":                    "a\n\nb",
-		"a\r\r\nb":                          "a\nb",
-		"\ufeffa \n\u00a0\n\t b\t\n \v\n\r": "a\n\n\t b",
-		"\ufeff \r\n":                       "",
-		// What is a change.
-		"a\rb":       "a\rb",
-		"a  b":       "a  b",
-		" a":         " a",
-		"\n\na":      "\n\na",
-		"a\n\n\nb":   "a\n\n\nb",
-		"a\ufeffb":   "a\ufeffb",
-		"a\u200b\n":  "a\u200b",
-		"A\u0308.\n": "A\u0308.",
-	} {
-		if got := canonical(text); got != want {
-			t.Errorf("canonical(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
 // The states of earlier versions have the hash of the text that was sent.
 func TestRecordedPrompt_acrossVersions(t *testing.T) {
 	t.Parallel()
