@@ -124,9 +124,10 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Create: true,
 				Update: true,
 				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the service's rate limit. " +
-					"When it expires, the apply ends with a warning, and the next one resumes waiting. Default: `60m`.",
+					"If it expires once the job has started, the apply ends with a warning, and the next one resumes waiting; " +
+					"before that, it fails. Default: `60m`.",
 				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. " +
-					"When it expires, the run fails, and the next apply resumes waiting. Default: `60m`.",
+					"When it expires, the run fails, and the next apply resumes waiting, or sends the message if it was not sent. Default: `60m`.",
 			}),
 		},
 	}
