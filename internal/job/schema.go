@@ -43,7 +43,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
 					"message, or starts a new job if that one cannot accept messages. " +
-					"After an import, the prompt is recorded without sending it. CRLF is sent as LF. A byte order mark, and white space at the end of a line or of the whole, make no difference.",
+					"After an import, the prompt is recorded without sending it. CRLF is sent as LF. " +
+					"A byte order mark, and white space at the end of a line or of the whole, make no difference.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo": schema.StringAttribute{
