@@ -22,7 +22,7 @@ import (
 
 // requestKey identifies the request that a plan makes.
 func requestKey(ctx context.Context, kind send.Kind, job *jobModel) journal.Key {
-	project, prompt := job.ProjectID.ValueString(), job.promptText().ValueString()
+	project, prompt := job.ProjectID.ValueString(), job.comparedPrompt().ValueString()
 	if kind == send.Message {
 		return store.MessageKey(project, job.ID.ValueString(), prompt)
 	}

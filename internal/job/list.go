@@ -85,6 +85,9 @@ func (l *jobList) result(ctx context.Context, req list.ListRequest, e *journal.E
 	result.Diagnostics.Append(result.Resource.SetAttribute(ctx, path.Root("id"), e.JobID)...)
 	result.Diagnostics.Append(result.Resource.Get(ctx, &job)...)
 	job.ProjectID = types.StringValue(e.Project)
+	if e.JobName != "" { // generated configuration then has it
+		job.Name = types.StringValue(e.JobName)
+	}
 	result.Diagnostics.Append(result.Identity.Set(ctx, jobIdentity{job.ProjectID, job.ID})...)
 	if !req.IncludeResource {
 		return result

@@ -59,6 +59,10 @@ func TestList(t *testing.T) {
 			before: func(w *world) { run(w, "first") },
 			want:   []string{"active first"}, says: []string{mayBeInState, "read in the state: 1.", "run a plan"},
 		},
+		"a job with a name": {
+			before: func(w *world) { w.wanted["name"] = "docs"; run(w, "first") },
+			want:   []string{"active docs, first"}, says: []string{mayBeInState},
+		},
 		"after the next plan": {before: func(w *world) { run(w, "first"); run(w, "second") }},
 		"an unknown outcome": {
 			before: func(w *world) { w.s.Inject(lost); run(w, "first") },
@@ -111,9 +115,9 @@ func TestList(t *testing.T) {
 			listed, diags := w.List(t.Context(), true)
 			var got []string
 			for i, job := range listed {
-				started := regexp.MustCompile("^" + job.ID + ", started at 2.* by run ")
-				got = append(got, job.Status+" "+started.ReplaceAllString(job.Name, ""))
-				listed[i].Status = ""
+				started := regexp.MustCompile("^(" + job.JobName + "(?:, )?)" + job.ID + ", started at 2.* by run ")
+				got = append(got, job.Status+" "+started.ReplaceAllString(job.Name, "$1"))
+				listed[i].Status, listed[i].JobName = "", ""
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("listed (-want +got):\n%s", diff)

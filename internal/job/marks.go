@@ -68,7 +68,7 @@ func (m *marks) write(ctx context.Context, p privateState) {
 func (m *marks) saved(job *jobModel) {
 	switch {
 	case !job.PromptWO.IsNull():
-		m.prompt = promptHash(job.ID.ValueString(), job.promptText().ValueString())
+		m.prompt = promptHash(job.ID.ValueString(), job.comparedPrompt())
 	case !job.Prompt.IsNull():
 		m.prompt = ""
 	}
@@ -76,7 +76,7 @@ func (m *marks) saved(job *jobModel) {
 
 // recordedPrompt is what a state with these marks says of the job's last prompt.
 func (m *marks) recordedPrompt(state *jobModel) recordedPrompt {
-	return recordedPrompt{text: state.promptText(), jobID: state.ID.ValueString(), hash: m.prompt}
+	return recordedPrompt{text: state.comparedPrompt(), jobID: state.ID.ValueString(), hash: m.prompt}
 }
 
 // messaged follows a message: one that was accepted at that time, or, without a time, one that may have arrived.
@@ -120,16 +120,17 @@ type recordedPrompt struct {
 // missing reports that the job was imported.
 func (r recordedPrompt) missing() bool { return r.text.IsNull() && r.hash == "" }
 
-// is reports whether the job was last sent this promptText.
-func (r recordedPrompt) is(text types.String) bool {
-	if r.text.IsNull() && !text.IsUnknown() {
-		return r.hash == promptHash(r.jobID, text.ValueString())
+// is reports whether the job was last sent this prompt. Earlier versions hashed the text that they sent.
+func (r recordedPrompt) is(plan *jobModel) bool {
+	prompt := plan.comparedPrompt()
+	if r.text.IsNull() && !prompt.IsUnknown() {
+		return r.hash == promptHash(r.jobID, prompt) || r.hash == promptHash(r.jobID, plan.promptText())
 	}
-	return r.text.Equal(text)
+	return r.text.Equal(prompt)
 }
 
 // promptHash is salted with the job's id: equal prompts have different hashes.
-func promptHash(jobID, text string) string {
-	sum := sha256.Sum256([]byte(jobID + "\n" + text))
+func promptHash(jobID string, prompt types.String) string {
+	sum := sha256.Sum256([]byte(jobID + "\n" + prompt.ValueString()))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }

@@ -7,7 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/url"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -139,17 +139,14 @@ func printable(text *string) types.String {
 	return types.StringValue(escape.Printable(*text))
 }
 
-// webLink reports whether a link is safe to show and open.
-func webLink(link string) bool {
-	parsed, err := url.Parse(link)
-	if err != nil || len(link) > maxLinkLength || parsed.Host == "" || parsed.Scheme != "http" && parsed.Scheme != "https" {
-		return false
-	}
-	return !strings.ContainsFunc(link, func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) })
-}
+// webLink reports whether a link is safe to show and open: who reads it sees the host that it leads to. So it has the
+// characters of RFC 3986 alone, which spell other scripts as xn-- and %, and no user.
+func webLink(link string) bool { return len(link) <= maxLinkLength && webURL.MatchString(link) }
 
-// promptText is the prompt from whichever attribute is set, as it is compared, hashed and sent. Git gives heredocs
-// and files the line ends of a machine, so a CRLF counts as LF. Nothing makes a CR alone, so that stays.
+var webURL = regexp.MustCompile(`^(?i:https?)://(?:[\w.-]+|\[[\dA-Fa-f:.]+\])(?::\d+)?(?:[/?#][\w.~:/?#\[\]@!$&'()*+,;=%-]*)?$`)
+
+// promptText is the prompt from whichever attribute is set, as it is sent: as it was written, but for the line ends that
+// Git gives heredocs and files on some machines. Nothing makes a CR alone, so that stays.
 func (m *jobModel) promptText() types.String {
 	prompt := m.Prompt
 	if prompt.IsNull() {
@@ -161,12 +158,31 @@ func (m *jobModel) promptText() types.String {
 	return types.StringValue(strings.ReplaceAll(prompt.ValueString(), "\r\n", "\n"))
 }
 
+// comparedPrompt is the prompt as it is compared and hashed: see canonical.
+func (m *jobModel) comparedPrompt() types.String {
+	prompt := m.promptText()
+	if prompt.IsNull() || prompt.IsUnknown() {
+		return prompt
+	}
+	return types.StringValue(canonical(prompt.ValueString()))
+}
+
+// canonical is the text that all texts of the same prompt have in common. What an editor, a checkout or a heredoc changes
+// and nobody sees makes no other prompt: a byte order mark, and white space at the end of a line or of the whole.
+func canonical(text string) string {
+	lines := strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimRightFunc(line, unicode.IsSpace)
+	}
+	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
+}
+
 // promptHash is how the journal has the prompt of a create with a name; empty without a name, or while the prompt is unknown.
 func (m *jobModel) promptHash() string {
-	if m.Name.IsNull() || m.promptText().IsUnknown() {
+	if m.Name.IsNull() || m.comparedPrompt().IsUnknown() {
 		return ""
 	}
-	return store.Hash(m.promptText().ValueString())
+	return store.Hash(m.comparedPrompt().ValueString())
 }
 
 // promptPath is the attribute that sets the prompt.
@@ -192,7 +208,7 @@ func (m *jobModel) checkPrompts(diags *diag.Diagnostics) (ok bool) {
 
 func checkPrompt(text string) error {
 	switch {
-	case strings.TrimSpace(text) == "":
+	case canonical(text) == "":
 		return errors.New("the prompt is empty or only white space")
 	case strings.ContainsRune(text, 0):
 		return errors.New("the prompt contains a NUL character")

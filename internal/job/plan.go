@@ -140,7 +140,7 @@ func compare(plan, state *jobModel, m *marks, waits bool) change {
 	recorded := m.recordedPrompt(state)
 	imported, ignored := recorded.missing(), plan.promptText().IsNull()
 	return change{
-		newPrompt:    !imported && !ignored && !recorded.is(plan.promptText()),
+		newPrompt:    !imported && !ignored && !recorded.is(plan),
 		knownPrompt:  !plan.promptText().IsUnknown(),
 		mayBeUnknown: plan.PromptWO.IsUnknown(),
 		recordOnly:   imported && !ignored,
@@ -171,8 +171,8 @@ func (c change) startsJob(plan *jobModel) path.Path {
 // setValues sets the planned values.
 func (c change) setValues(plan, state *jobModel) {
 	plan.jobRecord = state.jobRecord
-	if !plan.Prompt.IsNull() && plan.promptText().Equal(state.promptText()) {
-		plan.Prompt = state.Prompt // else a plan would show other line ends as a change
+	if !plan.Prompt.IsNull() && plan.comparedPrompt().Equal(state.comparedPrompt()) {
+		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
 	}
 	switch {
 	case c.replaces(), c.newPrompt, c.resume:

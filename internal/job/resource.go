@@ -91,7 +91,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	project := job.ProjectID.ValueString()
 	operation := r.provider.Sender.Begin(ctx, send.Request{
 		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(), Name: job.Name.ValueString(),
-		Key: requestKey(ctx, send.Create, &job),
+		PromptHash: job.promptHash(), Key: requestKey(ctx, send.Create, &job),
 	})
 	defer operation.End()
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)

@@ -43,7 +43,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
 					"message, or starts a new job if that one cannot accept messages. " +
-					"After an import, the prompt is recorded without sending it. Line ends are compared and sent as LF.",
+					"After an import, the prompt is recorded without sending it. CRLF is sent as LF. " +
+					"A byte order mark, and white space at the end of a line or of the whole, make no difference.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo": schema.StringAttribute{
@@ -124,9 +125,10 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Create: true,
 				Update: true,
 				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the service's rate limit. " +
-					"When it expires, the apply ends with a warning, and the next one resumes waiting. Default: `60m`.",
+					"If it expires once the job has started, the apply ends with a warning, and the next one resumes waiting; " +
+					"before that, it fails. Default: `60m`.",
 				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. " +
-					"When it expires, the run fails, and the next apply resumes waiting. Default: `60m`.",
+					"When it expires, the run fails, and the next apply resumes waiting, or sends the message if it was not sent. Default: `60m`.",
 			}),
 		},
 	}

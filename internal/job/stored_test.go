@@ -138,3 +138,19 @@ func TestCreateKey_acrossVersions(t *testing.T) {
 		t.Errorf("the key of earlier versions is now %s", key)
 	}
 }
+
+// The states of earlier versions have the hash of the text that was sent.
+func TestRecordedPrompt_acrossVersions(t *testing.T) {
+	t.Parallel()
+	const sent, compared = "HZwo7_6CS7LiKjm05Vc1Pw", "PLehpAFIgW-8VN9bKBwGmA" // of "a \n" and of "a"
+	for hash, want := range map[string][]string{
+		sent:     {"a \n", "a \r\n"},
+		compared: {"a \n", "a\n", "\ufeffa"},
+	} {
+		for _, text := range want {
+			if !(recordedPrompt{jobID: "job_1", hash: hash}).is(&jobModel{PromptWO: types.StringValue(text)}) {
+				t.Errorf("%q is another prompt than the one with the hash %s", text, hash)
+			}
+		}
+	}
+}

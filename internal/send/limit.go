@@ -35,6 +35,9 @@ type Limits struct {
 // the resource has, or empty. A replacement is planned for its job and then without
 // one, and only the second call counts it. A host may plan a resource more than once, as
 // "terraform plan -minimal-refresh" does.
+//
+// Nothing is an error once a request was sent, which refuses those beyond the limit: an apply plans each resource again,
+// and if that fails with create_before_destroy, the CLI keeps the old object as a deposed one.
 func (l *Limits) Plan(kind Kind, jobID string) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +54,7 @@ func (l *Limits) Plan(kind Kind, jobID string) *LimitError {
 		l.planned[kind]++
 	}
 	limit := l.Limit[kind]
-	if limit.Setting == "" || l.planned[kind] <= limit.Max || l.reported[kind] {
+	if limit.Setting == "" || l.planned[kind] <= limit.Max || l.reported[kind] || l.sent != [2]int64{} {
 		return nil
 	}
 	l.reported[kind] = true

@@ -30,7 +30,8 @@ type Request struct {
 	ProjectID string
 	JobID     string // the recipient of a message
 	Prompt    string
-	Name      string // of a create; may be empty
+	// Name is that of a create, or empty. With one, equal prompts have equal hashes, which the journal keeps.
+	Name, PromptHash string
 	// Key identifies equal requests of later runs. Without one, as for an action, the
 	// request is neither recorded nor taken over.
 	Key journal.Key
@@ -97,11 +98,7 @@ func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
 	if r.Key == "" {
 		j = journal.Discard()
 	}
-	recorded := journal.Request{Key: r.Key, ProjectID: r.ProjectID, JobID: r.JobID, JobName: r.Name}
-	if r.Name != "" {
-		recorded.Prompt = store.Hash(r.Prompt)
-	}
-	call := j.Begin(ctx, recorded)
+	call := j.Begin(ctx, journal.Request{Key: r.Key, ProjectID: r.ProjectID, JobID: r.JobID, JobName: r.Name, Prompt: r.PromptHash})
 	return &Operation{Call: call, Request: r, sender: s}
 }
 

@@ -58,16 +58,32 @@ func TestLimits_Plan(t *testing.T) {
 	}
 }
 
+// With default settings, a CLI applies ten resources at once, of which at least one has sent its request before the
+// 21st is planned again.
+func TestLimits_Plan_inApply(t *testing.T) {
+	limits := Limits{Limit: [2]Limit{Create: {Setting: "max_new_jobs = 1", Max: 1}}}
+	for range 2 {
+		if err := limits.Plan(Create, ""); err != nil {
+			t.Errorf("a plan in an apply: %v", err)
+		}
+		_ = limits.send(Create)
+	}
+	if err := limits.send(Create); err == nil {
+		t.Error("a request beyond the limit is sent")
+	}
+}
+
 func TestLimits_concurrentCallers(t *testing.T) {
-	limits := Limits{Limit: [2]Limit{Message: {Setting: "max_messages = 10", Max: 10}}}
+	most := [2]Limit{Message: {Setting: "max_messages = 10", Max: 10}}
+	planning, applying := Limits{Limit: most}, Limits{Limit: most}
 	var refused, allowed atomic.Int64
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			if limits.Plan(Message, "") != nil {
+			if planning.Plan(Message, "") != nil {
 				refused.Add(1)
 			}
-			if limits.send(Message) == nil {
+			if applying.send(Message) == nil {
 				allowed.Add(1)
 			}
 		})

@@ -39,7 +39,7 @@ func TimeoutNotPositive(text string) Diagnostic {
 // DuplicateName describes two new jobs with one name.
 func DuplicateName(name, projectID string) Diagnostic {
 	return diagnostic("Duplicate agent job name", fmt.Sprintf("Another resource of this run starts a job in project %s with the name %s. "+
-		"Only one of them is started, and nothing is sent for the others. Give each its own name, "+
+		"One apply starts only one of them, and the others fail without sending anything. Give each its own name, "+
 		"for example with each.key or count.index in it.", projectID, Quote(name)))
 }
 

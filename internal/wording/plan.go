@@ -59,7 +59,7 @@ func Announcement(kind send.Kind, projectID, prompt string, found []*journal.Ear
 	case kind == send.Message && len(jobs) > 0:
 		return diagnostic("Message of an earlier run will be taken over",
 			fmt.Sprintf("An earlier run sent this prompt to job %s %s, but the state does not show it. Apply sends nothing. "+
-				"To send the prompt again, change it (any change will do).", jobs[0], sent))
+				"To send the prompt again, change it (any visible change will do).", jobs[0], sent))
 	case len(jobs) > 0 && first.JobName != "" && prompt == "":
 		return diagnostic(summaryWillTakeOver,
 			fmt.Sprintf("An earlier run started job %s %s %s, but the state does not show it. The new prompt is not known yet. "+

@@ -12,7 +12,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
@@ -97,7 +96,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, again string) Diagnost
 	}
 	if outcome.Result == send.EarlierUnknown {
 		sent = fmt.Sprintf("An earlier run sent %s to %s at %s",
-			sentPrompt(outcome.Earlier, store.Hash(r.Prompt)), target(r), timestamp(outcome.Earlier.SentAt))
+			sentPrompt(outcome.Earlier, r.PromptHash), target(r), timestamp(outcome.Earlier.SentAt))
 	}
 	if r.Kind == send.Message {
 		then, next := "The new prompt is in the state, so no apply sends it again. "+
@@ -120,7 +119,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, again string) Diagnost
 
 // decideMessage says what to do about a message whose outcome is unknown.
 const decideMessage = "Check the job in the service's dashboard. If the message is not there, " +
-	"change the prompt (any change will do) and apply: that sends it.\n" +
+	"change the prompt (any visible change will do) and apply: that sends it.\n" +
 	"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n" +
 	"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS {project}/{id}"
 

@@ -143,7 +143,7 @@ func TestAnnouncement_otherPromptUnknown(t *testing.T) {
 	named := []*journal.Earlier{{Entry: store.Entry{Status: store.Unknown, JobName: "docs", Prompt: store.Hash("A")}}}
 	for prompt, want := range map[string]string{"A": "sent this prompt", "B": `sent a prompt under the name "docs"`} {
 		planned := Announcement(send.Create, "proj_1", store.Hash(prompt), named).Detail
-		applied := NotAccepted(send.Outcome{Result: send.EarlierUnknown, Earlier: named[0]}, send.Request{Prompt: prompt}, ApplyAgain).Detail
+		applied := NotAccepted(send.Outcome{Result: send.EarlierUnknown, Earlier: named[0]}, send.Request{PromptHash: store.Hash(prompt)}, ApplyAgain).Detail
 		if !strings.Contains(planned, want) || !strings.Contains(applied, want) {
 			t.Errorf("%s: %s\n%s", prompt, planned, applied)
 		}

@@ -71,7 +71,7 @@ func (c *CLI) Data(ctx context.Context, config Attrs) (tftypes.Value, []*tfproto
 }
 
 // Listed is one result of a query.
-type Listed struct{ ID, Name, Status string }
+type Listed struct{ ID, Name, Status, JobName string }
 
 // List queries the list resource agent_job, with the record of each job if include is set.
 func (c *CLI) List(ctx context.Context, include bool) (listed []Listed, diags []*tfprotov6.Diagnostic) {
@@ -100,6 +100,7 @@ func (c *CLI) List(ctx context.Context, include bool) (listed []Listed, diags []
 		}
 		if include {
 			one.Status, _ = c.Attribute(c.Decode(result.Resource), "status").(string)
+			one.JobName, _ = c.Attribute(c.Decode(result.Resource), "name").(string)
 		}
 		listed = append(listed, one)
 	}

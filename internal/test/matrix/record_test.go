@@ -24,7 +24,7 @@ func recordRows() []Row {
 		// Red without: webLink in jobModel.apply.
 		for link, shown := range map[string]string{
 			"javascript:alert(1)": "", "ftp://example.com/1": "", "/pull/1": "", "https:///pull/1": "", "https://example.com/ 1": "", "": "", longest + "a": longest[:100],
-			"https://example.com/\x1b[2J": "u001b[2J", "https://example.com/\n1": "u000a1", "https://example.com/\u202e1": "u202e1",
+			"https://github.com@example.com/1": "", "https://example.com/\x1b[2J": "u001b[2J", "https://example.com/\n1": "u000a1", "https://example.com/\u202e1": "u202e1",
 		} {
 			m.Script(faultserver.Get, shows(attrs{"status": "completed", "prLink": link}))
 			m.wantDiags(m.refresh(), linkLeftOut)

@@ -5,6 +5,7 @@ package job_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,11 +17,11 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// Git makes the line ends of heredocs and of files, and each checkout may make others. They start no job and send
-// no message, neither from the state nor from the journal, and the plan is empty.
+// What an editor, a checkout or a heredoc changes and nobody sees starts no job and sends no message, neither
+// from the state nor from the journal, and the plan is empty.
 //
-// Red without: ReplaceAll in promptText; promptText in saved and in recordedPrompt; the prompt in setValues.
-func TestLineEnds_I02(t *testing.T) {
+// Red without: comparedPrompt in requestKey, promptHash, saved, recordedPrompt and setValues. The edits: TestCanonical.
+func TestSamePrompt_I02(t *testing.T) {
 	type step struct {
 		prompt            attrs
 		isLost            bool // the state, and the one from before comes back
@@ -38,22 +39,31 @@ func TestLineEnds_I02(t *testing.T) {
 		for change, steps := range map[string][]step{
 			"to LF":      {{prompt: of("a\r\n\r\nb"), creates: 1}, {prompt: of("a\n\nb"), isEmpty: true, creates: 1}},
 			"to CRLF":    {{prompt: of("a\n\nb"), creates: 1}, {prompt: of("a\r\n\r\nb"), isEmpty: true, creates: 1}},
-			"CRLF twice": {{prompt: of("a\r\r\nb"), creates: 1}, {prompt: of("a\r\r\nb"), isEmpty: true, creates: 1}},
-			"CR alone":   {{prompt: of("a\nb"), creates: 1}, {prompt: of("a\rb"), says: []string{followUp}, creates: 1, messages: 1}},
+			"to heredoc": {{prompt: of("a\nb"), creates: 1}, {prompt: of("a\nb\n"), isEmpty: true, creates: 1}},
+			"to quoted":  {{prompt: of("a\nb\n"), creates: 1}, {prompt: of("a\nb"), isEmpty: true, creates: 1}},
+			"indented":   {{prompt: of("a\nb"), creates: 1}, {prompt: of("a\n  b"), says: []string{followUp}, creates: 1, messages: 1}},
 			"of a lost create": {
 				{prompt: of("a\r\nb"), isLost: true, creates: 1},
-				{prompt: of("a\nb"), says: []string{announced, taken}, creates: 1},
+				{prompt: of("\ufeffa \nb\n"), says: []string{announced, taken}, creates: 1},
+			},
+			"of a lost create with a name": {
+				{prompt: fakecli.With(of("a\r\nb"), attrs{"name": "docs"}), isLost: true, creates: 1},
+				{prompt: fakecli.With(of("\ufeffa \nb\n"), attrs{"name": "docs"}), says: []string{announced, taken}, creates: 1},
 			},
 			"of a lost message": {
 				{prompt: of("a"), creates: 1},
 				{prompt: of("a\nb"), isLost: true, says: []string{followUp}, creates: 1, messages: 1},
-				{prompt: of("a\r\nb"), says: []string{announced, taken}, creates: 1, messages: 1},
+				{prompt: of("\ufeffa \r\nb\n"), says: []string{announced, taken}, creates: 1, messages: 1},
 			},
 			"and attribute": {
 				{prompt: of("a\r\nb"), creates: 1},
-				{prompt: attrs{"prompt": "a\nb"}, creates: 1},
-				{prompt: attrs{"prompt_wo": "a\r\nb"}, creates: 1},
-				{prompt: of("a\nb"), creates: 1},
+				{prompt: attrs{"prompt": "a\nb\n"}, creates: 1},
+				{prompt: attrs{"prompt_wo": "a \nb"}, creates: 1},
+				{prompt: of("\ufeffa\nb"), creates: 1},
+			},
+			"and triggers": {
+				{prompt: of("a"), creates: 1},
+				{prompt: fakecli.With(of("a\n"), attrs{"triggers": attrs{}}), says: []string{"Active", "Active"}, creates: 2},
 			},
 		} {
 			t.Run(name+", "+change, func(t *testing.T) {
@@ -61,13 +71,19 @@ func TestLineEnds_I02(t *testing.T) {
 				config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
 				c := fakecli.New(t, config)
 				for run, step := range steps {
-					before, job := *c, fakecli.With(step.prompt, attrs{"wait": attrs{"enabled": false}})
+					before, created, job := *c, s.Counts().Create, fakecli.With(step.prompt, attrs{"wait": attrs{"enabled": false}})
 					diags := apply(t, c, cli.Run(fmt.Sprint("run", run)), config, job)
 					harness.Contains(t, fakecli.Text(diags), step.says...)
 					if len(diags) != len(step.says) {
 						t.Errorf("run %d: %s", run, fakecli.Text(diags))
 					}
 					s.Sent(t, step.creates, step.messages)
+					if jobs := s.Jobs(); s.Counts().Create != created {
+						want := strings.ReplaceAll(step.prompt[name].(string), "\r\n", "\n")
+						if diff := cmp.Diff(want, jobs[len(jobs)-1].Prompts[0]); diff != "" {
+							t.Errorf("run %d: prompt that was sent (-want +got):\n%s", run, diff)
+						}
+					}
 					if inState, given := c.Get("prompt"), step.prompt["prompt"]; (inState == nil) != (given == nil) {
 						t.Errorf("run %d: the prompt in the state is %q, want %q", run, inState, given)
 					}
@@ -83,12 +99,12 @@ func TestLineEnds_I02(t *testing.T) {
 	}
 }
 
-// The service gets one text, whoever sends it.
-func TestLineEnds_I02_sent(t *testing.T) {
+// The service gets what was written, but for CRLF, whoever sends it.
+func TestSamePrompt_I02_sent(t *testing.T) {
 	eachAction(t, simulator.Script{}, func(t *testing.T, s *harness.Service, c *fakecli.CLI, a actionCase) {
-		c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"prompt": "a\r\nb\rc\n"}))
+		c.Invoke(t.Context(), a.name, fakecli.With(a.config, attrs{"prompt": "\ufeffa \r\nb\rc\n"}))
 		prompts := s.OnlyJob(t).Prompts
-		if diff := cmp.Diff("a\nb\rc\n", prompts[len(prompts)-1]); diff != "" {
+		if diff := cmp.Diff("\ufeffa \nb\rc\n", prompts[len(prompts)-1]); diff != "" {
 			t.Errorf("prompt that was sent (-want +got):\n%s", diff)
 		}
 	})

@@ -1,0 +1,62 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is the same prompt, for states and journals: their hashes depend on it.
+func TestCanonical(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a\n\nb":                            "a\n\nb",
+		"a\r\n\r\nb\r\n":                    "a\n\nb",
+		"a\r\r\nb":                          "a\nb",
+		"\ufeffa \n\u00a0\n\t b\t\n \v\n\r": "a\n\n\t b",
+		"\ufeff \r\n":                       "",
+		// What is a change.
+		"a\rb":       "a\rb",
+		"a  b":       "a  b",
+		" a":         " a",
+		"\n\na":      "\n\na",
+		"a\n\n\nb":   "a\n\n\nb",
+		"a\ufeffb":   "a\ufeffb",
+		"a\u200b\n":  "a\u200b",
+		"A\u0308.\n": "A\u0308.",
+	} {
+		if got := canonical(text); got != want {
+			t.Errorf("canonical(%q) = %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestWebLink_P03(t *testing.T) {
+	t.Parallel()
+	longest := "https://example.com/" + strings.Repeat("a", maxLinkLength-len("https://example.com/"))
+	for want, links := range map[bool][]string{
+		true: {
+			"https://github.com/acme/docs/pull/1", "http://127.0.0.1:8787/pull/1", "http://[::1]:80/", "HTTPS://git_1.example.com", longest,
+			"https://gitlab.example.com/a/-/merge_requests/1?x=[1]&y=~'(!*)#note_1", "https://dev.azure.com/acme/my%20docs/_git/x/pullrequest/1",
+			"https://xn--bcher-kva.example/", "https://example.com/@acme:x/1", "https://example.com?a", "https://example.com#@b",
+		},
+		false: {
+			"", "/pull/1", "//example.com/1", "https:example.com/1", "https:///pull/1", "https://", "https://:443/", "ftp://example.com/1",
+			"javascript:alert(1)//https://example.com/", " https://example.com/", longest + "a",
+			"https://github.com@evil.example/", "https://github.com:443@evil.example/", "https://user:pass@example.com/", "https://@example.com/",
+			`https://evil.example\@github.com/`, `https:\\example.com/`, "https://github.com%2f@evil.example/", "https://github%2ecom/",
+			"https://gіthub.com/", "https://github.com\u2044pull.evil.example/", "https://github.com。evil.example/", "https://bücher.example/",
+			"https://example.com/\u202e1", "https://example.com/\u200b1", "https://example.com/é", "https://example.com/\xff",
+			"https://example.com/ 1", "https://example.com/\n", "https://example.com/\x1b[2J", "https://example.com/\x00",
+			"https://example.com/\"><b>", "https://example.com/`id`", "https://example.com/{1}|^", "https://example.com:80x/", "https://[::1/",
+		},
+	} {
+		for _, link := range links {
+			if got := webLink(link); got != want {
+				t.Errorf("webLink(%q) = %t, want %t", link, got, want)
+			}
+		}
+	}
+}
