@@ -31,6 +31,9 @@ const (
 	PromptRecorded Text = "Prompt recorded without sending it\n" +
 		"Job {job} was imported, so the state does not show its last prompt. " +
 		"Apply records this one (a write-only prompt as a hash) and sends nothing. Later changes are sent."
+	PromptRestored Text = "Prompt recorded without sending it\n" +
+		"Job {job} refused a message after it had finished, and the prompt is again the one before that. " +
+		"Apply sends nothing. From then on the refusal no longer counts."
 	FollowUp Text = "Follow-up message to agent job\n" +
 		"Apply sends the new prompt to job {job} as a follow-up message. " +
 		"To start a new job instead, plan with -replace=ADDRESS, or change triggers."

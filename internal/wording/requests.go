@@ -70,13 +70,28 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) Diagnostic 
 		what, next = "The service refused the prompt for", "Once that is fixed, "+strings.ToLower(next[:1])+next[1:]
 	default:
 		what = "The service refused the prompt for"
-		next = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
-		if r.Closed { // as this refusal has shown
-			next = "The job has finished, so the provider sends it no more messages: the next apply starts a new job with the prompt, " +
-				"which does not see the earlier prompts. To keep this job instead, restore the earlier prompt."
-		}
+		next = afterRefusal(agentapi.ReasonOf(failure), r.Closed)
 	}
 	return diagnostic(summary, fmt.Sprintf("%s %s, so %s.", what, target, effect), cause(outcome.Err), next)
+}
+
+// afterRefusal says what to do about a message that was refused for a reason, by a job that counts as closed from then on or not.
+func afterRefusal(reason agentapi.Reason, isClosed bool) string {
+	const replace = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
+	switch {
+	case isClosed:
+		why := "The job has finished"
+		if reason == agentapi.ReasonPrompt {
+			why += " and has refused another prompt, too"
+		}
+		return why + ", so the provider sends it no more messages: the next apply starts a new job with the prompt, " +
+			"which does not see the earlier prompts. To keep this job instead, restore the earlier prompt and apply, " +
+			"or add the prompt to ignore_changes."
+	case reason == agentapi.ReasonPrompt:
+		return "If the prompt is the reason, change or shorten it and apply: that sends it to this job. Unchanged, it is sent again, too. " +
+			"If the job has finished and refuses two different prompts, the apply after that starts a new job.\n" + replace
+	}
+	return "The next apply sends the prompt again.\n" + replace
 }
 
 // target names where a prompt goes.

@@ -36,8 +36,10 @@ func TestHint(t *testing.T) {
 		"402":                {agentapi.Error{StatusCode: 402, Detail: "Buy more"}, "Check credits"},
 		"403":                {agentapi.Error{StatusCode: 403}, "the key may lack the required scope"},
 		"302":                {agentapi.Error{StatusCode: 302}, "Redirects are not followed"},
-		"404 for a create":   {agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404}, "each of them can cause a 404."},
+		"404 for a create":   {agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404}, "each of them can cause this response."},
 		"404 for a message":  {agentapi.Error{Op: agentapi.OpMessage, StatusCode: 404}, "and so can a job that the service no longer keeps"},
+		"410 for a read":     {agentapi.Error{Op: agentapi.OpGet, StatusCode: 410}, "and so can a job that the service no longer keeps"},
+		"410 for a message":  {agentapi.Error{Op: agentapi.OpMessage, StatusCode: 410}, ""},
 		"404, base_url with /v2": {
 			agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404, Request: "POST https://api.example.com/v2/v2/agent/proj_1/job"},
 			"Remove /v2 from base_url",
@@ -59,9 +61,21 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 	request := send.Request{Kind: send.Message, ProjectID: "proj_1", JobID: "job_1"}
 	closed := request
 	closed.Closed = true
-	refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}}
-	if got := NotAccepted(refusal, closed, ApplyAgain).Detail; !strings.Contains(got, "the next apply starts a new job") || strings.Contains(got, "-replace") {
-		t.Error(got)
+	const newJob = "the next apply starts a new job"
+	for _, test := range []struct {
+		status   int
+		request  send.Request
+		has, not string
+	}{
+		{409, closed, "The job has finished, so", "-replace"}, {409, closed, newJob, "another prompt"},
+		{422, closed, "has refused another prompt, too, so", "-replace"}, {422, closed, newJob, "shorten"},
+		{422, request, "change or shorten it and apply: that sends it to this job", newJob}, {422, request, "Unchanged, it is sent again", newJob},
+		{409, request, "The next apply sends the prompt again.", newJob},
+	} {
+		refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: test.status}}
+		if got := NotAccepted(refusal, test.request, ApplyAgain).Detail; !strings.Contains(got, test.has) || strings.Contains(got, test.not) {
+			t.Errorf("%d: %q is missing, or %q is not, in: %s", test.status, test.has, test.not, got)
+		}
 	}
 	for want, failures := range map[string][]agentapi.Error{
 		"Once that is fixed, apply again to send the prompt.": {
@@ -72,12 +86,13 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 			{Class: agentapi.ErrNotSent, Err: io.EOF}, {Class: agentapi.ErrNotSent, StatusCode: 429, Err: context.Canceled},
 		},
 		"To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers.": {
-			{Class: agentapi.ErrRefused, StatusCode: 409},
+			{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 404}, {Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 409},
+			{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 400},
 		},
 	} {
 		for _, failure := range failures {
 			outcome := send.Outcome{Result: send.NoEffect, Err: &failure}
-			if got := NotAccepted(outcome, request, ApplyAgain).Detail; !strings.HasSuffix(got, "\n\n"+want) {
+			if got := NotAccepted(outcome, request, ApplyAgain).Detail; !strings.HasSuffix(got, "\n"+want) {
 				t.Errorf("%+v: %s", failure, got)
 			}
 		}
