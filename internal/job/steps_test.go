@@ -124,7 +124,7 @@ func TestJob_steps(t *testing.T) {
 			},
 			{
 				config: onceB, because: []string{`AttributeName("status")`}, creates: 2, messages: 1,
-				says: []string{"refused a message after it had finished, so apply starts a new job. It does not see the earlier prompts"},
+				says: []string{"refused a message after it had finished, so apply replaces it: the prompt goes to another job, which does not see the earlier prompts"},
 			},
 			{config: onceA, says: []string{sent, "409 Conflict"}, creates: 2, messages: 2},
 			{config: onceB, says: []string{restored}, creates: 2, messages: 2},

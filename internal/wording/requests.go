@@ -135,7 +135,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, again string) Diagnost
 
 // decideMessage says what to do about a message whose outcome is unknown.
 const decideMessage = "Check the job in the service's dashboard. If the message is not there, " +
-	"change the prompt (any change will do) and apply: that sends it.\n" +
+	"change the prompt (any visible change will do) and apply: that sends it.\n" +
 	"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n" +
 	"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS {project}/{id}"
 
@@ -146,9 +146,12 @@ func waysOut(projectID string, all ...*journal.Earlier) string {
 	if all[0] == nil {
 		return imports + "Otherwise apply again."
 	}
-	return imports + "If the state still has the job that it replaces, first run: terraform (or tofu) state rm ADDRESS\n" +
+	return imports + removeFirst + "\n" +
 		"In either case, give up the journal's entry: " + giveUp(all...) + ". Without an import, the next apply then sends the prompt again."
 }
+
+// removeFirst precedes an import of the job that a broken run has started in place of another one.
+const removeFirst = "If the state still has the job that it replaces, first run: terraform (or tofu) state rm ADDRESS"
 
 // giveUp names the ways to give up entries.
 func giveUp(all ...*journal.Earlier) string {
@@ -202,11 +205,15 @@ func BeyondLimit(err error, r send.Request) Diagnostic {
 func TakenOver(outcome send.Outcome, r send.Request) Diagnostic {
 	if r.Kind == send.Message {
 		return diagnostic("Message of an earlier run taken over", fmt.Sprintf(
-			"An earlier run sent the new prompt to %s, which accepted it, but the state did not show that. It was not sent again. "+
-				"No action is needed.", target(r)))
+			"An earlier run sent the new prompt to %s at %s, which accepted it, but the state did not show that. It was not sent again.",
+			target(r), timestamp(outcome.Earlier.SentAt)), "To send it again, change the prompt (any visible change will do) and apply.")
 	}
 	return diagnostic("Agent job of an earlier run taken over", fmt.Sprintf(
-		"An earlier run started job %s in project %s for this prompt, but the state did not show it. "+
-			"This resource takes the job over without sending the prompt again. No action is needed.",
-		outcome.Job.ID, escape.Printable(outcome.Earlier.Project)))
+		"An earlier run started job %s in project %s for this prompt at %s, but the state did not show it. "+
+			"This resource takes the job over without sending the prompt again.",
+		outcome.Job.ID, escape.Printable(outcome.Earlier.Project), timestamp(outcome.Earlier.SentAt)),
+		ofAnotherState+" To start a separate job, apply with -replace=ADDRESS, or change triggers.")
 }
+
+// ofAnotherState is why an earlier job may not be the one that this state lost.
+const ofAnotherState = "If no run was broken, check whether the job belongs to another state, for example that of a copy or of a test."

@@ -115,7 +115,7 @@ func messageRows() []Row {
 		for range 2 {
 			m.OK(m.connect())
 			m.wantDiags(m.Run(Job2()), messageUnconfirmed)
-			m.wantWords(m.id(), "Check the job in the service's dashboard.", "change the prompt (any change will do) and apply: that sends it")
+			m.wantWords(m.id(), "Check the job in the service's dashboard.", "change the prompt (any visible change will do) and apply: that sends it")
 			m.wantEnd("completed", 1, 1)
 		}
 		m.OK(m.plan(update(attrs{"triggers": attrs{"a": "1"}}))) // a new job
