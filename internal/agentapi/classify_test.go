@@ -57,6 +57,7 @@ func TestClassify(t *testing.T) {
 		"GET 300":            {get, response{status: 300}, nil, ErrRefused, ErrRedirected},
 		"GET 403":            {get, response{status: 403}, nil, ErrRefused, ErrKeyRejected},
 		"GET 404 JSON":       {get, response{status: 404, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
+		"GET 410 JSON":       {get, response{status: 410, body: []byte(`{"error":"no such job"}`)}, nil, ErrRefused, ErrNotFound},
 		"GET 404 unlabelled": {get, response{status: 404, body: []byte("\n<!DOCTYPE html>")}, nil, ErrRefused, ErrWebPage},
 		"GET 404 type alone": {get, response{status: 404, header: xhtml}, nil, ErrRefused, ErrWebPage},
 		"GET 200 labelled":   {get, response{status: 200, header: html, body: []byte(" " + record)}, nil, nil, nil},
@@ -91,19 +92,31 @@ func wantClass(t *testing.T, job *Job, err, class error, status int, is error) {
 	}
 }
 
-// The class of a POST's failure follows from the status alone.
+// The class of a POST's failure follows from the status alone, and so does what the refusal of a message speaks of.
 func TestClassify_everyStatus(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, "https://service.invalid")
 	for status := 100; status < 600; status++ {
 		for form, body := range map[string]string{"nothing": "", "JSON": `{"error":"no"}`, "HTML": "<!DOCTYPE html>", "truncated": `{"id":`} {
-			_, failure := c.classifyPost(request{op: OpCreate}, &response{reached: true, status: status, body: []byte(body)}, nil)
+			_, failure := c.classifyPost(request{op: OpMessage}, &response{reached: true, status: status, body: []byte(body)}, nil)
 			if failure == nil || failure.StatusCode != status {
 				t.Fatalf("%d %s: %v", status, form, failure)
 			}
-			byJob := status/100 == 4 && form != "HTML" && !slices.Contains([]int{401, 402, 403, 404, 408, 413, 499}, status)
-			if RefusedByJob(failure) != byJob {
-				t.Errorf("%d %s: the job may have refused it: %t", status, form, !byJob)
+			reason := ReasonOther
+			switch {
+			case status/100 != 4 || form == "HTML" || slices.Contains([]int{401, 402, 403, 404, 407, 408, 421, 425, 426, 429, 499}, status):
+			case slices.Contains([]int{409, 410, 423}, status):
+				reason = ReasonJob
+			default:
+				reason = ReasonPrompt
+			}
+			if got := ReasonOf(failure); got != reason {
+				t.Errorf("%d %s: the refusal speaks of %d, want %d", status, form, got, reason)
+			}
+			read := *failure
+			read.Op = OpGet
+			if ReasonOf(&read) != ReasonOther || errors.Is(&read, ErrNotFound) != ((status == 404 || status == 410) && form != "HTML") {
+				t.Errorf("%d %s to a GET: %d, not found: %t", status, form, ReasonOf(&read), errors.Is(&read, ErrNotFound))
 			}
 			handled := status == 303 || status == 304 || status == 408 || status == 499 // perhaps
 			for target, want := range map[error]bool{

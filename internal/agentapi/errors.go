@@ -47,7 +47,7 @@ var (
 	ErrForbidden = errors.New("forbidden")
 	// ErrPaymentRequired matches the response 402: no credits, or no plan that allows it.
 	ErrPaymentRequired = errors.New("payment required")
-	// ErrNotFound matches a response 404 that is not a web page.
+	// ErrNotFound matches a response 404, or to a GET 410, that is not a web page. A 410 to a message is about a job that exists.
 	ErrNotFound = errors.New("not found")
 	// ErrWebPage matches an HTML response: something other than the service responded.
 	ErrWebPage = errors.New("the response is a web page, not the service's JSON")
@@ -127,7 +127,8 @@ func (e *Error) Is(target error) bool {
 	case ErrPaymentRequired:
 		return e.StatusCode == http.StatusPaymentRequired
 	case ErrNotFound:
-		return e.StatusCode == http.StatusNotFound && !errors.Is(e.Err, ErrWebPage)
+		isGone := e.StatusCode == http.StatusGone && e.Op == OpGet
+		return (isGone || e.StatusCode == http.StatusNotFound) && !errors.Is(e.Err, ErrWebPage)
 	case ErrRedirected:
 		return e.StatusCode >= 300 && e.StatusCode < 400
 	}
@@ -139,11 +140,33 @@ func MustFix(err error) bool {
 	return errors.Is(err, ErrKeyRejected) || errors.Is(err, ErrPaymentRequired) || errors.Is(err, ErrWebPage) || errors.Is(err, ErrRedirected)
 }
 
-// RefusedByJob reports whether a message was refused for a reason that may lie in its job, unless that is unknown.
-func RefusedByJob(err error) bool {
+// Reason is what the refusal of a message speaks of.
+type Reason int
+
+// The reasons.
+const (
+	// ReasonOther: neither the message nor its job, such as the key or a proxy, or nothing was refused.
+	ReasonOther Reason = iota
+	// ReasonPrompt: first the message. A service may also say so of a job that has finished, but then of every prompt.
+	ReasonPrompt
+	// ReasonJob: the state of the job, whatever the prompt.
+	ReasonJob
+)
+
+// ReasonOf returns what the refusal of a message speaks of, by its status.
+func ReasonOf(err error) Reason {
 	failure, ok := errors.AsType[*Error](err)
-	return ok && errors.Is(failure, ErrRefused) && !MustFix(failure) && !errors.Is(failure, ErrNotFound) &&
-		failure.StatusCode != http.StatusRequestEntityTooLarge
+	if !ok || failure.Op != OpMessage || !errors.Is(failure, ErrRefused) || MustFix(failure) {
+		return ReasonOther
+	}
+	switch failure.StatusCode {
+	case http.StatusConflict, http.StatusGone, http.StatusLocked:
+		return ReasonJob
+	case http.StatusNotFound, http.StatusProxyAuthRequired, http.StatusMisdirectedRequest, http.StatusTooEarly,
+		http.StatusUpgradeRequired, http.StatusTooManyRequests:
+		return ReasonOther
+	}
+	return ReasonPrompt
 }
 
 // serviceMessage finds the service's error message: a string under "error" or

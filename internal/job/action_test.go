@@ -221,7 +221,7 @@ func TestAction_A02_interrupted(t *testing.T) {
 		if len(progress) != 2 || !strings.Contains(progress[0], id) || progress[1] != "Job "+id+` is que\u001bued (1s elapsed).` {
 			t.Errorf("progress: %q", progress)
 		}
-		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job still running", id, "interrupted", "The state does not contain this job.")
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job still running", id, "interrupted", "An action stores no job in the state.")
 
 		// The CLI stops the provider once, and an action may begin after that.
 		progress, diags = c.Invoke(t.Context(), a.name, a.config)

@@ -49,7 +49,9 @@ func byPrompt(prompt string, _ int) simulator.Script {
 	case strings.Contains(prompt, "fail"):
 		return simulator.Script{Duration: 100 * time.Millisecond, Status: "failed"}
 	case strings.Contains(prompt, "once"):
-		return simulator.Script{Duration: time.Second, NoMessages: true}
+		return simulator.Script{Duration: time.Second, NoMessages: 409}
+	case strings.Contains(prompt, "sole"):
+		return simulator.Script{Duration: time.Second, NoMessages: 400}
 	case strings.Contains(prompt, "slow"):
 		return simulator.Script{Duration: time.Hour}
 	default:

@@ -100,11 +100,13 @@ func TestAccRefusedMessage_M03_startsNewJob(t *testing.T) {
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: providerFactories(t), Steps: []resource.TestStep{
 		step("once", plancheck.ResourceActionCreate),
 		refused("once more"),
-		step("once", plancheck.ResourceActionNoop), // the prompt is restored
+		step("once", plancheck.ResourceActionUpdate), // the prompt is restored, which only an update can store
+		step("once", plancheck.ResourceActionNoop),
+		refused("once more"),
 		step("once more", plancheck.ResourceActionDestroyBeforeCreate),
 		step("once more", plancheck.ResourceActionNoop),
 		refused("once again"),
 		step("once again", plancheck.ResourceActionDestroyBeforeCreate),
 	}})
-	s.Sent(t, 3, 2)
+	s.Sent(t, 3, 3)
 }

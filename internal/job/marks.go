@@ -23,7 +23,8 @@ import (
 type marks struct {
 	messagedAt  time.Time   // when a message was accepted whose run of the job has not been seen to start or end
 	unconfirmed bool        // a message was sent, and nothing showed its effect
-	refused     bool        // the job refused a message after it had finished: it counts as closed
+	closed      bool        // the job has finished and refuses messages
+	refused     string      // the hash of a prompt that it refused after it had finished: if it refuses another one too, it is closed
 	prompt      string      // the hash of the last write-only prompt sent to the job
 	ignored     bool        // the plan has no prompt to compare, because of ignore_changes
 	journal     journal.Ref // what the state says about the journal
@@ -32,7 +33,7 @@ type marks struct {
 // fields are the marks by their keys in the private state.
 func (m *marks) fields() map[string]any {
 	return map[string]any{
-		"messaged": &m.messagedAt, "unconfirmed": &m.unconfirmed, "refused": &m.refused,
+		"messaged": &m.messagedAt, "unconfirmed": &m.unconfirmed, "refused": &m.closed, "refused_prompt": &m.refused,
 		"prompt": &m.prompt, "ignored": &m.ignored, "journal": &m.journal,
 	}
 }
@@ -81,16 +82,26 @@ func (m *marks) recordedPrompt(state *jobModel) recordedPrompt {
 
 // messaged follows a message: one that was accepted at that time, or, without a time, one that may have arrived.
 func (m *marks) messaged(at time.Time) {
+	m.reopen()
 	m.unconfirmed = at.IsZero()
 	if !at.IsZero() {
 		m.messagedAt = at
 	}
 }
 
+// refuses follows the refusal of a prompt by a job that has finished.
+func (m *marks) refuses(hash string, reason agentapi.Reason) {
+	m.closed = m.closed || reason == agentapi.ReasonJob || m.refused != "" && m.refused != hash
+	m.refused = hash
+}
+
+// reopen forgets refusals: the job is active, or the prompt is one that it has accepted.
+func (m *marks) reopen() { m.closed, m.refused = false, "" }
+
 // observed follows a refresh. It returns the status that the record shows of the run that the last message started.
 func (m *marks) observed(before *jobModel, status agentapi.Status) agentapi.Status {
 	if status.Unfinished() {
-		m.refused = false
+		m.reopen()
 		m.unconfirmed = m.unconfirmed && !before.ended() // else the message has arrived after all
 	}
 	if wait.MayBeStale(status, m.messagedAt) {

@@ -129,8 +129,9 @@ type change struct {
 	recordOnly   bool // the prompt of an imported job
 	newTriggers  bool
 	newProject   bool
-	closedJob    bool // it cannot accept messages: it failed, was archived, or has refused a message
-	refused      bool // it has refused a message
+	closedJob    bool // it cannot accept messages: it failed, was archived, or refuses them
+	refused      bool // it refuses messages
+	restored     bool // the prompt is the last one that it accepted, and it has refused another one since
 	sent         bool // an earlier run has sent the prompt to it, which the state does not show
 	resume       bool // it has not finished: resume waiting
 }
@@ -139,14 +140,16 @@ type change struct {
 func compare(plan, state *jobModel, m *marks, waits bool) change {
 	recorded := m.recordedPrompt(state)
 	imported, ignored := recorded.missing(), plan.promptText().IsNull()
+	newPrompt := !imported && !ignored && !recorded.is(plan)
 	return change{
-		newPrompt:    !imported && !ignored && !recorded.is(plan),
+		newPrompt:    newPrompt,
 		knownPrompt:  !plan.promptText().IsUnknown(),
 		mayBeUnknown: plan.PromptWO.IsUnknown(),
 		recordOnly:   imported && !ignored,
 		newTriggers:  !imported && !plan.Triggers.Equal(state.Triggers),
-		closedJob:    state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.refused,
-		refused:      m.refused,
+		closedJob:    state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.closed,
+		refused:      m.closed,
+		restored:     !imported && !ignored && !newPrompt && (m.closed || m.refused != ""),
 		resume:       waits && !state.ended(),
 	}
 }
@@ -177,7 +180,7 @@ func (c change) setValues(plan, state *jobModel) {
 	switch {
 	case c.replaces(), c.newPrompt, c.resume:
 		plan.markComputedUnknown()
-	case c.recordOnly && plan.Prompt.IsNull(): // nothing else makes Terraform call Update
+	case c.recordOnly && plan.Prompt.IsNull(), c.restored: // nothing else makes Terraform call Update
 		plan.Status = types.StringUnknown()
 	}
 }
@@ -215,6 +218,8 @@ func (c change) explain(plan, state *jobModel, diags *diag.Diagnostics) {
 		warn(prompt, wording.PromptRecorded)
 	case c.message():
 		warn(prompt, wording.FollowUp)
+	case c.restored && !c.resume:
+		warn(prompt, wording.PromptRestored)
 	case c.resume:
 		warn(status, wording.Unfinished)
 	case state.is(agentapi.StatusFailed):

@@ -141,6 +141,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
 	change := compare(&job, &before, out.marks, options.enabled)
+	if change.restored {
+		out.marks.reopen()
+	}
 	job.jobRecord = before.jobRecord
 	if !job.Name.Equal(before.Name) {
 		r.provider.names.end(&before)
@@ -198,7 +201,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 		addWarning(out.diags, wording.TakenOver(outcome, operation.Request))
 	case outcome.Result == send.Closed:
 		facts := job.facts()
-		facts.RefusedMessage = out.marks.refused
+		facts.RefusedMessage = out.marks.closed
 		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	case !arrived:
 		operation.Request.Closed = r.isClosed(ctx, job, outcome.Err, out)
@@ -208,19 +211,21 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 	return outcome
 }
 
-// isClosed reports whether the refusal of a message and a GET after it show that the job accepts no messages
+// isClosed reports whether refusals of messages and a GET after this one show that the job accepts no messages
 // any more, and leaves a mark for the next plan: a service may refuse messages to every job that has finished.
 func (r *jobResource) isClosed(ctx context.Context, job *jobModel, refusal error, out stateWriter) bool {
-	if !agentapi.RefusedByJob(refusal) {
+	reason := agentapi.ReasonOf(refusal)
+	if reason == agentapi.ReasonOther {
 		return false
 	}
-	record, err := r.provider.Sender.Client.ReadJob(ctx, job.ProjectID.ValueString(), job.ID.ValueString())
+	id := job.ID.ValueString()
+	record, err := r.provider.Sender.Client.ReadJob(ctx, job.ProjectID.ValueString(), id)
 	if err != nil || !record.Status.Terminal() || wait.MayBeStale(record.Status, out.marks.messagedAt) {
 		return false
 	}
-	out.marks.refused = true
+	out.marks.refuses(promptHash(id, job.comparedPrompt()), reason)
 	out.marks.write(ctx, out.private)
-	return true
+	return out.marks.closed
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
@@ -21,6 +22,7 @@ func TestJob_steps(t *testing.T) {
 	const (
 		sent     = "WARNING: Follow-up message to agent job"
 		recorded = "WARNING: Prompt recorded without sending it"
+		restored = "the prompt is again the one before that. Apply sends nothing."
 		replaced = "WARNING: New prompt starts a new agent job"
 		failed   = "ERROR: Agent job failed"
 		later    = "WARNING: Prompt not known yet"
@@ -47,6 +49,9 @@ func TestJob_steps(t *testing.T) {
 	}
 	fails := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "failed") }
 	worksAgain := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "active") }
+	keyExpires := func(s *harness.Service, _ *fakecli.CLI) {
+		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 401})
+	}
 	onceA, onceB := attrs{"prompt_wo": "once A"}, attrs{"prompt_wo": "once B"}
 	a, b := attrs{"prompt_wo": "A"}, attrs{"prompt_wo": "B"}
 	slow, triggers := attrs{"prompt": "slowly", "wait": attrs{"enabled": false}}, attrs{"triggers": attrs{"spec": "1"}}
@@ -112,19 +117,38 @@ func TestJob_steps(t *testing.T) {
 		"a job that refuses messages": {
 			{config: onceA, creates: 1},
 			{config: onceB, says: []string{sent, "the next apply starts a new job with the prompt"}, creates: 1, messages: 1},
-			{config: onceA, creates: 1, messages: 1},
 			{ignored: prompts, config: fakecli.With(onceB, longer), creates: 1, messages: 1},
-			{planned: unread, config: onceA, says: []string{later}, creates: 1, messages: 1},
 			{
 				planned: unread, config: onceB, once: true, creates: 1, messages: 1,
 				says: []string{"refused a message after it had finished. If the prompt is new", "refused a message after it had finished. The prompt is new"},
 			},
 			{
 				config: onceB, because: []string{`AttributeName("status")`}, creates: 2, messages: 1,
-				says: []string{"refused a message after it had finished, so apply starts a new job. It does not see the earlier prompts"},
+				says: []string{"refused a message after it had finished, so apply replaces it: the prompt goes to another job, which does not see the earlier prompts"},
 			},
 			{config: onceA, says: []string{sent, "409 Conflict"}, creates: 2, messages: 2},
-			{before: worksAgain, config: onceA, says: []string{sent}, creates: 2, messages: 3},
+			{config: onceB, says: []string{restored}, creates: 2, messages: 2},
+			{config: onceB, creates: 2, messages: 2},
+			{config: onceA, says: []string{sent, "409 Conflict"}, creates: 2, messages: 3},
+			{planned: unread, config: onceB, says: []string{later, restored}, creates: 2, messages: 3},
+			{config: onceA, says: []string{sent, "409 Conflict"}, creates: 2, messages: 4},
+			{before: worksAgain, config: onceA, says: []string{sent}, creates: 2, messages: 5},
+		},
+		"a job whose refusals speak of the prompt": {
+			{config: attrs{"prompt": "sole"}, creates: 1},
+			{config: attrs{"prompt": "B"}, says: []string{sent, "change or shorten it and apply"}, creates: 1, messages: 1},
+			{config: attrs{"prompt": "B"}, says: []string{sent, "Unchanged, it is sent again, too"}, creates: 1, messages: 2},
+			{config: attrs{"prompt": "sole"}, says: []string{restored}, creates: 1, messages: 2},
+			{config: attrs{"prompt": "C"}, says: []string{sent, "400 Bad Request"}, creates: 1, messages: 3},
+			{
+				before: keyExpires, config: attrs{"prompt": "D"}, creates: 1, messages: 4,
+				says: []string{sent, "401 Unauthorized"},
+			},
+			{config: attrs{"prompt": "C"}, says: []string{sent, "change or shorten it and apply"}, creates: 1, messages: 5},
+			{ignored: prompts, config: attrs{"prompt": "C"}, says: []string{restored}, creates: 1, messages: 5},
+			{config: attrs{"prompt": "C"}, says: []string{sent, "change or shorten it and apply"}, creates: 1, messages: 6},
+			{config: attrs{"prompt": "D"}, says: []string{sent, "has refused another prompt, too"}, creates: 1, messages: 7},
+			{config: attrs{"prompt": "D"}, says: []string{replaced}, because: []string{`AttributeName("prompt")`}, creates: 2, messages: 7},
 		},
 		"another one in the apply": {
 			{config: a, creates: 1},

@@ -40,6 +40,9 @@ func TestMarks_transitions(t *testing.T) {
 		}
 	}
 	messaged := func(at time.Time) transition { return func(m *marks) { m.messaged(at) } }
+	refuses := func(prompt string, reason agentapi.Reason) transition {
+		return func(m *marks) { m.refuses(prompt, reason) }
+	}
 	interrupted := func(status agentapi.Status) transition {
 		return func(m *marks) { m.interrupted(wait.Messaged, status) }
 	}
@@ -55,8 +58,14 @@ func TestMarks_transitions(t *testing.T) {
 		"another one":                   {unconfirmed, messaged(time.Time{}), unconfirmed},
 		"an unconfirmed message shows":  {unconfirmed, observed(completed, active, active), marks{}},
 		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
-		"a refusal, then active":        {marks{refused: true}, observed(completed, active, active), marks{}},
-		"a refusal, then finished":      {marks{refused: true}, observed(completed, completed, completed), marks{refused: true}},
+		"a refusal, then active":        {marks{closed: true, refused: "B"}, observed(completed, active, active), marks{}},
+		"a refusal, then finished":      {marks{closed: true, refused: "B"}, observed(completed, completed, completed), marks{closed: true, refused: "B"}},
+		"a refusal, then a message":     {marks{closed: true, refused: "B"}, messaged(start), recent},
+		"a refusal, then one lost":      {marks{refused: "B"}, messaged(time.Time{}), unconfirmed},
+		"a prompt that is refused":      {marks{}, refuses("B", agentapi.ReasonPrompt), marks{refused: "B"}},
+		"again":                         {marks{refused: "B"}, refuses("B", agentapi.ReasonPrompt), marks{refused: "B"}},
+		"another prompt is refused":     {marks{refused: "B"}, refuses("C", agentapi.ReasonPrompt), marks{closed: true, refused: "C"}},
+		"a job that refuses":            {marks{}, refuses("B", agentapi.ReasonJob), marks{closed: true, refused: "B"}},
 		"nor without a status":          {unconfirmed, observed(completed, "", ""), unconfirmed},
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
 		"a status later":                {marks{messagedAt: start.Add(-wait.Grace)}, observed(active, completed, completed), marks{}},
@@ -90,11 +99,11 @@ func (p private) SetKey(_ context.Context, key string, value []byte) diag.Diagno
 func TestMarks_stored(t *testing.T) {
 	t.Parallel()
 	read, written := private{
-		"messaged": []byte(`"2026-11-23T00:24:16Z"`), "unconfirmed": []byte("true"), "refused": []byte("true"),
+		"messaged": []byte(`"2026-11-23T00:24:16Z"`), "unconfirmed": []byte("true"), "refused": []byte("true"), "refused_prompt": []byte(`"hash"`),
 		"prompt": []byte(`"hash"`), "ignored": []byte("true"),
 	}, private{}
 	want := marks{
-		messagedAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), unconfirmed: true, refused: true,
+		messagedAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), unconfirmed: true, closed: true, refused: "hash",
 		prompt: "hash", ignored: true,
 	}
 	m := readMarks(t.Context(), read)

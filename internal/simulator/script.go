@@ -6,6 +6,7 @@ package simulator
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 )
@@ -27,8 +28,8 @@ type Script struct {
 	Status string
 	// NoPullRequest leaves prLink null, as it is for active and failed jobs.
 	NoPullRequest bool
-	// NoMessages makes the job refuse messages once it has finished, as a failed or archived one always does.
-	NoMessages bool
+	// NoMessages is the status with which the job refuses messages once it has finished; 0: it accepts them.
+	NoMessages int
 	// Stale is how long after a message its response and every GET still show the
 	// earlier record.
 	Stale time.Duration
@@ -70,7 +71,7 @@ func (s Script) directed(prompt string) (Script, error) {
 			s.NoPullRequest = true
 			continue
 		case "no-messages":
-			s.NoMessages = true
+			s.NoMessages = http.StatusConflict
 			continue
 		}
 		value, stale := strings.CutPrefix(directive, "stale=")

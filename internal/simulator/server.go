@@ -13,6 +13,7 @@
 package simulator
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/json"
 	"net/http"
@@ -138,8 +139,9 @@ func (s *Server) sendMessage(project, id, prompt string) response {
 	if j == nil || j.project != project {
 		return notFound()
 	}
-	if status := j.statusAt(time.Now()); status == statusFailed || status == statusArchived || j.script.NoMessages && terminal(status) {
-		return failure(http.StatusConflict, "job is "+status+" and accepts no messages")
+	status := j.statusAt(time.Now())
+	if isClosed := status == statusFailed || status == statusArchived; isClosed || j.script.NoMessages != 0 && terminal(status) {
+		return failure(cmp.Or(j.script.NoMessages, http.StatusConflict), "job is "+status+" and accepts no messages")
 	}
 	turn := j.turns
 	j.turns++

@@ -107,9 +107,9 @@ func hint(err error) string {
 	case errors.Is(err, agentapi.ErrNotFound) && strings.Contains(failure.Request, "/v2/v2/agent/"):
 		return "Remove /v2 from base_url: the provider adds it."
 	case errors.Is(err, agentapi.ErrNotFound) && failure.Op == agentapi.OpCreate:
-		return "Check base_url, project_id and the key: each of them can cause a 404."
+		return "Check base_url, project_id and the key: each of them can cause this response."
 	case errors.Is(err, agentapi.ErrNotFound):
-		return "Check base_url, project_id and the key: each of them can cause a 404, and so can a job that the service no longer keeps."
+		return "Check base_url, project_id and the key: each of them can cause this response, and so can a job that the service no longer keeps."
 	case errors.Is(err, agentapi.ErrPauseTooLong) && failure.Op == agentapi.OpGet && !isWait:
 		return "A single read waits at most a minute, which timeouts does not change. Try again after the pause."
 	case errors.Is(err, agentapi.ErrPauseTooLong):

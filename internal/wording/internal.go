@@ -16,7 +16,7 @@ func Panicked(operation, sent, where string) Diagnostic {
 // PanickedAfterStart describes an internal error after a job was started.
 func PanickedAfterStart(job Job, where string) Diagnostic {
 	return internalError(fmt.Sprintf("The provider hit an internal error after job %s was started. "+
-		"The job is in the state; the next apply resumes waiting without sending anything.", job), where)
+		"The job is in the state. The next apply sends nothing, and resumes waiting if the job has not finished.", job), where)
 }
 
 // StateNotWritten names a job that could not be written to the state or the identity.

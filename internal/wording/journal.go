@@ -28,7 +28,7 @@ const checkJournal = "Check that this run can list, read, write and delete there
 func JournalOnRunner(folder string) Diagnostic {
 	return diagnostic("Journal on the runner's disk",
 		fmt.Sprintf("The journal is in %s, because nothing else is set. It is usually lost with the runner. "+
-			"If this run is then killed, the next one sends its prompts again.", escape.Printable(folder)),
+			"If this run is then killed, the next one may send its prompts again.", escape.Printable(folder)),
 		"Set journal.url, or AGENT_JOURNAL_URL, to a bucket or to a folder that outlives the runner. If this folder does, set its absolute path.")
 }
 
@@ -45,7 +45,7 @@ func JournalElsewhere(number int, where string) Diagnostic {
 func EntryNotRemoved(e *journal.Earlier) Diagnostic {
 	return diagnostic("Journal entry not removed",
 		fmt.Sprintf("The state has job %s, so its entry in the journal is superfluous, but this run could not delete it. An apply of this plan "+
-			"would take the job over for another resource, too, instead of sending its prompt.", escape.Printable(e.JobID)),
+			"could take the job over for another resource, too, instead of sending its prompt.", escape.Printable(e.JobID)),
 		"Do not apply this plan. Plan again with credentials that can delete in the journal, such as those of the apply.")
 }
 
@@ -53,7 +53,7 @@ func EntryNotRemoved(e *journal.Earlier) Diagnostic {
 func JournalNotWritten(err error, job Job) Diagnostic {
 	return diagnostic("Journal not written",
 		fmt.Sprintf("The prompt was sent and job %s is in the state, but the journal could not record that.", job), Sentence(err),
-		"No action is needed unless this state is lost: then import the job, because a later run cannot take it over.")
+		"If this state cannot be stored, or is lost, import the job: a later run cannot take it over.")
 }
 
 // JournalNotOpened describes a journal whose place cannot be found.

@@ -33,8 +33,8 @@ const (
 		"Job {job} could not be read, so nothing was imported. An import sends no prompt.\n\n{cause}"
 	ImportUnconfigured Text = "Failed to import agent job\nJob {job} was not imported" + unconfigured
 	ActiveRemoved      Text = "Active agent job removed from state\n" +
-		"Job {job} was active when it was last read. Nothing was sent to it. The service cannot cancel a job, so it keeps running " +
-		"and may still open a pull request. Check it in the service's dashboard."
+		"Job {job} was active when it was last read. This run sent nothing to it. The service cannot cancel a job, so it may still be " +
+		"running and open a pull request. Check it in the service's dashboard."
 )
 
 // InvalidImport describes an import id, or an identity, that names no job.

@@ -69,13 +69,28 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) Diagnostic 
 		what, next = "The service refused the prompt for", "Once that is fixed, "+strings.ToLower(next[:1])+next[1:]
 	default:
 		what = "The service refused the prompt for"
-		next = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
-		if r.Closed { // as this refusal has shown
-			next = "The job has finished, so the provider sends it no more messages: the next apply starts a new job with the prompt, " +
-				"which does not see the earlier prompts. To keep this job instead, restore the earlier prompt."
-		}
+		next = afterRefusal(agentapi.ReasonOf(failure), r.Closed)
 	}
 	return diagnostic(summary, fmt.Sprintf("%s %s, so %s.", what, target, effect), cause(outcome.Err), next)
+}
+
+// afterRefusal says what to do about a message that was refused for a reason, by a job that counts as closed from then on or not.
+func afterRefusal(reason agentapi.Reason, isClosed bool) string {
+	const replace = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
+	switch {
+	case isClosed:
+		why := "The job has finished"
+		if reason == agentapi.ReasonPrompt {
+			why += " and has refused another prompt, too"
+		}
+		return why + ", so the provider sends it no more messages: the next apply starts a new job with the prompt, " +
+			"which does not see the earlier prompts. To keep this job instead, restore the earlier prompt and apply, " +
+			"or add the prompt to ignore_changes."
+	case reason == agentapi.ReasonPrompt:
+		return "If the prompt is the reason, change or shorten it and apply: that sends it to this job. Unchanged, it is sent again, too. " +
+			"If the job has finished and refuses two different prompts, the apply after that starts a new job.\n" + replace
+	}
+	return "The next apply sends the prompt again.\n" + replace
 }
 
 // target names where a prompt goes.
@@ -130,9 +145,12 @@ func waysOut(projectID string, all ...*journal.Earlier) string {
 	if all[0] == nil {
 		return imports + "Otherwise apply again."
 	}
-	return imports + "If the state still has the job that it replaces, first run: terraform (or tofu) state rm ADDRESS\n" +
+	return imports + removeFirst + "\n" +
 		"In either case, give up the journal's entry: " + giveUp(all...) + ". Without an import, the next apply then sends the prompt again."
 }
+
+// removeFirst precedes an import of the job that a broken run has started in place of another one.
+const removeFirst = "If the state still has the job that it replaces, first run: terraform (or tofu) state rm ADDRESS"
 
 // giveUp names the ways to give up entries.
 func giveUp(all ...*journal.Earlier) string {
@@ -186,11 +204,15 @@ func BeyondLimit(err error, r send.Request) Diagnostic {
 func TakenOver(outcome send.Outcome, r send.Request) Diagnostic {
 	if r.Kind == send.Message {
 		return diagnostic("Message of an earlier run taken over", fmt.Sprintf(
-			"An earlier run sent the new prompt to %s, which accepted it, but the state did not show that. It was not sent again. "+
-				"No action is needed.", target(r)))
+			"An earlier run sent the new prompt to %s at %s, which accepted it, but the state did not show that. It was not sent again.",
+			target(r), timestamp(outcome.Earlier.SentAt)), "To send it again, change the prompt (any visible change will do) and apply.")
 	}
 	return diagnostic("Agent job of an earlier run taken over", fmt.Sprintf(
-		"An earlier run started job %s in project %s for this prompt, but the state did not show it. "+
-			"This resource takes the job over without sending the prompt again. No action is needed.",
-		outcome.Job.ID, escape.Printable(outcome.Earlier.Project)))
+		"An earlier run started job %s in project %s for this prompt at %s, but the state did not show it. "+
+			"This resource takes the job over without sending the prompt again.",
+		outcome.Job.ID, escape.Printable(outcome.Earlier.Project), timestamp(outcome.Earlier.SentAt)),
+		ofAnotherState+" To start a separate job, apply with -replace=ADDRESS, or change triggers.")
 }
+
+// ofAnotherState is why an earlier job may not be the one that this state lost.
+const ofAnotherState = "If no run was broken, check whether the job belongs to another state, for example that of a copy or of a test."

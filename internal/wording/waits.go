@@ -17,10 +17,10 @@ const (
 	// ReplaceFailed is for a failed job that stays in the state.
 	ReplaceFailed = "To start a new job, change the prompt or apply with -replace=ADDRESS."
 	// TaintedFailed is for a create that fails because its job did.
-	TaintedFailed = "The next apply starts a new job with the same prompt, which costs money again. To keep failed jobs instead, " +
+	TaintedFailed = "The next apply starts a new job, which costs money again. To keep failed jobs instead, " +
 		"set on_failure = \"warn\" in the wait block."
 	// NotInState and SendAgain are for actions.
-	NotInState = "The state does not contain this job. To check it, use the data source agent_job or the service's dashboard. " +
+	NotInState = "An action stores no job in the state. To check this one, use the data source agent_job or the service's dashboard. " +
 		"Running the action again sends the prompt again."
 	SendAgain = "To send the prompt again, run the action again."
 )
@@ -46,7 +46,7 @@ func StillRunning(err error, job Job, next string) Diagnostic {
 		lastFault = "The last poll failed: " + reason(stopped.LastFault) + "."
 	}
 	return diagnostic("Agent job still running",
-		fmt.Sprintf("This run stopped waiting for job %s. The job itself keeps running.", job),
+		fmt.Sprintf("This run stopped waiting for job %s. That does not stop the job.", job),
 		cause(err), lastStatus, lastFault, next)
 }
 
@@ -73,10 +73,10 @@ func Failed(job Job, next string) Diagnostic {
 		link("Its pull request: ", job), next)
 }
 
-// Archived describes a job that was archived during a wait.
+// Archived describes a job that a wait found archived.
 const Archived Text = "Agent job archived\n" +
-	"Job {job} was archived while this run waited for it. It can no longer accept messages: a new prompt starts a new job. " +
-	"No action is needed."
+	"Job {job} was archived, and this run has not seen it complete. Check it in the service's dashboard: its work may be unfinished. " +
+	"It can no longer accept messages, so a new prompt starts a new job."
 
 // What an apply reports when every read of a minute showed a final status, which may be the one from before the message.
 const (

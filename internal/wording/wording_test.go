@@ -36,8 +36,10 @@ func TestHint(t *testing.T) {
 		"402":                {agentapi.Error{StatusCode: 402, Detail: "Buy more"}, "Check credits"},
 		"403":                {agentapi.Error{StatusCode: 403}, "the key may lack the required scope"},
 		"302":                {agentapi.Error{StatusCode: 302}, "Redirects are not followed"},
-		"404 for a create":   {agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404}, "each of them can cause a 404."},
+		"404 for a create":   {agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404}, "each of them can cause this response."},
 		"404 for a message":  {agentapi.Error{Op: agentapi.OpMessage, StatusCode: 404}, "and so can a job that the service no longer keeps"},
+		"410 for a read":     {agentapi.Error{Op: agentapi.OpGet, StatusCode: 410}, "and so can a job that the service no longer keeps"},
+		"410 for a message":  {agentapi.Error{Op: agentapi.OpMessage, StatusCode: 410}, ""},
 		"404, base_url with /v2": {
 			agentapi.Error{Op: agentapi.OpCreate, StatusCode: 404, Request: "POST https://api.example.com/v2/v2/agent/proj_1/job"},
 			"Remove /v2 from base_url",
@@ -59,9 +61,21 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 	request := send.Request{Kind: send.Message, ProjectID: "proj_1", JobID: "job_1"}
 	closed := request
 	closed.Closed = true
-	refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 409}}
-	if got := NotAccepted(refusal, closed, ApplyAgain).Detail; !strings.Contains(got, "the next apply starts a new job") || strings.Contains(got, "-replace") {
-		t.Error(got)
+	const newJob = "the next apply starts a new job"
+	for _, test := range []struct {
+		status   int
+		request  send.Request
+		has, not string
+	}{
+		{409, closed, "The job has finished, so", "-replace"}, {409, closed, newJob, "another prompt"},
+		{422, closed, "has refused another prompt, too, so", "-replace"}, {422, closed, newJob, "shorten"},
+		{422, request, "change or shorten it and apply: that sends it to this job", newJob}, {422, request, "Unchanged, it is sent again", newJob},
+		{409, request, "The next apply sends the prompt again.", newJob},
+	} {
+		refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: test.status}}
+		if got := NotAccepted(refusal, test.request, ApplyAgain).Detail; !strings.Contains(got, test.has) || strings.Contains(got, test.not) {
+			t.Errorf("%d: %q is missing, or %q is not, in: %s", test.status, test.has, test.not, got)
+		}
 	}
 	for want, failures := range map[string][]agentapi.Error{
 		"Once that is fixed, apply again to send the prompt.": {
@@ -72,14 +86,56 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 			{Class: agentapi.ErrNotSent, Err: io.EOF}, {Class: agentapi.ErrNotSent, StatusCode: 429, Err: context.Canceled},
 		},
 		"To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers.": {
-			{Class: agentapi.ErrRefused, StatusCode: 409},
+			{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 404}, {Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 409},
+			{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 400},
 		},
 	} {
 		for _, failure := range failures {
 			outcome := send.Outcome{Result: send.NoEffect, Err: &failure}
-			if got := NotAccepted(outcome, request, ApplyAgain).Detail; !strings.HasSuffix(got, "\n\n"+want) {
+			if got := NotAccepted(outcome, request, ApplyAgain).Detail; !strings.HasSuffix(got, "\n"+want) {
 				t.Errorf("%+v: %s", failure, got)
 			}
+		}
+	}
+}
+
+// A text claims only what holds on every path that leads to it, and what it advises works there.
+func TestTexts_claimNoMoreThanIsKnown(t *testing.T) {
+	t.Parallel()
+	job := Job{ID: "job_1", Project: "proj_1", Status: "archived"}
+	entry := func(status store.Status, jobID, name string) *journal.Earlier {
+		return &journal.Earlier{Entry: store.Entry{Status: status, Project: "proj_1", JobID: jobID, JobName: name}, Where: "entry"}
+	}
+	taken := send.Outcome{Result: send.TakenOver, Job: &agentapi.Job{ID: "job_1"}, Earlier: entry(store.Accepted, "job_1", "")}
+	other := send.Outcome{Result: send.OtherPrompt, Earlier: entry(store.Accepted, "job_1", "docs")}
+	announce := func(kind send.Kind, e *journal.Earlier) Diagnostic {
+		return Announcement(kind, "proj_1", "", []*journal.Earlier{e})
+	}
+	namesake := func(e *journal.Earlier) Diagnostic { return Namesakes("proj_1", []*journal.Earlier{e}) }
+	for name, test := range map[string]struct {
+		text     Diagnostic
+		has, not string
+	}{
+		"a job that a copy or a test has":           {TakenOver(taken, send.Request{}), "belongs to another state", "No action"},
+		"the same, planned":                         {announce(send.Create, entry(store.Accepted, "job_1", "")), "belongs to another state", ""},
+		"a message that is to be repeated":          {TakenOver(taken, send.Request{Kind: send.Message}), "To send it again, change the prompt", "No action"},
+		"a message that may have had no effect":     {announce(send.Message, entry(store.Pending, "", "")), "sends the prompt only if that request had no effect", "sends nothing"},
+		"an archived job may be unfinished":         {Archived.Of(job, nil), "its work may be unfinished", "No action"},
+		"the state may not be stored":               {JournalNotWritten(io.EOF, job), "If this state cannot be stored", "No action"},
+		"a prompt with a time":                      {NotAccepted(other, send.Request{}, ApplyAgain), "had a time in it, import the job", ""},
+		"triggers with a time":                      {namesake(entry(store.Accepted, "job_1", "docs")), "If you cannot, import it: terraform (or tofu) import ADDRESS proj_1/job_1", ""},
+		"a namesake that is not taken over":         {namesake(entry(store.Unknown, "", "docs")), "restore the triggers and plan", "takes it over"},
+		"a replacement may take another job over":   {NewJob.Of(job, nil), "the prompt goes to another job", "starts a new job"},
+		"a replacement of an active job, too":       {ActiveReplaced.Of(job, nil), "sends nothing to it", "starts a new job"},
+		"an ignored prompt may have changed":        {FailedEarlier.Of(job, nil), "no new prompt", "unchanged"},
+		"an imported job may accept no messages":    {PromptRecorded.Of(job, nil), "a new prompt", "are sent"},
+		"a message to a job that a resource has":    {Diagnostic{Detail: NotInState}, "stores no job", "does not contain"},
+		"a job that has finished since it was read": {ActiveRemoved.Of(job, nil), "may still be running", "keeps running"},
+		"a job that has finished before the error":  {PanickedAfterStart(job, ""), "if the job has not finished", ""},
+		"a failed job whose prompt is then changed": {Diagnostic{Detail: TaintedFailed}, "starts a new job", "same prompt"},
+	} {
+		if !strings.Contains(test.text.Detail, test.has) || test.not != "" && strings.Contains(test.text.Detail, test.not) {
+			t.Errorf("%s: %q is missing, or %q is not, in: %s", name, test.has, test.not, test.text.Detail)
 		}
 	}
 }
@@ -186,7 +242,7 @@ func TestStillRunning(t *testing.T) {
 		"The service responded with 400 Bad Request.":                                                                        {Err: refused, LastFault: refused},
 		"The pause for the service's rate limit exceeds the remaining time.\n\nTo let a run wait that long, raise timeouts.": {Err: pause, LastFault: pause},
 	} {
-		want = "This run stopped waiting for job job_1 in project proj_1. The job itself keeps running.\n\n" + want + "\n\nThen this."
+		want = "This run stopped waiting for job job_1 in project proj_1. That does not stop the job.\n\n" + want + "\n\nThen this."
 		if got := StillRunning(&err, Job{ID: "job_1", Project: "proj_1"}, "Then this.").Detail; got != want {
 			t.Errorf("detail %q, want %q", got, want)
 		}

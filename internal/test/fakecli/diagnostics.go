@@ -19,7 +19,7 @@ var beforeSending = regexp.MustCompile(`^(Invalid |Missing |Unknown |Agent provi
 var questions = map[string]*regexp.Regexp{
 	"to which job or project":   regexp.MustCompile(`(?i)\b(job|project|journal) .*\w|while planning`),
 	"whether anything was sent": regexp.MustCompile(`(?i)\b(sent|sends?|sending|accepted|refused|starts a (new|second) job)\b`),
-	"what to do next":           regexp.MustCompile(`(?i)\b(apply|check|set|look|import|plan|remove|report|run)\b|No action`),
+	"what to do next":           regexp.MustCompile(`(?i)\b(apply|check|set|look|import|plan|remove|report|run)\b`),
 }
 
 // retried is what Terragrunt looks for by default in the output of a failed command,

@@ -24,7 +24,7 @@ import (
 // TestLives plays the same lives in each make test, from a seed whose lives have every row of the model. With LIVES
 // it plays that many others, or those of CHAOS_SEED.
 func TestLives(t *testing.T) {
-	const usual = 17
+	const usual = 36
 	seed, number := uint64(usual), harness.Number(t, "LIVES", 0)
 	if number > 0 {
 		seed = uint64(time.Now().Unix())
@@ -84,7 +84,7 @@ func shortest(t *testing.T, l life, b *breach) string {
 // smaller returns lives with one turn less, or with one more ordinary setting.
 func (l life) smaller() (all []life) {
 	with := func(turns []turn) life { return life{l.Journal, l.Refuses, turns} }
-	if l.Refuses {
+	if l.Refuses != 0 {
 		all = append(all, life{Journal: l.Journal, Turns: l.Turns})
 	}
 	for i := range l.Turns {
@@ -105,7 +105,7 @@ func (l life) smaller() (all []life) {
 
 func (b *breach) report(l life) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "\njournal: %s, refuses messages to completed jobs: %t\n", l.Journal, l.Refuses)
+	fmt.Fprintf(&text, "\njournal: %s, refuses messages to completed jobs with: %d\n", l.Journal, l.Refuses)
 	for i, turn := range l.Turns[:b.number] {
 		fmt.Fprintf(&text, "  %d %v\n", i+1, turn)
 	}
@@ -131,6 +131,10 @@ func TestLife(t *testing.T) {
 		"a message was sent again after an earlier one was taken over": {Journal: on, Turns: []turn{
 			{}, {config: config{Prompt: "C"}, Killed: true}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}}, {config: config{Prompt: "B"}},
 		}},
+		"a shortened prompt started a new job":                         {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Post: invalid}, {config: config{Prompt: "C"}}}},
+		"a restored prompt left the job closed":                        {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Post: refused}, {}, {config: config{Prompt: "B"}}}},
+		"a job that was taken over after it had refused":               {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Post: refused}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}}},
+		"a job whose refusals speak of the prompt closes":              {Journal: on, Refuses: 400, Turns: []turn{{}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}, {config: config{Prompt: "C"}}}},
 		"no plan named the job of a killed -replace with a new prompt": {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import "slices"
 // model is what a user knows who has read the guides.
 type model struct {
 	journal string
-	refuses bool           // messages to completed jobs
+	refuses int            // messages to completed jobs, with this status
 	rows    map[string]int // of the tables, how often each applied
 	state   *state         // as stored
 	sent    []*request
@@ -23,7 +23,9 @@ type state struct {
 	triggers    bool
 	tainted     bool
 	unconfirmed bool       // a message may not have arrived
-	refused     bool       // it refused a message when it had finished
+	refused     string     // the last prompt that it refused when it had finished
+	closes      bool       // it refuses messages
+	writeOnly   bool       // the prompt is
 	shows       []*request // a later run that reads this state removes them from the journal
 }
 
@@ -92,10 +94,11 @@ var changes = []struct {
 	{"prompt in ignore_changes", func(s situation) bool { return s.Ignored }, nothing},
 	{"import", func(s situation) bool { return s.state.prompt == "" }, record},
 	{"unknown prompt, closed job", func(s situation) bool { return s.Unknown && !s.WriteOnly && s.closed() }, newJob},
+	{"earlier prompt, after a refused message", func(s situation) bool { return s.restored() }, nothing},
 	{"same prompt", func(s situation) bool { return s.state.prompt == s.prompt() }, nothing},
 	{"unknown prompt_wo, closed job", func(s situation) bool { return s.Unknown && s.closed() && s.leftMessage() == nil }, rejected},
 	{"message of an earlier run", func(s situation) bool { return s.leftMessage() != nil }, message},
-	{"new prompt, after a refused message", func(s situation) bool { return s.state.refused }, newJob},
+	{"new prompt, after a refused message", func(s situation) bool { return s.state.closes }, newJob},
 	{"new prompt, closed job", func(s situation) bool { return s.closed() }, newJob},
 	{"new prompt", func(situation) bool { return true }, message},
 }
@@ -104,6 +107,7 @@ var changes = []struct {
 var posts = map[string]struct{ sent, answered bool }{
 	"":         {sent: true, answered: true},
 	refused:    {},
+	invalid:    {},
 	lost:       {sent: true},
 	notArrived: {sent: true}, // as far as anybody knows
 }
@@ -160,7 +164,27 @@ var waits = []struct {
 }
 
 func (s situation) closed() bool {
-	return s.state.status == failed || s.state.status == archived || s.state.refused
+	return s.state.status == failed || s.state.status == archived || s.state.closes
+}
+
+// refusals are the statuses of refused messages.
+var refusals = map[string]int{refused: 409, invalid: 422}
+
+// refusal is the status with which the turn's message is refused; 0: it is accepted.
+func (s situation) refusal() int {
+	if s.Post == "" && ended(s.state.status) {
+		return s.refuses
+	}
+	return refusals[s.Post]
+}
+
+// restored reports whether the prompt is that before a refused one. One in ignore_changes is that of the state.
+func (s situation) restored() bool {
+	isSame := s.state.prompt == s.prompt()
+	if s.Ignored {
+		isSame = s.state.prompt != "" && !s.state.writeOnly
+	}
+	return isSame && s.state.refused != ""
 }
 
 func ended(status string) bool { return status == completed || status == failed || status == archived }
@@ -237,7 +261,9 @@ func (s situation) refresh(x *expected) {
 	x.warns = s.status(now.job) == gone
 	if status := s.status(now.job); status != gone {
 		now.unconfirmed = now.unconfirmed && (!ended(now.status) || ended(status))
-		now.refused = now.refused && ended(status)
+		if !ended(status) {
+			now.refused, now.closes = "", false
+		}
 		now.status = status
 	}
 }
@@ -272,8 +298,11 @@ func (s situation) apply(x *expected) {
 	case rejected:
 		x.run = fails
 	case record, nothing:
-		if x.want == record {
-			s.state.prompt = s.prompt()
+		if s.restored() {
+			s.state.refused, s.state.closes = "", false
+		}
+		if !s.Ignored {
+			s.state.prompt, s.state.writeOnly = s.prompt(), s.WriteOnly
 		}
 		s.state.triggers = s.Triggers
 		if !ended(s.state.status) {
@@ -301,7 +330,7 @@ func (s situation) create(x *expected) {
 }
 
 func (s *situation) started(r *request, status string) {
-	s.state = &state{job: r.job, status: status, prompt: s.prompt(), triggers: s.Triggers}
+	s.state = &state{job: r.job, status: status, prompt: s.prompt(), writeOnly: s.WriteOnly, triggers: s.Triggers}
 	s.shows(r)
 }
 
@@ -311,16 +340,23 @@ func (s situation) message(x *expected) {
 	case r != nil && s.follow(r) == stops, r == nil && s.status(s.state.job) == gone && s.Post == "":
 		x.run, x.messages = fails, map[bool]int{true: 1}[r == nil]
 		return
-	case r == nil && (s.Post == refused || s.Post == "" && s.refuses && ended(s.state.status)):
+	case r == nil && s.refusal() != 0:
 		x.run, x.messages = fails, 1
-		s.state.refused = ended(s.status(s.state.job))
+		switch earlier := s.state.refused; {
+		case ended(s.status(s.state.job)):
+			s.state.refused = s.prompt()
+			s.state.closes = s.refusal() == 409 || earlier != "" && earlier != s.prompt()
+		case s.status(s.state.job) != gone:
+			s.state.refused = ""
+		}
 		return
 	case r == nil:
 		x.messages = 1
 		r = s.post(x, &request{job: s.state.job, message: true})
 	}
 	closed := s.closed()
-	s.state.prompt, s.state.triggers = s.prompt(), s.Triggers
+	s.state.prompt, s.state.writeOnly, s.state.triggers = s.prompt(), s.WriteOnly, s.Triggers
+	s.state.refused, s.state.closes = "", false
 	s.shows(r)
 	if s.state.unconfirmed = !r.known; !r.known {
 		x.run = fails

@@ -6,6 +6,7 @@
 package lives
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"regexp"
@@ -236,7 +237,7 @@ func (p *player) play(t turn, number int) (got observed) {
 	p.sim.ClearFaults()
 	for _, kind := range []simulator.Kind{simulator.KindCreate, simulator.KindMessage} {
 		if t.Post != "" {
-			p.sim.Inject(simulator.Fault{Kind: kind, Status: map[bool]int{true: 409, false: 500}[t.Post == refused], AfterEffect: t.Post == lost})
+			p.sim.Inject(simulator.Fault{Kind: kind, Status: cmp.Or(refusals[t.Post], 500), AfterEffect: t.Post == lost})
 		}
 	}
 	say := func(diags []*tfprotov6.Diagnostic) bool {

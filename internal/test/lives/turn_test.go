@@ -18,10 +18,10 @@ import (
 type attrs = fakecli.Attrs
 
 // A life is the turns of one agent_job, whether it has a journal, and whether the service refuses messages to
-// completed jobs.
+// completed jobs: with this status.
 type life struct {
 	Journal string
-	Refuses bool
+	Refuses int
 	Turns   []turn
 }
 
@@ -42,6 +42,7 @@ const (
 	stateRm    = "state rm"
 	importJob  = "import"
 	refused    = "refused"
+	invalid    = "refused because of the prompt"
 	lost       = "response lost"
 	notArrived = "request lost"
 )
@@ -111,7 +112,7 @@ var turns = rapid.Custom(func(t *rapid.T) turn {
 			NoWait: rarely("no wait"), OnFailure: one("on_failure", "", "", "", "warn"),
 		},
 		Goes:   one("goes", "", "", failed, outlasts, archived),
-		Post:   one("post", "", "", "", "", "", "", refused, lost, notArrived),
+		Post:   one("post", "", "", "", "", "", "", refused, invalid, lost, notArrived),
 		Killed: one("killed", "", "", "", "killed") != "",
 
 		Ignored: rarely("ignored"), Unknown: rarely("unknown"),
@@ -125,7 +126,7 @@ var lives = rapid.Custom(func(t *rapid.T) life {
 	l := life{
 		Journal: rapid.SampledFrom([]string{on, on, on, off}).Draw(t, "journal"),
 		Turns:   rapid.SliceOfN(turns, 3, 12).Draw(t, "turns"),
-		Refuses: rapid.IntRange(0, 3).Draw(t, "refuses") == 3,
+		Refuses: rapid.SampledFrom([]int{0, 0, 0, 0, 409, 400}).Draw(t, "refuses"),
 	}
 	for i := range l.Turns[1:] {
 		now, before := &l.Turns[i+1], l.Turns[i]

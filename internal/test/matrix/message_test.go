@@ -65,28 +65,37 @@ func messageRows() []Row {
 			m.Errorf("the job is %s", end.Status)
 		}
 	})
-	// Another reason for the refusal, or a job that is or may be active: the next apply sends the message again. Red
-	// without: each condition of RefusedByJob and isClosed. What else follows a refusal: TestJob_steps.
+	// Another reason for the refusal, the prompt, or a job that is or may be active: the next apply sends the message again.
+	// Red without: each condition of ReasonOf and isClosed. What else follows a refusal: TestJob_steps.
 	for name, refusal := range map[string]struct {
 		status int
 		then   faultserver.Play
 		body   string
 	}{
-		"401": {status: 401}, "402": {status: 402}, "404": {status: 404}, "413": {status: 413},
+		"401": {status: 401}, "402": {status: 402}, "404": {status: 404}, "400": {status: 400}, "413": {status: 413},
 		"307": {status: 307}, "of_a_web_page": {status: 409, body: "<!doctype html>"},
 		"while_active": {status: 409, then: shows(nil)}, "then_404": {status: 409, then: faultserver.Answer(404, "{}")},
 	} {
 		row("M03_"+name, nil, func(m *Matrix) {
 			m.Script(faultserver.Message, faultserver.Answer(refusal.status, refusal.body))
 			m.plan(Job2())
-			if refusal.then != nil {
-				m.Script(faultserver.Get, refusal.then)
-			}
+			m.Always(faultserver.Get, refusal.then)
 			m.wantDiags(m.apply(Job2()), messageFailed)
+			m.Always(faultserver.Get, nil)
 			m.wantDiags(m.Run(Job2()), messagePlanned)
 			m.wantEnd("completed", 1, 2)
 		})
 	}
+	// Whatever the status says of a prompt, a second prompt shows that it is the job. Red without: refuses.
+	row("M03_of_two_prompts", nil, func(m *Matrix) {
+		other := update(attrs{"prompt": "Add a tutorial, please"})
+		m.Always(faultserver.Message, faultserver.Answer(422, `{"error":"not active"}`))
+		for _, job := range []attrs{Job2(), Job2(), other} {
+			m.wantDiags(m.Run(job), messagePlanned, messageFailed)
+		}
+		m.wantDiags(m.Run(other), "WARNING: New prompt starts a new agent job")
+		m.WantPosts(2, 3)
+	})
 	// Red without: MayBeStale in isClosed.
 	row("M03_of_a_job_that_is_busy_and_shown_as_finished", turns(simulator.Script{Duration: 40 * time.Second, Stale: 30 * time.Second}), func(m *Matrix) {
 		m.wantDiags(m.Run(noWait), messagePlanned)

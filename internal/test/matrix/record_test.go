@@ -108,7 +108,7 @@ const (
 func readRows() []Row {
 	missing := faultserver.Answer(404, `{"error":"job not found"}`)
 	rows := []Row{
-		// Red without: 404 in Read as a reason to keep the state.
+		// Red without: 404 in Read as a reason to keep the state; 410 in ErrNotFound.
 		{name: "P09_404_in_read", clock: true, Test: func(m *Matrix) {
 			m.created(Job1())
 			m.unchanged(func() {
@@ -120,6 +120,8 @@ func readRows() []Row {
 				for range 2 { // in each plan, until the job is replaced or removed
 					m.wantDiags(m.Run(Job1()), jobNotFound)
 				}
+				m.Always(faultserver.Get, faultserver.Answer(410, `{"error":"job is gone"}`))
+				m.wantDiags(m.Run(Job1()), jobNotFound)
 				m.WantPosts(1, 0)
 				m.Always(faultserver.Get, nil)
 				m.OK(m.Run(Job1()))
