@@ -31,7 +31,7 @@ func mutants() map[string]mutant {
 	const create, message = "create in bucket", "message in bucket"
 	return map[string]mutant{
 		"an unknown outcome is not taken for a refusal": {
-			"agentapi/classify.go", "return nil, c.newError(r, ErrUnknownOutcome, got, err)\n	}\n	job, err", "return nil, c.newError(r, ErrRefused, got, err)\n	}\n	job, err", create,
+			"agentapi/classify.go", "	return nil, c.newError(r, ErrUnknownOutcome, got, err)\n}", "	return nil, c.newError(r, ErrRefused, got, err)\n}", create,
 		},
 		"an unknown create blocks an equal one": {"send/send.go", "isGivenUp := earlier.GivenUp && r.Kind == Create", "isGivenUp := r.Kind == Create", create},
 		"the provider waits for the response":   {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
