@@ -108,7 +108,7 @@ func (m providerModel) providerData(
 	}
 	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if enabled && p.options.Process != nil {
-		options := settings.options(base.String())
+		options := settings.options(base)
 		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
 		data.Sender.Journal = journal.Open(p.options.Process, options)
 		data.OnRunner = settings.location.Default && settings.location.Folder != "" && onRunner()
