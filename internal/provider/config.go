@@ -6,7 +6,6 @@ package provider
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"fmt"
 	"net/url"
 	"os"
@@ -147,20 +146,6 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 		}
 	}
 	return agentapi.NewKey(value.ValueString())
-}
-
-func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
-	if m.CACertificatesPEM.IsNull() || m.CACertificatesPEM.IsUnknown() {
-		return nil
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM([]byte(m.CACertificatesPEM.ValueString())) {
-		validate.ErrorAt(diags, path.Root("ca_certificates_pem"), wording.BadCertificates())
-	}
-	return pool
 }
 
 // limit returns the lower of an attribute and an environment variable, so that a

@@ -57,6 +57,7 @@ func providerSchema() schema.Schema {
 			"ca_certificates_pem": schema.StringAttribute{
 				Optional:            true,
 				MarkdownDescription: "Additional trusted CA certificates in PEM format, such as `file(\"ca.pem\")`, for a service with a private CA.",
+				Validators:          []validator.String{validCertificates()},
 			},
 		},
 		Blocks: map[string]schema.Block{
