@@ -110,6 +110,7 @@ func (m providerModel) providerData(
 		options := settings.options(base)
 		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
 		data.Sender.Journal = journal.Open(p.options.Process, options)
+		logPlace(ctx, options.Place)
 		data.OnRunner = settings.location.Default && settings.location.Folder != "" && onRunner()
 	}
 	data.Sender.Client = agentapi.New(config)
