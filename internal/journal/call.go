@@ -268,7 +268,7 @@ func (c *Call) Ref(r Ref) Ref {
 		ids = append(ids, c.name.ID)
 	}
 	slices.Sort(ids)
-	return Ref{Run: c.journal.process.Run, Entries: slices.Compact(ids)}
+	return Ref{Run: c.journal.process.Run, Entries: slices.Compact(ids), Place: c.journal.placeID()}
 }
 
 // End ends the call.

@@ -76,7 +76,9 @@ func TestLog(t *testing.T) {
 	var got []string
 	logged := func(run cli.Run, forget ...string) *Journal {
 		j := open(t, l, run, forget...)
-		j.Log = func(_ context.Context, decision, _, jobID string) { got = append(got, strings.TrimSpace(decision+" "+jobID)) }
+		j.Log = func(_ context.Context, decision, _, jobID string) {
+			got = append(got, strings.TrimSpace(decision+" "+jobID))
+		}
 		return j
 	}
 	want(t, logged("first"), create, "sent job-new")
