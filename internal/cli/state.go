@@ -88,8 +88,8 @@ func (b Backend) ID() string {
 		if text == "" {
 			text = os.Getenv(setting.variable)
 		}
-		if text != "" && text != setting.usual {
-			located[name] = withoutCredentials(text)
+		if text = withoutCredentials(name, text); text != "" && text != setting.usual {
+			located[name] = text
 		}
 	}
 	if !isKnown {
@@ -120,20 +120,15 @@ func withoutNulls(value any) any {
 	return value
 }
 
-// withoutCredentials removes what may differ between two ways to reach one state: user,
-// query and trailing slashes of a URL.
-func withoutCredentials(text string) string {
+// withoutCredentials removes what may differ between two ways to reach one state: scheme, user
+// and query of a URL, outer slashes, and how a host is spelled.
+func withoutCredentials(name, text string) string {
+	if name == "hostname" {
+		return CanonicalURL(&url.URL{Scheme: "https", Host: text}).Host
+	}
 	if at, err := url.Parse(text); err == nil && at.Host != "" {
-		return host(at.Host) + "/" + strings.Trim(at.Path, "/")
+		at = CanonicalURL(at)
+		return at.Host + "/" + strings.Trim(at.Path, "/")
 	}
 	return strings.Trim(text, "/")
-}
-
-// host is a host in lower case, without the usual ports of HTTP and PostgreSQL.
-func host(text string) string {
-	text = strings.ToLower(text)
-	for _, port := range []string{":80", ":443", ":5432"} {
-		text = strings.TrimSuffix(text, port)
-	}
-	return text
 }

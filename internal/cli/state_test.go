@@ -33,7 +33,7 @@ func TestBackend(t *testing.T) {
 			`"bucket":"b","key":"other"`,
 		},
 		"http": {
-			`"address":"https://user:1@Host:443/state?token=1","username":null,"lock_address":null`,
+			`"address":"https://user:1@Host.:443/./state?token=1","username":null,"lock_address":null`,
 			`"address":"https://host/state/","username":"ci","password":"2","lock_address":"https://host/lock"`,
 			`"address":"https://host/other"`,
 		},
@@ -59,7 +59,7 @@ func TestBackend(t *testing.T) {
 		},
 		"cloud": { // HCP Terraform
 			`"hostname":null,"organization":"o","token":"1","workspaces":{"name":"w","tags":null}`,
-			`"hostname":"app.terraform.io","organization":"o","token":"2","workspaces":{"name":"w"}`,
+			`"hostname":"App.Terraform.io:443","organization":"o","token":"2","workspaces":{"name":"w"}`,
 			`"hostname":null,"organization":"o","workspaces":{"name":"other","tags":null}`,
 		},
 		"remote": {

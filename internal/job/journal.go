@@ -39,8 +39,16 @@ func requestKey(ctx context.Context, kind send.Kind, job *jobModel) journal.Key 
 func (m *marks) pruneJournal(ctx context.Context, j *journal.Journal, diags *diag.Diagnostics) {
 	remaining, err := j.Prune(ctx, m.journal)
 	reportJournalError(j, err, diags)
+	reportMoved(j, diags)
 	reportUnremoved(ctx, j, diags)
 	m.journal = remaining
+}
+
+// reportMoved warns once that the last apply of the state kept the journal elsewhere, if this plan sends something.
+func reportMoved(j *journal.Journal, diags *diag.Diagnostics) {
+	if j.Moved() {
+		addWarning(diags, wording.JournalMoved(j.Location.String()))
+	}
 }
 
 // reportUnremoved warns that an apply of this plan would find entries of jobs that the state has.
@@ -139,8 +147,11 @@ func (d *ProviderData) warnOfPlace(ctx context.Context, diags *diag.Diagnostics)
 		}
 		if number, where := d.Sender.Journal.LeftElsewhere(ctx); number > 0 {
 			addWarning(diags, wording.JournalElsewhere(number, where))
+		} else {
+			d.Sender.Journal.Sends()
 		}
 	})
+	reportMoved(d.Sender.Journal, diags)
 }
 
 func isGivenUp(e *journal.Earlier) bool { return e.GivenUp && e.Status == store.Unknown }

@@ -115,7 +115,10 @@ func (c *Call) record(ctx context.Context, e store.Entry) error {
 	return c.write(ctx)
 }
 
-func (c *Call) write(ctx context.Context) error { return c.journal.write(ctx, c.name, &c.entry) }
+func (c *Call) write(ctx context.Context) error {
+	c.journal.log(ctx, "recording: "+string(c.entry.Status), c.name, c.entry.JobID)
+	return c.journal.write(ctx, c.name, &c.entry)
+}
 
 // try makes one access to the store, which outlives the call, and notes what failed.
 func (c *Call) try(access func(context.Context) error) {
@@ -150,6 +153,7 @@ func (c *Call) Withdrawn() {
 		return
 	}
 	c.name = store.Name{}
+	c.journal.log(c.ctx, "removing: the request had no effect", name, "")
 	c.try(func(ctx context.Context) error { return c.journal.remove(ctx, name) })
 	if c.problem != nil {
 		c.superfluous = append(c.superfluous, name.ID)
@@ -186,7 +190,7 @@ func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 				if e.Status == store.Pending {
 					e.Status = store.Unknown
 				}
-				j.log(ctx, "found", e.Name, e.JobID)
+				j.log(ctx, "found: "+string(e.Status), e.Name, e.JobID)
 				return e, nil
 			}
 		}
@@ -224,7 +228,7 @@ func (c *Call) Take(e *Earlier) error {
 		c.Withdrawn()
 		return err
 	}
-	c.journal.log(c.ctx, "taken over", e.Name, e.JobID)
+	c.journal.log(c.ctx, "took over", e.Name, e.JobID)
 	c.Supersede(e)
 	return nil
 }
@@ -264,7 +268,7 @@ func (c *Call) Ref(r Ref) Ref {
 		ids = append(ids, c.name.ID)
 	}
 	slices.Sort(ids)
-	return Ref{Run: c.journal.process.Run, Entries: slices.Compact(ids)}
+	return Ref{Run: c.journal.process.Run, Entries: slices.Compact(ids), Place: c.journal.placeID()}
 }
 
 // End ends the call.

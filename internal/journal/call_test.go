@@ -70,6 +70,39 @@ func TestStores_takenOverAgainAndAgain(t *testing.T) {
 	}
 }
 
+// The log tells what became of each request and entry, which support asks for.
+func TestLog(t *testing.T) {
+	l := store.Location{Folder: t.TempDir()}
+	var got []string
+	logged := func(run cli.Run, forget ...string) *Journal {
+		j := open(t, l, run, forget...)
+		j.Log = func(_ context.Context, decision, _, jobID string) {
+			got = append(got, strings.TrimSpace(decision+" "+jobID))
+		}
+		return j
+	}
+	want(t, logged("first"), create, "sent job-new")
+	want(t, logged("second"), create, "taken over job-new")
+	c := logged("first").Begin(t.Context(), Request{Key: otherCreate})
+	for _, end := range []func(){c.Withdrawn, c.Unknown} {
+		if err := c.Sending(); err != nil {
+			t.Fatal(err)
+		}
+		end()
+	}
+	want(t, logged("second", c.name.ID), otherCreate, "sent job-new")
+	pending, earlier := "recording: pending", "withdrawn: "+ErrEarlier.Error()
+	const removed = "removing: the request had no effect"
+	if diff := cmp.Diff([]string{
+		pending, "recording: accepted job-new",
+		pending, earlier, removed, "found: accepted job-new", "recording: accepted job-new", "took over job-new",
+		pending, removed, pending, "recording: unknown",
+		pending, earlier, removed, "found: unknown", "removing: it was given up", pending, "recording: accepted job-new",
+	}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // A job in the prior state is not lost, and the entry that names it becomes superfluous with
 // the next request.
 func TestStores_jobInState(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
@@ -17,6 +18,7 @@ import (
 type Ref struct {
 	Run     cli.Run  `json:"r,omitempty"` // that wrote this
 	Entries []string `json:"e,omitempty"` // ids of those that the state makes superfluous
+	Place   string   `json:"p,omitempty"` // identifies where the last apply kept the journal
 }
 
 // plan is what a plan reads once: a thousand resources must not time out one after another.
@@ -29,6 +31,9 @@ type plan struct {
 	reading    sync.Once
 	allCreates []*Earlier
 	readErr    error
+
+	sends, moved atomic.Bool // this plan sends something; the last apply kept the journal elsewhere
+	reportsMoved sync.Once
 
 	cache sync.Map // of *Earlier by store.Name: equal resources would read each other's entries
 }
@@ -53,14 +58,23 @@ func (j *Journal) isOwn(r Ref) bool { return r.Run == j.process.Run }
 // Prune removes, in the background, what the prior state of an object makes superfluous. It returns
 // what the state must still say: an entry stays there until a plan no longer lists it.
 func (j *Journal) Prune(ctx context.Context, r Ref) (Ref, error) {
-	if len(r.Entries) == 0 || j.isOwn(r) || !j.Keeps() {
+	if !j.Keeps() {
+		return r, nil
+	}
+	if r.Place != "" && r.Place != j.placeID() {
+		j.moved.Store(true)
+	}
+	if r.Run != "" {
+		r.Place = j.placeID()
+	}
+	if len(r.Entries) == 0 || j.isOwn(r) {
 		return r, nil
 	}
 	j.DealtWith(r.Entries...)
 	if err := j.index(ctx); err != nil {
 		return r, err
 	}
-	remaining := Ref{Run: r.Run}
+	remaining := Ref{Run: r.Run, Place: r.Place}
 	for _, id := range r.Entries {
 		if name, isListed := j.byID[id]; isListed {
 			remaining.Entries = append(remaining.Entries, id)
@@ -68,6 +82,30 @@ func (j *Journal) Prune(ctx context.Context, r Ref) (Ref, error) {
 		}
 	}
 	return remaining, nil
+}
+
+// Sends says that this plan sends something.
+func (j *Journal) Sends() { j.sends.Store(true) }
+
+// Moved reports, once, that a plan sends something and that the last apply of the state kept the journal elsewhere.
+// A thousand objects are planned in any order, so each of their calls asks.
+func (j *Journal) Moved() (isMoved bool) {
+	if j.sends.Load() && j.moved.Load() {
+		j.reportsMoved.Do(func() { isMoved = true })
+	}
+	return isMoved
+}
+
+// placeID is the same on all machines that use the same journal. A folder has other paths on other machines.
+func (j *Journal) placeID() string {
+	switch l := j.Location; {
+	case l.Folder != "" && l.Default:
+		return "folder"
+	case l.Folder != "":
+		return "named"
+	default:
+		return store.Hash(l.String())[:8]
+	}
 }
 
 // Find returns the requests of other runs that have the key of a planned one.

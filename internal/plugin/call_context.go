@@ -26,8 +26,14 @@ func (c *callContext) Value(key any) any           { return (*c.of.Load()).Value
 func callThenRelease[Request, Response any](
 	ctx context.Context, s *server, req Request, call func(context.Context, Request) (Response, error),
 ) (Response, error) {
+	ctx, release := s.releasable(ctx)
+	defer release()
+	return call(ctx, req)
+}
+
+// releasable returns a context that acts as ctx until it is released.
+func (s *server) releasable(ctx context.Context) (_ context.Context, release func()) {
 	c := new(callContext)
 	c.of.Store(&ctx)
-	defer c.of.Store(&s.ended) //nolint:contextcheck // for whoever still has c
-	return call(c, req)        //nolint:contextcheck // it acts as ctx
+	return c, func() { c.of.Store(&s.ended) } // for whoever still has c
 }

@@ -5,6 +5,7 @@ package plugin_test
 
 import (
 	"context"
+	"reflect"
 	"runtime"
 	"slices"
 	"testing"
@@ -21,8 +22,8 @@ type (
 	contextKey struct{}
 )
 
-// The context of each call that is made for a job, and the kilobytes that hang
-// on it, can be collected once the call has returned. Red without: callThenRelease.
+// The context of each call that a CLI makes more than once, and the kilobytes that hang
+// on it, can be collected once the call has returned. Red without: releasable in any method of server.
 func TestCallsAreForgotten(t *testing.T) {
 	s := harness.NewService(t, nil)
 	c := fakecli.New(t, s.Attrs())
@@ -32,7 +33,7 @@ func TestCallsAreForgotten(t *testing.T) {
 	}
 	identity := &tfprotov6.RawState{JSON: []byte(`{"project_id":"proj_1","id":"` + c.Get("id").(string) + `"}`)}
 	held := map[string][]weak.Pointer[[1 << 16]byte]{}
-	for name, call := range map[string]func(context.Context){
+	calls := map[string]func(context.Context){
 		"ValidateResourceConfig": func(ctx context.Context) {
 			_, _ = c.Server.ValidateResourceConfig(ctx, &tfprotov6.ValidateResourceConfigRequest{TypeName: "agent_job", Config: c.Dynamic(fakecli.Object(c.Resource, job))})
 		},
@@ -49,7 +50,27 @@ func TestCallsAreForgotten(t *testing.T) {
 			c.Plan(t.Context(), job)
 			c.Apply(ctx, job)
 		},
-	} {
+		"ReadDataSource": func(ctx context.Context) { _, _ = c.Data(ctx, attrs{"id": c.Get("id")}) },
+		"ListResource":   func(ctx context.Context) { _, _ = c.List(ctx, true) },
+		"InvokeAction":   func(ctx context.Context) { _, _ = c.Invoke(ctx, "agent_start_job", job) },
+	}
+	server := reflect.ValueOf(c.Server)
+	for i := range server.NumMethod() { // an empty request will do for the rest
+		name, method := server.Type().Method(i).Name, server.Method(i)
+		if calls[name] == nil {
+			calls[name] = func(ctx context.Context) {
+				method.Call([]reflect.Value{reflect.ValueOf(ctx), reflect.New(method.Type().In(1).Elem())})
+			}
+		}
+	}
+	leftOut := []string{"GetMetadata", "GetProviderSchema", "GetResourceIdentitySchemas", "GetFunctions", "ValidateProviderConfig", "ConfigureProvider", "StopProvider"} // called once
+	if schemas := c.Schemas(); len(schemas.Functions)+len(schemas.EphemeralResourceSchemas) == 0 {
+		leftOut = append(leftOut, "CallFunction", "ValidateEphemeralResourceConfig", "OpenEphemeralResource", "RenewEphemeralResource", "CloseEphemeralResource")
+	}
+	for _, name := range leftOut {
+		delete(calls, name)
+	}
+	for name, call := range calls {
 		for range 10 {
 			value := new([1 << 16]byte)
 			held[name] = append(held[name], weak.Make(value))

@@ -108,12 +108,66 @@ func (s *server) PlanResourceChange(
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.PlanResourceChange)
 }
 
+func (s *server) ImportResourceState(
+	ctx context.Context, req *tfprotov6.ImportResourceStateRequest,
+) (*tfprotov6.ImportResourceStateResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ImportResourceState)
+}
+
+func (s *server) MoveResourceState(
+	ctx context.Context, req *tfprotov6.MoveResourceStateRequest,
+) (*tfprotov6.MoveResourceStateResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.MoveResourceState)
+}
+
+func (s *server) GenerateResourceConfig(
+	ctx context.Context, req *tfprotov6.GenerateResourceConfigRequest,
+) (*tfprotov6.GenerateResourceConfigResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.GenerateResourceConfig)
+}
+
+func (s *server) ValidateDataResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateDataResourceConfigRequest,
+) (*tfprotov6.ValidateDataResourceConfigResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateDataResourceConfig)
+}
+
+func (s *server) ReadDataSource(ctx context.Context, req *tfprotov6.ReadDataSourceRequest) (*tfprotov6.ReadDataSourceResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ReadDataSource)
+}
+
+func (s *server) ValidateListResourceConfig(
+	ctx context.Context, req *tfprotov6.ValidateListResourceConfigRequest,
+) (*tfprotov6.ValidateListResourceConfigResponse, error) {
+	return callThenRelease(ctx, s, req, s.ListResourceServer.ValidateListResourceConfig)
+}
+
+// ListResource releases ctx when the results have been read.
+func (s *server) ListResource(ctx context.Context, req *tfprotov6.ListResourceRequest) (*tfprotov6.ListResourceServerStream, error) {
+	ctx, release := s.releasable(ctx)
+	stream, err := s.ListResourceServer.ListResource(ctx, req)
+	if err != nil {
+		release()
+		return nil, err
+	}
+	results := stream.Results
+	stream.Results = func(push func(tfprotov6.ListResourceResult) bool) {
+		defer release()
+		results(push)
+	}
+	return stream, nil
+}
+
+func (s *server) PlanAction(ctx context.Context, req *tfprotov6.PlanActionRequest) (*tfprotov6.PlanActionResponse, error) {
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.PlanAction)
+}
+
 // ValidateActionConfig drops an error of the framework (as of 1.19), which takes every CLI
 // for one without write-only arguments in actions. All that have actions have them.
 func (s *server) ValidateActionConfig(
 	ctx context.Context, req *tfprotov6.ValidateActionConfigRequest,
 ) (*tfprotov6.ValidateActionConfigResponse, error) {
-	resp, err := s.ProviderServerWithActions.ValidateActionConfig(ctx, req)
+	resp, err := callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateActionConfig)
 	if err == nil {
 		resp.Diagnostics = slices.DeleteFunc(resp.Diagnostics, func(d *tfprotov6.Diagnostic) bool {
 			return d.Summary == "WriteOnly Attribute Not Allowed"
@@ -127,7 +181,8 @@ func (s *server) ValidateActionConfig(
 func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {
 	s.invoking.RLock() // not when the events are pulled: a stop in between would not wait
 	ctx, cancel := s.stoppable(ctx)
-	end := func() { cancel(); s.invoking.RUnlock() }
+	ctx, release := s.releasable(ctx)
+	end := func() { cancel(); release(); s.invoking.RUnlock() }
 	stream, err := s.ProviderServerWithActions.InvokeAction(ctx, req)
 	if err != nil {
 		end()

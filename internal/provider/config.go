@@ -6,7 +6,6 @@ package provider
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"fmt"
 	"net/url"
 	"os"
@@ -108,9 +107,10 @@ func (m providerModel) providerData(
 	}
 	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if enabled && p.options.Process != nil {
-		options := settings.options(base.String())
+		options := settings.options(base)
 		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
 		data.Sender.Journal = journal.Open(p.options.Process, options)
+		logPlace(ctx, options.Place)
 		data.OnRunner = settings.location.Default && settings.location.Folder != "" && onRunner()
 	}
 	data.Sender.Client = agentapi.New(config)
@@ -147,20 +147,6 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 		}
 	}
 	return agentapi.NewKey(value.ValueString())
-}
-
-func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
-	if m.CACertificatesPEM.IsNull() || m.CACertificatesPEM.IsUnknown() {
-		return nil
-	}
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	if !pool.AppendCertsFromPEM([]byte(m.CACertificatesPEM.ValueString())) {
-		validate.ErrorAt(diags, path.Root("ca_certificates_pem"), wording.BadCertificates())
-	}
-	return pool
 }
 
 // limit returns the lower of an attribute and an environment variable, so that a

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -135,10 +136,10 @@ func defaultFolder() store.Location {
 
 // options are the journal's place, and others where it may have been: the default ones, and that of the local state
 // before it was moved to a backend.
-func (s journalSettings) options(baseURL string) journal.Options {
+func (s journalSettings) options(baseURL *url.URL) journal.Options {
 	place := func(l store.Location, b cli.Backend) journal.Place {
-		// Two states must never share a job. Slashes at the end of the base URL change no request.
-		scope := fmt.Sprintf("%s\n%s\n%s", strings.TrimRight(baseURL, "/"), cli.Workspace(), cmp.Or(l.State, b.ID()))
+		// Two states must never share a job.
+		scope := fmt.Sprintf("%s\n%s\n%s", cli.CanonicalURL(baseURL), cli.Workspace(), cmp.Or(l.State, b.ID()))
 		return journal.Place{Location: l, Scope: scope}
 	}
 	o := journal.Options{Place: place(s.location, s.backend), Forget: s.forget}

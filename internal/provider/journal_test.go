@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -106,6 +108,77 @@ func TestJournalPlace_warnings(t *testing.T) {
 				t.Errorf("want %q in:\n%s", test.want, got)
 			}
 		})
+	}
+}
+
+// A plan that sends something says that the last apply kept the journal elsewhere, and the apply after it ends that. A folder
+// has other paths on other machines.
+//
+// Red without: Moved, placeID in Prune and in Ref, each reportMoved.
+func TestJournalMoved(t *testing.T) {
+	const warning = "WARNING: Journal of the last apply not used"
+	f, folder, other := fakes3.New(t), attrs{"url": t.TempDir()}, attrs{"url": t.TempDir()}
+	bucket, prefix := attrs{"url": f.URL}, attrs{"url": strings.Replace(f.URL, "prefix", "other", 1)}
+	slash, none := attrs{"url": strings.Replace(f.URL, "prefix", "prefix/", 1)}, attrs{"enabled": false}
+	for _, test := range []struct {
+		name          string
+		before, after any
+		want          bool
+	}{
+		{"pipeline with a bucket, then a laptop", bucket, nil, true},
+		{"pipeline with a folder, then a laptop", folder, nil, true},
+		{"laptop, then pipeline", nil, bucket, true},
+		{"another prefix", bucket, prefix, true},
+		{"the same bucket", bucket, slash, false},
+		{"two laptops", nil, nil, false},
+		{"a folder with another path", folder, other, false},
+		{"none", bucket, none, false},
+		{"none before", none, bucket, false},
+	} {
+		for _, createFirst := range []bool{false, true} {
+			s := harness.NewService(t, nil)
+			c := fakecli.New(t, s.Attrs())
+			run := 0
+			connect := func(journal any) {
+				t.Chdir(t.TempDir())
+				run++
+				process := harness.Process(cli.Run(fmt.Sprint("run", run)))
+				c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), fakecli.With(s.Attrs(), attrs{"journal": journal}))
+			}
+			warns := func() bool {
+				created := *c
+				created.Forget()
+				keep := func() []*tfprotov6.Diagnostic {
+					return append(c.Refresh(t.Context()), c.Plan(t.Context(), attrs{"prompt": "write"})...)
+				}
+				create := func() []*tfprotov6.Diagnostic { return created.Plan(t.Context(), attrs{"prompt": "new"}) }
+				first, second := keep, create
+				if createFirst {
+					first, second = create, keep
+				}
+				got := fakecli.Text(append(first(), second()...))
+				if strings.Count(got, "WARNING") > 1 || got != "" && !strings.HasPrefix(got, warning) {
+					t.Errorf("%s: %s", test.name, got)
+				}
+				return got != ""
+			}
+			connect(test.before)
+			if diags := c.Run(t.Context(), attrs{"prompt": "write"}); len(diags) > 0 {
+				t.Fatal(fakecli.Text(diags))
+			}
+			connect(test.after)
+			stored := c.Instance
+			if got := fakecli.Text(append(c.Refresh(t.Context()), c.Plan(t.Context(), attrs{"prompt": "write"})...)); got != "" {
+				t.Errorf("%s: a plan that sends nothing: %s", test.name, got)
+			}
+			c.Instance = stored
+			if connect(test.after); test.want && !warns() {
+				t.Errorf("%s, create first: %t: no warning", test.name, createFirst)
+			}
+			if connect(test.after); warns() {
+				t.Errorf("%s: a warning after the state was stored", test.name)
+			}
+		}
 	}
 }
 
@@ -214,17 +287,18 @@ func lostRun(t *testing.T, run cli.Run, config attrs) {
 	}
 }
 
-// A token of this run is no part of the scope, nor is a slash at the end of the base URL.
+// A token of this run is no part of the scope, nor is how the base URL is spelled.
 // The name of a state replaces its backend.
 //
-// Red without: locating in Backend, TrimRight and State in options.
+// Red without: locating in Backend, CanonicalURL and State in options, CanonicalURL in parseBaseURL.
 func TestScope(t *testing.T) {
 	data := t.TempDir()
 	t.Setenv("TF_DATA_DIR", data)
 	s := harness.NewService(t, nil)
-	folder, base := t.TempDir(), s.Attrs()["base_url"].(string)
+	folder, base := t.TempDir(), strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
+	other := strings.Replace(base, "localhost", "LocalHost", 1) + "//"
 	for i, try := range []struct{ base, address, query string }{
-		{base, "https://a/state", ""}, {base + "/", "https://a/state", ""}, {base, "https://b/state", ""},
+		{base, "https://a/state", ""}, {other, "https://a/state", ""}, {base, "https://b/state", ""},
 		{base, "https://a/state", "?state=one"}, {base, "https://b/state", "?state=one"}, {base, "https://b/state", "?state=two"},
 	} {
 		config := fakecli.With(s.Attrs(), attrs{"base_url": try.base, "journal": attrs{"url": folder + try.query}})

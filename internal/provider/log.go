@@ -11,6 +11,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // EnvLog is the variable that sets the level of this provider's own log.
@@ -40,7 +42,12 @@ func keyMask(key string) func(context.Context) context.Context {
 
 // logDecision writes a decision about an entry of the journal to Terraform's log.
 func logDecision(ctx context.Context, decision, entry, jobID string) {
-	tflog.Info(ctx, "journal: "+decision, map[string]any{"entry": entry, "job": escape.Printable(jobID)})
+	tflog.Info(ctx, "journal: "+escape.Printable(decision), map[string]any{"entry": entry, "job": escape.Printable(jobID)})
+}
+
+// logPlace writes where the journal is: two machines with two journals send a broken run's prompts twice.
+func logPlace(ctx context.Context, place journal.Place) {
+	tflog.Info(ctx, "journal: opened", map[string]any{"place": place.Location.String(), "scope": store.Hash(place.Scope)})
 }
 
 // logExchange writes an HTTP exchange to Terraform's log: sizes and outcome, never a prompt,

@@ -5,6 +5,7 @@ package provider
 
 import (
 	"crypto/x509"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -23,5 +24,51 @@ func TestAuthoritiesAreTrustedBesidesTheSystems(t *testing.T) {
 	configured := providerModel{CACertificatesPEM: types.StringValue(authority)}
 	if !configured.roots(new(diag.Diagnostics)).Equal(want) {
 		t.Error("other authorities are trusted than the system's and the one that was given")
+	}
+}
+
+// No certificate is left out in silence, and an error names the one that it is about.
+func TestParseCertificates(t *testing.T) {
+	one := faultserver.New(t, nil, faultserver.Options{TLS: true}).Authority
+	const bom = "\ufeff"
+	damaged := strings.Replace(one, "\nMII", "\nM-I", 1)
+	changed := strings.Replace(one, "\nMII", "\nMIA", 1)
+	cut, _, _ := strings.Cut(one, "\n-----END")
+	_, headless, _ := strings.Cut(one, "\n")
+	crlf := strings.ReplaceAll(one, "\n", "\r\n")
+	key := strings.NewReplacer(" CERTIFICATE", " RSA PRIVATE KEY", "\nMII", "\ncanary").Replace(one)
+	for name, test := range map[string]struct {
+		text string
+		want int    // certificates
+		err  string // what it says
+	}{
+		"one":                   {one, 1, ""},
+		"BOM":                   {bom + one, 1, ""},
+		"joined files with BOM": {bom + one + bom + one + "\r\n" + bom + crlf, 3, ""},
+		"CRLF":                  {crlf + crlf, 2, ""},
+		"comments":              {"# Root\n" + one + "Subject: CN = -----BEGIN\n# -----END CERTIFICATE-----\n\n" + one + "# the end", 2, ""},
+		"indented":              {"  " + strings.ReplaceAll(one, "\n", "\n\t"), 1, ""},
+		"no final newline":      {strings.TrimSpace(one), 1, ""},
+		"empty":                 {"", 0, "contains no certificate in PEM format"},
+		"a file's name":         {"ca.pem", 0, `not its name: file("ca.pem")`},
+		"comments alone":        {"# Root\n# -----BEGIN CERTIFICATE-----\n", 0, "contains no certificate"},
+		"damaged base64":        {one + damaged + one, 0, "certificate 2 is damaged"},
+		"damaged DER":           {one + one + changed, 0, "certificate 3 is damaged: x509"},
+		"cut off":               {one + cut, 0, "certificate 2 is damaged or cut off"},
+		"cut off in between":    {cut + "\n" + one, 0, "certificate 1 is damaged or cut off"},
+		"no line end between":   {strings.TrimSpace(one) + one, 0, "certificate 1 is damaged"},
+		"no BEGIN":              {headless + one, 0, "certificate 1 has no line -----BEGIN"},
+		"no BEGIN later":        {one + "----" + one[5:], 0, "certificate 2 has no line -----BEGIN"},
+		"a key":                 {one + key, 0, "block 2 is a private key"},
+		"a key that is cut off": {one + key[:40], 0, "block 2 is a private key"},
+		"a request":             {strings.ReplaceAll(one, "CERTIFICATE", "CERTIFICATE REQUEST"), 0, "block 1 is no certificate"},
+	} {
+		got, err := parseCertificates(test.text)
+		if len(got) != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: %d certificates, %v", name, len(got), err)
+		}
+		if err != nil && strings.Contains(err.Error(), "canary") {
+			t.Errorf("%s: the key is shown: %v", name, err)
+		}
 	}
 }

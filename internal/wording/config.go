@@ -13,14 +13,15 @@ type Invalid string
 
 // The values that are checked.
 const (
-	InvalidBaseURL    Invalid = "Invalid base URL"
-	InvalidKey        Invalid = "Invalid admin key"
-	InvalidProject    Invalid = "Invalid project id"
-	InvalidID         Invalid = "Invalid id"
-	InvalidPrompt     Invalid = "Invalid prompt"
-	InvalidDuration   Invalid = "Invalid duration"
-	InvalidJournalURL Invalid = "Invalid journal URL"
-	InvalidEntry      Invalid = "Invalid journal entry"
+	InvalidBaseURL      Invalid = "Invalid base URL"
+	InvalidKey          Invalid = "Invalid admin key"
+	InvalidProject      Invalid = "Invalid project id"
+	InvalidID           Invalid = "Invalid id"
+	InvalidPrompt       Invalid = "Invalid prompt"
+	InvalidDuration     Invalid = "Invalid duration"
+	InvalidCertificates Invalid = "Invalid CA certificates"
+	InvalidJournalURL   Invalid = "Invalid journal URL"
+	InvalidEntry        Invalid = "Invalid journal entry"
 )
 
 // Because describes the problem that a check has found; more follows it.
@@ -53,12 +54,6 @@ func PollIntervals(low, high, defaultLow, defaultHigh time.Duration) Diagnostic 
 func BadLimit(variable, text string) Diagnostic {
 	return diagnostic("Invalid limit", fmt.Sprintf(
 		"The environment variable %s is %s. It must be a whole number, 0 or more.", variable, Quote(text)))
-}
-
-// BadCertificates describes a text without a certificate.
-func BadCertificates() Diagnostic {
-	return diagnostic("Invalid CA certificates", "The text contains no valid certificate in PEM format (-----BEGIN CERTIFICATE-----). "+
-		"Set the content of a file, not its name: file(\"ca.pem\").")
 }
 
 // UnknownJournalSettings describes settings that the plan must know.

@@ -29,7 +29,7 @@ func JournalOnRunner(folder string) Diagnostic {
 	return diagnostic("Journal on the runner's disk",
 		fmt.Sprintf("The journal is in %s, because nothing else is set. It is usually lost with the runner. "+
 			"If this run is then killed, the next one may send its prompts again.", escape.Printable(folder)),
-		"Set journal.url, or AGENT_JOURNAL_URL, to a bucket or to a folder that outlives the runner. If this folder does, set its absolute path.")
+		"Choose a bucket, or a folder that outlives the runner, and "+inConfiguration+" If this folder outlives it, set its absolute path.")
 }
 
 // JournalElsewhere warns that another place has entries that this run does not read.
@@ -39,6 +39,15 @@ func JournalElsewhere(number int, where string) Diagnostic {
 			"so it may send a prompt again that a broken run has sent.", escape.Printable(where), number),
 		"First plan with this place as journal.url, or, if the state was moved, with the backend that it had. "+
 			"If that plan announces nothing, delete these entries.")
+}
+
+// JournalMoved warns that this run does not read the journal of the run that wrote the state.
+func JournalMoved(where string) Diagnostic {
+	return diagnostic("Journal of the last apply not used",
+		fmt.Sprintf("The journal of this run is in %s. The last apply of this state kept it elsewhere. If a run there was killed since, "+
+			"this one does not find what it sent, and may send it again.", escape.Printable(where)),
+		"If another machine applies this state with another journal, "+inConfiguration,
+		"If you have moved the journal, first plan with the earlier place until nothing is announced. The next apply ends this warning.")
 }
 
 // EntryNotRemoved warns that an apply would find an entry of a job that the state has.
@@ -69,9 +78,14 @@ func JournalNotBesideState(err error, backend string) Diagnostic {
 		"Nothing was sent. "+keepElsewhere)
 }
 
-// keepElsewhere names the ways out.
-const keepElsewhere = "To keep the journal elsewhere, set journal.url or AGENT_JOURNAL_URL; to keep none, set " +
-	"journal { enabled = false }: then a broken run may send its prompts again."
+const (
+	// inConfiguration says where to name a place.
+	inConfiguration = "set journal { url = \"...\" } in the provider block, rather than AGENT_JOURNAL_URL: " +
+		"then every machine that applies this state uses the same journal."
+	// keepElsewhere names the ways out.
+	keepElsewhere = "To keep the journal elsewhere, " + inConfiguration +
+		" To keep none, set journal { enabled = false }: then a broken run may send its prompts again."
+)
 
 // What a query says beside the jobs that it lists.
 const (

@@ -28,7 +28,7 @@ var errCheck = errors.New("the check has failed")
 func Check(ctx context.Context, w io.Writer, l Location) error {
 	fmt.Fprintf(w, "Journal: %s\n", l)
 	s := Open(l, "check-"+NewName("", "").ID, new(cli.Process))
-	if f, ok := s.(folder); ok {
+	if f, ok := s.(*folder); ok {
 		defer func() { _ = os.Remove(f.dir) }() // empty, or what is left in it was reported
 	}
 	return check(ctx, w, s)

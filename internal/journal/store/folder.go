@@ -31,6 +31,8 @@ type folder struct {
 	root      string
 	isDefault bool
 	dir       string // of the scope, in root
+
+	syncDir func(path string) error // makes the names in a folder durable
 }
 
 func (f folder) String() string         { return f.dir }
@@ -103,6 +105,9 @@ func (f folder) Write(ctx context.Context, name Name, e *Entry) error {
 	_, err = file.Write(text)
 	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err == nil {
 		err = whenShared(ctx, func() error { return replace(file.Name(), f.Where(name)) })
+		if err == nil {
+			err = f.syncDir(f.dir)
+		}
 	}
 	if err != nil {
 		return errors.Join(err, remove(ctx, file.Name()))
@@ -113,9 +118,11 @@ func (f folder) Write(ctx context.Context, name Name, e *Entry) error {
 // makeDir makes the folder of the scope. A folder that a person has named must exist: it may be on a
 // volume that is not mounted. The modes have no effect on Windows.
 func (f folder) makeDir() error {
-	err := os.Mkdir(f.dir, 0o700)
+	err := f.mkdir(f.dir)
 	if errors.Is(err, fs.ErrNotExist) && f.isDefault {
-		err = os.MkdirAll(f.dir, 0o700)
+		if err = f.mkdir(f.root); err == nil || errors.Is(err, fs.ErrExist) {
+			err = f.mkdir(f.dir)
+		}
 	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
@@ -124,6 +131,14 @@ func (f folder) makeDir() error {
 		return os.WriteFile(filepath.Join(f.root, ".gitignore"), []byte("*\n"), 0o600)
 	}
 	return err
+}
+
+// mkdir makes a folder that a loss of power does not remove, with the entries in it.
+func (f folder) mkdir(path string) error {
+	if err := os.Mkdir(path, 0o700); err != nil {
+		return err
+	}
+	return f.syncDir(filepath.Dir(path))
 }
 
 // mayBeEmpty reports whether a missing entry means that there is none: the volume of a folder that a person has named may

@@ -7,16 +7,19 @@ package store
 
 import (
 	"errors"
+	"io/fs"
 	"os"
-	"path/filepath"
 )
 
-// replace renames a file, and makes its new name durable.
-func replace(from, to string) error {
-	if err := os.Rename(from, to); err != nil {
-		return err
+// replace renames a file.
+func replace(from, to string) error { return os.Rename(from, to) }
+
+// syncDir makes the names in a folder durable.
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) { // it may be written to, but not read
+		return nil
 	}
-	dir, err := os.Open(filepath.Dir(to))
 	if err != nil {
 		return err
 	}

@@ -21,3 +21,6 @@ func replace(from, to string) error {
 	}
 	return os.Rename(from, to)
 }
+
+// syncDir does nothing: Windows cannot sync a folder.
+func syncDir(string) error { return nil }

@@ -34,7 +34,7 @@ func Open(l Location, scope string, process *cli.Process) Store {
 	if l.cloud != nil {
 		return &bucket{cloud: l.cloud, place: l.Prefix, prefix: l.Prefix + scope + "/", network: process.Network}
 	}
-	return folder{l.Folder, l.Default, filepath.Join(l.Folder, scope)}
+	return &folder{l.Folder, l.Default, filepath.Join(l.Folder, scope), syncDir}
 }
 
 // Discard returns a store that keeps nothing.

@@ -1,0 +1,45 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package cli
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// CanonicalURL returns the one spelling of an absolute URL that identifies a service or a state in a scope,
+// which must be the same however a person writes the URL. Requests keep what was written.
+func CanonicalURL(u *url.URL) *url.URL {
+	c := u.ResolveReference(u) // a copy, without dot segments
+	c.Scheme = strings.ToLower(c.Scheme)
+	name := strings.ToLower(c.Hostname())
+	if ascii, err := idna.Lookup.ToASCII(name); err == nil { // else it is an address, or has an underscore
+		name = ascii
+	}
+	name = strings.TrimSuffix(name, ".")
+	if address, err := netip.ParseAddr(name); err == nil && address.Is6() {
+		name = "[" + address.String() + "]"
+	}
+	port := c.Port()
+	if c.Host = name; port != "" && port != usualPort(c.Scheme) {
+		c.Host += ":" + port
+	}
+	c.Path, c.RawPath = strings.TrimRight(c.Path, "/"), strings.TrimRight(c.RawPath, "/")
+	return c
+}
+
+func usualPort(scheme string) string {
+	switch scheme {
+	case "https":
+		return "443"
+	case "http":
+		return "80"
+	case "postgres", "postgresql":
+		return "5432"
+	}
+	return ""
+}
