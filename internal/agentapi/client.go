@@ -64,13 +64,14 @@ func New(config Config) *Client {
 	}
 }
 
-// Recorder records the outcome of a POST, so that a crash does not lose it. Its
-// methods are called when an attempt has its turn and a connection, just before its
-// first byte is sent, and, before anything is logged, when the response names the job,
-// when the attempt had no effect, or when its outcome is unknown. After an error of
-// Sending nothing is sent, and no other method is called.
+// Recorder records the outcome of a POST, so that a crash does not lose it. Sending is called
+// when an attempt has its turn and a connection, Sent just before its body is sent, and one of
+// the others, before anything is logged, when the response names the job, when the attempt had
+// no effect, or when its outcome is unknown. After an error of Sending or Sent nothing is sent.
+// After one of Sending, no other method is called.
 type Recorder interface {
 	Sending() error
+	Sent() error
 	Accepted(jobID string)
 	Withdrawn()
 	Unknown()
@@ -93,7 +94,7 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 		return nil, err
 	}
 	r.body, _ = json.Marshal(map[string]string{"prompt": prompt}) // a text can always be encoded
-	r.sending = recorder.Sending
+	r.recorder = recorder
 	posts := c.postLimiter(r.projectID)
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {
@@ -124,6 +125,9 @@ func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder 
 	}
 	got, err := c.doInSlot(ctx, posts, sent, r)
 	if got.refusal != nil {
+		if got.recorded {
+			recorder.Withdrawn()
+		}
 		return nil, r.fail(ErrNotSent, got.refusal)
 	}
 	job, failure := c.classifyPost(r, got, err)

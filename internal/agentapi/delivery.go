@@ -17,12 +17,13 @@ import (
 // delivery is a POST on its way. Until it is recorded on a connection, the end of its context takes it back;
 // from then on the service may receive it.
 type delivery struct {
-	sending func() error // records the request
+	recorder Recorder
 
 	mu        sync.Mutex
-	connected bool // and recorded: bytes may be sent
+	connected bool // and recorded: the body may be sent
 	givenUp   bool // no byte may be sent any more
 	recorded  bool
+	begun     bool  // its body may have been sent, in part
 	refusal   error // why it was not recorded
 	conn      *postConn
 	unread    int  // bytes of the body that the transport has not read yet
@@ -33,7 +34,7 @@ type delivery struct {
 func (d *delivery) connect(conn net.Conn) {
 	refusal := d.stopped()
 	if refusal == nil {
-		refusal = d.sending()
+		refusal = d.recorder.Sending()
 	}
 	if secured, ok := conn.(*tls.Conn); ok {
 		conn = secured.NetConn()
@@ -67,8 +68,8 @@ func (d *delivery) end(got *response) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.givenUp = true
-	got.refusal, got.recorded, got.reached = d.refusal, d.recorded, d.connected
-	got.cut = d.connected && (d.cut || d.unread > 0)
+	got.refusal, got.recorded, got.reached = d.refusal, d.recorded, d.begun
+	got.cut = d.begun && (d.cut || d.unread > 0)
 }
 
 // errStopped ends a POST whose response did not arrive in time after the run was stopped.
@@ -115,6 +116,13 @@ func (b postBody) Read(p []byte) (int, error) {
 	defer d.mu.Unlock()
 	if d.givenUp {
 		return 0, context.Canceled
+	}
+	if !d.begun {
+		if d.refusal = d.recorder.Sent(); d.refusal != nil {
+			d.givenUp = true
+			return 0, d.refusal
+		}
+		d.begun = true
 	}
 	d.cut = d.cut || d.unread > 0 && d.conn != nil && d.conn.broken.Load()
 	n, err := b.Reader.Read(p)

@@ -93,6 +93,7 @@ func (r *recorder) Sending() error {
 	r.calls = append(r.calls, "sending")
 	return r.refuses
 }
+func (r *recorder) Sent() error        { r.calls = append(r.calls, "sent"); return nil }
 func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "answered "+id) }
 func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
 func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
@@ -131,10 +132,10 @@ func TestCreateJob_recorder(t *testing.T) {
 		}
 		want := []string{
 			"logged 0, no connection to the service: dial: connection refused", // what was not sent needs no record
-			"sending", "withdrawn", "logged 429, <nil>",
-			"sending", "answered job_1", "logged 201, <nil>",
-			"sending", "unknown", "logged 500, create job: the service responded with 500 Internal Server Error: EOF",
-			"sending", "withdrawn", "logged 400, <nil>",
+			"sending", "sent", "withdrawn", "logged 429, <nil>",
+			"sending", "sent", "answered job_1", "logged 201, <nil>",
+			"sending", "sent", "unknown", "logged 500, create job: the service responded with 500 Internal Server Error: EOF",
+			"sending", "sent", "withdrawn", "logged 400, <nil>",
 		}
 		if diff := cmp.Diff(want, r.calls); diff != "" || len(f.posts) != 4 {
 			t.Errorf("%d POSTs, want 4; calls (-want +got):\n%s", len(f.posts), diff)

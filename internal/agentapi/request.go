@@ -37,9 +37,9 @@ func ValidID(text string) bool {
 type request struct {
 	op               Op
 	projectID, jobID string
-	body             []byte       // of a POST
-	sending          func() error // of a POST: called once it has a connection; after an error nothing is sent
-	status           int          // of the response to an earlier attempt; 0: none
+	body             []byte   // of a POST
+	recorder         Recorder // of a POST
+	status           int      // of the response to an earlier attempt; 0: none
 }
 
 func (r request) fail(class error, err error) *Error {

@@ -82,12 +82,15 @@ func (c *Call) Sending() error {
 	return nil
 }
 
+// Sent records that the POST may have been sent from now on. It fails if the entry was removed meanwhile.
+func (c *Call) Sent() error { return c.journal.markSent(c.ctx, c.name) }
+
 func (c *Call) writePending() error {
-	const write, list, turn, record = opTimeout, opTimeout, opTimeout, opTimeout
+	const write, list, mark, record = opTimeout, opTimeout, opTimeout, opTimeout
 	now := time.Now().UTC()
 	return c.record(c.ctx, store.Entry{
 		Status: store.Pending, JobID: c.request.JobID, SentAt: now,
-		Deadline: now.Add(write + list + turn + c.journal.RequestTimeout + record),
+		Deadline: now.Add(write + list + mark + c.journal.RequestTimeout + record),
 	})
 }
 
@@ -174,6 +177,9 @@ func (c *Call) Earlier(ctx context.Context) (*Earlier, error) {
 		if err == nil {
 			c.equal, err = j.read(ctx, names)
 		}
+		if err == nil {
+			c.equal, err = j.removeUnsent(ctx, c.equal)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -255,7 +261,11 @@ func (c *Call) Recorded() *Earlier {
 	if c.name.ID == "" || !c.journal.Keeps() {
 		return nil
 	}
-	return c.journal.describe(c.name, c.entry)
+	own := &Earlier{Name: c.name, Entry: c.entry, Where: c.journal.store.Where(c.name)}
+	if own.Status != store.Accepted {
+		own.JobID = ""
+	}
+	return own
 }
 
 // Ref returns what the state must say once it shows the outcome, with what it says already.

@@ -22,6 +22,7 @@ type Earlier struct {
 
 	Where   string // the file or object that holds the entry
 	GivenUp bool   // a person has decided to forget it
+	Unsent  bool   // its sender has ended, and had not sent it
 }
 
 // startedJob is the job that a create has started; empty for a message.
@@ -33,14 +34,48 @@ func (e *Earlier) startedJob() string {
 }
 
 // describe returns what an entry says. A pending request becomes unknown when no response can arrive.
-func (j *Journal) describe(name store.Name, e store.Entry) *Earlier {
+func (j *Journal) describe(ctx context.Context, name store.Name, e store.Entry) (*Earlier, error) {
 	if e.Status != store.Accepted {
 		e.JobID = ""
 	}
-	if e.Status == store.Pending && (time.Now().After(e.Deadline) || j.process.Ended(e.Sender)) {
-		e.Status = store.Unknown
+	found := &Earlier{Name: name, Entry: e, Where: j.store.Where(name), GivenUp: slices.Contains(j.Forget, name.ID)}
+	if e.Status != store.Pending {
+		return found, nil
 	}
-	return &Earlier{Name: name, Entry: e, Where: j.store.Where(name), GivenUp: slices.Contains(j.Forget, name.ID)}
+	if j.process.Ended(e.Sender) {
+		isSent, err := j.store.IsSent(ctx, name)
+		found.Status, found.Unsent = store.Unknown, !isSent
+		return found, err
+	}
+	if time.Now().After(e.Deadline) {
+		found.Status = store.Unknown
+	}
+	return found, nil
+}
+
+// removeUnsent removes what was not sent, and returns the others.
+func (j *Journal) removeUnsent(ctx context.Context, found []*Earlier) (sent []*Earlier, _ error) {
+	for _, e := range found {
+		if e.Unsent {
+			ctx, cancel := context.WithTimeout(ctx, opTimeout)
+			isSent, err := j.store.RemoveUnsent(ctx, e.Name)
+			cancel()
+			if err != nil {
+				return nil, j.failed("cleaned up", err)
+			}
+			if e.Unsent = !isSent; e.Unsent {
+				j.log(ctx, "removed: it was not sent", e.Name, "")
+				continue
+			}
+		}
+		sent = append(sent, e)
+	}
+	return sent, nil
+}
+
+// withoutUnsent leaves out what was not sent: an apply would remove it.
+func withoutUnsent(found []*Earlier) []*Earlier {
+	return slices.DeleteFunc(found, func(e *Earlier) bool { return e.Unsent })
 }
 
 // read returns what entries say: accepted ones first, then those that may become it.
@@ -54,7 +89,7 @@ func (j *Journal) read(ctx context.Context, names []store.Name) ([]*Earlier, err
 			defer cancel()
 			e, err := j.store.Read(ctx, name)
 			if e != nil { // else it was just removed
-				found[i] = j.describe(name, *e)
+				found[i], err = j.describe(ctx, name, *e)
 			}
 			return j.failed("read", err)
 		})
@@ -80,7 +115,7 @@ func (j *Journal) creates(ctx context.Context) ([]*Earlier, error) {
 	names, err := j.list(ctx, "create-")
 	found, readErr := j.read(ctx, names)
 	slices.SortFunc(found, bySentAt)
-	return found, errors.Join(err, readErr)
+	return withoutUnsent(found), errors.Join(err, readErr)
 }
 
 // Unseen returns the creates of other runs whose outcome no later run has read in a state, as they

@@ -132,7 +132,7 @@ func post(t *testing.T, l store.Location, run cli.Run, key Key, job string) *Cal
 func lose(t *testing.T, l store.Location, run cli.Run, key Key) *Call {
 	t.Helper()
 	c := open(t, l, run).Begin(t.Context(), Request{Key: key, ProjectID: "p"})
-	if err := c.Sending(); err != nil {
+	if err := errors.Join(c.Sending(), c.Sent()); err != nil {
 		t.Fatal(err)
 	}
 	return c
@@ -254,4 +254,8 @@ func (f faulty) Write(ctx context.Context, name store.Name, e *store.Entry) erro
 
 func (f faulty) Remove(ctx context.Context, name store.Name) error {
 	return f.around(ctx, "remove", func() error { return f.Store.Remove(ctx, name) })
+}
+
+func (f faulty) MarkSent(ctx context.Context, name store.Name) error {
+	return f.around(ctx, "mark", func() error { return f.Store.MarkSent(ctx, name) })
 }

@@ -105,6 +105,12 @@ func (j *Journal) write(ctx context.Context, name store.Name, e *store.Entry) er
 	return j.failed("written", j.store.Write(ctx, name, e))
 }
 
+func (j *Journal) markSent(ctx context.Context, name store.Name) error {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	return j.failed("written", j.store.MarkSent(ctx, name))
+}
+
 func (j *Journal) remove(ctx context.Context, name store.Name) error {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()

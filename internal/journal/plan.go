@@ -154,6 +154,7 @@ func (j *Journal) find(ctx context.Context, key Key, has func(Key) bool) ([]*Ear
 		}
 	}
 	more, err := j.read(ctx, unread)
+	more = withoutUnsent(more)
 	for _, e := range more {
 		j.cache.Store(e.Name, e)
 	}

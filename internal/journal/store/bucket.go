@@ -58,6 +58,11 @@ func (b *bucket) String() string         { return b.cloud.String() + "/" + b.pre
 func (b *bucket) Where(name Name) string { return b.cloud.String() + "/" + b.key(name) }
 func (b *bucket) key(name Name) string   { return b.prefix + name.String() + suffix }
 
+// MarkSent, IsSent and RemoveUnsent keep no marks: one would cost a request of its own, and could be as late.
+func (b *bucket) MarkSent(context.Context, Name) error             { return nil }
+func (b *bucket) IsSent(context.Context, Name) (bool, error)       { return true, nil }
+func (b *bucket) RemoveUnsent(context.Context, Name) (bool, error) { return true, nil }
+
 // try connects the first time.
 func (b *bucket) try(ctx context.Context, op string, do func(objects) error) error {
 	connected := b.connected.Load()

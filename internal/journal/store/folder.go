@@ -35,7 +35,11 @@ type folder struct {
 	syncDir func(path string) error // makes the names in a folder durable
 }
 
+// sentSuffix is that of the file beside a pending entry whose request may have been sent.
+const sentSuffix = ".sent"
+
 func (f folder) String() string         { return f.dir }
+func (f folder) mark(name Name) string  { return filepath.Join(f.dir, name.String()+sentSuffix) }
 func (f folder) Where(name Name) string { return filepath.Join(f.dir, name.String()+suffix) }
 
 func (f folder) List(ctx context.Context, prefix string) (found []Name, _ error) {
@@ -112,6 +116,9 @@ func (f folder) Write(ctx context.Context, name Name, e *Entry) error {
 	if err != nil {
 		return errors.Join(err, remove(ctx, file.Name()))
 	}
+	if e.Status != Pending {
+		_ = remove(ctx, f.mark(name)) // it says no more than the status
+	}
 	return ctx.Err()
 }
 
@@ -154,7 +161,44 @@ func (f folder) Remove(ctx context.Context, name Name) error {
 	if !f.mayBeEmpty() {
 		return &fs.PathError{Op: "remove", Path: f.root, Err: fs.ErrNotExist}
 	}
-	return remove(ctx, f.Where(name))
+	return errors.Join(remove(ctx, f.mark(name)), remove(ctx, f.Where(name)))
+}
+
+// MarkSent makes the mark and then looks for the entry, and RemoveUnsent removes the entry and then looks for the mark: so
+// they cannot both succeed.
+func (f folder) MarkSent(ctx context.Context, name Name) error {
+	return whenShared(ctx, func() error {
+		if err := os.WriteFile(f.mark(name), nil, 0o600); err != nil {
+			return err
+		}
+		_, err := os.Stat(f.Where(name))
+		return err
+	})
+}
+
+func (f folder) IsSent(_ context.Context, name Name) (bool, error) {
+	_, err := os.Stat(f.mark(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return true, err
+}
+
+func (f folder) RemoveUnsent(ctx context.Context, name Name) (isSent bool, _ error) {
+	e, err := f.Read(ctx, name)
+	if err != nil || e == nil {
+		return false, err
+	}
+	if isSent, err = f.IsSent(ctx, name); isSent || err != nil {
+		return isSent, err
+	}
+	if err = remove(ctx, f.Where(name)); err != nil {
+		return false, err
+	}
+	if isSent, err = f.IsSent(ctx, name); isSent {
+		return true, errors.Join(err, f.Write(ctx, name, e))
+	}
+	return false, err
 }
 
 // remove removes a file, which may be missing.

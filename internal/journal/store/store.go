@@ -27,6 +27,15 @@ type Store interface {
 	Write(ctx context.Context, name Name, e *Entry) error
 	// Remove deletes an entry that may not exist.
 	Remove(ctx context.Context, name Name) error
+	// MarkSent is called just before the request of a pending entry is sent. It fails if the entry does not exist.
+	// The mark need not survive a crash of the machine: see IsSent.
+	MarkSent(ctx context.Context, name Name) error
+	// IsSent reports whether the request of a pending entry may have been sent. It is asked only if the entry's sender
+	// has ended on this machine, as it is since its start. A store that keeps no marks says that it was.
+	IsSent(ctx context.Context, name Name) (bool, error)
+	// RemoveUnsent deletes an entry unless its request may have been sent, and reports whether it was.
+	// Afterwards, MarkSent fails, even if the sender has not ended after all.
+	RemoveUnsent(ctx context.Context, name Name) (isSent bool, _ error)
 }
 
 // Open returns the store for the entries of a scope, without accessing it yet.
@@ -48,3 +57,8 @@ func (discard) List(context.Context, string) ([]Name, error) { return nil, nil }
 func (discard) Read(context.Context, Name) (*Entry, error)   { return nil, nil }
 func (discard) Write(context.Context, Name, *Entry) error    { return nil }
 func (discard) Remove(context.Context, Name) error           { return nil }
+func (discard) MarkSent(context.Context, Name) error         { return nil }
+func (discard) IsSent(context.Context, Name) (bool, error)   { return true, nil }
+func (discard) RemoveUnsent(context.Context, Name) (bool, error) {
+	return true, nil
+}

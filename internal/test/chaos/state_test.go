@@ -94,15 +94,23 @@ const (
 	messageUnknown   = "Outcome of message to agent job unknown"
 )
 
-// details are those of the diagnostics that have one of the summaries.
-func details(output string, summaries ...string) (found []string) {
+// diagnostic is one that "-json" prints.
+type diagnostic struct{ Summary, Detail, Address string }
+
+// diagnostics are those that have one of the summaries.
+func diagnostics(output string, summaries ...string) (found []diagnostic) {
 	for line := range strings.Lines(output) {
-		var message struct {
-			Diagnostic struct{ Summary, Detail string }
-		}
+		var message struct{ Diagnostic diagnostic }
 		if json.Unmarshal([]byte(line), &message) == nil && slices.Contains(summaries, message.Diagnostic.Summary) {
-			found = append(found, message.Diagnostic.Detail)
+			found = append(found, message.Diagnostic)
 		}
+	}
+	return found
+}
+
+func details(output string, summaries ...string) (found []string) {
+	for _, d := range diagnostics(output, summaries...) {
+		found = append(found, d.Detail)
 	}
 	return found
 }
