@@ -72,6 +72,7 @@ type Error struct {
 	Detail     string        // the service's error message: escaped, cut, the key masked; empty if the outcome is unknown
 	RetryAfter time.Duration // how long the service asked to wait; 0 when it did not
 	Err        error         // cause; may be nil
+	Lasted     time.Duration // of a refused GET: how long nothing else had come when it counted
 	JobIDs     []string      // ids that a response showed whose outcome is unknown nevertheless; most often none
 
 	whole *Error // if the outcome is unknown: with what Detail and Err leave out

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,17 +33,27 @@ func TestLimiter_first429(t *testing.T) {
 		}
 		c := newFakeClient(t, f)
 		var all sync.WaitGroup
+		var recorded atomic.Int64
 		call := func(project string) {
 			all.Go(func() {
-				if _, err := c.CreateJob(t.Context(), project, "x", new(recorder)); err != nil {
+				if _, err := c.CreateJob(t.Context(), project, "x", counter{&recorded}); err != nil {
 					t.Errorf("%s: %v", project, err)
 				}
 			})
 		}
+		wantRecorded := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			if got := int(recorded.Load()); got != want {
+				t.Errorf("%v: %d are recorded without an outcome, want %d", time.Since(start), got, want)
+			}
+		}
 		for range 2*maxConcurrent + 2 {
 			call("p") // the first are answered 429 at second 1, and so all are held until second 61
 		}
+		wantRecorded(maxConcurrent) // C18: what waits for its turn is recorded nowhere
 		time.Sleep(55 * time.Second)
+		wantRecorded(0)
 		call("other")
 		all.Wait()
 
@@ -65,6 +76,15 @@ func TestLimiter_first429(t *testing.T) {
 		}
 	})
 }
+
+// counter counts the records without an outcome.
+type counter struct{ *atomic.Int64 }
+
+func (c counter) Sending() error  { c.Add(1); return nil }
+func (c counter) Sent() error     { return nil }
+func (c counter) Accepted(string) { c.Add(-1) }
+func (c counter) Withdrawn()      { c.Add(-1) }
+func (c counter) Unknown()        { c.Add(-1) }
 
 func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 	t.Parallel()

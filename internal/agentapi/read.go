@@ -168,7 +168,8 @@ func (t *trial) counts(failure *Error) bool {
 	if t.refusals++; t.refusals == 1 {
 		t.firstRefusal = time.Now()
 	}
-	counts := t.refusals >= fewestRefusals && time.Since(t.firstRefusal) >= t.refused
+	failure.Lasted = time.Since(t.firstRefusal)
+	counts := t.refusals >= fewestRefusals && failure.Lasted >= t.refused
 	if counts {
 		t.client.persisted.Store(failure.StatusCode, true)
 	}

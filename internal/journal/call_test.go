@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -128,6 +129,53 @@ func TestStores_unknown(t *testing.T) {
 		want(t, open(t, l, "third", id, lost), message, "blocked")
 		wantStored(t, l, "message pending first")
 	})
+}
+
+// What a killed run had recorded and not sent is sent by the next one, if the store shows it, and no plan speaks of it.
+// A sender that has not ended after all does not send it then.
+func TestStores_unsent(t *testing.T) {
+	stores(t, func(t *testing.T, l store.Location) {
+		for _, key := range []Key{create, message} {
+			killed := open(t, l, "first").Begin(t.Context(), Request{Key: key, ProjectID: "p"})
+			if err := killed.Sending(); err != nil {
+				t.Fatal(err)
+			}
+			if l.Folder == "" {
+				wantFound(t, open(t, l, "second"), key, "unknown")
+				want(t, open(t, l, "second"), key, "blocked")
+				continue
+			}
+			wantFound(t, open(t, l, "second"), key)
+			want(t, open(t, l, "second"), key, "sent job-new")
+			if err := killed.Sent(); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%s: %v, want that its entry was removed", keyNames[key], err)
+			}
+		}
+	})
+}
+
+// Of a mark and a removal, at most one succeeds, whatever comes between their steps.
+func TestStores_markOrRemove(t *testing.T) {
+	l := folder(t)
+	for range 200 {
+		j := open(t, l, "first")
+		c := j.Begin(t.Context(), Request{Key: create, ProjectID: "p"})
+		if err := c.writePending(); err != nil {
+			t.Fatal(err)
+		}
+		var isMarked, isRemoved bool
+		var both sync.WaitGroup
+		both.Go(func() { isMarked = c.Sent() == nil })
+		both.Go(func() {
+			isSent, err := j.store.RemoveUnsent(t.Context(), c.name)
+			isRemoved = !isSent && err == nil
+		})
+		both.Wait()
+		if e, err := j.store.Read(t.Context(), c.name); isMarked && (isRemoved || e == nil) || err != nil {
+			t.Fatalf("marked %t, removed %t, entry %+v, %v", isMarked, isRemoved, e, err)
+		}
+		c.Withdrawn()
+	}
 }
 
 // Whoever gives up a job that is gone gives up all entries that name it.

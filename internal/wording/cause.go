@@ -71,6 +71,12 @@ func failedCall(failure *agentapi.Error) string {
 	default:
 		parts = append(parts, `error message "`+failure.Detail+`"`)
 	}
+	if shown := failure.ShownJobs(); shown != "" {
+		parts = append(parts, shown)
+	}
+	if failure.Lasted >= time.Second {
+		parts = append(parts, "to every read for "+failure.Lasted.Round(time.Second).String())
+	}
 	text := strings.Join(parts, ", ")
 	if failure.Request != "" {
 		text += " (" + failure.Request + ")" // it often shows what is wrong with base_url or the project
@@ -110,8 +116,8 @@ func hint(err error) string {
 		return "Check base_url, project_id and the key: each of them can cause this response."
 	case errors.Is(err, agentapi.ErrNotFound):
 		return "Check base_url, project_id and the key: each of them can cause this response, and so can a job that the service no longer keeps."
-	case errors.Is(err, agentapi.ErrPauseTooLong) && failure.Op == agentapi.OpGet && !isWait:
-		return "A single read waits at most a minute, which timeouts does not change. Try again after the pause."
+	case failure.Op == agentapi.OpGet && failure.StatusCode == http.StatusTooManyRequests && !isWait:
+		return "A single read waits up to ten minutes for the rate limit, which timeouts does not change. Try again later."
 	case errors.Is(err, agentapi.ErrPauseTooLong):
 		return "To let a run wait that long, raise timeouts."
 	case (errors.Is(err, agentapi.ErrNotSent) || errors.Is(err, agentapi.ErrUnavailable)) && failure.StatusCode == 0 && failure.Err != nil:

@@ -45,7 +45,7 @@ func TestHint(t *testing.T) {
 			"Remove /v2 from base_url",
 		},
 		"pause too long":    {agentapi.Error{Op: agentapi.OpCreate, StatusCode: 429, Err: agentapi.ErrPauseTooLong}, "raise timeouts"},
-		"the same, refresh": {agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrUnavailable, Err: agentapi.ErrPauseTooLong}, "Try again after the pause."},
+		"the same, refresh": {agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrUnavailable, StatusCode: 429}, "Try again later."},
 		"web page with 200": {agentapi.Error{StatusCode: 200, Err: agentapi.ErrWebPage}, "Something other than the agent service responded"},
 		"web page with 503": {agentapi.Error{Class: agentapi.ErrUnavailable, StatusCode: 503, Err: agentapi.ErrWebPage}, ""},
 	} {
@@ -234,13 +234,13 @@ func TestStillRunning(t *testing.T) {
 	const expired = "The configured timeouts.update (1m0s) expired."
 	refused := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrRefused, StatusCode: 400}
 	busy := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrUnavailable, StatusCode: 503}
-	pause := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrUnavailable, Err: agentapi.ErrPauseTooLong}
+	expiredKey := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrRefused, StatusCode: 400, Detail: "no", Lasted: 61 * time.Second}
 	for want, err := range map[string]wait.Error{
 		expired: {Err: timeout, LastStatus: agentapi.StatusActive},
-		expired + "\n\nIts last status was \"a\\u000ab\".":                                                                   {Err: timeout, LastStatus: "a\nb"},
-		expired + "\n\nThe last poll failed: the service responded with 503 Service Unavailable.":                            {Err: timeout, LastFault: busy},
-		"The service responded with 400 Bad Request.":                                                                        {Err: refused, LastFault: refused},
-		"The pause for the service's rate limit exceeds the remaining time.\n\nTo let a run wait that long, raise timeouts.": {Err: pause, LastFault: pause},
+		expired + "\n\nIts last status was \"a\\u000ab\".":                                        {Err: timeout, LastStatus: "a\nb"},
+		expired + "\n\nThe last poll failed: the service responded with 503 Service Unavailable.": {Err: timeout, LastFault: busy},
+		"The service responded with 400 Bad Request.":                                             {Err: refused, LastFault: refused},
+		`The service responded with 400 Bad Request, error message "no", to every read for 1m1s.`: {Err: expiredKey, LastFault: expiredKey},
 	} {
 		want = "This run stopped waiting for job job_1 in project proj_1. That does not stop the job.\n\n" + want + "\n\nThen this."
 		if got := StillRunning(&err, Job{ID: "job_1", Project: "proj_1"}, "Then this.").Detail; got != want {

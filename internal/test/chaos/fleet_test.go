@@ -42,7 +42,7 @@ func TestFleet_X20(t *testing.T) {
 
 func killFleet(t *testing.T, kind simulator.Kind, isLimited bool, moment time.Duration) {
 	const size = 30
-	w := newWorkingDir(t, quick, "")
+	w := newWorkingDir(t, simulator.Script{Duration: 3 * time.Second}, "") // so that later runs see it active
 	w.args, w.env = "-parallelism=30", []string{"AGENT_MAX_NEW_JOBS=1000", "AGENT_MAX_MESSAGES=1000"}
 	fleet := func(prompt string) { w.write(use("test", prompt+" ${count.index}", fmt.Sprint("count = ", size))) }
 	fleet("Write page")
