@@ -93,8 +93,9 @@ resource "agent_job" "test" {
 		harness.Contains(t, w.files(w.dir)[filepath.Join(w.dir, "saved", "tfplan")], "agent_job") // else the search proves nothing
 		harness.Contains(t, w.run("apply saved"), "called the agent service")
 	}
-	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 403, Body: `{"error":"you sent ` + canaryKey + `"}`})
+	w.sim.Inject(simulator.Fault{Kind: simulator.KindGet, Times: -1, Status: 403, Body: `{"error":"you sent ` + canaryKey + `"}`})
 	harness.Contains(t, w.start("plan").wait(), "you sent (sensitive value)")
+	w.sim.ClearFaults()
 
 	set(canaryPrompt + " and more")
 	w.sim.Inject(simulator.Fault{Kind: simulator.KindMessage, AfterEffect: true, Delay: time.Minute})

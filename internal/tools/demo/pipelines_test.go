@@ -5,7 +5,6 @@ package main
 
 import (
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -190,7 +189,7 @@ func TestAccStrict(t *testing.T) {
 	s := start(t, time.Hour)
 	needs(t, "1.10.0", "1.11.0") // ephemeral variables
 	s.write("main.tf", configuration(t, oneApply))
-	s.service.Inject(simulator.Fault{Kind: simulator.KindGet, Status: http.StatusForbidden})
+	s.write("short_override.tf", "resource \"agent_job\" \"reference\" {\n  timeouts {\n    create = \"3s\"\n  }\n}\n")
 	text, ok := s.try("apply", "-auto-approve")
 	if ok || !strings.Contains(text, "Resource postcondition failed") || !strings.Contains(text, " is active.") {
 		t.Fatalf("an apply whose job keeps running: %t\n%s", ok, text)
