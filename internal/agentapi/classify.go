@@ -60,6 +60,8 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 		return nil, c.newError(r, ErrRefused, got, nil)
 	case got.status == 0 && !got.reached:
 		return nil, c.newError(r, ErrNotSent, got, err)
+	case got.cut && (errors.Is(err, errTimeout) || errors.Is(err, errStopped)):
+		return nil, c.newError(r, ErrNotSent, got, err)
 	case got.cut:
 		return nil, c.newError(r, ErrNotSent, got, errCut)
 	}

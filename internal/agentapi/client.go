@@ -96,6 +96,7 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 	r.body, _ = json.Marshal(map[string]string{"prompt": prompt}) // a text can always be encoded
 	r.recorder = recorder
 	posts := c.postLimiter(r.projectID)
+	r.isPaused = func() bool { return posts.pause() > 0 }
 	var firstFailure time.Time
 	for attempt := 0; ; attempt++ {
 		job, failure := c.attempt(ctx, posts, r, recorder)
@@ -104,6 +105,8 @@ func (c *Client) post(ctx context.Context, r request, prompt string, recorder Re
 			return job, nil
 		case errors.Is(failure, ErrRefused) && failure.StatusCode == http.StatusTooManyRequests:
 			firstFailure, attempt, r.status = time.Time{}, 0, failure.StatusCode
+			continue
+		case errors.Is(failure, errPaused):
 			continue
 		case !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate) || failure.Request == "": // it never had its turn
 			return nil, failure

@@ -204,7 +204,7 @@ func TestCreateJob_C15_largePrompt(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					defer conn.Close()
+					defer func() { _ = conn.Close() }()
 					if status != 0 {
 						_, _ = fmt.Fprintf(conn, "HTTP/1.1 %d \r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", status, len(record), record)
 					}
@@ -218,7 +218,7 @@ func TestCreateJob_C15_largePrompt(t *testing.T) {
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				r := request{op: OpCreate, projectID: "p", body: bytes.Repeat([]byte("x"), size), recorder: new(recorder)}
+				r := request{op: OpCreate, projectID: "p", body: bytes.Repeat([]byte("x"), size), recorder: new(recorder), isPaused: func() bool { return false }}
 				got, err := c.do(ctx, c.postTransport, r)
 				job, failure := c.classifyPost(r, got, err)
 				switch isSmall := size < 2<<20; { // the kernel may take it all before anything is known

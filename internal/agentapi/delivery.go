@@ -18,6 +18,8 @@ import (
 // from then on the service may receive it.
 type delivery struct {
 	recorder Recorder
+	isPaused func() bool     // the rate limit pauses POSTs
+	ctx      context.Context // of the exchange
 
 	mu        sync.Mutex
 	connected bool // and recorded: the body may be sent
@@ -30,21 +32,27 @@ type delivery struct {
 	cut       bool // bytes were left when the connection could no longer be written
 }
 
+// errPaused: a pause for the rate limit has begun since the POST had its turn, which it must await again.
+var errPaused = errors.New("the service's rate limit pauses requests")
+
 // connect follows a connection: it records the request, and only then may its body be read.
 func (d *delivery) connect(conn net.Conn) {
-	refusal := d.stopped()
+	refusal, isRecorded := d.stopped(), false
 	if refusal == nil {
 		refusal = d.recorder.Sending()
+		isRecorded = refusal == nil
 	}
-	if secured, ok := conn.(*tls.Conn); ok {
+	if refusal == nil { // recording may have taken long
+		refusal = d.stopped()
+	}
+	for secured, isTLS := conn.(*tls.Conn); isTLS; secured, isTLS = conn.(*tls.Conn) { // one more with an https proxy
 		conn = secured.NetConn()
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.conn, _ = conn.(*postConn)
-	if refusal == nil {
-		d.recorded = true
-	} else if !d.givenUp {
+	d.recorded = isRecorded
+	if refusal != nil && !d.givenUp {
 		d.givenUp, d.refusal = true, refusal
 	}
 	d.connected = !d.givenUp
@@ -53,12 +61,15 @@ func (d *delivery) connect(conn net.Conn) {
 	}
 }
 
-// stopped returns an error once the context has ended.
+// stopped returns why the request must not be sent now.
 func (d *delivery) stopped() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.givenUp {
+	switch {
+	case d.givenUp:
 		return context.Canceled
+	case d.isPaused():
+		return errPaused
 	}
 	return nil
 }
@@ -69,7 +80,7 @@ func (d *delivery) end(got *response) {
 	defer d.mu.Unlock()
 	d.givenUp = true
 	got.refusal, got.recorded, got.reached = d.refusal, d.recorded, d.begun
-	got.cut = d.begun && (d.cut || d.unread > 0)
+	got.cut = d.cut || d.unread > 0
 }
 
 // errStopped ends a POST whose response did not arrive in time after the run was stopped.
@@ -121,6 +132,10 @@ func (b postBody) Read(p []byte) (int, error) {
 		if d.refusal = d.recorder.Sent(); d.refusal != nil {
 			d.givenUp = true
 			return 0, d.refusal
+		}
+		if d.ctx.Err() != nil { // the mark took too long
+			d.givenUp = true
+			return 0, context.Cause(d.ctx)
 		}
 		d.begun = true
 	}

@@ -77,6 +77,46 @@ func TestLimiter_first429(t *testing.T) {
 	})
 }
 
+// A pause that begins while a POST is being recorded holds it, too.
+func TestLimiter_pauseWhileRecording(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakeService{answers: []answer{limited("60"), accepted}}
+		c := newFakeClient(t, f)
+		start := time.Now()
+		var all sync.WaitGroup
+		for _, latency := range []time.Duration{0, 5 * time.Second} {
+			all.Go(func() {
+				if _, err := c.CreateJob(t.Context(), "p", "x", slow{new(recorder), latency}); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		for _, at := range f.posts[1:] {
+			if at.Sub(start) < time.Minute {
+				t.Errorf("a POST after %v, in the pause", at.Sub(start))
+			}
+		}
+		if len(f.posts) != 3 {
+			t.Errorf("%d POSTs, want 3", len(f.posts))
+		}
+	})
+}
+
+// slow takes its time to record.
+type slow struct {
+	*recorder
+
+	latency time.Duration
+}
+
+func (s slow) Sending() error {
+	time.Sleep(s.latency)
+	return s.recorder.Sending()
+}
+
 // counter counts the records without an outcome.
 type counter struct{ *atomic.Int64 }
 

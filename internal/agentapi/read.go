@@ -86,10 +86,13 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how reader) 
 		case failure.StatusCode == http.StatusTooManyRequests: // the service is there
 			t, last, attempt, r.status = c.newTrial(how), nil, 0, failure.StatusCode
 			continue
-		case t.counts(failure) || sleep.For(ctx, t.pause(attempt, failure)) != nil || t.isOver(failure):
+		case t.counts(failure):
 			return nil, failure
 		}
-		last = failure
+		last = failure.unproven()
+		if sleep.For(ctx, t.pause(attempt, failure)) != nil || t.isOver() {
+			return nil, last
+		}
 	}
 }
 
@@ -104,8 +107,17 @@ type trial struct {
 	began        time.Time     // pauses for the rate limit do not count
 	limit        time.Duration // of a single read
 	cause        error         // when that is over
+	outages      int           // in a row
 	refusals     int           // in a row
 	firstRefusal time.Time
+}
+
+// end is when a single read is over. Refusals that have begun may go on until they count.
+func (t *trial) end() time.Time {
+	if t.refusals > 0 {
+		return t.firstRefusal.Add(t.refused + againTime)
+	}
+	return t.began.Add(t.limit)
 }
 
 func (c *Client) newTrial(how reader) *trial {
@@ -139,7 +151,7 @@ func (t *trial) get(ctx context.Context, r request) (*Job, *Error) {
 	c := t.client
 	if !t.isPoll {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, t.began.Add(t.limit), t.cause)
+		ctx, cancel = context.WithDeadlineCause(ctx, t.end(), t.cause)
 		defer cancel()
 	}
 	sent := time.Now()
@@ -158,22 +170,30 @@ func (t *trial) get(ctx context.Context, r request) (*Job, *Error) {
 	return job, failure
 }
 
-// counts reports whether a failure has persisted, or is for the caller to try again.
+// counts reports whether a failure has persisted, or is for the caller to try again. What has persisted for another
+// read counts sooner.
 func (t *trial) counts(failure *Error) bool {
 	if !errors.Is(failure, ErrRefused) {
 		t.refusals = 0
-		return t.isPoll || t.isKnown(down)
+		t.outages++
+		return t.isPoll || t.outages > 1 && t.isKnown(down)
 	}
+	t.outages = 0
 	t.client.persisted.Delete(down)
 	if t.refusals++; t.refusals == 1 {
 		t.firstRefusal = time.Now()
 	}
 	failure.Lasted = time.Since(t.firstRefusal)
-	counts := t.refusals >= fewestRefusals && failure.Lasted >= t.refused
-	if counts {
+	if t.refusals < fewestRefusals {
+		return false
+	}
+	if failure.Lasted < t.refused {
+		return t.isKnown(failure.StatusCode)
+	}
+	if t.shares {
 		t.client.persisted.Store(failure.StatusCode, true)
 	}
-	return counts || t.isKnown(failure.StatusCode)
+	return true
 }
 
 // pause is how long to wait until the job is read again.
@@ -182,13 +202,13 @@ func (t *trial) pause(attempt int, failure *Error) time.Duration {
 	if t.isPoll {
 		return pause
 	}
-	return min(pause, time.Until(t.began.Add(t.limit)))
+	return min(pause, time.Until(t.end()))
 }
 
 // isOver reports whether the time of a single read is over.
-func (t *trial) isOver(failure *Error) bool {
-	isOver := !t.isPoll && time.Since(t.began) >= t.limit
-	if isOver && !errors.Is(failure, ErrRefused) {
+func (t *trial) isOver() bool {
+	isOver := !t.isPoll && !time.Now().Before(t.end())
+	if isOver && t.shares && t.refusals == 0 {
 		t.client.persisted.Store(down, true)
 	}
 	return isOver

@@ -37,9 +37,10 @@ func ValidID(text string) bool {
 type request struct {
 	op               Op
 	projectID, jobID string
-	body             []byte   // of a POST
-	recorder         Recorder // of a POST
-	status           int      // of the response to an earlier attempt; 0: none
+	body             []byte      // of a POST
+	recorder         Recorder    // of a POST
+	isPaused         func() bool // of a POST
+	status           int         // of the response to an earlier attempt; 0: none
 }
 
 func (r request) fail(class error, err error) *Error {

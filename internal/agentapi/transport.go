@@ -109,7 +109,7 @@ func (c *Client) logExchange(ctx context.Context, r request, got *response, err 
 }
 
 func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r request, got *response) error {
-	d := delivery{recorder: r.recorder, unread: len(r.body)}
+	d := delivery{recorder: r.recorder, isPaused: r.isPaused, unread: len(r.body)}
 	if r.body != nil {
 		var stop func()
 		ctx, stop = d.detach(ctx)
@@ -118,6 +118,7 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	d.ctx = ctx
 	timeout := time.AfterFunc(c.config.RequestTimeout, func() { cancel(errTimeout) })
 	defer timeout.Stop()
 	connected := false

@@ -89,7 +89,7 @@ func (c *Call) writePending() error {
 	const write, list, mark, record = opTimeout, opTimeout, opTimeout, opTimeout
 	now := time.Now().UTC()
 	return c.record(c.ctx, store.Entry{
-		Status: store.Pending, JobID: c.request.JobID, SentAt: now,
+		Status: store.Pending, JobID: c.request.JobID, SentAt: now, Marked: true,
 		Deadline: now.Add(write + list + mark + c.journal.RequestTimeout + record),
 	})
 }

@@ -165,7 +165,11 @@ func TestStores_markOrRemove(t *testing.T) {
 		}
 		var isMarked, isRemoved bool
 		var both sync.WaitGroup
-		both.Go(func() { isMarked = c.Sent() == nil })
+		both.Go(func() {
+			if isMarked = c.Sent() == nil; isMarked {
+				c.Accepted("job-1")
+			}
+		})
 		both.Go(func() {
 			isSent, err := j.store.RemoveUnsent(t.Context(), c.name)
 			isRemoved = !isSent && err == nil

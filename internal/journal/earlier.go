@@ -43,8 +43,12 @@ func (j *Journal) describe(ctx context.Context, name store.Name, e store.Entry) 
 		return found, nil
 	}
 	if j.process.Ended(e.Sender) {
+		found.Status = store.Unknown
+		if !e.Marked { // an earlier version made no marks
+			return found, nil
+		}
 		isSent, err := j.store.IsSent(ctx, name)
-		found.Status, found.Unsent = store.Unknown, !isSent
+		found.Unsent = !isSent
 		return found, err
 	}
 	if time.Now().After(e.Deadline) {

@@ -36,6 +36,7 @@ type Entry struct {
 	Sender   cli.Sender `json:"sender"`
 	SentAt   time.Time  `json:"sent"`              // by the sender's clock; of a job taken over, when that was
 	Deadline time.Time  `json:"deadline,omitzero"` // of a pending request, by the same clock
+	Marked   bool       `json:"marked,omitempty"`  // of a pending request: MarkSent comes before it is sent
 	Before   []string   `json:"before,omitempty"`  // of an accepted message: ids of those to the job that were there before
 }
 

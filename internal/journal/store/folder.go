@@ -116,9 +116,6 @@ func (f folder) Write(ctx context.Context, name Name, e *Entry) error {
 	if err != nil {
 		return errors.Join(err, remove(ctx, file.Name()))
 	}
-	if e.Status != Pending {
-		_ = remove(ctx, f.mark(name)) // it says no more than the status
-	}
 	return ctx.Err()
 }
 
