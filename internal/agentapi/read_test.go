@@ -93,7 +93,7 @@ func TestRead(t *testing.T) {
 				if (job == nil) != (tc.is != nil) || !errors.Is(err, tc.is) || took < tc.lo || took > tc.hi {
 					t.Errorf("%v, %v after %v, want %v after %v to %v", job, err, took, tc.is, tc.lo, tc.hi)
 				}
-				if tc.is == ErrUnavailable && errors.Is(err, ErrNotFound) {
+				if errors.Is(tc.is, ErrUnavailable) && errors.Is(err, ErrNotFound) {
 					t.Errorf("%v passes for a job that is gone", err)
 				}
 				if tc.requests != 0 && f.dials != tc.requests {
