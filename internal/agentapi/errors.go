@@ -47,7 +47,7 @@ var (
 	ErrForbidden = errors.New("forbidden")
 	// ErrPaymentRequired matches the response 402: no credits, or no plan that allows it.
 	ErrPaymentRequired = errors.New("payment required")
-	// ErrNotFound matches a refusal with 404, or of a GET with 410, that is not a web page. A 410 to a message is about a job that exists.
+	// ErrNotFound matches a response 404, or to a GET 410, that counts and is not a web page. A 410 to a message is about a job that exists.
 	ErrNotFound = errors.New("not found")
 	// ErrWebPage matches an HTML response: something other than the service responded.
 	ErrWebPage = errors.New("the response is a web page, not the service's JSON")
@@ -136,7 +136,7 @@ func (e *Error) Is(target error) bool {
 		return e.StatusCode == http.StatusPaymentRequired
 	case ErrNotFound:
 		isGone := e.StatusCode == http.StatusGone && e.Op == OpGet
-		return (isGone || e.StatusCode == http.StatusNotFound) && e.Class == ErrRefused && !errors.Is(e.Err, ErrWebPage)
+		return (isGone || e.StatusCode == http.StatusNotFound) && e.Class != ErrUnavailable && !errors.Is(e.Err, ErrWebPage)
 	case ErrRedirected:
 		return e.StatusCode >= 300 && e.StatusCode < 400
 	}
