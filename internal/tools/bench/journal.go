@@ -64,7 +64,7 @@ func (b *bench) journal(ctx context.Context, n int) {
 			}
 			name := fmt.Sprintf("%d jobs, journal: %s: %s", n, place.name, what)
 			b.note(name, took, "s", 0)
-			b.note(name+", of none", took/none[what], "times", map[string]float64{"apply": 1.3, "first plan": 1.5}[what])
+			b.note(name+", of none", took/none[what], "times", map[string]float64{"apply": 1.12, "first plan": 1.5}[what])
 		}
 		if counts := s.Counts(); counts.Create != n {
 			b.check(fmt.Errorf("journal, %s: %d creates", place.name, counts.Create))
