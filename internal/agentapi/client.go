@@ -143,7 +143,7 @@ func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder 
 	case got.recorded:
 		recorder.Withdrawn()
 	}
-	c.logExchange(ctx, r, got, err)
+	c.logExchange(ctx, r, got, err, posts.pause())
 	return job, failure
 }
 

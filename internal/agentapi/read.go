@@ -157,7 +157,7 @@ func (t *trial) get(ctx context.Context, r request) (*Job, *Error) {
 	sent := time.Now()
 	got, err := c.do(ctx, c.getTransport, r)
 	c.gets.responded(sent, got)
-	c.logExchange(ctx, r, got, err)
+	c.logExchange(ctx, r, got, err, c.gets.pause())
 	job, failure := c.classifyGet(r, got, err)
 	if failure == nil {
 		c.persisted.Range(func(kind, _ any) bool {

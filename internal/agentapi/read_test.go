@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,15 +126,22 @@ func TestReadJob_moreJobsThanTheLimit(t *testing.T) {
 				}
 				return answer{status: 200, body: record, latency: 10 * time.Millisecond}
 			}
-			c := newFakeClient(t, f)
+			var paused atomic.Int64 // calls that were logged with a pause
+			c := newFakeClient(t, f, func(config *Config) {
+				config.Log = func(_ context.Context, fields map[string]any) {
+					if fields["pause_ms"] != nil {
+						paused.Add(1)
+					}
+				}
+			})
 			start := time.Now()
 			var plan errgroup.Group
 			plan.SetLimit(10)
 			for range 2000 {
 				plan.Go(func() error { _, err := c.ReadJob(t.Context(), "p", "job_1"); return err })
 			}
-			if err := plan.Wait(); err != nil || time.Since(start) > 3*time.Minute {
-				t.Errorf("%s: %v after %v", name, err, time.Since(start))
+			if err := plan.Wait(); err != nil || time.Since(start) > 3*time.Minute || paused.Load() == 0 {
+				t.Errorf("%s: %v after %v, %d pauses logged", name, err, time.Since(start), paused.Load())
 			}
 		})
 	}

@@ -94,7 +94,8 @@ func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request)
 	return got, err
 }
 
-func (c *Client) logExchange(ctx context.Context, r request, got *response, err error) {
+// logExchange logs an exchange, after which requests of its kind pause for the rate limit.
+func (c *Client) logExchange(ctx context.Context, r request, got *response, err error, pause time.Duration) {
 	if c.config.Log == nil {
 		return
 	}
@@ -104,6 +105,9 @@ func (c *Client) logExchange(ctx context.Context, r request, got *response, err 
 	}
 	if err != nil {
 		fields["error"] = escape.Printable(err.Error())
+	}
+	if pause > 0 {
+		fields["pause_ms"] = pause.Milliseconds()
 	}
 	c.config.Log(ctx, fields)
 }

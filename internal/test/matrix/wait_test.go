@@ -68,6 +68,22 @@ func waitRows() []Row {
 			m.wantWords("This run stopped waiting for it. The service had accepted the message, and the new prompt is in the state. The state keeps")
 			m.WantPosts(1, 1)
 		}},
+		// Red without: FindJob in takeOver.
+		{name: "P08_404_while_it_is_taken_over", clock: true, Test: func(m *Matrix) {
+			m.nextRun()
+			id := m.created(Job1())
+			m.cli.Forget()
+			m.nextRun()
+			start := time.Now()
+			m.Always(faultserver.Get, func(x *faultserver.Exchange) {
+				if time.Since(start) < 50*time.Second {
+					faultserver.Answer(404, `{"error":"job not found"}`)(x)
+					return
+				}
+				faultserver.Healthy(x)
+			})
+			m.takesOver(Job1(), id)
+		}},
 		// Red without: each warning of await.
 		{name: "P01_archived", clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: "archived"}), Test: func(m *Matrix) {
 			m.wantDiags(m.Run(fakecli.With(Job1(), attrs{"wait": attrs{"on_failure": "warn"}})), "WARNING: Agent job archived")
