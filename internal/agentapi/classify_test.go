@@ -107,6 +107,8 @@ func TestClassify_everyStatus(t *testing.T) {
 			case status/100 != 4 || form == "HTML" || slices.Contains([]int{401, 402, 403, 404, 407, 408, 421, 425, 426, 429, 499}, status):
 			case slices.Contains([]int{409, 410, 423}, status):
 				reason = ReasonJob
+			case slices.Contains([]int{413, 414, 415, 431}, status):
+				reason = ReasonRequest
 			default:
 				reason = ReasonPrompt
 			}

@@ -155,6 +155,8 @@ type Reason int
 const (
 	// ReasonOther: neither the message nor its job, such as the key or a proxy, or nothing was refused.
 	ReasonOther Reason = iota
+	// ReasonRequest: the size or the form of the request, whatever the job.
+	ReasonRequest
 	// ReasonPrompt: first the message. A service may also say so of a job that has finished, but then of every prompt.
 	ReasonPrompt
 	// ReasonJob: the state of the job, whatever the prompt.
@@ -170,6 +172,9 @@ func ReasonOf(err error) Reason {
 	switch failure.StatusCode {
 	case http.StatusConflict, http.StatusGone, http.StatusLocked:
 		return ReasonJob
+	case http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType,
+		http.StatusRequestHeaderFieldsTooLarge:
+		return ReasonRequest
 	case http.StatusNotFound, http.StatusProxyAuthRequired, http.StatusMisdirectedRequest, http.StatusTooEarly,
 		http.StatusUpgradeRequired, http.StatusTooManyRequests:
 		return ReasonOther

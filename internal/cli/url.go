@@ -28,7 +28,10 @@ func CanonicalURL(u *url.URL) *url.URL {
 	if c.Host = name; port != "" && port != usualPort(c.Scheme) {
 		c.Host += ":" + port
 	}
-	c.Path, c.RawPath = strings.TrimRight(c.Path, "/"), strings.TrimRight(c.RawPath, "/")
+	escaped := strings.TrimRight(c.EscapedPath(), "/")
+	if path, err := url.PathUnescape(escaped); err == nil { // an escaped path is one
+		c.Path, c.RawPath = path, escaped
+	}
 	return c
 }
 

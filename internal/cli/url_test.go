@@ -19,6 +19,8 @@ func TestCanonicalURL(t *testing.T) {
 		{"https://api.example.com//v1"}, // servers may tell these apart
 		{"https://api.example.com/a%2Fb", "https://API.example.com/a%2Fb/"},
 		{"https://api.example.com/a/b"},
+		{"https://api.example.com/a%2F"},
+		{"https://api.example.com/a"},
 		{"https://api.example.com:80"},
 		{"http://api.example.com", "http://api.example.com:80"},
 		{"http://api.example.com:443"},

@@ -215,7 +215,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 // any more, and leaves a mark for the next plan: a service may refuse messages to every job that has finished.
 func (r *jobResource) isClosed(ctx context.Context, job *jobModel, refusal error, out stateWriter) bool {
 	reason := agentapi.ReasonOf(refusal)
-	if reason == agentapi.ReasonOther {
+	if reason != agentapi.ReasonPrompt && reason != agentapi.ReasonJob {
 		return false
 	}
 	id := job.ID.ValueString()

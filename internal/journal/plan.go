@@ -96,16 +96,17 @@ func (j *Journal) Moved() (isMoved bool) {
 	return isMoved
 }
 
-// placeID is the same on all machines that use the same journal. A folder has other paths on other machines.
+// placeID is the same on all machines that use the same journal. A folder has other paths on other machines, so two
+// named folders pass for one.
 func (j *Journal) placeID() string {
-	switch l := j.Location; {
-	case l.Folder != "" && l.Default:
-		return "folder"
-	case l.Folder != "":
-		return "named"
-	default:
-		return store.Hash(l.String())[:8]
+	where := j.Location.String()
+	switch {
+	case j.Location.Folder != "" && j.Location.Default:
+		where = "folder"
+	case j.Location.Folder != "":
+		where = "named"
 	}
+	return store.Hash(where, j.Scope)[:8]
 }
 
 // Find returns the requests of other runs that have the key of a planned one.

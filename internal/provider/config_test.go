@@ -101,7 +101,7 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 	for _, url := range []string{
 		"", "api.example.com", "//api.example.com", "https://", "ftp://api.example.com", "https://user@api.example.com",
 		"https://api.example.com/?key=" + harness.CanaryKey, "https://api.example.com/?", "https://api.example.com/#" + harness.CanaryKey, "https://api.example.com/#",
-		"http://api.example.com", "http://10.0.0.1", "http://localhost.example.com", "https://api.example.com/\x7f",
+		"http://api.example.com", "http://10.0.0.1", "http://localhost.example.com", "http://localhost.", "http://LocalHost", "http://127.0.0.1.", "https://api.example.com/\x7f",
 	} {
 		mistakes["I05"] = append(mistakes["I05"], mistake{"base_url", url, "Invalid base URL"})
 	}

@@ -129,6 +129,7 @@ func TestJournalMoved(t *testing.T) {
 		{"pipeline with a folder, then a laptop", folder, nil, true},
 		{"laptop, then pipeline", nil, bucket, true},
 		{"another prefix", bucket, prefix, true},
+		{"another state", bucket, attrs{"url": f.URL + "&state=x"}, true},
 		{"the same bucket", bucket, slash, false},
 		{"two laptops", nil, nil, false},
 		{"a folder with another path", folder, other, false},
@@ -290,13 +291,13 @@ func lostRun(t *testing.T, run cli.Run, config attrs) {
 // A token of this run is no part of the scope, nor is how the base URL is spelled.
 // The name of a state replaces its backend.
 //
-// Red without: locating in Backend, CanonicalURL and State in options, CanonicalURL in parseBaseURL.
+// Red without: locating in Backend, CanonicalURL and State in options.
 func TestScope(t *testing.T) {
 	data := t.TempDir()
 	t.Setenv("TF_DATA_DIR", data)
 	s := harness.NewService(t, nil)
 	folder, base := t.TempDir(), strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
-	other := strings.Replace(base, "localhost", "LocalHost", 1) + "//"
+	other := strings.Replace(base, "http", "HTTP", 1) + "//"
 	for i, try := range []struct{ base, address, query string }{
 		{base, "https://a/state", ""}, {other, "https://a/state", ""}, {base, "https://b/state", ""},
 		{base, "https://a/state", "?state=one"}, {base, "https://b/state", "?state=one"}, {base, "https://b/state", "?state=two"},

@@ -77,7 +77,7 @@ func parseCertificates(text string) (found []*x509.Certificate, _ error) {
 		}
 		certificate, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
-			return nil, fmt.Errorf("certificate %d is damaged: %w", i+1, err)
+			return nil, fmt.Errorf("certificate %d cannot be used, so remove it unless the service needs it: %w", i+1, err)
 		}
 		found = append(found, certificate)
 	}

@@ -53,7 +53,7 @@ func TestParseCertificates(t *testing.T) {
 		"a file's name":         {"ca.pem", 0, `not its name: file("ca.pem")`},
 		"comments alone":        {"# Root\n# -----BEGIN CERTIFICATE-----\n", 0, "contains no certificate"},
 		"damaged base64":        {one + damaged + one, 0, "certificate 2 is damaged"},
-		"damaged DER":           {one + one + changed, 0, "certificate 3 is damaged: x509"},
+		"damaged DER":           {one + one + changed, 0, "certificate 3 cannot be used"},
 		"cut off":               {one + cut, 0, "certificate 2 is damaged or cut off"},
 		"cut off in between":    {cut + "\n" + one, 0, "certificate 1 is damaged or cut off"},
 		"no line end between":   {strings.TrimSpace(one) + one, 0, "certificate 1 is damaged"},

@@ -95,7 +95,7 @@ func providerSchema() schema.Schema {
 						MarkdownDescription: "Where to keep it: the absolute path of a folder that exists (on Windows `C:/ci/agent-journal`), " +
 							"`s3://BUCKET/PREFIX?region=REGION`, `gs://BUCKET/PREFIX` or `azblob://ACCOUNT/CONTAINER/PREFIX`. " +
 							"States can share it; local ones need `?state=NAME` (or `&state=NAME`), one name for each. " +
-							"Set it here, so that every machine that applies this state uses the same journal. " +
+							"Set it here, to a bucket if several machines apply this state: then all of them use the same journal. " +
 							"Default: `AGENT_JOURNAL_URL`, or else the bucket or container of the state in an `s3`, `gcs` or `azurerm` backend, " +
 							"or else the folder `.agent-journal` in the working directory. " +
 							"If the journal cannot be used, creates and messages fail before they are sent.",

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -48,7 +47,7 @@ func parseBaseURL(text string) (*url.URL, error) {
 		return nil, errors.New("the base URL must not contain a user name or password: set the key in admin_key")
 	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || strings.Contains(text, "#"):
 		return nil, errors.New("the base URL must not have a query or a fragment")
-	case base.Scheme == "http" && !store.IsLoopback(cli.CanonicalURL(base).Hostname()):
+	case base.Scheme == "http" && !store.IsLoopback(base.Hostname()):
 		return nil, errors.New("the base URL must start with https:// because the key would be sent unencrypted; " +
 			"http:// is accepted for loopback addresses only")
 	}

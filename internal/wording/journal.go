@@ -44,10 +44,10 @@ func JournalElsewhere(number int, where string) Diagnostic {
 // JournalMoved warns that this run does not read the journal of the run that wrote the state.
 func JournalMoved(where string) Diagnostic {
 	return diagnostic("Journal of the last apply not used",
-		fmt.Sprintf("The journal of this run is in %s. The last apply of this state kept it elsewhere. If a run there was killed since, "+
-			"this one does not find what it sent, and may send it again.", escape.Printable(where)),
+		fmt.Sprintf("The journal of this run is in %s. The run that last stored a job of this state kept it elsewhere. If a run there was "+
+			"killed since, this one does not find what it sent, and may send it again.", escape.Printable(where)),
 		"If another machine applies this state with another journal, "+inConfiguration,
-		"If you have moved the journal, first plan with the earlier place until nothing is announced. The next apply ends this warning.")
+		"If you have moved the journal, first plan with the earlier place until nothing is announced. An apply that refreshes the whole state ends this warning.")
 }
 
 // EntryNotRemoved warns that an apply would find an entry of a job that the state has.
@@ -81,7 +81,7 @@ func JournalNotBesideState(err error, backend string) Diagnostic {
 const (
 	// inConfiguration says where to name a place.
 	inConfiguration = "set journal { url = \"...\" } in the provider block, rather than AGENT_JOURNAL_URL: " +
-		"then every machine that applies this state uses the same journal."
+		"with the URL of a bucket, every machine that applies this state then uses the same journal."
 	// keepElsewhere names the ways out.
 	keepElsewhere = "To keep the journal elsewhere, " + inConfiguration +
 		" To keep none, set journal { enabled = false }: then a broken run may send its prompts again."

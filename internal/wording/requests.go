@@ -86,9 +86,12 @@ func afterRefusal(reason agentapi.Reason, isClosed bool) string {
 		return why + ", so the provider sends it no more messages: the next apply starts a new job with the prompt, " +
 			"which does not see the earlier prompts. To keep this job instead, restore the earlier prompt and apply, " +
 			"or add the prompt to ignore_changes."
+	case reason == agentapi.ReasonRequest:
+		return "Shorten the prompt and apply: that sends it to this job. Unchanged, it is sent again, too.\n" + replace
 	case reason == agentapi.ReasonPrompt:
 		return "If the prompt is the reason, change or shorten it and apply: that sends it to this job. Unchanged, it is sent again, too. " +
-			"If the job has finished and refuses two different prompts, the apply after that starts a new job.\n" + replace
+			"If the job has finished and refuses two different prompts, the apply after that starts a new job. " +
+			"A prompt with a time in it is a different one in each run.\n" + replace
 	}
 	return "The next apply sends the prompt again.\n" + replace
 }
