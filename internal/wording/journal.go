@@ -47,7 +47,8 @@ func JournalMoved(where string) Diagnostic {
 		fmt.Sprintf("The journal of this run is in %s. The run that last stored a job of this state kept it elsewhere. If a run there was "+
 			"killed since, this one does not find what it sent, and may send it again.", escape.Printable(where)),
 		"If another machine applies this state with another journal, "+inConfiguration,
-		"If you have moved the journal, first plan with the earlier place until nothing is announced. An apply that refreshes the whole state ends this warning.")
+		"If you have moved the journal, first plan with the earlier place until nothing is announced. "+
+			"An apply that refreshes the whole state ends this warning.")
 }
 
 // EntryNotRemoved warns that an apply would find an entry of a job that the state has.
