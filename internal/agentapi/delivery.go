@@ -26,7 +26,7 @@ type delivery struct {
 	givenUp   bool // no byte may be sent any more
 	recorded  bool
 	begun     bool  // its body may have been sent, in part
-	refusal   error // why it was not recorded
+	refusal   error // why it was not recorded, marked or sent now
 	conn      *postConn
 	unread    int  // bytes of the body that the transport has not read yet
 	cut       bool // bytes were left when the connection could no longer be written
@@ -96,7 +96,7 @@ func WithGrace(ctx context.Context, grace time.Duration) context.Context {
 	return context.WithValue(ctx, graceKey{}, late)
 }
 
-// detach returns a context that ctx cancels only while there is no connection, or at the
+// detach returns a context that ctx cancels only until the request is recorded on a connection, or at the
 // end of its grace.
 func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
 	late, ok := ctx.Value(graceKey{}).(context.Context)

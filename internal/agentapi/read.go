@@ -59,7 +59,7 @@ func (c *Client) PollJob(ctx context.Context, projectID, jobID string) (*Job, er
 type reader struct {
 	isPoll  bool
 	refused time.Duration // how long refusals must persist
-	shares  bool          // what has persisted for one read counts for the next at once
+	shares  bool          // what has persisted for one such read counts sooner for the next
 }
 
 // read is the one place that decides whether a failed GET counts.
@@ -214,7 +214,8 @@ func (t *trial) isOver() bool {
 	return isOver
 }
 
-// isKnown reports whether such a failure has persisted for another read, and no GET has succeeded since.
+// isKnown reports whether such a failure has persisted for another read. A GET that succeeds since then ends that,
+// but for a job that is gone.
 func (t *trial) isKnown(kind int) bool {
 	_, known := t.client.persisted.Load(kind)
 	return known && t.shares

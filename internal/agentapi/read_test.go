@@ -210,8 +210,8 @@ func TestPollJob_P13_budget(t *testing.T) {
 	}
 }
 
-// What has persisted for one read counts for the next when it has come a few times, until a GET succeeds: else a refresh of many jobs would
-// last for hours. That one job is gone does not depend on others. Red without: isKnown.
+// What has persisted for one read counts for the next when it has come a few times: else a refresh of many jobs would last
+// for hours. A GET that succeeds ends that, but not for jobs that are gone. Red without: isKnown.
 func TestReadJob_persisted(t *testing.T) {
 	t.Parallel()
 	healthy := &fakeService{answers: []answer{{status: 200, body: record}}}
