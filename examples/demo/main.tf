@@ -17,7 +17,7 @@ variable "prompt" {
 }
 
 resource "agent_job" "quickstart" {
-  name   = "quickstart" # recognizes the job after a broken run
+  name   = "quickstart" # starts one job, until the resource is destroyed or replaced
   prompt = var.prompt
 
   lifecycle {

@@ -2,16 +2,18 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Package cli is what the provider knows about the CLI that started it, and that the
-// plugin protocol does not pass on: which run this is, which processes have ended, and
+// plugin protocol does not pass on: which run this is, whether it is a test, which processes have ended, and
 // which state the run works on.
 package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +27,7 @@ type Run string
 // Process is a provider process and the CLI that started it.
 type Process struct {
 	Run      Run
+	IsTest   bool // the CLI runs its command "test", as far as its command line shows
 	Self     Sender
 	Ended    func(Sender) bool // reports whether a process is known to have ended
 	CLIEnded func() bool       // reports whether the CLI that started this process is known to have ended
@@ -35,16 +38,25 @@ type Process struct {
 
 // This returns this process.
 func This() *Process {
-	// Without the parent's start time, a reused process id would look like the same run.
 	parent := os.Getppid()
 	began, _ := startTime(parent)
 	self, _ := startTime(os.Getpid())
 	return &Process{
-		Run:      Run(hash(fmt.Sprintln(machine(), parent, began))),
+		Run:      newRun(bootID(), parent, began),
+		IsTest:   runsTest(parent),
 		Self:     Sender{Machine: machine(), PID: os.Getpid(), Start: self},
-		Ended:    ended(),
+		Ended:    ended(bootID(), machine(), startTime),
 		CLIEnded: cliEnded(parent),
 	}
+}
+
+// newRun names the run of a CLI. If the CLI's process cannot be told from one on another machine, or from a later one with the
+// same id, the name is random: no other run has it.
+func newRun(boot string, parent int, began string) Run {
+	if began == "" || boot == "" && !startIsAbsolute {
+		return Run(strings.ToLower(rand.Text())[:hashLength])
+	}
+	return Run(hash(fmt.Sprintln(machine(), parent, began)))
 }
 
 // Hold keeps Drain waiting until release is called, at least once.
@@ -74,8 +86,7 @@ type Sender struct {
 // ended returns a function that reports whether a process is known to have ended: it ran
 // on this machine, and its id is free or belongs to another process. Without a boot id,
 // another machine may have the same name, so nothing is known.
-func ended() func(Sender) bool {
-	boot, here := bootID(), machine() // once: an outage leaves many entries
+func ended(boot, here string, startTime func(pid int) (string, error)) func(Sender) bool {
 	return func(s Sender) bool {
 		if s.Start == "" || boot == "" || s.Machine != here {
 			return false
@@ -90,4 +101,6 @@ func machine() string {
 	return hash(host + "\n" + bootID())
 }
 
-func hash(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:16] }
+const hashLength = 16
+
+func hash(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:hashLength] }

@@ -9,19 +9,27 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
 )
 
-// bootID changes with each boot and each pid namespace.
-func bootID() string {
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	namespace, _ := os.Readlink("/proc/self/ns/pid")
+// bootID changes with each boot and each pid namespace. It is empty if one of them is unknown.
+func bootID() string { return readBootID("/proc") }
+
+func readBootID(proc string) string {
+	boot, err := os.ReadFile(filepath.Join(proc, "sys/kernel/random/boot_id")) //nolint:gosec // a constant but in tests
+	namespace, err2 := os.Readlink(filepath.Join(proc, "self/ns/pid"))
+	if err != nil || err2 != nil || len(boot) == 0 {
+		return ""
+	}
 	return string(boot) + namespace
 }
 
 // startTime is empty when the process has ended, as a zombie has. An error means that this is unknown.
 func startTime(pid int) (string, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && errors.Is(unix.Kill(pid, 0), unix.ESRCH) { // /proc may hide processes of other users
 		return "", nil
 	}
 	// The fields after the command's name, which may contain anything. State is field 3, the start time field 22.

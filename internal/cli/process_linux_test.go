@@ -4,6 +4,9 @@
 package cli
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 )
@@ -27,6 +30,36 @@ func TestThis_noFileDescriptor(t *testing.T) {
 		t.Error("a running process counts as ended")
 	}
 	if start, err := startTime(alive.PID); err == nil {
+		t.Errorf("start time %q without an error", start)
+	}
+}
+
+// A boot id without the pid namespace, or the other way round, could be that of several machines.
+func TestReadBootID(t *testing.T) {
+	for _, test := range []struct{ boot, namespace, want string }{
+		{"boot", "pid:[1]", "bootpid:[1]"}, {"boot", "", ""}, {"", "pid:[1]", ""}, {"", "", ""},
+	} {
+		proc := t.TempDir()
+		random, namespaces := filepath.Join(proc, "sys/kernel/random"), filepath.Join(proc, "self/ns")
+		err := errors.Join(os.MkdirAll(random, 0o700), os.MkdirAll(namespaces, 0o700))
+		if test.boot != "" {
+			err = errors.Join(err, os.WriteFile(filepath.Join(random, "boot_id"), []byte(test.boot), 0o600))
+		}
+		if test.namespace != "" {
+			err = errors.Join(err, os.Symlink(test.namespace, filepath.Join(namespaces, "pid")))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := readBootID(proc); got != test.want {
+			t.Errorf("%+v: %q", test, got)
+		}
+	}
+}
+
+// What /proc does not show may exist: it can hide the processes of other users. Process 0 stands for one that it does not show.
+func TestStartTime_hidden(t *testing.T) {
+	if start, err := startTime(0); err == nil {
 		t.Errorf("start time %q without an error", start)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 )
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 		panic(plugin.Run())
 	case "plugin": // tells what it is, and when its CLI has ended
 		p := This()
-		fmt.Println(p.Run, p.CLIEnded())
+		fmt.Println(p.Run, p.CLIEnded(), "test:", p.IsTest)
 		for !p.CLIEnded() {
 			time.Sleep(time.Millisecond)
 		}
@@ -34,17 +35,17 @@ func TestMain(m *testing.M) {
 
 const childEnv = "CLI_TEST_CHILD"
 
-func childCommand(ctx context.Context, what string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, os.Args[0])
+func childCommand(ctx context.Context, what string, arguments ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], arguments...)
 	cmd.Env = append(os.Environ(), childEnv+"="+what, "GORACE=atexit_sleep_ms=0")
 	cmd.Stderr = os.Stderr
 	return cmd
 }
 
 // startChild starts a child, which is killed in the end, and returns the first line of its output, and the rest.
-func startChild(t *testing.T, what string) (child *exec.Cmd, first string, rest *bufio.Scanner) {
+func startChild(t *testing.T, what string, arguments ...string) (child *exec.Cmd, first string, rest *bufio.Scanner) {
 	t.Helper()
-	child = childCommand(t.Context(), what)
+	child = childCommand(t.Context(), what, arguments...)
 	stdout, err := child.StdoutPipe()
 	if err = errors.Join(err, child.Start()); err != nil {
 		t.Fatal(err)
@@ -69,8 +70,8 @@ func sender(t *testing.T, child *exec.Cmd) Sender {
 func TestThis(t *testing.T) {
 	parent, got, plugin := startChild(t, "cli")
 	pid := parent.Process.Pid
-	want := hash(fmt.Sprintln(machine(), pid, sender(t, parent).Start)) + " false"
-	if got != want || len(got) != len("0123456789abcdef false") { // an entry's name has room for that
+	want := hash(fmt.Sprintln(machine(), pid, sender(t, parent).Start)) + " false test: false"
+	if got != want || len(got) != len("0123456789abcdef false test: false") { // an entry's name has room for that
 		t.Errorf("run and end of the CLI: %q, want %q", got, want)
 	}
 	if err := parent.Process.Kill(); err != nil {
@@ -114,6 +115,54 @@ func TestEnded(t *testing.T) {
 				t.Errorf("%s, child %s: ended %t", name, state, got)
 			}
 		}
+	}
+}
+
+// What is unknown never ends a wait.
+func TestEnded_unknown(t *testing.T) {
+	s := Sender{Machine: "here", PID: 1, Start: "10"}
+	noStart, elsewhere := s, s
+	noStart.Start, elsewhere.Machine = "", "other"
+	for name, test := range map[string]struct {
+		boot   string
+		sender Sender
+		start  string
+		err    error
+		want   bool
+	}{
+		"free id":                    {"boot", s, "", nil, true},
+		"reused id":                  {"boot", s, "11", nil, true},
+		"running":                    {"boot", s, "10", nil, false},
+		"no boot id":                 {"", s, "", nil, false},
+		"no start time":              {"boot", noStart, "11", nil, false},
+		"another machine":            {"boot", elsewhere, "", nil, false},
+		"a start time without right": {"boot", s, "", errors.ErrUnsupported, false},
+	} {
+		startTime := func(int) (string, error) { return test.start, test.err }
+		if got := ended(test.boot, "here", startTime)(test.sender); got != test.want {
+			t.Errorf("%s: ended %t", name, got)
+		}
+	}
+}
+
+// A run that cannot be told from others has a name that no other has.
+func TestNewRun(t *testing.T) {
+	for _, test := range []struct {
+		boot, began string
+		isKnown     bool
+	}{
+		{"boot", "10", true}, {"boot", "", false}, {"", "", false}, {"", "10", startIsAbsolute},
+	} {
+		one, two := newRun(test.boot, 1, test.began), newRun(test.boot, 1, test.began)
+		if (one == two) != test.isKnown {
+			t.Errorf("%+v: %s, %s", test, one, two)
+		}
+		if len(one) != hashLength || strings.Trim(string(one), "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+			t.Errorf("%+v: %q", test, one)
+		}
+	}
+	if newRun("boot", 1, "10") == newRun("boot", 1, "11") || newRun("boot", 1, "10") == newRun("boot", 2, "10") {
+		t.Error("two processes are one run")
 	}
 }
 

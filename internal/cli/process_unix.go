@@ -7,6 +7,9 @@ package cli
 
 import "os"
 
+// startIsAbsolute: start times count from the boot, or are set back with the clock.
+const startIsAbsolute = false
+
 // cliEnded returns CLIEnded: an orphan gets another parent.
 func cliEnded(parent int) func() bool {
 	return func() bool { return os.Getppid() != parent }

@@ -64,9 +64,14 @@ func ReadBackend() (Backend, error) {
 		return Backend{}, fmt.Errorf("%s, which has the settings of the backend, is damaged: run init again", file)
 	}
 	b := initialized.Backend
-	b.stateStore = string(initialized.StateStore)
+	if b.stateStore = string(initialized.StateStore); b.stateStore == "null" {
+		b.stateStore = ""
+	}
 	return b, nil
 }
+
+// IsLocal reports whether the state is on disk.
+func (b Backend) IsLocal() bool { return b.Type == "local" || b.Type == "" && b.stateStore == "" }
 
 // ID identifies the state, as far as the settings show it.
 func (b Backend) ID() string {

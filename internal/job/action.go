@@ -20,6 +20,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -138,11 +139,9 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	ctx, cancel := a.provider.withTimeout(agentapi.WithGrace(ctx, stopGrace), "timeouts.invoke", timeout)
 	defer cancel()
 	i := invocation{a.provider, project, options, resp}
-	// Without a key: a weekly action must send each time.
-	request := send.Request{Kind: a.kind, ProjectID: project, JobID: target.ID, Prompt: prompts.promptText().ValueString()}
-	sending := a.provider.Sender.Begin(ctx, request)
-	defer sending.End()
-	outcome := sending.Send(ctx)
+	// Without a name: a weekly action must send each time.
+	request := send.Request{Wanted: journal.Wanted{Project: project, Job: target.ID}, Text: prompts.promptText().ValueString()}
+	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
 	case outcome.Result != send.Sent:
 		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request, wording.InvokeAgain))

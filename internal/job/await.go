@@ -22,7 +22,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	}
 	record, sawActive, err := d.Waiter.Wait(ctx, target)
 	if err != nil {
-		cutShort(ctx, job, err, target.After, out)
+		cutShort(ctx, job, err, target.After, after == wait.Created, out)
 		return
 	}
 	warnings := job.apply(record)
@@ -45,8 +45,9 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 }
 
 // cutShort ends a call whose wait stopped before the job finished. The state holds
-// the job as active, and a mark tells the next plan what it was waiting for.
-func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, out stateWriter) {
+// the job as active, and a mark tells the next plan what it was waiting for. A create may also adopt a job that was last
+// sent a message.
+func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, isCreate bool, out stateWriter) {
 	if stopped, ok := errors.AsType[*wait.Error](err); ok {
 		out.marks.interrupted(after, stopped.LastStatus)
 		out.marks.write(ctx, out.private)
@@ -55,7 +56,7 @@ func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, o
 	if errors.Is(err, agentapi.ErrNotFound) {
 		text = wording.LostInWait(after).Of(job.facts(), err)
 	}
-	if after == wait.Created || errors.Is(err, context.Canceled) {
+	if isCreate || errors.Is(err, context.Canceled) {
 		addWarning(out.diags, text)
 	} else {
 		addError(out.diags, text)

@@ -22,11 +22,15 @@ type (
 	unknown = fakecli.Unknown
 )
 
+// stateName follows the folder of a journal: local states may share one.
+const stateName = "?state=a"
+
 // startRun starts a provider process of another run of the CLI.
 func startRun(c *fakecli.CLI, run cli.Run, config attrs) *cli.Process {
 	c.T.Helper()
 	process := harness.Process(run)
 	c.ConnectTo(c.T.Context(), provider.New("test", provider.Options{Process: process}), config)
+	c.Load(c.T.Context(), c.Instance)
 	return process
 }
 

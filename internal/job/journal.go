@@ -4,14 +4,13 @@
 package job
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"slices"
+	"errors"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
@@ -20,173 +19,251 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// requestKey identifies the request that a plan makes.
-func requestKey(ctx context.Context, kind send.Kind, job *jobModel) journal.Key {
-	project, prompt := job.ProjectID.ValueString(), job.comparedPrompt().ValueString()
-	if kind == send.Message {
-		return store.MessageKey(project, job.ID.ValueString(), prompt)
-	}
+// request is what the job wants for its name: a message to the job that it has, if jobID is not empty, or else a create.
+func (m *jobModel) request(ctx context.Context, jobID string) send.Request {
 	triggers := map[string]*string{}
-	_ = job.Triggers.ElementsAs(ctx, &triggers, true)
+	_ = m.Triggers.ElementsAs(ctx, &triggers, true)
 	sorted, _ := json.Marshal(triggers)
-	if !job.Name.IsNull() {
-		return store.NamedCreateKey(project, job.Name.ValueString(), string(sorted))
-	}
-	return store.CreateKey(project, prompt, string(sorted))
-}
-
-// pruneJournal removes from the journal what the prior state makes superfluous.
-func (m *marks) pruneJournal(ctx context.Context, j *journal.Journal, diags *diag.Diagnostics) {
-	remaining, err := j.Prune(ctx, m.journal)
-	reportJournalError(j, err, diags)
-	reportMoved(j, diags)
-	reportUnremoved(ctx, j, diags)
-	m.journal = remaining
-}
-
-// reportMoved warns once that the last apply of the state kept the journal elsewhere, if this plan sends something.
-func reportMoved(j *journal.Journal, diags *diag.Diagnostics) {
-	if j.Moved() {
-		addWarning(diags, wording.JournalMoved(j.Location.String()))
+	return send.Request{
+		Wanted: journal.Wanted{
+			Project: m.ProjectID.ValueString(), Name: m.Name.ValueString(), Job: jobID, Triggers: string(sorted),
+			Prompt: m.comparedPrompt().ValueString(), IsPromptUnknown: m.comparedPrompt().IsUnknown(),
+		},
+		Text: m.promptText().ValueString(),
 	}
 }
 
-// reportUnremoved warns that an apply of this plan would find entries of jobs that the state has.
-func reportUnremoved(ctx context.Context, j *journal.Journal, diags *diag.Diagnostics) {
-	unremoved, err := j.Unremoved(ctx)
-	reportJournalError(j, err, diags)
-	for _, e := range unremoved {
-		if e.JobID != "" {
-			addWarning(diags, wording.EntryNotRemoved(e))
+// isKnown reports whether a plan knows all that the record of a name is compared with, but for the prompt.
+func (m *jobModel) isKnown(ctx context.Context) bool {
+	triggers, _ := m.Triggers.ToTerraformValue(ctx)
+	return !m.promptText().IsNull() && !m.Name.IsUnknown() && !m.ProjectID.IsUnknown() && triggers.IsFullyKnown()
+}
+
+// planCreate plans what becomes of a create: it is sent, or the record of its name stands in the way. replaces is the job that the
+// resource has had, or empty. A job that failed is kept if nothing but that asks for another one.
+// Of a replacement, the first call has the state, and the second one counts.
+//
+// With create_before_destroy, nothing tells the apply that the record's job is the one that is being replaced, so the plan releases the
+// name.
+func (d *ProviderData) planCreate(
+	ctx context.Context, plan *jobModel, replaces string, hasState bool, m *marks, diags *diag.Diagnostics,
+) {
+	request := plan.request(ctx, "")
+	request.Replaces, request.RetryFailed = replaces, plan.retries(ctx)
+	verdict, record := journal.Send, (*journal.Record)(nil)
+	if plan.isKnown(ctx) {
+		verdict, record = d.peek(ctx, request.Wanted, diags)
+	}
+	if verdict == journal.Twin && replaces == "" && d.mayReplace(plan, record.Job) {
+		request.Replaces = record.Job // unless a call for the resource that has it says otherwise, it is this one, and tainted
+		if d.names.isLeaving(record.Job) {
+			verdict = journal.Send
+			d.release(ctx, request, record, false, diags)
+			validate.WarnAt(diags, path.Root("name"), wording.NotAdopted(request, wording.Job{ID: record.Job, Project: record.Project}))
+		} else {
+			verdict, record = d.peek(ctx, request.Wanted, diags)
+			m.keepsFailed = verdict == journal.Adopt && d.names.hasFailed(record.Job) && !request.RetryFailed
+		}
+	}
+	isOwn := record != nil && record.Job != "" && record.Job == request.Replaces
+	plans := !d.names.applies.Load() // an apply knows less: with create_before_destroy, it has not read what is replaced
+	if isOwn && (plans || verdict != journal.OtherPrompt) {
+		d.names.replaces(plan.projectAndName(), record.Job)
+		m.adoption = record.Adoption
+	}
+	if isOwn && plans && !m.keepsFailed && (verdict == journal.Adopt || verdict == journal.OtherPrompt) {
+		verdict = journal.Send
+		d.release(ctx, request, record, !hasState && replaces != "" && !m.told, diags)
+	}
+	m.told = hasState
+	switch {
+	case m.keepsFailed:
+		validate.WarnAt(diags, path.Root("name"), wording.StillFailed(request, record))
+	case verdict == journal.Send || verdict == journal.Beside:
+		d.warnOfOthers(ctx, plan, request, record, diags)
+		counted := ""
+		if hasState {
+			counted = replaces
+		}
+		d.planRequest(request, counted, diags)
+	case verdict != journal.Twin && plans: // the apply stops a twin, if the plan does not
+		validate.WarnAt(diags, path.Root("name"), wording.Announcement(verdict, request, record))
+	}
+}
+
+// mayReplace reports whether a new resource may be the tainted one of a job. It is not if this run has started the job, or if the plan
+// keeps it.
+func (d *ProviderData) mayReplace(plan *jobModel, jobID string) bool {
+	return d.Sender.Journal.IsInState(jobID) && !d.names.isHeld(plan.projectAndName(), holder{job: jobID})
+}
+
+// planRequest counts a request that the apply sends. jobID is the job that the state has, or empty.
+func (d *ProviderData) planRequest(request send.Request, jobID string, diags *diag.Diagnostics) {
+	d.warnOfPlace(diags)
+	if err := d.Sender.Limits.Plan(request.Kind(), jobID); err != nil {
+		addError(diags, wording.BeyondLimit(err, request))
+	}
+}
+
+// warnOfOthers warns of a job that the create does not adopt, and that no state is known to have.
+func (d *ProviderData) warnOfOthers(
+	ctx context.Context, plan *jobModel, request send.Request, record *journal.Record, diags *diag.Diagnostics,
+) {
+	if !plan.isKnown(ctx) || d.names.applies.Load() { // the plan has said it
+		return
+	}
+	j := d.Sender.Journal
+	switch {
+	case record != nil && !record.IsFree():
+		if record.Job != request.Replaces && !j.IsForgotten(record) {
+			validate.WarnAt(diags, path.Root("name"), wording.LeftBehind(request, record))
+		}
+	case record == nil:
+		if elsewhere := j.LeftElsewhere(ctx, request.Project, request.Name); elsewhere != nil {
+			validate.WarnAt(diags, path.Root("name"), wording.RecordElsewhere(request, elsewhere))
+		} else if renamed := j.Renamed(ctx, request.Wanted); renamed != nil {
+			validate.WarnAt(diags, path.Root("name"), wording.Renamed(request, renamed))
 		}
 	}
 }
 
+// peek tells what an apply would find.
+func (d *ProviderData) peek(ctx context.Context, w journal.Wanted, diags *diag.Diagnostics) (journal.Verdict, *journal.Record) {
+	verdict, record, err := d.Sender.Journal.Peek(ctx, w)
+	d.reportJournalError(err, diags)
+	return verdict, record
+}
+
+// release frees the name of a job that this plan replaces or destroys. It must be able to if Terraform would drop a warning, as it does in
+// the second call of -replace.
+func (d *ProviderData) release(ctx context.Context, request send.Request, record *journal.Record, must bool, diags *diag.Diagnostics) {
+	err := d.Sender.Journal.Release(ctx, request.Project, request.Name, record.Job, record.Adoption, false)
+	switch {
+	case err != nil && must && !d.names.applies.Load():
+		addError(diags, wording.NameNotReleased(err, request, record.Job))
+	case err != nil:
+		addWarning(diags, wording.NameNotReleased(err, request, record.Job))
+	}
+}
+
+// planKept warns of what the record of a name says that a state with the job does not show, and takes back that a plan, which was not
+// applied, has released it.
+func (d *ProviderData) planKept(ctx context.Context, plan *jobModel, m *marks, diags *diag.Diagnostics) {
+	j, facts := d.Sender.Journal, plan.facts()
+	if plan.Name.IsUnknown() || plan.Name.IsNull() {
+		return
+	}
+	record, version, err := j.Kept(ctx, facts.Project, plan.Name.ValueString(), facts.ID, m.known())
+	d.reportJournalError(err, diags)
+	if version != "" {
+		m.version = version
+	}
+	switch {
+	case record == nil:
+	case record.Job == facts.ID && record.Released:
+		if err := j.Retake(ctx, facts.Project, plan.Name.ValueString(), facts.ID, m.adoption); !errors.Is(err, store.ErrDenied) {
+			d.reportJournalError(err, diags)
+		}
+	case record.Job == facts.ID && len(record.Previous) > 0:
+		validate.WarnAt(diags, path.Root("name"), wording.PreviousJobs(facts, record))
+	case record.Job == facts.ID && record.Adoption != m.adoption:
+		validate.WarnAt(diags, path.Root("name"), wording.AdoptedByAnother.Of(facts, nil))
+	case record.Job == facts.ID:
+	case !record.IsFree() && !j.IsForgotten(record):
+		validate.WarnAt(diags, path.Root("name"), wording.OtherJob(facts, record))
+	}
+}
+
+// readRecord notes the version of a record that says what the state says, so that plans need not read it.
+func (d *ProviderData) readRecord(ctx context.Context, job *jobModel, out stateWriter) {
+	known := out.marks.version
+	if d.Sender.Journal.IsElsewhere(known) {
+		d.moved.Store(true)
+		d.warnOfMove(out.diags)
+		known = ""
+	}
+	_, version, err := d.Sender.Journal.Kept(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString(), known)
+	d.reportJournalError(err, out.diags)
+	out.marks.version, out.marks.moved = version, version != known
+}
+
 // reportJournalError warns once that the journal cannot be used.
-func reportJournalError(j *journal.Journal, err error, diags *diag.Diagnostics) {
-	if err := j.FirstError(err); err != nil {
+func (d *ProviderData) reportJournalError(err error, diags *diag.Diagnostics) {
+	if err := d.Sender.Journal.FirstError(err); err != nil {
 		addWarning(diags, wording.JournalUnusable(err))
 	}
 }
 
 // reportProblem warns that the journal does not show an outcome.
-func reportProblem(j *journal.Journal, outcome send.Outcome, job wording.Job, diags *diag.Diagnostics) {
-	if outcome.Result == send.Sent && outcome.Problem != nil {
-		addWarning(diags, wording.JournalNotWritten(outcome.Problem, job))
+func (d *ProviderData) reportProblem(operation *send.Operation, outcome send.Outcome, job wording.Job, diags *diag.Diagnostics) {
+	problem := operation.Problem()
+	if problem != nil && outcome.Result == send.Sent {
+		addWarning(diags, wording.JournalNotWritten(problem, job))
 		return
 	}
-	reportJournalError(j, cmp.Or(outcome.Problem, j.NotRemoved()), diags)
+	d.reportJournalError(problem, diags)
 }
 
-// equalRequests returns the requests of other runs that have the key of a planned one, as far as the plan knows it.
-func equalRequests(ctx context.Context, j *journal.Journal, kind send.Kind, plan *jobModel, diags *diag.Diagnostics) []*journal.Earlier {
-	if !plan.hasKnownKey(ctx, kind) {
-		return nil
-	}
-	found, err := j.Find(ctx, requestKey(ctx, kind, plan))
-	reportJournalError(j, err, diags)
-	return found
-}
-
-// hasKnownKey reports whether a plan knows all that identifies a request: of a create with a name, that is not the prompt.
-func (m *jobModel) hasKnownKey(ctx context.Context, kind send.Kind) bool {
-	triggers, _ := m.Triggers.ToTerraformValue(ctx)
-	isNamed := kind == send.Create && !m.Name.IsNull()
-	return !m.promptText().IsNull() && (isNamed || !m.promptText().IsUnknown()) &&
-		!m.Name.IsUnknown() && !m.ProjectID.IsUnknown() && triggers.IsFullyKnown()
-}
-
-// announce warns in a plan if the apply will take over a request of an earlier run, or
-// fail because of it. It returns how many there are.
-func (d *ProviderData) announce(ctx context.Context, kind send.Kind, plan *jobModel, diags *diag.Diagnostics) int {
-	j := d.Sender.Journal
-	found := equalRequests(ctx, j, kind, plan, diags)
-	if kind == send.Create {
-		reportJournalError(j, j.RemoveStored(ctx, requestKey(ctx, kind, plan), found), diags)
-		j.PlansCreate(requestKey(ctx, kind, plan))
-		reportUnremoved(ctx, j, diags)
-		found = slices.DeleteFunc(found, func(e *journal.Earlier) bool {
-			isOther := e.GivenUp && plan.promptHash() != "" && e.Prompt != plan.promptHash()
-			return isOther && e.Status == store.Accepted || d.isOver(e)
-		})
-	}
-	if len(found) > 0 {
-		validate.WarnAt(diags, plan.promptPath(), wording.Announcement(kind, plan.ProjectID.ValueString(), plan.promptHash(), found))
-	}
-	return len(found)
-}
-
-// isOver reports whether no create finds an earlier one: a resource has its job, or a person has given it up.
-func (d *ProviderData) isOver(e *journal.Earlier) bool {
-	return d.Sender.Journal.HasOwner(e.JobID) || isGivenUp(e)
-}
-
-// warnOfNamesakes warns in a plan of a new job with a name that earlier runs have started others with that name and
-// other triggers, or with this prompt and without a name.
-func (d *ProviderData) warnOfNamesakes(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) {
-	if plan.Name.IsNull() || !plan.hasKnownKey(ctx, send.Create) {
-		return
-	}
-	found, err := d.Sender.Journal.FindNamesakes(ctx, requestKey(ctx, send.Create, plan))
-	reportJournalError(d.Sender.Journal, err, diags)
-	unnamed := *plan
-	unnamed.Name = types.StringNull()
-	found = append(found, equalRequests(ctx, d.Sender.Journal, send.Create, &unnamed, diags)...)
-	found = slices.DeleteFunc(found, func(e *journal.Earlier) bool { return e.GivenUp || d.isOver(e) })
-	if len(found) > 0 {
-		validate.WarnAt(diags, path.Root("name"), wording.Namesakes(plan.ProjectID.ValueString(), found))
-	}
-}
-
-// warnOfPlace warns once, where something would be sent, that the journal may not outlive this run, or that
-// entries of earlier runs are elsewhere.
-func (d *ProviderData) warnOfPlace(ctx context.Context, diags *diag.Diagnostics) {
+// warnOfPlace warns once, where something is sent, that the journal may not outlive this run, or that the last apply of the state kept it
+// elsewhere. A thousand objects are planned in any order, so each of their calls asks.
+func (d *ProviderData) warnOfPlace(diags *diag.Diagnostics) {
+	d.sends.Store(true)
 	d.warnsOfPlace.Do(func() {
 		if d.OnRunner {
 			addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder))
 		}
-		if number, where := d.Sender.Journal.LeftElsewhere(ctx); number > 0 {
-			addWarning(diags, wording.JournalElsewhere(number, where))
-		} else {
-			d.Sender.Journal.Sends()
-		}
 	})
-	reportMoved(d.Sender.Journal, diags)
+	d.warnOfMove(diags)
 }
 
-func isGivenUp(e *journal.Earlier) bool { return e.GivenUp && e.Status == store.Unknown }
+func (d *ProviderData) warnOfMove(diags *diag.Diagnostics) {
+	if d.sends.Load() && d.moved.Load() {
+		d.warnsOfMove.Do(func() { addWarning(diags, wording.JournalMoved(d.Sender.Journal.Location.String())) })
+	}
+}
 
-// tidyJournal follows a plan that keeps a job: it removes creates that the stored state, or a person, makes
-// superfluous, and warns of others with the planned prompt that no state is known to have: a
-// replacement that was killed, for example. What the run that wrote this state has started beside
-// the job belongs to an equal resource.
-func (d *ProviderData) tidyJournal(ctx context.Context, plan *jobModel, stored journal.Ref, isImporting bool, diags *diag.Diagnostics) {
-	j, jobID := d.Sender.Journal, plan.ID.ValueString()
-	var superfluous []*journal.Earlier
-	var err error
-	switch {
-	case isImporting: // this run may have imported the job, so that no stored state has it
-		j.Taken(jobID)
-	case stored.Run == "" && j.IsStored(jobID): // it was imported earlier, perhaps with another prompt
-		superfluous, err = j.StartedBy(ctx, jobID)
-		reportJournalError(j, err, diags)
-	}
-	var others []*journal.Earlier
-	found := equalRequests(ctx, j, send.Create, plan, diags)
-	for _, e := range found {
-		switch {
-		case isGivenUp(e):
-			superfluous = append(superfluous, e)
-		case e.JobID != jobID && !j.HasOwner(e.JobID) && e.Run != stored.Run && !e.GivenUp:
-			others = append(others, e)
+// assign records that the name has the job, which was imported or renamed, without sending anything.
+func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, out stateWriter) (ok bool) {
+	isImported := before.Name.IsNull()
+	request := job.request(ctx, job.ID.ValueString())
+	operation := d.Sender.Begin(ctx, request)
+	started, _ := time.Parse(time.RFC3339, job.CreatedAt.ValueString()) // else nobody knows
+	verdict, record, err := operation.Look(ctx)
+	for err == nil {
+		if verdict == journal.OtherJob && !isImported {
+			addError(out.diags, wording.NotAccepted(send.Outcome{Result: send.OtherJob, Record: record}, request, wording.ApplyAgain))
+			return false
 		}
+		err = operation.Assign(started, isImported) //nolint:contextcheck // it has the context of Begin, without a deadline of the provider
+		if !errors.Is(err, journal.ErrTaken) {
+			break
+		}
+		verdict, record, err = operation.Look(ctx)
 	}
-	if len(others) > 0 {
-		validate.WarnAt(diags, plan.promptPath(), wording.OtherJob(plan.facts(), others))
+	if err != nil {
+		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
+		return false
 	}
-	for _, e := range superfluous {
-		j.Remove(ctx, e.Name)
+	earlier := *out.marks
+	out.marks.version, out.marks.adoption = operation.Version(), operation.Adoption()
+	d.releaseEarlierName(ctx, job, before, &earlier, out.diags)
+	return true
+}
+
+// releaseEarlierName frees the name that a job had before it was renamed.
+func (d *ProviderData) releaseEarlierName(ctx context.Context, job, before *jobModel, m *marks, diags *diag.Diagnostics) {
+	if !job.Name.Equal(before.Name) {
+		d.releaseName(ctx, before, m, diags)
 	}
-	reportJournalError(j, j.RemoveStored(ctx, requestKey(ctx, send.Create, plan), found), diags)
-	reportUnremoved(ctx, j, diags)
+}
+
+// releaseName frees the name of a job that is destroyed or renamed.
+func (d *ProviderData) releaseName(ctx context.Context, job *jobModel, m *marks, diags *diag.Diagnostics) {
+	adoption := m.adoption
+	if m.creates { // these are the marks of the successor
+		adoption = journal.AnyAdoption
+	}
+	kept := d.Sender.Journal
+	err := kept.Release(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString(), adoption, len(kept.Elsewhere) > 0)
+	d.reportJournalError(err, diags)
 }

@@ -37,7 +37,7 @@ func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 	const address = "agent_job.test"
 	s := harness.NewService(t, byPrompt)
 	config := func(prompt string) string {
-		return s.Config(fmt.Sprintf("resource \"agent_job\" \"test\" {\n  prompt = %q\n}\n", prompt))
+		return s.Config(fmt.Sprintf("resource \"agent_job\" \"test\" {\n  name   = \"test\"\n  prompt = %q\n}\n", prompt))
 	}
 	plans := func(action plancheck.ResourceActionType) resource.ConfigPlanChecks {
 		return resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, action)}}
@@ -50,7 +50,7 @@ func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: providerFactories(t), Steps: []resource.TestStep{
 		{
 			Config:      config("fail"),
-			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*next apply starts a new job`),
+			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*sends nothing, and fails.again`),
 		},
 		{ // A tainted job is replaced whatever else has changed.
 			Config:           config("Write"),
@@ -85,7 +85,7 @@ func TestAccRefusedMessage_M03_startsNewJob(t *testing.T) {
 	const address = "agent_job.test"
 	s := harness.NewService(t, byPrompt)
 	config := func(prompt string) string {
-		return s.Config(fmt.Sprintf("resource \"agent_job\" \"test\" {\n  prompt = %q\n}\n", prompt))
+		return s.Config(fmt.Sprintf("resource \"agent_job\" \"test\" {\n  name   = \"test\"\n  prompt = %q\n}\n", prompt))
 	}
 	step := func(prompt string, action plancheck.ResourceActionType) resource.TestStep {
 		return resource.TestStep{Config: config(prompt), ConfigPlanChecks: resource.ConfigPlanChecks{

@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -54,8 +55,9 @@ func TestPlanBeyondLimit(t *testing.T) {
 			s := harness.NewService(t, harness.Always(simulator.Script{}))
 			limits := fakecli.With(attrs{"max_new_jobs": 0, "max_messages": 0}, attrs{limit: 1})
 			limited := fakecli.New(t, fakecli.With(s.Attrs(), limits))
-			for _, want := range [][]string{nil, {test.summary}} {
+			for i, want := range [][]string{nil, {test.summary}} {
 				c := fakecli.New(t, s.Attrs())
+				c.Name = fmt.Sprint("job ", i)
 				wantErrors(t, c.Run(t.Context(), writing("write", "1")))
 				c.Server = limited.Server
 				wantErrors(t, c.Plan(t.Context(), writing("write", "1"))) // nothing to count
@@ -70,15 +72,19 @@ func TestPlanBeyondLimit(t *testing.T) {
 	}
 }
 
-// Of equal creates, as many are taken over as earlier runs have sent: the others count (G25).
-func TestPlanBeyondLimit_takenOver(t *testing.T) {
+// A job that is adopted counts for no limit.
+func TestPlanBeyondLimit_adopted(t *testing.T) {
 	s := harness.NewService(t, nil)
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
 	c := fakecli.New(t, config)
 	apply(t, c, "lost", config, attrs{"prompt": "write"})
+	c.Forget()
 	startRun(c, "next", fakecli.With(config, attrs{"max_new_jobs": 1}))
-	for _, want := range [][]string{nil, nil, {tooManyJobs}} {
+	for name, want := range [][]string{nil, nil, {tooManyJobs}} {
 		c.Forget()
+		if c.Name = fmt.Sprint(name); name == 0 {
+			c.Name = "" // that of the lost job
+		}
 		wantErrors(t, c.Plan(t.Context(), attrs{"prompt": "write"}), want...)
 	}
 }
@@ -98,7 +104,7 @@ func TestApplyBeyondLimit(t *testing.T) {
 			}
 			wantErrors(t, c.Plan(t.Context(), writing("more", "1")))
 			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("apply")}),
-				fakecli.With(s.Attrs(), attrs{"max_new_jobs": 1, "max_messages": 1, "journal": attrs{"url": folder}}))
+				fakecli.With(s.Attrs(), attrs{"max_new_jobs": 1, "max_messages": 1, "journal": attrs{"url": folder + stateName}}))
 			_, diags := c.Invoke(t.Context(), action, config)
 			wantErrors(t, diags)
 			before, sent := c.State, s.Counts()

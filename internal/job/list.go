@@ -5,6 +5,7 @@ package job
 
 import (
 	"context"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/list"
@@ -12,8 +13,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -25,13 +24,13 @@ type jobList struct{ jobResource }
 func NewList() list.ListResource { return &jobList{jobResource{provider: unconfigured()}} }
 
 func (l *jobList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
-	resp.Schema = schema.Schema{MarkdownDescription: "Lists the jobs that earlier runs have started and no later plan has read in the " +
-		"state, as the journal shows them. Creates whose outcome is unknown are warnings. Nothing is sent."}
+	resp.Schema = schema.Schema{MarkdownDescription: "Lists the jobs of the state's journal with their names: " +
+		"the last one of each name, also if its resource is gone. Creates whose outcome is unknown are warnings. Nothing is sent."}
 }
 
 func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
 	var diags diag.Diagnostics
-	var jobs []*journal.Earlier
+	var jobs []listed
 	if l.provider.usable(&diags) {
 		ctx = l.provider.Mask(ctx)
 		jobs = l.find(ctx, &diags)
@@ -44,25 +43,39 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 	}
 }
 
+// listed is a job as the journal has it.
+type listed struct {
+	project, name, id string
+	started           time.Time
+}
+
 // find returns the jobs to list, and warns once of all requests without a known outcome: the CLI groups equal warnings.
-func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []*journal.Earlier) {
+func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []listed) {
 	j := l.provider.Sender.Journal
 	if !j.Keeps() {
 		addError(diags, wording.NotListed.Of(wording.Job{}, nil))
 	}
-	found, err := j.Unseen(ctx)
+	records, err := j.All(ctx)
 	if err != nil {
 		addError(diags, wording.JournalUnusable(err))
 	}
-	var unknown, pending []*journal.Earlier
-	for _, e := range found {
-		switch e.Status {
-		case store.Accepted:
-			jobs = append(jobs, e)
-		case store.Unknown:
-			unknown = append(unknown, e)
-		case store.Pending:
-			pending = append(pending, e)
+	var unknown, pending []wording.Unanswered
+	for _, r := range records {
+		if r.Job != "" {
+			jobs = append(jobs, listed{r.Project, r.Name, r.Job, r.Started})
+		}
+		for _, p := range r.Previous {
+			if p.Job != "" {
+				jobs = append(jobs, listed{r.Project, r.Name, p.Job, time.Time{}})
+			} else {
+				unknown = append(unknown, wording.Unanswered{Project: r.Project, Name: r.Name, Request: p.Request, SentAt: p.SentAt})
+			}
+		}
+		if r.Claim != nil {
+			pending = append(pending, wording.Unanswered{Project: r.Project, Name: r.Name, Request: r.Claim.ID, SentAt: r.Claim.SentAt})
+		}
+		if r.IsUnknownCreate() {
+			unknown = append(unknown, wording.Unanswered{Project: r.Project, Name: r.Name, Request: r.Last.ID, SentAt: r.Last.SentAt})
 		}
 	}
 	if len(pending) > 0 {
@@ -71,28 +84,22 @@ func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []*jo
 	if len(unknown) > 0 {
 		addWarning(diags, wording.ListedUnknown(unknown))
 	}
-	if len(jobs) > 0 {
-		addWarning(diags, wording.ListedJobs(len(jobs)))
-	}
 	return jobs
 }
 
 // result is a job as the journal has it and, if requested, as the service shows it now.
-func (l *jobList) result(ctx context.Context, req list.ListRequest, e *journal.Earlier) list.ListResult {
+func (l *jobList) result(ctx context.Context, req list.ListRequest, from listed) list.ListResult {
 	result := req.NewListResult(ctx)
-	result.DisplayName = wording.ListedName(e)
+	result.DisplayName = wording.ListedName(from.name, from.id, from.started)
 	var job jobModel
-	result.Diagnostics.Append(result.Resource.SetAttribute(ctx, path.Root("id"), e.JobID)...)
+	result.Diagnostics.Append(result.Resource.SetAttribute(ctx, path.Root("id"), from.id)...)
 	result.Diagnostics.Append(result.Resource.Get(ctx, &job)...)
-	job.ProjectID = types.StringValue(e.Project)
-	if e.JobName != "" { // generated configuration then has it
-		job.Name = types.StringValue(e.JobName)
-	}
+	job.ProjectID, job.Name = types.StringValue(from.project), types.StringValue(from.name)
 	result.Diagnostics.Append(result.Identity.Set(ctx, jobIdentity{job.ProjectID, job.ID})...)
 	if !req.IncludeResource {
 		return result
 	}
-	if record, err := l.provider.Sender.Client.ReadJob(ctx, e.Project, e.JobID); err == nil {
+	if record, err := l.provider.Sender.Client.ReadJob(ctx, from.project, from.id); err == nil {
 		result.Diagnostics.Append(job.apply(record)...)
 	} else {
 		addWarning(&result.Diagnostics, wording.ListedWithoutRecord.Of(job.facts(), err))

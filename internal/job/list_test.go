@@ -4,16 +4,16 @@
 package job_test
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
@@ -21,10 +21,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-// A query lists what no plan has read in the state, sends nothing, and leads nobody to
-// import what the state has. Which jobs the journal has: TestStores_unseen.
+// A query lists the last job of each name, and those before it that no state is known to have, and sends nothing.
 func TestList(t *testing.T) {
-	const mayBeInState = "Listed agent jobs may be in the state"
 	type world struct {
 		*fakecli.CLI
 		s              *harness.Service
@@ -33,71 +31,70 @@ func TestList(t *testing.T) {
 	}
 	run := func(w *world, name cli.Run) { apply(t, w.CLI, name, w.config, w.wanted) }
 	lost := simulator.Fault{Kind: simulator.KindCreate, Status: 503}
-	imports := func(w *world, runs ...cli.Run) { // and edits the prompt
-		run(w, "first")
-		w.Forget()
-		id := w.s.OnlyJob(t).ID
-		w.ImportState(t.Context(), harness.Project+"/"+id)
-		w.wanted["prompt"] = "B"
-		for _, name := range runs {
-			process := startRun(w.CLI, name, w.config)
-			_, err := w.Server.UpgradeResourceState(t.Context(), &tfprotov6.UpgradeResourceStateRequest{
-				TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: []byte(`{"id":"` + id + `"}`)},
-			})
-			if diags := w.Run(t.Context(), w.wanted); fakecli.Failed(diags) || err != nil {
-				t.Error(err, fakecli.Text(diags))
-			}
-			process.Drain(t.Context())
-		}
-	}
 	for name, test := range map[string]struct {
 		before func(w *world)
-		want   []string // the status and the first run of each job
+		want   []string // the status and the name of each job
 		says   []string // none: nothing is said
 	}{
-		"straight after a clean apply": {
-			before: func(w *world) { run(w, "first") },
-			want:   []string{"active first"}, says: []string{mayBeInState, "read in the state: 1.", "run a plan"},
+		"a job of the state": {before: func(w *world) { run(w, "first") }, want: []string{"active a"}},
+		"two names, as their keys are": {
+			before: func(w *world) {
+				w.wanted["name"] = "docs"
+				run(w, "first")
+				w.Forget()
+				w.wanted["name"] = "app"
+				run(w, "second")
+			},
+			want: []string{"active app", "active docs"},
 		},
-		"a job with a name": {
-			before: func(w *world) { w.wanted["name"] = "docs"; run(w, "first") },
-			want:   []string{"active docs, first"}, says: []string{mayBeInState},
+		"a destroyed job": {before: func(w *world) { run(w, "first"); w.Destroy(t.Context()) }, want: []string{"active a"}},
+		"a job with other triggers since": {
+			before: func(w *world) {
+				run(w, "first")
+				w.Forget()
+				w.wanted["triggers"] = attrs{"v": "2"}
+				run(w, "second")
+			},
+			want: []string{"active a", "active a, "},
 		},
-		"after the next plan": {before: func(w *world) { run(w, "first"); run(w, "second") }},
+		"an imported job": {
+			before: func(w *world) { w.ImportState(t.Context(), harness.Project+"/"+ended(w.s)); run(w, "second") },
+			want:   []string{"completed a"},
+		},
 		"an unknown outcome": {
 			before: func(w *world) { w.s.Inject(lost); run(w, "first") },
-			says:   []string{"Outcome of agent job create unknown", "in project proj_1 at 2", "journal { forget = ["},
+			says:   []string{"Outcome of agent job create unknown", `"a" in project proj_1 at 2`, "request "},
+		},
+		"an unknown outcome before a job": {
+			before: func(w *world) {
+				run(w, "first")
+				w.s.Inject(lost)
+				before := *w.CLI
+				w.Forced = true
+				run(w, "second")
+				*w.CLI = before
+				w.wanted["prompt"] = "B" // a message
+				run(w, "third")
+			},
+			want: []string{"active a"}, says: []string{"Outcome of agent job create unknown"},
 		},
 		"a job that cannot be read": {
 			before: func(w *world) {
 				run(w, "first")
-				w.s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 404, Times: -1})
+				w.s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 401, Times: -1})
 			},
-			want: []string{" first"}, says: []string{"Failed to read agent job", "in project proj_1 is listed", "delete "},
+			want: []string{" a"}, says: []string{"Failed to read agent job", "in project proj_1 is listed", "A query sends no prompt."},
 		},
-		"imported with another prompt, whose state may not be stored yet": {
-			before: func(w *world) { imports(w, "second") },
-			want:   []string{"active first"}, says: []string{mayBeInState},
-		},
-		"imported with another prompt": {before: func(w *world) { imports(w, "second", "third") }},
 		"a response that can still arrive": {
-			before: func(w *world) {
-				w.s.Inject(lost)
-				run(w, "first")
-				files, _ := filepath.Glob(filepath.Join(w.folder, "*", "*.json"))
-				text, err := os.ReadFile(strings.Join(files, ""))
-				if err = errors.Join(err, os.WriteFile(files[0], bytes.Replace(text, []byte(`"unknown"`), []byte(`"pending","deadline":"9999-01-01T00:00:00Z"`), 1), 0o600)); err != nil {
-					t.Fatal(err)
-				}
-			},
-			says: []string{"Outcome of an earlier request unknown", "Run it again in a few minutes"},
+			before: func(w *world) { run(w, "first"); pretendClaim(t, w.folder) },
+			want:   []string{"active a"}, says: []string{"Outcome of an earlier request unknown", "Run it again in a few minutes"},
 		},
 		"without a journal": {
 			before: func(w *world) { w.config["journal"] = attrs{"enabled": false} },
 			says:   []string{"Agent jobs not listed"},
 		},
 		"a journal that cannot be read": {
-			before: func(w *world) { w.config["journal"] = attrs{"url": os.Args[0]} }, // not a folder
+			before: func(w *world) { w.config["journal"] = attrs{"url": os.Args[0] + stateName} }, // not a folder
 			says:   []string{"Journal not usable"},
 		},
 		"an unknown configuration": {
@@ -107,16 +104,24 @@ func TestList(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, folder := harness.NewService(t, harness.Always(simulator.Script{Duration: 1 << 40})), t.TempDir()
-			config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder}})
+			config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder + stateName}})
 			w := &world{fakecli.New(t, config), s, folder, config, attrs{"prompt": "A", "wait": attrs{"enabled": false}}}
+			startRun(w.CLI, "zeroth", config)
 			test.before(w)
 			posts := s.Counts()
 			startRun(w.CLI, "query", w.config)
 			listed, diags := w.List(t.Context(), true)
 			var got []string
 			for i, job := range listed {
-				started := regexp.MustCompile("^(" + job.JobName + "(?:, )?)" + job.ID + ", started at 2.* by run ")
-				got = append(got, job.Status+" "+started.ReplaceAllString(job.Name, "$1"))
+				started := regexp.MustCompile("^" + job.JobName + ", " + job.ID + "(, started at 2.*)?$").FindStringSubmatch(job.Name)
+				if started == nil {
+					t.Fatal(job.Name)
+				}
+				unknownStart := ""
+				if started[1] == "" && i > 0 {
+					unknownStart = ", "
+				}
+				got = append(got, job.Status+" "+job.JobName+unknownStart)
 				listed[i].Status, listed[i].JobName = "", ""
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -133,5 +138,29 @@ func TestList(t *testing.T) {
 			}
 			s.Sent(t, posts.Create, posts.Message)
 		})
+	}
+}
+
+// pretendClaim makes a run of another machine send a message to the one job of a journal.
+func pretendClaim(t *testing.T, folder string) {
+	t.Helper()
+	var file string
+	var record map[string]any
+	for i := 1; i < 10; i++ { // the last version
+		files, _ := filepath.Glob(filepath.Join(folder, "*", "a-*", strconv.Itoa(i)+".json"))
+		if len(files) > 0 {
+			file = files[0]
+		}
+	}
+	text, err := os.ReadFile(file)
+	if err = errors.Join(err, json.Unmarshal(text, &record)); err != nil {
+		t.Fatal(err)
+	}
+	claim := maps.Clone(record["last"].(map[string]any))
+	claim["deadline"], claim["sender"], claim["job"], claim["message"] = "9999-01-01T00:00:00Z", map[string]any{"machine": "another"}, record["job"], true
+	record["claim"] = claim
+	text, _ = json.Marshal(record)
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -15,26 +15,32 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // marks are what a later call must know about a job and no attribute shows. They are in the private state.
 type marks struct {
-	messagedAt  time.Time   // when a message was accepted whose run of the job has not been seen to start or end
-	unconfirmed bool        // a message was sent, and nothing showed its effect
-	closed      bool        // the job has finished and refuses messages
-	refused     string      // the hash of a prompt that it refused after it had finished: if it refuses another one too, it is closed
-	prompt      string      // the hash of the last write-only prompt sent to the job
-	ignored     bool        // the plan has no prompt to compare, because of ignore_changes
-	journal     journal.Ref // what the state says about the journal
+	messagedAt  time.Time // when a message was accepted whose run of the job has not been seen to start or end
+	unconfirmed bool      // a message was sent, and nothing showed its effect
+	closed      bool      // the job has finished and refuses messages
+	refused     string    // the hash of a prompt that it refused after it had finished: if it refuses another one too, it is closed
+	prompt      string    // the hash of the last write-only prompt sent to the job
+	ignored     bool      // the plan has no prompt to compare, because of ignore_changes
+	version     string    // of the record of the job's name, with what the state shows
+	moved       bool      // that version is newer than the stored state
+	adoption    string    // of the job by this object, as the record knows it
+	planned     string    // in a planned object: the job that the resource has. A replacement's second call finds it
+	keepsFailed bool      // in a planned object: the job that it replaces failed, and keeps its name
+	creates     bool      // in a planned object: it is a new one. The Delete of the earlier one finds this, too
+	told        bool      // in a planned object: the first call has warned of what the second one finds
 }
 
 // fields are the marks by their keys in the private state.
 func (m *marks) fields() map[string]any {
 	return map[string]any{
 		"messaged": &m.messagedAt, "unconfirmed": &m.unconfirmed, "refused": &m.closed, "refused_prompt": &m.refused,
-		"prompt": &m.prompt, "ignored": &m.ignored, "journal": &m.journal,
+		"prompt": &m.prompt, "ignored": &m.ignored, "record": &m.version, "moved": &m.moved, "adoption": &m.adoption,
+		"job": &m.planned, "keep": &m.keepsFailed, "told": &m.told, "creates": &m.creates,
 	}
 }
 
@@ -62,6 +68,15 @@ func (m *marks) write(ctx context.Context, p privateState) {
 		}
 		p.SetKey(ctx, key, text)
 	}
+}
+
+// known is the version of the record as the stored state knows it: if it is another one by now, the refresh has read the record, and a
+// plan has to say what it found.
+func (m *marks) known() string {
+	if m.moved {
+		return ""
+	}
+	return m.version
 }
 
 // saved follows the write of a job to the state, whose prompt is now the one that was sent to it.

@@ -23,7 +23,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -177,14 +176,6 @@ func canonical(text string) string {
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }
 
-// promptHash is how the journal has the prompt of a create with a name; empty without a name, or while the prompt is unknown.
-func (m *jobModel) promptHash() string {
-	if m.Name.IsNull() || m.comparedPrompt().IsUnknown() {
-		return ""
-	}
-	return store.Hash(m.comparedPrompt().ValueString())
-}
-
 // promptPath is the attribute that sets the prompt.
 func (m *jobModel) promptPath() path.Path {
 	if m.Prompt.IsNull() {
@@ -222,6 +213,7 @@ func checkPrompt(text string) error {
 const (
 	onError = "error"
 	onWarn  = "warn"
+	onRetry = "retry"
 )
 
 // waitOptions are the settings of a wait block.
@@ -237,6 +229,12 @@ func (o waitOptions) addFailure(diags *diag.Diagnostics, d wording.Diagnostic) {
 	} else {
 		addError(diags, d)
 	}
+}
+
+// retries reports whether a failed job is replaced by a new one.
+func (m *jobModel) retries(ctx context.Context) bool {
+	var diags diag.Diagnostics
+	return readWaitOptions(ctx, m.Wait, &diags).onFailure == onRetry
 }
 
 // readWaitOptions reads a wait block. Unknown settings have their defaults.

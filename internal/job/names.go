@@ -3,54 +3,138 @@
 
 package job
 
-import "sync"
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
 
-// newNames are the names of new jobs in their projects, by the project and the name.
-type newNames struct {
-	mu      sync.Mutex
-	prompts map[[2]string]string // hashes of those that were planned
-	started map[[2]string]bool
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+)
+
+// projectAndName identifies a name.
+type projectAndName [2]string
+
+func (m *jobModel) projectAndName() projectAndName {
+	return projectAndName{m.ProjectID.ValueString(), m.Name.ValueString()}
 }
 
-func (m *jobModel) projectAndName() [2]string {
-	return [2]string{m.ProjectID.ValueString(), m.Name.ValueString()}
+// names are what a process knows of names and of the jobs that the state has.
+type names struct {
+	applies atomic.Bool // an apply plans each resource again, and must not fail: see resource.go
+
+	mu       sync.Mutex
+	holders  map[projectAndName]holder
+	leaving  map[string]bool           // ids of jobs that this plan destroys
+	replaced map[projectAndName]string // the jobs that creates replace
+	statuses map[string]string         // of the jobs in the state
 }
 
-// plan reports whether no other resource seems to plan a new job with this name. A host may plan one resource
-// more than once, so only another prompt shows that there are two, or that the prompt depends on what was refreshed.
-func (n *newNames) plan(job *jobModel) bool {
-	prompt := job.promptHash()
-	if prompt == "" || job.ProjectID.IsUnknown() || job.Name.IsUnknown() {
-		return true
-	}
+// holder is the resource that has a name, as a plan shows it. A host may plan one resource more than once.
+type holder struct {
+	job     string // of the resource; empty if it is a new one
+	request string // of a new one: what it sends, which tells two apart; empty while that is not known
+	tainted bool   // it is planned as a new one, and its job is in the state
+}
+
+// mayBe reports whether two holders may be one resource. Of a new one, the prompt may become known.
+func (h holder) mayBe(other holder) bool {
+	isNew := h.job == "" && other.job == ""
+	return h == other || isNew && (h.request == "" || other.request == "")
+}
+
+// hold reports whether no other resource has the name.
+func (n *names) hold(name projectAndName, h holder) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.prompts == nil {
-		n.prompts = map[[2]string]string{}
+	had, isHeld := n.holders[name]
+	if n.holders == nil {
+		n.holders = map[projectAndName]holder{}
 	}
-	planned := n.prompts[job.projectAndName()]
-	n.prompts[job.projectAndName()] = prompt
-	return planned == "" || planned == prompt
-}
-
-// start reports whether no other resource has started a job with this name.
-func (n *newNames) start(job *jobModel) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if job.Name.IsNull() || n.started[job.projectAndName()] {
-		return job.Name.IsNull()
+	if isHeld && !had.mayBe(h) && !n.leaving[had.job] {
+		return n.applies.Load()
 	}
-	if n.started == nil {
-		n.started = map[[2]string]bool{}
-	}
-	n.started[job.projectAndName()] = true
+	n.holders[name] = h
 	return true
 }
 
-// end follows a create that failed, or a destroy.
-func (n *newNames) end(job *jobModel) {
+func (n *names) isHeld(name projectAndName, by holder) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.started, job.projectAndName())
-	delete(n.prompts, job.projectAndName())
+	had, isHeld := n.holders[name]
+	return isHeld && had == by
+}
+
+// leave follows the plan of a destroy. It reports whether a new resource seems to get the name of the job.
+func (n *names) leave(name projectAndName, jobID string) (isTaken bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.leaving == nil {
+		n.leaving = map[string]bool{}
+	}
+	n.leaving[jobID] = true
+	h, isHeld := n.holders[name]
+	return isHeld && (h.job == "" || h.job == jobID && h.tainted) && !n.applies.Load()
+}
+
+func (n *names) isLeaving(jobID string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.leaving[jobID]
+}
+
+// replaces notes that the create of a name replaces a job: with create_before_destroy, nothing else tells the create.
+func (n *names) replaces(name projectAndName, jobID string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.replaced == nil {
+		n.replaced = map[projectAndName]string{}
+	}
+	n.replaced[name] = jobID
+}
+
+func (n *names) replacedBy(name projectAndName) (jobID string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.replaced[name]
+}
+
+// observe notes the status of a job in the state.
+func (n *names) observe(jobID, status string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.statuses == nil {
+		n.statuses = map[string]string{}
+	}
+	n.statuses[jobID] = status
+}
+
+func (n *names) hasFailed(jobID string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.statuses[jobID] == string(agentapi.StatusFailed)
+}
+
+// fingerprint tells two new resources with one name apart.
+func (m *jobModel) fingerprint(ctx context.Context) string {
+	if !m.isKnown(ctx) || m.promptText().IsUnknown() {
+		return ""
+	}
+	w := m.request(ctx, "").Wanted
+	return store.Hash(w.Triggers, w.Prompt)
+}
+
+// StateRead is called with each object of a state before it is planned: of a tainted object, the plan shows no more than this.
+func (d *ProviderData) StateRead(object []byte) {
+	var stored struct {
+		ID, Name, Status string
+		ProjectID        string `json:"project_id"`
+	}
+	if json.Unmarshal(object, &stored) != nil || stored.ID == "" {
+		return
+	}
+	d.Sender.Journal.InState(stored.ID)
+	d.Sender.Journal.HasName(stored.ProjectID, stored.Name)
+	d.names.observe(stored.ID, stored.Status)
 }

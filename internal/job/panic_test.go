@@ -88,7 +88,7 @@ func TestX06_panic_after_an_accepted_POST(t *testing.T) {
 // Red without: recoverAsError in each of them, report.
 func TestX06_panic_anywhere(t *testing.T) {
 	s := harness.NewService(t, nil)
-	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
 	c, more := fakecli.New(t, s.Attrs()), attrs{"prompt": "write more"}
 	apply(t, c, "first", config, attrs{"prompt": "write"})
 	id, existing := s.OnlyJob(t).ID, *c

@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -24,57 +25,91 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	switch {
 	case req.State.Raw.IsNull():
 		r.provider.planNew(ctx, req, resp)
-	case req.Plan.Raw.IsNull(): // destroy
-		marks := readMarks(ctx, req.Private)
-		marks.pruneJournal(ctx, r.provider.Sender.Journal, &resp.Diagnostics)
-		marks.write(ctx, resp.Private)
+	case req.Plan.Raw.IsNull():
+		r.provider.planDestroy(ctx, req, resp)
 	default:
 		r.provider.planExisting(ctx, req, resp)
 	}
 }
 
-// planNew plans a job that no state has. Of a replacement, this is the second call: Terraform drops its warnings.
+// planNew plans a job that no state has. Of a replacement, this is the second call, which finds what the first one has left in the
+// private state: Terraform drops its warnings.
 func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan jobModel
-	project, diags := plan.readPlan(ctx, req.Plan, req.Config)
-	if resp.Diagnostics.Append(diags...); diags.HasError() {
+	diags := &resp.Diagnostics
+	project, more := plan.readPlan(ctx, req.Plan, req.Config)
+	if diags.Append(more...); more.HasError() {
 		return
 	}
-	plan.ProjectID = d.projectOr(project, &resp.Diagnostics)
-	resp.Diagnostics.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
-	if !d.names.plan(&plan) {
-		validate.WarnAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString()))
+	plan.ProjectID = d.projectOr(project, diags)
+	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
+	marks := readMarks(ctx, req.Private)
+	marks.creates = true
+	d.planCreate(ctx, &plan, marks.planned, false, marks, diags)
+	h := holder{job: marks.planned}
+	if replaced := d.names.replacedBy(plan.projectAndName()); marks.planned == "" && replaced != "" {
+		h = holder{job: replaced, tainted: true}
+	} else if marks.planned == "" {
+		h.request = plan.fingerprint(ctx)
 	}
-	d.announceOrCount(ctx, send.Create, &plan, "", &resp.Diagnostics)
+	d.holdName(&plan, h, diags)
+	marks.write(ctx, resp.Private)
+}
+
+// holdName makes sure that no other resource has the name.
+func (d *ProviderData) holdName(plan *jobModel, h holder, diags *diag.Diagnostics) {
+	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() { // it is unknown, or ignore_changes hides that of an imported job
+		return
+	}
+	d.Sender.Journal.HasName(plan.ProjectID.ValueString(), plan.Name.ValueString())
+	if !d.names.hold(plan.projectAndName(), h) {
+		validate.ErrorAt(diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString()))
+	}
+}
+
+// planDestroy plans the destruction of a job. If another resource gets its name, that one starts a new job.
+func (d *ProviderData) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
+	var state jobModel
+	if resp.Diagnostics.Append(req.State.Get(ctx, &state)...); resp.Diagnostics.HasError() {
+		return
+	}
+	m, request := readMarks(ctx, req.Private), state.request(ctx, "")
+	record, _, err := d.Sender.Journal.Kept(ctx, request.Project, request.Name, state.ID.ValueString(), m.known())
+	d.reportJournalError(err, &resp.Diagnostics)
+	if record != nil && (record.Job != state.ID.ValueString() || record.Adoption != m.adoption) {
+		return // another object has the job, or the name another job
+	}
+	if d.names.leave(state.projectAndName(), state.ID.ValueString()) {
+		d.release(ctx, request, &journal.Record{Job: state.ID.ValueString(), Adoption: m.adoption}, false, &resp.Diagnostics)
+		addWarning(&resp.Diagnostics, wording.NotAdopted(request, state.facts()))
+	}
 }
 
 // planExisting plans what becomes of a job in the state.
 func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan, state jobModel
-	diags, j := &resp.Diagnostics, d.Sender.Journal
+	diags := &resp.Diagnostics
 	if diags.Append(req.State.Get(ctx, &state)...); diags.HasError() {
 		return
 	}
 	marks := readMarks(ctx, req.Private)
 	defer func() { marks.write(ctx, resp.Private) }()
-	stored := marks.journal
-	marks.pruneJournal(ctx, j, diags)
 	project, more := plan.readPlan(ctx, req.Plan, req.Config)
 	options := readWaitOptions(ctx, plan.Wait, diags)
 	if diags.Append(more...); diags.HasError() {
 		return
 	}
-	proposed := plan.stored()
-	marks.ignored = plan.promptText().IsNull()
+	proposed, jobID := plan.stored(), state.ID.ValueString()
+	marks.ignored, marks.planned = plan.promptText().IsNull(), jobID
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	c := compare(&plan, &state, marks, options.enabled)
+	c := compare(&plan, &state, marks, options)
 	c.newProject = !project.IsNull() && !project.Equal(state.ProjectID)
-	c.sent = c.newPrompt && c.closedJob && len(equalRequests(ctx, j, send.Message, &plan, diags)) > 0
+	if c.newPrompt && c.closedJob && plan.isKnown(ctx) {
+		verdict, _ := d.peek(ctx, plan.request(ctx, jobID).Wanted, diags)
+		c.sent = verdict == journal.Adopt || verdict == journal.SentUnknown
+	}
 	if c.newJob() {
 		resp.RequiresReplace.Append(c.startsJob(&plan))
-	}
-	if !c.replaces() {
-		d.tidyJournal(ctx, &plan, stored, c.recordOnly, diags)
 	}
 	c.setValues(&plan, &state)
 	if c.newProject {
@@ -85,15 +120,9 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 			return
 		}
 	}
-	switch {
-	case c.replaces():
-		// Terraform plans a replacement twice. This call has the prior state, and its warnings are shown. The second
-		// one has none: it plans a create, which counts the new job, and Terraform drops its warnings.
-		d.announceOrCount(ctx, send.Create, &plan, state.ID.ValueString(), diags)
-	case c.message():
-		if d.announceOrCount(ctx, send.Message, &plan, state.ID.ValueString(), diags) {
-			return // its warning replaces the one of this plan
-		}
+	d.holdName(&plan, holder{job: jobID}, diags)
+	if isAnnounced := d.planName(ctx, &plan, &state, c, marks, diags); isAnnounced {
+		return
 	}
 	c.explain(&plan, &state, diags)
 	if marks.unconfirmed && !c.replaces() && !c.message() {
@@ -101,24 +130,54 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	}
 }
 
-// announceOrCount announces that a request was sent by an earlier run, or else counts it. It
-// reports whether it was.
-func (d *ProviderData) announceOrCount(
-	ctx context.Context, kind send.Kind, plan *jobModel, jobID string, diags *diag.Diagnostics,
-) (announced bool) {
-	found := d.announce(ctx, kind, plan, diags)
-	isNew := kind == send.Create && jobID == ""
-	if found > 0 && (!isNew || d.Sender.Limits.TakesOver(requestKey(ctx, kind, plan), found)) {
+// planName plans what becomes of the name of a job in the state, and of a request for it. It reports whether it has announced what becomes
+// of a message.
+func (d *ProviderData) planName(
+	ctx context.Context, plan, state *jobModel, c change, m *marks, diags *diag.Diagnostics,
+) (isAnnounced bool) {
+	jobID := state.ID.ValueString()
+	if c.replaces() {
+		// Terraform plans a replacement twice. This call has the prior state, and its warnings are shown. The second
+		// one has none: it plans a create, which counts the new job, and Terraform drops its warnings.
+		d.planCreate(ctx, plan, jobID, true, m, diags)
+		return false
+	}
+	hasName := plan.Name.Equal(state.Name)
+	if hasName {
+		d.planKept(ctx, state, m, diags)
+	} else if d.names.leave(state.projectAndName(), jobID) {
+		d.release(ctx, state.request(ctx, ""), &journal.Record{Job: jobID, Adoption: m.adoption}, false, diags)
+		addWarning(diags, wording.NotAdopted(state.request(ctx, ""), state.facts()))
+	}
+	if hasName && !c.message() {
+		return false
+	}
+	request := plan.request(ctx, jobID)
+	verdict, record := d.peekMessage(ctx, plan, request, diags)
+	switch {
+	case verdict == journal.OtherJob && state.Name.IsNull():
+		validate.WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
+		return false
+	case c.message() && verdict != journal.Send, verdict == journal.OtherJob:
+		validate.WarnAt(diags, path.Root("name"), wording.Announcement(verdict, request, record))
 		return true
+	case !hasName && !state.Name.IsNull() && record != nil && record.IsUnknownCreate():
+		validate.WarnAt(diags, path.Root("name"), wording.OtherJob(state.facts(), record))
 	}
-	d.warnOfPlace(ctx, diags)
-	if kind == send.Create {
-		d.warnOfNamesakes(ctx, plan, diags)
+	if c.message() {
+		d.planRequest(request, jobID, diags)
 	}
-	if err := d.Sender.Limits.Plan(kind, jobID); err != nil {
-		addError(diags, wording.BeyondLimit(err, send.Request{Kind: kind, ProjectID: plan.ProjectID.ValueString(), JobID: jobID}))
+	return false
+}
+
+// peekMessage is peek for a job that gets a message or another name.
+func (d *ProviderData) peekMessage(
+	ctx context.Context, plan *jobModel, request send.Request, diags *diag.Diagnostics,
+) (journal.Verdict, *journal.Record) {
+	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() {
+		return journal.Send, nil
 	}
-	return found > 0
+	return d.peek(ctx, request.Wanted, diags)
 }
 
 // change is what an apply would do to an existing job.
@@ -133,11 +192,12 @@ type change struct {
 	refused      bool // it refuses messages
 	restored     bool // the prompt is the last one that it accepted, and it has refused another one since
 	sent         bool // an earlier run has sent the prompt to it, which the state does not show
+	retries      bool // it failed, and the configuration asks for another one
 	resume       bool // it has not finished: resume waiting
 }
 
 // compare compares a plan with the state. Only a plan knows whether the project is new and the prompt was sent.
-func compare(plan, state *jobModel, m *marks, waits bool) change {
+func compare(plan, state *jobModel, m *marks, options waitOptions) change {
 	recorded := m.recordedPrompt(state)
 	imported, ignored := recorded.missing(), plan.promptText().IsNull()
 	newPrompt := !imported && !ignored && !recorded.is(plan)
@@ -150,22 +210,23 @@ func compare(plan, state *jobModel, m *marks, waits bool) change {
 		closedJob:    state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.closed,
 		refused:      m.closed,
 		restored:     !imported && !ignored && !newPrompt && (m.closed || m.refused != ""),
-		resume:       waits && !state.ended(),
+		retries:      options.onFailure == onRetry && state.is(agentapi.StatusFailed),
+		resume:       options.enabled && !state.ended(),
 	}
 }
 
 func (c change) message() bool { return c.newPrompt && (!c.closedJob || c.sent) }
 
-// newJob reports whether the prompt starts a job, because the present one cannot accept it.
-func (c change) newJob() bool { return c.newPrompt && !c.message() && !c.mayBeUnknown }
+// newJob reports whether a job is started because the present one failed, or cannot accept the prompt.
+func (c change) newJob() bool { return c.retries || c.newPrompt && !c.message() && !c.mayBeUnknown }
 
 // replaces reports whether the job is replaced. For triggers and project the schema says so.
 func (c change) replaces() bool { return c.newTriggers || c.newProject || c.newJob() }
 
-// startsJob is the attribute at which a new prompt asks for a replacement: Terraform ignores one that does not
+// startsJob is the attribute at which a plan asks for a replacement: Terraform ignores one that does not
 // differ, and a write-only prompt is in no plan.
 func (c change) startsJob(plan *jobModel) path.Path {
-	if plan.Prompt.IsNull() {
+	if c.retries || plan.Prompt.IsNull() {
 		return path.Root("status")
 	}
 	return path.Root("prompt")
@@ -205,6 +266,8 @@ func (c change) explain(plan, state *jobModel, diags *diag.Diagnostics) {
 	prompt, status := plan.promptPath(), path.Root("status")
 	warn := func(at path.Path, text wording.Text) { validate.WarnAt(diags, at, text.Of(job, nil)) }
 	switch {
+	case c.retries:
+		warn(status, wording.RetriesFailed)
 	case c.newJob():
 		warn(prompt, wording.NewJob)
 	case c.replaces() && !state.ended():

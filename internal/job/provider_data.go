@@ -6,6 +6,7 @@ package job
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -30,8 +31,9 @@ type ProviderData struct {
 	Mask      func(context.Context) context.Context
 	OnRunner  bool // the journal is on a pipeline's runner, and nobody chose that
 
-	warnsOfPlace sync.Once
-	names        newNames
+	warnsOfPlace, warnsOfMove sync.Once
+	sends, moved              atomic.Bool // this plan sends something; the last apply kept the journal elsewhere
+	names                     names
 }
 
 // unconfigured is what a resource has before Configure.

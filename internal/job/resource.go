@@ -66,6 +66,7 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics}
+	r.provider.names.applies.Store(true)
 	var job jobModel
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
 	resp.Diagnostics.Append(diags...)
@@ -78,29 +79,24 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if !r.provider.names.start(&job) {
-		validate.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(job.Name.ValueString(), job.ProjectID.ValueString()))
+	defer out.recoverAndSave(ctx, &job)
+	request := job.request(ctx, "")
+	if request.Name == "" { // ignore_changes hides it, and without it nothing would be recorded
+		validate.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.NameMissing())
 		return
 	}
-	defer func() {
-		if job.ID.IsUnknown() {
-			r.provider.names.end(&job)
-		}
-	}()
-	defer out.recoverAndSave(ctx, &job)
-	project := job.ProjectID.ValueString()
-	operation := r.provider.Sender.Begin(ctx, send.Request{
-		Kind: send.Create, ProjectID: project, Prompt: job.promptText().ValueString(), Name: job.Name.ValueString(),
-		PromptHash: job.promptHash(), Key: requestKey(ctx, send.Create, &job),
-	})
-	defer operation.End()
+	request.Replaces, request.RetryFailed = r.provider.names.replacedBy(job.projectAndName()), options.onFailure == onRetry
+	operation := r.provider.Sender.Begin(ctx, request)
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
 	defer cancel()
 
 	outcome := operation.Send(ctx)
 	if outcome.Job != nil { // before anything else
 		warnings := job.apply(outcome.Job)
-		out.shows(operation)
+		out.marks.version, out.marks.adoption = operation.Version(), operation.Adoption()
+		if last := outcome.Record.LastMessage(); outcome.Result == send.Adopted && last != nil {
+			out.marks.messagedAt, out.marks.unconfirmed = last.SentAt, last.Unknown
+		}
 		out.save(ctx, &job)
 		if !options.enabled { // with a wait, await reports those of the last record
 			resp.Diagnostics.Append(warnings...)
@@ -108,19 +104,26 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	switch outcome.Result {
 	case send.Sent:
-	case send.TakenOver:
-		addWarning(&resp.Diagnostics, wording.TakenOver(outcome, operation.Request))
+		if left := operation.Left(); left != nil {
+			addWarning(&resp.Diagnostics, wording.LeftBehind(request, left))
+		}
+	case send.Adopted:
+		if outcome.Job.ID != request.Replaces { // else it is still the failed one
+			addWarning(&resp.Diagnostics, wording.Adopted(outcome, request))
+		}
 	default:
-		addError(&resp.Diagnostics, wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
+		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request, wording.ApplyAgain))
 	}
-	reportProblem(r.provider.Sender.Journal, outcome, job.facts(), &resp.Diagnostics)
 	if outcome.Job != nil && options.enabled {
 		r.provider.await(ctx, &job, wait.Created, options, out)
 	}
+	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it
 }
 
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
+	out.marks.planned = ""
+	r.provider.names.applies.Store(true)
 	var job, before jobModel
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
 	resp.Diagnostics.Append(diags...)
@@ -140,13 +143,15 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
-	change := compare(&job, &before, out.marks, options.enabled)
+	change := compare(&job, &before, out.marks, options)
 	if change.restored {
 		out.marks.reopen()
 	}
 	job.jobRecord = before.jobRecord
-	if !job.Name.Equal(before.Name) {
-		r.provider.names.end(&before)
+	if !change.newPrompt && (change.recordOnly || !job.Name.Equal(before.Name)) {
+		if !r.provider.assign(ctx, &job, &before, out) {
+			return
+		}
 	}
 	if !change.newPrompt && !change.resume {
 		out.save(ctx, &job)
@@ -155,23 +160,24 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if !r.provider.usable(&resp.Diagnostics) {
 		return
 	}
-	r.provider.Sender.Journal.DealtWith(out.marks.journal.Entries...)
-	operation := r.provider.Sender.Begin(ctx, send.Request{
-		Kind: send.Message, ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(),
-		Prompt: job.promptText().ValueString(), Key: requestKey(ctx, send.Message, &job),
-		Closed: change.closedJob,
-	})
-	defer operation.End()
+	request := job.request(ctx, job.ID.ValueString())
+	request.Closed = change.closedJob
+	operation := r.provider.Sender.Begin(ctx, request)
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
 	defer cancel()
 
 	after := wait.Resumed
 	if !change.newPrompt {
 		out.save(ctx, &job)
-	} else if outcome := r.sendMessage(ctx, &job, operation, out); outcome.Job == nil {
-		return
-	} else if outcome.Result == send.Sent {
-		after = wait.Messaged
+	} else {
+		outcome := r.sendMessage(ctx, &job, &before, operation, out)
+		defer func() { r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) }() // by then, the store may have taken it
+		if outcome.Job == nil {
+			return
+		}
+		if outcome.Result == send.Sent {
+			after = wait.Messaged
+		}
 	}
 	if options.enabled {
 		r.provider.await(ctx, &job, after, options, out)
@@ -180,25 +186,27 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 
 // sendMessage sends the new prompt to the job. From the moment it may have arrived the state holds the new prompt, so that
 // no later apply sends it again.
-func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation *send.Operation, out stateWriter) send.Outcome {
+func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, operation *send.Operation, out stateWriter) send.Outcome {
 	outcome, at := operation.Send(ctx), time.Time{}
 	arrived := outcome.Job != nil
 	if arrived {
 		at = time.Now()
-		if outcome.Result == send.TakenOver {
-			at = outcome.Earlier.SentAt
+		if outcome.Result == send.Adopted {
+			at = outcome.Record.Last.SentAt
 		}
 		job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
 		job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	}
 	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
+		earlier := *out.marks
 		out.marks.messaged(at)
-		out.shows(operation)
+		out.marks.version, out.marks.adoption = operation.Version(), operation.Adoption()
 		out.save(ctx, job)
+		r.provider.releaseEarlierName(ctx, job, before, &earlier, out.diags)
 	}
 	switch {
-	case outcome.Result == send.TakenOver:
-		addWarning(out.diags, wording.TakenOver(outcome, operation.Request))
+	case outcome.Result == send.Adopted:
+		addWarning(out.diags, wording.Adopted(outcome, operation.Request))
 	case outcome.Result == send.Closed:
 		facts := job.facts()
 		facts.RefusedMessage = out.marks.closed
@@ -207,7 +215,6 @@ func (r *jobResource) sendMessage(ctx context.Context, job *jobModel, operation 
 		operation.Request.Closed = r.isClosed(ctx, job, outcome.Err, out)
 		addError(out.diags, wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
 	}
-	reportProblem(r.provider.Sender.Journal, outcome, job.facts(), out.diags)
 	return outcome
 }
 
@@ -242,7 +249,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		return
 	}
 	ctx = r.provider.Mask(ctx)
-	out.marks.pruneJournal(ctx, r.provider.Sender.Journal, &resp.Diagnostics)
+	r.provider.readRecord(ctx, &job, out)
 	defer func() { out.marks.write(ctx, out.private) }()
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
 	record, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
@@ -255,6 +262,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	case err != nil:
 		addError(&resp.Diagnostics, wording.RefreshFailed.Of(job.facts(), err))
 	default:
+		r.provider.names.observe(id, string(record.Status))
 		record.Status = out.marks.observed(&job, record.Status)
 		resp.Diagnostics.Append(job.apply(record)...)
 		if reflect.DeepEqual(job, before) {
@@ -279,9 +287,13 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
-	r.provider.names.end(&job)
-	j := r.provider.Sender.Journal
-	reportJournalError(j, j.Destroyed(ctx, readMarks(ctx, req.Private).journal, job.ID.ValueString()), &resp.Diagnostics)
+	r.provider.names.applies.Store(true)
+	r.provider.Sender.Journal.NotInState(job.ID.ValueString())
+	if marks := readMarks(ctx, req.Private); marks.keepsFailed {
+		r.provider.names.replaces(job.projectAndName(), job.ID.ValueString())
+	} else {
+		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)
+	}
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
 	}

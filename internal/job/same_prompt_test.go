@@ -20,7 +20,7 @@ import (
 // What an editor, a checkout or a heredoc changes and nobody sees starts no job and sends no message, neither
 // from the state nor from the journal, and the plan is empty.
 //
-// Red without: comparedPrompt in requestKey, promptHash, saved, recordedPrompt and setValues. The edits: TestCanonical.
+// Red without: comparedPrompt in request, promptHash, saved, recordedPrompt and setValues. The edits: TestCanonical.
 func TestSamePrompt_I02(t *testing.T) {
 	type step struct {
 		prompt            attrs
@@ -29,11 +29,6 @@ func TestSamePrompt_I02(t *testing.T) {
 		says              []string
 		creates, messages int // so far
 	}
-	const (
-		followUp  = "WARNING: Follow-up message to agent job"
-		announced = " of an earlier run will be taken over"
-		taken     = " of an earlier run taken over"
-	)
 	for _, name := range []string{"prompt", "prompt_wo"} {
 		of := func(text string) attrs { return attrs{name: text} }
 		for change, steps := range map[string][]step{
@@ -44,16 +39,12 @@ func TestSamePrompt_I02(t *testing.T) {
 			"indented":   {{prompt: of("a\nb"), creates: 1}, {prompt: of("a\n  b"), says: []string{followUp}, creates: 1, messages: 1}},
 			"of a lost create": {
 				{prompt: of("a\r\nb"), isLost: true, creates: 1},
-				{prompt: of("\ufeffa \nb\n"), says: []string{announced, taken}, creates: 1},
-			},
-			"of a lost create with a name": {
-				{prompt: fakecli.With(of("a\r\nb"), attrs{"name": "docs"}), isLost: true, creates: 1},
-				{prompt: fakecli.With(of("\ufeffa \nb\n"), attrs{"name": "docs"}), says: []string{announced, taken}, creates: 1},
+				{prompt: of("\ufeffa \nb\n"), says: []string{willAdopt, adopted}, creates: 1},
 			},
 			"of a lost message": {
 				{prompt: of("a"), creates: 1},
 				{prompt: of("a\nb"), isLost: true, says: []string{followUp}, creates: 1, messages: 1},
-				{prompt: of("\ufeffa \r\nb\n"), says: []string{announced, taken}, creates: 1, messages: 1},
+				{prompt: of("\ufeffa \r\nb\n"), says: []string{countsAsSent, countsAsSent}, creates: 1, messages: 1},
 			},
 			"and attribute": {
 				{prompt: of("a\r\nb"), creates: 1},
@@ -68,7 +59,7 @@ func TestSamePrompt_I02(t *testing.T) {
 		} {
 			t.Run(name+", "+change, func(t *testing.T) {
 				s := harness.NewService(t, harness.Always(simulator.Script{Duration: time.Hour}))
-				config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
+				config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
 				c := fakecli.New(t, config)
 				for run, step := range steps {
 					before, created, job := *c, s.Counts().Create, fakecli.With(step.prompt, attrs{"wait": attrs{"enabled": false}})

@@ -34,9 +34,9 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"The service cannot cancel or delete a job: destroying the resource only removes it from the state.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
-				Optional: true,
-				MarkdownDescription: "Recognizes this job after a broken run, even if its prompt has changed meanwhile. " +
-					"Unique for each project in a state. It is kept in the journal and not sent; a change has no effect on a job in the state.",
+				Required: true,
+				MarkdownDescription: "Name of the job, unique for each project in a state. With its `triggers`, a name starts one job, until the " +
+					"resource is destroyed or replaced. It is kept in the journal and not sent. A change sends nothing.",
 				Validators: []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
 			},
 			"prompt": schema.StringAttribute{
@@ -115,20 +115,19 @@ func jobSchema(ctx context.Context) schema.Schema {
 					},
 					"on_failure": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "What to do when the job fails: `error` fails the run, and after a create " +
-							"the next apply starts a new job; `warn` keeps the failed job. Default: `error`.",
-						Validators: []validator.String{stringvalidator.OneOf(onError, onWarn)},
+						MarkdownDescription: "What to do when the job fails: `error` fails the run, and the next ones without another job, until prompt or " +
+							"`triggers` change; `retry` fails the run, and the next apply starts a new job; `warn` keeps the failed job. Default: `error`.",
+						Validators: []validator.String{stringvalidator.OneOf(onError, onRetry, onWarn)},
 					},
 				},
 			},
 			"timeouts": timeouts.Block(ctx, timeouts.Opts{
 				Create: true,
 				Update: true,
-				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the service's rate limit. " +
-					"If it expires once the job has started, the apply ends with a warning, and the next one resumes waiting; " +
-					"before that, it fails. Default: `60m`.",
+				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the rate limit. " +
+					"If it expires once the job has started, the apply warns, and the next one resumes waiting; before that, it fails. Default: `60m`.",
 				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. " +
-					"When it expires, the run fails, and the next apply resumes waiting, or sends the message if it was not sent. Default: `60m`.",
+					"If it expires, the run fails, and the next apply does what is left. Default: `60m`.",
 			}),
 		},
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/tfsdk"
 	"github.com/hashicorp/terraform-plugin-log/tflog"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
@@ -34,11 +33,6 @@ func (w stateWriter) save(ctx context.Context, job *jobModel) {
 	w.marks.saved(job)
 	w.marks.write(ctx, w.private)
 	w.identify(ctx, job)
-}
-
-// shows follows a request that the state will show: it records what that makes superfluous in the journal.
-func (w stateWriter) shows(operation *send.Operation) {
-	w.marks.journal = operation.Ref(w.marks.journal)
 }
 
 // identify writes the identity, which a state from an old CLI does not have.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -24,7 +25,6 @@ func TestJob_steps(t *testing.T) {
 		recorded = "WARNING: Prompt recorded without sending it"
 		restored = "the prompt is again the one before that. Apply sends nothing."
 		replaced = "WARNING: New prompt starts a new agent job"
-		failed   = "ERROR: Agent job failed"
 		later    = "WARNING: Prompt not known yet"
 		broken   = "ERROR: " + fakecli.Inconsistent
 		invalid  = "It was not sent to project proj_1."
@@ -179,6 +179,7 @@ func TestJob_steps(t *testing.T) {
 					if diff := cmp.Diff(step.because, c.Because); diff != "" {
 						t.Errorf("step %d: attributes that ask for a replacement (-want +got):\n%s", i, diff)
 					}
+					c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), s.Attrs()) // an apply has its own process
 					apply := c.Apply
 					if step.once {
 						apply = c.ApplyPlanned

@@ -19,12 +19,10 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
-// What later runs and later versions read: marks in the private state, the job in the state, and keys
-// of the journal.
+// What later runs and later versions read: marks in the private state, the job in the state, and what records have hashes of.
 
 func TestMarks_transitions(t *testing.T) {
 	t.Parallel()
@@ -100,11 +98,12 @@ func TestMarks_stored(t *testing.T) {
 	t.Parallel()
 	read, written := private{
 		"messaged": []byte(`"2026-11-23T00:24:16Z"`), "unconfirmed": []byte("true"), "refused": []byte("true"), "refused_prompt": []byte(`"hash"`),
-		"prompt": []byte(`"hash"`), "ignored": []byte("true"),
+		"prompt": []byte(`"hash"`), "ignored": []byte("true"), "record": []byte(`"place.1"`), "moved": []byte("true"),
+		"job": []byte(`"job_1"`), "keep": []byte("true"),
 	}, private{}
 	want := marks{
 		messagedAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), unconfirmed: true, closed: true, refused: "hash",
-		prompt: "hash", ignored: true,
+		prompt: "hash", ignored: true, version: "place.1", moved: true, planned: "job_1", keepsFailed: true,
 	}
 	m := readMarks(t.Context(), read)
 	if diff := cmp.Diff(want, *m, cmp.AllowUnexported(marks{})); diff != "" {
@@ -136,15 +135,18 @@ func TestSave_failed(t *testing.T) {
 	}
 }
 
-// A later version finds what an earlier one has recorded, or it would send that again. So an argument
-// that is added later is part of a key only where it is set. Keys without triggers: internal/test/frozen.
-func TestCreateKey_acrossVersions(t *testing.T) {
-	job := jobModel{
-		Prompt: types.StringValue("prompt"), ProjectID: types.StringValue("proj"),
-		Triggers: types.MapValueMust(types.StringType, map[string]attr.Value{"b": types.StringValue("1"), "a": types.StringNull()}),
-	}
-	if key := requestKey(t.Context(), send.Create, &job); key != "create-3yxzkpcrflhoqzzcljeb" {
-		t.Errorf("the key of earlier versions is now %s", key)
+// A later version finds what an earlier one has recorded, or it would send that again: records have the hash of these triggers.
+func TestRequest_triggers(t *testing.T) {
+	t.Parallel()
+	for want, triggers := range map[string]types.Map{
+		"null":               types.MapNull(types.StringType),
+		"{}":                 types.MapValueMust(types.StringType, nil),
+		`{"a":null,"b":"1"}`: types.MapValueMust(types.StringType, map[string]attr.Value{"b": types.StringValue("1"), "a": types.StringNull()}),
+	} {
+		job := jobModel{Name: types.StringValue("a"), Prompt: types.StringValue("prompt"), ProjectID: types.StringValue("proj"), Triggers: triggers}
+		if got := job.request(t.Context(), "").Triggers; got != want {
+			t.Errorf("the triggers of earlier versions were %s, and are %s", want, got)
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func TestValidate_I01(t *testing.T) {
 	mistakes := map[string][]any{
 		"prompt": {"", " \t\n\u00a0", "a\x00b", "a\xffb"}, "id": {"", "a/b"}, "job_id": {"", "a/b"},
 		"project_id":      {"a/b", "..", "a/../b", "a?b", "a#b", "a%2fb", "a b"},
-		"wait on_failure": {"", "retry"},
+		"wait on_failure": {"", "never"},
 		"timeouts create": durations, "timeouts update": durations, "timeouts invoke": durations,
 	}
 	c := fakecli.Unconfigured(t)
@@ -56,6 +56,10 @@ func TestValidate_I01(t *testing.T) {
 			}
 		}
 	}
+	if got := fakecli.Text(c.Validate(attrs{"prompt": "write", "wait": attrs{"on_failure": "retry"}})); got != "" {
+		t.Error(got)
+	}
+	fakecli.WantPath(t, validate("agent_start_job", attrs{"prompt": "write", "wait": attrs{"on_failure": "retry"}}), "wait", "on_failure")
 	for _, test := range []struct {
 		config attrs
 		want   string // empty: nothing is said

@@ -7,9 +7,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
-	"slices"
+	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,244 +19,322 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-var (
-	create, otherCreate   = store.CreateKey("p", "canary", ""), store.CreateKey("p", "canary 2", "")
-	message, otherMessage = store.MessageKey("p", "job-1", "canary"), store.MessageKey("p", "job-1", "canary 2")
-	keyNames              = map[Key]string{create: "create", otherCreate: "other create", message: "message", otherMessage: "other message"}
-	errFault              = errors.New("a fault")
-)
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, // connections to the S3 servers
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-		goleak.IgnoreAnyFunction("net/http.(*conn).serve"))
+var verdicts = map[Verdict]string{
+	Send: "send", Beside: "beside", Wait: "wait", Adopt: "adopt", SentUnknown: "sent, unknown", Unknown: "unknown",
+	OtherPrompt: "other prompt", OtherJob: "other job", Twin: "twin",
 }
 
-// stores are the stores that every rule is tried in. Tests that use them are
-// named TestStores_*, so that -run 'S3|Stores' chooses what needs a real server.
-func stores(t *testing.T, try func(t *testing.T, l store.Location)) {
-	t.Helper()
-	t.Run("folder", func(t *testing.T) { try(t, folder(t)) })
-	t.Run("fake bucket", func(t *testing.T) { try(t, parse(t, fakes3.New(t).URL)) })
-	var unset []string
-	for _, variable := range []string{"AGENT_TEST_S3", "AGENT_TEST_S3_SECOND", "AGENT_TEST_AZBLOB"} {
-		url := os.Getenv(variable)
-		if url == "" {
-			unset = append(unset, variable)
-			continue
-		}
-		t.Run(variable, func(t *testing.T) {
-			l := parse(t, url)
-			l.Prefix = store.NewName("", "").ID + "/"
-			try(t, l)
-		})
-	}
-	if unset != nil {
-		t.Run("other servers", func(t *testing.T) { t.Skipf("%s not set: see make test-stores", strings.Join(unset, ", ")) })
-	}
+// world is what runs share: a store, and which of them have ended.
+type world struct {
+	mu      sync.Mutex
+	kept    map[string]kept
+	history []string // each write, in short
+	ended   map[string]bool
 }
 
-func folder(t *testing.T) store.Location {
-	t.Helper()
-	return store.Location{Folder: t.TempDir()}
+type kept struct {
+	text []byte
+	store.Listed
 }
 
-func parse(t *testing.T, url string) store.Location {
-	t.Helper()
-	l, err := store.ParseURL(url)
+func newWorld() *world { return &world{kept: map[string]kept{}, ended: map[string]bool{}} }
+
+func (w *world) end(run string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended[run] = true
+}
+
+func (w *world) hasEnded(s cli.Sender) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ended[s.Start]
+}
+
+// record is that of the name n, in short.
+func (w *world) record(name string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, err := decode(w.kept[key("p", name)].text)
 	if err != nil {
+		return "nothing"
+	}
+	return short(r)
+}
+
+// short is "JOB REQUEST, claim REQUEST, was JOB…, by RUN", where ? is an unknown outcome.
+func short(r *Record) string {
+	request := func(r *Request) string {
+		text := map[bool]string{true: "message", false: "create"}[r.IsMessage]
+		if r.Unknown {
+			text += "?"
+		}
+		if r.Unsent {
+			text = "unsent " + text
+		}
+		return text
+	}
+	var parts []string
+	if r.Last != nil {
+		parts = append(parts, strings.TrimSpace(r.Job+" "+request(r.Last)))
+	}
+	if r.Released {
+		parts = append(parts, "released")
+	}
+	if r.Adoption != "" {
+		parts = append(parts, "adopted")
+	}
+	if r.Claim != nil {
+		parts = append(parts, "claim "+request(r.Claim))
+	}
+	for _, p := range r.Previous {
+		parts = append(parts, "was "+cmp.Or(p.Job, "?"))
+	}
+	return strings.Join(append(parts, "by "+string(r.Run)), ", ")
+}
+
+// fault is what becomes of an access to a store.
+type fault int
+
+const (
+	none fault = iota
+	lostRequest
+	lostResponse
+	repeated // by a library
+	late     // it arrives when the client has given up
+	denied
+	hangs
+)
+
+var errFault = errors.New("a fault")
+
+// client is the way of one process to the store of a world, or to a real one. A version is derived from the text, as an ETag is.
+type client struct {
+	*world
+
+	real    store.Store // instead of that of the world
+	isLocal bool
+	fault   func(op string) fault // may be nil
+	delay   time.Duration         // of what is late
+
+	counting sync.Mutex
+	ops      []string
+}
+
+func (*client) String() string          { return "memory" }
+func (*client) Where(key string) string { return "memory/" + key }
+func (c *client) IsLocal() bool         { return c.isLocal }
+
+// access makes an access, perhaps with a fault.
+func (c *client) access(ctx context.Context, op string, do func() error) error {
+	c.counting.Lock()
+	c.ops = append(c.ops, op)
+	c.counting.Unlock()
+	f := none
+	if c.fault != nil {
+		f = c.fault(op)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	switch f {
+	case lostRequest:
+		return errFault
+	case lostResponse:
+		_ = do()
+		return errFault
+	case repeated:
+		_ = do()
+	case late:
+		go func() {
+			time.Sleep(c.delay)
+			_ = do()
+		}()
+		return errFault
+	case denied:
+		return fmt.Errorf("403: %w", store.ErrDenied)
+	case hangs:
+		_ = sleep.For(ctx, time.Hour)
+		return context.Cause(ctx)
+	case none:
+	}
+	return do()
+}
+
+// took returns the accesses since it was called last.
+func (c *client) took() string {
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	ops := strings.Join(c.ops, " ")
+	c.ops = nil
+	return ops
+}
+
+func (c *client) List(ctx context.Context) (found map[string]store.Listed, _ error) {
+	err := c.access(ctx, "list", func() error {
+		found = map[string]store.Listed{}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for key, k := range c.kept {
+			found[key] = k.Listed
+		}
+		return nil
+	})
+	return found, err
+}
+
+func (c *client) Get(ctx context.Context, key string) (text []byte, v store.Version, _ error) {
+	err := c.access(ctx, "get", func() (err error) {
+		if c.real != nil {
+			text, v, err = c.real.Get(ctx, key)
+			return err
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		text, v = c.kept[key].text, c.kept[key].Version
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return text, v, nil
+}
+
+var validKey = regexp.MustCompile(`^[a-z0-9-]{1,62}$`)
+
+func (c *client) Put(ctx context.Context, key string, text []byte, ifVersion store.Version) (store.Version, error) {
+	var v store.Version // not a result: what is late sets it, too
+	err := c.access(ctx, "put", func() (err error) {
+		if c.real != nil {
+			v, err = c.real.Put(context.WithoutCancel(ctx), key, text, ifVersion)
+			return err
+		}
+		v, err = c.put(key, text, ifVersion)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return v, nil
+}
+
+func (w *world) put(key string, text []byte, ifVersion store.Version) (store.Version, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, err := decode(text)
+	switch {
+	case w.kept[key].Version != ifVersion:
+		return "", store.ErrConflict
+	case err != nil, !validKey.MatchString(key), len(text) > 64<<10:
+		panic(fmt.Sprintf("%s: %s", key, text))
+	}
+	v := store.Version(store.Hash(string(text)))
+	w.kept[key] = kept{text, store.Listed{Version: v, Written: time.Now()}}
+	w.history = append(w.history, short(r))
+	return v, nil
+}
+
+func (c *client) Prove(ctx context.Context) error {
+	return c.access(ctx, "prove", func() error { return nil })
+}
+
+// times makes the n-th access of each kind have a fault. One that is not named has none.
+func times(op string, faults ...fault) func(string) fault {
+	var mu sync.Mutex
+	n := 0
+	return func(got string) fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if got != op || n >= len(faults) {
+			return none
+		}
+		n++
+		return faults[n-1]
+	}
+}
+
+// open is a process of another run. Its store is a bucket.
+func (w *world) open(run string, forget ...string) (*Journal, *client) {
+	c := &client{world: w, delay: time.Minute}
+	process := &cli.Process{Run: cli.Run(run), Self: cli.Sender{Start: run}, Ended: w.hasEnded}
+	j := over(c, process, Options{Forget: forget, RequestTimeout: time.Second})
+	j.isProven = true
+	return j, c
+}
+
+func create(name, prompt string) Wanted { return Wanted{Project: "p", Name: name, Prompt: prompt} }
+
+func message(name, job, prompt string) Wanted {
+	return Wanted{Project: "p", Name: name, Job: job, Prompt: prompt}
+}
+
+// request does what package send does, with a service that accepts everything. It returns what became of the request.
+func request(t *testing.T, j *Journal, w Wanted, job string) string {
+	t.Helper()
+	c := j.Begin(t.Context(), w)
+	for posts := w.Job == ""; ; {
+		if posts {
+			err := c.Sending()
+			if err == nil {
+				if err = c.Sent(); err == nil {
+					c.Accepted(cmp.Or(w.Job, job))
+					return "sent"
+				}
+				c.Withdrawn()
+				return "failed"
+			}
+			if !errors.Is(err, ErrTaken) {
+				return "failed"
+			}
+		}
+		verdict, r, err := c.Look(t.Context())
+		if err != nil {
+			return "failed"
+		}
+		switch posts = verdict == Send || verdict == Beside; {
+		case verdict == Adopt && w.Job == "":
+			if err := c.Adopt(); err == nil {
+				return "adopted " + r.Job
+			} else if !errors.Is(err, ErrTaken) {
+				return "failed"
+			}
+		case !posts:
+			return verdicts[verdict]
+		}
+	}
+}
+
+// claim claims a name for a request, as far as a mark that it is being sent.
+func claim(t *testing.T, j *Journal, w Wanted) *Claim {
+	t.Helper()
+	c := j.Begin(t.Context(), w)
+	if _, _, err := c.Look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return l
-}
-
-// open opens the journal as a separate process in a run. Each process of another run has ended.
-func open(t *testing.T, l store.Location, run cli.Run, forget ...string) *Journal {
-	t.Helper()
-	process := cli.This()
-	process.Run = run
-	process.Self.Start = string(run)
-	process.Ended = func(s cli.Sender) bool { return s.Start != string(run) }
-	return Open(process, Options{Place: Place{l, "scope"}, Forget: forget, RequestTimeout: time.Second})
-}
-
-// request does what package send does, with a service that always accepts. It returns what
-// became of the request: "sent", "taken over" and its job, "blocked" or "failed".
-func request(t *testing.T, j *Journal, key Key, startJob func() string) (*Call, string) {
-	t.Helper()
-	c := j.Begin(t.Context(), Request{Key: key, ProjectID: "p"})
-	defer c.End()
-	for {
-		err := c.Sending()
-		if err == nil {
-			job := startJob()
-			c.Accepted(job)
-			return c, "sent " + job
-		}
-		var e *Earlier
-		if errors.Is(err, ErrEarlier) {
-			e, err = c.Earlier(t.Context())
-		}
-		switch {
-		case err != nil:
-			return c, "failed"
-		case e == nil:
-		case e.Status == store.Unknown && e.GivenUp && key.IsCreate():
-			if c.GiveUp(e) != nil {
-				return c, "failed"
-			}
-		case e.Status == store.Unknown:
-			c.Supersede(e)
-			return c, "blocked"
-		case c.Take(e) != nil:
-			return c, "failed"
-		default:
-			return c, "taken over " + e.JobID
-		}
-	}
-}
-
-// post is a request of a run that is killed after it.
-func post(t *testing.T, l store.Location, run cli.Run, key Key, job string) *Call {
-	t.Helper()
-	c, got := request(t, open(t, l, run), key, func() string { return job })
-	if got != "sent "+job {
-		t.Fatalf("%s of %s: %s", keyNames[key], run, got)
-	}
-	return c
-}
-
-// lose is a request of a run that is killed before there is a response.
-func lose(t *testing.T, l store.Location, run cli.Run, key Key) *Call {
-	t.Helper()
-	c := open(t, l, run).Begin(t.Context(), Request{Key: key, ProjectID: "p"})
 	if err := errors.Join(c.Sending(), c.Sent()); err != nil {
 		t.Fatal(err)
 	}
 	return c
 }
 
-// want asserts what becomes of requests, one after the other.
-func want(t *testing.T, j *Journal, key Key, want ...string) (last *Call) {
+// want compares what happened with what should.
+func want[T any](t *testing.T, what string, got T, wanted T) {
 	t.Helper()
-	var got []string
-	for range want {
-		c, what := request(t, j, key, func() string { return "job-new" })
-		got, last = append(got, what), c
+	if diff := gocmp.Diff(wanted, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
-	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Errorf("requests of %s (-want +got):\n%s", j.process.Run, diff)
-	}
-	return last
 }
 
-// wantStored asserts the entries in a store, each as KEY JOB RUN.
-func wantStored(t *testing.T, l store.Location, want ...string) {
+// wrote asserts what was written since the last call.
+func (w *world) wrote(t *testing.T, wanted ...string) {
 	t.Helper()
-	j := open(t, l, "looks")
-	names, err := j.store.List(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, name := range names {
-		e, err := j.store.Read(t.Context(), name)
-		if err != nil || strings.Contains(name.String()+e.Project+e.JobID, "canary") {
-			t.Errorf("%s: %+v, %v", name, e, err)
-			continue
-		}
-		outcome := string(e.Status)
-		if e.Status == store.Accepted {
-			outcome = e.JobID
-		}
-		got = append(got, keyNames[name.Key]+" "+outcome+" "+string(name.Run))
-	}
-	slices.Sort(got)
-	if diff := gocmp.Diff(want, got); diff != "" {
-		t.Errorf("stored (-want +got):\n%s", diff)
-	}
-}
-
-// outcomes are the jobs of requests, or "unknown".
-func outcomes(found []*Earlier) (all []string) {
-	for _, e := range found {
-		all = append(all, cmp.Or(e.JobID, string(e.Status)))
-	}
-	return all
-}
-
-// wantFound asserts which requests a plan finds.
-func wantFound(t *testing.T, j *Journal, key Key, want ...string) {
-	t.Helper()
-	found, err := j.Find(t.Context(), key)
-	if diff := gocmp.Diff(want, outcomes(found)); diff != "" || err != nil {
-		t.Errorf("found, %v (-want +got):\n%s", err, diff)
-	}
-}
-
-// prune is a run that reads a state. It waits until nothing is being removed any more.
-func prune(t *testing.T, j *Journal, ref Ref) Ref {
-	t.Helper()
-	remaining, err := j.Prune(t.Context(), ref)
-	if err != nil {
-		t.Error(err)
-	}
-	j.process.Drain(t.Context())
-	return remaining
-}
-
-// faulty makes each access to a store within around.
-type faulty struct {
-	store.Store
-	around func(ctx context.Context, op string, access func() error) error
-}
-
-// fail makes a journal's accesses fail as around says.
-func fail(j *Journal, around func(ctx context.Context, op string, access func() error) error) {
-	j.store = faulty{j.store, around}
-}
-
-// failing makes one kind of access fail, from the first to the last of these.
-func failing(j *Journal, op string, first, last int) {
-	number := 0
-	fail(j, func(_ context.Context, tried string, access func() error) error {
-		if tried == op {
-			number++
-		}
-		if tried == op && first <= number && number <= last {
-			return errFault
-		}
-		return access()
-	})
-}
-
-// hang is an access to a store that does not respond.
-func hang(ctx context.Context) error {
-	<-ctx.Done()
-	return ctx.Err()
-}
-
-func (f faulty) List(ctx context.Context, prefix string) (names []store.Name, _ error) {
-	err := f.around(ctx, "list", func() (err error) { names, err = f.Store.List(ctx, prefix); return err })
-	return names, err
-}
-
-func (f faulty) Read(ctx context.Context, name store.Name) (e *store.Entry, _ error) {
-	err := f.around(ctx, "read", func() (err error) { e, err = f.Store.Read(ctx, name); return err })
-	return e, err
-}
-
-func (f faulty) Write(ctx context.Context, name store.Name, e *store.Entry) error {
-	return f.around(ctx, "write", func() error { return f.Store.Write(ctx, name, e) })
-}
-
-func (f faulty) Remove(ctx context.Context, name store.Name) error {
-	return f.around(ctx, "remove", func() error { return f.Store.Remove(ctx, name) })
-}
-
-func (f faulty) MarkSent(ctx context.Context, name store.Name) error {
-	return f.around(ctx, "mark", func() error { return f.Store.MarkSent(ctx, name) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	want(t, "written", w.history, wanted)
+	w.history = nil
 }

@@ -1,30 +1,39 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package journal records requests whose outcome may be missing in the CLI's state.
-//
-// Only the state proves that nothing was lost. So an entry is removed once a later
-// run has seen its outcome in the state. See the rules in internal/README.md.
+// Package journal keeps a record for each name: of the job that has it, and of the last request for it. A record is only
+// written over what its writer has read, so of two runs that want to send a request for one name, one does.
+// See the rules in internal/README.md.
 package journal
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-// opTimeout bounds each access to a store. A POST whose record took longer is not sent.
-const opTimeout = 10 * time.Second
+const (
+	// opTimeout bounds each access to a store.
+	opTimeout = 10 * time.Second
+	// maxConflicts is how often a write is tried that meets another one each time: no store is that busy.
+	maxConflicts = 10
+)
 
-// Key identifies equal requests.
-type Key = store.Key
+var errConflicts = errors.New("the store refuses each write, as if other runs had written meanwhile")
 
-// Place is where the entries of one state are kept.
+// Place is where the records of one state are kept.
 type Place struct {
 	Location store.Location
 	Scope    string // distinguishes states
@@ -33,33 +42,37 @@ type Place struct {
 // Options configure a journal.
 type Options struct {
 	Place
-	// Elsewhere are other places where earlier runs may have kept the journal of this state.
+	// Elsewhere are other places where earlier runs may have kept the records of this state.
 	Elsewhere []Place
-	// Forget lists ids of entries that a person has given up.
+	// Forget lists ids of requests that a person has given up.
 	Forget []string
 	// RequestTimeout is the longest time between a POST and its response.
 	RequestTimeout time.Duration
-	// Log receives each decision about an entry. It may be nil.
-	Log func(ctx context.Context, decision, entry, jobID string)
+	// Log receives each decision about a name. It may be nil.
+	Log func(ctx context.Context, decision, name, jobID string)
 }
 
-// Journal records the requests of one provider configuration. It is safe for concurrent
-// use. The errors of its store are *Error.
+// Journal keeps the records of one provider configuration. It is safe for concurrent use. The errors of its store are *Error.
 type Journal struct {
 	Options
 
 	store   store.Store
 	process *cli.Process
 
-	known
-	plan
-	pruner  pruner
-	failing sync.Once
+	failing  sync.Once
+	proving  *semaphore.Weighted // unlike a mutex, it does not keep who was cancelled
+	isProven bool
+	inState  sync.Map // ids of jobs that the prior state has, and that this process has not destroyed
+	index    index
 }
 
 // Open returns a journal without accessing its store yet.
 func Open(process *cli.Process, options Options) *Journal {
-	return &Journal{Options: options, store: options.open(process), process: process}
+	return over(options.open(process), process, options)
+}
+
+func over(s store.Store, process *cli.Process, options Options) *Journal {
+	return &Journal{Options: options, store: s, process: process, proving: semaphore.NewWeighted(1)}
 }
 
 func (p Place) open(process *cli.Process) store.Store {
@@ -67,10 +80,23 @@ func (p Place) open(process *cli.Process) store.Store {
 }
 
 // Discard returns a journal that keeps nothing.
-func Discard() *Journal { return &Journal{store: store.Discard(), process: new(cli.Process)} }
+func Discard() *Journal { return over(store.Discard(), new(cli.Process), Options{}) }
 
 // Keeps reports whether the journal keeps anything.
 func (j *Journal) Keeps() bool { return j.store != store.Discard() }
+
+// InState notes that the prior state has a job.
+func (j *Journal) InState(jobID string) {
+	if jobID != "" {
+		j.inState.Store(jobID, true)
+	}
+}
+
+// IsInState reports whether the prior state has a job, as far as this process knows.
+func (j *Journal) IsInState(jobID string) bool {
+	_, is := j.inState.Load(jobID)
+	return is
+}
 
 // FirstError returns an error of the store if it is the first one: one is enough for a run.
 func (j *Journal) FirstError(err error) (first error) {
@@ -80,46 +106,156 @@ func (j *Journal) FirstError(err error) (first error) {
 	return first
 }
 
-// list returns the names of entries that other runs have written and no call has dealt with.
-func (j *Journal) list(ctx context.Context, prefix string) ([]store.Name, error) {
-	names, err := j.listAll(ctx, prefix)
-	return j.ofOthers(names), err
+// get returns the record of a name and its version. Without one, the record is free and the version empty.
+func (j *Journal) get(ctx context.Context, project, name string) (*Record, store.Version, error) {
+	r, version, err := j.read(ctx, key(project, name))
+	if r == nil {
+		r = &Record{Project: project, Name: name}
+	}
+	return r, version, err
 }
 
-func (j *Journal) listAll(ctx context.Context, prefix string) ([]store.Name, error) {
+func (j *Journal) read(ctx context.Context, key string) (*Record, store.Version, error) {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	names, err := j.store.List(ctx, prefix)
-	return names, j.failed("listed", err)
+	text, version, err := j.store.Get(ctx, key)
+	if err != nil || version == "" {
+		return nil, "", j.failed("read", err)
+	}
+	r, err := decode(text)
+	if err != nil {
+		return nil, "", j.failed("read", fmt.Errorf("%s: %w", j.store.Where(key), err))
+	}
+	r.Where = j.store.Where(key)
+	return r, version, nil
 }
 
-func (j *Journal) ofOthers(names []store.Name) []store.Name {
-	return slices.DeleteFunc(slices.Clone(names), func(name store.Name) bool {
-		return name.Run == j.process.Run || j.isDealtWith(name.ID)
+// errChanged means that another run has written a record since it was read.
+var errChanged = errors.New("another run has written the record of this name")
+
+// stamp makes a record one that this run writes. Nothing changes it afterwards: it may be offered in the background.
+func (j *Journal) stamp(r *Record) {
+	r.Format, r.Run, r.Write, r.Where = format, j.process.Run, newID(), j.store.Where(key(r.Project, r.Name))
+}
+
+// put writes a stamped record over the version that was read. The error is errChanged if another run has written meanwhile: then
+// now is what it has written, as far as that can be read.
+func (j *Journal) put(ctx context.Context, r *Record, over store.Version) (version store.Version, now *Record, _ error) {
+	if !j.Keeps() {
+		return "", nil, nil
+	}
+	at := key(r.Project, r.Name)
+	text, err := json.Marshal(r)
+	if err != nil {
+		return "", nil, err
+	}
+	writing, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	version, err = j.store.Put(writing, at, text, over)
+	if err == nil {
+		return version, nil, nil
+	}
+	// The response may be lost, or a library may have repeated a write that had arrived.
+	reading, cancelReading := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
+	defer cancelReading()
+	there, version, readErr := j.store.Get(reading, at)
+	switch isConflict := errors.Is(err, store.ErrConflict); {
+	case readErr == nil && bytes.Equal(there, text):
+		return version, nil, nil
+	case !isConflict:
+		return "", nil, j.failed("written", err)
+	case readErr == nil && version != "":
+		if now, err = decode(there); err == nil {
+			now.Where = r.Where
+			return version, now, errChanged
+		}
+	}
+	return "", nil, errChanged
+}
+
+// prove makes sure, once in a process, that the store honours the condition of a write.
+func (j *Journal) prove(ctx context.Context) error {
+	if !j.Keeps() {
+		return nil
+	}
+	if j.proving.Acquire(ctx, 1) != nil {
+		return context.Cause(ctx)
+	}
+	defer j.proving.Release(1)
+	if j.isProven {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	err := j.store.Prove(ctx)
+	j.isProven = err == nil
+	return j.failed("written", err)
+}
+
+// change reads a record, changes it, and writes it, until no other run has written it meanwhile. If change returns false, nothing
+// is written.
+func (j *Journal) change(ctx context.Context, project, name string, change func(*Record) bool) error {
+	if !j.Keeps() || name == "" { // an imported job has no name yet
+		return nil
+	}
+	for range maxConflicts {
+		r, version, err := j.get(ctx, project, name)
+		if r.Claim != nil && j.isOver(r.Claim) {
+			r = j.settle(r)
+		}
+		if err != nil || !change(r) {
+			return err
+		}
+		j.stamp(r)
+		if _, _, err = j.put(ctx, r, version); !errors.Is(err, errChanged) {
+			return err
+		}
+		if err = sleep.For(ctx, rand.N(pollInterval)); err != nil {
+			return err
+		}
+	}
+	return j.failed("written", errConflicts)
+}
+
+// AnyAdoption is for who does not know which adoption is its own.
+const AnyAdoption = "any"
+
+// Release frees the name of a job that is destroyed or replaced. It does nothing if the name has another job by now, if a request
+// has no known outcome, or if another object has adopted the job, which is then still wanted. If another journal has the record,
+// isDestroyed leaves one here that says so.
+func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption string, isDestroyed bool) error {
+	defer j.reread(project, name)
+	if jobID == "" {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx) // Ctrl-C must not leave the names of a test
+	return j.change(ctx, project, name, func(r *Record) bool {
+		switch had := len(r.Previous); {
+		case r.Claim != nil:
+			return false
+		case r.Write == "": // another journal has it: see LeftElsewhere
+			if !isDestroyed {
+				return false
+			}
+			r.Job = jobID
+		case r.Job != jobID: // a state had it after all
+			r.Previous = slices.DeleteFunc(slices.Clone(r.Previous), func(p Previous) bool { return p.Job == jobID })
+			return len(r.Previous) < had
+		case r.Released, adoption != AnyAdoption && r.Adoption != adoption:
+			return false
+		}
+		r.Released = true
+		j.log(ctx, "released", r)
+		return true
 	})
 }
 
-func (j *Journal) write(ctx context.Context, name store.Name, e *store.Entry) error {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	return j.failed("written", j.store.Write(ctx, name, e))
-}
+// NotInState notes that a resource no longer has a job.
+func (j *Journal) NotInState(jobID string) { j.inState.Delete(jobID) }
 
-func (j *Journal) markSent(ctx context.Context, name store.Name) error {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	return j.failed("written", j.store.MarkSent(ctx, name))
-}
-
-func (j *Journal) remove(ctx context.Context, name store.Name) error {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	return j.failed("cleaned up", j.store.Remove(ctx, name))
-}
-
-func (j *Journal) log(ctx context.Context, decision string, name store.Name, jobID string) {
+func (j *Journal) log(ctx context.Context, decision string, r *Record) {
 	if j.Log != nil {
-		j.Log(ctx, decision, name.String(), jobID)
+		j.Log(ctx, decision, r.Name, r.Job)
 	}
 }
 
@@ -133,12 +269,15 @@ func (j *Journal) failed(op string, err error) error {
 // Error reports that a journal could not be used.
 type Error struct {
 	Store string // where the journal is kept
-	Op    string // what was tried: "read", "listed", "written", "cleaned up"
+	Op    string // what was tried: "read", "listed", "written"
 	Err   error
 }
 
 // Error says what failed, and in which store.
 func (e *Error) Error() string {
+	if e.Store == "" { // its settings do not lead to one
+		return fmt.Sprintf("the journal could not be %s: %v", e.Op, e.Err)
+	}
 	return fmt.Sprintf("the journal in %s could not be %s: %v", e.Store, e.Op, e.Err)
 }
 

@@ -4,227 +4,262 @@
 package journal
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
-	"sync/atomic"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// Ref is what the private state of an object says about the journal. Every byte is stored
-// once for each object.
-type Ref struct {
-	Run     cli.Run  `json:"r,omitempty"` // that wrote this
-	Entries []string `json:"e,omitempty"` // ids of those that the state makes superfluous
-	Place   string   `json:"p,omitempty"` // identifies where the last apply kept the journal
+// maxStrays bounds how many records a plan reads that no resource has so far: the newest ones, because a run that was just
+// broken has left what a renamed resource looks for.
+const maxStrays = 20
+
+// index is what a plan reads once: a thousand resources must not time out one after another.
+type index struct {
+	listing sync.Once
+	listed  map[string]store.Listed
+	err     error
+
+	mu      sync.Mutex
+	records map[string]*reading
+	names   map[string]bool // keys of those that resources have, as far as this process knows
+
+	places sync.Map // of Elsewhere, what each has
 }
 
-// plan is what a plan reads once: a thousand resources must not time out one after another.
-type plan struct {
-	listing  sync.Once
-	byFamily map[string][]store.Name
-	byID     map[string]store.Name
-	listErr  error
-
-	reading    sync.Once
-	allCreates []*Earlier
-	readErr    error
-
-	sends, moved atomic.Bool // this plan sends something; the last apply kept the journal elsewhere
-	reportsMoved sync.Once
-
-	cache sync.Map // of *Earlier by store.Name: equal resources would read each other's entries
+// reading is a record that is read once.
+type reading struct {
+	once    sync.Once
+	record  *Record
+	version store.Version
+	err     error
 }
 
-// index lists the journal once.
-func (j *Journal) index(ctx context.Context) error {
-	j.listing.Do(func() {
-		names, err := j.listAll(context.WithoutCancel(ctx), "") // a caller that is cancelled must not fail the others
-		j.listErr, j.byFamily, j.byID = err, map[string][]store.Name{}, map[string]store.Name{}
-		for _, name := range names {
-			family := name.Key.Family()
-			j.byFamily[family] = append(j.byFamily[family], name)
-			j.byID[name.ID] = name
+// list lists the records once.
+func (j *Journal) list(ctx context.Context) (map[string]store.Listed, error) {
+	// A caller that is cancelled must not fail the others.
+	j.index.listing.Do(func() { j.index.listed, j.index.err = j.listAll(context.WithoutCancel(ctx)) })
+	return j.index.listed, j.index.err
+}
+
+func (j *Journal) listAll(ctx context.Context) (map[string]store.Listed, error) {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	listed, err := j.store.List(ctx)
+	return listed, j.failed("listed", err)
+}
+
+// planned returns the record of a key as a plan sees it, or nil: there is none, or the plan may not know.
+func (j *Journal) planned(ctx context.Context, key string) (*Record, store.Version, error) {
+	listed, err := j.list(ctx)
+	isDenied := errors.Is(err, store.ErrDenied)
+	if err != nil && !isDenied {
+		return nil, "", err
+	}
+	if _, isThere := listed[key]; !isThere && !isDenied {
+		return nil, "", nil
+	}
+	j.index.mu.Lock()
+	r := j.index.records[key]
+	if r == nil {
+		r = new(reading)
+		if j.index.records == nil {
+			j.index.records = map[string]*reading{}
 		}
+		j.index.records[key] = r
+	}
+	j.index.mu.Unlock()
+	r.once.Do(func() { r.record, r.version, r.err = j.read(context.WithoutCancel(ctx), key) })
+	if isDenied && errors.Is(r.err, store.ErrDenied) { // a store does not tell such a run whether there is one
+		return nil, "", nil
+	}
+	return r.record, r.version, r.err
+}
+
+// reread makes the next look at a record read it.
+func (j *Journal) reread(project, name string) {
+	j.index.mu.Lock()
+	defer j.index.mu.Unlock()
+	delete(j.index.records, key(project, name))
+}
+
+// HasName notes that a resource has a name.
+func (j *Journal) HasName(project, name string) {
+	j.index.mu.Lock()
+	defer j.index.mu.Unlock()
+	if j.index.names == nil {
+		j.index.names = map[string]bool{}
+	}
+	j.index.names[key(project, name)] = true
+}
+
+// Peek tells a plan what its apply would find. The record is nil if there is none.
+func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) {
+	r, _, err := j.planned(ctx, key(w.Project, w.Name))
+	if r == nil {
+		return Send, nil, err
+	}
+	verdict := j.judge(r, w)
+	if r.Claim != nil {
+		r = j.settle(r)
+	}
+	return verdict, r, nil
+}
+
+// Kept returns what a record says beside what the state says of a job, or nil. It is read only if it is not the version that the
+// state knows. now is the version that the state should know: that of a record that says what the state says.
+func (j *Journal) Kept(ctx context.Context, project, name, jobID, version string) (r *Record, now string, _ error) {
+	if name == "" { // it was imported
+		return nil, version, nil
+	}
+	at := key(project, name)
+	listed, err := j.list(ctx)
+	switch there, isThere := listed[at]; {
+	case errors.Is(err, store.ErrDenied):
+		return nil, version, nil
+	case err != nil, !isThere, j.placed(there.Version) == version:
+		return nil, version, err
+	}
+	r, current, err := j.planned(ctx, at)
+	if r == nil {
+		return nil, version, err
+	}
+	if r.Claim != nil {
+		if !j.isOver(r.Claim) {
+			return nil, version, nil // another run is about to change it
+		}
+		r = j.settle(r)
+	}
+	if r.Job == jobID && !r.Released {
+		r = j.withoutForgotten(r)
+		return r, j.known(r, current), nil
+	}
+	return r, version, nil
+}
+
+// Retake takes back that a plan, which was not applied, has released the name of a job.
+func (j *Journal) Retake(ctx context.Context, project, name, jobID, adoption string) error {
+	defer j.reread(project, name)
+	return j.change(ctx, project, name, func(r *Record) bool {
+		isReleased := r.Job == jobID && r.Released && r.Claim == nil
+		if isReleased {
+			r.Released, r.Adoption = false, adoption
+			j.log(ctx, "taken back", r)
+		}
+		return isReleased
 	})
-	return j.listErr
 }
 
-// isOwn reports whether this run wrote what says this: then no stored state may have it yet.
-func (j *Journal) isOwn(r Ref) bool { return r.Run == j.process.Run }
-
-// Prune removes, in the background, what the prior state of an object makes superfluous. It returns
-// what the state must still say: an entry stays there until a plan no longer lists it.
-func (j *Journal) Prune(ctx context.Context, r Ref) (Ref, error) {
-	if !j.Keeps() {
-		return r, nil
-	}
-	if r.Place != "" && r.Place != j.placeID() {
-		j.moved.Store(true)
-	}
-	if r.Run != "" {
-		r.Place = j.placeID()
-	}
-	if len(r.Entries) == 0 || j.isOwn(r) {
-		return r, nil
-	}
-	j.DealtWith(r.Entries...)
-	if err := j.index(ctx); err != nil {
-		return r, err
-	}
-	remaining := Ref{Run: r.Run, Place: r.Place}
-	for _, id := range r.Entries {
-		if name, isListed := j.byID[id]; isListed {
-			remaining.Entries = append(remaining.Entries, id)
-			j.Remove(ctx, name)
-		}
-	}
-	return remaining, nil
-}
-
-// Sends says that this plan sends something.
-func (j *Journal) Sends() { j.sends.Store(true) }
-
-// Moved reports, once, that a plan sends something and that the last apply of the state kept the journal elsewhere.
-// A thousand objects are planned in any order, so each of their calls asks.
-func (j *Journal) Moved() (isMoved bool) {
-	if j.sends.Load() && j.moved.Load() {
-		j.reportsMoved.Do(func() { isMoved = true })
-	}
-	return isMoved
-}
-
-// placeID is the same on all machines that use the same journal. A folder has other paths on other machines, so two
-// named folders pass for one.
-func (j *Journal) placeID() string {
-	where := j.Location.String()
-	switch {
-	case j.Location.Folder != "" && j.Location.Default:
-		where = "folder"
-	case j.Location.Folder != "":
-		where = "named"
-	}
-	return store.Hash(where, j.Scope)[:8]
-}
-
-// Find returns the requests of other runs that have the key of a planned one.
-func (j *Journal) Find(ctx context.Context, key Key) ([]*Earlier, error) {
-	return j.find(ctx, key, func(other Key) bool { return other == key })
-}
-
-// RemoveStored removes creates, found with a key, whose job is in a stored state: the prior state has it, and this run
-// has not written about it. A tainted object is planned without its private state, and a run without a lock leaves
-// entries that no private state lists.
-func (j *Journal) RemoveStored(ctx context.Context, key Key, found []*Earlier) error {
-	if !slices.ContainsFunc(found, func(e *Earlier) bool { return j.IsStored(e.JobID) }) {
+// Renamed returns a record of another name whose job was started by the same request, and which no resource has as far as this process
+// knows: a name was changed after a broken run. It returns nil if there is none.
+func (j *Journal) Renamed(ctx context.Context, w Wanted) *Record {
+	listed, err := j.list(ctx)
+	if err != nil {
 		return nil
 	}
-	own, err := j.read(ctx, slices.DeleteFunc(slices.Clone(j.byFamily[key.Family()]), func(name store.Name) bool {
-		return name.Run != j.process.Run || name.Key != key
-	}))
-	if err != nil {
-		return err
-	}
-	for _, e := range found {
-		isOfJob := func(other *Earlier) bool { return other.JobID == e.JobID }
-		if j.IsStored(e.JobID) && !slices.ContainsFunc(own, isOfJob) {
-			j.Remove(ctx, e.Name)
+	j.index.mu.Lock()
+	strays := slices.DeleteFunc(slices.Collect(maps.Keys(listed)), func(key string) bool { return j.index.names[key] })
+	j.index.mu.Unlock()
+	slices.SortFunc(strays, func(a, b string) int { return cmp.Or(listed[b].Written.Compare(listed[a].Written), cmp.Compare(a, b)) })
+	for _, stray := range strays[:min(len(strays), maxStrays)] {
+		r, _, err := j.planned(ctx, stray)
+		if err != nil || r == nil || r.Claim != nil && !j.isOver(r.Claim) {
+			continue
+		}
+		if r.Claim != nil {
+			r = j.settle(r)
+		}
+		if r.Project != w.Project || r.IsFree() || j.IsForgotten(r) {
+			continue
+		}
+		triggers := r.Triggers
+		if r.IsUnknownCreate() {
+			triggers = r.Last.Triggers
+		}
+		if triggers == hash(w.Triggers) && r.Last.has(w.Prompt) && !j.IsInState(r.Job) {
+			return r
 		}
 	}
 	return nil
 }
 
-// FindNamesakes returns the creates of other runs that have the name of a planned one, and other triggers.
-func (j *Journal) FindNamesakes(ctx context.Context, key Key) ([]*Earlier, error) {
-	return j.find(ctx, key, func(other Key) bool { return other != key })
+// LeftElsewhere returns the record of a name in another place, where earlier runs may have kept the journal, if this one has none and no
+// state has its job. One that cannot be read has none.
+func (j *Journal) LeftElsewhere(ctx context.Context, project, name string) *Record {
+	for i, place := range j.Elsewhere {
+		value, _ := j.index.places.LoadOrStore(i, over(place.open(j.process), j.process, Options{}))
+		other, _ := value.(*Journal)
+		r, _, err := other.planned(ctx, key(project, name))
+		if r != nil && r.Claim != nil {
+			r = j.settle(r)
+		}
+		if err == nil && r != nil && !r.IsFree() && !j.IsInState(r.Job) && !j.IsForgotten(r) {
+			return r
+		}
+	}
+	return nil
 }
 
-func (j *Journal) find(ctx context.Context, key Key, has func(Key) bool) ([]*Earlier, error) {
-	if err := j.index(ctx); err != nil {
+// All returns all records, by name.
+func (j *Journal) All(ctx context.Context) ([]*Record, error) {
+	listed, err := j.listAll(ctx)
+	if err != nil {
 		return nil, err
 	}
-	var found []*Earlier
-	var unread []store.Name
-	for _, name := range j.ofOthers(j.byFamily[key.Family()]) {
-		if e, isRead := j.cache.Load(name); isRead && has(name.Key) {
-			found = append(found, e.(*Earlier)) //nolint:errcheck,forcetypeassert // nothing else is stored there
-		} else if has(name.Key) {
-			unread = append(unread, name)
-		}
-	}
-	more, err := j.read(ctx, unread)
-	more = withoutUnsent(more)
-	for _, e := range more {
-		j.cache.Store(e.Name, e)
-	}
-	found = append(found, more...)
-	slices.SortFunc(found, byUse)
-	return found, err
-}
-
-// LeftElsewhere returns how many entries of this state a place still has where earlier runs may have kept the
-// journal, and names that place. One that cannot be listed has none.
-func (j *Journal) LeftElsewhere(ctx context.Context) (number int, where string) {
-	for _, place := range j.Elsewhere {
-		elsewhere := place.open(j.process)
-		ctx, cancel := context.WithTimeout(ctx, opTimeout)
-		names, _ := elsewhere.List(ctx, "")
-		cancel()
-		if number = len(j.ofOthers(names)); number > 0 {
-			return number, place.Location.String()
-		}
-	}
-	return 0, ""
-}
-
-// StartedBy returns the creates of other runs that started a job, or took it over, under whatever prompt.
-func (j *Journal) StartedBy(ctx context.Context, jobID string) (found []*Earlier, _ error) {
-	j.reading.Do(func() { j.allCreates, j.readErr = j.creates(context.WithoutCancel(ctx)) }) // once for a thousand imports
-	for _, e := range j.allCreates {
-		if e.JobID == jobID {
-			found = append(found, e)
-		}
-	}
-	return found, j.readErr
-}
-
-// Destroyed removes what the state of an object makes superfluous that is being destroyed: nothing lists it any more.
-// If this run wrote that state, it may never have been stored, and only what this run has written is removed: a
-// job that it took over is not this run's to forget.
-func (j *Journal) Destroyed(ctx context.Context, r Ref, jobID string) error {
-	if !j.Keeps() {
-		return nil
-	}
-	ctx = context.WithoutCancel(ctx) // Ctrl-C must not leave entries of a test
-	var names []store.Name
-	var err error
-	switch {
-	case len(r.Entries) == 0 && j.IsStored(jobID): // it is tainted, or was imported
-		var found []*Earlier
-		found, err = j.StartedBy(ctx, jobID)
-		for _, e := range found {
-			names = append(names, e.Name)
-		}
-	case len(r.Entries) == 0:
-	case j.isOwn(r):
-		names, err = j.listAll(ctx, "")
-		names = slices.DeleteFunc(names, func(name store.Name) bool {
-			return name.Run != j.process.Run || !slices.Contains(r.Entries, name.ID)
-		})
-	default:
-		err = j.index(ctx)
-		for _, id := range r.Entries {
-			if name, isListed := j.byID[id]; isListed {
-				names = append(names, name)
+	keys := slices.Sorted(maps.Keys(listed))
+	found := make([]*Record, len(keys))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(16) // a bucket takes some 50 ms for each
+	for i, key := range keys {
+		group.Go(func() error {
+			r, _, err := j.read(ctx, key)
+			if r != nil && r.Claim != nil && j.isOver(r.Claim) {
+				r = j.settle(r)
 			}
-		}
+			found[i] = r
+			return err
+		})
 	}
-	for _, name := range names {
-		if err == nil {
-			err = j.remove(ctx, name)
-		}
-	}
-	return err
+	err = group.Wait()
+	return slices.DeleteFunc(found, func(r *Record) bool { return r == nil }), err
 }
+
+// known is the version that the state should know, so that plans need not read the record: none if each has to name a create without a
+// known outcome.
+func (j *Journal) known(r *Record, version store.Version) string {
+	if r.hasUnanswered() {
+		return ""
+	}
+	return j.placed(version)
+}
+
+// placed is a version as the state knows it, with the place of the journal. A folder has other paths on other machines, so two
+// named folders pass for one.
+func (j *Journal) placed(version store.Version) string {
+	where := j.Location.String()
+	switch {
+	case version == "":
+		return ""
+	case j.Location.Folder != "" && j.Location.Default:
+		where = "folder"
+	case j.Location.Folder != "":
+		where = "named"
+	}
+	return store.Hash(where, j.Scope)[:8] + "." + string(version)
+}
+
+// IsElsewhere reports whether a version that a state knows is that of a journal in another place.
+func (j *Journal) IsElsewhere(version string) bool {
+	here, _, _ := strings.Cut(j.placed("any"), ".")
+	there, _, _ := strings.Cut(version, ".")
+	return there != "" && there != here && j.Keeps() && j.Location.Unusable == nil
+}
+
+func hash(text string) string { return store.Hash(text) }

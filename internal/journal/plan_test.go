@@ -4,330 +4,432 @@
 package journal
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// A plan finds requests as often as it is asked, and changes nothing.
-func TestStores_find(t *testing.T) {
-	stores(t, func(t *testing.T, l store.Location) {
-		lose(t, l, "first", create)
-		post(t, l, "first", create, "job-2")
-		post(t, l, "first", message, "job-1")
-		j := open(t, l, "second")
-		for range 2 {
-			wantFound(t, j, create, "job-2", "unknown")
+// peek is what a plan sees: VERDICT JOB, or an error.
+func peek(t *testing.T, j *Journal, w Wanted) string {
+	t.Helper()
+	verdict, r, err := j.Peek(t.Context(), w)
+	switch {
+	case err != nil:
+		if _, ok := errors.AsType[*Error](err); !ok {
+			t.Errorf("%T", err)
 		}
-		wantFound(t, open(t, l, "first"), create) // never its own
-		wantStored(t, l, "create job-2 first", "create pending first", "message job-1 first")
-	})
+		return "error"
+	case r == nil:
+		return verdicts[verdict]
+	}
+	return verdicts[verdict] + " " + r.Job
 }
 
-// A query finds each create of other runs once, until it is in a state or a person has given it up.
-func TestStores_unseen(t *testing.T) {
-	stores(t, func(t *testing.T, l store.Location) {
-		accepted := post(t, l, "first", create, "job-1").name.ID
-		want(t, open(t, l, "second"), create, "taken over job-1")
-		post(t, l, "first", message, "job-1")
-		id := lose(t, l, "third", otherCreate).name.ID
-		for _, test := range []struct {
-			run    cli.Run
-			forget string
-			want   []string
-		}{
-			{"fourth", "", []string{"job-1", "unknown"}},
-			{"fourth", id, []string{"job-1"}},
-			{"fourth", accepted, []string{"job-1", "unknown"}},
-			{"third", "", []string{"job-1"}},
-		} {
-			found, err := open(t, l, test.run, test.forget).Unseen(t.Context())
-			if diff := cmp.Diff(test.want, outcomes(found)); diff != "" || err != nil {
-				t.Errorf("found by %s, forgetting %q: %v (-want +got):\n%s", test.run, test.forget, err, diff)
-			}
-		}
-	})
+// accepted starts the jobs of names, each "job-NAME", one after the other.
+func (w *world) accepted(t *testing.T, run string, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		j, _ := w.open(run)
+		want(t, "created", request(t, j, create(name, "x"), "job-"+name), "sent")
+	}
+	w.history = nil
 }
 
-// A create is removed if its job is in a stored state: not if only this run has it there, because it has imported it, or
-// because an earlier process of this run has taken it over.
-func TestRemoveStored(t *testing.T) {
-	for name, test := range map[string]struct {
-		before func(t *testing.T, l store.Location, j *Journal)
-		stored []string
-	}{
-		"stored":     {func(_ *testing.T, _ store.Location, j *Journal) { j.InState("job-1") }, []string{"create job-2 first"}},
-		"not at all": {func(*testing.T, store.Location, *Journal) {}, []string{"create job-1 first", "create job-2 first"}},
-		"imported": {
-			func(_ *testing.T, _ store.Location, j *Journal) { j.InState("job-1"); j.Taken("job-1") },
-			[]string{"create job-1 first", "create job-2 first"},
-		},
-		"taken over": {
-			func(t *testing.T, l store.Location, j *Journal) {
-				want(t, open(t, l, "second"), create, "taken over job-1")
-				j.InState("job-1")
-			},
-			[]string{"create job-1 first", "create job-1 second", "create job-2 first"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			l := folder(t)
-			post(t, l, "first", create, "job-1")
-			post(t, l, "first", create, "job-2")
-			j := open(t, l, "second")
-			test.before(t, l, j)
-			found, err := j.Find(t.Context(), create)
-			if err = errors.Join(err, j.RemoveStored(t.Context(), create, found)); err != nil {
-				t.Error(err)
-			}
-			j.process.Drain(t.Context())
-			wantStored(t, l, test.stored...)
-		})
-	}
-}
-
-// Nothing lists the entries of an object that is gone: a destroy removes them, and not in the background. Of a job that this
-// run took over, it removes only what this run has written.
-func TestDestroyed(t *testing.T) {
-	for name, test := range map[string]struct {
-		run    cli.Run
-		ref    bool // the private state is known: not that of a tainted object
-		stored []string
-	}{
-		"stored":  {"third", true, nil},
-		"tainted": {"third", false, nil},
-		"own":     {"second", true, []string{"create job-1 first"}},
-	} {
-		l := folder(t)
-		post(t, l, "first", create, "job-1")
-		ref := want(t, open(t, l, "second"), create, "taken over job-1").Ref(Ref{})
-		if !test.ref {
-			ref = Ref{}
-		}
-		j := open(t, l, test.run)
-		j.InState("job-1")
-		if err := j.Destroyed(t.Context(), ref, "job-1"); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		wantStored(t, l, test.stored...)
-	}
-}
-
-// A plan of many equal resources reads each entry once.
-func TestFind_many(t *testing.T) {
-	l := folder(t)
-	for i := range 20 {
-		post(t, l, "first", create, fmt.Sprint("job-", i))
-	}
-	j, reads := open(t, l, "second"), atomic.Int64{}
-	fail(j, func(_ context.Context, op string, access func() error) error {
-		if op == "read" {
-			reads.Add(1)
-		}
-		return access()
-	})
-	for range 20 {
-		if found, err := j.Find(t.Context(), create); len(found) != 20 || err != nil {
-			t.Error(outcomes(found), err)
+// A plan lists once, however many resources ask, and reads what a name has once.
+func TestPlan_accesses(t *testing.T) {
+	w := newWorld()
+	w.accepted(t, "1", "a", "b")
+	j, c := w.open("2")
+	var all sync.WaitGroup
+	for range 8 {
+		for name, wanted := range map[string]string{"a": "adopt job-a", "b": "adopt job-b", "c": "send"} {
+			all.Go(func() { want(t, name, peek(t, j, create(name, "x")), wanted) })
 		}
 	}
-	if reads.Load() != 20 {
-		t.Errorf("%d reads", reads.Load())
-	}
+	all.Wait()
+	ops := strings.Fields(c.took())
+	slices.Sort(ops)
+	want(t, "accesses", ops, []string{"get", "get", "list"})
+	w.wrote(t)
 }
 
-// All creates that name a job are found, under whatever prompt, those that have taken it over too (G22).
-func TestStartedBy(t *testing.T) {
-	l := folder(t)
-	post(t, l, "first", otherCreate, "job-1")
-	want(t, open(t, l, "second"), otherCreate, "taken over job-1")
-	post(t, l, "first", create, "job-2")
-	found, err := open(t, l, "third").StartedBy(t.Context(), "job-1")
-	if diff := cmp.Diff([]string{"job-1", "job-1"}, outcomes(found)); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-}
-
-// A plan and a query say what they cannot read.
+// What a plan may not list, it reads, and what it may not read is not known, which is no error and never "none". Anything else that
+// a store does is an error, once for all.
 func TestPlan_faults(t *testing.T) {
-	l := folder(t)
-	post(t, l, "first", create, "job-1")
-	for name, call := range map[string]func(j *Journal) ([]*Earlier, error){
-		"query":  func(j *Journal) ([]*Earlier, error) { return j.Unseen(t.Context()) },
-		"plan":   func(j *Journal) ([]*Earlier, error) { return j.Find(t.Context(), create) },
-		"import": func(j *Journal) ([]*Earlier, error) { return j.StartedBy(t.Context(), "job-1") },
-	} {
-		for _, op := range []string{"list", "read"} {
-			j := open(t, l, "second")
-			failing(j, op, 1, 1)
-			if found, err := call(j); !errors.Is(err, errFault) || len(found) > 0 {
-				t.Errorf("%s, %s fails: %v, %v", name, op, found, err)
-			}
-		}
-	}
-}
-
-// What is not removed stays in the state, and no call of this run finds it. After a failure no
-// other resource waits.
-func TestPrune_faults(t *testing.T) {
-	for _, op := range []string{"list", "remove"} {
-		synctest.Test(t, func(t *testing.T) {
-			l := folder(t)
-			ref := post(t, l, "first", create, "job-1").Ref(Ref{})
-			j := open(t, l, "second")
-			start := time.Now()
-			fail(j, func(ctx context.Context, tried string, access func() error) error {
-				if tried != op {
-					return access()
-				}
-				return hang(ctx)
-			})
-			for range 1000 {
-				remaining, err := j.Prune(t.Context(), ref)
-				if diff := cmp.Diff(ref, remaining); diff != "" || (err != nil) != (op == "list") {
-					t.Fatal(op, err, diff)
-				}
-			}
-			j.process.Drain(t.Context())
-			if took := time.Since(start).Round(time.Second); took != opTimeout {
-				t.Errorf("%s took %s", op, took)
-			}
-			want(t, open(t, l, "third"), create, "taken over job-1")
-			later := open(t, l, "fourth")
-			later.DealtWith(ref.Entries...)
-			want(t, later, create, "taken over job-1") // of the third
-		})
-	}
-}
-
-// A plan waits for a removal only if it plans an equal create, whose apply would find the entry: whichever of both comes first.
-func TestRemove_waits(t *testing.T) {
-	for _, test := range []struct {
-		planned             Key
-		plannedFirst, waits bool
-	}{{create, true, true}, {create, false, true}, {otherCreate, true, false}, {otherCreate, false, false}} {
-		synctest.Test(t, func(t *testing.T) {
-			l := folder(t)
-			name := post(t, l, "first", create, "job-1").name
-			j := open(t, l, "second")
-			fail(j, func(_ context.Context, _ string, access func() error) error {
-				time.Sleep(time.Second)
-				return access()
-			})
-			calls := []func(){
-				func() { j.PlansCreate(test.planned) },
-				func() { j.Remove(t.Context(), name) },
-			}
-			if !test.plannedFirst {
-				slices.Reverse(calls)
-			}
-			start := time.Now()
-			for _, call := range calls {
-				call()
-				if unremoved, err := j.Unremoved(t.Context()); len(unremoved) > 0 || err != nil {
-					t.Error(outcomes(unremoved), err)
-				}
-			}
-			if waited := time.Since(start) > 0; waited != test.waits {
-				t.Errorf("%+v: waited %t", test, waited)
-			}
-			j.process.Drain(t.Context())
-			wantStored(t, l)
-		})
-	}
-}
-
-// An entry that could not be removed, and that a planned create would find, is returned once, whichever comes first, or why
-// it cannot be read.
-func TestUnremoved(t *testing.T) {
-	for _, test := range []struct {
-		isPlannedFirst bool
-		refused        []string
-		want           string
+	for name, row := range map[string]struct {
+		list, get fault
+		want, ops string // of a name with a job, without one, and with one that is kept
 	}{
-		{true, []string{"remove"}, "job-1"},
-		{false, []string{"remove"}, "job-1"},
-		{true, []string{"remove", "read"}, errFault.Error()},
-	} {
-		l := folder(t)
-		name := post(t, l, "first", create, "job-1").name
-		j := open(t, l, "second")
-		fail(j, func(_ context.Context, tried string, access func() error) error {
-			if slices.Contains(test.refused, tried) {
-				return errFault
-			}
-			return access()
-		})
-		calls := []func(){func() { j.PlansCreate(create) }, func() { j.Remove(t.Context(), name) }}
-		if !test.isPlannedFirst {
-			slices.Reverse(calls)
-		}
-		var got []string
-		for _, call := range append(calls, func() {}) {
-			call()
-			unremoved, err := j.Unremoved(t.Context())
-			if got = append(got, outcomes(unremoved)...); errors.Is(err, errFault) {
-				got = append(got, errFault.Error())
-			}
-		}
-		if diff := cmp.Diff([]string{test.want}, got); diff != "" {
-			t.Errorf("%+v: %s", test, diff)
-		}
-	}
-}
-
-// A caller that is cancelled does not fail the others, nor leave entries of a test (G21).
-func TestPlan_cancelled(t *testing.T) {
-	for name, call := range map[string]func(ctx context.Context, j *Journal, ref Ref){
-		"prune": func(ctx context.Context, j *Journal, ref Ref) {
-			if _, err := j.Find(ctx, otherCreate); err != nil {
-				t.Error(err)
-			}
-			prune(t, j, ref)
-		},
-		"destroy": func(ctx context.Context, j *Journal, ref Ref) {
-			j.process.Run = "first"
-			if err := j.Destroyed(ctx, ref, "job-1"); err != nil {
-				t.Error(err)
-			}
-		},
+		"may not list":                   {denied, none, "adopt job-a, send, ", "list get get"},
+		"may neither list nor read":      {denied, denied, "send, send, ", "list get get"},
+		"may list and not read":          {none, denied, "error, send, error", "list get get"},
+		"the listing fails":              {lostRequest, none, "error, error, error", "list"},
+		"a record is lost":               {none, lostRequest, "error, send, error", "list get get"},
+		"may not list, a record is lost": {denied, lostRequest, "error, error, ", "list get get"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := folder(t)
-			ref := post(t, l, "first", create, "job-1").Ref(Ref{})
-			j := open(t, l, "second")
-			fail(j, func(ctx context.Context, _ string, access func() error) error {
-				return errors.Join(ctx.Err(), access())
-			})
-			ctx, cancel := context.WithCancel(t.Context())
-			cancel()
-			call(ctx, j, ref)
-			wantStored(t, l)
+			w := newWorld()
+			w.accepted(t, "1", "a", "b")
+			j, c := w.open("2")
+			c.fault = func(op string) fault { return map[string]fault{"list": row.list, "get": row.get}[op] }
+			var last string
+			if _, _, err := j.Kept(t.Context(), "p", "b", "job-b", "v"); err != nil {
+				last = "error"
+			}
+			want(t, "plan", strings.Join([]string{peek(t, j, create("a", "x")), peek(t, j, create("c", "x")), last}, ", "), row.want)
+			want(t, "accesses", c.took(), row.ops)
+			if r := j.Renamed(t.Context(), create("z", "x")); r != nil && row.list != none {
+				t.Errorf("%+v", r)
+			}
 		})
 	}
 }
 
-// A journal that keeps nothing leaves the state as it is.
-func TestDiscard(t *testing.T) {
-	ref := Ref{Run: "first", Entries: []string{store.NewName(create, "first").ID}}
-	j := Discard()
-	c := want(t, j, create, "sent job-new", "sent job-new")
-	for call, got := range map[string]Ref{"plan": prune(t, j, ref), "apply": c.Ref(ref)} {
-		if diff := cmp.Diff(ref, got); diff != "" {
-			t.Errorf("%s: %s", call, diff)
+// A kept job's record is read only if another run has written it.
+func TestKept(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(t *testing.T, w *world)
+		want   string // the record that disagrees with the state
+		ops    string
+		moved  bool // the state should know the new version
+	}{
+		"unchanged": {func(*testing.T, *world) {}, "", "list", false},
+		"missing":   {func(_ *testing.T, w *world) { clear(w.kept) }, "", "list", false},
+		"adopted": {func(t *testing.T, w *world) {
+			j, _ := w.open("2")
+			want(t, "earlier", request(t, j, create("n", "x"), ""), "adopted job-n")
+		}, "job-n create, adopted, by 2", "list get", true},
+		"a message": {func(t *testing.T, w *world) {
+			j, _ := w.open("2")
+			want(t, "earlier", request(t, j, message("n", "job-n", "y"), ""), "sent")
+		}, "job-n message, by 2", "list get", true},
+		"an unknown message": {func(t *testing.T, w *world) {
+			j, _ := w.open("2")
+			claim(t, j, message("n", "job-n", "y")).Unknown()
+		}, "job-n message?, by 2", "list get", true},
+		"an unknown create": {func(t *testing.T, w *world) {
+			j, _ := w.open("2")
+			other := create("n", "x")
+			other.Triggers = "2"
+			claim(t, j, other)
+			w.end("2")
+		}, "create?, was job-n, by 2", "list get", false},
+		"a pending create": {func(t *testing.T, w *world) {
+			j, _ := w.open("2")
+			claim(t, j, create("n", "x"))
+		}, "", "list get", false},
+		"killed before it sent anything": {func(t *testing.T, w *world) {
+			j, c := w.open("2")
+			c.isLocal = true
+			if err := j.Begin(t.Context(), create("n", "x")).Sending(); !errors.Is(err, ErrTaken) {
+				t.Error(err)
+			}
+			call := j.Begin(t.Context(), message("n", "job-n", "y"))
+			if _, _, err := call.Look(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := call.Sending(); err != nil {
+				t.Error(err)
+			}
+			w.end("2")
+		}, "job-n create, by 2", "list get", true},
+		"a killed replacement": {func(t *testing.T, w *world) {
+			j, _ := w.open("2")
+			if err := j.Release(t.Context(), "p", "n", "job-n", "", false); err != nil {
+				t.Fatal(err)
+			}
+			want(t, "earlier", request(t, j, create("n", "x"), "job-2"), "sent")
+		}, "job-2 create, by 2", "list get", false},
+		"released": {func(t *testing.T, w *world) {
+			j, _ := w.open("2")
+			if err := j.Release(t.Context(), "p", "n", "job-n", "", false); err != nil {
+				t.Fatal(err)
+			}
+		}, "job-n create, released, by 2", "list get", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				first, _ := w.open("1")
+				call := first.Begin(t.Context(), create("n", "x"))
+				if err := call.Sending(); err != nil {
+					t.Fatal(err)
+				}
+				call.Accepted("job-n")
+				row.change(t, w)
+				j, c := w.open("3")
+				r, now, err := j.Kept(t.Context(), "p", "n", "job-n", call.Version())
+				var got string
+				if r != nil {
+					got = short(r)
+				}
+				want(t, "kept", got, row.want)
+				want(t, "accesses", c.took(), row.ops)
+				if isMoved := now != call.Version(); isMoved != row.moved || j.IsElsewhere(now) || err != nil {
+					t.Errorf("version %s, %v", now, err)
+				}
+				if !row.moved {
+					return
+				}
+				if r, again, err := j.Kept(t.Context(), "p", "n", "job-n", now); r != nil || again != now || err != nil {
+					t.Errorf("%+v, %s, %v", r, again, err)
+				}
+				want(t, "accesses", c.took(), "")
+			})
+		})
+	}
+}
+
+// A plan frees a name only over a record of the very job, and an earlier plan that was not applied is taken back likewise.
+func TestRelease_inPlan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.accepted(t, "1", "n")
+		plan, c := w.open("2")
+		want(t, "before", peek(t, plan, create("n", "x")), "adopt job-n")
+		for _, step := range []struct {
+			job      string
+			isRetake bool
+			then     string
+			wrote    []string
+		}{
+			{"job-0", false, "adopt job-n", nil},
+			{"job-n", true, "adopt job-n", nil},
+			{"job-n", false, "send job-n", []string{"job-n create, released, by 2"}},
+			{"job-n", false, "send job-n", nil},
+			{"job-0", true, "send job-n", nil},
+			{"job-n", true, "twin job-n", []string{"job-n create, by 2"}}, // as of this run
+		} {
+			if step.isRetake {
+				if err := plan.Retake(t.Context(), "p", "n", step.job, ""); err != nil {
+					t.Error(err)
+				}
+			} else if err := plan.Release(t.Context(), "p", "n", step.job, "", false); err != nil {
+				t.Error(err)
+			}
+			want(t, "then", peek(t, plan, create("n", "x")), step.then)
+			w.wrote(t, step.wrote...)
+		}
+		c.fault = func(op string) fault { return map[string]fault{"put": denied}[op] }
+		if err := plan.Release(t.Context(), "p", "n", "job-n", "", false); !errors.Is(err, store.ErrDenied) {
+			t.Error(err)
+		}
+
+		// Neither over what another run sends, nor over an unknown create.
+		other, _ := w.open("3")
+		call := claim(t, other, create("n", "y"))
+		for range 2 {
+			later, _ := w.open("4")
+			if err := later.Release(t.Context(), "p", "n", "job-n", "", false); err != nil {
+				t.Error(err)
+			}
+			call.Unknown()
+		}
+		want(t, "kept", w.record("n"), "create?, by 4") // a state had the job
+	})
+}
+
+// A plan looks for a name that was changed after a broken run, among the newest names that no resource has so far. (C20.)
+func TestRenamed(t *testing.T) {
+	other := create("new", "x")
+	other.Triggers = "2"
+	elsewhere := create("new", "x")
+	elsewhere.Project = "q"
+	for name, row := range map[string]struct {
+		change func(t *testing.T, w *world, j *Journal)
+		wanted Wanted
+		want   string
+	}{
+		"the same request":           {nil, create("new", "x"), "old"},
+		"another prompt":             {nil, create("new", "y"), ""},
+		"other triggers":             {nil, other, ""},
+		"another project":            {nil, elsewhere, ""},
+		"its name has a resource":    {func(_ *testing.T, _ *world, j *Journal) { j.HasName("p", "old") }, create("new", "x"), ""},
+		"the state has its job":      {func(_ *testing.T, _ *world, j *Journal) { j.InState("job-old") }, create("new", "x"), ""},
+		"released":                   {func(t *testing.T, _ *world, j *Journal) { _ = j.Release(t.Context(), "p", "old", "job-old", "", false) }, create("new", "x"), ""},
+		"its project's name has one": {func(_ *testing.T, _ *world, j *Journal) { j.HasName("q", "old") }, create("new", "x"), "old"},
+		"the newest of them":         {func(t *testing.T, w *world, _ *Journal) { w.accepted(t, "1", "older") }, create("new", "x"), "older"},
+		"a person has given it up":   {func(_ *testing.T, w *world, j *Journal) { j.Forget = w.lastID("old") }, create("new", "x"), ""},
+		"it is being sent":           {func(t *testing.T, w *world, _ *Journal) { sending(t, w, "old") }, create("new", "x"), ""},
+		"only the newest are read":   {func(t *testing.T, w *world, _ *Journal) { w.fill(t, maxStrays) }, create("new", "x"), ""},
+		"all but one are read":       {func(t *testing.T, w *world, _ *Journal) { w.fill(t, maxStrays-1) }, create("new", "x"), "old"},
+		"resources' names do not count": {func(t *testing.T, w *world, j *Journal) {
+			w.fill(t, maxStrays)
+			j.HasName("p", "filler-0")
+		}, create("new", "x"), "old"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				w.accepted(t, "1", "old")
+				time.Sleep(time.Second)
+				j, c := w.open("2")
+				if row.change != nil {
+					row.change(t, w, j)
+				}
+				c.took()
+				r := j.Renamed(t.Context(), row.wanted)
+				want(t, "renamed", cmp.Or(r, new(Record)).Name, row.want)
+				if n := strings.Count(c.took(), "get"); n > maxStrays {
+					t.Errorf("%d reads", n)
+				}
+			})
+		})
+	}
+}
+
+// sending is another run that sends a message.
+func sending(t *testing.T, w *world, name string) {
+	t.Helper()
+	j, _ := w.open("9")
+	claim(t, j, message(name, "job-"+name, "x"))
+}
+
+// fill adds names with other prompts.
+func (w *world) fill(t *testing.T, n int) {
+	t.Helper()
+	j, _ := w.open("8")
+	for i := range n {
+		want(t, "filler", request(t, j, create(fmt.Sprint("filler-", i), "filler"), fmt.Sprint("job-", i)), "sent")
+	}
+}
+
+// lastID is the id of the last request for a name.
+func (w *world) lastID(name string) []string {
+	r, err := decode(w.kept[key("p", name)].text)
+	if err != nil {
+		panic(err)
+	}
+	return []string{r.Last.ID}
+}
+
+// What a run left where the journal was before must stop the create of that name, and nothing else. (C21.)
+func TestLeftElsewhere(t *testing.T) {
+	for name, row := range map[string]struct {
+		before func(t *testing.T, old *Journal)
+		inState,
+		forget string
+		want string
+	}{
+		"nothing":            {func(*testing.T, *Journal) {}, "", "", ""},
+		"a job":              {func(t *testing.T, old *Journal) { request(t, old, create("n", "x"), "job-1") }, "", "", "job-1 create, by old"},
+		"… of the state":     {func(t *testing.T, old *Journal) { request(t, old, create("n", "x"), "job-1") }, "job-1", "", ""},
+		"… that is given up": {func(t *testing.T, old *Journal) { request(t, old, create("n", "x"), "job-1") }, "", "last", ""},
+		"another name":       {func(t *testing.T, old *Journal) { request(t, old, create("m", "x"), "job-1") }, "", "", ""},
+		"released": {func(t *testing.T, old *Journal) {
+			request(t, old, create("n", "x"), "job-1")
+			if err := old.Release(t.Context(), "p", "n", "job-1", "", false); err != nil {
+				t.Error(err)
+			}
+		}, "", "", ""},
+		"an unknown create": {func(t *testing.T, old *Journal) { claim(t, old, create("n", "x")).Unknown() }, "", "", "create?, by old"},
+		"a killed create":   {func(t *testing.T, old *Journal) { claim(t, old, create("n", "x")) }, "", "", "create?, by old"},
+		"… that had sent nothing": {func(t *testing.T, old *Journal) {
+			if err := old.Begin(t.Context(), create("n", "x")).Sending(); err != nil {
+				t.Error(err)
+			}
+		}, "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			w.end("old")
+			folder := t.TempDir()
+			place := Place{store.Location{Folder: folder}, "scope"}
+			old := Open(&cli.Process{Run: "old", Self: cli.Sender{Start: "old"}, Ended: w.hasEnded}, Options{Place: place, RequestTimeout: time.Second})
+			row.before(t, old)
+			j, c := w.open("2")
+			j.Elsewhere = []Place{{store.Location{Folder: folder}, "other scope"}, {store.Location{Folder: folder + "/missing"}, "scope"}, place}
+			j.InState(row.inState)
+			if row.forget != "" {
+				r, _, err := old.get(t.Context(), "p", "n")
+				if err != nil {
+					t.Fatal(err)
+				}
+				j.Forget = []string{r.Last.ID}
+			}
+			for range 2 {
+				got := ""
+				if r := j.LeftElsewhere(t.Context(), "p", "n"); r != nil {
+					got = short(r)
+				}
+				want(t, "left", got, row.want)
+			}
+			want(t, "accesses here", c.took(), "")
+		})
+	}
+}
+
+func TestAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.accepted(t, "1", "b", "a")
+		alive, _ := w.open("2")
+		claim(t, alive, create("c", "x"))
+		dead, _ := w.open("3")
+		claim(t, dead, create("d", "x"))
+		w.end("3")
+		j, c := w.open("4")
+		all, err := j.All(t.Context())
+		var got []string
+		for _, r := range all {
+			got = append(got, r.Name+": "+short(r))
+		}
+		want(t, "all", got, []string{"a: job-a create, by 1", "b: job-b create, by 1", "c: claim create, by 2", "d: create?, by 3"})
+		if err != nil {
+			t.Error(err)
+		}
+		c.fault = times("get", none, lostRequest)
+		if _, err := j.All(t.Context()); !errors.Is(err, errFault) {
+			t.Error(err)
+		}
+	})
+}
+
+// The state knows where its journal is, so that a run that has another one can say so.
+func TestIsElsewhere(t *testing.T) {
+	at := func(l store.Location, scope string) *Journal {
+		return over(&client{}, new(cli.Process), Options{Place: Place{l, scope}})
+	}
+	folder := at(store.Location{Folder: "/a", Default: true}, "scope")
+	version := folder.placed("5")
+	for name, row := range map[string]struct {
+		j    *Journal
+		want bool
+	}{
+		"here":                    {folder, false},
+		"on another machine":      {at(store.Location{Folder: "/b", Default: true}, "scope"), false},
+		"in a folder with a name": {at(store.Location{Folder: "/a"}, "scope"), true},
+		"of another scope":        {at(store.Location{Folder: "/a", Default: true}, "other"), true},
+	} {
+		if got := row.j.IsElsewhere(version); got != row.want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
-	if c.Recorded() != nil {
-		t.Errorf("%v", c.Recorded())
+	if folder.IsElsewhere("") || folder.placed("") != "" {
+		t.Error("a state without a version has no journal elsewhere")
+	}
+}
+
+// Names differ, however they are spelled, and stay readable.
+func TestKey(t *testing.T) {
+	keys := map[string]string{}
+	for _, name := range []string{"a", "A", "a-", "a b", "ä", "../../etc", "日本", strings.Repeat("a", 300), strings.Repeat("a", 301), ""} {
+		k := key("p", name)
+		if keys[k] != "" || !validKey.MatchString(k) || key("q", name) == k {
+			t.Errorf("%q: %s, as of %q", name, k, keys[k])
+		}
+		keys[k] = name + " "
+	}
+	if k := key("p", "Release Notes/7"); !strings.HasPrefix(k, "release-notes-7-") {
+		t.Error(k)
 	}
 }

@@ -27,7 +27,7 @@ type (
 func TestCallsAreForgotten(t *testing.T) {
 	s := harness.NewService(t, nil)
 	c := fakecli.New(t, s.Attrs())
-	job := attrs{"prompt": "write", "wait": attrs{"enabled": false}}
+	job := attrs{"name": "a", "prompt": "write", "wait": attrs{"enabled": false}}
 	if diags := c.Run(t.Context(), job); len(diags) > 0 {
 		t.Fatal(fakecli.Text(diags))
 	}

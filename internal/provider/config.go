@@ -101,15 +101,16 @@ func (m providerModel) providerData(
 		validate.ErrorAt(diags, path.Root("poll").AtName("min_interval"),
 			wording.PollIntervals(schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
-	settings, enabled := m.journal(ctx, diags)
+	process := p.options.Process
+	settings, enabled := m.journal(ctx, process != nil && process.IsTest, diags)
 	if diags.HasError() || !known {
 		return data
 	}
 	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
-	if enabled && p.options.Process != nil {
-		options := settings.options(base)
+	if enabled && process != nil {
+		options := settings.options(base, process.Run)
 		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
-		data.Sender.Journal = journal.Open(p.options.Process, options)
+		data.Sender.Journal = journal.Open(process, options)
 		logPlace(ctx, options.Place)
 		data.OnRunner = settings.location.Default && settings.location.Folder != "" && onRunner()
 	}

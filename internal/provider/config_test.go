@@ -19,7 +19,9 @@ type (
 // No CLI does so; it must not panic. Red without: the checks for a nil connection.
 func TestNoConfigurationAtAll(t *testing.T) {
 	c := fakecli.Unconfigured(t)
-	c.State = fakecli.Object(c.Resource, attrs{"project_id": harness.Project, "id": "job_1", "status": "active", "prompt": "write"})
+	c.State = fakecli.Object(c.Resource, attrs{
+		"project_id": harness.Project, "id": "job_1", "status": "active", "name": "a", "prompt": "write",
+	})
 	harness.Contains(t, fakecli.Text(c.Refresh(t.Context())), "WARNING: Agent job not refreshed")
 	harness.Contains(t, fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write more"})), "WARNING: Follow-up message to agent job")
 	harness.Contains(t, fakecli.Text(c.Apply(t.Context(), attrs{"prompt": "write more"})), "ERROR: Agent provider not configured")

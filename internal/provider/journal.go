@@ -6,6 +6,7 @@ package provider
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -35,17 +36,19 @@ const (
 	defaultJournal = ".agent-journal"
 )
 
-// journalSettings say where the journal of a state is kept, and which entries a person has given up.
+// journalSettings say where the journal of a state is kept, and which requests a person has given up.
 type journalSettings struct {
 	location  store.Location
 	elsewhere []store.Location // where it may have been
 	backend   cli.Backend
 	forget    []string
+	isTest    bool // the CLI tests the configuration
 }
 
 // journal returns the journal's settings, if it is enabled. A plan must know them, because it removes from
 // the journal what the state shows.
-func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (settings journalSettings, enabled bool) {
+func (m providerModel) journal(ctx context.Context, isTest bool, diags *diag.Diagnostics) (settings journalSettings, enabled bool) {
+	settings.isTest = isTest
 	var block struct {
 		Enabled types.Bool     `tfsdk:"enabled"`
 		URL     types.String   `tfsdk:"url"`
@@ -69,40 +72,63 @@ func (m providerModel) journal(ctx context.Context, diags *diag.Diagnostics) (se
 		if id = strings.TrimSpace(id); id == "" {
 			continue
 		}
-		if !store.ValidID(id) {
-			validate.ErrorAt(diags, at.AtName("forget"), wording.InvalidEntry.Because(fmt.Errorf(
-				"the environment variable %s contains %s, which is not the id of an entry", envJournalForget, wording.Quote(id))))
+		if !journal.ValidID(id) {
+			validate.ErrorAt(diags, at.AtName("forget"), wording.InvalidRequest.Because(fmt.Errorf(
+				"the environment variable %s contains %s, which is not the id of a request", envJournalForget, wording.Quote(id))))
 		}
 		settings.forget = append(settings.forget, id)
 	}
-	var err error
-	if settings.backend, err = cli.ReadBackend(); err != nil {
-		validate.ErrorAt(diags, at, wording.JournalNotOpened(err))
-		return settings, false
-	}
-	usual, usualErr := usualPlace(settings.backend)
 	where := orEnv(block.URL, envJournalURL)
-	switch settings.location = usual; {
-	case !where.IsNull():
-		if settings.location, err = store.ParseURL(where.ValueString()); err != nil {
+	var named *store.Location
+	if !where.IsNull() {
+		l, err := store.ParseURL(where.ValueString())
+		if err != nil {
 			validate.ErrorAt(diags, at.AtName("url"), wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
 		}
-	case usualErr != nil:
-		validate.ErrorAt(diags, at, wording.JournalNotBesideState(usualErr, settings.backend.Type))
+		named = &l
 	}
-	if usualErr == nil {
-		settings.elsewhere = append(settings.elsewhere, usual)
-	}
+	settings.locate(named)
 	return settings, true
 }
 
-// usualPlace is where the journal of a state is kept if nobody has chosen a place.
-func usualPlace(b cli.Backend) (store.Location, error) {
-	l, isBeside, err := store.Beside(b)
-	if !isBeside {
-		l = defaultFolder()
+// locate finds the journal's place: the named one, if a person has named one. What makes it unusable is no error before something
+// is sent.
+func (s *journalSettings) locate(named *store.Location) {
+	var err error
+	if s.backend, err = cli.ReadBackend(); err != nil {
+		s.location = store.Location{Unusable: fmt.Errorf("the backend of this state, and so its journal, cannot be found: %w", err)}
+		return
 	}
-	return l, err
+	usual := usualPlace(s.backend)
+	if usual.Unusable == nil {
+		s.elsewhere = append(s.elsewhere, usual)
+	}
+	s.location = usual
+	if named == nil {
+		return
+	}
+	s.location = *named
+	if s.backend.IsLocal() && named.State == "" && !s.isTest {
+		s.location.Unusable = errNoStateName
+	}
+}
+
+// errNoStateName keeps two local states from adopting each other's jobs.
+var errNoStateName = errors.New("the state is on disk, and several such states can use this place, so their names would be mixed up: " +
+	"add ?state=NAME (or &state=NAME) to the URL of the journal, with a name that only this state has")
+
+// usualPlace is where the journal of a state is kept if nobody has chosen a place.
+func usualPlace(b cli.Backend) store.Location {
+	l, isBeside, err := store.Beside(b)
+	switch {
+	case !isBeside:
+		return defaultFolder()
+	case err != nil:
+		return store.Location{Unusable: fmt.Errorf(
+			"the journal is kept beside the state, but not all settings of the backend %s can be used: %w. Set journal { url = \"...\" } "+
+				"in the provider block to keep it elsewhere", b.Type, err)}
+	}
+	return l
 }
 
 // CheckJournal tries the place that a URL names, or else the environment, or else the one that a run in the working
@@ -119,9 +145,9 @@ func CheckJournal(ctx context.Context, w io.Writer, url string) error {
 	if err != nil {
 		return err
 	}
-	l, err := usualPlace(backend)
-	if err != nil {
-		return err
+	l := usualPlace(backend)
+	if l.Unusable != nil {
+		return l.Unusable
 	}
 	return store.Check(ctx, w, l)
 }
@@ -135,14 +161,20 @@ func defaultFolder() store.Location {
 }
 
 // options are the journal's place, and others where it may have been: the default ones, and that of the local state
-// before it was moved to a backend.
-func (s journalSettings) options(baseURL *url.URL) journal.Options {
+// before it was moved to a backend. A test has a journal of its own at the same place: it must not adopt the jobs of the state.
+func (s journalSettings) options(baseURL *url.URL, run cli.Run) journal.Options {
 	place := func(l store.Location, b cli.Backend) journal.Place {
 		// Two states must never share a job.
 		scope := fmt.Sprintf("%s\n%s\n%s", cli.CanonicalURL(baseURL), cli.Workspace(), cmp.Or(l.State, b.ID()))
+		if s.isTest {
+			scope += fmt.Sprintf("\ntest %s", run)
+		}
 		return journal.Place{Location: l, Scope: scope}
 	}
 	o := journal.Options{Place: place(s.location, s.backend), Forget: s.forget}
+	if s.isTest {
+		return o
+	}
 	others := []journal.Place{place(defaultFolder(), cli.Backend{}), place(defaultFolder(), s.backend)}
 	for _, l := range s.elsewhere {
 		others = append(others, place(l, s.backend))

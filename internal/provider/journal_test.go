@@ -20,6 +20,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
+// stateName is what a local state needs to keep its journal in a named folder.
+const stateName = "?state=a"
+
 // A folder that is not the default one must exist, because it may be on a volume that is not mounted (G6).
 //
 // Red without: orEnv and its order in providerModel.journal; makeDir in the store.
@@ -38,45 +41,47 @@ func TestWhereTheJournalIs(t *testing.T) {
 		want     string // empty: nowhere
 	}{
 		"default":                 {nil, "", byDefault},
-		"variable, empty block":   {attrs{}, variable, variable},
-		"attribute over variable": {attrs{"url": attribute}, variable, attribute},
-		"enabled, variable":       {attrs{"enabled": true}, variable, variable},
-		"disabled, variable":      {attrs{"enabled": false}, variable, ""},
+		"variable, empty block":   {attrs{}, variable + stateName, variable},
+		"attribute over variable": {attrs{"url": attribute + stateName}, variable, attribute},
+		"enabled, variable":       {attrs{"enabled": true}, variable + stateName, variable},
+		"disabled, variable":      {attrs{"enabled": false}, variable + stateName, ""},
 		"explicit nulls":          {attrs{"enabled": nil, "url": nil}, "", byDefault},
 	} {
 		t.Setenv("AGENT_JOURNAL_URL", test.variable)
 		lostRun(t, "run", fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"journal": test.journal}))
-		entries, _ := filepath.Glob(filepath.Join(root, "*", "*", "*.json"))
+		records, _ := filepath.Glob(filepath.Join(root, "*", "*", "a-*"))
 		got := ""
-		for _, entry := range entries {
-			got += filepath.Dir(filepath.Dir(entry))
-			_ = os.Remove(entry)
+		for _, record := range records {
+			got += filepath.Dir(filepath.Dir(record))
+			_ = os.RemoveAll(record)
 		}
 		if got != test.want {
-			t.Errorf("%s: entries in %q, want one in %q", name, got, test.want)
+			t.Errorf("%s: records in %q, want one in %q", name, got, test.want)
 		}
 	}
 }
 
 // Each of these warns a single time, and only where something would be sent: that the journal goes with a
-// runner, and that entries of this state are where the journal is by default.
+// runner, and that the name of a job has a record where the journal is by default.
 func TestJournalPlace_warnings(t *testing.T) {
-	const onRunner, elsewhere = "WARNING: Journal on the runner's disk", "WARNING: Journal entries elsewhere"
+	const onRunner, elsewhere = "WARNING: Journal on the runner's disk", "WARNING: Name has a record in another journal"
 	for _, test := range []struct {
 		name, variable string
 		journal        attrs
-		left, sent     bool // by earlier runs: entries in the default place; the job that is planned
+		left           string // by an earlier run: the name of a job in the default place
+		sent           bool   // by an earlier run: the job that is planned
 		want           string
 	}{
 		{name: "laptop"},
 		{name: "runner", variable: "CI", want: onRunner},
 		{name: "runner of Azure", variable: "TF_BUILD", want: onRunner},
 		{name: "nothing to send", variable: "CI", sent: true},
-		{name: "a place of its own", variable: "CI", journal: attrs{"url": t.TempDir()}},
+		{name: "a place of its own", variable: "CI", journal: attrs{"url": t.TempDir() + stateName}},
 		{name: "no journal", variable: "CI", journal: attrs{"enabled": false}},
-		{name: "a new place", journal: attrs{"url": t.TempDir()}, left: true, want: elsewhere},
-		{name: "nothing to send from a new place", journal: attrs{"url": t.TempDir()}, left: true, sent: true},
-		{name: "the default place", left: true},
+		{name: "a new place", journal: attrs{"url": t.TempDir() + stateName}, left: "a", want: elsewhere},
+		{name: "another name in a new place", journal: attrs{"url": t.TempDir() + stateName}, left: "lost"},
+		{name: "nothing to send from a new place", journal: attrs{"url": t.TempDir() + stateName}, left: "lost", sent: true},
+		{name: "the default place", left: "lost"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -86,9 +91,9 @@ func TestJournalPlace_warnings(t *testing.T) {
 			s := harness.NewService(t, nil)
 			c := fakecli.New(t, s.Attrs())
 			planned := attrs{"prompt": "write"}
-			if test.left {
+			if test.left != "" {
 				c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("first")}), s.Attrs())
-				c.Run(t.Context(), attrs{"prompt": "write something else"})
+				c.Run(t.Context(), attrs{"name": test.left, "prompt": "write something else"})
 				c.Forget()
 			}
 			if test.sent {
@@ -100,6 +105,7 @@ func TestJournalPlace_warnings(t *testing.T) {
 			c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("second")}), fakecli.With(s.Attrs(), attrs{"journal": test.journal}))
 			second := *c
 			second.Forget()
+			second.Name = "second"
 			diags := c.Plan(t.Context(), planned)
 			if !test.sent {
 				diags = append(diags, second.Plan(t.Context(), attrs{"prompt": "write more"})...)
@@ -117,9 +123,10 @@ func TestJournalPlace_warnings(t *testing.T) {
 // Red without: Moved, placeID in Prune and in Ref, each reportMoved.
 func TestJournalMoved(t *testing.T) {
 	const warning = "WARNING: Journal of the last apply not used"
-	f, folder, other := fakes3.New(t), attrs{"url": t.TempDir()}, attrs{"url": t.TempDir()}
-	bucket, prefix := attrs{"url": f.URL}, attrs{"url": strings.Replace(f.URL, "prefix", "other", 1)}
-	slash, none := attrs{"url": strings.Replace(f.URL, "prefix", "prefix/", 1)}, attrs{"enabled": false}
+	f, folder, other := fakes3.New(t), attrs{"url": t.TempDir() + stateName}, attrs{"url": t.TempDir() + stateName}
+	url := f.URL + "&state=a"
+	bucket, prefix := attrs{"url": url}, attrs{"url": strings.Replace(url, "prefix", "other", 1)}
+	slash, none := attrs{"url": strings.Replace(url, "prefix", "prefix/", 1)}, attrs{"enabled": false}
 	for _, test := range []struct {
 		name          string
 		before, after any
@@ -149,6 +156,7 @@ func TestJournalMoved(t *testing.T) {
 			warns := func() bool {
 				created := *c
 				created.Forget()
+				created.Name = "new"
 				keep := func() []*tfprotov6.Diagnostic {
 					return append(c.Refresh(t.Context()), c.Plan(t.Context(), attrs{"prompt": "write"})...)
 				}
@@ -177,7 +185,7 @@ func TestJournalMoved(t *testing.T) {
 				t.Errorf("%s, create first: %t: no warning", test.name, createFirst)
 			}
 			if connect(test.after); warns() {
-				t.Errorf("%s: a warning after the state was stored", test.name)
+				t.Errorf("%s, create first: %t: a warning after the state was stored", test.name, createFirst)
 			}
 		}
 	}
@@ -201,7 +209,7 @@ func initialized(t *testing.T, backend string) {
 // Without a word about the journal, what a lost runner has started is found by the next one, if the state is in a bucket.
 // What a local state left behind is said, and a backend that cannot be used is an error before anything is sent.
 //
-// Red without: Beside in providerModel.journal; each place in options; each error there.
+// Red without: Beside and each error in locate; each place in options.
 func TestJournalBesideState(t *testing.T) {
 	f := fakes3.New(t)
 	_, endpoint, _ := strings.Cut(f.URL, "endpoint=")
@@ -209,7 +217,7 @@ func TestJournalBesideState(t *testing.T) {
 		return `{"backend": {"type": "s3", "config": {"bucket": "bucket", "key": "app/state", "region": "us-east-1", "use_path_style": true, ` +
 			`"endpoints": {"s3": "` + endpoint + `"}` + settings + `}}}`
 	}
-	elsewhere, unusable := "WARNING: Journal entries elsewhere", "ERROR: Journal not usable"
+	elsewhere, unusable := "WARNING: Name has a record in another journal", "WARNING: Journal not usable"
 	for _, test := range []struct {
 		name, first, second string // backends
 		journal             any
@@ -218,7 +226,7 @@ func TestJournalBesideState(t *testing.T) {
 	}{
 		{name: "a fresh checkout", first: backend(""), second: backend(`, "profile": null`), jobs: 1},
 		{name: "another key", first: backend(""), second: strings.Replace(backend(""), "app/", "other/", 1), jobs: 2},
-		{name: "a place of its own", first: backend(""), second: backend(""), journal: attrs{"url": t.TempDir()}, want: elsewhere, jobs: 2},
+		{name: "a place of its own", first: backend(""), second: backend(""), journal: attrs{"url": t.TempDir()}, want: elsewhere, jobs: 1},
 		{name: "a damaged file", first: backend(""), second: backend("")[1:], want: unusable, jobs: 1},
 		{name: "a setting", first: backend(""), second: backend(`, "insecure": true`), want: unusable, jobs: 1},
 		{name: "a setting, and a place of its own", first: backend(""), second: backend(`, "insecure": true`), journal: attrs{"url": t.TempDir()}, jobs: 2},
@@ -238,15 +246,85 @@ func TestJournalBesideState(t *testing.T) {
 			config := fakecli.With(s.Attrs(), attrs{"journal": test.journal})
 			c := fakecli.New(t, s.Attrs())
 			diags := c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("second")}), config)
-			if !fakecli.Failed(diags) {
-				diags = c.Run(t.Context(), attrs{"prompt": "write"})
+			if len(diags) > 0 {
+				t.Errorf("a command that sends nothing: %s", fakecli.Text(diags))
 			}
+			diags = c.Run(t.Context(), attrs{"prompt": "write"})
 			if got := fakecli.Text(diags); !strings.Contains(got, test.want) || strings.Contains(got, elsewhere) && test.want == "" {
 				t.Errorf("want %q in:\n%s", test.want, got)
 			}
 			s.Sent(t, test.jobs, 0)
 		})
 	}
+}
+
+// Local states must not share their names. Commands that send nothing work without a name of the state.
+//
+// Red without: errNoStateName, each part of its condition.
+func TestJournalOfLocalState(t *testing.T) {
+	const noName, http = "add ?state=NAME", `{"backend": {"type": "http", "config": {"address": "https://host/state"}}}`
+	for _, test := range []struct {
+		name, backend, state string
+		isTest               bool
+		want                 string // in the error
+	}{
+		{name: "no backend", want: noName},
+		{name: "local backend", backend: `{"backend": {"type": "local", "config": {"path": "a.tfstate"}}}`, want: noName},
+		{name: "moved back from a backend", backend: `{"backend": null, "state_store": null}`, want: noName},
+		{name: "named state", state: stateName},
+		{name: "test", isTest: true},
+		{name: "another backend", backend: http},
+		{name: "state store", backend: `{"state_store": {"type": "a_b", "config": {"at": "a"}}}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := harness.NewService(t, nil)
+			initialized(t, test.backend)
+			config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + test.state}})
+			process := harness.Process("run")
+			process.IsTest = test.isTest
+			c := fakecli.New(t, s.Attrs())
+			if diags := c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config); len(diags) > 0 {
+				t.Errorf("a command that sends nothing: %s", fakecli.Text(diags))
+			}
+			diags := c.Run(t.Context(), attrs{"prompt": "write"})
+			if got := fakecli.Text(diags); !strings.Contains(got, test.want) || fakecli.Failed(diags) != (test.want != "") {
+				t.Errorf("want %q in:\n%s", test.want, got)
+			}
+			jobs := 1
+			if test.want != "" {
+				jobs = 0
+			}
+			s.Sent(t, jobs, 0)
+		})
+	}
+}
+
+// A test neither adopts a job of the state, nor one of another test, nor stops because of one, wherever their journal is.
+//
+// Red without: the run in the scope; no other places for a test.
+func TestJournalOfTest(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := harness.NewService(t, nil)
+	named := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir()}})
+	lostRun(t, "production", s.Attrs())
+	for i, test := range []struct {
+		run    cli.Run
+		config attrs
+		isTwin bool
+	}{
+		{run: "test1", config: s.Attrs()}, {run: "test1", config: s.Attrs(), isTwin: true}, {run: "test2", config: s.Attrs()},
+		{run: "test3", config: named}, {run: "test4", config: named},
+	} {
+		process := harness.Process(test.run)
+		process.IsTest = true
+		c := fakecli.New(t, test.config)
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), test.config)
+		if diags := c.Run(t.Context(), attrs{"prompt": "write"}); fakecli.Failed(diags) != test.isTwin {
+			t.Errorf("%d: %s", i, fakecli.Text(diags))
+		}
+	}
+	lostRun(t, "production2", s.Attrs()) // adopts its own
+	s.Sent(t, 5, 0)
 }
 
 // The folder has what a last run lost before its state was moved from the disk to a bucket, and before a build kept the
@@ -272,7 +350,7 @@ func TestJournalBeforeBuckets(t *testing.T) {
 		}
 		c := fakecli.New(t, s.Attrs())
 		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("second")}), s.Attrs())
-		if got := fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write"})); !strings.HasPrefix(got, "WARNING: Journal entries elsewhere") {
+		if got := fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write"})); !strings.HasPrefix(got, "WARNING: Name has a record in another journal") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

@@ -7,7 +7,6 @@ package provider
 
 import (
 	"context"
-	"encoding/json"
 	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
@@ -75,12 +74,10 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	resp.ListResourceData = data
 }
 
-// StateRead is called with each object of a state before it is planned. A job in the state
-// is not lost: of a tainted object, the plan shows no more than this.
+// StateRead is called with each object of a state before it is planned.
 func (p *agentProvider) StateRead(resourceType string, object []byte) {
-	var stored struct{ ID string }
-	if data := p.data.Load(); data != nil && resourceType == typeName+"_job" && json.Unmarshal(object, &stored) == nil {
-		data.Sender.Journal.InState(stored.ID)
+	if data := p.data.Load(); data != nil && resourceType == typeName+"_job" {
+		data.StateRead(object)
 	}
 }
 

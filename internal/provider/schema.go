@@ -83,30 +83,28 @@ func providerSchema() schema.Schema {
 				},
 			},
 			"journal": schema.SingleNestedBlock{
-				MarkdownDescription: "Record of sent requests, by which the next apply takes over a job or message that is missing in the state " +
-					"instead of sending it again. It never contains a prompt or a key.",
+				MarkdownDescription: "A record for each name, by which an apply adopts a job that the state does not show. " +
+					"It never contains a prompt or a key.",
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
-						Optional:            true,
-						MarkdownDescription: "Keep a journal. Default: `true`. With `false`, the apply after a broken run may send its prompts again.",
+						Optional: true,
+						MarkdownDescription: "Keep a journal. Default: `true`. " +
+							"With `false`, the apply after a broken run or a lost state may send its prompts again.",
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
 						MarkdownDescription: "Where to keep it: the absolute path of a folder that exists (on Windows `C:/ci/agent-journal`), " +
 							"`s3://BUCKET/PREFIX?region=REGION`, `gs://BUCKET/PREFIX` or `azblob://ACCOUNT/CONTAINER/PREFIX`. " +
-							"States can share it; local ones need `?state=NAME` (or `&state=NAME`), one name for each. " +
-							"Set it here, to a bucket if several machines apply this state: then all of them use the same journal. " +
+							"States can share it; local ones need `?state=NAME` (or `&state=NAME`), another name for each. " +
 							"Default: `AGENT_JOURNAL_URL`, or else the bucket or container of the state in an `s3`, `gcs` or `azurerm` backend, " +
-							"or else the folder `.agent-journal` in the working directory. " +
-							"If the journal cannot be used, creates and messages fail before they are sent.",
+							"or else the folder `.agent-journal` in the working directory.",
 					},
 					"forget": schema.ListAttribute{
 						Optional:    true,
 						ElementType: types.StringType,
-						Validators:  []validator.List{listvalidator.ValueStringsAre(validEntryID())},
-						MarkdownDescription: "Ids of entries to give up, as shown in the error about an unknown outcome: " +
-							"the next apply **sends these prompts again**. " +
-							"`AGENT_JOURNAL_FORGET` adds ids, separated by commas. Remove the ids afterwards.",
+						Validators:  []validator.List{listvalidator.ValueStringsAre(validRequestID())},
+						MarkdownDescription: "Ids of requests to give up, as errors show them: the next apply **sends these prompts again**. " +
+							"The new request has another id, so each counts once. `AGENT_JOURNAL_FORGET` adds ids, separated by commas.",
 					},
 				},
 			},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
@@ -72,13 +73,13 @@ func checkKey(key string) error {
 	return nil
 }
 
-// validEntryID accepts what an error names as the id of an entry.
-func validEntryID() validator.String {
-	return validate.Rule{Summary: wording.InvalidEntry, Accepts: "the id of an entry", Check: func(text string) error {
-		if store.ValidID(text) {
+// validRequestID accepts what an error names as the id of a request.
+func validRequestID() validator.String {
+	return validate.Rule{Summary: wording.InvalidRequest, Accepts: "the id of a request", Check: func(text string) error {
+		if journal.ValidID(text) {
 			return nil
 		}
-		return fmt.Errorf("%s is not the id of an entry: copy it from the error about the unknown outcome", wording.Quote(text))
+		return fmt.Errorf("%s is not the id of a request: copy it from the error that names it", wording.Quote(text))
 	}}
 }
 

@@ -3,11 +3,7 @@
 
 package send
 
-import (
-	"sync"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-)
+import "sync"
 
 // Limit is how many requests of one kind a process may send. The zero Limit
 // allows any number.
@@ -22,12 +18,11 @@ type Limit struct {
 type Limits struct {
 	Limit [2]Limit // by Kind
 
-	mu        sync.Mutex
-	planned   [2]int64
-	byJob     map[string]Kind     // what the last plan of each job counts
-	takenOver map[journal.Key]int // creates that an apply would take over
-	sent      [2]int64
-	reported  [2]bool // while planning
+	mu       sync.Mutex
+	planned  [2]int64
+	byJob    map[string]Kind // what the last plan of each job counts
+	sent     [2]int64
+	reported [2]bool // while planning
 }
 
 // Plan counts a request that an apply would send. Only the first one beyond the limit
@@ -59,18 +54,6 @@ func (l *Limits) Plan(kind Kind, jobID string) *LimitError {
 	}
 	l.reported[kind] = true
 	return &LimitError{Kind: kind, Limit: limit, Sent: l.sent, Planning: true}
-}
-
-// TakesOver plans a create of which other runs have sent equal ones. It reports whether one of
-// them remains for it; if not, the create counts.
-func (l *Limits) TakesOver(key journal.Key, found int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.takenOver == nil {
-		l.takenOver = map[journal.Key]int{}
-	}
-	l.takenOver[key]++
-	return l.takenOver[key] <= found
 }
 
 // send counts a request that is about to be recorded and sent. Each one beyond

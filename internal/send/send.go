@@ -1,9 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package send sends creates and messages: it looks into the journal, takes over what an
-// earlier run has sent, checks the limit, records the request, and posts it. A request
-// that the service may have accepted is never repeated here.
+// Package send sends creates and messages: it claims the name, checks the limit, and posts the request, or else does what
+// the record of the name says. A request that the service may have accepted is never repeated here.
 package send
 
 import (
@@ -12,7 +11,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // Kind is a kind of request.
@@ -24,19 +22,23 @@ const (
 	Message
 )
 
-// Request is a prompt and where it goes.
+// Request is a prompt and where it goes. Without a name, as for an action, it is not recorded.
 type Request struct {
-	Kind      Kind
-	ProjectID string
-	JobID     string // the recipient of a message
-	Prompt    string
-	// Name is that of a create, or empty. With one, equal prompts have equal hashes, which the journal keeps.
-	Name, PromptHash string
-	// Key identifies equal requests of later runs. Without one, as for an action, the
-	// request is neither recorded nor taken over.
-	Key journal.Key
+	journal.Wanted
+
+	Text string // the prompt as it is sent
 	// Closed: the job cannot accept messages, so that only one that an earlier run sent counts.
 	Closed bool
+	// RetryFailed: a job of an earlier run that failed is not adopted.
+	RetryFailed bool
+}
+
+// Kind is that of the request.
+func (r Request) Kind() Kind {
+	if r.Job != "" {
+		return Message
+	}
+	return Create
 }
 
 // Result says what became of a request.
@@ -46,16 +48,22 @@ type Result int
 const (
 	// Sent: the service accepted the request, and Job is its response.
 	Sent Result = iota + 1
-	// TakenOver: an earlier run had sent it, and Job is as it is now.
-	TakenOver
+	// Adopted: an earlier run had sent it, and Job is as it is now.
+	Adopted
 	// NoEffect: it was not sent or was refused, because of Err.
 	NoEffect
 	// Unknown: it was sent, and Err is why there is no usable response.
 	Unknown
-	// EarlierUnknown: an earlier run sent it, and its outcome is unknown.
+	// EarlierUnknown: an earlier run sent it, or a create with the same name, and its outcome is unknown.
 	EarlierUnknown
-	// OtherPrompt: an earlier run sent a create with the same name and another prompt, which was accepted.
+	// OtherPrompt: the name has a job that was last sent another prompt.
 	OtherPrompt
+	// OtherJob: the name has another job than the one that the message is for.
+	OtherJob
+	// Twin: another resource has the name.
+	Twin
+	// Elsewhere: the name has a record in a place where an earlier run kept the journal.
+	Elsewhere
 	// Unreadable: an earlier run sent it, and Err is why its job cannot be read.
 	Unreadable
 	// JournalUnusable: Err is why the journal does not show whether an earlier run sent it.
@@ -68,11 +76,10 @@ const (
 
 // Outcome is what became of a request.
 type Outcome struct {
-	Result  Result
-	Job     *agentapi.Job    // if the service has accepted the request
-	Earlier *journal.Earlier // the request of the earlier run, or our own with unknown outcome; may be nil
-	Err     error
-	Problem error // of the journal, which does not show this outcome
+	Result Result
+	Job    *agentapi.Job   // if the service has accepted the request
+	Record *journal.Record // of the name, as an earlier run has left it, or with our own unknown request; may be nil
+	Err    error
 }
 
 // Sender sends the requests of one provider configuration.
@@ -84,62 +91,75 @@ type Sender struct {
 
 // Operation is one call of the CLI that sends a request.
 type Operation struct {
-	*journal.Call
+	*journal.Claim
 
 	Request Request
 	sender  *Sender
 	counted bool
 }
 
-// Begin starts an operation. ctx is the call's context, without a deadline of the
-// provider. Defer End.
+// Begin starts an operation. ctx is the call's context, without a deadline of the provider.
 func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
 	j := s.Journal
-	if r.Key == "" {
+	if r.Name == "" {
 		j = journal.Discard()
 	}
-	call := j.Begin(ctx, journal.Request{Key: r.Key, ProjectID: r.ProjectID, JobID: r.JobID, JobName: r.Name, Prompt: r.PromptHash})
-	return &Operation{Call: call, Request: r, sender: s}
+	return &Operation{Claim: j.Begin(ctx, r.Wanted), Request: r, sender: s}
 }
 
-// Send sends the request, unless another run has sent it.
+// Send sends the request, unless the record of its name says otherwise. A create claims the name first and reads its record only if
+// there is one: that needs no right to know that there is none.
 func (o *Operation) Send(ctx context.Context) Outcome {
+	elsewhere := o.leftElsewhere(ctx)
+	posts := o.Request.Kind() == Create && elsewhere == nil
 	for {
-		if !o.Request.Closed {
+		if posts {
 			job, err := o.post(ctx)
-			if !errors.Is(err, journal.ErrEarlier) {
+			if !errors.Is(err, journal.ErrTaken) {
 				return o.outcome(job, err)
 			}
 		}
-		earlier, err := o.Earlier(ctx)
-		switch {
-		case err != nil:
+		verdict, record, err := o.Look(ctx)
+		if err != nil {
 			return Outcome{Result: JournalUnusable, Err: err}
-		case earlier == nil && o.Request.Closed:
-			return Outcome{Result: Closed}
-		case earlier == nil:
+		}
+		out, isDue := o.follow(ctx, verdict, record)
+		switch {
+		case !isDue && errors.Is(out.Err, journal.ErrTaken): // another run was faster
+			posts = false
 			continue
-		}
-		if out, isDue := o.takeOver(ctx, earlier); !isDue {
+		case !isDue:
 			return out
+		case o.Request.Closed:
+			return Outcome{Result: Closed}
+		case elsewhere != nil && record.Write == "":
+			return Outcome{Result: Elsewhere, Record: elsewhere}
 		}
+		posts = true
 	}
+}
+
+func (o *Operation) leftElsewhere(ctx context.Context) *journal.Record {
+	if o.Request.Name == "" || o.Request.Kind() == Message {
+		return nil
+	}
+	return o.sender.Journal.LeftElsewhere(ctx, o.Request.Project, o.Request.Name)
 }
 
 func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
 	r := o.Request
-	if r.Kind == Message {
-		return o.sender.Client.SendMessage(ctx, r.ProjectID, r.JobID, r.Prompt, o)
+	if r.Kind() == Message {
+		return o.sender.Client.SendMessage(ctx, r.Project, r.Job, r.Text, o)
 	}
-	return o.sender.Client.CreateJob(ctx, r.ProjectID, r.Prompt, o)
+	return o.sender.Client.CreateJob(ctx, r.Project, r.Text, o)
 }
 
-// Sending counts the request once it may be sent, so that one that is taken over does not count.
+// Sending counts the request once it may be sent, so that one that is adopted does not count.
 func (o *Operation) Sending() error {
-	if err := o.Call.Sending(); err != nil || o.counted {
+	if err := o.Claim.Sending(); err != nil || o.counted {
 		return err
 	}
-	if err := o.sender.Limits.send(o.Request.Kind); err != nil {
+	if err := o.sender.Limits.send(o.Request.Kind()); err != nil {
 		o.Withdrawn()
 		return err
 	}
@@ -152,44 +172,55 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 	limit, isBeyond := errors.AsType[*LimitError](err)
 	switch {
 	case err == nil:
-		return Outcome{Result: Sent, Job: job, Problem: o.Problem()}
+		return Outcome{Result: Sent, Job: job}
 	case isBeyond:
 		return Outcome{Result: BeyondLimit, Err: limit}
 	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
-		return Outcome{Result: NoEffect, Err: err, Problem: o.Problem()}
+		return Outcome{Result: NoEffect, Err: err}
 	}
-	return Outcome{Result: Unknown, Err: err, Earlier: o.Recorded(), Problem: o.Problem()}
+	return Outcome{Result: Unknown, Err: err, Record: o.Recorded()}
 }
 
-// takeOver takes over what another run has sent, unless a person has given it up: then the request is due.
-func (o *Operation) takeOver(ctx context.Context, earlier *journal.Earlier) (_ Outcome, isDue bool) {
-	r := o.Request
-	isGivenUp := earlier.GivenUp && r.Kind == Create
-	if earlier.Status == store.Unknown && !isGivenUp {
-		o.Supersede(earlier)
-		return Outcome{Result: EarlierUnknown, Earlier: earlier}, false
-	}
-	var job *agentapi.Job
-	if earlier.Status == store.Accepted {
-		var err error
-		job, err = o.sender.Client.FindJob(ctx, r.ProjectID, earlier.JobID) // it may be new, and not be found yet
-		isGivenUp = isGivenUp && (errors.Is(err, agentapi.ErrNotFound) || !o.IsEqual(earlier))
-		switch {
-		case isGivenUp:
-		case err != nil:
-			return Outcome{Result: Unreadable, Earlier: earlier, Err: err}, false
-		case !o.IsEqual(earlier):
-			return Outcome{Result: OtherPrompt, Earlier: earlier}, false
+// follow does what a verdict says, unless the request is due.
+func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record *journal.Record) (_ Outcome, isDue bool) {
+	switch verdict {
+	case journal.Adopt:
+		return o.adopt(ctx, record)
+	case journal.Unknown, journal.SentUnknown:
+		return Outcome{Result: EarlierUnknown, Record: record}, false
+	case journal.OtherPrompt:
+		if record.Job == o.Request.Replaces { // it failed, and now the prompt is another one
+			o.ReleaseUnder()
+			return Outcome{}, true
 		}
+		return Outcome{Result: OtherPrompt, Record: record}, false
+	case journal.OtherJob:
+		return Outcome{Result: OtherJob, Record: record}, false
+	case journal.Twin:
+		return Outcome{Result: Twin, Record: record}, false
+	case journal.Send, journal.Beside, journal.Wait: // a look has waited
 	}
-	if isGivenUp {
-		if err := o.GiveUp(earlier); err != nil { //nolint:contextcheck // it has the context of Begin, without our deadline
-			return Outcome{Result: JournalUnusable, Err: err}, false
-		}
+	return Outcome{}, true
+}
+
+// adopt adopts the job of a create, or returns the one that a message was accepted for.
+func (o *Operation) adopt(ctx context.Context, record *journal.Record) (_ Outcome, isDue bool) {
+	job, err := o.sender.Client.FindJob(ctx, o.Request.Project, record.Job) // it may be new, and not be found yet
+	isCreate := o.Request.Kind() == Create
+	switch {
+	case isCreate && errors.Is(err, agentapi.ErrNotFound) && o.IsForgotten(),
+		isCreate && err == nil && job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
 		return Outcome{}, true
+	case err != nil:
+		return Outcome{Result: Unreadable, Record: record, Err: err}, false
+	case isCreate:
+		err = o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
-	if err := o.Take(earlier); err != nil { //nolint:contextcheck // as above
+	switch {
+	case errors.Is(err, journal.ErrTaken):
+		return Outcome{Err: err}, false
+	case err != nil:
 		return Outcome{Result: JournalUnusable, Err: err}, false
 	}
-	return Outcome{Result: TakenOver, Job: job, Earlier: earlier, Problem: o.Problem()}, false
+	return Outcome{Result: Adopted, Job: job, Record: record}, false
 }

@@ -155,6 +155,7 @@ install_with() {
 		}
 
 		resource "agent_job" "check" {
+		  name   = "release-check"
 		  prompt = "Is the release any good?"
 		}
 

@@ -21,7 +21,7 @@ const (
 	InvalidDuration     Invalid = "Invalid duration"
 	InvalidCertificates Invalid = "Invalid CA certificates"
 	InvalidJournalURL   Invalid = "Invalid journal URL"
-	InvalidEntry        Invalid = "Invalid journal entry"
+	InvalidRequest      Invalid = "Invalid journal request"
 )
 
 // Because describes the problem that a check has found; more follows it.
@@ -37,11 +37,17 @@ func TimeoutNotPositive(text string) Diagnostic {
 	return diagnostic("Invalid timeout", Quote(text)+" must be greater than zero, for example \"30m\".")
 }
 
-// DuplicateName describes two new jobs with one name.
+// NameMissing describes an imported job that is replaced while ignore_changes hides its name.
+func NameMissing() Diagnostic {
+	return diagnostic("Agent job not created", "The resource has no name, so nothing could record the prompt. It was not sent.",
+		"Set name, and remove it from ignore_changes.")
+}
+
+// DuplicateName describes two resources with one name.
 func DuplicateName(name, projectID string) Diagnostic {
-	return diagnostic("Duplicate agent job name", fmt.Sprintf("Another resource of this run starts a job in project %s with the name %s. "+
-		"One apply starts only one of them, and the others fail without sending anything. Give each its own name, "+
-		"for example with each.key or count.index in it.", projectID, Quote(name)))
+	return diagnostic("Duplicate agent job name", fmt.Sprintf("Another resource has a job in project %s with the name %s, or starts one. "+
+		"The prompt of this one was not sent. Set a different name for each, for example with each.key or count.index in it. "+
+		"If only the address of a resource has changed, add a moved block.", projectID, Quote(name)))
 }
 
 // PollIntervals describes a minimum above the maximum.

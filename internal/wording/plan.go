@@ -5,12 +5,10 @@ package wording
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
@@ -48,123 +46,201 @@ const (
 		decideMessage
 )
 
-// Announcement describes in a plan what its apply will do because of an earlier run.
-// Of several equal requests, the plan does not know which one it will find. prompt is the hash of
-// the planned prompt of a create with a name; empty while that is unknown.
-func Announcement(kind send.Kind, projectID, prompt string, found []*journal.Earlier) Diagnostic {
-	const sendInstead = "To send the prompt instead, change triggers, or set journal { enabled = false } in the provider block. " +
-		"If this plan uses -target, plan without it first."
-	const summary = "Outcome of an earlier request unknown"
-	first := found[0]
-	sent := fmt.Sprintf("in project %s at %s", projectID, timestamp(first.SentAt))
-	jobs := jobsOf(found)
-	switch {
-	case kind == send.Message && len(jobs) > 0:
-		return diagnostic("Message of an earlier run will be taken over",
-			fmt.Sprintf("An earlier run sent this prompt to job %s %s, but the state does not show it. Apply sends nothing. "+
-				"To send the prompt again, change it (any visible change will do).", jobs[0], sent))
-	case len(jobs) > 0 && first.JobName != "" && prompt == "":
-		return diagnostic(summaryWillTakeOver,
-			fmt.Sprintf("An earlier run started job %s %s %s, but the state does not show it. The new prompt is not known yet. "+
-				"If it is the same, apply takes the job over without sending anything. Otherwise apply fails and sends nothing.",
-				jobs[0], recognized(first), sent), ofAnotherState+" "+sendInstead)
-	case len(jobs) > 0 && first.Prompt != prompt:
-		return diagnostic(summaryOtherPrompt,
-			fmt.Sprintf("An earlier run started job %s %s %s, with another prompt, and the state does not show it. "+
-				"Apply sends nothing and fails until you decide.", jobs[0], recognized(first), sent),
-			otherPromptWays(first))
-	case len(jobs) > 0:
-		others := ""
-		if len(jobs) > 1 {
-			others = " Equal resources take over: " + strings.Join(jobs[1:], ", ") + "."
-		}
-		return diagnostic(summaryWillTakeOver,
-			fmt.Sprintf("An earlier run started job %s with this prompt %s, but the state does not show it. "+
-				"Apply takes the job over without sending anything.%s "+
-				"If another resource has the job by then, apply starts a new one.", jobs[0], sent, others), ofAnotherState+" "+sendInstead)
-	case kind == send.Message:
-		return diagnostic(summary, fmt.Sprintf("An earlier run sent this prompt %s and did not record the outcome. "+
-			"Apply waits for it if it can still arrive, and sends the prompt only if that request had no effect. "+
-			"Without an outcome, the prompt counts as sent.", sent))
-	case first.Status == store.Pending:
-		return diagnostic(summary, fmt.Sprintf("An earlier run sent %s %s and did not record the outcome. "+
-			"Apply waits for it, and sends the prompt only if that request had no effect.", sentPrompt(first, prompt), sent), sendInstead)
-	}
-	return diagnostic(summary,
-		fmt.Sprintf("An earlier run sent %s %s, and its outcome is unknown: a job may have been started. "+
-			"Apply sends nothing and fails until you decide.", sentPrompt(first, prompt), sent),
-		waysOut(projectID, found...)) // all are unknown: accepted and pending ones come first
-}
+// RetriesFailed announces a new job in place of a failed one.
+const RetriesFailed Text = "Failed agent job will be replaced\n" +
+	"Job {job} failed, and on_failure is \"retry\": apply starts a new job with the prompt."
 
 const (
-	summaryWillTakeOver = "Agent job of an earlier run will be taken over"
-	summaryOtherJob     = "Agent job of another run not in the state"
-	summaryOtherPrompt  = "Agent job of an earlier run has another prompt"
+	summaryEarlierUnknown = "Outcome of an earlier request unknown"
+	summaryCreateUnknown  = "Outcome of agent job create unknown"
+	summaryWillAdopt      = "Agent job of an earlier run will be adopted"
+	summaryOtherJob       = "Agent job of another run not in the state"
+	summaryOtherPrompt    = "Name has an agent job with another prompt"
+	summaryNameOtherJob   = "Name has another agent job"
+	summaryElsewhere      = "Name has a record in another journal"
 )
 
-// recognized says what an entry of a create has in common with a planned one.
-func recognized(e *journal.Earlier) string {
-	if e.JobName == "" {
-		return "with this prompt"
-	}
-	return "under the name " + Quote(e.JobName)
-}
-
-// sentPrompt names the prompt of an earlier create beside a planned one, whose hash is prompt; empty while that is unknown.
-func sentPrompt(e *journal.Earlier, prompt string) string {
-	if e.JobName == "" || e.Prompt == prompt {
-		return "this prompt"
-	}
-	return "a prompt under the name " + Quote(e.JobName) + ", which may differ from this one,"
-}
-
-// otherPromptWays says what to do about a job that has another prompt than the planned one.
-func otherPromptWays(e *journal.Earlier) string {
-	return fmt.Sprintf("To keep the job, restore its prompt and apply: that takes it over, and a later change is a new prompt for it. "+
-		"If its prompt cannot be restored, for example because it had a time in it, import the job, which records the new prompt without "+
-		"sending it: terraform (or tofu) import ADDRESS %s/%s\n%s\n"+
-		"To start a new job instead, give up the journal's entry: %s.",
-		escape.Printable(e.Project), escape.Printable(e.JobID), removeFirst, giveUp(e))
-}
-
-// Namesakes describes creates of earlier runs that a new job with a name will not take over.
-func Namesakes(projectID string, found []*journal.Earlier) Diagnostic {
-	started, then, id := "may have started a job, with unknown outcome,", "plan: that says how to decide about it", "JOB_ID"
-	if jobs := jobsOf(found); len(jobs) > 0 {
-		started, then, id = "started job "+strings.Join(jobs, " and "), "apply: that takes it over", jobs[0]
-	}
-	differs, restore := recognized(found[0])+" and with other triggers", "restore the triggers"
-	if found[0].JobName == "" {
-		differs, restore = "with this prompt and without a name", "remove the name"
-	}
-	return diagnostic(summaryOtherJob,
-		fmt.Sprintf("An earlier run %s %s in project %s at %s, and no state is known to have it. Apply starts a new job beside it.",
-			started, differs, projectID, timestamp(found[0].SentAt)),
-		"To keep the earlier job instead, "+restore+" and "+then+". If you cannot, import it: terraform (or tofu) import ADDRESS "+
-			projectID+"/"+id+"\n"+removeFirst+"\nTo ignore it, "+giveUp(found...)+".")
-}
-
-// jobsOf names the jobs of requests, each once.
-func jobsOf(found []*journal.Earlier) (jobs []string) {
-	for _, earlier := range found {
-		if name := escape.Printable(earlier.JobID); name != "" && !slices.Contains(jobs, name) { // whoever can write to the journal chose it
-			jobs = append(jobs, name)
+// Announcement describes in a plan what its apply will do because of the record of a name.
+func Announcement(verdict journal.Verdict, r send.Request, record *journal.Record) Diagnostic {
+	name, at := Quote(r.Name), sentAt(record)
+	job := Job{ID: escape.Printable(record.Job), Project: r.Project}
+	switch verdict {
+	case journal.Adopt:
+		if r.Kind() == send.Message {
+			return diagnostic("Message of an earlier run counts as sent",
+				fmt.Sprintf("An earlier run sent this prompt to job %s at %s, but the state does not show it. Apply sends nothing. "+
+					"To send the prompt again, change it (any visible change will do).", job, at))
 		}
+		if r.IsPromptUnknown {
+			return diagnostic(summaryWillAdopt,
+				fmt.Sprintf("The name %s has job %s, which was last sent a prompt at %s. The new prompt is not known yet. "+
+					"If it is the same, apply adopts the job without sending anything. Otherwise apply fails and sends nothing.", name, job, at),
+				ofAnotherState)
+		}
+		return diagnostic(summaryWillAdopt,
+			fmt.Sprintf("The name %s has job %s, which was last sent this prompt at %s. "+
+				"Apply adopts the job without sending anything.", name, job, at),
+			ofAnotherState+" To start another job, change triggers.", unlessFailed(r))
+	case journal.OtherPrompt:
+		return diagnostic(summaryOtherPrompt,
+			fmt.Sprintf("An earlier run started job %s under the name %s at %s, with another prompt, and the state does not show it. "+
+				"Apply sends nothing and fails until you decide.", job, name, at), otherPromptWays(r, record))
+	case journal.OtherJob:
+		return diagnostic(summaryNameOtherJob, otherJob(r, record)+" Apply sends nothing and fails until you decide.", otherJobWays(r, record))
+	case journal.SentUnknown:
+		return diagnostic(summaryEarlierUnknown, fmt.Sprintf("An earlier run sent this prompt to job %s at %s, and received no response. "+
+			"It counts as sent, so apply sends nothing.", job, at))
+	case journal.Unknown:
+		return diagnostic(summaryCreateUnknown,
+			fmt.Sprintf("An earlier run sent a prompt under the name %s at %s, and no response shows whether a job was started. "+
+				"Apply sends nothing and fails until you decide.", name, at), waysOut(r.Project, record))
+	case journal.Send, journal.Beside, journal.Wait, journal.Twin:
 	}
-	return jobs
+	return diagnostic(summaryEarlierUnknown,
+		fmt.Sprintf("Another run sends a prompt under the name %s in project %s, and has not recorded the outcome. Apply sends nothing before "+
+			"that outcome is known.", name, r.Project))
 }
 
-// OtherJob announces that other runs have sent the planned prompt, and no state is known to show it.
-func OtherJob(job Job, found []*journal.Earlier) Diagnostic {
-	started := "may have started a job, with unknown outcome,"
-	next := "Do not apply with -replace=ADDRESS: that would remove job " + job.ID + " from the state, and then fail."
-	if jobs := jobsOf(found); len(jobs) > 0 {
-		started = "started job " + strings.Join(jobs, " and ")
-		next = "To take the other one over, apply with -replace=ADDRESS."
+// unlessFailed says what on_failure = "retry" makes of an adoption.
+func unlessFailed(r send.Request) string {
+	if r.RetryFailed {
+		return "If the job has failed, apply starts another one."
+	}
+	return ""
+}
+
+// StillFailed announces that an apply does not pay for a failed job again.
+func StillFailed(r send.Request, record *journal.Record) Diagnostic {
+	same := ", and the request is still the same"
+	if r.IsPromptUnknown {
+		same = ". If the prompt, which is not known yet, is another one, apply starts a new job. Otherwise nothing has changed"
+	}
+	return diagnostic("Agent job has failed",
+		fmt.Sprintf("The job of the name %s, %s in project %s, failed%s. Apply keeps the job, although "+
+			"Terraform plans to replace it, and fails again without sending anything.",
+			Quote(r.Name), escape.Printable(record.Job), r.Project, same),
+		startAnother)
+}
+
+// startAnother says how to start another job in place of a failed one.
+const startAnother = "To start another job, change the prompt or triggers, for example triggers = { attempt = 2 }, or set " +
+	"on_failure = \"retry\" in the wait block. -replace cannot be told from this, so it does not start one."
+
+// otherPromptWays says what to do about a job that has another prompt than the wanted one.
+func otherPromptWays(r send.Request, record *journal.Record) string {
+	return fmt.Sprintf("To keep the job, restore its prompt and apply: that adopts it, and a later change is a new prompt for it. "+
+		"If its prompt cannot be restored, for example because it had a time in it, import the job, which records the new prompt without "+
+		"sending it: terraform (or tofu) import ADDRESS %s/%s\n"+
+		"To start a new job instead, give the earlier one up: %s.", r.Project, escape.Printable(record.Job), giveUp(record))
+}
+
+// otherJob says which job has a name.
+func otherJob(r send.Request, record *journal.Record) string {
+	return fmt.Sprintf("In the journal, the name %s has job %s in project %s, and not job %s. The state may be an older one, a run that "+
+		"replaced the job may have been killed, or two names were exchanged.", Quote(r.Name), escape.Printable(record.Job), r.Project, r.Job)
+}
+
+func otherJobWays(r send.Request, record *journal.Record) string {
+	return fmt.Sprintf("If another resource gives this name up in the same apply, apply again.\n"+
+		"To go on with job %s, first run: terraform (or tofu) state rm ADDRESS. Then apply, which adopts it.\n"+
+		"To keep job %s, give the other one up: %s.", escape.Printable(record.Job), r.Job, giveUp(record))
+}
+
+// LeftBehind describes the job of a name that gets a new one, and that no state is known to have.
+func LeftBehind(r send.Request, record *journal.Record) Diagnostic {
+	return diagnostic(summaryOtherJob,
+		fmt.Sprintf("An earlier run started job %s under the name %s at %s, with other triggers, and no state is known to have it. "+
+			"Apply starts a new job.", escape.Printable(record.Job), Quote(r.Name), sentAt(record)),
+		"To keep the earlier job instead, restore the triggers and apply: that adopts it.")
+}
+
+// AdoptedByAnother describes a job that was adopted since the state was written.
+const AdoptedByAnother Text = "Agent job was adopted by another run\n" +
+	"Job {job} is in this state, and since the state was written, another run has adopted it for a resource of this name. " +
+	"If two resources have the name, or this state was copied, both now have the job, and each sends its prompts to it. " +
+	"If that run's state was lost, all is well.\n\nThe next apply ends this warning."
+
+// Renamed describes a job that another name has, and that was started by the same request.
+func Renamed(r send.Request, record *journal.Record) Diagnostic {
+	job := "job " + escape.Printable(record.Job)
+	if record.IsUnknownCreate() {
+		job = "perhaps a job, with an unknown outcome,"
+	}
+	return diagnostic("Equal agent job under another name",
+		fmt.Sprintf("An earlier run started %s at %s with this prompt under the name %s. Under the name %s, apply starts a new job.",
+			job, sentAt(record), Quote(record.Name), Quote(r.Name)),
+		"If another resource has that name, all is well. "+
+			"If the name, or the key that it is made of, was changed after a broken run, set the earlier name and apply: that adopts the job, "+
+			"and then the name can change. To ignore the job, "+giveUp(record)+".")
+}
+
+// RecordElsewhere announces that an apply stops because of a record in another place.
+func RecordElsewhere(r send.Request, record *journal.Record) Diagnostic {
+	return diagnostic(summaryElsewhere, elsewhere(r, record)+" Apply sends nothing and fails until you decide.",
+		elsewhereWays(r, record))
+}
+
+func elsewhere(r send.Request, record *journal.Record) string {
+	what := "a request with an unknown outcome"
+	if record.Job != "" {
+		what = "job " + escape.Printable(record.Job)
+	}
+	return fmt.Sprintf("Earlier runs kept the journal of this state elsewhere. There, the name %s has %s, which no state is known to have: "+
+		"%s.",
+		Quote(r.Name), what, escape.Printable(record.Where))
+}
+
+func elsewhereWays(r send.Request, record *journal.Record) string {
+	ways := "If the state was moved, apply once with that place as journal.url, or with the backend that it had."
+	if record.Job != "" {
+		ways = fmt.Sprintf("To keep the job, import it: terraform (or tofu) import ADDRESS %s/%s", r.Project, escape.Printable(record.Job))
+	}
+	return ways + "\nTo start a new job, give the record up: " + giveUp(record) + "."
+}
+
+// NotAdopted announces that a new resource does not get the job whose resource is destroyed.
+func NotAdopted(r send.Request, job Job) Diagnostic {
+	return diagnostic("Agent job will not be adopted",
+		fmt.Sprintf("This plan destroys the resource of job %s, and another resource has its name %s. That one starts a new job, whatever else "+
+			"this plan says of it.", job, Quote(r.Name)),
+		"If the resource only has another address, add a moved block: then it keeps the job.")
+}
+
+// NameFromOther announces that an imported job gets a name that has another one in the journal.
+func NameFromOther(job Job, record *journal.Record) Diagnostic {
+	return diagnostic(summaryOtherJob,
+		fmt.Sprintf("In the journal, the name %s has job %s in project %s, and the resource has imported job %s. Apply gives the name to the "+
+			"imported job and sends nothing to the other one.", Quote(record.Name), escape.Printable(record.Job), job.Project, job),
+		"If you want the other job, import that one.")
+}
+
+// OtherJob announces that a name has another job in the journal than in the state.
+func OtherJob(job Job, record *journal.Record) Diagnostic {
+	started, next := "started job "+escape.Printable(record.Job), "To go on with that one, first run: terraform (or tofu) state rm ADDRESS. "+
+		"Then apply, which adopts it."
+	if record.IsUnknownCreate() {
+		started = "may have started a job, with unknown outcome,"
+		next = "Look for a second job in the service's dashboard. Do not apply with -replace=ADDRESS before you have decided."
 	}
 	return diagnostic(summaryOtherJob,
-		fmt.Sprintf("Another run %s %s in project %s at %s, and no state is known to have it. "+
-			"That run may have been killed while it replaced job %s, or an equal resource that this plan has not read yet has the job.",
-			started, recognized(found[0]), job.Project, timestamp(found[0].SentAt), job.ID),
-		"Apply sends nothing because of it and keeps job "+job.ID+". "+next+" To ignore it, "+giveUp(found...)+".")
+		fmt.Sprintf("Another run %s under the name %s at %s, and the state has job %s. That run may have been killed while it replaced the job, "+
+			"or the state is an older one.", started, Quote(record.Name), sentAt(record), job),
+		"Unless job "+job.ID+" is replaced, apply keeps it, and sends nothing because of the other one. "+next+
+			" To ignore it, give it up: "+giveUp(record)+".")
+}
+
+// PreviousJobs names what a name has had before, and no state is known to have.
+func PreviousJobs(job Job, record *journal.Record) Diagnostic {
+	var text strings.Builder
+	for _, p := range record.Previous {
+		what := "job " + escape.Printable(p.Job)
+		if p.Job == "" {
+			what = "a create with an unknown outcome, which you can give up: " + giveUpRequest(p.Request)
+		}
+		fmt.Fprintf(&text, "\n  %s, sent at %s", what, timestamp(p.SentAt))
+	}
+	return diagnostic("Earlier agent jobs of a name not in the state",
+		fmt.Sprintf("The name %s has job %s. Before that it had the following, and no state is known to have them:%s",
+			Quote(record.Name), job, text.String()),
+		"Nothing is sent to them. Look for them in the service's dashboard. The next apply ends this warning, unless an outcome is unknown.")
 }

@@ -37,7 +37,7 @@ const PromptNotPassed Text = Text(InvalidPrompt) + "\n" +
 // NotAccepted describes a request that the service has not accepted, as far as this run knows.
 func NotAccepted(outcome send.Outcome, r send.Request, again string) Diagnostic {
 	summary, effect := "Agent job not created", "no job was started"
-	target, create := target(r), r.Kind == send.Create
+	target, create := target(r), r.Kind() == send.Create
 	if !create {
 		summary, effect = summaryNotAccepted, "the job and the state are unchanged"
 	}
@@ -47,16 +47,21 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) Diagnostic 
 	case send.Unknown, send.EarlierUnknown:
 		return unknownOutcome(outcome, r, again)
 	case send.OtherPrompt:
-		e := outcome.Earlier
 		return diagnostic(summaryOtherPrompt,
-			fmt.Sprintf("An earlier run started job %s in project %s %s at %s, with another prompt. The new prompt was not sent.",
-				escape.Printable(e.JobID), escape.Printable(e.Project), recognized(e), timestamp(e.SentAt)), otherPromptWays(e))
+			fmt.Sprintf("An earlier run started job %s in project %s under the name %s at %s, with another prompt. The new prompt was not sent.",
+				escape.Printable(outcome.Record.Job), r.Project, Quote(r.Name), sentAt(outcome.Record)), otherPromptWays(r, outcome.Record))
+	case send.OtherJob:
+		return diagnostic(summaryNameOtherJob, otherJob(r, outcome.Record)+" Nothing was sent.", otherJobWays(r, outcome.Record))
+	case send.Elsewhere:
+		return diagnostic(summaryElsewhere, elsewhere(r, outcome.Record)+" Nothing was sent.", elsewhereWays(r, outcome.Record))
+	case send.Twin:
+		return DuplicateName(r.Name, r.Project)
 	case send.Unreadable:
-		return unreadable(outcome, create)
+		return unreadable(outcome, r)
 	case send.JournalUnusable:
 		return diagnostic(summary,
 			fmt.Sprintf("The prompt was not sent to %s. Another run may have sent it, which only the journal can show.", target),
-			cause(outcome.Err), "Apply again: that takes over what an earlier run sent, or else sends the prompt.")
+			cause(outcome.Err), "Apply again: that adopts what an earlier run has started, or else sends the prompt.")
 	}
 	failure := new(agentapi.Error)
 	errors.As(outcome.Err, &failure)
@@ -98,41 +103,40 @@ func afterRefusal(reason agentapi.Reason, isClosed bool) string {
 
 // target names where a prompt goes.
 func target(r send.Request) string {
-	if r.Kind == send.Message {
-		return "job " + Job{ID: r.JobID, Project: r.ProjectID}.String()
+	if r.Kind() == send.Message {
+		return "job " + Job{ID: r.Job, Project: r.Project}.String()
 	}
-	return "project " + r.ProjectID
+	return "project " + r.Project
 }
 
 // unknownOutcome describes a request that was sent, and no response shows its outcome.
 func unknownOutcome(outcome send.Outcome, r send.Request, again string) Diagnostic {
 	sent := "The prompt was sent to " + target(r)
 	why := cause(outcome.Err)
-	// With an entry, a wrapper that runs the apply again because of the words sends nothing.
-	if failure, ok := errors.AsType[*agentapi.Error](outcome.Err); ok && outcome.Earlier != nil {
+	// With a record, a wrapper that runs the apply again because of the words sends nothing.
+	if failure, ok := errors.AsType[*agentapi.Error](outcome.Err); ok && outcome.Record != nil {
 		why = cause(failure.Whole())
 	}
 	if outcome.Result == send.EarlierUnknown {
-		sent = fmt.Sprintf("An earlier run sent %s to %s at %s",
-			sentPrompt(outcome.Earlier, r.PromptHash), target(r), timestamp(outcome.Earlier.SentAt))
+		sent = fmt.Sprintf("An earlier run sent a prompt under the name %s to %s at %s", Quote(r.Name), target(r), sentAt(outcome.Record))
 	}
-	if r.Kind == send.Message {
+	if r.Kind() == send.Message {
 		then, next := "The new prompt is in the state, so no apply sends it again. "+
 			"If the job had finished before, and the next plan shows that it is active, the message arrived.", decideMessage
 		if again == InvokeAgain {
 			then, next = "Running the action again sends it again.", "First look for the message in the service's dashboard."
 		}
 		return diagnostic("Outcome of message to agent job unknown", sent+", and nothing shows whether it arrived. "+then, why,
-			strings.NewReplacer("{project}", r.ProjectID, "{id}", r.JobID).Replace(next))
+			strings.NewReplacer("{project}", r.Project, "{id}", r.Job).Replace(next))
 	}
-	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r.ProjectID, outcome.Earlier)
+	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r.Project, outcome.Record)
 	switch {
 	case again == InvokeAgain:
 		then, next = "Running the action again sends it again.", "First look for the job in the service's dashboard."
-	case outcome.Earlier == nil:
+	case outcome.Record == nil:
 		then = "The next apply sends it again."
 	}
-	return diagnostic("Outcome of agent job create unknown", sent+", and no response shows whether a job was started. "+then, why, next)
+	return diagnostic(summaryCreateUnknown, sent+", and no response shows whether a job was started. "+then, why, next)
 }
 
 // decideMessage says what to do about a message whose outcome is unknown.
@@ -141,44 +145,38 @@ const decideMessage = "Check the job in the service's dashboard. If the message 
 	"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n" +
 	"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS {project}/{id}"
 
-// waysOut says what to do about creates whose outcome is unknown. Without an entry, it is nil.
-func waysOut(projectID string, all ...*journal.Earlier) string {
-	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it: "+
+// waysOut says what to do about a create whose outcome is unknown. Without a record, it is nil.
+func waysOut(projectID string, record *journal.Record) string {
+	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it and apply, which sends nothing: "+
 		"terraform (or tofu) import ADDRESS %s/JOB_ID\n", projectID)
-	if all[0] == nil {
+	if record == nil {
 		return imports + "Otherwise apply again."
 	}
-	return imports + removeFirst + "\n" +
-		"In either case, give up the journal's entry: " + giveUp(all...) + ". Without an import, the next apply then sends the prompt again."
+	return imports + "If it is not there, give the request up: " + giveUp(record) + ". The next apply then sends the prompt again."
 }
 
-// removeFirst precedes an import of the job that a broken run has started in place of another one.
-const removeFirst = "If the state still has the job that it replaces, first run: terraform (or tofu) state rm ADDRESS"
+// giveUp names the ways to give up the last request of a name.
+func giveUp(record *journal.Record) string { return giveUpRequest(record.Last.ID) }
 
-// giveUp names the ways to give up entries.
-func giveUp(all ...*journal.Earlier) string {
-	var files, quoted, ids []string
-	for _, earlier := range all {
-		files = append(files, escape.Printable(earlier.Where))
-		quoted, ids = append(quoted, Quote(earlier.ID)), append(ids, earlier.ID)
-	}
-	return fmt.Sprintf("delete %s, or set journal { forget = [%s] } in the provider block, or AGENT_JOURNAL_FORGET=%s",
-		strings.Join(files, " and "), strings.Join(quoted, ", "), strings.Join(ids, ","))
+func giveUpRequest(id string) string {
+	id = escape.Printable(id)
+	return fmt.Sprintf("set journal { forget = [%q] } in the provider block, or AGENT_JOURNAL_FORGET=%s", id, id)
 }
 
 // unreadable describes a job that an earlier run started or sent the prompt to, and that cannot be read.
-func unreadable(outcome send.Outcome, create bool) Diagnostic {
+func unreadable(outcome send.Outcome, r send.Request) Diagnostic {
+	job := escape.Printable(outcome.Record.Job)
 	sent, ifGone := "sent this prompt to job %s in project %s, which accepted it", "start a new one with -replace=ADDRESS"
-	if create {
-		sent, ifGone = "started job %s in project %s with this prompt", giveUp(outcome.Earlier)
+	if r.Kind() == send.Create {
+		sent, ifGone = "started job %s in project %s under the name "+Quote(r.Name), "give it up: "+giveUp(outcome.Record)
 	}
 	next := "Apply again once the service responds."
 	if errors.Is(outcome.Err, agentapi.ErrNotFound) {
 		next += " If the job no longer exists, " + ifGone + "."
 	}
 	return diagnostic("Agent job of an earlier run not readable",
-		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.",
-			escape.Printable(outcome.Earlier.JobID), escape.Printable(outcome.Earlier.Project)), cause(outcome.Err), next)
+		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.", job, r.Project),
+		cause(outcome.Err), next)
 }
 
 // BeyondLimit describes a request beyond a limit. It claims nothing about the whole run: an apply plans
@@ -203,19 +201,20 @@ func BeyondLimit(err error, r send.Request) Diagnostic {
 		destroy)
 }
 
-// TakenOver describes a request that an earlier run had sent.
-func TakenOver(outcome send.Outcome, r send.Request) Diagnostic {
-	if r.Kind == send.Message {
-		return diagnostic("Message of an earlier run taken over", fmt.Sprintf(
+// Adopted describes a request that an earlier run had sent.
+func Adopted(outcome send.Outcome, r send.Request) Diagnostic {
+	if r.Kind() == send.Message {
+		return diagnostic("Message of an earlier run counts as sent", fmt.Sprintf(
 			"An earlier run sent the new prompt to %s at %s, which accepted it, but the state did not show that. It was not sent again.",
-			target(r), timestamp(outcome.Earlier.SentAt)), "To send it again, change the prompt (any visible change will do) and apply.")
+			target(r), sentAt(outcome.Record)), "To send it again, change the prompt (any visible change will do) and apply.")
 	}
-	return diagnostic("Agent job of an earlier run taken over", fmt.Sprintf(
-		"An earlier run started job %s in project %s for this prompt at %s, but the state did not show it. "+
-			"This resource takes the job over without sending the prompt again.",
-		outcome.Job.ID, escape.Printable(outcome.Earlier.Project), timestamp(outcome.Earlier.SentAt)),
-		ofAnotherState+" To start a separate job, apply with -replace=ADDRESS, or change triggers.")
+	return diagnostic("Agent job of an earlier run adopted", fmt.Sprintf(
+		"An earlier run started job %s in project %s under the name %s, and last sent it this prompt at %s. "+
+			"This resource adopts the job without sending anything.",
+		outcome.Job.ID, r.Project, Quote(r.Name), sentAt(outcome.Record)),
+		ofAnotherState+" To start another job, change triggers.")
 }
 
 // ofAnotherState is why an earlier job may not be the one that this state lost.
-const ofAnotherState = "If no run was broken, check whether the job belongs to another state, for example that of a copy or of a test."
+const ofAnotherState = "If no run was broken, no job failed and no state lost, check whether the job belongs to another state, " +
+	"for example that of a copy."

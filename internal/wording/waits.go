@@ -17,9 +17,9 @@ const (
 	// ReplaceFailed is for a failed job that stays in the state.
 	ReplaceFailed = "To start a new job, change the prompt or apply with -replace=ADDRESS."
 	// TaintedFailed is for a create that fails because its job did.
-	TaintedFailed = "The next apply starts a new job, which costs money again. To keep failed jobs instead, " +
-		"set on_failure = \"warn\" in the wait block."
-	// NotInState and SendAgain are for actions.
+	TaintedFailed = "Terraform marks the resource as tainted. The next apply with the same prompt and triggers sends nothing, and fails " +
+		"again. " +
+		startAnother + " To keep failed jobs instead, set on_failure = \"warn\"."
 	NotInState = "An action stores no job in the state. To check this one, use the data source agent_job or the service's dashboard. " +
 		"Running the action again sends the prompt again."
 	SendAgain = "To send the prompt again, run the action again."

@@ -1,4 +1,4 @@
-list "agent_job" "lost" {
+list "agent_job" "all" {
   provider = agent
   limit    = 1000 # instead of 100
 }

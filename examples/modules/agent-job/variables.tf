@@ -1,12 +1,11 @@
-variable "prompt" {
-  description = "Instructions for the agent. A change is sent to the same job as a follow-up message."
+variable "name" {
+  description = "Name of the job, unique for each project in a state. With its triggers, it starts one job, until the resource is destroyed or replaced. Not sent."
   type        = string
 }
 
-variable "name" {
-  description = "Recognizes the job after a broken run, even if its prompt has changed meanwhile. Unique for each project in a state; not sent."
+variable "prompt" {
+  description = "Instructions for the agent. A change is sent to the same job as a follow-up message."
   type        = string
-  default     = null
 }
 
 variable "project_id" {

@@ -1,5 +1,5 @@
 resource "agent_job" "quickstart" {
-  name   = "quickstart" # recognizes the job after a broken run
+  name   = "quickstart" # starts one job, until the resource is destroyed or replaced
   prompt = "Add a quickstart for the Python SDK"
 
   lifecycle {

@@ -15,7 +15,6 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
@@ -63,7 +62,7 @@ func (c *azureContainer) String() string { return "azblob://" + c.account + "/" 
 
 func (c *azureContainer) grant(op, _ string) string {
 	if c.azure.sas != "" {
-		return fmt.Sprintf("the permission to %s blobs in the SAS token", cmp.Or(map[string]string{"remove": "delete"}[op], op))
+		return fmt.Sprintf("the permission to %s blobs in the SAS token", op)
 	}
 	role := `the role "Storage Blob Data Contributor"`
 	if op == "list" || op == "read" {
@@ -71,6 +70,9 @@ func (c *azureContainer) grant(op, _ string) string {
 	}
 	return fmt.Sprintf("%s on the container %s of the storage account %s", role, c.name, c.account)
 }
+
+// never has the form of Azure's, which count the time: it is one before the first journal.
+func (c *azureContainer) never() Version { return `"0x8D0000000000000"` }
 
 func (c *azureContainer) connect(_ context.Context, network http.RoundTripper) (objects, error) {
 	options := azcore.ClientOptions{
@@ -103,19 +105,23 @@ type azureBlobs struct {
 	isKey     bool // which has every right
 }
 
-func (o *azureBlobs) list(ctx context.Context, prefix string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+func (o *azureBlobs) list(ctx context.Context, prefix string) iter.Seq2[object, error] {
+	return func(yield func(object, error) bool) {
 		for pages := o.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix}); pages.More(); {
 			page, err := pages.NextPage(ctx)
 			if err == nil && page.Segment == nil {
 				err = errors.New("the response is not a listing") // a proxy's perhaps; not an empty journal
 			}
 			if err != nil {
-				yield("", azureError(err))
+				yield(object{}, azureError(err))
 				return
 			}
 			for _, item := range page.Segment.BlobItems {
-				if item.Name != nil && !yield(*item.Name, nil) {
+				if item.Name == nil || item.Properties == nil {
+					continue
+				}
+				listed := Listed{quoted(string(deref(item.Properties.ETag))), deref(item.Properties.LastModified)}
+				if !yield(object{*item.Name, listed}, nil) {
 					return
 				}
 			}
@@ -123,28 +129,35 @@ func (o *azureBlobs) list(ctx context.Context, prefix string) iter.Seq2[string, 
 	}
 }
 
-func (o *azureBlobs) get(ctx context.Context, key string) (io.ReadCloser, time.Time, error) {
+func (o *azureBlobs) get(ctx context.Context, key string) (io.ReadCloser, Version, error) {
 	response, err := o.container.NewBlobClient(key).DownloadStream(ctx, nil)
 	if err != nil {
-		return nil, time.Time{}, azureError(err)
+		return nil, "", azureError(err)
 	}
-	var written time.Time
-	if response.LastModified != nil {
-		written = *response.LastModified
-	}
-	return response.Body, written, nil
+	return response.Body, quoted(string(deref(response.ETag))), nil
 }
 
-func (o *azureBlobs) put(ctx context.Context, key string, body []byte) error {
-	_, err := o.container.NewBlockBlobClient(key).Upload(ctx, streaming.NopCloser(bytes.NewReader(body)), &blockblob.UploadOptions{
-		HTTPHeaders: &blob.HTTPHeaders{BlobContentType: new("application/json")},
+func (o *azureBlobs) put(ctx context.Context, key string, body []byte, ifVersion Version) (Version, error) {
+	conditions := &blob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)}
+	if ifVersion != "" {
+		conditions = &blob.ModifiedAccessConditions{IfMatch: new(azcore.ETag(ifVersion))}
+	}
+	response, err := o.container.NewBlockBlobClient(key).Upload(ctx, streaming.NopCloser(bytes.NewReader(body)), &blockblob.UploadOptions{
+		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: new("application/json")},
+		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: conditions},
 	})
-	return azureError(err)
+	if err != nil {
+		return "", azureError(err)
+	}
+	return quoted(string(deref(response.ETag))), nil
 }
 
-func (o *azureBlobs) remove(ctx context.Context, key string) error {
-	_, err := o.container.NewBlobClient(key).Delete(ctx, nil)
-	return azureError(err)
+// deref returns what the SDK has read, or nothing.
+func deref[T any](value *T) (zero T) {
+	if value == nil {
+		return zero
+	}
+	return *value
 }
 
 func (o *azureBlobs) isDenied(err error) bool {
@@ -155,8 +168,11 @@ func (o *azureBlobs) isDenied(err error) bool {
 
 // azureError believes the store's own code only: a proxy's 404 has none. An error about a URL may show a SAS token.
 func azureError(err error) error {
-	if bloberror.HasCode(err, bloberror.BlobNotFound) {
+	switch {
+	case bloberror.HasCode(err, bloberror.BlobNotFound):
 		return errNoObject
+	case bloberror.HasCode(err, bloberror.BlobAlreadyExists, bloberror.ConditionNotMet):
+		return ErrConflict
 	}
 	if response, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return azureResponse{response}

@@ -5,6 +5,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -53,16 +54,18 @@ func (f *fakeBlobs) serve(w http.ResponseWriter, r *http.Request) {
 	case f.hook != nil && f.hook(w):
 	case query.Get("comp") == "list":
 		f.list(w, query.Get("prefix"), query.Get("marker"))
+	case r.Method == http.MethodPut && exists && r.Header.Get("If-None-Match") == "*":
+		respondAzure(w, http.StatusConflict, "BlobAlreadyExists")
+	case r.Method == http.MethodPut && r.Header.Get("If-None-Match") != "*" && r.Header.Get("If-Match") != `"`+etagOf(content)+`"`:
+		respondAzure(w, http.StatusPreconditionFailed, "ConditionNotMet")
 	case r.Method == http.MethodPut:
 		f.blobs[name] = string(body)
+		w.Header().Set("ETag", `"`+etagOf(string(body))+`"`)
 		w.WriteHeader(http.StatusCreated)
 	case !exists:
 		respondAzure(w, http.StatusNotFound, "BlobNotFound")
-	case r.Method == http.MethodDelete:
-		delete(f.blobs, name)
-		w.WriteHeader(http.StatusAccepted)
 	default:
-		w.Header().Set("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT")
+		w.Header().Set("ETag", `"`+etagOf(content)+`"`)
 		_, _ = io.WriteString(w, content)
 	}
 }
@@ -77,11 +80,13 @@ func (f *fakeBlobs) list(w io.Writer, prefix, marker string) {
 	}
 	item := ""
 	if next != "" {
-		item = "<Blob><Name>" + next + "</Name></Blob>"
+		item = "<Blob><Name>" + next + "</Name><Properties><Etag>" + etagOf(f.blobs[next]) + "</Etag></Properties></Blob>" // without quotes
 	}
 	_, _ = fmt.Fprintf(w, `<EnumerationResults ContainerName="ci-state"><Blobs>%s</Blobs><NextMarker>%s</NextMarker></EnumerationResults>`,
 		item, next)
 }
+
+func etagOf(content string) string { return "0x" + Hash(content) }
 
 func respondAzure(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("X-Ms-Error-Code", code)
@@ -115,28 +120,22 @@ func TestAzureBlob_requests(t *testing.T) {
 			t.Setenv(variable, test.value)
 			f, s := openBlobs(t)
 			f.blobs["a/scope/foreign"] = ""
-			first, second := NewName(CreateKey("p", "a", ""), "run1"), NewName(CreateKey("p", "b", ""), "run1")
-			entry := &Entry{Project: "p", Status: Pending}
-			for _, err := range []error{
-				s.Write(t.Context(), first, &Entry{}), s.Write(t.Context(), first, entry), s.Write(t.Context(), second, entry),
-			} {
-				if err != nil {
-					t.Error(err)
+			old := write(t, s, "first", "old", "")
+			first, second := write(t, s, "first", "new", old), write(t, s, "second", "new", "")
+			for _, refused := range []Version{"", old} {
+				if _, err := s.Put(t.Context(), "first", []byte("refused"), refused); !errors.Is(err, ErrConflict) {
+					t.Errorf("%q: %v", refused, err)
 				}
 			}
-			names, listErr := s.List(t.Context(), "")
-			got, readErr := s.Read(t.Context(), first)
-			removeErr := s.Remove(t.Context(), first)
-			left, leftErr := s.List(t.Context(), string(first.Key))
-			if len(names) != 2 || len(left) != 0 || listErr != nil || readErr != nil || removeErr != nil || leftErr != nil {
-				t.Errorf("%v, %v, %v, %v, %v, %v", names, left, listErr, readErr, removeErr, leftErr)
+			found, err := s.List(t.Context())
+			if diff := cmp.Diff(map[string]Listed{"first": {Version: first}, "second": {Version: second}}, found); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			if diff := cmp.Diff(entry, got); diff != "" {
-				t.Error(diff)
+			if got := want(t, s, "first", "new"); got != first {
+				t.Errorf("read version %s, want %s", got, first)
 			}
 			for _, request := range []string{
-				"PUT " + first.String(), "PUT " + first.String(), "PUT " + second.String(), "GET", "GET", "GET", "GET",
-				"GET " + first.String(), "DELETE " + first.String(), "GET",
+				"PUT first", "PUT first", "PUT second", "PUT first", "PUT first", "GET", "GET", "GET", "GET", "GET first",
 			} {
 				method, name, isBlob := strings.Cut(request, " ")
 				if isBlob {
@@ -151,23 +150,27 @@ func TestAzureBlob_requests(t *testing.T) {
 	}
 }
 
-// Only the store itself can say that an entry does not exist, and only a listing that there is none.
+// Only the store itself can say that there is nothing, or that a condition is not met, and only a listing lists.
 func TestAzureBlob_responses(t *testing.T) {
 	clearAzure(t)
 	t.Setenv("ARM_SAS_TOKEN", "sig=canary")
 	for what, test := range map[string]struct {
-		status          int
-		code            string
-		missing, denied bool
+		status                    int
+		code                      string
+		missing, conflict, denied bool
 	}{
-		"no entry":            {404, "BlobNotFound", true, false},
-		"no container":        {404, "ContainerNotFound", false, false},
-		"404 of another kind": {404, "", false, false},
-		"403 of another kind": {403, "", false, false},
-		"unknown":             {403, "AuthenticationFailed", false, false},
-		"denied":              {403, "AuthorizationPermissionMismatch", false, true},
-		"network":             {403, "AuthorizationFailure", false, true},
-		"lost":                {0, "", false, false},
+		"no blob":             {status: 404, code: "BlobNotFound", missing: true, conflict: true},
+		"no container":        {status: 404, code: "ContainerNotFound"},
+		"404 of another kind": {status: 404},
+		"another blob":        {status: 412, code: "ConditionNotMet", conflict: true},
+		"a blob":              {status: 409, code: "BlobAlreadyExists", conflict: true},
+		"lease":               {status: 412, code: "LeaseIdMissing"},
+		"412 of another kind": {status: 412},
+		"403 of another kind": {status: 403},
+		"unknown":             {status: 403, code: "AuthenticationFailed"},
+		"denied":              {status: 403, code: "AuthorizationPermissionMismatch", denied: true},
+		"network":             {status: 403, code: "AuthorizationFailure", denied: true},
+		"lost":                {},
 	} {
 		f, s := openBlobs(t)
 		f.hook = func(w http.ResponseWriter) bool { respondAzure(w, test.status, test.code); return true }
@@ -176,14 +179,16 @@ func TestAzureBlob_responses(t *testing.T) {
 			cancel()
 		}
 		defer cancel()
-		name := NewName(CreateKey("p", "a", ""), "run1")
-		e, readErr := s.Read(ctx, name)
-		removeErr := s.Remove(ctx, name)
-		if e != nil || (readErr == nil) != test.missing || (removeErr == nil) != test.missing {
-			t.Errorf("%s: %v, %v, %v", what, e, readErr, removeErr)
+		text, v, readErr := s.Get(ctx, "a")
+		if text != nil || v != "" || (readErr == nil) != test.missing {
+			t.Errorf("%s: %s, %q, %v", what, text, v, readErr)
 		}
-		_, listErr := s.List(ctx, "")
-		for op, err := range map[string]error{"list": listErr, "write": s.Write(ctx, name, &Entry{})} {
+		_, listErr := s.List(ctx)
+		_, writeErr := s.Put(ctx, "a", nil, `"1"`)
+		if errors.Is(writeErr, ErrConflict) != test.conflict {
+			t.Errorf("%s: %v", what, writeErr)
+		}
+		for op, err := range map[string]error{"list": listErr, "write": writeErr} {
 			if err == nil || strings.Contains(err.Error(), "permission to "+op) != test.denied || strings.Contains(err.Error(), "canary") {
 				t.Errorf("%s: %s: %v", what, op, err)
 			}
@@ -191,8 +196,10 @@ func TestAzureBlob_responses(t *testing.T) {
 	}
 	f, s := openBlobs(t)
 	f.hook = func(http.ResponseWriter) bool { return true } // 200, and no body
-	if names, err := s.List(t.Context(), ""); err == nil {
-		t.Errorf("an empty response is a listing: %v", names)
+	for op, err := range ops(t, s, "a") {
+		if err == nil {
+			t.Errorf("an empty response is good enough for %s", op)
+		}
 	}
 	t.Setenv("ARM_ACCESS_KEY", "a2V5")
 	f, s = openBlobs(t)
@@ -200,7 +207,7 @@ func TestAzureBlob_responses(t *testing.T) {
 		respondAzure(w, http.StatusForbidden, "AuthorizationFailure")
 		return true
 	}
-	if _, err := s.List(t.Context(), ""); err == nil || strings.Contains(err.Error(), "lack") {
+	if _, err := s.List(t.Context()); err == nil || strings.Contains(err.Error(), "lack") {
 		t.Errorf("a key lacks a right: %v", err)
 	}
 }

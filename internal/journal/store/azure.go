@@ -180,7 +180,7 @@ func (a *azureSettings) requestProof(ctx context.Context, network policy.Transpo
 	}
 	defer func() { _ = response.Body.Close() }()
 	var proof struct{ Value, OIDCToken string } // GitHub's, Azure DevOps'
-	err = json.NewDecoder(io.LimitReader(response.Body, maxEntry)).Decode(&proof)
+	err = json.NewDecoder(io.LimitReader(response.Body, maxText)).Decode(&proof)
 	if token := cmp.Or(proof.Value, proof.OIDCToken); err == nil && response.StatusCode == http.StatusOK && token != "" {
 		return token, nil
 	}

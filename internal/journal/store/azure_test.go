@@ -186,7 +186,7 @@ func TestAzure_credentials(t *testing.T) {
 				t.Fatal(l, err)
 			}
 			f := &fakeBlobs{blobs: map[string]string{}}
-			if _, err := Open(l, "scope", &cli.Process{Network: f}).List(t.Context(), ""); err != nil {
+			if _, err := Open(l, "scope", &cli.Process{Network: f}).List(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			for i, request := range f.requests {
@@ -257,7 +257,7 @@ func TestAzure_refused(t *testing.T) {
 			maps.Copy(settings, test.settings)
 			l, _, err := beside(settings)
 			if err == nil {
-				_, err = Open(l, "scope", &cli.Process{Network: &fakeBlobs{}}).List(t.Context(), "")
+				_, err = Open(l, "scope", &cli.Process{Network: &fakeBlobs{}}).List(t.Context())
 			}
 			if err == nil || !strings.Contains(err.Error(), test.names) || strings.Contains(err.Error(), canary) {
 				t.Error(err)

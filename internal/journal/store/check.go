@@ -5,21 +5,18 @@ package store
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
 
-const (
-	checkLimit = 10 * time.Second // of each step
-	clockLimit = time.Minute
-)
+const checkLimit = 10 * time.Second // of each step
 
 var errCheck = errors.New("the check has failed")
 
@@ -27,117 +24,83 @@ var errCheck = errors.New("the check has failed")
 // after a failure, so that one check shows every right that is missing.
 func Check(ctx context.Context, w io.Writer, l Location) error {
 	fmt.Fprintf(w, "Journal: %s\n", l)
-	s := Open(l, "check-"+NewName("", "").ID, new(cli.Process))
+	scope := "check" // always the same in a bucket, where nothing is deleted
+	if l.cloud == nil {
+		scope += "-" + strings.ToLower(rand.Text())
+	}
+	s := Open(l, scope, new(cli.Process))
 	if f, ok := s.(*folder); ok {
-		defer func() { _ = os.Remove(f.dir) }() // empty, or what is left in it was reported
+		defer func() { _ = os.RemoveAll(f.dir) }()
 	}
 	return check(ctx, w, s)
 }
 
+// check tries each step, whose note follows its line.
 func check(ctx context.Context, w io.Writer, s Store) error {
-	name := NewName(CreateKey("check", "", ""), "check")
-	mayRemain, written, ahead := false, time.Time{}, time.Duration(0)
-	list := func(want int, wrong string) func(context.Context) error {
-		return func(ctx context.Context) error {
-			names, err := s.List(ctx, "")
-			if err == nil && len(names) != want {
-				err = errors.New(wrong)
-			}
-			return err
+	const key = "check" // an earlier check may have written it
+	works, cannotList := map[string]bool{}, false
+	list := func(ctx context.Context) (note string, _ error) {
+		_, err := s.List(ctx)
+		if cannotList = errors.Is(err, ErrDenied); cannotList {
+			return ": denied, so plans make a request for each name: " + err.Error(), nil
 		}
+		return "", err
 	}
-	read := func(ctx context.Context) error {
-		e, err := s.Read(ctx, name)
-		if err == nil && e != nil {
-			err = fmt.Errorf("%s is there", s.Where(name))
+	write := func(ctx context.Context) (note string, _ error) {
+		_, err := s.Put(ctx, key, []byte("{}\n"), "")
+		if errors.Is(err, ErrConflict) {
+			return ": " + s.Where(key) + " is there from an earlier check", nil
 		}
-		return err
+		return "", err
 	}
-	write := func(e *Entry) func(context.Context) error {
-		return func(ctx context.Context) error {
-			err := s.Write(ctx, name, e)
-			written = time.Now()
-			mayRemain = mayRemain || err == nil || ctx.Err() != nil
-			return err
+	read := func(ctx context.Context) (note string, _ error) {
+		_, v, err := s.Get(ctx, key)
+		switch {
+		case err == nil && v == "" && works["write"]:
+			err = errors.New("what was written is not there")
+		case errors.Is(err, ErrDenied) && cannotList && !works["write"]: // clouds hide what does not exist from who cannot list
+			err = fmt.Errorf("%w; perhaps only because it does not exist", err)
 		}
+		return "", err
 	}
-	remove := func(ctx context.Context) error {
-		err := s.Remove(ctx, name)
-		mayRemain = mayRemain && err != nil
-		return err
-	}
-	works, failed, failures := map[string]bool{}, map[string]bool{}, 0
+	prove := func(ctx context.Context) (note string, _ error) { return "", s.Prove(ctx) }
+	failed := false
 	for _, step := range []struct {
-		op, needs, name string // needs is what must work for the step to mean anything
-		try             func(context.Context) error
+		op, name string
+		try      func(context.Context) (note string, _ error)
 	}{
-		{"list", "", "list, after connecting", list(0, "a new scope is not empty")},
-		{"read", "", "read an entry that does not exist", read},
-		{"write", "", "write an entry", write(&Entry{Status: Accepted, JobID: "first"})},
-		{"write", "write", "overwrite it at once", write(&Entry{})}, // without a status, so that a read shows when it was written
-		{"read", "write", "read it", func(ctx context.Context) error {
-			e, err := s.Read(ctx, name)
-			switch {
-			case err != nil:
-				return err
-			case e == nil:
-				return errors.New("what was written is not there")
-			case e.JobID != "":
-				return errors.New("what was overwritten is still there")
-			}
-			ahead = e.SentAt.Sub(written)
-			return nil
-		}},
-		{"list", "write", "list it", list(1, "what was written is not listed")},
-		{"remove", "", "remove it", remove},
-		{"list", "remove", "list after the removal", list(0, "what was removed is still listed: a retention may keep "+s.Where(name))},
-		{"read", "list remove", "read after the removal", read},
-		{"remove", "", "remove it again", remove},
+		{"list", "list, after connecting", list},
+		{"write", "write, if there is none", write},
+		{"read", "read", read},
+		{"prove", "have a write refused if there is one, or if it has changed", prove},
 	} {
-		unmet := func(op string) bool { return failed[op] || !works[op] }
-		if failed[step.op] || slices.ContainsFunc(strings.Fields(step.needs), unmet) {
+		if step.op == "prove" && !works["write"] {
 			fmt.Fprintf(w, "-                    %s: not tried, because of what has failed\n", step.name)
 			continue
 		}
 		stepCtx, cancel := context.WithTimeout(ctx, checkLimit)
 		start := time.Now()
-		err := step.try(stepCtx)
+		note, err := step.try(stepCtx)
 		took := time.Since(start).Seconds() * 1000
 		cancel()
 		if ctx.Err() != nil {
 			fmt.Fprintln(w, "Interrupted.")
-			failures++
-			break
+			return errCheck
 		}
-		if err == nil {
-			works[step.op] = true
-			fmt.Fprintf(w, "ok      %8.1f ms  %s\n", took, step.name)
+		works[step.op] = err == nil
+		if err != nil {
+			failed = true
+			fmt.Fprintf(w, "FAILED  %8.1f ms  %s: %s\n", took, step.name, err)
 			continue
 		}
-		failures++
-		if step.op == "read" && failed["list"] && !works["write"] { // clouds hide what does not exist from who cannot list
-			err = fmt.Errorf("%w; perhaps only because it cannot be listed", err)
-		} else {
-			failed[step.op] = true
-		}
-		fmt.Fprintf(w, "FAILED  %8.1f ms  %s: %s\n", took, step.name, err)
+		fmt.Fprintf(w, "ok      %8.1f ms  %s%s\n", took, step.name, note)
 	}
-	if ahead.Abs() > clockLimit {
-		fmt.Fprintf(w, "note    the store's clock and this machine's are %s apart\n", ahead.Abs().Round(time.Second))
-	}
-	if mayRemain {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkLimit)
-		defer cancel()
-		if err := remove(ctx); err != nil {
-			fmt.Fprintf(w, "note    could not remove %s; if no right is missing, a retention keeps it\n", s.Where(name))
-		}
-	}
-	if failures == 0 {
+	switch {
+	case !failed:
 		fmt.Fprintln(w, "All is well: plans and applies can keep their journal there.")
 		return nil
-	}
-	if !failed["list"] && !failed["read"] && ctx.Err() == nil {
-		fmt.Fprintln(w, "A role that only plans needs no more than listing and reading, which work.")
+	case works["list"] && works["read"] && !works["write"]:
+		fmt.Fprintln(w, "A role that only plans needs no right to write.")
 	}
 	return errCheck
 }

@@ -5,13 +5,15 @@ package store
 
 import (
 	"context"
-	"encoding/json"
+	"crypto/rand"
 	"errors"
-	"io"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -26,7 +28,8 @@ const (
 	maxTemporary = time.Hour
 )
 
-// folder keeps each entry in a file.
+// folder keeps each text in a folder, in a file for each version: the highest number counts. Two writers cannot both make the
+// file of one number, not even on a network's disk.
 type folder struct {
 	root      string
 	isDefault bool
@@ -35,18 +38,110 @@ type folder struct {
 	syncDir func(path string) error // makes the names in a folder durable
 }
 
-// sentSuffix is that of the file beside a pending entry whose request may have been sent.
-const sentSuffix = ".sent"
+func (f *folder) String() string          { return f.dir }
+func (f *folder) Where(key string) string { return filepath.Join(f.dir, key) }
+func (f *folder) IsLocal() bool           { return true }
 
-func (f folder) String() string         { return f.dir }
-func (f folder) mark(name Name) string  { return filepath.Join(f.dir, name.String()+sentSuffix) }
-func (f folder) Where(name Name) string { return filepath.Join(f.dir, name.String()+suffix) }
+func (f *folder) file(key string, number int) string {
+	return filepath.Join(f.Where(key), strconv.Itoa(number)+suffix)
+}
 
-func (f folder) List(ctx context.Context, prefix string) (found []Name, _ error) {
-	var files []fs.DirEntry
-	err := whenShared(ctx, func() (err error) { files, err = os.ReadDir(f.dir); return err })
-	if isMissing(f.dir) && f.mayBeEmpty() { // Windows says of a file that the folder does not exist
+// versionOf is the version of a file's number, which is 0 if there is no file.
+func versionOf(number int) Version {
+	if number == 0 {
+		return ""
+	}
+	return Version(strconv.Itoa(number))
+}
+
+func (f *folder) List(ctx context.Context) (map[string]Listed, error) {
+	files, err := f.read(ctx, f.dir)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]Listed{}
+	for _, file := range files {
+		key := file.Name()
+		if !file.IsDir() || checkKey(key) != nil {
+			continue
+		}
+		var info fs.FileInfo
+		number, err := f.onLatest(ctx, key, func(path string) (err error) { info, err = os.Stat(path); return err })
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+		if number > 0 {
+			found[key] = Listed{versionOf(number), info.ModTime()}
+		}
+	}
+	return found, nil
+}
+
+func (f *folder) Get(ctx context.Context, key string) (text []byte, _ Version, _ error) {
+	if err := checkKey(key); err != nil {
+		return nil, "", err
+	}
+	number, err := f.onLatest(ctx, key, func(path string) error {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		text, err = readText(file)
+		return errors.Join(err, file.Close())
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return text, versionOf(number), nil
+}
+
+// onLatest calls use with the file that counts, and returns its number. If there is none, it returns 0.
+func (f *folder) onLatest(ctx context.Context, key string, use func(path string) error) (int, error) {
+	for pause := time.Duration(0); ; pause = min(2*pause+time.Millisecond, 100*time.Millisecond) {
+		number, err := f.latest(ctx, key)
+		if err != nil || number == 0 {
+			return 0, err
+		}
+		err = whenShared(ctx, func() error { return use(f.file(key, number)) })
+		if !errors.Is(err, fs.ErrNotExist) {
+			return number, err
+		}
+		if err := sleep.For(ctx, pause); err != nil { // there is a later one, which a network's disk may show a little later
+			return 0, err
+		}
+	}
+}
+
+// latest returns the number of the file that counts, or 0.
+func (f *folder) latest(ctx context.Context, key string) (int, error) {
+	numbers, err := f.numbers(ctx, key)
+	if err != nil || len(numbers) == 0 {
+		return 0, err
+	}
+	return slices.Max(numbers), nil
+}
+
+// numbers are those of a key's files, in any order.
+func (f *folder) numbers(ctx context.Context, key string) (numbers []int, _ error) {
+	files, err := f.read(ctx, f.Where(key))
+	for _, file := range files {
+		name, isText := strings.CutSuffix(file.Name(), suffix)
+		if number, err := strconv.Atoi(name); isText && err == nil && number > 0 && strconv.Itoa(number) == name {
+			numbers = append(numbers, number)
+		}
+	}
+	return numbers, err
+}
+
+// read lists a folder, which may be missing. It removes what crashes have left.
+func (f *folder) read(ctx context.Context, dir string) (files []fs.DirEntry, _ error) {
+	list := func() (err error) { files, err = os.ReadDir(dir); return err }
+	err := whenShared(ctx, list)
+	if err != nil && isMissing(dir) && f.mayBeEmpty() {
 		return nil, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) { // somebody has just made it, or, on Windows, it is a file
+		err = list()
 	}
 	if err != nil {
 		return nil, err
@@ -54,148 +149,160 @@ func (f folder) List(ctx context.Context, prefix string) (found []Name, _ error)
 	for _, file := range files {
 		if strings.HasPrefix(file.Name(), temporary) {
 			if info, err := file.Info(); err == nil && time.Since(info.ModTime()) > maxTemporary {
-				_ = os.Remove(filepath.Join(f.dir, file.Name())) // else the next listing does it
+				_ = os.Remove(filepath.Join(dir, file.Name())) // else the next listing does it
 			}
-			continue
-		}
-		if !file.Type().IsRegular() || !strings.HasPrefix(file.Name(), prefix) {
-			continue
-		}
-		name, ok, err := ofFile(file.Name())
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			found = append(found, name)
 		}
 	}
-	return found, nil
+	return files, nil
 }
 
-func (f folder) Read(ctx context.Context, name Name) (*Entry, error) {
-	var file *os.File
-	err := whenShared(ctx, func() (err error) { file, err = os.Open(f.Where(name)); return err })
-	if errors.Is(err, fs.ErrNotExist) && f.mayBeEmpty() {
-		return nil, nil
+// Put writes a file and then links it under its number, so that a reader never sees half a text.
+func (f *folder) Put(ctx context.Context, key string, text []byte, ifVersion Version) (Version, error) {
+	if err := errors.Join(checkKey(key), checkText(text)); err != nil {
+		return "", err
 	}
+	before, err := f.latest(ctx, key)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	defer func() { _ = file.Close() }()
-	text, err := io.ReadAll(io.LimitReader(file, maxEntry))
-	info, statErr := file.Stat()
-	if err = errors.Join(err, statErr); err != nil {
-		return nil, err
+	if versionOf(before) != ifVersion {
+		return "", ErrConflict
 	}
-	return decode(text, info.ModTime()), nil
+	written, err := f.write(ctx, f.Where(key), text)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = remove(context.WithoutCancel(ctx), written) }()
+	return f.publish(ctx, key, written, before+1)
 }
 
-// Write writes a file and renames it, so that a reader never sees half an entry.
-func (f folder) Write(ctx context.Context, name Name, e *Entry) error {
-	text, err := json.Marshal(e)
-	if err != nil {
-		return err
+// publish makes a temporary file that of a number, if it is the next one.
+func (f *folder) publish(ctx context.Context, key, written string, number int) (Version, error) {
+	err := f.link(ctx, written, f.file(key, number))
+	if errors.Is(err, fs.ErrExist) {
+		return "", ErrConflict
 	}
+	if err != nil {
+		return "", err
+	}
+	numbers, err := f.numbers(ctx, key)
+	if err != nil {
+		return "", err
+	}
+	// A number is free again once a later one is there, so only the highest has won. If the later one replaced this one, it is no
+	// conflict, but the caller finds that out.
+	if latest := slices.Max(append(numbers, 0)); latest != number {
+		if latest > number {
+			_ = os.Remove(f.file(key, number)) // else the next write does it
+		}
+		return "", ErrConflict
+	}
+	if err = f.syncDir(f.Where(key)); err != nil {
+		return "", err
+	}
+	for _, earlier := range numbers {
+		if earlier < number {
+			_ = os.Remove(f.file(key, earlier)) // else the next write does it: on Windows, somebody may read it
+		}
+	}
+	return versionOf(number), nil
+}
+
+// write writes a temporary file in a folder, which it makes.
+func (f *folder) write(ctx context.Context, dir string, text []byte) (path string, _ error) {
 	var file *os.File
-	err = whenShared(ctx, func() (err error) {
-		if err = f.makeDir(); err == nil {
-			file, err = os.CreateTemp(f.dir, temporary+"*") // readable by its owner only
+	err := whenShared(ctx, func() (err error) {
+		if err = f.makeDir(dir); err == nil {
+			file, err = os.CreateTemp(dir, temporary+"*") // readable by its owner only
 		}
 		return err
 	})
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = file.Write(text)
-	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err == nil {
-		err = whenShared(ctx, func() error { return replace(file.Name(), f.Where(name)) })
-		if err == nil {
-			err = f.syncDir(f.dir)
-		}
+	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err != nil {
+		return "", errors.Join(err, remove(context.WithoutCancel(ctx), file.Name()))
 	}
-	if err != nil {
-		return errors.Join(err, remove(ctx, file.Name()))
-	}
-	return ctx.Err()
+	return file.Name(), nil
 }
 
-// makeDir makes the folder of the scope. A folder that a person has named must exist: it may be on a
-// volume that is not mounted. The modes have no effect on Windows.
-func (f folder) makeDir() error {
-	err := f.mkdir(f.dir)
-	if errors.Is(err, fs.ErrNotExist) && f.isDefault {
-		if err = f.mkdir(f.root); err == nil || errors.Is(err, fs.ErrExist) {
-			err = f.mkdir(f.dir)
-		}
-	}
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return nil
-	case err == nil && f.isDefault: // or somebody would commit the journal
-		return os.WriteFile(filepath.Join(f.root, ".gitignore"), []byte("*\n"), 0o600)
+// link gives a temporary file a name, which nothing may have.
+func (f *folder) link(ctx context.Context, from, to string) error {
+	err := whenShared(ctx, func() error { return link(from, to) })
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: the folder must be on a file system with hard links", err)
 	}
 	return err
 }
 
-// mkdir makes a folder that a loss of power does not remove, with the entries in it.
-func (f folder) mkdir(path string) error {
-	if err := os.Mkdir(path, 0o700); err != nil {
+// Prove tries names that nobody reads.
+func (f *folder) Prove(ctx context.Context) error {
+	name := filepath.Join(f.dir, temporary+"proof-"+rand.Text())
+	defer func() { _ = remove(context.WithoutCancel(ctx), name) }()
+	link := func() error {
+		written, err := f.write(ctx, f.dir, nil)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = remove(context.WithoutCancel(ctx), written) }()
+		return f.link(ctx, written, name)
+	}
+	if err := link(); err != nil {
+		return err
+	}
+	err := link()
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err == nil:
+		return fmt.Errorf("two files in %s could get the same name, so two runs could send one prompt: "+
+			"the folder must be on a file system with hard links", f.dir)
+	}
+	return err
+}
+
+// makeDir makes a folder in that of the scope, or that itself. A root that a person has named must exist: it may be on a
+// volume that is not mounted.
+func (f *folder) makeDir(path string) error {
+	if path != f.dir {
+		if err := f.mkdir(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if isMissing(f.dir) && f.isDefault {
+		if err := f.mkdir(f.root); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(f.root, ".gitignore"), []byte("*\n"), 0o600); err != nil { // or somebody would commit the journal
+			return err
+		}
+	}
+	if err := f.mkdir(f.dir); err != nil || path == f.dir {
+		return err
+	}
+	return f.mkdir(path)
+}
+
+// mkdir makes a folder that a loss of power does not remove, unless it exists. The mode has no effect on Windows.
+func (f *folder) mkdir(path string) error {
+	err := os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	return f.syncDir(filepath.Dir(path))
 }
 
-// mayBeEmpty reports whether a missing entry means that there is none: the volume of a folder that a person has named may
+// mayBeEmpty reports whether a missing folder means that it is empty: the volume of a root that a person has named may
 // not be mounted.
-func (f folder) mayBeEmpty() bool { return f.isDefault || !isMissing(f.root) }
+func (f *folder) mayBeEmpty() bool { return f.isDefault || !isMissing(f.root) }
 
 func isMissing(path string) bool {
 	_, err := os.Stat(path)
 	return errors.Is(err, fs.ErrNotExist)
-}
-
-func (f folder) Remove(ctx context.Context, name Name) error {
-	if !f.mayBeEmpty() {
-		return &fs.PathError{Op: "remove", Path: f.root, Err: fs.ErrNotExist}
-	}
-	return errors.Join(remove(ctx, f.mark(name)), remove(ctx, f.Where(name)))
-}
-
-// MarkSent makes the mark and then looks for the entry, and RemoveUnsent removes the entry and then looks for the mark: so
-// they cannot both succeed.
-func (f folder) MarkSent(ctx context.Context, name Name) error {
-	return whenShared(ctx, func() error {
-		if err := os.WriteFile(f.mark(name), nil, 0o600); err != nil {
-			return err
-		}
-		_, err := os.Stat(f.Where(name))
-		return err
-	})
-}
-
-func (f folder) IsSent(_ context.Context, name Name) (bool, error) {
-	_, err := os.Stat(f.mark(name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return true, err
-}
-
-func (f folder) RemoveUnsent(ctx context.Context, name Name) (isSent bool, _ error) {
-	e, err := f.Read(ctx, name)
-	if err != nil || e == nil {
-		return false, err
-	}
-	if isSent, err = f.IsSent(ctx, name); isSent || err != nil {
-		return isSent, err
-	}
-	if err = remove(ctx, f.Where(name)); err != nil {
-		return false, err
-	}
-	if isSent, err = f.IsSent(ctx, name); isSent {
-		return true, errors.Join(err, f.Write(ctx, name, e))
-	}
-	return false, err
 }
 
 // remove removes a file, which may be missing.
@@ -211,7 +318,8 @@ func remove(ctx context.Context, path string) error {
 // scanner, has the file open.
 func whenShared(ctx context.Context, try func() error) error {
 	for range 40 {
-		if err := try(); err == nil || errors.Is(err, fs.ErrNotExist) || runtime.GOOS != "windows" {
+		err := try()
+		if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) || runtime.GOOS != "windows" {
 			return err
 		}
 		if err := sleep.For(ctx, 50*time.Millisecond); err != nil {

@@ -4,15 +4,20 @@
 package store
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
@@ -33,7 +38,7 @@ func openFolder(t *testing.T) (Store, string) {
 // writeFile makes a file of some age.
 func writeFile(t *testing.T, path string, age time.Duration) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("foreign"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
@@ -41,94 +46,199 @@ func writeFile(t *testing.T, path string, age time.Duration) {
 	}
 }
 
-// To look makes no folder. What is no entry is left alone, but for what a crash has left of one.
-func TestFolder_foreignFiles(t *testing.T) {
+// files are the names in a folder and those below it.
+func files(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, file fs.DirEntry, err error) error {
+		if err == nil && !file.IsDir() {
+			path, err = filepath.Rel(dir, path)
+			names = append(names, filepath.ToSlash(path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// To look makes no folder. A text has one file, and what is no text is left alone, but for what a crash has left of one.
+func TestFolder_files(t *testing.T) {
 	s, dir := openFolder(t)
-	if names, err := s.List(t.Context(), ""); len(names) > 0 || err != nil {
-		t.Errorf("%v, %v", names, err)
+	if found, err := s.List(t.Context()); len(found) > 0 || err != nil {
+		t.Errorf("%v, %v", found, err)
+	}
+	if text, v, err := s.Get(t.Context(), "a"); text != nil || v != "" || err != nil {
+		t.Errorf("%s, %q, %v", text, v, err)
 	}
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("made the folder")
 	}
-	name := NewName(CreateKey("p", "a", ""), "run1")
-	if err := s.Write(t.Context(), name, &Entry{}); err != nil {
+	v := write(t, s, "a", "first", "")
+	for _, foreign := range []string{"", "a"} {
+		writeFile(t, filepath.Join(dir, foreign, "note.txt"), 2*maxTemporary)
+		writeFile(t, filepath.Join(dir, foreign, temporary+"new"), 0)
+		writeFile(t, filepath.Join(dir, foreign, temporary+"old"), 2*maxTemporary)
+	}
+	for _, number := range []string{"0", "-3", "+7", "08", "9x", "10.json"} {
+		writeFile(t, filepath.Join(dir, "a", number+suffix), 0)
+	}
+	writeFile(t, filepath.Join(dir, "b"+suffix), 0)
+	if err := os.Mkdir(filepath.Join(dir, "c"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(dir, name.String()), 2*maxTemporary)
-	writeFile(t, filepath.Join(dir, temporary+"new"), 0)
-	writeFile(t, filepath.Join(dir, temporary+"old"), 2*maxTemporary)
-	if err := os.Mkdir(filepath.Join(dir, NewName(name.Key, "run2").String()+suffix), 0o700); err != nil {
-		t.Fatal(err)
+	v = write(t, s, "a", "second", v)
+	writeFile(t, filepath.Join(dir, "a", "1"+suffix), 0) // a crash has left it there
+	found, err := s.List(t.Context())
+	if want(t, s, "a", "second") != v || len(found) != 1 || found["a"].Version != v || err != nil {
+		t.Errorf("written as %s, listed as %v, %v", v, found, err)
 	}
-	names, err := s.List(t.Context(), "")
-	if diff := cmp.Diff([]Name{name}, names); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	write(t, s, "a", "third", v)
+	left := []string{
+		".tmp-new", "a/+7.json", "a/-3.json", "a/.tmp-new", "a/0.json", "a/08.json", "a/10.json.json", "a/3.json", "a/9x.json", "a/note.txt", "b.json", "note.txt",
 	}
-	files, err := os.ReadDir(dir)
-	if _, old := os.Stat(filepath.Join(dir, temporary+"old")); len(files) != 4 || err != nil || old == nil {
-		t.Errorf("files: %v, %v", files, err)
+	if diff := cmp.Diff(left, files(t, dir)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
 
-// A write that fails leaves no file, and the entry as it was. X05: no folder can be made there. On Windows, the error
+// A write that fails leaves no file, and the text as it was. X05: no folder can be made there. On Windows, the error
 // of reading a file as a folder says that it does not exist.
 func TestFolder_writeFails(t *testing.T) {
 	s, dir := openFolder(t)
-	name := NewName(CreateKey("p", "a", ""), "run1")
-	if err := os.MkdirAll(s.Where(name), 0o700); err != nil { // cannot be replaced
-		t.Fatal(err)
+	v := write(t, s, "a", "first", "")
+	s.(*folder).syncDir = func(string) error { return errLost }
+	if _, err := s.Put(t.Context(), "a", []byte("second"), v); !errors.Is(err, errLost) {
+		t.Errorf("a write that may get lost: %v", err)
 	}
-	if err := s.Write(t.Context(), name, &Entry{}); err == nil {
-		t.Error("replaced a folder")
+	want(t, s, "a", "second") // as it may be
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Put(ctx, "a", []byte("third"), "2"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a write that is too late: %v", err)
 	}
-	if files, err := os.ReadDir(dir); len(files) != 1 || err != nil {
-		t.Errorf("files: %v, %v", files, err)
+	if diff := cmp.Diff([]string{"a/1.json", "a/2.json"}, files(t, dir)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, dir, 0)
-	if err := s.Write(t.Context(), name, &Entry{}); err == nil {
-		t.Error("wrote an entry")
-	}
-	if _, err := s.List(t.Context(), ""); err == nil {
-		t.Error("listed a file")
+	for op, err := range ops(t, s, "a") {
+		if err == nil && op != "read" || errors.Is(err, ErrConflict) {
+			t.Errorf("%s in a file: %v", op, err)
+		}
 	}
 }
 
 // The default folder is made, and Git ignores it. One that a person has named must exist: see TestStores_missing.
 func TestFolder_missing(t *testing.T) {
 	for _, test := range []struct{ isDefault, exists bool }{{true, false}, {true, true}, {false, true}} {
-		l := Location{Folder: filepath.Join(t.TempDir(), "journal"), Default: test.isDefault}
-		if test.exists {
-			if err := os.Mkdir(l.Folder, 0o700); err != nil {
-				t.Fatal(err)
+		for _, prove := range []bool{false, true} {
+			l := Location{Folder: filepath.Join(t.TempDir(), "journal"), Default: test.isDefault}
+			if test.exists {
+				if err := os.Mkdir(l.Folder, 0o700); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		s := open(t, l)
-		_, listErr := s.List(t.Context(), "")
-		writeErr := s.Write(t.Context(), NewName(CreateKey("p", "a", ""), "run1"), &Entry{})
-		ignore, _ := os.ReadFile(filepath.Join(l.Folder, ".gitignore"))
-		if listErr != nil || writeErr != nil || (string(ignore) == "*\n") != test.isDefault {
-			t.Errorf("%+v: list %v, write %v, .gitignore %q", test, listErr, writeErr, ignore)
+			s := open(t, l)
+			if _, err := s.List(t.Context()); err != nil {
+				t.Errorf("%+v: %v", test, err)
+			}
+			if !prove {
+				write(t, s, "a", "text", "")
+			} else if err := s.Prove(t.Context()); err != nil {
+				t.Errorf("%+v: %v", test, err)
+			}
+			if ignore, _ := os.ReadFile(filepath.Join(l.Folder, ".gitignore")); (string(ignore) == "*\n") != test.isDefault {
+				t.Errorf("%+v: .gitignore %q", test, ignore)
+			}
 		}
 	}
 }
 
-// A loss of power removes no folder that was made, nor the first entry in it. Red without: each syncDir in folder.go.
+// A loss of power removes no folder that was made, nor a text in it. Red without: each syncDir in folder.go.
 func TestFolder_isDurable(t *testing.T) {
 	s, dir := openFolder(t)
-	root := filepath.Dir(dir)
+	root, of := filepath.Dir(dir), filepath.Join(dir, "a")
 	var synced []string
-	s.(*folder).syncDir = func(path string) error { synced = append(synced, path); return syncDir(path) }
-	for _, want := range [][]string{{filepath.Dir(root), root, dir}, {dir}} {
-		synced = nil
-		if err := s.Write(t.Context(), NewName(CreateKey("p", "a", ""), "run1"), &Entry{}); err != nil {
-			t.Fatal(err)
+	s.(*folder).syncDir = func(path string) error {
+		synced = append(synced, path)
+		if len(synced) == 1 && path == of && !slices.Contains(files(t, of), "1.json") {
+			t.Error("the old text is removed before the new one is durable")
 		}
+		return syncDir(path)
+	}
+	version := Version("")
+	for _, want := range [][]string{{filepath.Dir(root), root, dir, of}, {of}} {
+		synced = nil
+		version = write(t, s, "a", "text", version)
 		if diff := cmp.Diff(want, synced); diff != "" {
 			t.Errorf("folders (-want +got):\n%s", diff)
 		}
+	}
+}
+
+// A number is free again once a later one is there: who then makes its file has not won.
+//
+// Red without: the comparison of latest and number in publish.
+func TestFolder_lateWriter(t *testing.T) {
+	s, dir := openFolder(t)
+	v := write(t, s, "a", "first", "")
+	f := s.(*folder)
+	late, err := f.write(t.Context(), s.Where("a"), []byte("late"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	v = write(t, s, "a", "third", write(t, s, "a", "second", v))
+	if got, err := f.publish(t.Context(), "a", late, 2); !errors.Is(err, ErrConflict) {
+		t.Errorf("published as %s, %v", got, err)
+	}
+	if got := want(t, s, "a", "third"); got != v {
+		t.Errorf("version %s, want %s", got, v)
+	}
+	if diff := cmp.Diff([]string{"a/" + filepath.Base(late), "a/3.json"}, files(t, dir)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+// Writers add their names to one text: those whose writes have succeeded are in it. Each has a store, as each process has.
+//
+// Red without: the comparison of latest and number in publish, mostly.
+func TestFolder_adds(t *testing.T) {
+	l := Location{Folder: t.TempDir()}
+	var writers errgroup.Group
+	for writer := range 4 {
+		writers.Go(func() error {
+			s := open(t, l)
+			for count := 0; count < 50; {
+				text, v, err := s.Get(t.Context(), "names")
+				if err == nil {
+					_, err = s.Put(t.Context(), "names", fmt.Appendf(text, "%d/%d\n", writer, count), v)
+				}
+				switch {
+				case err == nil:
+					count++
+				case !errors.Is(err, ErrConflict):
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := writers.Wait()
+	text, _, getErr := open(t, l).Get(t.Context(), "names")
+	if err = errors.Join(err, getErr); err != nil {
+		t.Fatal(err)
+	}
+	names := strings.Fields(string(text))
+	for i := range 200 {
+		if name := fmt.Sprintf("%d/%d", i/50, i%50); !slices.Contains(names, name) {
+			t.Errorf("%s was written, and is not there", name)
+		}
+	}
+	if left := files(t, l.Folder); len(left) != 1 {
+		t.Errorf("files: %v", left)
 	}
 }
 

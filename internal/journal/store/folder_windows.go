@@ -5,21 +5,23 @@ package store
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 
 	"golang.org/x/sys/windows"
 )
 
-// replace renames a file, and makes its new name durable where it can: os.Rename does
+// link gives a file a name, which nothing may have, and makes that durable where it can: os.Link does
 // without that, but knows long paths on every version of Windows.
-func replace(from, to string) error {
+func link(from, to string) error {
 	source, sourceErr := windows.UTF16PtrFromString(from)
 	target, targetErr := windows.UTF16PtrFromString(to)
-	if errors.Join(sourceErr, targetErr) == nil &&
-		windows.MoveFileEx(source, target, windows.MOVEFILE_REPLACE_EXISTING|windows.MOVEFILE_WRITE_THROUGH) == nil {
-		return nil
+	if errors.Join(sourceErr, targetErr) == nil {
+		if err := windows.MoveFileEx(source, target, windows.MOVEFILE_WRITE_THROUGH); err == nil || errors.Is(err, fs.ErrExist) {
+			return err
+		}
 	}
-	return os.Rename(from, to)
+	return os.Link(from, to)
 }
 
 // syncDir does nothing: Windows cannot sync a folder.

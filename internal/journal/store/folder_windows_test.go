@@ -4,6 +4,7 @@
 package store
 
 import (
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,24 +12,21 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// A virus scanner has an entry, or the folder, open for a while.
+// A virus scanner has a text, or the folder, open for a while.
 func TestFolder_shared(t *testing.T) {
-	name := NewName(CreateKey("p", "a", ""), "run1")
 	for what, test := range map[string]struct {
-		hasFolder bool // rather than the entry
+		hasFolder bool // rather than the text
 		use       func(*testing.T, Store) error
 	}{
-		"list":   {true, func(t *testing.T, s Store) error { _, err := s.List(t.Context(), ""); return err }},
-		"read":   {false, func(t *testing.T, s Store) error { _, err := s.Read(t.Context(), name); return err }},
-		"write":  {false, func(t *testing.T, s Store) error { return s.Write(t.Context(), name, &Entry{}) }},
-		"remove": {false, func(t *testing.T, s Store) error { return s.Remove(t.Context(), name) }},
+		"list":  {true, func(t *testing.T, s Store) error { _, err := s.List(t.Context()); return err }},
+		"read":  {false, func(t *testing.T, s Store) error { _, _, err := s.Get(t.Context(), "a"); return err }},
+		"write": {true, func(t *testing.T, s Store) error { _, err := s.Put(t.Context(), "a", []byte("{}"), "1"); return err }},
 	} {
-		s, held := openFolder(t)
-		if err := s.Write(t.Context(), name, &Entry{}); err != nil {
-			t.Fatal(err)
-		}
+		s, _ := openFolder(t)
+		write(t, s, "a", "{}", "")
+		held := s.Where("a")
 		if !test.hasFolder {
-			held = s.Where(name)
+			held = filepath.Join(held, "1"+suffix)
 		}
 		synctest.Test(t, func(t *testing.T) {
 			path, err := windows.UTF16PtrFromString(held)

@@ -25,7 +25,7 @@ import (
 )
 
 // gcsBucket is a bucket of Google Cloud Storage, reached as the gcs backend does. Google's library is
-// too large for this program, and its JSON API needs four requests.
+// too large for this program, and its JSON API needs three requests.
 type gcsBucket struct {
 	name, kmsKey       string
 	base               string // of all URLs
@@ -66,6 +66,9 @@ func (b *gcsBucket) grant(op, _ string) string {
 	return fmt.Sprintf("the role roles/storage.%s on the bucket %s", role, b.name)
 }
 
+// never is the generation of the second microsecond of 1970.
+func (b *gcsBucket) never() Version { return "1" }
+
 func (b *gcsBucket) connect(ctx context.Context, network http.RoundTripper) (objects, error) {
 	client := &http.Client{
 		Transport:     network,
@@ -90,14 +93,14 @@ func (o *gcsObjects) path() string { return "/storage/v1/b/" + url.PathEscape(o.
 
 func (o *gcsObjects) pathOf(key string) string { return o.path() + "/" + url.PathEscape(key) }
 
-func (o *gcsObjects) list(ctx context.Context, prefix string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		query := url.Values{"prefix": {prefix}, "fields": {"kind,items(name),nextPageToken"}}
+func (o *gcsObjects) list(ctx context.Context, prefix string) iter.Seq2[object, error] {
+	return func(yield func(object, error) bool) {
+		query := url.Values{"prefix": {prefix}, "fields": {"kind,items(name,generation),nextPageToken"}}
 		for {
 			text, _, err := o.send(ctx, http.MethodGet, o.path(), query, nil)
 			var page struct {
 				Kind, NextPageToken string
-				Items               []struct{ Name string }
+				Items               []struct{ Name, Generation string }
 			}
 			if err == nil {
 				err = json.Unmarshal(text, &page)
@@ -106,11 +109,11 @@ func (o *gcsObjects) list(ctx context.Context, prefix string) iter.Seq2[string, 
 				err = newGCSError(http.StatusOK, text)
 			}
 			if err != nil {
-				yield("", err)
+				yield(object{}, err)
 				return
 			}
 			for _, item := range page.Items {
-				if !yield(item.Name, nil) {
+				if !yield(object{item.Name, Listed{Version(item.Generation), writtenAt(item.Generation)}}, nil) {
 					return
 				}
 			}
@@ -122,28 +125,37 @@ func (o *gcsObjects) list(ctx context.Context, prefix string) iter.Seq2[string, 
 	}
 }
 
-// get reads the time in the generation, which counts microseconds: this response has no Last-Modified.
-func (o *gcsObjects) get(ctx context.Context, key string) (io.ReadCloser, time.Time, error) {
-	text, header, err := o.send(ctx, http.MethodGet, o.pathOf(key), url.Values{"alt": {"media"}}, nil)
-	if err != nil {
-		return nil, time.Time{}, o.withoutObject(ctx, key, err)
-	}
-	generation, _ := strconv.ParseInt(header.Get("X-Goog-Generation"), 10, 64)
-	return io.NopCloser(bytes.NewReader(text)), time.UnixMicro(generation), nil
+// writtenAt reads the time in a generation, which counts microseconds.
+func writtenAt(generation string) time.Time {
+	at, _ := strconv.ParseInt(generation, 10, 64)
+	return time.UnixMicro(at)
 }
 
-func (o *gcsObjects) put(ctx context.Context, key string, body []byte) error {
-	query := url.Values{"uploadType": {"media"}, "name": {key}}
+func (o *gcsObjects) get(ctx context.Context, key string) (io.ReadCloser, Version, error) {
+	text, header, err := o.send(ctx, http.MethodGet, o.pathOf(key), url.Values{"alt": {"media"}}, nil)
+	if err != nil {
+		return nil, "", o.withoutObject(ctx, key, err)
+	}
+	return io.NopCloser(bytes.NewReader(text)), Version(header.Get("X-Goog-Generation")), nil
+}
+
+func (o *gcsObjects) put(ctx context.Context, key string, body []byte, ifVersion Version) (Version, error) {
+	if ifVersion != "" && writtenAt(string(ifVersion)).UnixMicro() <= 0 { // it is another store's, or means that there is none
+		return "", ErrConflict
+	}
+	query := url.Values{"uploadType": {"media"}, "name": {key}, "ifGenerationMatch": {cmp.Or(string(ifVersion), "0")}}
 	if o.kmsKey != "" {
 		query.Set("kmsKeyName", o.kmsKey)
 	}
-	_, _, err := o.send(ctx, http.MethodPost, "/upload"+o.path(), query, body)
-	return err
-}
-
-func (o *gcsObjects) remove(ctx context.Context, key string) error {
-	_, _, err := o.send(ctx, http.MethodDelete, o.pathOf(key), nil, nil)
-	return o.withoutObject(ctx, key, err)
+	text, _, err := o.send(ctx, http.MethodPost, "/upload"+o.path(), query, body)
+	if failed, ok := errors.AsType[*gcsError](err); ok && failed.Status == http.StatusPreconditionFailed {
+		return "", ErrConflict
+	}
+	var written struct{ Generation string }
+	if err == nil && json.Unmarshal(text, &written) != nil {
+		err = newGCSError(http.StatusOK, text)
+	}
+	return Version(written.Generation), err
 }
 
 // withoutObject makes a 404 errNoObject if a listing, which shows each write at once, lacks the object. The response itself does
@@ -156,7 +168,7 @@ func (o *gcsObjects) withoutObject(ctx context.Context, key string, err error) e
 		if listErr != nil {
 			return listErr
 		}
-		if found == key {
+		if found.key == key {
 			return err
 		}
 	}

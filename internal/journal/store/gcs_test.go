@@ -210,13 +210,6 @@ func TestGCS_settings(t *testing.T) {
 func TestGCS_requests(t *testing.T) {
 	var lock sync.Mutex
 	var got []string
-	name := Name{Key: CreateKey("p", "a", ""), Run: "run1", ID: strings.Repeat("a", idLength)}
-	other := Name{Key: CreateKey("p", "a", ""), Run: "run1", ID: strings.Repeat("b", idLength)}
-	entry := &Entry{Project: "p", Status: Unknown}
-	text, err := json.Marshal(entry)
-	if err != nil {
-		t.Fatal(err)
-	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if r.URL.Path == "/token" {
@@ -231,14 +224,19 @@ func TestGCS_requests(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"access_token": "token", "token_type": "Bearer", "expires_in": 3600}`)
 		case query.Has("prefix") && !query.Has("pageToken"):
-			fmt.Fprintf(w, `{"kind": "storage#objects", "items": [{"name": "a b/ü/agent-journal/scope/%s.json"}], "nextPageToken": "a+/="}`, name)
+			fmt.Fprint(w, `{"kind": "storage#objects", "items": [{"name": "a b/ü/agent-journal/scope/first.json", "generation": "1700000000000002"}], "nextPageToken": "a+/="}`)
 		case query.Has("prefix"):
-			fmt.Fprintf(w, `{"kind": "storage#objects", "items": [{"name": "a b/ü/agent-journal/scope/%s.json"}]}`, other)
+			fmt.Fprint(w, `{"kind": "storage#objects", "items": [{"name": "a b/ü/agent-journal/scope/second.json", "generation": "1700000000000003"}]}`)
 		case query.Has("alt"):
-			w.Header().Set("X-Goog-Generation", "1700000000000001")
-			_, _ = w.Write(text[:len(text)-1])
-		case r.Method == http.MethodDelete:
-			w.WriteHeader(http.StatusNoContent)
+			w.Header().Set("X-Goog-Generation", "1700000000000002")
+			fmt.Fprint(w, "text")
+		case query.Get("ifGenerationMatch") == "0":
+			fmt.Fprint(w, `{"kind": "storage#object", "generation": "1700000000000001"}`)
+		case query.Get("ifGenerationMatch") == "1700000000000001":
+			fmt.Fprint(w, `{"kind": "storage#object", "generation": "1700000000000002"}`)
+		default:
+			w.WriteHeader(http.StatusPreconditionFailed)
+			fmt.Fprint(w, `{"error": {"code": 412, "message": "m", "errors": [{"domain": "global", "reason": "conditionNotMet"}]}}`)
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -251,55 +249,58 @@ func TestGCS_requests(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, l)
-	if err := s.Write(t.Context(), name, entry); err != nil {
-		t.Fatal(err)
+	if v := write(t, s, "first", "new", write(t, s, "first", "old", "")); v != "1700000000000002" {
+		t.Errorf("version %s", v)
 	}
-	names, err := s.List(t.Context(), "create-")
-	if diff := cmp.Diff([]Name{name, other}, names); diff != "" || err != nil {
+	for _, refused := range []Version{"1", "0", `"another store's"`} {
+		if _, err := s.Put(t.Context(), "first", []byte("refused"), refused); !errors.Is(err, ErrConflict) {
+			t.Errorf("%s: %v", refused, err)
+		}
+	}
+	found, err := s.List(t.Context())
+	wantFound := map[string]Listed{
+		"first": {"1700000000000002", time.UnixMicro(1700000000000002)}, "second": {"1700000000000003", time.UnixMicro(1700000000000003)},
+	}
+	if diff := cmp.Diff(wantFound, found); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	// Damaged: all that is known of it is when it was written.
-	read, err := s.Read(t.Context(), name)
-	if diff := cmp.Diff(&Entry{Status: Unknown, SentAt: time.UnixMicro(1700000000000001)}, read); diff != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	if err := s.Remove(t.Context(), name); err != nil {
-		t.Error(err)
+	if v := want(t, s, "first", "text"); v != "1700000000000002" {
+		t.Errorf("version %s", v)
 	}
 	const (
 		objects = "/storage/v1/b/buck_et/o"
-		key     = "a%20b%2F%C3%BC%2Fagent-journal%2Fscope%2Fcreate-"
-		query   = "a+b%2F%C3%BC%2Fagent-journal%2Fscope%2Fcreate-"
-		fields  = "?fields=kind%2Citems%28name%29%2CnextPageToken"
+		scope   = "a+b%2F%C3%BC%2Fagent-journal%2Fscope%2F"
+		fields  = "?fields=kind%2Citems%28name%2Cgeneration%29%2CnextPageToken"
+		headers = "Accept-Encoding,Authorization,Content-Length,Content-Type,User-Agent "
 	)
-	file := strings.TrimPrefix(name.String(), "create-") + ".json"
-	want := []string{
-		"POST /token  application/x-www-form-urlencoded Accept-Encoding,Content-Length,Content-Type,User-Agent ",
-		"POST /upload" + objects + "?kmsKeyName=projects%2Fp%2Fk&name=" + query + file + "&uploadType=media Bearer token application/json " +
-			"Accept-Encoding,Authorization,Content-Length,Content-Type,User-Agent " + string(text),
-		"GET " + objects + fields + "&prefix=" + query + " Bearer token  Accept-Encoding,Authorization,User-Agent ",
-		"GET " + objects + fields + "&pageToken=a%2B%2F%3D&prefix=" + query + " Bearer token  Accept-Encoding,Authorization,User-Agent ",
-		"GET " + objects + "/" + key + file + "?alt=media Bearer token  Accept-Encoding,Authorization,User-Agent ",
-		"DELETE " + objects + "/" + key + file + " Bearer token  Accept-Encoding,Authorization,User-Agent ",
+	put := func(generation, text string) string {
+		return "POST /upload" + objects + "?ifGenerationMatch=" + generation + "&kmsKeyName=projects%2Fp%2Fk&name=" + scope + "first.json" +
+			"&uploadType=media Bearer token application/json " + headers + text
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	requests := []string{
+		"POST /token  application/x-www-form-urlencoded Accept-Encoding,Content-Length,Content-Type,User-Agent ",
+		put("0", "old"), put("1700000000000001", "new"), put("1", "refused"),
+		"GET " + objects + fields + "&prefix=" + scope + " Bearer token  Accept-Encoding,Authorization,User-Agent ",
+		"GET " + objects + fields + "&pageToken=a%2B%2F%3D&prefix=" + scope + " Bearer token  Accept-Encoding,Authorization,User-Agent ",
+		"GET " + objects + "/a%20b%2F%C3%BC%2Fagent-journal%2Fscope%2Ffirst.json?alt=media Bearer token  Accept-Encoding,Authorization,User-Agent ",
+	}
+	if diff := cmp.Diff(requests, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
 // Only a listing without the object says that it does not exist.
 func TestGCS_responses(t *testing.T) {
-	name := NewName(CreateKey("p", "a", ""), "run1")
-	key := "a/scope/" + name.String() + suffix
+	const key = "a/scope/first.json"
 	const noBucket = `{"error": {"code": 404, "message": "The specified bucket does not exist.", "errors": [{"domain": "global", "reason": "notFound"}]}}`
 	for what, test := range map[string]struct {
 		list, object http.HandlerFunc
 		missing      bool
-		want         gcsError // of Read
-		denied       string   // of Remove
+		want         gcsError // of Get
+		denied       string   // of Put
 	}{
-		"no entry": {list: respond(http.StatusOK, `{"kind": "storage#objects"}`), object: respond(http.StatusNotFound, "No such object: bucket/"+key), missing: true},
-		"a similar entry": {
+		"nothing": {list: respond(http.StatusOK, `{"kind": "storage#objects"}`), object: respond(http.StatusNotFound, "No such object: bucket/"+key), missing: true},
+		"a similar name": {
 			list:   respond(http.StatusOK, `{"kind": "storage#objects", "items": [{"name": "`+key+`.bak"}]}`),
 			object: respond(http.StatusNotFound, "No such object"), missing: true,
 		},
@@ -331,10 +332,10 @@ func TestGCS_responses(t *testing.T) {
 				test.object(w, r)
 			}
 		})
-		e, readErr := s.Read(t.Context(), name)
-		removeErr := s.Remove(t.Context(), name)
-		if e != nil || (readErr == nil) != test.missing || (removeErr == nil) != test.missing {
-			t.Errorf("%s: %v, %v, %v", what, e, readErr, removeErr)
+		text, v, readErr := s.Get(t.Context(), "first")
+		_, writeErr := s.Put(t.Context(), "first", nil, "2")
+		if text != nil || v != "" || (readErr == nil) != test.missing || writeErr == nil || errors.Is(writeErr, ErrConflict) {
+			t.Errorf("%s: %s, %q, %v, %v", what, text, v, readErr, writeErr)
 		}
 		if test.missing {
 			continue
@@ -343,7 +344,7 @@ func TestGCS_responses(t *testing.T) {
 		if diff := cmp.Diff(&test.want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", what, diff)
 		}
-		if text := removeErr.Error(); strings.Contains(text, "the credentials lack") != (test.denied != "") || !strings.Contains(text, test.denied) ||
+		if text := writeErr.Error(); strings.Contains(text, "the credentials lack") != (test.denied != "") || !strings.Contains(text, test.denied) ||
 			strings.Contains(text, "\x1b") {
 			t.Errorf("%s: %q", what, text)
 		}
@@ -364,10 +365,7 @@ func TestGCS_redirect(t *testing.T) {
 	s := serveGCS(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, foreign.URL, http.StatusTemporaryRedirect)
 	})
-	name := NewName(CreateKey("p", "a", ""), "run1")
-	_, listErr := s.List(t.Context(), "")
-	_, readErr := s.Read(t.Context(), name)
-	for _, err := range []error{listErr, readErr, s.Write(t.Context(), name, &Entry{}), s.Remove(t.Context(), name)} {
+	for _, err := range ops(t, s, "a") {
 		if failed, ok := errors.AsType[*gcsError](err); !ok || failed.Status != http.StatusTemporaryRedirect {
 			t.Errorf("got %v", err)
 		}
@@ -379,7 +377,7 @@ func TestGCS_redirect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(t, l).List(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "give no token") {
+	if _, err := open(t, l).List(t.Context()); err == nil || !strings.Contains(err.Error(), "give no token") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -407,7 +405,7 @@ func TestGCS_repeats(t *testing.T) {
 				began := time.Now()
 				var last time.Time
 				network := roundTrip(func(r *http.Request) (int, string, error) {
-					if body, err := io.ReadAll(r.Body); err != nil || !strings.HasPrefix(string(body), `{"project":"p"`) {
+					if body, err := io.ReadAll(r.Body); err != nil || string(body) != "text" {
 						t.Errorf("%v %s", err, body)
 					}
 					if pause := time.Since(last); requests > 0 && (pause < 250*time.Millisecond || pause > 6*time.Second) {
@@ -426,7 +424,7 @@ func TestGCS_repeats(t *testing.T) {
 						<-r.Context().Done()
 						return 0, "", r.Context().Err()
 					}
-					return status, "", nil
+					return status, `{"generation": "2"}`, nil
 				})
 				l, err := ParseURL("gs://bucket")
 				if err != nil {
@@ -434,7 +432,7 @@ func TestGCS_repeats(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				err = Open(l, "scope", &cli.Process{Network: network}).Write(ctx, NewName(CreateKey("p", "a", ""), "run1"), &Entry{Project: "p"})
+				_, err = Open(l, "scope", &cli.Process{Network: network}).Put(ctx, "a", []byte("text"), "")
 				failed, _ := errors.AsType[*gcsError](err)
 				switch {
 				case slices.Contains(test.statuses, 0):
@@ -477,11 +475,11 @@ func TestGCS_stalledToken(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if _, err := s.List(ctx, ""); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 5*time.Second {
+		if _, err := s.List(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 5*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}
 		time.Sleep(requestTimeout) // the source waits for the first request under a lock
-		if _, err := s.List(t.Context(), ""); err != nil || requests != 2 {
+		if _, err := s.List(t.Context()); err != nil || requests != 2 {
 			t.Errorf("got %v after %d requests", err, requests)
 		}
 	})

@@ -19,6 +19,8 @@ type Location struct {
 	State   string // names the state, instead of the backend's settings; may be empty
 	Default bool   // nobody chose it; a folder is made
 
+	Unusable error // why the place cannot be used; each operation of its store returns it
+
 	Folder string // of a journal on disk
 
 	cloud  cloud  // of a journal in a bucket

@@ -16,7 +16,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -61,12 +60,15 @@ func (b *s3Bucket) String() string { return "s3://" + b.name }
 
 func (b *s3Bucket) grant(op, prefix string) string {
 	const policy = `{"Effect": "Allow", "Action": "s3:%s", "Resource": "arn:aws:s3:::%s"}`
-	action := map[string]string{"read": "GetObject", "write": "PutObject", "remove": "DeleteObject"}[op]
+	action := map[string]string{"read": "GetObject", "write": "PutObject"}[op]
 	if action == "" {
 		return fmt.Sprintf(policy, "ListBucket", b.name)
 	}
 	return fmt.Sprintf(policy, action, b.name+"/"+prefix+"*")
 }
+
+// never is the hash of no text that anybody knows.
+func (b *s3Bucket) never() Version { return `"00000000000000000000000000000000"` }
 
 func (b *s3Bucket) connect(ctx context.Context, network http.RoundTripper) (objects, error) {
 	config, err := b.aws.config(ctx, network)
@@ -111,8 +113,8 @@ type s3Objects struct {
 	client *s3.Client
 }
 
-func (o *s3Objects) list(ctx context.Context, prefix string) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
+func (o *s3Objects) list(ctx context.Context, prefix string) iter.Seq2[object, error] {
+	return func(yield func(object, error) bool) {
 		pages := s3.NewListObjectsV2Paginator(o.client, &s3.ListObjectsV2Input{Bucket: &o.name, Prefix: &prefix})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
@@ -120,11 +122,11 @@ func (o *s3Objects) list(ctx context.Context, prefix string) iter.Seq2[string, e
 				err = errors.New("the response is not a whole listing") // a proxy's perhaps; not an empty journal
 			}
 			if err != nil {
-				yield("", s3Error(err))
+				yield(object{}, s3Error(err))
 				return
 			}
-			for _, object := range page.Contents {
-				if !yield(aws.ToString(object.Key), nil) {
+			for _, c := range page.Contents {
+				if !yield(object{aws.ToString(c.Key), Listed{quoted(aws.ToString(c.ETag)), aws.ToTime(c.LastModified)}}, nil) {
 					return
 				}
 			}
@@ -132,31 +134,40 @@ func (o *s3Objects) list(ctx context.Context, prefix string) iter.Seq2[string, e
 	}
 }
 
-func (o *s3Objects) get(ctx context.Context, key string) (io.ReadCloser, time.Time, error) {
+func (o *s3Objects) get(ctx context.Context, key string) (io.ReadCloser, Version, error) {
 	object, err := o.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &o.name, Key: &key})
 	if err != nil {
-		return nil, time.Time{}, s3Error(err)
+		return nil, "", s3Error(err)
 	}
-	return object.Body, aws.ToTime(object.LastModified), nil
+	return object.Body, quoted(aws.ToString(object.ETag)), nil
 }
 
 // put sends a checksum, which a bucket with Object Lock demands.
-func (o *s3Objects) put(ctx context.Context, key string, body []byte) error {
+func (o *s3Objects) put(ctx context.Context, key string, body []byte, ifVersion Version) (Version, error) {
 	input := &s3.PutObjectInput{
 		Bucket: &o.name, Key: &key, Body: bytes.NewReader(body), ContentType: aws.String("application/json"),
 		ACL: o.acl, ServerSideEncryption: o.encryption, SSEKMSKeyId: o.kmsKey,
+	}
+	if ifVersion == "" {
+		input.IfNoneMatch = aws.String("*")
+	} else {
+		input.IfMatch = aws.String(string(ifVersion))
 	}
 	if !o.skipChecksum {
 		sum := sha256.Sum256(body)
 		input.ChecksumSHA256 = aws.String(base64.StdEncoding.EncodeToString(sum[:]))
 	}
-	_, err := o.client.PutObject(ctx, input)
-	return s3Error(err)
-}
-
-func (o *s3Objects) remove(ctx context.Context, key string) error {
-	_, err := o.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &o.name, Key: &key})
-	return s3Error(err)
+	written, err := o.client.PutObject(ctx, input)
+	if response, ok := errors.AsType[smithy.APIError](err); ok {
+		switch response.ErrorCode() {
+		case "PreconditionFailed", "ConditionalRequestConflict": // the latter: another write is in progress
+			return "", ErrConflict
+		}
+	}
+	if err != nil {
+		return "", s3Error(err)
+	}
+	return quoted(aws.ToString(written.ETag)), nil
 }
 
 func (o *s3Objects) isDenied(err error) bool {

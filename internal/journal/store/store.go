@@ -1,49 +1,114 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package store keeps the journal's entries, in a folder or in a bucket. What a reader
-// must know to find an entry is in its name, so that a listing is an index.
+// Package store keeps short texts under keys, in a folder or in a bucket. Each write names the version that it replaces, and
+// is refused if the key has another one by then. What the texts say is no concern of this package.
 package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"errors"
+	"fmt"
+	"io"
 	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
 
-// Store keeps the entries of one scope. Each method is bounded by its context.
+// Version identifies what a key held when it was read or written. It is empty if nothing was there. A bucket may derive it from
+// the text, so that a key should never get the same text twice.
+type Version string
+
+// Listed is what a listing shows of a key.
+type Listed struct {
+	Version Version
+	Written time.Time // by the store's clock
+}
+
+var (
+	// ErrConflict reports that the condition of a write was not met: the key has another version. That may be due to the
+	// caller's own write, which arrived while its response was lost: the libraries of the clouds repeat such a write, and the
+	// second attempt is refused. A folder reports it, too, if somebody has already replaced what the caller wrote. So the caller
+	// must read the key, and compare what is there with what it has written.
+	ErrConflict = errors.New("another run has written it in the meantime")
+	// ErrDenied reports that the store knows the credentials, and that they lack a right.
+	ErrDenied = errors.New("the credentials lack a right")
+)
+
+// Store keeps the texts of one scope. Each method is bounded by its context. After any other error than ErrConflict and
+// ErrDenied, a write may have arrived, or may still do so.
 type Store interface {
 	// String names the store in errors.
 	String() string
-	// Where names the file or object of an entry.
-	Where(name Name) string
-	// List returns the names that start with prefix. An entry that was written before the
-	// call, and not removed, is among them, or is an error if its name is not one of this version.
-	List(ctx context.Context, prefix string) ([]Name, error)
-	// Read returns an entry, or nil if it does not exist.
-	Read(ctx context.Context, name Name) (*Entry, error)
-	// Write stores an entry durably, whether or not it exists.
-	Write(ctx context.Context, name Name, e *Entry) error
-	// Remove deletes an entry that may not exist.
-	Remove(ctx context.Context, name Name) error
-	// MarkSent is called just before the request of a pending entry is sent. It fails if the entry does not exist.
-	// The mark need not survive a crash of the machine: see IsSent.
-	MarkSent(ctx context.Context, name Name) error
-	// IsSent reports whether the request of a pending entry may have been sent. It is asked only if the entry's sender
-	// has ended on this machine, as it is since its start. A store that keeps no marks says that it was.
-	IsSent(ctx context.Context, name Name) (bool, error)
-	// RemoveUnsent deletes an entry unless its request may have been sent, and reports whether it was.
-	// Afterwards, MarkSent fails, even if the sender has not ended after all.
-	RemoveUnsent(ctx context.Context, name Name) (isSent bool, _ error)
+	// Where names the folder or object of a key, for people.
+	Where(key string) string
+	// IsLocal reports whether the store is on disk: a write costs next to nothing.
+	IsLocal() bool
+	// List returns all keys, or an error. Files and objects with other names are not among them.
+	List(ctx context.Context) (map[string]Listed, error)
+	// Get returns what a key has. Without an error, an empty version means that there is nothing: the store itself says so.
+	Get(ctx context.Context, key string) (text []byte, v Version, err error)
+	// Put stores a text durably if the key has a version, or, if that is empty, if nothing is there. If it is not
+	// so, it returns ErrConflict.
+	Put(ctx context.Context, key string, text []byte, ifVersion Version) (Version, error)
+	// Prove makes sure that the store honours the conditions of writes, by writes that must be refused. Call it once in a process
+	// before relying on Put; any number of processes may do so at the same time.
+	Prove(ctx context.Context) error
 }
 
-// Open returns the store for the entries of a scope, without accessing it yet.
+// Open returns the store for the texts of a scope, without accessing it yet.
 func Open(l Location, scope string, process *cli.Process) Store {
-	if l.cloud != nil {
+	switch {
+	case l.Unusable != nil:
+		return unusable{l.String(), l.Unusable}
+	case l.cloud != nil:
 		return &bucket{cloud: l.cloud, place: l.Prefix, prefix: l.Prefix + scope + "/", network: process.Network}
 	}
 	return &folder{l.Folder, l.Default, filepath.Join(l.Folder, scope), syncDir}
+}
+
+const (
+	suffix = ".json"
+	// maxText bounds a text; the journal's are about 500 bytes long.
+	maxText = 64 << 10
+)
+
+var keys = regexp.MustCompile(`^[a-z0-9-]{1,62}$`)
+
+// checkKey keeps what is no key from becoming a part of a path.
+func checkKey(key string) error {
+	if !keys.MatchString(key) {
+		return fmt.Errorf("%q is not a key of the journal", key)
+	}
+	return nil
+}
+
+// checkText refuses what readText would not return.
+func checkText(text []byte) error {
+	if len(text) > maxText {
+		return fmt.Errorf("the text is longer than %d bytes", maxText)
+	}
+	return nil
+}
+
+func readText(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxText+1))
+	return text, errors.Join(err, checkText(text))
+}
+
+// Hash returns 100 bits of a hash, as letters and digits.
+func Hash(parts ...string) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		fixed := sha256.Sum256([]byte(part)) // of fixed width, so that "a", "bc" differs from "ab", "c"
+		sum.Write(fixed[:])
+	}
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum.Sum(nil)))[:20]
 }
 
 // Discard returns a store that keeps nothing.
@@ -51,14 +116,26 @@ func Discard() Store { return discard{} }
 
 type discard struct{}
 
-func (discard) String() string                               { return "" }
-func (discard) Where(Name) string                            { return "" }
-func (discard) List(context.Context, string) ([]Name, error) { return nil, nil }
-func (discard) Read(context.Context, Name) (*Entry, error)   { return nil, nil }
-func (discard) Write(context.Context, Name, *Entry) error    { return nil }
-func (discard) Remove(context.Context, Name) error           { return nil }
-func (discard) MarkSent(context.Context, Name) error         { return nil }
-func (discard) IsSent(context.Context, Name) (bool, error)   { return true, nil }
-func (discard) RemoveUnsent(context.Context, Name) (bool, error) {
-	return true, nil
+func (discard) String() string                                       { return "" }
+func (discard) Where(string) string                                  { return "" }
+func (discard) IsLocal() bool                                        { return true }
+func (discard) List(context.Context) (map[string]Listed, error)      { return nil, nil }
+func (discard) Get(context.Context, string) ([]byte, Version, error) { return nil, "", nil }
+func (discard) Put(context.Context, string, []byte, Version) (Version, error) {
+	return "discarded", nil
 }
+func (discard) Prove(context.Context) error { return nil }
+
+// unusable is a store whose settings cannot be used. That is no concern of a run until it needs the store.
+type unusable struct {
+	name string
+	err  error
+}
+
+func (u unusable) String() string                                                { return u.name }
+func (u unusable) Where(string) string                                           { return u.name }
+func (unusable) IsLocal() bool                                                   { return true }
+func (u unusable) List(context.Context) (map[string]Listed, error)               { return nil, u.err }
+func (u unusable) Get(context.Context, string) ([]byte, Version, error)          { return nil, "", u.err }
+func (u unusable) Put(context.Context, string, []byte, Version) (Version, error) { return "", u.err }
+func (u unusable) Prove(context.Context) error                                   { return u.err }

@@ -37,10 +37,10 @@ const longerThanDrain = 5 * time.Second // shutdownDrain
 //   - X02: the state saved before the wait; a warning, not an error, after an
 //     interrupt. That the provider's part takes no 2 s is shown on fake clocks
 //     (X02 in the matrix, TestAction_A02_interrupted).
-//   - X04: the entry before the POST, the id after it, the takeover, the wait for the
+//   - X04: the claim before the POST, the id after it, Adopt in judge, the wait for the
 //     response of a living sender; cliGone, cliGoneDrain, and each signal that main ignores.
-//   - X07: the run in ofOthers, and take.
-//   - X08, X09, X10: the entries that stay until a later run has seen the state.
+//   - X07: Adopt in judgeCreate.
+//   - X08, X09, X10: the records that stay.
 var kinds = []kind{
 	{"X01_interrupt_while_POSTs_are_in_flight", unnamed, each(round{
 		hold: true, late: slices.Repeat([]time.Duration{1500 * time.Millisecond}, 3), kept: true, awaited: true,
@@ -53,7 +53,7 @@ var kinds = []kind{
 	{"X04_CLI_gone_while_POSTs_are_in_flight", unnamed, each(round{
 		env: []string{"TF_LOG=DEBUG"}, late: []time.Duration{time.Second / 2, time.Second / 2, longerThanDrain}, awaited: true,
 	}, whenPosted, terminalClosed, killedAlone)},
-	// Both processes of the next run see all entries.
+	// Each process of the next run adopts the jobs of its names.
 	{"X07_two_aliases_killed", folders, each(round{aliases: true, hold: true, loss: theState, awaited: true, all: true}, whenPolled, killed)},
 	{"X08_second_interrupt_at_any_moment", oneBucket, atAnyMoment(twice, nothing)},
 	{"X09_state_from_before_comes_back", []store{namedFolder}, atAnyMoment(anyEnding, theState)},

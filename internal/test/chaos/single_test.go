@@ -81,6 +81,7 @@ variable "prompt" {
   ephemeral = true
 }
 resource "agent_job" "test" {
+  name      = "test"
   prompt_wo = var.prompt
 }
 `)

@@ -85,23 +85,23 @@ func (w *workingDir) putBack(state []byte, wiped bool) {
 // What a command says of earlier runs. Only with -json does a CLI show each of
 // several warnings that have the same summary.
 const (
-	createAnnounced  = "Agent job of an earlier run will be taken over"
-	messageAnnounced = "Message of an earlier run will be taken over"
-	unknownAnnounced = "Outcome of an earlier request unknown"
-	createTakenOver  = "Agent job of an earlier run taken over"
-	messageTakenOver = "Message of an earlier run taken over"
-	createUnknown    = "Outcome of agent job create unknown"
-	messageUnknown   = "Outcome of message to agent job unknown"
+	createAnnounced = "Agent job of an earlier run will be adopted"
+	createAdopted   = "Agent job of an earlier run adopted"
+	messageFound    = "Message of an earlier run counts as sent" // of a plan and of an apply
+	createUnknown   = "Outcome of agent job create unknown"
+	messageUnknown  = "Outcome of message to agent job unknown"
 )
 
 // diagnostic is one that "-json" prints.
-type diagnostic struct{ Summary, Detail, Address string }
+type diagnostic struct{ Severity, Summary, Detail, Address string }
 
-// diagnostics are those that have one of the summaries.
+// diagnostics are those that have one of the summaries. A plan warns of an unknown create, and its apply fails with the same summary:
+// only that counts.
 func diagnostics(output string, summaries ...string) (found []diagnostic) {
 	for line := range strings.Lines(output) {
 		var message struct{ Diagnostic diagnostic }
-		if json.Unmarshal([]byte(line), &message) == nil && slices.Contains(summaries, message.Diagnostic.Summary) {
+		if json.Unmarshal([]byte(line), &message) == nil && slices.Contains(summaries, message.Diagnostic.Summary) &&
+			(message.Diagnostic.Summary != createUnknown || message.Diagnostic.Severity == "error") {
 			found = append(found, message.Diagnostic)
 		}
 	}

@@ -8,15 +8,17 @@ package chaos
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"maps"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
@@ -34,17 +36,17 @@ func (w *workingDir) keepJournal(s store) {
 	w.t.Helper()
 	switch s {
 	case namedFolder:
-		w.journal = w.t.TempDir()
+		w.journal = w.t.TempDir() + "?state=chaos"
 	case bucket:
 		w.bucket = &fakes3.Server{Objects: map[string][]byte{}}
 		server := httptest.NewServer(w.bucket)
 		w.t.Cleanup(server.Close)
-		w.journal = "s3://bucket/a?region=us-east-1&endpoint=" + server.URL
+		w.journal = "s3://bucket/a?region=us-east-1&state=chaos&endpoint=" + server.URL
 	}
 }
 
-// entries are the contents of all that the journal holds, by name.
-func (w *workingDir) entries() map[string]string {
+// records are the contents of all that the journal holds, by file or object.
+func (w *workingDir) records() map[string]string {
 	w.t.Helper()
 	switch {
 	case w.journal == "":
@@ -52,13 +54,16 @@ func (w *workingDir) entries() map[string]string {
 		delete(found, filepath.Join(w.dir, ".agent-journal", ".gitignore"))
 		return found
 	case w.bucket == nil:
-		return w.files(w.journal)
+		folder, _, _ := strings.Cut(w.journal, "?")
+		return w.files(folder)
 	}
 	found := map[string]string{}
 	w.bucket.Lock()
 	defer w.bucket.Unlock()
 	for name, text := range w.bucket.Objects {
-		found[name] = string(text)
+		if path.Base(name)[0] != '_' { // what proves that the store honours conditions
+			found[name] = string(text)
+		}
 	}
 	return found
 }
@@ -78,10 +83,10 @@ func (w *workingDir) addFiles(found map[string]string, folder string, tree fs.FS
 		if err == nil && entry.Type().IsRegular() {
 			var text []byte
 			text, err = fs.ReadFile(tree, name)
-			path := filepath.Join(folder, name)
-			found[path] = string(text)
+			file := filepath.Join(folder, name)
+			found[file] = string(text)
 			if archive, notZip := zip.NewReader(bytes.NewReader(text), int64(len(text))); notZip == nil {
-				w.addFiles(found, path, archive)
+				w.addFiles(found, file, archive)
 			}
 		}
 		if errors.Is(err, fs.ErrNotExist) {
@@ -98,7 +103,7 @@ func (w *workingDir) addFiles(found map[string]string, folder string, tree fs.FS
 // the journal holds no prompt.
 func (w *workingDir) assertNoSecrets(output string) {
 	w.t.Helper()
-	all := w.entries()
+	all := w.records()
 	for name, text := range all {
 		if strings.Contains(text, canaryPrompt) {
 			w.t.Errorf("a prompt is in %s", name)
@@ -115,18 +120,23 @@ func (w *workingDir) assertNoSecrets(output string) {
 	}
 }
 
-// assertNothingToDo asserts that a plan is empty, and the journal is too, once the plan has read the state.
-func (w *workingDir) assertNothingToDo() {
+// assertSettled asserts that each record is of a job in the state, or released, and that nobody waits for an outcome.
+func (w *workingDir) assertSettled() {
 	w.t.Helper()
-	w.run("plan -detailed-exitcode")
-	w.assertJournalEmpty()
-}
-
-func (w *workingDir) assertJournalEmpty() {
-	w.t.Helper()
-	entries := w.entries()
-	maps.DeleteFunc(entries, func(name, _ string) bool { return strings.HasPrefix(filepath.Base(name), ".tmp-") }) // of a killed run
-	if len(entries) > 0 {
-		w.t.Errorf("in the journal: %q", slices.Sorted(maps.Keys(entries)))
+	has := map[string]bool{}
+	for _, i := range w.state() {
+		has[i.ID] = true
+	}
+	for file, text := range w.records() {
+		if strings.HasPrefix(filepath.Base(file), ".tmp-") { // of a killed run
+			continue
+		}
+		var r journal.Record
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			w.t.Errorf("%s: %v", file, err)
+		}
+		if r.Claim != nil || !r.IsFree() && !has[r.Job] {
+			w.t.Errorf("%s is no job's of the state: %s", file, text)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,7 +107,7 @@ func (w *workingDir) run(command string) (output string) {
 func (w *workingDir) runQuietly(command string) {
 	w.t.Helper()
 	output := w.run(command)
-	for _, surprise := range []string{"taken over", "earlier run", "earlier request", "ournal"} {
+	for _, surprise := range []string{"adopt", "earlier run", "earlier request", "ournal", "not in the state"} {
 		if strings.Contains(output, surprise) {
 			w.t.Errorf("%s says %q:\n%s", command, surprise, output)
 		}
@@ -123,7 +124,12 @@ func (w *workingDir) until(what string, happened func() bool) {
 	}
 }
 
-// use is a configuration of agent_job.NAME with more arguments.
+// use is a configuration of agent_job.NAME with more arguments. The job's name is NAME, or NAME-INDEX with a count.
 func use(name, prompt string, arguments ...string) string {
-	return fmt.Sprintf("resource \"agent_job\" %q {\n  prompt = %q\n  %s\n}\n", name, prompt, strings.Join(arguments, "\n  "))
+	job := name
+	if slices.ContainsFunc(arguments, func(argument string) bool { return strings.HasPrefix(argument, "count = ") }) {
+		job += "-${count.index}"
+	}
+	more := strings.Join(arguments, "\n  ")
+	return fmt.Sprintf("resource \"agent_job\" %q {\n  name   = \"%s\"\n  prompt = %q\n  %s\n}\n", name, job, prompt, more)
 }

@@ -9,22 +9,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
-
-// unknown are the ids of the entries of creates without a response.
-func (w *world) unknown() (ids []string) {
-	for _, e := range w.entries() {
-		if e.Status != store.Accepted && e.Key.IsCreate() {
-			ids = append(ids, e.ID)
-		}
-	}
-	return ids
-}
 
 // cutOnlyBy reports whether no run was cut in another way.
 func (w *world) cutOnlyBy(allowed ...way) bool {
@@ -34,140 +25,175 @@ func (w *world) cutOnlyBy(allowed ...way) bool {
 // check asserts the promise. The last run was not cut.
 func (w *world) check(s scenario) (wrong []string) {
 	fail := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
-	after := func(exception string, n int, kind string) string { // n have the kind, and each lost entry explains one
-		if n <= w.gone {
-			return exception
-		}
-		return kind
-	}
-	blocked := 0 // in the last run, by what may have gone since
-	for _, r := range w.runs[max(0, len(w.runs)-len(s.finals())):] {
-		for _, d := range r.diags {
-			if d.Severity != tfprotov6.DiagnosticSeverityError {
-				continue
-			}
-			blocked++
-			if !slices.Contains(blocking(), d.Summary) {
-				fail("the last run fails: %s", d.Summary)
-			}
+	failUnlessLost := func(n int, format string, args ...any) { // n are wrong, and each record that was lost with the disk explains one
+		if n > w.gone {
+			fail(format, args...)
+		} else {
+			fail(withoutDisk+": "+format, args...)
 		}
 	}
+	blocked := w.blocked(s, fail)
 	givenUp := len(w.runs[len(w.runs)-1].forget)
-	var plans []*run
-	resources, says := 0, false
-	for _, c := range s.finals() {
-		c.do = plan
-		p := w.play(c, cut{})
-		plans = append(plans, p)
-		resources, says = resources+len(c.resources), says || len(p.diags) > 0
-	}
-	jobs, entries, unknown := w.sim.Jobs(), w.entries(), len(w.unknown())
-	s.jobs += w.expected(s)
-	if w.tainted {
+	resources, says := w.planAgain(s, blocked, fail)
+	jobs, records, unknown := w.sim.Jobs(), w.records(), len(w.unknown())
+	want := s.jobs + w.startedByOthers(s)
+	if w.tainted && !s.taints() {
 		fail("a stored object is tainted, and no job has failed")
 	}
-	for _, p := range plans {
-		if !p.empty && len(p.diags) == 0 && blocked == 0 {
-			fail("the last plan is not empty and does not say why")
-		}
+	if more := len(jobs) - max(want, s.atMost) - givenUp; more > 0 {
+		failUnlessLost(more, "sent twice: %d jobs were started, want %d", len(jobs), want)
 	}
-	if more := len(jobs) - s.jobs - givenUp; more > 0 {
-		fail(after(withoutDisk, more, twice)+": %d jobs were started, want %d", len(jobs), s.jobs)
+	if (s.isSimple() || w.cutOnlyBy() && s.beside == nil) && len(jobs) < want && blocked == 0 && unknown == 0 && !w.keptNames() {
+		fail("never sent: %d jobs were started, want %d", len(jobs), want)
 	}
-	if s.isSimple() && len(jobs)+len(w.sharers) < s.jobs && blocked == 0 && unknown == 0 {
-		kind := "never sent"
-		if slices.ContainsFunc(w.runs, func(r *run) bool { return r.warned }) { // a replaced job was taken over
-			kind = disregarded
-		}
-		fail("%s: %d jobs were started, want %d", kind, len(jobs), s.jobs)
+	if s.stops && w.cutOnlyBy() && blocked == 0 {
+		fail("the last run does not stop")
 	}
-	ids := map[string]bool{}
-	inState := 0
-	for _, state := range w.states {
-		inState += len(state)
-		for address, o := range state {
-			if id := o.id(); ids[id] {
-				fail("%s: %s has the job of another resource", w.sharing(id), address)
-			} else {
-				ids[id] = true
-			}
-			i := slices.IndexFunc(jobs, func(job simulator.Job) bool { return job.ID == o.id() })
-			saysSo := w.occurred["Outcome of message to agent job unknown"] || w.occurred["Message to agent job unconfirmed"]
-			if i >= 0 && !slices.Contains(jobs[i].Prompts, fmt.Sprint(o.Get("prompt"))) && !saysSo {
-				fail("never sent: %s says that its job has the prompt %v", address, o.Get("prompt"))
-			}
-		}
-	}
-	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && w.occurred["Agent job of an earlier run taken over"] {
-		fail("after Ctrl-C the state lacked a job")
-	}
-	survived := w.cutOnlyBy(interrupted, cliKilled, stalled) && s.late < requestTimeout
-	hadTime := w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned) && s.late == 0 // before the CLI killed it
-	if (survived || hadTime) && s.isSimple() && !s.noJournal && unknown > 0 {
-		fail("nobody has the response, although the provider lived on")
-	}
+	inState := w.checkStates(s, jobs, fail)
 	if missing := resources - inState; missing > blocked {
 		fail("%d resources are missing, and %d were blocked", missing, blocked)
 	}
-	for _, e := range entries {
-		// What could not be removed is harmless: only an equal request would find it.
-		switch isSeen := e.Status == store.Accepted && w.everSeen[e.JobID]; {
-		case w.everSeen[e.JobID] && w.entriesMayStay():
-		case !e.Key.IsCreate() && (s.edited || s.beside != nil || !ids[e.JobID]): // a later message removes it, or its job was replaced
-		case isSeen:
-			fail(after(withoutDisk, 1, left)+": %+v", e)
-		case !says && !s.edited:
-			fail("hidden: no plan names what became of %+v", e)
+	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && w.occurred[adopted] && !s.adopts {
+		fail("after Ctrl-C the state lacked a job")
+	}
+	survived := w.cutOnlyBy(interrupted, cliKilled, stalled, losePut, latePut) && s.late < requestTimeout
+	hadTime := w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned) && s.late == 0 // before the CLI killed it
+	couldRetry := w.cutOnlyBy(storeHangs) && s.duration >= 30*time.Second             // the CLI does not end the provider before the store is back
+	if (survived || hadTime || couldRetry) && s.isSimple() && !s.noJournal && unknown > 0 {
+		fail("nobody has the response, although the provider lived on")
+	}
+	says = says || slices.ContainsFunc(saying(), func(summary string) bool { return w.occurred[summary] })
+	for _, r := range records {
+		if r.isUnknown() && s.isSimple() && !says {
+			fail("hidden: nothing says what became of %+v", r)
+		}
+	}
+	w.checkSilent(fail)
+	for _, r := range w.runs {
+		if r.command.do == test && r.cut.way == uncut && !r.failed && len(r.created) < len(r.command.resources) {
+			fail("a test has adopted a job")
 		}
 	}
 	repeats, losses := 0, 0
 	for i, job := range jobs {
 		if repeatsPrompt(job.Prompts, s.prompts) {
 			repeats++
-			fail(after(withoutDisk, repeats, twice)+": job %s has the prompts %q", job.ID, job.Prompts)
+			failUnlessLost(repeats, "sent twice: job %s has the prompts %q", job.ID, job.Prompts)
 		}
-		inJournal := slices.ContainsFunc(entries, func(e entry) bool { return e.Status == store.Accepted && e.JobID == job.ID })
+		isRecorded := slices.ContainsFunc(records, func(r record) bool { return r.has(job.ID) }) && says
 		switch {
-		case i == 0 && s.foreign: // not the provider's
-		case w.everSeen[job.ID], inJournal, strings.Contains(w.shown, job.ID):
+		case i == 0 && s.foreign, w.isOfTest(job.ID): // nobody misses it
+		case w.everSeen[job.ID]:
 		case unknown > 0:
 			unknown--
 		case givenUp > 0:
 			givenUp--
+		case !s.isSimple() && (isRecorded || strings.Contains(w.shown, job.ID)), blocked > 0 && strings.Contains(w.shown, job.ID):
 		default:
 			losses++
-			fail(after(withoutDisk, losses, lost)+": job %s is in no state, not in the journal, and in no diagnostic", job.ID)
+			failUnlessLost(losses, "lost: job %s was paid for, and is in no state", job.ID)
 		}
 	}
 	return wrong
 }
 
+// blocked returns how many errors the last run of each state had, which was not cut.
+func (w *world) blocked(s scenario, fail func(string, ...any)) (blocked int) {
+	for _, r := range w.runs[max(0, len(w.runs)-len(s.finals())):] {
+		for _, d := range r.diags {
+			if d.Severity != tfprotov6.DiagnosticSeverityError {
+				continue
+			}
+			blocked++
+			isOfKept := d.Summary == otherPrompt && w.keptNames()
+			if !slices.Contains(blocking(), d.Summary) && !slices.Contains(s.errors, d.Summary) && !isOfKept {
+				fail("the last run fails: %s: %s", d.Summary, d.Detail)
+			}
+		}
+		if r.failed && !r.planned.Load() {
+			blocked += len(r.command.resources)
+		}
+	}
+	return blocked
+}
+
+// planAgain plans each state. It returns how many resources there should be, and whether a plan says anything.
+func (w *world) planAgain(s scenario, blocked int, fail func(string, ...any)) (resources int, says bool) {
+	for _, c := range s.finals() {
+		c.do, c.taints, c.lost, c.restored, c.replace = plan, "", false, false, ""
+		p := w.play(c, cut{})
+		if !p.empty && len(p.diags) == 0 && blocked == 0 {
+			fail("the last plan is not empty and does not say why")
+		}
+		resources, says = resources+len(c.resources), says || len(p.diags) > 0
+	}
+	return resources, says
+}
+
+// checkStates compares the states with the service. It returns how many jobs they have.
+func (w *world) checkStates(s scenario, jobs []simulator.Job, fail func(string, ...any)) (number int) {
+	ids := map[string]bool{}
+	for _, state := range w.states {
+		for address, o := range state {
+			if o.State.IsNull() {
+				continue
+			}
+			number++
+			if id := o.id(); ids[id] {
+				kind := "shared"
+				if s.hasAliases() && w.occurred["Agent job was adopted by another run"] {
+					kind = twoAliases
+				}
+				fail("%s: %s has the job of another resource", kind, address)
+			} else {
+				ids[id] = true
+			}
+			i := slices.IndexFunc(jobs, func(job simulator.Job) bool { return job.ID == o.id() })
+			saysSo := w.occurred["Outcome of message to agent job unknown"] || w.occurred["Message to agent job unconfirmed"]
+			if prompt := o.Get("prompt"); i >= 0 && prompt != nil && !slices.Contains(jobs[i].Prompts, fmt.Sprint(prompt)) && !saysSo {
+				fail("never sent: %s says that its job has the prompt %v", address, prompt)
+			}
+		}
+	}
+	return number
+}
+
+// checkSilent makes sure that a run whose store ignores conditions has sent nothing.
+func (w *world) checkSilent(fail func(string, ...any)) {
+	for _, r := range w.runs {
+		if r.cut.way == unconditional && r.posts > 0 {
+			fail("run %d sent a request, and its store ignores conditions", r.number+1)
+		}
+	}
+}
+
+// has reports whether the record names a job.
+func (r record) has(jobID string) bool {
+	return r.Job == jobID || slices.ContainsFunc(r.Previous, func(p journal.Previous) bool { return p.Job == jobID })
+}
+
+// adopted is what is said of a job that a create has adopted.
+const adopted = "Agent job of an earlier run adopted"
+
 // blocking are the errors of a run that is not cut: what earlier ones have left wants a decision.
 func blocking() []string {
 	return []string{
 		"Outcome of agent job create unknown", "Outcome of message to agent job unknown", // once
-		"Agent job of an earlier run has another prompt", "Duplicate agent job name",
 	}
 }
 
-// entriesMayStay reports whether some run could not remove entries. They are harmless: only an equal request would find them.
-func (w *world) entriesMayStay() bool {
-	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.storeDown.Load() || r.suffers(noDeletes, storeHangs) })
+const otherPrompt = "Name has an agent job with another prompt"
+
+// keptNames reports whether a run has said that it could not release a name: its job is adopted, or stops another prompt.
+func (w *world) keptNames() bool {
+	return w.occurred["Journal not usable"] || w.occurred["Name of agent job not released"]
 }
 
-// sharing is the exception that explains why two resources have a job, or that none does.
-func (w *world) sharing(jobID string) string {
-	r := w.sharers[jobID]
-	isAlias := func(res resource) bool { return res.alias > 0 }
-	switch {
-	case r == nil:
-		return "none"
-	case r.warned:
-		return disregarded
-	case !slices.Contains(r.created, jobID) && slices.ContainsFunc(r.command.resources, isAlias):
-		return twoAliases
+// saying is what a user has read about a request whose outcome is not in its record.
+func saying() []string {
+	return []string{
+		"Outcome of agent job create unknown", "Outcome of message to agent job unknown", "Message of an earlier run counts as sent", "Journal not written",
 	}
-	return "shared"
 }
 
 // isSimple reports whether all runs are the same command, and nobody else interferes.
@@ -175,8 +201,24 @@ func (s scenario) isSimple() bool {
 	return len(s.runs) == 1 && s.beside == nil && !s.refused && !s.foreign
 }
 
-// expected is how many jobs were started beside those that the scenario expects: by tests, and by somebody else.
-func (w *world) expected(s scenario) (n int) {
+// hasAliases reports whether a resource has another provider configuration than the others.
+func (s scenario) hasAliases() bool {
+	return slices.ContainsFunc(s.runs[len(s.runs)-1].resources, func(r resource) bool { return r.alias > 0 })
+}
+
+// taints reports whether objects become tainted.
+func (s scenario) taints() bool {
+	isTainted := func(c command) bool { return c.taints != "" }
+	return s.fails || slices.ContainsFunc(s.runs, isTainted) || slices.ContainsFunc(s.before, isTainted)
+}
+
+// isOfTest reports whether a test has started a job.
+func (w *world) isOfTest(jobID string) bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.command.do == test && slices.Contains(r.created, jobID) })
+}
+
+// startedByOthers is how many jobs were started beside those that the scenario expects: by tests, and by somebody else.
+func (w *world) startedByOthers(s scenario) (n int) {
 	for _, r := range w.runs {
 		if r.command.do == test {
 			n += len(r.created)

@@ -18,7 +18,8 @@ type kind int
 const (
 	call kind = iota
 	start
-	journalAccess
+	journalRead
+	journalWrite
 	request
 	response
 	stateWrite
@@ -28,32 +29,30 @@ const (
 type way string
 
 const (
-	uncut        way = ""
-	killed       way = "CLI and provider are killed"
-	cliKilled    way = "the CLI is killed" // the provider lives on
-	stalled      way = "the CLI is killed, and the provider continues a moment later"
-	interrupted  way = "Ctrl-C"
-	abandoned    way = "Ctrl-C twice"
-	loseRequest  way = "the request is lost"
-	loseResponse way = "the response is lost"
-	stateLost    way = "the state cannot be stored from here on"
-	storeDown    way = "the journal cannot be reached from here on"
-	outage       way = "neither the journal nor the state can be reached from here on"
-	serviceDown  way = "the service shows no job from here on"
-	noDeletes    way = "the journal refuses deletes from here on"
-	noLists      way = "the journal refuses listings until the apply"
-	storeHangs   way = "the journal does not respond for half a minute"
-	diskLost     way = "CLI and provider are killed, and the disk is lost"
+	uncut         way = ""
+	killed        way = "CLI and provider are killed"
+	cliKilled     way = "the CLI is killed" // the provider lives on
+	stalled       way = "the CLI is killed, and the provider continues a moment later"
+	interrupted   way = "Ctrl-C"
+	abandoned     way = "Ctrl-C twice"
+	loseRequest   way = "the request is lost"
+	loseResponse  way = "the response is lost"
+	stateLost     way = "the state cannot be stored from here on"
+	storeDown     way = "the journal cannot be reached from here on"
+	outage        way = "neither the journal nor the state can be reached from here on"
+	serviceDown   way = "the service shows no job from here on"
+	noLists       way = "the journal refuses listings, and reads of what is not there, from here on"
+	noPlanWrites  way = "the journal refuses writes until the apply"
+	unconditional way = "the journal ignores the conditions of writes from here on"
+	storeHangs    way = "the journal does not respond for half a minute"
+	readsHang     way = "the journal does not respond to reads from here on"
+	losePut       way = "the response to the write is lost"
+	latePut       way = "the write arrives after its client has given up"
+	diskLost      way = "CLI and provider are killed, and the disk is lost"
 )
 
 // waysAt are those that make sense at a step.
 func waysAt(k kind, s place) []way {
-	inBucket := func(ways ...way) []way {
-		if s == bucket {
-			return ways
-		}
-		return nil
-	}
 	at := []way{interrupted, cliKilled, stalled, killed, abandoned}
 	switch k {
 	case request:
@@ -62,10 +61,15 @@ func waysAt(k kind, s place) []way {
 		at = append(at, loseResponse)
 	case stateWrite:
 		at = append(at, stateLost)
-	case journalAccess:
-		at = append(append(at, storeDown, outage), inBucket(storeHangs)...)
+	case journalRead:
+		at = append(at, storeDown, outage, storeHangs, readsHang)
+	case journalWrite:
+		at = append(at, storeDown, outage, storeHangs, losePut, latePut)
 	case start:
-		at = append(append(at, storeDown, serviceDown), inBucket(noDeletes, noLists)...)
+		at = append(at, storeDown, serviceDown)
+		if s == bucket {
+			at = append(at, noLists, noPlanWrites, unconditional)
+		}
 	case call:
 	}
 	if s == folder {
@@ -81,9 +85,7 @@ type cut struct {
 	late      time.Duration // that long the service takes for a POST
 	until     int           // of a stalled one: the step of the next run at which the provider continues; 0: after a while
 	noJournal bool          // from the start
-
-	refused    bool          // the service answers the first POST with 429
-	lateDelete time.Duration // that long a DELETE needs, and its client has given up by then
+	refused   bool          // the service answers the first POST with 429
 }
 
 // pause is a point at which a run lets another one go on.
@@ -105,7 +107,7 @@ type stepTaken struct {
 // lasts reports whether a step may change what outlives the run.
 func (s stepTaken) lasts() bool {
 	isIn := func(part string) bool { return strings.Contains(s.name, part) }
-	return slices.ContainsFunc([]string{"journal PUT", "journal DELETE", "journal file", "POST", "state"}, isIn)
+	return slices.ContainsFunc([]string{"journal write", "POST", "state"}, isIn)
 }
 
 // touches reports whether a step may read or change what other runs see.

@@ -25,47 +25,69 @@ type mutant struct {
 // are not here, because no cut of a run shows them: an HTTP library repeats a request when a
 // connection breaks under it, a panic is no cut, the end of an earlier run of a job needs a
 // service that shows an old record, a message that is forgotten too early one that refuses
-// another, a message to a job that failed needs a life, different requests or states share
-// a job only in the same journal, and a call that finds its own request looks for ever. Their own tests show them.
+// another, a laptop sleeps between a claim and its POST, and a folder's claim and the mark before sending are one step.
+// Their own tests show them.
 func mutants() map[string]mutant {
-	const create, message = "create in bucket", "message in bucket"
+	const create, message, failed = "create in bucket", "message in bucket", "failed job in bucket"
 	return map[string]mutant{
 		"an unknown outcome is not taken for a refusal": {
 			"agentapi/classify.go", "	return nil, c.newError(r, ErrUnknownOutcome, got, err)\n}", "	return nil, c.newError(r, ErrRefused, got, err)\n}", create,
 		},
-		"an unknown create blocks an equal one": {"send/send.go", "isGivenUp := earlier.GivenUp && r.Kind == Create", "isGivenUp := r.Kind == Create", create},
-		"the provider waits for the response":   {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
+		"the provider waits for the response": {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
 			"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create,
 		},
-		"a wait that stops early does not taint": {"job/await.go", "after == wait.Created || errors.Is(err, context.Canceled)", "false", create},
-		"an accepted message is in the state":    {"job/resource.go", "		out.save(ctx, job)\n", "", message},
-		"no POST without an entry":               {"journal/call.go", "	if err != nil {\n		c.journal.log(c.ctx, \"withdrawn", "	if errors.Is(err, ErrEarlier) {\n		c.journal.log(c.ctx, \"withdrawn", create},
-		"two runs never send equal requests": {
-			"journal/call.go", "			return nil, ErrEarlier\n", "			continue\n", "two runs create in bucket",
-		},
-		"a killed run's jobs are taken over": {"journal/call.go", "			return nil, ErrEarlier\n", "			continue\n", create},
-		"an entry stays until a later run has read the state": {
-			"journal/plan.go", "return r.Run == j.process.Run }", "return false }", "test after a create in bucket",
-		},
-		"a destroy forgets only what its run has written": {
-			"journal/plan.go", "return name.Run != j.process.Run || !slices", "return !slices", "test after a create in bucket",
-		},
-		"a job that cannot be read is not replaced": {
-			"send/send.go", "			return Outcome{Result: Unreadable, Earlier: earlier, Err: err}, false\n", "			return Outcome{}, true\n", create,
-		},
-		"no two resources take over one request": {
-			"journal/known.go", "	k.dealtWith.add(id)\n	if k.inState.has(job) || k.taken.has(job) {", "	if k.inState.has(job) {",
-			"two equal creates in bucket",
-		},
-		"the response is recorded before it is used": {
-			"journal/call.go", "	c.try(c.write)\n	c.release()\n}\n\n// Unknown", "	c.release()\n}\n\n// Unknown", create,
-		},
-		"another run's job is named": {
-			"job/journal.go", "			others = append(others, e)\n", "", "-replace, remote state in bucket",
-		},
+		"a wait that stops early does not taint":         {"job/await.go", "isCreate || errors.Is(err, context.Canceled)", "false", create},
+		"an accepted message is in the state":            {"job/resource.go", "		out.save(ctx, job)\n", "", message},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket"},
+
+		"an unknown create stops": {"journal/judge.go", "	case r.IsUnknownCreate() && !j.IsForgotten(r):\n		return Unknown\n", "", create},
+		"the same request adopts": {
+			"journal/judge.go", "	case w.IsPromptUnknown || r.Last.has(w.Prompt):\n		return Adopt\n", "	case w.IsPromptUnknown || r.Last.has(w.Prompt):\n		return Send\n", create,
+		},
+		"another prompt stops": {"journal/judge.go", "	return OtherPrompt\n", "	return Send\n", "state lost, edited in bucket"},
+		"a name has one resource": {
+			"journal/judge.go", "	case r.Job != \"\" && r.Job != w.Replaces && (r.Run == j.process.Run || j.IsInState(r.Job)):\n		return Twin\n", "",
+			"state lost, two aliases, one name in bucket",
+		},
+		"a message goes to the job that the name has": {
+			"journal/judge.go", "	case r.Job != w.Job && !j.IsForgotten(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
+		},
+		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return SentUnknown\n	}\n	return Adopt\n", "	}\n	return Send\n", message},
+		"a claim that is over may have been sent":    {"journal/judge.go", "		r = j.settle(r)\n", "", create},
+
+		"no POST without a claim":                                    {"journal/claim.go", "		return ErrTaken\n	}\n	return err\n", "		return ErrTaken\n	}\n	return nil\n", create},
+		"a claim replaces only what was read":                        {"journal/claim.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
+		"nothing is sent before the store has proved its conditions": {"journal/claim.go", "	err := c.journal.prove(c.ctx)\n", "	var err error\n", create},
+		"the response is recorded before it is used": {
+			"journal/claim.go", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.keep(&r)\n", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.release()\n", create,
+		},
+		"an outcome is offered until the store takes it": {"journal/claim.go", "	if !c.failed(c.write(ctx, r)) {", "	if c.failed(c.write(ctx, r)); true {", "long creates, remote state in bucket"},
+		"an adoption is recorded": {
+			"journal/claim.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "state lost, two aliases, one name in bucket",
+		},
+
+		"a plan releases what it replaces": {
+			"job/journal.go", "	if isOwn && plans && !m.keepsFailed && (verdict", "	if isOwn && !isOwn && (verdict", "-replace, create first in bucket",
+		},
+		"a plan releases what it destroys": {
+			"job/plan.go", "	if d.names.leave(", "	if !d.names.leave(", "other address, no moved block in bucket",
+		},
+		"a plan that was not applied is taken back": {
+			"job/journal.go", "	case record.Job == facts.ID && record.Released:\n", "	case record.Job == facts.ID && record.Released && false:\n",
+			"-replace only planned, then the state lost in bucket",
+		},
+		"a plan keeps a failed job": {"job/journal.go", "keepsFailed = verdict == journal.Adopt &&", "keepsFailed = verdict == journal.Twin &&", failed},
+		"a destroy keeps a failed job for its successor": {
+			"job/resource.go", "marks := readMarks(ctx, req.Private); marks.keepsFailed", "marks := readMarks(ctx, req.Private); false", failed,
+		},
+		"a destroy keeps what another object has adopted": {"journal/journal.go", "r.Released, adoption != AnyAdoption && r.Adoption != adoption:", "r.Released:", "failed job, create first, again in bucket"},
+		"a destroy releases":                              {"job/resource.go", "		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)\n", "", "terraform destroy in bucket"},
+		"another run's job is named": {
+			"job/journal.go", "		validate.WarnAt(diags, path.Root(\"name\"), wording.OtherJob(facts, record))\n", "", "-replace, remote state in bucket",
+		},
+		"a test has records of its own": {"provider/config.go", "process != nil && process.IsTest", "false", "test beside production in bucket"},
 	}
 }
 

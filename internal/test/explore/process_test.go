@@ -23,6 +23,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
 // process is a provider process. Once it is dead, it reaches nothing: its goroutines
@@ -58,7 +59,7 @@ func (r *run) start() *process {
 			defer w.mu.Unlock()
 			return s.Machine == r.machine() && !w.alive(s)
 		},
-		CLIEnded: r.cliEnded.Load, Network: p,
+		CLIEnded: r.cliEnded.Load, Network: p, IsTest: r.command.do == test,
 	}
 	p.cli = &fakecli.CLI{T: w.T}
 	p.makeFolders()
@@ -139,45 +140,65 @@ func (p *process) dial(ctx context.Context, network, address string) (net.Conn, 
 
 // RoundTrip leads to the bucket.
 func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
-	r := p.run
-	name := "journal " + req.Method
-	if req.URL.Query().Has("list-type") {
-		name = "journal LIST"
+	r, kind, name := p.run, journalRead, "journal "+fakes3.Op(req)
+	if req.Method == http.MethodPut {
+		kind = journalWrite
 	}
-	r.step(journalAccess, name)
-	if r.suffers(storeHangs) {
+	way := r.step(kind, name)
+	hangs := r.suffers(readsHang) && kind == journalRead
+	if hangs || r.suffers(storeHangs) {
 		select {
 		case <-req.Context().Done():
 			return nil, req.Context().Err()
 		case <-time.After(time.Until(r.cutAt.Add(30 * time.Second))):
 		}
 	}
-	if p.dead.Load() {
+	if p.dead.Load() || hangs {
 		return nil, errDead
 	}
 	time.Sleep(time.Millisecond) // so that two accesses have different times
-	recorder := httptest.NewRecorder()
 	if req.Body == nil {
 		req.Body = http.NoBody
 	}
-	switch isDelete := name == "journal DELETE"; {
-	case r.storeDown.Load(), isDelete && r.suffers(noDeletes), name == "journal LIST" && r.suffers(noLists) && !r.planned.Load():
-		recorder.WriteHeader(http.StatusForbidden)
-	case isDelete && r.cut.lateDelete > 0: // the client gives up long before
-		late := req.Clone(context.WithoutCancel(req.Context()))
-		time.AfterFunc(r.cut.lateDelete, func() { r.world.bucket.ServeHTTP(httptest.NewRecorder(), late) })
+	if way == latePut {
+		const late = 12 * time.Second
+		arriving := req.Clone(context.WithoutCancel(req.Context()))
+		time.AfterFunc(late, func() { r.world.bucket.ServeHTTP(httptest.NewRecorder(), arriving) })
 		<-req.Context().Done()
 		return nil, req.Context().Err()
-	default:
-		r.world.bucket.ServeHTTP(recorder, req)
 	}
+	resp := r.answer(req, name)
 	r.step(call, name+" done")
-	if p.dead.Load() {
+	if p.dead.Load() || way == losePut {
 		return nil, errDead
 	}
-	resp := recorder.Result()
 	resp.Request = req
 	return resp, nil
+}
+
+// answer is what the bucket responds.
+func (r *run) answer(req *http.Request, name string) *http.Response {
+	isDenied, server := r.storeDown.Load(), r.world.bucket
+	switch name {
+	case "journal list":
+		isDenied = isDenied || r.suffers(noLists)
+	case "journal write":
+		isDenied = isDenied || r.suffers(noPlanWrites) && !r.planned.Load()
+	}
+	server.Lock()
+	server.IgnoreIfMatch, server.IgnoreIfNoneMatch = r.suffers(unconditional), r.suffers(unconditional)
+	server.Unlock()
+	recorder := httptest.NewRecorder()
+	if !isDenied {
+		server.ServeHTTP(recorder, req)
+		isDenied = recorder.Code == http.StatusNotFound && r.suffers(noLists)
+	}
+	if isDenied {
+		recorder = httptest.NewRecorder()
+		recorder.WriteHeader(http.StatusForbidden)
+		_, _ = recorder.WriteString("<Error><Code>AccessDenied</Code></Error>")
+	}
+	return recorder.Result()
 }
 
 // carry is the connection between the CLI and a process: each call and each response on it is a step.

@@ -28,7 +28,7 @@ type run struct {
 	number  int
 	cut     cut
 	command command
-	forget  []string // by ids of entries: what a person gives up
+	forget  []string // by ids of requests: what a person gives up
 	pauses  []pause
 
 	left      context.Context // ends when the CLI no longer works on anything
@@ -38,16 +38,18 @@ type run struct {
 	storeDown atomic.Bool
 	refused   atomic.Bool // its first POST was
 	planned   atomic.Bool // the apply has begun
-	warned    bool        // the plan said to plan again, and was applied
 
-	steps   []stepTaken // guarded by world.mu, as the next two
+	steps   []stepTaken // guarded by world.mu, as the next three
 	cutAt   time.Time
 	created []string // ids of the jobs that it started
+	posts   int      // that arrived
 
-	applying chan struct{}      // a lock of the rest: a goroutine that waits for a sync.Mutex would stop the clock
-	state    map[string]*object // as the CLI has it in memory
-	changed  bool               // since it was read or stored
-	storedAt time.Time          // or when the first resource finished
+	changes  map[string]*fakecli.CLI // that the plan has planned, by address
+	removed  []string                // that an apply removes
+	applying chan struct{}           // a lock of the rest: a goroutine that waits for a sync.Mutex would stop the clock
+	state    map[string]*object      // as the CLI has it in memory
+	changed  bool                    // since it was read or stored
+	storedAt time.Time               // or when the first resource finished
 
 	empty  bool // the plan changed nothing
 	failed bool
@@ -123,6 +125,7 @@ type operation int
 const (
 	apply operation = iota
 	plan
+	applySaved // the last plan, if the state is still the one that it was made from
 	refreshOnly
 	destroy
 	importJob // the first job that no state has, to the last resource
@@ -131,13 +134,20 @@ const (
 
 // command is a command of the CLI, and its configuration.
 type command struct {
-	do        operation
-	resources []resource
-	replace   string        // -replace
-	target    string        // -target
-	state     string        // its name, if several states share a journal
-	parallel  bool          // all resources are applied at once
-	setBack   time.Duration // so much the clock was set back before it
+	do            operation
+	resources     []resource
+	replace       string // -replace
+	target        string // -target
+	state         string // its name, if several states share a journal
+	moved         string // a moved block: from this address to that of the last resource
+	parallel      bool   // all resources are applied at once
+	destroysFirst bool   // what is removed is planned and destroyed before anything else; the CLI takes any order
+
+	// What happens before it.
+	setBack  time.Duration // so much the clock was set back
+	taints   string        // "terraform taint", or a provisioner fails
+	lost     bool          // the state was lost
+	restored bool          // the state is as it was after the commands before the cuts
 }
 
 func (c command) targets(address string) bool { return c.target == "" || c.target == address }
@@ -149,10 +159,26 @@ func (w *world) newRun(c command, cut cut, forget ...string) *run {
 	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget, applying: make(chan struct{}, 1)}
 	r.left, r.leave = context.WithCancel(w.Context())
 	w.runs = append(w.runs, r)
+	w.prepare(c)
+	return r
+}
+
+// prepare makes what happens before a command. w.mu must be locked.
+func (w *world) prepare(c command) {
 	if c.setBack > 0 {
 		w.setClockBack(c.setBack)
 	}
-	return r
+	if c.lost {
+		delete(w.states, c.state)
+	}
+	if c.restored {
+		w.states[c.state] = maps.Clone(w.backup[c.state])
+	}
+	if o := w.states[c.state][c.taints]; o != nil && !o.State.IsNull() {
+		tainted := *o
+		tainted.Tainted = true
+		w.states[c.state][c.taints] = &tainted
+	}
 }
 
 // play plays a command to its end.
@@ -262,70 +288,124 @@ func (r *run) execute() {
 		r.importJob()
 		return
 	}
-	processes := r.each()
-	removed := r.plan(processes)
-	r.shutDown(processes...)
-	r.mustLive()
-	if c.do == plan || r.failed || r.stopped.Load() {
-		return
+	if c.do == applySaved {
+		saved := w.savedPlan(c.state)
+		if saved == nil {
+			return
+		}
+		r.state, r.changes, r.removed, r.changed = maps.Clone(saved.state), saved.changes, saved.removed, saved.changed
+	} else {
+		if c.do == destroy { // the CLI refreshes with a plan as for an apply
+			r.planWith(false)
+		}
+		r.planWith(c.do == destroy)
+		if c.do == plan && !r.failed && !r.stopped.Load() {
+			w.mu.Lock()
+			w.saved = r
+			w.mu.Unlock()
+		}
+		if c.do == plan || r.failed || r.stopped.Load() {
+			return
+		}
 	}
 	r.planned.Store(true)
-	r.warned = slices.ContainsFunc(r.diags, func(d *tfprotov6.Diagnostic) bool {
-		return d.Summary == "Journal not usable" || d.Summary == "Journal entry not removed"
-	})
-	processes = r.each()
-	if c.do == apply {
+	processes := r.each()
+	if c.destroysFirst {
+		r.destroyAll(processes, r.removed)
+	}
+	if c.do != refreshOnly && c.do != destroy {
 		r.applyAll(processes)
 	}
-	if c.do != refreshOnly {
-		r.destroyAll(processes, removed)
+	if c.do != refreshOnly && !c.destroysFirst {
+		r.destroyAll(processes, r.removed)
 	}
 	r.finish(processes)
 }
 
-// plan refreshes and plans all resources. It returns which ones an apply removes.
-func (r *run) plan(processes []*process) (removed []string) {
-	r.empty = true
+// planWith plans with processes of its own.
+func (r *run) planWith(destroys bool) {
+	if r.failed || r.stopped.Load() {
+		return
+	}
+	processes := r.each()
+	r.plan(processes, destroys)
+	r.shutDown(processes...)
+	r.mustLive()
+}
+
+// plan refreshes and plans all resources.
+func (r *run) plan(processes []*process, destroys bool) {
+	r.empty, r.changes, r.removed = true, map[string]*fakecli.CLI{}, nil
 	c := r.command
+	if c.moved != "" && r.state[c.moved] != nil {
+		r.state[c.resources[len(c.resources)-1].address], r.changed = r.state[c.moved], true
+		delete(r.state, c.moved)
+	}
+	if c.destroysFirst || destroys {
+		r.planRemovals(processes[0], destroys)
+	}
+	if destroys {
+		return
+	}
 	for _, res := range c.resources {
 		if r.stopped.Load() {
 			r.failed = true
-			return nil
+			return
 		}
-		o := r.state[res.address]
-		if !c.targets(res.address) || c.do == refreshOnly && o == nil {
-			continue
-		}
-		p := processes[res.alias]
-		if o != nil && o.deposed != nil {
-			r.empty = false
-		}
-		cli := r.load(p, o)
-		cli.Forced = c.replace == res.address
-		if r.say(cli.Refresh(p.ctx)) && c.do != refreshOnly && r.say(cli.Plan(p.ctx, res.config)) {
-			r.empty = r.empty && cli.Empty()
-		}
-		if refreshed := objectOf(cli, nil); refreshed != nil {
-			if o != nil {
-				refreshed.deposed = o.deposed
-			}
-			r.changed = r.changed || o == nil || !o.State.Equal(refreshed.State) || string(o.Private) != string(refreshed.Private)
-			r.state[res.address] = refreshed
-		}
+		r.planOne(processes[res.alias], res)
 	}
+	if !c.destroysFirst {
+		r.planRemovals(processes[0], false)
+	}
+}
+
+// planOne refreshes and plans a resource of the configuration, and what is left of the one that it has replaced.
+func (r *run) planOne(p *process, res resource) {
+	c, o := r.command, r.state[res.address]
+	if !c.targets(res.address) || o == nil && c.do == refreshOnly {
+		return
+	}
+	cli := r.load(p, o)
+	cli.Forced = c.replace == res.address && o != nil
+	if r.say(cli.Refresh(p.ctx)) && c.do != refreshOnly && r.say(cli.Plan(p.ctx, res.config)) {
+		r.empty = r.empty && cli.Empty()
+	}
+	r.changes[res.address] = cli
+	refreshed := objectOf(cli, nil)
+	if o != nil && o.deposed != nil {
+		r.empty = false
+		if refreshed == nil {
+			refreshed = new(object)
+		}
+		refreshed.deposed = o.deposed
+		r.planRemoval(p, o.deposed, res.address+" deposed")
+	}
+	if refreshed != nil {
+		r.changed = r.changed || o == nil || !o.State.Equal(refreshed.State) || string(o.Private) != string(refreshed.Private)
+		r.state[res.address] = refreshed
+	}
+}
+
+// planRemovals plans to destroy what is not in the configuration, or everything.
+func (r *run) planRemovals(p *process, everything bool) {
+	c := r.command
 	for _, address := range slices.Sorted(maps.Keys(r.state)) {
 		isKept := slices.ContainsFunc(c.resources, func(res resource) bool { return res.address == address })
-		if isKept && c.do != destroy || !c.targets(address) || c.do == refreshOnly {
+		if isKept && !everything || !c.targets(address) || c.do == refreshOnly {
 			continue
 		}
-		removed = append(removed, address)
+		r.removed = append(r.removed, address)
 		r.empty = false
-		cli := r.load(processes[0], r.state[address])
-		if r.say(cli.Refresh(processes[0].ctx)) {
-			r.say(cli.PlanDestroy(processes[0].ctx))
-		}
+		r.planRemoval(p, r.state[address], address)
 	}
-	return removed
+}
+
+func (r *run) planRemoval(p *process, o *object, name string) {
+	cli := r.load(p, o)
+	if r.say(cli.Refresh(p.ctx)) {
+		r.say(cli.PlanDestroy(p.ctx))
+	}
+	r.changes[name] = cli
 }
 
 // remoteInterval is how long the CLI keeps changes in memory before it writes the state of a
@@ -408,7 +488,7 @@ func (r *run) applyAll(processes []*process) {
 			continue
 		}
 		running.Go(func() {
-			time.Sleep(time.Duration(i) * 34 * time.Millisecond / 3) // after the journal was read, and so that a schedule is the same each time
+			time.Sleep(time.Duration(i) * 50 * time.Millisecond) // after the journal was read and its conditions proved, and so that a schedule is the same each time
 			r.applyOne(processes[res.alias], res)
 		})
 	}
@@ -417,36 +497,34 @@ func (r *run) applyAll(processes []*process) {
 }
 
 func (r *run) applyOne(p *process, res resource) {
+	planned := r.changes[res.address]
 	before := r.get(res.address)
-	var deposed *object
 	if before != nil && before.deposed != nil {
-		old := r.load(p, before.deposed)
-		r.say(old.Destroy(p.ctx))
-		copied := *before
-		copied.deposed, before = nil, &copied
-		r.set(res.address, before)
+		r.deleteDeposed(p, res.address, before.deposed)
+		before = r.get(res.address)
 	}
-	c := r.load(p, before)
-	c.Forced = r.command.replace == res.address
-	if !r.say(c.Plan(p.ctx, res.config)) {
+	if planned.Empty() {
 		return
 	}
-	if c.Replace {
-		c.Forced = false
-		if res.createFirst {
-			deposed = before
-		} else {
-			r.say(c.Destroy(p.ctx))
-			r.set(res.address, nil)
-			if r.stopped.Load() {
-				return
-			}
-		}
-		c.Forget()
-		if !r.say(c.Plan(p.ctx, res.config)) {
-			r.set(res.address, objectOf(c, deposed))
+	var deposed *object
+	c := r.load(p, nil)
+	switch {
+	case !planned.Replace:
+		c = r.load(p, before)
+	case res.createFirst: // the CLI reads the old object only to delete it
+		deposed = before
+	default:
+		old := r.load(p, before)
+		r.say(old.Delete(p.ctx, planned.PlannedPrivate))
+		r.set(res.address, nil)
+		if r.stopped.Load() {
 			return
 		}
+	}
+	c.Planned = planned.Planned
+	if !r.say(c.PlanAgain(p.ctx, res.config)) {
+		r.set(res.address, objectOf(c, deposed))
+		return
 	}
 	if c.Empty() {
 		return
@@ -458,10 +536,19 @@ func (r *run) applyOne(p *process, res resource) {
 	}
 	r.set(res.address, objectOf(c, deposed))
 	if deposed != nil && created && !r.stopped.Load() {
-		old := r.load(p, deposed)
-		r.say(old.Destroy(p.ctx))
-		r.set(res.address, objectOf(c, nil))
+		r.deleteDeposed(p, res.address, deposed)
 	}
+}
+
+// deleteDeposed destroys what was replaced, which the CLI plans first.
+func (r *run) deleteDeposed(p *process, address string, deposed *object) {
+	old := r.load(p, deposed)
+	r.say(old.Destroy(p.ctx))
+	var left *object
+	if o := r.get(address); o != nil && !o.State.IsNull() {
+		left = &object{Instance: o.Instance}
+	}
+	r.set(address, left)
 }
 
 func (r *run) destroyAll(processes []*process, addresses []string) {
@@ -471,7 +558,7 @@ func (r *run) destroyAll(processes []*process, addresses []string) {
 			return
 		}
 		c := r.load(processes[0], r.get(address))
-		r.say(c.Destroy(processes[0].ctx))
+		r.say(c.Delete(processes[0].ctx, r.changes[address].PlannedPrivate))
 		r.set(address, objectOf(c, nil))
 	}
 }
@@ -495,14 +582,18 @@ func (r *run) importJob() {
 // test plays a test: its state is never stored.
 func (r *run) test() {
 	processes := r.each()
-	r.plan(processes)
+	r.plan(processes, false)
 	if !r.failed && !r.stopped.Load() {
 		r.applyAll(processes)
 		second := r.each() // another run block of the test
-		r.plan(second)
+		r.plan(second, false)
 		r.shutDown(second...)
 	}
-	r.world.testEnds(r)
-	r.destroyAll(processes, slices.Sorted(maps.Keys(r.state)))
+	r.changes, r.removed = map[string]*fakecli.CLI{}, nil
+	all := slices.Sorted(maps.Keys(r.state))
+	for _, address := range all {
+		r.planRemoval(processes[0], r.state[address], address)
+	}
+	r.destroyAll(processes, all)
 	r.shutDown(processes...)
 }

@@ -20,17 +20,20 @@ type scenario struct {
 	beside *command  // no cuts: the first run and this one have no lock, and play at the same time
 
 	jobs    int      // that a user expects to be started, those of tests apart
+	atMost  int      // if a cut run has lost a job for good, and later ones say so; 0: jobs
 	prompts []string // that a job may receive; nil: none twice
+	errors  []string // that the last run may end with, beside those that a cut explains
 
-	remote     bool          // the backend stores the state when a run ends
-	edited     bool          // a prompt changes between the runs: nobody names what was sent with the other one
-	foreign    bool          // somebody else has started a job with the same prompt
-	decides    bool          // in the last run, a person gives unknown creates up
-	noJournal  bool          // in the first run
-	refused    bool          // in the first run, the service answers the first POST with 429
-	late       time.Duration // that long the service takes for a POST
-	duration   time.Duration // of each job; 0: a second
-	lateDelete time.Duration // in the first run, a DELETE takes that long
+	stops     bool          // the last run ends with an error also if no run is cut
+	remote    bool          // the backend stores the state when a run ends
+	foreign   bool          // somebody else has started a job with the same prompt
+	decides   bool          // in the last run, a person gives unknown creates up
+	noJournal bool          // in the first run
+	refused   bool          // in the first run, the service answers the first POST with 429
+	late      time.Duration // that long the service takes for a POST
+	duration  time.Duration // of each job; 0: a second
+	fails     bool          // each job does
+	adopts    bool          // also without a cut
 
 	ways   []way // nil: all that make sense
 	stores []place
@@ -42,11 +45,13 @@ type scenario struct {
 // would stop it for good if another resource waits for the same access with a sync.Once.
 func (s scenario) has(w way) bool {
 	isParallel := slices.ContainsFunc(s.runs, func(c command) bool { return c.parallel })
-	isRare := slices.Contains([]way{stalled, interrupted, abandoned, outage, serviceDown, noDeletes, noLists, storeHangs}, w)
+	isRare := slices.Contains([]way{
+		stalled, interrupted, abandoned, outage, serviceDown, noLists, noPlanWrites, unconditional, storeHangs, readsHang, losePut, latePut,
+	}, w)
 	if isRare && !more() && s.name != "create" && s.name != "message" {
 		return false
 	}
-	return (s.ways == nil || slices.Contains(s.ways, w)) && (!isParallel || w != stalled && w != storeHangs)
+	return (s.ways == nil || slices.Contains(s.ways, w)) && (!isParallel || !slices.Contains([]way{stalled, storeHangs, readsHang, losePut, latePut, cliKilled}, w))
 }
 
 // finals are the last commands of each state.
@@ -75,8 +80,14 @@ func (s scenario) rest(n int) []command {
 	return rest
 }
 
-func job(address, prompt string) resource {
-	return resource{address: address, config: fakecli.Attrs{"prompt": prompt}}
+// prompts are those of all scenarios.
+var prompts = []string{"Write", "Write more", "Write a lot", "Draw"}
+
+// job is a resource whose name is its address.
+func job(address, prompt string) resource { return named(address, address, prompt) }
+
+func named(address, name, prompt string) resource {
+	return resource{address: address, config: fakecli.Attrs{"name": name, "prompt": prompt}}
 }
 
 func runs(commands ...command) []command { return commands }
@@ -87,89 +98,161 @@ func scenarios() []scenario {
 	inState := func(name string, c command) command { c.state = name; return c }
 	atOnce := func(c command) command { c.parallel = true; return c }
 	replacing := func(address string, c command) command { c.replace = address; return c }
+	tainting := func(address string, c command) command { c.taints = address; return c }
 	only := func(address string, c command) command { c.target = address; return c }
+	moving := func(from string, c command) command { c.moved = from; return c }
 	hourBack := func(c command) command { c.setBack = time.Hour; return c }
-
-	triggered := resource{address: "a", config: fakecli.Attrs{"prompt": "Write", "triggers": fakecli.Attrs{"a": "1"}}}
-	firstCreated := triggered
-	firstCreated.createFirst = true
-	other := job("b", "Write")
-	other.alias = 1
-
-	named := func(address, prompt string) resource {
-		return resource{address: address, config: fakecli.Attrs{"name": address, "prompt": prompt}}
+	stateLess := func(c command) command { c.lost = true; return c }
+	older := func(c command) command { c.restored = true; return c }
+	destroyingFirst := func(c command) command { c.destroysFirst = true; return c }
+	triggered := func(r resource) resource {
+		r.config = fakecli.With(r.config, fakecli.Attrs{"triggers": fakecli.Attrs{"a": "1"}})
+		return r
 	}
-	namedTriggered := resource{address: "a", config: fakecli.Attrs{"name": "a", "prompt": "Write", "triggers": fakecli.Attrs{"a": "1"}}}
-	namedFirstCreated := namedTriggered
-	namedFirstCreated.createFirst = true
-	sameName := named("a", "Write more")
-	sameName.address = "b"
-	namedFirst, namedMore := configured(named("a", "Write")), configured(named("a", "Write more"))
+	createFirst := func(r resource) resource { r.createFirst = true; return r }
+	alias := func(r resource) resource { r.alias = 1; return r }
 
-	none, first, more := configured(), configured(job("a", "Write")), configured(job("a", "Write more"))
-	equal, chained := configured(job("a", "Write"), job("b", "Write")), configured(job("a", "Write"), job("b", "Draw"))
-	two := configured(job("a", "Write"), job("b", "Draw"))
+	a := job("a", "Write")
+	none, first, more, lot := configured(), configured(a), configured(job("a", "Write more")), configured(job("a", "Write a lot"))
+	second, secondMore, firstCreated := configured(triggered(a)), configured(triggered(job("a", "Write more"))), configured(createFirst(a))
+	chained, equal := configured(a, job("b", "Draw")), configured(a, job("b", "Write"))
+	moved, renamed := configured(named("b", "a", "Write")), configured(named("a", "b", "Write"))
+	swapped := configured(named("a", "b", "Write"), named("b", "a", "Draw"))
+	twins := configured(a, named("b", "a", "Draw"))
+	namesakes := configured(a, named("b", "a", "Write"))
+	aliases := configured(a, alias(named("b", "a", "Write")))
+	back := []string{"Write", "Write more", "Write"}
 	killing := []way{killed}
-	buckets := []place{bucket}
 	meeting := []place{bucket, folder} // in a folder, few steps of a run can be told apart
+	duplicate := []string{"Duplicate agent job name"}
+	edited, otherJob := []string{otherPrompt}, []string{"Name has another agent job"}
+	failed := []string{"Agent job failed"}
 
 	return []scenario{
 		{name: "create", runs: runs(first), jobs: 1, pairs: true},
 		{name: "message", before: runs(first), runs: runs(more), jobs: 1, pairs: true},
 		{name: "destroy", before: runs(first), runs: runs(none), jobs: 1},
-		{name: "two equal creates", runs: runs(equal), jobs: 2},
-		{name: "count raised", rare: true, before: runs(first), runs: runs(configured(job("b", "Write"), job("a", "Write"))), jobs: 2},
-		{name: "replacement", rare: true, before: runs(first), runs: runs(configured(triggered)), jobs: 2},
-		{name: "replacement, create first", before: runs(first), runs: runs(configured(firstCreated)), jobs: 2},
-		{name: "two aliases", runs: runs(configured(job("a", "Write"), other)), jobs: 2},
+		{name: "two creates", runs: runs(chained), jobs: 2},
+		{name: "two creates with one prompt", rare: true, runs: runs(equal), jobs: 2},
+		{name: "count raised", rare: true, before: runs(first), runs: runs(configured(job("b", "Write"), a)), jobs: 2},
+		{name: "two aliases", runs: runs(configured(a, alias(job("b", "Write")))), jobs: 2},
 		{name: "late response", runs: runs(first), jobs: 1, late: 3 * time.Second},
 		{name: "response after the deadline", runs: runs(first), jobs: 1, late: 7 * time.Second},
 		{name: "create, and a decision", runs: runs(first), jobs: 1, decides: true},
 		{name: "create without a journal", runs: runs(first), jobs: 1, noJournal: true},
+		{name: "refused create", rare: true, runs: runs(first), jobs: 1, refused: true},
 
 		{name: "create, remote state", runs: runs(first), jobs: 1, remote: true},
 		{name: "message, remote state", before: runs(first), runs: runs(more), jobs: 1, remote: true},
 		{name: "long creates, remote state", runs: runs(chained), jobs: 2, remote: true, duration: 30 * time.Second},
-		{name: "replacement, remote state", before: runs(first), runs: runs(configured(triggered)), jobs: 2, remote: true},
 
-		{name: "message and back", before: runs(first), runs: runs(more, first), jobs: 1, edited: true, prompts: []string{"Write", "Write more", "Write"}},
-		{name: "message and back, remote state", rare: true, before: runs(first), runs: runs(more, first), jobs: 1, remote: true,
-			edited: true, prompts: []string{"Write", "Write more", "Write"}},
-		{name: "-replace", rare: true, before: runs(first), runs: runs(replacing("a", first), first), jobs: 2},
+		{name: "triggers", before: runs(first), runs: runs(second), jobs: 2},
+		{name: "triggers, create first", before: runs(first), runs: runs(configured(createFirst(triggered(a)))), jobs: 2},
+		{name: "triggers, remote state", before: runs(first), runs: runs(second), jobs: 2, remote: true},
+		{name: "triggers, and back", rare: true, before: runs(first), runs: runs(second, first), jobs: 3},
+		{name: "-replace", before: runs(first), runs: runs(replacing("a", first), first), jobs: 2},
+		{name: "-replace, create first", before: runs(firstCreated), runs: runs(replacing("a", firstCreated), firstCreated), jobs: 2},
 		{name: "-replace, remote state", before: runs(first), runs: runs(replacing("a", first), first), jobs: 2, remote: true},
+		{name: "-replace, create first, remote state", rare: true, before: runs(firstCreated),
+			runs: runs(replacing("a", firstCreated), firstCreated), jobs: 2, remote: true},
+		{name: "-replace again, remote state", rare: true, before: runs(first), runs: runs(replacing("a", first), replacing("a", first), first), jobs: 3, remote: true},
+		{name: "-replace again, create first, remote state", rare: true, before: runs(firstCreated),
+			runs: runs(replacing("a", firstCreated), replacing("a", firstCreated), firstCreated), jobs: 3, remote: true},
+		{name: "triggers and another prompt", rare: true, before: runs(first), runs: runs(secondMore), jobs: 2},
+		{name: "-replace and another prompt", rare: true, before: runs(first), runs: runs(replacing("a", more), more), jobs: 2, errors: otherJob},
 		{name: "message, then -replace, remote state", rare: true, before: runs(first), runs: runs(more, replacing("a", more), more), jobs: 2, remote: true,
 			ways: killing, pairs: true},
+		{name: "taint", before: runs(first), runs: runs(tainting("a", first), first), jobs: 2},
+		{name: "taint, create first", before: runs(firstCreated), runs: runs(tainting("a", firstCreated), firstCreated), jobs: 2},
+		{name: "taint, remote state", rare: true, before: runs(first), runs: runs(tainting("a", first), first), jobs: 2, remote: true},
+		{name: "taint and another prompt", rare: true, before: runs(first), runs: runs(tainting("a", more), more), jobs: 2, errors: otherJob},
+		{name: "failed job", runs: runs(first), jobs: 1, fails: true, adopts: true, errors: failed},
+		{name: "failed job, create first", rare: true, runs: runs(firstCreated), jobs: 1, fails: true, adopts: true, errors: failed},
+		{name: "failed job, create first, again", rare: true, before: runs(firstCreated, firstCreated), runs: runs(firstCreated, firstCreated, firstCreated),
+			jobs: 1, fails: true, adopts: true, errors: failed},
+		{name: "failed job, remote state", rare: true, runs: runs(first), jobs: 1, remote: true, fails: true, adopts: true, errors: failed},
+		{name: "failed job, other prompt", rare: true, before: runs(first), runs: runs(more), jobs: 2, fails: true, adopts: true, errors: failed},
+		{name: "failed job, other prompt, create first", rare: true, before: runs(firstCreated),
+			runs: runs(configured(createFirst(job("a", "Write more")))), jobs: 2, fails: true, adopts: true, errors: failed},
+		{name: "failed job, destroyed", rare: true, before: runs(first), runs: runs(none, first), jobs: 2, fails: true, adopts: true, errors: failed},
 		{name: "terraform destroy", before: runs(first), runs: runs(as(destroy, first), first), jobs: 2},
+		{name: "terraform destroy, remote state", rare: true, before: runs(first), runs: runs(as(destroy, first), first), jobs: 2, remote: true},
+
+		{name: "message, then a destroy", rare: true, before: runs(first), runs: runs(more, none, more), jobs: 2},
+		{name: "-replace, then a destroy", rare: true, before: runs(first), runs: runs(replacing("a", first), none, first), jobs: 3},
+
+		{name: "moved", before: runs(first), runs: runs(moving("a", moved)), jobs: 1},
+		{name: "other address, no moved block", before: runs(first), runs: runs(moved), jobs: 2},
+		{name: "other address, destroyed first", before: runs(first), runs: runs(destroyingFirst(moved)), jobs: 2},
+		{name: "other address, remote state", rare: true, before: runs(first), runs: runs(moved), jobs: 2, remote: true},
+		{name: "other address, destroyed first, remote state", rare: true, before: runs(first), runs: runs(destroyingFirst(moved)), jobs: 2, remote: true},
+		{name: "name changed", before: runs(first), runs: runs(renamed), jobs: 1},
+		{name: "name changed, remote state", rare: true, before: runs(first), runs: runs(renamed), jobs: 1, remote: true},
+		{name: "name changed after a create", runs: runs(first, renamed), jobs: 1, atMost: 2},
+		{name: "name and prompt changed", rare: true, before: runs(first), runs: runs(configured(named("a", "b", "Write more"))), jobs: 1},
+		{name: "names swapped", before: runs(chained), runs: runs(swapped), jobs: 2, stops: true, errors: append(otherJob, duplicate...)},
+		{name: "two resources, one name", runs: runs(twins), jobs: 1, stops: true, errors: duplicate},
+		{name: "two resources, one name and prompt", rare: true, runs: runs(namesakes), jobs: 1, stops: true, errors: duplicate},
+		{name: "second resource, same name", rare: true, before: runs(first), runs: runs(twins), jobs: 1, stops: true, errors: duplicate},
+		{name: "second resource first, same name", rare: true, before: runs(moved), runs: runs(twins), jobs: 1, stops: true, errors: duplicate},
+		{name: "two aliases, one name", runs: runs(aliases), jobs: 1, errors: duplicate, adopts: true},
+		{name: "second alias, same name", rare: true, before: runs(first), runs: runs(aliases), jobs: 1, errors: duplicate, adopts: true},
+
+		{name: "message and back", before: runs(first), runs: runs(more, first), jobs: 1, prompts: back},
+		{name: "message and back, remote state", rare: true, before: runs(first), runs: runs(more, first), jobs: 1, remote: true, prompts: back},
+		{name: "create, edited", runs: runs(first, more), jobs: 1, errors: edited},
+		{name: "create, edited and undone", rare: true, runs: runs(first, more, first), jobs: 1, prompts: back, errors: edited},
+		{name: "create, other triggers", rare: true, runs: runs(first, second), jobs: 2},
 		{name: "import after a create", runs: runs(first, as(importJob, first), first), jobs: 1},
 		{name: "import of an older job", rare: true, runs: runs(first, as(importJob, equal), equal, equal), jobs: 1, foreign: true},
 		{name: "refresh after a create", runs: runs(first, as(refreshOnly, first), first), jobs: 1},
 		{name: "refresh after a message", before: runs(first), runs: runs(more, as(refreshOnly, more), more), jobs: 1},
 		{name: "plan after a create", runs: runs(first, as(plan, first), first), jobs: 1},
-		{name: "-target, then all", runs: runs(only("a", two), two), jobs: 2},
+		{name: "saved plan", rare: true, runs: runs(as(plan, first), as(applySaved, first), first), jobs: 1},
+		{name: "saved -replace", before: runs(first), runs: runs(as(plan, replacing("a", first)), as(applySaved, replacing("a", first)), first), jobs: 2},
+		{name: "saved -replace, create first", rare: true, before: runs(firstCreated),
+			runs: runs(as(plan, replacing("a", firstCreated)), as(applySaved, replacing("a", firstCreated)), firstCreated), jobs: 2},
+		{name: "-replace only planned", before: runs(first), runs: runs(as(plan, replacing("a", first)), first), jobs: 1},
+		{name: "-replace only planned, then the state lost", rare: true, before: runs(first),
+			runs: runs(as(plan, replacing("a", first)), first, stateLess(first), first), jobs: 1, adopts: true,
+			ways: []way{killed, interrupted, storeDown, storeHangs, noLists, noPlanWrites, losePut}}, // else the release comes after the second plan
+		{name: "saved plan, and another apply", rare: true, before: runs(first),
+			runs: runs(as(plan, replacing("a", first)), first, as(applySaved, replacing("a", first)), first), jobs: 2},
+
+		{name: "state lost", before: runs(first), runs: runs(stateLess(first), first), jobs: 1, adopts: true},
+		{name: "state lost, twice", rare: true, before: runs(first), runs: runs(stateLess(first), stateLess(first), first), jobs: 1, adopts: true},
+		{name: "state lost after a message", before: runs(first, more), runs: runs(stateLess(more), more), jobs: 1, adopts: true},
+		{name: "message, then the state lost", rare: true, before: runs(first), runs: runs(more, stateLess(more), more), jobs: 1, adopts: true, errors: edited},
+		{name: "state lost, edited", before: runs(first), runs: runs(stateLess(more), more), jobs: 1, stops: true, errors: edited},
+		{name: "state lost, failed job", rare: true, before: runs(first), runs: runs(stateLess(first), first), jobs: 1, fails: true, adopts: true, errors: failed},
+		{name: "state lost, two aliases, one name", rare: true, before: runs(first), runs: runs(stateLess(aliases)), jobs: 1, adopts: true,
+			stops: true, errors: duplicate},
+		{name: "state lost after -replace", rare: true, before: runs(first), runs: runs(replacing("a", first), stateLess(first), first), jobs: 2, adopts: true},
+		{name: "state lost after a destroy", rare: true, before: runs(first, none), runs: runs(stateLess(first), first), jobs: 2},
+		{name: "older state, after a message", before: runs(first), runs: runs(more, older(more), more), jobs: 1},
+		{name: "older state, after -replace", before: runs(first), runs: runs(replacing("a", first), older(first), first), jobs: 2},
+		{name: "older state, after -replace, edited", rare: true, before: runs(first), runs: runs(replacing("a", first), older(more), more), jobs: 2, stops: true, errors: otherJob},
+		{name: "older state, before the create", rare: true, runs: runs(first, older(first), first), jobs: 1, adopts: true},
+		{name: "older state, -replace again", rare: true, before: runs(first), runs: runs(replacing("a", first), older(replacing("a", first)), first), jobs: 2, adopts: true},
+
+		{name: "-target, then all", runs: runs(only("a", chained), chained), jobs: 2},
 		{name: "test after a create", runs: runs(first, as(test, first), first), jobs: 1},
-
-		{name: "named create", rare: true, runs: runs(namedFirst), jobs: 1},
-		{name: "named create, edited", runs: runs(namedFirst, namedMore), jobs: 1, edited: true},
-		{name: "named create, edited and undone", runs: runs(namedFirst, namedMore, namedFirst), jobs: 1, edited: true, prompts: []string{"Write", "Write more", "Write"}},
-		{name: "named create, other triggers", rare: true, runs: runs(namedFirst, configured(namedTriggered)), jobs: 2, edited: true},
-		{name: "named replacement, create first", rare: true, before: runs(namedFirst), runs: runs(configured(namedFirstCreated)), jobs: 2},
-		{name: "named -replace, remote state", rare: true, before: runs(namedFirst), runs: runs(replacing("a", namedFirst), namedFirst), jobs: 2, remote: true},
-		{name: "named -target, then all", rare: true, runs: runs(only("a", configured(named("a", "Write"), named("b", "Write"))), configured(named("a", "Write"), named("b", "Write"))), jobs: 2},
-		{name: "named, count raised", rare: true, before: runs(namedFirst), runs: runs(configured(named("a", "Write"), named("b", "Write"))), jobs: 2},
-		{name: "equal names by mistake", rare: true, runs: runs(configured(named("a", "Write"), sameName)), jobs: 2},
-		{name: "name added", rare: true, before: runs(first), runs: runs(namedFirst), jobs: 1},
-		{name: "two runs create a named job", rare: true, runs: runs(namedFirst), beside: &namedFirst, jobs: 1, stores: meeting},
-
-		{name: "two creates at once", runs: runs(atOnce(two)), jobs: 2},
-		{name: "two equal creates at once", rare: true, runs: runs(atOnce(equal)), jobs: 2, ways: killing, pairs: true},
-		{name: "refused create, late delete", rare: true, runs: runs(first), jobs: 1, refused: true, duration: 5 * time.Second, lateDelete: 12 * time.Second, stores: buckets},
-		{name: "message after the clock was set back", before: runs(first, more), runs: runs(hourBack(configured(job("a", "Write a lot")))), jobs: 1},
+		{name: "test beside production", before: runs(first), runs: runs(as(test, first), first), jobs: 1},
+		{name: "two creates at once", runs: runs(atOnce(chained)), jobs: 2},
+		{name: "two creates of one name at once", rare: true, runs: runs(atOnce(namesakes)), jobs: 1, errors: duplicate},
+		{name: "message after the clock was set back", before: runs(first, more), runs: runs(hourBack(lot)), jobs: 1},
 		{name: "create after the clock was set back", runs: runs(first, hourBack(first)), jobs: 1},
 		{name: "three states", runs: runs(inState("x", first), inState("y", first), inState("z", first)), jobs: 3},
 
 		{name: "two runs create", runs: runs(first), beside: &first, jobs: 1, stores: meeting},
-		{name: "two runs create equal jobs", runs: runs(equal), beside: &equal, jobs: 2, stores: meeting},
-		{name: "two runs create chained jobs", rare: true, runs: runs(chained), beside: &chained, jobs: 2, stores: meeting},
+		{name: "two runs create, edited", rare: true, runs: runs(first), beside: &more, jobs: 1, prompts: back, stores: meeting},
+		{name: "two runs create two jobs", runs: runs(chained), beside: &chained, jobs: 2, stores: meeting},
 		{name: "two runs send a message", before: runs(first), runs: runs(more), beside: &more, jobs: 1, stores: meeting},
+		{name: "two runs send two messages", rare: true, before: runs(first), runs: runs(more), beside: &lot, jobs: 1,
+			prompts: []string{"Write", "Write more", "Write a lot", "Write more"}, stores: meeting},
+		{name: "two runs, one destroys", rare: true, before: runs(first), runs: runs(none), beside: &more, jobs: 1, atMost: 2, stores: meeting},
+		{name: "two runs, one replaces", rare: true, before: runs(first), runs: runs(second), beside: &secondMore, jobs: 2, prompts: back,
+			errors: append(edited, otherJob...), stores: meeting},
+		{name: "two runs replace", rare: true, before: runs(first), runs: runs(second), beside: &second, jobs: 2, stores: meeting},
 	}
 }

@@ -6,7 +6,7 @@
 package explore
 
 import (
-	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
@@ -64,16 +66,20 @@ type history struct {
 	runs      []*run
 	states    states          // as they were stored
 	everSeen  map[string]bool // ids of jobs that were in a stored state
-	sharers   map[string]*run // by ids of jobs: the first run that stored one twice
+	backup    states          // as they were after the commands before the cuts
+	saved     *run            // that made the last plan
 	tainted   bool            // a stored object was
-	gone      int             // how many entries were lost with the disk
+	gone      int             // how many records were lost with the disk
 	shown     string          // what a user has read
 	occurred  map[string]bool
 }
 
 func (h history) clone() history {
 	h.processes, h.runs = slices.Clone(h.processes), slices.Clone(h.runs)
-	h.states, h.everSeen, h.occurred, h.sharers = maps.Clone(h.states), maps.Clone(h.everSeen), maps.Clone(h.occurred), maps.Clone(h.sharers)
+	h.states, h.everSeen, h.occurred = maps.Clone(h.states), maps.Clone(h.everSeen), maps.Clone(h.occurred)
+	for name, state := range h.states {
+		h.states[name] = maps.Clone(state)
+	}
 	return h
 }
 
@@ -94,7 +100,7 @@ func (o *object) id() string {
 func newWorld(t *testing.T, s place, remote bool, script simulator.Script) *world {
 	w := &world{
 		T: t, store: s, remote: remote, sim: harness.NewSimulator(harness.Always(script)), dir: t.TempDir(),
-		stepped: make(chan struct{}), history: history{states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{}, sharers: map[string]*run{}},
+		stepped: make(chan struct{}), history: history{states: states{}, everSeen: map[string]bool{}, occurred: map[string]bool{}},
 	}
 	w.wire = faultserver.New(t, http.HandlerFunc(w.serve), faultserver.Options{InMemory: true})
 	if s == bucket {
@@ -165,7 +171,7 @@ func (w *world) files() map[string][]byte {
 		}
 		return texts
 	}
-	files, _ := fs.Glob(os.DirFS(w.folder()), "*/*.json")
+	files, _ := fs.Glob(os.DirFS(w.folder()), "*/*/*.json")
 	for _, file := range files {
 		texts[file], _ = os.ReadFile(filepath.Join(w.folder(), file))
 	}
@@ -199,6 +205,9 @@ func (w *world) serve(resp http.ResponseWriter, req *http.Request) {
 	before := len(w.sim.Jobs())
 	w.sim.ServeHTTP(resp, req)
 	w.mu.Lock()
+	if req.Method == http.MethodPost {
+		p.run.posts++
+	}
 	for _, job := range w.sim.Jobs()[before:] {
 		p.run.created = append(p.run.created, job.ID)
 	}
@@ -226,8 +235,8 @@ func (w *world) loseDisk() {
 	if _, err := os.Stat(folder + ".away"); err == nil {
 		folder += ".away"
 	}
-	files, _ := filepath.Glob(filepath.Join(folder, "*", "*.json"))
-	w.gone += len(files)
+	records, _ := filepath.Glob(filepath.Join(folder, "*", "*"))
+	w.gone += len(records)
 	w.must(os.Rename(folder, lost))
 	w.must(os.Mkdir(folder, 0o700))
 	w.must(os.RemoveAll(lost))
@@ -236,7 +245,7 @@ func (w *world) loseDisk() {
 // folder is the journal.
 func (w *world) folder() string { return filepath.Join(w.dir, "journal") }
 
-// setClockBack lets the entries be from the future: the clock of the test cannot be set back.
+// setClockBack lets the records be from the future: the clock of the test cannot be set back.
 func (w *world) setClockBack(by time.Duration) {
 	files := w.files()
 	for name, text := range files {
@@ -260,78 +269,128 @@ func (w *world) firstWithoutState() string {
 	return ""
 }
 
-// entry is what the journal stores of a request.
-type entry struct {
-	store.Name
-	store.Entry
+// record is what the journal has under a name.
+type record struct {
+	journal.Record
+
+	version string // part of what the state has of it
 }
 
-// entries are those in the journal, in the order in which they were sent.
-func (w *world) entries() (entries []entry) {
+// records are those in the journal, by name.
+func (w *world) records() (records []record) {
+	latest := map[string]record{}
 	for name, text := range w.files() {
-		var e entry
-		var ok bool
-		if e.Name, ok = store.ParseName(strings.TrimSuffix(path.Base(name), ".json")); ok && json.Unmarshal(text, &e.Entry) == nil {
-			entries = append(entries, e)
+		r := record{version: fmt.Sprintf("%.16x", sha256.Sum256(text))}
+		key := name
+		if w.bucket == nil {
+			key = path.Dir(name)
+			r.version = strings.TrimSuffix(path.Base(name), ".json")
+		}
+		if json.Unmarshal(text, &r.Record) != nil || r.Write == "" {
+			continue // the proof of conditions
+		}
+		had, isThere := latest[key]
+		before, _ := strconv.Atoi(had.version)
+		if now, _ := strconv.Atoi(r.version); !isThere || now > before {
+			latest[key] = r
 		}
 	}
-	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(a.SentAt.Compare(b.SentAt), cmp.Compare(a.Key, b.Key), cmp.Compare(a.Run, b.Run), cmp.Compare(a.ID, b.ID))
-	})
-	return entries
+	for _, key := range slices.Sorted(maps.Keys(latest)) {
+		records = append(records, latest[key])
+	}
+	return records
+}
+
+// isUnknown reports whether nobody knows what became of the last request.
+func (r record) isUnknown() bool {
+	return r.Claim != nil || r.Last != nil && r.Last.Unknown && !r.Released
+}
+
+// unknown are the ids of creates without a response.
+func (w *world) unknown() (ids []string) {
+	for _, r := range w.records() {
+		switch {
+		case r.Claim != nil && !r.Claim.IsMessage:
+			ids = append(ids, r.Claim.ID)
+		case r.IsUnknownCreate():
+			ids = append(ids, r.Last.ID)
+		}
+		for _, p := range r.Previous {
+			if p.Job == "" {
+				ids = append(ids, p.Request)
+			}
+		}
+	}
+	return ids
 }
 
 // fingerprint is equal for worlds that the next run cannot tell apart.
 func (w *world) fingerprint() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "only interrupted %t, or the CLI killed %t, or abandoned %t, entries lost %d\n", w.cutOnlyBy(interrupted),
-		w.cutOnlyBy(interrupted, cliKilled, stalled), w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned), w.gone)
+	fmt.Fprintf(&b, "only interrupted %t, or the CLI killed %t, or abandoned %t, records lost %d, plan saved %t\n", w.cutOnlyBy(interrupted),
+		w.cutOnlyBy(interrupted, cliKilled, stalled), w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned), w.gone, w.saved != nil)
 	jobs := map[string]int{"": -1}
 	for i, job := range w.sim.Jobs() {
 		jobs[job.ID] = i
-		fmt.Fprintf(&b, "job %d %s %s %q stored %t shown %t shared by %s\n", i, job.Project, job.Status, job.Prompts,
-			w.everSeen[job.ID], strings.Contains(w.shown, job.ID), w.sharing(job.ID))
+		fmt.Fprintf(&b, "job %d %s %s %q stored %t shown %t\n", i, job.Project, job.Status, job.Prompts,
+			w.everSeen[job.ID], strings.Contains(w.shown, job.ID))
 	}
-	entries, mayStay := w.entries(), w.entriesMayStay()
+	records := w.records()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, e := range entries {
-		last := fmt.Sprint(len(w.runs)-1) == string(e.Run)
-		fmt.Fprintf(&b, "entry %.3s job %d %s last run %t alive %t age %d may stay %t\n", e.Key, jobs[e.JobID], e.Status, last,
-			w.alive(e.Sender), coarse(time.Since(e.SentAt)), mayStay && w.everSeen[e.JobID])
+	for _, r := range records {
+		last := fmt.Sprint(len(w.runs)-1) == string(r.Run)
+		fmt.Fprintf(&b, "record %s %s job %d released %t, last run %t", r.Name, triggersOf(r.Triggers), jobs[r.Job], r.Released, last)
+		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
+		for _, p := range r.Previous {
+			fmt.Fprintf(&b, ", before it job %d", jobs[p.Job])
+		}
+		fmt.Fprintln(&b)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.states)) {
 		for _, address := range slices.Sorted(maps.Keys(w.states[name])) {
 			for o := w.states[name][address]; o != nil; o = o.deposed {
-				fmt.Fprintf(&b, "%s%s job %d %v %v tainted %t private %s\n", name, address, jobs[o.id()], o.Get("prompt"),
-					o.Get("status"), o.Tainted, normal(o.Private, jobs, entries))
+				fmt.Fprintf(&b, "%s%s job %d %v %v %v %v tainted %t private %s\n", name, address, jobs[o.id()], o.Get("name"), o.Get("prompt"),
+					o.Get("status"), o.Get("triggers"), o.Tainted, o.normal(jobs, records))
 			}
 		}
 	}
 	return b.String()
 }
 
+// describe is a request in a record. w.mu must be locked.
+func (w *world) describe(kind string, r *journal.Request, jobs map[string]int) string {
+	if r == nil {
+		return ""
+	}
+	prompt := slices.IndexFunc(prompts, func(p string) bool { return store.Hash(r.ID, p) == r.Prompt })
+	return fmt.Sprintf(", %s message %t to %d %s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage, jobs[r.Job],
+		triggersOf(r.Triggers), prompt, r.Unknown, r.Unsent, w.alive(r.Sender), coarse(time.Since(r.SentAt)), strings.Contains(w.shown, r.ID))
+}
+
+func triggersOf(hash string) string { return fmt.Sprintf("triggers %.3s", hash) }
+
 // coarse is an age as far as it matters: what is a few seconds old has the same future.
 func coarse(age time.Duration) int { return int(age / (15 * time.Second)) }
 
-var (
-	entryIDs = regexp.MustCompile(`"[a-z2-7]{16}"`)
-	times    = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
-)
+var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
 
-// normal is a private state with numbers for what differs in each world: jobs, entries, and times.
-func normal(private []byte, jobs map[string]int, entries []entry) string {
+// normal is the private state with numbers for what differs in each world: jobs, versions, and times.
+func (o *object) normal(jobs map[string]int, records []record) string {
 	var values map[string][]byte
-	_ = json.Unmarshal(private, &values)
+	_ = json.Unmarshal(o.Private, &values)
+	if known := string(values["record"]); known != "" {
+		isCurrent := slices.ContainsFunc(records, func(r record) bool {
+			return r.Name == o.Get("name") && strings.HasSuffix(strings.TrimRight(known, `\"`), r.version)
+		})
+		values["record"] = fmt.Append(nil, isCurrent)
+	}
 	text := fmt.Sprintf("%s", values)
 	for id, i := range jobs {
 		if id != "" {
 			text = strings.ReplaceAll(text, id, fmt.Sprint("job ", i))
 		}
 	}
-	text = entryIDs.ReplaceAllStringFunc(text, func(id string) string {
-		return fmt.Sprint("entry ", slices.IndexFunc(entries, func(e entry) bool { return strings.Contains(id, e.ID) }))
-	})
 	return times.ReplaceAllStringFunc(text, func(at string) string {
 		parsed, _ := time.Parse(time.RFC3339Nano, at)
 		return fmt.Sprint("age ", coarse(time.Since(parsed)))
@@ -364,23 +423,17 @@ func (w *world) storeState(r *run) {
 		}
 	}
 	w.states[r.command.state] = stored
-	count := map[string]int{}
-	for _, state := range w.states {
-		for _, o := range state {
-			if count[o.id()]++; count[o.id()] > 1 && w.sharers[o.id()] == nil {
-				w.sharers[o.id()] = r
-			}
-		}
-	}
+	w.saved = nil // "saved plan is stale"
 }
 
-// testEnds forgets the jobs that a test has started, as a user does: whether or not the CLI lives to destroy them.
-func (w *world) testEnds(r *run) {
+// savedPlan is the last plan, unless the state has changed since.
+func (w *world) savedPlan(state string) *run {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, id := range r.created {
-		w.everSeen[id] = true
+	if w.saved == nil || w.saved.command.state != state {
+		return nil
 	}
+	return w.saved
 }
 
 // show is the CLI printing diagnostics.
@@ -400,6 +453,9 @@ func (p *process) settings() fakecli.Attrs {
 	journal := fakecli.Attrs{}
 	if w.store == bucket {
 		journal["url"] = "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2"
+		if p.run.command.state == "" { // it is on disk
+			journal["url"] = fmt.Sprint(journal["url"], "&state=state")
+		}
 	}
 	if forget := p.run.forget; len(forget) > 0 {
 		var ids []tftypes.Value

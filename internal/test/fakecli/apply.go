@@ -83,16 +83,26 @@ func (c *CLI) planAgainst(ctx context.Context, config Attrs, prior tftypes.Value
 // Inconsistent is the CLI's error when a plan during the apply breaks a promise of the first one.
 const Inconsistent = "Provider produced inconsistent final plan"
 
-// Apply applies what was planned. As the CLI does, it first plans again, with the private data of the
-// state, and an object that is replaced is gone by then.
+// Apply applies what was planned. Of a replacement, the deletion comes first.
 func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	var diags []*tfprotov6.Diagnostic
 	if c.Replace {
-		diags = append(diags, c.Destroy(ctx)...)
+		diags = c.Delete(ctx, c.PlannedPrivate) // the CLI keeps that of the create
 	} else if c.Empty() {
 		return nil
 	}
+	again := c.PlanAgain(ctx, config)
+	if diags = append(diags, again...); Failed(again) || c.Empty() {
+		return diags
+	}
+	return append(diags, c.ApplyPlanned(ctx, config)...)
+}
+
+// PlanAgain is the plan that an apply makes, as the CLI does: with the private data of the state, and an object that is
+// replaced is gone by then.
+func (c *CLI) PlanAgain(ctx context.Context, config Attrs) (diags []*tfprotov6.Diagnostic) {
+	c.T.Helper()
 	resp := c.planAgainst(ctx, config, c.State, c.Private)
 	for _, d := range resp.Diagnostics { // without what the plan has said: the CLI says it again
 		if !slices.ContainsFunc(c.warned, func(w *tfprotov6.Diagnostic) bool { return w.Summary == d.Summary && w.Detail == d.Detail }) {
@@ -109,10 +119,7 @@ func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 		})
 	}
 	c.Planned, c.PlannedPrivate, c.Replace = final, resp.PlannedPrivate, false
-	if c.Empty() {
-		return diags
-	}
-	return append(diags, c.ApplyPlanned(ctx, config)...)
+	return diags
 }
 
 // ApplyPlanned applies what was planned without planning it again, as some hosts do.
@@ -136,13 +143,20 @@ func (c *CLI) ApplyPlanned(ctx context.Context, config Attrs) []*tfprotov6.Diagn
 	return resp.Diagnostics
 }
 
-// Destroy applies the plan of a destroy.
+// Destroy plans a destroy and applies it.
 func (c *CLI) Destroy(ctx context.Context) []*tfprotov6.Diagnostic {
+	c.T.Helper()
+	c.PlanDestroy(ctx)
+	return c.Delete(ctx, c.PlannedPrivate)
+}
+
+// Delete destroys the resource, with the private data that its plan has left.
+func (c *CLI) Delete(ctx context.Context, plannedPrivate []byte) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	nothing := tftypes.NewValue(c.Resource, nil)
 	resp := call(ctx, c, c.Server.ApplyResourceChange, &tfprotov6.ApplyResourceChangeRequest{
 		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(nothing), Config: c.Dynamic(nothing),
-		PlannedPrivate: c.Private,
+		PlannedPrivate: plannedPrivate,
 	})
 	c.Instance = Instance{State: c.Decode(resp.NewState)}
 	return resp.Diagnostics

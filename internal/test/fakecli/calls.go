@@ -4,6 +4,7 @@
 package fakecli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -184,6 +185,7 @@ func (c *CLI) PlanDestroy(ctx context.Context) []*tfprotov6.Diagnostic {
 	resp := call(ctx, c, c.Server.PlanResourceChange, &tfprotov6.PlanResourceChangeRequest{
 		TypeName: "agent_job", PriorState: c.Dynamic(c.State), ProposedNewState: nothing, Config: nothing, PriorPrivate: c.Private, PriorIdentity: c.Identity,
 	})
+	c.PlannedPrivate = resp.PlannedPrivate
 	return resp.Diagnostics
 }
 
@@ -212,8 +214,9 @@ func CheckProvider(t *testing.T, config Attrs) []*tfprotov6.Diagnostic {
 	return append(resp.Diagnostics, configured...)
 }
 
-// config is a configuration of the resource.
+// config is a configuration of the resource, with a name: two resources of one state need different ones.
 func (c *CLI) config(given Attrs) tftypes.Value {
+	given = With(Attrs{"name": cmp.Or(c.Name, "a")}, given)
 	if prompt, ok := given["prompt"]; ok && c.PromptWO {
 		given = With(given, Attrs{"prompt": nil, "prompt_wo": prompt})
 	}

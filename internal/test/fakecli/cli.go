@@ -25,6 +25,7 @@ type CLI struct {
 	Server   tfprotov6.ProviderServer
 	Resource tftypes.Object
 	Computed []string // attributes of the resource that the provider may set
+	Name     string   // of the job, in a configuration that gives none; empty: "a"
 	PromptWO bool     // give each prompt of a configuration as prompt_wo instead
 	Minimal  bool     // Run refreshes as with -minimal-refresh
 	Forced   bool     // Plan replaces, as with -replace
@@ -145,7 +146,10 @@ func (c *CLI) Forget() { c.Instance = Instance{State: c.Decode(nil)} }
 func (c *CLI) Load(ctx context.Context, stored Instance) {
 	c.T.Helper()
 	c.Instance = stored
-	text, _ := json.Marshal(map[string]any{"id": c.Get("id")})
+	if c.State.IsNull() { // of a deposed object without a successor
+		return
+	}
+	text, _ := json.Marshal(plain(c.State))
 	call(ctx, c, c.Server.UpgradeResourceState, &tfprotov6.UpgradeResourceStateRequest{TypeName: "agent_job", RawState: &tfprotov6.RawState{JSON: text}})
 }
 

@@ -17,9 +17,9 @@ var beforeSending = regexp.MustCompile(`^(Invalid |Missing |Unknown |Agent provi
 
 // questions are what each other diagnostic answers.
 var questions = map[string]*regexp.Regexp{
-	"to which job or project":   regexp.MustCompile(`(?i)\b(job|project|journal) .*\w|while planning`),
-	"whether anything was sent": regexp.MustCompile(`(?i)\b(sent|sends?|sending|accepted|refused|starts a (new|second) job)\b`),
-	"what to do next":           regexp.MustCompile(`(?i)\b(apply|check|set|look|import|plan|remove|report|run)\b`),
+	"to which job or project":   regexp.MustCompile(`(?i)\b(job|project|journal|the name) .*\w|while planning`),
+	"whether anything was sent": regexp.MustCompile(`(?i)\b(sent|sends?|sending|accepted|refused|started|starts a (new|second) job)\b`),
+	"what to do next":           regexp.MustCompile(`(?i)\b(apply|check|set|look|import|plan|remove|report|run|give|add)\b`),
 }
 
 // retried is what Terragrunt looks for by default in the output of a failed command,

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/xml"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -28,15 +29,31 @@ type Server struct {
 	sync.Mutex
 	URL     string // of a journal
 	Objects map[string][]byte
-	Page    int           // objects in each page of a listing; 0: 20
-	Ahead   time.Duration // of the clock
+	Page    int // objects in each page of a listing; 0: 20
+	written map[string]time.Time
+
+	// IgnoreIfNoneMatch and IgnoreIfMatch make it a store that ignores a condition of a write.
+	IgnoreIfNoneMatch, IgnoreIfMatch bool
 
 	// hook answers a request, when it returns a status. It may call apply first.
 	hook func(r *http.Request, apply func()) int
 }
 
-// etag is that of every object: nothing here depends on one.
-const etag = `"00000000000000000000000000000000"`
+// etag depends on the text alone, as a real server's does.
+func etag(object []byte) string { return fmt.Sprintf("\"%.16x\"", sha256.Sum256(object)) }
+
+// Op is what a request does: list, read or write.
+func Op(r *http.Request) string {
+	switch {
+	case r.URL.Query().Has("list-type"):
+		return "list"
+	case r.Method == http.MethodGet:
+		return "read"
+	case r.Method == http.MethodPut:
+		return "write"
+	}
+	return r.Method
+}
 
 // New starts a server, and sets its credentials in the environment, where nothing else of AWS remains.
 func New(t testing.TB) *Server {
@@ -83,25 +100,41 @@ func (f *Server) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	name, inBucket := strings.CutPrefix(r.URL.Path, "/bucket")
 	name = strings.TrimPrefix(name, "/")
 	object, exists := f.Objects[name]
-	switch {
+	switch op := Op(r); {
 	case !inBucket:
 		refuse(w, http.StatusNotFound, "NoSuchBucket")
-	case r.Method == http.MethodGet && r.URL.Query().Has("list-type"):
+	case op == "list":
 		f.list(w, r.URL.Query())
-	case r.Method == http.MethodPut && r.Header.Get("X-Amz-Checksum-Sha256") != checksum(body): // Amazon demands one with Object Lock
-		refuse(w, http.StatusBadRequest, "InvalidRequest")
-	case r.Method == http.MethodPut:
-		f.Objects[name] = body
-		w.Header().Set("ETag", etag)
-	case !exists: // to a DELETE, Google's store says so, and Amazon's 204
+	case op == "write":
+		f.put(w, r, name, body)
+	case op != "read": // the journal deletes nothing
+		refuse(w, http.StatusMethodNotAllowed, "MethodNotAllowed")
+	case !exists:
 		refuse(w, http.StatusNotFound, "NoSuchKey")
-	case r.Method == http.MethodDelete:
-		delete(f.Objects, name)
-		w.WriteHeader(http.StatusNoContent)
 	default:
-		w.Header().Set("ETag", etag)
-		w.Header().Set("Last-Modified", time.Now().Add(f.Ahead).UTC().Format(http.TimeFormat))
+		w.Header().Set("ETag", etag(object))
+		w.Header().Set("Last-Modified", f.written[name].UTC().Format(http.TimeFormat))
 		_, _ = w.Write(object)
+	}
+}
+
+// put demands a checksum, as Amazon does with Object Lock, and one of the conditions, without which the journal writes nothing.
+func (f *Server) put(w http.ResponseWriter, r *http.Request, name string, body []byte) {
+	object, exists := f.Objects[name]
+	isNew, match := r.Header.Get("If-None-Match") == "*", r.Header.Get("If-Match")
+	switch {
+	case r.Header.Get("X-Amz-Checksum-Sha256") != checksum(body), isNew == (match != ""):
+		refuse(w, http.StatusBadRequest, "InvalidRequest")
+	case isNew && exists && !f.IgnoreIfNoneMatch, match != "" && exists && match != etag(object) && !f.IgnoreIfMatch:
+		refuse(w, http.StatusPreconditionFailed, "PreconditionFailed")
+	case match != "" && !exists && !f.IgnoreIfMatch:
+		refuse(w, http.StatusNotFound, "NoSuchKey")
+	default:
+		if f.written == nil {
+			f.written = map[string]time.Time{}
+		}
+		f.Objects[name], f.written[name] = body, time.Now()
+		w.Header().Set("ETag", etag(body))
 	}
 }
 
@@ -118,7 +151,7 @@ func refuse(w http.ResponseWriter, status int, code string) {
 // list answers in pages that are shorter than a real server's.
 func (f *Server) list(w io.Writer, query url.Values) {
 	prefix, after, page := query.Get("prefix"), query.Get("continuation-token"), cmp.Or(f.Page, 20)
-	type contents struct{ Key, LastModified string }
+	type contents struct{ Key, LastModified, ETag string }
 	var result struct {
 		XMLName               xml.Name `xml:"ListBucketResult"`
 		Name                  string
@@ -135,7 +168,7 @@ func (f *Server) list(w io.Writer, query url.Values) {
 			result.IsTruncated, result.NextContinuationToken = true, result.Contents[page-1].Key
 			break
 		}
-		result.Contents = append(result.Contents, contents{name, time.Unix(0, 0).UTC().Format(time.RFC3339)})
+		result.Contents = append(result.Contents, contents{name, f.written[name].UTC().Format(time.RFC3339), etag(f.Objects[name])})
 	}
 	_ = xml.NewEncoder(w).Encode(result)
 }

@@ -13,33 +13,44 @@ type model struct {
 	refuses int            // messages to completed jobs, with this status
 	rows    map[string]int // of the tables, how often each applied
 	state   *state         // as stored
-	sent    []*request
+	records map[string]*record
+	stopped int      // the request that the last run stopped for
+	history []*state // before each turn
 }
 
 // state is what the state shows of a job.
 type state struct {
-	job, status string
-	prompt      string // the last one that is recorded; empty: the job was imported
-	triggers    bool
-	tainted     bool
-	unconfirmed bool       // a message may not have arrived
-	refused     string     // the last prompt that it refused when it had finished
-	closes      bool       // it refuses messages
-	writeOnly   bool       // the prompt is
-	shows       []*request // a later run that reads this state removes them from the journal
+	name, job, status string
+	prompt            string // the last one that is recorded; empty: the job was imported
+	triggers          bool
+	tainted           bool
+	unconfirmed       bool   // a message may not have arrived
+	refused           string // the last prompt that it refused when it had finished
+	closes            bool   // it refuses messages
+	writeOnly         bool   // the prompt is
+	adoption          int    // the turn in which this object adopted the job
 }
 
-// request is a POST that the service may have accepted.
-type request struct {
-	job         string // that it started or reached; empty: unknown
-	message     bool
-	named       bool // a create
-	prompt      string
-	triggers    bool
-	known       bool // the service's response arrived
-	superfluous bool // its entry: a later run has read a state that shows the request
-	turn        int
+// record is what the journal has of a name.
+type record struct {
+	job      string // empty: unknown
+	triggers bool
+	last     *request // nil: the name has had no job
+	released bool
+	adoption int // the turn in which the job was adopted; a killed run's is in no state
 }
+
+// request is one that the service has accepted, or may have accepted.
+type request struct {
+	turn             int
+	message, unknown bool
+	prompt           string
+	pending          bool // its run was killed before a response arrived
+}
+
+func (r record) isFree() bool { return r.released || r.last == nil }
+
+func (r record) isUnknownCreate() bool { return !r.isFree() && r.last.unknown && !r.last.message }
 
 // want is what the plan of a turn asks for.
 type want int
@@ -48,7 +59,7 @@ const (
 	nothing want = iota
 	newJob
 	message
-	record   // the prompt of an imported job
+	assign   // the prompt of an imported job, or another name
 	rejected // while applying, before anything is sent
 )
 
@@ -67,6 +78,7 @@ type expected struct {
 	replaces          bool
 	creates, messages int
 	run               verdict
+	killed            bool
 	warns             bool     // the plan
 	unconfirmed       bool     // the plan says it of a message
 	names             []string // jobs that the plan must name
@@ -88,64 +100,87 @@ var changes = []struct {
 	want   want
 }{
 	{"new resource", func(s situation) bool { return s.state == nil }, newJob},
-	{"failed create", func(s situation) bool { return s.state.tainted }, newJob},
+	{"failed create, or a taint", func(s situation) bool { return s.state.tainted }, newJob},
 	{"-replace", func(s situation) bool { return s.Does == replace }, newJob},
 	{"triggers", func(s situation) bool { return s.state.prompt != "" && s.Triggers != s.state.triggers }, newJob},
-	{"prompt in ignore_changes", func(s situation) bool { return s.Ignored }, nothing},
-	{"import", func(s situation) bool { return s.state.prompt == "" }, record},
+	{`failed job, on_failure = "retry"`, func(s situation) bool { return s.state.status == failed && s.OnFailure == "retry" }, newJob},
+	{"import", func(s situation) bool { return s.state.prompt == "" && !s.Ignored }, assign},
+	{"prompt in ignore_changes", func(s situation) bool { return s.Ignored && s.state.name == s.Name }, nothing},
+	{"prompt in ignore_changes, another name", func(s situation) bool { return s.Ignored }, assign},
 	{"unknown prompt, closed job", func(s situation) bool { return s.Unknown && !s.WriteOnly && s.closed() }, newJob},
-	{"earlier prompt, after a refused message", func(s situation) bool { return s.restored() }, nothing},
+	{"earlier prompt, after a refused message", func(s situation) bool { return s.restored() && s.state.name == s.Name }, nothing},
+	{"another name", func(s situation) bool { return s.state.prompt == s.prompt() && s.state.name != s.Name }, assign},
 	{"same prompt", func(s situation) bool { return s.state.prompt == s.prompt() }, nothing},
-	{"unknown prompt_wo, closed job", func(s situation) bool { return s.Unknown && s.closed() && s.leftMessage() == nil }, rejected},
-	{"message of an earlier run", func(s situation) bool { return s.leftMessage() != nil }, message},
+	{"unknown prompt_wo, closed job", func(s situation) bool { return s.Unknown && s.closed() && !s.wasSent() }, rejected},
+	{"message of an earlier run", situation.wasSent, message},
 	{"new prompt, after a refused message", func(s situation) bool { return s.state.closes }, newJob},
 	{"new prompt, closed job", func(s situation) bool { return s.closed() }, newJob},
 	{"new prompt", func(situation) bool { return true }, message},
 }
 
 // posts is the table "Sending" of reliability.md.
-var posts = map[string]struct{ sent, answered bool }{
+var posts = map[string]struct{ sent, answered, killed bool }{
 	"":         {sent: true, answered: true},
 	refused:    {},
 	invalid:    {},
 	lost:       {sent: true},
 	notArrived: {sent: true}, // as far as anybody knows
+	cut:        {sent: true, killed: true},
+	unsent:     {killed: true},
 }
 
-// leftovers is the table of reliability.md that says what follows what an earlier run has
-// left in the journal for the same request.
-var leftovers = []struct {
-	left string
-	when func(s situation, r *request) bool
-	then then
-}{
-	{"message without a response", func(_ situation, r *request) bool { return r.message && !r.known }, countsAsSent},
-	{"request without a response", func(_ situation, r *request) bool { return !r.known }, stops},
-	{"job with another prompt", func(s situation, r *request) bool {
-		return !r.message && s.status(r.job) != gone && r.prompt != s.prompt()
-	}, stops},
-	{"job that cannot be read", func(s situation, r *request) bool { return s.status(r.job) == gone }, stops},
-	{"accepted message", func(_ situation, r *request) bool { return r.message }, takesOver},
-	{"job", func(situation, *request) bool { return true }, takesOver},
+// row is one of the tables of reliability.md that say what a request does because of the record of its name. The first
+// one that applies counts.
+type row struct {
+	record string
+	when   func(s situation, r *record) bool
+	then   then
 }
 
-// then is what an apply does with what an earlier run has left.
+// then is what an apply does.
 type then int
 
 const (
 	stops then = iota
-	takesOver
+	sends
+	adopts
 	countsAsSent
 )
 
-func (s situation) follow(r *request) then {
-	for _, row := range leftovers {
-		if row.when(s, r) {
-			s.rows[row.left]++
-			return row.then
-		}
+var creates = []row{
+	{"create: none", func(_ situation, r *record) bool { return r.last == nil }, sends},
+	{"create: released", func(_ situation, r *record) bool { return r.released }, sends},
+	{"create: unknown create, given up", func(s situation, r *record) bool { return r.isUnknownCreate() && s.isForgotten(r) }, sends},
+	{"create: pending create of a killed run", func(_ situation, r *record) bool { return r.isUnknownCreate() && r.last.pending }, stops},
+	{"create: unknown create", func(_ situation, r *record) bool { return r.isUnknownCreate() }, stops},
+	{"create: other triggers", func(s situation, r *record) bool { return r.triggers != s.Triggers }, sends},
+	{"create: another prompt, given up", func(s situation, r *record) bool { return r.last.prompt != s.prompt() && s.isForgotten(r) }, sends},
+	{"create: another prompt", func(s situation, r *record) bool { return r.last.prompt != s.prompt() }, stops},
+	{"create: 404, given up", func(s situation, r *record) bool { return s.status(r.job) == gone && s.isForgotten(r) }, sends},
+	{"create: 404", func(s situation, r *record) bool { return s.status(r.job) == gone }, stops},
+	{"create: failed job, to be retried", func(s situation, r *record) bool { return s.status(r.job) == failed && s.OnFailure == "retry" }, sends},
+	{"create: failed job", func(s situation, r *record) bool { return s.status(r.job) == failed }, adopts},
+	{"create: same prompt", func(situation, *record) bool { return true }, adopts},
+}
+
+var messages = []row{
+	{"message: none, or released", func(_ situation, r *record) bool { return r.isFree() }, sends},
+	{"message: unknown create", func(_ situation, r *record) bool { return r.isUnknownCreate() }, sends},
+	{"message: another job, given up", func(s situation, r *record) bool { return r.job != s.state.job && s.isForgotten(r) }, sends},
+	{"message: another job", func(s situation, r *record) bool { return r.job != s.state.job }, stops},
+	{"message: another prompt", func(s situation, r *record) bool { return r.last.prompt != s.prompt() }, sends},
+	{"message: unknown", func(_ situation, r *record) bool { return r.last.unknown }, countsAsSent},
+	{"message: accepted", func(situation, *record) bool { return true }, adopts},
+}
+
+// follow is what the record of the name says. A run that stops names the request that is in the way.
+func (s situation) follow(table []row, r *record) then {
+	row := table[slices.IndexFunc(table, func(row row) bool { return row.when(s, r) })]
+	s.rows[row.record]++
+	if row.then == stops {
+		s.stopped = r.last.turn
 	}
-	return stops
+	return row.then
 }
 
 // waits are the tables "Failed jobs" and "Timeouts and interrupted runs" of lifecycle.md.
@@ -189,37 +224,21 @@ func (s situation) restored() bool {
 
 func ended(status string) bool { return status == completed || status == failed || status == archived }
 
-// leftCreates and leftMessage are what the journal has of earlier runs, for what the turn
-// may want.
-func (s situation) leftCreates() []*request {
-	return s.left(func(r *request) bool {
-		return !r.message && r.named == s.Named && r.triggers == s.Triggers && (s.Named || r.prompt == s.prompt())
-	})
-}
-
-// namesakes are creates that one with a name starts a job beside.
-func (s situation) namesakes() []*request {
-	return s.left(func(r *request) bool {
-		isUnnamed := !r.named && r.triggers == s.Triggers && r.prompt == s.prompt()
-		return s.Named && !r.message && (isUnnamed || r.named && r.triggers != s.Triggers)
-	})
-}
-
-func (s situation) leftMessage() *request {
-	found := s.left(func(r *request) bool { return r.message && r.prompt == s.prompt() && r.job == s.state.job })
-	return slices.Concat(found, []*request{nil})[0]
-}
-
-// left returns requests with a response first.
-func (s situation) left(match func(*request) bool) (found []*request) {
-	for _, known := range []bool{true, false} {
-		for _, r := range s.sent {
-			if !r.superfluous && r.turn != s.number && r.known == known && match(r) {
-				found = append(found, r)
-			}
-		}
+// record is that of the name.
+func (m *model) record(name string) *record {
+	if m.records[name] == nil || m.journal == off {
+		m.records[name] = new(record)
 	}
-	return found
+	return m.records[name]
+}
+
+// isForgotten reports whether the turn gives up the last request of a name.
+func (s situation) isForgotten(r *record) bool { return s.Forgets && r.last.turn == s.stopped }
+
+// wasSent reports whether an earlier run has sent the prompt to the job.
+func (s situation) wasSent() bool {
+	r := s.record(s.Name)
+	return !r.isFree() && r.job == s.state.job && r.last.prompt == s.prompt()
 }
 
 // play says what the guides promise of a turn, and changes the model accordingly. A new
@@ -227,20 +246,32 @@ func (s situation) left(match func(*request) bool) (found []*request) {
 func (m *model) play(t turn, number int, status func(string) string) expected {
 	s := situation{t, m, number, status}
 	x := expected{run: succeeds}
+	m.history = append(m.history, m.state)
+	if m.state != nil && t.Does == taint {
+		tainted := *m.state
+		tainted.tainted = true
+		m.state = &tainted
+	}
 	before := m.state
-	if m.state != nil && t.Does != importJob && t.Does != stateRm {
+	if m.state != nil && !t.changesState() {
 		s.refresh(&x)
 	}
 	switch t.Does {
 	case refresh:
-	case destroy, stateRm:
+	case destroy:
+		if !t.Unapplied {
+			s.delete()
+		}
+	case stateRm:
 		m.state = nil
+	case restore:
+		m.state = m.history[max(0, number-2)]
 	case importJob:
-		m.state = &state{job: imported, status: active}
+		m.state = &state{name: noName, job: imported, status: active}
 	default:
 		s.apply(&x)
 	}
-	if t.Killed && t.Does != stateRm && t.Does != importJob {
+	if x.killed || t.Killed && !t.changesState() {
 		m.state = before
 	}
 	return x
@@ -250,12 +281,10 @@ func (m *model) play(t turn, number int, status func(string) string) expected {
 const (
 	fresh    = "new"
 	imported = "imported"
+	noName   = "none" // of an imported job
 )
 
 func (s situation) refresh(x *expected) {
-	for _, r := range s.state.shows {
-		r.superfluous = true
-	}
 	now := *s.state
 	s.state = &now
 	x.warns = s.status(now.job) == gone
@@ -268,6 +297,28 @@ func (s situation) refresh(x *expected) {
 	}
 }
 
+// delete destroys the job, and frees its name.
+func (s situation) delete() {
+	if s.state != nil {
+		s.release(s.state.name)
+		s.state = nil
+	}
+}
+
+func (s situation) release(name string) {
+	isReplaced := s.state.tainted && s.Does != destroy // the private state is that of the successor
+	if r := s.record(name); r.job == s.state.job && (isReplaced || r.adoption == s.state.adoption) {
+		r.released = true
+	}
+}
+
+// keepsFailed reports whether the job failed, and nothing asks for another one but the taint.
+func (s situation) keepsFailed() bool {
+	r := s.record(s.Name)
+	return s.state != nil && s.state.tainted && s.state.status == failed && s.OnFailure != "retry" &&
+		r.job == s.state.job && !r.isFree() && r.triggers == s.Triggers && r.last.prompt == s.prompt()
+}
+
 func (s situation) apply(x *expected) {
 	for _, row := range changes {
 		if row.when(s) {
@@ -276,89 +327,139 @@ func (s situation) apply(x *expected) {
 			break
 		}
 	}
+	r := s.record(s.Name)
 	x.replaces = x.want == newJob && s.state != nil
 	x.unconfirmed = x.want == nothing && !s.Unknown && s.state.unconfirmed
 	x.warns = x.warns || x.want == message || x.want == nothing && s.state.status == failed
-	if !s.Unknown && !s.Ignored {
-		left := s.leftCreates()
-		if x.want == newJob && len(left) == 0 && s.Does != replace { // of which Terraform shows the plan without a warning
-			left = s.namesakes()
-		}
-		for _, r := range left {
-			if r.known && (s.state == nil || s.state.job != r.job) {
-				x.names = append(x.names, r.job)
-			}
-		}
+	isImported := s.state != nil && s.state.name == noName // which decides about a create without a response
+	if !r.isFree() && (s.state == nil || r.job != s.state.job) && !s.isForgotten(r) && (!isImported || !r.isUnknownCreate()) {
+		x.warns, x.names = true, slices.DeleteFunc([]string{r.job}, func(job string) bool { return job == "" })
+	}
+	keepsFailed := s.keepsFailed()
+	switch {
+	case s.state == nil || r.job != s.state.job:
+	case !x.replaces && r.released && s.state.name == s.Name:
+		r.released, r.adoption = false, s.state.adoption
+	case !x.replaces:
+	case s.Unapplied && s.Unknown && s.state.tainted && s.state.status == failed && s.OnFailure != "retry": // the prompt may be the same
+	case !keepsFailed && r.triggers == s.Triggers:
+		r.released = true
+	}
+	if s.Unapplied {
+		return
 	}
 	switch x.want {
 	case newJob:
+		if !keepsFailed {
+			s.delete()
+		}
 		s.create(x)
 	case message:
 		s.message(x)
 	case rejected:
 		x.run = fails
-	case record, nothing:
-		if s.restored() {
-			s.state.refused, s.state.closes = "", false
+	case assign, nothing:
+		s.keep(x)
+	}
+}
+
+// keep sends nothing.
+func (s situation) keep(x *expected) {
+	if s.restored() {
+		s.state.refused, s.state.closes = "", false
+	}
+	if x.want == assign {
+		r := s.record(s.Name)
+		if !r.isFree() && !r.isUnknownCreate() && r.job != s.state.job && s.state.name != noName && !s.isForgotten(r) {
+			s.stopped, x.run = r.last.turn, fails
+			return
 		}
-		if !s.Ignored {
-			s.state.prompt, s.state.writeOnly = s.prompt(), s.WriteOnly
+		prompt := s.prompt()
+		if s.Ignored {
+			prompt = map[bool]string{false: s.state.prompt}[s.state.writeOnly]
 		}
-		s.state.triggers = s.Triggers
-		if !ended(s.state.status) {
-			s.wait(x, false)
-		}
+		s.accept(&request{turn: s.number, message: true, prompt: prompt}, s.state.job)
+		r.triggers = s.Triggers
+	}
+	if !s.Ignored {
+		s.state.prompt, s.state.writeOnly = s.prompt(), s.WriteOnly
+	}
+	s.rename()
+	s.state.triggers = s.Triggers
+	if !ended(s.state.status) {
+		s.wait(x, false)
+	}
+}
+
+// rename frees the earlier name.
+func (s situation) rename() {
+	if s.state.name != s.Name {
+		s.release(s.state.name)
+		s.state.name = s.Name
+	}
+	if r := s.record(s.Name); r.job == s.state.job {
+		s.state.adoption = r.adoption
 	}
 }
 
 func (s situation) create(x *expected) {
+	r := s.record(s.Name)
 	s.state = nil
-	if left := s.leftCreates(); len(left) > 0 {
-		if r := left[0]; s.follow(r) == stops {
-			x.run = fails
-		} else {
-			s.started(r, s.status(r.job))
-			s.wait(x, true)
-		}
+	s.reach(x)
+	if x.killed {
 		return
 	}
-	x.creates = 1
-	if r := s.post(x, &request{job: fresh}); r != nil && r.known {
-		s.started(r, active)
+	switch s.follow(creates, r) {
+	case stops:
+		x.run = fails
+	case adopts:
+		s.started(r.job, s.status(r.job))
+		s.state.unconfirmed = r.last.unknown
+		r.adoption, s.state.adoption = s.number, s.number
 		s.wait(x, true)
+	default:
+		x.creates = 1
+		if sent := s.post(x, fresh); sent != nil && !sent.unknown {
+			s.started(fresh, active)
+			s.wait(x, true)
+		}
 	}
 }
 
-func (s *situation) started(r *request, status string) {
-	s.state = &state{job: r.job, status: status, prompt: s.prompt(), writeOnly: s.WriteOnly, triggers: s.Triggers}
-	s.shows(r)
+func (s *situation) started(job, status string) {
+	s.state = &state{name: s.Name, job: job, status: status, prompt: s.prompt(), writeOnly: s.WriteOnly, triggers: s.Triggers}
 }
 
 func (s situation) message(x *expected) {
-	r := s.leftMessage()
-	switch {
-	case r != nil && s.follow(r) == stops, r == nil && s.status(s.state.job) == gone && s.Post == "":
-		x.run, x.messages = fails, map[bool]int{true: 1}[r == nil]
+	r, isUnknown := s.record(s.Name), false
+	switch then := s.follow(messages, r); {
+	case then == stops:
+		x.run = fails
 		return
-	case r == nil && s.refusal() != 0:
+	case then == countsAsSent:
+		isUnknown = true
+	case then == adopts && s.status(s.state.job) == gone, then == sends && s.status(s.state.job) == gone && s.Post == "":
+		x.run, x.messages = fails, map[bool]int{true: 1}[then == sends]
+		return
+	case then == adopts:
+		s.reach(x)
+	case s.refusal() != 0:
 		x.run, x.messages = fails, 1
-		switch earlier := s.state.refused; {
-		case ended(s.status(s.state.job)):
-			s.state.refused = s.prompt()
-			s.state.closes = s.refusal() == 409 || earlier != "" && earlier != s.prompt()
-		case s.status(s.state.job) != gone:
-			s.state.refused = ""
-		}
+		s.refuse()
 		return
-	case r == nil:
+	default:
 		x.messages = 1
-		r = s.post(x, &request{job: s.state.job, message: true})
+		sent := s.post(x, s.state.job)
+		if sent == nil {
+			return
+		}
+		isUnknown = sent.unknown
 	}
 	closed := s.closed()
 	s.state.prompt, s.state.writeOnly, s.state.triggers = s.prompt(), s.WriteOnly, s.Triggers
 	s.state.refused, s.state.closes = "", false
-	s.shows(r)
-	if s.state.unconfirmed = !r.known; !r.known {
+	s.rename()
+	if s.state.unconfirmed = isUnknown; isUnknown {
 		x.run = fails
 		return
 	}
@@ -369,34 +470,54 @@ func (s situation) message(x *expected) {
 	}
 }
 
-// post sends a request, and returns it if the service may have accepted it.
-func (s situation) post(x *expected, r *request) *request {
-	r.prompt, r.triggers, r.turn = s.prompt(), s.Triggers, s.number
+// refuse is what a refused message leaves.
+func (s situation) refuse() {
+	switch earlier := s.state.refused; {
+	case ended(s.status(s.state.job)):
+		s.state.refused = s.prompt()
+		s.state.closes = s.refusal() == 409 || earlier != "" && earlier != s.prompt()
+	case s.status(s.state.job) != gone:
+		s.state.refused = ""
+	}
+}
+
+// post sends a request to a job, and returns it if the service may have accepted it.
+func (s situation) post(x *expected, job string) *request {
 	outcome := posts[s.Post]
-	r.known = outcome.answered
-	if !r.known {
+	r := &request{turn: s.number, message: job != fresh, unknown: !outcome.answered, prompt: s.prompt(), pending: outcome.killed}
+	s.rows["POST: "+s.Post]++
+	if x.killed = outcome.killed; !outcome.answered {
 		x.run = fails
 	}
-	if !outcome.sent {
+	switch {
+	case !outcome.sent:
+		if outcome.killed {
+			x.creates, x.messages = 0, 0
+		}
 		return nil
+	case r.unknown && !r.message:
+		job = ""
+		if !outcome.killed {
+			s.stopped = s.number
+		}
 	}
-	if r.named = s.Named && !r.message; !r.known && !r.message {
-		r.job = ""
-	}
-	r.superfluous = s.journal == off
-	s.sent = append(s.sent, r)
+	s.accept(r, job)
 	return r
 }
 
-// shows adds to the state what a later run need not take over.
-func (s situation) shows(r *request) {
-	now := s.state
-	now.shows = slices.Clone(now.shows)
-	for _, earlier := range s.sent {
-		if earlier == r || earlier.job == now.job && (!earlier.message || earlier.turn < r.turn) {
-			now.shows = append(now.shows, earlier)
-		}
+// reach reads a job, unless the run is killed before that.
+func (s situation) reach(x *expected) { x.killed = x.killed || s.Post == unsent }
+
+// accept records the last request of the name.
+func (s situation) accept(last *request, job string) {
+	r := s.record(s.Name)
+	if r.job != job || r.isUnknownCreate() {
+		r.triggers = s.Triggers
 	}
+	if r.job != job {
+		r.adoption = 0
+	}
+	r.last, r.job, r.released = last, job, false
 }
 
 func (s situation) wait(x *expected, creating bool) {
@@ -405,6 +526,7 @@ func (s situation) wait(x *expected, creating bool) {
 		x.run = succeeds
 		return
 	}
+	s.reach(x)
 	end := now.status
 	if now.job != fresh {
 		end = s.status(now.job)

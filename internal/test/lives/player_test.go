@@ -7,7 +7,10 @@ package lives
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"regexp"
 	"strings"
@@ -16,10 +19,12 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -27,16 +32,22 @@ import (
 )
 
 const (
-	finish  = 3 * time.Second  // from the start of a run until its active jobs finish
-	timeout = 15 * time.Second // longer than a wait for them takes
+	finish  = 3 * time.Second  // how often active jobs finish in a run
+	timeout = 90 * time.Second // longer than a 404 must persist before it counts
 	pause   = wait.Grace       // between runs: a final status then counts
 )
 
 const (
+	folder = ".agent-journal"
+	kept   = ".kept" // while a dead process runs out
+
 	// The CLI plans again while applying, and refuses that a job is replaced which the plan has kept.
 	inconsistent = "ERROR: " + fakecli.Inconsistent
 	notNamed     = "the plan does not name the job of an earlier run"
 )
+
+// giveUp is what an error says of a request that is in the way.
+var giveUp = regexp.MustCompile(`AGENT_JOURNAL_FORGET=(\w+)`)
 
 // ofOthers is what says that other runs have sent something.
 var ofOthers = regexp.MustCompile(`(earlier|another|Earlier|Another|other) runs?\b`)
@@ -52,10 +63,15 @@ type player struct {
 	processes int
 	wrong     []string // what fakecli found
 
-	asked   string // the request that the user asks for
-	created bool   // it was last sent as a create
-	may     bool   // it may be sent
-	broken  bool   // an earlier turn has left what its state lacks
+	stored  []fakecli.Instance // before each turn
+	kill    func()             // the provider process
+	dies    bool               // it is killed before it connects to the service
+	dead    bool               // it was killed
+	stopped string             // the id that the last error named
+	asked   string             // the request that the user asks for
+	created bool               // it was last sent as a create
+	may     bool               // it may be sent
+	broken  bool               // an earlier turn has left what its state lacks
 }
 
 // observed is what became of a turn.
@@ -69,6 +85,12 @@ type observed struct {
 // Errorf records what fakecli asserts: rapid must see it as part of this life.
 func (p *player) Errorf(format string, args ...any) {
 	p.wrong = append(p.wrong, fmt.Sprintf(format, args...))
+}
+
+func (p *player) must(errs ...error) {
+	if err := errors.Join(errs...); err != nil {
+		p.Fatal(err)
+	}
 }
 
 // breach is a turn that the model does not expect.
@@ -94,9 +116,9 @@ func playLife(t *testing.T, l life, rows map[string]int) (b *breach) {
 		p.sim = harness.NewSimulator(harness.Always(simulator.Script{Duration: 1000 * time.Hour, NoMessages: l.Refuses}))
 		p.wire = faultserver.New(t, p.sim, faultserver.Options{InMemory: true})
 		p.cli = &fakecli.CLI{T: p}
-		p.connect(0)
+		p.connect(turn{}, 0)
 		p.cli.Forget()
-		m := &model{journal: l.Journal, refuses: l.Refuses, rows: rows}
+		m := &model{journal: l.Journal, refuses: l.Refuses, rows: rows, records: map[string]*record{}}
 		for i, turn := range l.Turns {
 			if b = p.check(m, turn, i+1); b != nil {
 				return
@@ -110,14 +132,14 @@ func playLife(t *testing.T, l life, rows map[string]int) (b *breach) {
 // check plays a turn, and compares it with the model.
 func (p *player) check(m *model, t turn, number int) *breach {
 	p.happen(t.Meanwhile)
-	// A failed create is followed by another one, also if the state does not show it.
-	again := m.state != nil && m.state.tainted || (m.state == nil || m.state.job != p.newest()) && p.status(p.newest()) == failed
-	t.Ignored = t.Ignored && t.Does == apply && m.state != nil && !m.state.tainted && (m.state.prompt == "" || m.state.triggers == t.Triggers)
+	again := t.OnFailure == "retry" && (p.status(p.newest()) == failed || p.cli.Get("status") == failed) || p.cli.Tainted && (p.status(p.newest()) != failed || p.life.Journal == off)
+	t.Ignored = t.Ignored && t.Does == apply && t.OnFailure != "retry" && m.state != nil && !m.state.tainted && (m.state.prompt == "" || m.state.triggers == t.Triggers)
 	t.Unknown = t.Unknown && !t.Ignored
 	statuses := map[string]string{} // as they are now
 	for _, job := range p.sim.Jobs() {
 		statuses[job.ID] = job.Status
 	}
+	p.stored = append(p.stored, p.cli.Instance)
 	x := m.play(t, number, func(job string) string {
 		if status, known := statuses[job]; known {
 			return status
@@ -125,7 +147,7 @@ func (p *player) check(m *model, t turn, number int) *breach {
 		return gone
 	})
 	got := p.play(t, number)
-	p.once(t, got, again)
+	p.once(t, got, again, x.killed)
 	m.learn(p.newest())
 
 	want := func(right bool, format string, args ...any) {
@@ -136,13 +158,13 @@ func (p *player) check(m *model, t turn, number int) *breach {
 	want(got.replaces == x.replaces, "the plan replaces the job: %t, want %t", got.replaces, x.replaces)
 	want(got.creates == x.creates, "%d creates, want %d", got.creates, x.creates)
 	want(got.messages == x.messages, "%d messages, want %d", got.messages, x.messages)
-	want(x.run == either || got.failed == (x.run == fails), "the run failed: %t, but the model says that it %s", got.failed, x.run)
+	want(x.killed || x.run == either || got.failed == (x.run == fails), "the run failed: %t, but the model says that it %s", got.failed, x.run)
 	want(!x.unconfirmed || strings.Contains(got.plan, "unconfirmed"), "the plan does not say that a message is unconfirmed")
 	want(!x.warns || got.plan != "", "the plan says nothing")
 	want(x.want == rejected || !strings.Contains(got.all, inconsistent), "inconsistent final plan")
-	p.broken = p.broken || p.life.Journal == off || t.Does == stateRm || t.Does == importJob
+	p.broken = p.broken || p.life.Journal == off || t.changesState() || t.Meanwhile == gone
 	want(p.broken || !ofOthers.MatchString(got.all), "a run warns of others that was preceded by no broken one")
-	p.broken = p.broken || t.Killed || t.Post != ""
+	p.broken = p.broken || t.Killed || t.Post != "" || t.Unapplied
 	for _, job := range x.names {
 		want(strings.Contains(got.plan, job), notNamed)
 	}
@@ -161,9 +183,10 @@ func (p *player) check(m *model, t turn, number int) *breach {
 
 // once asserts the promise without the model: a request that the service may have accepted
 // is not sent again before the user asks for something else.
-func (p *player) once(t turn, got observed, again bool) {
-	request := fmt.Sprint(t.prompt(), t.Triggers, t.Named)
-	p.may = p.may || again || t.Unknown || request != p.asked || t.Does != apply && t.Does != refresh
+func (p *player) once(t turn, got observed, again, killed bool) {
+	request := fmt.Sprint(t.prompt(), t.Triggers, t.Name)
+	p.may = p.may || again || t.Unknown || t.Forgets || request != p.asked || t.Does == replace || t.Does == taint || t.Does == destroy ||
+		p.life.Journal == off && t.changesState()
 	p.asked = request
 	if got.creates+got.messages == 0 {
 		return
@@ -171,15 +194,15 @@ func (p *player) once(t turn, got observed, again bool) {
 	if !p.may && p.created == (got.creates > 0) { // else it is a message to another job
 		p.Errorf("sent again")
 	}
-	isLost := p.life.Journal == off && (t.Killed || got.creates > 0 && t.Post != "")
+	isLost := p.life.Journal == off && (t.Killed || killed || got.creates > 0 && t.Post != "")
 	p.created = got.creates > 0
 	p.may = got.refused || isLost
 }
 
 // learn replaces the names of jobs that were not known before the turn.
 func (m *model) learn(newest string) {
-	for _, r := range m.sent {
-		if r.job == fresh {
+	for _, r := range m.records {
+		if r.job == fresh || r.job == imported {
 			r.job = newest
 		}
 	}
@@ -229,34 +252,60 @@ func (p *player) finish(status string) {
 // play is a run of the CLI.
 func (p *player) play(t turn, number int) (got observed) {
 	c, before := p.cli, p.sim.Counts()
+	if t.Does == taint {
+		c.Tainted = !c.State.IsNull()
+	}
 	stored := c.Instance
 	if t.Goes == "" {
 		t.Goes = completed
 	}
-	time.AfterFunc(finish, func() { p.finish(t.Goes) })
+	running, stop := context.WithCancel(p.Context())
+	defer stop()
+	go func() {
+		for sleep.For(running, finish) == nil {
+			p.finish(t.Goes)
+		}
+	}()
+	p.dead = false
 	p.sim.ClearFaults()
+	p.wire.Always(faultserver.Create, nil)
+	p.wire.Always(faultserver.Message, nil)
 	for _, kind := range []simulator.Kind{simulator.KindCreate, simulator.KindMessage} {
-		if t.Post != "" {
+		switch t.Post {
+		case "", unsent:
+		case cut:
+			p.wire.Always(faultserver.Kind(kind), faultserver.Effect(func(x *faultserver.Exchange) {
+				p.die()
+				faultserver.Reset(x)
+			}))
+		default:
 			p.sim.Inject(simulator.Fault{Kind: kind, Status: cmp.Or(refusals[t.Post], 500), AfterEffect: t.Post == lost})
 		}
 	}
 	say := func(diags []*tfprotov6.Diagnostic) bool {
 		got.all += fakecli.Text(diags)
 		got.failed = got.failed || fakecli.Failed(diags)
+		for _, d := range diags {
+			if found := giveUp.FindStringSubmatch(d.Detail); d.Severity == tfprotov6.DiagnosticSeverityError && found != nil && !p.dead {
+				p.stopped = found[1]
+			}
+		}
 		return !fakecli.Failed(diags)
 	}
 	switch t.Does {
 	case stateRm:
 		c.Forget()
+	case restore:
+		c.Instance = p.stored[max(0, number-2)]
 	case importJob:
 		c.Forget()
 		job := p.sim.Create(harness.Project, "from elsewhere")
-		p.connect(number)
+		p.connect(t, number)
 		say(c.ImportState(p.Context(), harness.Project+"/"+job.ID))
 	default:
 		p.run(t, number, say, &got)
 	}
-	if t.Killed && t.Does != stateRm && t.Does != importJob {
+	if p.dead || t.Killed && !t.changesState() {
 		c.Instance = stored
 	}
 	after := p.sim.Counts()
@@ -280,7 +329,7 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 	}
 	c.Forced = t.Does == replace
 	sent := p.sim.Counts().Create + p.sim.Counts().Message
-	p.connect(number)
+	p.connect(t, number)
 	ok := say(c.Refresh(ctx))
 	switch {
 	case !ok || t.Does == refresh:
@@ -293,36 +342,66 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 		got.replaces = c.Replace
 	}
 	got.plan = got.all
-	if !ok || t.Does == refresh || t.Does != destroy && c.Empty() || t.Does == destroy && c.State.IsNull() {
+	if !ok || t.Unapplied || t.Does == refresh || t.Does != destroy && c.Empty() || t.Does == destroy && c.State.IsNull() {
 		return
 	}
 	if now := p.sim.Counts(); now.Create+now.Message > sent {
 		p.Errorf("a plan sent something")
 	}
-	p.connect(number)
+	p.connect(t, number)
+	ctx, p.kill = context.WithCancel(ctx)
+	defer p.kill()
+	p.dies = t.Post == unsent
 	if t.Does == destroy {
-		say(c.Destroy(ctx))
-		return
+		say(c.Delete(ctx, c.PlannedPrivate))
+	} else {
+		say(c.Apply(ctx, config))
 	}
-	say(c.Apply(ctx, config))
+	if p.dies = false; p.dead {
+		synctest.Wait()
+		p.must(os.RemoveAll(folder))
+		_ = os.Rename(kept, folder)
+	}
+}
+
+// die kills the provider process: what it does from now on reaches nothing.
+func (p *player) die() {
+	p.dead = true
+	p.kill()
+	_ = os.Rename(folder, kept) // unless there is no journal yet
+}
+
+// dial connects to the service, unless that kills the process.
+func (p *player) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	if p.dies && !p.dead {
+		p.die()
+	}
+	if p.dead {
+		return nil, errors.New("the process is dead")
+	}
+	return p.wire.Dial(ctx, network, address)
 }
 
 // connect starts a provider process of a run of the CLI, which loads the state.
-func (p *player) connect(number int) {
+func (p *player) connect(t turn, number int) {
 	p.processes++
+	pid := p.processes
 	process := &cli.Process{
-		Run: cli.Run(fmt.Sprint(number)), Self: cli.Sender{Machine: "machine", PID: p.processes, Start: "1"},
-		Ended:    func(s cli.Sender) bool { return s.PID < p.processes-1 },
+		Run: cli.Run(fmt.Sprint(number)), Self: cli.Sender{Machine: "machine", PID: pid, Start: "1"},
+		Ended:    func(s cli.Sender) bool { return s.PID < pid },
 		CLIEnded: func() bool { return false },
 	}
 	config := attrs{
 		"base_url": p.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project,
 		"poll": attrs{"min_interval": "1s", "max_interval": "5s"},
 	}
-	if p.life.Journal == off {
+	switch {
+	case p.life.Journal == off:
 		config["journal"] = attrs{"enabled": false}
+	case t.Forgets && p.stopped != "":
+		config["journal"] = attrs{"forget": []tftypes.Value{tftypes.NewValue(tftypes.String, p.stopped)}}
 	}
-	diags := p.cli.ConnectTo(p.Context(), provider.New("test", provider.Options{Process: process, Dial: p.wire.Dial}), config)
+	diags := p.cli.ConnectTo(p.Context(), provider.New("test", provider.Options{Process: process, Dial: p.dial}), config)
 	if len(diags) > 0 {
 		p.Fatal(fakecli.Text(diags))
 	}

@@ -6,6 +6,7 @@
 package lives
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -38,13 +39,17 @@ const (
 	apply      = ""
 	replace    = "-replace"
 	refresh    = "-refresh-only"
+	taint      = "taint, and an apply"
 	destroy    = "destroy"
 	stateRm    = "state rm"
+	restore    = "the state before the last turn is restored"
 	importJob  = "import"
 	refused    = "refused"
 	invalid    = "refused because of the prompt"
 	lost       = "response lost"
 	notArrived = "request lost"
+	cut        = "killed after it was sent"
+	unsent     = "killed before it is recorded"
 )
 
 // A turn is one run of the CLI, and what surrounds it. Empty is the ordinary case.
@@ -56,8 +61,10 @@ type turn struct {
 	Post   string // what happens to the POST of the run
 	Killed bool   // before it stores its state
 
-	Ignored bool // the prompt, by ignore_changes
-	Unknown bool // the prompt, while planning
+	Ignored   bool // the prompt, by ignore_changes
+	Unknown   bool // the prompt, while planning
+	Forgets   bool // the request that the last run stopped for
+	Unapplied bool // the plan
 
 	edited int // since the last turn: 2, or 3 if that was killed
 }
@@ -65,8 +72,8 @@ type turn struct {
 // config is a configuration of agent_job.
 type config struct {
 	Prompt    string // empty: A
-	Named     bool
-	WriteOnly bool // as prompt_wo
+	Name      string // empty: docs
+	WriteOnly bool   // as prompt_wo
 	Triggers  bool
 	NoWait    bool
 	OnFailure string
@@ -82,10 +89,7 @@ func (c config) attrs() attrs {
 		wait["on_failure"] = c.OnFailure
 	}
 	job := attrs{"wait": wait, "timeouts": attrs{"create": timeout.String(), "update": timeout.String()}}
-	job[c.argument()] = c.prompt()
-	if c.Named {
-		job["name"] = "docs"
-	}
+	job[c.argument()], job["name"] = c.prompt(), cmp.Or(c.Name, "docs")
 	if c.Triggers {
 		job["triggers"] = attrs{"v": "1"}
 	}
@@ -99,6 +103,11 @@ func (c config) argument() string {
 	return "prompt"
 }
 
+// changesState reports whether the turn runs no plan.
+func (t turn) changesState() bool {
+	return t.Does == stateRm || t.Does == restore || t.Does == importJob
+}
+
 // turns generates turns. What comes first in a list is what a life shrinks to, and what
 // is ordinary stands there more than once.
 var turns = rapid.Custom(func(t *rapid.T) turn {
@@ -106,16 +115,16 @@ var turns = rapid.Custom(func(t *rapid.T) turn {
 	rarely := func(name string) bool { return rapid.IntRange(0, 7).Draw(t, name) == 7 }
 	return turn{
 		Meanwhile: one("meanwhile", "", "", "", "", "", completed, completed, failed, failed, archived, active, gone, unheardOf),
-		Does:      one("does", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", replace, replace, refresh, stateRm, importJob, destroy),
+		Does:      one("does", "", "", "", "", "", "", "", "", "", "", "", "", "", "", "", replace, replace, refresh, taint, stateRm, restore, importJob, destroy),
 		config: config{
-			Prompt: one("prompt", "", "B", "C"), Named: one("name", "", "docs") != "", WriteOnly: one("argument", "", "", "prompt_wo") != "", Triggers: rarely("triggers"),
-			NoWait: rarely("no wait"), OnFailure: one("on_failure", "", "", "", "warn"),
+			Prompt: one("prompt", "", "B", "C"), Name: one("name", "", "", "", "", "", "", "guide"), WriteOnly: one("argument", "", "", "prompt_wo") != "", Triggers: rarely("triggers"),
+			NoWait: rarely("no wait"), OnFailure: one("on_failure", "", "", "", "warn", "retry"),
 		},
 		Goes:   one("goes", "", "", failed, outlasts, archived),
-		Post:   one("post", "", "", "", "", "", "", refused, invalid, lost, notArrived),
+		Post:   one("post", "", "", "", "", "", "", refused, invalid, lost, notArrived, cut, unsent),
 		Killed: one("killed", "", "", "", "killed") != "",
 
-		Ignored: rarely("ignored"), Unknown: rarely("unknown"),
+		Ignored: rarely("ignored"), Unknown: rarely("unknown"), Forgets: rarely("forgets"), Unapplied: rarely("unapplied"),
 		edited: rapid.IntRange(0, 3).Draw(t, "edited"),
 	}
 })

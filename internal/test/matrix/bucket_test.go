@@ -5,7 +5,9 @@ package matrix
 
 import (
 	"net/http"
+	"path"
 	"strings"
+	"sync/atomic"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
@@ -19,37 +21,47 @@ type bucket struct {
 	m *Matrix
 }
 
-// fail lets requests of a method fail with a status from now on; an empty method is any.
-func (b *bucket) fail(method string, status int) {
+// fail lets requests fail with a status from now on: those that list, read or write, or with an empty op any.
+func (b *bucket) fail(op string, status int) {
 	b.SetHook(func(r *http.Request, _ func()) int {
-		if method == "" || r.Method == method {
+		if op == "" || fakes3.Op(r) == op {
 			return status
 		}
 		return 0
 	})
 }
 
-// wantEntries asserts how many entries the bucket holds, and that they hold no
-// prompt and no key.
-func (b *bucket) wantEntries(n int) {
+// wantRecords asserts how many records the bucket holds, and that they hold no prompt and no key.
+func (b *bucket) wantRecords(n int) {
 	b.m.Helper()
 	b.m.shutDown()
 	b.Lock()
 	defer b.Unlock()
 	var text string
-	for _, o := range b.Objects {
-		text += string(o)
+	records := 0
+	for name, object := range b.Objects {
+		if !strings.HasPrefix(path.Base(name), "_") { // those prove that the store honours conditions
+			records++
+		}
+		text += string(object)
 	}
-	if len(b.Objects) != n || strings.Contains(text, harness.CanaryKey) || strings.Contains(text, "Add a") {
-		b.m.Errorf("entries: %q, want %d without a prompt or the key", text, n)
+	if records != n || strings.Contains(text, harness.CanaryKey) || strings.Contains(text, "Add a") {
+		b.m.Errorf("records: %q, want %d without a prompt or the key", b.Objects, n)
 	}
+}
+
+// object is what a request is about, as it is now.
+func (b *bucket) object(r *http.Request) string {
+	b.Lock()
+	defer b.Unlock()
+	return string(b.Objects[strings.TrimPrefix(r.URL.Path, "/bucket/")])
 }
 
 // inBucket is a row whose journal is in a bucket.
 func inBucket(name string, test func(m *Matrix, b *bucket)) Row {
 	return Row{name: name, Test: func(m *Matrix) {
 		b := &bucket{fakes3.New(m), m}
-		m.config["journal"] = attrs{"url": b.URL}
+		m.config["journal"] = attrs{"url": b.URL + "&state=a"}
 		m.nextRun()
 		test(m, b)
 	}}
@@ -59,11 +71,11 @@ func inBucket(name string, test func(m *Matrix, b *bucket)) Row {
 func bucketRows() []Row {
 	const nothingSent = "The prompt was not sent to project proj_1, so no job was started."
 	return []Row{
-		// Red without: the problem of record in Sending.
+		// Red without: the error of Sending.
 		inBucket("X14_before_the_POST_responds_404", func(m *Matrix, b *bucket) {
 			b.fail("", 404)
 			m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
-			m.wantWords("The journal in s3://bucket/a/prefix/", "could not be listed", "could not be written", nothingSent, "Check that this run can list, read, write and delete there.")
+			m.wantWords("The journal in s3://bucket/a/prefix/", "could not be listed", "could not be written", nothingSent, "Check that this run can read and write there.")
 			m.wantEnd("", 0, 0)
 			b.SetHook(nil)
 			m.nextRun()
@@ -72,55 +84,155 @@ func bucketRows() []Row {
 			b.fail("", 404)
 			m.nextRun()
 			m.wantDiags(m.planAndApply(fakecli.With(noWait(), Job2())), journalUnusable, messagePlanned, messageFailed)
-			m.wantWords("The prompt was not sent to job "+m.id()+" in project proj_1, so the job and the state are unchanged.", "Check that this run can list, read, write and delete there.")
+			m.wantWords("The prompt was not sent to job "+m.id()+" in project proj_1. Another run may have sent it", "Check that this run can read and write there.")
 			m.WantPosts(1, 0)
 		}),
-		// Red without: journalNotWritten; the mark of the entry in the state.
+		// Red without: JournalNotWritten; keep.
 		inBucket("X14_after_the_POST", func(m *Matrix, b *bucket) {
 			m.Script(faultserver.Create, func(x *faultserver.Exchange) { b.fail("", 403); faultserver.Healthy(x) })
 			m.wantDiags(m.Run(noWait()), journalUnwritten)
 			m.wantWords("job "+m.id()+" in project proj_1 is in the state", "could not be written")
 			m.WantState("active")
-			b.wantEntries(1)
+			b.wantRecords(1)
 			b.SetHook(nil)
 			m.nextRun()
 			m.OK(m.Run(noWait()))
-			b.wantEntries(0)
 			m.WantPosts(1, 0)
 		}),
-		// A plan may lack the right to delete: a later one removes. It says so only if its apply would share a job. An apply says it always.
+		// A role without the right to list, as many have: S3 then says of what is missing that it is denied. Nothing is deleted at all.
 		//
-		// Red without: the error of Remove staying in the log; PlansCreate; NotRemoved.
-		inBucket("X14_entries_cannot_be_removed", func(m *Matrix, b *bucket) {
-			m.created(Job1())
-			b.fail(http.MethodDelete, 403)
+		// Red without: isDenied in planned and in Kept; a create that claims before it reads.
+		inBucket("S01_no_right_to_list", func(m *Matrix, b *bucket) {
+			b.SetHook(func(r *http.Request, _ func()) int {
+				b.Lock()
+				defer b.Unlock()
+				switch _, exists := b.Objects[strings.TrimPrefix(r.URL.Path, "/bucket/")]; {
+				case fakes3.Op(r) == "list", fakes3.Op(r) == "read" && !exists, r.Method == http.MethodDelete:
+					return http.StatusForbidden
+				}
+				return 0
+			})
+			id := m.created(Job1())
+			m.nextRun()
+			m.wantDiags(m.Run(fakecli.With(noWait(), Job2())), messagePlanned)
+			m.nextRun()
+			m.OK(m.Run(fakecli.With(noWait(), Job2())))
+			m.cli.Forget()
+			m.nextRun()
+			m.adopts(fakecli.With(noWait(), Job2()), id)
+			m.nextRun()
+			if diags := m.note(m.cli.Destroy(m.ctx)); fakecli.Failed(diags) { // it may warn that the job is active
+				m.Error(diags)
+			}
+			m.nextRun()
+			m.starts(Job2())
+			b.wantRecords(1)
+			m.WantPosts(2, 1)
+		}),
+		// A plan that may not write says what its apply could do. Red without: NameNotReleased.
+		inBucket("S02_a_plan_may_not_write", func(m *Matrix, b *bucket) {
+			id := m.created(Job1())
+			b.fail("write", 403)
 			m.nextRun()
 			m.OK(m.Run(Job1()))
-			second := m.other()
-			m.wantDiags(m.note(second.Plan(m.ctx, Job1())), entryNotRemoved) // as for a count that was raised
-			m.wantWords(m.id(), "Plan again with credentials that can delete")
-			m.wantDiags(m.Run(Job2()), messagePlanned, journalUnusable) // of the apply, whose role must be able to
-			b.wantEntries(2)
+			m.cli.Tainted = true
+			m.wantDiags(m.plan(Job1()), nameNotReleased)
+			m.wantWords("job "+id, "With create_before_destroy, the apply keeps the job instead")
 			b.SetHook(nil)
 			m.nextRun()
-			m.OK(m.Run(Job2()))
-			b.wantEntries(0)
+			m.OK(m.apply(Job1())) // the delete comes first and releases it
+			m.WantPosts(2, 0)
 		}),
-		// Red without: withdrawn; reportProblem, for a create and for a message.
-		inBucket("X14_a_refused_request_cannot_be_removed", func(m *Matrix, b *bucket) {
-			m.Script(faultserver.Create, faultserver.Answer(400, `{"error":"no"}`))
-			b.fail(http.MethodDelete, 403)
-			m.wantDiags(m.Run(Job1()), createFailed, journalUnusable)
-			b.wantEntries(1)
-
+		// Terraform drops the warnings of the call that knows of -replace, but not its errors.
+		//
+		// Red without: the error of NameNotReleased.
+		inBucket("S02_a_plan_of_replace_may_not_write", func(m *Matrix, b *bucket) {
+			m.created(Job1())
+			b.fail("write", 403)
+			m.nextRun()
+			m.cli.Forced = true
+			m.wantDiags(m.plan(Job1()), "ERROR: Name of agent job not released")
 			b.SetHook(nil)
 			m.nextRun()
+			m.OK(m.plan(Job1()))
+			m.nextRun()
+			m.beforeDestroy(Job1())
+			m.WantPosts(2, 0)
+		}),
+		// Some stores ignore a condition, so that two runs could send one prompt. Red without: prove.
+		inBucket("S03_the_store_ignores_if_none_match", func(m *Matrix, b *bucket) {
+			b.IgnoreIfNoneMatch = true
+			m.wantDiags(m.Run(Job1()), createFailed)
+			m.wantWords("condition", nothingSent)
+			m.wantEnd("", 0, 0)
+		}),
+		inBucket("S03_the_store_ignores_if_match", func(m *Matrix, b *bucket) {
+			b.IgnoreIfMatch = true
+			m.wantDiags(m.Run(Job1()), createFailed)
+			m.wantWords("condition", nothingSent)
+			m.wantEnd("", 0, 0)
+		}),
+		// Each write arrives, and its response is lost; a library may then repeat it. Red without: the second read of put.
+		inBucket("S04_the_responses_of_writes_are_lost", func(m *Matrix, b *bucket) {
+			b.SetHook(func(r *http.Request, apply func()) int {
+				if fakes3.Op(r) != "write" || strings.HasPrefix(path.Base(r.URL.Path), "_") {
+					return 0
+				}
+				before := b.object(r)
+				apply()
+				if b.object(r) == before { // it was refused
+					return 0
+				}
+				return http.StatusServiceUnavailable
+			})
+			id := m.created(Job1())
+			m.nextRun()
+			m.wantDiags(m.Run(fakecli.With(noWait(), Job2())), messagePlanned)
+			m.cli.Forget()
+			m.nextRun()
+			m.adopts(fakecli.With(noWait(), Job2()), id)
+			m.WantPosts(1, 1)
+		}),
+		// What could not be put back counts as sent: nobody knows that it had no effect. Red without: Withdrawn; reportProblem.
+		inBucket("S05_a_refused_request_cannot_be_put_back", func(m *Matrix, b *bucket) {
+			m.Script(faultserver.Create, func(x *faultserver.Exchange) { b.fail("write", 403); faultserver.Answer(400, `{"error":"no"}`)(x) })
+			m.wantDiags(m.Run(Job1()), createFailed, journalUnusable)
+			b.SetHook(nil)
+
+			m.nextRun()
+			m.cli.Name = "another"
 			m.created(Job2())
 			m.nextRun()
-			m.wantDiags(m.plan(Job1()), otherJob, messagePlanned) // nobody knows that it had no effect
-			m.Script(faultserver.Message, faultserver.Answer(400, `{"error":"no"}`))
-			b.fail(http.MethodDelete, 403)
+			m.wantDiags(m.plan(Job1()), messagePlanned)
+			m.Script(faultserver.Message, func(x *faultserver.Exchange) { b.fail("write", 403); faultserver.Answer(400, `{"error":"no"}`)(x) })
 			m.wantDiags(m.apply(Job1()), messageFailed, journalUnusable)
+		}),
+		// What a provider process asks of the store for one job, beside the proof, which is two writes, and its plan, which lists, and reads
+		// a planned record.
+		inBucket("S06_requests_to_the_store", func(m *Matrix, b *bucket) {
+			var n atomic.Int64
+			b.SetHook(func(*http.Request, func()) int { n.Add(1); return 0 })
+			const list, read, proof = 1, 1, 2
+			within := func(what string, most int64, step func() diagnostics) {
+				m.nextRun()
+				n.Store(0)
+				if diags := step(); fakecli.Failed(diags) {
+					m.Error(fakecli.Text(diags))
+				}
+				m.shutDown()
+				if got := n.Load(); got > most {
+					m.Errorf("%s: %d requests to the store, want at most %d", what, got, most)
+				}
+			}
+			m.plan(noWait())
+			within("create", list+proof+3, func() diagnostics { return m.apply(noWait()) })
+			changed := fakecli.With(noWait(), Job2())
+			m.plan(changed)
+			within("message", list+read+proof+3, func() diagnostics { return m.apply(changed) })
+			within("plan", list, func() diagnostics { return append(m.refresh(), m.plan(changed)...) })
+			within("destroy", list+2, func() diagnostics { return m.note(m.cli.Destroy(m.ctx)) })
+			m.plan(changed)
+			within("create over a record", list+read+proof+4, func() diagnostics { return m.apply(changed) })
 		}),
 	}
 }

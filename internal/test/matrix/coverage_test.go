@@ -16,10 +16,10 @@ import (
 
 var (
 	// rowInFile is a row of the fault matrix.
-	rowInFile = regexp.MustCompile(`(?m)^\| ([CPMXAHI]\d\d) \|`)
+	rowInFile = regexp.MustCompile(`(?m)^\| ([CPMNSXAHI]\d\d) \|`)
 	// rowInTest is a row's id at the start of a string, which may name a subtest or
 	// a row in a table, or in the name of a test function.
-	rowInTest = regexp.MustCompile(`["` + "`" + `]([CPMXAHI]\d\d)[_ :/"` + "`" + `]|(?m:^func Test\w*?([CPMXAHI]\d\d)[_A-Z(])`)
+	rowInTest = regexp.MustCompile(`["` + "`" + `]([CPMNSXAHI]\d\d)[_ :/"` + "`" + `]|(?m:^func Test\w*?([CPMNSXAHI]\d\d)[_A-Z(])`)
 )
 
 // TestMatrixCoverage fails for a row of FAULTS.md without a test, and for a test

@@ -111,7 +111,7 @@ func (m *Matrix) unknownOutcome(diags []*tfprotov6.Diagnostic, posts int, words 
 	m.wantDiags(diags, outcomeUnknown)
 	m.wantWords(append(words,
 		"The prompt was sent to project proj_1, and no response shows whether a job was started. ",
-		"Look for the job in the service's dashboard. If it is there, import it: ",
+		"Look for the job in the service's dashboard. If it is there, import it and apply, which sends nothing: ",
 		"terraform (or tofu) import ADDRESS proj_1/JOB_ID")...)
 	m.wantEnd("", posts, 0)
 	m.wantGets(0)

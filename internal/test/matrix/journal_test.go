@@ -18,7 +18,7 @@ func journalRows() []Row {
 	row := func(name string, test func(m *Matrix)) {
 		rows = append(rows, Row{name: name, clock: true, Test: test})
 	}
-	// Red without: pruneJournal; with the key of a message being the prompt alone.
+	// Red without: the new request in place of the last one, in accept.
 	row("X12_prompts_A_B_A_B", func(m *Matrix) {
 		m.nextRun()
 		m.created(Job1())
@@ -29,56 +29,42 @@ func journalRows() []Row {
 		m.WantPosts(1, 3)
 		m.nextRun()
 		m.OK(m.Run(Job2()))
-		m.wantEntries(0)
+		m.wantRecord(m.id(), false, false)
 	})
-	// Red without: the job in messageKey.
-	row("X07_the_same_message_to_another_job", func(m *Matrix) {
+	// Red without: the name in key.
+	row("X07_equal_prompts_of_two_names", func(m *Matrix) {
+		m.nextRun()
+		id := m.created(Job1())
 		second := m.other()
 		m.OK(m.note(second.Run(m.ctx, Job1())))
-		id := m.created(Job1())
 		m.nextRun()
 		m.undone(func() { m.wantDiags(m.Run(Job2()), messagePlanned) })
 		m.nextRun()
 		second.Server = m.cli.Server
 		m.wantDiags(m.note(second.Run(m.ctx, Job2())), messagePlanned)
 		m.WantPosts(2, 2)
-		m.wantDiags(m.Run(Job2()), messagePlannedOver, messageFound)
+		m.wantDiags(m.Run(Job2()), messageFound, messageFound)
 		m.WantPosts(2, 2)
-		m.wantAttr("id", id)
+		m.wantJob(id)
 	})
-	for name, step := range map[string]func(m *Matrix){
-		// Red without: pruneJournal in Read and ModifyPlan, also before its return for a destroy.
-		"X11_a_refresh_sees_the_job":           func(m *Matrix) { m.refresh() },
-		"X11_a_plan_sees_the_job":              func(m *Matrix) { m.plan(Job1()) },
-		"X11_a_plan_of_a_destroy_sees_the_job": func(m *Matrix) { m.OK(m.note(m.cli.PlanDestroy(m.ctx))) },
-	} {
-		row(name, func(m *Matrix) {
-			m.nextRun()
-			m.created(Job1())
-			m.wantEntries(1)
-			m.nextRun()
-			step(m)
-			m.wantEntries(0)
-		})
-	}
 	// Red without: an announcement for each call (the plan that is dropped would be the only one to tell).
 	row("X18_announced_although_planned_twice", func(m *Matrix) {
 		m.cli.Minimal = true
 		id := m.started(Job1())
-		m.takesOver(Job1(), id)
+		m.adopts(Job1(), id)
 		m.nextRun()
-		triggered := fakecli.With(Job1(), attrs{"triggers": attrs{"a": "1"}})
-		m.undone(func() { id = m.created(triggered) })
+		m.undone(func() { id = m.created(triggered(Job1(), "1")) })
 		m.nextRun()
-		m.takesOver(triggered, id)
+		m.wantDiags(m.Run(triggered(Job1(), "1")), adoptPlanned, adopted)
+		m.wantJob(id)
 		m.nextRun()
-		triggered["prompt"] = Job2()["prompt"]
-		m.undone(func() { m.wantDiags(m.Run(triggered), messagePlanned) })
+		job := fakecli.With(triggered(Job1(), "1"), Job2())
+		m.undone(func() { m.wantDiags(m.Run(job), messagePlanned) })
 		m.nextRun()
-		m.wantDiags(m.Run(triggered), messagePlannedOver, messageFound)
+		m.wantDiags(m.Run(job), messageFound, messageFound)
 		m.WantPosts(2, 1)
 	})
-	// Red without: the entries of the state in Ref.
+	// Red without: the version of the record in the state being a hint only.
 	row("X09_an_update_that_another_process_planned", func(m *Matrix) {
 		m.nextRun()
 		m.created(Job1())
@@ -90,42 +76,68 @@ func journalRows() []Row {
 		m.nextRun()
 		m.OK(m.apply(Job2()))
 		m.WantPosts(1, 1)
-		m.wantNoOrphans()
+		m.wantRecord(m.id(), false, false)
 	})
-	// "terraform test" with a lost job takes it over, and does not forget it. Red without: the run in Seen and in Destroyed.
-	row("X13_a_test_that_took_a_job_over", func(m *Matrix) {
+	// A test beside production adopts no job of it. Red without: the run in the scope of a test.
+	row("N26_a_test_beside_production", func(m *Matrix) {
 		id := m.started(Job1())
-		m.takesOver(Job1(), id)
-		m.sameRun()
-		m.OK(m.refresh())
-		m.sameRun()
+		m.process.IsTest = true
+		m.OK(m.connect())
+		m.starts(Job1())
+		if m.id() == id {
+			m.Error("the test has the job of the state")
+		}
+		m.wantDiags(m.Run(Job2()), messagePlanned)
 		m.OK(m.note(m.cli.Destroy(m.ctx)))
-		m.wantEntries(1)
-		m.cli.Forget()
 		m.nextRun()
-		m.takesOver(Job1(), id)
+		m.adopts(Job1(), id)
 	})
-	// Red without: JournalUnusable in notAccepted (the text said that nothing was started, and that applying again starts it).
+	// Two runs of one test have nothing in common, nor have two tests at once. Red without: the same.
+	row("N26_two_tests", func(m *Matrix) {
+		for range 2 {
+			m.runs++
+			m.sameRunOf(true)
+			m.cli.Forget()
+			m.starts(Job1())
+		}
+	})
+	// The state was moved from disk to a bucket, or the journal to another place. Red without: LeftElsewhere.
+	row("N27_a_record_elsewhere", func(m *Matrix) {
+		id := m.started(Job1())
+		m.config["journal"] = attrs{"url": m.TempDir() + "?state=a"}
+		m.nextRun()
+		m.wantDiags(m.Run(Job1()), "WARNING: Name has a record in another journal", "ERROR: Name has a record in another journal")
+		m.wantWords("job "+id, m.record().Where, "import ADDRESS proj_1/"+id, "AGENT_JOURNAL_FORGET="+m.record().Last.ID)
+		m.WantPosts(1, 0)
+		m.forget(m.record().Last.ID)
+		m.nextRun()
+		m.starts(Job1())
+		m.nextRun()
+		m.OK(m.Run(Job1()))
+	})
+	// Red without: JournalUnusable in NotAccepted (the text said that nothing was started, and that applying again starts it).
 	row("X16_a_stop_while_the_next_run_waits", func(m *Matrix) {
-		release := make(chan struct{})
-		m.Always(faultserver.Create, func(x *faultserver.Exchange) { <-release; faultserver.Healthy(x) })
 		m.nextRun()
-		earlier := m.other()
-		m.OK(earlier.Plan(m.ctx, noWait()))
-		go earlier.Apply(m.ctx, noWait())
-		time.Sleep(time.Second)
-		m.nextRun()
+		release := m.inFlight(noWait(), faultserver.Create, false)
 		time.AfterFunc(3*time.Second, m.cli.Stop)
-		m.wantDiags(m.Run(noWait()), outcomePlanned, createFailed)
-		m.wantWords("The prompt was not sent to project proj_1.", nothingSentBecause, "The run was interrupted.", "Apply again: that takes over what an earlier run sent, or else sends the prompt.")
+		m.wantDiags(m.Run(noWait()), requestPlanned, createFailed)
+		m.wantWords("The prompt was not sent to project proj_1.", "only the journal can show", "The run was interrupted.",
+			"Apply again: that adopts what an earlier run has started, or else sends the prompt.")
 		m.WantState("")
-		close(release)
-		time.Sleep(time.Second)
+		release()
 		m.nextRun()
-		m.takesOver(noWait(), m.Sim.Jobs()[0].ID)
+		m.adopts(noWait(), m.Sim.Jobs()[0].ID)
 		m.WantPosts(1, 0)
 	})
 	return rows
+}
+
+// sameRunOf is sameRun, for a test of the configuration if isTest.
+func (m *Matrix) sameRunOf(isTest bool) {
+	m.Helper()
+	m.sameRun()
+	m.process.IsTest = isTest
+	m.OK(m.connect())
 }
 
 // planAndApply does not refresh.

@@ -32,8 +32,9 @@ import (
 )
 
 type (
-	attrs   = fakecli.Attrs
-	unknown = fakecli.Unknown
+	attrs       = fakecli.Attrs
+	unknown     = fakecli.Unknown
+	diagnostics = []*tfprotov6.Diagnostic
 )
 
 // Row is one fault of the matrix; its id begins the name.
@@ -106,12 +107,35 @@ type Matrix struct {
 	dir     string       // the working directory
 	process *cli.Process // nil: no journal is kept
 	runs    int          // of the CLI so far
+
+	processes int // of the provider so far
+}
+
+// start makes a provider process of the run.
+func (m *Matrix) start() {
+	m.processes++
+	m.process = harness.Process(cli.Run(fmt.Sprint("run", m.runs)))
+	m.process.Self.Machine = fmt.Sprint("machine", m.processes) // so that nothing shows that an earlier one has ended
+}
+
+// again starts the process of the run that applies.
+func (m *Matrix) again() {
+	m.Helper()
+	planned := m.process
+	m.start()
+	m.process.IsTest, m.process.Ended = planned.IsTest, planned.Ended
+	if diags := m.connect(); len(diags) > 0 {
+		m.Fatal(fakecli.Text(diags))
+	}
 }
 
 // connect starts a fresh provider with m.config, as the next command does.
 func (m *Matrix) connect() []*tfprotov6.Diagnostic {
 	m.Helper()
 	diags := m.cli.ConnectTo(m.ctx, provider.New("test", provider.Options{Dial: m.dial, Process: m.process}), m.config)
+	if !m.cli.State.IsNull() {
+		m.cli.Load(m.ctx, m.cli.Instance)
+	}
 	return m.note(diags)
 }
 
@@ -121,10 +145,38 @@ func (m *Matrix) note(diags []*tfprotov6.Diagnostic) []*tfprotov6.Diagnostic {
 	return diags
 }
 
-// Run is a whole "terraform apply" of the job.
+// Run is a whole "terraform apply" of the job. With a journal, another process applies than the one that planned, as with real CLIs.
 func (m *Matrix) Run(job attrs) []*tfprotov6.Diagnostic {
 	m.Helper()
-	return m.note(m.cli.Run(m.ctx, job))
+	if m.process == nil {
+		return m.note(m.cli.Run(m.ctx, job))
+	}
+	var diags diagnostics
+	if m.cli.Minimal {
+		diags = m.note(m.cli.PlanMinimal(m.ctx, job))
+	} else if diags = m.refresh(); !fakecli.Failed(diags) {
+		diags = append(diags, m.plan(job)...)
+	}
+	if !fakecli.Failed(diags) {
+		m.again()
+		diags = append(diags, m.apply(job)...)
+	}
+	return diags
+}
+
+func (m *Matrix) plan(job attrs) []*tfprotov6.Diagnostic {
+	m.Helper()
+	return m.note(m.cli.Plan(m.ctx, job))
+}
+
+func (m *Matrix) apply(job attrs) []*tfprotov6.Diagnostic {
+	m.Helper()
+	return m.note(m.cli.Apply(m.ctx, job))
+}
+
+func (m *Matrix) refresh() []*tfprotov6.Diagnostic {
+	m.Helper()
+	return m.note(m.cli.Refresh(m.ctx))
 }
 
 // WantPosts asserts the creates and messages that the service has read whole.
@@ -205,7 +257,7 @@ func (m *Matrix) searchForKey(dir string) {
 		content, err := os.ReadFile(path)
 		places["file "+filepath.Base(path)] = string(content)
 		if filepath.Ext(path) == ".json" && bytes.Contains(content, []byte("Add a")) {
-			m.Errorf("an entry holds a prompt: %s", content)
+			m.Errorf("a record holds a prompt: %s", content)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

@@ -4,36 +4,46 @@
 package matrix
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
 // What heads the diagnostics of a journal.
 const (
-	tookOver           = "WARNING: Agent job of an earlier run taken over"
-	takeOverPlanned    = "WARNING: Agent job of an earlier run will be taken over"
-	messagePlannedOver = "WARNING: Message of an earlier run will be taken over"
-	messageFound       = "WARNING: Message of an earlier run taken over"
-	outcomeUnknown     = "ERROR: Outcome of agent job create unknown"
-	outcomePlanned     = "WARNING: Outcome of an earlier request unknown"
-	journalUnusable    = "WARNING: Journal not usable"
-	journalUnwritten   = "WARNING: Journal not written"
-	entryNotRemoved    = "WARNING: Journal entry not removed"
-	nothingSentBecause = "only the journal can show"
-	otherJob           = "WARNING: Agent job of another run not in the state"
+	adopted          = "WARNING: Agent job of an earlier run adopted"
+	adoptPlanned     = "WARNING: Agent job of an earlier run will be adopted"
+	promptRecorded   = "WARNING: Prompt recorded without sending it"
+	messageFound     = "WARNING: Message of an earlier run counts as sent"
+	outcomeUnknown   = "ERROR: Outcome of agent job create unknown"
+	unknownPlanned   = "WARNING: Outcome of agent job create unknown"
+	requestPlanned   = "WARNING: Outcome of an earlier request unknown" // that of a message, or one that is not over
+	otherPrompt      = "ERROR: Name has an agent job with another prompt"
+	otherPlanned     = "WARNING: Name has an agent job with another prompt"
+	nameTaken        = "ERROR: Name has another agent job"
+	nameTakenPlanned = "WARNING: Name has another agent job"
+	otherJob         = "WARNING: Agent job of another run not in the state"
+	previousJobs     = "WARNING: Earlier agent jobs of a name not in the state"
+	notAdopted       = "WARNING: Agent job will not be adopted"
+	nameNotReleased  = "WARNING: Name of agent job not released"
+	duplicateName    = "ERROR: Duplicate agent job name"
+	jobFailed        = "ERROR: Agent job failed"
+	stillFailed      = "WARNING: Agent job has failed"
+	journalUnusable  = "WARNING: Journal not usable"
+	journalUnwritten = "WARNING: Journal not written"
 )
 
-// nextRun starts the provider process of a new run of the CLI. The one before
-// removes nothing, as if it had been killed.
+// nextRun starts the provider process of a new run of the CLI.
 func (m *Matrix) nextRun() {
 	m.Helper()
 	m.runs++
@@ -43,7 +53,7 @@ func (m *Matrix) nextRun() {
 // sameRun starts another provider process of the run.
 func (m *Matrix) sameRun() {
 	m.Helper()
-	m.process = harness.Process(cli.Run(fmt.Sprint("run", m.runs)))
+	m.start()
 	m.OK(m.connect())
 }
 
@@ -52,14 +62,6 @@ func (m *Matrix) shutDown() {
 	ctx, cancel := context.WithTimeout(m.ctx, 1500*time.Millisecond)
 	defer cancel()
 	m.process.Drain(ctx)
-}
-
-// wantNoOrphans asserts that no entry remains once the next run has read the state.
-func (m *Matrix) wantNoOrphans() {
-	m.Helper()
-	m.nextRun()
-	m.OK(m.refresh())
-	m.wantEntries(0)
 }
 
 // started is a job of a run that was killed, and its state was lost.
@@ -81,23 +83,25 @@ func (m *Matrix) undone(step func()) {
 	*m.cli = before
 }
 
-// takesOver runs the job and asserts that the one of the earlier run is announced
-// and taken over.
-func (m *Matrix) takesOver(job attrs, id string) {
+// adopts runs the job and asserts that the one of the earlier run is announced and adopted.
+func (m *Matrix) adopts(job attrs, id string) {
 	m.Helper()
 	creates, messages := m.posts()
 	diags := m.Run(job)
-	m.wantDiags(diags, takeOverPlanned, tookOver)
-	at := "prompt"
-	if m.cli.PromptWO {
-		at = "prompt_wo"
+	m.wantDiags(diags, adoptPlanned, adopted)
+	if len(diags) > 0 && !diags[0].Attribute.Equal(tftypes.NewAttributePath().WithAttributeName("name")) {
+		m.Errorf("it is said of %s, want the name", diags[0].Attribute)
 	}
-	if len(diags) > 0 && !diags[0].Attribute.Equal(tftypes.NewAttributePath().WithAttributeName(at)) {
-		m.Errorf("it is said of %s, want %s", diags[0].Attribute, at)
-	}
-	m.wantWords("An earlier run started job "+id+" with this prompt in project proj_1 at ",
-		fmt.Sprintf("An earlier run started job %s in project %v for this prompt", id, m.cli.Get("project_id")), "This resource takes the job over without sending the prompt again.")
+	m.wantWords(`The name "a" has job `+id+" in project proj_1, which was last sent this prompt at ", "Apply adopts the job without sending anything.",
+		fmt.Sprintf(`An earlier run started job %s in project %v under the name "a", and last sent it this prompt at`, id, m.cli.Get("project_id")),
+		"This resource adopts the job without sending anything.")
 	m.WantPosts(creates, messages)
+	m.wantJob(id)
+}
+
+// wantJob asserts which job the state has, not tainted.
+func (m *Matrix) wantJob(id string) {
+	m.Helper()
 	if m.id() != id || m.cli.Tainted {
 		m.Errorf("id %v, tainted %t; want %s, untainted", m.id(), m.cli.Tainted, id)
 	}
@@ -114,40 +118,58 @@ func (m *Matrix) starts(job attrs, announced ...string) {
 
 // other is another resource of the same configuration and command.
 func (m *Matrix) other() *fakecli.CLI {
+	c := m.same()
+	c.Name = "other"
+	return c
+}
+
+// same is the resource itself, in a run that does not know its state.
+func (m *Matrix) same() *fakecli.CLI {
 	c := *m.cli
 	c.Forget()
 	return &c
 }
 
-// entries are the files of a journal in a folder.
-func (m *Matrix) entries() []string {
+// records are those of a journal in a folder, by name.
+func (m *Matrix) records() map[string]*journal.Record {
 	m.Helper()
-	files, err := filepath.Glob(filepath.Join(m.dir, ".agent-journal", "*", "*.json"))
+	m.shutDown()
+	files, err := filepath.Glob(filepath.Join(m.dir, ".agent-journal", "*", "*", "*.json"))
 	if err != nil {
 		m.Fatal(err)
 	}
-	return files
+	slices.SortFunc(files, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }) // by number
+	found := map[string]*journal.Record{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			m.Fatal(err)
+		}
+		r := &journal.Record{Where: filepath.Dir(file)}
+		if err := json.Unmarshal(text, r); err != nil {
+			m.Fatal(err)
+		}
+		found[r.Name] = r
+	}
+	return found
 }
 
-// entry is the only file of the journal.
-func (m *Matrix) entry() string {
+// record is that of the resource's name.
+func (m *Matrix) record() *journal.Record {
 	m.Helper()
-	m.wantEntries(1)
-	return m.entries()[0]
+	r := m.records()["a"]
+	if r == nil {
+		m.Fatal("the name has no record")
+	}
+	return r
 }
 
-func (m *Matrix) entryID() string {
+// wantRecord asserts which job the record of the name has, and what is known of its last request.
+func (m *Matrix) wantRecord(jobID string, isUnknown, isReleased bool) {
 	m.Helper()
-	name := strings.TrimSuffix(filepath.Base(m.entry()), ".json")
-	return name[strings.LastIndexByte(name, '-')+1:]
-}
-
-// wantEntries asserts how many entries the journal in a folder holds.
-func (m *Matrix) wantEntries(n int) {
-	m.Helper()
-	m.shutDown()
-	if got := m.entries(); len(got) != n {
-		m.Fatalf("entries: %q, want %d", got, n)
+	r := m.record()
+	if r.Claim != nil || r.Last == nil || r.Job != jobID || r.Last.Unknown != isUnknown || r.Released != isReleased {
+		m.Errorf("record: %+v, last request %+v; want job %q, unknown %t, released %t", r, r.Last, jobID, isUnknown, isReleased)
 	}
 }
 

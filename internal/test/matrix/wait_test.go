@@ -68,8 +68,8 @@ func waitRows() []Row {
 			m.wantWords("This run stopped waiting for it. The service had accepted the message, and the new prompt is in the state. The state keeps")
 			m.WantPosts(1, 1)
 		}},
-		// Red without: FindJob in takeOver.
-		{name: "P08_404_while_it_is_taken_over", clock: true, Test: func(m *Matrix) {
+		// Red without: FindJob in adopt.
+		{name: "P08_404_while_it_is_adopted", clock: true, Test: func(m *Matrix) {
 			m.nextRun()
 			id := m.created(Job1())
 			m.cli.Forget()
@@ -82,7 +82,7 @@ func waitRows() []Row {
 				}
 				faultserver.Healthy(x)
 			})
-			m.takesOver(Job1(), id)
+			m.adopts(Job1(), id)
 		}},
 		// Red without: each warning of await.
 		{name: "P01_archived", clock: true, script: harness.Always(simulator.Script{Duration: 20 * time.Second, Status: "archived"}), Test: func(m *Matrix) {

@@ -14,21 +14,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
 
-func (m *Matrix) plan(job attrs) []*tfprotov6.Diagnostic {
-	m.Helper()
-	return m.note(m.cli.Plan(m.ctx, job))
-}
-
-func (m *Matrix) apply(job attrs) []*tfprotov6.Diagnostic {
-	m.Helper()
-	return m.note(m.cli.Apply(m.ctx, job))
-}
-
-func (m *Matrix) refresh() []*tfprotov6.Diagnostic {
-	m.Helper()
-	return m.note(m.cli.Refresh(m.ctx))
-}
-
 // created runs a job to its end without a fault.
 func (m *Matrix) created(job attrs) (id string) {
 	m.Helper()

@@ -27,7 +27,11 @@ type result struct {
 func (b *bench) module(kind string, n int, argument, text string) string {
 	dir, err := os.MkdirTemp(b.dir, "module")
 	b.check(err)
-	config := fmt.Sprintf("resource %q \"test\" {\n  count = %d\n  %s = \"%s\"\n}\n", kind, n, argument, text)
+	more := ""
+	if kind == "agent_job" {
+		more = "  name = \"page-${count.index}\"\n"
+	}
+	config := fmt.Sprintf("resource %q \"test\" {\n  count = %d\n%s  %s = \"%s\"\n}\n", kind, n, more, argument, text)
 	if kind == "agent_job" {
 		config += "terraform {\n  required_providers {\n    agent = { source = \"" + tfcli.Source + "\" }\n  }\n}\nprovider \"agent\" {}\n"
 	}

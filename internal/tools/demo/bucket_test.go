@@ -106,7 +106,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// objects returns state, lock and entries.
+// objects returns state, lock and records.
 func (b *bucket) objects() map[string]string {
 	b.Helper()
 	ctx, client, all := b.Context(), s3.NewFromConfig(b.server, func(o *s3.Options) { o.UsePathStyle = true }), map[string]string{}

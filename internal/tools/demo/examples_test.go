@@ -245,7 +245,7 @@ func TestAccPolicy(t *testing.T) {
 	}
 }
 
-// The generated configuration lacks the prompt: nobody but the user knows it.
+// The generated configuration lacks name and prompt: nobody but the user knows them.
 func TestAccGenerateConfig(t *testing.T) {
 	t.Parallel()
 	s := start(t, 0)
@@ -263,7 +263,9 @@ func TestAccGenerateConfig(t *testing.T) {
 	if err != nil || !strings.Contains(string(generated), "prompt     = null") {
 		t.Fatalf("%v\n%s", err, generated)
 	}
-	s.write("generated.tf", strings.ReplaceAll(string(generated), "prompt     = null", `prompt = "Add a quickstart for the Python SDK"`))
+	s.write("generated.tf", strings.NewReplacer(
+		"name       = null", `name = "quickstart"`, "prompt     = null", `prompt = "Add a quickstart for the Python SDK"`,
+	).Replace(string(generated)))
 	s.apply()
 	s.expect([]string{"from elsewhere"})
 }

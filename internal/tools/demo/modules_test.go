@@ -102,7 +102,8 @@ func TestAccModuleCommands(t *testing.T) {
 		t.Fatal("the commands are not where they were")
 	}
 	s := startModule(t, ".", ".tf")
-	s.write("tests/integration/one.tftest.hcl", "run \"one\" {\n  variables {\n    prompt = \"[simulate: 0s]\"\n  }\n}\n")
+	s.write("tests/integration/one.tftest.hcl",
+		"run \"one\" {\n  variables {\n    name   = \"quickstart\"\n    prompt = \"[simulate: 0s]\"\n  }\n}\n")
 	clone, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)

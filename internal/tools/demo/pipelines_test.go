@@ -231,7 +231,7 @@ func TestAccStores_cutShort(t *testing.T) {
 	if !canInterrupt {
 		t.Skip("needs process groups: the CLI and the provider are killed together")
 	}
-	const takenOver, completed = "Agent job of an earlier run will be taken over", "Job completed: https://"
+	const adopted, completed = "Agent job of an earlier run will be adopted", "Job completed: https://"
 	github := func(r *runner) (text, failed string) {
 		r.checkout(oneApply)
 		return r.github(pipelines + "push.yml")
@@ -243,9 +243,9 @@ func TestAccStores_cutShort(t *testing.T) {
 		run    func(r *runner) (text, failed string)
 		alert  string // empty: nothing was lost
 	}{
-		"GitHub, lost":      {syscall.SIGKILL, "Apply", github, "::warning title=" + takenOver + "::agent_job.reference: "},
+		"GitHub, lost":      {syscall.SIGKILL, "Apply", github, "::warning title=" + adopted + "::agent_job.reference: "},
 		"GitHub, cancelled": {syscall.SIGINT, "Apply", github, ""}, // Red without: exec
-		"GitLab, lost":      {syscall.SIGKILL, "apply", gitlab, takenOver},
+		"GitLab, lost":      {syscall.SIGKILL, "apply", gitlab, adopted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -283,10 +283,10 @@ func TestAccStores_cutShort(t *testing.T) {
 				}
 				text, failed = test.run(r)
 			}
-			if failed != "" || !strings.Contains(text, completed) || !strings.Contains(text, test.alert) || isLost != strings.Contains(text, takenOver) {
+			if failed != "" || !strings.Contains(text, completed) || !strings.Contains(text, test.alert) || isLost != strings.Contains(text, adopted) {
 				t.Errorf("%q failed, or the alert is missing or wrong:\n%s", failed, text)
 			}
-			planOnly("No changes") // the journal still has entries
+			planOnly("No changes") // the journal has records
 			r.expect([]string{reference})
 			if counts := r.service.Counts(); counts.Create+counts.Message != 1 {
 				t.Errorf("not one POST: %+v", counts)

@@ -48,7 +48,7 @@ func startPipeline(t *testing.T, jobs time.Duration) *runner {
 		"branch": "main",
 	}}
 	r.backend = fmt.Sprintf("terraform {\n  backend \"local\" {\n    path = %q\n  }\n}\n", filepath.Join(dir, "terraform.tfstate"))
-	s.config, s.env = "", []string{"AGENT_JOURNAL_URL=" + t.TempDir()} // the scripts set the rest
+	s.config, s.env = "", []string{"AGENT_JOURNAL_URL=" + t.TempDir() + "?state=demo"} // the scripts set the rest
 	// A stand-in for the provider's repository: make install prints what it printed for these tests, and leaves the same files.
 	s.dir = r.origin
 	s.write("installed", installed.String())

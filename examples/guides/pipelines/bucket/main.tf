@@ -74,8 +74,8 @@ resource "aws_s3_bucket_versioning" "state" {
   }
 }
 
-# Deletes earlier states, and entries that a run has deleted, 90 days later. Nothing that is current expires: an entry may
-# matter however old it is, and no prefix has the entries of all states without the states.
+# Deletes earlier versions of states and records 90 days later. Nothing that is current expires: a record matters as long
+# as its name is used, and no prefix has the records of all states without the states.
 resource "aws_s3_bucket_lifecycle_configuration" "state" {
   bucket     = aws_s3_bucket.state.id
   depends_on = [aws_s3_bucket_versioning.state]
@@ -132,8 +132,8 @@ resource "aws_iam_role" "ci" {
   assume_role_policy = data.aws_iam_policy_document.trust[each.key].json
 }
 
-# These list the whole bucket, because S3 responds 403 instead of 404 to who may not. They cover the default workspace;
-# the states of others are below env:/, and their journals below the same key.
+# These list the whole bucket, as the backend needs it. They cover the default workspace; the states of others are below env:/,
+# and their journals below the same key.
 resource "aws_iam_role_policy" "ci" {
   for_each = var.subjects
 

@@ -11,6 +11,7 @@ mock_provider "agent" {
 }
 
 variables {
+  name   = "quickstart"
   prompt = "Add a quickstart for the Python SDK"
 }
 

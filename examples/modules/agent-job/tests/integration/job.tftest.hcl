@@ -3,11 +3,12 @@
 
 provider "agent" {
   journal {
-    enabled = false # a test must not take over a job of a broken run
+    enabled = false # a test that is killed may start again
   }
 }
 
 variables {
+  name   = "quickstart"
   prompt = "Add a quickstart for the Python SDK [simulate: 1s]"
 }
 

@@ -1,0 +1,329 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+	"github.com/hashicorp/terraform-plugin-go/tftypes"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
+)
+
+// object is a resource as a configuration has it.
+type object struct {
+	job         attrs
+	planned     attrs // what the plan knows; nil: all
+	address     string
+	gone        bool // it is not in the configuration
+	forced      bool // with -replace
+	createFirst bool // with create_before_destroy
+	deposedLast bool // what it has left behind is planned and destroyed after it: the CLI may do either
+}
+
+// stored is a resource as a state has it: the last one is current.
+type stored []fakecli.Instance
+
+// life is a state and its journal over many runs of a CLI, each with a process for the plan and one for the apply.
+type life struct {
+	t      *testing.T
+	s      *harness.Service
+	folder string // of the journal
+	config attrs
+	state  map[string]stored
+	past   []map[string]stored // before each run
+	giveUp []tftypes.Value     // ids of requests
+}
+
+// step is a run: a plan, and its apply if that does not fail.
+type step struct {
+	before            func(l *life)
+	objects           []object
+	planOnly          bool
+	backwards         bool     // the apply has another order than the plan
+	says              []string // severity and summary of each diagnostic
+	creates, messages int      // so far
+	after             func(l *life)
+}
+
+// play plays lives, each with its own service, journal and clock.
+func play(t *testing.T, lives map[string][]step) {
+	t.Helper()
+	for name, steps := range lives {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir()) // the default place is there
+			folder := t.TempDir()
+			harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, _ *fakecli.CLI) {
+				l := &life{t: t, s: s, folder: folder, state: map[string]stored{}}
+				l.config = fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder + stateName}})
+				for i, step := range steps {
+					l.play(i, step)
+				}
+			})
+		})
+	}
+}
+
+func (l *life) play(i int, s step) {
+	l.t.Helper()
+	l.past = append(l.past, maps.Clone(l.state))
+	if s.before != nil {
+		s.before(l)
+	}
+	diags := l.run(cli.Run(fmt.Sprint("run ", i)), s)
+	var got []string
+	for _, d := range diags {
+		got = append(got, fmt.Sprintf("%s: %s", d.Severity, d.Summary))
+	}
+	if diff := cmp.Diff(s.says, got, cmpopts.EquateEmpty()); diff != "" {
+		l.t.Errorf("step %d says (-want +got):\n%s%s", i, diff, fakecli.Text(diags))
+	}
+	sent := l.s.Counts()
+	if diff := cmp.Diff([2]int{s.creates, s.messages}, [2]int{sent.Create, sent.Message}); diff != "" {
+		l.t.Errorf("step %d: creates and messages so far (-want +got):\n%s%s", i, diff, fakecli.Text(diags))
+	}
+	if s.after != nil {
+		s.after(l)
+	}
+}
+
+// connect starts a process. Each object has a CLI of its own, which shares it.
+func (l *life) connect(run cli.Run) (*fakecli.CLI, *cli.Process) {
+	l.t.Helper()
+	if len(l.giveUp) > 0 {
+		forget := tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, l.giveUp)
+		l.config["journal"] = fakecli.With(l.config["journal"].(attrs), attrs{"forget": forget})
+	}
+	process, c := harness.Process(run), &fakecli.CLI{T: l.t}
+	c.ConnectTo(l.t.Context(), provider.New("test", provider.Options{Process: process, Dial: l.s.Wire.Dial}), l.config)
+	c.Forget()
+	return c, process
+}
+
+func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
+	l.t.Helper()
+	planning, process := l.connect(run)
+	planned := map[string]*fakecli.CLI{}
+	for _, o := range s.objects {
+		c := *planning
+		diags = append(diags, l.plan(&c, o)...)
+		planned[o.address] = &c
+	}
+	process.Drain(l.t.Context())
+	if s.planOnly || fakecli.Failed(diags) {
+		return diags
+	}
+	applying, process := l.connect(run)
+	defer process.Drain(l.t.Context())
+	if s.backwards {
+		slices.Reverse(s.objects)
+	}
+	for _, o := range s.objects {
+		c := planned[o.address]
+		c.Server = applying.Server
+		diags = append(diags, l.apply(c, o)...)
+	}
+	return diags
+}
+
+// plan refreshes and plans an object and what it has left behind.
+func (l *life) plan(c *fakecli.CLI, o object) []*tfprotov6.Diagnostic {
+	l.t.Helper()
+	all := l.state[o.address]
+	if len(all) == 0 {
+		return l.planCurrent(c, o)
+	}
+	var ofDeposed []*tfprotov6.Diagnostic
+	planDeposed := func() {
+		for _, deposed := range all[:len(all)-1] {
+			old := *c
+			old.Load(l.t.Context(), deposed)
+			ofDeposed = append(append(ofDeposed, old.Refresh(l.t.Context())...), old.PlanDestroy(l.t.Context())...)
+		}
+	}
+	if !o.deposedLast {
+		planDeposed()
+	}
+	c.Load(l.t.Context(), all[len(all)-1])
+	diags := l.planCurrent(c, o)
+	if o.deposedLast {
+		planDeposed()
+		return append(diags, ofDeposed...)
+	}
+	return append(ofDeposed, diags...)
+}
+
+func (l *life) planCurrent(c *fakecli.CLI, o object) []*tfprotov6.Diagnostic {
+	l.t.Helper()
+	ctx := l.t.Context()
+	c.Forced = o.forced
+	diags := c.Refresh(ctx)
+	switch {
+	case !o.gone && o.planned != nil:
+		return append(diags, c.Plan(ctx, o.planned)...)
+	case !o.gone:
+		return append(diags, c.Plan(ctx, o.job)...)
+	case !c.State.IsNull():
+		return append(diags, c.PlanDestroy(ctx)...)
+	}
+	return diags
+}
+
+// apply does what was planned.
+func (l *life) apply(c *fakecli.CLI, o object) (diags []*tfprotov6.Diagnostic) {
+	l.t.Helper()
+	all := l.state[o.address]
+	deposed := all[:max(0, len(all)-1)]
+	destroyDeposed := func() {
+		for _, instance := range deposed {
+			old := *c
+			old.Load(l.t.Context(), instance)
+			diags = append(diags, old.Destroy(l.t.Context())...)
+		}
+	}
+	if !o.deposedLast {
+		destroyDeposed()
+	}
+	left, more := l.applyCurrent(c, o)
+	diags = append(diags, more...)
+	if o.deposedLast {
+		destroyDeposed()
+	}
+	if delete(l.state, o.address); len(left) > 0 {
+		l.state[o.address] = left
+	}
+	return diags
+}
+
+func (l *life) applyCurrent(c *fakecli.CLI, o object) (left stored, diags []*tfprotov6.Diagnostic) {
+	l.t.Helper()
+	ctx := l.t.Context()
+	c.Load(ctx, c.Instance)
+	switch {
+	case o.gone && c.State.IsNull():
+	case o.gone:
+		diags = c.Delete(ctx, c.PlannedPrivate)
+	case c.Replace && o.createFirst:
+		left, diags = createFirst(c, o.job)
+	default:
+		diags = c.Apply(ctx, o.job)
+	}
+	if !c.State.IsNull() {
+		left = append(left, c.Instance)
+	}
+	return left, diags
+}
+
+// createFirst replaces an object with create_before_destroy. It returns the old one if that is left as a deposed one.
+func createFirst(c *fakecli.CLI, job attrs) (deposed stored, diags []*tfprotov6.Diagnostic) {
+	ctx, old := c.T.Context(), c.Instance
+	c.Forget()
+	if diags = c.PlanAgain(ctx, job); !fakecli.Failed(diags) {
+		diags = append(diags, c.ApplyPlanned(ctx, job)...)
+	}
+	switch created := c.Instance; {
+	case created.State.IsNull():
+		c.Instance = old
+	case fakecli.Failed(diags):
+		return stored{old}, diags
+	default:
+		c.Load(ctx, old)
+		diags = append(diags, c.Destroy(ctx)...)
+		c.Instance = created
+	}
+	return nil, diags
+}
+
+// imports imports a job to an address, as an import block or the command does.
+func (l *life) imports(address, id string) {
+	l.t.Helper()
+	c, process := l.connect("import")
+	if diags := c.ImportState(l.t.Context(), harness.Project+"/"+id); fakecli.Failed(diags) {
+		l.t.Error(fakecli.Text(diags))
+	}
+	process.Drain(l.t.Context())
+	l.state[address] = stored{c.Instance}
+}
+
+// lost is a state that is lost.
+func lost(l *life) { l.state = map[string]stored{} }
+
+// asBefore is a state that is restored as it was before a step.
+func asBefore(step int) func(*life) {
+	return func(l *life) { l.state = maps.Clone(l.past[step]) }
+}
+
+// forgets gives up the last request of each name, and the ones before it.
+func forgets(l *life) {
+	for _, r := range l.records() {
+		for _, p := range r.Previous {
+			l.giveUp = append(l.giveUp, tftypes.NewValue(tftypes.String, p.Request))
+		}
+		l.giveUp = append(l.giveUp, tftypes.NewValue(tftypes.String, r.Last.ID))
+	}
+}
+
+// records are those of the journal, by name.
+func (l *life) records() map[string]journal.Record {
+	l.t.Helper()
+	latest := map[string]string{}
+	files, err := filepath.Glob(filepath.Join(l.folder, "*", "*", "*.json"))
+	for _, file := range files {
+		folder := filepath.Dir(file)
+		if has := latest[folder]; len(file) > len(has) || len(file) == len(has) && file > has {
+			latest[folder] = file
+		}
+	}
+	all := map[string]journal.Record{}
+	for _, file := range latest {
+		var r journal.Record
+		text, readErr := os.ReadFile(file)
+		if err != nil || readErr != nil || json.Unmarshal(text, &r) != nil {
+			l.t.Fatal(file, err, readErr)
+		}
+		if r.Name != "" { // it is not the proof that the folder honours conditions
+			all[r.Name] = r
+		}
+	}
+	return all
+}
+
+// has asserts the names of the journal, each with the number of its job, and an exclamation mark if it is released.
+func has(want ...string) func(*life) {
+	return func(l *life) {
+		l.t.Helper()
+		numbers := map[string]int{"": 0}
+		for i, job := range l.s.Jobs() {
+			numbers[job.ID] = i + 1
+		}
+		var got []string
+		for name, r := range l.records() {
+			got = append(got, fmt.Sprint(name, " ", numbers[r.Job], released(r)))
+		}
+		slices.Sort(got)
+		if diff := cmp.Diff(want, got); diff != "" {
+			l.t.Errorf("records (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func released(r journal.Record) string {
+	if r.Released {
+		return "!"
+	}
+	return ""
+}

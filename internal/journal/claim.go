@@ -1,0 +1,301 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
+)
+
+const (
+	// pollInterval is how often the claim of another run is looked at again.
+	pollInterval = 500 * time.Millisecond
+	// retryLimit is how long an outcome is offered to a store that does not take it.
+	retryLimit = time.Hour
+)
+
+// Claim follows one call of the CLI that sends a request for a name, or records one.
+type Claim struct {
+	wanted  Wanted
+	journal *Journal
+	ctx     context.Context // the CLI's own, without a deadline of the provider
+	release func()          // the process need not wait for an outcome
+
+	under     *Record       // what the claim is written over
+	version   store.Version // of that, or of what this call has written
+	met       *reading      // the record that stood in the way of a write: a look need not read it again
+	wasBeside bool          // what the call has waited for: it has started a job with other triggers
+	written   *Record       // what the call has written last
+	writes    []string      // all that it has written: a response may be lost
+
+	stopKeeping func() // ends the attempts to record an outcome
+
+	mu      sync.Mutex
+	problem error // why the store does not show what became of the request
+}
+
+// Begin starts to follow a call. ctx is the call's context, without a deadline of the provider.
+func (j *Journal) Begin(ctx context.Context, w Wanted) *Claim {
+	under := &Record{Project: w.Project, Name: w.Name}
+	return &Claim{wanted: w, journal: j, ctx: ctx, release: func() {}, stopKeeping: func() {}, under: under}
+}
+
+// Look reads the record of the name and decides what the request has to do. It waits until the request of another run has
+// a response, or none can arrive.
+func (c *Claim) Look(ctx context.Context) (Verdict, *Record, error) {
+	began, waitsFor := time.Now(), ""
+	for {
+		r, version, err := c.read(ctx)
+		if err != nil {
+			return 0, nil, err
+		}
+		verdict := c.journal.judge(r, c.wanted)
+		if verdict == Wait {
+			if r.Claim.ID != waitsFor {
+				began, waitsFor = time.Now(), r.Claim.ID
+			}
+			if time.Since(began) < r.Claim.Deadline.Sub(r.Claim.SentAt) {
+				c.journal.log(ctx, "waiting for the response to another run", r)
+				if err := sleep.For(ctx, pollInterval); err != nil {
+					return 0, nil, err
+				}
+				continue
+			}
+			r.Claim.Deadline = time.Time{} // its clock is ahead
+			verdict = c.journal.judge(r, c.wanted)
+		}
+		if r.Claim != nil {
+			r = c.journal.settle(r)
+		}
+		c.under, c.version, c.wasBeside = r, version, verdict == Beside && waitsFor != ""
+		return verdict, r, nil
+	}
+}
+
+// ErrTaken means that the name has a record that this call has not looked at.
+var ErrTaken = errors.New("the name has a record that this run has not read")
+
+// errLate means that the process slept, or the store took its time.
+var errLate = errors.New("the request was recorded too long ago")
+
+// Sending claims the name for a POST that is about to be sent: it writes that over what the call has looked at, or where nothing
+// is. After an error nothing must be sent: the name has another record (ErrTaken), the store failed, or the CLI has cancelled the call.
+func (c *Claim) Sending() error {
+	release := c.release
+	c.release = c.journal.process.Hold()
+	release()
+	err := c.journal.prove(c.ctx)
+	if err == nil {
+		err = c.write(c.ctx, c.claimed(c.journal.store.IsLocal()))
+	}
+	if err == nil && c.ctx.Err() != nil {
+		err = context.Cause(c.ctx)
+	}
+	switch {
+	case errors.Is(err, ErrTaken):
+		c.release() // nothing was written
+	case err != nil:
+		c.Withdrawn() // a write that failed may have arrived nevertheless
+	}
+	return err
+}
+
+// claimed is the record with the claim of this call.
+func (c *Claim) claimed(isUnsent bool) *Record {
+	const write, mark, outcome = 2 * opTimeout, 2 * opTimeout, 2 * opTimeout
+	now := time.Now().UTC()
+	request := &Request{
+		ID: newID(), IsMessage: c.wanted.Job != "", Job: c.wanted.Job, Triggers: hash(c.wanted.Triggers),
+		Sender: c.journal.process.Self, SentAt: now, Unsent: isUnsent,
+		Deadline: now.Add(write + mark + c.journal.RequestTimeout + outcome),
+	}
+	request.Prompt = store.Hash(request.ID, c.wanted.Prompt)
+	r := *c.journal.withoutForgotten(c.under)
+	r.Claim = request
+	return &r
+}
+
+// Sent records that the POST may have been sent from now on, where that costs next to nothing. It fails if the claim is no longer
+// there, or if it may be over before the POST is.
+func (c *Claim) Sent() error {
+	if !c.journal.Keeps() {
+		return nil
+	}
+	if claim := c.written.Claim; claim.Unsent {
+		request, r := *claim, *c.written
+		request.Unsent = false
+		r.Claim = &request
+		if err := c.write(c.ctx, &r); err != nil {
+			return err
+		}
+	}
+	const outcome = 2 * opTimeout
+	if last := c.written.Claim.Deadline.Add(-c.journal.RequestTimeout - outcome); time.Now().Round(0).After(last) { // by the wall clock
+		return errLate
+	}
+	return nil
+}
+
+// write writes over what the call has read or written.
+func (c *Claim) write(ctx context.Context, r *Record) error {
+	c.stopKeeping()
+	c.journal.stamp(r)
+	c.written, c.writes = r, append(c.writes, r.Write)
+	c.journal.log(ctx, "recording", r)
+	version, now, err := c.offer(ctx, r, c.version)
+	switch {
+	case err == nil:
+		c.version = version
+	case errors.Is(err, errChanged):
+		if now != nil {
+			c.met = &reading{record: now, version: version}
+		}
+		return ErrTaken
+	}
+	return err
+}
+
+func (c *Claim) read(ctx context.Context) (*Record, store.Version, error) {
+	if met := c.met; met != nil {
+		c.met = nil
+		return met.record, met.version, nil
+	}
+	return c.journal.get(ctx, c.wanted.Project, c.wanted.Name)
+}
+
+// offer is one attempt to write a record. What it meets may be an earlier write of the call, whose response was lost.
+func (c *Claim) offer(ctx context.Context, r *Record, over store.Version) (version store.Version, now *Record, err error) {
+	version, now, err = c.journal.put(ctx, r, over)
+	for range maxConflicts {
+		if !errors.Is(err, errChanged) || now == nil || !slices.Contains(c.writes, now.Write) {
+			break
+		}
+		version, now, err = c.journal.put(ctx, r, version)
+	}
+	return version, now, err
+}
+
+// keep writes an outcome, also after the call was cancelled. A store that does not take it is asked again in the background: until
+// then other runs wait for it, and the process does not end.
+func (c *Claim) keep(r *Record) {
+	ctx, release := context.WithoutCancel(c.ctx), c.release
+	if !c.failed(c.write(ctx, r)) {
+		release()
+		return
+	}
+	ctx, stop := context.WithTimeout(ctx, retryLimit)
+	done, over := make(chan struct{}), c.version
+	c.stopKeeping = func() { stop(); <-done }
+	go func() {
+		defer close(done)
+		defer release()
+		defer stop()
+		for pause := time.Second; sleep.For(ctx, pause) == nil; pause = min(2*pause, time.Minute) {
+			if _, _, err := c.offer(ctx, r, over); !c.failed(err) {
+				return
+			}
+		}
+	}()
+}
+
+// failed notes why the store does not show the outcome. It reports whether another attempt makes sense.
+func (c *Claim) failed(err error) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.problem = err
+	return err != nil && !errors.Is(err, ErrTaken) && !errors.Is(err, errChanged)
+}
+
+// Accepted records the job that the POST started or reached.
+func (c *Claim) Accepted(jobID string) {
+	r := *c.written
+	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))
+	c.keep(&r)
+}
+
+// Unknown records that no response can arrive any more, so that the next run does not wait for one.
+func (c *Claim) Unknown() {
+	c.keep(c.written.settled(true, c.journal.IsInState(c.written.Job)))
+}
+
+// Withdrawn puts back what was there before a POST that had no effect: it was not sent, or refused.
+func (c *Claim) Withdrawn() {
+	if c.written == nil {
+		c.release()
+		return
+	}
+	r := *c.under
+	c.keep(&r)
+}
+
+// Adopt records that this run adopts the job, so that no other resource of it does.
+func (c *Claim) Adopt() error {
+	r := *c.under
+	r.Adoption = newID()
+	return c.write(context.WithoutCancel(c.ctx), &r)
+}
+
+// Assign records that the name has the job of the wanted message, without sending anything: a person has imported or renamed it. An
+// import decides about a create whose outcome is unknown.
+func (c *Claim) Assign(started time.Time, isImported bool) error {
+	r := c.claimed(false)
+	r.accept(r.Claim, c.wanted.Job, c.journal.IsInState(r.Job) || isImported && c.under.IsUnknownCreate())
+	r.Started, r.Triggers = started, hash(c.wanted.Triggers)
+	return c.write(context.WithoutCancel(c.ctx), r)
+}
+
+// Left is the record of a job that the request has replaced and that no plan has named, because it was not known then, or nil.
+func (c *Claim) Left() *Record {
+	if !c.wasBeside || c.under.Job == "" || c.under.IsFree() || c.written == nil || c.written.Job == c.under.Job {
+		return nil
+	}
+	return c.under
+}
+
+// Adoption is that of the record which the call has read or written, for the state.
+func (c *Claim) Adoption() string {
+	if c.written == nil {
+		return c.under.Adoption
+	}
+	return c.written.Adoption
+}
+
+// ReleaseUnder releases the job that the call has looked at, also if its own request has no effect.
+func (c *Claim) ReleaseUnder() {
+	released := *c.under
+	released.Released = true
+	c.under = &released
+}
+
+// IsForgotten reports whether a person has given up what the call has looked at.
+func (c *Claim) IsForgotten() bool { return c.journal.IsForgotten(c.under) }
+
+// Version is that of what the call has read or written, for the state.
+func (c *Claim) Version() string {
+	if c.written == nil {
+		return c.journal.known(c.under, c.version)
+	}
+	return c.journal.known(c.written, c.version)
+}
+
+// Recorded returns the record of the call's own request, or nil without one.
+func (c *Claim) Recorded() *Record {
+	if c.written == nil || !c.journal.Keeps() {
+		return nil
+	}
+	return c.written
+}
+
+// Problem returns why the store does not show, so far, what became of the request.
+func (c *Claim) Problem() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.problem
+}

@@ -1,0 +1,551 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+)
+
+// What each step costs, and what it writes.
+func TestClaim_accesses(t *testing.T) {
+	const none, mine, other = "", "2", "1"
+	other2 := create("n", "y")
+	other2.Triggers = "2"
+	for _, row := range []struct {
+		name    string
+		isLocal bool
+		before  string // the run that has started the job
+		wanted  Wanted
+		want    string
+		ops     string
+		wrote   []string
+	}{
+		{"create", false, none, create("n", "x"), "sent", "put put", []string{"claim create, by 2", "job-2 create, by 2"}},
+		{
+			"create, local", true, none, create("n", "x"), "sent", "put put put",
+			[]string{"claim unsent create, by 2", "claim create, by 2", "job-2 create, by 2"},
+		},
+		{
+			"successor", false, other, other2, "sent", "put get put put",
+			[]string{"job-1 create, claim create, by 2", "job-2 create, was job-1, by 2"},
+		},
+		{"adoption", false, other, create("n", "x"), "adopted job-1", "put get put", []string{"job-1 create, adopted, by 2"}},
+		{"another prompt", false, other, create("n", "y"), "other prompt", "put get", nil},
+		{"twin", false, mine, create("n", "x"), "twin", "put get", nil},
+		{
+			"message", false, other, message("n", "job-1", "y"), "sent", "get put put",
+			[]string{"job-1 create, claim message, by 2", "job-1 message, by 2"},
+		},
+		{
+			"message, local", true, other, message("n", "job-1", "y"), "sent", "get put put put",
+			[]string{"job-1 create, claim unsent message, by 2", "job-1 create, claim message, by 2", "job-1 message, by 2"},
+		},
+		{"message that was sent", false, other, message("n", "job-1", "x"), "adopt", "get", nil},
+		{"message to a job without a record", false, none, message("n", "J", "x"), "sent", "get put put", []string{"claim message, by 2", "J message, by 2"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld()
+			if row.before != "" {
+				j, _ := w.open(row.before)
+				want(t, "earlier", request(t, j, create("n", "x"), "job-1"), "sent")
+			}
+			w.history = nil
+			j, c := w.open("2")
+			c.isLocal = row.isLocal
+			want(t, "result", request(t, j, row.wanted, "job-2"), row.want)
+			want(t, "accesses", c.took(), row.ops)
+			w.wrote(t, row.wrote...)
+			short, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if j.process.Drain(short); short.Err() != nil {
+				t.Error("the process waits for an outcome")
+			}
+		})
+	}
+}
+
+// A process proves once that the store honours conditions, before it relies on them. Until that succeeds, nothing is sent.
+func TestClaim_prove(t *testing.T) {
+	w := newWorld()
+	j, c := w.open("1")
+	j.isProven, c.fault = false, times("prove", lostRequest)
+	want(t, "first", request(t, j, create("n", "x"), "job-1"), "failed")
+	want(t, "accesses", c.took(), "prove")
+	want(t, "second", request(t, j, create("n", "x"), "job-1"), "sent")
+	want(t, "accesses", c.took(), "prove put put")
+	want(t, "third", request(t, j, create("m", "x"), "job-2"), "sent")
+	want(t, "accesses", c.took(), "put put")
+}
+
+func TestRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		first, _ := w.open("1")
+		want(t, "created", request(t, first, create("n", "x"), "job-1"), "sent")
+		w.history = nil
+		j, c := w.open("2")
+		release := func(job, ops string, wrote ...string) {
+			t.Helper()
+			cancelled, cancel := context.WithCancel(t.Context())
+			cancel() // Ctrl-C
+			if err := j.Release(cancelled, "p", "n", job, "", false); err != nil {
+				t.Error(err)
+			}
+			want(t, "accesses", c.took(), ops)
+			w.wrote(t, wrote...)
+		}
+		release("job-0", "get")
+		release("", "")
+		release("job-1", "get put", "job-1 create, released, by 2")
+		release("job-1", "get")
+		want(t, "recreated", request(t, j, create("n", "x"), "job-2"), "sent")
+		c.took()
+		w.history = nil
+
+		c.fault = times("put", repeated) // by a library
+		release("job-2", "get put get", "job-2 create, released, by 2")
+		third, _ := w.open("3")
+		third.RequestTimeout = time.Hour
+		claim(t, third, message("n", "job-2", "y"))
+		w.history = nil
+		release("job-2", "get") // another run is sending
+		w.end("3")
+		release("job-2", "get put", "job-2 message?, released, by 2")
+
+		fourth, _ := w.open("4")
+		claim(t, fourth, create("n", "x"))
+		w.end("4")
+		w.history = nil
+		release("job-2", "get") // an unknown create stays
+
+		fifth, c5 := w.open("5")
+		want(t, "another name", request(t, fifth, create("m", "x"), "job-5"), "sent")
+		sixth, _ := w.open("6")
+		want(t, "adopted", request(t, sixth, create("m", "x"), ""), "adopted job-5")
+		if err := errors.Join(sixth.Release(t.Context(), "p", "m", "job-5", "", false), sixth.Release(t.Context(), "p", "", "job-5", "", false)); err != nil {
+			t.Error(err)
+		}
+		want(t, "still adopted", w.record("m"), "job-5 create, adopted, by 6")
+		c5.fault = times("get", lostRequest)
+		if _, ok := errors.AsType[*Error](fifth.Release(t.Context(), "p", "m", "job-5", "", false)); !ok {
+			t.Error("no error of the store")
+		}
+	})
+}
+
+// Of two runs that want one name, the second one meets the first one's claim, also if it came between look and claim.
+func TestClaim_taken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		first, _ := w.open("1")
+		second, ops := w.open("2")
+		slow := second.Begin(t.Context(), message("n", "J", "x"))
+		if verdict, _, err := slow.Look(t.Context()); verdict != Send || err != nil {
+			t.Fatal(verdicts[verdict], err)
+		}
+		fast := claim(t, first, message("n", "J", "x"))
+		if err := slow.Sending(); !errors.Is(err, ErrTaken) {
+			t.Fatal(err)
+		}
+		w.wrote(t, "claim message, by 1")
+		ops.took()
+		began := time.Now()
+		accepted := make(chan bool)
+		time.AfterFunc(700*time.Millisecond, func() { fast.Accepted("J"); close(accepted) })
+		verdict, r, err := slow.Look(t.Context())
+		want(t, "verdict", verdicts[verdict], "adopt")
+		want(t, "accesses", ops.took(), "get get") // the first look needs none
+		if r.Job != "J" || err != nil || time.Since(began) != time.Second {
+			t.Errorf("%+v, %v after %v", r, err, time.Since(began))
+		}
+		<-accepted
+		want(t, "version", slow.Version(), fast.Version())
+	})
+}
+
+// A wait ends with the call, with the deadline, and at the latest after as long as the claim can last, by the own clock.
+func TestLook_waits(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(*world, *Request)
+		want   string
+		after  time.Duration
+	}{
+		"until the deadline": {func(*world, *Request) {}, "unknown", 61 * time.Second},
+		"its clock is ahead": {func(_ *world, r *Request) { r.SentAt, r.Deadline = r.SentAt.Add(time.Hour), r.Deadline.Add(time.Hour) }, "unknown", 61 * time.Second},
+		"its clock is behind": {func(_ *world, r *Request) {
+			r.SentAt, r.Deadline = r.SentAt.Add(-time.Hour), r.Deadline.Add(-time.Hour)
+		}, "unknown", 0},
+		"its sender has ended":   {func(w *world, _ *Request) { w.end("1") }, "unknown", 0},
+		"it has sent nothing":    {func(w *world, r *Request) { r.Unsent = true; w.end("1") }, "send", 0},
+		"it may be about to":     {func(_ *world, r *Request) { r.Unsent = true }, "unknown", 61 * time.Second},
+		"the call is cancelled":  {func(*world, *Request) {}, "", 10 * time.Second},
+		"the store has vanished": {func(*world, *Request) {}, "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				first, _ := w.open("1")
+				c := claim(t, first, create("n", "x"))
+				r := *c.written
+				row.change(w, r.Claim)
+				c.version, _, _ = first.put(t.Context(), &r, c.version)
+
+				j, ops := w.open("2")
+				ctx := t.Context()
+				switch name {
+				case "the call is cancelled":
+					short, cancel := context.WithTimeout(ctx, row.after)
+					defer cancel()
+					ctx = short
+				case "the store has vanished":
+					ops.fault = times("get", hangs)
+					row.after = opTimeout
+				}
+				began := time.Now()
+				verdict, got, err := j.Begin(ctx, create("n", "x")).Look(ctx)
+				if row.want == "" && err == nil || row.want != "" && (err != nil || verdicts[verdict] != row.want || got.Claim != nil) {
+					t.Errorf("%s, %+v, %v", verdicts[verdict], got, err)
+				}
+				if waited := time.Since(began); waited < row.after || waited > row.after+pollInterval {
+					t.Errorf("waited %v", waited)
+				}
+			})
+		})
+	}
+}
+
+// However a write fails, nothing is sent after it, and what was there is put back, so that the next run need not wait; a request or
+// response that is lost once, or that a library repeats, does not matter to an outcome.
+func TestClaim_faults(t *testing.T) {
+	for name, row := range map[string]struct {
+		isLocal bool
+		faults  []fault
+		want    string
+		wrote   []string
+	}{
+		"the claim does not arrive":    {false, []fault{lostRequest}, "failed", []string{"by 2"}},
+		"nor does what is put back":    {false, []fault{lostRequest, lostRequest, lostRequest}, "failed", []string{"by 2"}},
+		"the claim's response is lost": {false, []fault{lostResponse}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
+		"the claim is repeated":        {false, []fault{repeated}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
+		"the claim arrives late":       {false, []fault{late}, "failed", []string{"by 2"}},
+		"the claim is refused":         {false, []fault{denied}, "failed", []string{"by 2"}},
+		"the store hangs":              {false, []fault{hangs}, "failed", []string{"by 2"}},
+		"the mark does not arrive":     {true, []fault{none, lostRequest}, "failed", []string{"claim unsent create, by 2", "by 2"}},
+		"the mark's response is lost": {
+			true, []fault{none, lostResponse}, "sent", []string{"claim unsent create, by 2", "claim create, by 2", "job-2 create, by 2"},
+		},
+		"the mark arrives late":          {true, []fault{none, late}, "failed", []string{"claim unsent create, by 2", "by 2"}},
+		"the outcome does not arrive":    {false, []fault{none, lostRequest}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
+		"the outcome's response is lost": {false, []fault{none, lostResponse}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
+		"the outcome is repeated":        {false, []fault{none, repeated}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
+		"the outcome arrives late":       {false, []fault{none, late}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				j, c := w.open("2")
+				c.isLocal, c.fault = row.isLocal, times("put", row.faults...)
+				want(t, "result", request(t, j, create("n", "x"), "job-2"), row.want)
+				j.process.Drain(t.Context())
+				time.Sleep(2 * c.delay) // a late claim must not undo what was put back
+				w.wrote(t, row.wrote...)
+			})
+		})
+	}
+}
+
+// A response that the first look for it loses, too, leaves a claim that the call itself takes back.
+func TestClaim_lostTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		j, c := w.open("1")
+		puts, gets := times("put", lostResponse), times("get", lostRequest)
+		c.fault = func(op string) fault { return max(puts(op), gets(op)) }
+		want(t, "result", request(t, j, create("n", "x"), "job-1"), "failed")
+		w.wrote(t, "claim create, by 1", "by 1")
+	})
+}
+
+// What was there is put back: a request without an effect must not cost the name its job.
+func TestWithdrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		first, _ := w.open("1")
+		want(t, "created", request(t, first, create("n", "x"), "job-1"), "sent")
+		w.history = nil
+		j, c := w.open("2")
+		call := claim(t, j, message("n", "job-1", "y"))
+		call.Withdrawn()
+		want(t, "accesses", c.took(), "get put put")
+		w.wrote(t, "job-1 create, claim message, by 2", "job-1 create, by 2")
+
+		// 429: the same call sends again, also while the store does not take what is put back.
+		var isDown atomic.Bool
+		c.fault = func(string) fault { return map[bool]fault{true: lostRequest}[isDown.Load()] }
+		if err := errors.Join(call.Sending(), call.Sent()); err != nil {
+			t.Fatal(err)
+		}
+		isDown.Store(true)
+		call.Withdrawn()
+		if call.Problem() == nil {
+			t.Error("no problem")
+		}
+		time.Sleep(5 * time.Second)
+		if err := call.Sending(); err == nil {
+			t.Error("sent without a claim")
+		}
+		isDown.Store(false)
+		if err := errors.Join(call.Sending(), call.Sent()); err != nil {
+			t.Fatal(err)
+		}
+		call.Accepted("job-1")
+		if err := call.Problem(); err != nil {
+			t.Error(err)
+		}
+		j.process.Drain(t.Context())
+		time.Sleep(2 * time.Minute)
+		w.wrote(t, "job-1 create, claim message, by 2", "job-1 create, claim message, by 2", "job-1 message, by 2")
+	})
+}
+
+// Another run has taken the claim for over: the call neither sends nor changes anything any more.
+func TestClaim_lostToAnother(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, c *Claim){
+		"a mark": func(t *testing.T, c *Claim) {
+			if err := c.Sent(); !errors.Is(err, ErrTaken) {
+				t.Error(err)
+			}
+			c.Withdrawn()
+		},
+		"a second attempt": func(t *testing.T, c *Claim) { // 429 arrived late
+			c.Withdrawn()
+			if err := c.Sending(); !errors.Is(err, ErrTaken) {
+				t.Error(err)
+			}
+			if verdict, r, err := c.Look(t.Context()); verdict != Adopt || r.Job != "job-3" || err != nil {
+				t.Errorf("%s, %+v, %v", verdicts[verdict], r, err)
+			}
+		},
+		"an outcome": func(t *testing.T, c *Claim) {
+			c.Accepted("job-2")
+			if !errors.Is(c.Problem(), ErrTaken) {
+				t.Errorf("%v", c.Problem())
+			}
+		},
+		"an outcome that the store did not take at first": func(t *testing.T, c *Claim) {
+			ops, _ := c.journal.store.(*client)
+			ops.fault = times("put", lostRequest)
+			c.Accepted("job-2")
+			time.Sleep(time.Minute)
+			if !errors.Is(c.Problem(), errChanged) {
+				t.Errorf("%v", c.Problem())
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				j, c := w.open("2")
+				c.isLocal = name == "a mark"
+				call := j.Begin(t.Context(), create("n", "x"))
+				if err := call.Sending(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				third, _ := w.open("3", call.written.Claim.ID)
+				want(t, "another run", request(t, third, create("n", "x"), "job-3"), "sent")
+				w.history = nil
+				end(t, call)
+				w.wrote(t)
+				j.process.Drain(t.Context())
+			})
+		})
+	}
+}
+
+// No POST begins when another run may soon take its claim for over. (The process slept, for example.)
+func TestSent_late(t *testing.T) {
+	for _, isLocal := range []bool{true, false} {
+		for after, want := range map[time.Duration]error{40 * time.Second: nil, 41 * time.Second: errLate} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				j, c := w.open("1")
+				c.isLocal = isLocal
+				call := j.Begin(t.Context(), create("n", "x"))
+				if err := call.Sending(); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(after)
+				if err := call.Sent(); !errors.Is(err, want) {
+					t.Errorf("after %v: %v", after, err)
+				}
+				call.Withdrawn()
+			})
+		}
+	}
+}
+
+// An outcome that the store does not take is offered again in the background, also after Ctrl-C. Until it is stored, the process does not
+// end, and another run waits. (C7.)
+func TestClaim_outcomeIsRetried(t *testing.T) {
+	for outcome, wanted := range map[string]string{"accepted": "job-1 create, by 1", "unknown": "create?, by 1", "withdrawn": "by 1"} {
+		t.Run(outcome, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				j, c := w.open("1")
+				ctx, cancel := context.WithCancel(t.Context())
+				call := claim(t, j, create("n", "x"))
+				call.ctx = ctx
+				cancel()
+				c.fault = times("put", lostRequest, hangs, lostRequest)
+				switch outcome {
+				case "accepted":
+					call.Accepted("job-1")
+				case "unknown":
+					call.Unknown()
+				case "withdrawn":
+					call.Withdrawn()
+				}
+				if got := call.Problem(); !errors.Is(got, errFault) {
+					t.Errorf("problem: %v", got)
+				}
+				if got := call.Recorded(); got.Where == "" { // by a message, while it is offered
+					t.Errorf("%+v", got)
+				}
+				want(t, "not stored", w.record("n"), "claim create, by 1")
+				began := time.Now()
+				j.process.Drain(t.Context())
+				if waited := time.Since(began); waited < 15*time.Second || waited > 20*time.Second {
+					t.Errorf("held for %v", waited)
+				}
+				want(t, "stored", w.record("n"), wanted)
+				synctest.Wait()
+				if err := call.Problem(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// After an hour, a process need not wait for its store any more.
+func TestClaim_outcomeIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j, c := newWorld().open("1")
+		call := claim(t, j, create("n", "x"))
+		c.fault = func(string) fault { return lostRequest }
+		call.Accepted("job-1")
+		for _, isHeld := range []bool{true, false} {
+			time.Sleep(retryLimit - time.Minute)
+			short, cancel := context.WithTimeout(t.Context(), time.Second)
+			if j.process.Drain(short); isHeld != (short.Err() != nil) || call.Problem() == nil {
+				t.Errorf("held: %t, %v", !isHeld, call.Problem())
+			}
+			cancel()
+		}
+	})
+}
+
+// What the CLI cancels while it is being recorded is not sent, and no later run waits for it.
+func TestSending_cancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		j, c := w.open("1")
+		ctx, cancel := context.WithCancel(t.Context())
+		call := j.Begin(ctx, create("n", "x"))
+		c.fault = func(string) fault { cancel(); return none }
+		if err := call.Sending(); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		j.process.Drain(t.Context())
+		w.wrote(t, "by 1")
+	})
+}
+
+func TestAssign(t *testing.T) {
+	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, row := range map[string]struct {
+		before     string
+		isImported bool
+		inState    string
+		want       string
+	}{
+		"nothing":                         {"", true, "", "J message, by 2"},
+		"an unknown create, imported":     {"unknown", true, "", "J message, by 2"},
+		"an unknown create, renamed":      {"unknown", false, "", "J message, was ?, by 2"},
+		"another job":                     {"job", false, "", "J message, was job-1, by 2"},
+		"another job, imported":           {"job", true, "", "J message, was job-1, by 2"},
+		"another job, which is replaced":  {"job", false, "job-1", "J message, by 2"},
+		"another job, which was released": {"released", false, "", "J message, by 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			first, _ := w.open("1")
+			switch row.before {
+			case "unknown":
+				claim(t, first, create("n", "x")).Unknown()
+			case "job", "released":
+				want(t, "earlier", request(t, first, create("n", "x"), "job-1"), "sent")
+			}
+			if row.before == "released" {
+				if err := first.Release(t.Context(), "p", "n", "job-1", "", false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			j, c := w.open("2")
+			j.InState(row.inState)
+			call := j.Begin(t.Context(), message("n", "J", "y"))
+			if _, _, err := call.Look(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := call.Assign(started, row.isImported); err != nil {
+				t.Fatal(err)
+			}
+			want(t, "accesses", c.took(), "get put")
+			want(t, "record", w.record("n"), row.want)
+			r, version, err := j.get(t.Context(), "p", "n")
+			if !r.Started.Equal(started) || j.known(r, version) != call.Version() || err != nil {
+				t.Errorf("%+v, %s, %v", r, call.Version(), err)
+			}
+			third, _ := w.open("3")
+			want(t, "the prompt is applied again", request(t, third, message("n", "J", "y"), ""), "adopt")
+		})
+	}
+}
+
+// An action has no record.
+func TestDiscard(t *testing.T) {
+	j := Discard()
+	for range 2 {
+		want(t, "result", request(t, j, Wanted{Project: "p", Prompt: "x"}, "job-1"), "sent")
+	}
+	call := j.Begin(t.Context(), Wanted{Project: "p", Prompt: "x"})
+	if err := errors.Join(call.Sending(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "", false)); err != nil || call.Recorded() != nil {
+		t.Error(err, call.Recorded())
+	}
+	call.Unknown()
+}
+
+// A record that cannot be read may be about any request: nothing is sent over it.
+func TestDamagedRecord(t *testing.T) {
+	for _, text := range []string{"", "{", "[]", `{"format":0}`, `{"format":2,"name":"n"}`} {
+		w := newWorld()
+		w.kept[key("p", "n")] = kept{[]byte(text), store.Listed{Version: "damaged"}}
+		j, _ := w.open("1")
+		for _, wanted := range []Wanted{create("n", "x"), message("n", "J", "x")} {
+			want(t, text, request(t, j, wanted, "job-1"), "failed")
+		}
+		if _, _, err := j.Peek(t.Context(), create("n", "x")); err == nil {
+			t.Errorf("%q: no error", text)
+		}
+		w.wrote(t)
+	}
+}

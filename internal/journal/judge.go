@@ -1,0 +1,122 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"slices"
+	"time"
+)
+
+// Wanted is a request that a resource wants to send for its name, or plans to send.
+type Wanted struct {
+	Project, Name string
+	Job           string // the recipient of a message; empty for a create
+	Triggers      string // as text
+	Prompt        string // as it is compared; see IsPromptUnknown
+	// IsPromptUnknown: the plan does not know the prompt yet.
+	IsPromptUnknown bool
+	// Replaces is the job that the resource has had until now, and gives up; empty without one.
+	Replaces string
+}
+
+// Verdict is what a request has to do because of the record of its name.
+type Verdict int
+
+// The verdicts. Nothing is sent, but for Send and Beside.
+const (
+	// Send: nothing is in the way.
+	Send Verdict = iota
+	// Beside: the name has a job with other triggers, which gets a successor.
+	Beside
+	// Wait: another run is sending a request, whose response can arrive.
+	Wait
+	// Adopt: the request was accepted, and the record has its job.
+	Adopt
+	// SentUnknown: the message was sent, and no response shows its outcome.
+	SentUnknown
+	// Unknown: a create was sent, no response shows its outcome, and a person has to decide.
+	Unknown
+	// OtherPrompt: the name has a job that was last sent another prompt.
+	OtherPrompt
+	// OtherJob: the name has another job than the recipient of the message.
+	OtherJob
+	// Twin: another resource has the name.
+	Twin
+)
+
+// judge is the protocol: it decides what a request has to do because of what its name's record says. It does not
+// depend on the CLI's state, but for Twin.
+func (j *Journal) judge(r *Record, w Wanted) Verdict {
+	if r.Claim != nil {
+		switch {
+		case w.Job == "" && r.Claim.Sender == j.process.Self:
+			return Twin
+		case !j.isOver(r.Claim):
+			return Wait
+		}
+		r = j.settle(r)
+	}
+	if w.Job == "" {
+		return j.judgeCreate(r, w)
+	}
+	return j.judgeMessage(r, w)
+}
+
+func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
+	switch {
+	case r.IsFree():
+		return Send
+	case r.Job != "" && r.Job != w.Replaces && (r.Run == j.process.Run || j.IsInState(r.Job)):
+		return Twin
+	case r.IsUnknownCreate() && !j.IsForgotten(r):
+		return Unknown
+	case r.IsUnknownCreate():
+		return Send
+	case r.Triggers != hash(w.Triggers):
+		return Beside
+	case w.IsPromptUnknown || r.Last.has(w.Prompt):
+		return Adopt
+	case j.IsForgotten(r):
+		return Send
+	}
+	return OtherPrompt
+}
+
+func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
+	switch {
+	case r.IsFree(), r.IsUnknownCreate(): // the state has the job
+		return Send
+	case r.Job != w.Job && !j.IsForgotten(r):
+		return OtherJob
+	case r.Job != w.Job, w.IsPromptUnknown, !r.Last.has(w.Prompt):
+		return Send
+	case r.Last.Unknown:
+		return SentUnknown
+	}
+	return Adopt
+}
+
+// IsForgotten reports whether a person has given up the last request of a name.
+func (j *Journal) IsForgotten(r *Record) bool {
+	return r.Last != nil && slices.Contains(j.Forget, r.Last.ID)
+}
+
+// withoutForgotten returns a record without the earlier requests that a person has given up.
+func (j *Journal) withoutForgotten(r *Record) *Record {
+	less := *r
+	less.Previous = slices.DeleteFunc(slices.Clone(r.Previous), func(p Previous) bool { return slices.Contains(j.Forget, p.Request) })
+	return &less
+}
+
+// isOver reports whether no response to a claimed request can arrive any more.
+func (j *Journal) isOver(claim *Request) bool {
+	return time.Now().After(claim.Deadline) || j.process.Ended(claim.Sender)
+}
+
+// settle returns what a record says once its claim is over. If the sender has ended on this machine, it had sent nothing
+// before it said so.
+func (j *Journal) settle(r *Record) *Record {
+	isSent := !r.Claim.Unsent || !j.process.Ended(r.Claim.Sender)
+	return r.settled(isSent, j.IsInState(r.Job))
+}

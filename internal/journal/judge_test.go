@@ -1,0 +1,271 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+)
+
+// has is a record of an earlier run: of a request that the service has accepted, and after which the name has a job.
+func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
+	r := &Record{
+		Project: "p", Name: "n", Job: job, Triggers: hash(triggers), Run: "earlier",
+		Last: &Request{ID: "last", Prompt: store.Hash("last", prompt), Triggers: hash(triggers)},
+	}
+	for _, edit := range edits {
+		edit(r)
+	}
+	return r
+}
+
+func released(r *Record)  { r.Released = true }
+func unknown(r *Record)   { r.Last.Unknown = true }
+func isMessage(r *Record) { r.Last.IsMessage, r.Last.Job = true, r.Job }
+func by(run cli.Run) func(*Record) {
+	return func(r *Record) { r.Run = run }
+}
+
+// claimed is a record under the claim of a sender, which is sent unless it says otherwise.
+func claimed(sender, job, prompt string, edits ...func(*Record)) func(*Record) {
+	return func(r *Record) {
+		r.Claim = &Request{
+			ID: "claim", IsMessage: job != "", Job: job, Prompt: store.Hash("claim", prompt), Triggers: hash(""), Sender: cli.Sender{Start: sender},
+			SentAt: time.Now(), Deadline: time.Now().Add(time.Minute),
+		}
+		for _, edit := range edits {
+			edit(r)
+		}
+	}
+}
+
+func unsent(r *Record)  { r.Claim.Unsent = true }
+func expired(r *Record) { r.Claim.Deadline = time.Now().Add(-time.Second) }
+
+// The table is the protocol: see "One name, one job" in internal/README.md. A plan and an apply see the same.
+func TestJudge(t *testing.T) {
+	const alive, dead = "alive", "dead"
+	free := func(edits ...func(*Record)) *Record { r := has("", "", "", edits...); r.Last = nil; return r }
+	newJob, sameJob := create("n", "x"), message("n", "J", "x")
+	changed := func(w Wanted, edit func(*Wanted)) Wanted { edit(&w); return w }
+	triggered := changed(newJob, func(w *Wanted) { w.Triggers = "2" })
+	replacing := changed(newJob, func(w *Wanted) { w.Replaces = "kept" })
+	planned := func(w Wanted) Wanted { w.Prompt, w.IsPromptUnknown = "", true; return w }
+
+	for _, row := range []struct {
+		name   string
+		record *Record
+		wanted Wanted
+		forget string
+		want   Verdict
+	}{
+		// Creates, by the rows of the table.
+		{"nothing was accepted", free(), newJob, "", Send},
+		{"released", has("J", "x", "", released), newJob, "", Send},
+		{"released, of another prompt", has("J", "y", "2", released), newJob, "", Send},
+		{"released by this run", has("J", "x", "", released, by("me")), newJob, "", Send},
+		{"accepted, the same request", has("J", "x", ""), newJob, "", Adopt},
+		{"… whose prompt the plan does not know", has("J", "x", ""), planned(newJob), "", Adopt},
+		{"… after an accepted message with its prompt", has("J", "x", "", isMessage), newJob, "", Adopt},
+		{"… after an unknown message with its prompt", has("J", "x", "", isMessage, unknown), newJob, "", Adopt},
+		{"accepted, another prompt", has("J", "y", ""), newJob, "", OtherPrompt},
+		{"… that was forgotten", has("J", "y", ""), newJob, "last", Send},
+		{"… another request was forgotten", has("J", "y", ""), newJob, "other", OtherPrompt},
+		{"… of an unknown message", has("J", "y", "", isMessage, unknown), newJob, "", OtherPrompt},
+		{"accepted, forgotten: its job decides", has("J", "x", ""), newJob, "last", Adopt},
+		{"accepted, other triggers", has("J", "x", ""), triggered, "", Beside},
+		{"… and another prompt", has("J", "y", ""), triggered, "", Beside},
+		{"pending", free(claimed(alive, "", "x")), newJob, "", Wait},
+		{"… over a job", has("J", "x", "", claimed(alive, "", "x")), newJob, "", Wait},
+		{"… a message", has("J", "x", "", claimed(alive, "J", "y")), newJob, "", Wait},
+		{"… forgotten too early", free(claimed(alive, "", "x")), newJob, "claim", Wait},
+		{"… of this process", free(claimed("me", "", "x")), newJob, "", Twin},
+		{"pending until its deadline", free(claimed(alive, "", "x", expired)), newJob, "", Unknown},
+		{"… unsent, as far as is known", free(claimed(alive, "", "x", unsent, expired)), newJob, "", Unknown},
+		{"pending until its end", free(claimed(dead, "", "x")), newJob, "", Unknown},
+		{"… forgotten", free(claimed(dead, "", "x")), newJob, "claim", Send},
+		{"… unsent", free(claimed(dead, "", "x", unsent)), newJob, "", Send},
+		{"… unsent, over a job", has("J", "x", "", claimed(dead, "", "y", unsent)), newJob, "", Adopt},
+		{"… over a job", has("J", "x", "", claimed(dead, "", "x")), newJob, "", Unknown},
+		{"… over a released job", has("J", "x", "", released, claimed(dead, "", "x")), newJob, "", Unknown},
+		{"… a message with the prompt", has("J", "y", "", claimed(dead, "J", "x")), newJob, "", Adopt},
+		{"… a message with another prompt", has("J", "x", "", claimed(dead, "J", "y")), newJob, "", OtherPrompt},
+		{"… an unsent message with another prompt", has("J", "x", "", claimed(dead, "J", "y", unsent)), newJob, "", Adopt},
+		{"an unknown create", has("", "x", "", unknown), newJob, "", Unknown},
+		{"… of another prompt", has("", "y", "", unknown), newJob, "", Unknown},
+		{"… of other triggers", has("", "x", "", unknown), triggered, "", Unknown},
+		{"… of this run", has("", "x", "", unknown, by("me")), newJob, "", Unknown},
+		{"… that was forgotten", has("", "x", "", unknown), newJob, "last", Send},
+		{"a job that this run has started", has("J", "x", "", by("me")), newJob, "", Twin},
+		{"… with other triggers", has("J", "x", "", by("me")), triggered, "", Twin},
+		{"a job that the state has", has("kept", "x", ""), newJob, "", Twin},
+		{"… with another prompt, forgotten", has("kept", "y", ""), newJob, "last", Twin},
+		{"… and that this resource replaces", has("kept", "x", ""), replacing, "", Adopt},
+		{"… and that this resource replaces, with another prompt", has("kept", "y", ""), replacing, "", OtherPrompt},
+		{"another job than this resource replaces", has("J", "x", "", by("me")), replacing, "", Twin},
+
+		// Messages to J.
+		{"message: nothing was accepted", free(), sameJob, "", Send},
+		{"message: released", has("J", "x", "", released), sameJob, "", Send},
+		{"message: accepted", has("J", "x", "", isMessage), sameJob, "", Adopt},
+		{"message: accepted as the create", has("J", "x", ""), sameJob, "", Adopt},
+		{"message: accepted, in this run", has("J", "x", "", isMessage, by("me")), sameJob, "", Adopt},
+		{"message: unknown", has("J", "x", "", isMessage, unknown), sameJob, "", SentUnknown},
+		{"message: pending", has("J", "y", "", claimed(alive, "J", "x")), sameJob, "", Wait},
+		{"message: pending until its end", has("J", "y", "", claimed(dead, "J", "x")), sameJob, "", SentUnknown},
+		{"message: … unsent", has("J", "y", "", claimed(dead, "J", "x", unsent)), sameJob, "", Send},
+		{"message: … with another prompt", has("J", "x", "", claimed(dead, "J", "y")), sameJob, "", Send},
+		{"message: another prompt", has("J", "y", "", isMessage), sameJob, "", Send},
+		{"message: another prompt, unknown", has("J", "y", "", isMessage, unknown), sameJob, "", Send},
+		{"message: the plan does not know the prompt", has("J", "x", "", isMessage), planned(sameJob), "", Send},
+		{"message: another job", has("K", "x", ""), sameJob, "", OtherJob},
+		{"message: … an unknown message", has("K", "x", "", isMessage, unknown), sameJob, "", OtherJob},
+		{"message: … that was forgotten", has("K", "x", ""), sameJob, "last", Send},
+		{"message: … released", has("K", "x", "", released), sameJob, "", Send},
+		{"message: … in this run", has("K", "x", "", by("me")), sameJob, "", OtherJob},
+		{"message: an unknown create", has("", "x", "", unknown), sameJob, "", Send},
+		{"message: a create until its end", has("J", "x", "", claimed(dead, "", "x")), sameJob, "", Send},
+		{"message: a pending create", has("J", "x", "", claimed(alive, "", "x")), sameJob, "", Wait},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld()
+			w.end(dead)
+			j, _ := w.open("me")
+			j.InState("kept")
+			if row.forget != "" {
+				j.Forget = []string{row.forget}
+			}
+			before, _ := json.Marshal(row.record)
+			got := j.judge(row.record, row.wanted)
+			want(t, "verdict", verdicts[got], verdicts[row.want])
+			after, _ := json.Marshal(row.record)
+			want(t, "record", string(after), string(before))
+
+			row.record.Format = format
+			text, _ := json.Marshal(row.record)
+			if _, err := w.put(key("p", "n"), text, ""); err != nil {
+				t.Fatal(err)
+			}
+			peeked, r, err := j.Peek(t.Context(), row.wanted)
+			if peeked != row.want || r == nil || r.Claim != nil || err != nil {
+				t.Errorf("a plan sees %s, %+v, %v", verdicts[peeked], r, err)
+			}
+			if row.want == Wait {
+				return
+			}
+			if looked, _, err := j.Begin(t.Context(), row.wanted).Look(t.Context()); looked != row.want || err != nil {
+				t.Errorf("an apply sees %s, %v", verdicts[looked], err)
+			}
+		})
+	}
+}
+
+// A create claims its name before it reads anything, and a message counts once, so that whoever lost a response applies again.
+func TestRequests(t *testing.T) {
+	type step struct {
+		run, forget string // the id of the last request, of the lost claim, or of what was forgotten before
+		wanted      Wanted
+		lost        bool
+		want        string
+		record      string
+	}
+	other := create("n", "x")
+	other.Triggers = "2"
+	for name, steps := range map[string][]step{
+		"the same request again": {
+			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create, by 1"},
+			{run: "2", wanted: create("n", "x"), want: "adopted job-1", record: "job-1 create, adopted, by 2"},
+			{run: "2", wanted: create("n", "x"), want: "twin", record: "job-1 create, adopted, by 2"},
+			{run: "3", wanted: create("n", "y"), want: "other prompt", record: "job-1 create, adopted, by 2"},
+			{run: "4", wanted: create("n", "y"), forget: "last", want: "sent", record: "job-4 create, was job-1, by 4"},
+		},
+		"messages": {
+			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create, by 1"},
+			{run: "2", wanted: message("n", "job-1", "y"), want: "sent", record: "job-1 message, by 2"},
+			{run: "3", wanted: message("n", "job-1", "y"), want: "adopt", record: "job-1 message, by 2"},
+			{run: "4", wanted: message("n", "job-1", "z"), lost: true, record: "job-1 message, claim message, by 4"},
+			{run: "5", wanted: message("n", "job-1", "z"), want: "sent, unknown", record: "job-1 message, claim message, by 4"},
+			{run: "6", wanted: message("n", "job-1", "y"), want: "sent", record: "job-1 message, by 6"},
+			{run: "7", wanted: create("n", "y"), want: "adopted job-1", record: "job-1 message, adopted, by 7"},
+		},
+		"a message to an imported job": {
+			{run: "1", wanted: message("n", "job-0", "y"), want: "sent", record: "job-0 message, by 1"},
+			{run: "2", wanted: message("n", "job-9", "y"), want: "other job", record: "job-0 message, by 1"},
+		},
+		"an unknown create, forgotten once": {
+			{run: "1", wanted: create("n", "x"), lost: true, record: "claim create, by 1"},
+			{run: "2", wanted: create("n", "x"), want: "unknown", record: "claim create, by 1"},
+			{run: "3", wanted: create("n", "x"), forget: "claim", want: "sent", record: "job-3 create, was ?, by 3"},
+			{run: "4", wanted: create("n", "y"), forget: "used up", want: "other prompt", record: "job-3 create, was ?, by 3"},
+		},
+		"an unknown create stays in previous": {
+			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create, by 1"},
+			{run: "2", wanted: other, lost: true, record: "job-1 create, claim create, by 2"},
+			{run: "3", wanted: message("n", "job-1", "y"), want: "sent", record: "job-1 message, was ?, by 3"},
+		},
+		"other triggers": {
+			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create, by 1"},
+			{run: "2", wanted: other, want: "sent", record: "job-2 create, was job-1, by 2"},
+			{run: "3", wanted: create("n", "x"), want: "sent", record: "job-3 create, was job-1, was job-2, by 3"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, ids := newWorld(), map[string]string{}
+				for i, s := range steps {
+					j, _ := w.open(s.run, ids[s.forget])
+					if s.lost {
+						c := claim(t, j, s.wanted)
+						ids["claim"] = c.written.Claim.ID
+						w.end(s.run)
+					} else {
+						want(t, "result of "+s.run, request(t, j, s.wanted, "job-"+s.run), s.want)
+					}
+					want(t, "record after "+s.run, w.record("n"), s.record)
+					if r, _, err := j.get(t.Context(), "p", "n"); err != nil {
+						t.Fatal(err)
+					} else if r.Last != nil {
+						ids["last"] = r.Last.ID
+						if s.forget != "" && i+1 < len(steps) {
+							ids["used up"] = ids[s.forget]
+						}
+					}
+				}
+			})
+		})
+	}
+}
+
+// Only the newest jobs that no state had are remembered.
+func TestPrevious(t *testing.T) {
+	w := newWorld()
+	for i := range 13 {
+		j, _ := w.open(string(rune('a' + i)))
+		if i == 3 {
+			j.InState("job-c") // the job that it replaces
+		}
+		wanted := create("n", "x")
+		wanted.Triggers, wanted.Replaces = string(rune('a'+i)), "job-c"
+		want(t, "result", request(t, j, wanted, "job-"+string(rune('a'+i))), "sent")
+	}
+	j, _ := w.open("last")
+	r, _, err := j.get(t.Context(), "p", "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range r.Previous {
+		got = append(got, p.Job)
+	}
+	want(t, "previous", got, []string{"job-b", "job-d", "job-e", "job-f", "job-g", "job-h", "job-i", "job-j", "job-k", "job-l"})
+	if slices.ContainsFunc(r.Previous, func(p Previous) bool { return !ValidID(p.Request) || p.SentAt.IsZero() }) {
+		t.Errorf("%+v", r.Previous)
+	}
+}

@@ -1,0 +1,152 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package journal
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+)
+
+// Record is what is known of a name: its job, and the last request for it. Who writes one has read what it replaces.
+type Record struct {
+	Format   int        `json:"format"`
+	Project  string     `json:"project"`
+	Name     string     `json:"name"`
+	Job      string     `json:"job,omitempty"`      // that the name has, or had before it was released
+	Started  time.Time  `json:"started,omitzero"`   // when its create was sent
+	Triggers string     `json:"triggers,omitempty"` // their hash
+	Released bool       `json:"released,omitempty"` // the name is free: its job was destroyed, or is being replaced
+	Adoption string     `json:"adoption,omitempty"` // random: of two objects that have the job, the last one that adopted it knows this
+	Last     *Request   `json:"last,omitempty"`     // that the service accepted, or may have accepted
+	Claim    *Request   `json:"claim,omitempty"`    // the request that a run sends
+	Previous []Previous `json:"previous,omitempty"`
+	Run      cli.Run    `json:"run"`   // that wrote this
+	Write    string     `json:"write"` // random: who has lost the response to a write recognizes it
+
+	Where string `json:"-"` // its folder or object
+}
+
+// Request is a create or a message.
+type Request struct {
+	ID        string     `json:"id"` // random, and never used again
+	IsMessage bool       `json:"message,omitempty"`
+	Job       string     `json:"job,omitempty"`     // the recipient of a message
+	Prompt    string     `json:"prompt"`            // hash, salted with the id
+	Triggers  string     `json:"triggers"`          // hash
+	Unknown   bool       `json:"unknown,omitempty"` // no response shows its outcome
+	Sender    cli.Sender `json:"sender"`
+	SentAt    time.Time  `json:"sent"`              // by the sender's clock
+	Deadline  time.Time  `json:"deadline,omitzero"` // of a claim: no response can arrive later, by the same clock
+	Unsent    bool       `json:"unsent,omitempty"`  // of a claim: the sender records once more before it sends anything
+}
+
+// Previous is a job that a name had, and that no state is known to have, or a create with an unknown outcome.
+type Previous struct {
+	Job     string    `json:"job,omitempty"` // empty: unknown
+	Request string    `json:"request"`
+	SentAt  time.Time `json:"sent"`
+}
+
+const (
+	format      = 1
+	maxPrevious = 10
+	idLength    = 16
+)
+
+func newID() string { return strings.ToLower(rand.Text())[:idLength] }
+
+// ValidID reports whether a request can have the id.
+func ValidID(id string) bool {
+	return len(id) == idLength && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
+}
+
+// decode reads a record. A damaged one may be about any request, so it is an error.
+func decode(text []byte) (*Record, error) {
+	r := new(Record)
+	switch err := json.Unmarshal(text, r); {
+	case err != nil, r.Format < format:
+		return nil, fmt.Errorf("the record is damaged: restore it, or delete it if you know that the name has no job")
+	case r.Format > format:
+		return nil, fmt.Errorf("a later version of the provider has written the record of %.200q: use that version", r.Name)
+	}
+	return r, nil
+}
+
+// key is where the record of a name is kept: readable, and different also where case does not count.
+func key(project, name string) string {
+	readable := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	return readable[:min(len(readable), 40)] + "-" + store.Hash(project, name)
+}
+
+// has reports whether the prompt is that of the request.
+func (r *Request) has(prompt string) bool { return r.Prompt == store.Hash(r.ID, prompt) }
+
+// LastMessage is the last request if that was a message, or nil, as of a nil record.
+func (r *Record) LastMessage() *Request {
+	if r == nil || r.Last == nil || !r.Last.IsMessage {
+		return nil
+	}
+	return r.Last
+}
+
+// IsFree reports whether the name has no job and no request.
+func (r *Record) IsFree() bool { return r.Released || r.Last == nil }
+
+// IsUnknownCreate reports whether a job may have been started that nobody knows.
+func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown && !r.Last.IsMessage }
+
+// settled is the record once its claim can have no response any more. isSent: the request may have been sent.
+func (r *Record) settled(isSent, isInState bool) *Record {
+	s := *r
+	if s.Claim = nil; r.Claim == nil || !isSent {
+		return &s
+	}
+	s.accept(r.Claim, r.Claim.Job, isInState)
+	s.Last.Unknown = true
+	return &s
+}
+
+// hasUnanswered reports whether the name had a create before that nobody knows the outcome of.
+func (r *Record) hasUnanswered() bool {
+	return slices.ContainsFunc(r.Previous, func(p Previous) bool { return p.Job == "" })
+}
+
+// accept makes a request the last one, of a job that is not known after a create without a response. isInState: a state has the
+// job that the name had.
+func (r *Record) accept(request *Request, job string, isInState bool) {
+	last := *request
+	last.Deadline, last.Unsent = time.Time{}, false
+	if r.Job != job || r.IsUnknownCreate() {
+		r.leave(isInState)
+		r.Started, r.Triggers = time.Time{}, request.Triggers
+	}
+	if !request.IsMessage {
+		r.Started = request.SentAt
+	}
+	if job != "" { // another request had replaced it
+		r.Previous = slices.DeleteFunc(slices.Clone(r.Previous), func(p Previous) bool { return p.Job == job })
+	}
+	r.Last, r.Job, r.Claim, r.Released = &last, job, nil, false
+}
+
+// leave notes that the name gets another job.
+func (r *Record) leave(isInState bool) {
+	if !r.IsFree() && !isInState {
+		previous := Previous{Job: r.Job, Request: r.Last.ID, SentAt: r.Last.SentAt}
+		r.Previous = append(slices.Clone(r.Previous[max(0, len(r.Previous)-maxPrevious+1):]), previous)
+	}
+	r.Job, r.Adoption = "", ""
+}
