@@ -14,23 +14,25 @@ import (
 // example "go test".
 const startedByCLI = "TF_PLUGIN_MAGIC_COOKIE"
 
-// runsTest reports whether the parent is a CLI that runs "terraform test" or "tofu test". A command line that cannot be read
-// counts as another command.
-func runsTest(parent int) bool {
+// commandOf returns the command that the parent runs, for example "test", if the parent is a CLI whose command line can be read.
+func commandOf(parent int) string {
 	if os.Getenv(startedByCLI) == "" {
-		return false
+		return ""
 	}
 	arguments, err := (&process.Process{Pid: int32(parent)}).CmdlineSlice() //nolint:gosec // a process id fits
-	return err == nil && isTest(arguments)
+	if err != nil {
+		return ""
+	}
+	return command(arguments)
 }
 
-// isTest reports whether a command line, which starts with the program, runs the command "test". The flags before a command
-// have their values in the same argument.
-func isTest(arguments []string) bool {
+// command returns the command of a command line, which starts with the program. The flags before a command have their values in the same
+// argument.
+func command(arguments []string) string {
 	for _, argument := range arguments[min(1, len(arguments)):] {
 		if !strings.HasPrefix(argument, "-") {
-			return argument == "test"
+			return argument
 		}
 	}
-	return false
+	return ""
 }

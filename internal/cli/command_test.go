@@ -8,41 +8,41 @@ import (
 	"testing"
 )
 
-func TestIsTest(t *testing.T) {
-	for arguments, want := range map[string]bool{
-		"terraform test":                          true,
-		"/usr/bin/tofu test":                      true,
-		`C:\terraform.exe test -filter=a`:         true,
-		"terraform -chdir=live test":              true,
-		"terraform -chdir=live -no-color test -v": true,
-		"terraform -chdir=test apply":             false,
-		"terraform apply test":                    false,
-		"terraform apply -var=a=test":             false,
-		"terraform -test apply":                   false,
-		"terraform tests":                         false,
-		"test":                                    false, // the program
-		"test apply":                              false,
-		"terraform -version":                      false,
-		"terraform":                               false,
-		"":                                        false,
+func TestCommand(t *testing.T) {
+	for arguments, want := range map[string]string{
+		"terraform test":                          "test",
+		"/usr/bin/tofu plan -out=a":               "plan",
+		`C:\terraform.exe test -filter=a`:         "test",
+		"terraform -chdir=live test":              "test",
+		"terraform -chdir=live -no-color test -v": "test",
+		"terraform -chdir=test apply":             "apply",
+		"terraform apply test":                    "apply",
+		"terraform apply -var=a=test":             "apply",
+		"terraform -test apply":                   "apply",
+		"terraform tests":                         "tests",
+		"test":                                    "", // the program
+		"test apply":                              "apply",
+		"terraform -version":                      "",
+		"terraform":                               "",
+		"":                                        "",
 	} {
-		if got := isTest(strings.Fields(arguments)); got != want {
-			t.Errorf("%q: %t", arguments, got)
+		if got := command(strings.Fields(arguments)); got != want {
+			t.Errorf("%q: %q", arguments, got)
 		}
 	}
 }
 
 // A process looks at the CLI that started it, and only if it was a CLI.
-func TestThis_isTest(t *testing.T) {
+func TestThis_command(t *testing.T) {
 	for _, test := range []struct {
 		cookie, arguments string
 		want              string
 	}{
-		{"a", "-chdir=live test", "true"}, {"a", "apply test", "false"}, {"", "test", "false"},
+		{"a", "-chdir=live test", "test"}, {"a", "apply test", "apply"}, {"", "test", ""},
 	} {
 		t.Setenv(startedByCLI, test.cookie)
 		_, first, _ := startChild(t, "cli", strings.Fields(test.arguments)...)
-		if _, got, _ := strings.Cut(first, "test: "); got != test.want {
+		if _, got, _ := strings.Cut(first, "runs: "); got != test.want {
 			t.Errorf("%+v: %q", test, first)
 		}
 	}

@@ -27,7 +27,7 @@ type Run string
 // Process is a provider process and the CLI that started it.
 type Process struct {
 	Run      Run
-	IsTest   bool // the CLI runs its command "test", as far as its command line shows
+	Command  string // of the CLI, such as "plan" or "test"; empty if its command line cannot be read
 	Self     Sender
 	Ended    func(Sender) bool // reports whether a process is known to have ended
 	CLIEnded func() bool       // reports whether the CLI that started this process is known to have ended
@@ -43,7 +43,7 @@ func This() *Process {
 	self, _ := startTime(os.Getpid())
 	return &Process{
 		Run:      newRun(bootID(), parent, began),
-		IsTest:   runsTest(parent),
+		Command:  commandOf(parent),
 		Self:     Sender{Machine: machine(), PID: os.Getpid(), Start: self},
 		Ended:    ended(bootID(), machine(), startTime),
 		CLIEnded: cliEnded(parent),

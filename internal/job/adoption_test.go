@@ -304,7 +304,8 @@ func TestElsewhere(t *testing.T) {
 		l.giveUp = there.giveUp
 	}
 	const moved = "WARNING: Journal of the last apply not used"
-	a, b := []object{named("docs", "A")}, []object{named("docs", "B")}
+	a, b, replaced := []object{named("docs", "A")}, []object{named("docs", "B")}, []object{named("docs", "A")}
+	replaced[0].forced = true
 	first := step{before: byDefault, objects: a, creates: 1}
 	play(t, map[string][]step{
 		"a job": {
@@ -323,6 +324,10 @@ func TestElsewhere(t *testing.T) {
 			{before: givenUp, objects: a, creates: 2},
 		},
 		"a destroyed job": {first, {objects: []object{gone("docs")}, creates: 1}, {before: here, objects: a, creates: 2}},
+		"a job that is destroyed here": {
+			first, {before: here, objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}, {objects: a, creates: 2},
+		},
+		"a job that is replaced here": {first, {before: here, objects: replaced, creates: 2, after: has("docs 2")}, {objects: a, creates: 2}},
 		"a job of the state": {
 			first, {before: here, objects: a, planOnly: true, creates: 1},
 			{objects: b, says: []string{moved, followUp}, creates: 1, messages: 1}, {objects: b, creates: 1, messages: 1},

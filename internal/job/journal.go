@@ -115,7 +115,8 @@ func (d *ProviderData) warnOfOthers(
 	j := d.Sender.Journal
 	switch {
 	case record != nil && !record.IsFree():
-		if record.Job != request.Replaces && !j.IsForgotten(record) {
+		// In an apply with create_before_destroy, this would be the job that is being replaced.
+		if d.Plans && record.Job != request.Replaces && !j.IsForgotten(record) {
 			validate.WarnAt(diags, path.Root("name"), wording.LeftBehind(request, record))
 		}
 	case record == nil:

@@ -31,6 +31,7 @@ type object struct {
 	address     string
 	gone        bool // it is not in the configuration
 	forced      bool // with -replace
+	ignored     []string
 	createFirst bool // with create_before_destroy
 	deposedLast bool // what it has left behind is planned and destroyed after it: the CLI may do either
 }
@@ -102,13 +103,14 @@ func (l *life) play(i int, s step) {
 }
 
 // connect starts a process. Each object has a CLI of its own, which shares it.
-func (l *life) connect(run cli.Run) (*fakecli.CLI, *cli.Process) {
+func (l *life) connect(run cli.Run, command string) (*fakecli.CLI, *cli.Process) {
 	l.t.Helper()
 	if len(l.giveUp) > 0 {
 		forget := tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, l.giveUp)
 		l.config["journal"] = fakecli.With(l.config["journal"].(attrs), attrs{"forget": forget})
 	}
 	process, c := harness.Process(run), &fakecli.CLI{T: l.t}
+	process.Command = command
 	c.ConnectTo(l.t.Context(), provider.New("test", provider.Options{Process: process, Dial: l.s.Wire.Dial}), l.config)
 	c.Forget()
 	return c, process
@@ -116,7 +118,7 @@ func (l *life) connect(run cli.Run) (*fakecli.CLI, *cli.Process) {
 
 func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
 	l.t.Helper()
-	planning, process := l.connect(run)
+	planning, process := l.connect(run, "plan")
 	planned := map[string]*fakecli.CLI{}
 	for _, o := range s.objects {
 		c := *planning
@@ -127,7 +129,7 @@ func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
 	if s.planOnly || fakecli.Failed(diags) {
 		return diags
 	}
-	applying, process := l.connect(run)
+	applying, process := l.connect(run, "apply")
 	defer process.Drain(l.t.Context())
 	if s.backwards {
 		slices.Reverse(s.objects)
@@ -170,7 +172,7 @@ func (l *life) plan(c *fakecli.CLI, o object) []*tfprotov6.Diagnostic {
 func (l *life) planCurrent(c *fakecli.CLI, o object) []*tfprotov6.Diagnostic {
 	l.t.Helper()
 	ctx := l.t.Context()
-	c.Forced = o.forced
+	c.Forced, c.Ignored = o.forced, o.ignored
 	diags := c.Refresh(ctx)
 	switch {
 	case !o.gone && o.planned != nil:
@@ -212,13 +214,18 @@ func (l *life) apply(c *fakecli.CLI, o object) (diags []*tfprotov6.Diagnostic) {
 func (l *life) applyCurrent(c *fakecli.CLI, o object) (left stored, diags []*tfprotov6.Diagnostic) {
 	l.t.Helper()
 	ctx := l.t.Context()
+	if c.Replace && o.createFirst { // a CLI does not load what it replaces before the create
+		left, diags = createFirst(c, o.job)
+		if !c.State.IsNull() {
+			left = append(left, c.Instance)
+		}
+		return left, diags
+	}
 	c.Load(ctx, c.Instance)
 	switch {
 	case o.gone && c.State.IsNull():
 	case o.gone:
 		diags = c.Delete(ctx, c.PlannedPrivate)
-	case c.Replace && o.createFirst:
-		left, diags = createFirst(c, o.job)
 	default:
 		diags = c.Apply(ctx, o.job)
 	}
@@ -251,7 +258,7 @@ func createFirst(c *fakecli.CLI, job attrs) (deposed stored, diags []*tfprotov6.
 // imports imports a job to an address, as an import block or the command does.
 func (l *life) imports(address, id string) {
 	l.t.Helper()
-	c, process := l.connect("import")
+	c, process := l.connect("import", "import")
 	if diags := c.ImportState(l.t.Context(), harness.Project+"/"+id); fakecli.Failed(diags) {
 		l.t.Error(fakecli.Text(diags))
 	}

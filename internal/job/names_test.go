@@ -22,6 +22,11 @@ func TestNames(t *testing.T) {
 	both := step{objects: []object{a, b}, creates: 2, after: has("a 1", "b 2")}
 	swapped := []object{named("b", "A").at("a"), named("a", "B").at("b")}
 	renamed := named("b", "A").at("a")
+	triggered := []object{a.with(attrs{"triggers": attrs{"v": "1"}})}
+	unnamed := []object{a, b}
+	for i := range unnamed {
+		unnamed[i].ignored = []string{"name", "prompt"}
+	}
 	lives := map[string][]step{
 		"changed in place": {
 			first,
@@ -42,6 +47,18 @@ func TestNames(t *testing.T) {
 		"changed to that of a job which was lost": {
 			both, {before: func(l *life) { delete(l.state, "b") }, objects: []object{renamed}, says: []string{mayOtherJob, otherJob}, creates: 2, after: has("a 1", "b 2")},
 		},
+		"changed after an adoption": {
+			first, {before: lost, objects: []object{a}, says: []string{willAdopt, adopted}, creates: 1},
+			{objects: []object{renamed}, creates: 1, after: has("a 1!", "b 1")},
+			{objects: []object{gone("a")}, creates: 1, after: has("a 1!", "b 1!")},
+		},
+		"given up and taken, planned first": {
+			first, {objects: []object{renamed, a.at("other")}, says: []string{notAdopted}, creates: 2, after: has("a 2", "b 1")},
+		},
+		"given up and taken, planned last": {
+			first, {objects: []object{a.at("other"), renamed}, backwards: true, says: []string{willAdopt, notAdopted}, creates: 2, after: has("a 2", "b 1")},
+			{objects: []object{renamed, a.at("other")}, creates: 2},
+		},
 		"exchanged": {
 			both, {objects: swapped, says: []string{mayOtherJob, mayOtherJob, otherJob, otherJob}, creates: 2, after: has("a 1", "b 2")},
 			{objects: []object{a, b}, creates: 2},
@@ -49,6 +66,13 @@ func TestNames(t *testing.T) {
 		"imported": {
 			{before: func(l *life) { ended(l.s); importTo(l, "a") }, objects: []object{a}, says: []string{recorded}, after: has("a 1")},
 			{objects: []object{a}}, {before: lost, objects: []object{a}, says: []string{willAdopt, adopted}},
+		},
+		"imported, with triggers": {
+			{before: func(l *life) { ended(l.s); importTo(l, "a") }, objects: triggered, says: []string{recorded}, after: has("a 1")},
+			{objects: triggered}, {before: lost, objects: triggered, says: []string{willAdopt, adopted}},
+		},
+		"imported, with ignore_changes": {
+			{before: func(l *life) { l.imports("a", ended(l.s)); l.imports("b", ended(l.s)) }, objects: unnamed}, {objects: unnamed, after: has()},
 		},
 		"imported with a name that has another job": {
 			first, {before: func(l *life) { lost(l); l.imports("a", ended(l.s)) }, objects: []object{a}, says: []string{notInState, recorded}, creates: 1, after: has("a 2")},

@@ -29,6 +29,7 @@ type ProviderData struct {
 	Waiter    wait.Waiter
 	ProjectID types.String // the default project; null without one
 	Mask      func(context.Context) context.Context
+	Plans     bool // the CLI runs "plan"; of "apply", plan and apply look alike
 	OnRunner  bool // the journal is on a pipeline's runner, and nobody chose that
 
 	warnsOfPlace, warnsOfMove sync.Once

@@ -102,7 +102,7 @@ func (m providerModel) providerData(
 			wording.PollIntervals(schedule.Min, schedule.Max, defaultMinInterval, defaultMaxInterval))
 	}
 	process := p.options.Process
-	settings, enabled := m.journal(ctx, process != nil && process.IsTest, diags)
+	settings, enabled := m.journal(ctx, process != nil && process.Command == "test", diags)
 	if diags.HasError() || !known {
 		return data
 	}
@@ -112,6 +112,7 @@ func (m providerModel) providerData(
 		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
 		data.Sender.Journal = journal.Open(process, options)
 		logPlace(ctx, options.Place)
+		data.Plans = process.Command == "plan"
 		data.OnRunner = settings.location.Default && settings.location.Folder != "" && onRunner()
 	}
 	data.Sender.Client = agentapi.New(config)

@@ -265,14 +265,14 @@ func TestJournalOfLocalState(t *testing.T) {
 	const noName, http = "add ?state=NAME", `{"backend": {"type": "http", "config": {"address": "https://host/state"}}}`
 	for _, test := range []struct {
 		name, backend, state string
-		isTest               bool
+		command              string
 		want                 string // in the error
 	}{
 		{name: "no backend", want: noName},
 		{name: "local backend", backend: `{"backend": {"type": "local", "config": {"path": "a.tfstate"}}}`, want: noName},
 		{name: "moved back from a backend", backend: `{"backend": null, "state_store": null}`, want: noName},
 		{name: "named state", state: stateName},
-		{name: "test", isTest: true},
+		{name: "test", command: "test"},
 		{name: "another backend", backend: http},
 		{name: "state store", backend: `{"state_store": {"type": "a_b", "config": {"at": "a"}}}`},
 	} {
@@ -281,7 +281,7 @@ func TestJournalOfLocalState(t *testing.T) {
 			initialized(t, test.backend)
 			config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + test.state}})
 			process := harness.Process("run")
-			process.IsTest = test.isTest
+			process.Command = test.command
 			c := fakecli.New(t, s.Attrs())
 			if diags := c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), config); len(diags) > 0 {
 				t.Errorf("a command that sends nothing: %s", fakecli.Text(diags))
@@ -316,7 +316,7 @@ func TestJournalOfTest(t *testing.T) {
 		{run: "test3", config: named}, {run: "test4", config: named},
 	} {
 		process := harness.Process(test.run)
-		process.IsTest = true
+		process.Command = "test"
 		c := fakecli.New(t, test.config)
 		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), test.config)
 		if diags := c.Run(t.Context(), attrs{"prompt": "write"}); fakecli.Failed(diags) != test.isTwin {

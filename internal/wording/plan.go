@@ -198,11 +198,11 @@ func elsewhereWays(r send.Request, record *journal.Record) string {
 	return ways + "\nTo start a new job, give the record up: " + giveUp(record) + "."
 }
 
-// NotAdopted announces that a new resource does not get the job whose resource is destroyed.
+// NotAdopted announces that a new resource does not get the job whose resource is destroyed, or renamed.
 func NotAdopted(r send.Request, job Job) Diagnostic {
 	return diagnostic("Agent job will not be adopted",
-		fmt.Sprintf("This plan destroys the resource of job %s, and another resource has its name %s. That one starts a new job, whatever else "+
-			"this plan says of it.", job, Quote(r.Name)),
+		fmt.Sprintf("The resource of job %s is destroyed or renamed in this plan, and another resource gets its name %s. That one starts a new "+
+			"job, whatever else this plan says of it.", job, Quote(r.Name)),
 		"If the resource only has another address, add a moved block: then it keeps the job.")
 }
 

@@ -87,7 +87,7 @@ func mutants() map[string]mutant {
 		"another run's job is named": {
 			"job/journal.go", "		validate.WarnAt(diags, path.Root(\"name\"), wording.OtherJob(facts, record))\n", "", "-replace, remote state in bucket",
 		},
-		"a test has records of its own": {"provider/config.go", "process != nil && process.IsTest", "false", "test beside production in bucket"},
+		"a test has records of its own": {"provider/config.go", "process != nil && process.Command == \"test\"", "false", "test beside production in bucket"},
 	}
 }
 

@@ -59,7 +59,7 @@ func (r *run) start() *process {
 			defer w.mu.Unlock()
 			return s.Machine == r.machine() && !w.alive(s)
 		},
-		CLIEnded: r.cliEnded.Load, Network: p, IsTest: r.command.do == test,
+		CLIEnded: r.cliEnded.Load, Network: p, Command: r.phase(),
 	}
 	p.cli = &fakecli.CLI{T: w.T}
 	p.makeFolders()

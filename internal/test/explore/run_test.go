@@ -233,6 +233,17 @@ func (r *run) each() []*process {
 	return processes
 }
 
+// phase is the command that the CLI runs, as a pipeline has it: a plan, and an apply of what it has saved.
+func (r *run) phase() string {
+	switch {
+	case r.command.do == test:
+		return "test"
+	case r.planned.Load():
+		return "apply"
+	}
+	return "plan"
+}
+
 // load gives a CLI the object of a state.
 func (r *run) load(p *process, o *object) *fakecli.CLI {
 	c := *p.cli

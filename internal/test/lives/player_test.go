@@ -116,7 +116,7 @@ func playLife(t *testing.T, l life, rows map[string]int) (b *breach) {
 		p.sim = harness.NewSimulator(harness.Always(simulator.Script{Duration: 1000 * time.Hour, NoMessages: l.Refuses}))
 		p.wire = faultserver.New(t, p.sim, faultserver.Options{InMemory: true})
 		p.cli = &fakecli.CLI{T: p}
-		p.connect(turn{}, 0)
+		p.connect("", turn{}, 0)
 		p.cli.Forget()
 		m := &model{journal: l.Journal, refuses: l.Refuses, rows: rows, records: map[string]*record{}}
 		for i, turn := range l.Turns {
@@ -300,7 +300,7 @@ func (p *player) play(t turn, number int) (got observed) {
 	case importJob:
 		c.Forget()
 		job := p.sim.Create(harness.Project, "from elsewhere")
-		p.connect(t, number)
+		p.connect("import", t, number)
 		say(c.ImportState(p.Context(), harness.Project+"/"+job.ID))
 	default:
 		p.run(t, number, say, &got)
@@ -329,7 +329,7 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 	}
 	c.Forced = t.Does == replace
 	sent := p.sim.Counts().Create + p.sim.Counts().Message
-	p.connect(t, number)
+	p.connect("plan", t, number)
 	ok := say(c.Refresh(ctx))
 	switch {
 	case !ok || t.Does == refresh:
@@ -348,7 +348,7 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 	if now := p.sim.Counts(); now.Create+now.Message > sent {
 		p.Errorf("a plan sent something")
 	}
-	p.connect(t, number)
+	p.connect("apply", t, number)
 	ctx, p.kill = context.WithCancel(ctx)
 	defer p.kill()
 	p.dies = t.Post == unsent
@@ -383,11 +383,11 @@ func (p *player) dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 // connect starts a provider process of a run of the CLI, which loads the state.
-func (p *player) connect(t turn, number int) {
+func (p *player) connect(command string, t turn, number int) {
 	p.processes++
 	pid := p.processes
 	process := &cli.Process{
-		Run: cli.Run(fmt.Sprint(number)), Self: cli.Sender{Machine: "machine", PID: pid, Start: "1"},
+		Run: cli.Run(fmt.Sprint(number)), Command: command, Self: cli.Sender{Machine: "machine", PID: pid, Start: "1"},
 		Ended:    func(s cli.Sender) bool { return s.PID < pid },
 		CLIEnded: func() bool { return false },
 	}

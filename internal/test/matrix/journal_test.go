@@ -81,7 +81,7 @@ func journalRows() []Row {
 	// A test beside production adopts no job of it. Red without: the run in the scope of a test.
 	row("N26_a_test_beside_production", func(m *Matrix) {
 		id := m.started(Job1())
-		m.process.IsTest = true
+		m.process.Command = "test"
 		m.OK(m.connect())
 		m.starts(Job1())
 		if m.id() == id {
@@ -95,8 +95,7 @@ func journalRows() []Row {
 	// Two runs of one test have nothing in common, nor have two tests at once. Red without: the same.
 	row("N26_two_tests", func(m *Matrix) {
 		for range 2 {
-			m.runs++
-			m.sameRunOf(true)
+			m.testRun()
 			m.cli.Forget()
 			m.starts(Job1())
 		}
@@ -132,11 +131,11 @@ func journalRows() []Row {
 	return rows
 }
 
-// sameRunOf is sameRun, for a test of the configuration if isTest.
-func (m *Matrix) sameRunOf(isTest bool) {
+// testRun starts a run of "terraform test".
+func (m *Matrix) testRun() {
 	m.Helper()
-	m.sameRun()
-	m.process.IsTest = isTest
+	m.nextRun()
+	m.process.Command = "test"
 	m.OK(m.connect())
 }
 

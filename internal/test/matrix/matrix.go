@@ -115,6 +115,7 @@ type Matrix struct {
 func (m *Matrix) start() {
 	m.processes++
 	m.process = harness.Process(cli.Run(fmt.Sprint("run", m.runs)))
+	m.process.Command = "plan"
 	m.process.Self.Machine = fmt.Sprint("machine", m.processes) // so that nothing shows that an earlier one has ended
 }
 
@@ -123,7 +124,11 @@ func (m *Matrix) again() {
 	m.Helper()
 	planned := m.process
 	m.start()
-	m.process.IsTest, m.process.Ended = planned.IsTest, planned.Ended
+	if m.process.Ended = planned.Ended; planned.Command == "test" {
+		m.process.Command = "test"
+	} else {
+		m.process.Command = "apply"
+	}
 	if diags := m.connect(); len(diags) > 0 {
 		m.Fatal(fakecli.Text(diags))
 	}
