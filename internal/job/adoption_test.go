@@ -18,16 +18,16 @@ import (
 
 // What plans and applies say because of the record of a name.
 const (
-	willAdopt      = "WARNING: Agent job of an earlier run will be adopted"
-	adopted        = "WARNING: Agent job of an earlier run adopted"
-	mayStop        = "WARNING: Name has an agent job with another prompt"
-	stops          = "ERROR: Name has an agent job with another prompt"
-	mayUnknown     = "WARNING: Outcome of agent job create unknown"
-	unknownCreate  = "ERROR: Outcome of agent job create unknown"
-	notInState     = "WARNING: Agent job of another run not in the state"
-	mayOtherJob    = "WARNING: Name has another agent job"
-	otherJob       = "ERROR: Name has another agent job"
-	equalJob       = "WARNING: Equal agent job under another name"
+	willAdopt     = "WARNING: Agent job of an earlier run will be adopted"
+	adopted       = "WARNING: Agent job of an earlier run adopted"
+	mayStop       = "WARNING: Name has an agent job with another prompt"
+	stops         = "ERROR: Name has an agent job with another prompt"
+	mayUnknown    = "WARNING: Outcome of agent job create unknown"
+	unknownCreate = "ERROR: Outcome of agent job create unknown"
+	notInState    = "WARNING: Agent job of another run not in the state"
+	mayOtherJob   = "WARNING: Name has another agent job"
+	otherJob      = "ERROR: Name has another agent job"
+
 	notAdopted     = "WARNING: Agent job will not be adopted"
 	duplicate      = "ERROR: Duplicate agent job name"
 	countsAsSent   = "WARNING: Message of an earlier run counts as sent"
@@ -45,6 +45,7 @@ const (
 	adoptedTwice   = "WARNING: Agent job was adopted by another run"
 	unusable       = "WARNING: Journal not usable"
 	mayElsewhere   = "WARNING: Name has a record in another journal"
+	notReleased    = "ERROR: Name of agent job not released"
 	elsewhere      = "ERROR: Name has a record in another journal"
 )
 
@@ -175,8 +176,9 @@ func TestAdoption(t *testing.T) {
 		"the key of a name":      {first, {before: lost, objects: []object{named("dosc", "A")}, says: []string{"WARNING: Equal agent job under another name"}, creates: 2}},
 		"the same key, given up": {first, {before: func(l *life) { lost(l); forgets(l) }, objects: []object{named("dosc", "A")}, creates: 2}},
 		"other triggers": {
-			first, {before: lost, objects: triggered, says: []string{notInState}, creates: 2}, {objects: triggered, creates: 2},
-			{before: lost, objects: a, says: []string{notInState}, creates: 3}, {objects: a, creates: 3},
+			first, {before: lost, objects: triggered, says: []string{notInState}, creates: 2},
+			{objects: triggered, says: []string{previousJobs}, creates: 2}, {objects: triggered, creates: 2},
+			{before: lost, objects: a, says: []string{notInState}, creates: 3}, {objects: a, says: []string{previousJobs}, creates: 3},
 		},
 		"unanswered": {
 			unanswered, {objects: a, says: []string{mayUnknown, unknownCreate}, creates: 1},
@@ -184,6 +186,7 @@ func TestAdoption(t *testing.T) {
 			{objects: triggered, says: []string{mayUnknown, unknownCreate}, creates: 1},
 			{before: forgets, objects: a, creates: 2, after: has("docs 2")},
 			{before: lost, objects: a, says: []string{willAdopt, adopted}, creates: 2},
+			{before: func(l *life) { l.giveUp = nil; delete(l.config["journal"].(attrs), "forget") }, objects: a, creates: 2},
 		},
 		"unanswered twice": {
 			unanswered,
@@ -284,7 +287,7 @@ func TestUnusableJournal(t *testing.T) {
 		},
 		"replace, planned": {
 			{objects: a, creates: 1},
-			{before: broken, objects: replaced, planOnly: true, says: []string{unusable}, creates: 1},
+			{before: broken, objects: replaced, planOnly: true, says: []string{unusable, notReleased}, creates: 1},
 		},
 		"message": {
 			{objects: a, creates: 1},
@@ -306,6 +309,8 @@ func TestElsewhere(t *testing.T) {
 	const moved = "WARNING: Journal of the last apply not used"
 	a, b, replaced := []object{named("docs", "A")}, []object{named("docs", "B")}, []object{named("docs", "A")}
 	replaced[0].forced = true
+	createFirst, triggered := []object{replaced[0]}, []object{named("docs", "A").with(attrs{"triggers": attrs{"v": "1"}})}
+	createFirst[0].createFirst, triggered[0].createFirst = true, true
 	first := step{before: byDefault, objects: a, creates: 1}
 	play(t, map[string][]step{
 		"a job": {
@@ -327,7 +332,9 @@ func TestElsewhere(t *testing.T) {
 		"a job that is destroyed here": {
 			first, {before: here, objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}, {objects: a, creates: 2},
 		},
-		"a job that is replaced here": {first, {before: here, objects: replaced, creates: 2, after: has("docs 2")}, {objects: a, creates: 2}},
+		"a job that is replaced here":                        {first, {before: here, objects: replaced, creates: 2, after: has("docs 2")}, {objects: a, creates: 2}},
+		"a job that is replaced here, create_before_destroy": {first, {before: here, objects: createFirst, creates: 2, after: has("docs 2")}, {objects: a, creates: 2}},
+		"a job with other triggers, create_before_destroy":   {first, {before: here, objects: triggered, says: []string{moved}, creates: 2, after: has("docs 2")}, {objects: triggered, creates: 2}},
 		"a job of the state": {
 			first, {before: here, objects: a, planOnly: true, creates: 1},
 			{objects: b, says: []string{moved, followUp}, creates: 1, messages: 1}, {objects: b, creates: 1, messages: 1},

@@ -50,10 +50,18 @@ func (d *ProviderData) planCreate(
 ) {
 	request := plan.request(ctx, "")
 	request.Replaces, request.RetryFailed = replaces, plan.retries(ctx)
-	verdict, record := journal.Send, (*journal.Record)(nil)
+	verdict, record, isDecided := journal.Send, (*journal.Record)(nil), false
+	plans := !d.names.applies.Load() // an apply knows less: with create_before_destroy, it has not read what is replaced
+	mustSay := !hasState && replaces != "" && !m.told && plans
 	if plan.isKnown(ctx) {
-		verdict, record = d.peek(ctx, request.Wanted, diags)
+		var err error
+		verdict, record, err = d.Sender.Journal.Peek(ctx, request.Wanted)
+		if isDecided = err == nil; !isDecided && mustSay {
+			addError(diags, wording.NameNotReleased(err, request, replaces))
+		}
+		d.reportJournalError(err, diags)
 	}
+	m.undecided = !isDecided && replaces == "" && !request.RetryFailed
 	if verdict == journal.Twin && replaces == "" && d.mayReplace(plan, record.Job) {
 		request.Replaces = record.Job // unless a call for the resource that has it says otherwise, it is this one, and tainted
 		if d.names.isLeaving(record.Job) {
@@ -66,14 +74,16 @@ func (d *ProviderData) planCreate(
 		}
 	}
 	isOwn := record != nil && record.Job != "" && record.Job == request.Replaces
-	plans := !d.names.applies.Load() // an apply knows less: with create_before_destroy, it has not read what is replaced
 	if isOwn && (plans || verdict != journal.OtherPrompt) {
 		d.names.replaces(plan.projectAndName(), record.Job)
 		m.adoption = record.Adoption
 	}
 	if isOwn && plans && !m.keepsFailed && (verdict == journal.Adopt || verdict == journal.OtherPrompt) {
 		verdict = journal.Send
-		d.release(ctx, request, record, !hasState && replaces != "" && !m.told, diags)
+		d.release(ctx, request, record, mustSay, diags)
+	}
+	if isDecided && record == nil && replaces != "" && plans { // another journal may have the record
+		d.release(ctx, request, &journal.Record{Job: replaces}, mustSay, diags)
 	}
 	m.told = hasState
 	switch {
@@ -138,9 +148,9 @@ func (d *ProviderData) peek(ctx context.Context, w journal.Wanted, diags *diag.D
 // release frees the name of a job that this plan replaces or destroys. It must be able to if Terraform would drop a warning, as it does in
 // the second call of -replace.
 func (d *ProviderData) release(ctx context.Context, request send.Request, record *journal.Record, must bool, diags *diag.Diagnostics) {
-	err := d.Sender.Journal.Release(ctx, request.Project, request.Name, record.Job, record.Adoption, false)
+	err := d.Sender.Journal.Release(ctx, request.Project, request.Name, record.Job, record.Adoption)
 	switch {
-	case err != nil && must && !d.names.applies.Load():
+	case err != nil && must:
 		addError(diags, wording.NameNotReleased(err, request, record.Job))
 	case err != nil:
 		addWarning(diags, wording.NameNotReleased(err, request, record.Job))
@@ -223,10 +233,19 @@ func (d *ProviderData) warnOfMove(diags *diag.Diagnostics) {
 	}
 }
 
-// assign records that the name has the job, which was imported or renamed, without sending anything.
-func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, out stateWriter) (ok bool) {
+// assign records that the name has the job, which was imported or renamed, without sending anything. isMessaged: a message follows, which
+// makes a record where there is none.
+func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMessaged bool, out stateWriter) (ok bool) {
 	isImported := before.Name.IsNull()
 	request := job.request(ctx, job.ID.ValueString())
+	earlier, err := d.Sender.Journal.OfJob(ctx, request.Project, before.Name.ValueString(), request.Job)
+	if err != nil {
+		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
+		return false
+	}
+	if isMessaged && earlier == nil {
+		return true
+	}
 	operation := d.Sender.Begin(ctx, request)
 	started, _ := time.Parse(time.RFC3339, job.CreatedAt.ValueString()) // else nobody knows
 	verdict, record, err := operation.Look(ctx)
@@ -235,7 +254,7 @@ func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, out st
 			addError(out.diags, wording.NotAccepted(send.Outcome{Result: send.OtherJob, Record: record}, request, wording.ApplyAgain))
 			return false
 		}
-		err = operation.Assign(started, isImported) //nolint:contextcheck // it has the context of Begin, without a deadline of the provider
+		err = operation.Assign(earlier, started, isImported) //nolint:contextcheck // it has the context of Begin, without a deadline of the provider
 		if !errors.Is(err, journal.ErrTaken) {
 			break
 		}
@@ -245,9 +264,10 @@ func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, out st
 		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
 		return false
 	}
-	earlier := *out.marks
+	had := *out.marks
 	out.marks.version, out.marks.adoption = operation.Version(), operation.Adoption()
-	d.releaseEarlierName(ctx, job, before, &earlier, out.diags)
+	d.releaseEarlierName(ctx, job, before, &had, out.diags)
+	before.Name = job.Name
 	return true
 }
 
@@ -264,7 +284,6 @@ func (d *ProviderData) releaseName(ctx context.Context, job *jobModel, m *marks,
 	if m.creates { // these are the marks of the successor
 		adoption = journal.AnyAdoption
 	}
-	kept := d.Sender.Journal
-	err := kept.Release(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString(), adoption, len(kept.Elsewhere) > 0)
+	err := d.Sender.Journal.Release(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString(), adoption)
 	d.reportJournalError(err, diags)
 }

@@ -23,6 +23,7 @@ func TestNames(t *testing.T) {
 	swapped := []object{named("b", "A").at("a"), named("a", "B").at("b")}
 	renamed := named("b", "A").at("a")
 	triggered := []object{a.with(attrs{"triggers": attrs{"v": "1"}})}
+	writeOnly := []object{{job: attrs{"name": "a", "prompt_wo": "A"}}, {job: attrs{"name": "b", "prompt_wo": "A"}, address: "a", ignored: []string{"prompt_wo"}}}
 	unnamed := []object{a, b}
 	for i := range unnamed {
 		unnamed[i].ignored = []string{"name", "prompt"}
@@ -39,6 +40,15 @@ func TestNames(t *testing.T) {
 			first,
 			{objects: []object{named("b", "B").at("a")}, says: []string{followUp}, creates: 1, messages: 1, after: has("a 1!", "b 1")},
 			{before: lost, objects: []object{named("b", "B").at("a")}, says: []string{willAdopt, adopted}, creates: 1, messages: 1},
+		},
+		"changed, and the prompt was sent under the earlier name": {
+			first, {objects: []object{named("a", "B")}, says: []string{followUp}, creates: 1, messages: 1},
+			{before: asBefore(1), objects: []object{named("b", "B").at("a")}, says: []string{countsAsSent, countsAsSent}, creates: 1, messages: 1, after: has("a 1!", "b 1")},
+			{objects: []object{named("b", "B").at("a")}, creates: 1, messages: 1},
+		},
+		"changed, with a prompt_wo in ignore_changes": {
+			{objects: []object{writeOnly[0].at("a")}, creates: 1}, {objects: writeOnly[1:], creates: 1, after: has("a 1!", "b 1")},
+			{before: lost, objects: writeOnly[1:], says: []string{willAdopt, adopted}, creates: 1},
 		},
 		"changed to that of a destroyed job": {
 			both, {objects: []object{a, gone("b")}, creates: 2, after: has("a 1", "b 2!")},
@@ -76,7 +86,7 @@ func TestNames(t *testing.T) {
 		},
 		"imported with a name that has another job": {
 			first, {before: func(l *life) { lost(l); l.imports("a", ended(l.s)) }, objects: []object{a}, says: []string{notInState, recorded}, creates: 1, after: has("a 2")},
-			{objects: []object{a}, creates: 1},
+			{objects: []object{a}, says: []string{previousJobs}, creates: 1}, {objects: []object{a}, creates: 1},
 		},
 		"a moved address": {
 			first, {before: func(l *life) { l.state = map[string]stored{"other": l.state["a"]} }, objects: []object{a.at("other")}, creates: 1, after: has("a 1")},

@@ -14,7 +14,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -105,7 +104,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	c := compare(&plan, &state, marks, options)
 	c.newProject = !project.IsNull() && !project.Equal(state.ProjectID)
 	if c.newPrompt && c.closedJob && plan.isKnown(ctx) {
-		verdict, _ := d.peek(ctx, plan.request(ctx, jobID).Wanted, diags)
+		verdict, _ := d.peekMessage(ctx, &plan, &state, true, diags)
 		c.sent = verdict == journal.Adopt || verdict == journal.SentUnknown
 	}
 	if c.newJob() {
@@ -153,7 +152,7 @@ func (d *ProviderData) planName(
 		return false
 	}
 	request := plan.request(ctx, jobID)
-	verdict, record := d.peekMessage(ctx, plan, request, diags)
+	verdict, record := d.peekMessage(ctx, plan, state, c.message(), diags)
 	switch {
 	case verdict == journal.OtherJob && state.Name.IsNull():
 		validate.WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
@@ -170,14 +169,22 @@ func (d *ProviderData) planName(
 	return false
 }
 
-// peekMessage is peek for a job that gets a message or another name.
+// peekMessage is peek for a job that gets a message or another name. Under the earlier name, the message may have been sent.
 func (d *ProviderData) peekMessage(
-	ctx context.Context, plan *jobModel, request send.Request, diags *diag.Diagnostics,
+	ctx context.Context, plan, state *jobModel, isMessage bool, diags *diag.Diagnostics,
 ) (journal.Verdict, *journal.Record) {
 	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() {
 		return journal.Send, nil
 	}
-	return d.peek(ctx, request.Wanted, diags)
+	w := plan.request(ctx, state.ID.ValueString()).Wanted
+	if isMessage && !plan.Name.Equal(state.Name) && !state.Name.IsNull() {
+		earlier := w
+		earlier.Name = state.Name.ValueString()
+		if verdict, record := d.peek(ctx, earlier, diags); verdict == journal.Adopt || verdict == journal.SentUnknown {
+			return verdict, record
+		}
+	}
+	return d.peek(ctx, w, diags)
 }
 
 // change is what an apply would do to an existing job.

@@ -33,7 +33,7 @@ func TestReplacement(t *testing.T) {
 		}
 		taints := func(l *life) { l.state["docs"][0].Tainted = true }
 		fails := func(l *life) { l.s.SetStatus(l.state["docs"][0].Get("id").(string), "failed") }
-		triggers := func(v string) attrs { return attrs{"triggers": attrs{"v": v}} }
+		triggers := func(v any) attrs { return attrs{"triggers": attrs{"v": v}} }
 		onFailure := func(what string) attrs { return attrs{"wait": attrs{"on_failure": what}} }
 		a, next := of("A", nil), func(creates int, number int) []step { // the name has the job with the number, and no other
 			return []step{
@@ -43,11 +43,22 @@ func TestReplacement(t *testing.T) {
 		}
 		first := step{objects: a, creates: 1}
 		failed1 := step{objects: of("fail", nil), says: []string{failed}, creates: 1}
-		kept, renamed := []string{staysFailed}, []string(nil)
+		kept := []string{staysFailed}
 		if createFirst { // the apply does not know what is replaced
-			kept, renamed = append(kept, willAdopt, adopted), []string{equalJob}
+			kept = append(kept, willAdopt, adopted)
 		}
 		still := step{objects: of("fail", nil), says: append(slices.Clip(kept), failed), creates: 1}
+		later := func(objects []object, more attrs) []object {
+			objects[0].planned = fakecli.With(objects[0].job, more)
+			return objects
+		}
+		undecided := func(job, planned attrs, says ...string) step { // the plan cannot tell whether the job keeps its name
+			return step{objects: later(of("fail", job), planned), says: append(slices.Clip(says), failed), creates: 1}
+		}
+		stopped := []string(nil)
+		if createFirst {
+			stopped = []string{mayStop, stops}
+		}
 		again := still
 		if createFirst && !strings.HasSuffix(how, "last") { // the apply has destroyed the deposed object, which is the job's
 			again.says = []string{staysFailed, adopted, failed}
@@ -81,7 +92,7 @@ func TestReplacement(t *testing.T) {
 					all := forced("A", nil)
 					all[0].job["name"] = "other"
 					return all
-				}(), says: renamed, creates: 2, after: has("docs 1!", "other 2")},
+				}(), creates: 2, after: has("docs 1!", "other 2")},
 			},
 			"planned, and not applied": {
 				first, {objects: forced("A", nil), planOnly: true, creates: 1, after: has("docs 1!")},
@@ -111,6 +122,19 @@ func TestReplacement(t *testing.T) {
 				failed1, still, again,
 				{objects: of("A", nil), creates: 2}, {objects: of("A", nil), creates: 2},
 				{before: lost, objects: of("A", nil), says: []string{willAdopt, adopted}, creates: 2, after: has("docs 2")},
+			},
+			"failed, and triggers are not known in the plan": {
+				{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1}, undecided(triggers("1"), triggers(unknown{}), kept[1:]...),
+			},
+			"failed, and the name is not known in the plan": {failed1, undecided(attrs{}, attrs{"name": unknown{}}, kept[1:]...)},
+			"failed, and new triggers are not known in the plan": {
+				{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1},
+				{objects: later(of("fail", triggers("2")), triggers(unknown{})), says: []string{failed}, creates: 2},
+				{objects: of("A", triggers("2")), creates: 3, after: has("docs 3")},
+			},
+			"failed, and a new prompt, and triggers are not known in the plan": {
+				{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1},
+				{objects: later(of("A", triggers("1")), triggers(unknown{})), says: stopped, creates: 2 - len(stopped)/2},
 			},
 			"failed, and new triggers":    {failed1, still, {objects: of("fail", triggers("2")), says: []string{failed}, creates: 2}},
 			"failed, and other triggers":  {failed1, {objects: of("A", triggers("2")), creates: 2, after: has("docs 2")}},
@@ -143,8 +167,10 @@ func TestReplacement_readOnlyPlan(t *testing.T) {
 	for name, test := range map[string]struct {
 		before func(c *fakecli.CLI, s *harness.Service)
 		job    attrs
+		fails  string // what the store refuses
 		want   string
 	}{
+		"forced, no listing":  {before: func(c *fakecli.CLI, _ *harness.Service) { c.Forced = true }, job: a, fails: "list", want: "ERROR: " + notReleased},
 		"forced":              {before: func(c *fakecli.CLI, _ *harness.Service) { c.Forced = true }, job: a, want: "ERROR: " + notReleased},
 		"tainted":             {before: func(c *fakecli.CLI, _ *harness.Service) { c.Tainted = true }, job: a, want: "WARNING: " + notReleased},
 		"failed, new prompt":  {before: func(c *fakecli.CLI, s *harness.Service) { s.SetStatus(c.Get("id").(string), "failed") }, job: attrs{"prompt": "B"}, want: "WARNING: " + notReleased}, // J9
@@ -157,7 +183,10 @@ func TestReplacement_readOnlyPlan(t *testing.T) {
 			c := fakecli.New(t, config)
 			wantErrors(t, apply(t, c, "first", config, attrs{"prompt": "A"}))
 			f.SetHook(func(r *http.Request, _ func()) int {
-				if fakes3.Op(r) == "write" {
+				switch op := fakes3.Op(r); {
+				case test.fails != "" && strings.HasPrefix(op, test.fails):
+					return http.StatusServiceUnavailable
+				case test.fails == "" && op == "write":
 					return http.StatusForbidden
 				}
 				return 0

@@ -104,9 +104,6 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	switch outcome.Result {
 	case send.Sent:
-		if left := operation.Left(); left != nil {
-			addWarning(&resp.Diagnostics, wording.LeftBehind(request, left))
-		}
 	case send.Adopted:
 		if outcome.Job.ID != request.Replaces { // else it is still the failed one
 			addWarning(&resp.Diagnostics, wording.Adopted(outcome, request))
@@ -148,8 +145,8 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		out.marks.reopen()
 	}
 	job.jobRecord = before.jobRecord
-	if !change.newPrompt && (change.recordOnly || !job.Name.Equal(before.Name)) {
-		if !r.provider.assign(ctx, &job, &before, out) {
+	if change.recordOnly || !job.Name.Equal(before.Name) {
+		if !r.provider.assign(ctx, &job, &before, change.newPrompt, out) {
 			return
 		}
 	}
@@ -289,7 +286,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.applies.Store(true)
 	r.provider.Sender.Journal.NotInState(job.ID.ValueString())
-	if marks := readMarks(ctx, req.Private); marks.keepsFailed {
+	if marks := readMarks(ctx, req.Private); marks.keepsFailed || marks.undecided && job.is(agentapi.StatusFailed) {
 		r.provider.names.replaces(job.projectAndName(), job.ID.ValueString())
 	} else {
 		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)

@@ -31,7 +31,6 @@ type Claim struct {
 	under     *Record       // what the claim is written over
 	version   store.Version // of that, or of what this call has written
 	met       *reading      // the record that stood in the way of a write: a look need not read it again
-	wasBeside bool          // what the call has waited for: it has started a job with other triggers
 	written   *Record       // what the call has written last
 	writes    []string      // all that it has written: a response may be lost
 
@@ -72,9 +71,9 @@ func (c *Claim) Look(ctx context.Context) (Verdict, *Record, error) {
 			verdict = c.journal.judge(r, c.wanted)
 		}
 		if r.Claim != nil {
-			r = c.journal.settle(r)
+			r = c.journal.settledFor(r, c.wanted)
 		}
-		c.under, c.version, c.wasBeside = r, version, verdict == Beside && waitsFor != ""
+		c.under, c.version = r, version
 		return verdict, r, nil
 	}
 }
@@ -217,12 +216,12 @@ func (c *Claim) failed(err error) bool {
 func (c *Claim) Accepted(jobID string) {
 	r := *c.written
 	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))
-	c.keep(&r)
+	c.keep(c.journal.withoutForgotten(&r))
 }
 
 // Unknown records that no response can arrive any more, so that the next run does not wait for one.
 func (c *Claim) Unknown() {
-	c.keep(c.written.settled(true, c.journal.IsInState(c.written.Job)))
+	c.keep(c.journal.withoutForgotten(c.written.settled(true, c.journal.IsInState(c.written.Job))))
 }
 
 // Withdrawn puts back what was there before a POST that had no effect: it was not sent, or refused.
@@ -242,21 +241,16 @@ func (c *Claim) Adopt() error {
 	return c.write(context.WithoutCancel(c.ctx), &r)
 }
 
-// Assign records that the name has the job of the wanted message, without sending anything: a person has imported or renamed it. An
-// import decides about a create whose outcome is unknown.
-func (c *Claim) Assign(started time.Time, isImported bool) error {
+// Assign records that the name has the job of the wanted message, without sending anything: a person has imported or renamed it.
+// earlier is the record of the name that the job had, or nil. An import decides about a create whose outcome is unknown.
+func (c *Claim) Assign(earlier *Record, started time.Time, isImported bool) error {
 	r := c.claimed(false)
 	r.accept(r.Claim, c.wanted.Job, c.journal.IsInState(r.Job) || isImported && c.under.IsUnknownCreate())
 	r.Started, r.Triggers = started, hash(c.wanted.Triggers)
-	return c.write(context.WithoutCancel(c.ctx), r)
-}
-
-// Left is the record of a job that the request has replaced and that no plan has named, because it was not known then, or nil.
-func (c *Claim) Left() *Record {
-	if !c.wasBeside || c.under.Job == "" || c.under.IsFree() || c.written == nil || c.written.Job == c.under.Job {
-		return nil
+	if earlier != nil {
+		r.Started, r.Triggers, r.Last = earlier.Started, earlier.Triggers, earlier.Last
 	}
-	return c.under
+	return c.write(context.WithoutCancel(c.ctx), c.journal.withoutForgotten(r))
 }
 
 // Adoption is that of the record which the call has read or written, for the state.
@@ -277,10 +271,15 @@ func (c *Claim) ReleaseUnder() {
 // IsForgotten reports whether a person has given up what the call has looked at.
 func (c *Claim) IsForgotten() bool { return c.journal.IsForgotten(c.under) }
 
-// Version is that of what the call has read or written, for the state.
+// Version is that of what the call has read or written, for the state. It is none if the call has replaced a job that perhaps no state has:
+// the next plan reads whether its Delete has followed.
 func (c *Claim) Version() string {
 	if c.written == nil {
 		return c.journal.known(c.under, c.version)
+	}
+	isReplaced := func(p Previous) bool { return p.Job == c.under.Job && p.Job != c.written.Job }
+	if slices.ContainsFunc(c.written.Previous, isReplaced) {
+		return ""
 	}
 	return c.journal.known(c.written, c.version)
 }

@@ -217,24 +217,39 @@ func (j *Journal) change(ctx context.Context, project, name string, change func(
 	return j.failed("written", errConflicts)
 }
 
+// OfJob returns the record of a name if that has the job, or nil.
+func (j *Journal) OfJob(ctx context.Context, project, name, jobID string) (*Record, error) {
+	r, _, err := j.get(ctx, project, name)
+	if r.Claim != nil {
+		r = r.settled(true, j.IsInState(r.Job))
+	}
+	if err != nil || r.Job != jobID || r.Last == nil {
+		return nil, err
+	}
+	return r, nil
+}
+
 // AnyAdoption is for who does not know which adoption is its own.
 const AnyAdoption = "any"
 
-// Release frees the name of a job that is destroyed or replaced. It does nothing if the name has another job by now, if a request
-// has no known outcome, or if another object has adopted the job, which is then still wanted. If another journal has the record,
-// isDestroyed leaves one here that says so.
-func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption string, isDestroyed bool) error {
+// Release frees the name of a job that is destroyed or replaced, also while a message to the job waits for its response. It does nothing
+// if the name has another job by now, if a create has no known outcome, or if another object has adopted the job, which is then still
+// wanted. If another journal may have the record, it leaves one here that says so: see LeftElsewhere.
+func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption string) error {
 	defer j.reread(project, name)
 	if jobID == "" {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx) // Ctrl-C must not leave the names of a test
 	return j.change(ctx, project, name, func(r *Record) bool {
+		if r.Claim != nil && r.Claim.Job == jobID {
+			*r = *r.settled(true, true)
+		}
 		switch had := len(r.Previous); {
 		case r.Claim != nil:
 			return false
-		case r.Write == "": // another journal has it: see LeftElsewhere
-			if !isDestroyed {
+		case r.Write == "":
+			if len(j.Elsewhere) == 0 {
 				return false
 			}
 			r.Job = jobID

@@ -55,7 +55,7 @@ func (j *Journal) judge(r *Record, w Wanted) Verdict {
 		case !j.isOver(r.Claim):
 			return Wait
 		}
-		r = j.settle(r)
+		r = j.settledFor(r, w)
 	}
 	if w.Job == "" {
 		return j.judgeCreate(r, w)
@@ -119,4 +119,17 @@ func (j *Journal) isOver(claim *Request) bool {
 func (j *Journal) settle(r *Record) *Record {
 	isSent := !r.Claim.Unsent || !j.process.Ended(r.Claim.Sender)
 	return r.settled(isSent, j.IsInState(r.Job))
+}
+
+// settledFor is settle for a request. A message that the job had before a run began to replace it is not sent again.
+func (j *Journal) settledFor(r *Record, w Wanted) *Record {
+	if w.Job != "" && w.Job == r.Job && !r.Claim.IsMessage {
+		before := *r
+		before.Claim, before.Released = nil, false
+		before.Previous = append(slices.Clone(r.Previous), Previous{Request: r.Claim.ID, SentAt: r.Claim.SentAt})
+		if j.judgeMessage(&before, w) != Send {
+			return &before
+		}
+	}
+	return j.settle(r)
 }

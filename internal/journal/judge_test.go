@@ -131,7 +131,9 @@ func TestJudge(t *testing.T) {
 		{"message: … released", has("K", "x", "", released), sameJob, "", Send},
 		{"message: … in this run", has("K", "x", "", by("me")), sameJob, "", OtherJob},
 		{"message: an unknown create", has("", "x", "", unknown), sameJob, "", Send},
-		{"message: a create until its end", has("J", "x", "", claimed(dead, "", "x")), sameJob, "", Send},
+		{"… of a run that was replacing the job", has("J", "y", "", released, claimed(dead, "", "x")), sameJob, "", Send},
+		{"… which had the message", has("J", "x", "", isMessage, released, claimed(dead, "", "x")), sameJob, "", Adopt},
+		{"message: a create until its end", has("J", "x", "", claimed(dead, "", "x")), sameJob, "", Adopt},
 		{"message: a pending create", has("J", "x", "", claimed(alive, "", "x")), sameJob, "", Wait},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -184,7 +186,7 @@ func TestRequests(t *testing.T) {
 			{run: "2", wanted: create("n", "x"), want: "adopted job-1", record: "job-1 create, adopted, by 2"},
 			{run: "2", wanted: create("n", "x"), want: "twin", record: "job-1 create, adopted, by 2"},
 			{run: "3", wanted: create("n", "y"), want: "other prompt", record: "job-1 create, adopted, by 2"},
-			{run: "4", wanted: create("n", "y"), forget: "last", want: "sent", record: "job-4 create, was job-1, by 4"},
+			{run: "4", wanted: create("n", "y"), forget: "last", want: "sent", record: "job-4 create, by 4"},
 		},
 		"messages": {
 			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create, by 1"},
@@ -202,8 +204,8 @@ func TestRequests(t *testing.T) {
 		"an unknown create, forgotten once": {
 			{run: "1", wanted: create("n", "x"), lost: true, record: "claim create, by 1"},
 			{run: "2", wanted: create("n", "x"), want: "unknown", record: "claim create, by 1"},
-			{run: "3", wanted: create("n", "x"), forget: "claim", want: "sent", record: "job-3 create, was ?, by 3"},
-			{run: "4", wanted: create("n", "y"), forget: "used up", want: "other prompt", record: "job-3 create, was ?, by 3"},
+			{run: "3", wanted: create("n", "x"), forget: "claim", want: "sent", record: "job-3 create, by 3"},
+			{run: "4", wanted: create("n", "y"), forget: "used up", want: "other prompt", record: "job-3 create, by 3"},
 		},
 		"an unknown create stays in previous": {
 			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create, by 1"},

@@ -108,7 +108,7 @@ func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) 
 	}
 	verdict := j.judge(r, w)
 	if r.Claim != nil {
-		r = j.settle(r)
+		r = j.settledFor(r, w)
 	}
 	return verdict, r, nil
 }
@@ -170,10 +170,10 @@ func (j *Journal) Renamed(ctx context.Context, w Wanted) *Record {
 	slices.SortFunc(strays, func(a, b string) int { return cmp.Or(listed[b].Written.Compare(listed[a].Written), cmp.Compare(a, b)) })
 	for _, stray := range strays[:min(len(strays), maxStrays)] {
 		r, _, err := j.planned(ctx, stray)
-		if err != nil || r == nil || r.Claim != nil && !j.isOver(r.Claim) {
+		if err != nil || r == nil {
 			continue
 		}
-		if r.Claim != nil {
+		if r.Claim != nil { // its run may live, and nobody knows yet what comes of it
 			r = j.settle(r)
 		}
 		if r.Project != w.Project || r.IsFree() || j.IsForgotten(r) {

@@ -144,14 +144,14 @@ func TestKept(t *testing.T) {
 		}, "job-n create, by 2", "list get", true},
 		"a killed replacement": {func(t *testing.T, w *world) {
 			j, _ := w.open("2")
-			if err := j.Release(t.Context(), "p", "n", "job-n", "", false); err != nil {
+			if err := j.Release(t.Context(), "p", "n", "job-n", ""); err != nil {
 				t.Fatal(err)
 			}
 			want(t, "earlier", request(t, j, create("n", "x"), "job-2"), "sent")
 		}, "job-2 create, by 2", "list get", false},
 		"released": {func(t *testing.T, w *world) {
 			j, _ := w.open("2")
-			if err := j.Release(t.Context(), "p", "n", "job-n", "", false); err != nil {
+			if err := j.Release(t.Context(), "p", "n", "job-n", ""); err != nil {
 				t.Fatal(err)
 			}
 		}, "job-n create, released, by 2", "list get", false},
@@ -213,14 +213,14 @@ func TestRelease_inPlan(t *testing.T) {
 				if err := plan.Retake(t.Context(), "p", "n", step.job, ""); err != nil {
 					t.Error(err)
 				}
-			} else if err := plan.Release(t.Context(), "p", "n", step.job, "", false); err != nil {
+			} else if err := plan.Release(t.Context(), "p", "n", step.job, ""); err != nil {
 				t.Error(err)
 			}
 			want(t, "then", peek(t, plan, create("n", "x")), step.then)
 			w.wrote(t, step.wrote...)
 		}
 		c.fault = func(op string) fault { return map[string]fault{"put": denied}[op] }
-		if err := plan.Release(t.Context(), "p", "n", "job-n", "", false); !errors.Is(err, store.ErrDenied) {
+		if err := plan.Release(t.Context(), "p", "n", "job-n", ""); !errors.Is(err, store.ErrDenied) {
 			t.Error(err)
 		}
 
@@ -229,7 +229,7 @@ func TestRelease_inPlan(t *testing.T) {
 		call := claim(t, other, create("n", "y"))
 		for range 2 {
 			later, _ := w.open("4")
-			if err := later.Release(t.Context(), "p", "n", "job-n", "", false); err != nil {
+			if err := later.Release(t.Context(), "p", "n", "job-n", ""); err != nil {
 				t.Error(err)
 			}
 			call.Unknown()
@@ -255,11 +255,11 @@ func TestRenamed(t *testing.T) {
 		"another project":            {nil, elsewhere, ""},
 		"its name has a resource":    {func(_ *testing.T, _ *world, j *Journal) { j.HasName("p", "old") }, create("new", "x"), ""},
 		"the state has its job":      {func(_ *testing.T, _ *world, j *Journal) { j.InState("job-old") }, create("new", "x"), ""},
-		"released":                   {func(t *testing.T, _ *world, j *Journal) { _ = j.Release(t.Context(), "p", "old", "job-old", "", false) }, create("new", "x"), ""},
+		"released":                   {func(t *testing.T, _ *world, j *Journal) { _ = j.Release(t.Context(), "p", "old", "job-old", "") }, create("new", "x"), ""},
 		"its project's name has one": {func(_ *testing.T, _ *world, j *Journal) { j.HasName("q", "old") }, create("new", "x"), "old"},
 		"the newest of them":         {func(t *testing.T, w *world, _ *Journal) { w.accepted(t, "1", "older") }, create("new", "x"), "older"},
 		"a person has given it up":   {func(_ *testing.T, w *world, j *Journal) { j.Forget = w.lastID("old") }, create("new", "x"), ""},
-		"it is being sent":           {func(t *testing.T, w *world, _ *Journal) { sending(t, w, "old") }, create("new", "x"), ""},
+		"it is being sent":           {func(t *testing.T, w *world, _ *Journal) { sending(t, w, "old") }, create("new", "x"), "old"},
 		"only the newest are read":   {func(t *testing.T, w *world, _ *Journal) { w.fill(t, maxStrays) }, create("new", "x"), ""},
 		"all but one are read":       {func(t *testing.T, w *world, _ *Journal) { w.fill(t, maxStrays-1) }, create("new", "x"), "old"},
 		"resources' names do not count": {func(t *testing.T, w *world, j *Journal) {
@@ -327,7 +327,7 @@ func TestLeftElsewhere(t *testing.T) {
 		"another name":       {func(t *testing.T, old *Journal) { request(t, old, create("m", "x"), "job-1") }, "", "", ""},
 		"released": {func(t *testing.T, old *Journal) {
 			request(t, old, create("n", "x"), "job-1")
-			if err := old.Release(t.Context(), "p", "n", "job-1", "", false); err != nil {
+			if err := old.Release(t.Context(), "p", "n", "job-1", ""); err != nil {
 				t.Error(err)
 			}
 		}, "", "", ""},

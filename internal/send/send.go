@@ -189,18 +189,24 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 	case journal.Unknown, journal.SentUnknown:
 		return Outcome{Result: EarlierUnknown, Record: record}, false
 	case journal.OtherPrompt:
-		if record.Job == o.Request.Replaces { // it failed, and now the prompt is another one
-			o.ReleaseUnder()
-			return Outcome{}, true
+		if record.Job != o.Request.Replaces {
+			return Outcome{Result: OtherPrompt, Record: record}, false
 		}
-		return Outcome{Result: OtherPrompt, Record: record}, false
 	case journal.OtherJob:
 		return Outcome{Result: OtherJob, Record: record}, false
 	case journal.Twin:
 		return Outcome{Result: Twin, Record: record}, false
 	case journal.Send, journal.Beside, journal.Wait: // a look has waited
 	}
+	o.releaseReplaced(record)
 	return Outcome{}, true
+}
+
+// releaseReplaced releases the job that the request replaces: it failed, and the plan did not know whether it would be kept.
+func (o *Operation) releaseReplaced(record *journal.Record) {
+	if record.Job != "" && record.Job == o.Request.Replaces {
+		o.ReleaseUnder()
+	}
 }
 
 // adopt adopts the job of a create, or returns the one that a message was accepted for.
@@ -210,6 +216,7 @@ func (o *Operation) adopt(ctx context.Context, record *journal.Record) (_ Outcom
 	switch {
 	case isCreate && errors.Is(err, agentapi.ErrNotFound) && o.IsForgotten(),
 		isCreate && err == nil && job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
+		o.releaseReplaced(record)
 		return Outcome{}, true
 	case err != nil:
 		return Outcome{Result: Unreadable, Record: record, Err: err}, false

@@ -141,7 +141,7 @@ func (w *world) checkStates(s scenario, jobs []simulator.Job, fail func(string, 
 			number++
 			if id := o.id(); ids[id] {
 				kind := "shared"
-				if s.hasAliases() && w.occurred["Agent job was adopted by another run"] {
+				if s.hasAliases() && (w.occurred["Agent job was adopted by another run"] || w.gone > 0) {
 					kind = twoAliases
 				}
 				fail("%s: %s has the job of another resource", kind, address)
@@ -193,6 +193,7 @@ func (w *world) keptNames() bool {
 func saying() []string {
 	return []string{
 		"Outcome of agent job create unknown", "Outcome of message to agent job unknown", "Message of an earlier run counts as sent", "Journal not written",
+		"Equal agent job under another name",
 	}
 }
 

@@ -55,13 +55,13 @@ func mutants() map[string]mutant {
 			"journal/judge.go", "	case r.Job != w.Job && !j.IsForgotten(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
 		},
 		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return SentUnknown\n	}\n	return Adopt\n", "	}\n	return Send\n", message},
-		"a claim that is over may have been sent":    {"journal/judge.go", "		r = j.settle(r)\n", "", create},
+		"a claim that is over may have been sent":    {"journal/judge.go", "		r = j.settledFor(r, w)\n", "", create},
 
 		"no POST without a claim":                                    {"journal/claim.go", "		return ErrTaken\n	}\n	return err\n", "		return ErrTaken\n	}\n	return nil\n", create},
 		"a claim replaces only what was read":                        {"journal/claim.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
 		"nothing is sent before the store has proved its conditions": {"journal/claim.go", "	err := c.journal.prove(c.ctx)\n", "	var err error\n", create},
 		"the response is recorded before it is used": {
-			"journal/claim.go", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.keep(&r)\n", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.release()\n", create,
+			"journal/claim.go", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.keep(c.journal.withoutForgotten(&r))\n", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.release()\n", create,
 		},
 		"an outcome is offered until the store takes it": {"journal/claim.go", "	if !c.failed(c.write(ctx, r)) {", "	if c.failed(c.write(ctx, r)); true {", "long creates, remote state in bucket"},
 		"an adoption is recorded": {

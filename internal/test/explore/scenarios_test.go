@@ -161,7 +161,7 @@ func scenarios() []scenario {
 		{name: "triggers and another prompt", rare: true, before: runs(first), runs: runs(secondMore), jobs: 2},
 		{name: "-replace and another prompt", rare: true, before: runs(first), runs: runs(replacing("a", more), more), jobs: 2, errors: otherJob},
 		{name: "message, then -replace, remote state", rare: true, before: runs(first), runs: runs(more, replacing("a", more), more), jobs: 2, remote: true,
-			ways: killing, pairs: true},
+			ways: killing, pairs: true, errors: otherJob},
 		{name: "taint", before: runs(first), runs: runs(tainting("a", first), first), jobs: 2},
 		{name: "taint, create first", before: runs(firstCreated), runs: runs(tainting("a", firstCreated), firstCreated), jobs: 2},
 		{name: "taint, remote state", rare: true, before: runs(first), runs: runs(tainting("a", first), first), jobs: 2, remote: true},
