@@ -254,7 +254,10 @@ func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMess
 			addError(out.diags, wording.NotAccepted(send.Outcome{Result: send.OtherJob, Record: record}, request, wording.ApplyAgain))
 			return false
 		}
-		err = operation.Assign(earlier, started, isImported) //nolint:contextcheck // it has the context of Begin, without a deadline of the provider
+		if !isImported && !record.IsFree() && record.Job == request.Job { // a run was killed after this
+			break
+		}
+		err = operation.Assign(earlier, started, isImported) //nolint:contextcheck // it has the context of Begin, without our deadline
 		if !errors.Is(err, journal.ErrTaken) {
 			break
 		}

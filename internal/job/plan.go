@@ -177,14 +177,15 @@ func (d *ProviderData) peekMessage(
 		return journal.Send, nil
 	}
 	w := plan.request(ctx, state.ID.ValueString()).Wanted
-	if isMessage && !plan.Name.Equal(state.Name) && !state.Name.IsNull() {
-		earlier := w
-		earlier.Name = state.Name.ValueString()
-		if verdict, record := d.peek(ctx, earlier, diags); verdict == journal.Adopt || verdict == journal.SentUnknown {
-			return verdict, record
-		}
+	verdict, record := d.peek(ctx, w, diags)
+	if verdict == journal.OtherJob || !isMessage || plan.Name.Equal(state.Name) || state.Name.IsNull() {
+		return verdict, record
 	}
-	return d.peek(ctx, w, diags)
+	w.Name = state.Name.ValueString()
+	if had, earlier := d.peek(ctx, w, diags); had == journal.Adopt || had == journal.SentUnknown {
+		return had, earlier
+	}
+	return verdict, record
 }
 
 // change is what an apply would do to an existing job.

@@ -28,11 +28,11 @@ type Claim struct {
 	ctx     context.Context // the CLI's own, without a deadline of the provider
 	release func()          // the process need not wait for an outcome
 
-	under     *Record       // what the claim is written over
-	version   store.Version // of that, or of what this call has written
-	met       *reading      // the record that stood in the way of a write: a look need not read it again
-	written   *Record       // what the call has written last
-	writes    []string      // all that it has written: a response may be lost
+	under   *Record       // what the claim is written over
+	version store.Version // of that, or of what this call has written
+	met     *reading      // the record that stood in the way of a write: a look need not read it again
+	written *Record       // what the call has written last
+	writes  []string      // all that it has written: a response may be lost
 
 	stopKeeping func() // ends the attempts to record an outcome
 

@@ -144,6 +144,7 @@ var knownLives = map[string]life{
 	"a job that was taken over after it had refused":               {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Post: refused}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}}},
 	"a job whose refusals speak of the prompt closes":              {Journal: on, Refuses: 400, Turns: []turn{{}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}, {config: config{Prompt: "C"}}}},
 	"no plan named the job of a killed -replace with a new prompt": {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
+	"a rename that was killed forgot its message":                  {Journal: on, Turns: []turn{{config: config{Name: "guide"}}, {config: config{Prompt: "C"}, Post: cut}, {config: config{Prompt: "C"}}}},
 	"a wait for an adopted job tainted it":                         {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}}, {Does: stateRm}, {Meanwhile: active, config: config{Prompt: "B"}, Goes: outlasts}}},
 	"an unknown message, a lost state":                             {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Post: lost, Killed: true}, {config: config{Prompt: "B"}}}},
 	"a job that is gone, given up":                                 {Journal: on, Turns: []turn{{}, {Does: stateRm}, {Meanwhile: gone}, {Forgets: true}}},

@@ -235,10 +235,12 @@ func (m *model) record(name string) *record {
 // isForgotten reports whether the turn gives up the last request of a name.
 func (s situation) isForgotten(r *record) bool { return s.Forgets && r.last.turn == s.stopped }
 
-// wasSent reports whether an earlier run has sent the prompt to the job.
+// wasSent reports whether an earlier run has sent the prompt to the job, perhaps under its earlier name.
 func (s situation) wasSent() bool {
-	r := s.record(s.Name)
-	return !r.isFree() && r.job == s.state.job && r.last.prompt == s.prompt()
+	return slices.ContainsFunc([]string{s.Name, s.state.name}, func(name string) bool {
+		r := s.record(name)
+		return !r.isFree() && r.job == s.state.job && r.last.prompt == s.prompt()
+	})
 }
 
 // play says what the guides promise of a turn, and changes the model accordingly. A new
@@ -358,6 +360,9 @@ func (s situation) apply(x *expected) {
 		s.message(x)
 	case rejected:
 		x.run = fails
+		if r.job == s.state.job && r.triggers == s.Triggers {
+			r.released = true // by the apply's own plan, which replaces the job
+		}
 	case assign, nothing:
 		s.keep(x)
 	}
@@ -378,8 +383,10 @@ func (s situation) keep(x *expected) {
 		if s.Ignored {
 			prompt = map[bool]string{false: s.state.prompt}[s.state.writeOnly]
 		}
-		s.accept(&request{turn: s.number, message: true, prompt: prompt}, s.state.job)
-		r.triggers = s.Triggers
+		if !s.move() {
+			s.accept(&request{turn: s.number, message: true, prompt: prompt}, s.state.job)
+			r.triggers = s.Triggers
+		}
 	}
 	if !s.Ignored {
 		s.state.prompt, s.state.writeOnly = s.prompt(), s.WriteOnly
@@ -389,6 +396,20 @@ func (s situation) keep(x *expected) {
 	if !ended(s.state.status) {
 		s.wait(x, false)
 	}
+}
+
+// move moves what the job's record says to the name that the job gets. It reports whether there is anything to move.
+func (s situation) move() bool {
+	earlier, r := s.record(s.state.name), s.record(s.Name)
+	if s.state.name == noName || s.state.name == s.Name || earlier.job != s.state.job || earlier.last == nil {
+		return false
+	}
+	if r.isFree() || r.job != s.state.job {
+		last := *earlier.last
+		s.accept(&last, s.state.job)
+		r.triggers = earlier.triggers
+	}
+	return true
 }
 
 // rename frees the earlier name.
@@ -432,6 +453,14 @@ func (s *situation) started(job, status string) {
 
 func (s situation) message(x *expected) {
 	r, isUnknown := s.record(s.Name), false
+	if earlier := s.record(s.state.name); s.state.name != s.Name && earlier.job == s.state.job && earlier.last != nil { // it moves first
+		if !r.isFree() && !r.isUnknownCreate() && r.job != s.state.job && !s.isForgotten(r) {
+			s.stopped, x.run = r.last.turn, fails
+			return
+		}
+		s.move()
+		s.release(s.state.name)
+	}
 	switch then := s.follow(messages, r); {
 	case then == stops:
 		x.run = fails

@@ -163,6 +163,8 @@ func nameRows() (rows []Row) {
 			m.Errorf("record: %+v", r)
 		}
 		m.nextRun()
+		m.wantDiags(m.Run(triggered(Job1(), "2")), previousJobs)
+		m.nextRun()
 		m.OK(m.Run(triggered(Job1(), "2")))
 	})
 	// Red without: isInState in leave.
