@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MPL-2.0
 
 # Draws the pictures of docs/: demo.svg from a recording of the demo, and
-# lifecycle.svg from picture/lifecycle.dot. interrupted.svg is drawn manually.
+# lifecycle.svg from picture/lifecycle.dot.
 set -eu
 cd "$(dirname "$0")/../.."
 
