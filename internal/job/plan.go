@@ -177,11 +177,12 @@ func (d *ProviderData) peekMessage(
 		return journal.Send, nil
 	}
 	w := plan.request(ctx, state.ID.ValueString()).Wanted
+	w.Renames = !plan.Name.Equal(state.Name) && !state.Name.IsNull()
 	verdict, record := d.peek(ctx, w, diags)
-	if verdict == journal.OtherJob || !isMessage || plan.Name.Equal(state.Name) || state.Name.IsNull() {
+	if verdict == journal.OtherJob || !isMessage || !w.Renames {
 		return verdict, record
 	}
-	w.Name = state.Name.ValueString()
+	w.Name, w.Renames = state.Name.ValueString(), false
 	if had, earlier := d.peek(ctx, w, diags); had == journal.Adopt || had == journal.SentUnknown {
 		return had, earlier
 	}

@@ -16,6 +16,8 @@ type Wanted struct {
 	Prompt        string // as it is compared; see IsPromptUnknown
 	// IsPromptUnknown: the plan does not know the prompt yet.
 	IsPromptUnknown bool
+	// Renames: the job has another name in the state, whose record says what it was sent.
+	Renames bool
 	// Replaces is the job that the resource has had until now, and gives up; empty without one.
 	Replaces string
 }
@@ -123,7 +125,7 @@ func (j *Journal) settle(r *Record) *Record {
 
 // settledFor is settle for a request. A message that the job had before a run began to replace it is not sent again.
 func (j *Journal) settledFor(r *Record, w Wanted) *Record {
-	if w.Job != "" && w.Job == r.Job && !r.Claim.IsMessage {
+	if w.Job != "" && w.Job == r.Job && !w.Renames && !r.Claim.IsMessage {
 		before := *r
 		before.Claim, before.Released = nil, false
 		before.Previous = append(slices.Clone(r.Previous), Previous{Request: r.Claim.ID, SentAt: r.Claim.SentAt})
