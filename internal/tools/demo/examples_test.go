@@ -81,7 +81,7 @@ func examples() map[string]example {
 			files:     []string{lists + "list-resource.tfquery.hcl", jobs + "resource_write_only.tf", jobs + "reference.md"},
 			terraform: "1.14.0", tofu: "-",
 			then: func(s *trial) {
-				if text := s.call("query"); !strings.Contains(text, s.service.Jobs()[0].ID+", started at ") || !strings.Contains(text, "may be in the state") {
+				if text := s.call("query"); !strings.Contains(text, "reference, "+s.service.Jobs()[0].ID+", started at ") {
 					s.Error(text)
 				}
 			},
