@@ -246,7 +246,6 @@ func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMess
 	if isMessaged && earlier == nil {
 		return true
 	}
-	request.Renames = !isImported
 	operation := d.Sender.Begin(ctx, request)
 	started, _ := time.Parse(time.RFC3339, job.CreatedAt.ValueString()) // else nobody knows
 	verdict, record, err := operation.Look(ctx)

@@ -177,12 +177,11 @@ func (d *ProviderData) peekMessage(
 		return journal.Send, nil
 	}
 	w := plan.request(ctx, state.ID.ValueString()).Wanted
-	w.Renames = !plan.Name.Equal(state.Name) && !state.Name.IsNull()
 	verdict, record := d.peek(ctx, w, diags)
-	if verdict == journal.OtherJob || !isMessage || !w.Renames {
+	if verdict == journal.OtherJob || !isMessage || plan.Name.Equal(state.Name) || state.Name.IsNull() {
 		return verdict, record
 	}
-	w.Name, w.Renames = state.Name.ValueString(), false
+	w.Name = state.Name.ValueString()
 	if had, earlier := d.peek(ctx, w, diags); had == journal.Adopt || had == journal.SentUnknown {
 		return had, earlier
 	}

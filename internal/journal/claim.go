@@ -71,7 +71,7 @@ func (c *Claim) Look(ctx context.Context) (Verdict, *Record, error) {
 			verdict = c.journal.judge(r, c.wanted)
 		}
 		if r.Claim != nil {
-			r = c.journal.settledFor(r, c.wanted)
+			r = c.journal.settle(r)
 		}
 		c.under, c.version = r, version
 		return verdict, r, nil

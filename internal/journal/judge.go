@@ -16,8 +16,6 @@ type Wanted struct {
 	Prompt        string // as it is compared; see IsPromptUnknown
 	// IsPromptUnknown: the plan does not know the prompt yet.
 	IsPromptUnknown bool
-	// Renames: the job has another name in the state, whose record says what it was sent.
-	Renames bool
 	// Replaces is the job that the resource has had until now, and gives up; empty without one.
 	Replaces string
 }
@@ -57,7 +55,7 @@ func (j *Journal) judge(r *Record, w Wanted) Verdict {
 		case !j.isOver(r.Claim):
 			return Wait
 		}
-		r = j.settledFor(r, w)
+		r = j.settle(r)
 	}
 	if w.Job == "" {
 		return j.judgeCreate(r, w)
@@ -121,17 +119,4 @@ func (j *Journal) isOver(claim *Request) bool {
 func (j *Journal) settle(r *Record) *Record {
 	isSent := !r.Claim.Unsent || !j.process.Ended(r.Claim.Sender)
 	return r.settled(isSent, j.IsInState(r.Job))
-}
-
-// settledFor is settle for a request. A message that the job had before a run began to replace it is not sent again.
-func (j *Journal) settledFor(r *Record, w Wanted) *Record {
-	if w.Job != "" && w.Job == r.Job && !w.Renames && !r.Claim.IsMessage {
-		before := *r
-		before.Claim, before.Released = nil, false
-		before.Previous = append(slices.Clone(r.Previous), Previous{Request: r.Claim.ID, SentAt: r.Claim.SentAt})
-		if j.judgeMessage(&before, w) != Send {
-			return &before
-		}
-	}
-	return j.settle(r)
 }

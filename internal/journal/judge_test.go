@@ -131,9 +131,7 @@ func TestJudge(t *testing.T) {
 		{"message: … released", has("K", "x", "", released), sameJob, "", Send},
 		{"message: … in this run", has("K", "x", "", by("me")), sameJob, "", OtherJob},
 		{"message: an unknown create", has("", "x", "", unknown), sameJob, "", Send},
-		{"… of a run that was replacing the job", has("J", "y", "", released, claimed(dead, "", "x")), sameJob, "", Send},
-		{"… which had the message", has("J", "x", "", isMessage, released, claimed(dead, "", "x")), sameJob, "", Adopt},
-		{"message: a create until its end", has("J", "x", "", claimed(dead, "", "x")), sameJob, "", Adopt},
+		{"message: a create until its end", has("J", "x", "", claimed(dead, "", "x")), sameJob, "", Send},
 		{"message: a pending create", has("J", "x", "", claimed(alive, "", "x")), sameJob, "", Wait},
 	} {
 		t.Run(row.name, func(t *testing.T) {

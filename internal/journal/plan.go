@@ -108,7 +108,7 @@ func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) 
 	}
 	verdict := j.judge(r, w)
 	if r.Claim != nil {
-		r = j.settledFor(r, w)
+		r = j.settle(r)
 	}
 	return verdict, r, nil
 }

@@ -78,7 +78,11 @@ func (w *world) check(s scenario) (wrong []string) {
 	for i, job := range jobs {
 		if repeatsPrompt(job.Prompts, s.prompts) {
 			repeats++
-			failUnlessLost(repeats, "sent twice: job %s has the prompts %q", job.ID, job.Prompts)
+			kind := "sent twice"
+			if len(w.unknown()) > 0 && w.kills() > 1 {
+				kind = twoKills
+			}
+			failUnlessLost(repeats, kind+": job %s has the prompts %q", job.ID, job.Prompts)
 		}
 		isRecorded := slices.ContainsFunc(records, func(r record) bool { return r.has(job.ID) }) && says
 		switch {
@@ -95,6 +99,16 @@ func (w *world) check(s scenario) (wrong []string) {
 		}
 	}
 	return wrong
+}
+
+// kills is how many runs were killed.
+func (w *world) kills() (n int) {
+	for _, r := range w.runs {
+		if r.cut.way == killed {
+			n++
+		}
+	}
+	return n
 }
 
 // blocked returns how many errors the last run of each state had, which was not cut.

@@ -55,7 +55,7 @@ func mutants() map[string]mutant {
 			"journal/judge.go", "	case r.Job != w.Job && !j.IsForgotten(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
 		},
 		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return SentUnknown\n	}\n	return Adopt\n", "	}\n	return Send\n", message},
-		"a claim that is over may have been sent":    {"journal/judge.go", "		r = j.settledFor(r, w)\n", "", create},
+		"a claim that is over may have been sent":    {"journal/judge.go", "		r = j.settle(r)\n", "", create},
 
 		"no POST without a claim":                                    {"journal/claim.go", "		return ErrTaken\n	}\n	return err\n", "		return ErrTaken\n	}\n	return nil\n", create},
 		"a claim replaces only what was read":                        {"journal/claim.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
