@@ -236,12 +236,15 @@ func (d *ProviderData) warnOfMove(diags *diag.Diagnostics) {
 // assign records that the name has the job, which was imported or renamed, without sending anything. isMessaged: a message follows, which
 // makes a record where there is none.
 func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMessaged bool, out stateWriter) (ok bool) {
-	isImported := before.Name.IsNull()
+	isImported, isRenamed := before.Name.IsNull(), !before.Name.IsNull() && !job.Name.Equal(before.Name)
 	request := job.request(ctx, job.ID.ValueString())
-	earlier, err := d.Sender.Journal.OfJob(ctx, request.Project, before.Name.ValueString(), request.Job)
-	if err != nil {
-		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
-		return false
+	var earlier *journal.Record
+	if isRenamed {
+		var err error
+		if earlier, err = d.Sender.Journal.OfJob(ctx, request.Project, before.Name.ValueString(), request.Job); err != nil {
+			addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
+			return false
+		}
 	}
 	if isMessaged && earlier == nil {
 		return true
@@ -254,7 +257,7 @@ func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMess
 			addError(out.diags, wording.NotAccepted(send.Outcome{Result: send.OtherJob, Record: record}, request, wording.ApplyAgain))
 			return false
 		}
-		if !isImported && !record.IsFree() && record.Job == request.Job { // a run was killed after this
+		if isRenamed && !record.IsFree() && record.Job == request.Job { // a run was killed after this
 			break
 		}
 		err = operation.Assign(earlier, started, isImported) //nolint:contextcheck // it has the context of Begin, without our deadline

@@ -147,6 +147,9 @@ var knownLives = map[string]life{
 	"a name that the job had before counted": {Journal: on, Turns: []turn{
 		{config: config{Prompt: "C"}}, {config: config{Triggers: true}, Post: cut}, {config: config{Name: "guide"}}, {config: config{Prompt: "C"}},
 	}},
+	"the prompt of an import, ignored at first, was not recorded": {Journal: on, Turns: []turn{
+		{Does: importJob}, {Ignored: true}, {config: config{Prompt: "C"}}, {Does: stateRm}, {config: config{Prompt: "C"}},
+	}},
 	"a rename that was killed forgot its message": {Journal: on, Turns: []turn{{config: config{Name: "guide"}}, {config: config{Prompt: "C"}, Post: cut}, {config: config{Prompt: "C"}}}},
 	"a wait for an adopted job tainted it":        {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}}, {Does: stateRm}, {Meanwhile: active, config: config{Prompt: "B"}, Goes: outlasts}}},
 	"an unknown message, a lost state":            {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Post: lost, Killed: true}, {config: config{Prompt: "B"}}}},
