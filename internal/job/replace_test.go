@@ -205,3 +205,23 @@ func TestReplacement_readOnlyPlan(t *testing.T) {
 		})
 	}
 }
+
+// A plan that could not list the journal does not know that a failed job keeps its name, and its apply does not pay again.
+func TestReplacement_failedUnlisted(t *testing.T) {
+	f, s := fakes3.New(t), harness.NewService(t, byPrompt)
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": f.URL + "&state=a"}})
+	c := fakecli.New(t, config)
+	wantErrors(t, apply(t, c, "first", config, attrs{"prompt": "fail"}), "Agent job failed")
+	f.SetHook(func(r *http.Request, _ func()) int {
+		if strings.HasPrefix(fakes3.Op(r), "list") {
+			return http.StatusServiceUnavailable
+		}
+		return 0
+	})
+	startRun(c, "second", config)
+	wantErrors(t, append(c.Refresh(t.Context()), c.Plan(t.Context(), attrs{"prompt": "fail"})...))
+	f.SetHook(nil)
+	startRun(c, "second", config)
+	wantErrors(t, c.Apply(t.Context(), attrs{"prompt": "fail"}), "Agent job failed")
+	s.Sent(t, 1, 0)
+}
