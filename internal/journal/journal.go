@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
@@ -35,7 +36,7 @@ var errConflicts = errors.New("the store refuses each write, as if other runs ha
 
 // Place is where the records of one state are kept.
 type Place struct {
-	Location store.Location
+	Location place.Location
 	Scope    string // distinguishes states
 }
 
@@ -76,7 +77,7 @@ func over(s store.Store, process *cli.Process, options Options) *Journal {
 }
 
 func (p Place) open(process *cli.Process) store.Store {
-	return store.Open(p.Location, store.Hash(p.Scope), process)
+	return p.Location.Open(store.Hash(p.Scope), process)
 }
 
 // Discard returns a journal that keeps nothing.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
@@ -343,11 +344,11 @@ func TestLeftElsewhere(t *testing.T) {
 			w := newWorld()
 			w.end("old")
 			folder := t.TempDir()
-			place := Place{store.Location{Folder: folder}, "scope"}
-			old := Open(&cli.Process{Run: "old", Self: cli.Sender{Start: "old"}, Ended: w.hasEnded}, Options{Place: place, RequestTimeout: time.Second})
+			here := Place{place.Location{Folder: folder}, "scope"}
+			old := Open(&cli.Process{Run: "old", Self: cli.Sender{Start: "old"}, Ended: w.hasEnded}, Options{Place: here, RequestTimeout: time.Second})
 			row.before(t, old)
 			j, c := w.open("2")
-			j.Elsewhere = []Place{{store.Location{Folder: folder}, "other scope"}, {store.Location{Folder: folder + "/missing"}, "scope"}, place}
+			j.Elsewhere = []Place{{place.Location{Folder: folder}, "other scope"}, {place.Location{Folder: folder + "/missing"}, "scope"}, here}
 			j.InState(row.inState)
 			if row.forget != "" {
 				r, _, err := old.get(t.Context(), "p", "n")
@@ -396,19 +397,19 @@ func TestAll(t *testing.T) {
 
 // The state knows where its journal is, so that a run that has another one can say so.
 func TestIsElsewhere(t *testing.T) {
-	at := func(l store.Location, scope string) *Journal {
+	at := func(l place.Location, scope string) *Journal {
 		return over(&client{}, new(cli.Process), Options{Place: Place{l, scope}})
 	}
-	folder := at(store.Location{Folder: "/a", Default: true}, "scope")
+	folder := at(place.Location{Folder: "/a", Default: true}, "scope")
 	version := folder.placed("5")
 	for name, row := range map[string]struct {
 		j    *Journal
 		want bool
 	}{
 		"here":                    {folder, false},
-		"on another machine":      {at(store.Location{Folder: "/b", Default: true}, "scope"), false},
-		"in a folder with a name": {at(store.Location{Folder: "/a"}, "scope"), true},
-		"of another scope":        {at(store.Location{Folder: "/a", Default: true}, "other"), true},
+		"on another machine":      {at(place.Location{Folder: "/b", Default: true}, "scope"), false},
+		"in a folder with a name": {at(place.Location{Folder: "/a"}, "scope"), true},
+		"of another scope":        {at(place.Location{Folder: "/a", Default: true}, "other"), true},
 	} {
 		if got := row.j.IsElsewhere(version); got != row.want {
 			t.Errorf("%s: %t", name, got)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
@@ -298,7 +299,7 @@ func TestStress(t *testing.T) {
 					g := &game{seed: uint64(seed), isLocal: isReal || seed%3 == 0, isKnown: seed%2 == 0, tally: tally}
 					if isReal {
 						folder := t.TempDir()
-						g.real = func() store.Store { return store.Open(store.Location{Folder: folder}, "scope", new(cli.Process)) }
+						g.real = func() store.Store { return place.Location{Folder: folder}.Open("scope", new(cli.Process)) }
 					}
 					synctest.Test(t, func(t *testing.T) {
 						g.givenUp = map[string]map[string]bool{}

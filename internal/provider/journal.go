@@ -22,7 +22,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -38,8 +38,8 @@ const (
 
 // journalSettings say where the journal of a state is kept, and which requests a person has given up.
 type journalSettings struct {
-	location  store.Location
-	elsewhere []store.Location // where it may have been
+	location  place.Location
+	elsewhere []place.Location // where it may have been
 	backend   cli.Backend
 	forget    []string
 	isTest    bool // the CLI tests the configuration
@@ -79,9 +79,9 @@ func (m providerModel) journal(ctx context.Context, isTest bool, diags *diag.Dia
 		settings.forget = append(settings.forget, id)
 	}
 	where := orEnv(block.URL, envJournalURL)
-	var named *store.Location
+	var named *place.Location
 	if !where.IsNull() {
-		l, err := store.ParseURL(where.ValueString())
+		l, err := place.ParseURL(where.ValueString())
 		if err != nil {
 			validate.ErrorAt(diags, at.AtName("url"), wording.InvalidJournalURL.Because(err, origin(block.URL, envJournalURL)))
 		}
@@ -93,10 +93,10 @@ func (m providerModel) journal(ctx context.Context, isTest bool, diags *diag.Dia
 
 // locate finds the journal's place: the named one, if a person has named one. What makes it unusable is no error before something
 // is sent.
-func (s *journalSettings) locate(named *store.Location) {
+func (s *journalSettings) locate(named *place.Location) {
 	var err error
 	if s.backend, err = cli.ReadBackend(); err != nil {
-		s.location = store.Location{Unusable: fmt.Errorf("the backend of this state, and so its journal, cannot be found: %w", err)}
+		s.location = place.Location{Unusable: fmt.Errorf("the backend of this state, and so its journal, cannot be found: %w", err)}
 		return
 	}
 	usual := usualPlace(s.backend)
@@ -118,13 +118,13 @@ var errNoStateName = errors.New("the state is on disk, and several such states c
 	"add ?state=NAME (or &state=NAME) to the URL of the journal, with a name that only this state has")
 
 // usualPlace is where the journal of a state is kept if nobody has chosen a place.
-func usualPlace(b cli.Backend) store.Location {
-	l, isBeside, err := store.Beside(b)
+func usualPlace(b cli.Backend) place.Location {
+	l, isBeside, err := place.Beside(b)
 	switch {
 	case !isBeside:
 		return defaultFolder()
 	case err != nil:
-		return store.Location{Unusable: fmt.Errorf(
+		return place.Location{Unusable: fmt.Errorf(
 			"the journal is kept beside the state, but not all settings of the backend %s can be used: %w. Set journal { url = \"...\" } "+
 				"in the provider block to keep it elsewhere", b.Type, err)}
 	}
@@ -135,11 +135,11 @@ func usualPlace(b cli.Backend) store.Location {
 // directory uses.
 func CheckJournal(ctx context.Context, w io.Writer, url string) error {
 	if url = cmp.Or(url, os.Getenv(envJournalURL)); url != "" {
-		l, err := store.ParseURL(url)
+		l, err := place.ParseURL(url)
 		if err != nil {
 			return err
 		}
-		return store.Check(ctx, w, l)
+		return place.Check(ctx, w, l)
 	}
 	backend, err := cli.ReadBackend()
 	if err != nil {
@@ -149,21 +149,21 @@ func CheckJournal(ctx context.Context, w io.Writer, url string) error {
 	if l.Unusable != nil {
 		return l.Unusable
 	}
-	return store.Check(ctx, w, l)
+	return place.Check(ctx, w, l)
 }
 
-func defaultFolder() store.Location {
+func defaultFolder() place.Location {
 	folder, err := filepath.Abs(defaultJournal)
 	if err != nil {
 		folder = defaultJournal
 	}
-	return store.Location{Folder: folder, Default: true}
+	return place.Location{Folder: folder, Default: true}
 }
 
 // options are the journal's place, and others where it may have been: the default ones, and that of the local state
 // before it was moved to a backend. A test has a journal of its own at the same place: it must not adopt the jobs of the state.
 func (s journalSettings) options(baseURL *url.URL, run cli.Run) journal.Options {
-	place := func(l store.Location, b cli.Backend) journal.Place {
+	place := func(l place.Location, b cli.Backend) journal.Place {
 		// Two states must never share a job.
 		scope := fmt.Sprintf("%s\n%s\n%s", cli.CanonicalURL(baseURL), cli.Workspace(), cmp.Or(l.State, b.ID()))
 		if s.isTest {

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
@@ -48,7 +48,7 @@ func parseBaseURL(text string) (*url.URL, error) {
 		return nil, errors.New("the base URL must not contain a user name or password: set the key in admin_key")
 	case base.RawQuery != "" || base.ForceQuery || base.Fragment != "" || strings.Contains(text, "#"):
 		return nil, errors.New("the base URL must not have a query or a fragment")
-	case base.Scheme == "http" && !store.IsLoopback(base.Hostname()):
+	case base.Scheme == "http" && !settings.IsLoopback(base.Hostname()):
 		return nil, errors.New("the base URL must start with https:// because the key would be sent unencrypted; " +
 			"http:// is accepted for loopback addresses only")
 	}

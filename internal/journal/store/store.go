@@ -12,12 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"time"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
 
 // Version identifies what a key held when it was read or written. It is empty if nothing was there. A bucket may derive it from
@@ -61,44 +58,35 @@ type Store interface {
 	Prove(ctx context.Context) error
 }
 
-// Open returns the store for the texts of a scope, without accessing it yet.
-func Open(l Location, scope string, process *cli.Process) Store {
-	switch {
-	case l.Unusable != nil:
-		return unusable{l.String(), l.Unusable}
-	case l.cloud != nil:
-		return &bucket{cloud: l.cloud, place: l.Prefix, prefix: l.Prefix + scope + "/", network: process.Network}
-	}
-	return &folder{l.Folder, l.Default, filepath.Join(l.Folder, scope), syncDir}
-}
-
 const (
-	suffix = ".json"
-	// maxText bounds a text; the journal's are about 500 bytes long.
-	maxText = 64 << 10
+	// Suffix is what the name of each file and object ends in.
+	Suffix = ".json"
+	// MaxText bounds a text; the journal's are about 500 bytes long.
+	MaxText = 64 << 10
 )
 
 var keys = regexp.MustCompile(`^[a-z0-9-]{1,62}$`)
 
-// checkKey keeps what is no key from becoming a part of a path.
-func checkKey(key string) error {
+// CheckKey keeps what is no key from becoming a part of a path.
+func CheckKey(key string) error {
 	if !keys.MatchString(key) {
 		return fmt.Errorf("%q is not a key of the journal", key)
 	}
 	return nil
 }
 
-// checkText refuses what readText would not return.
-func checkText(text []byte) error {
-	if len(text) > maxText {
-		return fmt.Errorf("the text is longer than %d bytes", maxText)
+// CheckText refuses what ReadText would not return.
+func CheckText(text []byte) error {
+	if len(text) > MaxText {
+		return fmt.Errorf("the text is longer than %d bytes", MaxText)
 	}
 	return nil
 }
 
-func readText(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxText+1))
-	return text, errors.Join(err, checkText(text))
+// ReadText reads a text to its end.
+func ReadText(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, MaxText+1))
+	return text, errors.Join(err, CheckText(text))
 }
 
 // Hash returns 100 bits of a hash, as letters and digits.
@@ -126,7 +114,9 @@ func (discard) Put(context.Context, string, []byte, Version) (Version, error) {
 }
 func (discard) Prove(context.Context) error { return nil }
 
-// unusable is a store whose settings cannot be used. That is no concern of a run until it needs the store.
+// Unusable returns a store whose settings cannot be used. That is no concern of a run until it needs the store.
+func Unusable(name string, err error) Store { return unusable{name, err} }
+
 type unusable struct {
 	name string
 	err  error

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
@@ -75,13 +76,13 @@ func (b *bench) journal(ctx context.Context, n int) {
 
 // fill gives the bucket records of other states.
 func (b *bench) fill(ctx context.Context, url string) {
-	bucket, err := store.ParseURL(url)
+	bucket, err := place.ParseURL(url)
 	b.check(err)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16)
 	for state := range 100 {
 		group.Go(func() error {
-			other := store.Open(bucket, store.Hash(fmt.Sprint(state)), new(cli.Process))
+			other := bucket.Open(store.Hash(fmt.Sprint(state)), new(cli.Process))
 			for i := range foreign / 100 {
 				if _, err := other.Put(ctx, fmt.Sprint("other-", i), []byte("{}"), ""); err != nil {
 					return err

@@ -3,7 +3,7 @@
 
 //go:build !windows
 
-package store
+package folder
 
 import (
 	"errors"

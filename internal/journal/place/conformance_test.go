@@ -1,12 +1,11 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package place
 
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -21,14 +20,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
 // What the journal demands of a store is tested here, at each place, by tests named TestStores_*. Check has a part of it, because
@@ -39,6 +43,7 @@ const oddPrefix = "a b+c%20/ü#?:@$,;!&=~'(1)[x]/"
 
 // place is where a store is tried.
 type place struct {
+	url         string                                              // of at, but for the prefix
 	at, missing Location                                            // missing has no bucket, or no folder
 	page        int                                                 // names in a page of a listing
 	deny        func(t *testing.T, at Location, op string) Location // at without a right
@@ -74,7 +79,7 @@ func places(t *testing.T, try func(t *testing.T, p place)) {
 		p.forget = func(_ *testing.T, at Location, key string) {
 			f.Lock()
 			defer f.Unlock()
-			delete(f.Objects, at.Prefix+"scope/"+key+suffix)
+			delete(f.Objects, at.Prefix+"scope/"+key+store.Suffix)
 		}
 		try(t, p)
 	})
@@ -82,7 +87,7 @@ func places(t *testing.T, try func(t *testing.T, p place)) {
 	for _, server := range []struct {
 		name, variable string
 		page           int
-		allow          func(t *testing.T, l Location, policy string) Location
+		allow          func(t *testing.T, at, policy string) Location
 		cannotDeny     string
 	}{
 		{"S3 server", "AGENT_TEST_S3", 1000, allowRole, ""},
@@ -97,12 +102,15 @@ func places(t *testing.T, try func(t *testing.T, p place)) {
 		}
 		t.Run(server.name, func(t *testing.T) {
 			p := inBucket(t, text)
-			p.page, p.cannotDeny, p.forget = server.page, server.cannotDeny, forget
-			bucket, isS3 := p.at.cloud.(*s3Bucket)
-			if isS3 && !strings.HasPrefix(bucket.endpoint, "http://127.0.0.1:") { // chosen by a person
+			p.page, p.cannotDeny = server.page, server.cannotDeny
+			if !strings.HasPrefix(text, "gs://") { // no test has a client for Google
+				p.forget = func(t *testing.T, at Location, key string) { remove(t, p.url, at.Prefix+"scope/"+key+store.Suffix) }
+			}
+			isS3 := strings.HasPrefix(text, "s3://")
+			if isS3 && !strings.Contains(text, "=http://127.0.0.1:") { // chosen by a person
 				p.cannotDeny = "buckets and rights are made only at a server on this machine"
 			} else if isS3 {
-				p.deny = func(t *testing.T, at Location, op string) Location { return server.allow(t, at, policyWithout(at, op)) }
+				p.deny = denying(p, server.allow)
 			}
 			t.Run("bucket", func(t *testing.T) { try(t, p) })
 			for _, isLocked := range []bool{false, true} {
@@ -111,7 +119,8 @@ func places(t *testing.T, try func(t *testing.T, p place)) {
 				}
 				t.Run(map[bool]string{false: "versioned bucket", true: "Object Lock and retention"}[isLocked], func(t *testing.T) {
 					p := p
-					p.at, p.page = versioned(t, p.at, isLocked), 0
+					p.url, p.page = versioned(t, p.url, isLocked), 0
+					p.at, p.deny = at(t, p.url, p.at.Prefix), denying(p, server.allow)
 					if server.variable == "AGENT_TEST_S3_SECOND" { // versitygw 1.8 compares with the version that was deleted
 						p.forget = nil
 					}
@@ -132,9 +141,7 @@ func inBucket(t *testing.T, text string) (p place) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.at, err = ParseURL(text); err != nil {
-		t.Fatal(err)
-	}
+	p.url, p.at = text, at(t, text, storetest.NewKey()+"/"+oddPrefix)
 	if parsed.Scheme == "azblob" {
 		parsed.Path = "/agent-missing"
 	} else {
@@ -143,47 +150,83 @@ func inBucket(t *testing.T, text string) (p place) {
 	if p.missing, err = ParseURL(parsed.String()); err != nil {
 		t.Fatal(err)
 	}
-	p.at.Prefix = newKey() + "/" + oddPrefix
 	return p
 }
 
-// newKey returns a key, or a name, that no other test has.
-func newKey() string { return strings.ToLower(rand.Text()) }
-
-func connect(t *testing.T, l Location) objects {
+// at is the place of a URL, with another prefix.
+func at(t *testing.T, text, prefix string) Location {
 	t.Helper()
-	o, err := l.cloud.connect(t.Context(), nil)
+	l, err := ParseURL(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Prefix = prefix
+	return l
+}
+
+// denying returns what takes a right from the credentials, at the place that it gets.
+func denying(p place, allow func(t *testing.T, at, policy string) Location) func(*testing.T, Location, string) Location {
+	return func(t *testing.T, l Location, op string) Location {
+		t.Helper()
+		denied := allow(t, p.url, policyWithout(l, op))
+		denied.Prefix = l.Prefix
+		return denied
+	}
+}
+
+func connect(t *testing.T, l Location) bucket.Objects {
+	t.Helper()
+	o, err := l.cloud.Connect(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-// versioned makes a bucket that keeps versions, each for a day if it is locked.
-func versioned(t *testing.T, l Location, isLocked bool) Location {
+// open opens the store of a scope.
+func open(t *testing.T, l Location) store.Store {
 	t.Helper()
-	bucket, _ := l.cloud.(*s3Bucket)
-	made := *bucket
-	made.name = "agent-" + newKey()
-	l.cloud = &made
-	client := connect(t, l).(*s3Objects).client
-	_, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &made.name, ObjectLockEnabledForBucket: &isLocked})
+	return l.Open("scope", new(cli.Process))
+}
+
+// client reaches the server of a URL without the code that is tested here, and names the bucket.
+func client(t *testing.T, at string) (_ *s3.Client, bucket string) {
+	t.Helper()
+	parsed, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := config.LoadDefaultConfig(t.Context(), config.WithRegion(parsed.Query().Get("region")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s3.NewFromConfig(loaded, func(o *s3.Options) {
+		o.BaseEndpoint, o.UsePathStyle = aws.String(parsed.Query().Get("endpoint")), true
+	}), parsed.Host
+}
+
+// versioned makes a bucket that keeps versions, each for a day if it is locked.
+func versioned(t *testing.T, at string, isLocked bool) (made string) {
+	t.Helper()
+	client, bucket := client(t, at)
+	name := "agent-" + storetest.NewKey()
+	_, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &name, ObjectLockEnabledForBucket: &isLocked})
 	if err == nil && isLocked {
 		_, err = client.PutObjectLockConfiguration(t.Context(), &s3.PutObjectLockConfigurationInput{
-			Bucket: &made.name, ObjectLockConfiguration: &types.ObjectLockConfiguration{
+			Bucket: &name, ObjectLockConfiguration: &types.ObjectLockConfiguration{
 				ObjectLockEnabled: types.ObjectLockEnabledEnabled,
 				Rule:              &types.ObjectLockRule{DefaultRetention: &types.DefaultRetention{Mode: types.ObjectLockRetentionModeCompliance, Days: aws.Int32(1)}},
 			},
 		})
 	} else if err == nil {
 		_, err = client.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
-			Bucket: &made.name, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+			Bucket: &name, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
 		})
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	return strings.Replace(at, bucket, name, 1)
 }
 
 // policyWithout allows all that the journal does at a place, but for one op. It is made of what errors say.
@@ -191,58 +234,80 @@ func policyWithout(l Location, denied string) string {
 	var statements []string
 	for _, op := range []string{"list", "read", "write"} {
 		if op != denied {
-			statements = append(statements, l.cloud.grant(op, l.Prefix))
+			statements = append(statements, l.cloud.Grant(op, l.Prefix))
 		}
 	}
 	return `{"Version": "2012-10-17", "Statement": [` + strings.Join(statements, ",") + `]}`
 }
 
 // allowRole assumes a role that only has what a policy allows: MinIO has that.
-func allowRole(t *testing.T, l Location, policy string) Location {
+func allowRole(t *testing.T, at, policy string) Location {
 	t.Helper()
-	bucket, _ := l.cloud.(*s3Bucket)
-	as := *bucket
-	as.aws.stsEndpoint, as.aws.role = bucket.endpoint, assumedRole{ARN: "arn:aws:iam::123456789012:role/agent", Policy: &policy}
-	l.cloud = &as
+	parsed, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	endpoint := parsed.Query().Get("endpoint")
+	l, _, err := Beside(cli.Backend{Type: "s3", Settings: map[string]any{
+		"bucket": parsed.Host, "key": "k", "region": parsed.Query().Get("region"), "use_path_style": true,
+		"endpoints":   map[string]any{"s3": endpoint, "sts": endpoint},
+		"assume_role": map[string]any{"role_arn": "arn:aws:iam::123456789012:role/agent", "policy": policy},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return l
 }
 
 // allowUser makes this test's credentials those of a user who has the same secret, and no more than the bucket's policy
 // allows: versitygw cannot assume roles without a token.
-func allowUser(t *testing.T, l Location, policy string) Location {
+func allowUser(t *testing.T, at, policy string) Location {
 	t.Helper()
 	policy = strings.ReplaceAll(policy, `"Effect"`, `"Principal": {"AWS": ["agent-user"]}, "Effect"`)
-	o, _ := connect(t, l).(*s3Objects)
-	if _, err := o.client.PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: &o.name, Policy: &policy}); err != nil {
+	client, bucket := client(t, at)
+	if _, err := client.PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: &bucket, Policy: &policy}); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "agent-user")
+	l, err := ParseURL(at)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return l
 }
 
-// forget deletes an object: nothing but this test needs that.
-func forget(t *testing.T, l Location, key string) {
+// remove deletes an object: nothing but this test needs that.
+func remove(t *testing.T, at, key string) {
 	t.Helper()
-	var err error
-	switch key = l.Prefix + "scope/" + key + suffix; o := connect(t, l).(type) {
-	case *s3Objects:
-		_, err = o.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &o.name, Key: &key})
-	case *azureBlobs:
-		_, err = o.container.NewBlobClient(key).Delete(t.Context(), nil)
-	case *gcsObjects:
-		_, _, err = o.send(t.Context(), http.MethodDelete, o.pathOf(key), nil, nil)
+	parsed, err := url.Parse(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch parsed.Scheme {
+	case "s3":
+		client, bucket := client(t, at)
+		_, err = client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
+	case "azblob":
+		var shared *azblob.SharedKeyCredential
+		if shared, err = azblob.NewSharedKeyCredential(parsed.Host, os.Getenv("ARM_ACCESS_KEY")); err != nil {
+			break
+		}
+		var account *azblob.Client
+		if account, err = azblob.NewClientWithSharedKeyCredential(parsed.Query().Get("endpoint"), shared, nil); err == nil {
+			_, err = account.DeleteBlob(t.Context(), strings.Trim(parsed.Path, "/"), key, nil)
+		}
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// store stores what the journal does not, beside the scope of the tests or in it.
-func store(t *testing.T, l Location, file, text string) {
+// putFile stores what the journal does not, beside the scope of the tests or in it.
+func putFile(t *testing.T, l Location, file, text string) {
 	t.Helper()
 	var err error
 	if l.cloud != nil {
-		_, err = connect(t, l).put(t.Context(), l.Prefix+file, []byte(text), "")
+		_, err = connect(t, l).Put(t.Context(), l.Prefix+file, []byte(text), "")
 	} else {
 		path := filepath.Join(l.Folder, filepath.FromSlash(file))
 		err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600))
@@ -250,43 +315,6 @@ func store(t *testing.T, l Location, file, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// write is a Put that must work.
-func write(t *testing.T, s Store, key, text string, ifVersion Version) Version {
-	t.Helper()
-	v, err := s.Put(t.Context(), key, []byte(text), ifVersion)
-	if err != nil || v == "" {
-		t.Fatalf("version %q, %v", v, err)
-	}
-	return v
-}
-
-// want reads a key, and returns its version.
-func want(t *testing.T, s Store, key, text string) Version {
-	t.Helper()
-	got, v, err := s.Get(t.Context(), key)
-	if string(got) != text || (v == "") != (text == "") || err != nil {
-		t.Errorf("%s has %q, version %q, %v; want %q", key, got, v, err, text)
-	}
-	return v
-}
-
-// ops are the errors of all calls of a store, each with the time that a step of a check has. The key exists.
-func ops(t *testing.T, s Store, key string) map[string]error {
-	t.Helper()
-	errs := map[string]error{}
-	for op, call := range map[string]func(context.Context) error{
-		"write": func(ctx context.Context) error { _, err := s.Put(ctx, newKey(), []byte("{}"), ""); return err },
-		"read":  func(ctx context.Context) error { _, _, err := s.Get(ctx, key); return err },
-		"list":  func(ctx context.Context) error { _, err := s.List(ctx); return err },
-		"prove": s.Prove,
-	} {
-		ctx, cancel := context.WithTimeout(t.Context(), checkLimit)
-		errs[op] = call(ctx)
-		cancel()
-	}
-	return errs
 }
 
 // A check may be repeated. It leaves nothing in a folder, and in a bucket what it writes each time.
@@ -299,14 +327,14 @@ func TestStores_check(t *testing.T) {
 			}
 		}
 		if p.at.cloud == nil {
-			if left := files(t, p.at.Folder); len(left) != 1 || left[0] != ".gitignore" {
+			if left := storetest.Files(t, p.at.Folder); len(left) != 1 || left[0] != ".gitignore" {
 				t.Errorf("left: %v", left)
 			}
 			return
 		}
 		var left []string
-		for o, err := range connect(t, p.at).list(t.Context(), p.at.Prefix) {
-			left = append(left, strings.TrimPrefix(o.key, p.at.Prefix))
+		for o, err := range connect(t, p.at).List(t.Context(), p.at.Prefix) {
+			left = append(left, strings.TrimPrefix(o.Key, p.at.Prefix))
 			if err != nil {
 				t.Error(err)
 			}
@@ -321,25 +349,25 @@ func TestStores_check(t *testing.T) {
 // A write replaces the version that it names, and no other. A version is the same in a write, a read and a listing.
 func TestStores_conditions(t *testing.T) {
 	places(t, func(t *testing.T, p place) {
-		s, key := open(t, p.at), newKey()
-		refused := func(what string, ifVersion Version) {
+		s, key := open(t, p.at), storetest.NewKey()
+		refused := func(what string, ifVersion store.Version) {
 			t.Helper()
-			if v, err := s.Put(t.Context(), key, []byte(`"refused"`), ifVersion); !errors.Is(err, ErrConflict) || v != "" {
+			if v, err := s.Put(t.Context(), key, []byte(`"refused"`), ifVersion); !errors.Is(err, store.ErrConflict) || v != "" {
 				t.Errorf("%s: version %q, %v", what, v, err)
 			}
 		}
-		want(t, s, key, "")
+		storetest.Want(t, s, key, "")
 		refused("change of nothing", foreignVersion(p.at))
-		first := write(t, s, key, `"first"`, "")
+		first := storetest.Write(t, s, key, `"first"`, "")
 		refused("second of two new ones", "")
 		refused("change of what was never there", foreignVersion(p.at))
 		refused("version of another kind of store", `"another"`)
-		second := write(t, s, key, `"second"`, first)
+		second := storetest.Write(t, s, key, `"second"`, first)
 		refused("change of an old version", first)
 		refused("new one over a changed one", "")
-		third := write(t, s, key, `"third"`, want(t, s, key, `"second"`))
+		third := storetest.Write(t, s, key, `"third"`, storetest.Want(t, s, key, `"second"`))
 		listed, err := s.List(t.Context())
-		if got := want(t, s, key, `"third"`); len(listed) != 1 || listed[key].Version != third || got != third || third == second || err != nil {
+		if got := storetest.Want(t, s, key, `"third"`); len(listed) != 1 || listed[key].Version != third || got != third || third == second || err != nil {
 			t.Errorf("written as %s, listed as %v, read as %s, %v", third, listed, got, err)
 		}
 		if age := time.Since(listed[key].Written); age.Abs() > time.Hour {
@@ -349,17 +377,17 @@ func TestStores_conditions(t *testing.T) {
 			return
 		}
 		p.forget(t, p.at, key)
-		want(t, s, key, "")
+		storetest.Want(t, s, key, "")
 		refused("change of what was deleted", third)
-		write(t, s, key, `"fourth"`, "")
-		want(t, s, key, `"fourth"`)
+		storetest.Write(t, s, key, `"fourth"`, "")
+		storetest.Want(t, s, key, `"fourth"`)
 	})
 }
 
 // foreignVersion is well-formed, but that of nothing.
-func foreignVersion(l Location) Version {
+func foreignVersion(l Location) store.Version {
 	if l.cloud != nil {
-		return l.cloud.never()
+		return l.cloud.Never()
 	}
 	return "41"
 }
@@ -367,9 +395,9 @@ func foreignVersion(l Location) Version {
 // Of the writers that have read the same version, one wins.
 func TestStores_race(t *testing.T) {
 	places(t, func(t *testing.T, p place) {
-		key, version := newKey(), Version("")
+		key, version := storetest.NewKey(), store.Version("")
 		for round := range 50 {
-			texts, versions, errs := make([]string, 6), make([]Version, 6), make([]error, 6)
+			texts, versions, errs := make([]string, 6), make([]store.Version, 6), make([]error, 6)
 			var writers sync.WaitGroup
 			for i := range texts {
 				texts[i] = fmt.Sprintf(`"round %d, writer %d"`, round, i)
@@ -382,11 +410,11 @@ func TestStores_race(t *testing.T) {
 				t.Fatalf("round %d: nobody wins: %v", round, errs)
 			}
 			for i, err := range errs {
-				if i != winner && !errors.Is(err, ErrConflict) {
+				if i != winner && !errors.Is(err, store.ErrConflict) {
 					t.Fatalf("round %d: %d wins, and %d: %v", round, winner, i, err)
 				}
 			}
-			if version = want(t, open(t, p.at), key, texts[winner]); version != versions[winner] {
+			if version = storetest.Want(t, open(t, p.at), key, texts[winner]); version != versions[winner] {
 				t.Fatalf("round %d: written as %s, read as %s", round, versions[winner], version)
 			}
 		}
@@ -406,7 +434,7 @@ func TestStores_lostAndLate(t *testing.T) {
 		if p.at.cloud == nil {
 			t.Skip("nothing is on its way to a folder, or from there")
 		}
-		s, key := open(t, p.at), newKey()
+		s, key := open(t, p.at), storetest.NewKey()
 		for range 2 { // a new text, and a change
 			_, before, err := s.Get(t.Context(), key)
 			if err != nil {
@@ -414,7 +442,7 @@ func TestStores_lostAndLate(t *testing.T) {
 			}
 			held := make(chan *http.Request, 1)
 			ctx, cancel := context.WithCancel(t.Context())
-			holds := Open(p.at, "scope", &cli.Process{Network: transport(func(r *http.Request) (*http.Response, error) {
+			holds := p.at.Open("scope", &cli.Process{Network: transport(func(r *http.Request) (*http.Response, error) {
 				body, err := io.ReadAll(r.Body)
 				late := r.Clone(context.WithoutCancel(r.Context()))
 				late.Body = io.NopCloser(bytes.NewReader(body))
@@ -422,11 +450,11 @@ func TestStores_lostAndLate(t *testing.T) {
 				cancel()
 				return nil, errors.Join(err, ctx.Err())
 			})})
-			if _, err = holds.Put(ctx, key, []byte(`"late"`), before); err == nil || errors.Is(err, ErrConflict) {
+			if _, err = holds.Put(ctx, key, []byte(`"late"`), before); err == nil || errors.Is(err, store.ErrConflict) {
 				t.Errorf("no response, and %v", err)
 			}
 			isFirst := true
-			loses := Open(p.at, "scope", &cli.Process{Network: transport(func(r *http.Request) (*http.Response, error) {
+			loses := p.at.Open("scope", &cli.Process{Network: transport(func(r *http.Request) (*http.Response, error) {
 				response, err := http.DefaultTransport.RoundTrip(r)
 				if err == nil && isFirst {
 					isFirst = false
@@ -435,10 +463,10 @@ func TestStores_lostAndLate(t *testing.T) {
 				return response, err
 			})})
 			newer := fmt.Sprintf("%q", "after "+before)
-			if _, err = loses.Put(t.Context(), key, []byte(newer), before); !errors.Is(err, ErrConflict) && !errors.Is(err, errLost) {
+			if _, err = loses.Put(t.Context(), key, []byte(newer), before); !errors.Is(err, store.ErrConflict) && !errors.Is(err, errLost) {
 				t.Errorf("a lost response is %v", err)
 			}
-			want(t, s, key, newer)
+			storetest.Want(t, s, key, newer)
 			response, err := http.DefaultTransport.RoundTrip(<-held)
 			if err != nil {
 				t.Fatal(err)
@@ -446,7 +474,7 @@ func TestStores_lostAndLate(t *testing.T) {
 			if _ = response.Body.Close(); response.StatusCode != http.StatusPreconditionFailed && response.StatusCode != http.StatusConflict {
 				t.Errorf("late write after %q: status %d", before, response.StatusCode)
 			}
-			want(t, s, key, newer)
+			storetest.Want(t, s, key, newer)
 		}
 	})
 }
@@ -459,12 +487,12 @@ func TestStores_list(t *testing.T) {
 			t.Errorf("a new scope: %v, %v", found, err)
 		}
 		var lock sync.Mutex
-		want := map[string]Version{}
+		want := map[string]store.Version{}
 		var writes errgroup.Group
 		writes.SetLimit(16)
 		for range p.page + 2 {
 			writes.Go(func() error {
-				key := newKey()
+				key := storetest.NewKey()
 				v, err := s.Put(t.Context(), key, []byte(key), "")
 				lock.Lock()
 				defer lock.Unlock()
@@ -475,14 +503,14 @@ func TestStores_list(t *testing.T) {
 		if err := errors.Join(writes.Wait(), s.Prove(t.Context())); err != nil {
 			t.Fatal(err)
 		}
-		other := newKey() + suffix
+		other := storetest.NewKey() + store.Suffix
 		for _, file := range []string{
-			"scope/note.txt", "scope/deeper/" + other, "scope/Upper" + suffix, "scope/" + strings.Repeat("k", 63) + suffix, "scope2/" + other, other,
+			"scope/note.txt", "scope/deeper/" + other, "scope/Upper" + store.Suffix, "scope/" + strings.Repeat("k", 63) + store.Suffix, "scope2/" + other, other,
 		} {
-			store(t, p.at, file, "{}")
+			putFile(t, p.at, file, "{}")
 		}
 		found, err := s.List(t.Context())
-		got := map[string]Version{}
+		got := map[string]store.Version{}
 		for key, listed := range found {
 			got[key] = listed.Version
 		}
@@ -496,21 +524,21 @@ func TestStores_list(t *testing.T) {
 func TestStores_texts(t *testing.T) {
 	places(t, func(t *testing.T, p place) {
 		s := open(t, p.at)
-		for _, text := range []string{"{", "\x00\xff\r\n", strings.Repeat("x", maxText)} {
-			key := newKey()
-			write(t, s, key, text, "")
-			want(t, s, key, text)
+		for _, text := range []string{"{", "\x00\xff\r\n", strings.Repeat("x", store.MaxText)} {
+			key := storetest.NewKey()
+			storetest.Write(t, s, key, text, "")
+			storetest.Want(t, s, key, text)
 		}
-		empty := newKey()
-		v := write(t, s, empty, "", "")
+		empty := storetest.NewKey()
+		v := storetest.Write(t, s, empty, "", "")
 		if text, got, err := s.Get(t.Context(), empty); len(text) > 0 || got != v || err != nil {
 			t.Errorf("an empty text: %q, %q, %v", text, got, err)
 		}
-		long, key := strings.Repeat("x", maxText+1), newKey()
-		if _, err := s.Put(t.Context(), newKey(), []byte(long), ""); err == nil {
+		long, key := strings.Repeat("x", store.MaxText+1), storetest.NewKey()
+		if _, err := s.Put(t.Context(), storetest.NewKey(), []byte(long), ""); err == nil {
 			t.Error("wrote a text that is too long")
 		}
-		store(t, p.at, map[bool]string{true: "scope/" + key + "/1.json", false: "scope/" + key + suffix}[p.at.cloud == nil], long)
+		putFile(t, p.at, map[bool]string{true: "scope/" + key + "/1.json", false: "scope/" + key + store.Suffix}[p.at.cloud == nil], long)
 		if text, v, err := s.Get(t.Context(), key); len(text) > 0 || v != "" || err == nil {
 			t.Errorf("read %d bytes of a text that is too long, version %q, %v", len(text), v, err)
 		}
@@ -549,15 +577,15 @@ func TestStores_cutWrite(t *testing.T) {
 		s, text := open(t, p.at), `"`+strings.Repeat("x", 300)+`"`
 		for count := 0; count < len(text); count += 50 {
 			for _, old := range []string{"", `"old"`} {
-				key, before := newKey(), Version("")
+				key, before := storetest.NewKey(), store.Version("")
 				if old != "" {
-					before = write(t, s, key, old, "")
+					before = storetest.Write(t, s, key, old, "")
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				if p.at.cloud == nil { // a folder writes at one stroke
 					cancel()
 				}
-				cut := Open(p.at, "scope", &cli.Process{Network: &cutting{bytes: count, cancel: cancel}})
+				cut := p.at.Open("scope", &cli.Process{Network: &cutting{bytes: count, cancel: cancel}})
 				if _, err := cut.Put(ctx, key, []byte(text), before); err == nil {
 					t.Errorf("cut after %d of %d bytes, and no error", count, len(text))
 				}
@@ -576,14 +604,14 @@ func TestStores_denied(t *testing.T) {
 		if p.deny == nil {
 			t.Skip("nothing is denied here: " + p.cannotDeny)
 		}
-		key := newKey()
-		write(t, open(t, p.at), key, "{}", "")
+		key := storetest.NewKey()
+		storetest.Write(t, open(t, p.at), key, "{}", "")
 		for _, denied := range []string{"", "list", "read", "write"} {
 			t.Run("without "+denied, func(t *testing.T) {
-				for op, err := range ops(t, open(t, p.deny(t, p.at, denied)), key) {
+				for op, err := range storetest.Ops(t, open(t, p.deny(t, p.at, denied)), key) {
 					needs := strings.Replace(op, "prove", "write", 1)
-					grant := p.at.cloud.grant(needs, p.at.Prefix)
-					if (err != nil) != (needs == denied) || errors.Is(err, ErrDenied) != (err != nil) || err != nil && !strings.Contains(err.Error(), grant) {
+					grant := p.at.cloud.Grant(needs, p.at.Prefix)
+					if (err != nil) != (needs == denied) || errors.Is(err, store.ErrDenied) != (err != nil) || err != nil && !strings.Contains(err.Error(), grant) {
 						t.Errorf("%s: %v; want %s only if denied", op, err, grant)
 					}
 				}
@@ -595,8 +623,8 @@ func TestStores_denied(t *testing.T) {
 // Only a bucket or folder that exists can say that there is nothing.
 func TestStores_missing(t *testing.T) {
 	places(t, func(t *testing.T, p place) {
-		for op, err := range ops(t, open(t, p.missing), newKey()) {
-			if err == nil || errors.Is(err, ErrConflict) {
+		for op, err := range storetest.Ops(t, open(t, p.missing), storetest.NewKey()) {
+			if err == nil || errors.Is(err, store.ErrConflict) {
 				t.Errorf("%s at %s: %v", op, p.missing, err)
 			}
 		}
@@ -618,15 +646,15 @@ func TestStores_silent(t *testing.T) {
 			t.Skip("the system does not interrupt a call to a file system that hangs")
 		}
 		synctest.Test(t, func(t *testing.T) {
-			s := Open(p.at, "scope", &cli.Process{Network: silence{}})
+			s := p.at.Open("scope", &cli.Process{Network: silence{}})
 			start := time.Now()
-			for op, err := range ops(t, s, newKey()) {
+			for op, err := range storetest.Ops(t, s, storetest.NewKey()) {
 				if !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%s: %v", op, err)
 				}
 			}
-			if took := time.Since(start); took != 4*checkLimit {
-				t.Errorf("four calls took %s, want %s each", took, checkLimit)
+			if took := time.Since(start); took != 4*storetest.Limit {
+				t.Errorf("four calls took %s, want %s each", took, storetest.Limit)
 			}
 		})
 	})

@@ -1,9 +1,10 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package gcs
 
 import (
+	stdcmp "cmp"
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
@@ -27,7 +28,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
 // What the gcs backend reads in the environment, and its library.
@@ -47,16 +51,22 @@ func setGCS(t *testing.T, variables map[string]string) {
 }
 
 // serveGCS opens gs://bucket/a on a server.
-func serveGCS(t *testing.T, handler http.HandlerFunc) Store {
+func serveGCS(t *testing.T, handler http.HandlerFunc) store.Store {
 	t.Helper()
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	setGCS(t, map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "token"})
-	l, err := ParseURL("gs://bucket/a?endpoint=" + server.URL)
+	return openURL(t, map[string]any{"endpoint": server.URL}, nil)
+}
+
+// openURL opens gs://bucket/a with parameters.
+func openURL(t *testing.T, parameters map[string]any, network http.RoundTripper) store.Store {
+	t.Helper()
+	c, path, err := Named("bucket", "a", settings.OfURL(parameters))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return open(t, l)
+	return bucket.New(c, path+"/", "scope", network)
 }
 
 // serviceAccount is a new key, whose tokens come from a URL.
@@ -108,7 +118,7 @@ func TestGCS_settings(t *testing.T) {
 	for what, test := range map[string]struct {
 		settings  map[string]any
 		variables map[string]string
-		want      gcsBucket
+		want      cloud
 		prefix    string // agent-journal/
 		wantErr   string
 	}{
@@ -118,30 +128,30 @@ func TestGCS_settings(t *testing.T) {
 		}},
 		"prefix":                 {settings: map[string]any{"prefix": "//a//b/"}, prefix: "a/b/agent-journal/"},
 		"prefix without a slash": {settings: map[string]any{"prefix": "a"}, prefix: "a/agent-journal/"},
-		"token":                  {settings: map[string]any{"access_token": "a"}, want: gcsBucket{token: "a"}},
-		"token, variable":        {variables: map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "a"}, want: gcsBucket{token: "a"}},
+		"token":                  {settings: map[string]any{"access_token": "a"}, want: cloud{token: "a"}},
+		"token, variable":        {variables: map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "a"}, want: cloud{token: "a"}},
 		"setting before variable": {
-			settings: map[string]any{"access_token": "a"}, variables: map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "b"}, want: gcsBucket{token: "a"},
+			settings: map[string]any{"access_token": "a"}, variables: map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "b"}, want: cloud{token: "a"},
 		},
-		"key":       {settings: map[string]any{"credentials": text}, want: gcsBucket{credentials: text}},
-		"key, file": {settings: map[string]any{"credentials": file}, want: gcsBucket{credentials: file}},
-		"key, home": {settings: map[string]any{"credentials": "~/key.json"}, want: gcsBucket{credentials: "~/key.json"}},
+		"key":       {settings: map[string]any{"credentials": text}, want: cloud{credentials: text}},
+		"key, file": {settings: map[string]any{"credentials": file}, want: cloud{credentials: file}},
+		"key, home": {settings: map[string]any{"credentials": "~/key.json"}, want: cloud{credentials: "~/key.json"}},
 		"key, variables": {
-			variables: map[string]string{"GOOGLE_BACKEND_CREDENTIALS": file, "GOOGLE_CREDENTIALS": canary}, want: gcsBucket{credentials: file},
+			variables: map[string]string{"GOOGLE_BACKEND_CREDENTIALS": file, "GOOGLE_CREDENTIALS": canary}, want: cloud{credentials: file},
 		},
-		"key, second variable": {variables: map[string]string{"GOOGLE_CREDENTIALS": file}, want: gcsBucket{credentials: file}},
+		"key, second variable": {variables: map[string]string{"GOOGLE_CREDENTIALS": file}, want: cloud{credentials: file}},
 		"default credentials":  {variables: map[string]string{"GOOGLE_APPLICATION_CREDENTIALS": file}},
-		"kms":                  {settings: map[string]any{"kms_encryption_key": "k"}, want: gcsBucket{kmsKey: "k"}},
-		"kms, variable":        {variables: map[string]string{"GOOGLE_KMS_ENCRYPTION_KEY": "k"}, want: gcsBucket{kmsKey: "k"}},
+		"kms":                  {settings: map[string]any{"kms_encryption_key": "k"}, want: cloud{kmsKey: "k"}},
+		"kms, variable":        {variables: map[string]string{"GOOGLE_KMS_ENCRYPTION_KEY": "k"}, want: cloud{kmsKey: "k"}},
 		"endpoint": {
-			settings: map[string]any{"storage_custom_endpoint": "https://g.example.com/storage/v1/"}, want: gcsBucket{base: "https://g.example.com"},
+			settings: map[string]any{"storage_custom_endpoint": "https://g.example.com/storage/v1/"}, want: cloud{base: "https://g.example.com"},
 		},
 		"endpoint, variable": {
 			variables: map[string]string{"GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT": "https://g.example.com/storage/v1"},
-			want:      gcsBucket{base: "https://g.example.com"},
+			want:      cloud{base: "https://g.example.com"},
 		},
 		"endpoint, second variable": {
-			variables: map[string]string{"GOOGLE_STORAGE_CUSTOM_ENDPOINT": "http://127.0.0.1:1/storage/v1/"}, want: gcsBucket{base: "http://127.0.0.1:1"},
+			variables: map[string]string{"GOOGLE_STORAGE_CUSTOM_ENDPOINT": "http://127.0.0.1:1/storage/v1/"}, want: cloud{base: "http://127.0.0.1:1"},
 		},
 		"endpoint, another path": {
 			settings: map[string]any{"storage_custom_endpoint": "https://canary/v1/"}, wantErr: "storage_custom_endpoint",
@@ -178,11 +188,12 @@ func TestGCS_settings(t *testing.T) {
 			if _, ok := test.variables["GOOGLE_APPLICATION_CREDENTIALS"]; !ok {
 				t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
 			}
-			settings := map[string]any{"bucket": "bucket"}
-			maps.Copy(settings, test.settings)
-			l, ok, err := Beside(cli.Backend{Type: "gcs", Settings: settings})
-			if err == nil {
-				_, err = l.cloud.connect(t.Context(), nil)
+			values := map[string]any{"bucket": "bucket"}
+			maps.Copy(values, test.settings)
+			s := settings.OfBackend(values)
+			c, prefix, err := Beside(s)
+			if err = errors.Join(err, s.Unread()); err == nil {
+				_, err = c.Connect(t.Context(), nil)
 			}
 			if test.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wantErr) || strings.Contains(err.Error(), canary) {
@@ -195,12 +206,11 @@ func TestGCS_settings(t *testing.T) {
 			if want.base == "" {
 				want.base = google
 			}
-			wantLocation := Location{Prefix: "agent-journal/", cloud: &want}
-			if test.prefix != "" {
-				wantLocation.Prefix = test.prefix
+			if diff := cmp.Diff(bucket.Cloud(&want), c, cmp.AllowUnexported(cloud{})); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			if diff := cmp.Diff(wantLocation, l, cmp.AllowUnexported(Location{}, gcsBucket{})); diff != "" || !ok || err != nil {
-				t.Errorf("%t %v (-want +got):\n%s", ok, err, diff)
+			if want := stdcmp.Or(test.prefix, "agent-journal/"); prefix != want {
+				t.Errorf("prefix %s, want %s", prefix, want)
 			}
 		})
 	}
@@ -241,30 +251,31 @@ func TestGCS_requests(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	setGCS(t, nil)
-	l, _, err := Beside(cli.Backend{Type: "gcs", Settings: map[string]any{
+	c, prefix, err := Beside(settings.OfBackend(map[string]any{
 		"bucket": "buck_et", "prefix": "/a b/ü", "kms_encryption_key": "projects/p/k", "storage_custom_endpoint": server.URL + "/storage/v1/",
 		"credentials": serviceAccount(t, server.URL+"/token"),
-	}})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, l)
-	if v := write(t, s, "first", "new", write(t, s, "first", "old", "")); v != "1700000000000002" {
+	s := bucket.New(c, prefix, "scope", nil)
+	if v := storetest.Write(t, s, "first", "new", storetest.Write(t, s, "first", "old", "")); v != "1700000000000002" {
 		t.Errorf("version %s", v)
 	}
-	for _, refused := range []Version{"1", "0", `"another store's"`} {
-		if _, err := s.Put(t.Context(), "first", []byte("refused"), refused); !errors.Is(err, ErrConflict) {
+	for _, refused := range []store.Version{"1", "0", `"another store's"`} {
+		if _, err := s.Put(t.Context(), "first", []byte("refused"), refused); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("%s: %v", refused, err)
 		}
 	}
 	found, err := s.List(t.Context())
-	wantFound := map[string]Listed{
-		"first": {"1700000000000002", time.UnixMicro(1700000000000002)}, "second": {"1700000000000003", time.UnixMicro(1700000000000003)},
+	wantFound := map[string]store.Listed{
+		"first":  {Version: "1700000000000002", Written: time.UnixMicro(1700000000000002)},
+		"second": {Version: "1700000000000003", Written: time.UnixMicro(1700000000000003)},
 	}
 	if diff := cmp.Diff(wantFound, found); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if v := want(t, s, "first", "text"); v != "1700000000000002" {
+	if v := storetest.Want(t, s, "first", "text"); v != "1700000000000002" {
 		t.Errorf("version %s", v)
 	}
 	const (
@@ -296,7 +307,7 @@ func TestGCS_responses(t *testing.T) {
 	for what, test := range map[string]struct {
 		list, object http.HandlerFunc
 		missing      bool
-		want         gcsError // of Get
+		want         apiError // of Get
 		denied       string   // of Put
 	}{
 		"nothing": {list: respond(http.StatusOK, `{"kind": "storage#objects"}`), object: respond(http.StatusNotFound, "No such object: bucket/"+key), missing: true},
@@ -306,24 +317,24 @@ func TestGCS_responses(t *testing.T) {
 		},
 		"no bucket": {
 			list: respond(http.StatusNotFound, noBucket), object: respond(http.StatusNotFound, "No such object: bucket/"+key), // as Google says
-			want: gcsError{Status: 404, Reason: "notFound", Message: "The specified bucket does not exist."},
+			want: apiError{Status: 404, Reason: "notFound", Message: "The specified bucket does not exist."},
 		},
 		"another server": {
-			list: respond(http.StatusOK, "{}"), object: respond(http.StatusNotFound, ""), want: gcsError{Status: 200, Message: "{}"},
+			list: respond(http.StatusOK, "{}"), object: respond(http.StatusNotFound, ""), want: apiError{Status: 200, Message: "{}"},
 		},
 		"404 of a proxy": {
 			list: respond(http.StatusNotFound, "a\x1b]"), object: respond(http.StatusNotFound, ""),
-			want: gcsError{Status: 404, Message: "a\x1b]"},
+			want: apiError{Status: 404, Message: "a\x1b]"},
 		},
 		"404 of a proxy without escaped slashes": {
 			list:   respond(http.StatusOK, `{"kind": "storage#objects", "items": [{"name": "`+key+`"}]}`),
-			object: respond(http.StatusNotFound, "b"), want: gcsError{Status: 404, Message: "b"},
+			object: respond(http.StatusNotFound, "b"), want: apiError{Status: 404, Message: "b"},
 		},
 		"no right": {
 			list: respond(http.StatusForbidden, ""), object: respond(http.StatusForbidden, strings.Repeat("é", 1000)),
-			want: gcsError{Status: 403, Message: strings.Repeat("é", 250)}, denied: "roles/storage.objectUser on the bucket bucket",
+			want: apiError{Status: 403, Message: strings.Repeat("é", 250)}, denied: "roles/storage.objectUser on the bucket bucket",
 		},
-		"401": {list: respond(401, ""), object: respond(401, ""), want: gcsError{Status: 401}},
+		"401": {list: respond(401, ""), object: respond(401, ""), want: apiError{Status: 401}},
 	} {
 		s := serveGCS(t, func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.EscapedPath(), "/o") {
@@ -334,13 +345,13 @@ func TestGCS_responses(t *testing.T) {
 		})
 		text, v, readErr := s.Get(t.Context(), "first")
 		_, writeErr := s.Put(t.Context(), "first", nil, "2")
-		if text != nil || v != "" || (readErr == nil) != test.missing || writeErr == nil || errors.Is(writeErr, ErrConflict) {
+		if text != nil || v != "" || (readErr == nil) != test.missing || writeErr == nil || errors.Is(writeErr, store.ErrConflict) {
 			t.Errorf("%s: %s, %q, %v, %v", what, text, v, readErr, writeErr)
 		}
 		if test.missing {
 			continue
 		}
-		got, _ := errors.AsType[*gcsError](readErr)
+		got, _ := errors.AsType[*apiError](readErr)
 		if diff := cmp.Diff(&test.want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", what, diff)
 		}
@@ -365,19 +376,15 @@ func TestGCS_redirect(t *testing.T) {
 	s := serveGCS(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, foreign.URL, http.StatusTemporaryRedirect)
 	})
-	for _, err := range ops(t, s, "a") {
-		if failed, ok := errors.AsType[*gcsError](err); !ok || failed.Status != http.StatusTemporaryRedirect {
+	for _, err := range storetest.Ops(t, s, "a") {
+		if failed, ok := errors.AsType[*apiError](err); !ok || failed.Status != http.StatusTemporaryRedirect {
 			t.Errorf("got %v", err)
 		}
 	}
 	redirected := httptest.NewServer(http.RedirectHandler(foreign.URL, http.StatusTemporaryRedirect))
 	defer redirected.Close()
 	setGCS(t, map[string]string{"GOOGLE_CREDENTIALS": serviceAccount(t, redirected.URL)})
-	l, err := ParseURL("gs://bucket?endpoint=" + redirected.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := open(t, l).List(t.Context()); err == nil || !strings.Contains(err.Error(), "give no token") {
+	if _, err := openURL(t, map[string]any{"endpoint": redirected.URL}, nil).List(t.Context()); err == nil || !strings.Contains(err.Error(), "give no token") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -426,14 +433,10 @@ func TestGCS_repeats(t *testing.T) {
 					}
 					return status, `{"generation": "2"}`, nil
 				})
-				l, err := ParseURL("gs://bucket")
-				if err != nil {
-					t.Fatal(err)
-				}
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				_, err = Open(l, "scope", &cli.Process{Network: network}).Put(ctx, "a", []byte("text"), "")
-				failed, _ := errors.AsType[*gcsError](err)
+				_, err := openURL(t, nil, network).Put(ctx, "a", []byte("text"), "")
+				failed, _ := errors.AsType[*apiError](err)
 				switch {
 				case slices.Contains(test.statuses, 0):
 					if !errors.Is(err, errNetwork) || strings.Contains(err.Error(), "://") {
@@ -467,18 +470,14 @@ func TestGCS_stalledToken(t *testing.T) {
 			}
 			return http.StatusOK, `{"access_token": "token", "expires_in": 3600}`, nil
 		})
-		l, err := ParseURL("gs://bucket")
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := Open(l, "scope", &cli.Process{Network: network})
+		s := openURL(t, nil, network)
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		if _, err := s.List(ctx); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 5*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(began))
 		}
-		time.Sleep(requestTimeout) // the source waits for the first request under a lock
+		time.Sleep(bucket.RequestTimeout) // the source waits for the first request under a lock
 		if _, err := s.List(t.Context()); err != nil || requests != 2 {
 			t.Errorf("got %v after %d requests", err, requests)
 		}

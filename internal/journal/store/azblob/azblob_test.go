@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package azblob
 
 import (
 	"context"
@@ -16,7 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
 // fakeBlobs is as much of Azure Blob Storage as a journal needs. It plays Entra ID and CI systems, too.
@@ -86,7 +89,7 @@ func (f *fakeBlobs) list(w io.Writer, prefix, marker string) {
 		item, next)
 }
 
-func etagOf(content string) string { return "0x" + Hash(content) }
+func etagOf(content string) string { return "0x" + store.Hash(content) }
 
 func respondAzure(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("X-Ms-Error-Code", code)
@@ -94,14 +97,14 @@ func respondAzure(w http.ResponseWriter, status int, code string) {
 }
 
 // openBlobs opens a store in a container. The environment has the credentials.
-func openBlobs(t *testing.T) (*fakeBlobs, Store) {
+func openBlobs(t *testing.T) (*fakeBlobs, store.Store) {
 	t.Helper()
-	l, err := ParseURL("azblob://devstate/ci-state/a")
+	c, path, err := Named("devstate", "ci-state/a", settings.OfURL(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &fakeBlobs{blobs: map[string]string{}}
-	return f, Open(l, "scope", &cli.Process{Network: f})
+	return f, bucket.New(c, path+"/", "scope", f)
 }
 
 func TestAzureBlob_requests(t *testing.T) {
@@ -120,18 +123,18 @@ func TestAzureBlob_requests(t *testing.T) {
 			t.Setenv(variable, test.value)
 			f, s := openBlobs(t)
 			f.blobs["a/scope/foreign"] = ""
-			old := write(t, s, "first", "old", "")
-			first, second := write(t, s, "first", "new", old), write(t, s, "second", "new", "")
-			for _, refused := range []Version{"", old} {
-				if _, err := s.Put(t.Context(), "first", []byte("refused"), refused); !errors.Is(err, ErrConflict) {
+			old := storetest.Write(t, s, "first", "old", "")
+			first, second := storetest.Write(t, s, "first", "new", old), storetest.Write(t, s, "second", "new", "")
+			for _, refused := range []store.Version{"", old} {
+				if _, err := s.Put(t.Context(), "first", []byte("refused"), refused); !errors.Is(err, store.ErrConflict) {
 					t.Errorf("%q: %v", refused, err)
 				}
 			}
 			found, err := s.List(t.Context())
-			if diff := cmp.Diff(map[string]Listed{"first": {Version: first}, "second": {Version: second}}, found); diff != "" || err != nil {
+			if diff := cmp.Diff(map[string]store.Listed{"first": {Version: first}, "second": {Version: second}}, found); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			if got := want(t, s, "first", "new"); got != first {
+			if got := storetest.Want(t, s, "first", "new"); got != first {
 				t.Errorf("read version %s, want %s", got, first)
 			}
 			for _, request := range []string{
@@ -139,7 +142,7 @@ func TestAzureBlob_requests(t *testing.T) {
 			} {
 				method, name, isBlob := strings.Cut(request, " ")
 				if isBlob {
-					name = "/a/scope/" + name + suffix
+					name = "/a/scope/" + name + store.Suffix
 				}
 				test.want = append(test.want, method+" https://devstate.blob.core.windows.net/ci-state"+name+" "+test.auth)
 			}
@@ -185,7 +188,7 @@ func TestAzureBlob_responses(t *testing.T) {
 		}
 		_, listErr := s.List(ctx)
 		_, writeErr := s.Put(ctx, "a", nil, `"1"`)
-		if errors.Is(writeErr, ErrConflict) != test.conflict {
+		if errors.Is(writeErr, store.ErrConflict) != test.conflict {
 			t.Errorf("%s: %v", what, writeErr)
 		}
 		for op, err := range map[string]error{"list": listErr, "write": writeErr} {
@@ -196,7 +199,7 @@ func TestAzureBlob_responses(t *testing.T) {
 	}
 	f, s := openBlobs(t)
 	f.hook = func(http.ResponseWriter) bool { return true } // 200, and no body
-	for op, err := range ops(t, s, "a") {
+	for op, err := range storetest.Ops(t, s, "a") {
 		if err == nil {
 			t.Errorf("an empty response is good enough for %s", op)
 		}

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package folder
 
 import (
 	"context"
@@ -19,20 +19,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
-// open opens the store of a scope.
-func open(t *testing.T, l Location) Store {
-	t.Helper()
-	return Open(l, "scope", new(cli.Process))
-}
-
 // openFolder opens a folder whose name is no pattern.
-func openFolder(t *testing.T) (Store, string) {
+func openFolder(t *testing.T) (store.Store, string) {
 	t.Helper()
-	l := Location{Folder: filepath.Join(t.TempDir(), "app[1] [ünï"), Default: true}
-	return open(t, l), filepath.Join(l.Folder, "scope")
+	root := filepath.Join(t.TempDir(), "app[1] [ünï")
+	return New(root, true, "scope"), filepath.Join(root, "scope")
 }
 
 // writeFile makes a file of some age.
@@ -44,22 +39,6 @@ func writeFile(t *testing.T, path string, age time.Duration) {
 	if err := os.Chtimes(path, time.Time{}, time.Now().Add(-age)); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// files are the names in a folder and those below it.
-func files(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, file fs.DirEntry, err error) error {
-		if err == nil && !file.IsDir() {
-			path, err = filepath.Rel(dir, path)
-			names = append(names, filepath.ToSlash(path))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return names
 }
 
 // To look makes no folder. A text has one file, and what is no text is left alone, but for what a crash has left of one.
@@ -74,30 +53,30 @@ func TestFolder_files(t *testing.T) {
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("made the folder")
 	}
-	v := write(t, s, "a", "first", "")
+	v := storetest.Write(t, s, "a", "first", "")
 	for _, foreign := range []string{"", "a"} {
 		writeFile(t, filepath.Join(dir, foreign, "note.txt"), 2*maxTemporary)
 		writeFile(t, filepath.Join(dir, foreign, temporary+"new"), 0)
 		writeFile(t, filepath.Join(dir, foreign, temporary+"old"), 2*maxTemporary)
 	}
 	for _, number := range []string{"0", "-3", "+7", "08", "9x", "10.json"} {
-		writeFile(t, filepath.Join(dir, "a", number+suffix), 0)
+		writeFile(t, filepath.Join(dir, "a", number+store.Suffix), 0)
 	}
-	writeFile(t, filepath.Join(dir, "b"+suffix), 0)
+	writeFile(t, filepath.Join(dir, "b"+store.Suffix), 0)
 	if err := os.Mkdir(filepath.Join(dir, "c"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	v = write(t, s, "a", "second", v)
-	writeFile(t, filepath.Join(dir, "a", "1"+suffix), 0) // a crash has left it there
+	v = storetest.Write(t, s, "a", "second", v)
+	writeFile(t, filepath.Join(dir, "a", "1"+store.Suffix), 0) // a crash has left it there
 	found, err := s.List(t.Context())
-	if want(t, s, "a", "second") != v || len(found) != 1 || found["a"].Version != v || err != nil {
+	if storetest.Want(t, s, "a", "second") != v || len(found) != 1 || found["a"].Version != v || err != nil {
 		t.Errorf("written as %s, listed as %v, %v", v, found, err)
 	}
-	write(t, s, "a", "third", v)
+	storetest.Write(t, s, "a", "third", v)
 	left := []string{
 		".tmp-new", "a/+7.json", "a/-3.json", "a/.tmp-new", "a/0.json", "a/08.json", "a/10.json.json", "a/3.json", "a/9x.json", "a/note.txt", "b.json", "note.txt",
 	}
-	if diff := cmp.Diff(left, files(t, dir)); diff != "" {
+	if diff := cmp.Diff(left, storetest.Files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
@@ -106,26 +85,27 @@ func TestFolder_files(t *testing.T) {
 // of reading a file as a folder says that it does not exist.
 func TestFolder_writeFails(t *testing.T) {
 	s, dir := openFolder(t)
-	v := write(t, s, "a", "first", "")
+	v := storetest.Write(t, s, "a", "first", "")
+	errLost := errors.New("lost")
 	s.(*folder).syncDir = func(string) error { return errLost }
 	if _, err := s.Put(t.Context(), "a", []byte("second"), v); !errors.Is(err, errLost) {
 		t.Errorf("a write that may get lost: %v", err)
 	}
-	want(t, s, "a", "second") // as it may be
+	storetest.Want(t, s, "a", "second") // as it may be
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Put(ctx, "a", []byte("third"), "2"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a write that is too late: %v", err)
 	}
-	if diff := cmp.Diff([]string{"a/1.json", "a/2.json"}, files(t, dir)); diff != "" {
+	if diff := cmp.Diff([]string{"a/1.json", "a/2.json"}, storetest.Files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
 	writeFile(t, dir, 0)
-	for op, err := range ops(t, s, "a") {
-		if err == nil && op != "read" || errors.Is(err, ErrConflict) {
+	for op, err := range storetest.Ops(t, s, "a") {
+		if err == nil && op != "read" || errors.Is(err, store.ErrConflict) {
 			t.Errorf("%s in a file: %v", op, err)
 		}
 	}
@@ -135,22 +115,22 @@ func TestFolder_writeFails(t *testing.T) {
 func TestFolder_missing(t *testing.T) {
 	for _, test := range []struct{ isDefault, exists bool }{{true, false}, {true, true}, {false, true}} {
 		for _, prove := range []bool{false, true} {
-			l := Location{Folder: filepath.Join(t.TempDir(), "journal"), Default: test.isDefault}
+			root := filepath.Join(t.TempDir(), "journal")
 			if test.exists {
-				if err := os.Mkdir(l.Folder, 0o700); err != nil {
+				if err := os.Mkdir(root, 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}
-			s := open(t, l)
+			s := New(root, test.isDefault, "scope")
 			if _, err := s.List(t.Context()); err != nil {
 				t.Errorf("%+v: %v", test, err)
 			}
 			if !prove {
-				write(t, s, "a", "text", "")
+				storetest.Write(t, s, "a", "text", "")
 			} else if err := s.Prove(t.Context()); err != nil {
 				t.Errorf("%+v: %v", test, err)
 			}
-			if ignore, _ := os.ReadFile(filepath.Join(l.Folder, ".gitignore")); (string(ignore) == "*\n") != test.isDefault {
+			if ignore, _ := os.ReadFile(filepath.Join(root, ".gitignore")); (string(ignore) == "*\n") != test.isDefault {
 				t.Errorf("%+v: .gitignore %q", test, ignore)
 			}
 		}
@@ -164,15 +144,15 @@ func TestFolder_isDurable(t *testing.T) {
 	var synced []string
 	s.(*folder).syncDir = func(path string) error {
 		synced = append(synced, path)
-		if len(synced) == 1 && path == of && !slices.Contains(files(t, of), "1.json") {
+		if len(synced) == 1 && path == of && !slices.Contains(storetest.Files(t, of), "1.json") {
 			t.Error("the old text is removed before the new one is durable")
 		}
 		return syncDir(path)
 	}
-	version := Version("")
+	version := store.Version("")
 	for _, want := range [][]string{{filepath.Dir(root), root, dir, of}, {of}} {
 		synced = nil
-		version = write(t, s, "a", "text", version)
+		version = storetest.Write(t, s, "a", "text", version)
 		if diff := cmp.Diff(want, synced); diff != "" {
 			t.Errorf("folders (-want +got):\n%s", diff)
 		}
@@ -184,20 +164,20 @@ func TestFolder_isDurable(t *testing.T) {
 // Red without: the comparison of latest and number in publish.
 func TestFolder_lateWriter(t *testing.T) {
 	s, dir := openFolder(t)
-	v := write(t, s, "a", "first", "")
+	v := storetest.Write(t, s, "a", "first", "")
 	f := s.(*folder)
 	late, err := f.write(t.Context(), s.Where("a"), []byte("late"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v = write(t, s, "a", "third", write(t, s, "a", "second", v))
-	if got, err := f.publish(t.Context(), "a", late, 2); !errors.Is(err, ErrConflict) {
+	v = storetest.Write(t, s, "a", "third", storetest.Write(t, s, "a", "second", v))
+	if got, err := f.publish(t.Context(), "a", late, 2); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("published as %s, %v", got, err)
 	}
-	if got := want(t, s, "a", "third"); got != v {
+	if got := storetest.Want(t, s, "a", "third"); got != v {
 		t.Errorf("version %s, want %s", got, v)
 	}
-	if diff := cmp.Diff([]string{"a/" + filepath.Base(late), "a/3.json"}, files(t, dir)); diff != "" {
+	if diff := cmp.Diff([]string{"a/" + filepath.Base(late), "a/3.json"}, storetest.Files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
 }
@@ -206,11 +186,11 @@ func TestFolder_lateWriter(t *testing.T) {
 //
 // Red without: the comparison of latest and number in publish, mostly.
 func TestFolder_adds(t *testing.T) {
-	l := Location{Folder: t.TempDir()}
+	root := t.TempDir()
 	var writers errgroup.Group
 	for writer := range 4 {
 		writers.Go(func() error {
-			s := open(t, l)
+			s := New(root, false, "scope")
 			for count := 0; count < 50; {
 				text, v, err := s.Get(t.Context(), "names")
 				if err == nil {
@@ -219,7 +199,7 @@ func TestFolder_adds(t *testing.T) {
 				switch {
 				case err == nil:
 					count++
-				case !errors.Is(err, ErrConflict):
+				case !errors.Is(err, store.ErrConflict):
 					return err
 				}
 			}
@@ -227,7 +207,7 @@ func TestFolder_adds(t *testing.T) {
 		})
 	}
 	err := writers.Wait()
-	text, _, getErr := open(t, l).Get(t.Context(), "names")
+	text, _, getErr := New(root, false, "scope").Get(t.Context(), "names")
 	if err = errors.Join(err, getErr); err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +217,7 @@ func TestFolder_adds(t *testing.T) {
 			t.Errorf("%s was written, and is not there", name)
 		}
 	}
-	if left := files(t, l.Folder); len(left) != 1 {
+	if left := storetest.Files(t, root); len(left) != 1 {
 		t.Errorf("files: %v", left)
 	}
 }

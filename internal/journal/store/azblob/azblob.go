@@ -1,7 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+// Package azblob keeps texts in a container of Azure Blob Storage.
+package azblob
 
 import (
 	"bytes"
@@ -23,10 +24,14 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blockblob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
-// azureContainer is a container of Azure Blob Storage, reached as the azurerm backend does.
-type azureContainer struct {
+// cloud is a container of Azure Blob Storage, reached as the azurerm backend does.
+type cloud struct {
 	account, name string
 	endpoint      string // of the account
 	azure         azureSettings
@@ -36,31 +41,51 @@ var (
 	azureAccounts   = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
 	azureContainers = regexp.MustCompile(`^[a-z0-9](?:-?[a-z0-9])+$`)
 
-	errAzureNames = errors.New("the journal's storage account must have 3 to 24 lowercase letters and digits as its name, " +
+	// ErrNames reports names that Azure does not have.
+	ErrNames = errors.New("the journal's storage account must have 3 to 24 lowercase letters and digits as its name, " +
 		"and the container 3 to 63, and single hyphens between them")
 )
 
-// newAzureContainer checks the names, because they become parts of a URL that tokens are sent to. Beside a state, the
+// Beside is where the azurerm backend keeps a state.
+func Beside(s *settings.Settings) (bucket.Cloud, string, error) {
+	account, accountErr := s.Required("storage_account_name")
+	name, nameErr := s.Required("container_name")
+	key, keyErr := s.Required("key")
+	if err := errors.Join(accountErr, nameErr, keyErr); err != nil {
+		return nil, "", err
+	}
+	c, err := newCloud(account, name, "", true, s)
+	return c, key + "." + settings.Beside, err
+}
+
+// Named is where a URL leads.
+func Named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
+	container, prefix, _ := strings.Cut(path, "/")
+	c, err := newCloud(host, container, s.Text("endpoint"), false, s)
+	return c, prefix, err
+}
+
+// newCloud checks the names, because they become parts of a URL that tokens are sent to. Beside a state, the
 // credentials are the backend's and no others.
-func newAzureContainer(account, name, endpoint string, isBeside bool, s *settings) (*azureContainer, error) {
-	c := &azureContainer{account: account, name: name}
+func newCloud(account, name, endpoint string, isBeside bool, s *settings.Settings) (*cloud, error) {
+	c := &cloud{account: account, name: name}
 	suffix, err := c.azure.read(s, isBeside)
 	if err != nil {
 		return nil, err
 	}
 	if !azureAccounts.MatchString(account) || !azureContainers.MatchString(name) || len(name) < 3 || len(name) > 63 {
-		return nil, errAzureNames
+		return nil, ErrNames
 	}
-	if endpoint == "" && s.is("lookup_blob_endpoint", false, "ARM_USE_DNS_ZONE_ENDPOINT") {
-		return nil, unsupported("lookup_blob_endpoint")
+	if endpoint == "" && s.Is("lookup_blob_endpoint", false, "ARM_USE_DNS_ZONE_ENDPOINT") {
+		return nil, settings.Unsupported("lookup_blob_endpoint")
 	}
 	c.endpoint = strings.TrimSuffix(cmp.Or(endpoint, "https://"+account+".blob."+suffix), "/")
-	return c, checkEndpoint(c.endpoint)
+	return c, settings.CheckEndpoint(c.endpoint)
 }
 
-func (c *azureContainer) String() string { return "azblob://" + c.account + "/" + c.name }
+func (c *cloud) String() string { return "azblob://" + c.account + "/" + c.name }
 
-func (c *azureContainer) grant(op, _ string) string {
+func (c *cloud) Grant(op, _ string) string {
 	if c.azure.sas != "" {
 		return fmt.Sprintf("the permission to %s blobs in the SAS token", op)
 	}
@@ -71,57 +96,59 @@ func (c *azureContainer) grant(op, _ string) string {
 	return fmt.Sprintf("%s on the container %s of the storage account %s", role, c.name, c.account)
 }
 
-// never has the form of Azure's, which count the time: it is one before the first journal.
-func (c *azureContainer) never() Version { return `"0x8D0000000000000"` }
+// Never has the form of Azure's, which count the time: it is one before the first journal.
+func (c *cloud) Never() store.Version { return `"0x8D0000000000000"` }
 
-func (c *azureContainer) connect(_ context.Context, network http.RoundTripper) (objects, error) {
+func (c *cloud) Connect(_ context.Context, network http.RoundTripper) (bucket.Objects, error) {
 	options := azcore.ClientOptions{
-		Cloud: c.azure.cloud, Transport: &http.Client{Transport: network, CheckRedirect: noRedirect},
+		Cloud: c.azure.cloud, Transport: &http.Client{Transport: network, CheckRedirect: bucket.NoRedirect},
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
 	at, ofContainer := c.endpoint+"/"+c.name, &container.ClientOptions{ClientOptions: options}
 	if c.azure.key != "" {
 		key, err := container.NewSharedKeyCredential(c.account, c.azure.key)
 		if err != nil {
-			return nil, unsupported("access_key")
+			return nil, settings.Unsupported("access_key")
 		}
 		client, err := container.NewClientWithSharedKeyCredential(at, key, ofContainer)
-		return &azureBlobs{client, true}, err
+		return &objects{client, true}, err
 	}
 	if c.azure.sas != "" {
 		client, err := container.NewClientWithNoCredential(at+"?"+c.azure.sas, ofContainer)
-		return &azureBlobs{client, false}, azureError(err)
+		return &objects{client, false}, azureError(err)
 	}
 	token, err := c.azure.credential(options)
 	if err != nil {
 		return nil, err
 	}
 	client, err := container.NewClient(at, token, ofContainer)
-	return &azureBlobs{client, false}, err
+	return &objects{client, false}, err
 }
 
-type azureBlobs struct {
+type objects struct {
 	container *container.Client
 	isKey     bool // which has every right
 }
 
-func (o *azureBlobs) list(ctx context.Context, prefix string) iter.Seq2[object, error] {
-	return func(yield func(object, error) bool) {
+func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Object, error] {
+	return func(yield func(bucket.Object, error) bool) {
 		for pages := o.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix}); pages.More(); {
 			page, err := pages.NextPage(ctx)
 			if err == nil && page.Segment == nil {
 				err = errors.New("the response is not a listing") // a proxy's perhaps; not an empty journal
 			}
 			if err != nil {
-				yield(object{}, azureError(err))
+				yield(bucket.Object{}, azureError(err))
 				return
 			}
 			for _, item := range page.Segment.BlobItems {
 				if item.Name == nil || item.Properties == nil {
 					continue
 				}
-				listed := Listed{quoted(string(deref(item.Properties.ETag))), deref(item.Properties.LastModified)}
-				if !yield(object{*item.Name, listed}, nil) {
+				listed := store.Listed{
+					Version: bucket.Quoted(string(deref(item.Properties.ETag))), Written: deref(item.Properties.LastModified),
+				}
+				if !yield(bucket.Object{Key: *item.Name, Listed: listed}, nil) {
 					return
 				}
 			}
@@ -129,15 +156,15 @@ func (o *azureBlobs) list(ctx context.Context, prefix string) iter.Seq2[object, 
 	}
 }
 
-func (o *azureBlobs) get(ctx context.Context, key string) (io.ReadCloser, Version, error) {
+func (o *objects) Get(ctx context.Context, key string) (io.ReadCloser, store.Version, error) {
 	response, err := o.container.NewBlobClient(key).DownloadStream(ctx, nil)
 	if err != nil {
 		return nil, "", azureError(err)
 	}
-	return response.Body, quoted(string(deref(response.ETag))), nil
+	return response.Body, bucket.Quoted(string(deref(response.ETag))), nil
 }
 
-func (o *azureBlobs) put(ctx context.Context, key string, body []byte, ifVersion Version) (Version, error) {
+func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion store.Version) (store.Version, error) {
 	conditions := &blob.ModifiedAccessConditions{IfNoneMatch: new(azcore.ETagAny)}
 	if ifVersion != "" {
 		conditions = &blob.ModifiedAccessConditions{IfMatch: new(azcore.ETag(ifVersion))}
@@ -149,7 +176,7 @@ func (o *azureBlobs) put(ctx context.Context, key string, body []byte, ifVersion
 	if err != nil {
 		return "", azureError(err)
 	}
-	return quoted(string(deref(response.ETag))), nil
+	return bucket.Quoted(string(deref(response.ETag))), nil
 }
 
 // deref returns what the SDK has read, or nothing.
@@ -160,7 +187,7 @@ func deref[T any](value *T) (zero T) {
 	return *value
 }
 
-func (o *azureBlobs) isDenied(err error) bool {
+func (o *objects) IsDenied(err error) bool {
 	response, ok := errors.AsType[azureResponse](err)
 	return ok && !o.isKey && response.StatusCode == http.StatusForbidden && bloberror.HasCode(err, bloberror.AuthorizationFailure,
 		bloberror.AuthorizationPermissionMismatch, bloberror.AuthorizationResourceTypeMismatch, bloberror.InsufficientAccountPermissions)
@@ -170,9 +197,9 @@ func (o *azureBlobs) isDenied(err error) bool {
 func azureError(err error) error {
 	switch {
 	case bloberror.HasCode(err, bloberror.BlobNotFound):
-		return errNoObject
+		return bucket.ErrNoObject
 	case bloberror.HasCode(err, bloberror.BlobAlreadyExists, bloberror.ConditionNotMet):
-		return ErrConflict
+		return store.ErrConflict
 	}
 	if response, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		return azureResponse{response}

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package place
 
 import (
 	"errors"
@@ -13,7 +13,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
 // Only the store's own words say that there is nothing.
@@ -22,14 +26,14 @@ func TestS3_responses(t *testing.T) {
 	s := open(t, inBucket(t, f.URL).at)
 	for _, status := range []int{http.StatusNotFound, http.StatusForbidden} { // without a body, or about another thing
 		f.SetHook(func(*http.Request, func()) int { return status })
-		for op, err := range ops(t, s, "a") {
-			if err == nil || errors.Is(err, ErrConflict) {
+		for op, err := range storetest.Ops(t, s, "a") {
+			if err == nil || errors.Is(err, store.ErrConflict) {
 				t.Errorf("%d: %s: %v", status, op, err)
 			}
 		}
 	}
 	f.SetHook(func(*http.Request, func()) int { return http.StatusOK })
-	for op, err := range ops(t, s, "a") {
+	for op, err := range storetest.Ops(t, s, "a") {
 		if err == nil {
 			t.Errorf("a proxy's empty response is good enough for %s", op)
 		}
@@ -38,7 +42,7 @@ func TestS3_responses(t *testing.T) {
 
 // A listing that another server may have sent, or that lacks what follows, says nothing.
 func TestBucket_foreignListings(t *testing.T) {
-	onlyAWS(t, nil)
+	fakes3.New(t) // nothing else of AWS remains
 	t.Setenv("ARM_SAS_TOKEN", "sig=canary")
 	foreign := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(fmt.Sprint(r.URL, r.Header), "canary") || r.Header.Get("Authorization") != "" {
@@ -68,7 +72,7 @@ func TestBucket_foreignListings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if names, err := open(t, l).List(t.Context()); err == nil {
+		if names, err := l.Open("scope", new(cli.Process)).List(t.Context()); err == nil {
 			t.Errorf("%s: %v", url, names)
 		}
 	}
@@ -76,7 +80,7 @@ func TestBucket_foreignListings(t *testing.T) {
 
 // The policies of the pipelines guide: each role does what it must, beside its own state only.
 func TestS3_policy(t *testing.T) {
-	for variable, allow := range map[string]func(*testing.T, Location, string) Location{
+	for variable, allow := range map[string]func(*testing.T, string, string) Location{
 		"AGENT_TEST_S3": allowRole, "AGENT_TEST_S3_SECOND": allowUser,
 	} {
 		text := os.Getenv(variable)
@@ -98,10 +102,10 @@ func TestS3_policy(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				l = allow(t, l, strings.ReplaceAll(string(policy), "s3:::ci-state", "s3:::"+strings.TrimPrefix(l.cloud.String(), "s3://")))
-				l.Prefix = test.key + "." + besideState
+				l = allow(t, text, strings.ReplaceAll(string(policy), "s3:::ci-state", "s3:::"+strings.TrimPrefix(l.cloud.String(), "s3://")))
+				l.Prefix = test.key + "." + settings.Beside
 				var allowed []string
-				for op, err := range ops(t, open(t, l), "a") {
+				for op, err := range storetest.Ops(t, l.Open("scope", new(cli.Process)), "a") {
 					if err == nil {
 						allowed = append(allowed, op)
 					}

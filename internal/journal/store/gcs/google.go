@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package gcs
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
 const googleScope = "https://www.googleapis.com/auth/devstorage.read_write"
@@ -20,7 +22,7 @@ var errCredentials = errors.New("there are no usable credentials for Google Clou
 	"GOOGLE_CREDENTIALS, or, if none is set, in GOOGLE_APPLICATION_CREDENTIALS, in gcloud or on the machine")
 
 // tokens finds the credentials in the order of the backend.
-func (b *gcsBucket) tokens(ctx context.Context) (oauth2.TokenSource, error) {
+func (b *cloud) tokens(ctx context.Context) (oauth2.TokenSource, error) {
 	if b.token != "" {
 		return oauth2.StaticTokenSource(&oauth2.Token{AccessToken: b.token}), nil
 	}
@@ -39,9 +41,9 @@ func (b *gcsBucket) tokens(ctx context.Context) (oauth2.TokenSource, error) {
 }
 
 // key reads the backend's credentials: a file's path, or its text.
-func (b *gcsBucket) key(ctx context.Context) (*google.Credentials, error) {
+func (b *cloud) key(ctx context.Context) (*google.Credentials, error) {
 	text := []byte(b.credentials)
-	if file, err := os.ReadFile(expandHome(b.credentials)); err == nil {
+	if file, err := os.ReadFile(settings.ExpandHome(b.credentials)); err == nil {
 		text = file
 	}
 	var key struct{ Type google.CredentialsType }

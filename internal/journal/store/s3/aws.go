@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package s3
 
 import (
 	"cmp"
@@ -22,6 +22,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	ststypes "github.com/aws/aws-sdk-go-v2/service/sts/types"
 	"github.com/aws/smithy-go/logging"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
 // awsSettings say how to reach AWS, and as whom.
@@ -53,67 +56,67 @@ type assumedRole struct {
 
 // read reads what the s3 backend knows, and returns the endpoint of S3. What it leaves out, the AWS SDK
 // reads in the environment and in the shared files.
-func (a *awsSettings) read(s *settings) (endpoint string, _ error) {
-	if region := s.text("region"); region != "" {
+func (a *awsSettings) read(s *settings.Settings) (endpoint string, _ error) {
+	if region := s.Text("region"); region != "" {
 		a.load = append(a.load, config.WithRegion(region))
 	}
-	if profile := s.text("profile"); profile != "" {
+	if profile := s.Text("profile"); profile != "" {
 		a.load = append(a.load, config.WithSharedConfigProfile(profile))
 	}
 	var files, credentialFiles []string
-	_, err := s.decode("shared_config_files", &files)
+	_, err := s.Decode("shared_config_files", &files)
 	if file := os.Getenv("AWS_SHARED_CONFIG_FILE"); files == nil && file != "" { // which only the backend knows
 		files = []string{file}
 	}
 	if files != nil {
 		a.load = append(a.load, config.WithSharedConfigFiles(expand(files...)))
 	}
-	_, credentialsErr := s.decode("shared_credentials_files", &credentialFiles)
-	if file := s.text("shared_credentials_file"); file != "" { // the older setting
+	_, credentialsErr := s.Decode("shared_credentials_files", &credentialFiles)
+	if file := s.Text("shared_credentials_file"); file != "" { // the older setting
 		credentialFiles = []string{file}
 	}
 	if credentialFiles != nil {
 		a.load = append(a.load, config.WithSharedCredentialsFiles(expand(credentialFiles...)))
 	}
-	if key := s.text("access_key"); key != "" {
+	if key := s.Text("access_key"); key != "" {
 		a.load = append(a.load, config.WithCredentialsProvider(
-			credentials.NewStaticCredentialsProvider(key, s.text("secret_key"), s.text("token"))))
+			credentials.NewStaticCredentialsProvider(key, s.Text("secret_key"), s.Text("token"))))
 	}
-	if s.is("use_fips_endpoint", false) {
+	if s.Is("use_fips_endpoint", false) {
 		a.load = append(a.load, config.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
 	}
-	if s.is("use_dualstack_endpoint", false) {
+	if s.Is("use_dualstack_endpoint", false) {
 		a.load = append(a.load, config.WithUseDualStackEndpoint(aws.DualStackEndpointStateEnabled))
 	}
-	if s.is("skip_metadata_api_check", false) {
+	if s.Is("skip_metadata_api_check", false) {
 		a.load = append(a.load, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
 	}
-	a.caBundle = s.text("custom_ca_bundle")
+	a.caBundle = s.Text("custom_ca_bundle")
 	var endpoints struct{ S3, STS, IAM, DynamoDB string } // of the last two, nothing is asked
-	_, endpointsErr := s.decode("endpoints", &endpoints)
-	a.stsEndpoint = withScheme(cmp.Or(endpoints.STS, s.text("sts_endpoint", "AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT")))
-	a.stsRegion = s.text("sts_region")
-	s.ignore("secret_key", "token", "iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation",
+	_, endpointsErr := s.Decode("endpoints", &endpoints)
+	a.stsEndpoint = withScheme(cmp.Or(endpoints.STS, s.Text("sts_endpoint", "AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT")))
+	a.stsRegion = s.Text("sts_region")
+	s.Ignore("secret_key", "token", "iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation",
 		"skip_requesting_account_id")
-	endpoint = withScheme(cmp.Or(endpoints.S3, s.text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT")))
-	return endpoint, errors.Join(err, credentialsErr, endpointsErr, a.readRoles(s), checkEndpoint(a.stsEndpoint),
-		refuse("AWS_WEB_IDENTITY_TOKEN"))
+	endpoint = withScheme(cmp.Or(endpoints.S3, s.Text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT")))
+	return endpoint, errors.Join(err, credentialsErr, endpointsErr, a.readRoles(s), settings.CheckEndpoint(a.stsEndpoint),
+		s.Refuse("AWS_WEB_IDENTITY_TOKEN"))
 }
 
 // readRoles reads the present and the older settings of roles.
-func (a *awsSettings) readRoles(s *settings) error {
-	hasRole, err := s.decode("assume_role", &a.role)
-	_, webErr := s.decode("assume_role_with_web_identity", &a.webIdentity)
+func (a *awsSettings) readRoles(s *settings.Settings) error {
+	hasRole, err := s.Decode("assume_role", &a.role)
+	_, webErr := s.Decode("assume_role_with_web_identity", &a.webIdentity)
 	if !hasRole {
-		a.role.ARN, a.role.SessionName = s.text("role_arn"), s.text("session_name")
-		if id := s.text("external_id"); id != "" {
+		a.role.ARN, a.role.SessionName = s.Text("role_arn"), s.Text("session_name")
+		if id := s.Text("external_id"); id != "" {
 			a.role.ExternalID = &id
 		}
 	}
 	for name, role := range map[string]*assumedRole{"assume_role": &a.role, "assume_role_with_web_identity": &a.webIdentity} {
 		var durationErr error
 		if role.duration, durationErr = time.ParseDuration(cmp.Or(role.Duration, "0s")); durationErr != nil {
-			return unsupported(name)
+			return settings.Unsupported(name)
 		}
 	}
 	if web := &a.webIdentity; web.Token != "" || web.TokenFile != "" || web.ARN != "" {
@@ -128,9 +131,9 @@ func (a *awsSettings) readRoles(s *settings) error {
 func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aws.Config, error) {
 	load := append(slices.Clip(a.load), config.WithLogger(logging.Nop{})) // the SDK's own writes to stderr
 	if network != nil {
-		load = append(load, config.WithHTTPClient(&http.Client{Transport: network, Timeout: requestTimeout}))
+		load = append(load, config.WithHTTPClient(&http.Client{Transport: network, Timeout: bucket.RequestTimeout}))
 	} else {
-		load = append(load, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(requestTimeout)))
+		load = append(load, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(bucket.RequestTimeout)))
 	}
 	if a.caBundle != "" {
 		bundle, err := os.Open(expand(a.caBundle)[0])
@@ -158,16 +161,13 @@ func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aw
 	if a.role.ARN != "" {
 		found.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(client, a.role.ARN, a.role.options))
 	}
-	return found, checkEndpoint(aws.ToString(client.Options().BaseEndpoint)) // tokens go there; a profile may have one
+	return found, settings.CheckEndpoint(aws.ToString(client.Options().BaseEndpoint)) // tokens go there; a profile may have one
 }
-
-// requestTimeout bounds a request. One for credentials outlives the call that needs them, and all others wait for it.
-const requestTimeout = 10 * time.Second
 
 // expand does with paths what the backend does.
 func expand(files ...string) (expanded []string) {
 	for _, file := range files {
-		expanded = append(expanded, expandHome(os.ExpandEnv(file)))
+		expanded = append(expanded, settings.ExpandHome(os.ExpandEnv(file)))
 	}
 	return expanded
 }

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package folder
 
 import (
 	"path/filepath"
@@ -10,23 +10,29 @@ import (
 	"time"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
 // A virus scanner has a text, or the folder, open for a while.
 func TestFolder_shared(t *testing.T) {
 	for what, test := range map[string]struct {
 		hasFolder bool // rather than the text
-		use       func(*testing.T, Store) error
+		use       func(*testing.T, store.Store) error
 	}{
-		"list":  {true, func(t *testing.T, s Store) error { _, err := s.List(t.Context()); return err }},
-		"read":  {false, func(t *testing.T, s Store) error { _, _, err := s.Get(t.Context(), "a"); return err }},
-		"write": {true, func(t *testing.T, s Store) error { _, err := s.Put(t.Context(), "a", []byte("{}"), "1"); return err }},
+		"list": {true, func(t *testing.T, s store.Store) error { _, err := s.List(t.Context()); return err }},
+		"read": {false, func(t *testing.T, s store.Store) error { _, _, err := s.Get(t.Context(), "a"); return err }},
+		"write": {true, func(t *testing.T, s store.Store) error {
+			_, err := s.Put(t.Context(), "a", []byte("{}"), "1")
+			return err
+		}},
 	} {
 		s, _ := openFolder(t)
-		write(t, s, "a", "{}", "")
+		storetest.Write(t, s, "a", "{}", "")
 		held := s.Where("a")
 		if !test.hasFolder {
-			held = filepath.Join(held, "1"+suffix)
+			held = filepath.Join(held, "1"+store.Suffix)
 		}
 		synctest.Test(t, func(t *testing.T) {
 			path, err := windows.UTF16PtrFromString(held)

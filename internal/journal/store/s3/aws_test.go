@@ -1,9 +1,10 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package s3
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,7 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
 // received is what a store and the service that lends roles get, instead of AWS.
@@ -31,10 +33,10 @@ type received struct {
 // besideS3 lists and writes beside a state in a bucket, with everything that is set. Only requests to S3 and STS are possible.
 func besideS3(t *testing.T, set map[string]any) (r received, _ error) {
 	t.Helper()
-	settings := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1", "workspace_key_prefix": nil, "encrypt": false}
-	maps.Copy(settings, set)
-	l, ok, err := Beside(cli.Backend{Type: "s3", Settings: settings})
-	if !ok || err != nil {
+	values := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1", "workspace_key_prefix": nil, "encrypt": false}
+	maps.Copy(values, set)
+	c, prefix, err := beside(values)
+	if err != nil {
 		return r, err
 	}
 	network := roundTripper(func(request *http.Request) (*http.Response, error) {
@@ -57,9 +59,14 @@ func besideS3(t *testing.T, set map[string]any) (r received, _ error) {
 		r.host, r.head = request.URL.Host+request.URL.Path, request.Header
 		return w.Result(), nil
 	})
-	s := Open(l, "scope", &cli.Process{Network: network})
-	_, err = s.Put(t.Context(), "a", []byte("{}"), "")
+	_, err = bucket.New(c, prefix, "scope", network).Put(t.Context(), "a", []byte("{}"), "")
 	return r, err
+}
+
+func beside(values map[string]any) (bucket.Cloud, string, error) {
+	s := settings.OfBackend(values)
+	c, prefix, err := Beside(s)
+	return c, prefix, errors.Join(err, s.Unread())
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -224,7 +231,7 @@ func TestBeside_s3_refused(t *testing.T) {
 	var refused []string
 	for name, value := range canary {
 		onlyAWS(t, nil)
-		_, _, err := Beside(cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k", name: value}})
+		_, _, err := beside(map[string]any{"bucket": "b", "key": "k", name: value})
 		if err == nil {
 			continue
 		}
@@ -243,11 +250,11 @@ func TestBeside_s3_refused(t *testing.T) {
 		t.Error(diff)
 	}
 	unset := map[string]any{"bucket": "b", "key": "k", "insecure": false, "http_proxy": nil, "endpoints": map[string]any{"sso": nil}, "no_proxy": ""}
-	if _, _, err := Beside(cli.Backend{Type: "s3", Settings: unset}); err != nil {
+	if _, _, err := beside(unset); err != nil {
 		t.Errorf("what is not set counts: %v", err)
 	}
 	for _, unusable := range []map[string]any{{"key": "k"}, {"bucket": "b"}} {
-		if _, _, err := Beside(cli.Backend{Type: "s3", Settings: unusable}); err == nil {
+		if _, _, err := beside(unusable); err == nil {
 			t.Errorf("without bucket or key: %v", unusable)
 		}
 	}

@@ -1,7 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+// Package gcs keeps texts in a bucket of Google Cloud Storage.
+package gcs
 
 import (
 	"bytes"
@@ -15,50 +16,68 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
-// gcsBucket is a bucket of Google Cloud Storage, reached as the gcs backend does. Google's library is
+// cloud is a bucket of Google Cloud Storage, reached as the gcs backend does. Google's library is
 // too large for this program, and its JSON API needs three requests.
-type gcsBucket struct {
+type cloud struct {
 	name, kmsKey       string
 	base               string // of all URLs
 	token, credentials string // if both are empty, Application Default Credentials
 }
 
-const gcsMaxBody = 4 << 20 // a page of a listing has at most 1000 names
+const maxBody = 4 << 20 // a page of a listing has at most 1000 names
 
-// newGCS takes the endpoint of a URL, or else the backend's.
-func newGCS(name, endpoint string, s *settings) (*gcsBucket, error) {
-	b := &gcsBucket{
+// Beside is where the gcs backend keeps its states.
+func Beside(s *settings.Settings) (bucket.Cloud, string, error) {
+	name, nameErr := s.Required("bucket")
+	c, err := newCloud(name, "", s)
+	prefix := path.Join(strings.TrimLeft(s.Text("prefix"), "/"), settings.Beside) + "/" // the backend joins so, too
+	return c, prefix, errors.Join(nameErr, err)
+}
+
+// Named is where a URL leads.
+func Named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
+	c, err := newCloud(host, s.Text("endpoint"), s)
+	return c, path, err
+}
+
+// newCloud takes the endpoint of a URL, or else the backend's.
+func newCloud(name, endpoint string, s *settings.Settings) (*cloud, error) {
+	b := &cloud{
 		name:        name,
-		kmsKey:      s.text("kms_encryption_key", "GOOGLE_KMS_ENCRYPTION_KEY"),
+		kmsKey:      s.Text("kms_encryption_key", "GOOGLE_KMS_ENCRYPTION_KEY"),
 		base:        cmp.Or(strings.TrimRight(endpoint, "/"), "https://storage.googleapis.com"),
-		token:       s.text("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN"),
-		credentials: s.text("credentials", "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"),
+		token:       s.Text("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN"),
+		credentials: s.Text("credentials", "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"),
 	}
 	const setting = "storage_custom_endpoint"
-	custom := s.text(setting, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT")
+	custom := s.Text(setting, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT")
 	if endpoint == "" && custom != "" {
 		parsed, err := url.Parse(custom)
 		if err != nil || strings.Trim(parsed.Path, "/") != "storage/v1" { // uploads have another path on the same host
-			return nil, unsupported(setting)
+			return nil, settings.Unsupported(setting)
 		}
 		endpoint, b.base = custom, parsed.Scheme+"://"+parsed.Host
 	}
-	return b, errors.Join(checkEndpoint(endpoint), refuse("GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
+	return b, errors.Join(settings.CheckEndpoint(endpoint), s.Refuse("GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
 		"GOOGLE_ENCRYPTION_KEY", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN", "STORAGE_EMULATOR_HOST"))
 }
 
-func (b *gcsBucket) String() string { return "gs://" + b.name }
+func (b *cloud) String() string { return "gs://" + b.name }
 
-func (b *gcsBucket) grant(op, _ string) string {
+func (b *cloud) Grant(op, _ string) string {
 	role := "objectUser"
 	if op == "list" || op == "read" {
 		role = "objectViewer"
@@ -66,35 +85,35 @@ func (b *gcsBucket) grant(op, _ string) string {
 	return fmt.Sprintf("the role roles/storage.%s on the bucket %s", role, b.name)
 }
 
-// never is the generation of the second microsecond of 1970.
-func (b *gcsBucket) never() Version { return "1" }
+// Never is the generation of the second microsecond of 1970.
+func (b *cloud) Never() store.Version { return "1" }
 
-func (b *gcsBucket) connect(ctx context.Context, network http.RoundTripper) (objects, error) {
+func (b *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
 	client := &http.Client{
 		Transport:     network,
-		CheckRedirect: noRedirect,
-		Timeout:       requestTimeout,
+		CheckRedirect: bucket.NoRedirect,
+		Timeout:       bucket.RequestTimeout,
 	}
 	tokens, err := within(ctx, func() (oauth2.TokenSource, error) {
 		// A later call refreshes the token with the same context.
 		return b.tokens(context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, client))
 	})
-	return &gcsObjects{b, client, tokens}, err
+	return &objects{b, client, tokens}, err
 }
 
-type gcsObjects struct {
-	*gcsBucket
+type objects struct {
+	*cloud
 
 	client *http.Client
 	source oauth2.TokenSource
 }
 
-func (o *gcsObjects) path() string { return "/storage/v1/b/" + url.PathEscape(o.name) + "/o" }
+func (o *objects) path() string { return "/storage/v1/b/" + url.PathEscape(o.name) + "/o" }
 
-func (o *gcsObjects) pathOf(key string) string { return o.path() + "/" + url.PathEscape(key) }
+func (o *objects) pathOf(key string) string { return o.path() + "/" + url.PathEscape(key) }
 
-func (o *gcsObjects) list(ctx context.Context, prefix string) iter.Seq2[object, error] {
-	return func(yield func(object, error) bool) {
+func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Object, error] {
+	return func(yield func(bucket.Object, error) bool) {
 		query := url.Values{"prefix": {prefix}, "fields": {"kind,items(name,generation),nextPageToken"}}
 		for {
 			text, _, err := o.send(ctx, http.MethodGet, o.path(), query, nil)
@@ -106,14 +125,16 @@ func (o *gcsObjects) list(ctx context.Context, prefix string) iter.Seq2[object, 
 				err = json.Unmarshal(text, &page)
 			}
 			if err == nil && page.Kind != "storage#objects" { // or what is not Google could say that there is no entry
-				err = newGCSError(http.StatusOK, text)
+				err = newError(http.StatusOK, text)
 			}
 			if err != nil {
-				yield(object{}, err)
+				yield(bucket.Object{}, err)
 				return
 			}
 			for _, item := range page.Items {
-				if !yield(object{item.Name, Listed{Version(item.Generation), writtenAt(item.Generation)}}, nil) {
+				if !yield(bucket.Object{Key: item.Name, Listed: store.Listed{
+					Version: store.Version(item.Generation), Written: writtenAt(item.Generation),
+				}}, nil) {
 					return
 				}
 			}
@@ -131,61 +152,61 @@ func writtenAt(generation string) time.Time {
 	return time.UnixMicro(at)
 }
 
-func (o *gcsObjects) get(ctx context.Context, key string) (io.ReadCloser, Version, error) {
+func (o *objects) Get(ctx context.Context, key string) (io.ReadCloser, store.Version, error) {
 	text, header, err := o.send(ctx, http.MethodGet, o.pathOf(key), url.Values{"alt": {"media"}}, nil)
 	if err != nil {
 		return nil, "", o.withoutObject(ctx, key, err)
 	}
-	return io.NopCloser(bytes.NewReader(text)), Version(header.Get("X-Goog-Generation")), nil
+	return io.NopCloser(bytes.NewReader(text)), store.Version(header.Get("X-Goog-Generation")), nil
 }
 
-func (o *gcsObjects) put(ctx context.Context, key string, body []byte, ifVersion Version) (Version, error) {
+func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion store.Version) (store.Version, error) {
 	if ifVersion != "" && writtenAt(string(ifVersion)).UnixMicro() <= 0 { // it is another store's, or means that there is none
-		return "", ErrConflict
+		return "", store.ErrConflict
 	}
 	query := url.Values{"uploadType": {"media"}, "name": {key}, "ifGenerationMatch": {cmp.Or(string(ifVersion), "0")}}
 	if o.kmsKey != "" {
 		query.Set("kmsKeyName", o.kmsKey)
 	}
 	text, _, err := o.send(ctx, http.MethodPost, "/upload"+o.path(), query, body)
-	if failed, ok := errors.AsType[*gcsError](err); ok && failed.Status == http.StatusPreconditionFailed {
-		return "", ErrConflict
+	if failed, ok := errors.AsType[*apiError](err); ok && failed.Status == http.StatusPreconditionFailed {
+		return "", store.ErrConflict
 	}
 	var written struct{ Generation string }
 	if err == nil && json.Unmarshal(text, &written) != nil {
-		err = newGCSError(http.StatusOK, text)
+		err = newError(http.StatusOK, text)
 	}
-	return Version(written.Generation), err
+	return store.Version(written.Generation), err
 }
 
-// withoutObject makes a 404 errNoObject if a listing, which shows each write at once, lacks the object. The response itself does
+// withoutObject makes a 404 bucket.ErrNoObject if a listing, which shows each write at once, lacks the object. The response itself does
 // not say: without the bucket it has the same reason and can have the same message, and a proxy's is as plain as that of a read.
-func (o *gcsObjects) withoutObject(ctx context.Context, key string, err error) error {
-	if failed, ok := errors.AsType[*gcsError](err); !ok || failed.Status != http.StatusNotFound {
+func (o *objects) withoutObject(ctx context.Context, key string, err error) error {
+	if failed, ok := errors.AsType[*apiError](err); !ok || failed.Status != http.StatusNotFound {
 		return err
 	}
-	for found, listErr := range o.list(ctx, key) {
+	for found, listErr := range o.List(ctx, key) {
 		if listErr != nil {
 			return listErr
 		}
-		if found.key == key {
+		if found.Key == key {
 			return err
 		}
 	}
-	return errNoObject
+	return bucket.ErrNoObject
 }
 
-func (o *gcsObjects) isDenied(err error) bool {
-	failed, ok := errors.AsType[*gcsError](err)
+func (o *objects) IsDenied(err error) bool {
+	failed, ok := errors.AsType[*apiError](err)
 	return ok && failed.Status == http.StatusForbidden
 }
 
 // send repeats what Google says to repeat: a name takes about one write a second, and an entry is often written twice in one.
-func (o *gcsObjects) send(ctx context.Context, method, path string, query url.Values, body []byte) ([]byte, http.Header, error) {
+func (o *objects) send(ctx context.Context, method, path string, query url.Values, body []byte) ([]byte, http.Header, error) {
 	var refused error
 	for wait := 500 * time.Millisecond; ; wait = min(2*wait, 4*time.Second) {
 		text, header, err := o.sendOnce(ctx, method, path, query, body)
-		failed, ok := errors.AsType[*gcsError](err)
+		failed, ok := errors.AsType[*apiError](err)
 		if !ok || failed.Status != http.StatusTooManyRequests && failed.Status != http.StatusRequestTimeout && failed.Status < 500 {
 			if err != nil && ctx.Err() != nil {
 				err = cmp.Or(refused, err)
@@ -199,7 +220,7 @@ func (o *gcsObjects) send(ctx context.Context, method, path string, query url.Va
 	}
 }
 
-func (o *gcsObjects) sendOnce(ctx context.Context, method, path string, query url.Values, body []byte) ([]byte, http.Header, error) {
+func (o *objects) sendOnce(ctx context.Context, method, path string, query url.Values, body []byte) ([]byte, http.Header, error) {
 	token, err := within(ctx, func() (*oauth2.Token, error) {
 		token, err := o.source.Token()
 		if err != nil {
@@ -228,27 +249,27 @@ func (o *gcsObjects) sendOnce(ctx context.Context, method, path string, query ur
 		return nil, nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, gcsMaxBody))
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
 	if response.StatusCode/100 != 2 {
-		return nil, nil, newGCSError(response.StatusCode, text)
+		return nil, nil, newError(response.StatusCode, text)
 	}
 	return text, response.Header, err
 }
 
-// gcsError is a response of the store, or of a proxy, other than success.
-type gcsError struct {
+// apiError is a response of the store, or of a proxy, other than success.
+type apiError struct {
 	Status          int
 	Message, Reason string
 }
 
-func newGCSError(status int, text []byte) *gcsError {
+func newError(status int, text []byte) *apiError {
 	var body struct {
 		Error struct {
 			Message string
 			Errors  []struct{ Reason string }
 		}
 	}
-	e := &gcsError{Status: status, Message: string(text)}
+	e := &apiError{Status: status, Message: string(text)}
 	if json.Unmarshal(text, &body) == nil && body.Error.Message != "" {
 		e.Message = body.Error.Message
 		for _, detail := range body.Error.Errors {
@@ -259,6 +280,6 @@ func newGCSError(status int, text []byte) *gcsError {
 	return e
 }
 
-func (e *gcsError) Error() string {
+func (e *apiError) Error() string {
 	return fmt.Sprintf("Google Cloud Storage responded with status %d, %.50q: %q", e.Status, e.Reason, e.Message)
 }

@@ -1,7 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+// Package folder keeps texts in files.
+package folder
 
 import (
 	"context"
@@ -18,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
@@ -27,6 +29,11 @@ const (
 	temporary    = ".tmp-"
 	maxTemporary = time.Hour
 )
+
+// New returns the store of a scope in a root folder. The default one is made.
+func New(root string, isDefault bool, scope string) store.Store {
+	return &folder{root, isDefault, filepath.Join(root, scope), syncDir}
+}
 
 // folder keeps each text in a folder, in a file for each version: the highest number counts. Two writers cannot both make the
 // file of one number, not even on a network's disk.
@@ -43,26 +50,26 @@ func (f *folder) Where(key string) string { return filepath.Join(f.dir, key) }
 func (f *folder) IsLocal() bool           { return true }
 
 func (f *folder) file(key string, number int) string {
-	return filepath.Join(f.Where(key), strconv.Itoa(number)+suffix)
+	return filepath.Join(f.Where(key), strconv.Itoa(number)+store.Suffix)
 }
 
 // versionOf is the version of a file's number, which is 0 if there is no file.
-func versionOf(number int) Version {
+func versionOf(number int) store.Version {
 	if number == 0 {
 		return ""
 	}
-	return Version(strconv.Itoa(number))
+	return store.Version(strconv.Itoa(number))
 }
 
-func (f *folder) List(ctx context.Context) (map[string]Listed, error) {
+func (f *folder) List(ctx context.Context) (map[string]store.Listed, error) {
 	files, err := f.read(ctx, f.dir)
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]Listed{}
+	found := map[string]store.Listed{}
 	for _, file := range files {
 		key := file.Name()
-		if !file.IsDir() || checkKey(key) != nil {
+		if !file.IsDir() || store.CheckKey(key) != nil {
 			continue
 		}
 		var info fs.FileInfo
@@ -71,14 +78,14 @@ func (f *folder) List(ctx context.Context) (map[string]Listed, error) {
 			return nil, err
 		}
 		if number > 0 {
-			found[key] = Listed{versionOf(number), info.ModTime()}
+			found[key] = store.Listed{Version: versionOf(number), Written: info.ModTime()}
 		}
 	}
 	return found, nil
 }
 
-func (f *folder) Get(ctx context.Context, key string) (text []byte, _ Version, _ error) {
-	if err := checkKey(key); err != nil {
+func (f *folder) Get(ctx context.Context, key string) (text []byte, _ store.Version, _ error) {
+	if err := store.CheckKey(key); err != nil {
 		return nil, "", err
 	}
 	number, err := f.onLatest(ctx, key, func(path string) error {
@@ -86,7 +93,7 @@ func (f *folder) Get(ctx context.Context, key string) (text []byte, _ Version, _
 		if err != nil {
 			return err
 		}
-		text, err = readText(file)
+		text, err = store.ReadText(file)
 		return errors.Join(err, file.Close())
 	})
 	if err != nil {
@@ -125,7 +132,7 @@ func (f *folder) latest(ctx context.Context, key string) (int, error) {
 func (f *folder) numbers(ctx context.Context, key string) (numbers []int, _ error) {
 	files, err := f.read(ctx, f.Where(key))
 	for _, file := range files {
-		name, isText := strings.CutSuffix(file.Name(), suffix)
+		name, isText := strings.CutSuffix(file.Name(), store.Suffix)
 		if number, err := strconv.Atoi(name); isText && err == nil && number > 0 && strconv.Itoa(number) == name {
 			numbers = append(numbers, number)
 		}
@@ -157,8 +164,8 @@ func (f *folder) read(ctx context.Context, dir string) (files []fs.DirEntry, _ e
 }
 
 // Put writes a file and then links it under its number, so that a reader never sees half a text.
-func (f *folder) Put(ctx context.Context, key string, text []byte, ifVersion Version) (Version, error) {
-	if err := errors.Join(checkKey(key), checkText(text)); err != nil {
+func (f *folder) Put(ctx context.Context, key string, text []byte, ifVersion store.Version) (store.Version, error) {
+	if err := errors.Join(store.CheckKey(key), store.CheckText(text)); err != nil {
 		return "", err
 	}
 	before, err := f.latest(ctx, key)
@@ -166,7 +173,7 @@ func (f *folder) Put(ctx context.Context, key string, text []byte, ifVersion Ver
 		return "", err
 	}
 	if versionOf(before) != ifVersion {
-		return "", ErrConflict
+		return "", store.ErrConflict
 	}
 	written, err := f.write(ctx, f.Where(key), text)
 	if err != nil {
@@ -177,10 +184,10 @@ func (f *folder) Put(ctx context.Context, key string, text []byte, ifVersion Ver
 }
 
 // publish makes a temporary file that of a number, if it is the next one.
-func (f *folder) publish(ctx context.Context, key, written string, number int) (Version, error) {
+func (f *folder) publish(ctx context.Context, key, written string, number int) (store.Version, error) {
 	err := f.link(ctx, written, f.file(key, number))
 	if errors.Is(err, fs.ErrExist) {
-		return "", ErrConflict
+		return "", store.ErrConflict
 	}
 	if err != nil {
 		return "", err
@@ -195,7 +202,7 @@ func (f *folder) publish(ctx context.Context, key, written string, number int) (
 		if latest > number {
 			_ = os.Remove(f.file(key, number)) // else the next write does it
 		}
-		return "", ErrConflict
+		return "", store.ErrConflict
 	}
 	if err = f.syncDir(f.Where(key)); err != nil {
 		return "", err

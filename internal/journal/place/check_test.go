@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package place
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
@@ -26,7 +27,7 @@ func TestCheck(t *testing.T) {
 		all    = "ok ok ok ok"
 		noRest = "A role that only plans needs no right to write."
 	)
-	list, read, write := l.cloud.grant("list", ""), l.cloud.grant("read", l.Prefix), l.cloud.grant("write", l.Prefix)
+	list, read, write := l.cloud.Grant("list", ""), l.cloud.Grant("read", l.Prefix), l.cloud.Grant("write", l.Prefix)
 	for what, test := range map[string]struct {
 		denied string // ops, and missing: a read of what does not exist
 		server func(*fakes3.Server)
@@ -98,9 +99,9 @@ func stepsOf(printed string) string {
 }
 
 // hanging is a store whose writes do not end.
-type hanging struct{ Store }
+type hanging struct{ store.Store }
 
-func (hanging) Put(ctx context.Context, _ string, _ []byte, _ Version) (Version, error) {
+func (hanging) Put(ctx context.Context, _ string, _ []byte, _ store.Version) (store.Version, error) {
 	<-ctx.Done()
 	return "", ctx.Err()
 }
@@ -111,12 +112,12 @@ func TestCheck_hangs(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		start := time.Now()
 		var printed strings.Builder
-		err := check(ctx, &printed, hanging{Discard()})
+		err := check(ctx, &printed, hanging{store.Discard()})
 		if took := time.Since(start); err == nil || stepsOf(printed.String()) != "ok FAILED ok -" || took != checkLimit {
 			t.Errorf("%v after %s\n%s", err, took, &printed)
 		}
 		time.AfterFunc(time.Second, interrupt)
-		if err := check(ctx, &printed, hanging{Discard()}); err == nil || !strings.HasSuffix(printed.String(), "Interrupted.\n") {
+		if err := check(ctx, &printed, hanging{store.Discard()}); err == nil || !strings.HasSuffix(printed.String(), "Interrupted.\n") {
 			t.Errorf("%v\n%s", err, &printed)
 		}
 	})

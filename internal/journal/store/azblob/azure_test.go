@@ -1,13 +1,14 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package azblob
 
 import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,7 +23,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
 // login plays Entra ID, managed identities, and the CI systems' services for tokens.
@@ -178,15 +180,15 @@ func TestAzure_credentials(t *testing.T) {
 			for name, value := range test.env {
 				t.Setenv(name, value)
 			}
-			l, err := ParseURL("azblob://devstate/ci-state")
+			c, prefix, err := Named("devstate", "ci-state", settings.OfURL(nil))
 			if test.settings != nil {
-				l, _, err = beside(test.settings)
+				c, prefix, err = beside(test.settings)
 			}
-			if err != nil || test.settings != nil && l.String() != "azblob://devstate/ci-state/prod.tfstate.agent-journal/" {
-				t.Fatal(l, err)
+			if err != nil || test.settings != nil && prefix != "prod.tfstate.agent-journal/" {
+				t.Fatal(c, prefix, err)
 			}
 			f := &fakeBlobs{blobs: map[string]string{}}
-			if _, err := Open(l, "scope", &cli.Process{Network: f}).List(t.Context()); err != nil {
+			if _, err := bucket.New(c, prefix, "scope", f).List(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			for i, request := range f.requests {
@@ -199,10 +201,12 @@ func TestAzure_credentials(t *testing.T) {
 	}
 }
 
-func beside(settings set) (Location, bool, error) {
+func beside(values set) (bucket.Cloud, string, error) {
 	all := set{"storage_account_name": "devstate", "container_name": "ci-state", "key": "prod.tfstate"}
-	maps.Copy(all, settings)
-	return Beside(cli.Backend{Type: "azurerm", Settings: all})
+	maps.Copy(all, values)
+	s := settings.OfBackend(all)
+	c, prefix, err := Beside(s)
+	return c, prefix, errors.Join(err, s.Unread())
 }
 
 // An error names the setting or the variable, and shows no value.
@@ -253,11 +257,11 @@ func TestAzure_refused(t *testing.T) {
 			for name, value := range test.env {
 				t.Setenv(name, value)
 			}
-			settings := maps.Clone(app)
-			maps.Copy(settings, test.settings)
-			l, _, err := beside(settings)
+			all := maps.Clone(app)
+			maps.Copy(all, test.settings)
+			c, prefix, err := beside(all)
 			if err == nil {
-				_, err = Open(l, "scope", &cli.Process{Network: &fakeBlobs{}}).List(t.Context())
+				_, err = bucket.New(c, prefix, "scope", &fakeBlobs{}).List(t.Context())
 			}
 			if err == nil || !strings.Contains(err.Error(), test.names) || strings.Contains(err.Error(), canary) {
 				t.Error(err)

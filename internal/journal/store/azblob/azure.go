@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package azblob
 
 import (
 	"cmp"
@@ -20,6 +20,9 @@ import (
 	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
 // azureSettings say as whom a container is reached: with the account's key, else with a SAS token, else with one
@@ -44,26 +47,26 @@ type azureText struct{ name, text, file string }
 var errNoAzureCredentials = errors.New("the azurerm backend's settings and ARM_* variables lead to no credentials for the journal")
 
 // read reads what the azurerm backend knows, and returns the end of the names of accounts.
-func (a *azureSettings) read(s *settings, isBeside bool) (suffix string, _ error) {
+func (a *azureSettings) read(s *settings.Settings, isBeside bool) (suffix string, _ error) {
 	// arm reads a setting or the variable that is named after it.
 	arm := func(name string, variables ...string) string {
-		return strings.TrimSpace(s.text(name, append([]string{"ARM_" + strings.ToUpper(name)}, variables...)...))
+		return strings.TrimSpace(s.Text(name, append([]string{"ARM_" + strings.ToUpper(name)}, variables...)...))
 	}
-	isOn := func(name string, usually bool) bool { return s.is(name, usually, "ARM_"+strings.ToUpper(name)) }
+	isOn := func(name string, usually bool) bool { return s.Is(name, usually, "ARM_"+strings.ToUpper(name)) }
 	orFile := func(name string) azureText { return azureText{name, arm(name), arm(name + "_file_path")} }
 	*a = azureSettings{
 		key: arm("access_key"), sas: strings.TrimPrefix(arm("sas_token"), "?"),
 		tenant: arm("tenant_id"), subscription: arm("subscription_id"),
 		client: orFile("client_id"), secret: orFile("client_secret"), proof: orFile("oidc_token"),
-		certificate: arm("client_certificate_path"), password: s.text("client_certificate_password", "ARM_CLIENT_CERTIFICATE_PASSWORD"),
+		certificate: arm("client_certificate_path"), password: s.Text("client_certificate_password", "ARM_CLIENT_CERTIFICATE_PASSWORD"),
 		requestURL:   arm("oidc_request_url", "ACTIONS_ID_TOKEN_REQUEST_URL", "SYSTEM_OIDCREQUESTURI"),
 		requestToken: arm("oidc_request_token", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"),
-		connection: cmp.Or(s.text("ado_service_connection_id"), arm("ado_pipeline_service_connection_id",
+		connection: cmp.Or(s.Text("ado_service_connection_id"), arm("ado_pipeline_service_connection_id",
 			"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID")),
 		oidc: isOn("use_oidc", false), aks: isOn("use_aks_workload_identity", false), msi: isOn("use_msi", false),
 		cli: isOn("use_cli", isBeside), others: !isBeside,
 	}
-	s.ignore("use_azuread_auth", "resource_group_name", "snapshot", "timeout_seconds")
+	s.Ignore("use_azuread_auth", "resource_group_name", "snapshot", "timeout_seconds")
 	switch strings.ToLower(arm("environment")) {
 	case "", "public", "global":
 		a.cloud, a.audience, suffix = azcloud.AzurePublic, "api://AzureADTokenExchange", "core.windows.net"
@@ -72,15 +75,15 @@ func (a *azureSettings) read(s *settings, isBeside bool) (suffix string, _ error
 	case "china":
 		a.cloud, a.audience, suffix = azcloud.AzureChina, "api://AzureADTokenExchangeChina", "core.chinacloudapi.cn"
 	default:
-		return "", unsupported("environment")
+		return "", settings.Unsupported("environment")
 	}
-	err := refuse("ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CUSTOMER_PROVIDED_KEY",
+	err := s.Refuse("ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CUSTOMER_PROVIDED_KEY",
 		"ARM_ENCYRPTION_SCOPE") //nolint:misspell // so does OpenTofu
 	if a.key != "" || a.sas != "" {
-		s.ignore("client_certificate", "msi_endpoint") // of identities, as their variables are
+		s.Ignore("client_certificate", "msi_endpoint") // of identities, as their variables are
 		return suffix, err
 	}
-	return suffix, errors.Join(err, refuse("ARM_CLIENT_CERTIFICATE", "ARM_MSI_ENDPOINT"))
+	return suffix, errors.Join(err, s.Refuse("ARM_CLIENT_CERTIFICATE", "ARM_MSI_ENDPOINT"))
 }
 
 // credential finds an identity in the order of the backend.
@@ -107,7 +110,7 @@ func (a *azureSettings) credential(options azcore.ClientOptions) (azcore.TokenCr
 		}
 		certificates, key, err := azidentity.ParseCertificates(text, []byte(a.password))
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", unsupported("client_certificate_path"), err)
+			return nil, fmt.Errorf("%w: %w", settings.Unsupported("client_certificate_path"), err)
 		}
 		return azidentity.NewClientCertificateCredential(tenant, client, certificates, key,
 			&azidentity.ClientCertificateCredentialOptions{ClientOptions: options})
@@ -133,7 +136,7 @@ func (a *azureSettings) credential(options azcore.ClientOptions) (azcore.TokenCr
 		}
 		found, err := azidentity.NewAzureCLICredential(account)
 		if err != nil { // it may show the value
-			return nil, unsupported("tenant_id or subscription_id")
+			return nil, settings.Unsupported("tenant_id or subscription_id")
 		}
 		return cliCredential{found}, nil
 	case a.others:
@@ -156,8 +159,8 @@ func (c cliCredential) GetToken(ctx context.Context, options policy.TokenRequest
 // requestProof asks GitHub, or Azure DevOps about a service connection.
 func (a *azureSettings) requestProof(ctx context.Context, network policy.Transporter) (string, error) {
 	at, err := url.Parse(a.requestURL)
-	if err != nil || at.Scheme != "https" && !IsLoopback(at.Hostname()) { // the token goes there
-		return "", unsupported("oidc_request_url")
+	if err != nil || at.Scheme != "https" && !settings.IsLoopback(at.Hostname()) { // the token goes there
+		return "", settings.Unsupported("oidc_request_url")
 	}
 	method, query := http.MethodGet, at.Query()
 	if a.connection != "" {
@@ -170,7 +173,7 @@ func (a *azureSettings) requestProof(ctx context.Context, network policy.Transpo
 	at.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, method, at.String(), http.NoBody)
 	if err != nil {
-		return "", unsupported("oidc_request_url")
+		return "", settings.Unsupported("oidc_request_url")
 	}
 	request.Header.Set("Authorization", "Bearer "+a.requestToken)
 	request.Header.Set("Accept", "application/json")
@@ -180,7 +183,7 @@ func (a *azureSettings) requestProof(ctx context.Context, network policy.Transpo
 	}
 	defer func() { _ = response.Body.Close() }()
 	var proof struct{ Value, OIDCToken string } // GitHub's, Azure DevOps'
-	err = json.NewDecoder(io.LimitReader(response.Body, maxText)).Decode(&proof)
+	err = json.NewDecoder(io.LimitReader(response.Body, store.MaxText)).Decode(&proof)
 	if token := cmp.Or(proof.Value, proof.OIDCToken); err == nil && response.StatusCode == http.StatusOK && token != "" {
 		return token, nil
 	}

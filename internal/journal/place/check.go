@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-package store
+package place
 
 import (
 	"context"
@@ -10,10 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 const checkLimit = 10 * time.Second // of each step
@@ -27,28 +29,25 @@ func Check(ctx context.Context, w io.Writer, l Location) error {
 	scope := "check" // always the same in a bucket, where nothing is deleted
 	if l.cloud == nil {
 		scope += "-" + strings.ToLower(rand.Text())
+		defer func() { _ = os.RemoveAll(filepath.Join(l.Folder, scope)) }()
 	}
-	s := Open(l, scope, new(cli.Process))
-	if f, ok := s.(*folder); ok {
-		defer func() { _ = os.RemoveAll(f.dir) }()
-	}
-	return check(ctx, w, s)
+	return check(ctx, w, l.Open(scope, new(cli.Process)))
 }
 
 // check tries each step, whose note follows its line.
-func check(ctx context.Context, w io.Writer, s Store) error {
+func check(ctx context.Context, w io.Writer, s store.Store) error {
 	const key = "check" // an earlier check may have written it
 	works, cannotList := map[string]bool{}, false
 	list := func(ctx context.Context) (note string, _ error) {
 		_, err := s.List(ctx)
-		if cannotList = errors.Is(err, ErrDenied); cannotList {
+		if cannotList = errors.Is(err, store.ErrDenied); cannotList {
 			return ": denied, so plans make a request for each name: " + err.Error(), nil
 		}
 		return "", err
 	}
 	write := func(ctx context.Context) (note string, _ error) {
 		_, err := s.Put(ctx, key, []byte("{}\n"), "")
-		if errors.Is(err, ErrConflict) {
+		if errors.Is(err, store.ErrConflict) {
 			return ": " + s.Where(key) + " is there from an earlier check", nil
 		}
 		return "", err
@@ -58,7 +57,7 @@ func check(ctx context.Context, w io.Writer, s Store) error {
 		switch {
 		case err == nil && v == "" && works["write"]:
 			err = errors.New("what was written is not there")
-		case errors.Is(err, ErrDenied) && cannotList && !works["write"]: // clouds hide what does not exist from who cannot list
+		case errors.Is(err, store.ErrDenied) && cannotList && !works["write"]: // clouds hide what does not exist from who cannot list
 			err = fmt.Errorf("%w; perhaps only because it does not exist", err)
 		}
 		return "", err

@@ -1,0 +1,134 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+// Package place finds where a journal is kept: beside the state, or where a URL says.
+package place
+
+import (
+	"errors"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/azblob"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/folder"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/gcs"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/s3"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
+)
+
+// Location is where a journal is kept: in a folder or in a bucket.
+type Location struct {
+	State   string // names the state, instead of the backend's settings; may be empty
+	Default bool   // nobody chose it; a folder is made
+
+	Unusable error // why the place cannot be used; each operation of its store returns it
+
+	Folder string // of a journal on disk
+
+	cloud  bucket.Cloud // of a journal in a bucket
+	Prefix string       // there; empty, or ends in a slash
+}
+
+// String names the folder, or the bucket and the prefix there.
+func (l Location) String() string {
+	if l.cloud == nil {
+		return l.Folder
+	}
+	return l.cloud.String() + "/" + l.Prefix
+}
+
+// kind is a cloud whose buckets keep a journal.
+type kind struct {
+	backend string // of the CLI
+	beside  func(*settings.Settings) (in bucket.Cloud, prefix string, _ error)
+	scheme  string // of URLs
+	named   func(host, path string, _ *settings.Settings) (in bucket.Cloud, prefix string, _ error)
+	accepts []string // parameters of URLs, beside endpoint and state
+}
+
+// A new cloud is a package, and a line here.
+//
+//nolint:gochecknoglobals // never changed
+var kinds = []kind{
+	{"s3", s3.Beside, "s3", s3.Named, []string{"region"}},
+	{"gcs", gcs.Beside, "gs", gcs.Named, nil},
+	{"azurerm", azblob.Beside, "azblob", azblob.Named, nil},
+}
+
+// Beside returns the place beside a state that is in a bucket; ok is false if it is not in one. It is the same in all
+// workspaces, and no listing of workspaces meets it. Its errors name settings, and never show one.
+func Beside(b cli.Backend) (l Location, ok bool, err error) {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.backend == b.Type })
+	if i < 0 {
+		return Location{}, false, nil
+	}
+	s := settings.OfBackend(b.Settings)
+	l.cloud, l.Prefix, err = kinds[i].beside(s)
+	if err = errors.Join(err, s.Unread()); err != nil {
+		return Location{}, true, err
+	}
+	return l, true, nil
+}
+
+// Open returns the store for the texts of a scope, without accessing it yet.
+func (l Location) Open(scope string, process *cli.Process) store.Store {
+	switch {
+	case l.Unusable != nil:
+		return store.Unusable(l.String(), l.Unusable)
+	case l.cloud != nil:
+		return bucket.New(l.cloud, l.Prefix, scope, process.Network)
+	}
+	return folder.New(l.Folder, l.Default, scope)
+}
+
+var errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1, gs://bucket/prefix or " +
+	"azblob://account/container/prefix, without user, port and fragment; it accepts the parameters endpoint, state and, for s3, region, " +
+	"each once, and after a path only state")
+
+// ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or
+// s3://BUCKET/PREFIX?region=REGION, gs://BUCKET/PREFIX or azblob://ACCOUNT/CONTAINER/PREFIX, each with endpoint=URL and
+// state=NAME. Its errors never repeat the text.
+func ParseURL(text string) (Location, error) {
+	if filepath.IsAbs(text) {
+		folder, state, named := strings.Cut(text, "?state=")
+		if named && state == "" {
+			return Location{}, errURL
+		}
+		return Location{Folder: filepath.Clean(folder), State: state}, nil
+	}
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() ||
+		parsed.User != nil || strings.Contains(text, "#") {
+		return Location{}, errURL
+	}
+	query, err := url.ParseQuery(parsed.RawQuery)
+	if err != nil {
+		return Location{}, errURL
+	}
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.scheme == parsed.Scheme })
+	if i < 0 {
+		return Location{}, errURL
+	}
+	parameters := map[string]any{}
+	for name, values := range query {
+		if len(values) != 1 || values[0] == "" || name != "endpoint" && name != "state" && !slices.Contains(kinds[i].accepts, name) {
+			return Location{}, errURL
+		}
+		parameters[name] = values[0]
+	}
+	s := settings.OfURL(parameters)
+	l := Location{State: s.Text("state")}
+	l.cloud, l.Prefix, err = kinds[i].named(parsed.Host, strings.Trim(parsed.Path, "/"), s)
+	if err != nil {
+		return Location{}, err
+	}
+	if l.Prefix = strings.Trim(l.Prefix, "/"); l.Prefix != "" {
+		l.Prefix += "/"
+	}
+	return l, nil
+}

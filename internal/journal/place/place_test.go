@@ -1,0 +1,117 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package place
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/azblob"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
+)
+
+func TestParseURL(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct {
+		text, want, state string
+		err               error
+	}{
+		{text: filepath.Join(dir, "a#b?c d") + string(filepath.Separator), want: filepath.Join(dir, "a#b?c d")},
+		{text: filepath.Join(dir, "a") + "?state=app", want: filepath.Join(dir, "a"), state: "app"},
+		{text: "S3://bucket//a/b//", want: "s3://bucket/a/b/"},
+		{text: "s3://bucket/a%20b?region=eu-central-1", want: "s3://bucket/a b/"},
+		{text: "s3://bucket?endpoint=https://s3.example.com:9000/", want: "s3://bucket/"},
+		{text: "s3://bucket?endpoint=http://[::1]:9000", want: "s3://bucket/"},
+		{text: "s3://bucket?endpoint=http://localhost&region=x", want: "s3://bucket/"},
+		{text: "s3://bucket?state=app%2Fprod", want: "s3://bucket/", state: "app/prod"},
+		{text: "gs://my_bucket//a/b//?state=app", want: "gs://my_bucket/a/b/", state: "app"},
+		{text: "GS://b?endpoint=http://[::1]:9000/", want: "gs://b/"},
+		{text: "azblob://devstate/ci-state", want: "azblob://devstate/ci-state/"},
+		{text: "azblob://devstate/ci-state//a/b/?state=app&endpoint=http://127.0.0.1:10000/devstate/",
+			want: "azblob://devstate/ci-state/a/b/", state: "app"},
+		{text: "gs://b?region=canary", err: errURL},
+		{text: "gs://b?storage_custom_endpoint=https://canary", err: errURL},
+		{text: "gs://b?endpoint=http://g.example.com", err: settings.ErrEndpoint},
+		{text: filepath.Join(dir, "a") + "?state=", err: errURL},
+		{text: "", err: errURL},
+		{text: "https://bucket", err: errURL},
+		{text: "s3://%zz", err: errURL},
+		{text: "s3:///a", err: errURL},
+		{text: "s3://user:canary@bucket", err: errURL},
+		{text: "s3://bucket:", err: errURL},
+		{text: "s3://bucket/canary#", err: errURL},
+		{text: "s3://bucket?secret_key=canary", err: errURL},
+		{text: "s3://bucket?region=", err: errURL},
+		{text: "s3://bucket?region=a&region=b", err: errURL},
+		{text: "s3://bucket?region=%zz", err: errURL},
+		{text: "s3://bucket?endpoint=http://127.0.0.1.example.com", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=ftp://localhost", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=https://user:canary@s3.example.com", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=https://s3.example.com%3Fa", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=https://s3.example.com%23a", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=https://", err: settings.ErrEndpoint},
+		{text: "s3://bucket?endpoint=%25zz", err: settings.ErrEndpoint},
+		{text: "azblob://devstate/ci-state?endpoint=http://canary.example.com", err: settings.ErrEndpoint},
+		{text: "azblob://devstate/ci-state?region=canary", err: errURL},
+		{text: "azblob://devstate/ci-state?access_key=canary", err: errURL},
+		{text: "azblob://dev.canary/ci-state", err: azblob.ErrNames},
+		{text: "azblob://devstate", err: azblob.ErrNames},
+	} {
+		t.Run(test.text, func(t *testing.T) {
+			got, err := ParseURL(test.text)
+			if !errors.Is(err, test.err) || err != nil && strings.Contains(err.Error(), "canary") {
+				t.Errorf("got %v, want %v", err, test.err)
+			}
+			if got.String() != test.want || got.State != test.state {
+				t.Errorf("got %s of %q, want %s of %q", got, got.State, test.want, test.state)
+			}
+		})
+	}
+}
+
+// A place that cannot be used is an error of each operation, and of nothing before.
+func TestOpen_unusable(t *testing.T) {
+	cause := errors.New("a setting")
+	for _, l := range []Location{{Unusable: cause}, {Folder: t.TempDir(), Unusable: cause}} {
+		s := l.Open("scope", new(cli.Process))
+		for op, err := range storetest.Ops(t, s, "a") {
+			if !errors.Is(err, cause) {
+				t.Errorf("%s: %v", op, err)
+			}
+		}
+		if s.String() != l.Folder || !s.IsLocal() {
+			t.Errorf("%q, %t", s, s.IsLocal())
+		}
+	}
+	for op, err := range storetest.Ops(t, store.Discard(), "a") {
+		if err != nil {
+			t.Errorf("a store that keeps nothing: %s: %v", op, err)
+		}
+	}
+}
+
+// What is no key becomes no part of a path.
+func TestCheckKey(t *testing.T) {
+	bucket, err := ParseURL(fakes3.New(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, isKey := range map[string]bool{
+		"a": true, "a-1": true, strings.Repeat("k", 62): true, strings.Repeat("k", 63): false, "": false, "a/b": false, "..": false, "A": false, "_conditions": false,
+	} {
+		for _, l := range []Location{{Folder: t.TempDir()}, bucket} {
+			s := l.Open("scope", new(cli.Process))
+			_, putErr := s.Put(t.Context(), key, nil, "")
+			if _, _, err := s.Get(t.Context(), key); (err == nil) != isKey || (putErr == nil) != isKey {
+				t.Errorf("%q: %v, %v", key, err, putErr)
+			}
+		}
+	}
+}
