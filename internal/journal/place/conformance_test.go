@@ -104,7 +104,7 @@ func places(t *testing.T, try func(t *testing.T, p place)) {
 			p := inBucket(t, text)
 			p.page, p.cannotDeny = server.page, server.cannotDeny
 			if !strings.HasPrefix(text, "gs://") { // no test has a client for Google
-				p.forget = func(t *testing.T, at Location, key string) { remove(t, p.url, at.Prefix+"scope/"+key+store.Suffix) }
+				p.forget = forgetting(text)
 			}
 			isS3 := strings.HasPrefix(text, "s3://")
 			if isS3 && !strings.Contains(text, "=http://127.0.0.1:") { // chosen by a person
@@ -120,7 +120,7 @@ func places(t *testing.T, try func(t *testing.T, p place)) {
 				t.Run(map[bool]string{false: "versioned bucket", true: "Object Lock and retention"}[isLocked], func(t *testing.T) {
 					p := p
 					p.url, p.page = versioned(t, p.url, isLocked), 0
-					p.at, p.deny = at(t, p.url, p.at.Prefix), denying(p, server.allow)
+					p.at, p.deny, p.forget = at(t, p.url, p.at.Prefix), denying(p, server.allow), forgetting(p.url)
 					if server.variable == "AGENT_TEST_S3_SECOND" { // versitygw 1.8 compares with the version that was deleted
 						p.forget = nil
 					}
@@ -274,6 +274,14 @@ func allowUser(t *testing.T, at, policy string) Location {
 		t.Fatal(err)
 	}
 	return l
+}
+
+// forgetting returns what deletes what a key has.
+func forgetting(url string) func(*testing.T, Location, string) {
+	return func(t *testing.T, at Location, key string) {
+		t.Helper()
+		remove(t, url, at.Prefix+"scope/"+key+store.Suffix)
+	}
 }
 
 // remove deletes an object: nothing but this test needs that.
