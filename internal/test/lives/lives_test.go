@@ -155,7 +155,10 @@ var knownLives = map[string]life{
 	"an unknown message, a lost state":            {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Post: lost, Killed: true}, {config: config{Prompt: "B"}}}},
 	"a job that is gone, given up":                {Journal: on, Turns: []turn{{}, {Does: stateRm}, {Meanwhile: gone}, {Forgets: true}}},
 	"another job of the name, given up":           {Journal: on, Turns: []turn{{}, {Does: replace, Killed: true}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}, Forgets: true}}},
-	"another prompt, given up":                    {Journal: on, Turns: []turn{{}, {Does: stateRm}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}, Forgets: true}}},
-	"a message beside an unknown create":          {Journal: on, Turns: []turn{{}, {Does: replace, Post: lost, Killed: true}, {config: config{Prompt: "B"}}}},
-	"an unknown prompt_wo of a closed job":        {Journal: on, Turns: []turn{{config: config{WriteOnly: true}}, {Meanwhile: archived, config: config{WriteOnly: true, Prompt: "B"}, Unknown: true}}},
+	"a killed replacement by an unknown prompt freed the name of a failed job": {Journal: on, Turns: []turn{
+		{config: config{Prompt: "C"}, Goes: failed}, {Post: unsent, Unknown: true}, {config: config{Prompt: "C", OnFailure: "warn"}},
+	}},
+	"another prompt, given up":             {Journal: on, Turns: []turn{{}, {Does: stateRm}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}, Forgets: true}}},
+	"a message beside an unknown create":   {Journal: on, Turns: []turn{{}, {Does: replace, Post: lost, Killed: true}, {config: config{Prompt: "B"}}}},
+	"an unknown prompt_wo of a closed job": {Journal: on, Turns: []turn{{config: config{WriteOnly: true}}, {Meanwhile: archived, config: config{WriteOnly: true, Prompt: "B"}, Unknown: true}}},
 }

@@ -314,11 +314,11 @@ func (s situation) release(name string) {
 	}
 }
 
-// keepsFailed reports whether the job failed, and nothing asks for another one but the taint.
-func (s situation) keepsFailed() bool {
+// mayKeepFailed reports whether the job failed, and nothing but the taint, and perhaps the prompt, asks for another one.
+func (s situation) mayKeepFailed() bool {
 	r := s.record(s.Name)
 	return s.state != nil && s.state.tainted && s.state.status == failed && s.OnFailure != "retry" &&
-		r.job == s.state.job && !r.isFree() && r.triggers == s.Triggers && r.last.prompt == s.prompt()
+		r.job == s.state.job && !r.isFree() && r.triggers == s.Triggers
 }
 
 func (s situation) apply(x *expected) {
@@ -337,14 +337,15 @@ func (s situation) apply(x *expected) {
 	if !r.isFree() && (s.state == nil || r.job != s.state.job) && !s.isForgotten(r) && (!isImported || !r.isUnknownCreate()) {
 		x.warns, x.names = true, slices.DeleteFunc([]string{r.job}, func(job string) bool { return job == "" })
 	}
-	keepsFailed := s.keepsFailed()
+	// The create releases it, if it comes to that.
+	isKept := s.mayKeepFailed() && (r.last.prompt == s.prompt() || s.Unknown && s.Post == unsent)
 	switch {
 	case s.state == nil || r.job != s.state.job:
 	case !x.replaces && r.released && s.state.name == s.Name:
 		r.released, r.adoption = false, s.state.adoption
 	case !x.replaces:
 	case s.Unapplied && s.Unknown && s.state.tainted && s.state.status == failed && s.OnFailure != "retry": // the prompt may be the same
-	case !keepsFailed && r.triggers == s.Triggers:
+	case !isKept && r.triggers == s.Triggers:
 		r.released = true
 	}
 	if s.Unapplied {
@@ -352,7 +353,7 @@ func (s situation) apply(x *expected) {
 	}
 	switch x.want {
 	case newJob:
-		if !keepsFailed {
+		if !isKept {
 			s.delete()
 		}
 		s.create(x)
