@@ -296,6 +296,26 @@ func TestUnusableJournal(t *testing.T) {
 	})
 }
 
+// With settings that cannot be used, a command says so only where something is sent, and nothing is destroyed that it cannot replace.
+func TestUnusableJournal_settings(t *testing.T) {
+	refused := func(l *life) { l.config["journal"] = attrs{"url": l.folder} } // a local state needs a name there
+	a := []object{named("docs", "A")}
+	forced, triggered := []object{named("docs", "A")}, []object{named("docs", "A").with(attrs{"triggers": attrs{"v": "1"}})}
+	forced[0].forced = true
+	const notReplaced = "ERROR: Agent job not replaced"
+	taints := func(l *life) { refused(l); l.state["docs"][0].Tainted = true }
+	first := step{objects: a, creates: 1}
+	play(t, map[string][]step{
+		"read":     {first, {before: refused, objects: a, creates: 1}},
+		"destroy":  {first, {before: refused, objects: []object{{address: "docs", gone: true}}, says: []string{unusable}, creates: 1}},
+		"create":   {{before: refused, objects: a, says: []string{unusable, "ERROR: Agent job not created"}}},
+		"-replace": {first, {before: refused, objects: forced, says: []string{notReplaced}, creates: 1, after: has("docs 1")}},
+		"triggers": {first, {before: refused, objects: triggered, says: []string{notReplaced}, creates: 1, after: has("docs 1")}},
+		"a taint":  {first, {before: taints, objects: a, says: []string{unusable, notReplaced}, creates: 1, after: has("docs 1")}},
+		"message":  {first, {before: refused, objects: []object{named("docs", "B")}, says: []string{unusable, followUp, "ERROR: Message to agent job not accepted"}, creates: 1}},
+	})
+}
+
 // A record where earlier runs have kept the journal stops a create whose name has none here, until a person decides.
 func TestElsewhere(t *testing.T) {
 	here := func(l *life) { l.config["journal"] = attrs{"url": l.folder + stateName} }

@@ -56,6 +56,10 @@ func (d *ProviderData) planCreate(
 	if plan.isKnown(ctx) {
 		var err error
 		verdict, record, err = d.Sender.Journal.Peek(ctx, request.Wanted)
+		if err != nil && plans && replaces != "" && d.Sender.Journal.IsUnusable() {
+			addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaces, Project: request.Project}, err))
+			return
+		}
 		if isDecided = err == nil; !isDecided && mustSay {
 			addError(diags, wording.NameNotReleased(err, request, replaces))
 		}
@@ -220,8 +224,8 @@ func (d *ProviderData) reportProblem(operation *send.Operation, outcome send.Out
 func (d *ProviderData) warnOfPlace(diags *diag.Diagnostics) {
 	d.sends.Store(true)
 	d.warnsOfPlace.Do(func() {
-		if d.OnRunner {
-			addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder))
+		if d.OnRunner != "" {
+			addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder, d.OnRunner))
 		}
 	})
 	d.warnOfMove(diags)

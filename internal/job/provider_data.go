@@ -29,8 +29,8 @@ type ProviderData struct {
 	Waiter    wait.Waiter
 	ProjectID types.String // the default project; null without one
 	Mask      func(context.Context) context.Context
-	Plans     bool // the CLI runs "plan"; of "apply", plan and apply look alike
-	OnRunner  bool // the journal is on a pipeline's runner, and nobody chose that
+	Plans     bool   // the CLI runs "plan"; of "apply", plan and apply look alike
+	OnRunner  string // what to do about a journal on a pipeline's runner; empty: it is not there, or somebody chose that
 
 	warnsOfPlace, warnsOfMove sync.Once
 	sends, moved              atomic.Bool // this plan sends something; the last apply kept the journal elsewhere

@@ -286,7 +286,12 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.applies.Store(true)
 	r.provider.Sender.Journal.NotInState(job.ID.ValueString())
-	if marks := readMarks(ctx, req.Private); marks.keepsFailed || marks.undecided && job.is(agentapi.StatusFailed) {
+	marks := readMarks(ctx, req.Private)
+	if marks.creates && r.provider.Sender.Journal.IsUnusable() { // else the job would leave the state, and nothing would follow
+		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), r.provider.Sender.Journal.Unusable()))
+		return
+	}
+	if marks.keepsFailed || marks.undecided && job.is(agentapi.StatusFailed) {
 		r.provider.names.replaces(job.projectAndName(), job.ID.ValueString())
 	} else {
 		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)

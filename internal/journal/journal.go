@@ -86,6 +86,12 @@ func Discard() *Journal { return over(store.Discard(), new(cli.Process), Options
 // Keeps reports whether the journal keeps anything.
 func (j *Journal) Keeps() bool { return j.store != store.Discard() }
 
+// IsUnusable reports whether the settings that lead to the journal cannot be used.
+func (j *Journal) IsUnusable() bool { return j.Location.Unusable != nil }
+
+// Unusable is why the settings that lead to the journal cannot be used, or nil.
+func (j *Journal) Unusable() error { return j.failed("written", j.Location.Unusable) }
+
 // InState notes that the prior state has a job.
 func (j *Journal) InState(jobID string) {
 	if jobID != "" {
@@ -279,7 +285,7 @@ func (j *Journal) failed(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Store: j.store.String(), Op: op, Err: err}
+	return &Error{Store: j.store.String(), Op: op, Err: err, IsUnusable: j.IsUnusable(), Instead: j.Location.Instead}
 }
 
 // Error reports that a journal could not be used.
@@ -287,6 +293,9 @@ type Error struct {
 	Store string // where the journal is kept
 	Op    string // what was tried: "read", "listed", "written"
 	Err   error
+
+	IsUnusable bool   // the settings that lead there cannot be used: trying again does not help
+	Instead    string // a URL that leads to the same place; may be empty
 }
 
 // Error says what failed, and in which store.

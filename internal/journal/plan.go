@@ -122,7 +122,7 @@ func (j *Journal) Kept(ctx context.Context, project, name, jobID, version string
 	at := key(project, name)
 	listed, err := j.list(ctx)
 	switch there, isThere := listed[at]; {
-	case errors.Is(err, store.ErrDenied):
+	case errors.Is(err, store.ErrDenied), j.IsUnusable(): // nothing is sent for it
 		return nil, version, nil
 	case err != nil, !isThere, j.placed(there.Version) == version:
 		return nil, version, err
@@ -259,7 +259,7 @@ func (j *Journal) placed(version store.Version) string {
 func (j *Journal) IsElsewhere(version string) bool {
 	here, _, _ := strings.Cut(j.placed("any"), ".")
 	there, _, _ := strings.Cut(version, ".")
-	return there != "" && there != here && j.Keeps() && j.Location.Unusable == nil
+	return there != "" && there != here && j.Keeps() && !j.IsUnusable()
 }
 
 func hash(text string) string { return store.Hash(text) }

@@ -113,7 +113,9 @@ func (m providerModel) providerData(
 		data.Sender.Journal = journal.Open(process, options)
 		logPlace(ctx, options.Place)
 		data.Plans = process.Command == "plan"
-		data.OnRunner = settings.location.Default && settings.location.Folder != "" && onRunner()
+		if settings.location.Default && settings.location.Folder != "" {
+			data.OnRunner = runnerAdvice()
+		}
 	}
 	data.Sender.Client = agentapi.New(config)
 	data.Waiter = wait.Waiter{Poller: data.Sender.Client, Schedule: schedule}

@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -124,9 +123,8 @@ func usualPlace(b cli.Backend) place.Location {
 	case !isBeside:
 		return defaultFolder()
 	case err != nil:
-		return place.Location{Unusable: fmt.Errorf(
-			"the journal is kept beside the state, but not all settings of the backend %s can be used: %w. Set journal { url = \"...\" } "+
-				"in the provider block to keep it elsewhere", b.Type, err)}
+		return place.Location{Instead: place.URL(b), Unusable: fmt.Errorf(
+			"the journal is kept beside the state, but not all settings of the backend %s can be used: %w", b.Type, err)}
 	}
 	return l
 }
@@ -185,12 +183,4 @@ func (s journalSettings) options(baseURL *url.URL, run cli.Run) journal.Options 
 		}
 	}
 	return o
-}
-
-// onRunner reports whether this is a pipeline, whose working directory usually does not outlive it.
-func onRunner() bool {
-	return slices.ContainsFunc([]string{"CI", "TF_BUILD", "TFC_RUN_ID"}, func(variable string) bool {
-		value := os.Getenv(variable)
-		return value != "" && !strings.EqualFold(value, "false")
-	})
 }

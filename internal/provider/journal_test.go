@@ -70,11 +70,13 @@ func TestJournalPlace_warnings(t *testing.T) {
 		journal        attrs
 		left           string // by an earlier run: the name of a job in the default place
 		sent           bool   // by an earlier run: the job that is planned
-		want           string
+		want, says     string
 	}{
 		{name: "laptop"},
 		{name: "runner", variable: "CI", want: onRunner},
 		{name: "runner of Azure", variable: "TF_BUILD", want: onRunner},
+		{name: "Jenkins", variable: "JENKINS_URL", want: onRunner, says: "Jenkins: use a bucket, or a folder that all agents mount. For that, set"},
+		{name: "a script", variable: "TF_IN_AUTOMATION", want: onRunner},
 		{name: "nothing to send", variable: "CI", sent: true},
 		{name: "a place of its own", variable: "CI", journal: attrs{"url": t.TempDir() + stateName}},
 		{name: "no journal", variable: "CI", journal: attrs{"enabled": false}},
@@ -85,7 +87,10 @@ func TestJournalPlace_warnings(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			for _, variable := range []string{"CI", "TF_BUILD", "TFC_RUN_ID"} {
+			for _, variable := range []string{
+				"CI", "TF_IN_AUTOMATION", "TF_BUILD", "TFC_RUN_ID", "TF_VAR_spacelift_run_id", "ENV0_ENVIRONMENT_ID", "SCALR_RUN_ID",
+				"ATLANTIS_TERRAFORM_VERSION", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID",
+			} {
 				t.Setenv(variable, "")
 			}
 			s := harness.NewService(t, nil)
@@ -110,8 +115,8 @@ func TestJournalPlace_warnings(t *testing.T) {
 			if !test.sent {
 				diags = append(diags, second.Plan(t.Context(), attrs{"prompt": "write more"})...)
 			}
-			if got := fakecli.Text(diags); !strings.HasPrefix(got, test.want) || test.want == "" && got != "" || len(diags) > 1 {
-				t.Errorf("want %q in:\n%s", test.want, got)
+			if got := fakecli.Text(diags); !strings.HasPrefix(got, test.want) || test.want == "" && got != "" || len(diags) > 1 || !strings.Contains(got, test.says) {
+				t.Errorf("want %q, and %q, in:\n%s", test.want, test.says, got)
 			}
 		})
 	}

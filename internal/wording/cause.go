@@ -88,11 +88,11 @@ func failedCall(failure *agentapi.Error) string {
 func hint(err error) string {
 	failure := new(agentapi.Error)
 	errors.As(err, &failure)
-	_, isJournalError := errors.AsType[*journal.Error](err)
+	ofJournal, isJournalError := errors.AsType[*journal.Error](err)
 	_, isWait := errors.AsType[*wait.Error](err)
 	switch {
 	case isJournalError:
-		return checkJournal
+		return checkJournal(ofJournal)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, agentapi.ErrUnavailable):
 		return ""
 	case errors.Is(err, agentapi.ErrCertificate):

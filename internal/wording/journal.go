@@ -4,6 +4,7 @@
 package wording
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,20 +17,34 @@ const summaryJournalUnusable = "Journal not usable"
 
 // JournalUnusable describes a journal that cannot be read or written.
 func JournalUnusable(err error) Diagnostic {
+	failed, _ := errors.AsType[*journal.Error](err)
 	return diagnostic(summaryJournalUnusable, Sentence(err),
 		"Jobs and state are not affected. Creates and messages fail before they are sent until the journal can be used. "+
-			"What is destroyed meanwhile keeps its name in the journal, so that a new job with that name does not start.", checkJournal)
+			"What is destroyed meanwhile keeps its name in the journal, so that a new job with that name does not start.", checkJournal(failed))
 }
 
-// checkJournal says what to check when the journal cannot be used.
-const checkJournal = "Check that this run can read and write there. " + keepElsewhere
+// checkJournal says what to do when the journal cannot be used. The error may be nil.
+func checkJournal(failed *journal.Error) string {
+	switch {
+	case failed == nil || !failed.IsUnusable:
+		return "Check that this run can read and write there. " + keepElsewhere
+	case failed.Instead == "":
+		return keepElsewhere
+	}
+	return fmt.Sprintf("To reach the same place with the credentials that the cloud's own tools find, set "+
+		"journal { url = %s } in the provider block. %s", Quote(failed.Instead), keepElsewhere)
+}
 
-// JournalOnRunner warns that the journal is on the disk of a pipeline's runner.
-func JournalOnRunner(folder string) Diagnostic {
+// NotReplaced describes a replacement without a journal, in a plan or in an apply.
+const NotReplaced Text = "Agent job not replaced\n" +
+	"Job {job} stays in the state, because no new job can be started without the journal. Nothing was sent.\n\n{cause}"
+
+// JournalOnRunner warns that the journal is on the disk of a pipeline's runner. The advice is what to do there.
+func JournalOnRunner(folder, advice string) Diagnostic {
 	return diagnostic("Journal on the runner's disk",
 		fmt.Sprintf("The journal is in %s, because nothing else is set. It is usually lost with the runner. "+
 			"If the state is then lost, or this run is killed, the next one may send its prompts again.", escape.Printable(folder)),
-		"Choose a bucket, or a folder that outlives the runner, and "+inConfiguration+" If this folder outlives it, set its absolute path.")
+		advice+" For that, "+inConfiguration+" If this folder outlives the run, set its absolute path.")
 }
 
 // JournalMoved warns that this run does not read the journal of the run that wrote the state.

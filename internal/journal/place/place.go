@@ -26,7 +26,8 @@ type Location struct {
 	State   string // names the state, instead of the backend's settings; may be empty
 	Default bool   // nobody chose it; a folder is made
 
-	Unusable error // why the place cannot be used; each operation of its store returns it
+	Unusable error  // why the place cannot be used; each operation of its store returns it
+	Instead  string // if it cannot be used: a URL that leads to the same place, if there is one
 
 	Folder string // of a journal on disk
 
@@ -49,15 +50,16 @@ type kind struct {
 	scheme  string // of URLs
 	named   func(host, path string, _ *settings.Settings) (in bucket.Cloud, prefix string, _ error)
 	accepts []string // parameters of URLs, beside endpoint and state
+	path    []string // settings of the backend that are the host and path of a URL
 }
 
 // A new cloud is a package, and a line here.
 //
 //nolint:gochecknoglobals // never changed
 var kinds = []kind{
-	{"s3", s3.Beside, "s3", s3.Named, []string{"region"}},
-	{"gcs", gcs.Beside, "gs", gcs.Named, nil},
-	{"azurerm", azblob.Beside, "azblob", azblob.Named, nil},
+	{"s3", s3.Beside, "s3", s3.Named, []string{"region"}, []string{"bucket", "key"}},
+	{"gcs", gcs.Beside, "gs", gcs.Named, nil, []string{"bucket", "prefix"}},
+	{"azurerm", azblob.Beside, "azblob", azblob.Named, nil, []string{"storage_account_name", "container_name", "key"}},
 }
 
 // Beside returns the place beside a state that is in a bucket; ok is false if it is not in one. It is the same in all
@@ -73,6 +75,34 @@ func Beside(b cli.Backend) (l Location, ok bool, err error) {
 		return Location{}, true, err
 	}
 	return l, true, nil
+}
+
+// URL is that of the place beside a state, for who cannot use the settings of its backend. It is empty if no URL leads there.
+func URL(b cli.Backend) string {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.backend == b.Type })
+	if i < 0 {
+		return ""
+	}
+	s, at, query := settings.OfBackend(b.Settings), []string{}, url.Values{}
+	for _, name := range kinds[i].path {
+		at = append(at, strings.Trim(s.Text(name), "/"))
+	}
+	for _, name := range kinds[i].accepts {
+		if value, isText := b.Settings[name].(string); isText && value != "" {
+			query.Set(name, value)
+		} else if b.Settings[name] == true {
+			query.Set(name, "true")
+		}
+	}
+	beside, text := "/"+settings.Beside, url.URL{Scheme: kinds[i].scheme, Host: at[0], RawQuery: query.Encode()}
+	if b.Type != "gcs" { // each of its states is in a folder
+		beside = "." + settings.Beside
+	}
+	text.Path = strings.TrimRight("/"+strings.Join(at[1:], "/")+beside, "/")
+	if l, err := ParseURL(text.String()); err != nil || l.String() != text.Scheme+"://"+at[0]+text.Path+"/" {
+		return ""
+	}
+	return text.String()
 }
 
 // Open returns the store for the texts of a scope, without accessing it yet.
