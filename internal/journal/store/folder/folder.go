@@ -220,7 +220,8 @@ func (f *folder) write(ctx context.Context, dir string, text []byte) (path strin
 	var file *os.File
 	err := whenShared(ctx, func() (err error) {
 		if err = f.makeDir(dir); err == nil {
-			file, err = os.CreateTemp(dir, temporary+"*") // readable by its owner only
+			path := filepath.Join(dir, temporary+strings.ToLower(rand.Text()))
+			file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // umask decides who may read it
 		}
 		return err
 	})
@@ -281,7 +282,7 @@ func (f *folder) makeDir(path string) error {
 		if err := f.mkdir(f.root); err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(f.root, ".gitignore"), []byte("*\n"), 0o600); err != nil { // or somebody would commit the journal
+		if err := os.WriteFile(filepath.Join(f.root, ".gitignore"), []byte("*\n"), 0o644); err != nil { //nolint:gosec // or somebody would commit the journal
 			return err
 		}
 	}
@@ -293,7 +294,7 @@ func (f *folder) makeDir(path string) error {
 
 // mkdir makes a folder that a loss of power does not remove, unless it exists. The mode has no effect on Windows.
 func (f *folder) mkdir(path string) error {
-	err := os.Mkdir(path, 0o700)
+	err := os.Mkdir(path, 0o777) //nolint:gosec // umask and the parent's group decide who may use it
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
