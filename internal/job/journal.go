@@ -99,7 +99,7 @@ func (d *ProviderData) planCreate(
 		if hasState {
 			counted = replaces
 		}
-		d.planRequest(request, counted, diags)
+		d.planRequest(ctx, request, counted, diags)
 	case verdict != journal.Twin && plans: // the apply stops a twin, if the plan does not
 		validate.WarnAt(diags, path.Root("name"), wording.Announcement(verdict, request, record))
 	}
@@ -112,8 +112,8 @@ func (d *ProviderData) mayReplace(plan *jobModel, jobID string) bool {
 }
 
 // planRequest counts a request that the apply sends. jobID is the job that the state has, or empty.
-func (d *ProviderData) planRequest(request send.Request, jobID string, diags *diag.Diagnostics) {
-	d.warnOfPlace(diags)
+func (d *ProviderData) planRequest(ctx context.Context, request send.Request, jobID string, diags *diag.Diagnostics) {
+	d.warnOfPlace(ctx, diags)
 	if err := d.Sender.Limits.Plan(request.Kind(), jobID); err != nil {
 		addError(diags, wording.BeyondLimit(err, request))
 	}
@@ -221,11 +221,14 @@ func (d *ProviderData) reportProblem(operation *send.Operation, outcome send.Out
 
 // warnOfPlace warns once, where something is sent, that the journal may not outlive this run, or that the last apply of the state kept it
 // elsewhere. A thousand objects are planned in any order, so each of their calls asks.
-func (d *ProviderData) warnOfPlace(diags *diag.Diagnostics) {
+func (d *ProviderData) warnOfPlace(ctx context.Context, diags *diag.Diagnostics) {
 	d.sends.Store(true)
 	d.warnsOfPlace.Do(func() {
 		if d.OnRunner != "" {
 			addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder, d.OnRunner))
+		}
+		if err := d.Sender.Journal.CheckRead(ctx); err != nil && !d.names.applies.Load() {
+			addWarning(diags, wording.MayBeUnwritable(err))
 		}
 	})
 	d.warnOfMove(diags)

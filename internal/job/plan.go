@@ -164,7 +164,7 @@ func (d *ProviderData) planName(
 		validate.WarnAt(diags, path.Root("name"), wording.OtherJob(state.facts(), record))
 	}
 	if c.message() {
-		d.planRequest(request, jobID, diags)
+		d.planRequest(ctx, request, jobID, diags)
 	}
 	return false
 }

@@ -188,6 +188,10 @@ func (c *client) List(ctx context.Context) (found map[string]store.Listed, _ err
 	return found, err
 }
 
+func (c *client) CanRead(ctx context.Context) error {
+	return c.access(ctx, "get", func() error { return nil })
+}
+
 func (c *client) Get(ctx context.Context, key string) (text []byte, v store.Version, _ error) {
 	err := c.access(ctx, "get", func() (err error) {
 		if c.real != nil {

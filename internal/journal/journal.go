@@ -45,6 +45,10 @@ type Options struct {
 	Place
 	// Elsewhere are other places where earlier runs may have kept the records of this state.
 	Elsewhere []Place
+	// Pointer is the place beside the state, if the journal is elsewhere: it gets a pointer to this one. It may be nil.
+	Pointer *Place
+	// IsUsual: nobody has chosen the place, so a pointer there counts.
+	IsUsual bool
 	// Forget lists ids of requests that a person has given up.
 	Forget []string
 	// RequestTimeout is the longest time between a POST and its response.
@@ -195,7 +199,9 @@ func (j *Journal) prove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	err := j.store.Prove(ctx)
-	j.isProven = err == nil
+	if j.isProven = err == nil; j.isProven {
+		j.leavePointer(ctx)
+	}
 	return j.failed("written", err)
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -32,6 +33,10 @@ type index struct {
 	names   map[string]bool // keys of those that resources have, as far as this process knows
 
 	places sync.Map // of Elsewhere, what each has
+
+	hasPointer atomic.Bool
+	pointer    sync.Once
+	movedTo    *Record
 }
 
 // reading is a record that is read once.
@@ -53,6 +58,9 @@ func (j *Journal) listAll(ctx context.Context) (map[string]store.Listed, error) 
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	listed, err := j.store.List(ctx)
+	_, isThere := listed[pointerKey]
+	delete(listed, pointerKey)
+	j.index.hasPointer.Store(isThere)
 	return listed, j.failed("listed", err)
 }
 
@@ -191,8 +199,11 @@ func (j *Journal) Renamed(ctx context.Context, w Wanted) *Record {
 }
 
 // LeftElsewhere returns the record of a name in another place, where earlier runs may have kept the journal, if this one has none and no
-// state has its job. One that cannot be read has none.
+// state has its job. One that cannot be read has none. If other runs of this state keep their journal elsewhere, it is a pointer there.
 func (j *Journal) LeftElsewhere(ctx context.Context, project, name string) *Record {
+	if moved := j.pointer(ctx); moved != nil {
+		return moved
+	}
 	for i, place := range j.Elsewhere {
 		value, _ := j.index.places.LoadOrStore(i, over(place.open(j.process), j.process, Options{}))
 		other, _ := value.(*Journal)

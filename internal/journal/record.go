@@ -31,7 +31,8 @@ type Record struct {
 	Run      cli.Run    `json:"run"`   // that wrote this
 	Write    string     `json:"write"` // random: who has lost the response to a write recognizes it
 
-	Where string `json:"-"` // its folder or object
+	Where   string `json:"-"` // its folder or object
+	MovedTo string `json:"-"` // it is no record, but a pointer to the place of another journal
 }
 
 // Request is a create or a message.

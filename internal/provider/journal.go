@@ -37,11 +37,11 @@ const (
 
 // journalSettings say where the journal of a state is kept, and which requests a person has given up.
 type journalSettings struct {
-	location  place.Location
-	elsewhere []place.Location // where it may have been
-	backend   cli.Backend
-	forget    []string
-	isTest    bool // the CLI tests the configuration
+	location place.Location
+	usual    place.Location // if nobody had chosen one
+	backend  cli.Backend
+	forget   []string
+	isTest   bool // the CLI tests the configuration
 }
 
 // journal returns the journal's settings, if it is enabled. A plan must know them, because it removes from
@@ -98,11 +98,8 @@ func (s *journalSettings) locate(named *place.Location) {
 		s.location = place.Location{Unusable: fmt.Errorf("the backend of this state, and so its journal, cannot be found: %w", err)}
 		return
 	}
-	usual := usualPlace(s.backend)
-	if usual.Unusable == nil {
-		s.elsewhere = append(s.elsewhere, usual)
-	}
-	s.location = usual
+	s.usual = usualPlace(s.backend)
+	s.location = s.usual
 	if named == nil {
 		return
 	}
@@ -173,9 +170,14 @@ func (s journalSettings) options(baseURL *url.URL, run cli.Run) journal.Options 
 	if s.isTest {
 		return o
 	}
+	usual := place(s.usual, s.backend)
 	others := []journal.Place{place(defaultFolder(), cli.Backend{}), place(defaultFolder(), s.backend)}
-	for _, l := range s.elsewhere {
-		others = append(others, place(l, s.backend))
+	if usual.Location.IsBucket() && usual.Location.Unusable == nil {
+		others = append(others, usual)
+		o.IsUsual = o.Location.String() == usual.Location.String() && o.Scope == usual.Scope
+		if !o.IsUsual {
+			o.Pointer = &usual
+		}
 	}
 	for _, other := range others {
 		if other.Location.String() != o.Location.String() || other.Scope != o.Scope {

@@ -222,13 +222,17 @@ func TestJournalBesideState(t *testing.T) {
 		return `{"backend": {"type": "s3", "config": {"bucket": "bucket", "key": "app/state", "region": "us-east-1", "use_path_style": true, ` +
 			`"endpoints": {"s3": "` + endpoint + `"}` + settings + `}}}`
 	}
+	const pointer = "keep the journal in s3://bucket/a/prefix/?state=a, and this one does not. So it cannot tell whether the name \"a\" has a job. " +
+		"Apply sends nothing"
 	elsewhere, unusable := "WARNING: Name has a record in another journal", "WARNING: Journal not usable"
 	for _, test := range []struct {
 		name, first, second string // backends
-		journal             any
+		named, journal      any    // of the first run, and of the second
 		want                string
 		jobs                int
 	}{
+		{name: "a forgotten place", first: backend(""), second: backend(""), named: attrs{"url": f.URL + "&state=a"}, want: pointer, jobs: 1},
+		{name: "a place that both know", first: backend(""), second: backend(""), named: attrs{"url": f.URL}, journal: attrs{"url": f.URL}, jobs: 1},
 		{name: "a fresh checkout", first: backend(""), second: backend(`, "profile": null`), jobs: 1},
 		{name: "another key", first: backend(""), second: strings.Replace(backend(""), "app/", "other/", 1), jobs: 2},
 		{name: "a place of its own", first: backend(""), second: backend(""), journal: attrs{"url": t.TempDir()}, want: elsewhere, jobs: 1},
@@ -241,9 +245,9 @@ func TestJournalBesideState(t *testing.T) {
 			f.Clear()
 			s := harness.NewService(t, nil)
 			initialized(t, test.first)
-			lostRun(t, "first", s.Attrs())
+			lostRun(t, "first", fakecli.With(s.Attrs(), attrs{"journal": test.named}))
 			for key := range f.Objects {
-				if !strings.HasPrefix(key, "app/state.agent-journal/") {
+				if test.named == nil && !strings.HasPrefix(key, "app/state.agent-journal/") {
 					t.Errorf("an entry is %s", key)
 				}
 			}

@@ -39,6 +39,13 @@ func checkJournal(failed *journal.Error) string {
 const NotReplaced Text = "Agent job not replaced\n" +
 	"Job {job} stays in the state, because no new job can be started without the journal. Nothing was sent.\n\n{cause}"
 
+// MayBeUnwritable warns in a plan of an apply that would fail.
+func MayBeUnwritable(err error) Diagnostic {
+	return diagnostic("Journal may not be usable", Sentence(err),
+		"Nothing shows that any run has written there. If the apply has the same credentials, it may fail before it sends anything.",
+		"Add what is missing. If the apply has other credentials, or the role may read and write there but not list, all is well.")
+}
+
 // JournalOnRunner warns that the journal is on the disk of a pipeline's runner. The advice is what to do there.
 func JournalOnRunner(folder, advice string) Diagnostic {
 	return diagnostic("Journal on the runner's disk",

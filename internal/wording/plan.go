@@ -181,6 +181,10 @@ func RecordElsewhere(r send.Request, record *journal.Record) Diagnostic {
 }
 
 func elsewhere(r send.Request, record *journal.Record) string {
+	if record.MovedTo != "" {
+		return fmt.Sprintf("Other runs of this state keep the journal in %s, and this one does not. So it cannot tell whether the name %s has a job.",
+			escape.Printable(record.MovedTo), Quote(r.Name))
+	}
 	what := "a request with an unknown outcome"
 	if record.Job != "" {
 		what = "job " + escape.Printable(record.Job)
@@ -191,6 +195,10 @@ func elsewhere(r send.Request, record *journal.Record) string {
 }
 
 func elsewhereWays(r send.Request, record *journal.Record) string {
+	if record.MovedTo != "" {
+		return "To use that journal, " + inConfiguration +
+			" To keep the journal beside the state again, delete " + escape.Printable(record.Where) + "."
+	}
 	ways := "If the state was moved, apply once with that place as journal.url, or with the backend that it had."
 	if record.Job != "" {
 		ways = fmt.Sprintf("To keep the job, import it: terraform (or tofu) import ADDRESS %s/%s", r.Project, escape.Printable(record.Job))

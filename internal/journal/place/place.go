@@ -35,6 +35,9 @@ type Location struct {
 	Prefix string       // there; empty, or ends in a slash
 }
 
+// IsBucket reports whether it is in one.
+func (l Location) IsBucket() bool { return l.cloud != nil }
+
 // String names the folder, or the bucket and the prefix there.
 func (l Location) String() string {
 	if l.cloud == nil {

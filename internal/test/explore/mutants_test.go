@@ -78,10 +78,8 @@ func mutants() map[string]mutant {
 			"job/journal.go", "	case record.Job == facts.ID && record.Released:\n", "	case record.Job == facts.ID && record.Released && false:\n",
 			"-replace only planned, then the state lost in bucket",
 		},
-		"a plan keeps a failed job": {"job/journal.go", "keepsFailed = verdict == journal.Adopt &&", "keepsFailed = verdict == journal.Twin &&", failed},
-		"a destroy keeps a failed job for its successor": {
-			"job/resource.go", "marks := readMarks(ctx, req.Private); marks.keepsFailed", "marks := readMarks(ctx, req.Private); false", failed,
-		},
+		"a plan keeps a failed job":                       {"job/journal.go", "keepsFailed = verdict == journal.Adopt &&", "keepsFailed = verdict == journal.Twin &&", failed},
+		"a destroy keeps a failed job for its successor":  {"job/resource.go", "if marks.keepsFailed ||", "if false ||", failed},
 		"a destroy keeps what another object has adopted": {"journal/journal.go", "r.Released, adoption != AnyAdoption && r.Adoption != adoption:", "r.Released:", "failed job, create first, again in bucket"},
 		"a destroy releases":                              {"job/resource.go", "		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)\n", "", "terraform destroy in bucket"},
 		"another run's job is named": {

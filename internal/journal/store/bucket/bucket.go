@@ -136,12 +136,16 @@ func (b *bucket) List(ctx context.Context) (map[string]store.Listed, error) {
 	return found, nil
 }
 
-func (b *bucket) Get(ctx context.Context, key string) (text []byte, v store.Version, _ error) {
+func (b *bucket) Get(ctx context.Context, key string) ([]byte, store.Version, error) {
 	if err := store.CheckKey(key); err != nil {
 		return nil, "", err
 	}
+	return b.get(ctx, b.object(key))
+}
+
+func (b *bucket) get(ctx context.Context, object string) (text []byte, v store.Version, _ error) {
 	err := b.try(ctx, "read", func(o Objects) error {
-		body, version, err := o.Get(ctx, b.object(key))
+		body, version, err := o.Get(ctx, object)
 		if errors.Is(err, ErrNoObject) {
 			return nil
 		}
@@ -187,6 +191,12 @@ func (b *bucket) put(ctx context.Context, object string, text []byte, ifVersion 
 
 // probe is the name of the object that Prove writes. It is not that of any key.
 const probe = "_conditions" + store.Suffix
+
+// CanRead reads that object, which is usually there: clouds hide what does not exist from who cannot list.
+func (b *bucket) CanRead(ctx context.Context) error {
+	_, _, err := b.get(ctx, b.prefix+probe)
+	return err
+}
 
 // Prove writes an object that nobody reads. The first write of all is the one that may succeed.
 func (b *bucket) Prove(ctx context.Context) error {
