@@ -100,7 +100,7 @@ func (a *awsSettings) read(s *settings.Settings) (endpoint string, _ error) {
 		"skip_requesting_account_id")
 	endpoint = withScheme(cmp.Or(endpoints.S3, s.Text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT")))
 	return endpoint, errors.Join(err, credentialsErr, endpointsErr, a.readRoles(s), settings.CheckEndpoint(a.stsEndpoint),
-		s.Refuse("AWS_WEB_IDENTITY_TOKEN"))
+		s.Refuse("AWS_WEB_IDENTITY_TOKEN", "AWS_METADATA_URL"))
 }
 
 // readRoles reads the present and the older settings of roles.
