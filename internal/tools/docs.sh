@@ -25,4 +25,5 @@ tfplugindocs() {
 }
 
 tfplugindocs generate
+go run ./internal/tools/backends docs/guides/journal.md
 tfplugindocs validate

@@ -130,19 +130,28 @@ func (c Command) Build(ctx context.Context, log io.Writer) (_ string, err error)
 	return exe, os.Rename(built, exe)
 }
 
-// copyModule copies the module to dir, after it has compared its hash, and adds
-// stubs for the modules that its go.mod replaces by its own subfolders: these
-// are not part of it, and only its repository has them.
-func (c Command) copyModule(ctx context.Context, dir string) error {
+// Download returns the folder of the module's source code in Go's cache, after it has compared its hash.
+func (c Command) Download(ctx context.Context) (dir string, _ error) {
 	var module struct{ Dir, Sum string }
-	if err := goJSON(ctx, &module, filepath.Dir(dir), "mod", "download", "-json", c.module+"@"+c.version); err != nil {
-		return err
+	if err := goJSON(ctx, &module, os.TempDir(), "mod", "download", "-json", c.module+"@"+c.version); err != nil {
+		return "", err
 	}
 	if module.Sum != c.sum {
-		return fmt.Errorf("its hash is %s, not %s: if you changed its version, compare the hash with https://sum.golang.org/lookup/%s@%s, "+
+		return "", fmt.Errorf("its hash is %s, not %s: if you changed its version, compare the hash with https://sum.golang.org/lookup/%s@%s, "+
 			"then write it into internal/tools/source/source.go", module.Sum, c.sum, c.module, c.version)
 	}
-	if err := os.CopyFS(dir, os.DirFS(module.Dir)); err != nil {
+	return module.Dir, nil
+}
+
+// copyModule copies the module to dir, and adds stubs for the modules that its
+// go.mod replaces by its own subfolders: these are not part of it, and only its
+// repository has them.
+func (c Command) copyModule(ctx context.Context, dir string) error {
+	module, err := c.Download(ctx)
+	if err != nil {
+		return err
+	}
+	if err := os.CopyFS(dir, os.DirFS(module)); err != nil {
 		return err
 	}
 	var gomod struct {
