@@ -296,7 +296,7 @@ func TestUnusableJournal(t *testing.T) {
 	})
 }
 
-// With settings that cannot be used, a command says so only where something is sent, and nothing is destroyed that it cannot replace.
+// S08: with settings that cannot be used, a command says so only where something is sent, and nothing is destroyed that it cannot replace.
 func TestUnusableJournal_settings(t *testing.T) {
 	refused := func(l *life) { l.config["journal"] = attrs{"url": l.folder} } // a local state needs a name there
 	a := []object{named("docs", "A")}

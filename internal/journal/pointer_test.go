@@ -13,7 +13,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// A journal elsewhere leaves a pointer beside the state, also over an older one. It counts for those who have chosen no place, and is
+// N28: a journal elsewhere leaves a pointer beside the state, also over an older one. It counts for those who have chosen no place, and is
 // no record.
 func TestPointer(t *testing.T) {
 	beside := Place{place.Location{Folder: t.TempDir(), Default: true}, "scope"}
@@ -50,7 +50,7 @@ type reader struct {
 func (r reader) List(context.Context) (map[string]store.Listed, error) { return r.listed, r.listErr }
 func (r reader) CanRead(context.Context) error                         { return r.readErr }
 
-// A plan says that its apply would fail, but not of a role that has what it needs, or of what is said elsewhere.
+// S07: a plan says that its apply would fail, but not of a role that has what it needs, or of what is said elsewhere.
 func TestCheckRead(t *testing.T) {
 	denied, other := store.ErrDenied, errors.New("timeout")
 	for _, row := range []struct {
