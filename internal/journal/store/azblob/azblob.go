@@ -8,6 +8,8 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -35,6 +37,9 @@ type cloud struct {
 	account, name string
 	endpoint      string // of the account
 	azure         azureSettings
+
+	encryption *blob.CPKInfo // with a key that the service does not keep
+	scope      *blob.CPKScopeInfo
 }
 
 var (
@@ -55,7 +60,10 @@ func Beside(s *settings.Settings) (bucket.Cloud, string, error) {
 		return nil, "", err
 	}
 	c, err := newCloud(account, name, "", true, s)
-	return c, key + "." + settings.Beside, err
+	if err != nil {
+		return nil, "", err
+	}
+	return c, key + "." + settings.Beside, c.encrypt(s)
 }
 
 // Named is where a URL leads.
@@ -76,11 +84,29 @@ func newCloud(account, name, endpoint string, isBeside bool, s *settings.Setting
 	if !azureAccounts.MatchString(account) || !azureContainers.MatchString(name) || len(name) < 3 || len(name) > 63 {
 		return nil, ErrNames
 	}
-	if endpoint == "" && s.Is("lookup_blob_endpoint", false, "ARM_USE_DNS_ZONE_ENDPOINT") {
-		return nil, settings.Unsupported("lookup_blob_endpoint")
-	}
 	c.endpoint = strings.TrimSuffix(cmp.Or(endpoint, "https://"+account+".blob."+suffix), "/")
 	return c, settings.CheckEndpoint(c.endpoint)
+}
+
+// encrypt reads how a state is encrypted.
+func (c *cloud) encrypt(s *settings.Settings) error {
+	if scope := s.Text("encryption_scope", "ARM_ENCYRPTION_SCOPE"); scope != "" { //nolint:misspell // so does OpenTofu
+		c.scope = &blob.CPKScopeInfo{EncryptionScope: &scope}
+	}
+	text := s.Text("customer_provided_key", "ARM_CUSTOMER_PROVIDED_KEY")
+	if text == "" {
+		return nil
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(key) != sha256.Size || c.scope != nil {
+		return settings.Unsupported("customer_provided_key")
+	}
+	sum := sha256.Sum256(key)
+	c.encryption = &blob.CPKInfo{
+		EncryptionAlgorithm: new(blob.EncryptionAlgorithmTypeAES256), EncryptionKey: &text,
+		EncryptionKeySHA256: new(base64.StdEncoding.EncodeToString(sum[:])),
+	}
+	return nil
 }
 
 func (c *cloud) String() string { return "azblob://" + c.account + "/" + c.name }
@@ -89,43 +115,57 @@ func (c *cloud) Grant(op, _ string) string {
 	if c.azure.sas != "" {
 		return fmt.Sprintf("the permission to %s blobs in the SAS token", op)
 	}
-	role := `the role "Storage Blob Data Contributor"`
+	role := fmt.Sprintf("the role %q", contributor)
 	if op == "list" || op == "read" {
 		role += ` (or, to plan only, "Storage Blob Data Reader")`
 	}
-	return fmt.Sprintf("%s on the container %s of the storage account %s", role, c.name, c.account)
+	return fmt.Sprintf("%s on the container %s of the storage account %s, which ARM_ACCESS_KEY does not need", role, c.name, c.account)
 }
 
 // Never has the form of Azure's, which count the time: it is one before the first journal.
 func (c *cloud) Never() store.Version { return `"0x8D0000000000000"` }
 
-func (c *cloud) Connect(_ context.Context, network http.RoundTripper) (bucket.Objects, error) {
+func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
 	options := azcore.ClientOptions{
 		Cloud: c.azure.cloud, Transport: &http.Client{Transport: network, CheckRedirect: bucket.NoRedirect},
 		Telemetry: policy.TelemetryOptions{Disabled: true},
 	}
-	at, ofContainer := c.endpoint+"/"+c.name, &container.ClientOptions{ClientOptions: options}
-	if c.azure.key != "" {
-		key, err := container.NewSharedKeyCredential(c.account, c.azure.key)
+	key, endpoint := c.azure.key, c.endpoint
+	isLookup := c.azure.looksUpKey || c.azure.looksUpServer
+	var identity azcore.TokenCredential
+	if isLookup || key == "" && c.azure.sas == "" {
+		var err error
+		if identity, err = c.azure.credential(options); err != nil {
+			return nil, err
+		}
+	}
+	if isLookup {
+		foundKey, foundEndpoint, err := c.lookUp(ctx, identity, options)
+		if err != nil {
+			return nil, c.lookUpError(err)
+		}
+		key, endpoint = cmp.Or(key, foundKey), cmp.Or(foundEndpoint, endpoint)
+	}
+	at, ofContainer := endpoint+"/"+c.name, &container.ClientOptions{ClientOptions: options}
+	if key != "" {
+		shared, err := container.NewSharedKeyCredential(c.account, key)
 		if err != nil {
 			return nil, settings.Unsupported("access_key")
 		}
-		client, err := container.NewClientWithSharedKeyCredential(at, key, ofContainer)
-		return &objects{client, true}, err
+		client, err := container.NewClientWithSharedKeyCredential(at, shared, ofContainer)
+		return &objects{c, client, true}, err
 	}
 	if c.azure.sas != "" {
 		client, err := container.NewClientWithNoCredential(at+"?"+c.azure.sas, ofContainer)
-		return &objects{client, false}, azureError(err)
+		return &objects{c, client, false}, azureError(err)
 	}
-	token, err := c.azure.credential(options)
-	if err != nil {
-		return nil, err
-	}
-	client, err := container.NewClient(at, token, ofContainer)
-	return &objects{client, false}, err
+	client, err := container.NewClient(at, identity, ofContainer)
+	return &objects{c, client, false}, err
 }
 
 type objects struct {
+	*cloud
+
 	container *container.Client
 	isKey     bool // which has every right
 }
@@ -157,7 +197,7 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 }
 
 func (o *objects) Get(ctx context.Context, key string) (io.ReadCloser, store.Version, error) {
-	response, err := o.container.NewBlobClient(key).DownloadStream(ctx, nil)
+	response, err := o.container.NewBlobClient(key).DownloadStream(ctx, &blob.DownloadStreamOptions{CPKInfo: o.encryption})
 	if err != nil {
 		return nil, "", azureError(err)
 	}
@@ -172,6 +212,7 @@ func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion st
 	response, err := o.container.NewBlockBlobClient(key).Upload(ctx, streaming.NopCloser(bytes.NewReader(body)), &blockblob.UploadOptions{
 		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: new("application/json")},
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: conditions},
+		CPKInfo:          o.encryption, CPKScopeInfo: o.scope,
 	})
 	if err != nil {
 		return "", azureError(err)
@@ -216,5 +257,9 @@ type azureResponse struct{ *azcore.ResponseError }
 func (r azureResponse) Unwrap() error { return r.ResponseError }
 
 func (r azureResponse) Error() string {
-	return strings.TrimSpace(fmt.Sprintf("the service responded with status %d %s", r.StatusCode, r.ErrorCode))
+	text := strings.TrimSpace(fmt.Sprintf("the service responded with status %d %s", r.StatusCode, r.ErrorCode))
+	if r.ErrorCode == "KeyBasedAuthenticationNotPermitted" {
+		text += fmt.Sprintf(": the storage account permits no keys, so set use_azuread_auth (ARM_USE_AZUREAD) to true and have the role %q", contributor)
+	}
+	return text
 }

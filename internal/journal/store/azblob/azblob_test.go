@@ -27,6 +27,8 @@ type fakeBlobs struct {
 	blobs    map[string]string
 	requests []string // all, and as whom
 	hook     func(w http.ResponseWriter) bool
+	account  string // what Azure Resource Manager says about it
+	status   int    // with which; 0: 200
 }
 
 // RoundTrip serves all hosts, so that tests see where requests would go.

@@ -6,6 +6,8 @@ package azblob
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,21 +22,24 @@ import (
 	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"software.sslmate.com/src/go-pkcs12"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
-// azureSettings say as whom a container is reached: with the account's key, else with a SAS token, else with one
-// for an identity. The backend would look up the account's key with that identity; a journal uses it as it is.
+// azureSettings say as whom a container is reached: with the account's key, else with a SAS token, else with the key that an
+// identity may look up, else as that identity.
 type azureSettings struct {
-	key, sas string
+	key, sas                  string
+	looksUpKey, looksUpServer bool
+	group                     string // of the account
 
 	cloud                  azcloud.Configuration
 	audience               string // of a token that proves who we are
 	tenant, subscription   string
 	client, secret, proof  azureText
-	certificate, password  string
+	pfx, pfxFile, password string
 	requestURL, connection string // where a CI system gives a proof
 	requestToken           string
 	oidc, aks, msi, cli    bool
@@ -58,7 +63,8 @@ func (a *azureSettings) read(s *settings.Settings, isBeside bool) (suffix string
 		key: arm("access_key"), sas: strings.TrimPrefix(arm("sas_token"), "?"),
 		tenant: arm("tenant_id"), subscription: arm("subscription_id"),
 		client: orFile("client_id"), secret: orFile("client_secret"), proof: orFile("oidc_token"),
-		certificate: arm("client_certificate_path"), password: s.Text("client_certificate_password", "ARM_CLIENT_CERTIFICATE_PASSWORD"),
+		pfx: arm("client_certificate"), pfxFile: arm("client_certificate_path"),
+		password:     s.Text("client_certificate_password", "ARM_CLIENT_CERTIFICATE_PASSWORD"),
 		requestURL:   arm("oidc_request_url", "ACTIONS_ID_TOKEN_REQUEST_URL", "SYSTEM_OIDCREQUESTURI"),
 		requestToken: arm("oidc_request_token", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"),
 		connection: cmp.Or(s.Text("ado_service_connection_id"), arm("ado_pipeline_service_connection_id",
@@ -66,7 +72,7 @@ func (a *azureSettings) read(s *settings.Settings, isBeside bool) (suffix string
 		oidc: isOn("use_oidc", false), aks: isOn("use_aks_workload_identity", false), msi: isOn("use_msi", false),
 		cli: isOn("use_cli", isBeside), others: !isBeside,
 	}
-	s.Ignore("use_azuread_auth", "resource_group_name", "snapshot", "timeout_seconds")
+	s.Ignore("snapshot", "timeout_seconds")
 	switch strings.ToLower(arm("environment")) {
 	case "", "public", "global":
 		a.cloud, a.audience, suffix = azcloud.AzurePublic, "api://AzureADTokenExchange", "core.windows.net"
@@ -77,13 +83,28 @@ func (a *azureSettings) read(s *settings.Settings, isBeside bool) (suffix string
 	default:
 		return "", settings.Unsupported("environment")
 	}
-	err := s.Refuse("ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CUSTOMER_PROVIDED_KEY",
-		"ARM_ENCYRPTION_SCOPE") //nolint:misspell // so does OpenTofu
-	if a.key != "" || a.sas != "" {
-		s.Ignore("client_certificate", "msi_endpoint") // of identities, as their variables are
-		return suffix, err
+	if isBeside {
+		return suffix, a.readBackend(s)
 	}
-	return suffix, errors.Join(err, s.Refuse("ARM_CLIENT_CERTIFICATE", "ARM_MSI_ENDPOINT"))
+	return suffix, nil
+}
+
+// readBackend reads what says how a state is kept. It is no concern of a URL.
+func (a *azureSettings) readBackend(s *settings.Settings) error {
+	s.Ignore("endpoint") // of an API that the CLIs no longer use
+	isKeyless := a.key == "" && a.sas == ""
+	a.group = s.Text("resource_group_name")
+	// The backend needs the group. If it is missing, what reached the state is unknown here, and the identity may do.
+	a.looksUpKey = !s.Is("use_azuread_auth", false, "ARM_USE_AZUREAD") && isKeyless && a.group != ""
+	a.looksUpServer = s.Is("lookup_blob_endpoint", false, "ARM_USE_DNS_ZONE_ENDPOINT")
+	if a.looksUpServer && a.group == "" {
+		return errors.New("the setting lookup_blob_endpoint needs resource_group_name")
+	}
+	const usual = "http://169.254.169.254/metadata/identity/oauth2/token"
+	if at := s.Text("msi_endpoint", "ARM_MSI_ENDPOINT"); a.msi && (isKeyless || a.looksUpServer) && at != "" && at != usual {
+		return settings.Unsupported("msi_endpoint")
+	}
+	return s.Refuse("ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST")
 }
 
 // credential finds an identity in the order of the backend.
@@ -103,16 +124,12 @@ func (a *azureSettings) credential(options azcore.ClientOptions) (azcore.TokenCr
 	}
 	isApp, hasProof := tenant != "" && client != "", (a.oidc || a.aks) && (proof.text != "" || proof.file != "")
 	switch {
-	case isApp && a.certificate != "":
-		text, err := readSetting("client_certificate_path", a.certificate)
+	case isApp && (a.pfx != "" || a.pfxFile != ""):
+		certificate, key, err := a.readPFX()
 		if err != nil {
 			return nil, err
 		}
-		certificates, key, err := azidentity.ParseCertificates(text, []byte(a.password))
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", settings.Unsupported("client_certificate_path"), err)
-		}
-		return azidentity.NewClientCertificateCredential(tenant, client, certificates, key,
+		return azidentity.NewClientCertificateCredential(tenant, client, []*x509.Certificate{certificate}, key,
 			&azidentity.ClientCertificateCredentialOptions{ClientOptions: options})
 	case isApp && secret != "":
 		return azidentity.NewClientSecretCredential(tenant, client, secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: options})
@@ -188,6 +205,26 @@ func (a *azureSettings) requestProof(ctx context.Context, network policy.Transpo
 		return token, nil
 	}
 	return "", fmt.Errorf("the service of the setting oidc_request_url responded with status %d, without a token", response.StatusCode)
+}
+
+// readPFX accepts what OpenSSL 3 writes, too, which azidentity does not.
+func (a *azureSettings) readPFX() (*x509.Certificate, any, error) {
+	name := "client_certificate"
+	content, err := base64.StdEncoding.DecodeString(a.pfx)
+	if a.pfx == "" {
+		name = "client_certificate_path"
+		if content, err = readSetting(name, a.pfxFile); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err != nil {
+		return nil, nil, settings.Unsupported(name)
+	}
+	key, certificate, _, err := pkcs12.DecodeChain(content, a.password)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", settings.Unsupported(name), err)
+	}
+	return certificate, key, nil
 }
 
 func (t azureText) read() (string, error) {

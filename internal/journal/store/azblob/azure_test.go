@@ -4,10 +4,11 @@
 package azblob
 
 import (
+	stdcmp "cmp"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
-	"encoding/pem"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -22,14 +23,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"software.sslmate.com/src/go-pkcs12"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
 
 // login plays Entra ID, managed identities, and the CI systems' services for tokens.
 func (f *fakeBlobs) login(w http.ResponseWriter, r *http.Request, body string) bool {
-	const token = `"token_type": "Bearer", "access_token": "token", "expires_in": %s, "resource": "https://storage.azure.com"}`
+	const token = `"token_type": "Bearer", "access_token": %q, "expires_in": %s, "resource": "https://storage.azure.com"}`
 	at := "https://" + r.URL.Host + r.URL.Path
 	switch {
 	case r.URL.Path == "/common/discovery/instance":
@@ -42,14 +45,22 @@ func (f *fakeBlobs) login(w http.ResponseWriter, r *http.Request, body string) b
 		if strings.Count(form.Get("client_assertion"), ".") == 2 {
 			form.Set("client_assertion", "JWT")
 		}
-		f.requests = append(f.requests, at+" "+form.Get("client_id")+" "+form.Get("client_secret")+form.Get("client_assertion"))
-		_, _ = fmt.Fprintf(w, `{`+token, "3600")
+		scope, text := "", "token"
+		if first, _, _ := strings.Cut(form.Get("scope"), " "); !strings.Contains(first, "://storage.azure.com/") {
+			scope, text = " for "+first, "management"
+		}
+		f.requests = append(f.requests, at+" "+form.Get("client_id")+" "+form.Get("client_secret")+form.Get("client_assertion")+scope)
+		_, _ = fmt.Fprintf(w, `{`+token, text, "3600")
 	case r.URL.Host == "169.254.169.254":
 		f.requests = append(f.requests, "managed identity "+r.URL.Query().Get("client_id"))
-		_, _ = fmt.Fprintf(w, `{`+token, `"60"`) // shorter than MSAL keeps in a cache, which all tests share
+		_, _ = fmt.Fprintf(w, `{`+token, "token", `"60"`) // shorter than MSAL keeps in a cache, which all tests share
 	case r.URL.Host == "ci.example":
 		f.requests = append(f.requests, r.Method+" "+r.URL.String()+" "+r.Header.Get("Authorization"))
 		_, _ = io.WriteString(w, map[string]string{http.MethodGet: `{"value": "proof"}`, http.MethodPost: `{"oidcToken": "proof"}`}[r.Method])
+	case strings.HasPrefix(r.URL.Host, "management."):
+		f.requests = append(f.requests, r.Method+" "+r.URL.String()+" "+r.Header.Get("Authorization"))
+		w.WriteHeader(stdcmp.Or(f.status, http.StatusOK))
+		_, _ = io.WriteString(w, f.account)
 	default:
 		return false
 	}
@@ -70,7 +81,7 @@ func clearAzure(t *testing.T) {
 	}
 }
 
-// certificate returns the file of a new one.
+// certificate returns a new one as OpenSSL 3 writes it.
 func certificate(t *testing.T) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -82,12 +93,15 @@ func certificate(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	parsed, err := x509.ParseCertificate(signed)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return file(t, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: signed}))+
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})))
+	pfx, err := pkcs12.Modern2023.Encode(key, parsed, nil, "password")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pfx)
 }
 
 func file(t *testing.T, content string) string {
@@ -107,6 +121,12 @@ func TestAzure_credentials(t *testing.T) {
 		blobs = "GET https://devstate.blob.core.windows.net/ci-state "
 		login = "https://login.microsoftonline.com/tenant/token "
 
+		manage   = "https://management.azure.com/subscriptions"
+		path     = "/providers/Microsoft.Storage/storageAccounts/devstate"
+		listKeys = path + "/listKeys?api-version=2023-01-01"
+		account  = `{"properties": {"primaryEndpoints": {"blob": "https://devstate.z1.blob.storage.azure.net/"}},
+			"keys": [{"permissions": "READ", "value": "b3RoZXI="}, {"permissions": "FULL", "value": "a2V5"}]}`
+
 		ofDevOps = "POST https://ci.example/a?api-version=7.1&serviceConnectionId=connection Bearer ci"
 	)
 	app := func(more set) set {
@@ -114,8 +134,9 @@ func TestAzure_credentials(t *testing.T) {
 		maps.Copy(all, more)
 		return all
 	}
+	pfx := certificate(t)
 	az := t.TempDir()
-	script := "#!/bin/sh\necho '{\"accessToken\": \"'\"$*\"'\", \"expires_on\": 4000000000}'\n"
+	script := "#!/bin/sh\nif [ $2 = show ]; then echo cli; exit; fi\necho '{\"accessToken\": \"'\"$*\"'\", \"expires_on\": 4000000000}'\n"
 	if err := os.WriteFile(filepath.Join(az, "az"), []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -130,14 +151,51 @@ func TestAzure_credentials(t *testing.T) {
 		"SAS":           {app(set{"sas_token": "?sig=sas", "client_secret": "secret", "client_certificate": "a"}), nil, []string{blobs + "sas"}},
 		"variable":      {app(set{}), map[string]string{"ARM_SAS_TOKEN": "sig=sas"}, []string{blobs + "sas"}},
 		"setting first": {set{"sas_token": "sig=sas"}, map[string]string{"ARM_SAS_TOKEN": "sig=other"}, []string{blobs + "sas"}},
-		"irrelevant": {set{"sas_token": "sig=sas", "resource_group_name": "a", "snapshot": true, "timeout_seconds": 3.0, "use_azuread_auth": true,
-			"subscription_id": "a", "lookup_blob_endpoint": false, "endpoint": "", "metadata_host": nil}, nil, []string{blobs + "sas"}},
+		"irrelevant": {set{"sas_token": "sig=sas", "resource_group_name": "a", "msi_endpoint": "a", "snapshot": true, "timeout_seconds": 3.0, "use_azuread_auth": true,
+			"subscription_id": "a", "lookup_blob_endpoint": false, "endpoint": "a", "metadata_host": nil}, nil, []string{blobs + "sas"}},
 		"secret": {app(set{"client_secret": "secret", "use_msi": true}), nil, []string{login + "client secret", blobs + "Bearer token"}},
+		"secret, key": {
+			app(set{"client_secret": "secret", "resource_group_name": "a (b)", "subscription_id": "c/d"}), nil, []string{
+				login + "client secret for https", "POST " + manage + "/c%2Fd/resourceGroups/a%20%28b%29" + listKeys + " Bearer management",
+				blobs + "SharedKey devstate",
+			},
+		},
+		"secret, key, China": {
+			app(set{"client_secret": "secret", "resource_group_name": "a", "environment": "china"}),
+			map[string]string{"ARM_SUBSCRIPTION_ID": "b"}, []string{
+				"https://login.chinacloudapi.cn/tenant/token client secret for https://management.core.chinacloudapi.cn//.default",
+				"POST https://management.chinacloudapi.cn/subscriptions/b/resourceGroups/a" + listKeys + " Bearer management",
+				"GET https://devstate.blob.core.chinacloudapi.cn/ci-state SharedKey devstate",
+			},
+		},
+		"secret, endpoint and key": {
+			app(set{"client_secret": "secret", "resource_group_name": "a", "subscription_id": "b", "lookup_blob_endpoint": true}), nil, []string{
+				login + "client secret for https", "GET " + manage + "/b/resourceGroups/a" + path + "?api-version=2023-01-01 Bearer management",
+				"POST " + manage + "/b/resourceGroups/a" + listKeys + " Bearer management",
+				"GET https://devstate.z1.blob.storage.azure.net/ci-state SharedKey devstate",
+			},
+		},
+		"secret, endpoint": {
+			app(set{"client_secret": "secret", "resource_group_name": "a", "subscription_id": "b", "sas_token": "sig=sas"}),
+			map[string]string{"ARM_USE_DNS_ZONE_ENDPOINT": "true"}, []string{
+				login + "client secret for https", "GET " + manage + "/b/resourceGroups/a" + path + "?api-version=2023-01-01 Bearer management",
+				"GET https://devstate.z1.blob.storage.azure.net/ci-state sas",
+			},
+		},
+		"secret, no key": {app(set{"client_secret": "secret", "resource_group_name": "a", "use_azuread_auth": true}), nil,
+			[]string{login + "client secret", blobs + "Bearer token"}},
+		"secret, no key, variable": {app(set{"client_secret": "secret", "resource_group_name": "a"}), map[string]string{"ARM_USE_AZUREAD": "true"},
+			[]string{login + "client secret", blobs + "Bearer token"}},
 		"secret in files": {
 			set{"tenant_id": "tenant", "client_id_file_path": file(t, "client\n"), "client_secret_file_path": file(t, "secret\n")},
 			nil, []string{login + "client secret", blobs + "Bearer token"},
 		},
-		"certificate": {app(set{"client_certificate_path": certificate(t), "client_secret": "secret"}), nil,
+		"certificate": {app(set{"client_certificate": base64.StdEncoding.EncodeToString([]byte(pfx)), "client_certificate_password": "password"}),
+			nil, []string{login + "client JWT", blobs + "Bearer token"}},
+		"certificate, file": {app(set{"client_certificate_path": file(t, pfx), "client_secret": "secret"}),
+			map[string]string{"ARM_CLIENT_CERTIFICATE_PASSWORD": "password"}, []string{login + "client JWT", blobs + "Bearer token"}},
+		"certificate, variable": {app(set{"client_certificate_password": "password"}),
+			map[string]string{"ARM_CLIENT_CERTIFICATE": base64.StdEncoding.EncodeToString([]byte(pfx))},
 			[]string{login + "client JWT", blobs + "Bearer token"}},
 		"OIDC": {app(set{"use_oidc": true, "oidc_token": "proof", "oidc_request_url": "https://ci.example", "oidc_request_token": "a"}), nil,
 			[]string{login + "client proof", blobs + "Bearer token"}},
@@ -158,17 +216,22 @@ func TestAzure_credentials(t *testing.T) {
 		"AKS": {app(set{"use_aks_workload_identity": true, "tenant_id": "other", "client_id": "other"}), map[string]string{
 			"AZURE_TENANT_ID": "tenant", "AZURE_CLIENT_ID": "client", "AZURE_FEDERATED_TOKEN_FILE": file(t, "proof"),
 		}, []string{login + "client proof", blobs + "Bearer token"}},
-		"managed identity": {set{"use_msi": true}, nil, []string{"managed identity ", blobs + "Bearer token"}},
+		"managed identity": {set{"use_msi": true, "msi_endpoint": "http://169.254.169.254/metadata/identity/oauth2/token"}, nil, []string{"managed identity ", blobs + "Bearer token"}},
 		"managed identity by name": {set{"use_msi": true, "client_id": "client"}, nil,
 			[]string{"managed identity client", blobs + "Bearer token"}},
 		"Azure CLI": {set{}, map[string]string{"PATH": az}, []string{ofCLI}},
+		"Azure CLI, key": {set{"resource_group_name": "a"}, map[string]string{"PATH": az + ":/bin:/usr/bin"}, []string{
+			"POST " + manage + "/cli/resourceGroups/a" + listKeys + " Bearer account get-access-token -o json --resource https",
+			blobs + "SharedKey devstate",
+		}},
 		"government": {app(set{"client_secret": "secret", "environment": "usgovernment"}), nil, []string{
 			"https://login.microsoftonline.us/tenant/token client secret", "GET https://devstate.blob.core.usgovcloudapi.net/ci-state Bearer token",
 		}},
 		"China": {app(set{"client_secret": "secret"}), map[string]string{"ARM_ENVIRONMENT": "china"}, []string{
 			"https://login.chinacloudapi.cn/tenant/token client secret", "GET https://devstate.blob.core.chinacloudapi.cn/ci-state Bearer token",
 		}},
-		"URL": {nil, map[string]string{"ARM_SAS_TOKEN": "sig=sas"}, []string{blobs + "sas"}},
+		"URL": {nil, map[string]string{"ARM_SAS_TOKEN": "sig=sas", "ARM_USE_DNS_ZONE_ENDPOINT": "true", "ARM_METADATA_HOST": "a",
+			"ARM_CUSTOMER_PROVIDED_KEY": "a", "ARM_MSI_ENDPOINT": "a"}, []string{blobs + "sas"}},
 		"URL, Azure SDK": {nil, map[string]string{"AZURE_TENANT_ID": "tenant", "AZURE_CLIENT_ID": "client", "AZURE_CLIENT_SECRET": "secret"},
 			[]string{login + "client secret", blobs + "Bearer token"}},
 	} {
@@ -187,12 +250,13 @@ func TestAzure_credentials(t *testing.T) {
 			if err != nil || test.settings != nil && prefix != "prod.tfstate.agent-journal/" {
 				t.Fatal(c, prefix, err)
 			}
-			f := &fakeBlobs{blobs: map[string]string{}}
+			f := &fakeBlobs{blobs: map[string]string{}, account: account}
 			if _, err := bucket.New(c, prefix, "scope", f).List(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			for i, request := range f.requests {
 				f.requests[i], _, _ = strings.Cut(request, "://storage.azure.com")
+				f.requests[i], _, _ = strings.Cut(f.requests[i], "://management.core.windows.net")
 			}
 			if diff := cmp.Diff(test.want, f.requests); diff != "" {
 				t.Error(diff)
@@ -218,22 +282,23 @@ func TestAzure_refused(t *testing.T) {
 		settings set
 		env      map[string]string
 	}{
-		{names: "endpoint", settings: set{"endpoint": canary}},
 		{names: "metadata_host", settings: set{"metadata_host": canary}},
-		{names: "msi_endpoint", settings: set{"msi_endpoint": canary}},
+		{names: "msi_endpoint", settings: set{"use_msi": true, "msi_endpoint": canary}},
+		{names: "msi_endpoint", settings: set{"use_msi": true}, env: map[string]string{"ARM_MSI_ENDPOINT": canary}},
 		{names: "client_certificate", settings: set{"client_certificate": canary}},
+		{names: "client_certificate", env: map[string]string{"ARM_CLIENT_CERTIFICATE": "Y2FuYXJ5"}},
 		{names: "customer_provided_key", settings: set{"customer_provided_key": canary}},
-		{names: "encryption_scope", settings: set{"encryption_scope": canary}},
-		{names: "lookup_blob_endpoint", settings: set{"lookup_blob_endpoint": true}},
+		{names: "customer_provided_key", env: map[string]string{"ARM_CUSTOMER_PROVIDED_KEY": "Y2FuYXJ5"}},
+		{
+			names: "customer_provided_key", settings: set{"customer_provided_key": base64.StdEncoding.EncodeToString(make([]byte, 32))},
+			env: map[string]string{"ARM_ENCYRPTION_SCOPE": canary}, //nolint:misspell // so does OpenTofu
+		},
+		{names: "lookup_blob_endpoint needs resource_group_name", settings: set{"lookup_blob_endpoint": true}},
 		{names: "lookup_blob_endpoint", env: map[string]string{"ARM_USE_DNS_ZONE_ENDPOINT": "true"}},
 		{names: "environment", settings: set{"environment": canary}},
 		{names: "of_a_later_version", settings: set{"of_a_later_version": canary}},
 		{names: "ARM_METADATA_HOSTNAME", env: map[string]string{"ARM_METADATA_HOSTNAME": canary}},
 		{names: "ARM_METADATA_HOST", env: map[string]string{"ARM_METADATA_HOST": canary}},
-		{names: "ARM_MSI_ENDPOINT", env: map[string]string{"ARM_MSI_ENDPOINT": canary}},
-		{names: "ARM_CLIENT_CERTIFICATE", env: map[string]string{"ARM_CLIENT_CERTIFICATE": canary}},
-		{names: "ARM_CUSTOMER_PROVIDED_KEY", env: map[string]string{"ARM_CUSTOMER_PROVIDED_KEY": canary}},
-		{names: "ARM_ENCYRPTION_SCOPE", env: map[string]string{"ARM_ENCYRPTION_SCOPE": canary}}, //nolint:misspell // so does OpenTofu
 		{names: "storage account", settings: set{"storage_account_name": "canary.example.com/"}},
 		{names: "container", settings: set{"container_name": "canary--a"}},
 		{names: "container", settings: set{"container_name": strings.Repeat("canary-", 9) + canary}},
@@ -249,6 +314,7 @@ func TestAzure_refused(t *testing.T) {
 			names:    "cannot use the setting oidc_request_url",
 			settings: set{"use_oidc": true, "oidc_request_url": "http://canary.example", "oidc_request_token": canary},
 		},
+		{names: "no subscription_id", settings: set{"resource_group_name": canary, "client_secret": canary}},
 		{names: "subscription_id", settings: set{"tenant_id": "", "subscription_id": canary + "$"}},
 		{names: "URL", settings: set{"sas_token": canary + "\n="}},
 	} {
@@ -269,3 +335,86 @@ func TestAzure_refused(t *testing.T) {
 		})
 	}
 }
+
+// The error of a look-up names what was tried and both ways out, and shows neither settings nor what came back.
+func TestAzure_lookUpErrors(t *testing.T) {
+	const canary = "canary"
+	for what, test := range map[string]struct {
+		settings set
+		status   int
+		body     string
+		want     string
+	}{
+		"denied": {status: http.StatusForbidden, body: `{"error": {"code": "AuthorizationFailed", "message": "canary"}}`,
+			want: "the key of the storage account devstate (with listKeys), as the azurerm backend does: the service responded with status 403 AuthorizationFailed;"},
+		"locked":       {status: http.StatusConflict, body: `{"error": {"code": "ScopeLocked", "message": "canary"}}`, want: "status 409 ScopeLocked;"},
+		"a proxy":      {status: http.StatusOK, body: "<canary>", want: "invalid character '<'"},
+		"a redirect":   {status: http.StatusFound, body: "canary", want: "status 302"},
+		"only to read": {status: http.StatusOK, body: `{"keys": [{"permissions": "Read", "value": "canary"}]}`, want: "no key that permits everything"},
+		"no endpoint": {settings: set{"lookup_blob_endpoint": true, "access_key": canary}, status: http.StatusOK, body: "{}",
+			want: "the endpoint of the storage account devstate, as"},
+		"a foreign endpoint": {settings: set{"lookup_blob_endpoint": true}, status: http.StatusOK,
+			body: `{"properties": {"primaryEndpoints": {"blob": "http://canary"}}}`, want: "names no endpoint"},
+	} {
+		clearAzure(t)
+		all := set{"tenant_id": "tenant", "client_id": "client", "client_secret": canary, "subscription_id": canary, "resource_group_name": canary}
+		maps.Copy(all, test.settings)
+		c, prefix, err := beside(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := &fakeBlobs{account: test.body, status: test.status}
+		for op, err := range storetest.Ops(t, bucket.New(c, prefix, "scope", f), "a") {
+			for _, want := range []string{test.want, "use_azuread_auth", "ARM_USE_AZUREAD", contributor, "ci-state", "ARM_ACCESS_KEY"} {
+				if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {
+					t.Errorf("%s: %v: %v lacks %s", what, op, err, want)
+				}
+			}
+		}
+		if text := strings.Join(f.requests, "\n"); strings.Contains(text, "ci-state") {
+			t.Errorf("%s: %s", what, text)
+		}
+	}
+}
+
+// Blobs are encrypted as the state is.
+func TestAzure_encryption(t *testing.T) {
+	key := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	for what, test := range map[string]struct {
+		settings set
+		env      map[string]string
+		want     []string // of a write, and of a read
+	}{
+		"key":           {set{"customer_provided_key": key}, nil, []string{key + " ", key + " "}},
+		"key, variable": {nil, map[string]string{"ARM_CUSTOMER_PROVIDED_KEY": key}, []string{key + " ", key + " "}},
+		"scope":         {set{"encryption_scope": "a"}, nil, []string{" a", " "}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			clearAzure(t)
+			t.Setenv("ARM_ACCESS_KEY", "a2V5")
+			for name, value := range test.env {
+				t.Setenv(name, value)
+			}
+			c, prefix, err := beside(test.settings)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := &fakeBlobs{blobs: map[string]string{}}
+			var got []string
+			s := bucket.New(c, prefix, "scope", roundTrip(func(r *http.Request) (*http.Response, error) {
+				header := func(name string) string { return strings.Join(r.Header[name], "") } // as the SDK spells it
+				got = append(got, header("x-ms-encryption-key")+" "+header("x-ms-encryption-scope"))
+				return f.RoundTrip(r)
+			}))
+			storetest.Write(t, s, "a", "text", "")
+			storetest.Want(t, s, "a", "text")
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
