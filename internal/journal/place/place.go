@@ -61,7 +61,7 @@ type kind struct {
 //nolint:gochecknoglobals // never changed
 var kinds = []kind{
 	{"s3", s3.Beside, "s3", s3.Named, []string{"region"}, []string{"bucket", "key"}},
-	{"gcs", gcs.Beside, "gs", gcs.Named, nil, []string{"bucket", "prefix"}},
+	{"gcs", gcs.Beside, "gs", gcs.Named, []string{"kms_encryption_key"}, []string{"bucket", "prefix"}},
 	{"azurerm", azblob.Beside, "azblob", azblob.Named, nil, []string{"storage_account_name", "container_name", "key"}},
 }
 
@@ -121,7 +121,7 @@ func (l Location) Open(scope string, process *cli.Process) store.Store {
 
 var errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1, gs://bucket/prefix or " +
 	"azblob://account/container/prefix, without user, port and fragment; it accepts the parameters endpoint, state and, for s3, region, " +
-	"each once, and after a path only state")
+	"for gs, kms_encryption_key, each once, and after a path only state")
 
 // ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or
 // s3://BUCKET/PREFIX?region=REGION, gs://BUCKET/PREFIX or azblob://ACCOUNT/CONTAINER/PREFIX, each with endpoint=URL and

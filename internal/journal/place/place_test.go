@@ -33,6 +33,7 @@ func TestParseURL(t *testing.T) {
 		{text: "s3://bucket?state=app%2Fprod", want: "s3://bucket/", state: "app/prod"},
 		{text: "gs://my_bucket//a/b//?state=app", want: "gs://my_bucket/a/b/", state: "app"},
 		{text: "GS://b?endpoint=http://[::1]:9000/", want: "gs://b/"},
+		{text: "gs://b?kms_encryption_key=projects/p/locations/l/keyRings/r/cryptoKeys/k", want: "gs://b/"},
 		{text: "azblob://devstate/ci-state", want: "azblob://devstate/ci-state/"},
 		{text: "azblob://devstate/ci-state//a/b/?state=app&endpoint=http://127.0.0.1:10000/devstate/",
 			want: "azblob://devstate/ci-state/a/b/", state: "app"},

@@ -212,7 +212,7 @@ func TestAzureBlob_responses(t *testing.T) {
 		respondAzure(w, http.StatusForbidden, "AuthorizationFailure")
 		return true
 	}
-	if _, err := s.List(t.Context()); err == nil || strings.Contains(err.Error(), "lack") {
+	if _, err := s.List(t.Context()); err == nil || strings.Contains(err.Error(), "may lack") {
 		t.Errorf("a key lacks a right: %v", err)
 	}
 }

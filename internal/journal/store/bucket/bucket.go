@@ -101,7 +101,7 @@ func (b *bucket) try(ctx context.Context, op string, do func(Objects) error) err
 	}
 	err := do(*connected)
 	if err != nil && (*connected).IsDenied(err) {
-		return deniedError{fmt.Errorf("the credentials lack %s: %w", b.cloud.Grant(op, b.place), err)}
+		return deniedError{fmt.Errorf("the credentials may lack %s: %w", b.cloud.Grant(op, b.place), err)}
 	}
 	return err
 }

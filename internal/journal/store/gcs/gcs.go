@@ -8,11 +8,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -33,8 +36,11 @@ import (
 // too large for this program, and its JSON API needs three requests.
 type cloud struct {
 	name, kmsKey       string
-	base               string // of all URLs
-	token, credentials string // if both are empty, Application Default Credentials
+	encryption         http.Header // with a key that Google does not keep
+	base               string      // of all URLs
+	token, credentials string      // if both are empty, Application Default Credentials
+	impersonated       string      // service account whose tokens these credentials get; may be empty
+	delegates          []string    // service accounts between them
 }
 
 const maxBody = 4 << 20 // a page of a listing has at most 1000 names
@@ -42,37 +48,66 @@ const maxBody = 4 << 20 // a page of a listing has at most 1000 names
 // Beside is where the gcs backend keeps its states.
 func Beside(s *settings.Settings) (bucket.Cloud, string, error) {
 	name, nameErr := s.Required("bucket")
-	c, err := newCloud(name, "", s)
+	c, err := newCloud(name, s)
 	prefix := path.Join(strings.TrimLeft(s.Text("prefix"), "/"), settings.Beside) + "/" // the backend joins so, too
-	return c, prefix, errors.Join(nameErr, err)
+	return c, prefix, errors.Join(nameErr, err, c.readBackend(s))
 }
 
 // Named is where a URL leads.
 func Named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
-	c, err := newCloud(host, s.Text("endpoint"), s)
-	return c, path, err
+	c, err := newCloud(host, s)
+	endpoint := s.Text("endpoint")
+	c.base, c.kmsKey = cmp.Or(strings.TrimRight(endpoint, "/"), server), s.Text("kms_encryption_key")
+	return c, path, errors.Join(err, settings.CheckEndpoint(endpoint))
 }
 
-// newCloud takes the endpoint of a URL, or else the backend's.
-func newCloud(name, endpoint string, s *settings.Settings) (*cloud, error) {
+const server = "https://storage.googleapis.com"
+
+// newCloud reads who one is, which is the backend's identity for a URL, too.
+func newCloud(name string, s *settings.Settings) (*cloud, error) {
 	b := &cloud{
 		name:        name,
-		kmsKey:      s.Text("kms_encryption_key", "GOOGLE_KMS_ENCRYPTION_KEY"),
-		base:        cmp.Or(strings.TrimRight(endpoint, "/"), "https://storage.googleapis.com"),
+		base:        server,
 		token:       s.Text("access_token", "GOOGLE_OAUTH_ACCESS_TOKEN"),
 		credentials: s.Text("credentials", "GOOGLE_BACKEND_CREDENTIALS", "GOOGLE_CREDENTIALS"),
+		impersonated: s.Text("impersonate_service_account", "GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT",
+			"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"),
+	}
+	_, err := s.Decode("impersonate_service_account_delegates", &b.delegates)
+	return b, err
+}
+
+// readBackend reads where and how a state is kept, which is no concern of a URL.
+func (b *cloud) readBackend(s *settings.Settings) error {
+	b.kmsKey = s.Text("kms_encryption_key", "GOOGLE_KMS_ENCRYPTION_KEY")
+	if text := s.Text("encryption_key", "GOOGLE_ENCRYPTION_KEY"); text != "" {
+		key, err := base64.StdEncoding.DecodeString(string(pathOrText(text)))
+		if err != nil || len(key) != sha256.Size || b.kmsKey != "" {
+			return settings.Unsupported("encryption_key")
+		}
+		sum := sha256.Sum256(key)
+		b.encryption = http.Header{
+			"X-Goog-Encryption-Algorithm":  {"AES256"},
+			"X-Goog-Encryption-Key":        {base64.StdEncoding.EncodeToString(key)},
+			"X-Goog-Encryption-Key-Sha256": {base64.StdEncoding.EncodeToString(sum[:])},
+		}
+	}
+	universe := s.Text("universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN")
+	if universe != "" && universe != "googleapis.com" { // another one gives tokens in another way
+		return settings.Unsupported("universe_domain")
 	}
 	const setting = "storage_custom_endpoint"
-	custom := s.Text(setting, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT")
-	if endpoint == "" && custom != "" {
+	if custom := s.Text(setting, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"); custom != "" {
 		parsed, err := url.Parse(custom)
 		if err != nil || strings.Trim(parsed.Path, "/") != "storage/v1" { // uploads have another path on the same host
-			return nil, settings.Unsupported(setting)
+			return settings.Unsupported(setting)
 		}
-		endpoint, b.base = custom, parsed.Scheme+"://"+parsed.Host
+		if err := settings.CheckEndpoint(custom); err != nil {
+			return err
+		}
+		b.base = parsed.Scheme + "://" + parsed.Host
 	}
-	return b, errors.Join(settings.CheckEndpoint(endpoint), s.Refuse("GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT",
-		"GOOGLE_ENCRYPTION_KEY", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN", "STORAGE_EMULATOR_HOST"))
+	return s.Refuse("STORAGE_EMULATOR_HOST")
 }
 
 func (b *cloud) String() string { return "gs://" + b.name }
@@ -95,8 +130,7 @@ func (b *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.
 		Timeout:       bucket.RequestTimeout,
 	}
 	tokens, err := within(ctx, func() (oauth2.TokenSource, error) {
-		// A later call refreshes the token with the same context.
-		return b.tokens(context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, client))
+		return b.tokens(context.WithoutCancel(ctx), client) // a later call refreshes the token with the same context
 	})
 	return &objects{b, client, tokens}, err
 }
@@ -108,6 +142,7 @@ type objects struct {
 	source oauth2.TokenSource
 }
 
+// path is that of the bucket's objects.
 func (o *objects) path() string { return "/storage/v1/b/" + url.PathEscape(o.name) + "/o" }
 
 func (o *objects) pathOf(key string) string { return o.path() + "/" + url.PathEscape(key) }
@@ -239,6 +274,9 @@ func (o *objects) sendOnce(ctx context.Context, method, path string, query url.V
 	token.SetAuthHeader(request)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	if path != o.path() { // a listing has no content
+		maps.Copy(request.Header, o.encryption)
 	}
 	request.Header["Idempotency-Key"] = nil // is not sent; lets the transport replace a connection that the server has closed
 	response, err := o.client.Do(request)

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -114,7 +116,15 @@ func TestGCS_settings(t *testing.T) {
 	}
 	t.Setenv("HOME", filepath.Dir(file))
 	t.Setenv("USERPROFILE", filepath.Dir(file))
-	const google = "https://storage.googleapis.com"
+	csek := base64.StdEncoding.EncodeToString(make([]byte, 32))
+	csekFile := filepath.Join(t.TempDir(), "csek")
+	if err := os.WriteFile(csekFile, []byte(csek), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	encryption := http.Header{
+		"X-Goog-Encryption-Algorithm": {"AES256"}, "X-Goog-Encryption-Key": {csek},
+		"X-Goog-Encryption-Key-Sha256": {"Zmh6rfhivXdsj8GLjp+OIAiXFIVu4jOzkCpZHQ1fKSU="},
+	}
 	for what, test := range map[string]struct {
 		settings  map[string]any
 		variables map[string]string
@@ -159,19 +169,34 @@ func TestGCS_settings(t *testing.T) {
 		"endpoint, user": {
 			settings: map[string]any{"storage_custom_endpoint": "https://a:canary@b/storage/v1/"}, wantErr: "endpoint",
 		},
-		"endpoint, http":           {settings: map[string]any{"storage_custom_endpoint": "http://canary/storage/v1/"}, wantErr: "endpoint"},
-		"impersonation":            {settings: map[string]any{"impersonate_service_account": canary}, wantErr: "impersonate_service_account"},
-		"delegates":                {settings: map[string]any{"impersonate_service_account_delegates": []any{canary}}, wantErr: "delegates"},
-		"encryption key":           {settings: map[string]any{"encryption_key": canary}, wantErr: "encryption_key"},
-		"universe":                 {settings: map[string]any{"universe_domain": canary}, wantErr: "universe_domain"},
-		"a setting to come":        {settings: map[string]any{"later": canary}, wantErr: "later"},
-		"impersonation, variable":  {variables: map[string]string{gcsVariables[6]: canary}, wantErr: gcsVariables[6]},
-		"impersonation, variables": {variables: map[string]string{gcsVariables[7]: canary}, wantErr: gcsVariables[7]},
-		"encryption key, variable": {variables: map[string]string{gcsVariables[8]: canary}, wantErr: gcsVariables[8]},
-		"universe, variable":       {variables: map[string]string{gcsVariables[9]: canary}, wantErr: gcsVariables[9]},
-		"universe, library":        {variables: map[string]string{gcsVariables[10]: canary}, wantErr: gcsVariables[10]},
-		"emulator":                 {variables: map[string]string{gcsVariables[11]: canary}, wantErr: gcsVariables[11]},
-		"key that is none":         {settings: map[string]any{"credentials": canary}, wantErr: "credentials"},
+		"endpoint, http": {settings: map[string]any{"storage_custom_endpoint": "http://canary/storage/v1/"}, wantErr: "endpoint"},
+		"impersonation": {
+			settings: map[string]any{"impersonate_service_account": "a@b", "impersonate_service_account_delegates": []any{"c@d", "e@f"}},
+			want:     cloud{impersonated: "a@b", delegates: []string{"c@d", "e@f"}},
+		},
+		"impersonation, variables": {
+			variables: map[string]string{"GOOGLE_BACKEND_IMPERSONATE_SERVICE_ACCOUNT": "a@b", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT": canary},
+			want:      cloud{impersonated: "a@b"},
+		},
+		"impersonation, second variable": {
+			variables: map[string]string{"GOOGLE_IMPERSONATE_SERVICE_ACCOUNT": "a@b"}, want: cloud{impersonated: "a@b"},
+		},
+		"delegates":                   {settings: map[string]any{"impersonate_service_account_delegates": canary}, wantErr: "delegates"},
+		"encryption key":              {settings: map[string]any{"encryption_key": csek}, want: cloud{encryption: encryption}},
+		"encryption key, file":        {settings: map[string]any{"encryption_key": csekFile}, want: cloud{encryption: encryption}},
+		"encryption key, variable":    {variables: map[string]string{"GOOGLE_ENCRYPTION_KEY": csek}, want: cloud{encryption: encryption}},
+		"encryption key that is none": {settings: map[string]any{"encryption_key": canary}, wantErr: "encryption_key"},
+		"encryption key, too short":   {settings: map[string]any{"encryption_key": "Y2FuYXJ5"}, wantErr: "encryption_key"},
+		"two keys": {
+			settings: map[string]any{"encryption_key": csek}, variables: map[string]string{"GOOGLE_KMS_ENCRYPTION_KEY": canary}, wantErr: "encryption_key",
+		},
+		"universe":           {settings: map[string]any{"universe_domain": canary}, wantErr: "universe_domain"},
+		"universe, usual":    {settings: map[string]any{"universe_domain": "googleapis.com"}},
+		"a setting to come":  {settings: map[string]any{"later": canary}, wantErr: "later"},
+		"universe, variable": {variables: map[string]string{gcsVariables[9]: canary}, wantErr: "universe_domain"},
+		"universe, library":  {variables: map[string]string{gcsVariables[10]: canary}, wantErr: "universe_domain"},
+		"emulator":           {variables: map[string]string{gcsVariables[11]: canary}, wantErr: gcsVariables[11]},
+		"key that is none":   {settings: map[string]any{"credentials": canary}, wantErr: "credentials"},
 		"key of another type": {
 			settings: map[string]any{"credentials": `{"type": "canary"}`}, wantErr: "credentials",
 		},
@@ -204,7 +229,7 @@ func TestGCS_settings(t *testing.T) {
 			want := test.want
 			want.name = "bucket"
 			if want.base == "" {
-				want.base = google
+				want.base = server
 			}
 			if diff := cmp.Diff(bucket.Cloud(&want), c, cmp.AllowUnexported(cloud{})); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -300,6 +325,126 @@ func TestGCS_requests(t *testing.T) {
 	}
 }
 
+// A URL's identity is the backend's; where and how a state is kept is no concern of it.
+func TestGCS_named(t *testing.T) {
+	setGCS(t, map[string]string{
+		"GOOGLE_CREDENTIALS": "key", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT": "a@b", "GOOGLE_KMS_ENCRYPTION_KEY": "canary",
+		"GOOGLE_ENCRYPTION_KEY": "canary", "GOOGLE_STORAGE_CUSTOM_ENDPOINT": "canary", "GOOGLE_CLOUD_UNIVERSE_DOMAIN": "canary",
+		"STORAGE_EMULATOR_HOST": "canary",
+	})
+	s := settings.OfURL(map[string]any{"kms_encryption_key": "k"})
+	c, _, err := Named("bucket", "a", s)
+	want := &cloud{name: "bucket", base: server, kmsKey: "k", credentials: "key", impersonated: "a@b"}
+	if diff := cmp.Diff(bucket.Cloud(want), c, cmp.AllowUnexported(cloud{})); diff != "" || err != nil || s.Unread() != nil {
+		t.Errorf("%v %v (-want +got):\n%s", err, s.Unread(), diff)
+	}
+}
+
+// Tokens of another service account come from IAM, with the credentials' own, once an hour.
+func TestGCS_impersonation(t *testing.T) {
+	const path = "POST https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/a@b:generateAccessToken Bearer source "
+	const denied = `{"error": {"code": 403, "message": "canary", "status": "PERMISSION_DENIED"}}`
+	const lacks = `with status 403 PERMISSION_DENIED; the credentials may lack the role roles/iam.serviceAccountTokenCreator`
+	for what, test := range map[string]struct {
+		settings  map[string]any
+		variables map[string]string
+		status    int
+		body      string
+		want      []string // before the listings
+		wantErr   string
+	}{
+		"token": {settings: map[string]any{"access_token": "source"}, want: []string{path + `{"scope":["` + storageScope + `"]}`}},
+		"key": {
+			settings: map[string]any{"credentials": serviceAccount(t, "https://oauth2.googleapis.com/token")},
+			want:     []string{"POST https://oauth2.googleapis.com/token " + cloudScope, path + `{"scope":["` + storageScope + `"]}`},
+		},
+		"delegates": {
+			settings:  map[string]any{"impersonate_service_account_delegates": []any{"c@d", "e@f"}},
+			variables: map[string]string{"GOOGLE_OAUTH_ACCESS_TOKEN": "source"},
+			want:      []string{path + `{"delegates":["projects/-/serviceAccounts/c@d","projects/-/serviceAccounts/e@f"],"scope":["` + storageScope + `"]}`},
+		},
+		"denied":   {settings: map[string]any{"access_token": "source"}, status: http.StatusForbidden, body: denied, wantErr: lacks},
+		"redirect": {settings: map[string]any{"access_token": "source"}, status: http.StatusFound, body: "canary", wantErr: "with status 302"},
+		"empty":    {settings: map[string]any{"access_token": "source"}, status: http.StatusOK, body: "{}", wantErr: "with status 200"},
+		"network":  {settings: map[string]any{"access_token": "source"}, wantErr: "no route"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			setGCS(t, test.variables)
+			values := map[string]any{"bucket": "bucket", "impersonate_service_account": "a@b"}
+			maps.Copy(values, test.settings)
+			s := settings.OfBackend(values)
+			c, prefix, err := Beside(s)
+			if err = errors.Join(err, s.Unread()); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			kept := bucket.New(c, prefix, "scope", roundTrip(func(r *http.Request) (int, string, error) {
+				at, body := r.Method+" "+r.URL.String(), ""
+				if r.Body != nil {
+					text, _ := io.ReadAll(r.Body)
+					body = string(text)
+				}
+				switch r.URL.Host {
+				case "oauth2.googleapis.com":
+					form, _ := url.ParseQuery(body)
+					claims, _ := base64.RawURLEncoding.DecodeString(strings.Split(form.Get("assertion"), ".")[1])
+					var claim struct{ Scope string }
+					_ = json.Unmarshal(claims, &claim)
+					got = append(got, at+" "+claim.Scope)
+					return http.StatusOK, `{"access_token": "source", "expires_in": 3600}`, nil
+				case "iamcredentials.googleapis.com":
+					got = append(got, at+" "+r.Header.Get("Authorization")+" "+body)
+					if test.wantErr != "" {
+						if test.status == 0 {
+							return 0, "", errors.New("no route")
+						}
+						return test.status, test.body, nil
+					}
+					return http.StatusOK, `{"accessToken": "impersonated", "expireTime": "` + time.Now().Add(time.Hour).Format(time.RFC3339) + `"}`, nil
+				}
+				got = append(got, r.Method+" "+r.URL.Path+" "+r.Header.Get("Authorization"))
+				return http.StatusOK, `{"kind": "storage#objects"}`, nil
+			}))
+			for range 2 {
+				_, err = kept.List(t.Context())
+			}
+			if test.wantErr != "" {
+				if err == nil || !strings.Contains(err.Error(), test.wantErr) || strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "a@b") {
+					t.Errorf("got %v, want %s", err, test.wantErr)
+				}
+				return
+			}
+			const list = "GET /storage/v1/b/bucket/o Bearer impersonated"
+			if diff := cmp.Diff(append(test.want, list, list), got); diff != "" || err != nil {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// The key that Google does not keep goes with what has content, and only there.
+func TestGCS_encryption(t *testing.T) {
+	setGCS(t, nil)
+	c, prefix, err := Beside(settings.OfBackend(map[string]any{
+		"bucket": "bucket", "access_token": "token", "encryption_key": base64.StdEncoding.EncodeToString(make([]byte, 32)),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	s := bucket.New(c, prefix, "scope", roundTrip(func(r *http.Request) (int, string, error) {
+		got = append(got, strings.TrimPrefix(r.URL.Path, "/storage/v1/b/bucket")+" "+r.Header.Get("X-Goog-Encryption-Algorithm"))
+		return http.StatusOK, `{"kind": "storage#objects", "generation": "2"}`, nil
+	}))
+	_, _ = s.List(t.Context())
+	_, _, _ = s.Get(t.Context(), "a")
+	_, _ = s.Put(t.Context(), "a", nil, "")
+	want := []string{"/o ", "/o/agent-journal/scope/a.json AES256", "/upload/storage/v1/b/bucket/o AES256"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Only a listing without the object says that it does not exist.
 func TestGCS_responses(t *testing.T) {
 	const key = "a/scope/first.json"
@@ -355,7 +500,7 @@ func TestGCS_responses(t *testing.T) {
 		if diff := cmp.Diff(&test.want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", what, diff)
 		}
-		if text := writeErr.Error(); strings.Contains(text, "the credentials lack") != (test.denied != "") || !strings.Contains(text, test.denied) ||
+		if text := writeErr.Error(); strings.Contains(text, "the credentials may lack") != (test.denied != "") || !strings.Contains(text, test.denied) ||
 			strings.Contains(text, "\x1b") {
 			t.Errorf("%s: %q", what, text)
 		}
