@@ -119,9 +119,9 @@ func (l Location) Open(scope string, process *cli.Process) store.Store {
 	return folder.New(l.Folder, l.Default, scope)
 }
 
-var errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1, gs://bucket/prefix or " +
-	"azblob://account/container/prefix, without user, port and fragment; it accepts the parameters endpoint, state and, for s3, region, " +
-	"for gs, kms_encryption_key, each once, and after a path only state")
+var errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1, gs://bucket/prefix " +
+	"or azblob://account/container/prefix, without user, port and fragment; it accepts the parameters endpoint and state, for s3 " +
+	"region, and for gs kms_encryption_key, each once, and after a path only state")
 
 // ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or
 // s3://BUCKET/PREFIX?region=REGION, gs://BUCKET/PREFIX or azblob://ACCOUNT/CONTAINER/PREFIX, each with endpoint=URL and

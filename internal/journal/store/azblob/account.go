@@ -23,7 +23,9 @@ import (
 )
 
 // lookUp asks Azure Resource Manager for the account's key and where its blobs are, if the backend does.
-func (c *cloud) lookUp(ctx context.Context, identity azcore.TokenCredential, options azcore.ClientOptions) (key, endpoint string, err error) {
+func (c *cloud) lookUp(
+	ctx context.Context, identity azcore.TokenCredential, options azcore.ClientOptions,
+) (key, endpoint string, err error) {
 	subscription := c.azure.subscription
 	if _, isCLI := identity.(cliCredential); subscription == "" && isCLI {
 		if subscription, err = cliSubscription(ctx); err != nil {
@@ -46,10 +48,11 @@ func (c *cloud) lookUp(ctx context.Context, identity azcore.TokenCredential, opt
 			return errors.New("subscription_id or resource_group_name cannot be a part of a URL") // the error may show them
 		}
 		response, err := pipeline.Do(request)
-		switch {
-		case err != nil:
+		if err != nil {
 			return azureError(err)
-		case !runtime.HasStatusCode(response, http.StatusOK):
+		}
+		defer func() { _ = response.Body.Close() }()
+		if !runtime.HasStatusCode(response, http.StatusOK) {
 			return azureError(runtime.NewResponseError(response))
 		}
 		return runtime.UnmarshalAsJSON(response, result)
