@@ -92,19 +92,20 @@ func cliSubscription(ctx context.Context) (string, error) {
 	command.WaitDelay = time.Second // az can leave a process behind
 	id, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("no subscription_id or ARM_SUBSCRIPTION_ID is set, and az account show: %w", err)
+		return "", fmt.Errorf("%w; the last that was tried, az account show: %w", errNoAzureCredentials, err)
 	}
 	return strings.TrimSpace(string(id)), nil
 }
 
 // lookUpError names what was tried, and the ways that need no right to look up a key.
 func (c *cloud) lookUpError(err error) error {
-	tried := "key of the storage account %s (with listKeys)"
-	if !c.azure.looksUpKey {
-		tried = "endpoint of the storage account %s"
+	if c.azure.looksUpServer {
+		return fmt.Errorf("cannot look up the endpoint of the storage account %s (lookup_blob_endpoint), or its key, as the azurerm backend "+
+			"does: %w", c.account, err)
 	}
-	return fmt.Errorf("cannot look up the "+tried+", as the azurerm backend does: %w; to need no right to do so, set use_azuread_auth "+
-		"(ARM_USE_AZUREAD) to true and have the role %q on the container %s, or set ARM_ACCESS_KEY", c.account, err, contributor, c.name)
+	return fmt.Errorf("cannot look up the key of the storage account %s (with listKeys), as the azurerm backend does: %w; to avoid that, "+
+		"set use_azuread_auth (ARM_USE_AZUREAD) to true and grant the role %q on the container %s, or set ARM_ACCESS_KEY",
+		c.account, err, contributor, c.name)
 }
 
 const contributor = "Storage Blob Data Contributor"

@@ -260,7 +260,7 @@ func (r azureResponse) Error() string {
 	text := strings.TrimSpace(fmt.Sprintf("the service responded with status %d %s", r.StatusCode, r.ErrorCode))
 	if r.ErrorCode == "KeyBasedAuthenticationNotPermitted" {
 		text += fmt.Sprintf(": the storage account permits no keys, so set use_azuread_auth (ARM_USE_AZUREAD) to true "+
-			"and have the role %q", contributor)
+			"and grant the role %q", contributor)
 	}
 	return text
 }
