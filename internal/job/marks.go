@@ -32,6 +32,7 @@ type marks struct {
 	planned     string    // in a planned object: the job that the resource has. A replacement's second call finds it
 	keepsFailed bool      // in a planned object: the job that it replaces failed, and keeps its name
 	undecided   bool      // in a planned object: the plan could not tell whether a job that failed keeps its name
+	name        string    // in a planned object: the name, which the Delete of the earlier one leaves to it if that failed
 	creates     bool      // in a planned object: it is a new one. The Delete of the earlier one finds this, too
 	told        bool      // in a planned object: the first call has warned of what the second one finds
 }
@@ -41,7 +42,7 @@ func (m *marks) fields() map[string]any {
 	return map[string]any{
 		"messaged": &m.messagedAt, "unconfirmed": &m.unconfirmed, "refused": &m.closed, "refused_prompt": &m.refused,
 		"prompt": &m.prompt, "ignored": &m.ignored, "record": &m.version, "moved": &m.moved, "adoption": &m.adoption,
-		"job": &m.planned, "keep": &m.keepsFailed, "undecided": &m.undecided, "told": &m.told, "creates": &m.creates,
+		"job": &m.planned, "keep": &m.keepsFailed, "undecided": &m.undecided, "name": &m.name, "told": &m.told, "creates": &m.creates,
 	}
 }
 

@@ -43,7 +43,7 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	plan.ProjectID = d.projectOr(project, diags)
 	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
 	marks := readMarks(ctx, req.Private)
-	marks.creates = true
+	marks.creates, marks.name = true, plan.Name.ValueString()
 	d.planCreate(ctx, &plan, marks.planned, false, marks, diags)
 	h := holder{job: marks.planned}
 	if replaced := d.names.replacedBy(plan.projectAndName()); marks.planned == "" && replaced != "" {

@@ -6,6 +6,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -292,7 +293,9 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		return
 	}
 	if marks.keepsFailed || marks.undecided && job.is(agentapi.StatusFailed) {
-		r.provider.names.replaces(job.projectAndName(), job.ID.ValueString())
+		// Under another name perhaps, if a run that renamed the job was killed.
+		name := projectAndName{job.ProjectID.ValueString(), cmp.Or(marks.name, job.Name.ValueString())}
+		r.provider.names.replaces(name, job.ID.ValueString())
 	} else {
 		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)
 	}

@@ -158,6 +158,9 @@ var knownLives = map[string]life{
 	"a killed replacement by an unknown prompt freed the name of a failed job": {Journal: on, Turns: []turn{
 		{config: config{Prompt: "C"}, Goes: failed}, {Post: unsent, Unknown: true}, {config: config{Prompt: "C", OnFailure: "warn"}},
 	}},
+	"a killed rename hid which failed job a create replaces": {Journal: on, Turns: []turn{
+		{}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: failed, Does: taint, config: config{Prompt: "B", Name: "guide"}, Post: refused, Unknown: true},
+	}},
 	"another prompt, given up":             {Journal: on, Turns: []turn{{}, {Does: stateRm}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}, Forgets: true}}},
 	"a message beside an unknown create":   {Journal: on, Turns: []turn{{}, {Does: replace, Post: lost, Killed: true}, {config: config{Prompt: "B"}}}},
 	"an unknown prompt_wo of a closed job": {Journal: on, Turns: []turn{{config: config{WriteOnly: true}}, {Meanwhile: archived, config: config{WriteOnly: true, Prompt: "B"}, Unknown: true}}},
