@@ -5,6 +5,7 @@
 package place
 
 import (
+	"context"
 	"errors"
 	"net/url"
 	"path/filepath"
@@ -46,6 +47,17 @@ func (l Location) String() string {
 	return l.cloud.String() + "/" + l.Prefix
 }
 
+// Unencrypted returns the endpoint of a store beside a state if requests go there without encryption, as the state does, and else
+// nothing. It reads the files that the cloud's own library reads, and requests nothing.
+func (l Location) Unencrypted(ctx context.Context) string {
+	if c, ok := l.cloud.(interface {
+		Unencrypted(ctx context.Context) string
+	}); ok {
+		return c.Unencrypted(ctx)
+	}
+	return ""
+}
+
 // kind is a cloud whose buckets keep a journal.
 type kind struct {
 	backend string // of the CLI
@@ -60,7 +72,9 @@ type kind struct {
 //
 //nolint:gochecknoglobals // never changed
 var kinds = []kind{
-	{"s3", s3.Beside, "s3", s3.Named, []string{"region"}, []string{"bucket", "key"}},
+	{"s3", s3.Beside, "s3", s3.Named, []string{
+		"region", "profile", "use_path_style", "skip_s3_checksum", "acl", "encrypt", "kms_key_id",
+	}, []string{"bucket", "key"}},
 	{"gcs", gcs.Beside, "gs", gcs.Named, []string{"kms_encryption_key"}, []string{"bucket", "prefix"}},
 	{"azurerm", azblob.Beside, "azblob", azblob.Named, nil, []string{"storage_account_name", "container_name", "key"}},
 }
@@ -121,7 +135,8 @@ func (l Location) Open(scope string, process *cli.Process) store.Store {
 
 var errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1, gs://bucket/prefix " +
 	"or azblob://account/container/prefix, without user, port and fragment; it accepts the parameters endpoint and state, for s3 " +
-	"region, and for gs kms_encryption_key, each once, and after a path only state")
+	"region, profile, use_path_style, skip_s3_checksum, acl, encrypt and kms_key_id, and for gs kms_encryption_key, each once, and after " +
+	"a path only state")
 
 // ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or
 // s3://BUCKET/PREFIX?region=REGION, gs://BUCKET/PREFIX or azblob://ACCOUNT/CONTAINER/PREFIX, each with endpoint=URL and
@@ -157,7 +172,7 @@ func ParseURL(text string) (Location, error) {
 	s := settings.OfURL(parameters)
 	l := Location{State: s.Text("state")}
 	l.cloud, l.Prefix, err = kinds[i].named(parsed.Host, strings.Trim(parsed.Path, "/"), s)
-	if err != nil {
+	if err = errors.Join(err, s.Unread()); err != nil {
 		return Location{}, err
 	}
 	if l.Prefix = strings.Trim(l.Prefix, "/"); l.Prefix != "" {

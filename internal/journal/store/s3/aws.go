@@ -8,33 +8,44 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/credentials/ssocreds"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/sso"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	ststypes "github.com/aws/aws-sdk-go-v2/service/sts/types"
 	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"golang.org/x/net/http/httpproxy"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
-// awsSettings say how to reach AWS, and as whom.
+// awsSettings say how to reach AWS, and as whom. What they leave out, the AWS SDK reads in the environment and in the shared files.
 type awsSettings struct {
-	load     []func(*config.LoadOptions) error
-	caBundle string
+	load      []func(*config.LoadOptions) error
+	transport func(*http.Transport)
+	caBundle  string
 
-	stsEndpoint, stsRegion string
-	role                   assumedRole // assumed with the credentials found so far
-	webIdentity            assumedRole // assumed with a token
+	stsEndpoint, stsRegion, ssoEndpoint string
+
+	hasKeys            bool
+	role               assumedRole // assumed with the credentials found so far
+	webIdentity        assumedRole // assumed with a token, unless there are keys
+	allowed, forbidden []string    // accounts
 }
 
 // assumedRole is a role as the backend's settings describe one.
@@ -54,33 +65,37 @@ type assumedRole struct {
 	duration time.Duration
 }
 
-// read reads what the s3 backend knows, and returns the endpoint of S3. What it leaves out, the AWS SDK
-// reads in the environment and in the shared files.
-func (a *awsSettings) read(s *settings.Settings) (endpoint string, _ error) {
+// read reads what a URL may have, too.
+func (a *awsSettings) read(s *settings.Settings) {
 	if region := s.Text("region"); region != "" {
 		a.load = append(a.load, config.WithRegion(region))
 	}
 	if profile := s.Text("profile"); profile != "" {
 		a.load = append(a.load, config.WithSharedConfigProfile(profile))
 	}
-	var files, credentialFiles []string
-	_, err := s.Decode("shared_config_files", &files)
-	if file := os.Getenv("AWS_SHARED_CONFIG_FILE"); files == nil && file != "" { // which only the backend knows
-		files = []string{file}
-	}
-	if files != nil {
-		a.load = append(a.load, config.WithSharedConfigFiles(expand(files...)))
-	}
+}
+
+// readBackend reads what only the s3 backend knows: settings, and variables that are not the AWS SDK's. It returns the endpoint of S3.
+func (a *awsSettings) readBackend(s *settings.Settings) (endpoint string, _ error) {
+	var configFiles, credentialFiles []string
+	_, configErr := s.Decode("shared_config_files", &configFiles)
 	_, credentialsErr := s.Decode("shared_credentials_files", &credentialFiles)
-	if file := s.Text("shared_credentials_file"); file != "" { // the older setting
+	older := s.Text("shared_credentials_file")
+	if file := cmp.Or(os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), older); credentialFiles == nil && file != "" {
 		credentialFiles = []string{file}
+	}
+	if file := os.Getenv("AWS_SHARED_CONFIG_FILE"); configFiles == nil && file != "" {
+		configFiles = []string{file}
 	}
 	if credentialFiles != nil {
 		a.load = append(a.load, config.WithSharedCredentialsFiles(expand(credentialFiles...)))
 	}
-	if key := s.Text("access_key"); key != "" {
-		a.load = append(a.load, config.WithCredentialsProvider(
-			credentials.NewStaticCredentialsProvider(key, s.Text("secret_key"), s.Text("token"))))
+	if configFiles != nil {
+		a.load = append(a.load, config.WithSharedConfigFiles(expand(configFiles...)))
+	}
+	key, secret, token := s.Text("access_key"), s.Text("secret_key"), s.Text("token")
+	if a.hasKeys = key+secret+token != ""; a.hasKeys {
+		a.load = append(a.load, config.WithCredentialsProvider(credentials.NewStaticCredentialsProvider(key, secret, token)))
 	}
 	if s.Is("use_fips_endpoint", false) {
 		a.load = append(a.load, config.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
@@ -88,52 +103,124 @@ func (a *awsSettings) read(s *settings.Settings) (endpoint string, _ error) {
 	if s.Is("use_dualstack_endpoint", false) {
 		a.load = append(a.load, config.WithUseDualStackEndpoint(aws.DualStackEndpointStateEnabled))
 	}
-	if s.Is("skip_metadata_api_check", false) {
-		a.load = append(a.load, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
-	}
-	a.caBundle = s.Text("custom_ca_bundle")
-	var endpoints struct{ S3, STS, IAM, DynamoDB string } // of the last two, nothing is asked
+	var endpoints struct{ S3, STS, SSO, IAM, DynamoDB string } // of the last two, nothing is asked
 	_, endpointsErr := s.Decode("endpoints", &endpoints)
 	a.stsEndpoint = withScheme(cmp.Or(endpoints.STS, s.Text("sts_endpoint", "AWS_ENDPOINT_URL_STS", "AWS_STS_ENDPOINT")))
+	a.ssoEndpoint = withScheme(endpoints.SSO)
 	a.stsRegion = s.Text("sts_region")
-	s.Ignore("secret_key", "token", "iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation",
-		"skip_requesting_account_id")
+	_, allowedErr := s.Decode("allowed_account_ids", &a.allowed)
+	_, forbiddenErr := s.Decode("forbidden_account_ids", &a.forbidden)
+	s.Ignore("iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation", "skip_requesting_account_id")
+	a.readTransport(s)
 	endpoint = withScheme(cmp.Or(endpoints.S3, s.Text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT")))
-	return endpoint, errors.Join(err, credentialsErr, endpointsErr, a.readRoles(s), settings.CheckEndpoint(a.stsEndpoint),
-		s.Refuse("AWS_WEB_IDENTITY_TOKEN", "AWS_METADATA_URL"))
+	return endpoint, errors.Join(configErr, credentialsErr, endpointsErr, allowedErr, forbiddenErr, a.readMetadata(s), a.readRoles(s))
+}
+
+// readMetadata reads how to reach the service that lends a machine its role.
+func (a *awsSettings) readMetadata(s *settings.Settings) error {
+	switch {
+	case s.Is("skip_metadata_api_check", false):
+		a.load = append(a.load, config.WithEC2IMDSClientEnableState(imds.ClientDisabled))
+	case !s.Is("skip_metadata_api_check", true): // it is set
+		a.load = append(a.load, config.WithEC2IMDSClientEnableState(imds.ClientEnabled))
+	}
+	at := s.Text("ec2_metadata_service_endpoint", "AWS_EC2_METADATA_SERVICE_ENDPOINT", "AWS_METADATA_URL")
+	if at != "" {
+		a.load = append(a.load, config.WithEC2IMDSEndpoint(at))
+	}
+	var mode imds.EndpointModeState
+	if mode.SetFromString(s.Text("ec2_metadata_service_endpoint_mode")) != nil {
+		return settings.Unsupported("ec2_metadata_service_endpoint_mode")
+	}
+	if mode != imds.EndpointModeStateUnset {
+		a.load = append(a.load, config.WithEC2IMDSEndpointMode(mode))
+	}
+	return nil
+}
+
+// readTransport reads settings of proxies, beside their variables, and of certificates.
+func (a *awsSettings) readTransport(s *settings.Settings) {
+	proxies := httpproxy.FromEnvironment()
+	if proxy := s.Text("http_proxy"); proxy != "" {
+		proxies.HTTPProxy = proxy
+		proxies.HTTPSProxy = cmp.Or(proxies.HTTPSProxy, proxy) // as Terraform does; OpenTofu would use none
+	}
+	proxies.HTTPSProxy = cmp.Or(s.Text("https_proxy"), proxies.HTTPSProxy)
+	proxies.NoProxy = cmp.Or(s.Text("no_proxy"), proxies.NoProxy)
+	choose, insecure := proxies.ProxyFunc(), s.Is("insecure", false)
+	a.caBundle = s.Text("custom_ca_bundle", "AWS_CA_BUNDLE")
+	a.transport = func(t *http.Transport) {
+		t.Proxy = func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
+		t.TLSClientConfig.InsecureSkipVerify = insecure //nolint:gosec // as the state goes
+	}
 }
 
 // readRoles reads the present and the older settings of roles.
 func (a *awsSettings) readRoles(s *settings.Settings) error {
-	hasRole, err := s.Decode("assume_role", &a.role)
-	_, webErr := s.Decode("assume_role_with_web_identity", &a.webIdentity)
-	if !hasRole {
-		a.role.ARN, a.role.SessionName = s.Text("role_arn"), s.Text("session_name")
-		if id := s.Text("external_id"); id != "" {
-			a.role.ExternalID = &id
-		}
+	isSet, err := s.Decode("assume_role", &a.role)
+	isWeb, webErr := s.Decode("assume_role_with_web_identity", &a.webIdentity)
+	errs := []error{err, webErr}
+	var older assumedRole
+	var seconds int
+	for name, into := range map[string]any{
+		"role_arn": &older.ARN, "session_name": &older.SessionName, "external_id": &older.ExternalID,
+		"assume_role_duration_seconds": &seconds, "assume_role_policy": &older.Policy, "assume_role_policy_arns": &older.PolicyARNs,
+		"assume_role_tags": &older.Tags, "assume_role_transitive_tag_keys": &older.TransitiveTags,
+	} {
+		_, err := s.Decode(name, into)
+		errs = append(errs, err)
 	}
-	for name, role := range map[string]*assumedRole{"assume_role": &a.role, "assume_role_with_web_identity": &a.webIdentity} {
-		var durationErr error
-		if role.duration, durationErr = time.ParseDuration(cmp.Or(role.Duration, "0s")); durationErr != nil {
-			return settings.Unsupported(name)
-		}
+	if !isSet {
+		a.role = older
 	}
-	if web := &a.webIdentity; web.Token != "" || web.TokenFile != "" || web.ARN != "" {
+	web := &a.webIdentity
+	if isWeb { // OpenTofu reads these variables, and Terraform demands the settings
 		web.ARN = cmp.Or(web.ARN, os.Getenv("AWS_ROLE_ARN"))
-		web.TokenFile = cmp.Or(web.TokenFile, os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE"))
 		web.SessionName = cmp.Or(web.SessionName, os.Getenv("AWS_ROLE_SESSION_NAME"))
+		if web.Token == "" && web.TokenFile == "" {
+			web.Token, web.TokenFile = os.Getenv("AWS_WEB_IDENTITY_TOKEN"), os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE")
+		}
 	}
-	return errors.Join(err, webErr)
+	for name, role := range map[string]*assumedRole{"assume_role": &a.role, "assume_role_with_web_identity": web} {
+		role.duration, err = time.ParseDuration(cmp.Or(role.Duration, "0s"))
+		if err != nil || name == "assume_role" && isSet && role.ARN == "" ||
+			role == web && isWeb && (web.ARN == "" || web.Token == "" && web.TokenFile == "") {
+			errs = append(errs, settings.Unsupported(name))
+		}
+	}
+	a.role.duration += time.Duration(seconds) * time.Second
+	return errors.Join(errs...)
 }
 
-// config finds region and credentials.
+// config finds region and credentials. It requests nothing yet.
 func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aws.Config, error) {
-	load := append(slices.Clip(a.load), config.WithLogger(logging.Nop{})) // the SDK's own writes to stderr
-	if network != nil {
+	load := append(slices.Clip(a.load), config.WithAPIOptions([]func(*middleware.Stack) error{encrypted}),
+		config.WithAssumeRoleCredentialOptions(func(o *stscreds.AssumeRoleOptions) { // of a profile, as the next two
+			if client, ok := o.Client.(*sts.Client); ok {
+				o.Client = sts.New(client.Options(), a.reachSTS)
+			}
+		}),
+		config.WithWebIdentityRoleCredentialOptions(func(o *stscreds.WebIdentityRoleOptions) {
+			if client, ok := o.Client.(*sts.Client); ok {
+				o.Client = sts.New(client.Options(), a.reachSTS)
+			}
+		}),
+		config.WithSSOProviderOptions(func(o *ssocreds.Options) {
+			if client, ok := o.Client.(*sso.Client); ok && a.ssoEndpoint != "" {
+				o.Client = sso.New(client.Options(), func(o *sso.Options) {
+					o.BaseEndpoint, o.EndpointOptions = &a.ssoEndpoint, sso.EndpointResolverOptions{}
+				})
+			}
+		}),
+		config.WithLogger(logging.Nop{})) // not the SDK's own, which writes to stderr
+	client := awshttp.NewBuildableClient().WithTimeout(bucket.RequestTimeout)
+	switch {
+	case network != nil:
 		load = append(load, config.WithHTTPClient(&http.Client{Transport: network, Timeout: bucket.RequestTimeout}))
-	} else {
-		load = append(load, config.WithHTTPClient(awshttp.NewBuildableClient().WithTimeout(bucket.RequestTimeout)))
+	case a.transport != nil:
+		load = append(load, config.WithHTTPClient(client.WithTransportOptions(a.transport)))
+	default:
+		load = append(load, config.WithHTTPClient(client))
 	}
 	if a.caBundle != "" {
 		bundle, err := os.Open(expand(a.caBundle)[0])
@@ -147,21 +234,55 @@ func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aw
 	if err != nil {
 		return aws.Config{}, err
 	}
-	client := sts.NewFromConfig(found, func(o *sts.Options) {
-		o.Region = cmp.Or(a.stsRegion, o.Region)
-		if a.stsEndpoint != "" {
-			o.BaseEndpoint = &a.stsEndpoint
-		}
-	})
-	if a.webIdentity.ARN != "" {
+	if a.webIdentity.ARN != "" && !a.hasKeys {
 		found.Credentials = aws.NewCredentialsCache(
-			stscreds.NewWebIdentityRoleProvider(client, a.webIdentity.ARN, a.webIdentity, a.webIdentity.webOptions))
-		client = sts.New(client.Options(), func(o *sts.Options) { o.Credentials = found.Credentials })
+			stscreds.NewWebIdentityRoleProvider(a.sts(found), a.webIdentity.ARN, a.webIdentity, a.webIdentity.webOptions))
 	}
 	if a.role.ARN != "" {
-		found.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(client, a.role.ARN, a.role.options))
+		found.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(a.sts(found), a.role.ARN, a.role.options))
 	}
-	return found, settings.CheckEndpoint(aws.ToString(client.Options().BaseEndpoint)) // tokens go there; a profile may have one
+	return found, nil
+}
+
+func (a *awsSettings) sts(found aws.Config) *sts.Client {
+	return sts.NewFromConfig(found, func(o *sts.Options) { o.Region = cmp.Or(a.stsRegion, o.Region) }, a.reachSTS)
+}
+
+func (a *awsSettings) reachSTS(o *sts.Options) {
+	if a.stsEndpoint != "" {
+		o.BaseEndpoint, o.Region = &a.stsEndpoint, cmp.Or(a.stsRegion, o.Region)
+		o.EndpointOptions = sts.EndpointResolverOptions{} // the SDK refuses FIPS and dual stack at an endpoint
+	}
+}
+
+// checkAccount asks AWS whose credentials these are, if the backend would compare that.
+func (a *awsSettings) checkAccount(ctx context.Context, found aws.Config) error {
+	if len(a.allowed)+len(a.forbidden) == 0 {
+		return nil
+	}
+	identity, err := a.sts(found).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return err
+	}
+	account := aws.ToString(identity.Account)
+	if slices.Contains(a.forbidden, account) || a.allowed != nil && !slices.Contains(a.allowed, account) {
+		return errors.New("the credentials are for an account that allowed_account_ids or forbidden_account_ids excludes")
+	}
+	return nil
+}
+
+// encrypted keeps credentials, and tokens for them, from going unencrypted to where a setting, a variable or a profile leads.
+func encrypted(stack *middleware.Stack) error {
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("Encrypted", func(
+		ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
+	) (out middleware.DeserializeOutput, metadata middleware.Metadata, _ error) {
+		request, isHTTP := in.Request.(*smithyhttp.Request)
+		if lends := slices.Contains([]string{"STS", "SSO", "SSO OIDC", "Signin"}, awsmiddleware.GetServiceID(ctx)); lends && isHTTP &&
+			request.URL.Scheme != "https" && !settings.IsLoopback(request.URL.Hostname()) {
+			return out, metadata, errors.New("the endpoint of STS or SSO must be https, or http for a loopback address")
+		}
+		return next.HandleDeserialize(ctx, in)
+	}), middleware.After)
 }
 
 // expand does with paths what the backend does.

@@ -4,6 +4,7 @@
 package s3
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -49,7 +50,7 @@ func besideS3(t *testing.T, set map[string]any) (r received, _ error) {
 			r.roles = append(r.roles, request.Form)
 			action := request.Form.Get("Action")
 			fmt.Fprintf(w, `<%sResponse><%sResult><Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
-				`<SessionToken>t</SessionToken><Expiration>2999-01-01T00:00:00Z</Expiration></Credentials></%sResult></%sResponse>`,
+				`<SessionToken>t</SessionToken><Expiration>2999-01-01T00:00:00Z</Expiration></Credentials><Account>123456789012</Account></%sResult></%sResponse>`,
 				action, action, request.Form.Get("RoleArn"), action, action)
 			return w.Result(), nil
 		}
@@ -80,8 +81,16 @@ func TestBeside_s3(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	if err := os.WriteFile(filepath.Join(home, "config"), []byte("[default]\nendpoint_url = https://s3.example.com\n"), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{
+		"config": "[default]\nendpoint_url = https://s3.example.com\n",
+		"roles": "[profile base]\naws_access_key_id = of-base\naws_secret_access_key = s\n" +
+			"[profile first]\nrole_arn = first\nrole_session_name = se\nsource_profile = base\n" +
+			"[profile second]\nrole_arn = second\nrole_session_name = se\nsource_profile = first\n",
+		"credentials": "[default]\naws_access_key_id = of-home\naws_secret_access_key = s\n",
+	} {
+		if err := os.WriteFile(filepath.Join(home, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	token := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(token, []byte("a token"), 0o600); err != nil {
@@ -145,6 +154,67 @@ func TestBeside_s3(t *testing.T) {
 			variables: map[string]string{"AWS_STS_ENDPOINT": "https://sts.example.com"},
 			roles:     "DurationSeconds=900 RoleArn=role RoleSessionName=se at=https://sts.example.com",
 		},
+		"STS endpoint, role of a profile": {
+			set: map[string]any{"profile": "second", "shared_config_files": []any{"~/roles"}, "endpoints": map[string]any{"sts": "https://sts.example.com"}},
+			who: "second", roles: "DurationSeconds=900 RoleArn=first RoleSessionName=se at=https://sts.example.com; " +
+				"DurationSeconds=900 RoleArn=second RoleSessionName=se at=https://sts.example.com",
+		},
+		"STS endpoint, web identity by its variables": {
+			set: map[string]any{"sts_endpoint": "sts.example.com"}, who: "web",
+			variables: map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_ROLE_ARN": "web", "AWS_WEB_IDENTITY_TOKEN_FILE": token, "AWS_ROLE_SESSION_NAME": "w"},
+			roles:     "RoleArn=web RoleSessionName=w WebIdentityToken=a token at=https://sts.example.com",
+		},
+		"STS endpoint, FIPS and dual stack": {
+			set: map[string]any{"role_arn": "role", "session_name": "se", "endpoints": map[string]any{"s3": "s3.example.com", "sts": "sts.example.com"}},
+			who: "role", host: "states.s3.example.com/app",
+			variables: map[string]string{"AWS_USE_FIPS_ENDPOINT": "true", "AWS_USE_DUALSTACK_ENDPOINT": "true"},
+			roles:     "DurationSeconds=900 RoleArn=role RoleSessionName=se at=https://sts.example.com",
+		},
+		"older role of OpenTofu": {
+			set: map[string]any{
+				"role_arn": "old", "session_name": "se", "assume_role_duration_seconds": 1200.0, "assume_role_policy": "{}", "assume_role_policy_arns": []any{"p1"},
+				"assume_role_tags": map[string]any{"k": "v"}, "assume_role_transitive_tag_keys": []any{"k"},
+			}, who: "old",
+			roles: "DurationSeconds=1200 Policy={} PolicyArns.member.1.arn=p1 RoleArn=old RoleSessionName=se " +
+				"Tags.member.1.Key=k Tags.member.1.Value=v TransitiveTagKeys.member.1=k",
+		},
+		"keys, not the web identity": {
+			set: map[string]any{
+				"access_key": "of-setting", "secret_key": "s",
+				"assume_role_with_web_identity": map[string]any{"role_arn": "web", "web_identity_token": "t"},
+			}, who: "of-setting",
+		},
+		"web identity by the variables of OpenTofu": {
+			set: map[string]any{"assume_role_with_web_identity": map[string]any{"role_arn": nil}}, who: "web",
+			variables: map[string]string{"AWS_ROLE_ARN": "web", "AWS_WEB_IDENTITY_TOKEN": "t", "AWS_ROLE_SESSION_NAME": "w"},
+			roles:     "RoleArn=web RoleSessionName=w WebIdentityToken=t",
+		},
+		"a token that only GitLab's examples know": {variables: map[string]string{"AWS_WEB_IDENTITY_TOKEN": "t"}, who: "of-env"},
+		"file in the home folder": {
+			variables: map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SHARED_CREDENTIALS_FILE": "~/credentials"}, who: "of-home",
+		},
+		"file of a variable, not the older setting": {
+			set: map[string]any{"shared_credentials_file": shared}, who: "of-home",
+			variables: map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SHARED_CREDENTIALS_FILE": "~/credentials"},
+		},
+		"account":       {set: map[string]any{"allowed_account_ids": []any{"1", "123456789012"}}, who: "of-env", roles: "Action=GetCallerIdentity"},
+		"other account": {set: map[string]any{"forbidden_account_ids": []any{"1"}}, who: "of-env", roles: "Action=GetCallerIdentity"},
+		"http":          {set: map[string]any{"endpoint": "http://minio:9000", "use_path_style": true}, host: "minio:9000/states/app"},
+		"http, variable": {
+			variables: map[string]string{"AWS_ENDPOINT_URL": "http://minio:9000"}, host: "states.minio:9000/app",
+		},
+		"customer key": {
+			set:  map[string]any{"encrypt": true, "sse_customer_key": ofCustomer},
+			head: map[string]string{"X-Amz-Server-Side-Encryption-Customer-Key": ofCustomer, "X-Amz-Server-Side-Encryption-Customer-Key-Md5": "hRasmdxgYDKV3nvbahU1MA==", "X-Amz-Server-Side-Encryption": ""},
+		},
+		"customer key, variable": {
+			set: map[string]any{"encrypt": true}, variables: map[string]string{"AWS_SSE_CUSTOMER_KEY": ofCustomer},
+			head: map[string]string{"X-Amz-Server-Side-Encryption-Customer-Algorithm": "AES256"},
+		},
+		"customer key, not used": {
+			variables: map[string]string{"AWS_SSE_CUSTOMER_KEY": ofCustomer},
+			head:      map[string]string{"X-Amz-Server-Side-Encryption-Customer-Algorithm": ""},
+		},
 		"web identity in the settings": {
 			set: map[string]any{"assume_role_with_web_identity": map[string]any{
 				"role_arn": "web", "web_identity_token": "t", "session_name": "w", "duration": "20m", "policy": "{}", "policy_arns": []any{"p1"},
@@ -178,6 +248,8 @@ func TestBeside_s3(t *testing.T) {
 	}
 }
 
+var ofCustomer = base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))
+
 // lent lists what STS got, sorted.
 func (r received) lent() string {
 	var all []string
@@ -185,7 +257,9 @@ func (r received) lent() string {
 		if form.Get("at") == "https://sts.eu-central-1.amazonaws.com" { // the usual one
 			form.Del("at")
 		}
-		form.Del("Action")
+		if form.Get("Action") != "GetCallerIdentity" {
+			form.Del("Action")
+		}
 		form.Del("Version")
 		var one []string
 		for _, name := range slices.Sorted(maps.Keys(form)) {
@@ -218,15 +292,15 @@ func onlyAWS(t *testing.T, variables map[string]string) {
 func TestBeside_s3_refused(t *testing.T) {
 	canary := map[string]any{ // of Terraform 1.16 and OpenTofu 1.12, but for where the state is
 		"acl": "canary", "allowed_account_ids": []any{"canary"}, "assume_role": map[string]any{"canary": "canary"},
-		"assume_role_duration_seconds": 1.0, "assume_role_policy": "canary", "assume_role_policy_arns": []any{"canary"},
+		"assume_role_duration_seconds": "canary", "assume_role_policy": "canary", "assume_role_policy_arns": []any{"canary"},
 		"assume_role_tags": map[string]any{"canary": "canary"}, "assume_role_transitive_tag_keys": []any{"canary"},
 		"assume_role_with_web_identity": map[string]any{"duration": "canary"}, "dynamodb_endpoint": "canary", "dynamodb_table": "canary",
-		"ec2_metadata_service_endpoint": "canary", "ec2_metadata_service_endpoint_mode": "canary", "endpoints": map[string]any{"sso": "canary"},
+		"ec2_metadata_service_endpoint": "canary", "ec2_metadata_service_endpoint_mode": "canary", "endpoints": map[string]any{"new": "canary"},
 		"forbidden_account_ids": []any{"canary"}, "http_proxy": "canary", "https_proxy": "canary", "iam_endpoint": "canary", "insecure": true,
 		"lock_tags": map[string]any{"a": "canary"}, "max_retries": 5.0, "no_proxy": "canary", "retry_mode": "canary",
 		"skip_credentials_validation": true, "skip_region_validation": true, "skip_requesting_account_id": true, "sse_customer_key": "canary",
 		"state_tags": map[string]any{"a": "canary"}, "use_lockfile": true, "workspace_key_prefix": "canary",
-		"endpoint": "http://canary.example.com", "sts_endpoint": "http://canary.example.com",
+		"endpoint": "ftp://canary.example.com", "sts_endpoint": "canary", "custom_ca_bundle": "canary",
 	}
 	var refused []string
 	for name, value := range canary {
@@ -242,9 +316,8 @@ func TestBeside_s3_refused(t *testing.T) {
 	}
 	slices.Sort(refused)
 	want := []string{
-		"allowed_account_ids", "assume_role", "assume_role_duration_seconds", "assume_role_policy", "assume_role_policy_arns", "assume_role_tags",
-		"assume_role_transitive_tag_keys", "assume_role_with_web_identity", "ec2_metadata_service_endpoint", "ec2_metadata_service_endpoint_mode",
-		"endpoint", "endpoints", "forbidden_account_ids", "http_proxy", "https_proxy", "insecure", "no_proxy", "sse_customer_key", "sts_endpoint",
+		"assume_role", "assume_role_duration_seconds", "assume_role_with_web_identity", "ec2_metadata_service_endpoint_mode", "endpoint", "endpoints",
+		"sse_customer_key",
 	}
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Error(diff)
@@ -259,18 +332,37 @@ func TestBeside_s3_refused(t *testing.T) {
 		}
 	}
 	insecure := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(insecure, []byte("[default]\nendpoint_url = http://canary.example.com\n"), 0o600); err != nil {
+	profile := "[default]\nendpoint_url = http://canary.example.com\nrole_arn = role\ncredential_source = Environment\n"
+	if err := os.WriteFile(insecure, []byte(profile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for variable, value := range map[string]string{
-		"AWS_SSE_CUSTOMER_KEY": "canary", "AWS_WEB_IDENTITY_TOKEN": "canary", "AWS_ENDPOINT_URL_S3": "http://canary.example.com",
-		"AWS_ENDPOINT_URL": "http://canary.example.com", "AWS_ENDPOINT_URL_STS": "http://canary.example.com", "AWS_CONFIG_FILE": insecure,
-		"AWS_REGION": "",
+	role := map[string]any{"role_arn": "role"}
+	web := map[string]any{"assume_role_with_web_identity": map[string]any{"role_arn": "web", "web_identity_token": "canary"}}
+	for name, test := range map[string]struct {
+		variables map[string]string
+		set       map[string]any
+	}{
+		"customer key":            {map[string]string{"AWS_SSE_CUSTOMER_KEY": "canary"}, nil},
+		"customer key, http":      {map[string]string{"AWS_SSE_CUSTOMER_KEY": ofCustomer, "AWS_ENDPOINT_URL": "http://canary.example.com"}, map[string]any{"encrypt": true}},
+		"STS, http":               {map[string]string{"AWS_ENDPOINT_URL_STS": "http://canary.example.com"}, role},
+		"STS, http for all":       {map[string]string{"AWS_ENDPOINT_URL": "http://canary.example.com"}, role},
+		"STS, http, web identity": {map[string]string{"AWS_STS_ENDPOINT": "http://canary.example.com"}, web},
+		"STS, http in a profile":  {map[string]string{"AWS_CONFIG_FILE": insecure, "AWS_PROFILE": "default", "AWS_ACCESS_KEY_ID": ""}, nil},
+		"no region":               {map[string]string{"AWS_REGION": ""}, map[string]any{"region": nil}},
+		"not an allowed account":  {nil, map[string]any{"allowed_account_ids": []any{"1"}}},
+		"forbidden account":       {nil, map[string]any{"forbidden_account_ids": []any{"123456789012"}}},
+		"role without a name":     {nil, map[string]any{"assume_role": map[string]any{"role_arn": nil}}},
+		"web identity, no token":  {nil, map[string]any{"assume_role_with_web_identity": map[string]any{"role_arn": "web"}}},
 	} {
-		onlyAWS(t, map[string]string{variable: value})
-		got, err := besideS3(t, map[string]any{"region": nil})
-		if err == nil || strings.Contains(err.Error(), "canary") || got.host != "" || got.roles != nil {
-			t.Errorf("%s: %v, %v", variable, err, got)
+		onlyAWS(t, test.variables)
+		got, err := besideS3(t, test.set)
+		if err == nil || strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), ofCustomer) || got.host != "" {
+			t.Errorf("%s: %v, %s", name, err, got.host)
+		}
+		for _, form := range got.roles {
+			if form.Get("Action") != "GetCallerIdentity" {
+				t.Errorf("%s: %v", name, form)
+			}
 		}
 	}
 }

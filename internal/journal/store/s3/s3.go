@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/md5" //nolint:gosec // S3 demands it
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -33,70 +34,121 @@ type cloud struct {
 	name string
 	aws  awsSettings
 
-	endpoint                string
-	pathStyle, skipChecksum bool
-	acl                     types.ObjectCannedACL
-	encryption              types.ServerSideEncryption
-	kmsKey                  *string
+	endpoint           string
+	mayBeOpen          bool // http, as the state goes
+	pathStyle          bool
+	pathStyleElsewhere bool // at an endpoint
+
+	skipChecksum bool
+	acl          types.ObjectCannedACL
+	encryption   types.ServerSideEncryption
+	kmsKey       *string
+	customerKey  customerKey
 }
+
+// customerKey encrypts objects in the store, which does not keep the key. Its fields are nil if there is none.
+type customerKey struct{ algorithm, key, md5 *string }
 
 // Beside is where the s3 backend keeps a state.
 func Beside(s *settings.Settings) (bucket.Cloud, string, error) {
-	s.Ignore("workspace_key_prefix")
+	s.Ignore("workspace_key_prefix", "use_lockfile", "dynamodb_table", "dynamodb_endpoint", "state_tags", "lock_tags")
 	name, nameErr := s.Required("bucket")
 	key, keyErr := s.Required("key")
-	c, err := newCloud(name, s)
-	return c, key + "." + settings.Beside, errors.Join(nameErr, keyErr, err)
-}
-
-// Named is where a URL leads.
-func Named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
-	c, err := newCloud(host, s)
-	c.pathStyle = c.endpoint != "" // most stores other than AWS have no host name for each bucket
-	return c, path, err
-}
-
-func newCloud(name string, s *settings.Settings) (*cloud, error) {
-	c := &cloud{
-		name:         name,
-		pathStyle:    s.Is("use_path_style", false) || s.Is("force_path_style", false),
-		skipChecksum: s.Is("skip_s3_checksum", false),
-		acl:          types.ObjectCannedACL(s.Text("acl")),
+	c := newCloud(name, s)
+	c.pathStyle = s.Is("use_path_style", s.Is("force_path_style", false))
+	customerKey, customerErr := readCustomerKey(s)
+	if c.encryption == types.ServerSideEncryptionAes256 && customerKey.key != nil {
+		c.encryption, c.customerKey = "", customerKey
 	}
+	c.mayBeOpen = c.customerKey.key == nil
+	var err error
+	c.endpoint, err = c.aws.readBackend(s)
+	return c, key + "." + settings.Beside, errors.Join(nameErr, keyErr, customerErr, err, c.checkEndpoint(c.endpoint))
+}
+
+// Named is where a URL leads. The identity is the one that the AWS SDK finds.
+func Named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
+	c := newCloud(host, s)
+	c.endpoint = s.Text("endpoint")
+	c.pathStyleElsewhere = s.Is("use_path_style", true) // most other stores have no host name for each bucket
+	c.pathStyle = s.Is("use_path_style", false)
+	return c, path, c.checkEndpoint(c.endpoint)
+}
+
+func newCloud(name string, s *settings.Settings) *cloud {
+	c := &cloud{name: name, skipChecksum: s.Is("skip_s3_checksum", false), acl: types.ObjectCannedACL(s.Text("acl"))}
+	key := s.Text("kms_key_id")
 	if s.Is("encrypt", false) {
 		c.encryption = types.ServerSideEncryptionAes256
-		if key := s.Text("kms_key_id"); key != "" {
+		if key != "" {
 			c.encryption, c.kmsKey = types.ServerSideEncryptionAwsKms, &key
 		}
 	}
-	s.Ignore("kms_key_id", "use_lockfile", "dynamodb_table", "dynamodb_endpoint", "state_tags", "lock_tags")
-	var err error
-	if c.endpoint, err = c.aws.read(s); err != nil {
-		return c, err
+	c.aws.read(s)
+	return c
+}
+
+func readCustomerKey(s *settings.Settings) (k customerKey, _ error) {
+	text := s.Text("sse_customer_key", "AWS_SSE_CUSTOMER_KEY")
+	if text == "" {
+		return k, nil
 	}
-	return c, errors.Join(s.Refuse("AWS_SSE_CUSTOMER_KEY"), settings.CheckEndpoint(c.endpoint))
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(key) != 32 {
+		return k, errors.New("sse_customer_key, or AWS_SSE_CUSTOMER_KEY, must be 32 bytes in base64")
+	}
+	sum := md5.Sum(key) //nolint:gosec // S3 demands it
+	return customerKey{aws.String("AES256"), &text, aws.String(base64.StdEncoding.EncodeToString(sum[:]))}, nil
+}
+
+// checkEndpoint allows http where the state goes there, too.
+func (c *cloud) checkEndpoint(endpoint string) error {
+	if rest, isOpen := strings.CutPrefix(endpoint, "http://"); isOpen && c.mayBeOpen {
+		endpoint = "https://" + rest
+	}
+	return settings.CheckEndpoint(endpoint)
 }
 
 func (c *cloud) String() string { return "s3://" + c.name }
 
+// Grant says both rights that a run needs, so that nobody has to add the second one later.
 func (c *cloud) Grant(op, prefix string) string {
-	const policy = `{"Effect": "Allow", "Action": "s3:%s", "Resource": "arn:aws:s3:::%s"}`
-	action := map[string]string{"read": "GetObject", "write": "PutObject"}[op]
-	if action == "" {
-		return fmt.Sprintf(policy, "ListBucket", c.name)
+	if op == "list" {
+		return fmt.Sprintf(`{"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "arn:aws:s3:::%s"}`, c.name)
 	}
-	return fmt.Sprintf(policy, action, c.name+"/"+prefix+"*")
+	return fmt.Sprintf(`{"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::%s/%s*"}`, c.name, prefix)
 }
 
 // Never is the hash of no text that anybody knows.
 func (c *cloud) Never() store.Version { return `"00000000000000000000000000000000"` }
 
+// Unencrypted returns the endpoint if requests go there without encryption, as the backend's do; and else nothing.
+func (c *cloud) Unencrypted(ctx context.Context) string {
+	client, _, err := c.client(ctx, nil)
+	if err != nil {
+		return ""
+	}
+	endpoint := aws.ToString(client.Options().BaseEndpoint)
+	if settings.CheckEndpoint(endpoint) == nil {
+		return ""
+	}
+	return endpoint
+}
+
 func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
-	config, err := c.aws.config(ctx, network)
+	client, found, err := c.client(ctx, network)
 	if err != nil {
 		return nil, err
 	}
-	client := awss3.NewFromConfig(config, func(o *awss3.Options) {
+	return &objects{c, client}, c.aws.checkAccount(ctx, found)
+}
+
+func (c *cloud) client(ctx context.Context, network http.RoundTripper) (*awss3.Client, aws.Config, error) {
+	found, err := c.aws.config(ctx, network)
+	if err != nil {
+		return nil, found, err
+	}
+	client := awss3.NewFromConfig(found, func(o *awss3.Options) {
 		if c.endpoint != "" {
 			o.BaseEndpoint = &c.endpoint
 		}
@@ -105,13 +157,16 @@ func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 		if o.BaseEndpoint != nil {
 			o.Region = cmp.Or(o.Region, "us-east-1")
+			o.UsePathStyle = c.pathStyle || c.pathStyleElsewhere
+			o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled // the SDK refuses both at an endpoint
+			o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
 		}
 		o.HTTPClient = sameHost{o.HTTPClient}
 	})
 	if client.Options().Region == "" {
-		return nil, errors.New("no region is known: set it in the backend, as ?region= in journal.url, or in AWS_REGION")
+		return nil, found, errors.New("no region is known: set it in the backend, as ?region= in journal.url, or in AWS_REGION")
 	}
-	return &objects{c, client}, settings.CheckEndpoint(aws.ToString(client.Options().BaseEndpoint)) // a profile may have one, too
+	return client, found, c.checkEndpoint(aws.ToString(client.Options().BaseEndpoint)) // a profile may have one, too
 }
 
 // sameHost refuses what another host responds, to which a redirect led.
@@ -158,7 +213,10 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 }
 
 func (o *objects) Get(ctx context.Context, key string) (io.ReadCloser, store.Version, error) {
-	object, err := o.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &o.name, Key: &key})
+	object, err := o.client.GetObject(ctx, &awss3.GetObjectInput{
+		Bucket: &o.name, Key: &key,
+		SSECustomerAlgorithm: o.customerKey.algorithm, SSECustomerKey: o.customerKey.key, SSECustomerKeyMD5: o.customerKey.md5,
+	})
 	if err != nil {
 		return nil, "", s3Error(err)
 	}
@@ -170,6 +228,7 @@ func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion st
 	input := &awss3.PutObjectInput{
 		Bucket: &o.name, Key: &key, Body: bytes.NewReader(body), ContentType: aws.String("application/json"),
 		ACL: o.acl, ServerSideEncryption: o.encryption, SSEKMSKeyId: o.kmsKey,
+		SSECustomerAlgorithm: o.customerKey.algorithm, SSECustomerKey: o.customerKey.key, SSECustomerKeyMD5: o.customerKey.md5,
 	}
 	if ifVersion == "" {
 		input.IfNoneMatch = aws.String("*")
@@ -198,8 +257,13 @@ func (o *objects) IsDenied(err error) bool {
 	return ok && response.ErrorCode() == "AccessDenied"
 }
 
-// s3Error believes the store's own code only: a proxy's 404 has none.
+// s3Error believes the store's own code only: a proxy's 404 has none, and what STS responded is no right that the journal lacks.
 func s3Error(err error) error {
+	if outer, ok := errors.AsType[*smithy.OperationError](err); ok {
+		if inner, ok := errors.AsType[*smithy.OperationError](outer.Err); ok {
+			return inner
+		}
+	}
 	if response, ok := errors.AsType[smithy.APIError](err); ok {
 		if response.ErrorCode() == "NoSuchKey" {
 			return bucket.ErrNoObject

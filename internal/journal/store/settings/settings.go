@@ -54,9 +54,7 @@ func onlySet(values map[string]any) map[string]any {
 	for name, value := range values {
 		switch v := value.(type) {
 		case map[string]any:
-			if v = onlySet(v); len(v) > 0 {
-				set[name] = v
-			}
+			set[name] = onlySet(v) // although it may be empty: that there is a block at all can mean something
 		case []any:
 			if len(v) > 0 {
 				set[name] = v
@@ -84,16 +82,19 @@ func (s *Settings) Text(name string, variables ...string) string {
 	return ""
 }
 
-// Is reports whether a switch is on; usually is the default.
+// Is reports whether a switch is on; usually is the default. A parameter that is no switch remains unread, which is an error.
 func (s *Settings) Is(name string, usually bool, variables ...string) bool {
 	if value, ok := s.values[name].(bool); ok {
 		s.read[name] = true
 		return value
 	}
-	if value, err := strconv.ParseBool(s.Text(name, variables...)); err == nil {
-		return value
+	isRead := s.read[name]
+	value, err := strconv.ParseBool(s.Text(name, variables...))
+	if err != nil {
+		s.read[name] = isRead
+		return usually
 	}
-	return usually
+	return value
 }
 
 // Decode reads a setting that is an object or a list. It returns false if it is not set.
