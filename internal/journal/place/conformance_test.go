@@ -237,6 +237,9 @@ func policyWithout(l Location, denied string) string {
 			statements = append(statements, l.cloud.Grant(op, l.Prefix))
 		}
 	}
+	if denied == "read" { // which the right to write has, too
+		statements[1] = strings.Replace(statements[1], `"s3:GetObject", `, "", 1)
+	}
 	return `{"Version": "2012-10-17", "Statement": [` + strings.Join(statements, ",") + `]}`
 }
 

@@ -36,6 +36,7 @@ import (
 
 // awsSettings say how to reach AWS, and as whom. What they leave out, the AWS SDK reads in the environment and in the shared files.
 type awsSettings struct {
+	region    string // if it is a setting
 	load      []func(*config.LoadOptions) error
 	transport func(*http.Transport)
 	caBundle  string
@@ -67,8 +68,8 @@ type assumedRole struct {
 
 // read reads what a URL may have, too.
 func (a *awsSettings) read(s *settings.Settings) {
-	if region := s.Text("region"); region != "" {
-		a.load = append(a.load, config.WithRegion(region))
+	if a.region = s.Text("region"); a.region != "" {
+		a.load = append(a.load, config.WithRegion(a.region))
 	}
 	if profile := s.Text("profile"); profile != "" {
 		a.load = append(a.load, config.WithSharedConfigProfile(profile))
@@ -253,6 +254,17 @@ func (a *awsSettings) reachSTS(o *sts.Options) {
 		o.BaseEndpoint, o.Region = &a.stsEndpoint, cmp.Or(a.stsRegion, o.Region)
 		o.EndpointOptions = sts.EndpointResolverOptions{} // the SDK refuses FIPS and dual stack at an endpoint
 	}
+}
+
+// partition is what ARNs start with.
+func (a *awsSettings) partition() string {
+	switch region := cmp.Or(a.region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")); {
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov"
+	}
+	return "aws"
 }
 
 // checkAccount asks AWS whose credentials these are, if the backend would compare that.

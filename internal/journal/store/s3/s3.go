@@ -111,12 +111,16 @@ func (c *cloud) checkEndpoint(endpoint string) error {
 
 func (c *cloud) String() string { return "s3://" + c.name }
 
-// Grant says both rights that a run needs, so that nobody has to add the second one later.
+// Grant is a statement of a policy. Who may write must also read, so that nobody has to add that after the next error.
 func (c *cloud) Grant(op, prefix string) string {
-	if op == "list" {
-		return fmt.Sprintf(`{"Effect": "Allow", "Action": "s3:ListBucket", "Resource": "arn:aws:s3:::%s"}`, c.name)
+	action, resource := `"s3:ListBucket"`, c.name
+	switch op {
+	case "read":
+		action, resource = `"s3:GetObject"`, resource+"/"+prefix+"*"
+	case "write":
+		action, resource = `["s3:GetObject", "s3:PutObject"]`, resource+"/"+prefix+"*"
 	}
-	return fmt.Sprintf(`{"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject"], "Resource": "arn:aws:s3:::%s/%s*"}`, c.name, prefix)
+	return fmt.Sprintf(`{"Effect": "Allow", "Action": %s, "Resource": "arn:%s:s3:::%s"}`, action, c.aws.partition(), resource)
 }
 
 // Never is the hash of no text that anybody knows.
@@ -252,6 +256,7 @@ func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion st
 	return bucket.Quoted(aws.ToString(written.ETag)), nil
 }
 
+// IsDenied is true for the right to use a key, too: the error's message says so.
 func (o *objects) IsDenied(err error) bool {
 	response, ok := errors.AsType[s3Response](err)
 	return ok && response.ErrorCode() == "AccessDenied"

@@ -237,7 +237,7 @@ func TestS3_signers(t *testing.T) {
 			variables{"AWS_EC2_METADATA_DISABLED": "true"}, "of-machine"},
 		{"machine, not asked", values{"shared_credentials_files": []any{"/none"}, "skip_metadata_api_check": true, "ec2_metadata_service_endpoint": at.URL}, nil, ""},
 		{"container", values{"shared_credentials_files": []any{"/none"}}, variables{"AWS_CONTAINER_CREDENTIALS_FULL_URI": at.URL + "/container"}, "of-container"},
-		{"proxy", values{"endpoints": values{"s3": "http://s3.example.com"}, "http_proxy": at.URL, "https_proxy": at.URL}, keys(nil), "of-env at s3.example.com"},
+		{"proxy", values{"endpoints": values{"s3": "http://s3.invalid"}, "http_proxy": at.URL, "https_proxy": at.URL}, keys(nil), "of-env at s3.invalid"},
 		{"nobody", values{"shared_credentials_files": []any{"/none"}, "skip_metadata_api_check": true}, nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
