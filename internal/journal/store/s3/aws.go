@@ -111,7 +111,8 @@ func (a *awsSettings) readBackend(s *settings.Settings) (endpoint string, _ erro
 	a.stsRegion = s.Text("sts_region")
 	_, allowedErr := s.Decode("allowed_account_ids", &a.allowed)
 	_, forbiddenErr := s.Decode("forbidden_account_ids", &a.forbidden)
-	s.Ignore("iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation", "skip_requesting_account_id")
+	s.Ignore("iam_endpoint", "max_retries", "retry_mode", "skip_credentials_validation", "skip_region_validation",
+		"skip_requesting_account_id")
 	a.readTransport(s)
 	endpoint = withScheme(cmp.Or(endpoints.S3, s.Text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT")))
 	return endpoint, errors.Join(configErr, credentialsErr, endpointsErr, allowedErr, forbiddenErr, a.readMetadata(s), a.readRoles(s))
@@ -152,7 +153,7 @@ func (a *awsSettings) readTransport(s *settings.Settings) {
 	a.caBundle = s.Text("custom_ca_bundle", "AWS_CA_BUNDLE")
 	a.transport = func(t *http.Transport) {
 		t.Proxy = func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
-		t.TLSClientConfig.InsecureSkipVerify = insecure //nolint:gosec // as the state goes
+		t.TLSClientConfig.InsecureSkipVerify = insecure
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -47,9 +48,7 @@ func TestDenied(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onlyAWS(t, nil)
 			values := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1"}
-			for name, value := range test.set {
-				values[name] = value
-			}
+			maps.Copy(values, test.set)
 			c, prefix, err := beside(values)
 			if err != nil {
 				t.Fatal(err)
@@ -185,9 +184,7 @@ func TestUnencrypted(t *testing.T) {
 	} {
 		onlyAWS(t, test.variables)
 		values := map[string]any{"bucket": "states", "key": "app/state"}
-		for name, value := range test.set {
-			values[name] = value
-		}
+		maps.Copy(values, test.set)
 		c, _, err := beside(values)
 		if err != nil {
 			t.Fatal(err)
@@ -219,9 +216,7 @@ func TestBeside_transport(t *testing.T) {
 		onlyAWS(t, nil)
 		at.Store("")
 		values := map[string]any{"bucket": "states", "key": "app/state", "use_path_style": true}
-		for name, value := range test.set {
-			values[name] = value
-		}
+		maps.Copy(values, test.set)
 		c, prefix, err := beside(values)
 		if err != nil {
 			t.Fatal(err)
