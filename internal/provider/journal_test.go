@@ -237,9 +237,9 @@ func TestJournalBesideState(t *testing.T) {
 		{name: "another key", first: backend(""), second: strings.Replace(backend(""), "app/", "other/", 1), jobs: 2},
 		{name: "a place of its own", first: backend(""), second: backend(""), journal: attrs{"url": t.TempDir()}, want: elsewhere, jobs: 1},
 		{name: "a damaged file", first: backend(""), second: backend("")[1:], want: unusable, jobs: 1},
-		{name: "a setting", first: backend(""), second: backend(`, "insecure": true`), want: unusable, jobs: 1},
-		{name: "a setting, and a place of its own", first: backend(""), second: backend(`, "insecure": true`), journal: attrs{"url": t.TempDir()}, jobs: 2},
-		{name: "no journal", first: backend(""), second: backend(`, "insecure": true`), journal: attrs{"enabled": false}, jobs: 2},
+		{name: "a setting", first: backend(""), second: backend(`, "not_known": true`), want: unusable, jobs: 1},
+		{name: "a setting, and a place of its own", first: backend(""), second: backend(`, "not_known": true`), journal: attrs{"url": t.TempDir()}, jobs: 2},
+		{name: "no journal", first: backend(""), second: backend(`, "not_known": true`), journal: attrs{"enabled": false}, jobs: 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f.Clear()
