@@ -230,6 +230,9 @@ func (d *ProviderData) warnOfPlace(ctx context.Context, diags *diag.Diagnostics)
 		if err := d.Sender.Journal.CheckRead(ctx); err != nil && !d.names.applies.Load() {
 			addWarning(diags, wording.MayBeUnwritable(err))
 		}
+		if at := d.Sender.Journal.Location.Unencrypted(ctx); at != "" && !d.names.applies.Load() {
+			addWarning(diags, wording.JournalUnencrypted(at))
+		}
 	})
 	d.warnOfMove(diags)
 }

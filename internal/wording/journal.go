@@ -46,6 +46,14 @@ func MayBeUnwritable(err error) Diagnostic {
 		"Add what is missing. If the apply has other credentials, or the role may read and write there but not list, all is well.")
 }
 
+// JournalUnencrypted warns that a store is reached without encryption, because the backend does so.
+func JournalUnencrypted(endpoint string) Diagnostic {
+	return diagnostic("Journal not encrypted on its way",
+		fmt.Sprintf("The backend reaches %s without encryption, and so does the journal. Whoever can change what is on its way can make a run "+
+			"send a prompt again, as they can change the state.", escape.Printable(endpoint)),
+		"If you trust this network, all is well. Otherwise give the store a certificate, and the backend an https endpoint.")
+}
+
 // JournalOnRunner warns that the journal is on the disk of a pipeline's runner. The advice is what to do there.
 func JournalOnRunner(folder, advice string) Diagnostic {
 	return diagnostic("Journal on the runner's disk",

@@ -63,7 +63,7 @@ func TestSettings(t *testing.T) {
 			case "gcs":
 				delete(settings, "key")
 			case "azurerm":
-				settings = map[string]any{"storage_account_name": "canary", "container_name": "canary", "key": "canary"}
+				settings = map[string]any{"storage_account_name": "canary", "container_name": "canary", "key": "canary", "resource_group_name": "canary"}
 			}
 			set := map[string]any{
 				"string": value, "bool": true, "number": 1200., "list": []any{value}, "map": map[string]any{"canary": value},
