@@ -29,7 +29,8 @@ func (j *Journal) leavePointer(ctx context.Context) {
 	if j.Location.State != "" {
 		place += "?state=" + j.Location.State
 	}
-	text, err := json.Marshal(pointer{"Runs of this state keep the journal of agent jobs at this place. Delete this object if they no longer do.", place})
+	const about = "Runs of this state keep the journal of agent jobs at this place. Delete this object if they no longer do."
+	text, err := json.Marshal(pointer{about, place})
 	if err != nil {
 		return
 	}

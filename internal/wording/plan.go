@@ -182,7 +182,8 @@ func RecordElsewhere(r send.Request, record *journal.Record) Diagnostic {
 
 func elsewhere(r send.Request, record *journal.Record) string {
 	if record.MovedTo != "" {
-		return fmt.Sprintf("Other runs of this state keep the journal in %s, and this one does not. So it cannot tell whether the name %s has a job.",
+		return fmt.Sprintf("Other runs of this state keep the journal in %s, and this one does not. So it cannot tell whether the name %s "+
+			"has a job.",
 			escape.Printable(record.MovedTo), Quote(r.Name))
 	}
 	what := "a request with an unknown outcome"
