@@ -285,7 +285,7 @@ func (f *folder) makeDir(path string) error {
 		if err := f.mkdir(f.root); err != nil {
 			return err
 		}
-		ignore := filepath.Join(f.root, ".gitignore") // or somebody would commit the journal
+		ignore := filepath.Join(f.root, ".gitignore")                      // or somebody would commit the journal
 		if err := os.WriteFile(ignore, []byte("*\n"), 0o644); err != nil { //nolint:gosec // as others may read the folder
 			return err
 		}
