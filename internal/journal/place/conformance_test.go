@@ -626,6 +626,10 @@ func TestStores_denied(t *testing.T) {
 						t.Errorf("%s: %v; want %s only if denied", op, err, grant)
 					}
 				}
+				err, grant := open(t, p.deny(t, p.at, denied)).CanRead(t.Context()), p.at.cloud.Grant("write", p.at.Prefix)
+				if denied == "read" && (!errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), grant)) {
+					t.Errorf("a plan's look: %v; want %s, which its apply needs", err, grant)
+				}
 			})
 		}
 	})

@@ -53,7 +53,7 @@ type Store interface {
 	// Put stores a text durably if the key has a version, or, if that is empty, if nothing is there. If it is not
 	// so, it returns ErrConflict.
 	Put(ctx context.Context, key string, text []byte, ifVersion Version) (Version, error)
-	// CanRead returns ErrDenied if the credentials cannot read what Prove has written, or would write.
+	// CanRead returns ErrDenied if the credentials cannot read what Prove has written, or would write. The error names what an apply needs.
 	CanRead(ctx context.Context) error
 	// Prove makes sure that the store honours the conditions of writes, by writes that must be refused. Call it once in a process
 	// before relying on Put; any number of processes may do so at the same time.

@@ -140,11 +140,11 @@ func (b *bucket) Get(ctx context.Context, key string) ([]byte, store.Version, er
 	if err := store.CheckKey(key); err != nil {
 		return nil, "", err
 	}
-	return b.get(ctx, b.object(key))
+	return b.get(ctx, "read", b.object(key))
 }
 
-func (b *bucket) get(ctx context.Context, object string) (text []byte, v store.Version, _ error) {
-	err := b.try(ctx, "read", func(o Objects) error {
+func (b *bucket) get(ctx context.Context, op, object string) (text []byte, v store.Version, _ error) {
+	err := b.try(ctx, op, func(o Objects) error {
 		body, version, err := o.Get(ctx, object)
 		if errors.Is(err, ErrNoObject) {
 			return nil
@@ -192,9 +192,10 @@ func (b *bucket) put(ctx context.Context, object string, text []byte, ifVersion 
 // probe is the name of the object that Prove writes. It is not that of any key.
 const probe = "_conditions" + store.Suffix
 
-// CanRead reads that object, which is usually there: clouds hide what does not exist from who cannot list.
+// CanRead reads that object, which is usually there: clouds hide what does not exist from who cannot list. The error names what an
+// apply needs.
 func (b *bucket) CanRead(ctx context.Context) error {
-	_, _, err := b.get(ctx, b.prefix+probe)
+	_, _, err := b.get(ctx, "write", b.prefix+probe)
 	return err
 }
 
