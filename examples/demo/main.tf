@@ -7,27 +7,17 @@ terraform {
   }
 }
 
+# AGENT_BASE_URL is https://api.mintlify.com; AGENT_ADMIN_KEY and AGENT_PROJECT_ID are yours.
 provider "agent" {
   max_new_jobs = 5 # in one run
 }
 
-variable "prompt" {
-  type    = string
-  default = "Add a quickstart for the Python SDK"
-}
-
-resource "agent_job" "quickstart" {
-  name   = "quickstart" # starts one job, until the resource is destroyed or replaced
-  prompt = var.prompt
-
-  lifecycle {
-    postcondition { # without it, a run that stops waiting early only warns
-      condition     = contains(["completed", "archived"], self.status)
-      error_message = "Job ${self.id} is ${self.status}."
-    }
-  }
+resource "agent_job" "reference" {
+  name     = "api-reference"
+  prompt   = "Bring the API reference up to date with this file:\n\n${file("openapi.yaml")}"
+  triggers = { spec = filesha256("openapi.yaml") } # another file starts another job
 }
 
 output "pull_request" {
-  value = agent_job.quickstart.pr_link
+  value = agent_job.reference.pr_link
 }

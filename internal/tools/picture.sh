@@ -2,7 +2,7 @@
 # Copyright (c) the terraform-provider-agent authors
 # SPDX-License-Identifier: MPL-2.0
 
-# Draws the pictures of docs/: demo.svg from a recording of the demo, and
+# Draws the pictures of docs/: demo.svg and killed.svg from a recording of the demo, and
 # lifecycle.svg from picture/lifecycle.dot.
 set -eu
 cd "$(dirname "$0")/../.."
@@ -31,13 +31,19 @@ grep -q 'That took' "$tmp/demo.cast" || {
 	cat "$tmp/demo.cast" >&2
 	exit 1
 }
-awk -f internal/tools/picture/retime.awk "$tmp/demo.cast" >"$tmp/retimed.cast"
-"$tmp/node_modules/.bin/svg-term" --in "$tmp/retimed.cast" --out "$tmp/demo.svg" --window --no-cursor
-# Where nothing moves, or must not, the last frame is shown: the table.
-last=$(sed -n 's/.*to{transform:translateX(\(-[0-9]*\)px)}}.*/\1/p' "$tmp/demo.svg")
-sed "s|<g style=\"animation-duration:\([0-9.]*s\);[^\"]*\">|<g class=\"play\" transform=\"translate(${last:?})\">|
-	s|</style>|@media (prefers-reduced-motion:no-preference){.play{animation:r 25s steps(1,end) infinite}}</style>|" \
-	"$tmp/demo.svg" >docs/images/demo.svg
-grep -q 'class="play" transform' docs/images/demo.svg
+
+# draw draws a part of the recording.
+draw() {
+	awk -v "from=$2" -v "until=$3" -f internal/tools/picture/retime.awk "$tmp/demo.cast" >"$tmp/retimed.cast"
+	"$tmp/node_modules/.bin/svg-term" --in "$tmp/retimed.cast" --out "$tmp/demo.svg" --window --no-cursor
+	# Where nothing moves, or must not, the last frame is shown.
+	last=$(sed -n 's/.*to{transform:translateX(\(-[0-9]*\)px)}}.*/\1/p' "$tmp/demo.svg")
+	sed "s|<g style=\"animation-duration:\([0-9.]*s\);[^\"]*\">|<g class=\"play\" transform=\"translate(${last:?})\">|
+		s|</style>|@media (prefers-reduced-motion:no-preference){.play{animation:r 15s steps(1,end) infinite}}</style>|" \
+		"$tmp/demo.svg" >"docs/images/$1.svg"
+	grep -q 'class="play" transform' "docs/images/$1.svg"
+}
+draw demo 'Plan: shows' 'It changes again'
+draw killed 'It changes again' 'What reached'
 
 ls -l docs/images

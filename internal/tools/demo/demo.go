@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	watching = 2 * time.Second  // how long a viewer sees the wait before Ctrl-C
+	watching = 2 * time.Second  // how long a viewer sees the wait before the end
 	grace    = 20 * time.Second // how long an interrupted CLI may take to end
 )
 
@@ -38,7 +38,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(root, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	info, err := os.Stdout.Stat()
 	color := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	err = run(ctx, os.Stdout, color, filepath.Join("examples", "demo", "main.tf"), 12*time.Second) // the CLI shows "Still creating..." every ten
+	err = run(ctx, os.Stdout, color, filepath.Join("examples", "demo"), 12*time.Second) // the CLI shows "Still creating..." every ten
 	interrupted := ctx.Err() != nil
 	stop()
 	if err != nil {
@@ -60,14 +60,12 @@ type demo struct {
 	service *simulator.Server
 	env     []string // configures the provider for the service
 	key     string
-	jobID   string
 	rows    []string // of the table, with tabs
 	checks  []string
 	wrong   int
 }
 
-// run runs the demo of a configuration and shows it on out; its job lasts that long
-// at first. When ctx ends, the CLI is interrupted. No file is left behind.
+// run runs the demo of a folder with a configuration and shows it on out; the first job lasts that long. When ctx ends, the CLI is interrupted. No file is left behind.
 func run(ctx context.Context, out io.Writer, color bool, example string, first time.Duration) (err error) {
 	if !canInterrupt {
 		return fmt.Errorf("the demo presses Ctrl-C, which it cannot do on this system: %w", errors.ErrUnsupported)
@@ -86,22 +84,24 @@ func run(ctx context.Context, out io.Writer, color bool, example string, first t
 	if d.plugin, err = tfcli.InstallPlugin(ctx, filepath.Join(tmp, "plugin")); err != nil {
 		return err
 	}
-	text, err := os.ReadFile(example)
-	if err == nil {
-		err = os.Mkdir(d.dir, 0o700)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(d.dir, "main.tf"), text, 0o600)
-	}
-	if err != nil {
+	if err = os.CopyFS(d.dir, os.DirFS(example)); err != nil {
 		return err
 	}
-	d.service = simulator.New(simulator.Options{Key: d.key, Script: func(_ string, turn int) simulator.Script {
-		return simulator.Script{Duration: []time.Duration{first, 3 * time.Second, 12 * time.Second}[turn]}
+	journal := filepath.Join(tmp, "journal") // outlives the runner, as a bucket does
+	if err = os.Mkdir(journal, 0o700); err != nil {
+		return err
+	}
+	durations := []time.Duration{first, 3 * time.Second, 8 * time.Second}
+	d.service = simulator.New(simulator.Options{Key: d.key, Script: func(string, int) simulator.Script {
+		duration := durations[0]
+		durations = durations[1:]
+		return simulator.Script{Duration: duration}
 	}})
 	server := httptest.NewServer(d.service)
 	defer server.Close()
-	d.env = []string{"AGENT_BASE_URL=" + server.URL, "AGENT_PROJECT_ID=proj_demo", "AGENT_ADMIN_KEY=" + d.key}
+	d.env = []string{
+		"AGENT_BASE_URL=" + server.URL, "AGENT_PROJECT_ID=proj_demo", "AGENT_ADMIN_KEY=" + d.key, "AGENT_JOURNAL_URL=" + journal + "?state=docs",
+	}
 	fmt.Fprintf(d, "service:  simulated, on %s; the key is in AGENT_ADMIN_KEY\n", server.URL)
 
 	start, all := time.Now(), steps()
@@ -112,7 +112,8 @@ func run(ctx context.Context, out io.Writer, color bool, example string, first t
 		}
 	}
 	d.report()
-	fmt.Fprintf(d, "\nThat took %s.\n", time.Since(start).Round(time.Second))
+	fmt.Fprintf(d, "\nThat took %s. To try it by hand: docs/guides/getting-started.md. With Mintlify: docs/guides/mintlify.md.\n",
+		time.Since(start).Round(time.Second))
 	if d.wrong > 0 {
 		return errors.New("not everything was as expected")
 	}
@@ -121,14 +122,14 @@ func run(ctx context.Context, out io.Writer, color bool, example string, first t
 
 func (d *demo) report() {
 	jobs := d.service.Jobs()
-	d.check(len(jobs) == 1 && slices.Equal(jobs[0].Prompts, []string{firstPrompt, secondPrompt, thirdPrompt}),
-		"the service has one job, with each of the three prompts once")
+	d.check(len(jobs) == 3 && !slices.ContainsFunc(jobs, func(j simulator.Job) bool { return len(j.Prompts) != 1 }),
+		"the service has three jobs, one for each version of the file")
 	d.check(!slices.ContainsFunc(d.service.Requests(), func(r simulator.Request) bool { return !r.Authorized }), "every request carried the key")
 	d.check(!slices.ContainsFunc(d.checks, func(c string) bool { return strings.Contains(c, "the key is in") }), "the key was found in no output and no file")
 
 	d.headline("What reached the service, and the status in the state: actual / expected")
 	table := tabwriter.NewWriter(d, 0, 0, 4, ' ', 0)
-	fmt.Fprintln(table, "\tPOST create\tPOST message\tGET\tstatus")
+	fmt.Fprintln(table, "\tPOST\tGET\tstatus")
 	for _, row := range d.rows {
 		fmt.Fprintln(table, row)
 	}

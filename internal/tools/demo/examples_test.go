@@ -277,7 +277,7 @@ func TestDemo(t *testing.T) {
 		t.Skip("nobody can press Ctrl-C here")
 	}
 	start(t, 0) // skips without a CLI
-	if err := run(t.Context(), t.Output(), false, root+"/examples/demo/main.tf", time.Second); err != nil {
+	if err := run(t.Context(), t.Output(), false, root+"/examples/demo", time.Second); err != nil {
 		t.Error(err)
 	}
 }
@@ -285,7 +285,7 @@ func TestDemo(t *testing.T) {
 // Every configuration in examples/ is run by a test, those of modules by
 // TestAccModule, which finds them itself. AWS and Azure are not at hand: make lint parses their files.
 func TestEveryExampleIsRun(t *testing.T) {
-	run := []string{"demo/main.tf"} // by TestDemo
+	run := []string{"demo/main.tf", "demo/openapi.yaml"} // by TestDemo
 	for _, test := range examples() {
 		run = append(run, test.files...)
 	}
@@ -298,9 +298,9 @@ func TestEveryExampleIsRun(t *testing.T) {
 	}
 }
 
-// The configuration in the README is one that TestAccExamples runs.
+// The configuration in the README is the one that make demo runs.
 func TestReadme(t *testing.T) {
-	if !strings.Contains(read(t, "../README.md"), "```terraform\n"+read(t, "provider/provider.tf")+"```\n") {
-		t.Error("README.md does not show examples/provider/provider.tf as it is")
+	if !strings.Contains(read(t, "../README.md"), "```terraform\n"+read(t, "demo/main.tf")+"```\n") {
+		t.Error("README.md does not show examples/demo/main.tf as it is")
 	}
 }

@@ -21,72 +21,99 @@ import (
 	"time"
 )
 
-// The prompts: the first is the default of examples/demo.
-const (
-	firstPrompt  = "Add a quickstart for the Python SDK"
-	secondPrompt = "Show the async client too"
-	thirdPrompt  = "Link the quickstart from the start page"
-)
+// spec is the file that examples/demo documents.
+const spec = "openapi.yaml"
 
 // step is one call of the CLI.
 type step struct {
-	headline        string
-	name            string // in the table
-	args            []string
-	create, message int    // POSTs that it should send
-	get             bool   // whether it should send GETs
-	status          string // of the job in the state afterwards; "" if it has none
-	interrupt       bool   // press Ctrl-C while it waits; any exit code will do
+	headline string
+	name     string // in the table
+	args     []string
+	adds     string // a line that is added to the file before
+	checkout bool   // on another machine: what is not in the repository is gone
+	kill     bool   // kill the CLI while it waits; any exit code will do
+	create   int    // POSTs that it should send
+	get      bool   // whether it should send GETs
+	status   string // of the job in the state afterwards; "" if it has none
 }
 
 func steps() []step {
-	apply := func(vars ...string) []string { return append([]string{"apply", "-auto-approve"}, vars...) }
+	apply := []string{"apply", "-auto-approve"}
 	return []step{
 		{headline: "Install the provider that was just built", name: "init", args: []string{"init"}},
-		{headline: "Plan: nothing is sent", name: "plan", args: []string{"plan"}},
-		{headline: "Apply: starts a job and waits for it", name: "apply",
-			args: apply(), create: 1, get: true, status: "completed"},
-		{headline: "The link of the pull request is an output", name: "output",
-			args: []string{"output", "-raw", "pull_request"}, status: "completed"},
-		{headline: "Plan again: no changes (with -detailed-exitcode, changes would be exit code 2)", name: "plan again",
+		{headline: "Plan: shows the prompt, and sends nothing", name: "plan", args: []string{"plan"}},
+		{headline: "Apply: one job. The link of its pull request is an output", name: "apply",
+			args: apply, create: 1, get: true, status: "completed"},
+		{headline: "Nothing has changed: no changes (or -detailed-exitcode would exit with 2)", name: "plan again",
 			args: []string{"plan", "-detailed-exitcode"}, get: true, status: "completed"},
-		{headline: "A new prompt: one message to the same job", name: "apply, new prompt",
-			args: apply("-var", "prompt="+secondPrompt), message: 1, get: true, status: "completed"},
-		{headline: "Another prompt, and Ctrl-C during the wait", name: "apply, new prompt, Ctrl-C",
-			args: apply("-var", "prompt="+thirdPrompt), message: 1, get: true, status: "active", interrupt: true},
-		{headline: "Apply again: resumes waiting without sending anything", name: "apply again",
-			args: apply("-var", "prompt="+thirdPrompt), get: true, status: "completed"},
-		{headline: "Destroy: the service cannot delete a job, so Terraform forgets it", name: "destroy",
-			args: []string{"destroy", "-auto-approve"}, get: true},
+		{headline: "The file changes: another job, another pull request", name: "apply, changed file",
+			args: apply, adds: "  /v1/refunds: {}", create: 1, get: true, status: "completed"},
+		{headline: "It changes again, and the runner dies while it waits", name: "apply, killed",
+			args: apply, adds: "  /v1/payouts: {}", create: 1, get: true, kill: true},
+		{headline: "Another runner: a new checkout, without the state", name: "init",
+			args: []string{"init"}, checkout: true},
+		{headline: "Apply: the job of the killed run is adopted, and nothing is sent", name: "apply again",
+			args: apply, get: true, status: "completed"},
 	}
+}
+
+// prepare changes the files as a step says.
+func (d *demo) prepare(s step) error {
+	if s.adds != "" {
+		fmt.Fprintln(d, d.paint("\x1b[1m", fmt.Sprintf("$ echo '%s' >> %s", s.adds, spec)))
+		file, err := os.OpenFile(filepath.Join(d.dir, spec), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(file, s.adds)
+		return errors.Join(err, file.Close())
+	}
+	if !s.checkout {
+		return nil
+	}
+	old := d.dir
+	d.dir = filepath.Join(filepath.Dir(old), "checkout")
+	if err := os.Mkdir(d.dir, 0o700); err != nil {
+		return err
+	}
+	for _, name := range []string{"main.tf", spec} {
+		if err := os.Rename(filepath.Join(old, name), filepath.Join(d.dir, name)); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(old)
 }
 
 // do runs a step and compares what it sent and left with what it should have.
 func (d *demo) do(ctx context.Context, s step) error {
+	if err := d.prepare(s); err != nil {
+		return err
+	}
 	before := d.service.Counts()
 	output, err := d.call(ctx, s)
 	if err != nil {
 		return err
 	}
 	after := d.service.Counts()
-	create, message, get := after.Create-before.Create, after.Message-before.Message, after.Get-before.Get
+	create, get := after.Create-before.Create, after.Get-before.Get
 	id, status, err := d.state()
 	if err != nil {
 		return err
 	}
-	if s.create > 0 {
-		d.jobID = id
+	if s.kill {
+		status = "" // this machine is gone
 	}
-	if id != d.jobID && s.status != "" {
+	jobs := d.service.Jobs()
+	if status != "" && id != jobs[len(jobs)-1].ID {
 		status += ", another job"
 	}
-	ok := create == s.create && message == s.message && (get > 0) == s.get && after.Other == 0 && status == s.status
+	ok := create == s.create && (get > 0) == s.get && after.Message == 0 && after.Other == 0 && status == s.status
 	gets := map[bool]string{true: "1 or more", false: "0"}[s.get]
-	d.rows = append(d.rows, fmt.Sprintf("%s\t%d / %d\t%d / %d\t%d / %s\t%s / %s\t%s", s.name, create, s.create,
-		message, s.message, get, gets, cmp.Or(status, "none"), cmp.Or(s.status, "none"), d.verdict(ok)))
-	if s.args[0] == "output" {
-		job, _ := d.service.Job(d.jobID)
-		d.check(job.PullRequest != "" && strings.TrimSpace(output) == job.PullRequest, "the output is the link that the service returned")
+	d.rows = append(d.rows, fmt.Sprintf("%s\t%d / %d\t%d / %s\t%s / %s\t%s", s.name, create, s.create,
+		get, gets, cmp.Or(status, "none"), cmp.Or(s.status, "none"), d.verdict(ok)))
+	if s.args[0] == "apply" && !s.kill {
+		link := jobs[len(jobs)-1].PullRequest
+		d.check(link != "" && strings.Contains(output, `pull_request = "`+link+`"`), "the output of "+s.name+" is the link that the service returned")
 	}
 	return d.findKey(output)
 }
@@ -113,25 +140,22 @@ func (d *demo) call(ctx context.Context, s step) (output string, err error) {
 	leadGroup(cmd)
 	cmd.Cancel = func() error { return signalGroup(cmd, syscall.SIGINT) }
 	cmd.WaitDelay = grace
-	before := d.service.Counts().Message
+	before := d.service.Counts().Create
 	if err := cmd.Start(); err != nil {
 		return "", err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	if s.interrupt {
-		d.interrupt(cmd, before, ended)
+	if s.kill {
+		d.kill(cmd, before, ended)
 	}
 	err = <-ended
 	if ctx.Err() != nil {
 		_ = signalGroup(cmd, syscall.SIGKILL) // what did not end by itself
 		return "", errors.New("interrupted")
 	}
-	if exited := new(exec.ExitError); s.interrupt && errors.As(err, &exited) {
+	if exited := new(exec.ExitError); s.kill && errors.As(err, &exited) {
 		err = nil
-	}
-	if s.args[0] == "output" {
-		fmt.Fprintln(d) // -raw ends without a line break
 	}
 	if err != nil {
 		err = fmt.Errorf("%s: %w", s.args[0], err)
@@ -139,10 +163,9 @@ func (d *demo) call(ctx context.Context, s step) (output string, err error) {
 	return shown.String(), err
 }
 
-// interrupt presses Ctrl-C once the provider has sent a message and waits for
-// the job, unless the command ends earlier.
-func (d *demo) interrupt(cmd *exec.Cmd, before int, ended chan error) {
-	press := time.Time{}
+// kill kills the CLI and the provider once that has started a job and waits for it, unless the command ends earlier.
+func (d *demo) kill(cmd *exec.Cmd, before int, ended chan error) {
+	at := time.Time{}
 	for gets := 0; ; {
 		select {
 		case err := <-ended:
@@ -152,13 +175,13 @@ func (d *demo) interrupt(cmd *exec.Cmd, before int, ended chan error) {
 		}
 		now := d.service.Counts()
 		switch {
-		case now.Message == before:
+		case now.Create == before:
 			gets = now.Get
-		case now.Get > gets && press.IsZero():
-			press = time.Now().Add(watching)
-		case !press.IsZero() && time.Now().After(press):
-			fmt.Fprintln(d, "^C")
-			_ = signalGroup(cmd, syscall.SIGINT) // if it has just ended, the state will tell
+		case now.Get > gets && at.IsZero():
+			at = time.Now().Add(watching)
+		case !at.IsZero() && time.Now().After(at):
+			_ = signalGroup(cmd, syscall.SIGKILL) // if it has just ended, the requests will tell
+			fmt.Fprintln(d, "Killed")
 			return
 		}
 	}

@@ -1,9 +1,8 @@
 # Copyright (c) the terraform-provider-agent authors
 # SPDX-License-Identifier: MPL-2.0
 
-# Retimes a recording of asciinema (version 2) for readers: it begins with the
-# plan, no wait is longer than 1 s, each step stays for 1.5 s and the end for 6 s,
-# all scaled down to 25 s in total.
+# Retimes a part of a recording of asciinema (version 2) for readers: from the step whose headline matches "from" to the one that
+# matches "until". No wait is longer than 1 s, each step stays for 1.5 s and the end for 4 s, all scaled down to 15 s in total.
 NR == 1 {
 	sub(/, "idle_time_limit": [0-9.]*/, "")
 	sub(/, "env": \{[^}]*\}/, "")
@@ -15,8 +14,11 @@ NR == 1 {
 	at = substr($0, 2, comma - 2)
 	event = substr($0, comma)
 	step = sub(/== [0-9]+\/[0-9]+  /, "== ", event)
-	if (event ~ /== Plan:/)
+	if (event ~ "== " from)
 		shown = 1
+	ends = shown && match(event, "(\\\\u001b[^m]*m)*== " until)
+	if (ends)
+		event = substr(event, 1, RSTART - 1) "\"]" # the end of the step before may be in the same event
 	gap = at - last > 1 ? 1 : at - last
 	last = at
 	if (!shown)
@@ -27,10 +29,12 @@ NR == 1 {
 		now += gap
 	times[n] = now
 	events[n++] = event
+	if (ends)
+		shown = 0
 }
 END {
-	scale = now > 19 ? 19 / now : 1
+	scale = now > 11 ? 11 / now : 1
 	for (i = 0; i < n; i++)
 		printf "[%.6f%s\n", times[i] * scale, events[i]
-	printf "[%.6f, \"o\", \"\\u001b[0m\"]\n", now * scale + 6
+	printf "[%.6f, \"o\", \"\\u001b[0m\"]\n", now * scale + 4
 }
