@@ -45,7 +45,7 @@ func providerSchema() schema.Schema {
 			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
 				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. " +
-					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. If both are set, the lower limit applies. " +
+					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. If argument and variable are set, the lower limit applies. " +
 					"A plan with more jobs fails before anything is sent.",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
@@ -66,7 +66,7 @@ func providerSchema() schema.Schema {
 				Attributes: map[string]schema.Attribute{
 					"min_interval": schema.StringAttribute{
 						Optional:            true,
-						MarkdownDescription: "Minimum interval, at least `10ms`. The first poll waits twice as long. Default: `800ms`.",
+						MarkdownDescription: "Minimum interval, at least `10ms`; twice that before the first poll of a new job. Default: `800ms`.",
 						Validators:          []validator.String{validDuration(shortestPollInterval)},
 					},
 					"max_interval": schema.StringAttribute{
@@ -83,19 +83,19 @@ func providerSchema() schema.Schema {
 				},
 			},
 			"journal": schema.SingleNestedBlock{
-				MarkdownDescription: "A record for each name, by which an apply adopts a job that the state does not show. " +
-					"It never contains a prompt or a key.",
+				MarkdownDescription: "The records of names, by which an apply adopts a job that the state does not show, " +
+					"without prompts and keys.",
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
 						Optional: true,
-						MarkdownDescription: "Keep a journal. Default: `true`. " +
-							"With `false`, the apply after a broken run or a lost state may send its prompts again.",
+						MarkdownDescription: "Keep a journal. Default: `true`. With `false`, the apply after a broken run or a lost state " +
+							"may send the prompts of all jobs of this provider block again.",
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
 						MarkdownDescription: "Where to keep it: the absolute path of a folder that exists (on Windows `C:/ci/agent-journal`), " +
 							"`s3://BUCKET/PREFIX?region=REGION`, `gs://BUCKET/PREFIX` or `azblob://ACCOUNT/CONTAINER/PREFIX`. " +
-							"States can share it; local ones need `?state=NAME` (or `&state=NAME`), another name for each. " +
+							"States can share it, but local ones, and others whose backend settings do not tell them apart, need `?state=NAME` (or `&state=NAME`). " +
 							"Default: `AGENT_JOURNAL_URL`, or else the bucket or container of the state in an `s3`, `gcs` or `azurerm` backend, " +
 							"or else the folder `.agent-journal` in the working directory.",
 					},
@@ -104,7 +104,7 @@ func providerSchema() schema.Schema {
 						ElementType: types.StringType,
 						Validators:  []validator.List{listvalidator.ValueStringsAre(validRequestID())},
 						MarkdownDescription: "Ids of requests to give up, as errors show them: the next apply **sends these prompts again**. " +
-							"The new request has another id, so each counts once. `AGENT_JOURNAL_FORGET` adds ids, separated by commas.",
+							"Each id counts once. `AGENT_JOURNAL_FORGET` adds ids, separated by commas.",
 					},
 				},
 			},
