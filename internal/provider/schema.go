@@ -95,7 +95,8 @@ func providerSchema() schema.Schema {
 						Optional: true,
 						MarkdownDescription: "Where to keep it: the absolute path of a folder that exists (on Windows `C:/ci/agent-journal`), " +
 							"`s3://BUCKET/PREFIX?region=REGION`, `gs://BUCKET/PREFIX` or `azblob://ACCOUNT/CONTAINER/PREFIX`. " +
-							"States can share it, but local ones, and others whose backend settings do not tell them apart, need `?state=NAME` (or `&state=NAME`). " +
+							"States can share it, but local ones, and others whose backend settings do not tell them apart, need `?state=NAME` " +
+							"(or `&state=NAME`). " +
 							"Default: `AGENT_JOURNAL_URL`, or else the bucket or container of the state in an `s3`, `gcs` or `azurerm` backend, " +
 							"or else the folder `.agent-journal` in the working directory.",
 					},
