@@ -64,8 +64,8 @@ func TestCallsAreForgotten(t *testing.T) {
 		}
 	}
 	leftOut := []string{"GetMetadata", "GetProviderSchema", "GetResourceIdentitySchemas", "GetFunctions", "ValidateProviderConfig", "ConfigureProvider", "StopProvider"} // called once
-	if schemas := c.Schemas(); len(schemas.Functions)+len(schemas.EphemeralResourceSchemas) == 0 {
-		leftOut = append(leftOut, "CallFunction", "ValidateEphemeralResourceConfig", "OpenEphemeralResource", "RenewEphemeralResource", "CloseEphemeralResource")
+	if schemas := c.Schemas(); len(schemas.EphemeralResourceSchemas) == 0 {
+		leftOut = append(leftOut, "ValidateEphemeralResourceConfig", "OpenEphemeralResource", "RenewEphemeralResource", "CloseEphemeralResource")
 	}
 	for _, name := range leftOut {
 		delete(calls, name)

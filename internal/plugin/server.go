@@ -176,6 +176,19 @@ func (s *server) ValidateActionConfig(
 	return resp, err
 }
 
+// CallFunction takes an argument without data for null: OpenTofu (as of 1.12) sends null so, and the framework (as of 1.19)
+// refuses it.
+func (s *server) CallFunction(ctx context.Context, req *tfprotov6.CallFunctionRequest) (*tfprotov6.CallFunctionResponse, error) {
+	arguments := slices.Clone(req.Arguments)
+	for i, argument := range arguments {
+		if argument == nil || len(argument.MsgPack)+len(argument.JSON) == 0 {
+			arguments[i] = &tfprotov6.DynamicValue{MsgPack: []byte{0xc0}} // nil in MessagePack
+		}
+	}
+	req = &tfprotov6.CallFunctionRequest{Name: req.Name, Arguments: arguments}
+	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.CallFunction)
+}
+
 // InvokeAction starts nothing after a stop, and makes StopProvider wait until the
 // action's events are sent.
 func (s *server) InvokeAction(ctx context.Context, req *tfprotov6.InvokeActionRequest) (*tfprotov6.InvokeActionServerStream, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
+	"github.com/hashicorp/terraform-plugin-framework/function"
 	"github.com/hashicorp/terraform-plugin-framework/list"
 	"github.com/hashicorp/terraform-plugin-framework/provider"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
@@ -28,6 +29,7 @@ const typeName = "agent"
 
 var (
 	_ provider.ProviderWithActions       = (*agentProvider)(nil)
+	_ provider.ProviderWithFunctions     = (*agentProvider)(nil)
 	_ provider.ProviderWithListResources = (*agentProvider)(nil)
 )
 
@@ -95,4 +97,8 @@ func (p *agentProvider) Actions(context.Context) []func() action.Action {
 
 func (p *agentProvider) ListResources(context.Context) []func() list.ListResource {
 	return []func() list.ListResource{job.NewList}
+}
+
+func (p *agentProvider) Functions(context.Context) []func() function.Function {
+	return []func() function.Function{newPullRequestFunction}
 }

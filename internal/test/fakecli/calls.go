@@ -195,6 +195,17 @@ func (c *CLI) Stop() {
 	call(c.T.Context(), c, c.Server.StopProvider, &tfprotov6.StopProviderRequest{})
 }
 
+// Call calls a function of the provider with one argument, as it is sent.
+func (c *CLI) Call(name string, argument *tfprotov6.DynamicValue) (tftypes.Value, *tfprotov6.FunctionError) {
+	c.T.Helper()
+	kind := c.Schemas().Functions[name].Return.Type
+	resp := call(c.T.Context(), c, c.Server.CallFunction, &tfprotov6.CallFunctionRequest{Name: name, Arguments: []*tfprotov6.DynamicValue{argument}})
+	if resp.Error != nil {
+		return tftypes.NewValue(kind, nil), resp.Error
+	}
+	return c.unmarshal(resp.Result, kind), nil
+}
+
 // Unconfigured is a CLI whose provider has no configuration.
 func Unconfigured(t *testing.T) *CLI {
 	t.Helper()

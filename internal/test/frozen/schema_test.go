@@ -62,6 +62,9 @@ func TestSchema(t *testing.T) {
 	for name, schema := range all.ListResourceSchemas {
 		lines = append(lines, append(flat("list "+name, schema.Block), "list "+name)...)
 	}
+	for name, function := range all.Functions {
+		lines = append(lines, fmt.Sprintf("function %s(%s) %s", name, function.Parameters[0].Type, function.Return.Type))
+	}
 	slices.Sort(lines)
 	if *update {
 		text := []byte(strings.Join(lines, "\n") + "\n")

@@ -77,6 +77,18 @@ func examples() map[string]example {
 		"data source": {
 			files: []string{data + "data-source.tf"}, job: true, want: elsewhere,
 		},
+		"function": {
+			files: []string{"functions/pull_request/function.tf"},
+			then: func(s *trial) { // null as the CLI sends it; Red without: CallFunction in internal/plugin, with OpenTofu
+				s.write("none.tf", "output \"none\" {\n  value = jsonencode(provider::agent::pull_request(null))\n}\n")
+				shown := s.call("apply", "-auto-approve")
+				if got := s.call("output", "-json", "pull_request"); got != `{"host":"github.com","number":1,"repository":"example/docs"}`+"\n" ||
+					!strings.Contains(shown, `none = "null"`) {
+					s.Errorf("%s\n%s", got, shown)
+				}
+			},
+			want: [][]string{{"Add a quickstart for the Python SDK"}},
+		},
 		"list resource": {
 			files:     []string{lists + "list-resource.tfquery.hcl", jobs + "resource_write_only.tf", jobs + "reference.md"},
 			terraform: "1.14.0", tofu: "-",
