@@ -20,6 +20,17 @@ variable "triggers" {
   default     = null
 }
 
+variable "files" {
+  description = "Files, relative to the root module. A change of one starts a new job, as a change of the list does. Not sent."
+  type        = set(string)
+  default     = null
+
+  validation {
+    condition     = try(length(var.files) > 0, true)
+    error_message = "There are no such files."
+  }
+}
+
 variable "timeout" {
   description = "Longest time to wait until the job finishes."
   type        = string

@@ -23,10 +23,24 @@ func startModule(t *testing.T, folder string, endings ...string) *trial {
 	t.Helper()
 	s := start(t, 0)
 	s.config = withInit
-	for _, file := range filesIn(t, filepath.Join(root, "examples", module), endings...) {
-		s.write(path.Join(folder, file), read(t, path.Join(module, file)))
-	}
+	s.copyModule(folder, endings...)
 	return s
+}
+
+// copyModule copies the module into a folder of the root module.
+func (s *trial) copyModule(folder string, endings ...string) {
+	s.Helper()
+	for _, file := range filesIn(s.T, filepath.Join(root, "examples", module), endings...) {
+		s.write(path.Join(folder, file), read(s.T, path.Join(module, file)))
+	}
+}
+
+// withModule is the configuration of a recipe, with a copy of the module that it calls.
+func withModule(s *trial, recipe string) string {
+	s.Helper()
+	const source = "git::https://github.com/agentjobs/terraform-provider-agent.git//examples/" + module + "?ref=v0.1.0"
+	s.copyModule("module", ".tf")
+	return strings.Replace(configuration(s.T, recipes+recipe), source, "./module", 1)
 }
 
 // The module's tests on the CLI that is there.
@@ -54,27 +68,14 @@ func TestAccModuleTests(t *testing.T) {
 	}
 }
 
-// The module's example, and the guide's call of the module.
+// The module's example; TestAccFiles runs the guide's call of the module.
 func TestAccModule(t *testing.T) {
 	t.Parallel()
-	t.Run("complete", func(t *testing.T) {
-		t.Parallel()
-		s := startModule(t, ".", ".tf")
-		s.dir = filepath.Join(s.dir, "examples", "complete")
-		s.call("init")
-		s.apply()
-		s.expect([]string{first})
-	})
-	t.Run("recipe", func(t *testing.T) {
-		t.Parallel()
-		s := startModule(t, "module", ".tf")
-		needs(t, "1.10.0", "1.11.0") // ephemeral variables
-		const source = "git::https://github.com/agentjobs/terraform-provider-agent.git//examples/" + module + "?ref=v0.1.0"
-		s.write("main.tf", strings.Replace(configuration(t, recipes+"module.tf"), source, "./module", 1))
-		s.call("init")
-		s.apply()
-		s.expect([]string{first})
-	})
+	s := startModule(t, ".", ".tf")
+	s.dir = filepath.Join(s.dir, "examples", "complete")
+	s.call("init")
+	s.apply()
+	s.expect([]string{first})
 }
 
 // The README has the module's variables and outputs, and the usage of its example.

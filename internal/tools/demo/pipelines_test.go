@@ -27,7 +27,7 @@ const (
 )
 
 func pipelineFiles() []string {
-	files := []string{oneApply, recipes + "module.tf", recipes + "notify.yml"}
+	files := []string{oneApply, recipes + "files.tf", recipes + "prompt.tf", recipes + "notify.yml", recipes + "review.yml"}
 	for _, name := range []string{"two-applies.tf", "backend-s3.tf", "github-actions.yml", "push.yml", "gitlab-ci.yml"} {
 		files = append(files, pipelines+name)
 	}
@@ -58,13 +58,17 @@ func configuration(t *testing.T, file string) string {
 func TestAccRecipes(t *testing.T) {
 	t.Parallel()
 	const message = "Job completed: https://github.com/example/docs/pull/"
+	const prompt = "Correct the spelling in the API reference"
 	for recipe, test := range map[string]struct {
-		event  string // an expression or file that differs between runs
+		event  string // an expression, file or text that differs between runs
 		values []string
 		want   [][]string
 	}{
-		"schedule": {"github.run_id", []string{"101", "101", "102"}, slices.Repeat([][]string{{"Correct the spelling in the API reference"}}, 2)},
-		"openapi":  {"openapi.json", []string{"{}", `{"openapi": "3.1.0"}`}, slices.Repeat([][]string{{reference + " with openapi.json"}}, 2)},
+		"schedule": {"github.run_id", []string{"101", "101", "102"}, slices.Repeat([][]string{{prompt}}, 2)},
+		"prompt": {
+			prompt, []string{prompt, prompt, "Shorten the API reference"}, [][]string{{prompt}, {"Shorten the API reference"}},
+		},
+		"openapi": {"openapi.json", []string{"{}", `{"openapi": "3.1.0"}`}, slices.Repeat([][]string{{reference + " with openapi.json"}}, 2)},
 	} {
 		t.Run(recipe, func(t *testing.T) {
 			t.Parallel()
@@ -73,12 +77,75 @@ func TestAccRecipes(t *testing.T) {
 				r.checkout(recipes + recipe + ".tf")
 				r.values[test.event] = value
 				r.write("openapi.json", value)
-				if text, failed := r.github(recipes + recipe + ".yml"); failed != "" || !strings.Contains(text, message) {
+				workflow := recipes + recipe + ".yml"
+				if recipe == "prompt" {
+					r.write("main.tf", strings.Replace(configuration(t, recipes+"prompt.tf"), prompt, value, 1))
+					workflow = pipelines + "push.yml"
+				}
+				if text, failed := r.github(workflow); failed != "" || !strings.Contains(text, message) {
 					t.Fatalf("%s failed:\n%s", failed, text)
 				}
 			}
 			r.expect(test.want...)
 		})
+	}
+}
+
+// A changed file starts a job for its group alone.
+//
+// Red without: files in the module's triggers.
+func TestAccFiles(t *testing.T) {
+	t.Parallel()
+	r := startPipeline(t, 0)
+	for _, sdk := range []string{"pass", "pass", "def get(): pass"} {
+		r.checkout(recipes + "files.tf")
+		r.write("main.tf", withModule(r.trial, "files.tf"))
+		r.write("files.tftpl", read(t, recipes+"files.tftpl"))
+		r.write("cli/main.go", "package main")
+		r.write("cli/run/run.go", "package run")
+		r.write("sdk/client.py", sdk)
+		if text, failed := r.github(pipelines + "push.yml"); failed != "" || !strings.Contains(text, "sdk: https://github.com/example/docs/pull/") {
+			t.Fatalf("%q failed:\n%s", failed, text)
+		}
+	}
+	cli := []string{"Bring the pages about the cli up to date with these files:\n- cli/main.go\n- cli/run/run.go\n"}
+	sdk := []string{"Bring the pages about the sdk up to date with these files:\n- sdk/client.py\n"}
+	r.expect(cli, sdk, sdk)
+}
+
+// What is done with the link of the pull request, with stand-ins for gh and sleep on PATH.
+func TestAccReview(t *testing.T) {
+	t.Parallel()
+	r := startPipeline(t, 0)
+	r.checkout(oneApply)
+	if text, failed := r.github(recipes + "review.yml"); failed != "" {
+		t.Fatalf("%q failed:\n%s", failed, text)
+	}
+	r.values["secrets.REVIEW_TOKEN"] = "token"
+	link := r.service.Jobs()[0].PullRequest
+	first := "token pr edit " + link + " --add-label documentation --add-reviewer example/writers\ntoken pr merge " + link + " --auto --squash\n"
+	view := "token pr view " + link + " --json state --jq .state\n"
+	home := r.dir
+	for _, test := range []struct{ states, failed string }{ // one by one; without another one, gh fails
+		{"OPEN\nOPEN\nMERGED\n", ""}, {"OPEN\nCLOSED\n", "Wait until it is merged"}, {"OPEN\n", "Wait until it is merged"},
+	} {
+		r.dir = r.bin
+		r.write("sleep", "#!/bin/sh\n")
+		r.write("gh", "#!/bin/sh\necho \"$GH_TOKEN $*\" >>calls\n[ \"$2\" != view ] || { sed -n 1p states; grep -q . states && sed -i 1d states; }\n")
+		for _, name := range []string{"sleep", "gh"} {
+			if err := os.Chmod(r.bin+"/"+name, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.dir = home
+		r.write("states", test.states)
+		r.write("calls", "")
+		failed := r.githubNext(recipes+"review.yml", "review")
+		calls, err := os.ReadFile(home + "/calls")
+		want := first + strings.Repeat(view, strings.Count(test.states, "OPEN")+1)
+		if diff := cmp.Diff(want, string(calls)); failed != test.failed || err != nil || diff != "" {
+			t.Errorf("%q: %q failed, %v, calls (-want +got):\n%s", test.states, failed, err, diff)
+		}
 	}
 }
 

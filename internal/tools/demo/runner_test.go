@@ -165,9 +165,15 @@ func (r *runner) cutShort(cmd *exec.Cmd, gets int, ended chan error) {
 
 // workflow is what the tests read of a workflow of GitHub Actions.
 type workflow struct {
+	On struct {
+		Call struct {
+			Outputs map[string]struct{ Value string }
+		} `yaml:"workflow_call"`
+	}
 	Jobs map[string]struct {
 		Environment string
 		Env         map[string]string
+		Outputs     map[string]string
 		Defaults    struct{ Run struct{ Shell string } }
 		With        map[string]string
 		Steps       []struct{ Name, If, Run, Uses string }
@@ -226,7 +232,37 @@ func (r *runner) github(caller string) (text, failed string) {
 		}
 	}
 	summary, _ := os.ReadFile(files + "/summary")
+	if outputs, _ := os.ReadFile(files + "/output"); len(outputs) > 0 {
+		for line := range strings.Lines(string(outputs)) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			r.values["steps.link.outputs."+name] = value
+		}
+		for name, value := range job.Outputs {
+			r.values["jobs.run.outputs."+name] = r.expand(value)
+		}
+		for name, output := range called.On.Call.Outputs {
+			r.values["needs.agent.outputs."+name] = r.expand(output.Value)
+		}
+	}
 	return text + string(summary), failed
+}
+
+// githubNext runs the job of a workflow that comes after github's, and returns the name of the step that failed.
+func (r *runner) githubNext(caller, name string) (failed string) {
+	r.Helper()
+	var all workflow
+	readYAML(r.T, caller, &all)
+	var env []string
+	for name, value := range all.Jobs[name].Env {
+		env = append(env, name+"="+r.expand(value))
+	}
+	for _, step := range all.Jobs[name].Steps {
+		if text, ok := r.bash(strings.Fields(strings.TrimSuffix(all.Jobs[name].Defaults.Run.Shell, " {0}")), step.Run, env); !ok {
+			r.Log(text)
+			return step.Name
+		}
+	}
+	return ""
 }
 
 // gitlab runs the jobs of gitlab-ci.yml in a folder, where each finds the artifacts of those before, and

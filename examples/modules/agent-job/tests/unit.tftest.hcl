@@ -47,6 +47,30 @@ run "not_strict" {
   }
 }
 
+run "files" {
+  command = plan
+
+  variables {
+    triggers = { release = "v1" }
+    files    = ["main.tf"]
+  }
+
+  assert {
+    condition     = agent_job.this.triggers == tomap({ release = "v1", files = sha256("${filesha256("main.tf")} main.tf") })
+    error_message = "The files are not in triggers, or replace them."
+  }
+}
+
+run "no_files" {
+  command = plan
+
+  variables {
+    files = []
+  }
+
+  expect_failures = [var.files]
+}
+
 run "completed" {
   assert {
     condition     = output.id == "job_mock" && output.status == "completed" && output.pr_link == "https://github.com/example/docs/pull/1"
