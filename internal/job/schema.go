@@ -36,7 +36,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			"name": schema.StringAttribute{
 				Required: true,
 				MarkdownDescription: "Name of the job, unique for each project in a state. With its `triggers`, a name starts one job, until the " +
-					"resource is destroyed or replaced. It is kept in the journal and not sent. A change sends nothing.",
+					"resource is destroyed or replaced. It is kept in the journal and not sent, and its change sends nothing.",
 				Validators: []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
 			},
 			"prompt": schema.StringAttribute{

@@ -40,9 +40,9 @@ func keyMask(key string) func(context.Context) context.Context {
 	}
 }
 
-// logDecision writes a decision about an entry of the journal to Terraform's log.
-func logDecision(ctx context.Context, decision, entry, jobID string) {
-	tflog.Info(ctx, "journal: "+escape.Printable(decision), map[string]any{"entry": entry, "job": escape.Printable(jobID)})
+// logDecision writes a decision about a name to Terraform's log.
+func logDecision(ctx context.Context, decision, name, jobID string) {
+	tflog.Info(ctx, "journal: "+escape.Printable(decision), map[string]any{"name": escape.Printable(name), "job": escape.Printable(jobID)})
 }
 
 // logPlace writes where the journal is: two machines with two journals send a broken run's prompts twice.

@@ -81,7 +81,7 @@ func JournalNotWritten(err error, job Job) Diagnostic {
 // NameNotReleased warns that an apply may adopt a job that the plan replaces.
 func NameNotReleased(err error, r send.Request, jobID string) Diagnostic {
 	return diagnostic("Name of agent job not released",
-		fmt.Sprintf("This plan gives up job %s, but could not release its name %s in the journal. %s", escape.Printable(jobID), Quote(r.Name),
+		fmt.Sprintf("This plan replaces job %s, but could not release its name %s in the journal. %s", escape.Printable(jobID), Quote(r.Name),
 			Sentence(err)),
 		"An apply destroys the job first and then releases the name. With create_before_destroy, the apply keeps the job instead, and sends "+
 			"nothing: "+
