@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,6 +67,7 @@ type kind struct {
 	named   func(host, path string, _ *settings.Settings) (in bucket.Cloud, prefix string, _ error)
 	accepts []string // parameters of URLs, beside endpoint and state
 	path    []string // settings of the backend that are the host and path of a URL
+	moves   []string // settings and variables of the backend that no URL has, and with which it would lead to another store
 }
 
 // A new cloud is a package, and a line here.
@@ -74,9 +76,14 @@ type kind struct {
 var kinds = []kind{
 	{"s3", s3.Beside, "s3", s3.Named, []string{
 		"region", "profile", "use_path_style", "skip_s3_checksum", "acl", "encrypt", "kms_key_id",
-	}, []string{"bucket", "key"}},
-	{"gcs", gcs.Beside, "gs", gcs.Named, []string{"kms_encryption_key"}, []string{"bucket", "prefix"}},
-	{"azurerm", azblob.Beside, "azblob", azblob.Named, nil, []string{"storage_account_name", "container_name", "key"}},
+	}, []string{"bucket", "key"}, []string{"endpoint", "endpoints", "AWS_S3_ENDPOINT"}},
+	{"gcs", gcs.Beside, "gs", gcs.Named, []string{"kms_encryption_key"}, []string{"bucket", "prefix"}, []string{
+		"storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT", "STORAGE_EMULATOR_HOST",
+		"universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
+	}},
+	{"azurerm", azblob.Beside, "azblob", azblob.Named, nil, []string{"storage_account_name", "container_name", "key"}, []string{
+		"environment", "lookup_blob_endpoint", "ARM_USE_DNS_ZONE_ENDPOINT", "metadata_host", "ARM_METADATA_HOST", "ARM_METADATA_HOSTNAME",
+	}},
 }
 
 // Beside returns the place beside a state that is in a bucket; ok is false if it is not in one. It is the same in all
@@ -101,6 +108,9 @@ func URL(b cli.Backend) string {
 		return ""
 	}
 	s, at, query := settings.OfBackend(b.Settings), []string{}, url.Values{}
+	if slices.ContainsFunc(kinds[i].moves, func(name string) bool { return os.Getenv(name) != "" || s.Has(name) }) {
+		return ""
+	}
 	for _, name := range kinds[i].path {
 		at = append(at, strings.Trim(s.Text(name), "/"))
 	}

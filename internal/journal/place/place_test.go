@@ -5,6 +5,7 @@ package place
 
 import (
 	"errors"
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -131,5 +132,42 @@ func TestUnencrypted(t *testing.T) {
 	}
 	if got := (Location{Folder: t.TempDir()}).Unencrypted(t.Context()); got != "" {
 		t.Error(got)
+	}
+}
+
+// A URL that is offered leads to the place beside the state, or none is offered.
+func TestURL(t *testing.T) {
+	type set map[string]any
+	for what, test := range map[string]struct {
+		backend         string
+		settings        set
+		variable, value string
+		want            string
+	}{
+		"s3":           {backend: "s3", want: "s3://b/k.agent-journal?region=r"},
+		"s3, endpoint": {backend: "s3", settings: set{"endpoints": map[string]any{"s3": "https://minio.example"}}},
+		"s3, older":    {backend: "s3", settings: set{"endpoint": "https://minio.example"}},
+		"s3, variable": {backend: "s3", variable: "AWS_S3_ENDPOINT", value: "https://minio.example"},
+		"gcs":          {backend: "gcs", want: "gs://b/k/agent-journal"},
+		"gcs, custom":  {backend: "gcs", settings: set{"storage_custom_endpoint": "http://gcs:4443/storage/v1/"}},
+		"gcs, fake":    {backend: "gcs", variable: "STORAGE_EMULATOR_HOST", value: "localhost:4443"},
+		"azurerm":      {backend: "azurerm", settings: set{"lookup_blob_endpoint": false}, want: "azblob://acct1/tfstate/k.agent-journal"},
+		"azurerm, elsewhere": {
+			backend: "azurerm", settings: set{"metadata_host": "azurestack.example"},
+		},
+		"local": {backend: "local"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if test.variable != "" {
+				t.Setenv(test.variable, test.value)
+			}
+			all := map[string]any{
+				"bucket": "b", "key": "k", "prefix": "k", "region": "r", "storage_account_name": "acct1", "container_name": "tfstate",
+			}
+			maps.Copy(all, test.settings)
+			if got := URL(cli.Backend{Type: test.backend, Settings: all}); got != test.want {
+				t.Errorf("%q, want %q", got, test.want)
+			}
+		})
 	}
 }
