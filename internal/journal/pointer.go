@@ -17,7 +17,7 @@ const pointerKey = "kept-elsewhere"
 // pointer tells a run without a setting, such as AGENT_JOURNAL_URL, that other runs of the state keep their journal elsewhere.
 type pointer struct {
 	About string `json:"about"`
-	Place string `json:"place"`
+	Place string `json:"place"` // its URL
 }
 
 // leavePointer writes the pointer, unless it is there. It is for those who forget a setting, so this run does not need it.
@@ -25,12 +25,8 @@ func (j *Journal) leavePointer(ctx context.Context) {
 	if j.Pointer == nil {
 		return
 	}
-	place := j.Location.String()
-	if j.Location.State != "" {
-		place += "?state=" + j.Location.State
-	}
 	const about = "Runs of this state keep the journal of agent jobs at this place. Delete this object if they no longer do."
-	text, err := json.Marshal(pointer{about, place})
+	text, err := json.Marshal(pointer{about, j.Location.URL})
 	if err != nil {
 		return
 	}

@@ -19,7 +19,7 @@ func TestPointer(t *testing.T) {
 	beside := Place{place.Location{Folder: t.TempDir(), Default: true}, "scope"}
 	open := func(o Options) *Journal { return Open(new(cli.Process), o) }
 	for _, folder := range []string{t.TempDir(), t.TempDir()} {
-		named := open(Options{Place: Place{place.Location{Folder: folder, State: "a"}, "scope"}, Pointer: &beside})
+		named := open(Options{Place: Place{place.Location{Folder: folder, State: "a", URL: folder + "?state=a"}, "scope"}, Pointer: &beside})
 		for range 2 {
 			named.isProven = false
 			if err := named.prove(t.Context()); err != nil {

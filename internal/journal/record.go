@@ -32,7 +32,7 @@ type Record struct {
 	Write    string     `json:"write"` // random: who has lost the response to a write recognizes it
 
 	Where   string `json:"-"` // its folder or object
-	MovedTo string `json:"-"` // it is no record, but a pointer to the place of another journal
+	MovedTo string `json:"-"` // it is no record, but a pointer to another journal, whose URL this is
 }
 
 // Request is a create or a message.

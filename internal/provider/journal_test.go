@@ -222,7 +222,7 @@ func TestJournalBesideState(t *testing.T) {
 		return `{"backend": {"type": "s3", "config": {"bucket": "bucket", "key": "app/state", "region": "us-east-1", "use_path_style": true, ` +
 			`"endpoints": {"s3": "` + endpoint + `"}` + settings + `}}}`
 	}
-	const pointer = "keep the journal in s3://bucket/a/prefix/?state=a, and this one does not. So it cannot tell whether the name \"a\" has a job. " +
+	pointer := "keep the journal in " + f.URL + "&state=a, and this one does not. So it cannot tell whether the name \"a\" has a job. " +
 		"Apply sends nothing"
 	elsewhere, unusable := "WARNING: Name has a record in another journal", "WARNING: Journal not usable"
 	for _, test := range []struct {

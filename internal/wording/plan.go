@@ -197,7 +197,8 @@ func elsewhere(r send.Request, record *journal.Record) string {
 
 func elsewhereWays(r send.Request, record *journal.Record) string {
 	if record.MovedTo != "" {
-		return "To use that journal, " + inConfiguration +
+		return fmt.Sprintf("To use that journal, set journal { url = %s } in the provider block, rather than AGENT_JOURNAL_URL.",
+			Quote(record.MovedTo)) +
 			" To keep the journal beside the state again, delete " + escape.Printable(record.Where) + "."
 	}
 	ways := "If the state was moved, apply once with that place as journal.url, or with the backend that it had."

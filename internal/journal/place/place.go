@@ -30,6 +30,7 @@ type Location struct {
 
 	Unusable error  // why the place cannot be used; each operation of its store returns it
 	Instead  string // if it cannot be used: a URL that leads to the same place, if there is one
+	URL      string // as a person has named it; empty if nobody has
 
 	Folder string // of a journal on disk
 
@@ -157,7 +158,7 @@ func ParseURL(text string) (Location, error) {
 		if named && state == "" {
 			return Location{}, errURL
 		}
-		return Location{Folder: filepath.Clean(folder), State: state}, nil
+		return Location{Folder: filepath.Clean(folder), State: state, URL: text}, nil
 	}
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Hostname() == "" || parsed.Host != parsed.Hostname() ||
@@ -180,7 +181,7 @@ func ParseURL(text string) (Location, error) {
 		parameters[name] = values[0]
 	}
 	s := settings.OfURL(parameters)
-	l := Location{State: s.Text("state")}
+	l := Location{State: s.Text("state"), URL: text}
 	l.cloud, l.Prefix, err = kinds[i].named(parsed.Host, strings.Trim(parsed.Path, "/"), s)
 	if err = errors.Join(err, s.Unread()); err != nil {
 		return Location{}, err

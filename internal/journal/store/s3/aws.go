@@ -115,7 +115,11 @@ func (a *awsSettings) readBackend(s *settings.Settings) (endpoint string, _ erro
 		"skip_requesting_account_id")
 	a.readTransport(s)
 	endpoint = withScheme(cmp.Or(endpoints.S3, s.Text("endpoint", "AWS_ENDPOINT_URL_S3", "AWS_S3_ENDPOINT")))
-	return endpoint, errors.Join(configErr, credentialsErr, endpointsErr, allowedErr, forbiddenErr, a.readMetadata(s), a.readRoles(s))
+	err := errors.Join(configErr, credentialsErr, endpointsErr, allowedErr, forbiddenErr, a.readMetadata(s), a.readRoles(s))
+	if asksSTS := a.role.ARN+a.webIdentity.ARN != "" || len(a.allowed)+len(a.forbidden) > 0; asksSTS {
+		err = errors.Join(err, settings.CheckEndpoint(a.stsEndpoint)) // else it is no concern, or encrypted finds out
+	}
+	return endpoint, err
 }
 
 // readMetadata reads how to reach the service that lends a machine its role.
