@@ -6,6 +6,7 @@ locals {
 }
 
 module "reference" {
+  # Until there is a release, a commit stands after "ref=".
   source   = "git::https://github.com/agentjobs/terraform-provider-agent.git//examples/modules/agent-job?ref=v0.1.0"
   for_each = local.groups
 

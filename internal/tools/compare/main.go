@@ -54,6 +54,7 @@ type fault struct {
 	signal syscall.Signal // sent to the first run while it waits; 0: none
 	second string         // the prompt of the second run, if it is another
 	fails  bool           // the first job fails
+	loses  bool           // the state, after the first run
 }
 
 func faults() []fault {
@@ -61,17 +62,18 @@ func faults() []fault {
 	const edited = "Show the async client too"
 	none := simulator.Fault{Kind: simulator.KindOther}
 	return []fault{
-		{"none, the pipeline runs again", none, 0, "", false},
-		{"504, job started", simulator.Fault{Kind: create, AfterEffect: true, Status: 504}, 0, "", false},
-		{"504, no job started", simulator.Fault{Kind: create, Status: 504}, 0, "", false},
-		{"connection lost, job started", simulator.Fault{Kind: create, AfterEffect: true, Drop: true}, 0, "", false},
-		{"connection lost, no job started", simulator.Fault{Kind: create, Drop: true}, 0, "", false},
-		{"503 to a poll", simulator.Fault{Kind: get, Skip: 1, Status: 503}, 0, "", false},
-		{"runner killed", none, syscall.SIGKILL, "", false},
-		{"Ctrl-C", none, syscall.SIGINT, "", false},
-		{"the job fails, the pipeline runs again", none, 0, "", true},
-		{"none, the prompt changes", none, 0, edited, false},
-		{"504, job started, then the prompt changes", simulator.Fault{Kind: create, AfterEffect: true, Status: 504}, 0, edited, false},
+		{"none, the pipeline runs again", none, 0, "", false, false},
+		{"504, job started", simulator.Fault{Kind: create, AfterEffect: true, Status: 504}, 0, "", false, false},
+		{"504, no job started", simulator.Fault{Kind: create, Status: 504}, 0, "", false, false},
+		{"connection lost, job started", simulator.Fault{Kind: create, AfterEffect: true, Drop: true}, 0, "", false, false},
+		{"connection lost, no job started", simulator.Fault{Kind: create, Drop: true}, 0, "", false, false},
+		{"503 to a poll", simulator.Fault{Kind: get, Skip: 1, Status: 503}, 0, "", false, false},
+		{"runner killed", none, syscall.SIGKILL, "", false, false},
+		{"Ctrl-C", none, syscall.SIGINT, "", false, false},
+		{"the job fails, the pipeline runs again", none, 0, "", true, false},
+		{"none, the prompt changes", none, 0, edited, false, false},
+		{"504, job started, then the prompt changes", simulator.Fault{Kind: create, AfterEffect: true, Status: 504}, 0, edited, false, false},
+		{"none, the state is lost", none, 0, "", false, true},
 	}
 }
 
@@ -116,6 +118,9 @@ func play(ctx context.Context, t tool, f fault, log io.Writer) (outcome string, 
 	_, err = c.run(ctx, prompt, f.signal)
 	if err == nil && t.loses != "" {
 		err = os.RemoveAll(filepath.Join(dir, t.loses))
+	}
+	if err == nil && f.loses {
+		err = os.RemoveAll(filepath.Join(dir, "terraform.tfstate"))
 	}
 	if err != nil {
 		return "", err
