@@ -34,46 +34,29 @@ func Check(ctx context.Context, w io.Writer, l Location) error {
 	return check(ctx, w, l.Open(scope, new(cli.Process)))
 }
 
-// check tries each step, whose note follows its line.
+// checker tries a store, a step at a time. The note of a step follows its line.
+type checker struct {
+	store.Store
+
+	works      map[string]bool // by step
+	cannotList bool
+}
+
+const checkKey = "check" // an earlier check may have written it
+
 func check(ctx context.Context, w io.Writer, s store.Store) error {
-	const key = "check" // an earlier check may have written it
-	works, cannotList := map[string]bool{}, false
-	list := func(ctx context.Context) (note string, _ error) {
-		_, err := s.List(ctx)
-		if cannotList = errors.Is(err, store.ErrDenied); cannotList {
-			return ": denied, so plans make a request for each name: " + err.Error(), nil
-		}
-		return "", err
-	}
-	write := func(ctx context.Context) (note string, _ error) {
-		_, err := s.Put(ctx, key, []byte("{}\n"), "")
-		if errors.Is(err, store.ErrConflict) {
-			return ": " + s.Where(key) + " is there from an earlier check", nil
-		}
-		return "", err
-	}
-	read := func(ctx context.Context) (note string, _ error) {
-		_, v, err := s.Get(ctx, key)
-		switch {
-		case err == nil && v == "" && works["write"]:
-			err = errors.New("what was written is not there")
-		case errors.Is(err, store.ErrDenied) && cannotList && !works["write"]: // clouds hide what does not exist from who cannot list
-			err = fmt.Errorf("%w; perhaps only because it does not exist", err)
-		}
-		return "", err
-	}
-	prove := func(ctx context.Context) (note string, _ error) { return "", s.Prove(ctx) }
+	c := &checker{Store: s, works: map[string]bool{}}
 	failed := false
 	for _, step := range []struct {
 		op, name string
 		try      func(context.Context) (note string, _ error)
 	}{
-		{"list", "list, after connecting", list},
-		{"write", "write, if there is none", write},
-		{"read", "read", read},
-		{"prove", "have a write refused if there is one, or if it has changed", prove},
+		{"list", "list, after connecting", c.list},
+		{"write", "write, if there is none", c.write},
+		{"read", "read", c.read},
+		{"prove", "have a write refused if there is one, or if it has changed", c.prove},
 	} {
-		if step.op == "prove" && !works["write"] {
+		if step.op == "prove" && !c.works["write"] {
 			fmt.Fprintf(w, "-                    %s: not tried, because of what has failed\n", step.name)
 			continue
 		}
@@ -86,7 +69,7 @@ func check(ctx context.Context, w io.Writer, s store.Store) error {
 			fmt.Fprintln(w, "Interrupted.")
 			return errCheck
 		}
-		works[step.op] = err == nil
+		c.works[step.op] = err == nil
 		if err != nil {
 			failed = true
 			fmt.Fprintf(w, "FAILED  %8.1f ms  %s: %s\n", took, step.name, err)
@@ -98,8 +81,37 @@ func check(ctx context.Context, w io.Writer, s store.Store) error {
 	case !failed:
 		fmt.Fprintln(w, "All is well: plans and applies can keep their journal there.")
 		return nil
-	case works["list"] && works["read"] && !works["write"]:
+	case c.works["list"] && c.works["read"] && !c.works["write"]:
 		fmt.Fprintln(w, "A role that only plans needs no right to write.")
 	}
 	return errCheck
 }
+
+func (c *checker) list(ctx context.Context) (note string, _ error) {
+	_, err := c.List(ctx)
+	if c.cannotList = errors.Is(err, store.ErrDenied); c.cannotList {
+		return ": denied, so plans make a request for each name: " + err.Error(), nil
+	}
+	return "", err
+}
+
+func (c *checker) write(ctx context.Context) (note string, _ error) {
+	_, err := c.Put(ctx, checkKey, []byte("{}\n"), "")
+	if errors.Is(err, store.ErrConflict) {
+		return ": " + c.Where(checkKey) + " is there from an earlier check", nil
+	}
+	return "", err
+}
+
+func (c *checker) read(ctx context.Context) (note string, _ error) {
+	_, v, err := c.Get(ctx, checkKey)
+	switch {
+	case err == nil && v == "" && c.works["write"]:
+		err = errors.New("what was written is not there")
+	case errors.Is(err, store.ErrDenied) && c.cannotList && !c.works["write"]: // clouds hide what does not exist from who cannot list
+		err = fmt.Errorf("%w; perhaps only because it does not exist", err)
+	}
+	return "", err
+}
+
+func (c *checker) prove(ctx context.Context) (note string, _ error) { return "", c.Prove(ctx) }
