@@ -296,8 +296,8 @@ func TestUnusableJournal(t *testing.T) {
 	})
 }
 
-// S08: with settings that cannot be used, a command says so only where something is sent, and nothing is destroyed that it cannot replace.
-func TestUnusableJournal_settings(t *testing.T) {
+// With settings that cannot be used, a command says so only where something is sent, and nothing is destroyed that it cannot replace.
+func TestUnusableJournal_S08_settings(t *testing.T) {
 	refused := func(l *life) { l.config["journal"] = attrs{"url": l.folder} } // a local state needs a name there
 	a := []object{named("docs", "A")}
 	forced, triggered := []object{named("docs", "A")}, []object{named("docs", "A").with(attrs{"triggers": attrs{"v": "1"}})}

@@ -13,9 +13,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// N28: a journal elsewhere leaves a pointer beside the state, also over an older one. It counts for those who have chosen no place, and is
+// A journal elsewhere leaves a pointer beside the state, also over an older one. It counts for those who have chosen no place, and is
 // no record.
-func TestPointer(t *testing.T) {
+func TestPointer_N28(t *testing.T) {
 	beside := Place{place.Location{Folder: t.TempDir(), Default: true}, "scope"}
 	open := func(o Options) *Journal { return Open(new(cli.Process), o) }
 	for _, folder := range []string{t.TempDir(), t.TempDir()} {
@@ -50,8 +50,8 @@ type reader struct {
 func (r reader) List(context.Context) (map[string]store.Listed, error) { return r.listed, r.listErr }
 func (r reader) CanRead(context.Context) error                         { return r.readErr }
 
-// S07: a plan says that its apply would fail, but not of a role that has what it needs, or of what is said elsewhere.
-func TestCheckRead(t *testing.T) {
+// A plan says that its apply would fail, but not of a role that has what it needs, or of what is said elsewhere.
+func TestCheckRead_S07(t *testing.T) {
 	denied, other := store.ErrDenied, errors.New("timeout")
 	for _, row := range []struct {
 		what  string

@@ -101,6 +101,8 @@ func bucketRows() []Row {
 		}),
 		// A role without the right to list, as many have: S3 then says of what is missing that it is denied. Nothing is deleted at all.
 		//
+		// Before the first write, a plan cannot tell this role from one that may not read.
+		//
 		// Red without: isDenied in planned and in Kept; a create that claims before it reads.
 		inBucket("S01_no_right_to_list", func(m *Matrix, b *bucket) {
 			b.SetHook(func(r *http.Request, _ func()) int {
@@ -112,7 +114,8 @@ func bucketRows() []Row {
 				}
 				return 0
 			})
-			id := m.created(Job1())
+			m.starts(Job1(), journalMayBe)
+			id := m.id()
 			m.nextRun()
 			m.wantDiags(m.Run(fakecli.With(noWait(), Job2())), messagePlanned)
 			m.nextRun()
@@ -208,7 +211,7 @@ func bucketRows() []Row {
 			m.wantDiags(m.apply(Job1()), messageFailed, journalUnusable)
 		}),
 		// What a provider process asks of the store for one job, beside the proof, which is two writes, and its plan, which lists, and reads
-		// a planned record.
+		// a planned record, or in an empty journal what a proof would have written.
 		inBucket("S06_requests_to_the_store", func(m *Matrix, b *bucket) {
 			var n atomic.Int64
 			b.SetHook(func(*http.Request, func()) int { n.Add(1); return 0 })
@@ -225,7 +228,7 @@ func bucketRows() []Row {
 				}
 			}
 			m.plan(noWait())
-			within("create", list+proof+3, func() diagnostics { return m.apply(noWait()) })
+			within("create", list+read+proof+3, func() diagnostics { return m.apply(noWait()) })
 			changed := fakecli.With(noWait(), Job2())
 			m.plan(changed)
 			within("message", list+read+proof+3, func() diagnostics { return m.apply(changed) })

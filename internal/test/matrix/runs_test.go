@@ -40,6 +40,7 @@ const (
 	jobFailed        = "ERROR: Agent job failed"
 	stillFailed      = "WARNING: Agent job has failed"
 	journalUnusable  = "WARNING: Journal not usable"
+	journalMayBe     = "WARNING: Journal may not be usable"
 	journalUnwritten = "WARNING: Journal not written"
 )
 
