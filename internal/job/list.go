@@ -25,7 +25,8 @@ func NewList() list.ListResource { return &jobList{jobResource{provider: unconfi
 
 func (l *jobList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{MarkdownDescription: "Lists the jobs of the state's journal with their names: " +
-		"the last one of each name, also if its resource is gone, and earlier ones that no state is known to have. Creates whose outcome is unknown are warnings. Nothing is sent."}
+		"the last one of each name, also if its resource is gone, and earlier ones that no state is known to have. " +
+		"Creates whose outcome is unknown are warnings. Nothing is sent."}
 }
 
 func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.ListResultsStream) {
