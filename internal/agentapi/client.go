@@ -77,23 +77,28 @@ type Recorder interface {
 	Unknown()
 }
 
+// NewJob is the body of the POST that creates a job.
+type NewJob struct {
+	Prompt string `json:"prompt,omitempty"`
+}
+
 // CreateJob starts a job. Once the request is being sent, ctx no longer cancels the
 // call, which waits for the response up to the request timeout: a lost response is
 // a lost job. The error is an *Error.
-func (c *Client) CreateJob(ctx context.Context, projectID, prompt string, recorder Recorder) (*Job, error) {
-	return c.post(ctx, request{op: OpCreate, projectID: projectID}, prompt, recorder)
+func (c *Client) CreateJob(ctx context.Context, projectID string, body NewJob, recorder Recorder) (*Job, error) {
+	return c.post(ctx, request{op: OpCreate, projectID: projectID}, body, recorder)
 }
 
 // SendMessage sends a follow-up prompt to a job, by the rules of CreateJob.
 func (c *Client) SendMessage(ctx context.Context, projectID, jobID, prompt string, recorder Recorder) (*Job, error) {
-	return c.post(ctx, request{op: OpMessage, projectID: projectID, jobID: jobID}, prompt, recorder)
+	return c.post(ctx, request{op: OpMessage, projectID: projectID, jobID: jobID}, NewJob{Prompt: prompt}, recorder)
 }
 
-func (c *Client) post(ctx context.Context, r request, prompt string, recorder Recorder) (*Job, error) {
+func (c *Client) post(ctx context.Context, r request, body NewJob, recorder Recorder) (*Job, error) {
 	if err := r.checkIDs(); err != nil {
 		return nil, err
 	}
-	r.body, _ = json.Marshal(map[string]string{"prompt": prompt}) // a text can always be encoded
+	r.body, _ = json.Marshal(body) // a text can always be encoded
 	r.recorder = recorder
 	posts := c.postLimiter(r.projectID)
 	r.isPaused = func() bool { return posts.pause() > 0 }

@@ -114,7 +114,7 @@ func TestProxy_C14(t *testing.T) {
 	s, c := startServer(t, faultserver.Options{TLS: true})
 	transport, _ := c.postTransport.(*http.Transport)
 	transport.Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: listener.Addr().String()})
-	if job, err := c.CreateJob(t.Context(), "p", "x", new(recorder)); err != nil || job.ID != "job_1" {
+	if job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder)); err != nil || job.ID != "job_1" {
 		t.Errorf("%v, %v, want the job", job, err)
 	}
 	_ = listener.Close()
@@ -161,7 +161,7 @@ func TestResponse_C05_envelope(t *testing.T) {
 			})
 			s.Always(faultserver.Create, tc.play)
 			s.Always(faultserver.Get, tc.play)
-			job, err := c.CreateJob(t.Context(), "p", "x", new(recorder))
+			job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
 			if !tc.lost {
 				wantClass(t, job, err, nil, 0, nil)
 				job, err = c.PollJob(t.Context(), "p", "job_1")

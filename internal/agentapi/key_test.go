@@ -61,7 +61,7 @@ func TestKey_echoed(t *testing.T) {
 				config.Log = func(_ context.Context, fields map[string]any) { logged = append(logged, fields) }
 			})
 			s.Script(faultserver.Create, play)
-			_, err := c.CreateJob(t.Context(), "p", "x", new(recorder))
+			_, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
 			if err == nil || len(logged) != 1 || s.Count(faultserver.Create) != 1 {
 				t.Fatalf("%v, %d POSTs and %d exchanges logged, want an error and 1 of each", err, s.Count(faultserver.Create), len(logged))
 			}
@@ -79,7 +79,7 @@ func TestKey_echoedInRecord(t *testing.T) {
 	for key, shown := range map[string]string{canary: masked, "8letters": masked, "7letter": "7letter"} {
 		s, c := startServer(t, faultserver.Options{}, func(config *Config) { config.Key = NewKey(key) })
 		s.Script(faultserver.Create, faultserver.Answer(201, `{"id":"job_1","source":{"ref":"agent/`+key+`"}}`))
-		job, err := c.CreateJob(t.Context(), "p", "x", new(recorder))
+		job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
 		if err != nil || *job.Source.Ref != "agent/"+shown {
 			t.Errorf("%v, %v", job, err)
 		}

@@ -36,7 +36,7 @@ func TestLimiter_first429(t *testing.T) {
 		var recorded atomic.Int64
 		call := func(project string) {
 			all.Go(func() {
-				if _, err := c.CreateJob(t.Context(), project, "x", counter{&recorded}); err != nil {
+				if _, err := c.CreateJob(t.Context(), project, NewJob{Prompt: "x"}, counter{&recorded}); err != nil {
 					t.Errorf("%s: %v", project, err)
 				}
 			})
@@ -87,7 +87,7 @@ func TestLimiter_pauseWhileRecording(t *testing.T) {
 		var all sync.WaitGroup
 		for _, latency := range []time.Duration{0, 5 * time.Second} {
 			all.Go(func() {
-				if _, err := c.CreateJob(t.Context(), "p", "x", slow{new(recorder), latency}); err != nil {
+				if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, slow{new(recorder), latency}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -137,7 +137,7 @@ func TestLimiter_pauseBeyondTheDeadline(t *testing.T) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
 				defer cancel()
-				_, err := c.CreateJob(ctx, "p", name, new(recorder))
+				_, err := c.CreateJob(ctx, "p", NewJob{Prompt: name}, new(recorder))
 				if !errors.Is(err, is) || is != nil && !errors.Is(err, ErrNotSent) {
 					t.Errorf("%s: %v, want %v", name, err, is)
 				}
@@ -179,7 +179,7 @@ func TestLimiter_growingPause(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(48*time.Hour, cancel)
 				for ctx.Err() == nil && len(f.posts) <= len(tc.pauses) {
-					if _, err := c.CreateJob(ctx, "p", "x", new(recorder)); err != nil && !errors.Is(err, context.Canceled) {
+					if _, err := c.CreateJob(ctx, "p", NewJob{Prompt: "x"}, new(recorder)); err != nil && !errors.Is(err, context.Canceled) {
 						t.Fatal(err)
 					}
 				}

@@ -69,7 +69,7 @@ func TestCreateJob(t *testing.T) {
 				}
 				f := &fakeService{answers: tc.answers}
 				start := time.Now()
-				job, err := newFakeClient(t, f).CreateJob(ctx, "p", "x", new(recorder))
+				job, err := newFakeClient(t, f).CreateJob(ctx, "p", NewJob{Prompt: "x"}, new(recorder))
 				took := time.Since(start).Seconds()
 				wantClass(t, job, err, tc.class, tc.status, tc.is)
 				if took < tc.lo || took > max(tc.lo, tc.hi) {
@@ -111,12 +111,12 @@ func TestCreateJob_recorder(t *testing.T) {
 			}
 		})
 		for range maxConcurrent + 1 { // a slot that was not given back would be missed
-			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
+			if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r); !errors.Is(err, ErrNotSent) || !errors.Is(err, r.refuses) {
 				t.Fatalf("%v, want ErrNotSent and the recorder's error", err)
 			}
 			func() {
 				defer func() { _ = recover() }()
-				_, err := c.CreateJob(t.Context(), "p", "x", (*recorder)(nil))
+				_, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, (*recorder)(nil))
 				t.Errorf("no panic: %v", err)
 			}()
 		}
@@ -126,7 +126,7 @@ func TestCreateJob_recorder(t *testing.T) {
 		f.dials, f.answers = 0, []answer{{}, limited("1"), accepted, {status: 500, body: "EOF"}, {status: 400}}
 		r.calls, r.refuses = nil, nil
 		for _, want := range []error{nil, ErrUnknownOutcome, ErrRefused} {
-			if _, err := c.CreateJob(t.Context(), "p", "x", r); !errors.Is(err, want) {
+			if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, r); !errors.Is(err, want) {
 				t.Errorf("%v, want %v", err, want)
 			}
 		}

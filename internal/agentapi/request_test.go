@@ -46,7 +46,7 @@ func TestExchange_C12_requests(t *testing.T) {
 		config.RootCAs.AddCert(s.Certificate())
 	})
 	calls := []func(context.Context) (*Job, error){
-		func(ctx context.Context) (*Job, error) { return c.CreateJob(ctx, "pro-j:1", "hello", new(recorder)) },
+		func(ctx context.Context) (*Job, error) { return c.CreateJob(ctx, "pro-j:1", NewJob{Prompt: "hello"}, new(recorder)) },
 		func(ctx context.Context) (*Job, error) {
 			return c.SendMessage(ctx, "pro-j:1", "job_1", "hello", new(recorder))
 		},
@@ -97,7 +97,7 @@ func TestCheckIDs(t *testing.T) {
 		"a\x1b[2Jb", "a\u009bb", "a\u202eb", "jöb", "a\ufffdb", strings.Repeat("a", 257),
 	} {
 		for name, call := range map[string]func() (*Job, error){
-			"create":              func() (*Job, error) { return c.CreateJob(t.Context(), id, "x", new(recorder)) },
+			"create":              func() (*Job, error) { return c.CreateJob(t.Context(), id, NewJob{Prompt: "x"}, new(recorder)) },
 			"message, by project": func() (*Job, error) { return c.SendMessage(t.Context(), id, "job_1", "x", new(recorder)) },
 			"message, by job":     func() (*Job, error) { return c.SendMessage(t.Context(), "p", id, "x", new(recorder)) },
 			"get, by project":     func() (*Job, error) { return c.ReadJob(t.Context(), id, "job_1") },

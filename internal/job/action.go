@@ -140,7 +140,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	defer cancel()
 	i := invocation{a.provider, project, options, resp}
 	// Without a name: a weekly action must send each time.
-	request := send.Request{Wanted: journal.Wanted{Project: project, Job: target.ID}, Text: prompts.promptText().ValueString()}
+	request := send.Request{Wanted: journal.Wanted{Project: project, Job: target.ID}, Body: prompts.newJob()}
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
 	case outcome.Result != send.Sent:

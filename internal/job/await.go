@@ -17,7 +17,7 @@ import (
 // the next apply would start a second job.
 func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	target := wait.Target{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
-	if at := out.marks.messagedAt; !at.IsZero() { // by this call or an earlier one
+	if at := out.marks.message.SentAt; !at.IsZero() { // by this call or an earlier one
 		target.After, target.At = wait.Messaged, at
 	}
 	record, sawActive, err := d.Waiter.Wait(ctx, target)
@@ -26,7 +26,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 		return
 	}
 	warnings := job.apply(record)
-	out.marks.finished()
+	out.marks.message.finished()
 	out.save(ctx, job)
 	out.diags.Append(warnings...)
 	if after == wait.Messaged && !sawActive {
@@ -49,7 +49,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 // sent a message.
 func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, isCreate bool, out stateWriter) {
 	if stopped, ok := errors.AsType[*wait.Error](err); ok {
-		out.marks.interrupted(after, stopped.LastStatus)
+		out.marks.message.interrupted(after, stopped.LastStatus)
 		out.marks.write(ctx, out.private)
 	}
 	text := wording.StillRunning(err, job.facts(), wording.Resumes(after))

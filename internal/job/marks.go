@@ -5,45 +5,58 @@ package job
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
-	"reflect"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
 // marks are what a later call must know about a job and no attribute shows. They are in the private state.
 type marks struct {
-	messagedAt  time.Time // when a message was accepted whose run of the job has not been seen to start or end
-	unconfirmed bool      // a message was sent, and nothing showed its effect
-	closed      bool      // the job has finished and refuses messages
-	refused     string    // the hash of a prompt that it refused after it had finished: if it refuses another one too, it is closed
-	prompt      string    // the hash of the last write-only prompt sent to the job
-	ignored     bool      // the plan has no prompt to compare, because of ignore_changes
-	version     string    // of the record of the job's name, with what the state shows
-	moved       bool      // that version is newer than the stored state
-	adoption    string    // of the job by this object, as the record knows it
-	planned     string    // in a planned object: the job that the resource has. A replacement's second call finds it
-	keepsFailed bool      // in a planned object: the job that it replaces failed, and keeps its name
-	undecided   bool      // in a planned object: the plan could not tell whether a job that failed keeps its name
-	name        string    // in a planned object: the name, which the Delete of the earlier one leaves to it if that failed
-	creates     bool      // in a planned object: it is a new one. The Delete of the earlier one finds this, too
-	told        bool      // in a planned object: the first call has warned of what the second one finds
+	message messageMarks
+	record  recordMarks
+	plan    planMarks
 }
 
-// fields are the marks by their keys in the private state.
-func (m *marks) fields() map[string]any {
-	return map[string]any{
-		"messaged": &m.messagedAt, "unconfirmed": &m.unconfirmed, "refused": &m.closed, "refused_prompt": &m.refused,
-		"prompt": &m.prompt, "ignored": &m.ignored, "record": &m.version, "moved": &m.moved, "adoption": &m.adoption,
-		"job": &m.planned, "keep": &m.keepsFailed, "undecided": &m.undecided, "name": &m.name, "told": &m.told, "creates": &m.creates,
-	}
+// messageMarks are about the prompts that were sent to the job.
+type messageMarks struct {
+	SentAt      time.Time `json:"sent,omitzero"`         // when a message was accepted whose run of the job has not been seen to start or end
+	Unconfirmed bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
+	Closed      bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
+	Refused     string    `json:"refused,omitempty"`     // the hash of a prompt that it refused after it had finished: if it refuses another one too, it is closed
+	Prompt      string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
+}
+
+// recordMarks are about the record of the job's name.
+type recordMarks struct {
+	Version  string `json:"version,omitempty"`  // of the record that says what the state shows
+	IsNewer  bool   `json:"newer,omitempty"`    // than what the stored state knew: see known
+	Adoption string `json:"adoption,omitempty"` // of the job by this object, as the record knows it
+}
+
+// planMarks are what a planned object leaves to the calls that apply it, and the first planning call of a replacement to the second.
+type planMarks struct {
+	IsPromptIgnored bool       `json:"ignored,omitempty"`   // there is no prompt to compare, because of ignore_changes
+	Job             string     `json:"job,omitempty"`       // that the resource has
+	IsAnnounced     bool       `json:"announced,omitempty"` // the first call has warned of what the second one finds
+	Successor       *successor `json:"successor,omitempty"` // the object is a new one
+}
+
+// successor is a new object, as the Delete of the one that it replaces must know it.
+type successor struct {
+	Name        string `json:"name,omitempty"`
+	KeepsFailed bool   `json:"keeps,omitempty"`     // the job of the earlier one failed, and stays that of the name
+	IsUndecided bool   `json:"undecided,omitempty"` // the plan could not tell whether it does
+}
+
+// groups are the marks by their keys in the private state.
+func (m *marks) groups() map[string]any {
+	return map[string]any{"message": &m.message, "record": &m.record, "plan": &m.plan}
 }
 
 // privateState is the framework's private state, in a plan or a response.
@@ -54,19 +67,19 @@ type privateState interface {
 
 func readMarks(ctx context.Context, p privateState) *marks {
 	m := new(marks)
-	for key, field := range m.fields() {
+	for key, group := range m.groups() {
 		if text, _ := p.GetKey(ctx, key); len(text) > 0 {
-			_ = json.Unmarshal(text, field) // nothing but write writes it
+			_ = json.Unmarshal(text, group) // nothing but write writes it
 		}
 	}
 	return m
 }
 
 func (m *marks) write(ctx context.Context, p privateState) {
-	for key, field := range m.fields() {
-		var text []byte // nil removes the key
-		if !reflect.ValueOf(field).Elem().IsZero() {
-			text, _ = json.Marshal(field)
+	for key, group := range m.groups() {
+		text, _ := json.Marshal(group)
+		if string(text) == "{}" {
+			text = nil // removes the key
 		}
 		p.SetKey(ctx, key, text)
 	}
@@ -75,66 +88,66 @@ func (m *marks) write(ctx context.Context, p privateState) {
 // known is the version of the record as the stored state knows it: if it is another one by now, the refresh has read the record, and a
 // plan has to say what it found.
 func (m *marks) known() string {
-	if m.moved {
+	if m.record.IsNewer {
 		return ""
 	}
-	return m.version
+	return m.record.Version
 }
 
 // saved follows the write of a job to the state, whose prompt is now the one that was sent to it.
 // A plan must not call it: it has not sent the prompt.
-func (m *marks) saved(job *jobModel) {
+func (m *messageMarks) saved(job *jobModel) {
 	switch {
 	case !job.PromptWO.IsNull():
-		m.prompt = promptHash(job.ID.ValueString(), job.comparedPrompt())
+		m.Prompt = promptHash(job.ID.ValueString(), job.comparedPrompt())
 	case !job.Prompt.IsNull():
-		m.prompt = ""
+		m.Prompt = ""
 	}
 }
 
 // recordedPrompt is what a state with these marks says of the job's last prompt.
-func (m *marks) recordedPrompt(state *jobModel) recordedPrompt {
-	return recordedPrompt{text: state.comparedPrompt(), jobID: state.ID.ValueString(), hash: m.prompt}
+func (m *messageMarks) recordedPrompt(state *jobModel) recordedPrompt {
+	return recordedPrompt{text: state.comparedPrompt(), jobID: state.ID.ValueString(), hash: m.Prompt}
 }
 
 // messaged follows a message: one that was accepted at that time, or, without a time, one that may have arrived.
-func (m *marks) messaged(at time.Time) {
+func (m *messageMarks) messaged(at time.Time) {
 	m.reopen()
-	m.unconfirmed = at.IsZero()
+	m.Unconfirmed = at.IsZero()
 	if !at.IsZero() {
-		m.messagedAt = at
+		m.SentAt = at
 	}
 }
 
 // refuses follows the refusal of a prompt by a job that has finished.
-func (m *marks) refuses(hash string, reason agentapi.Reason) {
-	m.closed = m.closed || reason == agentapi.ReasonJob || m.refused != "" && m.refused != hash
-	m.refused = hash
+func (m *messageMarks) refuses(hash string, reason agentapi.Reason) {
+	m.Closed = m.Closed || reason == agentapi.ReasonJob || m.Refused != "" && m.Refused != hash
+	m.Refused = hash
 }
 
 // reopen forgets refusals: the job is active, or the prompt is one that it has accepted.
-func (m *marks) reopen() { m.closed, m.refused = false, "" }
+func (m *messageMarks) reopen() { m.Closed, m.Refused = false, "" }
 
 // observed follows a refresh. It returns the status that the record shows of the run that the last message started.
-func (m *marks) observed(before *jobModel, status agentapi.Status) agentapi.Status {
+func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agentapi.Status {
 	if status.Unfinished() {
 		m.reopen()
-		m.unconfirmed = m.unconfirmed && !before.ended() // else the message has arrived after all
+		m.Unconfirmed = m.Unconfirmed && !before.ended() // else the message has arrived after all
 	}
-	if wait.MayBeStale(status, m.messagedAt) {
+	if wait.MayBeStale(status, m.SentAt) {
 		return agentapi.StatusActive // this status may be the one from before the message
 	}
-	m.messagedAt = time.Time{}
+	m.SentAt = time.Time{}
 	return status
 }
 
 // finished follows a wait that has seen the job finish.
-func (m *marks) finished() { m.messagedAt = time.Time{} }
+func (m *messageMarks) finished() { m.SentAt = time.Time{} }
 
 // interrupted follows a wait that stopped earlier, after it had seen the status.
-func (m *marks) interrupted(after wait.Event, status agentapi.Status) {
+func (m *messageMarks) interrupted(after wait.Event, status agentapi.Status) {
 	if after == wait.Messaged && status.Unfinished() {
-		m.messagedAt = time.Time{} // the message has had its effect: a later final status is that of its run
+		m.SentAt = time.Time{} // the message has had its effect: a later final status is that of its run
 	}
 }
 
@@ -148,17 +161,14 @@ type recordedPrompt struct {
 // missing reports that the job was imported.
 func (r recordedPrompt) missing() bool { return r.text.IsNull() && r.hash == "" }
 
-// is reports whether the job was last sent this prompt. Earlier versions hashed the text that they sent.
+// is reports whether the job was last sent this prompt.
 func (r recordedPrompt) is(plan *jobModel) bool {
 	prompt := plan.comparedPrompt()
 	if r.text.IsNull() && !prompt.IsUnknown() {
-		return r.hash == promptHash(r.jobID, prompt) || r.hash == promptHash(r.jobID, plan.promptText())
+		return r.hash == promptHash(r.jobID, prompt)
 	}
 	return r.text.Equal(prompt)
 }
 
 // promptHash is salted with the job's id: equal prompts have different hashes.
-func promptHash(jobID string, prompt types.String) string {
-	sum := sha256.Sum256([]byte(jobID + "\n" + prompt.ValueString()))
-	return base64.RawURLEncoding.EncodeToString(sum[:16])
-}
+func promptHash(jobID string, prompt types.String) string { return store.Hash(jobID, prompt.ValueString()) }

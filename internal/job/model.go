@@ -130,6 +130,19 @@ func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
 	return diags
 }
 
+// markComputedUnknown marks what a message or a resumed wait may change as unknown.
+// id and created_at never change.
+func (r *jobRecord) markComputedUnknown() {
+	r.Status = types.StringUnknown()
+	r.Source = types.ObjectUnknown(sourceTypes)
+	r.Model = types.StringUnknown()
+	r.PRLink = types.StringUnknown()
+	r.ArchivedAt = types.StringUnknown()
+	if r.CreatedAt.IsNull() {
+		r.CreatedAt = types.StringUnknown()
+	}
+}
+
 // printable makes a text of the service safe to show: the CLI prints one with line breaks as it is.
 func printable(text *string) types.String {
 	if text == nil {

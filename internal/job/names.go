@@ -4,13 +4,11 @@
 package job
 
 import (
-	"context"
 	"encoding/json"
 	"sync"
 	"sync/atomic"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // projectAndName identifies a name.
@@ -114,15 +112,6 @@ func (n *names) hasFailed(jobID string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.statuses[jobID] == string(agentapi.StatusFailed)
-}
-
-// fingerprint tells two new resources with one name apart.
-func (m *jobModel) fingerprint(ctx context.Context) string {
-	if !m.isKnown(ctx) || m.promptText().IsUnknown() {
-		return ""
-	}
-	w := m.request(ctx, "").Wanted
-	return store.Hash(w.Triggers, w.Prompt)
 }
 
 // StateRead is called with each object of a state before it is planned: of a tainted object, the plan shows no more than this.

@@ -94,9 +94,9 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	outcome := operation.Send(ctx)
 	if outcome.Job != nil { // before anything else
 		warnings := job.apply(outcome.Job)
-		out.marks.version, out.marks.adoption = operation.Version(), operation.Adoption()
+		out.marks.record.Version, out.marks.record.Adoption = operation.Version(), operation.Adoption()
 		if last := outcome.Record.LastMessage(); outcome.Result == send.Adopted && last != nil {
-			out.marks.messagedAt, out.marks.unconfirmed = last.SentAt, last.Unknown
+			out.marks.message.SentAt, out.marks.message.Unconfirmed = last.SentAt, last.Unknown
 		}
 		out.save(ctx, &job)
 		if !options.enabled { // with a wait, await reports those of the last record
@@ -120,7 +120,8 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
-	out.marks.planned = ""
+	isIgnored := out.marks.plan.IsPromptIgnored
+	out.marks.plan = planMarks{}
 	r.provider.names.applies.Store(true)
 	var job, before jobModel
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
@@ -129,7 +130,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	if out.marks.ignored { // the CLI hides a write-only prompt with ignore_changes from the plan, but not from the apply
+	if isIgnored { // the CLI hides a write-only prompt with ignore_changes from the plan, but not from the apply
 		job.PromptWO = types.StringNull()
 	} else if !job.checkPrompts(&resp.Diagnostics) {
 		return
@@ -141,17 +142,18 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
-	change := compare(&job, &before, out.marks, options)
-	if change.restored {
-		out.marks.reopen()
+	change := decide(&job, &before, &out.marks.message, options, false, func() bool { return true }) // or the plan would replace the job
+	isMessage := change.effect == sendMessage
+	if change.effect == reopen {
+		out.marks.message.reopen()
 	}
 	job.jobRecord = before.jobRecord
-	if change.recordOnly || !job.Name.Equal(before.Name) {
-		if !r.provider.assign(ctx, &job, &before, change.newPrompt, out) {
+	if change.effect == recordPrompt || !job.Name.Equal(before.Name) {
+		if !r.provider.assign(ctx, &job, &before, isMessage, out) {
 			return
 		}
 	}
-	if !change.newPrompt && !change.resume {
+	if !isMessage && !change.isWaited {
 		out.save(ctx, &job)
 		return
 	}
@@ -159,13 +161,13 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	request := job.request(ctx, job.ID.ValueString())
-	request.Closed = change.closedJob
+	request.Closed = change.isClosed
 	operation := r.provider.Sender.Begin(ctx, request)
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
 	defer cancel()
 
 	after := wait.Resumed
-	if !change.newPrompt {
+	if !isMessage {
 		out.save(ctx, &job)
 	} else {
 		outcome := r.sendMessage(ctx, &job, &before, operation, out)
@@ -197,8 +199,8 @@ func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, op
 	}
 	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
 		earlier := *out.marks
-		out.marks.messaged(at)
-		out.marks.version, out.marks.adoption = operation.Version(), operation.Adoption()
+		out.marks.message.messaged(at)
+		out.marks.record.Version, out.marks.record.Adoption = operation.Version(), operation.Adoption()
 		out.save(ctx, job)
 		r.provider.releaseEarlierName(ctx, job, before, &earlier, out.diags)
 	}
@@ -207,7 +209,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, op
 		addWarning(out.diags, wording.Adopted(outcome, operation.Request))
 	case outcome.Result == send.Closed:
 		facts := job.facts()
-		facts.RefusedMessage = out.marks.closed
+		facts.RefusedMessage = out.marks.message.Closed
 		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	case !arrived:
 		operation.Request.Closed = r.isClosed(ctx, job, outcome.Err, out)
@@ -225,12 +227,12 @@ func (r *jobResource) isClosed(ctx context.Context, job *jobModel, refusal error
 	}
 	id := job.ID.ValueString()
 	record, err := r.provider.Sender.Client.ReadJob(ctx, job.ProjectID.ValueString(), id)
-	if err != nil || !record.Status.Terminal() || wait.MayBeStale(record.Status, out.marks.messagedAt) {
+	if err != nil || !record.Status.Terminal() || wait.MayBeStale(record.Status, out.marks.message.SentAt) {
 		return false
 	}
-	out.marks.refuses(promptHash(id, job.comparedPrompt()), reason)
+	out.marks.message.refuses(promptHash(id, job.comparedPrompt()), reason)
 	out.marks.write(ctx, out.private)
-	return out.marks.closed
+	return out.marks.message.Closed
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -261,7 +263,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 		addError(&resp.Diagnostics, wording.RefreshFailed.Of(job.facts(), err))
 	default:
 		r.provider.names.observe(id, string(record.Status))
-		record.Status = out.marks.observed(&job, record.Status)
+		record.Status = out.marks.message.observed(&job, record.Status)
 		resp.Diagnostics.Append(job.apply(record)...)
 		if reflect.DeepEqual(job, before) {
 			out.identify(ctx, &job)
@@ -288,13 +290,14 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	r.provider.names.applies.Store(true)
 	r.provider.Sender.Journal.NotInState(job.ID.ValueString())
 	marks := readMarks(ctx, req.Private)
-	if marks.creates && r.provider.Sender.Journal.IsUnusable() { // else the job would leave the state, and nothing would follow
+	next := marks.plan.Successor
+	if next != nil && r.provider.Sender.Journal.IsUnusable() { // else the job would leave the state, and nothing would follow
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), r.provider.Sender.Journal.Unusable()))
 		return
 	}
-	if marks.keepsFailed || marks.undecided && job.is(agentapi.StatusFailed) {
+	if next != nil && (next.KeepsFailed || next.IsUndecided && job.is(agentapi.StatusFailed)) {
 		// Under another name perhaps, if a run that renamed the job was killed.
-		name := projectAndName{job.ProjectID.ValueString(), cmp.Or(marks.name, job.Name.ValueString())}
+		name := projectAndName{job.ProjectID.ValueString(), cmp.Or(next.Name, job.Name.ValueString())}
 		r.provider.names.replaces(name, job.ID.ValueString())
 	} else {
 		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)

@@ -139,7 +139,7 @@ const importedKeeps = "A job that was imported keeps its first triggers without 
 func unlessImported(ctx context.Context, req planmodifier.MapRequest, resp *mapplanmodifier.RequiresReplaceIfFuncResponse) {
 	var state jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	resp.RequiresReplace = !readMarks(ctx, req.Private).recordedPrompt(&state).missing()
+	resp.RequiresReplace = !readMarks(ctx, req.Private).message.recordedPrompt(&state).missing()
 }
 
 func jobIdentitySchema() identityschema.Schema {

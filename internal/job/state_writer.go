@@ -30,7 +30,7 @@ type stateWriter struct {
 // save writes the job to the state, so that nothing that follows can lose it.
 func (w stateWriter) save(ctx context.Context, job *jobModel) {
 	w.written("state", job, w.state.Set(ctx, job.stored()))
-	w.marks.saved(job)
+	w.marks.message.saved(job)
 	w.marks.write(ctx, w.private)
 	w.identify(ctx, job)
 }

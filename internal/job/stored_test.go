@@ -28,54 +28,54 @@ func TestMarks_transitions(t *testing.T) {
 	t.Parallel()
 	start := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble's clock
 	const active, completed = agentapi.StatusActive, agentapi.StatusCompleted
-	type transition = func(m *marks)
+	type transition = func(m *messageMarks)
 	observed := func(was, status, want agentapi.Status) transition {
-		return func(m *marks) {
+		return func(m *messageMarks) {
 			before := &jobModel{jobRecord: jobRecord{Status: types.StringValue(string(was))}}
 			if got := m.observed(before, status); got != want {
 				t.Errorf("a job that was %s and is %s counts as %s, want %s", was, status, got, want)
 			}
 		}
 	}
-	messaged := func(at time.Time) transition { return func(m *marks) { m.messaged(at) } }
+	messaged := func(at time.Time) transition { return func(m *messageMarks) { m.messaged(at) } }
 	refuses := func(prompt string, reason agentapi.Reason) transition {
-		return func(m *marks) { m.refuses(prompt, reason) }
+		return func(m *messageMarks) { m.refuses(prompt, reason) }
 	}
 	interrupted := func(status agentapi.Status) transition {
-		return func(m *marks) { m.interrupted(wait.Messaged, status) }
+		return func(m *messageMarks) { m.interrupted(wait.Messaged, status) }
 	}
 	plain := &jobModel{Prompt: types.StringValue("A")}
-	unconfirmed, recent := marks{unconfirmed: true}, marks{messagedAt: start}
+	unconfirmed, recent := messageMarks{Unconfirmed: true}, messageMarks{SentAt: start}
 	for name, test := range map[string]struct {
-		before marks
+		before messageMarks
 		do     transition
-		want   marks
+		want   messageMarks
 	}{
 		"a message that arrived":        {unconfirmed, messaged(start), recent},
-		"a message without a response":  {marks{prompt: "hash"}, messaged(time.Time{}), marks{prompt: "hash", unconfirmed: true}},
+		"a message without a response":  {messageMarks{Prompt: "hash"}, messaged(time.Time{}), messageMarks{Prompt: "hash", Unconfirmed: true}},
 		"another one":                   {unconfirmed, messaged(time.Time{}), unconfirmed},
-		"an unconfirmed message shows":  {unconfirmed, observed(completed, active, active), marks{}},
+		"an unconfirmed message shows":  {unconfirmed, observed(completed, active, active), messageMarks{}},
 		"not if the job was active":     {unconfirmed, observed(active, active, active), unconfirmed},
-		"a refusal, then active":        {marks{closed: true, refused: "B"}, observed(completed, active, active), marks{}},
-		"a refusal, then finished":      {marks{closed: true, refused: "B"}, observed(completed, completed, completed), marks{closed: true, refused: "B"}},
-		"a refusal, then a message":     {marks{closed: true, refused: "B"}, messaged(start), recent},
-		"a refusal, then one lost":      {marks{refused: "B"}, messaged(time.Time{}), unconfirmed},
-		"a prompt that is refused":      {marks{}, refuses("B", agentapi.ReasonPrompt), marks{refused: "B"}},
-		"again":                         {marks{refused: "B"}, refuses("B", agentapi.ReasonPrompt), marks{refused: "B"}},
-		"another prompt is refused":     {marks{refused: "B"}, refuses("C", agentapi.ReasonPrompt), marks{closed: true, refused: "C"}},
-		"a job that refuses":            {marks{}, refuses("B", agentapi.ReasonJob), marks{closed: true, refused: "B"}},
+		"a refusal, then active":        {messageMarks{Closed: true, Refused: "B"}, observed(completed, active, active), messageMarks{}},
+		"a refusal, then finished":      {messageMarks{Closed: true, Refused: "B"}, observed(completed, completed, completed), messageMarks{Closed: true, Refused: "B"}},
+		"a refusal, then a message":     {messageMarks{Closed: true, Refused: "B"}, messaged(start), recent},
+		"a refusal, then one lost":      {messageMarks{Refused: "B"}, messaged(time.Time{}), unconfirmed},
+		"a prompt that is refused":      {messageMarks{}, refuses("B", agentapi.ReasonPrompt), messageMarks{Refused: "B"}},
+		"again":                         {messageMarks{Refused: "B"}, refuses("B", agentapi.ReasonPrompt), messageMarks{Refused: "B"}},
+		"another prompt is refused":     {messageMarks{Refused: "B"}, refuses("C", agentapi.ReasonPrompt), messageMarks{Closed: true, Refused: "C"}},
+		"a job that refuses":            {messageMarks{}, refuses("B", agentapi.ReasonJob), messageMarks{Closed: true, Refused: "B"}},
 		"nor without a status":          {unconfirmed, observed(completed, "", ""), unconfirmed},
 		"a status soon after a message": {recent, observed(active, completed, active), recent},
-		"a status later":                {marks{messagedAt: start.Add(-wait.Grace)}, observed(active, completed, completed), marks{}},
-		"a wait interrupted in the run": {recent, interrupted(active), marks{}},
+		"a status later":                {messageMarks{SentAt: start.Add(-wait.Grace)}, observed(active, completed, completed), messageMarks{}},
+		"a wait interrupted in the run": {recent, interrupted(active), messageMarks{}},
 		"a wait interrupted before it":  {recent, interrupted(completed), recent},
-		"a finished job":                {marks{unconfirmed: true, messagedAt: start}, (*marks).finished, unconfirmed},
-		"a prompt in the state":         {marks{prompt: "hash"}, func(m *marks) { m.saved(plain) }, marks{}},
-		"a prompt that is ignored":      {marks{prompt: "hash"}, func(m *marks) { m.saved(new(jobModel)) }, marks{prompt: "hash"}},
+		"a finished job":                {messageMarks{Unconfirmed: true, SentAt: start}, (*messageMarks).finished, unconfirmed},
+		"a prompt in the state":         {messageMarks{Prompt: "hash"}, func(m *messageMarks) { m.saved(plain) }, messageMarks{}},
+		"a prompt that is ignored":      {messageMarks{Prompt: "hash"}, func(m *messageMarks) { m.saved(new(jobModel)) }, messageMarks{Prompt: "hash"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			test.do(&test.before)
-			if diff := cmp.Diff(test.want, test.before, cmp.AllowUnexported(marks{})); diff != "" {
+			if diff := cmp.Diff(test.want, test.before); diff != "" {
 				t.Errorf("marks after %s (-want +got):\n%s", name, diff)
 			}
 		})
@@ -97,13 +97,14 @@ func (p private) SetKey(_ context.Context, key string, value []byte) diag.Diagno
 func TestMarks_stored(t *testing.T) {
 	t.Parallel()
 	read, written := private{
-		"messaged": []byte(`"2026-11-23T00:24:16Z"`), "unconfirmed": []byte("true"), "refused": []byte("true"), "refused_prompt": []byte(`"hash"`),
-		"prompt": []byte(`"hash"`), "ignored": []byte("true"), "record": []byte(`"place.1"`), "moved": []byte("true"),
-		"job": []byte(`"job_1"`), "keep": []byte("true"),
+		"message": []byte(`{"sent":"2026-11-23T00:24:16Z","unconfirmed":true,"closed":true,"refused":"hash","prompt":"hash"}`),
+		"record":  []byte(`{"version":"place.1","newer":true,"adoption":"random"}`),
+		"plan":    []byte(`{"ignored":true,"job":"job_1","announced":true,"successor":{"name":"docs","keeps":true,"undecided":true}}`),
 	}, private{}
 	want := marks{
-		messagedAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), unconfirmed: true, closed: true, refused: "hash",
-		prompt: "hash", ignored: true, version: "place.1", moved: true, planned: "job_1", keepsFailed: true,
+		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, Closed: true, Refused: "hash", Prompt: "hash"},
+		recordMarks{Version: "place.1", IsNewer: true, Adoption: "random"},
+		planMarks{IsPromptIgnored: true, Job: "job_1", IsAnnounced: true, Successor: &successor{Name: "docs", KeepsFailed: true, IsUndecided: true}},
 	}
 	m := readMarks(t.Context(), read)
 	if diff := cmp.Diff(want, *m, cmp.AllowUnexported(marks{})); diff != "" {
@@ -139,29 +140,13 @@ func TestSave_failed(t *testing.T) {
 func TestRequest_triggers(t *testing.T) {
 	t.Parallel()
 	for want, triggers := range map[string]types.Map{
-		"null":               types.MapNull(types.StringType),
-		"{}":                 types.MapValueMust(types.StringType, nil),
-		`{"a":null,"b":"1"}`: types.MapValueMust(types.StringType, map[string]attr.Value{"b": types.StringValue("1"), "a": types.StringNull()}),
+		"null{}":               types.MapNull(types.StringType),
+		"{}{}":                 types.MapValueMust(types.StringType, nil),
+		`{"a":null,"b":"1"}{}`: types.MapValueMust(types.StringType, map[string]attr.Value{"b": types.StringValue("1"), "a": types.StringNull()}),
 	} {
 		job := jobModel{Name: types.StringValue("a"), Prompt: types.StringValue("prompt"), ProjectID: types.StringValue("proj"), Triggers: triggers}
 		if got := job.request(t.Context(), "").Triggers; got != want {
 			t.Errorf("the triggers of earlier versions were %s, and are %s", want, got)
-		}
-	}
-}
-
-// The states of earlier versions have the hash of the text that was sent.
-func TestRecordedPrompt_acrossVersions(t *testing.T) {
-	t.Parallel()
-	const sent, compared = "HZwo7_6CS7LiKjm05Vc1Pw", "PLehpAFIgW-8VN9bKBwGmA" // of "a \n" and of "a"
-	for hash, want := range map[string][]string{
-		sent:     {"a \n", "a \r\n"},
-		compared: {"a \n", "a\n", "\ufeffa"},
-	} {
-		for _, text := range want {
-			if !(recordedPrompt{jobID: "job_1", hash: hash}).is(&jobModel{PromptWO: types.StringValue(text)}) {
-				t.Errorf("%q is another prompt than the one with the hash %s", text, hash)
-			}
 		}
 	}
 }

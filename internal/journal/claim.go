@@ -84,9 +84,9 @@ var ErrTaken = errors.New("the name has a record that this run has not read")
 // errLate means that the process slept, or the store took its time.
 var errLate = errors.New("the request was recorded too long ago")
 
-// Sending claims the name for a POST that is about to be sent: it writes that over what the call has looked at, or where nothing
+// Acquire claims the name for a POST that is about to be sent: it writes that over what the call has looked at, or where nothing
 // is. After an error nothing must be sent: the name has another record (ErrTaken), the store failed, or the CLI has cancelled the call.
-func (c *Claim) Sending() error {
+func (c *Claim) Acquire() error {
 	release := c.release
 	c.release = c.journal.process.Hold()
 	release()

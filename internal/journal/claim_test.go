@@ -151,7 +151,7 @@ func TestClaim_taken(t *testing.T) {
 			t.Fatal(verdicts[verdict], err)
 		}
 		fast := claim(t, first, message("n", "J", "x"))
-		if err := slow.Sending(); !errors.Is(err, ErrTaken) {
+		if err := slow.Acquire(); !errors.Is(err, ErrTaken) {
 			t.Fatal(err)
 		}
 		w.wrote(t, "claim message, by 1")
@@ -289,7 +289,7 @@ func TestWithdrawn(t *testing.T) {
 		// 429: the same call sends again, also while the store does not take what is put back.
 		var isDown atomic.Bool
 		c.fault = func(string) fault { return map[bool]fault{true: lostRequest}[isDown.Load()] }
-		if err := errors.Join(call.Sending(), call.Sent()); err != nil {
+		if err := errors.Join(call.Acquire(), call.Sent()); err != nil {
 			t.Fatal(err)
 		}
 		isDown.Store(true)
@@ -298,11 +298,11 @@ func TestWithdrawn(t *testing.T) {
 			t.Error("no problem")
 		}
 		time.Sleep(5 * time.Second)
-		if err := call.Sending(); err == nil {
+		if err := call.Acquire(); err == nil {
 			t.Error("sent without a claim")
 		}
 		isDown.Store(false)
-		if err := errors.Join(call.Sending(), call.Sent()); err != nil {
+		if err := errors.Join(call.Acquire(), call.Sent()); err != nil {
 			t.Fatal(err)
 		}
 		call.Accepted("job-1")
@@ -326,7 +326,7 @@ func TestClaim_lostToAnother(t *testing.T) {
 		},
 		"a second attempt": func(t *testing.T, c *Claim) { // 429 arrived late
 			c.Withdrawn()
-			if err := c.Sending(); !errors.Is(err, ErrTaken) {
+			if err := c.Acquire(); !errors.Is(err, ErrTaken) {
 				t.Error(err)
 			}
 			if verdict, r, err := c.Look(t.Context()); verdict != Adopt || r.Job != "job-3" || err != nil {
@@ -355,7 +355,7 @@ func TestClaim_lostToAnother(t *testing.T) {
 				j, c := w.open("2")
 				c.isLocal = name == "a mark"
 				call := j.Begin(t.Context(), create("n", "x"))
-				if err := call.Sending(); err != nil {
+				if err := call.Acquire(); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Hour)
@@ -379,7 +379,7 @@ func TestSent_late(t *testing.T) {
 				j, c := w.open("1")
 				c.isLocal = isLocal
 				call := j.Begin(t.Context(), create("n", "x"))
-				if err := call.Sending(); err != nil {
+				if err := call.Acquire(); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(after)
@@ -461,7 +461,7 @@ func TestSending_cancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		call := j.Begin(ctx, create("n", "x"))
 		c.fault = func(string) fault { cancel(); return none }
-		if err := call.Sending(); !errors.Is(err, context.Canceled) {
+		if err := call.Acquire(); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		j.process.Drain(t.Context())
@@ -531,7 +531,7 @@ func TestDiscard(t *testing.T) {
 		want(t, "result", request(t, j, Wanted{Project: "p", Prompt: "x"}, "job-1"), "sent")
 	}
 	call := j.Begin(t.Context(), Wanted{Project: "p", Prompt: "x"})
-	if err := errors.Join(call.Sending(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "")); err != nil || call.Recorded() != nil {
+	if err := errors.Join(call.Acquire(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "")); err != nil || call.Recorded() != nil {
 		t.Error(err, call.Recorded())
 	}
 	call.Unknown()

@@ -283,7 +283,7 @@ func request(t *testing.T, j *Journal, w Wanted, job string) string {
 	c := j.Begin(t.Context(), w)
 	for posts := w.Job == ""; ; {
 		if posts {
-			err := c.Sending()
+			err := c.Acquire()
 			if err == nil {
 				if err = c.Sent(); err == nil {
 					c.Accepted(cmp.Or(w.Job, job))
@@ -320,7 +320,7 @@ func claim(t *testing.T, j *Journal, w Wanted) *Claim {
 	if _, _, err := c.Look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.Sending(), c.Sent()); err != nil {
+	if err := errors.Join(c.Acquire(), c.Sent()); err != nil {
 		t.Fatal(err)
 	}
 	return c

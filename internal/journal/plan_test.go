@@ -131,14 +131,14 @@ func TestKept(t *testing.T) {
 		"killed before it sent anything": {func(t *testing.T, w *world) {
 			j, c := w.open("2")
 			c.isLocal = true
-			if err := j.Begin(t.Context(), create("n", "x")).Sending(); !errors.Is(err, ErrTaken) {
+			if err := j.Begin(t.Context(), create("n", "x")).Acquire(); !errors.Is(err, ErrTaken) {
 				t.Error(err)
 			}
 			call := j.Begin(t.Context(), message("n", "job-n", "y"))
 			if _, _, err := call.Look(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if err := call.Sending(); err != nil {
+			if err := call.Acquire(); err != nil {
 				t.Error(err)
 			}
 			w.end("2")
@@ -162,7 +162,7 @@ func TestKept(t *testing.T) {
 				w := newWorld()
 				first, _ := w.open("1")
 				call := first.Begin(t.Context(), create("n", "x"))
-				if err := call.Sending(); err != nil {
+				if err := call.Acquire(); err != nil {
 					t.Fatal(err)
 				}
 				call.Accepted("job-n")
@@ -335,7 +335,7 @@ func TestLeftElsewhere(t *testing.T) {
 		"an unknown create": {func(t *testing.T, old *Journal) { claim(t, old, create("n", "x")).Unknown() }, "", "", "create?, by old"},
 		"a killed create":   {func(t *testing.T, old *Journal) { claim(t, old, create("n", "x")) }, "", "", "create?, by old"},
 		"… that had sent nothing": {func(t *testing.T, old *Journal) {
-			if err := old.Begin(t.Context(), create("n", "x")).Sending(); err != nil {
+			if err := old.Begin(t.Context(), create("n", "x")).Acquire(); err != nil {
 				t.Error(err)
 			}
 		}, "", "", ""},

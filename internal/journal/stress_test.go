@@ -136,7 +136,7 @@ func (p *player) send(ctx context.Context, w Wanted) (result string, r *Record) 
 	c := p.Begin(ctx, w)
 	for posts := w.Job == ""; ; {
 		if posts {
-			err := c.Sending()
+			err := c.Acquire()
 			if err == nil {
 				if result := p.attempt(c, w); result != "" {
 					return result, nil

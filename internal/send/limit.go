@@ -20,34 +20,37 @@ type Limits struct {
 
 	mu       sync.Mutex
 	planned  [2]int64
-	byJob    map[string]Kind // what the last plan of each job counts
+	byName   map[planned]Kind // what the last plan of each resource counts
 	sent     [2]int64
 	reported [2]bool // while planning
 }
 
+// planned identifies the resource of a planned request. An imported job may have no name.
+type planned struct{ project, name, job string }
+
 // Plan counts a request that an apply would send. Only the first one beyond the limit
-// is an error, so that a plan of a thousand resources has one. jobID is the job that
-// the resource has, or empty. A replacement is planned for its job and then without
-// one, and only the second call counts it. A host may plan a resource more than once, as
-// "terraform plan -minimal-refresh" does.
+// is an error, so that a plan of a thousand resources has one. A resource is planned more than once: a replacement twice,
+// and by "terraform plan -minimal-refresh" once more after its refresh. Its last request counts.
 //
 // Nothing is an error once a request was sent, which refuses those beyond the limit: an apply plans each resource again,
 // and if that fails with create_before_destroy, the CLI keeps the old object as a deposed one.
-func (l *Limits) Plan(kind Kind, jobID string) *LimitError {
+func (l *Limits) Plan(r Request) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if counted, isAgain := l.byJob[jobID]; isAgain {
+	kind, resource := r.Kind(), planned{project: r.Project, name: r.Name}
+	if r.Name == "" {
+		resource.job = r.Job
+	}
+	if counted, isAgain := l.byName[resource]; isAgain {
 		l.planned[counted]--
 	}
-	if l.byJob == nil {
-		l.byJob = map[string]Kind{}
+	if l.byName == nil {
+		l.byName = map[planned]Kind{}
 	}
-	if jobID != "" {
-		l.byJob[jobID] = kind
+	if resource.name != "" || resource.job != "" { // else its name is not known yet
+		l.byName[resource] = kind
 	}
-	if jobID == "" || kind == Message {
-		l.planned[kind]++
-	}
+	l.planned[kind]++
 	limit := l.Limit[kind]
 	if limit.Setting == "" || l.planned[kind] <= limit.Max || l.reported[kind] || l.sent != [2]int64{} {
 		return nil
@@ -56,10 +59,10 @@ func (l *Limits) Plan(kind Kind, jobID string) *LimitError {
 	return &LimitError{Kind: kind, Limit: limit, Sent: l.sent, Planning: true}
 }
 
-// send counts a request that is about to be recorded and sent. Each one beyond
+// take counts a request that is about to be claimed and sent. Each one beyond
 // the limit is an error and must not be sent. One that then fails stays counted:
 // if in doubt, too few are sent.
-func (l *Limits) send(kind Kind) *LimitError {
+func (l *Limits) take(kind Kind) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	limit := l.Limit[kind]
@@ -68,6 +71,13 @@ func (l *Limits) send(kind Kind) *LimitError {
 	}
 	l.sent[kind]++
 	return nil
+}
+
+// giveBack follows a request that could not be claimed, so that nothing was sent.
+func (l *Limits) giveBack(kind Kind) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.sent[kind]--
 }
 
 // LimitError is a request beyond a limit.

@@ -26,7 +26,7 @@ const (
 type Request struct {
 	journal.Wanted
 
-	Text string // the prompt as it is sent
+	Body agentapi.NewJob // what is sent; of a message, the prompt alone
 	// Closed: the job cannot accept messages, so that only one that an earlier run sent counts.
 	Closed bool
 	// RetryFailed: a job of an earlier run that failed is not adopted.
@@ -112,10 +112,13 @@ func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
 func (o *Operation) Send(ctx context.Context) Outcome {
 	elsewhere := o.leftElsewhere(ctx)
 	posts := o.Request.Kind() == Create && elsewhere == nil
+	var beyond *LimitError
 	for {
 		if posts {
 			job, err := o.post(ctx)
-			if !errors.Is(err, journal.ErrTaken) {
+			var isBeyond bool
+			beyond, isBeyond = errors.AsType[*LimitError](err)
+			if !isBeyond && !errors.Is(err, journal.ErrTaken) {
 				return o.outcome(job, err)
 			}
 		}
@@ -134,6 +137,8 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 			return Outcome{Result: Closed}
 		case elsewhere != nil && record.Write == "":
 			return Outcome{Result: Elsewhere, Record: elsewhere}
+		case beyond != nil: // what is adopted does not count
+			return Outcome{Result: BeyondLimit, Err: beyond}
 		}
 		posts = true
 	}
@@ -149,32 +154,32 @@ func (o *Operation) leftElsewhere(ctx context.Context) *journal.Record {
 func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
 	r := o.Request
 	if r.Kind() == Message {
-		return o.sender.Client.SendMessage(ctx, r.Project, r.Job, r.Text, o)
+		return o.sender.Client.SendMessage(ctx, r.Project, r.Job, r.Body.Prompt, o)
 	}
-	return o.sender.Client.CreateJob(ctx, r.Project, r.Text, o)
+	return o.sender.Client.CreateJob(ctx, r.Project, r.Body, o)
 }
 
-// Sending counts the request once it may be sent, so that one that is adopted does not count.
+// Sending takes the request's place within the limit, and claims its name.
 func (o *Operation) Sending() error {
-	if err := o.Claim.Sending(); err != nil || o.counted {
-		return err
+	isFirst := !o.counted
+	if isFirst {
+		if err := o.sender.Limits.take(o.Request.Kind()); err != nil {
+			return err
+		}
 	}
-	if err := o.sender.Limits.send(o.Request.Kind()); err != nil {
-		o.Withdrawn()
-		return err
+	err := o.Acquire()
+	if isFirst && err != nil {
+		o.sender.Limits.giveBack(o.Request.Kind())
 	}
-	o.counted = true
-	return nil
+	o.counted = err == nil || !isFirst
+	return err
 }
 
 // outcome classifies what became of a POST. An error of an unexpected kind says nothing about it.
 func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
-	limit, isBeyond := errors.AsType[*LimitError](err)
 	switch {
 	case err == nil:
 		return Outcome{Result: Sent, Job: job}
-	case isBeyond:
-		return Outcome{Result: BeyondLimit, Err: limit}
 	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
 		return Outcome{Result: NoEffect, Err: err}
 	}

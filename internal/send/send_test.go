@@ -4,6 +4,7 @@
 package send
 
 import (
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -29,29 +30,29 @@ func TestOutcome(t *testing.T) {
 }
 
 func TestLimits_Plan(t *testing.T) {
-	type plan struct {
-		kind  Kind
-		jobID string
-	}
-	create, replaceA, replaceB := plan{Create, ""}, plan{Create, "a"}, plan{Create, "b"} // a replacement's second call is create
+	create := func(name string) Request { return Request{Wanted: journal.Wanted{Name: name}} }
+	message := func(name string) Request { return Request{Wanted: journal.Wanted{Name: name, Job: "job-" + name}} }
+	a, b, c, unnamed := create("a"), create("b"), create("c"), create("")
 	jobs := func(most int64) [2]Limit { return [2]Limit{Create: {Setting: "max_new_jobs", Max: most}} }
+	messages := [2]Limit{Message: {Setting: "max_messages", Max: 1}}
 	for name, test := range map[string]struct {
 		limit [2]Limit
-		plans []plan
+		plans []Request
 		fails int // the call that returns an error, from 1
 	}{
-		"no limit":                    {[2]Limit{}, []plan{create, create}, 0},
-		"none allowed":                {jobs(0), []plan{create, create}, 1},
-		"one error for all beyond it": {jobs(2), []plan{create, replaceA, create, create, replaceB, create}, 4},
-		"planned again":               {jobs(2), []plan{replaceA, create, replaceB, create, replaceA, create, replaceB, create}, 0},
-		"messages, of which a refresh turns one into a replacement": {
-			[2]Limit{Message: {Setting: "max_messages", Max: 1}},
-			[]plan{{Message, "a"}, {Message, "a"}, replaceA, create, {Message, "b"}, {Message, "a"}}, 6,
+		"no limit":                    {[2]Limit{}, []Request{a, b}, 0},
+		"none allowed":                {jobs(0), []Request{a, b}, 1},
+		"one error for all beyond it": {jobs(2), []Request{a, b, c, create("d")}, 3},
+		"planned again":               {jobs(2), []Request{a, a, b, a, b}, 0},
+		"names not known yet":         {jobs(2), []Request{unnamed, unnamed, unnamed}, 3},
+		"messages, of which a refresh turns one into a replacement": {messages, []Request{message("a"), message("a"), a, message("b"), message("a")}, 5},
+		"messages to imported jobs": {
+			messages, []Request{{Wanted: journal.Wanted{Job: "1"}}, {Wanted: journal.Wanted{Job: "1"}}, {Wanted: journal.Wanted{Job: "2"}}}, 3,
 		},
 	} {
 		limits := Limits{Limit: test.limit}
-		for i, plan := range test.plans {
-			if err := limits.Plan(plan.kind, plan.jobID); (err != nil) != (i+1 == test.fails) {
+		for i, request := range test.plans {
+			if err := limits.Plan(request); (err != nil) != (i+1 == test.fails) {
 				t.Errorf("%s: call %d: %v", name, i+1, err)
 			}
 		}
@@ -63,12 +64,12 @@ func TestLimits_Plan(t *testing.T) {
 func TestLimits_Plan_inApply(t *testing.T) {
 	limits := Limits{Limit: [2]Limit{Create: {Setting: "max_new_jobs = 1", Max: 1}}}
 	for range 2 {
-		if err := limits.Plan(Create, ""); err != nil {
+		if err := limits.Plan(Request{}); err != nil {
 			t.Errorf("a plan in an apply: %v", err)
 		}
-		_ = limits.send(Create)
+		_ = limits.take(Create)
 	}
-	if err := limits.send(Create); err == nil {
+	if err := limits.take(Create); err == nil {
 		t.Error("a request beyond the limit is sent")
 	}
 }
@@ -78,12 +79,12 @@ func TestLimits_concurrentCallers(t *testing.T) {
 	planning, applying := Limits{Limit: most}, Limits{Limit: most}
 	var refused, allowed atomic.Int64
 	var all sync.WaitGroup
-	for range 100 {
+	for i := range 100 {
 		all.Go(func() {
-			if planning.Plan(Message, "") != nil {
+			if planning.Plan(Request{Wanted: journal.Wanted{Job: fmt.Sprint(i)}}) != nil {
 				refused.Add(1)
 			}
-			if applying.send(Message) == nil {
+			if applying.take(Message) == nil {
 				allowed.Add(1)
 			}
 		})

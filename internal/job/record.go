@@ -5,7 +5,6 @@ package job
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -18,136 +17,6 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
-
-// request is what the job wants for its name: a message to the job that it has, if jobID is not empty, or else a create.
-func (m *jobModel) request(ctx context.Context, jobID string) send.Request {
-	triggers := map[string]*string{}
-	_ = m.Triggers.ElementsAs(ctx, &triggers, true)
-	sorted, _ := json.Marshal(triggers)
-	return send.Request{
-		Wanted: journal.Wanted{
-			Project: m.ProjectID.ValueString(), Name: m.Name.ValueString(), Job: jobID, Triggers: string(sorted),
-			Prompt: m.comparedPrompt().ValueString(), IsPromptUnknown: m.comparedPrompt().IsUnknown(),
-		},
-		Text: m.promptText().ValueString(),
-	}
-}
-
-// isKnown reports whether a plan knows all that the record of a name is compared with, but for the prompt.
-func (m *jobModel) isKnown(ctx context.Context) bool {
-	triggers, _ := m.Triggers.ToTerraformValue(ctx)
-	return !m.promptText().IsNull() && !m.Name.IsUnknown() && !m.ProjectID.IsUnknown() && triggers.IsFullyKnown()
-}
-
-// planCreate plans what becomes of a create: it is sent, or the record of its name stands in the way. replaces is the job that the
-// resource has had, or empty. A job that failed is kept if nothing but that asks for another one.
-// Of a replacement, the first call has the state, and the second one counts.
-//
-// With create_before_destroy, nothing tells the apply that the record's job is the one that is being replaced, so the plan releases the
-// name.
-func (d *ProviderData) planCreate(
-	ctx context.Context, plan *jobModel, replaces string, hasState bool, m *marks, diags *diag.Diagnostics,
-) {
-	request := plan.request(ctx, "")
-	request.Replaces, request.RetryFailed = replaces, plan.retries(ctx)
-	verdict, record, isDecided := journal.Send, (*journal.Record)(nil), false
-	plans := !d.names.applies.Load() // an apply knows less: with create_before_destroy, it has not read what is replaced
-	mustSay := !hasState && replaces != "" && !m.told && plans
-	if plan.isKnown(ctx) {
-		var err error
-		verdict, record, err = d.Sender.Journal.Peek(ctx, request.Wanted)
-		if err != nil && plans && replaces != "" && d.Sender.Journal.IsUnusable() {
-			addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaces, Project: request.Project}, err))
-			return
-		}
-		if isDecided = err == nil; !isDecided && mustSay {
-			addError(diags, wording.NameNotReleased(err, request, replaces))
-		}
-		d.reportJournalError(err, diags)
-	}
-	m.undecided = !isDecided && replaces == "" && !request.RetryFailed
-	if verdict == journal.Twin && replaces == "" && d.mayReplace(plan, record.Job) {
-		request.Replaces = record.Job // unless a call for the resource that has it says otherwise, it is this one, and tainted
-		if d.names.isLeaving(record.Job) {
-			verdict = journal.Send
-			d.release(ctx, request, record, false, diags)
-			validate.WarnAt(diags, path.Root("name"), wording.NotAdopted(request, wording.Job{ID: record.Job, Project: record.Project}))
-		} else {
-			verdict, record = d.peek(ctx, request.Wanted, diags)
-			m.keepsFailed = verdict == journal.Adopt && d.names.hasFailed(record.Job) && !request.RetryFailed
-		}
-	}
-	isOwn := record != nil && record.Job != "" && record.Job == request.Replaces
-	if isOwn && (plans || verdict != journal.OtherPrompt) {
-		d.names.replaces(plan.projectAndName(), record.Job)
-		m.adoption = record.Adoption
-	}
-	if isOwn && plans && !m.keepsFailed && (verdict == journal.Adopt || verdict == journal.OtherPrompt) {
-		verdict = journal.Send
-		d.release(ctx, request, record, mustSay, diags)
-	}
-	if isDecided && record == nil && replaces != "" && plans { // another journal may have the record
-		d.release(ctx, request, &journal.Record{Job: replaces}, mustSay, diags)
-	}
-	m.told = hasState
-	switch {
-	case m.keepsFailed:
-		validate.WarnAt(diags, path.Root("name"), wording.StillFailed(request, record))
-	case verdict == journal.Send || verdict == journal.Beside:
-		d.warnOfOthers(ctx, plan, request, record, diags)
-		counted := ""
-		if hasState {
-			counted = replaces
-		}
-		d.planRequest(ctx, request, counted, diags)
-	case verdict != journal.Twin && plans: // the apply stops a twin, if the plan does not
-		validate.WarnAt(diags, path.Root("name"), wording.Announcement(verdict, request, record))
-	}
-}
-
-// mayReplace reports whether a new resource may be the tainted one of a job. It is not if this run has started the job, or if the plan
-// keeps it.
-func (d *ProviderData) mayReplace(plan *jobModel, jobID string) bool {
-	return d.Sender.Journal.IsInState(jobID) && !d.names.isHeld(plan.projectAndName(), holder{job: jobID})
-}
-
-// planRequest counts a request that the apply sends. jobID is the job that the state has, or empty.
-func (d *ProviderData) planRequest(ctx context.Context, request send.Request, jobID string, diags *diag.Diagnostics) {
-	d.warnOfPlace(ctx, diags)
-	if err := d.Sender.Limits.Plan(request.Kind(), jobID); err != nil {
-		addError(diags, wording.BeyondLimit(err, request))
-	}
-}
-
-// warnOfOthers warns of a job that the create does not adopt, and that no state is known to have.
-func (d *ProviderData) warnOfOthers(
-	ctx context.Context, plan *jobModel, request send.Request, record *journal.Record, diags *diag.Diagnostics,
-) {
-	if !plan.isKnown(ctx) || d.names.applies.Load() { // the plan has said it
-		return
-	}
-	j := d.Sender.Journal
-	switch {
-	case record != nil && !record.IsFree():
-		// In an apply with create_before_destroy, this would be the job that is being replaced.
-		if d.Plans && record.Job != request.Replaces && !j.IsForgotten(record) {
-			validate.WarnAt(diags, path.Root("name"), wording.LeftBehind(request, record))
-		}
-	case record == nil:
-		if elsewhere := j.LeftElsewhere(ctx, request.Project, request.Name); elsewhere != nil {
-			validate.WarnAt(diags, path.Root("name"), wording.RecordElsewhere(request, elsewhere))
-		} else if renamed := j.Renamed(ctx, request.Wanted); renamed != nil {
-			validate.WarnAt(diags, path.Root("name"), wording.Renamed(request, renamed))
-		}
-	}
-}
-
-// peek tells what an apply would find.
-func (d *ProviderData) peek(ctx context.Context, w journal.Wanted, diags *diag.Diagnostics) (journal.Verdict, *journal.Record) {
-	verdict, record, err := d.Sender.Journal.Peek(ctx, w)
-	d.reportJournalError(err, diags)
-	return verdict, record
-}
 
 // release frees the name of a job that this plan replaces or destroys. It must be able to if Terraform would drop a warning, as it does in
 // the second call of -replace.
@@ -171,17 +40,17 @@ func (d *ProviderData) planKept(ctx context.Context, plan *jobModel, m *marks, d
 	record, version, err := j.Kept(ctx, facts.Project, plan.Name.ValueString(), facts.ID, m.known())
 	d.reportJournalError(err, diags)
 	if version != "" {
-		m.version = version
+		m.record.Version = version
 	}
 	switch {
 	case record == nil:
 	case record.Job == facts.ID && record.Released:
-		if err := j.Retake(ctx, facts.Project, plan.Name.ValueString(), facts.ID, m.adoption); !errors.Is(err, store.ErrDenied) {
+		if err := j.Retake(ctx, facts.Project, plan.Name.ValueString(), facts.ID, m.record.Adoption); !errors.Is(err, store.ErrDenied) {
 			d.reportJournalError(err, diags)
 		}
 	case record.Job == facts.ID && len(record.Previous) > 0:
 		validate.WarnAt(diags, path.Root("name"), wording.PreviousJobs(facts, record))
-	case record.Job == facts.ID && record.Adoption != m.adoption:
+	case record.Job == facts.ID && record.Adoption != m.record.Adoption:
 		validate.WarnAt(diags, path.Root("name"), wording.AdoptedByAnother.Of(facts, nil))
 	case record.Job == facts.ID:
 	case !record.IsFree() && !j.IsForgotten(record):
@@ -191,7 +60,7 @@ func (d *ProviderData) planKept(ctx context.Context, plan *jobModel, m *marks, d
 
 // readRecord notes the version of a record that says what the state says, so that plans need not read it.
 func (d *ProviderData) readRecord(ctx context.Context, job *jobModel, out stateWriter) {
-	known := out.marks.version
+	known := out.marks.record.Version
 	if d.Sender.Journal.IsElsewhere(known) {
 		d.moved.Store(true)
 		d.warnOfMove(out.diags)
@@ -199,7 +68,7 @@ func (d *ProviderData) readRecord(ctx context.Context, job *jobModel, out stateW
 	}
 	_, version, err := d.Sender.Journal.Kept(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString(), known)
 	d.reportJournalError(err, out.diags)
-	out.marks.version, out.marks.moved = version, version != known
+	out.marks.record.Version, out.marks.record.IsNewer = version, version != known
 }
 
 // reportJournalError warns once that the journal cannot be used.
@@ -281,7 +150,7 @@ func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMess
 		return false
 	}
 	had := *out.marks
-	out.marks.version, out.marks.adoption = operation.Version(), operation.Adoption()
+	out.marks.record.Version, out.marks.record.Adoption = operation.Version(), operation.Adoption()
 	d.releaseEarlierName(ctx, job, before, &had, out.diags)
 	before.Name = job.Name
 	return true
@@ -296,8 +165,8 @@ func (d *ProviderData) releaseEarlierName(ctx context.Context, job, before *jobM
 
 // releaseName frees the name of a job that is destroyed or renamed.
 func (d *ProviderData) releaseName(ctx context.Context, job *jobModel, m *marks, diags *diag.Diagnostics) {
-	adoption := m.adoption
-	if m.creates { // these are the marks of the successor
+	adoption := m.record.Adoption
+	if m.plan.Successor != nil { // these are the marks of the successor
 		adoption = journal.AnyAdoption
 	}
 	err := d.Sender.Journal.Release(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString(), adoption)

@@ -1,0 +1,134 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package job
+
+import (
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+	"github.com/hashicorp/terraform-plugin-framework/types"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
+)
+
+// effect is what an apply does with the prompt of a job in the state.
+type effect int
+
+const (
+	// keepPrompt: nothing.
+	keepPrompt effect = iota
+	// recordPrompt: the job was imported, and the state gets its prompt.
+	recordPrompt
+	// reopen: the prompt is the last one that the job accepted, and it has refused another one since, which no longer counts.
+	reopen
+	// sendMessage: the prompt is new, or unknown. Of a job that is closed, an earlier run has sent it.
+	sendMessage
+	// resend: as sendMessage, but the job is closed, and whether an earlier run has sent the prompt is not known until the apply. Nothing
+	// else is planned, because an ephemeral prompt may be unknown in every plan: that must not cost a job.
+	resend
+	// replace: triggers or project are new, so the schema replaces the job.
+	replace
+	// replaceClosed: the prompt is new, and the job cannot accept messages.
+	replaceClosed
+	// replaceFailed: the job failed, and on_failure = "retry" asks for another one.
+	replaceFailed
+)
+
+func (a effect) replaces() bool { return a >= replace }
+
+// change is what an apply does to a job in the state.
+type change struct {
+	effect
+
+	isClosed bool // the job cannot accept messages: it failed, was archived, or refuses them
+	isWaited bool // the job has not finished, so the apply waits for it
+}
+
+// decide compares a plan with the state. isNewProject and isSent, whether an earlier run has sent the prompt to the job, need a plan.
+func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewProject bool, isSent func() bool) change {
+	recorded := m.recordedPrompt(state)
+	isImported, isIgnored := recorded.missing(), plan.promptText().IsNull()
+	isNewPrompt := !isImported && !isIgnored && !recorded.is(plan)
+	c := change{
+		isClosed: state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.Closed,
+		isWaited: options.enabled && !state.ended(),
+	}
+	switch {
+	case options.onFailure == onRetry && state.is(agentapi.StatusFailed):
+		c.effect = replaceFailed
+	case isNewPrompt && c.isClosed && !isSent():
+		if c.effect = replaceClosed; plan.PromptWO.IsUnknown() {
+			c.effect = resend
+		}
+	case isNewPrompt:
+		c.effect = sendMessage
+	case isImported && !isIgnored:
+		c.effect = recordPrompt
+	case !isImported && !isIgnored && (m.Closed || m.Refused != ""):
+		c.effect = reopen
+	}
+	isNewForSchema := isNewProject || !isImported && !plan.Triggers.Equal(state.Triggers)
+	if isNewForSchema && !c.replaces() {
+		c.effect = replace
+	}
+	return c
+}
+
+// setValues sets the planned values. It promises no value that the service may change.
+func (c change) setValues(plan, state *jobModel) {
+	plan.jobRecord = state.jobRecord
+	if !plan.Prompt.IsNull() && plan.comparedPrompt().Equal(state.comparedPrompt()) {
+		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
+	}
+	switch {
+	case c.replaces(), c.effect == sendMessage, c.effect == resend, c.isWaited:
+		plan.markComputedUnknown()
+	case c.effect == recordPrompt && plan.Prompt.IsNull(), c.effect == reopen: // nothing else makes Terraform call Update
+		plan.Status = types.StringUnknown()
+	}
+}
+
+// replacedAt is the attribute at which a plan asks for a replacement that the schema does not ask for: Terraform ignores one that does not
+// differ, and a write-only prompt is in no plan. It reports whether there is one.
+func (c change) replacedAt(plan *jobModel) (at path.Path, is bool) {
+	if c.effect == replaceClosed && !plan.Prompt.IsNull() {
+		return path.Root("prompt"), true
+	}
+	return path.Root("status"), c.effect == replaceClosed || c.effect == replaceFailed
+}
+
+// say warns of what the plan's symbols do not show.
+func (c change) say(plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics) {
+	job := state.facts()
+	job.RefusedMessage = m.Closed
+	warn := func(at path.Path, text wording.Text) { validate.WarnAt(diags, at, text.Of(job, nil)) }
+	prompt, status := plan.promptPath(), path.Root("status")
+	switch {
+	case c.effect == replaceFailed:
+		warn(status, wording.RetriesFailed)
+	case c.effect == replaceClosed:
+		warn(prompt, wording.NewJob)
+	case c.effect == replace && !state.ended():
+		warn(status, wording.ActiveReplaced)
+	case c.effect == replace:
+	case c.effect == resend:
+		warn(prompt, wording.PromptNotKnownClosed)
+	case c.effect == sendMessage && plan.promptText().IsUnknown():
+		warn(prompt, wording.PromptNotKnown)
+	case c.effect == sendMessage:
+		warn(prompt, wording.FollowUp)
+	case c.isWaited:
+		warn(status, wording.Unfinished)
+	case c.effect == recordPrompt:
+		warn(prompt, wording.PromptRecorded)
+	case c.effect == reopen:
+		warn(prompt, wording.PromptRestored)
+	case state.is(agentapi.StatusFailed):
+		warn(status, wording.FailedEarlier)
+	}
+	if m.Unconfirmed && !c.replaces() && c.effect != sendMessage {
+		warn(prompt, wording.Unconfirmed)
+	}
+}
