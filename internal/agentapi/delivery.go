@@ -45,7 +45,11 @@ func (d *delivery) connect(conn net.Conn) {
 	if refusal == nil { // recording may have taken long
 		refusal = d.stopped()
 	}
-	for secured, isTLS := conn.(*tls.Conn); isTLS; secured, isTLS = conn.(*tls.Conn) { // one more with an https proxy
+	for { // an https proxy adds a layer
+		secured, isTLS := conn.(*tls.Conn)
+		if !isTLS {
+			break
+		}
 		conn = secured.NetConn()
 	}
 	d.mu.Lock()

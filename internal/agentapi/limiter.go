@@ -72,7 +72,8 @@ func (l *limiter) wait(ctx context.Context) error {
 			return nil
 		}
 		deadline, ok := ctx.Deadline()
-		switch left := time.Until(deadline); {
+		left := time.Until(deadline)
+		switch {
 		case !ok || pause <= left:
 		case !l.isRead: // says when to apply again, or how long timeouts must be
 			return fmt.Errorf("%w: the next request can be sent in %s", ErrPauseTooLong, pause.Round(time.Second))

@@ -188,7 +188,7 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 		record = accepted
 	}
 	job := &jobModel{ProjectID: types.StringValue(i.projectID)}
-	for _, d := range job.apply(record) {
+	for _, d := range job.set(record) {
 		i.resp.Diagnostics.AddWarning(d.Summary(), d.Detail()) // an action has no such attribute to point at
 	}
 	switch {

@@ -40,7 +40,7 @@ const (
 	staysFailed    = "WARNING: Agent job has failed"
 	retriesFailed  = "WARNING: Failed agent job will be replaced"
 	notReadable    = "ERROR: Agent job of an earlier run not readable"
-	recorded       = "WARNING: Prompt recorded without sending it"
+	recorded       = "WARNING: Prompt stored without sending it"
 	previousJobs   = "WARNING: Earlier agent jobs of a name not in the state"
 	adoptedTwice   = "WARNING: Agent job was adopted by another run"
 	unusable       = "WARNING: Journal not usable"

@@ -25,7 +25,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 		cutShort(ctx, job, err, target.After, after == wait.Created, out)
 		return
 	}
-	warnings := job.apply(record)
+	warnings := job.set(record)
 	out.marks.message.finished()
 	out.save(ctx, job)
 	out.diags.Append(warnings...)

@@ -19,8 +19,8 @@ type effect int
 const (
 	// keepPrompt: nothing.
 	keepPrompt effect = iota
-	// recordPrompt: the job was imported, and the state gets its prompt.
-	recordPrompt
+	// storePrompt: the job was imported, and the state gets its prompt.
+	storePrompt
 	// reopen: the prompt is the last one that the job accepted, and it has refused another one since, which no longer counts.
 	reopen
 	// sendMessage: the prompt is new, or unknown. Of a job that is closed, an earlier run has sent it.
@@ -48,8 +48,8 @@ type change struct {
 
 // decide compares a plan with the state. isNewProject and isSent, whether an earlier run has sent the prompt to the job, need a plan.
 func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewProject bool, isSent func() bool) change {
-	recorded := m.recordedPrompt(state)
-	isImported, isIgnored := recorded.missing(), plan.promptText().IsNull()
+	recorded := m.lastPrompt(state)
+	isImported, isIgnored := recorded.isMissing(), plan.promptText().IsNull()
 	isNewPrompt := !isImported && !isIgnored && !recorded.is(plan)
 	c := change{
 		isClosed: state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.Closed,
@@ -65,7 +65,7 @@ func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewPr
 	case isNewPrompt:
 		c.effect = sendMessage
 	case isImported && !isIgnored:
-		c.effect = recordPrompt
+		c.effect = storePrompt
 	case !isImported && !isIgnored && (m.Closed || m.Refused != ""):
 		c.effect = reopen
 	}
@@ -85,7 +85,7 @@ func (c change) setValues(plan, state *jobModel) {
 	switch {
 	case c.replaces(), c.effect == sendMessage, c.effect == resend, c.isWaited:
 		plan.markComputedUnknown()
-	case c.effect == recordPrompt && plan.Prompt.IsNull(), c.effect == reopen: // nothing else makes Terraform call Update
+	case c.effect == storePrompt && plan.Prompt.IsNull(), c.effect == reopen: // nothing else makes Terraform call Update
 		plan.Status = types.StringUnknown()
 	}
 }
@@ -121,8 +121,8 @@ func (c change) say(plan, state *jobModel, m *messageMarks, diags *diag.Diagnost
 		warn(prompt, wording.FollowUp)
 	case c.isWaited:
 		warn(status, wording.Unfinished)
-	case c.effect == recordPrompt:
-		warn(prompt, wording.PromptRecorded)
+	case c.effect == storePrompt:
+		warn(prompt, wording.PromptStored)
 	case c.effect == reopen:
 		warn(prompt, wording.PromptRestored)
 	case state.is(agentapi.StatusFailed):

@@ -64,7 +64,7 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 	case err != nil:
 		addError(&resp.Diagnostics, wording.DataReadFailed.Of(named.facts(), err))
 	default:
-		resp.Diagnostics.Append(job.apply(record)...)
+		resp.Diagnostics.Append(job.set(record)...)
 	}
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &job)...)

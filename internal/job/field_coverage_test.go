@@ -29,7 +29,7 @@ var contract = []struct{ field, description, attribute string }{
 }
 
 // Every field of the service's record is exposed, with its value, by the resource and the data source. Neither the key,
-// if the service echoes it, nor a control character comes into the state. Red without: printable in apply, and maskBody.
+// if the service echoes it, nor a control character comes into the state. Red without: printable in set, and maskBody.
 func TestFieldCoverage(t *testing.T) {
 	const link = "https://example.com/pull/77"
 	source := map[string]any{}
@@ -72,7 +72,7 @@ func TestPlanOfAMessagePromisesOnlyWhatNeverChanges(t *testing.T) {
 	}
 	for _, name := range c.Computed {
 		if promised := c.Attribute(c.Planned, name) != (unknown{}); promised != slices.Contains(never, name) {
-			t.Errorf("the plan promises %s: %t. Can a message change it? If so, it belongs into markComputedUnknown (plan.go), if not, into this test", name, promised)
+			t.Errorf("the plan promises %s: %t. Can a message change it? If so, it belongs into markComputedUnknown (model.go), if not, into this test", name, promised)
 		}
 	}
 }

@@ -38,8 +38,13 @@ func (l *jobList) List(ctx context.Context, req list.ListRequest, stream *list.L
 	}
 	stream.Results = func(push func(list.ListResult) bool) {
 		// First, because the CLI stops at its limit.
-		for more := len(diags) == 0 || push(list.ListResult{Diagnostics: diags}); more && len(jobs) > 0; jobs = jobs[1:] {
-			more = push(l.result(ctx, req, jobs[0]))
+		if len(diags) > 0 && !push(list.ListResult{Diagnostics: diags}) {
+			return
+		}
+		for _, job := range jobs {
+			if !push(l.result(ctx, req, job)) {
+				return
+			}
 		}
 	}
 }
@@ -101,7 +106,7 @@ func (l *jobList) result(ctx context.Context, req list.ListRequest, from listed)
 		return result
 	}
 	if record, err := l.provider.Sender.Client.ReadJob(ctx, from.project, from.id); err == nil {
-		result.Diagnostics.Append(job.apply(record)...)
+		result.Diagnostics.Append(job.set(record)...)
 	} else {
 		addWarning(&result.Diagnostics, wording.ListedWithoutRecord.Of(job.facts(), err))
 	}

@@ -94,9 +94,9 @@ func (m *marks) known() string {
 	return m.record.Version
 }
 
-// saved follows the write of a job to the state, whose prompt is now the one that was sent to it.
+// promptSaved follows the write of a job to the state, whose prompt is now the one that was sent to it.
 // A plan must not call it: it has not sent the prompt.
-func (m *messageMarks) saved(job *jobModel) {
+func (m *messageMarks) promptSaved(job *jobModel) {
 	switch {
 	case !job.PromptWO.IsNull():
 		m.Prompt = promptHash(job.ID.ValueString(), job.comparedPrompt())
@@ -105,9 +105,9 @@ func (m *messageMarks) saved(job *jobModel) {
 	}
 }
 
-// recordedPrompt is what a state with these marks says of the job's last prompt.
-func (m *messageMarks) recordedPrompt(state *jobModel) recordedPrompt {
-	return recordedPrompt{text: state.comparedPrompt(), jobID: state.ID.ValueString(), hash: m.Prompt}
+// lastPrompt is what a state with these marks says of the job's last prompt.
+func (m *messageMarks) lastPrompt(state *jobModel) lastPrompt {
+	return lastPrompt{text: state.comparedPrompt(), jobID: state.ID.ValueString(), hash: m.Prompt}
 }
 
 // messaged follows a message: one that was accepted at that time, or, without a time, one that may have arrived.
@@ -151,18 +151,18 @@ func (m *messageMarks) interrupted(after wait.Event, status agentapi.Status) {
 	}
 }
 
-// recordedPrompt is what the state contains about the last prompt sent to a job: its
+// lastPrompt is what the state contains about the last prompt sent to a job: its
 // text, or the hash of a write-only one. An imported job has neither.
-type recordedPrompt struct {
+type lastPrompt struct {
 	text        types.String
 	jobID, hash string
 }
 
-// missing reports that the job was imported.
-func (r recordedPrompt) missing() bool { return r.text.IsNull() && r.hash == "" }
+// isMissing reports that the job was imported.
+func (r lastPrompt) isMissing() bool { return r.text.IsNull() && r.hash == "" }
 
 // is reports whether the job was last sent this prompt.
-func (r recordedPrompt) is(plan *jobModel) bool {
+func (r lastPrompt) is(plan *jobModel) bool {
 	prompt := plan.comparedPrompt()
 	if r.text.IsNull() && !prompt.IsUnknown() {
 		return r.hash == promptHash(r.jobID, prompt)

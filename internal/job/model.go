@@ -49,6 +49,13 @@ type jobModel struct {
 // and the project that it names.
 func (m *jobModel) readPlan(ctx context.Context, plan tfsdk.Plan, config tfsdk.Config) (projectID types.String, diags diag.Diagnostics) {
 	diags.Append(plan.Get(ctx, m)...)
+	projectID, more := m.readConfig(ctx, config)
+	diags.Append(more...)
+	return projectID, diags
+}
+
+// readConfig reads what only the configuration holds: see readPlan.
+func (m *jobModel) readConfig(ctx context.Context, config tfsdk.Config) (projectID types.String, diags diag.Diagnostics) {
 	var prompt types.String
 	diags.Append(config.GetAttribute(ctx, path.Root("prompt"), &prompt)...)
 	if prompt.IsNull() && !m.Prompt.IsNull() {
@@ -60,8 +67,8 @@ func (m *jobModel) readPlan(ctx context.Context, plan tfsdk.Plan, config tfsdk.C
 	return projectID, diags
 }
 
-// stored is the job as plans and states hold it.
-func (m *jobModel) stored() jobModel {
+// withoutWriteOnly is the job as plans and states hold it.
+func (m *jobModel) withoutWriteOnly() jobModel {
 	job := *m
 	job.PromptWO = types.StringNull()
 	return job
@@ -99,9 +106,9 @@ func (r *jobRecord) ended() bool { return agentapi.Status(r.Status.ValueString()
 //nolint:gochecknoglobals // never changed
 var sourceTypes = map[string]attr.Type{"repository": types.StringType, "ref": types.StringType}
 
-// apply writes the service's record into the model. It is the only writer of
+// set writes the service's record into the model. It is the only writer of
 // these attributes, so create, read and update cannot disagree.
-func (r *jobRecord) apply(job *agentapi.Job) diag.Diagnostics {
+func (r *jobRecord) set(job *agentapi.Job) diag.Diagnostics {
 	var diags diag.Diagnostics
 	r.ID = types.StringValue(job.ID)
 	switch {

@@ -101,12 +101,15 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	}
 	marks := readMarks(ctx, req.Private)
 	defer func() { marks.write(ctx, resp.Private) }()
-	project, more := plan.readPlan(ctx, req.Plan, req.Config)
+	if plan = state; !req.Plan.Raw.Equal(req.State.Raw) { // what the framework does is a tenth of a plan's CPU
+		diags.Append(req.Plan.Get(ctx, &plan)...)
+	}
+	project, more := plan.readConfig(ctx, req.Config)
 	options := readWaitOptions(ctx, plan.Wait, diags)
 	if diags.Append(more...); diags.HasError() {
 		return
 	}
-	proposed := plan.stored()
+	proposed := plan.withoutWriteOnly()
 	marks.plan = planMarks{IsPromptIgnored: plan.promptText().IsNull(), Job: state.ID.ValueString()}
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
 
@@ -127,7 +130,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	if at, isOurs := c.replacedAt(&plan); isOurs {
 		resp.RequiresReplace.Append(at)
 	}
-	if planned := plan.stored(); !reflect.DeepEqual(planned, proposed) { // what the framework does is a twentieth of a plan's CPU
+	if planned := plan.withoutWriteOnly(); !reflect.DeepEqual(planned, proposed) { // here, too
 		if diags.Append(resp.Plan.Set(ctx, planned)...); diags.HasError() {
 			return
 		}

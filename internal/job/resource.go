@@ -93,7 +93,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 
 	outcome := operation.Send(ctx)
 	if outcome.Job != nil { // before anything else
-		warnings := job.apply(outcome.Job)
+		warnings := job.set(outcome.Job)
 		out.marks.record.Version, out.marks.record.Adoption = operation.Version(), operation.Adoption()
 		if last := outcome.Record.LastMessage(); outcome.Result == send.Adopted && last != nil {
 			out.marks.message.SentAt, out.marks.message.Unconfirmed = last.SentAt, last.Unknown
@@ -148,7 +148,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		out.marks.message.reopen()
 	}
 	job.jobRecord = before.jobRecord
-	if change.effect == recordPrompt || !job.Name.Equal(before.Name) {
+	if change.effect == storePrompt || !job.Name.Equal(before.Name) {
 		if !r.provider.assign(ctx, &job, &before, isMessage, out) {
 			return
 		}
@@ -194,7 +194,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, op
 		if outcome.Result == send.Adopted {
 			at = outcome.Record.Last.SentAt
 		}
-		job.apply(outcome.Job)                                        // an invalid link is reported once the job has finished
+		job.set(outcome.Job)                                        // an invalid link is reported once the job has finished
 		job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	}
 	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
@@ -264,7 +264,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	default:
 		r.provider.names.observe(id, string(record.Status))
 		record.Status = out.marks.message.observed(&job, record.Status)
-		resp.Diagnostics.Append(job.apply(record)...)
+		resp.Diagnostics.Append(job.set(record)...)
 		if reflect.DeepEqual(job, before) {
 			out.identify(ctx, &job)
 		} else {

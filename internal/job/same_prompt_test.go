@@ -20,7 +20,7 @@ import (
 // What an editor, a checkout or a heredoc changes and nobody sees starts no job and sends no message, neither
 // from the state nor from the journal, and the plan is empty.
 //
-// Red without: comparedPrompt in request, promptHash, saved, recordedPrompt and setValues. The edits: TestCanonical.
+// Red without: comparedPrompt in request, promptHash, saved, lastPrompt and setValues. The edits: TestCanonical.
 func TestSamePrompt_I02(t *testing.T) {
 	type step struct {
 		prompt            attrs

@@ -43,7 +43,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
 					"message, or starts a new job if that one cannot accept messages. " +
-					"After an import, the prompt is recorded without sending it. CRLF is sent as LF. " +
+					"After an import, the prompt is stored without sending it. CRLF is sent as LF. " +
 					"A byte order mark, and white space at the end of a line or of the whole, make no difference.",
 				Validators: []validator.String{validPrompt()},
 			},
@@ -139,7 +139,7 @@ const importedKeeps = "A job that was imported keeps its first triggers without 
 func unlessImported(ctx context.Context, req planmodifier.MapRequest, resp *mapplanmodifier.RequiresReplaceIfFuncResponse) {
 	var state jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	resp.RequiresReplace = !readMarks(ctx, req.Private).message.recordedPrompt(&state).missing()
+	resp.RequiresReplace = !readMarks(ctx, req.Private).message.lastPrompt(&state).isMissing()
 }
 
 func jobIdentitySchema() identityschema.Schema {

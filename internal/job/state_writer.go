@@ -29,21 +29,21 @@ type stateWriter struct {
 
 // save writes the job to the state, so that nothing that follows can lose it.
 func (w stateWriter) save(ctx context.Context, job *jobModel) {
-	w.written("state", job, w.state.Set(ctx, job.stored()))
-	w.marks.message.saved(job)
+	w.reportUnwritten("state", job, w.state.Set(ctx, job.withoutWriteOnly()))
+	w.marks.message.promptSaved(job)
 	w.marks.write(ctx, w.private)
 	w.identify(ctx, job)
 }
 
-// identify writes the identity, which a state from an old CLI does not have.
+// identify writes the identity where there is none: it never changes, and a state from an old CLI does not have it.
 func (w stateWriter) identify(ctx context.Context, job *jobModel) {
-	if w.identity != nil {
-		w.written("identity", job, w.identity.Set(ctx, jobIdentity{job.ProjectID, job.ID}))
+	if w.identity != nil && w.identity.Raw.IsNull() {
+		w.reportUnwritten("identity", job, w.identity.Set(ctx, jobIdentity{job.ProjectID, job.ID}))
 	}
 }
 
-// written names the job if it could not be written.
-func (w stateWriter) written(to string, job *jobModel, diags diag.Diagnostics) {
+// reportUnwritten names the job if it could not be written.
+func (w stateWriter) reportUnwritten(to string, job *jobModel, diags diag.Diagnostics) {
 	if diags.HasError() {
 		w.diags.Append(diags...)
 		addError(w.diags, wording.StateNotWritten(job.facts(), to))

@@ -22,7 +22,7 @@ import (
 func TestJob_steps(t *testing.T) {
 	const (
 		sent     = "WARNING: Follow-up message to agent job"
-		recorded = "WARNING: Prompt recorded without sending it"
+		recorded = "WARNING: Prompt stored without sending it"
 		restored = "the prompt is again the one before that. Apply sends nothing."
 		replaced = "WARNING: New prompt starts a new agent job"
 		later    = "WARNING: Prompt not known yet"

@@ -70,8 +70,8 @@ func TestMarks_transitions(t *testing.T) {
 		"a wait interrupted in the run": {recent, interrupted(active), messageMarks{}},
 		"a wait interrupted before it":  {recent, interrupted(completed), recent},
 		"a finished job":                {messageMarks{Unconfirmed: true, SentAt: start}, (*messageMarks).finished, unconfirmed},
-		"a prompt in the state":         {messageMarks{Prompt: "hash"}, func(m *messageMarks) { m.saved(plain) }, messageMarks{}},
-		"a prompt that is ignored":      {messageMarks{Prompt: "hash"}, func(m *messageMarks) { m.saved(new(jobModel)) }, messageMarks{Prompt: "hash"}},
+		"a prompt in the state":         {messageMarks{Prompt: "hash"}, func(m *messageMarks) { m.promptSaved(plain) }, messageMarks{}},
+		"a prompt that is ignored":      {messageMarks{Prompt: "hash"}, func(m *messageMarks) { m.promptSaved(new(jobModel)) }, messageMarks{Prompt: "hash"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			test.do(&test.before)

@@ -196,10 +196,12 @@ func (c *Claim) keep(r *Record) {
 		defer close(done)
 		defer release()
 		defer stop()
-		for pause := time.Second; sleep.For(ctx, pause) == nil; pause = min(2*pause, time.Minute) {
+		pause := time.Second
+		for sleep.For(ctx, pause) == nil {
 			if _, _, err := c.offer(ctx, r, over); !c.failed(err) {
 				return
 			}
+			pause = min(2*pause, time.Minute)
 		}
 	}()
 }
@@ -284,8 +286,8 @@ func (c *Claim) Version() string {
 	return c.journal.known(c.written, c.version)
 }
 
-// Recorded returns the record of the call's own request, or nil without one.
-func (c *Claim) Recorded() *Record {
+// Written returns the record of the call's own request, or nil without one.
+func (c *Claim) Written() *Record {
 	if c.written == nil || !c.journal.Keeps() {
 		return nil
 	}

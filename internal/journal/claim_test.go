@@ -416,7 +416,7 @@ func TestClaim_outcomeIsRetried(t *testing.T) {
 				if got := call.Problem(); !errors.Is(got, errFault) {
 					t.Errorf("problem: %v", got)
 				}
-				if got := call.Recorded(); got.Where == "" { // by a message, while it is offered
+				if got := call.Written(); got.Where == "" { // by a message, while it is offered
 					t.Errorf("%+v", got)
 				}
 				want(t, "not stored", w.record("n"), "claim create, by 1")
@@ -531,8 +531,8 @@ func TestDiscard(t *testing.T) {
 		want(t, "result", request(t, j, Wanted{Project: "p", Prompt: "x"}, "job-1"), "sent")
 	}
 	call := j.Begin(t.Context(), Wanted{Project: "p", Prompt: "x"})
-	if err := errors.Join(call.Acquire(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "")); err != nil || call.Recorded() != nil {
-		t.Error(err, call.Recorded())
+	if err := errors.Join(call.Acquire(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "")); err != nil || call.Written() != nil {
+		t.Error(err, call.Written())
 	}
 	call.Unknown()
 }

@@ -170,7 +170,8 @@ func (j *Journal) put(ctx context.Context, r *Record, over store.Version) (versi
 	reading, cancelReading := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancelReading()
 	there, version, readErr := j.store.Get(reading, at)
-	switch isConflict := errors.Is(err, store.ErrConflict); {
+	isConflict := errors.Is(err, store.ErrConflict)
+	switch {
 	case readErr == nil && bytes.Equal(there, text):
 		return version, nil, nil
 	case !isConflict:
@@ -258,7 +259,8 @@ func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption st
 		if r.Claim != nil && r.Claim.Job == jobID {
 			*r = *r.settled(true, true)
 		}
-		switch had := len(r.Previous); {
+		had := len(r.Previous)
+		switch {
 		case r.Claim != nil:
 			return false
 		case r.Write == "":

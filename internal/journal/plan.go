@@ -129,7 +129,8 @@ func (j *Journal) Kept(ctx context.Context, project, name, jobID, version string
 	}
 	at := key(project, name)
 	listed, err := j.list(ctx)
-	switch there, isThere := listed[at]; {
+	there, isThere := listed[at]
+	switch {
 	case errors.Is(err, store.ErrDenied), j.IsUnusable(): // nothing is sent for it
 		return nil, version, nil
 	case err != nil, !isThere, j.placed(there.Version) == version:

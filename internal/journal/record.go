@@ -72,7 +72,8 @@ func ValidID(id string) bool {
 // decode reads a record. A damaged one may be about any request, so it is an error.
 func decode(text []byte) (*Record, error) {
 	r := new(Record)
-	switch err := json.Unmarshal(text, r); {
+	err := json.Unmarshal(text, r)
+	switch {
 	case err != nil, r.Format < format:
 		return nil, fmt.Errorf("the record is damaged: restore it, or delete it if you know that the name has no job")
 	case r.Format > format:

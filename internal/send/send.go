@@ -183,7 +183,7 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
 		return Outcome{Result: NoEffect, Err: err}
 	}
-	return Outcome{Result: Unknown, Err: err, Record: o.Recorded()}
+	return Outcome{Result: Unknown, Err: err, Record: o.Written()}
 }
 
 // follow does what a verdict says, unless the request is due.

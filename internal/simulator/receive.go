@@ -4,6 +4,7 @@
 package simulator
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,7 +155,9 @@ func parseBody(contentType string, body []byte) (string, error) {
 	var fields struct {
 		Prompt string `json:"prompt"`
 	}
-	if err := json.Unmarshal(body, &fields); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&fields); err != nil || decoder.More() {
 		return "", fmt.Errorf("request body is not the JSON expected: %w", err)
 	}
 	if fields.Prompt == "" {

@@ -26,10 +26,10 @@ const (
 	PromptNotKnownClosed Text = "Prompt not known yet\n" +
 		"Job {job} {closed}. If the prompt is new, apply sends nothing, and fails unless the journal shows that it was sent to this job. " +
 		"To start a new job with it, plan with -replace=ADDRESS."
-	PromptRecorded Text = "Prompt recorded without sending it\n" +
+	PromptStored Text = "Prompt stored without sending it\n" +
 		"Job {job} was imported, so the state does not show its last prompt. " +
-		"Apply records this one (a write-only prompt as a hash) and sends nothing. A later change counts as a new prompt."
-	PromptRestored Text = "Prompt recorded without sending it\n" +
+		"Apply stores this one (a write-only prompt as a hash) and sends nothing. A later change counts as a new prompt."
+	PromptRestored Text = "Prompt stored without sending it\n" +
 		"Job {job} refused a message after it had finished, and the prompt is again the one before that. " +
 		"Apply sends nothing. From then on the refusal no longer counts."
 	FollowUp Text = "Follow-up message to agent job\n" +
@@ -129,7 +129,7 @@ const startAnother = "To start another job, change the prompt or triggers, for e
 // otherPromptWays says what to do about a job that has another prompt than the wanted one.
 func otherPromptWays(r send.Request, record *journal.Record) string {
 	return fmt.Sprintf("To keep the job, restore its prompt and apply: that adopts it, and a later change is a new prompt for it. "+
-		"If its prompt cannot be restored, for example because it had a time in it, import the job, which records the new prompt without "+
+		"If its prompt cannot be restored, for example because it had a time in it, import the job, which stores the new prompt without "+
 		"sending it: terraform (or tofu) import ADDRESS %s/%s\n"+
 		"To start a new job instead, give the earlier one up: %s.", r.Project, escape.Printable(record.Job), giveUp(record))
 }

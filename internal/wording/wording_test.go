@@ -148,7 +148,7 @@ func TestTexts_claimNoMoreThanIsKnown(t *testing.T) {
 		"a replacement may adopt another job":       {NewJob.Of(job, nil), "the prompt goes to another job", "starts a new job"},
 		"a replacement of an active job, too":       {ActiveReplaced.Of(job, nil), "sends nothing to it", "starts a new job"},
 		"an ignored prompt may have changed":        {FailedEarlier.Of(job, nil), "no new prompt", "unchanged"},
-		"an imported job may accept no messages":    {PromptRecorded.Of(job, nil), "a new prompt", "are sent"},
+		"an imported job may accept no messages":    {PromptStored.Of(job, nil), "a new prompt", "are sent"},
 		"a message to a job that a resource has":    {Diagnostic{Detail: NotInState}, "stores no job", "does not contain"},
 		"a job that has finished since it was read": {ActiveRemoved.Of(job, nil), "may still be running", "keeps running"},
 		"a job that has finished before the error":  {PanickedAfterStart(job, ""), "if the job has not finished", ""},

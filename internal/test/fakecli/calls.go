@@ -47,7 +47,7 @@ func (c *CLI) Schemas() *tfprotov6.GetProviderSchemaResponse {
 	return call(c.T.Context(), c, c.Server.GetProviderSchema, &tfprotov6.GetProviderSchemaRequest{})
 }
 
-// learn takes over the schema of the resource.
+// learn keeps the schema of the resource.
 func (c *CLI) learn(schema *tfprotov6.Schema) {
 	c.Resource = schema.ValueType().(tftypes.Object)
 	c.Computed = nil

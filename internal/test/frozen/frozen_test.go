@@ -106,7 +106,7 @@ func TestStates(t *testing.T) {
 		"write_only":  {attrs{"prompt_wo": "Write write_only"}, nothing, ""},
 		"messaged":    {attrs{"prompt": "Write messaged again"}, nothing, ""},
 		"unconfirmed": {attrs{"prompt": "Write LOST"}, nothing, "Message to agent job unconfirmed"},
-		"imported":    {attrs{"prompt": "Any text"}, changes, "Prompt recorded without sending it"},
+		"imported":    {attrs{"prompt": "Any text"}, changes, "Prompt stored without sending it"},
 		"recorded":    {attrs{"prompt": "Any text"}, nothing, ""},
 	}
 	for _, version := range versions(t) {

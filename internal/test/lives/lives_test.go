@@ -133,15 +133,15 @@ var knownLives = map[string]life{
 	"an unrelated import unblocked an unknown create":               {Journal: on, Turns: []turn{{Post: notArrived}, {Does: importJob}, {}, {Does: refresh}, {Does: stateRm}, {}}},
 	"the default folder forgot when a run ended":                    {Journal: on, Turns: []turn{{}, {Does: stateRm}, {}}},
 	"ignore_changes and a move to prompt_wo counted as two prompts": {Journal: on, Turns: []turn{{Goes: outlasts}, {config: config{WriteOnly: true}, Ignored: true}}},
-	"a repetition was taken for the message before a message that was taken over": {Journal: on, Turns: []turn{
+	"a repetition was taken for the message before a message that counted as sent": {Journal: on, Turns: []turn{
 		{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Goes: archived, Killed: true}, {config: config{Prompt: "C"}}, {config: config{Prompt: "B"}},
 	}},
-	"a message was sent again after an earlier one was taken over": {Journal: on, Turns: []turn{
+	"a message was sent again after an earlier one counted as sent": {Journal: on, Turns: []turn{
 		{}, {config: config{Prompt: "C"}, Killed: true}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}}, {config: config{Prompt: "B"}},
 	}},
 	"a shortened prompt started a new job":                         {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Post: invalid}, {config: config{Prompt: "C"}}}},
 	"a restored prompt left the job closed":                        {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Post: refused}, {}, {config: config{Prompt: "B"}}}},
-	"a job that was taken over after it had refused":               {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Post: refused}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}}},
+	"a job that was adopted after it had refused":               {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Post: refused}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}}},
 	"a job whose refusals speak of the prompt closes":              {Journal: on, Refuses: 400, Turns: []turn{{}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}, {config: config{Prompt: "C"}}}},
 	"no plan named the job of a killed -replace with a new prompt": {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
 	"a name that the job had before counted": {Journal: on, Turns: []turn{

@@ -36,7 +36,7 @@ func recordRows() []Row {
 		m.wantAttr("pr_link", longest)
 	}},
 		// Red without: the lenient optionalString (a field of an odd form as an error), plain strings for times,
-		// and printable in apply.
+		// and printable in set.
 		{name: "P05_odd_forms", script: harness.Always(simulator.Script{Duration: 30 * time.Millisecond, Extra: attrs{
 			"prLink": nil, "source": simulator.Omit{}, "model": strings.Repeat("m", 600), "createdAt": "2026-01-02T03:04:05\n\x1b[31m", "archivedAt": "2026-W01-5",
 		}}), Test: func(m *Matrix) {

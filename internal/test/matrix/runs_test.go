@@ -23,7 +23,7 @@ import (
 const (
 	adopted          = "WARNING: Agent job of an earlier run adopted"
 	adoptPlanned     = "WARNING: Agent job of an earlier run will be adopted"
-	promptRecorded   = "WARNING: Prompt recorded without sending it"
+	promptRecorded   = "WARNING: Prompt stored without sending it"
 	messageFound     = "WARNING: Message of an earlier run counts as sent"
 	outcomeUnknown   = "ERROR: Outcome of agent job create unknown"
 	unknownPlanned   = "WARNING: Outcome of agent job create unknown"

@@ -104,7 +104,8 @@ func (f *folder) Get(ctx context.Context, key string) (text []byte, _ store.Vers
 
 // onLatest calls use with the file that counts, and returns its number. If there is none, it returns 0.
 func (f *folder) onLatest(ctx context.Context, key string, use func(path string) error) (int, error) {
-	for pause := time.Duration(0); ; pause = min(2*pause+time.Millisecond, 100*time.Millisecond) {
+	var pause time.Duration
+	for {
 		number, err := f.latest(ctx, key)
 		if err != nil || number == 0 {
 			return 0, err
@@ -116,6 +117,7 @@ func (f *folder) onLatest(ctx context.Context, key string, use func(path string)
 		if err := sleep.For(ctx, pause); err != nil { // there is a later one, which a network's disk may show a little later
 			return 0, err
 		}
+		pause = min(2*pause+time.Millisecond, 100*time.Millisecond)
 	}
 }
 

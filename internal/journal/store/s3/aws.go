@@ -207,7 +207,8 @@ func (a *awsSettings) reachSTS(o *sts.Options) {
 
 // partition is what ARNs start with.
 func (a *awsSettings) partition() string {
-	switch region := cmp.Or(a.region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION")); {
+	region := cmp.Or(a.region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
+	switch {
 	case strings.HasPrefix(region, "cn-"):
 		return "aws-cn"
 	case strings.HasPrefix(region, "us-gov-"):
