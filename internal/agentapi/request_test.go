@@ -46,7 +46,9 @@ func TestExchange_C12_requests(t *testing.T) {
 		config.RootCAs.AddCert(s.Certificate())
 	})
 	calls := []func(context.Context) (*Job, error){
-		func(ctx context.Context) (*Job, error) { return c.CreateJob(ctx, "pro-j:1", NewJob{Prompt: "hello"}, new(recorder)) },
+		func(ctx context.Context) (*Job, error) {
+			return c.CreateJob(ctx, "pro-j:1", NewJob{Prompt: "hello"}, new(recorder))
+		},
 		func(ctx context.Context) (*Job, error) {
 			return c.SendMessage(ctx, "pro-j:1", "job_1", "hello", new(recorder))
 		},

@@ -16,7 +16,9 @@ import (
 )
 
 // newJob is the body of the POST that creates the job.
-func (m *jobModel) newJob() agentapi.NewJob { return agentapi.NewJob{Prompt: m.promptText().ValueString()} }
+func (m *jobModel) newJob() agentapi.NewJob {
+	return agentapi.NewJob{Prompt: m.promptText().ValueString()}
+}
 
 // arguments tell one create from another, beside the prompt.
 func (m *jobModel) arguments() []attr.Value { return []attr.Value{m.ProjectID, m.Name, m.Triggers} }

@@ -30,7 +30,7 @@ func TestArguments_tellCreatesApart(t *testing.T) {
 		if slices.Contains(others, name) || !attribute.IsOptional() && !attribute.IsRequired() {
 			continue
 		}
-		object := func(value any) []object {
+		docs := func(value any) []object {
 			return []object{{address: "docs", job: fakecli.With(attrs{"name": "docs", "prompt": "A"}, attrs{name: value})}}
 		}
 		other, says := any("other"), []string{notInState}
@@ -41,8 +41,8 @@ func TestArguments_tellCreatesApart(t *testing.T) {
 			says = nil
 		}
 		first := step{objects: []object{named("docs", "A")}, creates: 1}
-		tests[name+": another value"] = []step{first, {before: lost, objects: object(other), says: says, creates: 2}}
-		tests[name+": not known"] = []step{first, {before: lost, objects: object(unknown{}), planOnly: true, creates: 1}}
+		tests[name+": another value"] = []step{first, {before: lost, objects: docs(other), says: says, creates: 2}}
+		tests[name+": not known"] = []step{first, {before: lost, objects: docs(unknown{}), planOnly: true, creates: 1}}
 	}
 	play(t, tests)
 }

@@ -171,4 +171,6 @@ func (r lastPrompt) is(plan *jobModel) bool {
 }
 
 // promptHash is salted with the job's id: equal prompts have different hashes.
-func promptHash(jobID string, prompt types.String) string { return store.Hash(jobID, prompt.ValueString()) }
+func promptHash(jobID string, prompt types.String) string {
+	return store.Hash(jobID, prompt.ValueString())
+}

@@ -208,7 +208,9 @@ func (d *ProviderData) peekMessage(ctx context.Context, plan, state *jobModel, d
 }
 
 // isMessageSent reports whether a message counts as sent.
-func isMessageSent(verdict journal.Verdict) bool { return verdict == journal.Adopt || verdict == journal.SentUnknown }
+func isMessageSent(verdict journal.Verdict) bool {
+	return verdict == journal.Adopt || verdict == journal.SentUnknown
+}
 
 // planRequest counts a request that the apply sends.
 func (d *ProviderData) planRequest(ctx context.Context, request send.Request, diags *diag.Diagnostics) {

@@ -194,7 +194,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, op
 		if outcome.Result == send.Adopted {
 			at = outcome.Record.Last.SentAt
 		}
-		job.set(outcome.Job)                                        // an invalid link is reported once the job has finished
+		job.set(outcome.Job)                                          // an invalid link is reported once the job has finished
 		job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	}
 	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {

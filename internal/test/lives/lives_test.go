@@ -141,7 +141,7 @@ var knownLives = map[string]life{
 	}},
 	"a shortened prompt started a new job":                         {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Post: invalid}, {config: config{Prompt: "C"}}}},
 	"a restored prompt left the job closed":                        {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Post: refused}, {}, {config: config{Prompt: "B"}}}},
-	"a job that was adopted after it had refused":               {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Post: refused}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}}},
+	"a job that was adopted after it had refused":                  {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Killed: true}, {config: config{Prompt: "C"}, Post: refused}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}}},
 	"a job whose refusals speak of the prompt closes":              {Journal: on, Refuses: 400, Turns: []turn{{}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}}, {config: config{Prompt: "C"}}, {config: config{Prompt: "C"}}}},
 	"no plan named the job of a killed -replace with a new prompt": {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Does: replace, Killed: true}, {config: config{Prompt: "B"}}}},
 	"a name that the job had before counted": {Journal: on, Turns: []turn{
