@@ -13,7 +13,7 @@ provider "agent" {
 }
 
 resource "agent_job" "quickstart" {
-  name   = "quickstart" # starts one job, until the resource is destroyed or replaced
+  name   = "quickstart"
   prompt = "Add a quickstart for the Python SDK"
 
   lifecycle {

@@ -240,7 +240,7 @@ func actionAttributes(prompt, projectID string) map[string]schema.Attribute {
 		"prompt": schema.StringAttribute{
 			Optional: true,
 			MarkdownDescription: prompt + " Set either this or `prompt_wo`. " +
-				"Shown in plans and stored in saved plans, but not in the state.",
+				"Shown and stored in plans, but not in the state.",
 			Validators: []validator.String{validPrompt()},
 		},
 		"prompt_wo": schema.StringAttribute{
@@ -264,9 +264,8 @@ func actionBlocks(ctx context.Context) map[string]schema.Block {
 			MarkdownDescription: waitDescription,
 			Attributes: map[string]schema.Attribute{
 				"enabled": schema.BoolAttribute{
-					Optional: true,
-					MarkdownDescription: "Wait until the job finishes. Default: `true`. " +
-						"With `false`, the action completes as soon as the service accepts the prompt.",
+					Optional:            true,
+					MarkdownDescription: "Wait until the job finishes. Default: `true`.",
 				},
 				"on_failure": schema.StringAttribute{
 					Optional:            true,
@@ -276,8 +275,7 @@ func actionBlocks(ctx context.Context) map[string]schema.Block {
 			},
 		},
 		"timeouts": timeouts.BlockWithOpts(ctx, timeouts.Opts{
-			InvokeDescription: "Maximum time to send the prompt and wait for the job, including pauses for the service's rate limit. " +
-				"Default: `60m`.",
+			InvokeDescription: "Maximum time to send the prompt and wait for the job, including pauses for the rate limit. Default: `60m`.",
 		}),
 	}
 }

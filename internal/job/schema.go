@@ -25,42 +25,39 @@ import (
 )
 
 // waitDescription is shared by resource and actions.
-const waitDescription = "Whether to wait until the job finishes, and what to do if it fails."
+const waitDescription = "How to wait for the job."
 
 func jobSchema(ctx context.Context) schema.Schema {
 	return schema.Schema{
-		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until the job finishes. " +
-			"The agent works in the background and usually opens a pull request.\n\n" +
-			"The service cannot cancel or delete a job: destroying the resource only removes it from the state.",
+		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until it finishes. " +
+			"The agent usually opens a pull request.\n\n" +
+			"The service cannot cancel a job: destroying the resource only removes it from the state.",
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "Name of the job, unique for each project in a state. With its `triggers`, a name starts one job, until the " +
-					"resource is destroyed or replaced. It is kept in the journal and not sent, and its change sends nothing.",
+				MarkdownDescription: "Name of the job, unique for each project in a state. It starts one job, until the " +
+					"resource is destroyed or replaced. It is not sent, and its change sends nothing.",
 				Validators: []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
 			},
 			"prompt": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
 					"message, or starts a new job if that one cannot accept messages. " +
-					"After an import, the prompt is stored without sending it. CRLF is sent as LF. " +
-					"A byte order mark, and white space at the end of a line or of the whole, make no difference.",
+					"CRLF is sent as LF. A byte order mark, and white space at the end of a line or of the whole, make no difference.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"prompt_wo": schema.StringAttribute{
 				Optional:  true,
 				WriteOnly: true,
 				MarkdownDescription: "Like `prompt`, but not stored in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
-					"A salted hash detects changes. An ephemeral value must be the same in plan and apply, because the apply sends its own. " +
-					"Requires Terraform or OpenTofu 1.11.",
+					"A salted hash detects changes. An ephemeral value must be the same in plan and apply.",
 				Validators: []validator.String{validPrompt()},
 			},
 			"triggers": schema.MapAttribute{
 				Optional:    true,
 				ElementType: types.StringType,
 				MarkdownDescription: "Arbitrary values, for example `{ spec = filesha256(\"openapi.json\") }`. " +
-					"A change starts a new job with the prompt; " +
-					"so does adding or removing this argument, even with `{}`.",
+					"A change starts a new job; so does adding or removing this argument, even with `{}`.",
 				PlanModifiers: []planmodifier.Map{mapplanmodifier.RequiresReplaceIf(unlessImported, importedKeeps, importedKeeps)},
 			},
 			"project_id": schema.StringAttribute{
@@ -81,7 +78,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"source": schema.SingleNestedAttribute{
 				Computed:            true,
-				MarkdownDescription: "Where the agent works. Null if not returned.",
+				MarkdownDescription: "Where the agent works, or null.",
 				Attributes: map[string]schema.Attribute{
 					"repository": schema.StringAttribute{Computed: true, MarkdownDescription: "URL of the repository that the agent edits."},
 					"ref":        schema.StringAttribute{Computed: true, MarkdownDescription: "Git reference, such as a branch, or null."},
@@ -89,20 +86,20 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"model": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "AI model that works on the job. Null if not returned.",
+				MarkdownDescription: "AI model of the job, or null.",
 			},
 			"pr_link": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "URL of the pull request. Null if there is none: the job is active, changed no files, or committed directly. " +
+				MarkdownDescription: "URL of the pull request. Null if the job is active, changed no files, or committed directly. " +
 					"During a follow-up message it may still be the earlier link.",
 			},
 			"created_at": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Time when the job was created (ISO 8601).",
+				MarkdownDescription: "When the job was created (ISO 8601).",
 			},
 			"archived_at": schema.StringAttribute{
 				Computed:            true,
-				MarkdownDescription: "Time when the job was archived (ISO 8601), or null.",
+				MarkdownDescription: "When the job was archived, or null.",
 			},
 		},
 		Blocks: map[string]schema.Block{
@@ -115,19 +112,17 @@ func jobSchema(ctx context.Context) schema.Schema {
 					},
 					"on_failure": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "What to do when the job fails: `error` fails the run, and the next ones without another job, until prompt or " +
+						MarkdownDescription: "When the job fails, `error` fails the run, and the next ones without another job, until prompt or " +
 							"`triggers` change; `retry` fails the run, and the next apply starts a new job; `warn` keeps the failed job. Default: `error`.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onRetry, onWarn)},
 					},
 				},
 			},
 			"timeouts": timeouts.Block(ctx, timeouts.Opts{
-				Create: true,
-				Update: true,
-				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the rate limit. " +
-					"If it expires once the job has started, the apply warns, and the next one resumes waiting; before that, it fails. Default: `60m`.",
-				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. " +
-					"If it expires, the run fails, and the next apply does what is left. Default: `60m`.",
+				Create:            true,
+				Update:            true,
+				CreateDescription: "Maximum time to start the job and wait for it, including pauses for the rate limit. Default: `60m`.",
+				UpdateDescription: "Maximum time to send a follow-up message and wait for the job, or to resume waiting. Default: `60m`.",
 			}),
 		},
 	}

@@ -34,8 +34,7 @@ func (pullRequestFunction) Definition(_ context.Context, _ function.DefinitionRe
 		MarkdownDescription: "Returns `host`, `repository` and `number` of the pull request that a link leads to, on GitHub, GitLab or " +
 			"Bitbucket, self-managed or not. `host` includes a port. `repository` is `OWNER/NAME`; on GitLab it has all groups, and on " +
 			"Bitbucket Data Center it is `KEY/NAME`.\n\n" +
-			"Returns null for any other link, and for null, which is the `pr_link` of a job without a pull request: " +
-			"read an attribute with `try(….number, null)`.",
+			"Returns null for null and any other link: read an attribute with `try(….number, null)`.",
 		Parameters: []function.Parameter{function.StringParameter{
 			Name:                "link",
 			AllowNullValue:      true,

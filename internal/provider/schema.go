@@ -29,7 +29,7 @@ func providerSchema() schema.Schema {
 				Optional:  true,
 				Sensitive: true,
 				MarkdownDescription: "Admin API key of the agent service. Required here or as `AGENT_ADMIN_KEY`. " +
-					"Sent to `base_url` only and never stored in the state; an ephemeral value is not stored in saved plans either.",
+					"Sent to `base_url` only and never stored in the state.",
 				Validators: []validator.String{validKey()},
 			},
 			"project_id": schema.StringAttribute{
@@ -39,14 +39,13 @@ func providerSchema() schema.Schema {
 			},
 			"request_timeout": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Maximum duration of one HTTP request including its response, for example `30s`. At least `1s`. Default: `60s`.",
+				MarkdownDescription: "Maximum duration of one HTTP request including its response, at least `1s`. Default: `60s`.",
 				Validators:          []validator.String{validDuration(shortestRequestTimeout)},
 			},
 			"max_new_jobs": schema.Int64Attribute{
 				Optional: true,
-				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider configuration; `0` allows none. " +
-					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. If argument and variable are set, the lower limit applies. " +
-					"A plan with more jobs fails before anything is sent.",
+				MarkdownDescription: "Maximum number of jobs that one plan or apply may start with this provider block; `0` allows none. " +
+					"Default: `AGENT_MAX_NEW_JOBS`, or else `20`. If argument and variable are set, the lower limit applies.",
 				Validators: []validator.Int64{int64validator.AtLeast(0)},
 			},
 			"max_messages": schema.Int64Attribute{
@@ -56,7 +55,7 @@ func providerSchema() schema.Schema {
 			},
 			"ca_certificates_pem": schema.StringAttribute{
 				Optional:            true,
-				MarkdownDescription: "Additional trusted CA certificates in PEM format, such as `file(\"ca.pem\")`, for a service with a private CA.",
+				MarkdownDescription: "Additional trusted CA certificates, such as `file(\"ca.pem\")`.",
 				Validators:          []validator.String{validCertificates()},
 			},
 		},
@@ -66,7 +65,7 @@ func providerSchema() schema.Schema {
 				Attributes: map[string]schema.Attribute{
 					"min_interval": schema.StringAttribute{
 						Optional:            true,
-						MarkdownDescription: "Minimum interval, at least `10ms`; twice that before the first poll of a new job. Default: `800ms`.",
+						MarkdownDescription: "Minimum interval, at least `10ms`. Default: `800ms`.",
 						Validators:          []validator.String{validDuration(shortestPollInterval)},
 					},
 					"max_interval": schema.StringAttribute{
@@ -83,8 +82,7 @@ func providerSchema() schema.Schema {
 				},
 			},
 			"journal": schema.SingleNestedBlock{
-				MarkdownDescription: "The records of names, by which an apply adopts a job that the state does not show, " +
-					"without prompts and keys.",
+				MarkdownDescription: "The records by which an apply finds jobs that the state does not have.",
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
 						Optional: true,
@@ -93,19 +91,19 @@ func providerSchema() schema.Schema {
 					},
 					"url": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "Where to keep it: the absolute path of a folder that exists (on Windows `C:/ci/agent-journal`), " +
-							"`s3://BUCKET/PREFIX?region=REGION`, `gs://BUCKET/PREFIX` or `azblob://ACCOUNT/CONTAINER/PREFIX`. " +
-							"States can share it, but local ones, and others whose backend settings do not tell them apart, need `?state=NAME` " +
-							"(or `&state=NAME`). " +
-							"Default: `AGENT_JOURNAL_URL`, or else the bucket or container of the state in an `s3`, `gcs` or `azurerm` backend, " +
-							"or else the folder `.agent-journal` in the working directory.",
+						MarkdownDescription: "[Where to keep it]" +
+							"(https://github.com/agentjobs/terraform-provider-agent/blob/main/docs/guides/journal.md#name-another-place): " +
+							"the absolute path of a folder that exists (on Windows `C:/ci/agent-journal`), " +
+							"`s3://BUCKET/PREFIX?region=REGION`, `gs://BUCKET/PREFIX` or `azblob://ACCOUNT/CONTAINER/PREFIX`, " +
+							"with `?state=NAME` (or `&state=NAME`) for a local state. " +
+							"Default: `AGENT_JOURNAL_URL`, or else beside the state.",
 					},
 					"forget": schema.ListAttribute{
 						Optional:    true,
 						ElementType: types.StringType,
 						Validators:  []validator.List{listvalidator.ValueStringsAre(validRequestID())},
 						MarkdownDescription: "Ids of requests to give up, as errors show them: the next apply **sends these prompts again**. " +
-							"Each id counts once. `AGENT_JOURNAL_FORGET` adds ids, separated by commas.",
+							"`AGENT_JOURNAL_FORGET` adds ids, separated by commas.",
 					},
 				},
 			},

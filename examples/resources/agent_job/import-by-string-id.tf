@@ -5,5 +5,5 @@ import {
 
 resource "agent_job" "quickstart" {
   name   = "quickstart"
-  prompt = "Add a quickstart for the Python SDK" # recorded, not sent
+  prompt = "Add a quickstart for the Python SDK" # stored, not sent
 }

@@ -1,5 +1,5 @@
 resource "agent_job" "quickstart" {
-  name   = "quickstart" # starts one job, until the resource is destroyed or replaced
+  name   = "quickstart"
   prompt = "Add a quickstart for the Python SDK"
 
   lifecycle {
