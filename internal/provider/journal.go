@@ -44,8 +44,7 @@ type journalSettings struct {
 	isTest   bool // the CLI tests the configuration
 }
 
-// journal returns the journal's settings, if it is enabled. A plan must know them, because it removes from
-// the journal what the state shows.
+// journal returns the journal's settings, if it is enabled. A plan must know them, or it could not say what an earlier run has sent.
 func (m providerModel) journal(ctx context.Context, isTest bool, diags *diag.Diagnostics) (settings journalSettings, enabled bool) {
 	settings.isTest = isTest
 	var block struct {

@@ -69,21 +69,21 @@ func mutants() map[string]mutant {
 		},
 
 		"a plan releases what it replaces": {
-			"job/journal.go", "	if isOwn && plans && !m.keepsFailed && (verdict", "	if isOwn && !isOwn && (verdict", "-replace, create first in bucket",
+			"job/plan_create.go", "c.isOwn && plans && isAccepted", "c.isOwn && !c.isOwn && isAccepted", "-replace, create first in bucket",
 		},
 		"a plan releases what it destroys": {
 			"job/plan.go", "	if d.names.leave(", "	if !d.names.leave(", "other address, no moved block in bucket",
 		},
 		"a plan that was not applied is taken back": {
-			"job/journal.go", "	case record.Job == facts.ID && record.Released:\n", "	case record.Job == facts.ID && record.Released && false:\n",
+			"job/record.go", "	case record.Job == facts.ID && record.Released:\n", "	case record.Job == facts.ID && record.Released && false:\n",
 			"-replace only planned, then the state lost in bucket",
 		},
-		"a plan keeps a failed job":                       {"job/journal.go", "keepsFailed = verdict == journal.Adopt &&", "keepsFailed = verdict == journal.Twin &&", failed},
-		"a destroy keeps a failed job for its successor":  {"job/resource.go", "if marks.keepsFailed ||", "if false ||", failed},
+		"a plan keeps a failed job":                       {"job/plan_create.go", "c.verdict == journal.Adopt && d.names", "c.verdict == journal.Twin && d.names", failed},
+		"a destroy keeps a failed job for its successor":  {"job/resource.go", "(next.KeepsFailed ||", "(false ||", failed},
 		"a destroy keeps what another object has adopted": {"journal/journal.go", "r.Released, adoption != AnyAdoption && r.Adoption != adoption:", "r.Released:", "failed job, create first, again in bucket"},
 		"a destroy releases":                              {"job/resource.go", "		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)\n", "", "terraform destroy in bucket"},
 		"another run's job is named": {
-			"job/journal.go", "		validate.WarnAt(diags, path.Root(\"name\"), wording.OtherJob(facts, record))\n", "", "-replace, remote state in bucket",
+			"job/record.go", "		validate.WarnAt(diags, path.Root(\"name\"), wording.OtherJob(facts, record))\n", "", "-replace, remote state in bucket",
 		},
 		"a test has records of its own": {"provider/config.go", "process != nil && process.Command == \"test\"", "false", "test beside production in bucket"},
 	}
