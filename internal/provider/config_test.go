@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -189,8 +190,8 @@ func TestLowerLimitCounts(t *testing.T) {
 		t.Setenv("AGENT_MAX_NEW_JOBS", test.variable)
 		c := fakecli.New(t, fakecli.With(harness.NewService(t, nil).Attrs(), attrs{"max_new_jobs": test.attribute}))
 		got := ""
-		for range 21 {
-			got += fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write"}))
+		for i := range 21 {
+			got += fakecli.Text(c.Plan(t.Context(), attrs{"name": fmt.Sprint(i), "prompt": "write"}))
 		}
 		if test.want == "" && got != "" || !strings.Contains(got, test.want) {
 			t.Errorf("%+v: %s", test, got)

@@ -4,7 +4,6 @@
 package simulator
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -155,9 +154,7 @@ func parseBody(contentType string, body []byte) (string, error) {
 	var fields struct {
 		Prompt string `json:"prompt"`
 	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&fields); err != nil || decoder.More() {
+	if err := json.Unmarshal(body, &fields); err != nil {
 		return "", fmt.Errorf("request body is not the JSON expected: %w", err)
 	}
 	if fields.Prompt == "" {
