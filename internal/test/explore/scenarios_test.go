@@ -119,7 +119,7 @@ func scenarios() []scenario {
 	moved, renamed := configured(named("b", "a", "Write")), configured(named("a", "b", "Write"))
 	swapped := configured(named("a", "b", "Write"), named("b", "a", "Draw"))
 	twins := configured(a, named("b", "a", "Draw"))
-	twins := configured(a, named("b", "a", "Write"))
+	equalTwins := configured(a, named("b", "a", "Write"))
 	aliases := configured(a, alias(named("b", "a", "Write")))
 	back := []string{"Write", "Write more", "Write"}
 	killing := []way{killed}
@@ -192,7 +192,7 @@ func scenarios() []scenario {
 		{name: "name and prompt changed", rare: true, before: runs(first), runs: runs(configured(named("a", "b", "Write more"))), jobs: 1},
 		{name: "names swapped", before: runs(chained), runs: runs(swapped), jobs: 2, stops: true, errors: append(otherJob, duplicate...)},
 		{name: "two resources, one name", runs: runs(twins), jobs: 1, stops: true, errors: duplicate},
-		{name: "two resources, one name and prompt", rare: true, runs: runs(twins), jobs: 1, stops: true, errors: duplicate},
+		{name: "two resources, one name and prompt", rare: true, runs: runs(equalTwins), jobs: 1, stops: true, errors: duplicate},
 		{name: "second resource, same name", rare: true, before: runs(first), runs: runs(twins), jobs: 1, stops: true, errors: duplicate},
 		{name: "second resource first, same name", rare: true, before: runs(moved), runs: runs(twins), jobs: 1, stops: true, errors: duplicate},
 		{name: "two aliases, one name", runs: runs(aliases), jobs: 1, errors: duplicate, adopts: true},
@@ -239,7 +239,7 @@ func scenarios() []scenario {
 		{name: "test after a create", runs: runs(first, as(test, first), first), jobs: 1},
 		{name: "test beside production", before: runs(first), runs: runs(as(test, first), first), jobs: 1},
 		{name: "two creates at once", runs: runs(atOnce(chained)), jobs: 2},
-		{name: "two creates of one name at once", rare: true, runs: runs(atOnce(twins)), jobs: 1, errors: duplicate},
+		{name: "two creates of one name at once", rare: true, runs: runs(atOnce(equalTwins)), jobs: 1, errors: duplicate},
 		{name: "message after the clock was set back", before: runs(first, more), runs: runs(hourBack(lot)), jobs: 1},
 		{name: "create after the clock was set back", runs: runs(first, hourBack(first)), jobs: 1},
 		{name: "three states", runs: runs(inState("x", first), inState("y", first), inState("z", first)), jobs: 3},
