@@ -82,16 +82,15 @@ func TestUnknownOutcome_wordsOfOthers(t *testing.T) {
 // An apply adopts the job of the same request only, sends a change, and after an import sends nothing: also with an
 // argument that is added later. What is not sent counts for no limit.
 //
-// Red without: any argument in request and judge, any condition of newPrompt and newTriggers.
+// Red without: any argument in request and judge, any condition of isNewPrompt and isNewForSchema.
 func TestAdoption_everyArgument(t *testing.T) {
 	neverSent := []string{"wait", "timeouts", "name"} // a name: TestNames
 	values := map[string][3]any{                      // the last one may be nil
 		"prompt": {"A", "B", "C"}, "prompt_wo": {"A", "B", "C"}, "project_id": {"proj_1", "proj_2", "proj_3"},
 		"triggers": {attrs{"v": "1"}, attrs{"v": "2"}, nil},
 	}
-	for _, attribute := range fakecli.Unconfigured(t).Schemas().ResourceSchemas["agent_job"].Block.Attributes {
-		name := attribute.Name
-		if !attribute.Optional && !attribute.Required || slices.Contains(neverSent, name) {
+	for _, name := range arguments(t) {
+		if slices.Contains(neverSent, name) {
 			continue
 		}
 		if _, known := values[name]; !known {
@@ -129,7 +128,7 @@ func TestAdoption_everyArgument(t *testing.T) {
 						step.posts = sent.Create + sent.Message
 					}
 					if got := s.Counts(); got.Create+got.Message != step.posts || fakecli.Failed(diags) != stops {
-						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Is %s in request (journal.go), and, unless the job was imported, in compare (plan.go)?\n%s",
+						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Is %s in newJob (arguments.go), and, unless the job was imported, in decide (change.go)?\n%s",
 							run, job[name], got.Create+got.Message, step.posts, stops, name, fakecli.Text(diags))
 					}
 					if step.isLost {

@@ -8,43 +8,39 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/hashicorp/terraform-plugin-framework/resource"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
-// Another value of an argument is another create, and one that a plan does not know may be, so nothing is adopted or announced.
-// Red without: an argument in newJob, or in arguments.
-func TestArguments_tellCreatesApart(t *testing.T) {
-	// The name is where the record is, prompts have tests of their own, and the others are about this run.
-	others := []string{"name", "prompt", "prompt_wo", "wait", "timeouts"}
-	var schema resource.SchemaResponse
-	job.NewResource().Schema(t.Context(), resource.SchemaRequest{}, &schema)
+// While a plan does not know an argument, nothing is announced: TestAdoption_everyArgument tries what another value does.
+//
+// Red without: any argument in arguments.
+func TestArguments_notKnown(t *testing.T) {
 	tests := map[string][]step{}
-	for name, attribute := range schema.Schema.Attributes {
-		if slices.Contains(others, name) || !attribute.IsOptional() && !attribute.IsRequired() {
+	for _, name := range arguments(t) {
+		if strings.HasPrefix(name, "prompt") || name == "wait" || name == "timeouts" {
 			continue
 		}
-		docs := func(value any) []object {
-			return []object{{address: "docs", job: fakecli.With(attrs{"name": "docs", "prompt": "A"}, attrs{name: value})}}
+		planned := []object{{address: "docs", job: fakecli.With(attrs{"name": "docs", "prompt": "A"}, attrs{name: unknown{}})}}
+		tests[name] = []step{
+			{objects: []object{named("docs", "A")}, creates: 1},
+			{before: lost, objects: planned, planOnly: true, creates: 1},
 		}
-		other, says := any("other"), []string{notInState}
-		switch name {
-		case "triggers":
-			other = attrs{"a": "b"}
-		case "project_id":
-			says = nil
-		}
-		first := step{objects: []object{named("docs", "A")}, creates: 1}
-		tests[name+": another value"] = []step{first, {before: lost, objects: docs(other), says: says, creates: 2}}
-		tests[name+": not known"] = []step{first, {before: lost, objects: docs(unknown{}), planOnly: true, creates: 1}}
 	}
 	play(t, tests)
+}
+
+// arguments are what a configuration sets.
+func arguments(t *testing.T) (names []string) {
+	t.Helper()
+	for _, attribute := range fakecli.Unconfigured(t).Schemas().ResourceSchemas["agent_job"].Block.Attributes {
+		if attribute.Optional || attribute.Required {
+			names = append(names, attribute.Name)
+		}
+	}
+	return names
 }
 
 // Each argument is in an example, and the lifecycle guide says what its change does.
@@ -67,12 +63,7 @@ func TestArguments_areDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var schema resource.SchemaResponse
-	job.NewResource().Schema(t.Context(), resource.SchemaRequest{}, &schema)
-	for name, attribute := range schema.Schema.Attributes {
-		if !attribute.IsOptional() && !attribute.IsRequired() {
-			continue
-		}
+	for _, name := range arguments(t) {
 		if !regexp.MustCompile(`(?m)^\s*` + name + `\s*=`).MatchString(examples.String()) {
 			t.Errorf("no example has %s", name)
 		}

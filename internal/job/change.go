@@ -52,6 +52,7 @@ func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewPr
 	isImported, isIgnored := recorded.isMissing(), plan.promptText().IsNull()
 	isNewPrompt := !isImported && !isIgnored && !recorded.is(plan)
 	c := change{
+		effect:   keepPrompt,
 		isClosed: state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.Closed,
 		isWaited: options.enabled && !state.ended(),
 	}

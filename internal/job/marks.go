@@ -28,7 +28,7 @@ type messageMarks struct {
 	SentAt      time.Time `json:"sent,omitzero"`         // when a message was accepted whose run of the job has not been seen to start or end
 	Unconfirmed bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
 	Closed      bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
-	Refused     string    `json:"refused,omitempty"`     // the hash of a prompt that it refused after it had finished: if it refuses another one too, it is closed
+	Refused     string    `json:"refused,omitempty"`     // the hash of a prompt that it refused after it had finished; another one closes it
 	Prompt      string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
 }
 
