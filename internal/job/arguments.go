@@ -45,7 +45,7 @@ func (m *jobModel) request(ctx context.Context, jobID string) send.Request {
 	sent, _ := json.Marshal(others)
 	return send.Request{
 		Wanted: journal.Wanted{
-			Project: m.ProjectID.ValueString(), Name: m.Name.ValueString(), Job: jobID, Triggers: string(sorted) + string(sent),
+			Project: m.ProjectID.ValueString(), Name: m.Name.ValueString(), Job: jobID, Arguments: string(sorted) + string(sent),
 			Prompt: m.comparedPrompt().ValueString(), IsPromptUnknown: m.comparedPrompt().IsUnknown(),
 		},
 		Body: body,
@@ -58,5 +58,5 @@ func (m *jobModel) fingerprint(ctx context.Context) string {
 		return ""
 	}
 	wanted := m.request(ctx, "").Wanted
-	return store.Hash(wanted.Triggers, wanted.Prompt)
+	return store.Hash(wanted.Arguments, wanted.Prompt)
 }

@@ -25,9 +25,9 @@ const (
 	reopen
 	// sendMessage: the prompt is new, or unknown. Of a job that is closed, an earlier run has sent it.
 	sendMessage
-	// resend: as sendMessage, but the job is closed, and whether an earlier run has sent the prompt is not known until the apply. Nothing
-	// else is planned, because an ephemeral prompt may be unknown in every plan: that must not cost a job.
-	resend
+	// messageIfSent: the prompt is unknown, and the job is closed. The apply sends nothing, and fails unless an earlier run has sent the
+	// prompt. It is not replaced, because an ephemeral prompt may be unknown in every plan: that must not cost a job.
+	messageIfSent
 	// replace: triggers or project are new, so the schema replaces the job.
 	replace
 	// replaceClosed: the prompt is new, and the job cannot accept messages.
@@ -36,7 +36,7 @@ const (
 	replaceFailed
 )
 
-func (a effect) replaces() bool { return a >= replace }
+func (e effect) replaces() bool { return e == replace || e == replaceClosed || e == replaceFailed }
 
 // change is what an apply does to a job in the state.
 type change struct {
@@ -46,11 +46,17 @@ type change struct {
 	isWaited bool // the job has not finished, so the apply waits for it
 }
 
-// decide compares a plan with the state. isNewProject and isSent, whether an earlier run has sent the prompt to the job, need a plan.
+// decideApply is decide in an apply: a job that would be replaced does not get here.
+func decideApply(plan, state *jobModel, m *messageMarks, options waitOptions) change {
+	return decide(plan, state, m, options, false, func() bool { return true })
+}
+
+// decide compares a plan with the state. isSent reports whether an earlier run has sent the prompt to the job, which the state does not
+// show; it is called if the job is closed.
 func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewProject bool, isSent func() bool) change {
-	recorded := m.lastPrompt(state)
-	isImported, isIgnored := recorded.isMissing(), plan.promptText().IsNull()
-	isNewPrompt := !isImported && !isIgnored && !recorded.is(plan)
+	last := m.lastPrompt(state)
+	isImported, isIgnored := last.isMissing(), plan.promptText().IsNull()
+	isNewPrompt := !isImported && !isIgnored && !last.is(plan)
 	c := change{
 		effect:   keepPrompt,
 		isClosed: state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.Closed,
@@ -60,8 +66,9 @@ func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewPr
 	case options.onFailure == onRetry && state.is(agentapi.StatusFailed):
 		c.effect = replaceFailed
 	case isNewPrompt && c.isClosed && !isSent():
-		if c.effect = replaceClosed; plan.PromptWO.IsUnknown() {
-			c.effect = resend
+		c.effect = replaceClosed
+		if plan.PromptWO.IsUnknown() {
+			c.effect = messageIfSent
 		}
 	case isNewPrompt:
 		c.effect = sendMessage
@@ -84,7 +91,7 @@ func (c change) setValues(plan, state *jobModel) {
 		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
 	}
 	switch {
-	case c.replaces(), c.effect == sendMessage, c.effect == resend, c.isWaited:
+	case c.replaces(), c.effect == sendMessage, c.effect == messageIfSent, c.isWaited:
 		plan.markComputedUnknown()
 	case c.effect == storePrompt && plan.Prompt.IsNull(), c.effect == reopen: // nothing else makes Terraform call Update
 		plan.Status = types.StringUnknown()
@@ -114,7 +121,7 @@ func (c change) say(plan, state *jobModel, m *messageMarks, diags *diag.Diagnost
 	case c.effect == replace && !state.ended():
 		warn(status, wording.ActiveReplaced)
 	case c.effect == replace:
-	case c.effect == resend:
+	case c.effect == messageIfSent:
 		warn(prompt, wording.PromptNotKnownClosed)
 	case c.effect == sendMessage && plan.promptText().IsUnknown():
 		warn(prompt, wording.PromptNotKnown)

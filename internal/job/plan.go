@@ -17,7 +17,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// ModifyPlan plans what an apply would do. It promises no value that the service may change.
+// ModifyPlan plans what an apply would do, and promises no value that the service may change. It sends nothing, but in the journal it
+// releases the names of jobs that the plan replaces: see planCreate.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
 	switch {
@@ -74,7 +75,7 @@ func (d *ProviderData) planDestroy(ctx context.Context, req resource.ModifyPlanR
 		return
 	}
 	m, jobID := readMarks(ctx, req.Private), state.ID.ValueString()
-	record, _, err := d.Sender.Journal.Kept(ctx, state.ProjectID.ValueString(), state.Name.ValueString(), jobID, m.known())
+	record, _, err := d.Sender.Journal.Compare(ctx, state.ProjectID.ValueString(), state.Name.ValueString(), jobID, m.known())
 	d.reportJournalError(err, diags)
 	if record != nil && (record.Job != jobID || record.Adoption != m.record.Adoption) {
 		return // another object has the job, or the name another job
@@ -101,7 +102,8 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	}
 	marks := readMarks(ctx, req.Private)
 	defer func() { marks.write(ctx, resp.Private) }()
-	if plan = state; !req.Plan.Raw.Equal(req.State.Raw) { // what the framework does is a tenth of a plan's CPU
+	plan = state
+	if !req.Plan.Raw.Equal(req.State.Raw) { // what the framework does is a tenth of a plan's CPU
 		diags.Append(req.Plan.Get(ctx, &plan)...)
 	}
 	project, more := plan.readConfig(ctx, req.Config)
@@ -143,25 +145,27 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		// plans a create.
 		d.planCreate(ctx, &plan, state.ID.ValueString(), true, marks, diags)
 	} else {
-		isSaid = d.planKeep(ctx, &plan, &state, c, marks, diags)
+		isSaid = d.planStaying(ctx, &plan, &state, c, marks, diags)
 	}
 	if !isSaid {
 		c.say(&plan, &state, &marks.message, diags)
 	}
 }
 
-// planKeep plans what becomes of the name of a job that stays, and of a message to it. It reports whether it has said so in place of what
+// planStaying plans what becomes of the name of a job that stays, and of a message to it. It reports whether it has said so in place of what
 // the change alone would say.
-func (d *ProviderData) planKeep(
+func (d *ProviderData) planStaying(
 	ctx context.Context, plan, state *jobModel, c change, m *marks, diags *diag.Diagnostics,
 ) (isSaid bool) {
 	isMessage, hadName := c.effect == sendMessage, !state.Name.IsNull()
-	if plan.Name.Equal(state.Name) {
-		if d.planKept(ctx, state, m, diags); !isMessage {
-			return false
-		}
+	isSameName := plan.Name.Equal(state.Name)
+	if isSameName {
+		d.compareRecord(ctx, state, m, diags)
 	} else {
 		d.planLeave(ctx, state, m, diags)
+	}
+	if isSameName && !isMessage {
+		return false
 	}
 	request := plan.request(ctx, state.ID.ValueString())
 	verdict, record := d.peek(ctx, request.Wanted, diags)
@@ -174,7 +178,7 @@ func (d *ProviderData) planKeep(
 	case verdict == journal.OtherJob, isMessage && verdict != journal.Send:
 		validate.WarnAt(diags, path.Root("name"), wording.Announcement(verdict, request, record))
 		return true
-	case !plan.Name.Equal(state.Name) && hadName && record != nil && record.IsUnknownCreate():
+	case !isSameName && hadName && record != nil && record.IsUnknownCreate():
 		validate.WarnAt(diags, path.Root("name"), wording.OtherJob(state.facts(), record))
 	}
 	if isMessage {
@@ -209,7 +213,7 @@ func (d *ProviderData) peekMessage(ctx context.Context, plan, state *jobModel, d
 
 // isMessageSent reports whether a message counts as sent.
 func isMessageSent(verdict journal.Verdict) bool {
-	return verdict == journal.Adopt || verdict == journal.SentUnknown
+	return verdict == journal.AlreadySent || verdict == journal.UnknownMessage
 }
 
 // planRequest counts a request that the apply sends.

@@ -109,7 +109,7 @@ func (d *ProviderData) sayCreate(ctx context.Context, plan *jobModel, c create, 
 	switch {
 	case c.keepsFailed:
 		warn(wording.StillFailed(c.request, c.record))
-	case c.verdict == journal.Send || c.verdict == journal.Beside:
+	case c.verdict == journal.Send || c.verdict == journal.Supersede:
 		if plan.areArgumentsKnown(ctx) && !d.names.applies.Load() { // of an apply, the plan has said it
 			d.warnOfOthers(ctx, c, diags)
 		}

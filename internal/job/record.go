@@ -30,14 +30,14 @@ func (d *ProviderData) release(ctx context.Context, request send.Request, record
 	}
 }
 
-// planKept warns of what the record of a name says that a state with the job does not show, and takes back that a plan, which was not
+// compareRecord warns of what the record of a name says that a state with the job does not show, and takes back that a plan, which was not
 // applied, has released it.
-func (d *ProviderData) planKept(ctx context.Context, plan *jobModel, m *marks, diags *diag.Diagnostics) {
+func (d *ProviderData) compareRecord(ctx context.Context, plan *jobModel, m *marks, diags *diag.Diagnostics) {
 	j, facts := d.Sender.Journal, plan.facts()
 	if plan.Name.IsUnknown() || plan.Name.IsNull() {
 		return
 	}
-	record, version, err := j.Kept(ctx, facts.Project, plan.Name.ValueString(), facts.ID, m.known())
+	record, version, err := j.Compare(ctx, facts.Project, plan.Name.ValueString(), facts.ID, m.known())
 	d.reportJournalError(err, diags)
 	if version != "" {
 		m.record.Version = version
@@ -66,7 +66,7 @@ func (d *ProviderData) readRecord(ctx context.Context, job *jobModel, out stateW
 		d.warnOfMove(out.diags)
 		known = ""
 	}
-	_, version, err := d.Sender.Journal.Kept(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString(), known)
+	_, version, err := d.Sender.Journal.Compare(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString(), known)
 	d.reportJournalError(err, out.diags)
 	out.marks.record.Version, out.marks.record.IsNewer = version, version != known
 }
@@ -80,7 +80,7 @@ func (d *ProviderData) reportJournalError(err error, diags *diag.Diagnostics) {
 
 // reportProblem warns that the journal does not show an outcome.
 func (d *ProviderData) reportProblem(operation *send.Operation, outcome send.Outcome, job wording.Job, diags *diag.Diagnostics) {
-	problem := operation.Problem()
+	problem := operation.Call.Problem()
 	if problem != nil && outcome.Result == send.Sent {
 		addWarning(diags, wording.JournalNotWritten(problem, job))
 		return
@@ -130,7 +130,7 @@ func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMess
 	}
 	operation := d.Sender.Begin(ctx, request)
 	started, _ := time.Parse(time.RFC3339, job.CreatedAt.ValueString()) // else nobody knows
-	verdict, record, err := operation.Look(ctx)
+	verdict, record, err := operation.Call.Look(ctx)
 	for err == nil {
 		if verdict == journal.OtherJob && !isImported {
 			addError(out.diags, wording.NotAccepted(send.Outcome{Result: send.OtherJob, Record: record}, request, wording.ApplyAgain))
@@ -139,18 +139,18 @@ func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMess
 		if isRenamed && !record.IsFree() && record.Job == request.Job { // a run was killed after this
 			break
 		}
-		err = operation.Assign(earlier, started, isImported) //nolint:contextcheck // it has the context of Begin, without our deadline
+		err = operation.Call.Assign(earlier, started, isImported) //nolint:contextcheck // it has the context of Begin, without our deadline
 		if !errors.Is(err, journal.ErrTaken) {
 			break
 		}
-		verdict, record, err = operation.Look(ctx)
+		verdict, record, err = operation.Call.Look(ctx)
 	}
 	if err != nil {
 		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
 		return false
 	}
 	had := *out.marks
-	out.marks.record.Version, out.marks.record.Adoption = operation.Version(), operation.Adoption()
+	out.marks.record.Version, out.marks.record.Adoption = operation.Call.Version(), operation.Call.Adoption()
 	d.releaseEarlierName(ctx, job, before, &had, out.diags)
 	before.Name = job.Name
 	return true

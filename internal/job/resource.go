@@ -94,7 +94,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	outcome := operation.Send(ctx)
 	if outcome.Job != nil { // before anything else
 		warnings := job.set(outcome.Job)
-		out.marks.record.Version, out.marks.record.Adoption = operation.Version(), operation.Adoption()
+		out.marks.record.Version, out.marks.record.Adoption = operation.Call.Version(), operation.Call.Adoption()
 		if last := outcome.Record.LastMessage(); outcome.Result == send.Adopted && last != nil {
 			out.marks.message.SentAt, out.marks.message.Unconfirmed = last.SentAt, last.Unknown
 		}
@@ -142,7 +142,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
-	change := decide(&job, &before, &out.marks.message, options, false, func() bool { return true }) // or the plan would replace the job
+	change := decideApply(&job, &before, &out.marks.message, options)
 	isMessage := change.effect == sendMessage
 	if change.effect == reopen {
 		out.marks.message.reopen()
@@ -191,7 +191,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, op
 	arrived := outcome.Job != nil
 	if arrived {
 		at = time.Now()
-		if outcome.Result == send.Adopted {
+		if outcome.Result == send.AlreadySent {
 			at = outcome.Record.Last.SentAt
 		}
 		job.set(outcome.Job)                                          // an invalid link is reported once the job has finished
@@ -200,13 +200,13 @@ func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, op
 	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
 		earlier := *out.marks
 		out.marks.message.messaged(at)
-		out.marks.record.Version, out.marks.record.Adoption = operation.Version(), operation.Adoption()
+		out.marks.record.Version, out.marks.record.Adoption = operation.Call.Version(), operation.Call.Adoption()
 		out.save(ctx, job)
 		r.provider.releaseEarlierName(ctx, job, before, &earlier, out.diags)
 	}
 	switch {
-	case outcome.Result == send.Adopted:
-		addWarning(out.diags, wording.Adopted(outcome, operation.Request))
+	case outcome.Result == send.AlreadySent:
+		addWarning(out.diags, wording.AlreadySent(outcome, operation.Request))
 	case outcome.Result == send.Closed:
 		facts := job.facts()
 		facts.RefusedMessage = out.marks.message.Closed

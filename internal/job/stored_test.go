@@ -145,7 +145,7 @@ func TestRequest_triggers(t *testing.T) {
 		`{"a":null,"b":"1"}{}`: types.MapValueMust(types.StringType, map[string]attr.Value{"b": types.StringValue("1"), "a": types.StringNull()}),
 	} {
 		job := jobModel{Name: types.StringValue("a"), Prompt: types.StringValue("prompt"), ProjectID: types.StringValue("proj"), Triggers: triggers}
-		if got := job.request(t.Context(), "").Triggers; got != want {
+		if got := job.request(t.Context(), "").Arguments; got != want {
 			t.Errorf("the triggers of earlier versions were %s, and are %s", want, got)
 		}
 	}

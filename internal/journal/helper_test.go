@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var verdicts = map[Verdict]string{
-	Send: "send", Beside: "beside", Wait: "wait", Adopt: "adopt", SentUnknown: "sent, unknown", Unknown: "unknown",
+	Send: "send", Supersede: "supersede", Wait: "wait", Adopt: "adopt", UnknownMessage: "sent, unknown", UnknownCreate: "unknown", AlreadySent: "already sent",
 	OtherPrompt: "other prompt", OtherJob: "other job", Twin: "twin",
 }
 
@@ -283,7 +283,7 @@ func request(t *testing.T, j *Journal, w Wanted, job string) string {
 	c := j.Begin(t.Context(), w)
 	for posts := w.Job == ""; ; {
 		if posts {
-			err := c.Acquire()
+			err := c.Claim()
 			if err == nil {
 				if err = c.Sent(); err == nil {
 					c.Accepted(cmp.Or(w.Job, job))
@@ -300,7 +300,7 @@ func request(t *testing.T, j *Journal, w Wanted, job string) string {
 		if err != nil {
 			return "failed"
 		}
-		switch posts = verdict == Send || verdict == Beside; {
+		switch posts = verdict == Send || verdict == Supersede; {
 		case verdict == Adopt && w.Job == "":
 			if err := c.Adopt(); err == nil {
 				return "adopted " + r.Job
@@ -314,13 +314,13 @@ func request(t *testing.T, j *Journal, w Wanted, job string) string {
 }
 
 // claim claims a name for a request, as far as a mark that it is being sent.
-func claim(t *testing.T, j *Journal, w Wanted) *Claim {
+func claim(t *testing.T, j *Journal, w Wanted) *Call {
 	t.Helper()
 	c := j.Begin(t.Context(), w)
 	if _, _, err := c.Look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.Acquire(), c.Sent()); err != nil {
+	if err := errors.Join(c.Claim(), c.Sent()); err != nil {
 		t.Fatal(err)
 	}
 	return c

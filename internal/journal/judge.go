@@ -12,31 +12,33 @@ import (
 type Wanted struct {
 	Project, Name string
 	Job           string // the recipient of a message; empty for a create
-	Triggers      string // as text
+	Arguments     string // what tells creates apart, beside the prompt, as text
 	Prompt        string // as it is compared; see IsPromptUnknown
 	// IsPromptUnknown: the plan does not know the prompt yet.
 	IsPromptUnknown bool
-	// Replaces is the job that the resource has had until now, and gives up; empty without one.
+	// Replaces is the job that the resource has had until now; empty without one.
 	Replaces string
 }
 
 // Verdict is what a request has to do because of the record of its name.
 type Verdict int
 
-// The verdicts. Nothing is sent, but for Send and Beside.
+// The verdicts. Nothing is sent, but for Send and Supersede.
 const (
 	// Send: nothing is in the way.
 	Send Verdict = iota
-	// Beside: the name has a job with other triggers, which gets a successor.
-	Beside
+	// Supersede: the name has a job with other arguments, which gets a successor.
+	Supersede
 	// Wait: another run is sending a request, whose response can arrive.
 	Wait
-	// Adopt: the request was accepted, and the record has its job.
+	// Adopt: the create was accepted, and the record has its job.
 	Adopt
-	// SentUnknown: the message was sent, and no response shows its outcome.
-	SentUnknown
-	// Unknown: a create was sent, no response shows its outcome, and a person has to decide.
-	Unknown
+	// AlreadySent: the message was accepted.
+	AlreadySent
+	// UnknownMessage: the message was sent, and no response shows its outcome.
+	UnknownMessage
+	// UnknownCreate: a create was sent, no response shows its outcome, and a person has to decide.
+	UnknownCreate
 	// OtherPrompt: the name has a job that was last sent another prompt.
 	OtherPrompt
 	// OtherJob: the name has another job than the recipient of the message.
@@ -70,11 +72,11 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 	case r.Job != "" && r.Job != w.Replaces && (r.Run == j.process.Run || j.IsInState(r.Job)):
 		return Twin
 	case r.IsUnknownCreate() && !j.IsForgotten(r):
-		return Unknown
+		return UnknownCreate
 	case r.IsUnknownCreate():
 		return Send
-	case r.Triggers != hash(w.Triggers):
-		return Beside
+	case r.Arguments != hash(w.Arguments):
+		return Supersede
 	case w.IsPromptUnknown || r.Last.has(w.Prompt):
 		return Adopt
 	case j.IsForgotten(r):
@@ -92,9 +94,9 @@ func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
 	case r.Job != w.Job, w.IsPromptUnknown, !r.Last.has(w.Prompt):
 		return Send
 	case r.Last.Unknown:
-		return SentUnknown
+		return UnknownMessage
 	}
-	return Adopt
+	return AlreadySent
 }
 
 // IsForgotten reports whether a person has given up the last request of a name.

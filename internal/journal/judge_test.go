@@ -17,8 +17,8 @@ import (
 // has is a record of an earlier run: of a request that the service has accepted, and after which the name has a job.
 func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
 	r := &Record{
-		Project: "p", Name: "n", Job: job, Triggers: hash(triggers), Run: "earlier",
-		Last: &Request{ID: "last", Prompt: store.Hash("last", prompt), Triggers: hash(triggers)},
+		Project: "p", Name: "n", Job: job, Arguments: hash(triggers), Run: "earlier",
+		Last: &Request{ID: "last", Prompt: store.Hash("last", prompt), Arguments: hash(triggers)},
 	}
 	for _, edit := range edits {
 		edit(r)
@@ -37,7 +37,7 @@ func by(run cli.Run) func(*Record) {
 func claimed(sender, job, prompt string, edits ...func(*Record)) func(*Record) {
 	return func(r *Record) {
 		r.Claim = &Request{
-			ID: "claim", IsMessage: job != "", Job: job, Prompt: store.Hash("claim", prompt), Triggers: hash(""), Sender: cli.Sender{Start: sender},
+			ID: "claim", IsMessage: job != "", Job: job, Prompt: store.Hash("claim", prompt), Arguments: hash(""), Sender: cli.Sender{Start: sender},
 			SentAt: time.Now(), Deadline: time.Now().Add(time.Minute),
 		}
 		for _, edit := range edits {
@@ -55,7 +55,7 @@ func TestJudge(t *testing.T) {
 	free := func(edits ...func(*Record)) *Record { r := has("", "", "", edits...); r.Last = nil; return r }
 	newJob, sameJob := create("n", "x"), message("n", "J", "x")
 	changed := func(w Wanted, edit func(*Wanted)) Wanted { edit(&w); return w }
-	triggered := changed(newJob, func(w *Wanted) { w.Triggers = "2" })
+	triggered := changed(newJob, func(w *Wanted) { w.Arguments = "2" })
 	replacing := changed(newJob, func(w *Wanted) { w.Replaces = "kept" })
 	planned := func(w Wanted) Wanted { w.Prompt, w.IsPromptUnknown = "", true; return w }
 
@@ -80,28 +80,28 @@ func TestJudge(t *testing.T) {
 		{"… another request was forgotten", has("J", "y", ""), newJob, "other", OtherPrompt},
 		{"… of an unknown message", has("J", "y", "", isMessage, unknown), newJob, "", OtherPrompt},
 		{"accepted, forgotten: its job decides", has("J", "x", ""), newJob, "last", Adopt},
-		{"accepted, other triggers", has("J", "x", ""), triggered, "", Beside},
-		{"… and another prompt", has("J", "y", ""), triggered, "", Beside},
+		{"accepted, other triggers", has("J", "x", ""), triggered, "", Supersede},
+		{"… and another prompt", has("J", "y", ""), triggered, "", Supersede},
 		{"pending", free(claimed(alive, "", "x")), newJob, "", Wait},
 		{"… over a job", has("J", "x", "", claimed(alive, "", "x")), newJob, "", Wait},
 		{"… a message", has("J", "x", "", claimed(alive, "J", "y")), newJob, "", Wait},
 		{"… forgotten too early", free(claimed(alive, "", "x")), newJob, "claim", Wait},
 		{"… of this process", free(claimed("me", "", "x")), newJob, "", Twin},
-		{"pending until its deadline", free(claimed(alive, "", "x", expired)), newJob, "", Unknown},
-		{"… unsent, as far as is known", free(claimed(alive, "", "x", unsent, expired)), newJob, "", Unknown},
-		{"pending until its end", free(claimed(dead, "", "x")), newJob, "", Unknown},
+		{"pending until its deadline", free(claimed(alive, "", "x", expired)), newJob, "", UnknownCreate},
+		{"… unsent, as far as is known", free(claimed(alive, "", "x", unsent, expired)), newJob, "", UnknownCreate},
+		{"pending until its end", free(claimed(dead, "", "x")), newJob, "", UnknownCreate},
 		{"… forgotten", free(claimed(dead, "", "x")), newJob, "claim", Send},
 		{"… unsent", free(claimed(dead, "", "x", unsent)), newJob, "", Send},
 		{"… unsent, over a job", has("J", "x", "", claimed(dead, "", "y", unsent)), newJob, "", Adopt},
-		{"… over a job", has("J", "x", "", claimed(dead, "", "x")), newJob, "", Unknown},
-		{"… over a released job", has("J", "x", "", released, claimed(dead, "", "x")), newJob, "", Unknown},
+		{"… over a job", has("J", "x", "", claimed(dead, "", "x")), newJob, "", UnknownCreate},
+		{"… over a released job", has("J", "x", "", released, claimed(dead, "", "x")), newJob, "", UnknownCreate},
 		{"… a message with the prompt", has("J", "y", "", claimed(dead, "J", "x")), newJob, "", Adopt},
 		{"… a message with another prompt", has("J", "x", "", claimed(dead, "J", "y")), newJob, "", OtherPrompt},
 		{"… an unsent message with another prompt", has("J", "x", "", claimed(dead, "J", "y", unsent)), newJob, "", Adopt},
-		{"an unknown create", has("", "x", "", unknown), newJob, "", Unknown},
-		{"… of another prompt", has("", "y", "", unknown), newJob, "", Unknown},
-		{"… of other triggers", has("", "x", "", unknown), triggered, "", Unknown},
-		{"… of this run", has("", "x", "", unknown, by("me")), newJob, "", Unknown},
+		{"an unknown create", has("", "x", "", unknown), newJob, "", UnknownCreate},
+		{"… of another prompt", has("", "y", "", unknown), newJob, "", UnknownCreate},
+		{"… of other triggers", has("", "x", "", unknown), triggered, "", UnknownCreate},
+		{"… of this run", has("", "x", "", unknown, by("me")), newJob, "", UnknownCreate},
 		{"… that was forgotten", has("", "x", "", unknown), newJob, "last", Send},
 		{"a job that this run has started", has("J", "x", "", by("me")), newJob, "", Twin},
 		{"… with other triggers", has("J", "x", "", by("me")), triggered, "", Twin},
@@ -114,12 +114,12 @@ func TestJudge(t *testing.T) {
 		// Messages to J.
 		{"message: nothing was accepted", free(), sameJob, "", Send},
 		{"message: released", has("J", "x", "", released), sameJob, "", Send},
-		{"message: accepted", has("J", "x", "", isMessage), sameJob, "", Adopt},
-		{"message: accepted as the create", has("J", "x", ""), sameJob, "", Adopt},
-		{"message: accepted, in this run", has("J", "x", "", isMessage, by("me")), sameJob, "", Adopt},
-		{"message: unknown", has("J", "x", "", isMessage, unknown), sameJob, "", SentUnknown},
+		{"message: accepted", has("J", "x", "", isMessage), sameJob, "", AlreadySent},
+		{"message: accepted as the create", has("J", "x", ""), sameJob, "", AlreadySent},
+		{"message: accepted, in this run", has("J", "x", "", isMessage, by("me")), sameJob, "", AlreadySent},
+		{"message: unknown", has("J", "x", "", isMessage, unknown), sameJob, "", UnknownMessage},
 		{"message: pending", has("J", "y", "", claimed(alive, "J", "x")), sameJob, "", Wait},
-		{"message: pending until its end", has("J", "y", "", claimed(dead, "J", "x")), sameJob, "", SentUnknown},
+		{"message: pending until its end", has("J", "y", "", claimed(dead, "J", "x")), sameJob, "", UnknownMessage},
 		{"message: … unsent", has("J", "y", "", claimed(dead, "J", "x", unsent)), sameJob, "", Send},
 		{"message: … with another prompt", has("J", "x", "", claimed(dead, "J", "y")), sameJob, "", Send},
 		{"message: another prompt", has("J", "y", "", isMessage), sameJob, "", Send},
@@ -177,7 +177,7 @@ func TestRequests(t *testing.T) {
 		record      string
 	}
 	other := create("n", "x")
-	other.Triggers = "2"
+	other.Arguments = "2"
 	for name, steps := range map[string][]step{
 		"the same request again": {
 			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create, by 1"},
@@ -189,7 +189,7 @@ func TestRequests(t *testing.T) {
 		"messages": {
 			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create, by 1"},
 			{run: "2", wanted: message("n", "job-1", "y"), want: "sent", record: "job-1 message, by 2"},
-			{run: "3", wanted: message("n", "job-1", "y"), want: "adopt", record: "job-1 message, by 2"},
+			{run: "3", wanted: message("n", "job-1", "y"), want: "already sent", record: "job-1 message, by 2"},
 			{run: "4", wanted: message("n", "job-1", "z"), lost: true, record: "job-1 message, claim message, by 4"},
 			{run: "5", wanted: message("n", "job-1", "z"), want: "sent, unknown", record: "job-1 message, claim message, by 4"},
 			{run: "6", wanted: message("n", "job-1", "y"), want: "sent", record: "job-1 message, by 6"},
@@ -252,7 +252,7 @@ func TestPrevious(t *testing.T) {
 			j.InState("job-c") // the job that it replaces
 		}
 		wanted := create("n", "x")
-		wanted.Triggers, wanted.Replaces = string(rune('a'+i)), "job-c"
+		wanted.Arguments, wanted.Replaces = string(rune('a'+i)), "job-c"
 		want(t, "result", request(t, j, wanted, "job-"+string(rune('a'+i))), "sent")
 	}
 	j, _ := w.open("last")

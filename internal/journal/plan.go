@@ -36,7 +36,7 @@ type index struct {
 
 	hasPointer atomic.Bool
 	pointer    sync.Once
-	movedTo    *Record
+	movedTo    *Elsewhere
 }
 
 // reading is a record that is read once.
@@ -121,9 +121,24 @@ func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) 
 	return verdict, r, nil
 }
 
-// Kept returns what a record says beside what the state says of a job, or nil. It is read only if it is not the version that the
-// state knows. now is the version that the state should know: that of a record that says what the state says.
-func (j *Journal) Kept(ctx context.Context, project, name, jobID, version string) (r *Record, now string, _ error) {
+// CheckRead returns an error if nobody has written here so far, as far as this run may know, and it cannot read. Then its apply could not
+// write either, and would fail.
+func (j *Journal) CheckRead(ctx context.Context) error {
+	listed, err := j.list(ctx)
+	if len(listed) > 0 || err != nil && !errors.Is(err, store.ErrDenied) {
+		return nil // or it is said already
+	}
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	if err = j.store.CanRead(ctx); !errors.Is(err, store.ErrDenied) {
+		return nil
+	}
+	return j.failed("read", err)
+}
+
+// Compare compares the record of a name with the job in the state. It reads the record only if its version is not the one that the state
+// knows. r is nil if the record says what the state says; now is the version that the state should know.
+func (j *Journal) Compare(ctx context.Context, project, name, jobID, version string) (r *Record, now string, _ error) {
 	if name == "" { // it was imported
 		return nil, version, nil
 	}
@@ -188,31 +203,11 @@ func (j *Journal) Renamed(ctx context.Context, w Wanted) *Record {
 		if r.Project != w.Project || r.IsFree() || j.IsForgotten(r) {
 			continue
 		}
-		triggers := r.Triggers
+		triggers := r.Arguments
 		if r.IsUnknownCreate() {
-			triggers = r.Last.Triggers
+			triggers = r.Last.Arguments
 		}
-		if triggers == hash(w.Triggers) && r.Last.has(w.Prompt) && !j.IsInState(r.Job) {
-			return r
-		}
-	}
-	return nil
-}
-
-// LeftElsewhere returns the record of a name in another place, where earlier runs may have kept the journal, if this one has none and no
-// state has its job. One that cannot be read has none. If other runs of this state keep their journal elsewhere, it is a pointer there.
-func (j *Journal) LeftElsewhere(ctx context.Context, project, name string) *Record {
-	if moved := j.pointer(ctx); moved != nil {
-		return moved
-	}
-	for i, place := range j.Elsewhere {
-		value, _ := j.index.places.LoadOrStore(i, over(place.open(j.process), j.process, Options{}))
-		other, _ := value.(*Journal)
-		r, _, err := other.planned(ctx, key(project, name))
-		if r != nil && r.Claim != nil {
-			r = j.settle(r)
-		}
-		if err == nil && r != nil && !r.IsFree() && !j.IsInState(r.Job) && !j.IsForgotten(r) {
+		if triggers == hash(w.Arguments) && r.Last.has(w.Prompt) && !j.IsInState(r.Job) {
 			return r
 		}
 	}

@@ -83,7 +83,7 @@ func TestPlan_faults(t *testing.T) {
 			j, c := w.open("2")
 			c.fault = func(op string) fault { return map[string]fault{"list": row.list, "get": row.get}[op] }
 			var last string
-			if _, _, err := j.Kept(t.Context(), "p", "b", "job-b", "v"); err != nil {
+			if _, _, err := j.Compare(t.Context(), "p", "b", "job-b", "v"); err != nil {
 				last = "error"
 			}
 			want(t, "plan", strings.Join([]string{peek(t, j, create("a", "x")), peek(t, j, create("c", "x")), last}, ", "), row.want)
@@ -96,7 +96,7 @@ func TestPlan_faults(t *testing.T) {
 }
 
 // A kept job's record is read only if another run has written it.
-func TestKept(t *testing.T) {
+func TestCompare(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(t *testing.T, w *world)
 		want   string // the record that disagrees with the state
@@ -120,7 +120,7 @@ func TestKept(t *testing.T) {
 		"an unknown create": {func(t *testing.T, w *world) {
 			j, _ := w.open("2")
 			other := create("n", "x")
-			other.Triggers = "2"
+			other.Arguments = "2"
 			claim(t, j, other)
 			w.end("2")
 		}, "create?, was job-n, by 2", "list get", false},
@@ -131,14 +131,14 @@ func TestKept(t *testing.T) {
 		"killed before it sent anything": {func(t *testing.T, w *world) {
 			j, c := w.open("2")
 			c.isLocal = true
-			if err := j.Begin(t.Context(), create("n", "x")).Acquire(); !errors.Is(err, ErrTaken) {
+			if err := j.Begin(t.Context(), create("n", "x")).Claim(); !errors.Is(err, ErrTaken) {
 				t.Error(err)
 			}
 			call := j.Begin(t.Context(), message("n", "job-n", "y"))
 			if _, _, err := call.Look(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if err := call.Acquire(); err != nil {
+			if err := call.Claim(); err != nil {
 				t.Error(err)
 			}
 			w.end("2")
@@ -162,13 +162,13 @@ func TestKept(t *testing.T) {
 				w := newWorld()
 				first, _ := w.open("1")
 				call := first.Begin(t.Context(), create("n", "x"))
-				if err := call.Acquire(); err != nil {
+				if err := call.Claim(); err != nil {
 					t.Fatal(err)
 				}
 				call.Accepted("job-n")
 				row.change(t, w)
 				j, c := w.open("3")
-				r, now, err := j.Kept(t.Context(), "p", "n", "job-n", call.Version())
+				r, now, err := j.Compare(t.Context(), "p", "n", "job-n", call.Version())
 				var got string
 				if r != nil {
 					got = short(r)
@@ -181,7 +181,7 @@ func TestKept(t *testing.T) {
 				if !row.moved {
 					return
 				}
-				if r, again, err := j.Kept(t.Context(), "p", "n", "job-n", now); r != nil || again != now || err != nil {
+				if r, again, err := j.Compare(t.Context(), "p", "n", "job-n", now); r != nil || again != now || err != nil {
 					t.Errorf("%+v, %s, %v", r, again, err)
 				}
 				want(t, "accesses", c.took(), "")
@@ -242,7 +242,7 @@ func TestRelease_inPlan(t *testing.T) {
 // A plan looks for a name that was changed after a broken run, among the newest names that no resource has so far. (C20.)
 func TestRenamed(t *testing.T) {
 	other := create("new", "x")
-	other.Triggers = "2"
+	other.Arguments = "2"
 	elsewhere := create("new", "x")
 	elsewhere.Project = "q"
 	for name, row := range map[string]struct {
@@ -335,7 +335,7 @@ func TestLeftElsewhere(t *testing.T) {
 		"an unknown create": {func(t *testing.T, old *Journal) { claim(t, old, create("n", "x")).Unknown() }, "", "", "create?, by old"},
 		"a killed create":   {func(t *testing.T, old *Journal) { claim(t, old, create("n", "x")) }, "", "", "create?, by old"},
 		"… that had sent nothing": {func(t *testing.T, old *Journal) {
-			if err := old.Begin(t.Context(), create("n", "x")).Acquire(); err != nil {
+			if err := old.Begin(t.Context(), create("n", "x")).Claim(); err != nil {
 				t.Error(err)
 			}
 		}, "", "", ""},
@@ -360,7 +360,7 @@ func TestLeftElsewhere(t *testing.T) {
 			for range 2 {
 				got := ""
 				if r := j.LeftElsewhere(t.Context(), "p", "n"); r != nil {
-					got = short(r)
+					got = short(r.Record)
 				}
 				want(t, "left", got, row.want)
 			}

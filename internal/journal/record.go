@@ -17,22 +17,21 @@ import (
 
 // Record is what is known of a name: its job, and the last request for it. Who writes one has read what it replaces.
 type Record struct {
-	Format   int        `json:"format"`
-	Project  string     `json:"project"`
-	Name     string     `json:"name"`
-	Job      string     `json:"job,omitempty"`      // that the name has, or had before it was released
-	Started  time.Time  `json:"started,omitzero"`   // when its create was sent
-	Triggers string     `json:"triggers,omitempty"` // their hash
-	Released bool       `json:"released,omitempty"` // the name is free: its job was destroyed, or is being replaced
-	Adoption string     `json:"adoption,omitempty"` // random: of two objects that have the job, the last one that adopted it knows this
-	Last     *Request   `json:"last,omitempty"`     // that the service accepted, or may have accepted
-	Claim    *Request   `json:"claim,omitempty"`    // the request that a run sends
-	Previous []Previous `json:"previous,omitempty"`
-	Run      cli.Run    `json:"run"`   // that wrote this
-	Write    string     `json:"write"` // random: who has lost the response to a write recognizes it
+	Format    int        `json:"format"`
+	Project   string     `json:"project"`
+	Name      string     `json:"name"`
+	Job       string     `json:"job,omitempty"`      // that the name has, or had before it was released
+	Started   time.Time  `json:"started,omitzero"`   // when its create was sent
+	Arguments string     `json:"triggers,omitempty"` // hash of triggers, and of what else tells creates apart beside the prompt
+	Released  bool       `json:"released,omitempty"` // the name is free: its job was destroyed, or is being replaced
+	Adoption  string     `json:"adoption,omitempty"` // random: of two objects that have the job, the last one that adopted it knows this
+	Last      *Request   `json:"last,omitempty"`     // that the service accepted, or may have accepted
+	Claim     *Request   `json:"claim,omitempty"`    // the request that a run sends
+	Previous  []Previous `json:"previous,omitempty"`
+	Run       cli.Run    `json:"run"`   // that wrote this
+	Write     string     `json:"write"` // random: who has lost the response to a write recognizes it
 
-	Where   string `json:"-"` // its folder or object
-	MovedTo string `json:"-"` // it is no record, but a pointer to another journal, whose URL this is
+	Where string `json:"-"` // its folder or object
 }
 
 // Request is a create or a message.
@@ -41,7 +40,7 @@ type Request struct {
 	IsMessage bool       `json:"message,omitempty"`
 	Job       string     `json:"job,omitempty"`     // the recipient of a message
 	Prompt    string     `json:"prompt"`            // hash, salted with the id
-	Triggers  string     `json:"triggers"`          // hash
+	Arguments string     `json:"triggers"`          // hash, as above
 	Unknown   bool       `json:"unknown,omitempty"` // no response shows its outcome
 	Sender    cli.Sender `json:"sender"`
 	SentAt    time.Time  `json:"sent"`              // by the sender's clock
@@ -133,7 +132,7 @@ func (r *Record) accept(request *Request, job string, isInState bool) {
 	last.Deadline, last.Unsent = time.Time{}, false
 	if r.Job != job || r.IsUnknownCreate() {
 		r.leave(isInState)
-		r.Started, r.Triggers = time.Time{}, request.Triggers
+		r.Started, r.Arguments = time.Time{}, request.Arguments
 	}
 	if !request.IsMessage {
 		r.Started = request.SentAt

@@ -136,7 +136,7 @@ func (p *player) send(ctx context.Context, w Wanted) (result string, r *Record) 
 	c := p.Begin(ctx, w)
 	for posts := w.Job == ""; ; {
 		if posts {
-			err := c.Acquire()
+			err := c.Claim()
 			if err == nil {
 				if result := p.attempt(c, w); result != "" {
 					return result, nil
@@ -151,7 +151,7 @@ func (p *player) send(ctx context.Context, w Wanted) (result string, r *Record) 
 		if err != nil || p.die(0) {
 			return "failed", nil
 		}
-		switch posts = verdict == Send || verdict == Beside; {
+		switch posts = verdict == Send || verdict == Supersede; {
 		case verdict == Adopt && w.Job == "":
 			if err := c.Adopt(); err == nil && !p.die(0) {
 				p.checkAdopted(w, r.Job)
@@ -166,7 +166,7 @@ func (p *player) send(ctx context.Context, w Wanted) (result string, r *Record) 
 }
 
 // attempt sends the request once.
-func (p *player) attempt(c *Claim, w Wanted) (result string) {
+func (p *player) attempt(c *Call, w Wanted) (result string) {
 	if p.happens(p.rate / 4) { // the process sleeps
 		p.pause(100_000)
 	}
@@ -211,7 +211,7 @@ func (g *game) play(ctx context.Context, rate float64) {
 				w := requests[(n+i)%len(requests)]
 				for result := "failed"; result == "failed" && !p.die(p.rate/8); {
 					var r *Record
-					if result, r = p.send(ctx, w); result == verdicts[Unknown] && p.happens(0.3) {
+					if result, r = p.send(ctx, w); result == verdicts[UnknownCreate] && p.happens(0.3) {
 						p.Forget = append(p.Forget, g.giveUp(w.Name, r.Last.ID))
 						result = "failed"
 					}
@@ -260,7 +260,7 @@ func (g *game) posts(name string) int {
 func (g *game) finish(ctx context.Context, w Wanted) {
 	before, forget := g.posts(w.Name), ""
 	result, r := g.join("100", 0).send(ctx, w)
-	wanted := []string{"adopted", "adopt", "unknown", "sent, unknown"}
+	wanted := []string{"adopted", "already sent", "unknown", "sent, unknown"}
 	if before == 0 {
 		wanted = []string{"sent", "unknown", "sent, unknown"}
 	}
@@ -278,7 +278,7 @@ func (g *game) finish(ctx context.Context, w Wanted) {
 		}
 	}
 	posts := g.posts(w.Name)
-	if result, _ := g.join("102", 0, forget).send(ctx, w); result != "adopted" && result != "adopt" || g.posts(w.Name) != posts {
+	if result, _ := g.join("102", 0, forget).send(ctx, w); result != "adopted" && result != "already sent" || g.posts(w.Name) != posts {
 		g.t.Errorf("seed %d: in the end, %s is %q", g.seed, w.Name, result)
 	}
 }

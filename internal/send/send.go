@@ -1,8 +1,8 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package send sends creates and messages: it claims the name, checks the limit, and posts the request, or else does what
-// the record of the name says. A request that the service may have accepted is never repeated here.
+// Package send sends creates and messages: it takes a place within the limit, claims the name, and posts the request, or else does
+// what the record of the name says. A request that the service may have accepted is never repeated here.
 package send
 
 import (
@@ -48,8 +48,10 @@ type Result int
 const (
 	// Sent: the service accepted the request, and Job is its response.
 	Sent Result = iota + 1
-	// Adopted: an earlier run had sent it, and Job is as it is now.
+	// Adopted: an earlier run had sent the create, and Job is as it is now.
 	Adopted
+	// AlreadySent: an earlier run had sent the message, and Job is as it is now.
+	AlreadySent
 	// NoEffect: it was not sent or was refused, because of Err.
 	NoEffect
 	// Unknown: it was sent, and Err is why there is no usable response.
@@ -62,7 +64,7 @@ const (
 	OtherJob
 	// Twin: another resource has the name.
 	Twin
-	// Elsewhere: the name has a record in a place where an earlier run kept the journal.
+	// Elsewhere: the name has a record in another place, or other runs keep their journal there.
 	Elsewhere
 	// Unreadable: an earlier run sent it, and Err is why its job cannot be read.
 	Unreadable
@@ -77,8 +79,9 @@ const (
 // Outcome is what became of a request.
 type Outcome struct {
 	Result Result
-	Job    *agentapi.Job   // if the service has accepted the request
-	Record *journal.Record // of the name, as an earlier run has left it, or with our own unknown request; may be nil
+	Job    *agentapi.Job      // if the service has accepted the request
+	Record *journal.Record    // of the name, as an earlier run has left it, or with our own unknown request; may be nil
+	Moved  *journal.Elsewhere // if the result is Elsewhere
 	Err    error
 }
 
@@ -89,14 +92,16 @@ type Sender struct {
 	Limits  Limits
 }
 
-// Operation is one call of the CLI that sends a request.
+// Operation is one call of the CLI that sends a request. It tells the call's record what the client does.
 type Operation struct {
-	*journal.Claim
-
+	Call    *journal.Call
 	Request Request
+
 	sender  *Sender
 	counted bool
 }
+
+var _ agentapi.Recorder = (*Operation)(nil)
 
 // Begin starts an operation. ctx is the call's context, without a deadline of the provider.
 func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
@@ -104,17 +109,29 @@ func (s *Sender) Begin(ctx context.Context, r Request) *Operation {
 	if r.Name == "" {
 		j = journal.Discard()
 	}
-	return &Operation{Claim: j.Begin(ctx, r.Wanted), Request: r, sender: s}
+	return &Operation{Call: j.Begin(ctx, r.Wanted), Request: r, sender: s}
 }
+
+// next is what follows a look at the record of a name.
+type next int
+
+const (
+	stop next = iota
+	post
+	lookAgain // another run was faster
+)
 
 // Send sends the request, unless the record of its name says otherwise. A create claims the name first and reads its record only if
 // there is one: that needs no right to know that there is none.
 func (o *Operation) Send(ctx context.Context) Outcome {
-	elsewhere := o.leftElsewhere(ctx)
-	posts := o.Request.Kind() == Create && elsewhere == nil
+	moved := o.elsewhere(ctx)
+	then := lookAgain
+	if o.Request.Kind() == Create && moved == nil {
+		then = post
+	}
 	var beyond *LimitError
 	for {
-		if posts {
+		if then == post {
 			job, err := o.post(ctx)
 			var isBeyond bool
 			beyond, isBeyond = errors.AsType[*LimitError](err)
@@ -122,29 +139,27 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 				return o.outcome(job, err)
 			}
 		}
-		verdict, record, err := o.Look(ctx)
+		verdict, record, err := o.Call.Look(ctx)
 		if err != nil {
 			return Outcome{Result: JournalUnusable, Err: err}
 		}
-		out, isDue := o.follow(ctx, verdict, record)
+		var out Outcome
+		out, then = o.follow(ctx, verdict, record)
 		switch {
-		case !isDue && errors.Is(out.Err, journal.ErrTaken): // another run was faster
-			posts = false
-			continue
-		case !isDue:
+		case then == stop:
 			return out
+		case then == lookAgain:
 		case o.Request.Closed:
 			return Outcome{Result: Closed}
-		case elsewhere != nil && record.Write == "":
-			return Outcome{Result: Elsewhere, Record: elsewhere}
+		case moved != nil && record.Write == "":
+			return Outcome{Result: Elsewhere, Moved: moved}
 		case beyond != nil: // what is adopted does not count
 			return Outcome{Result: BeyondLimit, Err: beyond}
 		}
-		posts = true
 	}
 }
 
-func (o *Operation) leftElsewhere(ctx context.Context) *journal.Record {
+func (o *Operation) elsewhere(ctx context.Context) *journal.Elsewhere {
 	if o.Request.Name == "" || o.Request.Kind() == Message {
 		return nil
 	}
@@ -167,13 +182,25 @@ func (o *Operation) Sending() error {
 			return err
 		}
 	}
-	err := o.Acquire()
+	err := o.Call.Claim()
 	if isFirst && err != nil {
 		o.sender.Limits.giveBack(o.Request.Kind())
 	}
 	o.counted = err == nil || !isFirst
 	return err
 }
+
+// Sent records that the request may have been sent.
+func (o *Operation) Sent() error { return o.Call.Sent() }
+
+// Accepted records the job.
+func (o *Operation) Accepted(jobID string) { o.Call.Accepted(jobID) }
+
+// Withdrawn records that the request had no effect.
+func (o *Operation) Withdrawn() { o.Call.Withdrawn() }
+
+// Unknown records that nobody knows whether the request had an effect.
+func (o *Operation) Unknown() { o.Call.Unknown() }
 
 // outcome classifies what became of a POST. An error of an unexpected kind says nothing about it.
 func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
@@ -183,56 +210,66 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
 		return Outcome{Result: NoEffect, Err: err}
 	}
-	return Outcome{Result: Unknown, Err: err, Record: o.Written()}
+	return Outcome{Result: Unknown, Err: err, Record: o.Call.Written()}
 }
 
-// follow does what a verdict says, unless the request is due.
-func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record *journal.Record) (_ Outcome, isDue bool) {
+// follow does what a verdict says, unless that is to post the request.
+func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record *journal.Record) (Outcome, next) {
 	switch verdict {
 	case journal.Adopt:
 		return o.adopt(ctx, record)
-	case journal.Unknown, journal.SentUnknown:
-		return Outcome{Result: EarlierUnknown, Record: record}, false
+	case journal.AlreadySent:
+		return o.find(ctx, AlreadySent, record), stop
+	case journal.UnknownCreate, journal.UnknownMessage:
+		return Outcome{Result: EarlierUnknown, Record: record}, stop
 	case journal.OtherPrompt:
 		if record.Job != o.Request.Replaces {
-			return Outcome{Result: OtherPrompt, Record: record}, false
+			return Outcome{Result: OtherPrompt, Record: record}, stop
 		}
 	case journal.OtherJob:
-		return Outcome{Result: OtherJob, Record: record}, false
+		return Outcome{Result: OtherJob, Record: record}, stop
 	case journal.Twin:
-		return Outcome{Result: Twin, Record: record}, false
-	case journal.Send, journal.Beside, journal.Wait: // a look has waited
+		return Outcome{Result: Twin, Record: record}, stop
+	case journal.Send, journal.Supersede, journal.Wait: // a look has waited
 	}
 	o.releaseReplaced(record)
-	return Outcome{}, true
+	return Outcome{}, post
 }
 
 // releaseReplaced releases the job that the request replaces: it failed, and the plan did not know whether it would be kept.
 func (o *Operation) releaseReplaced(record *journal.Record) {
 	if record.Job != "" && record.Job == o.Request.Replaces {
-		o.ReleaseUnder()
+		o.Call.ReleaseUnder()
 	}
 }
 
-// adopt adopts the job of a create, or returns the one that a message was accepted for.
-func (o *Operation) adopt(ctx context.Context, record *journal.Record) (_ Outcome, isDue bool) {
-	job, err := o.sender.Client.FindJob(ctx, o.Request.Project, record.Job) // it may be new, and not be found yet
-	isCreate := o.Request.Kind() == Create
-	switch {
-	case isCreate && errors.Is(err, agentapi.ErrNotFound) && o.IsForgotten(),
-		isCreate && err == nil && job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
+// adopt adopts the job of a create.
+func (o *Operation) adopt(ctx context.Context, record *journal.Record) (Outcome, next) {
+	out := o.find(ctx, Adopted, record)
+	isGone := errors.Is(out.Err, agentapi.ErrNotFound) && o.Call.IsForgotten()
+	isRetried := out.Err == nil && out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed
+	if isGone || isRetried {
 		o.releaseReplaced(record)
-		return Outcome{}, true
-	case err != nil:
-		return Outcome{Result: Unreadable, Record: record, Err: err}, false
-	case isCreate:
-		err = o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
+		return Outcome{}, post
 	}
+	if out.Err != nil {
+		return out, stop
+	}
+	err := o.Call.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
 	switch {
 	case errors.Is(err, journal.ErrTaken):
-		return Outcome{Err: err}, false
+		return Outcome{}, lookAgain
 	case err != nil:
-		return Outcome{Result: JournalUnusable, Err: err}, false
+		return Outcome{Result: JournalUnusable, Err: err}, stop
 	}
-	return Outcome{Result: Adopted, Job: job, Record: record}, false
+	return out, stop
+}
+
+// find reads the job of a record, which may be new, and not be found yet.
+func (o *Operation) find(ctx context.Context, result Result, record *journal.Record) Outcome {
+	job, err := o.sender.Client.FindJob(ctx, o.Request.Project, record.Job)
+	if err != nil {
+		return Outcome{Result: Unreadable, Record: record, Err: err}
+	}
+	return Outcome{Result: result, Job: job, Record: record}
 }

@@ -53,6 +53,7 @@ const RetriesFailed Text = "Failed agent job will be replaced\n" +
 const (
 	summaryEarlierUnknown = "Outcome of an earlier request unknown"
 	summaryCreateUnknown  = "Outcome of agent job create unknown"
+	summaryAlreadySent    = "Message of an earlier run counts as sent"
 	summaryWillAdopt      = "Agent job of an earlier run will be adopted"
 	summaryOtherJob       = "Agent job of another run not in the state"
 	summaryOtherPrompt    = "Name has an agent job with another prompt"
@@ -65,12 +66,11 @@ func Announcement(verdict journal.Verdict, r send.Request, record *journal.Recor
 	name, at := Quote(r.Name), sentAt(record)
 	job := Job{ID: escape.Printable(record.Job), Project: r.Project}
 	switch verdict {
+	case journal.AlreadySent:
+		return diagnostic(summaryAlreadySent,
+			fmt.Sprintf("An earlier run sent this prompt to job %s at %s, but the state does not show it. Apply sends nothing. "+
+				"To send the prompt again, change it (any visible change will do).", job, at))
 	case journal.Adopt:
-		if r.Kind() == send.Message {
-			return diagnostic("Message of an earlier run counts as sent",
-				fmt.Sprintf("An earlier run sent this prompt to job %s at %s, but the state does not show it. Apply sends nothing. "+
-					"To send the prompt again, change it (any visible change will do).", job, at))
-		}
 		if r.IsPromptUnknown {
 			return diagnostic(summaryWillAdopt,
 				fmt.Sprintf("The name %s has job %s, which was last sent a prompt at %s. The new prompt is not known yet. "+
@@ -87,14 +87,14 @@ func Announcement(verdict journal.Verdict, r send.Request, record *journal.Recor
 				"Apply sends nothing and fails until you decide.", job, name, at), otherPromptWays(r, record))
 	case journal.OtherJob:
 		return diagnostic(summaryNameOtherJob, otherJob(r, record)+" Apply sends nothing and fails until you decide.", otherJobWays(r, record))
-	case journal.SentUnknown:
+	case journal.UnknownMessage:
 		return diagnostic(summaryEarlierUnknown, fmt.Sprintf("An earlier run sent this prompt to job %s at %s, and received no response. "+
 			"It counts as sent, so apply sends nothing.", job, at))
-	case journal.Unknown:
+	case journal.UnknownCreate:
 		return diagnostic(summaryCreateUnknown,
 			fmt.Sprintf("An earlier run sent a prompt under the name %s at %s, and no response shows whether a job was started. "+
 				"Apply sends nothing and fails until you decide.", name, at), waysOut(r.Project, record))
-	case journal.Send, journal.Beside, journal.Wait, journal.Twin:
+	case journal.Send, journal.Supersede, journal.Wait, journal.Twin:
 	}
 	return diagnostic(summaryEarlierUnknown,
 		fmt.Sprintf("Another run sends a prompt under the name %s in project %s, and has not recorded the outcome. Apply sends nothing before "+
@@ -141,7 +141,7 @@ func otherJob(r send.Request, record *journal.Record) string {
 }
 
 func otherJobWays(r send.Request, record *journal.Record) string {
-	return fmt.Sprintf("If another resource gives this name up in the same apply, apply again.\n"+
+	return fmt.Sprintf("If another resource leaves this name in the same apply, apply again.\n"+
 		"To go on with job %s, first run: terraform (or tofu) state rm ADDRESS. Then apply, which adopts it.\n"+
 		"To keep job %s, give the other one up: %s.", escape.Printable(record.Job), r.Job, giveUp(record))
 }
@@ -174,38 +174,34 @@ func Renamed(r send.Request, record *journal.Record) Diagnostic {
 			"and then the name can change. To ignore the job, "+giveUp(record)+".")
 }
 
-// RecordElsewhere announces that an apply stops because of a record in another place.
-func RecordElsewhere(r send.Request, record *journal.Record) Diagnostic {
-	return diagnostic(summaryElsewhere, elsewhere(r, record)+" Apply sends nothing and fails until you decide.",
-		elsewhereWays(r, record))
+// RecordElsewhere announces that an apply stops because of what another place has.
+func RecordElsewhere(r send.Request, found *journal.Elsewhere) Diagnostic {
+	return diagnostic(summaryElsewhere, elsewhere(r, found)+" Apply sends nothing and fails until you decide.", elsewhereWays(r, found))
 }
 
-func elsewhere(r send.Request, record *journal.Record) string {
-	if record.MovedTo != "" {
+func elsewhere(r send.Request, found *journal.Elsewhere) string {
+	if found.Record == nil {
 		return fmt.Sprintf("Other runs of this state keep the journal in %s, and this one does not. So it cannot tell whether the name %s "+
-			"has a job.",
-			escape.Printable(record.MovedTo), Quote(r.Name))
+			"has a job.", escape.Printable(found.MovedTo), Quote(r.Name))
 	}
 	what := "a request with an unknown outcome"
-	if record.Job != "" {
-		what = "job " + escape.Printable(record.Job)
+	if found.Record.Job != "" {
+		what = "job " + escape.Printable(found.Record.Job)
 	}
 	return fmt.Sprintf("Earlier runs kept the journal of this state elsewhere. There, the name %s has %s, which no state is known to have: "+
-		"%s.",
-		Quote(r.Name), what, escape.Printable(record.Where))
+		"%s.", Quote(r.Name), what, escape.Printable(found.Record.Where))
 }
 
-func elsewhereWays(r send.Request, record *journal.Record) string {
-	if record.MovedTo != "" {
-		return fmt.Sprintf("To use that journal, set journal { url = %s } in the provider block, rather than AGENT_JOURNAL_URL.",
-			Quote(record.MovedTo)) +
-			" To keep the journal beside the state again, delete " + escape.Printable(record.Where) + "."
+func elsewhereWays(r send.Request, found *journal.Elsewhere) string {
+	if found.Record == nil {
+		return fmt.Sprintf("To use that journal, set journal { url = %s } in the provider block, rather than AGENT_JOURNAL_URL. "+
+			"To keep the journal beside the state again, delete %s.", Quote(found.MovedTo), escape.Printable(found.Pointer))
 	}
 	ways := "If the state was moved, apply once with that place as journal.url, or with the backend that it had."
-	if record.Job != "" {
-		ways = fmt.Sprintf("To keep the job, import it: terraform (or tofu) import ADDRESS %s/%s", r.Project, escape.Printable(record.Job))
+	if found.Record.Job != "" {
+		ways = fmt.Sprintf("To keep the job, import it: terraform (or tofu) import ADDRESS %s/%s", r.Project, escape.Printable(found.Record.Job))
 	}
-	return ways + "\nTo start a new job, give the record up: " + giveUp(record) + "."
+	return ways + "\nTo start a new job, give the record up: " + giveUp(found.Record) + "."
 }
 
 // NotAdopted announces that a new resource does not get the job whose resource is destroyed, or renamed.

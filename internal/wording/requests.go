@@ -53,7 +53,7 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) Diagnostic 
 	case send.OtherJob:
 		return diagnostic(summaryNameOtherJob, otherJob(r, outcome.Record)+" Nothing was sent.", otherJobWays(r, outcome.Record))
 	case send.Elsewhere:
-		return diagnostic(summaryElsewhere, elsewhere(r, outcome.Record)+" Nothing was sent.", elsewhereWays(r, outcome.Record))
+		return diagnostic(summaryElsewhere, elsewhere(r, outcome.Moved)+" Nothing was sent.", elsewhereWays(r, outcome.Moved))
 	case send.Twin:
 		return DuplicateName(r.Name, r.Project)
 	case send.Unreadable:
@@ -201,18 +201,20 @@ func BeyondLimit(err error, r send.Request) Diagnostic {
 		destroy)
 }
 
-// Adopted describes a request that an earlier run had sent.
+// Adopted describes a create that an earlier run had sent.
 func Adopted(outcome send.Outcome, r send.Request) Diagnostic {
-	if r.Kind() == send.Message {
-		return diagnostic("Message of an earlier run counts as sent", fmt.Sprintf(
-			"An earlier run sent the new prompt to %s at %s, which accepted it, but the state did not show that. It was not sent again.",
-			target(r), sentAt(outcome.Record)), "To send it again, change the prompt (any visible change will do) and apply.")
-	}
 	return diagnostic("Agent job of an earlier run adopted", fmt.Sprintf(
 		"An earlier run started job %s in project %s under the name %s, and last sent it this prompt at %s. "+
 			"This resource adopts the job without sending anything.",
 		outcome.Job.ID, r.Project, Quote(r.Name), sentAt(outcome.Record)),
 		ofAnotherState+" To start another job, change triggers.")
+}
+
+// AlreadySent describes a message that an earlier run had sent.
+func AlreadySent(outcome send.Outcome, r send.Request) Diagnostic {
+	return diagnostic(summaryAlreadySent, fmt.Sprintf(
+		"An earlier run sent the new prompt to %s at %s, which accepted it, but the state did not show that. It was not sent again.",
+		target(r), sentAt(outcome.Record)), "To send it again, change the prompt (any visible change will do) and apply.")
 }
 
 // ofAnotherState is why an earlier job may not be the one that this state lost.

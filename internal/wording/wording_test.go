@@ -122,11 +122,11 @@ func TestTexts_claimNoMoreThanIsKnown(t *testing.T) {
 		"the same, planned":                         {Announcement(journal.Adopt, create, record), "belongs to another state", "has failed"},
 		"a prompt that is not known":                {Announcement(journal.Adopt, notKnown, record), "If it is the same, apply adopts", "this prompt"},
 		"a lost job may have failed":                {Announcement(journal.Adopt, retry, record), "If the job has failed, apply starts another one", ""},
-		"a message that is to be repeated":          {Adopted(out(send.Adopted, record), message), "To send it again, change the prompt", "No action"},
-		"the same message, planned":                 {Announcement(journal.Adopt, message, record), "Apply sends nothing. To send the prompt again, change it", "adopt"},
-		"a message without a response":              {Announcement(journal.SentUnknown, message, record), "counts as sent, so apply sends nothing", "accepted"},
+		"a message that is to be repeated":          {AlreadySent(out(send.AlreadySent, record), message), "To send it again, change the prompt", "No action"},
+		"the same message, planned":                 {Announcement(journal.AlreadySent, message, record), "Apply sends nothing. To send the prompt again, change it", "adopt"},
+		"a message without a response":              {Announcement(journal.UnknownMessage, message, record), "counts as sent, so apply sends nothing", "accepted"},
 		"another run may have had no effect":        {Announcement(journal.Wait, create, record), "sends nothing before that outcome is known", "may have been started"},
-		"a create without a job":                    {Announcement(journal.Unknown, create, unknown), "AGENT_JOURNAL_FORGET=" + requestID, "job_"},
+		"a create without a job":                    {Announcement(journal.UnknownCreate, create, unknown), "AGENT_JOURNAL_FORGET=" + requestID, "job_"},
 		"an archived job may be unfinished":         {Archived.Of(job, nil), "its work may be unfinished", "No action"},
 		"the state may not be stored":               {JournalNotWritten(io.EOF, job), "If this state cannot be stored", "No action"},
 		"a prompt with a time":                      {NotAccepted(out(send.OtherPrompt, record), create, ApplyAgain), "had a time in it, import the job", ""},
@@ -137,8 +137,8 @@ func TestTexts_claimNoMoreThanIsKnown(t *testing.T) {
 		"an imported job gets the name":             {NameFromOther(job, other), "Apply gives the name to the imported job and sends nothing", "fails"},
 		"a job with other triggers":                 {LeftBehind(create, record), "restore the triggers and apply: that adopts it", "unknown"},
 		"a name that may have been changed":         {Renamed(create, recordOf("job_1", "dcos")), `set the earlier name and apply`, "was killed"},
-		"a job elsewhere":                           {RecordElsewhere(create, record), "import it: terraform (or tofu) import ADDRESS proj_1/job_1", "If the state was moved"},
-		"no job elsewhere":                          {RecordElsewhere(create, unknown), "If the state was moved, apply once with that place", "import"},
+		"a job elsewhere":                           {RecordElsewhere(create, &journal.Elsewhere{Record: record}), "import it: terraform (or tofu) import ADDRESS proj_1/job_1", "If the state was moved"},
+		"no job elsewhere":                          {RecordElsewhere(create, &journal.Elsewhere{Record: unknown}), "If the state was moved, apply once with that place", "import"},
 		"two names, or a move":                      {DuplicateName("docs", "proj_1"), "has a job in project proj_1 with the name \"docs\", or starts one. The prompt of this one was not sent", ""},
 		"an address that has changed":               {NotAdopted(create, job), "add a moved block", ""},
 		"a failed job that is kept":                 {StillFailed(create, record), "-replace cannot be told from this", ""},
@@ -196,7 +196,7 @@ func TestTexts_complete(t *testing.T) {
 	} {
 		for verdict := journal.Send; verdict <= journal.Twin; verdict++ {
 			record := recordOf("job_2", "docs")
-			if verdict == journal.Unknown {
+			if verdict == journal.UnknownCreate {
 				record = unknown
 			}
 			if verdict != journal.OtherJob || kind == "message" {
@@ -204,7 +204,7 @@ func TestTexts_complete(t *testing.T) {
 			}
 		}
 		for result := send.NoEffect; result <= send.Closed; result++ {
-			out := send.Outcome{Result: result, Record: recordOf("job_2", "docs"), Err: io.EOF}
+			out := send.Outcome{Result: result, Record: recordOf("job_2", "docs"), Moved: &journal.Elsewhere{MovedTo: "s3://x", Pointer: "s3://y"}, Err: io.EOF}
 			if result == send.BeyondLimit {
 				out.Err = &send.LimitError{Limit: send.Limit{Setting: "max_new_jobs = 1", Max: 1}}
 			}
@@ -221,7 +221,7 @@ func TestTexts_complete(t *testing.T) {
 	complete("previous jobs", PreviousJobs(job, recordOf("job_2", "docs")))
 	complete("a previous create", PreviousJobs(job, unknown))
 	complete("an unknown create of a kept job", OtherJob(job, unknown))
-	complete("an unknown record elsewhere", RecordElsewhere(create, unknown))
+	complete("an unknown record elsewhere", RecordElsewhere(create, &journal.Elsewhere{Record: unknown}))
 	complete("adopted by another", AdoptedByAnother.Of(job, nil))
 	complete("an import", NameFromOther(job, recordOf("job_2", "docs")))
 	complete("retries", RetriesFailed.Of(job, nil))
@@ -266,7 +266,7 @@ func TestForeignText_isEscaped(t *testing.T) {
 		"a message to an unread job": message,
 		"a job left behind":          LeftBehind(request, record).Detail,
 		"a changed name":             Renamed(request, record).Detail,
-		"a record elsewhere":         RecordElsewhere(request, record).Detail,
+		"a record elsewhere":         RecordElsewhere(request, &journal.Elsewhere{Record: record}).Detail,
 		"a failed job":               StillFailed(request, record).Detail,
 		"two with one name":          DuplicateName(foreign, "proj_1").Detail,
 		"a name not released":        NameNotReleased(io.EOF, request, foreign).Detail,
@@ -280,7 +280,7 @@ func TestForeignText_isEscaped(t *testing.T) {
 		texts[fmt.Sprint("a plan of a message, ", verdict)] = Announcement(verdict, toJob, record).Detail
 	}
 	for name, text := range texts {
-		isOfUs := name == fmt.Sprint("a plan of a message, ", journal.SentUnknown) || name == fmt.Sprint("a plan of a message, ", journal.Adopt)
+		isOfUs := strings.HasSuffix(name, fmt.Sprint(", ", journal.UnknownMessage)) || strings.HasSuffix(name, fmt.Sprint(", ", journal.AlreadySent))
 		if !strings.Contains(text, shown) && !isOfUs || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 			t.Errorf("%s: %q", name, text)
 		}

@@ -57,15 +57,15 @@ func mutants() map[string]mutant {
 		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return SentUnknown\n	}\n	return Adopt\n", "	}\n	return Send\n", message},
 		"a claim that is over may have been sent":    {"journal/judge.go", "		r = j.settle(r)\n", "", create},
 
-		"no POST without a claim":                                    {"journal/claim.go", "		return ErrTaken\n	}\n	return err\n", "		return ErrTaken\n	}\n	return nil\n", create},
-		"a claim replaces only what was read":                        {"journal/claim.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
-		"nothing is sent before the store has proved its conditions": {"journal/claim.go", "	err := c.journal.prove(c.ctx)\n", "	var err error\n", create},
+		"no POST without a claim":                                    {"journal/call.go", "		return ErrTaken\n	}\n	return err\n", "		return ErrTaken\n	}\n	return nil\n", create},
+		"a claim replaces only what was read":                        {"journal/call.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
+		"nothing is sent before the store has proved its conditions": {"journal/call.go", "	err := c.journal.prove(c.ctx)\n", "	var err error\n", create},
 		"the response is recorded before it is used": {
-			"journal/claim.go", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.keep(c.journal.withoutForgotten(&r))\n", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.release()\n", create,
+			"journal/call.go", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.keep(c.journal.withoutForgotten(&r))\n", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.release()\n", create,
 		},
-		"an outcome is offered until the store takes it": {"journal/claim.go", "	if !c.failed(c.write(ctx, r)) {", "	if c.failed(c.write(ctx, r)); true {", "long creates, remote state in bucket"},
+		"an outcome is offered until the store takes it": {"journal/call.go", "	if !c.failed(c.write(ctx, r)) {", "	if c.failed(c.write(ctx, r)); true {", "long creates, remote state in bucket"},
 		"an adoption is recorded": {
-			"journal/claim.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "state lost, two aliases, one name in bucket",
+			"journal/call.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "state lost, two aliases, one name in bucket",
 		},
 
 		"a plan releases what it replaces": {

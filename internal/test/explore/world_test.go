@@ -340,7 +340,7 @@ func (w *world) fingerprint() string {
 	defer w.mu.Unlock()
 	for _, r := range records {
 		last := fmt.Sprint(len(w.runs)-1) == string(r.Run)
-		fmt.Fprintf(&b, "record %s %s job %d released %t, last run %t", r.Name, triggersOf(r.Triggers), jobs[r.Job], r.Released, last)
+		fmt.Fprintf(&b, "record %s %s job %d released %t, last run %t", r.Name, triggersOf(r.Arguments), jobs[r.Job], r.Released, last)
 		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
 		for _, p := range r.Previous {
 			fmt.Fprintf(&b, ", before it job %d", jobs[p.Job])
@@ -365,7 +365,7 @@ func (w *world) describe(kind string, r *journal.Request, jobs map[string]int) s
 	}
 	prompt := slices.IndexFunc(prompts, func(p string) bool { return store.Hash(r.ID, p) == r.Prompt })
 	return fmt.Sprintf(", %s message %t to %d %s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage, jobs[r.Job],
-		triggersOf(r.Triggers), prompt, r.Unknown, r.Unsent, w.alive(r.Sender), coarse(time.Since(r.SentAt)), strings.Contains(w.shown, r.ID))
+		triggersOf(r.Arguments), prompt, r.Unknown, r.Unsent, w.alive(r.Sender), coarse(time.Since(r.SentAt)), strings.Contains(w.shown, r.ID))
 }
 
 func triggersOf(hash string) string { return fmt.Sprintf("triggers %.3s", hash) }
@@ -379,11 +379,15 @@ var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
 func (o *object) normal(jobs map[string]int, records []record) string {
 	var values map[string][]byte
 	_ = json.Unmarshal(o.Private, &values)
-	if known := string(values["record"]); known != "" {
+	var known struct {
+		Version, Adoption string
+		Newer             bool
+	}
+	if json.Unmarshal(values["record"], &known) == nil {
 		isCurrent := slices.ContainsFunc(records, func(r record) bool {
-			return r.Name == o.Get("name") && strings.HasSuffix(strings.TrimRight(known, `\"`), r.version)
+			return r.Name == o.Get("name") && strings.HasSuffix(known.Version, r.version)
 		})
-		values["record"] = fmt.Append(nil, isCurrent)
+		values["record"] = fmt.Append(nil, isCurrent, known.Version == "", known.Newer, known.Adoption)
 	}
 	text := fmt.Sprintf("%s", values)
 	for id, i := range jobs {

@@ -15,10 +15,10 @@ import (
 )
 
 // What each step costs, and what it writes.
-func TestClaim_accesses(t *testing.T) {
+func TestCall_accesses(t *testing.T) {
 	const none, mine, other = "", "2", "1"
 	other2 := create("n", "y")
-	other2.Triggers = "2"
+	other2.Arguments = "2"
 	for _, row := range []struct {
 		name    string
 		isLocal bool
@@ -48,7 +48,7 @@ func TestClaim_accesses(t *testing.T) {
 			"message, local", true, other, message("n", "job-1", "y"), "sent", "get put put put",
 			[]string{"job-1 create, claim unsent message, by 2", "job-1 create, claim message, by 2", "job-1 message, by 2"},
 		},
-		{"message that was sent", false, other, message("n", "job-1", "x"), "adopt", "get", nil},
+		{"message that was sent", false, other, message("n", "job-1", "x"), "already sent", "get", nil},
 		{"message to a job without a record", false, none, message("n", "J", "x"), "sent", "get put put", []string{"claim message, by 2", "J message, by 2"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestClaim_accesses(t *testing.T) {
 }
 
 // A process proves once that the store honours conditions, before it relies on them. Until that succeeds, nothing is sent.
-func TestClaim_prove(t *testing.T) {
+func TestCall_prove(t *testing.T) {
 	w := newWorld()
 	j, c := w.open("1")
 	j.isProven, c.fault = false, times("prove", lostRequest)
@@ -141,7 +141,7 @@ func TestRelease(t *testing.T) {
 }
 
 // Of two runs that want one name, the second one meets the first one's claim, also if it came between look and claim.
-func TestClaim_taken(t *testing.T) {
+func TestCall_taken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		first, _ := w.open("1")
@@ -151,7 +151,7 @@ func TestClaim_taken(t *testing.T) {
 			t.Fatal(verdicts[verdict], err)
 		}
 		fast := claim(t, first, message("n", "J", "x"))
-		if err := slow.Acquire(); !errors.Is(err, ErrTaken) {
+		if err := slow.Claim(); !errors.Is(err, ErrTaken) {
 			t.Fatal(err)
 		}
 		w.wrote(t, "claim message, by 1")
@@ -160,7 +160,7 @@ func TestClaim_taken(t *testing.T) {
 		accepted := make(chan bool)
 		time.AfterFunc(700*time.Millisecond, func() { fast.Accepted("J"); close(accepted) })
 		verdict, r, err := slow.Look(t.Context())
-		want(t, "verdict", verdicts[verdict], "adopt")
+		want(t, "verdict", verdicts[verdict], "already sent")
 		want(t, "accesses", ops.took(), "get get") // the first look needs none
 		if r.Job != "J" || err != nil || time.Since(began) != time.Second {
 			t.Errorf("%+v, %v after %v", r, err, time.Since(began))
@@ -223,7 +223,7 @@ func TestLook_waits(t *testing.T) {
 
 // However a write fails, nothing is sent after it, and what was there is put back, so that the next run need not wait; a request or
 // response that is lost once, or that a library repeats, does not matter to an outcome.
-func TestClaim_faults(t *testing.T) {
+func TestCall_faults(t *testing.T) {
 	for name, row := range map[string]struct {
 		isLocal bool
 		faults  []fault
@@ -262,7 +262,7 @@ func TestClaim_faults(t *testing.T) {
 }
 
 // A response that the first look for it loses, too, leaves a claim that the call itself takes back.
-func TestClaim_lostTwice(t *testing.T) {
+func TestCall_lostTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		j, c := w.open("1")
@@ -289,7 +289,7 @@ func TestWithdrawn(t *testing.T) {
 		// 429: the same call sends again, also while the store does not take what is put back.
 		var isDown atomic.Bool
 		c.fault = func(string) fault { return map[bool]fault{true: lostRequest}[isDown.Load()] }
-		if err := errors.Join(call.Acquire(), call.Sent()); err != nil {
+		if err := errors.Join(call.Claim(), call.Sent()); err != nil {
 			t.Fatal(err)
 		}
 		isDown.Store(true)
@@ -298,11 +298,11 @@ func TestWithdrawn(t *testing.T) {
 			t.Error("no problem")
 		}
 		time.Sleep(5 * time.Second)
-		if err := call.Acquire(); err == nil {
+		if err := call.Claim(); err == nil {
 			t.Error("sent without a claim")
 		}
 		isDown.Store(false)
-		if err := errors.Join(call.Acquire(), call.Sent()); err != nil {
+		if err := errors.Join(call.Claim(), call.Sent()); err != nil {
 			t.Fatal(err)
 		}
 		call.Accepted("job-1")
@@ -316,30 +316,30 @@ func TestWithdrawn(t *testing.T) {
 }
 
 // Another run has taken the claim for over: the call neither sends nor changes anything any more.
-func TestClaim_lostToAnother(t *testing.T) {
-	for name, end := range map[string]func(t *testing.T, c *Claim){
-		"a mark": func(t *testing.T, c *Claim) {
+func TestCall_lostToAnother(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, c *Call){
+		"a mark": func(t *testing.T, c *Call) {
 			if err := c.Sent(); !errors.Is(err, ErrTaken) {
 				t.Error(err)
 			}
 			c.Withdrawn()
 		},
-		"a second attempt": func(t *testing.T, c *Claim) { // 429 arrived late
+		"a second attempt": func(t *testing.T, c *Call) { // 429 arrived late
 			c.Withdrawn()
-			if err := c.Acquire(); !errors.Is(err, ErrTaken) {
+			if err := c.Claim(); !errors.Is(err, ErrTaken) {
 				t.Error(err)
 			}
 			if verdict, r, err := c.Look(t.Context()); verdict != Adopt || r.Job != "job-3" || err != nil {
 				t.Errorf("%s, %+v, %v", verdicts[verdict], r, err)
 			}
 		},
-		"an outcome": func(t *testing.T, c *Claim) {
+		"an outcome": func(t *testing.T, c *Call) {
 			c.Accepted("job-2")
 			if !errors.Is(c.Problem(), ErrTaken) {
 				t.Errorf("%v", c.Problem())
 			}
 		},
-		"an outcome that the store did not take at first": func(t *testing.T, c *Claim) {
+		"an outcome that the store did not take at first": func(t *testing.T, c *Call) {
 			ops, _ := c.journal.store.(*client)
 			ops.fault = times("put", lostRequest)
 			c.Accepted("job-2")
@@ -355,7 +355,7 @@ func TestClaim_lostToAnother(t *testing.T) {
 				j, c := w.open("2")
 				c.isLocal = name == "a mark"
 				call := j.Begin(t.Context(), create("n", "x"))
-				if err := call.Acquire(); err != nil {
+				if err := call.Claim(); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Hour)
@@ -379,7 +379,7 @@ func TestSent_late(t *testing.T) {
 				j, c := w.open("1")
 				c.isLocal = isLocal
 				call := j.Begin(t.Context(), create("n", "x"))
-				if err := call.Acquire(); err != nil {
+				if err := call.Claim(); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(after)
@@ -394,7 +394,7 @@ func TestSent_late(t *testing.T) {
 
 // An outcome that the store does not take is offered again in the background, also after Ctrl-C. Until it is stored, the process does not
 // end, and another run waits. (C7.)
-func TestClaim_outcomeIsRetried(t *testing.T) {
+func TestCall_outcomeIsRetried(t *testing.T) {
 	for outcome, wanted := range map[string]string{"accepted": "job-1 create, by 1", "unknown": "create?, by 1", "withdrawn": "by 1"} {
 		t.Run(outcome, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -436,7 +436,7 @@ func TestClaim_outcomeIsRetried(t *testing.T) {
 }
 
 // After an hour, a process need not wait for its store any more.
-func TestClaim_outcomeIsGivenUp(t *testing.T) {
+func TestCall_outcomeIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, c := newWorld().open("1")
 		call := claim(t, j, create("n", "x"))
@@ -461,7 +461,7 @@ func TestSending_cancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		call := j.Begin(ctx, create("n", "x"))
 		c.fault = func(string) fault { cancel(); return none }
-		if err := call.Acquire(); !errors.Is(err, context.Canceled) {
+		if err := call.Claim(); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		j.process.Drain(t.Context())
@@ -519,7 +519,7 @@ func TestAssign(t *testing.T) {
 				t.Errorf("%+v, %s, %v", r, call.Version(), err)
 			}
 			third, _ := w.open("3")
-			want(t, "the prompt is applied again", request(t, third, message("n", "J", "y"), ""), "adopt")
+			want(t, "the prompt is applied again", request(t, third, message("n", "J", "y"), ""), "already sent")
 		})
 	}
 }
@@ -531,7 +531,7 @@ func TestDiscard(t *testing.T) {
 		want(t, "result", request(t, j, Wanted{Project: "p", Prompt: "x"}, "job-1"), "sent")
 	}
 	call := j.Begin(t.Context(), Wanted{Project: "p", Prompt: "x"})
-	if err := errors.Join(call.Acquire(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "")); err != nil || call.Written() != nil {
+	if err := errors.Join(call.Claim(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "")); err != nil || call.Written() != nil {
 		t.Error(err, call.Written())
 	}
 	call.Unknown()

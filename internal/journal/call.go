@@ -21,8 +21,8 @@ const (
 	retryLimit = time.Hour
 )
 
-// Claim follows one call of the CLI that sends a request for a name, or records one.
-type Claim struct {
+// Call follows one call of the CLI that sends a request for a name, or records one.
+type Call struct {
 	wanted  Wanted
 	journal *Journal
 	ctx     context.Context // the CLI's own, without a deadline of the provider
@@ -41,14 +41,14 @@ type Claim struct {
 }
 
 // Begin starts to follow a call. ctx is the call's context, without a deadline of the provider.
-func (j *Journal) Begin(ctx context.Context, w Wanted) *Claim {
+func (j *Journal) Begin(ctx context.Context, w Wanted) *Call {
 	under := &Record{Project: w.Project, Name: w.Name}
-	return &Claim{wanted: w, journal: j, ctx: ctx, release: func() {}, stopKeeping: func() {}, under: under}
+	return &Call{wanted: w, journal: j, ctx: ctx, release: func() {}, stopKeeping: func() {}, under: under}
 }
 
 // Look reads the record of the name and decides what the request has to do. It waits until the request of another run has
 // a response, or none can arrive.
-func (c *Claim) Look(ctx context.Context) (Verdict, *Record, error) {
+func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 	began, waitsFor := time.Now(), ""
 	for {
 		r, version, err := c.read(ctx)
@@ -84,9 +84,9 @@ var ErrTaken = errors.New("the name has a record that this run has not read")
 // errLate means that the process slept, or the store took its time.
 var errLate = errors.New("the request was recorded too long ago")
 
-// Acquire claims the name for a POST that is about to be sent: it writes that over what the call has looked at, or where nothing
+// Claim claims the name for a POST that is about to be sent: it writes that over what the call has looked at, or where nothing
 // is. After an error nothing must be sent: the name has another record (ErrTaken), the store failed, or the CLI has cancelled the call.
-func (c *Claim) Acquire() error {
+func (c *Call) Claim() error {
 	release := c.release
 	c.release = c.journal.process.Hold()
 	release()
@@ -107,11 +107,11 @@ func (c *Claim) Acquire() error {
 }
 
 // claimed is the record with the claim of this call.
-func (c *Claim) claimed(isUnsent bool) *Record {
+func (c *Call) claimed(isUnsent bool) *Record {
 	const write, mark, outcome = 2 * opTimeout, 2 * opTimeout, 2 * opTimeout
 	now := time.Now().UTC()
 	request := &Request{
-		ID: newID(), IsMessage: c.wanted.Job != "", Job: c.wanted.Job, Triggers: hash(c.wanted.Triggers),
+		ID: newID(), IsMessage: c.wanted.Job != "", Job: c.wanted.Job, Arguments: hash(c.wanted.Arguments),
 		Sender: c.journal.process.Self, SentAt: now, Unsent: isUnsent,
 		Deadline: now.Add(write + mark + c.journal.RequestTimeout + outcome),
 	}
@@ -123,7 +123,7 @@ func (c *Claim) claimed(isUnsent bool) *Record {
 
 // Sent records that the POST may have been sent from now on, where that costs next to nothing. It fails if the claim is no longer
 // there, or if it may be over before the POST is.
-func (c *Claim) Sent() error {
+func (c *Call) Sent() error {
 	if !c.journal.Keeps() {
 		return nil
 	}
@@ -143,7 +143,7 @@ func (c *Claim) Sent() error {
 }
 
 // write writes over what the call has read or written.
-func (c *Claim) write(ctx context.Context, r *Record) error {
+func (c *Call) write(ctx context.Context, r *Record) error {
 	c.stopKeeping()
 	c.journal.stamp(r)
 	c.written, c.writes = r, append(c.writes, r.Write)
@@ -161,7 +161,7 @@ func (c *Claim) write(ctx context.Context, r *Record) error {
 	return err
 }
 
-func (c *Claim) read(ctx context.Context) (*Record, store.Version, error) {
+func (c *Call) read(ctx context.Context) (*Record, store.Version, error) {
 	if met := c.met; met != nil {
 		c.met = nil
 		return met.record, met.version, nil
@@ -170,7 +170,7 @@ func (c *Claim) read(ctx context.Context) (*Record, store.Version, error) {
 }
 
 // offer is one attempt to write a record. What it meets may be an earlier write of the call, whose response was lost.
-func (c *Claim) offer(ctx context.Context, r *Record, over store.Version) (version store.Version, now *Record, err error) {
+func (c *Call) offer(ctx context.Context, r *Record, over store.Version) (version store.Version, now *Record, err error) {
 	version, now, err = c.journal.put(ctx, r, over)
 	for range maxConflicts {
 		if !errors.Is(err, errChanged) || now == nil || !slices.Contains(c.writes, now.Write) {
@@ -183,7 +183,7 @@ func (c *Claim) offer(ctx context.Context, r *Record, over store.Version) (versi
 
 // keep writes an outcome, also after the call was cancelled. A store that does not take it is asked again in the background: until
 // then other runs wait for it, and the process does not end.
-func (c *Claim) keep(r *Record) {
+func (c *Call) keep(r *Record) {
 	ctx, release := context.WithoutCancel(c.ctx), c.release
 	if !c.failed(c.write(ctx, r)) {
 		release()
@@ -207,7 +207,7 @@ func (c *Claim) keep(r *Record) {
 }
 
 // failed notes why the store does not show the outcome. It reports whether another attempt makes sense.
-func (c *Claim) failed(err error) bool {
+func (c *Call) failed(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.problem = err
@@ -215,19 +215,19 @@ func (c *Claim) failed(err error) bool {
 }
 
 // Accepted records the job that the POST started or reached.
-func (c *Claim) Accepted(jobID string) {
+func (c *Call) Accepted(jobID string) {
 	r := *c.written
 	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))
 	c.keep(c.journal.withoutForgotten(&r))
 }
 
 // Unknown records that no response can arrive any more, so that the next run does not wait for one.
-func (c *Claim) Unknown() {
+func (c *Call) Unknown() {
 	c.keep(c.journal.withoutForgotten(c.written.settled(true, c.journal.IsInState(c.written.Job))))
 }
 
 // Withdrawn puts back what was there before a POST that had no effect: it was not sent, or refused.
-func (c *Claim) Withdrawn() {
+func (c *Call) Withdrawn() {
 	if c.written == nil {
 		c.release()
 		return
@@ -237,7 +237,7 @@ func (c *Claim) Withdrawn() {
 }
 
 // Adopt records that this run adopts the job, so that no other resource of it does.
-func (c *Claim) Adopt() error {
+func (c *Call) Adopt() error {
 	r := *c.under
 	r.Adoption = newID()
 	return c.write(context.WithoutCancel(c.ctx), &r)
@@ -245,18 +245,18 @@ func (c *Claim) Adopt() error {
 
 // Assign records that the name has the job of the wanted message, without sending anything: a person has imported or renamed it.
 // earlier is the record of the name that the job had, or nil. An import decides about a create whose outcome is unknown.
-func (c *Claim) Assign(earlier *Record, started time.Time, isImported bool) error {
+func (c *Call) Assign(earlier *Record, started time.Time, isImported bool) error {
 	r := c.claimed(false)
 	r.accept(r.Claim, c.wanted.Job, c.journal.IsInState(r.Job) || isImported && c.under.IsUnknownCreate())
-	r.Started, r.Triggers = started, hash(c.wanted.Triggers)
+	r.Started, r.Arguments = started, hash(c.wanted.Arguments)
 	if earlier != nil {
-		r.Started, r.Triggers, r.Last = earlier.Started, earlier.Triggers, earlier.Last
+		r.Started, r.Arguments, r.Last = earlier.Started, earlier.Arguments, earlier.Last
 	}
 	return c.write(context.WithoutCancel(c.ctx), c.journal.withoutForgotten(r))
 }
 
 // Adoption is that of the record which the call has read or written, for the state.
-func (c *Claim) Adoption() string {
+func (c *Call) Adoption() string {
 	if c.written == nil {
 		return c.under.Adoption
 	}
@@ -264,18 +264,18 @@ func (c *Claim) Adoption() string {
 }
 
 // ReleaseUnder releases the job that the call has looked at, also if its own request has no effect.
-func (c *Claim) ReleaseUnder() {
+func (c *Call) ReleaseUnder() {
 	released := *c.under
 	released.Released = true
 	c.under = &released
 }
 
 // IsForgotten reports whether a person has given up what the call has looked at.
-func (c *Claim) IsForgotten() bool { return c.journal.IsForgotten(c.under) }
+func (c *Call) IsForgotten() bool { return c.journal.IsForgotten(c.under) }
 
 // Version is that of what the call has read or written, for the state. It is none if the call has replaced a job that perhaps no state has:
 // the next plan reads whether its Delete has followed.
-func (c *Claim) Version() string {
+func (c *Call) Version() string {
 	if c.written == nil {
 		return c.journal.known(c.under, c.version)
 	}
@@ -287,7 +287,7 @@ func (c *Claim) Version() string {
 }
 
 // Written returns the record of the call's own request, or nil without one.
-func (c *Claim) Written() *Record {
+func (c *Call) Written() *Record {
 	if c.written == nil || !c.journal.Keeps() {
 		return nil
 	}
@@ -295,7 +295,7 @@ func (c *Claim) Written() *Record {
 }
 
 // Problem returns why the store does not show, so far, what became of the request.
-func (c *Claim) Problem() error {
+func (c *Call) Problem() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.problem

@@ -11,6 +11,33 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
+// Elsewhere is what a run finds in another place: a record of the name, or that other runs of the state keep their journal there.
+type Elsewhere struct {
+	Record  *Record // nil if nobody has read the journal there
+	MovedTo string  // its URL, if Record is nil
+	Pointer string  // the object that says so
+}
+
+// LeftElsewhere returns what another place has of a name that has no record here, or nil: a record of a job that no state is known to
+// have, where earlier runs may have kept the journal, or a pointer. A place that cannot be read has none.
+func (j *Journal) LeftElsewhere(ctx context.Context, project, name string) *Elsewhere {
+	if moved := j.pointer(ctx); moved != nil {
+		return moved
+	}
+	for i, place := range j.Elsewhere {
+		value, _ := j.index.places.LoadOrStore(i, over(place.open(j.process), j.process, Options{}))
+		other, _ := value.(*Journal)
+		r, _, err := other.planned(ctx, key(project, name))
+		if r != nil && r.Claim != nil {
+			r = j.settle(r)
+		}
+		if err == nil && r != nil && !r.IsFree() && !j.IsInState(r.Job) && !j.IsForgotten(r) {
+			return &Elsewhere{Record: r}
+		}
+	}
+	return nil
+}
+
 // pointerKey is where a journal elsewhere leaves a pointer beside the state. It is no name's: those end in a hash.
 const pointerKey = "kept-elsewhere"
 
@@ -39,7 +66,7 @@ func (j *Journal) leavePointer(ctx context.Context) {
 }
 
 // pointer reads it once: nil if there is none, or if this run's place was chosen.
-func (j *Journal) pointer(ctx context.Context) *Record {
+func (j *Journal) pointer(ctx context.Context) *Elsewhere {
 	if !j.IsUsual {
 		return nil
 	}
@@ -53,23 +80,8 @@ func (j *Journal) pointer(ctx context.Context) *Record {
 		var found pointer
 		text, _, err := j.store.Get(ctx, pointerKey)
 		if err == nil && json.Unmarshal(text, &found) == nil && found.Place != "" {
-			j.index.movedTo = &Record{MovedTo: found.Place, Where: j.store.Where(pointerKey)}
+			j.index.movedTo = &Elsewhere{MovedTo: found.Place, Pointer: j.store.Where(pointerKey)}
 		}
 	})
 	return j.index.movedTo
-}
-
-// CheckRead returns an error if nobody has written here so far, as far as this run may know, and it cannot read. Then its apply could not
-// write either, and would fail.
-func (j *Journal) CheckRead(ctx context.Context) error {
-	listed, err := j.list(ctx)
-	if len(listed) > 0 || err != nil && !errors.Is(err, store.ErrDenied) {
-		return nil // or it is said already
-	}
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	if err = j.store.CanRead(ctx); !errors.Is(err, store.ErrDenied) {
-		return nil
-	}
-	return j.failed("read", err)
 }
