@@ -103,40 +103,43 @@ func (c *Client) post(ctx context.Context, r request, body NewJob, recorder Reco
 	posts := c.postLimiter(r.projectID)
 	r.isPaused = func() bool { return posts.pause() > 0 }
 	var firstFailure time.Time
-	for attempt := 0; ; attempt++ {
-		job, failure := c.attempt(ctx, posts, r, recorder)
+	failed := 0
+	for {
+		job, failure, isTried := c.attempt(ctx, posts, r, recorder)
 		switch {
 		case failure == nil:
 			return job, nil
 		case errors.Is(failure, ErrRefused) && failure.StatusCode == http.StatusTooManyRequests:
-			firstFailure, attempt, r.status = time.Time{}, 0, failure.StatusCode
+			firstFailure, failed, r.status = time.Time{}, 0, failure.StatusCode
 			continue
 		case errors.Is(failure, errPaused):
 			continue
-		case !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate) || failure.Request == "": // it never had its turn
+		case !isTried || !errors.Is(failure, ErrNotSent) || errors.Is(failure, ErrCertificate):
 			return nil, failure
 		case firstFailure.IsZero():
 			firstFailure = time.Now()
 		}
-		pause := backoff(attempt)
+		pause := backoff(failed)
+		failed++
 		if time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
 			return nil, failure
 		}
 	}
 }
 
-// attempt sends a POST once, when its turn has come. A panic frees the slot for others, too.
-func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder Recorder) (*Job, *Error) {
+// attempt sends a POST once, when its turn has come. isTried is false if its turn did not come, or an obstacle
+// kept it back. A panic frees the slot for others, too.
+func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder Recorder) (_ *Job, _ *Error, isTried bool) {
 	sent, err := posts.acquire(ctx)
 	if err != nil {
-		return nil, r.fail(ErrNotSent, err)
+		return nil, r.fail(ErrNotSent, err), false
 	}
 	got, err := c.doInSlot(ctx, posts, sent, r)
-	if got.refusal != nil {
+	if got.obstacle != nil {
 		if got.recorded {
 			recorder.Withdrawn()
 		}
-		return nil, r.fail(ErrNotSent, got.refusal)
+		return nil, r.fail(ErrNotSent, got.obstacle), false
 	}
 	job, failure := c.classifyPost(r, got, err)
 	switch {
@@ -149,7 +152,7 @@ func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder 
 		recorder.Withdrawn()
 	}
 	c.logExchange(ctx, r, got, err, posts.pause())
-	return job, failure
+	return job, failure, true
 }
 
 func (c *Client) doInSlot(ctx context.Context, posts *posts, sent time.Time, r request) (got *response, err error) {

@@ -23,10 +23,10 @@ type delivery struct {
 
 	mu        sync.Mutex
 	connected bool // and recorded: the body may be sent
-	givenUp   bool // no byte may be sent any more
+	withdrawn bool // no byte may be sent any more
 	recorded  bool
 	begun     bool  // its body may have been sent, in part
-	refusal   error // why it was not recorded, marked or sent now
+	obstacle  error // why it was not recorded or sent now
 	conn      *postConn
 	unread    int  // bytes of the body that the transport has not read yet
 	cut       bool // bytes were left when the connection could no longer be written
@@ -37,13 +37,13 @@ var errPaused = errors.New("the service's rate limit pauses requests")
 
 // connect follows a connection: it records the request, and only then may its body be read.
 func (d *delivery) connect(conn net.Conn) {
-	refusal, isRecorded := d.stopped(), false
-	if refusal == nil {
-		refusal = d.recorder.Sending()
-		isRecorded = refusal == nil
+	obstacle, isRecorded := d.stopped(), false
+	if obstacle == nil {
+		obstacle = d.recorder.Sending()
+		isRecorded = obstacle == nil
 	}
-	if refusal == nil { // recording may have taken long
-		refusal = d.stopped()
+	if obstacle == nil { // recording may have taken long
+		obstacle = d.stopped()
 	}
 	for { // an https proxy adds a layer
 		secured, isTLS := conn.(*tls.Conn)
@@ -56,11 +56,11 @@ func (d *delivery) connect(conn net.Conn) {
 	defer d.mu.Unlock()
 	d.conn, _ = conn.(*postConn)
 	d.recorded = isRecorded
-	if refusal != nil && !d.givenUp {
-		d.givenUp, d.refusal = true, refusal
+	if obstacle != nil && !d.withdrawn {
+		d.withdrawn, d.obstacle = true, obstacle
 	}
-	d.connected = !d.givenUp
-	if d.givenUp && d.conn != nil {
+	d.connected = !d.withdrawn
+	if d.withdrawn && d.conn != nil {
 		d.conn.broken.Store(true) // net/http sends the head before it reads the body
 	}
 }
@@ -70,7 +70,7 @@ func (d *delivery) stopped() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
-	case d.givenUp:
+	case d.withdrawn:
 		return context.Canceled
 	case d.isPaused():
 		return errPaused
@@ -82,8 +82,8 @@ func (d *delivery) stopped() error {
 func (d *delivery) end(got *response) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.givenUp = true
-	got.refusal, got.recorded, got.reached = d.refusal, d.recorded, d.begun
+	d.withdrawn = true
+	got.obstacle, got.recorded, got.reached = d.obstacle, d.recorded, d.begun
 	got.cut = d.cut || d.unread > 0
 }
 
@@ -112,7 +112,7 @@ func (d *delivery) detach(ctx context.Context) (context.Context, func()) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if !d.connected { // nor while it is recorded
-			d.givenUp = true
+			d.withdrawn = true
 			cancel(context.Cause(ctx))
 		}
 	})
@@ -129,16 +129,16 @@ func (b postBody) Read(p []byte) (int, error) {
 	d := b.delivery
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.givenUp {
+	if d.withdrawn {
 		return 0, context.Canceled
 	}
 	if !d.begun {
-		if d.refusal = d.recorder.Sent(); d.refusal != nil {
-			d.givenUp = true
-			return 0, d.refusal
+		if d.obstacle = d.recorder.Sent(); d.obstacle != nil {
+			d.withdrawn = true
+			return 0, d.obstacle
 		}
-		if d.ctx.Err() != nil { // the mark took too long
-			d.givenUp = true
+		if d.ctx.Err() != nil { // recording took too long
+			d.withdrawn = true
 			return 0, context.Cause(d.ctx)
 		}
 		d.begun = true

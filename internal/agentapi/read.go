@@ -75,7 +75,8 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how reader) 
 	}
 	t := c.newTrial(how)
 	var last *Error
-	for attempt := 0; ; attempt++ {
+	failed := 0
+	for {
 		if err := t.turn(ctx); err != nil {
 			return nil, cmp.Or(last, r.fail(ErrUnavailable, err))
 		}
@@ -84,13 +85,15 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how reader) 
 		case failure == nil:
 			return job, nil
 		case failure.StatusCode == http.StatusTooManyRequests: // the service is there
-			t, last, attempt, r.status = c.newTrial(how), nil, 0, failure.StatusCode
+			t, last, failed, r.status = c.newTrial(how), nil, 0, failure.StatusCode
 			continue
-		case t.counts(failure):
+		case t.note(failure):
 			return nil, failure
 		}
 		last = failure.unproven()
-		if sleep.For(ctx, t.pause(attempt, failure)) != nil || t.isOver() {
+		pause := t.pause(failed, failure)
+		failed++
+		if sleep.For(ctx, pause) != nil || t.ends() {
 			return nil, last
 		}
 	}
@@ -170,9 +173,9 @@ func (t *trial) get(ctx context.Context, r request) (*Job, *Error) {
 	return job, failure
 }
 
-// counts reports whether a failure has persisted, or is for the caller to try again. What has persisted for another
-// read counts sooner.
-func (t *trial) counts(failure *Error) bool {
+// note notes a failure. It reports whether that counts: it has persisted, or is for the caller to try again. What has persisted for
+// another read counts sooner.
+func (t *trial) note(failure *Error) bool {
 	if !errors.Is(failure, ErrRefused) {
 		t.refusals = 0
 		t.outages++
@@ -197,16 +200,16 @@ func (t *trial) counts(failure *Error) bool {
 }
 
 // pause is how long to wait until the job is read again.
-func (t *trial) pause(attempt int, failure *Error) time.Duration {
-	pause := max(backoff(attempt), min(failure.RetryAfter, retryCap))
+func (t *trial) pause(failed int, failure *Error) time.Duration {
+	pause := max(backoff(failed), min(failure.RetryAfter, retryCap))
 	if t.isPoll {
 		return pause
 	}
 	return min(pause, time.Until(t.end()))
 }
 
-// isOver reports whether the time of a single read is over.
-func (t *trial) isOver() bool {
+// ends reports whether the time of a single read is over, and if so, notes that for others.
+func (t *trial) ends() bool {
 	isOver := !t.isPoll && !time.Now().Before(t.end())
 	if isOver && t.shares && t.refusals == 0 {
 		t.client.persisted.Store(down, true)

@@ -77,9 +77,9 @@ type response struct {
 	status   int // 0: none
 	header   http.Header
 	body     []byte
-	refusal  error // of a POST: why it must not be sent now
+	obstacle error // of a POST: why it was not sent
 	recorded bool  // of a POST: there is a record of it
-	reached  bool  // of a POST: it was recorded on a connection, so bytes may have been sent
+	reached  bool  // of a POST: the transport has read from its body, so bytes may have been sent
 	cut      bool  // of a POST: not all of its body was sent
 	took     time.Duration
 }

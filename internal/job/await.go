@@ -20,19 +20,19 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	if at := out.marks.message.SentAt; !at.IsZero() { // by this call or an earlier one
 		target.After, target.At = wait.Messaged, at
 	}
-	record, sawActive, err := d.Waiter.Wait(ctx, target)
+	shown, sawActive, err := d.Waiter.Wait(ctx, target)
 	if err != nil {
 		cutShort(ctx, job, err, target.After, after == wait.Created, out)
 		return
 	}
-	warnings := job.set(record)
+	warnings := job.set(shown)
 	out.marks.message.finished()
 	out.save(ctx, job)
 	out.diags.Append(warnings...)
 	if after == wait.Messaged && !sawActive {
 		addWarning(out.diags, wording.NotSeenActive.Of(job.facts(), nil))
 	}
-	switch record.Status {
+	switch shown.Status {
 	case agentapi.StatusFailed:
 		next := wording.ReplaceFailed
 		if after == wait.Created && options.onFailure == onError { // the error taints

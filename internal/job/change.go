@@ -59,7 +59,7 @@ func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewPr
 	isNewPrompt := !isImported && !isIgnored && !last.is(plan)
 	c := change{
 		effect:   keepPrompt,
-		isClosed: state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.Closed,
+		isClosed: state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.RefusesMessages,
 		isWaited: options.enabled && !state.ended(),
 	}
 	switch {
@@ -74,7 +74,7 @@ func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewPr
 		c.effect = sendMessage
 	case isImported && !isIgnored:
 		c.effect = storePrompt
-	case !isImported && !isIgnored && (m.Closed || m.Refused != ""):
+	case !isImported && !isIgnored && (m.RefusesMessages || m.RefusedPrompt != ""):
 		c.effect = reopen
 	}
 	isNewForSchema := isNewProject || !isImported && !plan.Triggers.Equal(state.Triggers)
@@ -110,7 +110,7 @@ func (c change) replacedAt(plan *jobModel) (at path.Path, is bool) {
 // say warns of what the plan's symbols do not show.
 func (c change) say(plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics) {
 	job := state.facts()
-	job.RefusedMessage = m.Closed
+	job.RefusedMessage = m.RefusesMessages
 	warn := func(at path.Path, text wording.Text) { validate.WarnAt(diags, at, text.Of(job, nil)) }
 	prompt, status := plan.promptPath(), path.Root("status")
 	switch {

@@ -25,11 +25,11 @@ type marks struct {
 
 // messageMarks are about the prompts that were sent to the job.
 type messageMarks struct {
-	SentAt      time.Time `json:"sent,omitzero"`         // when a message was accepted whose run of the job has not been seen to start or end
-	Unconfirmed bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
-	Closed      bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
-	Refused     string    `json:"refused,omitempty"`     // the hash of a prompt that it refused after it had finished; another one closes it
-	Prompt      string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
+	SentAt          time.Time `json:"sent,omitzero"`         // when a message was accepted whose run of the job has not been seen to start or end
+	Unconfirmed     bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
+	RefusesMessages bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
+	RefusedPrompt   string    `json:"refused,omitempty"`     // the hash of a prompt that it refused after it had finished: with another one, it refuses messages
+	Prompt          string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
 }
 
 // recordMarks are about the record of the job's name.
@@ -121,12 +121,12 @@ func (m *messageMarks) messaged(at time.Time) {
 
 // refuses follows the refusal of a prompt by a job that has finished.
 func (m *messageMarks) refuses(hash string, reason agentapi.Reason) {
-	m.Closed = m.Closed || reason == agentapi.ReasonJob || m.Refused != "" && m.Refused != hash
-	m.Refused = hash
+	m.RefusesMessages = m.RefusesMessages || reason == agentapi.ReasonJob || m.RefusedPrompt != "" && m.RefusedPrompt != hash
+	m.RefusedPrompt = hash
 }
 
 // reopen forgets refusals: the job is active, or the prompt is one that it has accepted.
-func (m *messageMarks) reopen() { m.Closed, m.Refused = false, "" }
+func (m *messageMarks) reopen() { m.RefusesMessages, m.RefusedPrompt = false, "" }
 
 // observed follows a refresh. It returns the status that the record shows of the run that the last message started.
 func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agentapi.Status {

@@ -106,8 +106,8 @@ func (r *jobRecord) ended() bool { return agentapi.Status(r.Status.ValueString()
 //nolint:gochecknoglobals // never changed
 var sourceTypes = map[string]attr.Type{"repository": types.StringType, "ref": types.StringType}
 
-// set writes the service's record into the model. It is the only writer of
-// these attributes, so create, read and update cannot disagree.
+// set writes a job record of the service into the model. Nothing else writes these attributes, but for the status while a message
+// has its effect.
 func (r *jobRecord) set(job *agentapi.Job) diag.Diagnostics {
 	var diags diag.Diagnostics
 	r.ID = types.StringValue(job.ID)

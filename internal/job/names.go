@@ -20,7 +20,7 @@ func (m *jobModel) projectAndName() projectAndName {
 
 // names are what a process knows of names and of the jobs that the state has.
 type names struct {
-	applies atomic.Bool // an apply plans each resource again, and must not fail: see resource.go
+	isApplying atomic.Bool // a call has applied something: an apply plans each resource again, and must not fail then
 
 	mu       sync.Mutex
 	holders  map[projectAndName]holder
@@ -42,7 +42,8 @@ func (h holder) mayBe(other holder) bool {
 	return h == other || isNew && (h.request == "" || other.request == "")
 }
 
-// hold reports whether no other resource has the name.
+// hold notes that a resource has a name. It reports whether the plan may go on: no other resource has the name, or an apply has begun, whose
+// create stops.
 func (n *names) hold(name projectAndName, h holder) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -51,7 +52,7 @@ func (n *names) hold(name projectAndName, h holder) bool {
 		n.holders = map[projectAndName]holder{}
 	}
 	if isHeld && !had.mayBe(h) && !n.leaving[had.job] {
-		return n.applies.Load()
+		return n.isApplying.Load()
 	}
 	n.holders[name] = h
 	return true
@@ -73,7 +74,7 @@ func (n *names) leave(name projectAndName, jobID string) (isTaken bool) {
 	}
 	n.leaving[jobID] = true
 	h, isHeld := n.holders[name]
-	return isHeld && (h.job == "" || h.job == jobID && h.tainted) && !n.applies.Load()
+	return isHeld && (h.job == "" || h.job == jobID && h.tainted) && !n.isApplying.Load()
 }
 
 func (n *names) isLeaving(jobID string) bool {

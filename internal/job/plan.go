@@ -45,7 +45,7 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	marks := readMarks(ctx, req.Private)
 	marks.plan.Successor = &successor{Name: plan.Name.ValueString()}
 	replaces := marks.plan.Job
-	d.planCreate(ctx, &plan, replaces, false, marks, diags)
+	d.planCreate(ctx, &plan, nil, marks, diags)
 	h := holder{job: replaces}
 	if tainted := d.names.replacedBy(plan.projectAndName()); replaces == "" && tainted != "" {
 		h = holder{job: tainted, tainted: true}
@@ -88,7 +88,9 @@ func (d *ProviderData) planDestroy(ctx context.Context, req resource.ModifyPlanR
 func (d *ProviderData) planLeave(ctx context.Context, state *jobModel, m *marks, diags *diag.Diagnostics) {
 	jobID, request := state.ID.ValueString(), state.request(ctx, "")
 	if d.names.leave(state.projectAndName(), jobID) {
-		d.release(ctx, request, &journal.Record{Job: jobID, Adoption: m.record.Adoption}, false, diags)
+		if err := d.release(ctx, request, &journal.Record{Job: jobID, Adoption: m.record.Adoption}); err != nil {
+			addWarning(diags, wording.NameNotReleased(err, request, jobID))
+		}
 		addWarning(diags, wording.NotAdopted(request, state.facts()))
 	}
 }
@@ -143,7 +145,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	if c.replaces() {
 		// Terraform plans a replacement twice. This call has the prior state, and its warnings are shown. The second one has none: it
 		// plans a create.
-		d.planCreate(ctx, &plan, state.ID.ValueString(), true, marks, diags)
+		d.planCreate(ctx, &plan, &state, marks, diags)
 	} else {
 		isSaid = d.planStaying(ctx, &plan, &state, c, marks, diags)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// create is what an apply does with a create, as far as a plan knows.
+// create is what an apply does with a create, as far as a plan knows: first what was found, then what that means.
 type create struct {
 	request send.Request
 	verdict journal.Verdict
@@ -23,46 +23,54 @@ type create struct {
 	err     error           // why the journal does not show it
 	isKnown bool            // the plan knows the record, or that there is none
 
+	isTainted bool // the plan has a new resource, which is the tainted one that has the record's job
+	isLeaving bool // a resource gives up that job in the same plan
+
 	isOwn       bool            // the record has the job that the resource has had
-	isLeaving   bool            // that job's resource gives up the name in the same plan
 	keepsFailed bool            // that job failed, nothing but its taint asks for another one, and the create adopts it
 	released    *journal.Record // what the plan releases; may be nil
 }
 
-// decideCreate decides what becomes of a create: it is sent, or the record of its name stands in the way. replaces is the job that the
-// resource has had, or empty. An apply plans again, and knows less: with create_before_destroy, it has not read what is replaced.
-//
-// With create_before_destroy, nothing tells the apply that the record's job is the one that is being replaced, so the plan releases the
-// name.
-func (d *ProviderData) decideCreate(ctx context.Context, plan *jobModel, replaces string) create {
+// findCreate finds out what a create would meet. replaces is the job that the resource has had, or empty.
+func (d *ProviderData) findCreate(ctx context.Context, plan *jobModel, replaces string) create {
 	c := create{request: plan.request(ctx, ""), verdict: journal.Send}
 	c.request.Replaces, c.request.RetryFailed = replaces, plan.retries(ctx)
 	if !plan.areArgumentsKnown(ctx) {
 		return c
 	}
 	j := d.Sender.Journal
-	if c.verdict, c.record, c.err = j.Peek(ctx, c.request.Wanted); c.err != nil {
+	c.verdict, c.record, c.err = j.Peek(ctx, c.request.Wanted)
+	c.isKnown = c.err == nil
+	c.isTainted = c.verdict == journal.Twin && replaces == "" && d.mayReplace(plan, c.record.Job)
+	if !c.isTainted {
 		return c
 	}
-	c.isKnown = true
-	isTainted := c.verdict == journal.Twin && replaces == "" && d.mayReplace(plan, c.record.Job)
-	if isTainted { // unless a call for the resource that has the job says otherwise, it is this one
-		c.request.Replaces = c.record.Job
-		c.isLeaving = d.names.isLeaving(c.record.Job)
-	}
-	if isTainted && !c.isLeaving {
+	// Unless a call for the resource that has the job says otherwise, it is this one.
+	c.request.Replaces = c.record.Job
+	c.isLeaving = d.names.isLeaving(c.record.Job)
+	if !c.isLeaving {
 		c.verdict, c.record, c.err = j.Peek(ctx, c.request.Wanted)
 	}
-	plans, isAccepted := !d.names.applies.Load(), c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt
-	c.isOwn = c.record != nil && c.record.Job != "" && c.record.Job == c.request.Replaces
-	c.keepsFailed = isTainted && !c.isLeaving && c.verdict == journal.Adopt && d.names.hasFailed(c.record.Job) && !c.request.RetryFailed
-	switch {
-	case c.isLeaving, c.isOwn && plans && isAccepted && !c.keepsFailed:
-		c.verdict, c.released = journal.Send, c.record
-	case c.record == nil && replaces != "" && plans: // another journal may have the record
-		c.released = &journal.Record{Job: replaces}
-	}
 	return c
+}
+
+// decide decides what becomes of a create that was found: it is sent, or the record of its name stands in the way.
+//
+// With create_before_destroy, nothing tells the apply that the record's job is the one that is being replaced, so the plan releases the
+// name. An apply that plans again does not: it may not have read what is replaced.
+func (c *create) decide(hasFailed func(jobID string) bool, isApplying bool) {
+	isAccepted := c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt
+	c.isOwn = c.record != nil && c.record.Job != "" && c.record.Job == c.request.Replaces
+	c.keepsFailed = c.isTainted && !c.isLeaving && c.verdict == journal.Adopt && hasFailed(c.record.Job) && !c.request.RetryFailed
+	switch {
+	case c.isLeaving:
+		c.verdict, c.released = journal.Send, c.record
+	case isApplying, c.keepsFailed:
+	case c.isOwn && isAccepted:
+		c.verdict, c.released = journal.Send, c.record
+	case c.isKnown && c.record == nil && c.request.Replaces != "": // another journal may have the record
+		c.released = &journal.Record{Job: c.request.Replaces}
+	}
 }
 
 // mayReplace reports whether a new resource may be the tainted one of a job. It is not if this run has started the job, or if the plan
@@ -71,37 +79,41 @@ func (d *ProviderData) mayReplace(plan *jobModel, jobID string) bool {
 	return d.Sender.Journal.IsInState(jobID) && !d.names.isHeld(plan.projectAndName(), holder{job: jobID})
 }
 
-// planCreate plans a create. Of a replacement, only the first call has the state, and Terraform shows the warnings of that one alone.
-func (d *ProviderData) planCreate(
-	ctx context.Context, plan *jobModel, replaces string, hasState bool, m *marks, diags *diag.Diagnostics,
-) {
-	c := d.decideCreate(ctx, plan, replaces)
-	plans := !d.names.applies.Load()
-	isUnsaid := !hasState && replaces != "" && !m.plan.IsAnnounced && plans // what this plan cannot do must be an error
-	m.plan.IsAnnounced = hasState
+// planCreate plans a create, in the place of the job that the marks name, if they do. It releases the name of that job, so that no apply
+// adopts it. Of a replacement, only the first call has the state, and Terraform shows the warnings of that one alone.
+func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m *marks, diags *diag.Diagnostics) {
+	replaces, isApplying := m.plan.Job, d.names.isApplying.Load()
+	c := d.findCreate(ctx, plan, replaces)
+	c.decide(d.names.hasFailed, isApplying)
+
+	isUnsaid := state == nil && replaces != "" && !m.plan.IsAnnounced && !isApplying // what this plan cannot do must be an error
+	m.plan.IsAnnounced = state != nil
 	if s := m.plan.Successor; s != nil {
 		s.KeepsFailed = c.keepsFailed
 		s.IsUndecided = !c.isKnown && replaces == "" && !c.request.RetryFailed
 	}
-	if c.err != nil && replaces != "" && plans && d.Sender.Journal.IsUnusable() {
+	if c.isOwn && (!isApplying || c.verdict != journal.OtherPrompt) {
+		d.names.replaces(plan.projectAndName(), c.record.Job)
+	}
+	if c.err != nil && replaces != "" && !isApplying && d.Sender.Journal.IsUnusable() {
 		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaces, Project: c.request.Project}, c.err))
 		return
 	}
-	if c.err != nil && isUnsaid {
-		addError(diags, wording.NameNotReleased(c.err, c.request, replaces))
+	err := c.err
+	if c.released != nil {
+		err = d.release(ctx, c.request, c.released)
+	}
+	if err != nil && isUnsaid {
+		addError(diags, wording.NameNotReleased(err, c.request, replaces))
+	} else if err != nil && c.released != nil {
+		addWarning(diags, wording.NameNotReleased(err, c.request, c.released.Job))
 	}
 	d.reportJournalError(c.err, diags)
-	if c.isOwn && (plans || c.verdict != journal.OtherPrompt) {
-		d.names.replaces(plan.projectAndName(), c.record.Job)
-	}
-	if c.released != nil {
-		d.release(ctx, c.request, c.released, isUnsaid, diags)
-	}
-	d.sayCreate(ctx, plan, c, diags)
+	d.sayCreate(ctx, c, diags)
 }
 
 // sayCreate warns of what becomes of a create, and counts it if it is sent.
-func (d *ProviderData) sayCreate(ctx context.Context, plan *jobModel, c create, diags *diag.Diagnostics) {
+func (d *ProviderData) sayCreate(ctx context.Context, c create, diags *diag.Diagnostics) {
 	warn := func(text wording.Diagnostic) { validate.WarnAt(diags, path.Root("name"), text) }
 	if c.isLeaving {
 		warn(wording.NotAdopted(c.request, wording.Job{ID: c.record.Job, Project: c.record.Project}))
@@ -110,12 +122,10 @@ func (d *ProviderData) sayCreate(ctx context.Context, plan *jobModel, c create, 
 	case c.keepsFailed:
 		warn(wording.StillFailed(c.request, c.record))
 	case c.verdict == journal.Send || c.verdict == journal.Supersede:
-		if plan.areArgumentsKnown(ctx) && !d.names.applies.Load() { // of an apply, the plan has said it
-			d.warnOfOthers(ctx, c, diags)
-		}
+		d.warnOfOthers(ctx, c, diags)
 		d.planRequest(ctx, c.request, diags)
 	case c.verdict == journal.Twin: // the apply stops it, if the plan does not
-	case !d.names.applies.Load():
+	case !d.names.isApplying.Load():
 		warn(wording.Announcement(c.verdict, c.request, c.record))
 	}
 }
@@ -123,9 +133,12 @@ func (d *ProviderData) sayCreate(ctx context.Context, plan *jobModel, c create, 
 // warnOfOthers warns of a job that the create does not adopt, and that no state is known to have.
 func (d *ProviderData) warnOfOthers(ctx context.Context, c create, diags *diag.Diagnostics) {
 	j, warn := d.Sender.Journal, func(text wording.Diagnostic) { validate.WarnAt(diags, path.Root("name"), text) }
+	if d.names.isApplying.Load() || !c.isKnown && c.err == nil { // the plan has said it, or does not know the name
+		return
+	}
 	if c.record != nil {
-		// An apply of one process, with create_before_destroy, plans again what is being replaced.
-		if d.Plans && !c.record.IsFree() && !c.isOwn && !j.IsForgotten(c.record) {
+		// In a plan of "apply", this may be what a plan in the apply would say of the job that is being replaced.
+		if d.IsPlanCommand && !c.record.IsFree() && !c.isOwn && !j.IsForgotten(c.record) {
 			warn(wording.LeftBehind(c.request, c.record))
 		}
 		return

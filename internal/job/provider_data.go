@@ -25,12 +25,12 @@ const EnvProjectID = "AGENT_PROJECT_ID"
 
 // ProviderData is the provider's configuration as its resources use it.
 type ProviderData struct {
-	Sender    send.Sender // without a Client while an attribute is unknown
-	Waiter    wait.Waiter
-	ProjectID types.String // the default project; null without one
-	Mask      func(context.Context) context.Context
-	Plans     bool   // the CLI runs "plan"; of "apply", plan and apply look alike
-	OnRunner  string // what to do about a journal on a pipeline's runner; empty: it is not there, or somebody chose that
+	Sender        send.Sender // without a Client while an attribute is unknown
+	Waiter        wait.Waiter
+	ProjectID     types.String // the default project; null without one
+	Mask          func(context.Context) context.Context
+	IsPlanCommand bool   // the CLI runs "plan"; of "apply", plan and apply look alike
+	OnRunner      string // what to do about a journal on a pipeline's runner; empty: it is not there, or somebody chose that
 
 	warnsOfPlace, warnsOfMove sync.Once
 	sends, moved              atomic.Bool // this plan sends something; the last apply kept the journal elsewhere

@@ -18,16 +18,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// release frees the name of a job that this plan replaces or destroys. It must be able to if Terraform would drop a warning, as it does in
-// the second call of -replace.
-func (d *ProviderData) release(ctx context.Context, request send.Request, record *journal.Record, must bool, diags *diag.Diagnostics) {
-	err := d.Sender.Journal.Release(ctx, request.Project, request.Name, record.Job, record.Adoption)
-	switch {
-	case err != nil && must:
-		addError(diags, wording.NameNotReleased(err, request, record.Job))
-	case err != nil:
-		addWarning(diags, wording.NameNotReleased(err, request, record.Job))
-	}
+// release frees the name of a job that this plan replaces or destroys.
+func (d *ProviderData) release(ctx context.Context, request send.Request, record *journal.Record) error {
+	return d.Sender.Journal.Release(ctx, request.Project, request.Name, record.Job, record.Adoption)
 }
 
 // compareRecord warns of what the record of a name says that a state with the job does not show, and takes back that a plan, which was not
@@ -96,10 +89,10 @@ func (d *ProviderData) warnOfPlace(ctx context.Context, diags *diag.Diagnostics)
 		if d.OnRunner != "" {
 			addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder, d.OnRunner))
 		}
-		if err := d.Sender.Journal.CheckRead(ctx); err != nil && !d.names.applies.Load() {
+		if err := d.Sender.Journal.CheckRead(ctx); err != nil && !d.names.isApplying.Load() {
 			addWarning(diags, wording.MayBeUnwritable(err))
 		}
-		if at := d.Sender.Journal.Location.Unencrypted(ctx); at != "" && !d.names.applies.Load() {
+		if at := d.Sender.Journal.Location.Unencrypted(ctx); at != "" && !d.names.isApplying.Load() {
 			addWarning(diags, wording.JournalUnencrypted(at))
 		}
 	})
@@ -112,9 +105,11 @@ func (d *ProviderData) warnOfMove(diags *diag.Diagnostics) {
 	}
 }
 
-// assign records that the name has the job, which was imported or renamed, without sending anything. isMessaged: a message follows, which
-// makes a record where there is none.
-func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMessaged bool, out stateWriter) (ok bool) {
+// assign records that the name has the job, which was imported or renamed, and releases the earlier name, without sending anything. If a
+// message follows, and the earlier name has no record, it leaves that to the message: isAssigned is false.
+func (d *ProviderData) assign(
+	ctx context.Context, job, before *jobModel, isMessaged bool, out stateWriter,
+) (isAssigned, ok bool) {
 	isImported, isRenamed := before.Name.IsNull(), !before.Name.IsNull() && !job.Name.Equal(before.Name)
 	request := job.request(ctx, job.ID.ValueString())
 	var earlier *journal.Record
@@ -122,11 +117,11 @@ func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMess
 		var err error
 		if earlier, err = d.Sender.Journal.OfJob(ctx, request.Project, before.Name.ValueString(), request.Job); err != nil {
 			addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
-			return false
+			return false, false
 		}
 	}
 	if isMessaged && earlier == nil {
-		return true
+		return false, true
 	}
 	operation := d.Sender.Begin(ctx, request)
 	started, _ := time.Parse(time.RFC3339, job.CreatedAt.ValueString()) // else nobody knows
@@ -134,7 +129,7 @@ func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMess
 	for err == nil {
 		if verdict == journal.OtherJob && !isImported {
 			addError(out.diags, wording.NotAccepted(send.Outcome{Result: send.OtherJob, Record: record}, request, wording.ApplyAgain))
-			return false
+			return false, false
 		}
 		if isRenamed && !record.IsFree() && record.Job == request.Job { // a run was killed after this
 			break
@@ -147,13 +142,12 @@ func (d *ProviderData) assign(ctx context.Context, job, before *jobModel, isMess
 	}
 	if err != nil {
 		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
-		return false
+		return false, false
 	}
 	had := *out.marks
 	out.marks.record.Version, out.marks.record.Adoption = operation.Call.Version(), operation.Call.Adoption()
 	d.releaseEarlierName(ctx, job, before, &had, out.diags)
-	before.Name = job.Name
-	return true
+	return true, true
 }
 
 // releaseEarlierName frees the name that a job had before it was renamed.

@@ -67,7 +67,7 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics}
-	r.provider.names.applies.Store(true)
+	r.provider.names.isApplying.Store(true)
 	var job jobModel
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
 	resp.Diagnostics.Append(diags...)
@@ -122,7 +122,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
 	isIgnored := out.marks.plan.IsPromptIgnored
 	out.marks.plan = planMarks{}
-	r.provider.names.applies.Store(true)
+	r.provider.names.isApplying.Store(true)
 	var job, before jobModel
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
 	resp.Diagnostics.Append(diags...)
@@ -148,9 +148,14 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		out.marks.message.reopen()
 	}
 	job.jobRecord = before.jobRecord
+	named := &before // the name that the job has in the journal
 	if change.effect == storePrompt || !job.Name.Equal(before.Name) {
-		if !r.provider.assign(ctx, &job, &before, isMessage, out) {
+		isAssigned, ok := r.provider.assign(ctx, &job, &before, isMessage, out)
+		if !ok {
 			return
+		}
+		if isAssigned {
+			named = &job
 		}
 	}
 	if !isMessage && !change.isWaited {
@@ -170,7 +175,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if !isMessage {
 		out.save(ctx, &job)
 	} else {
-		outcome := r.sendMessage(ctx, &job, &before, operation, out)
+		outcome := r.sendMessage(ctx, &job, named, operation, out)
 		defer func() { r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) }() // by then, the store may have taken it
 		if outcome.Job == nil {
 			return
@@ -185,8 +190,8 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 }
 
 // sendMessage sends the new prompt to the job. From the moment it may have arrived the state holds the new prompt, so that
-// no later apply sends it again.
-func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, operation *send.Operation, out stateWriter) send.Outcome {
+// no later apply sends it again. If the journal has named the job otherwise, the message's record gives it the new name.
+func (r *jobResource) sendMessage(ctx context.Context, job, named *jobModel, operation *send.Operation, out stateWriter) send.Outcome {
 	outcome, at := operation.Send(ctx), time.Time{}
 	arrived := outcome.Job != nil
 	if arrived {
@@ -202,37 +207,38 @@ func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, op
 		out.marks.message.messaged(at)
 		out.marks.record.Version, out.marks.record.Adoption = operation.Call.Version(), operation.Call.Adoption()
 		out.save(ctx, job)
-		r.provider.releaseEarlierName(ctx, job, before, &earlier, out.diags)
+		r.provider.releaseEarlierName(ctx, job, named, &earlier, out.diags)
 	}
 	switch {
 	case outcome.Result == send.AlreadySent:
 		addWarning(out.diags, wording.AlreadySent(outcome, operation.Request))
 	case outcome.Result == send.Closed:
 		facts := job.facts()
-		facts.RefusedMessage = out.marks.message.Closed
+		facts.RefusedMessage = out.marks.message.RefusesMessages
 		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	case !arrived:
-		operation.Request.Closed = r.isClosed(ctx, job, outcome.Err, out)
-		addError(out.diags, wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
+		request := operation.Request
+		request.Closed = r.noteRefusal(ctx, job, outcome.Err, out)
+		addError(out.diags, wording.NotAccepted(outcome, request, wording.ApplyAgain))
 	}
 	return outcome
 }
 
-// isClosed reports whether refusals of messages and a GET after this one show that the job accepts no messages
-// any more, and leaves a mark for the next plan: a service may refuse messages to every job that has finished.
-func (r *jobResource) isClosed(ctx context.Context, job *jobModel, refusal error, out stateWriter) bool {
+// noteRefusal reads the job after it refused a message. If it has finished, a mark tells the next plan, because a service may refuse messages
+// to every job that has finished. isClosed reports whether this and earlier refusals show that the job accepts no messages any more.
+func (r *jobResource) noteRefusal(ctx context.Context, job *jobModel, refusal error, out stateWriter) (isClosed bool) {
 	reason := agentapi.ReasonOf(refusal)
 	if reason != agentapi.ReasonPrompt && reason != agentapi.ReasonJob {
 		return false
 	}
 	id := job.ID.ValueString()
-	record, err := r.provider.Sender.Client.ReadJob(ctx, job.ProjectID.ValueString(), id)
-	if err != nil || !record.Status.Terminal() || wait.MayBeStale(record.Status, out.marks.message.SentAt) {
+	shown, err := r.provider.Sender.Client.ReadJob(ctx, job.ProjectID.ValueString(), id)
+	if err != nil || !shown.Status.Terminal() || wait.MayBeStale(shown.Status, out.marks.message.SentAt) {
 		return false
 	}
 	out.marks.message.refuses(promptHash(id, job.comparedPrompt()), reason)
 	out.marks.write(ctx, out.private)
-	return out.marks.message.Closed
+	return out.marks.message.RefusesMessages
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -252,7 +258,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	r.provider.readRecord(ctx, &job, out)
 	defer func() { out.marks.write(ctx, out.private) }()
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
-	record, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
+	shown, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
 		addWarning(&resp.Diagnostics, wording.RefreshNotFound.Of(job.facts(), err))
@@ -262,9 +268,9 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	case err != nil:
 		addError(&resp.Diagnostics, wording.RefreshFailed.Of(job.facts(), err))
 	default:
-		r.provider.names.observe(id, string(record.Status))
-		record.Status = out.marks.message.observed(&job, record.Status)
-		resp.Diagnostics.Append(job.set(record)...)
+		r.provider.names.observe(id, string(shown.Status))
+		shown.Status = out.marks.message.observed(&job, shown.Status)
+		resp.Diagnostics.Append(job.set(shown)...)
 		if reflect.DeepEqual(job, before) {
 			out.identify(ctx, &job)
 		} else {
@@ -287,7 +293,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
-	r.provider.names.applies.Store(true)
+	r.provider.names.isApplying.Store(true)
 	r.provider.Sender.Journal.NotInState(job.ID.ValueString())
 	marks := readMarks(ctx, req.Private)
 	next := marks.plan.Successor

@@ -17,11 +17,13 @@ import (
 const (
 	// pollInterval is how often the claim of another run is looked at again.
 	pollInterval = 500 * time.Millisecond
+	// outcomeTime is how long recording an outcome may take before the deadline of its claim.
+	outcomeTime = 2 * opTimeout
 	// retryLimit is how long an outcome is offered to a store that does not take it.
 	retryLimit = time.Hour
 )
 
-// Call follows one call of the CLI that sends a request for a name, or records one.
+// Call is one call of the CLI that sends a request for a name, or records one: what it has read and written of the name's record.
 type Call struct {
 	wanted  Wanted
 	journal *Journal
@@ -108,12 +110,12 @@ func (c *Call) Claim() error {
 
 // claimed is the record with the claim of this call.
 func (c *Call) claimed(isUnsent bool) *Record {
-	const write, mark, outcome = 2 * opTimeout, 2 * opTimeout, 2 * opTimeout
+	const write, sent = 2 * opTimeout, 2 * opTimeout
 	now := time.Now().UTC()
 	request := &Request{
 		ID: newID(), IsMessage: c.wanted.Job != "", Job: c.wanted.Job, Arguments: hash(c.wanted.Arguments),
 		Sender: c.journal.process.Self, SentAt: now, Unsent: isUnsent,
-		Deadline: now.Add(write + mark + c.journal.RequestTimeout + outcome),
+		Deadline: now.Add(write + sent + c.journal.RequestTimeout + outcomeTime),
 	}
 	request.Prompt = store.Hash(request.ID, c.wanted.Prompt)
 	r := *c.journal.withoutForgotten(c.under)
@@ -135,8 +137,8 @@ func (c *Call) Sent() error {
 			return err
 		}
 	}
-	const outcome = 2 * opTimeout
-	if last := c.written.Claim.Deadline.Add(-c.journal.RequestTimeout - outcome); time.Now().Round(0).After(last) { // by the wall clock
+	last := c.written.Claim.Deadline.Add(-c.journal.RequestTimeout - outcomeTime)
+	if time.Now().Round(0).After(last) { // by the wall clock
 		return errLate
 	}
 	return nil
@@ -181,8 +183,8 @@ func (c *Call) offer(ctx context.Context, r *Record, over store.Version) (versio
 	return version, now, err
 }
 
-// keep writes an outcome, also after the call was cancelled. A store that does not take it is asked again in the background: until
-// then other runs wait for it, and the process does not end.
+// keep writes an outcome, also after the call was cancelled. A store that does not take it is asked again in the background, for up to
+// retryLimit: meanwhile other runs wait until the claim's deadline, and the end of this process as long as Drain's caller allows.
 func (c *Call) keep(r *Record) {
 	ctx, release := context.WithoutCancel(c.ctx), c.release
 	if !c.failed(c.write(ctx, r)) {
@@ -273,8 +275,8 @@ func (c *Call) ReleaseUnder() {
 // IsForgotten reports whether a person has given up what the call has looked at.
 func (c *Call) IsForgotten() bool { return c.journal.IsForgotten(c.under) }
 
-// Version is that of what the call has read or written, for the state. It is none if the call has replaced a job that perhaps no state has:
-// the next plan reads whether its Delete has followed.
+// Version is that of what the call has read or written, for the state. It is empty if the call has replaced a job that may be in no state,
+// so that the next plan reads the record: by then, a Delete may have released that job.
 func (c *Call) Version() string {
 	if c.written == nil {
 		return c.journal.known(c.under, c.version)

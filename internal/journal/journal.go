@@ -47,7 +47,7 @@ type Options struct {
 	Elsewhere []Place
 	// Pointer is the place beside the state, if the journal is elsewhere: it gets a pointer to this one. It may be nil.
 	Pointer *Place
-	// IsUsual: nobody has chosen the place, so a pointer there counts.
+	// IsUsual: the place is the bucket beside the state, so a pointer there counts.
 	IsUsual bool
 	// Forget lists ids of requests that a person has given up.
 	Forget []string

@@ -112,7 +112,8 @@ func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown &
 // settled is the record once its claim can have no response any more. isSent: the request may have been sent.
 func (r *Record) settled(isSent, isInState bool) *Record {
 	s := *r
-	if s.Claim = nil; r.Claim == nil || !isSent {
+	s.Claim = nil
+	if r.Claim == nil || !isSent {
 		return &s
 	}
 	s.accept(r.Claim, r.Claim.Job, isInState)

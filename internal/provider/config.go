@@ -112,7 +112,7 @@ func (m providerModel) providerData(
 		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
 		data.Sender.Journal = journal.Open(process, options)
 		logPlace(ctx, options.Place)
-		data.Plans = process.Command == "plan"
+		data.IsPlanCommand = process.Command == "plan"
 		if settings.location.Default && settings.location.Folder != "" {
 			data.OnRunner = runnerAdvice()
 		}

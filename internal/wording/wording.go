@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package wording has every sentence that a plan or an apply shows: functions from facts to diagnostics.
+// Package wording has what a plan or an apply says: functions from facts to diagnostics. A cause is worded where it arises.
 package wording
 
 import (

@@ -159,7 +159,7 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 			if err == nil {
 				err = json.Unmarshal(text, &page)
 			}
-			if err == nil && page.Kind != "storage#objects" { // or what is not Google could say that there is no entry
+			if err == nil && page.Kind != "storage#objects" { // or what is not Google could say that there is no record
 				err = newError(http.StatusOK, text)
 			}
 			if err != nil {
@@ -236,7 +236,7 @@ func (o *objects) IsDenied(err error) bool {
 	return ok && failed.Status == http.StatusForbidden
 }
 
-// send repeats what Google says to repeat: a name takes about one write a second, and an entry is often written twice in one.
+// send repeats what Google says to repeat: a name takes about one write a second, and a record is often written twice in one.
 func (o *objects) send(ctx context.Context, method, path string, query url.Values, body []byte) ([]byte, http.Header, error) {
 	var refused error
 	for wait := 500 * time.Millisecond; ; wait = min(2*wait, 4*time.Second) {
