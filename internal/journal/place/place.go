@@ -7,6 +7,7 @@ package place
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -65,26 +66,48 @@ type kind struct {
 	backend string // of the CLI
 	beside  func(*settings.Settings) (in bucket.Cloud, prefix string, _ error)
 	scheme  string // of URLs
+	example string // of a URL
 	named   func(host, path string, _ *settings.Settings) (in bucket.Cloud, prefix string, _ error)
 	accepts []string // parameters of URLs, beside endpoint and state
-	path    []string // settings of the backend that are the host and path of a URL
+	path    []string // settings of the backend that are the host and path of a URL; they are required
+	suffix  string   // what beside adds to the last of these
 	moves   []string // settings and variables of the backend that no URL has, and with which it would lead to another store
 }
 
-// A new cloud is a package, and a line here.
+// kinds has a line for each cloud.
 //
 //nolint:gochecknoglobals // never changed
 var kinds = []kind{
-	{"s3", s3.Beside, "s3", s3.Named, []string{
-		"region", "profile", "use_path_style", "skip_s3_checksum", "acl", "encrypt", "kms_key_id",
-	}, []string{"bucket", "key"}, []string{"endpoint", "endpoints", "AWS_S3_ENDPOINT"}},
-	{"gcs", gcs.Beside, "gs", gcs.Named, []string{"kms_encryption_key"}, []string{"bucket", "prefix"}, []string{
-		"storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT", "STORAGE_EMULATOR_HOST",
-		"universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
-	}},
-	{"azurerm", azblob.Beside, "azblob", azblob.Named, nil, []string{"storage_account_name", "container_name", "key"}, []string{
-		"environment", "lookup_blob_endpoint", "ARM_USE_DNS_ZONE_ENDPOINT", "metadata_host", "ARM_METADATA_HOST", "ARM_METADATA_HOSTNAME",
-	}},
+	{
+		backend: "s3", beside: s3.Beside, scheme: "s3", example: "s3://bucket/prefix?region=eu-central-1", named: s3.Named,
+		accepts: []string{"region", "profile", "use_path_style", "skip_s3_checksum", "acl", "encrypt", "kms_key_id"},
+		path:    []string{"bucket", "key"}, suffix: "." + settings.Beside,
+		moves: []string{"endpoint", "endpoints", "AWS_S3_ENDPOINT"},
+	},
+	{
+		backend: "gcs", beside: gcs.Beside, scheme: "gs", example: "gs://bucket/prefix", named: gcs.Named,
+		accepts: []string{"kms_encryption_key"},
+		path:    []string{"bucket", "prefix"}, suffix: "/" + settings.Beside, // each of its states is in a folder
+		moves: []string{
+			"storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT", "STORAGE_EMULATOR_HOST",
+			"universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
+		},
+	},
+	{
+		backend: "azurerm", beside: azblob.Beside, scheme: "azblob", example: "azblob://account/container/prefix", named: azblob.Named,
+		path: []string{"storage_account_name", "container_name", "key"}, suffix: "." + settings.Beside,
+		moves: []string{
+			"environment", "lookup_blob_endpoint", "ARM_USE_DNS_ZONE_ENDPOINT", "metadata_host", "ARM_METADATA_HOST", "ARM_METADATA_HOSTNAME",
+		},
+	},
+}
+
+// Backends are those of the CLI beside whose states a journal can be kept.
+func Backends() (names []string) {
+	for _, k := range kinds {
+		names = append(names, k.backend)
+	}
+	return names
 }
 
 // Beside returns the place beside a state that is in a bucket; ok is false if it is not in one. It is the same in all
@@ -122,11 +145,8 @@ func URL(b cli.Backend) string {
 			query.Set(name, "true")
 		}
 	}
-	beside, text := "/"+settings.Beside, url.URL{Scheme: kinds[i].scheme, Host: at[0], RawQuery: query.Encode()}
-	if b.Type != "gcs" { // each of its states is in a folder
-		beside = "." + settings.Beside
-	}
-	text.Path = strings.TrimRight("/"+strings.Join(at[1:], "/")+beside, "/")
+	text := url.URL{Scheme: kinds[i].scheme, Host: at[0], RawQuery: query.Encode()}
+	text.Path = strings.TrimRight("/"+strings.Join(at[1:], "/")+kinds[i].suffix, "/")
 	if l, err := ParseURL(text.String()); err != nil || l.String() != text.Scheme+"://"+at[0]+text.Path+"/" {
 		return ""
 	}
@@ -144,13 +164,20 @@ func (l Location) Open(scope string, process *cli.Process) store.Store {
 	return folder.New(l.Folder, l.Default, scope)
 }
 
-var errURL = errors.New("the journal's URL must be an absolute path, or like s3://bucket/prefix?region=eu-central-1, gs://bucket/prefix " +
-	"or azblob://account/container/prefix, without user, port and fragment; it accepts the parameters endpoint and state, for s3 " +
-	"region, profile, use_path_style, skip_s3_checksum, acl, encrypt and kms_key_id, and for gs kms_encryption_key, each once, and after " +
-	"a path only state")
+// errURL says what a URL can be.
+var errURL = func() error {
+	examples, parameters := []string{"an absolute path"}, []string{"the parameters endpoint and state"}
+	for _, k := range kinds {
+		examples = append(examples, k.example)
+		if len(k.accepts) > 0 {
+			parameters = append(parameters, fmt.Sprintf("for %s %s", k.scheme, strings.Join(k.accepts, ", ")))
+		}
+	}
+	return fmt.Errorf("the journal's URL must be %s, without user, port and fragment; it accepts %s, each once, and after a path only state",
+		strings.Join(examples, ", or "), strings.Join(parameters, "; "))
+}()
 
-// ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or
-// s3://BUCKET/PREFIX?region=REGION, gs://BUCKET/PREFIX or azblob://ACCOUNT/CONTAINER/PREFIX, each with endpoint=URL and
+// ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or the URL of a kind, with endpoint=URL and
 // state=NAME. Its errors never repeat the text.
 func ParseURL(text string) (Location, error) {
 	if filepath.IsAbs(text) {

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,12 +59,12 @@ func TestSettings(t *testing.T) {
 				}
 			}
 			outer, inner, isNested := strings.Cut(name, ".")
-			settings := map[string]any{"bucket": "canary", "key": "canary"}
-			switch backend {
-			case "gcs":
-				delete(settings, "key")
-			case "azurerm":
-				settings = map[string]any{"storage_account_name": "canary", "container_name": "canary", "key": "canary", "resource_group_name": "canary"}
+			settings := map[string]any{}
+			for _, required := range kinds[slices.Index(Backends(), backend)].path {
+				settings[required] = "canary"
+			}
+			if backend == "azurerm" { // or some identities cannot look up the account's key
+				settings["resource_group_name"] = "canary"
 			}
 			set := map[string]any{
 				"string": value, "bool": true, "number": 1200., "list": []any{value}, "map": map[string]any{"canary": value},

@@ -50,7 +50,7 @@ type Store interface {
 	List(ctx context.Context) (map[string]Listed, error)
 	// Get returns what a key has. Without an error, an empty version means that there is nothing: the store itself says so.
 	Get(ctx context.Context, key string) (text []byte, v Version, err error)
-	// Put stores a text durably if the key has a version, or, if that is empty, if nothing is there. If it is not
+	// Put stores a text durably if the key has the version ifVersion, or, if that is empty, if nothing is there. If it is not
 	// so, it returns ErrConflict.
 	Put(ctx context.Context, key string, text []byte, ifVersion Version) (Version, error)
 	// CanRead returns ErrDenied if the credentials cannot read what Prove has written, or would write. The error names what an apply needs.

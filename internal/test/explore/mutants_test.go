@@ -42,7 +42,7 @@ func mutants() map[string]mutant {
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket"},
 
-		"an unknown create stops": {"journal/judge.go", "	case r.IsUnknownCreate() && !j.IsForgotten(r):\n		return Unknown\n", "", create},
+		"an unknown create stops": {"journal/judge.go", "	case r.IsUnknownCreate() && !j.IsForgotten(r):\n		return UnknownCreate\n", "", create},
 		"the same request adopts": {
 			"journal/judge.go", "	case w.IsPromptUnknown || r.Last.has(w.Prompt):\n		return Adopt\n", "	case w.IsPromptUnknown || r.Last.has(w.Prompt):\n		return Send\n", create,
 		},
@@ -54,7 +54,7 @@ func mutants() map[string]mutant {
 		"a message goes to the job that the name has": {
 			"journal/judge.go", "	case r.Job != w.Job && !j.IsForgotten(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
 		},
-		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return SentUnknown\n	}\n	return Adopt\n", "	}\n	return Send\n", message},
+		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return UnknownMessage\n	}\n	return AlreadySent\n", "	}\n	return Send\n", message},
 		"a claim that is over may have been sent":    {"journal/judge.go", "		r = j.settle(r)\n", "", create},
 
 		"no POST without a claim":                                    {"journal/call.go", "		return ErrTaken\n	}\n	return err\n", "		return ErrTaken\n	}\n	return nil\n", create},
@@ -69,7 +69,7 @@ func mutants() map[string]mutant {
 		},
 
 		"a plan releases what it replaces": {
-			"job/plan_create.go", "c.isOwn && plans && isAccepted", "c.isOwn && !c.isOwn && isAccepted", "-replace, create first in bucket",
+			"job/plan_create.go", "case c.isOwn && isAccepted:", "case c.isOwn && !c.isOwn:", "-replace, create first in bucket",
 		},
 		"a plan releases what it destroys": {
 			"job/plan.go", "	if d.names.leave(", "	if !d.names.leave(", "other address, no moved block in bucket",
@@ -78,7 +78,7 @@ func mutants() map[string]mutant {
 			"job/record.go", "	case record.Job == facts.ID && record.Released:\n", "	case record.Job == facts.ID && record.Released && false:\n",
 			"-replace only planned, then the state lost in bucket",
 		},
-		"a plan keeps a failed job":                       {"job/plan_create.go", "c.verdict == journal.Adopt && d.names", "c.verdict == journal.Twin && d.names", failed},
+		"a plan keeps a failed job":                       {"job/plan_create.go", "c.verdict == journal.Adopt && hasFailed", "c.verdict == journal.Twin && hasFailed", failed},
 		"a destroy keeps a failed job for its successor":  {"job/resource.go", "(next.KeepsFailed ||", "(false ||", failed},
 		"a destroy keeps what another object has adopted": {"journal/journal.go", "r.Released, adoption != AnyAdoption && r.Adoption != adoption:", "r.Released:", "failed job, create first, again in bucket"},
 		"a destroy releases":                              {"job/resource.go", "		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)\n", "", "terraform destroy in bucket"},

@@ -29,6 +29,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/tools/source"
 )
 
@@ -167,7 +168,7 @@ func (t table) update(cli, root string) error {
 // refused says for each backend what a journal cannot use, and the notes about it.
 func (t table) refused() string {
 	lines := []string{"| backend | not supported |", "|---|---|"}
-	for _, backend := range []string{"s3", "gcs", "azurerm"} {
+	for _, backend := range place.Backends() {
 		var always, sometimes []string
 		for _, s := range t.sorted() {
 			name := "`" + s.name + "`"

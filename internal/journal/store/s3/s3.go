@@ -123,7 +123,7 @@ func (c *cloud) Grant(op, prefix string) string {
 	return fmt.Sprintf(`{"Effect": "Allow", "Action": %s, "Resource": "arn:%s:s3:::%s"}`, action, c.aws.partition(), resource)
 }
 
-// Never is the hash of no text that anybody knows.
+// Never is a well-formed ETag that no object has.
 func (c *cloud) Never() store.Version { return `"00000000000000000000000000000000"` }
 
 // Unencrypted returns the endpoint if requests go there without encryption, as the backend's do; and else nothing.
