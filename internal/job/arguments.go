@@ -20,8 +20,11 @@ func (m *jobModel) newJob() agentapi.NewJob {
 	return agentapi.NewJob{Prompt: m.promptText().ValueString()}
 }
 
+// replacing are the arguments of which another value starts another job, beside the prompt and the project.
+func (m *jobModel) replacing() []attr.Value { return []attr.Value{m.Triggers} }
+
 // arguments tell one create from another, beside the prompt.
-func (m *jobModel) arguments() []attr.Value { return []attr.Value{m.ProjectID, m.Name, m.Triggers} }
+func (m *jobModel) arguments() []attr.Value { return append(m.replacing(), m.ProjectID, m.Name) }
 
 // areArgumentsKnown reports whether a plan knows all that the record of a name is compared with, but for the prompt.
 func (m *jobModel) areArgumentsKnown(ctx context.Context) bool {

@@ -4,6 +4,9 @@
 package job
 
 import (
+	"slices"
+
+	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -77,7 +80,8 @@ func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewPr
 	case !isImported && !isIgnored && (m.RefusesMessages || m.RefusedPrompt != ""):
 		c.effect = reopen
 	}
-	isNewForSchema := isNewProject || !isImported && !plan.Triggers.Equal(state.Triggers)
+	isSame := slices.EqualFunc(plan.replacing(), state.replacing(), attr.Value.Equal)
+	isNewForSchema := isNewProject || !isImported && !isSame
 	if isNewForSchema && !c.replaces() {
 		c.effect = replace
 	}

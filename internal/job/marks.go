@@ -25,10 +25,10 @@ type marks struct {
 
 // messageMarks are about the prompts that were sent to the job.
 type messageMarks struct {
-	SentAt          time.Time `json:"sent,omitzero"`         // when a message was accepted whose run of the job has not been seen to start or end
+	SentAt          time.Time `json:"sent,omitzero"`         // of an accepted message whose run of the job was not seen to start or end
 	Unconfirmed     bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
 	RefusesMessages bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
-	RefusedPrompt   string    `json:"refused,omitempty"`     // the hash of a prompt that it refused after it had finished: with another one, it refuses messages
+	RefusedPrompt   string    `json:"refused,omitempty"`     // hash of a prompt that it refused after it had finished; another one is enough
 	Prompt          string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
 }
 

@@ -42,8 +42,8 @@ func (h holder) mayBe(other holder) bool {
 	return h == other || isNew && (h.request == "" || other.request == "")
 }
 
-// hold notes that a resource has a name. It reports whether the plan may go on: no other resource has the name, or an apply has begun, whose
-// create stops.
+// hold notes that a resource has a name. It reports whether the plan may go on: no other resource has the name, or an apply has begun,
+// whose create stops.
 func (n *names) hold(name projectAndName, h holder) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -154,8 +154,8 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	}
 }
 
-// planStaying plans what becomes of the name of a job that stays, and of a message to it. It reports whether it has said so in place of what
-// the change alone would say.
+// planStaying plans what becomes of the name of a job that stays, and of a message to it. It reports whether it has said so in place of
+// what the change alone would say.
 func (d *ProviderData) planStaying(
 	ctx context.Context, plan, state *jobModel, c change, m *marks, diags *diag.Diagnostics,
 ) (isSaid bool) {

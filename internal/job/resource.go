@@ -224,8 +224,9 @@ func (r *jobResource) sendMessage(ctx context.Context, job, named *jobModel, ope
 	return outcome
 }
 
-// noteRefusal reads the job after it refused a message. If it has finished, a mark tells the next plan, because a service may refuse messages
-// to every job that has finished. isClosed reports whether this and earlier refusals show that the job accepts no messages any more.
+// noteRefusal reads the job after it refused a message. If it has finished, a mark tells the next plan, because a service may refuse
+// messages to every job that has finished. isClosed reports whether this and earlier refusals show that the job accepts no messages any
+// more.
 func (r *jobResource) noteRefusal(ctx context.Context, job *jobModel, refusal error, out stateWriter) (isClosed bool) {
 	reason := agentapi.ReasonOf(refusal)
 	if reason != agentapi.ReasonPrompt && reason != agentapi.ReasonJob {
