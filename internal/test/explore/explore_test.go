@@ -36,7 +36,7 @@ type explorer struct {
 }
 
 // sampled is such that a run of make chaos ends within an hour on two cores: a second cut after each of 1,500 first ones takes hours.
-const sampled = 64
+const sampled = 128
 
 // tally is what the explorers of a scenario have in common.
 type tally struct {
