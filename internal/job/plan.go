@@ -83,7 +83,7 @@ func (d *ProviderData) planDestroy(ctx context.Context, req resource.ModifyPlanR
 	d.planLeave(ctx, &state, m, diags)
 }
 
-// planLeave follows a plan in which a resource gives up its name: it is destroyed or renamed. If another one gets the name, this plan
+// planLeave follows a plan in which a resource leaves its name: it is destroyed or renamed. If another one gets the name, this plan
 // releases it.
 func (d *ProviderData) planLeave(ctx context.Context, state *jobModel, m *marks, diags *diag.Diagnostics) {
 	jobID, request := state.ID.ValueString(), state.request(ctx, "")

@@ -24,7 +24,7 @@ type create struct {
 	isKnown bool            // the plan knows the record, or that there is none
 
 	isTainted bool // the plan has a new resource, which is the tainted one that has the record's job
-	isLeaving bool // a resource gives up that job in the same plan
+	isLeaving bool // the resource that has that job leaves the name in the same plan
 
 	isOwn       bool            // the record has the job that the resource has had
 	keepsFailed bool            // that job failed, nothing but its taint asks for another one, and the create adopts it
