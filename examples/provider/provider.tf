@@ -17,7 +17,7 @@ resource "agent_job" "quickstart" {
   prompt = "Add a quickstart for the Python SDK"
 
   lifecycle {
-    postcondition { # without it, a run that stops waiting early only warns
+    postcondition { # without it, a create that stops waiting early only warns
       condition     = contains(["completed", "archived"], self.status)
       error_message = "Job ${self.id} is ${self.status}."
     }

@@ -112,7 +112,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 					},
 					"on_failure": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "When the job fails, `error` fails the run, and the next ones without another job, until prompt or " +
+						MarkdownDescription: "When the job fails, `error` fails the run, and no other job starts until prompt or " +
 							"`triggers` change; `retry` fails the run, and the next apply starts a new job; `warn` keeps the failed job. Default: `error`.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onRetry, onWarn)},
 					},
