@@ -156,30 +156,30 @@ func TestAdoption(t *testing.T) {
 	first, ofLost := step{objects: a, creates: 1}, step{before: lost, objects: a, says: []string{willAdopt, adopted}, creates: 1}
 	unanswered := step{before: noResponse(simulator.KindCreate), objects: a, says: []string{unknownCreate}, creates: 1}
 	play(t, map[string][]step{
-		"the same": {
+		"N02 the same": {
 			first, ofLost, {objects: a, creates: 1},
 			{objects: b, says: []string{followUp}, creates: 1, messages: 1, after: has("docs 1")},
 		},
-		"edited, and undone": {
+		"N03 edited, and undone": {
 			first, {before: lost, objects: b, says: []string{mayStop, stops}, creates: 1}, ofLost,
 		},
-		"edited, and given up": {
+		"N03 edited, and given up": {
 			first, {before: func(l *life) { lost(l); forgets(l) }, objects: b, creates: 2, after: has("docs 2")},
 			{objects: b, creates: 2},
 			{before: lost, objects: a, says: []string{mayStop, stops}, creates: 2}, // the id is used up
 			{objects: b, says: []string{willAdopt, adopted}, creates: 2},
 		},
-		"derived, and the same":  {first, {before: lost, objects: derived(named("docs", "A")), says: []string{willAdopt, willAdopt, adopted}, creates: 1}},
-		"derived, and another":   {first, {before: lost, objects: derived(named("docs", "B")), says: []string{willAdopt, mayStop, stops}, creates: 1}},
-		"another name":           {first, {before: lost, objects: []object{named("other", "B")}, creates: 2, after: has("docs 1", "other 2")}},
-		"the key of a name":      {first, {before: lost, objects: []object{named("dosc", "A")}, says: []string{"WARNING: Equal agent job under another name"}, creates: 2}},
-		"the same key, given up": {first, {before: func(l *life) { lost(l); forgets(l) }, objects: []object{named("dosc", "A")}, creates: 2}},
-		"other triggers": {
+		"N02 derived, and the same":  {first, {before: lost, objects: derived(named("docs", "A")), says: []string{willAdopt, willAdopt, adopted}, creates: 1}},
+		"N03 derived, and another":   {first, {before: lost, objects: derived(named("docs", "B")), says: []string{willAdopt, mayStop, stops}, creates: 1}},
+		"another name":               {first, {before: lost, objects: []object{named("other", "B")}, creates: 2, after: has("docs 1", "other 2")}},
+		"N08 the key of a name":      {first, {before: lost, objects: []object{named("dosc", "A")}, says: []string{"WARNING: Equal agent job under another name"}, creates: 2}},
+		"N08 the same key, given up": {first, {before: func(l *life) { lost(l); forgets(l) }, objects: []object{named("dosc", "A")}, creates: 2}},
+		"N04 other triggers": {
 			first, {before: lost, objects: triggered, says: []string{notInState}, creates: 2},
 			{objects: triggered, says: []string{previousJobs}, creates: 2}, {objects: triggered, creates: 2},
 			{before: lost, objects: a, says: []string{notInState}, creates: 3}, {objects: a, says: []string{previousJobs}, creates: 3},
 		},
-		"unanswered": {
+		"N07 unanswered": {
 			unanswered, {objects: a, says: []string{mayUnknown, unknownCreate}, creates: 1},
 			{objects: b, says: []string{mayUnknown, unknownCreate}, creates: 1},
 			{objects: triggered, says: []string{mayUnknown, unknownCreate}, creates: 1},
@@ -187,31 +187,31 @@ func TestAdoption(t *testing.T) {
 			{before: lost, objects: a, says: []string{willAdopt, adopted}, creates: 2},
 			{before: func(l *life) { l.giveUp = nil; delete(l.config["journal"].(attrs), "forget") }, objects: a, creates: 2},
 		},
-		"unanswered twice": {
+		"N07 unanswered twice": {
 			unanswered,
 			{before: func(l *life) { forgets(l); noResponse(simulator.KindCreate)(l) }, objects: a, says: []string{unknownCreate}, creates: 2},
 			{objects: a, says: []string{mayUnknown, unknownCreate}, creates: 2},
 		},
-		"unanswered, and imported": {
+		"N24 unanswered, and imported": {
 			unanswered, {before: func(l *life) { importTo(l, "docs") }, objects: a, says: []string{unfinished}, creates: 1}, {objects: a, creates: 1, after: has("docs 1")}, ofLost,
 		},
-		"unanswered message": {
+		"N12 unanswered message, and a lost state": {
 			first, {before: noResponse(simulator.KindMessage), objects: b, says: []string{followUp, unknownMessage}, creates: 1, messages: 1},
 			{before: lost, objects: b, says: []string{willAdopt, adopted}, creates: 1, messages: 1},
 			{objects: b, planOnly: true, says: []string{unconfirmed}, creates: 1, messages: 1},
 		},
-		"a failed job": {
+		"N02 a failed job": {
 			{objects: fails, says: []string{failed}, creates: 1}, {before: lost, objects: fails, says: []string{willAdopt, adopted, failed}, creates: 1},
 			{before: lost, objects: retries, says: []string{willAdopt, failed}, creates: 2},
 		},
-		"a job that is gone": {
+		"N05 a job that is gone": {
 			first, {
 				before:  func(l *life) { lost(l); l.s.Forget(l.s.OnlyJob(l.t).ID) },
 				objects: a, says: []string{willAdopt, notReadable}, creates: 1,
 			},
 			{before: forgets, objects: a, says: []string{willAdopt}, creates: 2},
 		},
-		"a destroyed job": {
+		"N01 a destroyed job": {
 			first, {objects: []object{{address: "docs", gone: true}}, creates: 1, after: has("docs 1!")}, {objects: a, creates: 2},
 		},
 		"a state that comes back": {
@@ -235,13 +235,13 @@ func TestMessage_record(t *testing.T) {
 	replaced := []object{named("docs", "A")}
 	replaced[0].forced = true
 	play(t, map[string][]step{
-		"accepted": {
+		"N12 accepted": {
 			first, sent(1, "B"),
 			{before: asBefore(1), objects: of("B"), says: []string{countsAsSent, countsAsSent}, creates: 1, messages: 1},
 			{objects: of("B"), creates: 1, messages: 1}, sent(2, "A"),
 		},
-		"another one since": {first, sent(1, "B"), {before: asBefore(1), objects: of("C"), says: []string{followUp}, creates: 1, messages: 2}},
-		"without a response": {
+		"N14 another one since": {first, sent(1, "B"), {before: asBefore(1), objects: of("C"), says: []string{followUp}, creates: 1, messages: 2}},
+		"N12 without a response": {
 			first,
 			{before: noResponse, objects: of("B"), says: []string{followUp, unknownMessage}, creates: 1, messages: 1},
 			{before: asBefore(1), objects: of("B"), says: []string{earlierUnknown, unknownMessage}, creates: 1, messages: 1},
@@ -253,13 +253,13 @@ func TestMessage_record(t *testing.T) {
 			{before: func(l *life) { asBefore(1)(l); refused(l) }, objects: of("C"), says: []string{followUp, "ERROR: Message to agent job not accepted"}, creates: 1, messages: 2},
 			{objects: of("B"), says: []string{countsAsSent, countsAsSent}, creates: 1, messages: 2},
 		},
-		"to a job that was replaced since": {
+		"N15 to a job that was replaced since": {
 			first, {objects: replaced, creates: 2},
 			{before: asBefore(1), objects: of("A"), says: []string{notInState}, creates: 2},
 			{before: asBefore(1), objects: of("B"), says: []string{notInState, mayOtherJob, otherJob}, creates: 2},
 			{before: forgets, objects: of("B"), says: []string{followUp}, creates: 2, messages: 1, after: has("docs 1")},
 		},
-		"beside an unknown create": {
+		"N16 beside an unknown create": {
 			first, {before: func(l *life) {
 				l.s.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 500, AfterEffect: true})
 			}, objects: replaced, says: []string{unknownCreate}, creates: 2},

@@ -29,14 +29,14 @@ func TestNames(t *testing.T) {
 		unnamed[i].ignored = []string{"name", "prompt"}
 	}
 	lives := map[string][]step{
-		"changed in place": {
+		"N24 changed in place": {
 			first,
 			{objects: []object{renamed}, creates: 1, after: has("a 1!", "b 1")},
 			{objects: []object{renamed}, creates: 1},
 			{before: lost, objects: []object{renamed}, says: []string{willAdopt, adopted}, creates: 1},
 			{objects: []object{renamed, a.at("other")}, creates: 2, after: has("a 2", "b 1")},
 		},
-		"changed with the prompt": {
+		"N24 changed with the prompt": {
 			first,
 			{objects: []object{named("b", "B").at("a")}, says: []string{followUp}, creates: 1, messages: 1, after: has("a 1!", "b 1")},
 			{before: lost, objects: []object{named("b", "B").at("a")}, says: []string{willAdopt, adopted}, creates: 1, messages: 1},
@@ -69,11 +69,11 @@ func TestNames(t *testing.T) {
 			first, {objects: []object{a.at("other"), renamed}, backwards: true, says: []string{willAdopt, notAdopted}, creates: 2, after: has("a 2", "b 1")},
 			{objects: []object{renamed, a.at("other")}, creates: 2},
 		},
-		"exchanged": {
+		"N24 exchanged": {
 			both, {objects: swapped, says: []string{mayOtherJob, mayOtherJob, otherJob, otherJob}, creates: 2, after: has("a 1", "b 2")},
 			{objects: []object{a, b}, creates: 2},
 		},
-		"imported": {
+		"N11 imported": {
 			{before: func(l *life) { ended(l.s); importTo(l, "a") }, objects: []object{a}, says: []string{recorded}, after: has("a 1")},
 			{objects: []object{a}}, {before: lost, objects: []object{a}, says: []string{willAdopt, adopted}},
 		},
@@ -91,7 +91,7 @@ func TestNames(t *testing.T) {
 		"a moved address": {
 			first, {before: func(l *life) { l.state = map[string]stored{"other": l.state["a"]} }, objects: []object{a.at("other")}, creates: 1, after: has("a 1")},
 		},
-		"two new ones with one prompt": {
+		"N09 two new ones with one prompt": {
 			{objects: []object{a, a.at("other")}, says: []string{duplicate}, creates: 1},
 			{objects: []object{a, a.at("other")}, says: []string{duplicate}, creates: 1},
 		},
@@ -99,11 +99,11 @@ func TestNames(t *testing.T) {
 		"two jobs get one name": {
 			both, {objects: []object{a, named("a", "B").at("b")}, says: []string{duplicate, mayOtherJob}, creates: 2, after: has("a 1", "b 2")},
 		},
-		"a kept job is planned after a new one with its name": {
+		"N09 a kept job is planned after a new one with its name": {
 			first, {objects: []object{named("a", "A").at("other"), a}, says: []string{willAdopt, duplicate}, creates: 1, after: has("a 1")},
 			{objects: []object{a}, creates: 1},
 		},
-		"a kept job is planned before a new one with its name": {
+		"N09 a kept job is planned before a new one with its name": {
 			first, {objects: []object{a, named("a", "A").at("other")}, says: []string{duplicate}, creates: 1, after: has("a 1")},
 			{objects: []object{a}, creates: 1},
 		},
@@ -118,7 +118,7 @@ func TestNames(t *testing.T) {
 			if !oldFirst {
 				says = []string{willAdopt, notAdopted}
 			}
-			lives[fmt.Sprintf("a changed address, destroy planned first %t, applied in another order %t", oldFirst, backwards)] = []step{
+			lives[fmt.Sprintf("N09 a changed address, destroy planned first %t, applied in another order %t", oldFirst, backwards)] = []step{
 				first,
 				{objects: objects, says: says, backwards: backwards, creates: 2, after: has("a 2")},
 				{objects: []object{named("a", "A").at("new")}, creates: 2},
@@ -140,7 +140,7 @@ func importTo(l *life, address string) { l.imports(address, l.s.OnlyJob(l.t).ID)
 
 // Of two new resources with one name, an apply's own plan says nothing, because a failed plan in an apply may leave a deposed object:
 // the create stops.
-func TestNames_plannedInApply(t *testing.T) {
+func TestNames_N09_plannedInApply(t *testing.T) {
 	s := harness.NewService(t, harness.Always(simulator.Script{}))
 	c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}}))
 	startRun(c, "run", fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}}))

@@ -71,10 +71,10 @@ func TestReplacement(t *testing.T) {
 			found = slices.Insert(found, 1, willAdopt)
 		}
 		for name, steps := range map[string][]step{
-			"forced":           append([]step{first, {objects: forced("A", nil), creates: 2}}, next(2, 2)...),
-			"tainted":          append([]step{first, {before: taints, objects: a, creates: 2}}, next(2, 2)...),
+			"N22 forced":       append([]step{first, {objects: forced("A", nil), creates: 2}}, next(2, 2)...),
+			"N22 tainted":      append([]step{first, {before: taints, objects: a, creates: 2}}, next(2, 2)...),
 			"tainted, another": append([]step{{objects: of("B", nil), creates: 1}, {before: taints, objects: a, creates: 2}}, next(2, 2)...),
-			"triggers": {
+			"N22 triggers": {
 				{objects: of("A", triggers("1")), creates: 1}, {objects: of("A", triggers("2")), creates: 2, after: has("docs 2")},
 				{objects: of("A", triggers("2")), creates: 2},
 				{before: lost, objects: of("A", triggers("2")), says: []string{willAdopt, adopted}, creates: 2},
@@ -94,7 +94,7 @@ func TestReplacement(t *testing.T) {
 					return all
 				}(), creates: 2, after: has("docs 1!", "other 2")},
 			},
-			"planned, and not applied": {
+			"N22 planned, and not applied": {
 				first, {objects: forced("A", nil), planOnly: true, creates: 1, after: has("docs 1!")},
 				{objects: a, planOnly: true, creates: 1, after: has("docs 1")},
 				{before: lost, objects: a, says: []string{willAdopt, adopted}, creates: 1},
@@ -112,13 +112,13 @@ func TestReplacement(t *testing.T) {
 				first, {before: unanswered, objects: forced("A", nil), says: []string{unknownCreate}, creates: 2},
 				{before: lost, objects: a, says: []string{mayUnknown, unknownCreate}, creates: 2},
 			},
-			"killed, and the state is as before": {
+			"N21 killed, and the state is as before": {
 				first, {objects: forced("A", nil), creates: 2},
 				{before: asBefore(1), objects: a, says: []string{notInState}, creates: 2},
 				{before: asBefore(1), objects: forced("A", nil), says: found, creates: 2, after: has("docs 2")},
 				{objects: a, creates: 2},
 			},
-			"failed": {
+			"N25 failed": {
 				failed1, still, again,
 				{objects: of("A", nil), creates: 2}, {objects: of("A", nil), creates: 2},
 				{before: lost, objects: of("A", nil), says: []string{willAdopt, adopted}, creates: 2, after: has("docs 2")},
@@ -142,7 +142,7 @@ func TestReplacement(t *testing.T) {
 			"failed, and lost":            {failed1, {before: lost, objects: of("fail", nil), says: []string{willAdopt, adopted, failed}, creates: 1}, still},
 			"failed, and warned of":       {failed1, {objects: of("fail", onFailure("warn")), says: append(slices.Clip(kept), "WARNING: Agent job failed"), creates: 1}},
 			"failed, and active again":    {failed1, {before: func(l *life) { l.s.SetStatus(l.s.OnlyJob(l.t).ID, "completed") }, objects: of("fail", nil), says: []string{failed}, creates: 2}},
-			"retry":                       {{objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 1}, {objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 2}},
+			"N25 retry":                   {{objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 1}, {objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 2}},
 			"failed, and retry":           {failed1, still, {objects: of("fail", onFailure("retry")), says: []string{failed}, creates: 2}},
 			"retry, lost":                 {failed1, {before: lost, objects: of("fail", onFailure("retry")), says: []string{willAdopt, failed}, creates: 2}},
 			"retry, lost, and not failed": {first, {before: lost, objects: of("A", onFailure("retry")), says: []string{willAdopt, adopted}, creates: 1}},

@@ -85,7 +85,7 @@ func TestCall_prove(t *testing.T) {
 	want(t, "accesses", c.took(), "put put")
 }
 
-func TestRelease(t *testing.T) {
+func TestRelease_N23(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		first, _ := w.open("1")
@@ -171,14 +171,14 @@ func TestCall_taken(t *testing.T) {
 }
 
 // A wait ends with the call, with the deadline, and at the latest after as long as the claim can last, by the own clock.
-func TestLook_waits(t *testing.T) {
+func TestLook_N06_waits(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(*world, *Request)
 		want   string
 		after  time.Duration
 	}{
-		"until the deadline": {func(*world, *Request) {}, "unknown", 61 * time.Second},
-		"its clock is ahead": {func(_ *world, r *Request) { r.SentAt, r.Deadline = r.SentAt.Add(time.Hour), r.Deadline.Add(time.Hour) }, "unknown", 61 * time.Second},
+		"until the deadline":     {func(*world, *Request) {}, "unknown", 61 * time.Second},
+		"X15 its clock is ahead": {func(_ *world, r *Request) { r.SentAt, r.Deadline = r.SentAt.Add(time.Hour), r.Deadline.Add(time.Hour) }, "unknown", 61 * time.Second},
 		"its clock is behind": {func(_ *world, r *Request) {
 			r.SentAt, r.Deadline = r.SentAt.Add(-time.Hour), r.Deadline.Add(-time.Hour)
 		}, "unknown", 0},

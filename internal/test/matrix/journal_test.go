@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
-	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // journalRows are what a journal changes in ordinary use, and what it does not.
@@ -117,7 +116,7 @@ func journalRows() []Row {
 	// Red without: JournalUnusable in NotAccepted (the text said that nothing was started, and that applying again starts it).
 	row("X16_a_stop_while_the_next_run_waits", func(m *Matrix) {
 		m.nextRun()
-		release := m.inFlight(noWait(), faultserver.Create, false)
+		release := m.inFlight(noWait())
 		time.AfterFunc(3*time.Second, m.cli.Stop)
 		m.wantDiags(m.Run(noWait()), requestPlanned, createFailed)
 		m.wantWords("The prompt was not sent to project proj_1.", "only the journal can show", "The run was interrupted.",

@@ -14,15 +14,14 @@ import (
 func TestMatrix(t *testing.T) {
 	playRows(t, createRows(), refusedRows(),
 		waitRows(), recordRows(), readRows(), messageRows(), inputRows(), unknownRows(),
-		crashRows(), configRows(), journalRows(), bucketRows(), hostRows(), undecidedRows(),
-		nameRows(), messageNameRows(), replacementRows())
+		crashRows(), configRows(), journalRows(), bucketRows(), hostRows(), undecidedRows())
 }
 
 // The rows that depend on what plan and state hold of the prompt, with the same
 // prompts in prompt_wo.
 func TestMatrix_promptWO(t *testing.T) {
 	var all []Row
-	for _, rows := range [][]Row{messageRows(), promptRows(), crashRows(), journalRows(), hostRows(), nameRows(), messageNameRows(), replacementRows()} {
+	for _, rows := range [][]Row{messageRows(), promptRows(), crashRows(), journalRows(), hostRows()} {
 		for _, r := range rows {
 			r.promptWO = true
 			all = append(all, r)

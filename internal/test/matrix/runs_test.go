@@ -11,12 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
 
 // What heads the diagnostics of a journal.
@@ -176,3 +178,23 @@ func (m *Matrix) wantRecord(jobID string, isUnknown, isReleased bool) {
 
 // noWait is a job that its create does not wait for.
 func noWait() attrs { return fakecli.With(Job1(), attrs{"wait": attrs{"enabled": false}}) }
+
+// triggered is a job with a trigger.
+func triggered(job attrs, value string) attrs {
+	return fakecli.With(job, attrs{"triggers": attrs{"a": value}})
+}
+
+// inFlight applies a job whose create gets no response before release is called, and starts the next run.
+func (m *Matrix) inFlight(job attrs) (release func()) {
+	m.Helper()
+	responds, ended := make(chan struct{}), sync.WaitGroup{}
+	m.Always(faultserver.Create, func(x *faultserver.Exchange) { <-responds; faultserver.Healthy(x) })
+	earlier := *m.cli
+	earlier.Load(m.ctx, earlier.Instance)
+	earlier.Plan(m.ctx, job)
+	ended.Go(func() { earlier.Apply(m.ctx, job) })
+	time.Sleep(time.Second)
+	m.Always(faultserver.Create, nil)
+	m.nextRun()
+	return func() { close(responds); ended.Wait() }
+}

@@ -82,7 +82,7 @@ func undecidedRows() (rows []Row) {
 	})
 	// The id of a request without an outcome decides nothing. Red without: Wait before IsForgotten in judge.
 	row("X19_forgotten_before_the_deadline", func(m *Matrix) {
-		release := m.inFlight(noWait(), faultserver.Create, false)
+		release := m.inFlight(noWait())
 		m.forget(m.record().Claim.ID)
 		m.nextRun()
 		time.AfterFunc(5*time.Second, release)
