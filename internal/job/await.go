@@ -35,7 +35,10 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	switch shown.Status {
 	case agentapi.StatusFailed:
 		next := wording.ReplaceFailed
-		if after == wait.Created && options.onFailure == onError { // the error taints
+		switch {
+		case options.onFailure == onRetry:
+			next = wording.RetriedFailed
+		case after == wait.Created && options.onFailure == onError: // the error taints
 			next = wording.TaintedFailed
 		}
 		options.addFailure(out.diags, wording.Failed(job.facts(), next))

@@ -72,6 +72,19 @@ func TestPlanBeyondLimit(t *testing.T) {
 	}
 }
 
+// An apply plans each resource again. Once it has begun, its calls refuse what is beyond the limit, and not its plans.
+func TestPlanBeyondLimit_inApply(t *testing.T) {
+	s := harness.NewService(t, harness.Always(simulator.Script{}))
+	c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"max_new_jobs": 1}))
+	for i, want := range [][]string{nil, {tooManyJobs}} {
+		c.Forget()
+		c.Name = fmt.Sprint("job ", i)
+		wantErrors(t, c.Plan(t.Context(), writing("write", "1")))
+		wantErrors(t, c.ApplyPlanned(t.Context(), writing("write", "1")), want...)
+	}
+	s.Sent(t, 1, 0)
+}
+
 // A job that is adopted counts for no limit.
 func TestPlanBeyondLimit_adopted(t *testing.T) {
 	s := harness.NewService(t, nil)

@@ -24,7 +24,8 @@ func TestNames(t *testing.T) {
 	renamed := named("b", "A").at("a")
 	triggered := []object{a.with(attrs{"triggers": attrs{"v": "1"}})}
 	writeOnly := []object{{job: attrs{"name": "a", "prompt_wo": "A"}}, {job: attrs{"name": "b", "prompt_wo": "A"}, address: "a", ignored: []string{"prompt_wo"}}}
-	unnamed := []object{a, b}
+	withoutPrompt, unnamed := []object{a}, []object{a, b}
+	withoutPrompt[0].ignored = []string{"prompt"}
 	for i := range unnamed {
 		unnamed[i].ignored = []string{"name", "prompt"}
 	}
@@ -80,6 +81,11 @@ func TestNames(t *testing.T) {
 		"imported, with triggers": {
 			{before: func(l *life) { ended(l.s); importTo(l, "a") }, objects: triggered, says: []string{recorded}, after: has("a 1")},
 			{objects: triggered}, {before: lost, objects: triggered, says: []string{willAdopt, adopted}},
+		},
+		"N11 imported, and the prompt later": {
+			{before: func(l *life) { ended(l.s); importTo(l, "a") }, objects: withoutPrompt, after: has("a 1")},
+			{objects: []object{a}, says: []string{recorded}},
+			{before: lost, objects: []object{a}, says: []string{willAdopt, adopted}},
 		},
 		"imported, with ignore_changes": {
 			{before: func(l *life) { l.imports("a", ended(l.s)); l.imports("b", ended(l.s)) }, objects: unnamed}, {objects: unnamed, after: has()},

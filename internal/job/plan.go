@@ -218,10 +218,11 @@ func isMessageSent(verdict journal.Verdict) bool {
 	return verdict == journal.AlreadySent || verdict == journal.UnknownMessage
 }
 
-// planRequest counts a request that the apply sends.
+// planRequest counts a request that the apply sends. Once an apply has begun, which plans each resource again, its calls refuse what is
+// beyond a limit: if a plan fails there with create_before_destroy, the CLI keeps the old object as a deposed one.
 func (d *ProviderData) planRequest(ctx context.Context, request send.Request, diags *diag.Diagnostics) {
 	d.warnOfPlace(ctx, diags)
-	if err := d.Sender.Limits.Plan(request); err != nil {
+	if err := d.Sender.Limits.Plan(request); err != nil && !d.names.isApplying.Load() {
 		addError(diags, wording.BeyondLimit(err, request))
 	}
 }

@@ -225,3 +225,15 @@ func TestReplacement_failedUnlisted(t *testing.T) {
 	wantErrors(t, c.Apply(t.Context(), attrs{"prompt": "fail"}), "Agent job failed")
 	s.Sent(t, 1, 0)
 }
+
+// The error of a failed job says what the next apply does, which depends on the taint and on the setting.
+func TestFailed_next(t *testing.T) {
+	for onFailure, want := range map[string]string{
+		"error": "The next apply with the same prompt and triggers sends nothing",
+		"warn":  "apply with -replace=ADDRESS",
+		"retry": "so the next apply starts a new job",
+	} {
+		c := fakecli.New(t, harness.NewService(t, byPrompt).Attrs())
+		harness.Contains(t, fakecli.Text(c.Run(t.Context(), attrs{"prompt": "fail", "wait": attrs{"on_failure": onFailure}})), want)
+	}
+}

@@ -31,9 +31,6 @@ type planned struct{ project, name, job string }
 // Plan counts a request that an apply would send. Only the first one beyond the limit
 // is an error, so that a plan of a thousand resources has one. A resource is planned more than once: a replacement twice,
 // and by "terraform plan -minimal-refresh" once more after its refresh. Its last request counts.
-//
-// Nothing is an error once a request was sent, which refuses those beyond the limit: an apply plans each resource again,
-// and if that fails with create_before_destroy, the CLI keeps the old object as a deposed one.
 func (l *Limits) Plan(r Request) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +49,7 @@ func (l *Limits) Plan(r Request) *LimitError {
 	}
 	l.planned[kind]++
 	limit := l.Limit[kind]
-	if limit.Setting == "" || l.planned[kind] <= limit.Max || l.reported[kind] || l.sent != [2]int64{} {
+	if limit.Setting == "" || l.planned[kind] <= limit.Max || l.reported[kind] {
 		return nil
 	}
 	l.reported[kind] = true

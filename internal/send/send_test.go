@@ -59,21 +59,6 @@ func TestLimits_Plan(t *testing.T) {
 	}
 }
 
-// With default settings, a CLI applies ten resources at once, of which at least one has sent its request before the
-// 21st is planned again.
-func TestLimits_Plan_inApply(t *testing.T) {
-	limits := Limits{Limit: [2]Limit{Create: {Setting: "max_new_jobs = 1", Max: 1}}}
-	for range 2 {
-		if err := limits.Plan(Request{}); err != nil {
-			t.Errorf("a plan in an apply: %v", err)
-		}
-		_ = limits.take(Create)
-	}
-	if err := limits.take(Create); err == nil {
-		t.Error("a request beyond the limit is sent")
-	}
-}
-
 func TestLimits_concurrentCallers(t *testing.T) {
 	most := [2]Limit{Message: {Setting: "max_messages = 10", Max: 10}}
 	planning, applying := Limits{Limit: most}, Limits{Limit: most}

@@ -16,6 +16,8 @@ import (
 const (
 	// ReplaceFailed is for a failed job that stays in the state.
 	ReplaceFailed = "To start a new job, change the prompt or apply with -replace=ADDRESS."
+	// RetriedFailed is for a failed job that the next apply replaces.
+	RetriedFailed = "on_failure is \"retry\", so the next apply starts a new job."
 	// TaintedFailed is for a create that fails because its job did.
 	TaintedFailed = "Terraform marks the resource as tainted. The next apply with the same prompt and triggers sends nothing, and fails " +
 		"again. " +

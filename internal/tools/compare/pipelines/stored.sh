@@ -16,6 +16,7 @@ if [ ! -s id ]; then
   code=$(call "$jobs" -d '{"prompt": "'"$TF_VAR_prompt"'"}' -o job -w '%{http_code}')
   case $code in
     2??) field id job > id ;;
+    408|499) exit 1 ;; # a proxy may have passed it on
     4??) rm sending && exit 1 ;; # refused: nothing was started
     *) exit 1 ;;
   esac
