@@ -90,7 +90,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"pr_link": schema.StringAttribute{
 				Computed: true,
-				MarkdownDescription: "URL of the pull request. Null if the job is active, changed no files, or committed directly, and if it is no plain URL. " +
+				MarkdownDescription: "URL of the pull request. Null if the job is active, changed no files, or committed directly, " +
+					"and if it is no plain URL. " +
 					"During a follow-up message it may still be the earlier link.",
 			},
 			"created_at": schema.StringAttribute{

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package send sends creates and messages: it takes a place within the limit, claims the name, and posts the request, or else does
+// Package send sends creates and messages: it counts them within the limit, claims the name, and posts the request, or else does
 // what the record of the name says. A request that the service may have accepted is never repeated here.
 package send
 
@@ -174,7 +174,7 @@ func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
 	return o.sender.Client.CreateJob(ctx, r.Project, r.Body, o)
 }
 
-// Sending takes the request's place within the limit, and claims its name.
+// Sending counts the request within the limit, and claims its name.
 func (o *Operation) Sending() error {
 	isFirst := !o.counted
 	if isFirst {
