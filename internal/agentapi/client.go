@@ -105,7 +105,7 @@ func (c *Client) post(ctx context.Context, r request, body NewJob, recorder Reco
 	var firstFailure time.Time
 	failed := 0
 	for {
-		job, failure, isTried := c.attempt(ctx, posts, r, recorder)
+		job, failure, isTried := c.attempt(ctx, posts, r)
 		switch {
 		case failure == nil:
 			return job, nil
@@ -129,7 +129,7 @@ func (c *Client) post(ctx context.Context, r request, body NewJob, recorder Reco
 
 // attempt sends a POST once, when its turn has come. isTried is false if its turn did not come, or an obstacle
 // kept it back. A panic frees the slot for others, too.
-func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder Recorder) (_ *Job, _ *Error, isTried bool) {
+func (c *Client) attempt(ctx context.Context, posts *posts, r request) (_ *Job, _ *Error, isTried bool) {
 	sent, err := posts.acquire(ctx)
 	if err != nil {
 		return nil, r.fail(ErrNotSent, err), false
@@ -137,19 +137,19 @@ func (c *Client) attempt(ctx context.Context, posts *posts, r request, recorder 
 	got, err := c.doInSlot(ctx, posts, sent, r)
 	if got.obstacle != nil {
 		if got.recorded {
-			recorder.Withdrawn()
+			r.recorder.Withdrawn()
 		}
 		return nil, r.fail(ErrNotSent, got.obstacle), false
 	}
 	job, failure := c.classifyPost(r, got, err)
 	switch {
 	case failure == nil:
-		recorder.Accepted(job.ID)
+		r.recorder.Accepted(job.ID)
 	case errors.Is(failure, ErrUnknownOutcome):
-		recorder.Unknown()
+		r.recorder.Unknown()
 		err = failure.Whole()
 	case got.recorded:
-		recorder.Withdrawn()
+		r.recorder.Withdrawn()
 	}
 	c.logExchange(ctx, r, got, err, posts.pause())
 	return job, failure, true

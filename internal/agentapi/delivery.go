@@ -133,7 +133,7 @@ func (b postBody) Read(p []byte) (int, error) {
 		return 0, context.Canceled
 	}
 	if !d.begun {
-		if d.obstacle = d.recorder.Sent(); d.obstacle != nil {
+		if d.obstacle = d.sent(); d.obstacle != nil {
 			d.withdrawn = true
 			return 0, d.obstacle
 		}
@@ -147,6 +147,19 @@ func (b postBody) Read(p []byte) (int, error) {
 	n, err := b.Reader.Read(p)
 	d.unread -= n
 	return n, err
+}
+
+// errInternal is a panic of the recorder, whose value may contain anything.
+var errInternal = errors.New("the provider hit an internal error while it recorded the request")
+
+// sent calls the recorder on a goroutine of net/http, where nobody else would recover.
+func (d *delivery) sent() (err error) {
+	defer func() {
+		if recover() != nil {
+			err = errInternal
+		}
+	}()
+	return d.recorder.Sent()
 }
 
 // postConn is a connection of one POST. A server may refuse a large request and close the connection before it has read

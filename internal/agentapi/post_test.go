@@ -98,6 +98,10 @@ func (r *recorder) Accepted(id string) { r.calls = append(r.calls, "answered "+i
 func (r *recorder) Withdrawn()         { r.calls = append(r.calls, "withdrawn") }
 func (r *recorder) Unknown()           { r.calls = append(r.calls, "unknown") }
 
+type panicking struct{ *recorder }
+
+func (panicking) Sent() error { panic("a bug") }
+
 // What is recorded is recorded before it is logged: a panic of the log loses nothing. Calls that fail or panic free
 // their turns: else they would stall a project for good. Red without: the deferred release.
 func TestCreateJob_recorder(t *testing.T) {
@@ -119,6 +123,10 @@ func TestCreateJob_recorder(t *testing.T) {
 				_, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, (*recorder)(nil))
 				t.Errorf("no panic: %v", err)
 			}()
+		}
+		// The second record is written on a goroutine of net/http.
+		if _, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, panicking{new(recorder)}); !errors.Is(err, ErrNotSent) || !errors.Is(err, errInternal) {
+			t.Errorf("%v, want ErrNotSent and errInternal", err)
 		}
 		if len(f.posts) > 0 {
 			t.Errorf("%d POSTs without a record", len(f.posts))

@@ -339,6 +339,14 @@ func TestElsewhere(t *testing.T) {
 			{before: givenUp, objects: b, creates: 2, after: has("docs 2")},
 			{before: lost, objects: b, says: []string{willAdopt, adopted}, creates: 2},
 		},
+		"a job, after a create here that was refused": {
+			{before: func(l *life) {
+				here(l)
+				l.s.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 400})
+			}, objects: a, says: []string{"ERROR: Agent job not created"}, creates: 1},
+			{before: byDefault, objects: a, creates: 2},
+			{before: func(l *life) { lost(l); here(l) }, objects: a, says: []string{mayElsewhere, elsewhere}, creates: 2},
+		},
 		"an unknown create": {
 			{before: func(l *life) {
 				byDefault(l)

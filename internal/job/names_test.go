@@ -24,6 +24,11 @@ func TestNames(t *testing.T) {
 	renamed := named("b", "A").at("a")
 	triggered := []object{a.with(attrs{"triggers": attrs{"v": "1"}})}
 	writeOnly := []object{{job: attrs{"name": "a", "prompt_wo": "A"}}, {job: attrs{"name": "b", "prompt_wo": "A"}, address: "a", ignored: []string{"prompt_wo"}}}
+	withoutName := func(prompt string) []object {
+		o := named("a", prompt)
+		o.ignored = []string{"name"}
+		return []object{o}
+	}
 	withoutPrompt, unnamed := []object{a}, []object{a, b}
 	withoutPrompt[0].ignored = []string{"prompt"}
 	for i := range unnamed {
@@ -86,6 +91,17 @@ func TestNames(t *testing.T) {
 			{before: func(l *life) { ended(l.s); importTo(l, "a") }, objects: withoutPrompt, after: has("a 1")},
 			{objects: []object{a}, says: []string{recorded}},
 			{before: lost, objects: []object{a}, says: []string{willAdopt, adopted}},
+		},
+		"imported, with ignore_changes of the name: a message would not be recorded": {
+			{before: func(l *life) { ended(l.s); importTo(l, "a") }, objects: withoutName("A"), says: []string{recorded}},
+			{objects: withoutName("B"), says: []string{"ERROR: Message to agent job not accepted"}},
+			{objects: []object{named("a", "B")}, says: []string{followUp}, messages: 1, after: has("a 1")},
+			{before: asBefore(1), objects: []object{named("a", "B")}, says: []string{countsAsSent, countsAsSent}, messages: 1},
+		},
+		"imported, and then a name that has another job, with a message": {
+			first, {before: func(l *life) { lost(l); l.imports("a", ended(l.s)) }, objects: withoutName("A"), says: []string{recorded}, creates: 1},
+			{objects: []object{named("a", "B")}, says: []string{mayOtherJob, otherJob}, creates: 1},
+			{objects: []object{a}, says: []string{notInState}, creates: 1, after: has("a 2")},
 		},
 		"imported, with ignore_changes": {
 			{before: func(l *life) { l.imports("a", ended(l.s)); l.imports("b", ended(l.s)) }, objects: unnamed}, {objects: unnamed, after: has()},

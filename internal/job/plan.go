@@ -134,7 +134,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	if at, isOurs := c.replacedAt(&plan); isOurs {
 		resp.RequiresReplace.Append(at)
 	}
-	if planned := plan.withoutWriteOnly(); !reflect.DeepEqual(planned, proposed) { // here, too
+	if planned := plan.withoutWriteOnly(); !reflect.DeepEqual(planned, proposed) { // the same
 		if diags.Append(resp.Plan.Set(ctx, planned)...); diags.HasError() {
 			return
 		}
@@ -170,12 +170,15 @@ func (d *ProviderData) planStaying(
 		return false
 	}
 	request := plan.request(ctx, state.ID.ValueString())
+	if isMessage && plan.Name.IsNull() {
+		return !checkName(request, diags)
+	}
 	verdict, record := d.peek(ctx, request.Wanted, diags)
 	if isMessage {
 		verdict, record = d.peekMessage(ctx, plan, state, diags)
 	}
 	switch {
-	case verdict == journal.OtherJob && !hadName:
+	case verdict == journal.OtherJob && !hadName && !isMessage:
 		validate.WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
 	case verdict == journal.OtherJob, isMessage && verdict != journal.Send:
 		validate.WarnAt(diags, path.Root("name"), wording.Announcement(verdict, request, record))

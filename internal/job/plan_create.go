@@ -136,7 +136,7 @@ func (d *ProviderData) warnOfOthers(ctx context.Context, c create, diags *diag.D
 	if d.names.isApplying.Load() || !c.isKnown && c.err == nil { // the plan has said it, or does not know the name
 		return
 	}
-	if c.record != nil {
+	if c.record != nil && !c.record.IsEmpty() {
 		// In a plan of "apply", this may be what a plan in the apply would say of the job that is being replaced.
 		if d.IsPlanCommand && !c.record.IsFree() && !c.isOwn && !j.IsForgotten(c.record) {
 			warn(wording.LeftBehind(c.request, c.record))

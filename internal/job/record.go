@@ -25,12 +25,12 @@ func (d *ProviderData) release(ctx context.Context, request send.Request, record
 
 // compareRecord warns of what the record of a name says that a state with the job does not show, and takes back that a plan, which was not
 // applied, has released it.
-func (d *ProviderData) compareRecord(ctx context.Context, plan *jobModel, m *marks, diags *diag.Diagnostics) {
-	j, facts := d.Sender.Journal, plan.facts()
-	if plan.Name.IsUnknown() || plan.Name.IsNull() {
+func (d *ProviderData) compareRecord(ctx context.Context, state *jobModel, m *marks, diags *diag.Diagnostics) {
+	j, facts := d.Sender.Journal, state.facts()
+	if state.Name.IsUnknown() || state.Name.IsNull() {
 		return
 	}
-	record, version, err := j.Compare(ctx, facts.Project, plan.Name.ValueString(), facts.ID, m.known())
+	record, version, err := j.Compare(ctx, facts.Project, state.Name.ValueString(), facts.ID, m.known())
 	d.reportJournalError(err, diags)
 	if version != "" {
 		m.record.Version = version
@@ -38,7 +38,7 @@ func (d *ProviderData) compareRecord(ctx context.Context, plan *jobModel, m *mar
 	switch {
 	case record == nil:
 	case record.Job == facts.ID && record.Released:
-		if err := j.Retake(ctx, facts.Project, plan.Name.ValueString(), facts.ID, m.record.Adoption); !errors.Is(err, store.ErrDenied) {
+		if err := j.Retake(ctx, facts.Project, state.Name.ValueString(), facts.ID, m.record.Adoption); !errors.Is(err, store.ErrDenied) {
 			d.reportJournalError(err, diags)
 		}
 	case record.Job == facts.ID && len(record.Previous) > 0:
@@ -120,7 +120,7 @@ func (d *ProviderData) assign(
 			return false, false
 		}
 	}
-	if isMessaged && earlier == nil {
+	if isMessaged && earlier == nil { // else the new prompt would be recorded as sent
 		return false, true
 	}
 	operation := d.Sender.Begin(ctx, request)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -82,8 +83,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	defer out.recoverAndSave(ctx, &job)
 	request := job.request(ctx, "")
-	if request.Name == "" { // ignore_changes hides it, and without it nothing would be recorded
-		validate.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.NameMissing())
+	if !checkName(request, &resp.Diagnostics) {
 		return
 	}
 	request.Replaces, request.RetryFailed = r.provider.names.replacedBy(job.projectAndName()), options.onFailure == onRetry
@@ -167,6 +167,9 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	request := job.request(ctx, job.ID.ValueString())
 	request.Closed = change.isClosed
+	if isMessage && !checkName(request, &resp.Diagnostics) {
+		return
+	}
 	operation := r.provider.Sender.Begin(ctx, request)
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
 	defer cancel()
@@ -187,6 +190,14 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if options.enabled {
 		r.provider.await(ctx, &job, after, options, out)
 	}
+}
+
+// checkName checks that a request has a name: ignore_changes may hide it, and without it nothing would be recorded.
+func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
+	if request.Name == "" {
+		validate.ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
+	}
+	return request.Name != ""
 }
 
 // sendMessage sends the new prompt to the job. From the moment it may have arrived the state holds the new prompt, so that
@@ -295,13 +306,13 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.isApplying.Store(true)
-	r.provider.Sender.Journal.NotInState(job.ID.ValueString())
 	marks := readMarks(ctx, req.Private)
 	next := marks.plan.Successor
 	if next != nil && r.provider.Sender.Journal.IsUnusable() { // else the job would leave the state, and nothing would follow
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), r.provider.Sender.Journal.Unusable()))
 		return
 	}
+	r.provider.Sender.Journal.NotInState(job.ID.ValueString())
 	if next != nil && (next.KeepsFailed || next.IsUndecided && job.is(agentapi.StatusFailed)) {
 		// Under another name perhaps, if a run that renamed the job was killed.
 		name := projectAndName{job.ProjectID.ValueString(), cmp.Or(next.Name, job.Name.ValueString())}

@@ -133,6 +133,14 @@ func TestRelease_N23(t *testing.T) {
 			t.Error(err)
 		}
 		want(t, "still adopted", w.record("m"), "job-5 create, adopted, by 6")
+		seventh, _ := w.open("7")
+		successor := Wanted{Project: "p", Name: "m", Prompt: "x", Arguments: "2"}
+		want(t, "a successor", request(t, seventh, successor, "job-7"), "sent")
+		eighth, _ := w.open("8")
+		if err := eighth.Release(t.Context(), "p", "m", "job-5", AnyAdoption); err != nil {
+			t.Error(err)
+		}
+		want(t, "a run that destroys an earlier job adopts the last one", request(t, eighth, successor, ""), "adopted job-7")
 		c5.fault = times("get", lostRequest)
 		if _, ok := errors.AsType[*Error](fifth.Release(t.Context(), "p", "m", "job-5", "")); !ok {
 			t.Error("no error of the store")
@@ -467,6 +475,43 @@ func TestSending_cancelled(t *testing.T) {
 		j.process.Drain(t.Context())
 		w.wrote(t, "by 1")
 	})
+}
+
+// A rename moves what was sent, and not the claim of a run that ended before it sent anything.
+func TestOfJob(t *testing.T) {
+	for name, row := range map[string]struct {
+		unsent, hasEnded bool
+		want             string
+	}{
+		"sent":                           {false, false, "J message?, by 2"},
+		"about to be sent":               {true, false, "J message?, by 2"},
+		"ended":                          {false, true, "J message?, by 2"},
+		"ended before anything was sent": {true, true, "J message, by 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld()
+			first, _ := w.open("1")
+			want(t, "earlier", request(t, first, message("n", "J", "x"), ""), "sent")
+			second, _ := w.open("2")
+			call := claim(t, second, message("n", "J", "y"))
+			r := *call.written
+			claimed := *r.Claim
+			claimed.Unsent = row.unsent
+			r.Claim = &claimed
+			if err := call.write(t.Context(), &r); err != nil {
+				t.Fatal(err)
+			}
+			if row.hasEnded {
+				w.end("2")
+			}
+			third, _ := w.open("3")
+			found, err := third.OfJob(t.Context(), "p", "n", "J")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want(t, "record", short(found), row.want)
+		})
+	}
 }
 
 func TestAssign(t *testing.T) {

@@ -217,10 +217,14 @@ func (j *Journal) change(ctx context.Context, project, name string, change func(
 		if r.Claim != nil && j.isOver(r.Claim) {
 			r = j.settle(r)
 		}
+		run := r.Run
 		if err != nil || !change(r) {
 			return err
 		}
 		j.stamp(r)
+		if !r.Released { // this run has neither started nor adopted its job
+			r.Run = run
+		}
 		if _, _, err = j.put(ctx, r, version); !errors.Is(err, errChanged) {
 			return err
 		}
@@ -234,8 +238,8 @@ func (j *Journal) change(ctx context.Context, project, name string, change func(
 // OfJob returns the record of a name if that has the job, or nil.
 func (j *Journal) OfJob(ctx context.Context, project, name, jobID string) (*Record, error) {
 	r, _, err := j.get(ctx, project, name)
-	if r.Claim != nil {
-		r = r.settled(true, j.IsInState(r.Job))
+	if r.Claim != nil { // of a run that has ended, or that counts as sent
+		r = j.settle(r)
 	}
 	if err != nil || r.Job != jobID || r.Last == nil {
 		return nil, err

@@ -5,7 +5,9 @@ package journal
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -268,4 +270,18 @@ func TestPrevious(t *testing.T) {
 	if slices.ContainsFunc(r.Previous, func(p Previous) bool { return !ValidID(p.Request) || p.SentAt.IsZero() }) {
 		t.Errorf("%+v", r.Previous)
 	}
+}
+
+// Of many earlier jobs, the first ones are dropped, but no create that nobody has decided about.
+func TestRecord_leave(t *testing.T) {
+	r := &Record{Job: "", Last: &Request{ID: "0", Unknown: true}}
+	for i := range maxPrevious + 2 {
+		r.leave(false)
+		r.Job, r.Last = fmt.Sprint(i+1), &Request{ID: fmt.Sprint(i + 1)}
+	}
+	var got []string
+	for _, p := range r.Previous {
+		got = append(got, p.Request)
+	}
+	want(t, "requests", strings.Join(got, " "), "0 3 4 5 6 7 8 9 10 11")
 }

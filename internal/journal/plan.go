@@ -137,7 +137,8 @@ func (j *Journal) CheckRead(ctx context.Context) error {
 }
 
 // Compare compares the record of a name with the job in the state. It reads the record only if its version is not the one that the state
-// knows. r is nil if the record says what the state says; now is the version that the state should know.
+// knows. r is nil if it was not read, if there is none, or while another run is about to change it. now is the version that the state
+// should know.
 func (j *Journal) Compare(ctx context.Context, project, name, jobID, version string) (r *Record, now string, _ error) {
 	if name == "" { // it was imported
 		return nil, version, nil

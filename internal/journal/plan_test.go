@@ -235,7 +235,7 @@ func TestRelease_inPlan(t *testing.T) {
 			}
 			call.Unknown()
 		}
-		want(t, "kept", w.record("n"), "create?, by 4") // a state had the job
+		want(t, "kept", w.record("n"), "create?, by 3") // a state had the job
 	})
 }
 

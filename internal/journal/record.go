@@ -106,6 +106,9 @@ func (r *Record) LastMessage() *Request {
 // IsFree reports whether the name has no job and no request.
 func (r *Record) IsFree() bool { return r.Released || r.Last == nil }
 
+// IsEmpty reports whether the name never had a job or a request that counts: at most, one had no effect.
+func (r *Record) IsEmpty() bool { return r.Last == nil && !r.Released }
+
 // IsUnknownCreate reports whether a job may have been started that nobody knows.
 func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown && !r.Last.IsMessage }
 
@@ -147,8 +150,12 @@ func (r *Record) accept(request *Request, job string, isInState bool) {
 // leave notes that the name gets another job.
 func (r *Record) leave(isInState bool) {
 	if !r.IsFree() && !isInState {
-		previous := Previous{Job: r.Job, Request: r.Last.ID, SentAt: r.Last.SentAt}
-		r.Previous = append(slices.Clone(r.Previous[max(0, len(r.Previous)-maxPrevious+1):]), previous)
+		previous := slices.Clone(r.Previous)
+		if len(previous) == maxPrevious { // a job goes before a create that nobody has decided about
+			oldest := max(0, slices.IndexFunc(previous, func(p Previous) bool { return p.Job != "" }))
+			previous = slices.Delete(previous, oldest, oldest+1)
+		}
+		r.Previous = append(previous, Previous{Job: r.Job, Request: r.Last.ID, SentAt: r.Last.SentAt})
 	}
 	r.Job, r.Adoption = "", ""
 }

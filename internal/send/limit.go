@@ -56,25 +56,32 @@ func (l *Limits) Plan(r Request) *LimitError {
 	return &LimitError{Kind: kind, Limit: limit, Sent: l.sent, Planning: true}
 }
 
-// take counts a request that is about to be claimed and sent. Each one beyond
+// take counts a request that is about to be sent. Each one beyond
 // the limit is an error and must not be sent. One that then fails stays counted:
 // if in doubt, too few are sent.
 func (l *Limits) take(kind Kind) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	limit := l.Limit[kind]
-	if limit.Setting != "" && l.sent[kind] >= limit.Max {
-		return &LimitError{Kind: kind, Limit: limit, Sent: l.sent}
+	if err := l.beyond(kind); err != nil {
+		return err
 	}
 	l.sent[kind]++
 	return nil
 }
 
-// giveBack follows a request that could not be claimed, so that nothing was sent.
-func (l *Limits) giveBack(kind Kind) {
+// check returns an error if the limit is reached.
+func (l *Limits) check(kind Kind) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.sent[kind]--
+	return l.beyond(kind)
+}
+
+func (l *Limits) beyond(kind Kind) *LimitError {
+	limit := l.Limit[kind]
+	if limit.Setting != "" && l.sent[kind] >= limit.Max {
+		return &LimitError{Kind: kind, Limit: limit, Sent: l.sent}
+	}
+	return nil
 }
 
 // LimitError is a request beyond a limit.

@@ -1,7 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
-// Package send sends creates and messages: it counts them within the limit, claims the name, and posts the request, or else does
+// Package send sends creates and messages: it claims the name, counts them within the limit, and posts the request, or else does
 // what the record of the name says. A request that the service may have accepted is never repeated here.
 package send
 
@@ -151,7 +151,7 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 		case then == lookAgain:
 		case o.Request.Closed:
 			return Outcome{Result: Closed}
-		case moved != nil && record.Write == "":
+		case moved != nil && record.IsEmpty():
 			return Outcome{Result: Elsewhere, Moved: moved}
 		case beyond != nil: // what is adopted does not count
 			return Outcome{Result: BeyondLimit, Err: beyond}
@@ -174,20 +174,24 @@ func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
 	return o.sender.Client.CreateJob(ctx, r.Project, r.Body, o)
 }
 
-// Sending counts the request within the limit, and claims its name.
+// Sending claims the name of the request, and counts it within the limit.
 func (o *Operation) Sending() error {
-	isFirst := !o.counted
-	if isFirst {
-		if err := o.sender.Limits.take(o.Request.Kind()); err != nil {
-			return err
-		}
+	limits, kind := &o.sender.Limits, o.Request.Kind()
+	if o.counted {
+		return o.Call.Claim()
 	}
-	err := o.Call.Claim()
-	if isFirst && err != nil {
-		o.sender.Limits.giveBack(o.Request.Kind())
+	if err := limits.check(kind); err != nil { // nothing is written
+		return err
 	}
-	o.counted = err == nil || !isFirst
-	return err
+	if err := o.Call.Claim(); err != nil { // one that is adopted does not count
+		return err
+	}
+	if err := limits.take(kind); err != nil { // others were counted meanwhile
+		o.Call.Withdrawn()
+		return err
+	}
+	o.counted = true
+	return nil
 }
 
 // Sent records that the request may have been sent.

@@ -6,6 +6,8 @@ package wording
 import (
 	"fmt"
 	"time"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
 // Invalid is the summary of a problem with a value.
@@ -38,8 +40,12 @@ func TimeoutNotPositive(text string) Diagnostic {
 }
 
 // NameMissing describes an imported job that is replaced while ignore_changes hides its name.
-func NameMissing() Diagnostic {
-	return diagnostic("Agent job not created", "The resource has no name, so nothing could record the prompt. It was not sent.",
+func NameMissing(r send.Request) Diagnostic {
+	summary := "Agent job not created"
+	if r.Kind() == send.Message {
+		summary = summaryNotAccepted
+	}
+	return diagnostic(summary, fmt.Sprintf("The resource has no name, so nothing could record the prompt for %s. It was not sent.", target(r)),
 		"Set name, and remove it from ignore_changes.")
 }
 
