@@ -11,13 +11,11 @@ import (
 	"errors"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
-	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
@@ -118,139 +116,12 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it
 }
 
-func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
-	isIgnored := out.marks.plan.IsPromptIgnored
-	out.marks.plan = planMarks{}
-	r.provider.names.isApplying.Store(true)
-	var job, before jobModel
-	_, diags := job.readPlan(ctx, req.Plan, req.Config)
-	resp.Diagnostics.Append(diags...)
-	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	if isIgnored { // the CLI hides a write-only prompt with ignore_changes from the plan, but not from the apply
-		job.PromptWO = types.StringNull()
-	} else if !job.checkPrompts(&resp.Diagnostics) {
-		return
-	}
-	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
-	timeout, diags := job.Timeouts.Update(ctx, defaultJobTimeout)
-	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
-		return
-	}
-	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
-	change := decideApply(&job, &before, &out.marks.message, options)
-	isMessage := change.effect == sendMessage
-	if change.effect == reopen {
-		out.marks.message.reopen()
-	}
-	job.jobRecord = before.jobRecord
-	named := &before // the name that the job has in the journal
-	if change.effect == storePrompt || !job.Name.Equal(before.Name) {
-		isAssigned, ok := r.provider.assign(ctx, &job, &before, isMessage, out)
-		if !ok {
-			return
-		}
-		if isAssigned {
-			named = &job
-		}
-	}
-	if !isMessage && !change.isWaited {
-		out.save(ctx, &job)
-		return
-	}
-	if !r.provider.usable(&resp.Diagnostics) {
-		return
-	}
-	request := job.request(ctx, job.ID.ValueString())
-	request.Closed = change.isClosed
-	if isMessage && !checkName(request, &resp.Diagnostics) {
-		return
-	}
-	operation := r.provider.Sender.Begin(ctx, request)
-	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
-	defer cancel()
-
-	after := wait.Resumed
-	if !isMessage {
-		out.save(ctx, &job)
-	} else {
-		outcome := r.sendMessage(ctx, &job, named, operation, out)
-		defer func() { r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) }() // by then, the store may have taken it
-		if outcome.Job == nil {
-			return
-		}
-		if outcome.Result == send.Sent {
-			after = wait.Messaged
-		}
-	}
-	if options.enabled {
-		r.provider.await(ctx, &job, after, options, out)
-	}
-}
-
 // checkName checks that a request has a name: ignore_changes may hide it, and without it nothing would be recorded.
 func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
 	if request.Name == "" {
 		validate.ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
 	}
 	return request.Name != ""
-}
-
-// sendMessage sends the new prompt to the job. From the moment it may have arrived the state holds the new prompt, so that
-// no later apply sends it again. If the journal has named the job otherwise, the message's record gives it the new name.
-func (r *jobResource) sendMessage(ctx context.Context, job, named *jobModel, operation *send.Operation, out stateWriter) send.Outcome {
-	outcome, at := operation.Send(ctx), time.Time{}
-	arrived := outcome.Job != nil
-	if arrived {
-		at = time.Now()
-		if outcome.Result == send.AlreadySent {
-			at = outcome.Record.Last.SentAt
-		}
-		job.set(outcome.Job)                                          // an invalid link is reported once the job has finished
-		job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
-	}
-	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
-		earlier := *out.marks
-		out.marks.message.messaged(at)
-		out.marks.record.Version, out.marks.record.Adoption = operation.Call.Version(), operation.Call.Adoption()
-		out.save(ctx, job)
-		r.provider.releaseEarlierName(ctx, job, named, &earlier, out.diags)
-	}
-	switch {
-	case outcome.Result == send.AlreadySent:
-		addWarning(out.diags, wording.AlreadySent(outcome, operation.Request))
-	case outcome.Result == send.Closed:
-		facts := job.facts()
-		facts.RefusedMessage = out.marks.message.RefusesMessages
-		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
-	case !arrived:
-		request := operation.Request
-		request.Closed = r.noteRefusal(ctx, job, outcome.Err, out)
-		addError(out.diags, wording.NotAccepted(outcome, request, wording.ApplyAgain))
-	}
-	return outcome
-}
-
-// noteRefusal reads the job after it refused a message. If it has finished, a mark tells the next plan, because a service may refuse
-// messages to every job that has finished. isClosed reports whether this and earlier refusals show that the job accepts no messages any
-// more.
-func (r *jobResource) noteRefusal(ctx context.Context, job *jobModel, refusal error, out stateWriter) (isClosed bool) {
-	reason := agentapi.ReasonOf(refusal)
-	if reason != agentapi.ReasonPrompt && reason != agentapi.ReasonJob {
-		return false
-	}
-	id := job.ID.ValueString()
-	shown, err := r.provider.Sender.Client.ReadJob(ctx, job.ProjectID.ValueString(), id)
-	if err != nil || !shown.Status.Terminal() || wait.MayBeStale(shown.Status, out.marks.message.SentAt) {
-		return false
-	}
-	out.marks.message.refuses(promptHash(id, job.comparedPrompt()), reason)
-	out.marks.write(ctx, out.private)
-	return out.marks.message.RefusesMessages
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {

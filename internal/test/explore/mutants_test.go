@@ -38,7 +38,7 @@ func mutants() map[string]mutant {
 			"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create,
 		},
 		"a wait that stops early does not taint":         {"job/await.go", "isCreate || errors.Is(err, context.Canceled)", "false", create},
-		"an accepted message is in the state":            {"job/resource.go", "		out.save(ctx, job)\n", "", message},
+		"an accepted message is in the state":            {"job/update.go", "		out.save(ctx, job)\n", "", message},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket"},
 
