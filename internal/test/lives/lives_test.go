@@ -151,10 +151,18 @@ var knownLives = map[string]life{
 		{Does: importJob}, {Ignored: true}, {config: config{Prompt: "C"}}, {Does: stateRm}, {config: config{Prompt: "C"}},
 	}},
 	"a rename that was killed forgot its message": {Journal: on, Turns: []turn{{config: config{Name: "guide"}}, {config: config{Prompt: "C"}, Post: cut}, {config: config{Prompt: "C"}}}},
-	"a wait for an adopted job tainted it":        {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}}, {Does: stateRm}, {Meanwhile: active, config: config{Prompt: "B"}, Goes: outlasts}}},
-	"an unknown message, a lost state":            {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Post: lost, Killed: true}, {config: config{Prompt: "B"}}}},
-	"a job that is gone, given up":                {Journal: on, Turns: []turn{{}, {Does: stateRm}, {Meanwhile: gone}, {Forgets: true}}},
-	"another job of the name, given up":           {Journal: on, Turns: []turn{{}, {Does: replace, Killed: true}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}, Forgets: true}}},
+	"a job failed while a refresh lasted": {Journal: on, Turns: []turn{
+		{Goes: failed}, {Meanwhile: gone, config: config{OnFailure: "retry"}, Goes: outlasts, Killed: true},
+		{config: config{OnFailure: "retry"}, Goes: failed},
+	}},
+	"a job that was given up, and its replacement refused": {Journal: on, Turns: []turn{
+		{config: config{Prompt: "B"}, Goes: failed}, {Meanwhile: gone, config: config{Prompt: "B"}, Killed: true},
+		{config: config{Prompt: "B"}, Post: invalid, Forgets: true}, {Post: lost},
+	}},
+	"a wait for an adopted job tainted it": {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}}, {Does: stateRm}, {Meanwhile: active, config: config{Prompt: "B"}, Goes: outlasts}}},
+	"an unknown message, a lost state":     {Journal: on, Turns: []turn{{}, {config: config{Prompt: "B"}, Post: lost, Killed: true}, {config: config{Prompt: "B"}}}},
+	"a job that is gone, given up":         {Journal: on, Turns: []turn{{}, {Does: stateRm}, {Meanwhile: gone}, {Forgets: true}}},
+	"another job of the name, given up":    {Journal: on, Turns: []turn{{}, {Does: replace, Killed: true}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}, Forgets: true}}},
 	"a killed replacement by an unknown prompt freed the name of a failed job": {Journal: on, Turns: []turn{
 		{config: config{Prompt: "C"}, Goes: failed}, {Post: unsent, Unknown: true}, {config: config{Prompt: "C", OnFailure: "warn"}},
 	}},

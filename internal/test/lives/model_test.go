@@ -425,7 +425,7 @@ func (s situation) rename() {
 }
 
 func (s situation) create(x *expected) {
-	r := s.record(s.Name)
+	r, had := s.record(s.Name), s.state
 	s.state = nil
 	s.reach(x)
 	if x.killed {
@@ -441,6 +441,9 @@ func (s situation) create(x *expected) {
 		s.wait(x, true)
 	default:
 		x.creates = 1
+		if had != nil && had.job == r.job && refusals[s.Post] != 0 { // nobody wants that job any more
+			r.released = true
+		}
 		if sent := s.post(x, fresh); sent != nil && !sent.unknown {
 			s.started(fresh, active)
 			s.wait(x, true)

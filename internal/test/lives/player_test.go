@@ -139,6 +139,13 @@ func (p *player) check(m *model, t turn, number int) *breach {
 	for _, job := range p.sim.Jobs() {
 		statuses[job.ID] = job.Status
 	}
+	if m.state != nil && m.state.job != "" && statuses[m.state.job] == "" && t.Goes != outlasts { // its refresh lasts until they have finished
+		for id, status := range statuses {
+			if !ended(status) {
+				statuses[id] = cmp.Or(t.Goes, completed)
+			}
+		}
+	}
 	p.stored = append(p.stored, p.cli.Instance)
 	x := m.play(t, number, func(job string) string {
 		if status, known := statuses[job]; known {
