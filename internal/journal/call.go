@@ -33,7 +33,7 @@ type Call struct {
 	under   *Record       // what the claim is written over
 	version store.Version // of that, or of what this call has written
 	met     *reading      // the record that stood in the way of a write: a look need not read it again
-	written *Record       // what the call has written last
+	written *Record       // what the call has written last, since it looked
 	writes  []string      // all that it has written: a response may be lost
 
 	stopKeeping func() // ends the attempts to record an outcome
@@ -75,7 +75,7 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 		if r.Claim != nil {
 			r = c.journal.settle(r)
 		}
-		c.under, c.version = r, version
+		c.under, c.version, c.written = r, version, nil
 		return verdict, r, nil
 	}
 }

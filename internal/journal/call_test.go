@@ -148,6 +148,28 @@ func TestRelease_N23(t *testing.T) {
 	})
 }
 
+// A claim that was refused is not what the state must know.
+func TestCall_refusedClaim(t *testing.T) {
+	w := newWorld()
+	first, _ := w.open("1")
+	want(t, "created", request(t, first, create("n", "x"), "J"), "sent")
+	slow, _ := w.open("2")
+	call := slow.Begin(t.Context(), message("n", "J", "y"))
+	if verdict, _, err := call.Look(t.Context()); verdict != Send || err != nil {
+		t.Fatal(verdicts[verdict], err)
+	}
+	third, _ := w.open("3")
+	want(t, "adopted", request(t, third, create("n", "x"), ""), "adopted J")
+	want(t, "messaged", request(t, third, message("n", "J", "y"), ""), "sent")
+	if err := call.Claim(); !errors.Is(err, ErrTaken) {
+		t.Fatal(err)
+	}
+	verdict, r, err := call.Look(t.Context())
+	if verdict != AlreadySent || err != nil || r.Adoption == "" || call.Adoption() != r.Adoption {
+		t.Errorf("%s, %v, adoption %q, want that of %+v", verdicts[verdict], err, call.Adoption(), r)
+	}
+}
+
 // Of two runs that want one name, the second one meets the first one's claim, also if it came between look and claim.
 func TestCall_taken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
