@@ -201,7 +201,7 @@ func (j *Journal) Renamed(ctx context.Context, w Wanted) *Record {
 		if r.Claim != nil { // its run may live, and nobody knows yet what comes of it
 			r = j.settle(r)
 		}
-		if r.Project != w.Project || r.IsFree() || j.IsForgotten(r) {
+		if r.Project != w.Project || r.IsFree() || j.IsForgotten(r) || r.Run == j.process.Run { // another resource of this run
 			continue
 		}
 		triggers := r.Arguments

@@ -259,10 +259,14 @@ func TestRenamed(t *testing.T) {
 		"released":                   {func(t *testing.T, _ *world, j *Journal) { _ = j.Release(t.Context(), "p", "old", "job-old", "") }, create("new", "x"), ""},
 		"its project's name has one": {func(_ *testing.T, _ *world, j *Journal) { j.HasName("q", "old") }, create("new", "x"), "old"},
 		"the newest of them":         {func(t *testing.T, w *world, _ *Journal) { w.accepted(t, "1", "older") }, create("new", "x"), "older"},
-		"a person has given it up":   {func(_ *testing.T, w *world, j *Journal) { j.Forget = w.lastID("old") }, create("new", "x"), ""},
-		"it is being sent":           {func(t *testing.T, w *world, _ *Journal) { sending(t, w, "old") }, create("new", "x"), "old"},
-		"only the newest are read":   {func(t *testing.T, w *world, _ *Journal) { w.fill(t, maxStrays) }, create("new", "x"), ""},
-		"all but one are read":       {func(t *testing.T, w *world, _ *Journal) { w.fill(t, maxStrays-1) }, create("new", "x"), "old"},
+		"another resource of the run": {func(t *testing.T, w *world, j *Journal) {
+			w.accepted(t, "2", "mine")
+			j.HasName("p", "old")
+		}, create("new", "x"), ""},
+		"a person has given it up": {func(_ *testing.T, w *world, j *Journal) { j.Forget = w.lastID("old") }, create("new", "x"), ""},
+		"it is being sent":         {func(t *testing.T, w *world, _ *Journal) { sending(t, w, "old") }, create("new", "x"), "old"},
+		"only the newest are read": {func(t *testing.T, w *world, _ *Journal) { w.fill(t, maxStrays) }, create("new", "x"), ""},
+		"all but one are read":     {func(t *testing.T, w *world, _ *Journal) { w.fill(t, maxStrays-1) }, create("new", "x"), "old"},
 		"resources' names do not count": {func(t *testing.T, w *world, j *Journal) {
 			w.fill(t, maxStrays)
 			j.HasName("p", "filler-0")

@@ -89,7 +89,7 @@ func TestOrdinaryUse(t *testing.T) {
 	)
 	plain, first := use("test", "write"), use("test", "write", "lifecycle { create_before_destroy = true }")
 	week := func(n string) string { return use("test", "write", `triggers = { week = "`+n+`" }`) }
-	instances := func(n string) string { return use("test", "write", "count = "+n) }
+	instances := func(n string) string { return use("test", "write ${count.index}", "count = "+n) } // with one prompt, -target would name test[0]
 	aliases := otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "count = var.n")
 	inTurn := otherAlias + use("one", "write") + use("two", "write", "provider = agent.other", "depends_on = [agent_job.one]")
 	replacing := func(config string) []command {
