@@ -110,38 +110,27 @@ func (d *ProviderData) warnOfMove(diags *diag.Diagnostics) {
 func (d *ProviderData) assign(
 	ctx context.Context, job, before *jobModel, isMessaged bool, out stateWriter,
 ) (isAssigned, ok bool) {
-	isImported, isRenamed := before.Name.IsNull(), !before.Name.IsNull() && !job.Name.Equal(before.Name)
 	request := job.request(ctx, job.ID.ValueString())
-	var earlier *journal.Record
-	if isRenamed {
-		var err error
-		if earlier, err = d.Sender.Journal.OfJob(ctx, request.Project, before.Name.ValueString(), request.Job); err != nil {
-			addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
-			return false, false
-		}
+	a := journal.Assignment{IsImported: before.Name.IsNull(), IsRenamed: !before.Name.IsNull() && !job.Name.Equal(before.Name)}
+	a.Started, _ = time.Parse(time.RFC3339, job.CreatedAt.ValueString())
+	var err error
+	if a.IsRenamed {
+		a.Earlier, err = d.Sender.Journal.OfJob(ctx, request.Project, before.Name.ValueString(), request.Job)
 	}
-	if isMessaged && earlier == nil { // else the new prompt would be recorded as sent
+	if err == nil && isMessaged && a.Earlier == nil { // else the new prompt would be recorded as sent
 		return false, true
 	}
 	operation := d.Sender.Begin(ctx, request)
-	started, _ := time.Parse(time.RFC3339, job.CreatedAt.ValueString()) // else nobody knows
-	verdict, record, err := operation.Call.Look(ctx)
-	for err == nil {
-		if verdict == journal.OtherJob && !isImported {
-			addError(out.diags, wording.NotAccepted(send.Outcome{Result: send.OtherJob, Record: record}, request, wording.ApplyAgain))
-			return false, false
-		}
-		if isRenamed && !record.IsFree() && record.Job == request.Job { // a run was killed after this
-			break
-		}
-		err = operation.Call.Assign(earlier, started, isImported) //nolint:contextcheck // it has the context of Begin, without our deadline
-		if !errors.Is(err, journal.ErrTaken) {
-			break
-		}
-		verdict, record, err = operation.Call.Look(ctx)
+	var other *journal.Record
+	if err == nil {
+		other, err = operation.Call.Assign(ctx, a)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
+		return false, false
+	case other != nil:
+		addError(out.diags, wording.NotAccepted(send.Outcome{Result: send.OtherJob, Record: other}, request, wording.ApplyAgain))
 		return false, false
 	}
 	had := *out.marks

@@ -547,9 +547,8 @@ func TestAssign(t *testing.T) {
 		"nothing":                         {"", true, "", "J message, by 2"},
 		"an unknown create, imported":     {"unknown", true, "", "J message, by 2"},
 		"an unknown create, renamed":      {"unknown", false, "", "J message, was ?, by 2"},
-		"another job":                     {"job", false, "", "J message, was job-1, by 2"},
 		"another job, imported":           {"job", true, "", "J message, was job-1, by 2"},
-		"another job, which is replaced":  {"job", false, "job-1", "J message, by 2"},
+		"another job, which is replaced":  {"job", true, "job-1", "J message, by 2"},
 		"another job, which was released": {"released", false, "", "J message, by 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -569,11 +568,9 @@ func TestAssign(t *testing.T) {
 			j, c := w.open("2")
 			j.InState(row.inState)
 			call := j.Begin(t.Context(), message("n", "J", "y"))
-			if _, _, err := call.Look(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if err := call.Assign(nil, started, row.isImported); err != nil {
-				t.Fatal(err)
+			a := Assignment{Started: started, IsImported: row.isImported, IsRenamed: !row.isImported}
+			if other, err := call.Assign(t.Context(), a); other != nil || err != nil {
+				t.Fatal(other, err)
 			}
 			want(t, "accesses", c.took(), "get put")
 			want(t, "record", w.record("n"), row.want)
@@ -589,6 +586,20 @@ func TestAssign(t *testing.T) {
 			want(t, "the prompt is applied again", request(t, third, message("n", "J", "y"), ""), "already sent")
 		})
 	}
+}
+
+// A renamed job does not get the name of another one.
+func TestAssign_otherJob(t *testing.T) {
+	w := newWorld()
+	first, _ := w.open("1")
+	want(t, "earlier", request(t, first, create("n", "x"), "job-1"), "sent")
+	j, c := w.open("2")
+	other, err := j.Begin(t.Context(), message("n", "J", "y")).Assign(t.Context(), Assignment{IsRenamed: true})
+	if err != nil || other == nil {
+		t.Fatal(other, err)
+	}
+	want(t, "in the way", other.Job, "job-1")
+	want(t, "accesses", c.took(), "get")
 }
 
 // An action has no record.
