@@ -119,9 +119,8 @@ func (r *jobResource) sendMessage(ctx context.Context, job, named *jobModel, ope
 		facts.RefusedMessage = out.marks.message.RefusesMessages
 		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	case !arrived:
-		request := operation.Request
-		request.Closed = r.noteRefusal(ctx, job, outcome.Err, out)
-		addError(out.diags, wording.NotAccepted(outcome, request, wording.ApplyAgain))
+		outcome.Closed = r.noteRefusal(ctx, job, outcome.Err, out)
+		addError(out.diags, wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
 	}
 	return outcome
 }

@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var verdicts = map[Verdict]string{
-	Send: "send", Supersede: "supersede", Wait: "wait", Adopt: "adopt", UnknownMessage: "sent, unknown", UnknownCreate: "unknown", AlreadySent: "already sent",
+	Send: "send", Wait: "wait", Adopt: "adopt", UnknownMessage: "sent, unknown", UnknownCreate: "unknown", AlreadySent: "already sent",
 	OtherPrompt: "other prompt", OtherJob: "other job", Twin: "twin",
 }
 
@@ -300,7 +300,7 @@ func request(t *testing.T, j *Journal, w Wanted, job string) string {
 		if err != nil {
 			return "failed"
 		}
-		switch posts = verdict == Send || verdict == Supersede; {
+		switch posts = verdict == Send; {
 		case verdict == Adopt && w.Job == "":
 			if err := c.Adopt(); err == nil {
 				return "adopted " + r.Job

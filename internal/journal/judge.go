@@ -23,12 +23,10 @@ type Wanted struct {
 // Verdict is what a request has to do because of the record of its name.
 type Verdict int
 
-// The verdicts. Nothing is sent, but for Send and Supersede.
+// The verdicts. Nothing is sent, but for Send.
 const (
-	// Send: nothing is in the way.
+	// Send: nothing is in the way. A job with other arguments gets a successor.
 	Send Verdict = iota
-	// Supersede: the name has a job with other arguments, which gets a successor.
-	Supersede
 	// Wait: another run is sending a request, whose response can arrive.
 	Wait
 	// Adopt: the create was accepted, and the record has its job.
@@ -73,10 +71,8 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 		return Twin
 	case r.IsUnknownCreate() && !j.IsForgotten(r):
 		return UnknownCreate
-	case r.IsUnknownCreate():
+	case r.IsUnknownCreate(), r.Arguments != hash(w.Arguments):
 		return Send
-	case r.Arguments != hash(w.Arguments):
-		return Supersede
 	case w.IsPromptUnknown || r.Last.has(w.Prompt):
 		return Adopt
 	case j.IsForgotten(r):

@@ -151,7 +151,7 @@ func (p *player) send(ctx context.Context, w Wanted) (result string, r *Record) 
 		if err != nil || p.die(0) {
 			return "failed", nil
 		}
-		switch posts = verdict == Send || verdict == Supersede; {
+		switch posts = verdict == Send; {
 		case verdict == Adopt && w.Job == "":
 			if err := c.Adopt(); err == nil && !p.die(0) {
 				p.checkAdopted(w, r.Job)

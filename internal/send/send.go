@@ -83,6 +83,7 @@ type Outcome struct {
 	Record *journal.Record    // of the name, as an earlier run has left it, or with our own unknown request; may be nil
 	Moved  *journal.Elsewhere // if the result is Elsewhere
 	Err    error
+	Closed bool // because of refusals like this one, the job counts as closed from now on
 }
 
 // Sender sends the requests of one provider configuration.
@@ -234,7 +235,7 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 		return Outcome{Result: OtherJob, Record: record}, stop
 	case journal.Twin:
 		return Outcome{Result: Twin, Record: record}, stop
-	case journal.Send, journal.Supersede, journal.Wait: // a look has waited
+	case journal.Send, journal.Wait: // a look has waited
 	}
 	o.releaseReplaced(record)
 	return Outcome{}, post

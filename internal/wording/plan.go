@@ -94,7 +94,7 @@ func Announcement(verdict journal.Verdict, r send.Request, record *journal.Recor
 		return diagnostic(summaryCreateUnknown,
 			fmt.Sprintf("An earlier run sent a prompt under the name %s at %s, and no response shows whether a job was started. "+
 				"Apply sends nothing and fails until you decide.", name, at), waysOut(r.Project, record))
-	case journal.Send, journal.Supersede, journal.Wait, journal.Twin:
+	case journal.Send, journal.Wait, journal.Twin:
 	}
 	return diagnostic(summaryEarlierUnknown,
 		fmt.Sprintf("Another run sends a prompt under the name %s in project %s, and has not recorded the outcome. Apply sends nothing before "+

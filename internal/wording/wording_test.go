@@ -59,21 +59,20 @@ func TestHint(t *testing.T) {
 func TestRefusalTellsWhatHelps(t *testing.T) {
 	t.Parallel()
 	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Job: "job_1"}}
-	closed := request
-	closed.Closed = true
 	const newJob = "the next apply starts a new job"
 	for _, test := range []struct {
 		status   int
-		request  send.Request
+		isClosed bool
 		has, not string
 	}{
-		{409, closed, "The job has finished, so", "-replace"}, {409, closed, newJob, "another prompt"},
-		{422, closed, "has refused another prompt, too, so", "-replace"}, {422, closed, newJob, "shorten"},
-		{422, request, "change or shorten it and apply: that sends it to this job", newJob}, {422, request, "Unchanged, it is sent again", newJob},
-		{409, request, "The next apply sends the prompt again.", newJob},
+		{409, true, "The job has finished, so", "-replace"}, {409, true, newJob, "another prompt"},
+		{422, true, "has refused another prompt, too, so", "-replace"}, {422, true, newJob, "shorten"},
+		{422, false, "change or shorten it and apply: that sends it to this job", newJob}, {422, false, "Unchanged, it is sent again", newJob},
+		{409, false, "The next apply sends the prompt again.", newJob},
 	} {
 		refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: test.status}}
-		if got := NotAccepted(refusal, test.request, ApplyAgain).Detail; !strings.Contains(got, test.has) || strings.Contains(got, test.not) {
+		refusal.Closed = test.isClosed
+		if got := NotAccepted(refusal, request, ApplyAgain).Detail; !strings.Contains(got, test.has) || strings.Contains(got, test.not) {
 			t.Errorf("%d: %q is missing, or %q is not, in: %s", test.status, test.has, test.not, got)
 		}
 	}
