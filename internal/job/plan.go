@@ -173,9 +173,12 @@ func (d *ProviderData) planStaying(
 	if isMessage && plan.Name.IsNull() {
 		return !checkName(request, diags)
 	}
-	verdict, record := d.peek(ctx, request.Wanted, diags)
+	var verdict journal.Verdict
+	var record *journal.Record
 	if isMessage {
 		verdict, record = d.peekMessage(ctx, plan, state, diags)
+	} else {
+		verdict, record = d.peek(ctx, request.Wanted, diags)
 	}
 	switch {
 	case verdict == journal.OtherJob && !hadName && !isMessage:

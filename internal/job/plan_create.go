@@ -4,6 +4,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -15,25 +16,28 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// create is what an apply does with a create, as far as a plan knows: first what was found, then what that means.
+// create is what an apply does with a create, as far as a plan knows: what was found, what was decided, and how that went.
 type create struct {
-	request send.Request
-	verdict journal.Verdict
-	record  *journal.Record // of the name; nil if there is none, or if that is not known
-	err     error           // why the journal does not show it
-	isKnown bool            // the plan knows the record, or that there is none
-
-	isTainted bool // the plan has a new resource, which is the tainted one that has the record's job
-	isLeaving bool // the resource that has that job leaves the name in the same plan
+	request    send.Request
+	verdict    journal.Verdict
+	record     *journal.Record // of the name; nil if there is none, or if that is not known
+	err        error           // why the journal does not show it
+	isKnown    bool            // the plan knows the record, or that there is none
+	isApplying bool            // an apply plans again
+	isTainted  bool            // the plan has a new resource, which is the tainted one that has the record's job
+	isLeaving  bool            // the resource that has that job leaves the name in the same plan
 
 	isOwn       bool            // the record has the job that the resource has had
 	keepsFailed bool            // that job failed, nothing but its taint asks for another one, and the create adopts it
+	isRefused   bool            // the job stays in the state: without a journal, its name cannot be released
 	released    *journal.Record // what the plan releases; may be nil
+
+	releaseErr error // why it was not released
 }
 
 // findCreate finds out what a create would meet. replaces is the job that the resource has had, or empty.
 func (d *ProviderData) findCreate(ctx context.Context, plan *jobModel, replaces string) create {
-	c := create{request: plan.request(ctx, ""), verdict: journal.Send}
+	c := create{request: plan.request(ctx, ""), verdict: journal.Send, isApplying: d.names.isApplying.Load()}
 	c.request.Replaces, c.request.RetryFailed = replaces, plan.retries(ctx)
 	if !plan.areArgumentsKnown(ctx) {
 		return c
@@ -58,18 +62,35 @@ func (d *ProviderData) findCreate(ctx context.Context, plan *jobModel, replaces 
 //
 // With create_before_destroy, nothing tells the apply that the record's job is the one that is being replaced, so the plan releases the
 // name. An apply that plans again does not: it may not have read what is replaced.
-func (c *create) decide(hasFailed func(jobID string) bool, isApplying bool) {
+func (c *create) decide(hasFailed func(jobID string) bool, isJournalUnusable bool) {
 	isAccepted := c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt
 	c.isOwn = c.record != nil && c.record.Job != "" && c.record.Job == c.request.Replaces
 	c.keepsFailed = c.isTainted && !c.isLeaving && c.verdict == journal.Adopt && hasFailed(c.record.Job) && !c.request.RetryFailed
+	c.isRefused = c.err != nil && isJournalUnusable && c.request.Replaces != "" && !c.isApplying
 	switch {
 	case c.isLeaving:
 		c.verdict, c.released = journal.Send, c.record
-	case isApplying, c.keepsFailed:
+	case c.isApplying, c.keepsFailed:
 	case c.isOwn && isAccepted:
 		c.verdict, c.released = journal.Send, c.record
 	case c.isKnown && c.record == nil && c.request.Replaces != "": // another journal may have the record
 		c.released = &journal.Record{Job: c.request.Replaces}
+	}
+}
+
+// replaced is the job that the apply's create must know as the one that it replaces; it may be empty.
+func (c *create) replaced() string {
+	if c.isOwn && (!c.isApplying || c.verdict != journal.OtherPrompt) {
+		return c.record.Job
+	}
+	return ""
+}
+
+// note leaves what a later call must know.
+func (c *create) note(m *planMarks) {
+	if s := m.Successor; s != nil {
+		s.KeepsFailed = c.keepsFailed
+		s.IsUndecided = !c.isKnown && c.request.Replaces == "" && !c.request.RetryFailed
 	}
 }
 
@@ -79,61 +100,59 @@ func (d *ProviderData) mayReplace(plan *jobModel, jobID string) bool {
 	return d.Sender.Journal.IsInState(jobID) && !d.names.isHeld(plan.projectAndName(), holder{job: jobID})
 }
 
-// planCreate plans a create, in the place of the job that the marks name, if they do. It releases the name of that job, so that no apply
-// adopts it. Of a replacement, only the first call has the state, and Terraform shows the warnings of that one alone.
+// planCreate plans a create, in the place of the job that the marks name, if they do: it finds out what is there, decides, notes that,
+// releases the name of that job, so that no apply adopts it, and says what follows. Of a replacement, only the first call has the state,
+// and Terraform shows the warnings of that one alone.
 func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m *marks, diags *diag.Diagnostics) {
-	replaces, isApplying := m.plan.Job, d.names.isApplying.Load()
-	c := d.findCreate(ctx, plan, replaces)
-	c.decide(d.names.hasFailed, isApplying)
+	c := d.findCreate(ctx, plan, m.plan.Job)
+	c.decide(d.names.hasFailed, d.Sender.Journal.IsUnusable())
 
-	isUnsaid := state == nil && replaces != "" && !m.plan.IsAnnounced && !isApplying // what this plan cannot do must be an error
-	m.plan.IsAnnounced = state != nil
-	if s := m.plan.Successor; s != nil {
-		s.KeepsFailed = c.keepsFailed
-		s.IsUndecided = !c.isKnown && replaces == "" && !c.request.RetryFailed
+	c.note(&m.plan)
+	if replaced := c.replaced(); replaced != "" {
+		d.names.replaces(plan.projectAndName(), replaced)
 	}
-	if c.isOwn && (!isApplying || c.verdict != journal.OtherPrompt) {
-		d.names.replaces(plan.projectAndName(), c.record.Job)
-	}
-	if c.err != nil && replaces != "" && !isApplying && d.Sender.Journal.IsUnusable() {
-		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaces, Project: c.request.Project}, c.err))
-		return
-	}
-	err := c.err
 	if c.released != nil {
-		err = d.release(ctx, c.request, c.released)
+		c.releaseErr = d.release(ctx, c.request, c.released)
 	}
-	if err != nil && isUnsaid {
-		addError(diags, wording.NameNotReleased(err, c.request, replaces))
-	} else if err != nil && c.released != nil {
-		addWarning(diags, wording.NameNotReleased(err, c.request, c.released.Job))
-	}
-	d.reportJournalError(c.err, diags)
-	d.sayCreate(ctx, c, diags)
+
+	isFirst, isSecond := state != nil, state == nil && m.plan.Job != ""
+	d.sayCreate(ctx, &c, isSecond && !m.plan.IsAnnounced, diags)
+	m.plan.IsAnnounced = isFirst
 }
 
-// sayCreate warns of what becomes of a create, and counts it if it is sent.
-func (d *ProviderData) sayCreate(ctx context.Context, c create, diags *diag.Diagnostics) {
+// sayCreate warns of what becomes of a create, and counts it if it is sent. isUnseen: Terraform shows no warning of this call, and no
+// earlier one has given it, so what this plan could not do must be an error.
+func (d *ProviderData) sayCreate(ctx context.Context, c *create, isUnseen bool, diags *diag.Diagnostics) {
 	warn := func(text wording.Diagnostic) { validate.WarnAt(diags, path.Root("name"), text) }
+	switch failed := cmp.Or(c.releaseErr, c.err); {
+	case c.isRefused:
+		addError(diags, wording.NotReplaced.Of(wording.Job{ID: c.request.Replaces, Project: c.request.Project}, c.err))
+		return
+	case failed != nil && isUnseen && !c.isApplying:
+		addError(diags, wording.NameNotReleased(failed, c.request, c.request.Replaces))
+	case c.releaseErr != nil:
+		addWarning(diags, wording.NameNotReleased(failed, c.request, c.released.Job))
+	}
+	d.reportJournalError(c.err, diags)
 	if c.isLeaving {
 		warn(wording.NotAdopted(c.request, wording.Job{ID: c.record.Job, Project: c.record.Project}))
 	}
 	switch {
 	case c.keepsFailed:
 		warn(wording.StillFailed(c.request, c.record))
-	case c.verdict == journal.Send || c.verdict == journal.Supersede:
+	case c.verdict == journal.Send:
 		d.warnOfOthers(ctx, c, diags)
 		d.planRequest(ctx, c.request, diags)
 	case c.verdict == journal.Twin: // the apply stops it, if the plan does not
-	case !d.names.isApplying.Load():
+	case !c.isApplying:
 		warn(wording.Announcement(c.verdict, c.request, c.record))
 	}
 }
 
 // warnOfOthers warns of a job that the create does not adopt, and that no state is known to have.
-func (d *ProviderData) warnOfOthers(ctx context.Context, c create, diags *diag.Diagnostics) {
+func (d *ProviderData) warnOfOthers(ctx context.Context, c *create, diags *diag.Diagnostics) {
 	j, warn := d.Sender.Journal, func(text wording.Diagnostic) { validate.WarnAt(diags, path.Root("name"), text) }
-	if d.names.isApplying.Load() || !c.isKnown && c.err == nil { // the plan has said it, or does not know the name
+	if c.isApplying || !c.isKnown && c.err == nil { // the plan has said it, or does not know the name
 		return
 	}
 	if c.record != nil && !c.record.IsEmpty() {
