@@ -4,12 +4,15 @@
 package provider
 
 import (
+	"strings"
+
 	"github.com/hashicorp/terraform-plugin-framework-validators/int64validator"
 	"github.com/hashicorp/terraform-plugin-framework-validators/listvalidator"
 	"github.com/hashicorp/terraform-plugin-framework/provider/schema"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 )
 
@@ -94,7 +97,7 @@ func providerSchema() schema.Schema {
 						MarkdownDescription: "[Where to keep it]" +
 							"(https://github.com/agentjobs/terraform-provider-agent/blob/main/docs/guides/journal.md#name-another-place): " +
 							"the absolute path of a folder that exists (on Windows `C:/ci/agent-journal`), " +
-							"`s3://BUCKET/PREFIX?region=REGION`, `gs://BUCKET/PREFIX` or `azblob://ACCOUNT/CONTAINER/PREFIX`, " +
+							"or a URL such as `" + strings.Join(place.Examples(), "`, `") + "`, " +
 							"with `?state=NAME` (or `&state=NAME`) for a local state. " +
 							"Default: `AGENT_JOURNAL_URL`, or else beside the state.",
 					},

@@ -61,64 +61,48 @@ func (l Location) Unencrypted(ctx context.Context) string {
 	return ""
 }
 
-// kind is a cloud whose buckets keep a journal.
-type kind struct {
-	backend string // of the CLI
-	beside  func(*settings.Settings) (in bucket.Cloud, prefix string, _ error)
-	scheme  string // of URLs
-	example string // of a URL
-	named   func(host, path string, _ *settings.Settings) (in bucket.Cloud, prefix string, _ error)
-	accepts []string // parameters of URLs, beside endpoint and state
-	path    []string // settings of the backend that are the host and path of a URL; they are required
-	suffix  string   // what beside adds to the last of these
-	moves   []string // settings and variables of the backend that no URL has, and with which it would lead to another store
+// kinds has a line for each cloud.
+func kinds() []bucket.Kind {
+	return []bucket.Kind{
+		s3.Kind(),
+		gcs.Kind(),
+		azblob.Kind(),
+	}
 }
 
-// kinds has a line for each cloud.
-//
-//nolint:gochecknoglobals // never changed
-var kinds = []kind{
-	{
-		backend: "s3", beside: s3.Beside, scheme: "s3", example: "s3://bucket/prefix?region=eu-central-1", named: s3.Named,
-		accepts: []string{"region", "profile", "use_path_style", "skip_s3_checksum", "acl", "encrypt", "kms_key_id"},
-		path:    []string{"bucket", "key"}, suffix: "." + settings.Beside,
-		moves: []string{"endpoint", "endpoints", "AWS_S3_ENDPOINT"},
-	},
-	{
-		backend: "gcs", beside: gcs.Beside, scheme: "gs", example: "gs://bucket/prefix", named: gcs.Named,
-		accepts: []string{"kms_encryption_key"},
-		path:    []string{"bucket", "prefix"}, suffix: "/" + settings.Beside, // each of its states is in a folder
-		moves: []string{
-			"storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT", "STORAGE_EMULATOR_HOST",
-			"universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
-		},
-	},
-	{
-		backend: "azurerm", beside: azblob.Beside, scheme: "azblob", example: "azblob://account/container/prefix", named: azblob.Named,
-		path: []string{"storage_account_name", "container_name", "key"}, suffix: "." + settings.Beside,
-		moves: []string{
-			"environment", "lookup_blob_endpoint", "ARM_USE_DNS_ZONE_ENDPOINT", "metadata_host", "ARM_METADATA_HOST", "ARM_METADATA_HOSTNAME",
-		},
-	},
+func find(is func(bucket.Kind) bool) (kind bucket.Kind, ok bool) {
+	i := slices.IndexFunc(kinds(), is)
+	if i < 0 {
+		return kind, false
+	}
+	return kinds()[i], true
 }
 
 // Backends are those of the CLI beside whose states a journal can be kept.
 func Backends() (names []string) {
-	for _, k := range kinds {
-		names = append(names, k.backend)
+	for _, k := range kinds() {
+		names = append(names, k.Backend)
 	}
 	return names
+}
+
+// Examples are URLs, one of each kind.
+func Examples() (urls []string) {
+	for _, k := range kinds() {
+		urls = append(urls, k.Example)
+	}
+	return urls
 }
 
 // Beside returns the place beside a state that is in a bucket; ok is false if it is not in one. It is the same in all
 // workspaces, and no listing of workspaces meets it. Its errors name settings, and never show one.
 func Beside(b cli.Backend) (l Location, ok bool, err error) {
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.backend == b.Type })
-	if i < 0 {
+	kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
+	if !ok {
 		return Location{}, false, nil
 	}
 	s := settings.OfBackend(b.Settings)
-	l.cloud, l.Prefix, err = kinds[i].beside(s)
+	l.cloud, l.Prefix, err = kind.Beside(s)
 	if err = errors.Join(err, s.Unread()); err != nil {
 		return Location{}, true, err
 	}
@@ -127,26 +111,26 @@ func Beside(b cli.Backend) (l Location, ok bool, err error) {
 
 // URL is that of the place beside a state, for who cannot use the settings of its backend. It is empty if no URL leads there.
 func URL(b cli.Backend) string {
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.backend == b.Type })
-	if i < 0 {
+	kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
+	if !ok {
 		return ""
 	}
 	s, at, query := settings.OfBackend(b.Settings), []string{}, url.Values{}
-	if slices.ContainsFunc(kinds[i].moves, func(name string) bool { return os.Getenv(name) != "" || s.Has(name) }) {
+	if slices.ContainsFunc(kind.Moves, func(name string) bool { return os.Getenv(name) != "" || s.Has(name) }) {
 		return ""
 	}
-	for _, name := range kinds[i].path {
+	for _, name := range kind.Path {
 		at = append(at, strings.Trim(s.Text(name), "/"))
 	}
-	for _, name := range kinds[i].accepts {
+	for _, name := range kind.Accepts {
 		if value, isText := b.Settings[name].(string); isText && value != "" {
 			query.Set(name, value)
 		} else if b.Settings[name] == true {
 			query.Set(name, "true")
 		}
 	}
-	text := url.URL{Scheme: kinds[i].scheme, Host: at[0], RawQuery: query.Encode()}
-	text.Path = strings.TrimRight("/"+strings.Join(at[1:], "/")+kinds[i].suffix, "/")
+	text := url.URL{Scheme: kind.Scheme, Host: at[0], RawQuery: query.Encode()}
+	text.Path = strings.TrimRight("/"+strings.Join(at[1:], "/")+kind.Suffix, "/")
 	if l, err := ParseURL(text.String()); err != nil || l.String() != text.Scheme+"://"+at[0]+text.Path+"/" {
 		return ""
 	}
@@ -167,10 +151,10 @@ func (l Location) Open(scope string, process *cli.Process) store.Store {
 // errURL says what a URL can be.
 var errURL = func() error {
 	examples, parameters := []string{"an absolute path"}, []string{"the parameters endpoint and state"}
-	for _, k := range kinds {
-		examples = append(examples, k.example)
-		if len(k.accepts) > 0 {
-			parameters = append(parameters, fmt.Sprintf("for %s %s", k.scheme, strings.Join(k.accepts, ", ")))
+	for _, k := range kinds() {
+		examples = append(examples, k.Example)
+		if len(k.Accepts) > 0 {
+			parameters = append(parameters, fmt.Sprintf("for %s %s", k.Scheme, strings.Join(k.Accepts, ", ")))
 		}
 	}
 	return fmt.Errorf("the journal's URL must be %s, without user, port and fragment; it accepts %s, each once, and after a path only state",
@@ -196,20 +180,20 @@ func ParseURL(text string) (Location, error) {
 	if err != nil {
 		return Location{}, errURL
 	}
-	i := slices.IndexFunc(kinds, func(k kind) bool { return k.scheme == parsed.Scheme })
-	if i < 0 {
+	kind, ok := find(func(k bucket.Kind) bool { return k.Scheme == parsed.Scheme })
+	if !ok {
 		return Location{}, errURL
 	}
 	parameters := map[string]any{}
 	for name, values := range query {
-		if len(values) != 1 || values[0] == "" || name != "endpoint" && name != "state" && !slices.Contains(kinds[i].accepts, name) {
+		if len(values) != 1 || values[0] == "" || name != "endpoint" && name != "state" && !slices.Contains(kind.Accepts, name) {
 			return Location{}, errURL
 		}
 		parameters[name] = values[0]
 	}
 	s := settings.OfURL(parameters)
 	l := Location{State: s.Text("state"), URL: text}
-	l.cloud, l.Prefix, err = kinds[i].named(parsed.Host, strings.Trim(parsed.Path, "/"), s)
+	l.cloud, l.Prefix, err = kind.Named(parsed.Host, strings.Trim(parsed.Path, "/"), s)
 	if err = errors.Join(err, s.Unread()); err != nil {
 		return Location{}, err
 	}

@@ -144,7 +144,8 @@ func (t table) update(cli, root string) error {
 		}
 		t[k] = s
 	}
-	for backend, folder := range map[string]string{"s3": "s3", "gcs": "gcs", "azurerm": "azure"} {
+	for _, backend := range place.Backends() {
+		folder := cmp.Or(map[string]string{"azurerm": "azure"}[backend], backend)
 		found, err := read(filepath.Join(root, "internal", "backend", "remote-state", folder))
 		if err != nil {
 			return fmt.Errorf("%s of %s: %w", backend, cli, err)

@@ -51,8 +51,19 @@ var (
 		"and the container 3 to 63, and single hyphens between them")
 )
 
-// Beside is where the azurerm backend keeps a state.
-func Beside(s *settings.Settings) (bucket.Cloud, string, error) {
+// Kind is Azure Blob Storage.
+func Kind() bucket.Kind {
+	return bucket.Kind{
+		Backend: "azurerm", Beside: beside, Scheme: "azblob", Example: "azblob://account/container/prefix", Named: named,
+		Path: []string{"storage_account_name", "container_name", "key"}, Suffix: "." + settings.Beside,
+		Moves: []string{
+			"environment", "lookup_blob_endpoint", "ARM_USE_DNS_ZONE_ENDPOINT", "metadata_host", "ARM_METADATA_HOST", "ARM_METADATA_HOSTNAME",
+		},
+	}
+}
+
+// beside is where the azurerm backend keeps a state.
+func beside(s *settings.Settings) (bucket.Cloud, string, error) {
 	account, accountErr := s.Required("storage_account_name")
 	name, nameErr := s.Required("container_name")
 	key, keyErr := s.Required("key")
@@ -66,8 +77,8 @@ func Beside(s *settings.Settings) (bucket.Cloud, string, error) {
 	return c, key + "." + settings.Beside, c.encrypt(s)
 }
 
-// Named is where a URL leads.
-func Named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
+// named is where a URL leads.
+func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
 	container, prefix, _ := strings.Cut(path, "/")
 	c, err := newCloud(host, container, s.Text("endpoint"), false, s)
 	return c, prefix, err

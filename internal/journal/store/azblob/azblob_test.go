@@ -101,7 +101,7 @@ func respondAzure(w http.ResponseWriter, status int, code string) {
 // openBlobs opens a store in a container. The environment has the credentials.
 func openBlobs(t *testing.T) (*fakeBlobs, store.Store) {
 	t.Helper()
-	c, path, err := Named("devstate", "ci-state/a", settings.OfURL(nil))
+	c, path, err := named("devstate", "ci-state/a", settings.OfURL(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -243,9 +243,9 @@ func TestAzure_credentials(t *testing.T) {
 			for name, value := range test.env {
 				t.Setenv(name, value)
 			}
-			c, prefix, err := Named("devstate", "ci-state", settings.OfURL(nil))
+			c, prefix, err := named("devstate", "ci-state", settings.OfURL(nil))
 			if test.settings != nil {
-				c, prefix, err = beside(test.settings)
+				c, prefix, err = fromBackend(test.settings)
 			}
 			if err != nil || test.settings != nil && prefix != "prod.tfstate.agent-journal/" {
 				t.Fatal(c, prefix, err)
@@ -265,11 +265,11 @@ func TestAzure_credentials(t *testing.T) {
 	}
 }
 
-func beside(values set) (bucket.Cloud, string, error) {
+func fromBackend(values set) (bucket.Cloud, string, error) {
 	all := set{"storage_account_name": "devstate", "container_name": "ci-state", "key": "prod.tfstate"}
 	maps.Copy(all, values)
 	s := settings.OfBackend(all)
-	c, prefix, err := Beside(s)
+	c, prefix, err := beside(s)
 	return c, prefix, errors.Join(err, s.Unread())
 }
 
@@ -325,7 +325,7 @@ func TestAzure_refused(t *testing.T) {
 			}
 			all := maps.Clone(app)
 			maps.Copy(all, test.settings)
-			c, prefix, err := beside(all)
+			c, prefix, err := fromBackend(all)
 			if err == nil {
 				_, err = bucket.New(c, prefix, "scope", &fakeBlobs{}).List(t.Context())
 			}
@@ -359,7 +359,7 @@ func TestAzure_lookUpErrors(t *testing.T) {
 		clearAzure(t)
 		all := set{"tenant_id": "tenant", "client_id": "client", "client_secret": canary, "subscription_id": canary, "resource_group_name": canary}
 		maps.Copy(all, test.settings)
-		c, prefix, err := beside(all)
+		c, prefix, err := fromBackend(all)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -399,7 +399,7 @@ func TestAzure_encryption(t *testing.T) {
 			for name, value := range test.env {
 				t.Setenv(name, value)
 			}
-			c, prefix, err := beside(test.settings)
+			c, prefix, err := fromBackend(test.settings)
 			if err != nil {
 				t.Fatal(err)
 			}

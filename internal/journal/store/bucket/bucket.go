@@ -16,7 +16,24 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
+
+// Kind is a cloud whose buckets keep a journal.
+type Kind struct {
+	Backend string // of the CLI
+	Scheme  string // of URLs
+	Example string // of a URL
+
+	// Beside is where the backend keeps its states, and Named where a URL leads.
+	Beside func(*settings.Settings) (in Cloud, prefix string, _ error)
+	Named  func(host, path string, _ *settings.Settings) (in Cloud, prefix string, _ error)
+
+	Accepts []string // parameters of URLs, beside endpoint and state
+	Path    []string // settings of the backend that are the host and path of a URL; they are required
+	Suffix  string   // what Beside adds to the last of these
+	Moves   []string // settings and variables of the backend that no URL has, and with which it would lead to another store
+}
 
 // Cloud is a bucket or container, with the settings that lead to it. Each cloud has a type of its own.
 type Cloud interface {

@@ -45,16 +45,29 @@ type cloud struct {
 
 const maxBody = 4 << 20 // a page of a listing has at most 1000 names
 
-// Beside is where the gcs backend keeps its states.
-func Beside(s *settings.Settings) (bucket.Cloud, string, error) {
+// Kind is Google Cloud Storage.
+func Kind() bucket.Kind {
+	return bucket.Kind{
+		Backend: "gcs", Beside: beside, Scheme: "gs", Example: "gs://bucket/prefix", Named: named,
+		Accepts: []string{"kms_encryption_key"},
+		Path:    []string{"bucket", "prefix"}, Suffix: "/" + settings.Beside, // each of its states is in a folder
+		Moves: []string{
+			"storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT", "STORAGE_EMULATOR_HOST",
+			"universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
+		},
+	}
+}
+
+// beside is where the gcs backend keeps its states.
+func beside(s *settings.Settings) (bucket.Cloud, string, error) {
 	name, nameErr := s.Required("bucket")
 	c, err := newCloud(name, s)
 	prefix := path.Join(strings.TrimLeft(s.Text("prefix"), "/"), settings.Beside) + "/" // the backend joins so, too
 	return c, prefix, errors.Join(nameErr, err, c.readBackend(s))
 }
 
-// Named is where a URL leads.
-func Named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
+// named is where a URL leads.
+func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
 	c, err := newCloud(host, s)
 	endpoint := s.Text("endpoint")
 	c.base, c.kmsKey = cmp.Or(strings.TrimRight(endpoint, "/"), server), s.Text("kms_encryption_key")

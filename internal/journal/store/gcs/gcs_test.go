@@ -64,7 +64,7 @@ func serveGCS(t *testing.T, handler http.HandlerFunc) store.Store {
 // openURL opens gs://bucket/a with parameters.
 func openURL(t *testing.T, parameters map[string]any, network http.RoundTripper) store.Store {
 	t.Helper()
-	c, path, err := Named("bucket", "a", settings.OfURL(parameters))
+	c, path, err := named("bucket", "a", settings.OfURL(parameters))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestGCS_settings(t *testing.T) {
 			values := map[string]any{"bucket": "bucket"}
 			maps.Copy(values, test.settings)
 			s := settings.OfBackend(values)
-			c, prefix, err := Beside(s)
+			c, prefix, err := beside(s)
 			if err = errors.Join(err, s.Unread()); err == nil {
 				_, err = c.Connect(t.Context(), nil)
 			}
@@ -276,7 +276,7 @@ func TestGCS_requests(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	setGCS(t, nil)
-	c, prefix, err := Beside(settings.OfBackend(map[string]any{
+	c, prefix, err := beside(settings.OfBackend(map[string]any{
 		"bucket": "buck_et", "prefix": "/a b/ü", "kms_encryption_key": "projects/p/k", "storage_custom_endpoint": server.URL + "/storage/v1/",
 		"credentials": serviceAccount(t, server.URL+"/token"),
 	}))
@@ -333,7 +333,7 @@ func TestGCS_named(t *testing.T) {
 		"STORAGE_EMULATOR_HOST": "canary",
 	})
 	s := settings.OfURL(map[string]any{"kms_encryption_key": "k"})
-	c, _, err := Named("bucket", "a", s)
+	c, _, err := named("bucket", "a", s)
 	want := &cloud{name: "bucket", base: server, kmsKey: "k", credentials: "key", impersonated: "a@b"}
 	if diff := cmp.Diff(bucket.Cloud(want), c, cmp.AllowUnexported(cloud{})); diff != "" || err != nil || s.Unread() != nil {
 		t.Errorf("%v %v (-want +got):\n%s", err, s.Unread(), diff)
@@ -373,7 +373,7 @@ func TestGCS_impersonation(t *testing.T) {
 			values := map[string]any{"bucket": "bucket", "impersonate_service_account": "a@b"}
 			maps.Copy(values, test.settings)
 			s := settings.OfBackend(values)
-			c, prefix, err := Beside(s)
+			c, prefix, err := beside(s)
 			if err = errors.Join(err, s.Unread()); err != nil {
 				t.Fatal(err)
 			}
@@ -425,7 +425,7 @@ func TestGCS_impersonation(t *testing.T) {
 // The key that Google does not keep goes with what has content, and only there.
 func TestGCS_encryption(t *testing.T) {
 	setGCS(t, nil)
-	c, prefix, err := Beside(settings.OfBackend(map[string]any{
+	c, prefix, err := beside(settings.OfBackend(map[string]any{
 		"bucket": "bucket", "access_token": "token", "encryption_key": base64.StdEncoding.EncodeToString(make([]byte, 32)),
 	}))
 	if err != nil {

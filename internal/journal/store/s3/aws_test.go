@@ -36,7 +36,7 @@ func besideS3(t *testing.T, set map[string]any) (r received, _ error) {
 	t.Helper()
 	values := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1", "workspace_key_prefix": nil, "encrypt": false}
 	maps.Copy(values, set)
-	c, prefix, err := beside(values)
+	c, prefix, err := fromBackend(values)
 	if err != nil {
 		return r, err
 	}
@@ -64,9 +64,9 @@ func besideS3(t *testing.T, set map[string]any) (r received, _ error) {
 	return r, err
 }
 
-func beside(values map[string]any) (bucket.Cloud, string, error) {
+func fromBackend(values map[string]any) (bucket.Cloud, string, error) {
 	s := settings.OfBackend(values)
-	c, prefix, err := Beside(s)
+	c, prefix, err := beside(s)
 	return c, prefix, errors.Join(err, s.Unread())
 }
 
@@ -305,7 +305,7 @@ func TestBeside_s3_refused(t *testing.T) {
 	var refused []string
 	for name, value := range canary {
 		onlyAWS(t, nil)
-		_, _, err := beside(map[string]any{"bucket": "b", "key": "k", name: value})
+		_, _, err := fromBackend(map[string]any{"bucket": "b", "key": "k", name: value})
 		if err == nil {
 			continue
 		}
@@ -323,11 +323,11 @@ func TestBeside_s3_refused(t *testing.T) {
 		t.Error(diff)
 	}
 	unset := map[string]any{"bucket": "b", "key": "k", "insecure": false, "http_proxy": nil, "endpoints": map[string]any{"sso": nil}, "no_proxy": ""}
-	if _, _, err := beside(unset); err != nil {
+	if _, _, err := fromBackend(unset); err != nil {
 		t.Errorf("what is not set counts: %v", err)
 	}
 	for _, unusable := range []map[string]any{{"key": "k"}, {"bucket": "b"}} {
-		if _, _, err := beside(unusable); err == nil {
+		if _, _, err := fromBackend(unusable); err == nil {
 			t.Errorf("without bucket or key: %v", unusable)
 		}
 	}

@@ -49,8 +49,18 @@ type cloud struct {
 // customerKey encrypts objects in the store, which does not keep the key. Its fields are nil if there is none.
 type customerKey struct{ algorithm, key, md5 *string }
 
-// Beside is where the s3 backend keeps a state.
-func Beside(s *settings.Settings) (bucket.Cloud, string, error) {
+// Kind is Amazon S3, and what is like it.
+func Kind() bucket.Kind {
+	return bucket.Kind{
+		Backend: "s3", Beside: beside, Scheme: "s3", Example: "s3://bucket/prefix?region=eu-central-1", Named: named,
+		Accepts: []string{"region", "profile", "use_path_style", "skip_s3_checksum", "acl", "encrypt", "kms_key_id"},
+		Path:    []string{"bucket", "key"}, Suffix: "." + settings.Beside,
+		Moves: []string{"endpoint", "endpoints", "AWS_S3_ENDPOINT"},
+	}
+}
+
+// beside is where the s3 backend keeps a state.
+func beside(s *settings.Settings) (bucket.Cloud, string, error) {
 	s.Ignore("workspace_key_prefix", "use_lockfile", "dynamodb_table", "dynamodb_endpoint", "state_tags", "lock_tags")
 	name, nameErr := s.Required("bucket")
 	key, keyErr := s.Required("key")
@@ -66,8 +76,8 @@ func Beside(s *settings.Settings) (bucket.Cloud, string, error) {
 	return c, key + "." + settings.Beside, errors.Join(nameErr, keyErr, customerErr, err, c.checkEndpoint(c.endpoint))
 }
 
-// Named is where a URL leads. The identity is the one that the AWS SDK finds.
-func Named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
+// named is where a URL leads. The identity is the one that the AWS SDK finds.
+func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
 	c := newCloud(host, s)
 	c.endpoint = s.Text("endpoint")
 	c.pathStyleElsewhere = s.Is("use_path_style", true) // most other stores have no host name for each bucket

@@ -49,7 +49,7 @@ func TestDenied(t *testing.T) {
 			onlyAWS(t, nil)
 			values := map[string]any{"bucket": "states", "key": "app/state", "region": "eu-central-1"}
 			maps.Copy(values, test.set)
-			c, prefix, err := beside(values)
+			c, prefix, err := fromBackend(values)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +132,7 @@ func TestNamed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onlyAWS(t, test.variables)
 			s := settings.OfURL(test.parameters)
-			c, prefix, err := Named("bucket", "a/", s)
+			c, prefix, err := named("bucket", "a/", s)
 			var got *http.Request
 			if err = errors.Join(err, s.Unread()); err == nil {
 				_, err = bucket.New(c, prefix, "scope", roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -185,7 +185,7 @@ func TestUnencrypted(t *testing.T) {
 		onlyAWS(t, test.variables)
 		values := map[string]any{"bucket": "states", "key": "app/state"}
 		maps.Copy(values, test.set)
-		c, _, err := beside(values)
+		c, _, err := fromBackend(values)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -217,7 +217,7 @@ func TestBeside_transport(t *testing.T) {
 		at.Store("")
 		values := map[string]any{"bucket": "states", "key": "app/state", "use_path_style": true}
 		maps.Copy(values, test.set)
-		c, prefix, err := beside(values)
+		c, prefix, err := fromBackend(values)
 		if err != nil {
 			t.Fatal(err)
 		}

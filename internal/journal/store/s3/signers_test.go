@@ -128,7 +128,7 @@ func TestS3_signers(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &settings); err != nil {
 			t.Fatal(err)
 		}
-		c, prefix, err := beside(settings)
+		c, prefix, err := fromBackend(settings)
 		if err == nil {
 			_, err = bucket.New(c, prefix, "scope", nil).Put(t.Context(), "a", []byte("{}"), "")
 		}
