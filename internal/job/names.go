@@ -24,9 +24,15 @@ type names struct {
 
 	mu       sync.Mutex
 	holders  map[projectAndName]holder
-	leaving  map[string]bool           // ids of jobs that this plan destroys
+	leaving  map[tenure]bool           // that end in this plan: the resource is destroyed, or gets another name
 	replaced map[projectAndName]string // the jobs that creates replace
 	statuses map[string]string         // of the jobs in the state
+}
+
+// tenure is that of a name by a job.
+type tenure struct {
+	name projectAndName
+	job  string
 }
 
 // holder is the resource that has a name, as a plan shows it. A host may plan one resource more than once.
@@ -51,7 +57,7 @@ func (n *names) hold(name projectAndName, h holder) bool {
 	if n.holders == nil {
 		n.holders = map[projectAndName]holder{}
 	}
-	if isHeld && !had.mayBe(h) && !n.leaving[had.job] {
+	if isHeld && !had.mayBe(h) && !n.leaving[tenure{name, had.job}] {
 		return n.isApplying.Load()
 	}
 	n.holders[name] = h
@@ -65,22 +71,22 @@ func (n *names) isHeld(name projectAndName, by holder) bool {
 	return isHeld && had == by
 }
 
-// leave follows the plan of a destroy. It reports whether a new resource seems to get the name of the job.
+// leave notes that a job leaves its name. It reports whether a new resource seems to get the name.
 func (n *names) leave(name projectAndName, jobID string) (isTaken bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.leaving == nil {
-		n.leaving = map[string]bool{}
+		n.leaving = map[tenure]bool{}
 	}
-	n.leaving[jobID] = true
+	n.leaving[tenure{name, jobID}] = true
 	h, isHeld := n.holders[name]
 	return isHeld && (h.job == "" || h.job == jobID && h.tainted) && !n.isApplying.Load()
 }
 
-func (n *names) isLeaving(jobID string) bool {
+func (n *names) isLeaving(name projectAndName, jobID string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.leaving[jobID]
+	return n.leaving[tenure{name, jobID}]
 }
 
 // replaces notes that the create of a name replaces a job: with create_before_destroy, nothing else tells the create.

@@ -110,6 +110,12 @@ func TestNames(t *testing.T) {
 			first, {before: func(l *life) { lost(l); l.imports("a", ended(l.s)) }, objects: []object{a}, says: []string{notInState, recorded}, creates: 1, after: has("a 2")},
 			{objects: []object{a}, says: []string{previousJobs}, creates: 1}, {objects: []object{a}, creates: 1},
 		},
+		"imported with a name that a new one gets": {
+			{before: func(l *life) { ended(l.s); importTo(l, "a") }, objects: []object{a, a.at("other")}, planOnly: true, says: []string{recorded, duplicate}},
+		},
+		"changed to a name that a new one gets": {
+			first, {objects: []object{renamed, named("b", "B").at("other")}, planOnly: true, says: []string{duplicate}, creates: 1},
+		},
 		"a moved address": {
 			first, {before: func(l *life) { l.state = map[string]stored{"other": l.state["a"]} }, objects: []object{a.at("other")}, creates: 1, after: has("a 1")},
 		},

@@ -26,6 +26,7 @@ type create struct {
 	isApplying bool            // an apply plans again
 	isTainted  bool            // the plan has a new resource, which is the tainted one that has the record's job
 	isLeaving  bool            // the resource that has that job leaves the name in the same plan
+	isReleased bool            // a plan that was not applied has released the name of that job
 
 	isOwn       bool            // the record has the job that the resource has had
 	keepsFailed bool            // that job failed, nothing but its taint asks for another one, and the create adopts it
@@ -39,19 +40,26 @@ type create struct {
 func (d *ProviderData) findCreate(ctx context.Context, plan *jobModel, replaces string) create {
 	c := create{request: plan.request(ctx, ""), verdict: journal.Send, isApplying: d.names.isApplying.Load()}
 	c.request.Replaces, c.request.RetryFailed = replaces, plan.retries(ctx)
+	j := d.Sender.Journal
 	if !plan.areArgumentsKnown(ctx) {
+		if replaces != "" && c.request.Name != "" && c.request.Project != "" {
+			_, c.record, c.err = j.Peek(ctx, c.request.Wanted)
+		}
 		return c
 	}
-	j := d.Sender.Journal
 	c.verdict, c.record, c.err = j.Peek(ctx, c.request.Wanted)
 	c.isKnown = c.err == nil
-	c.isTainted = c.verdict == journal.Twin && replaces == "" && d.mayReplace(plan, c.record.Job)
-	if !c.isTainted {
+	if replaces != "" || c.record == nil || !d.mayReplace(plan, c.record.Job) {
+		return c
+	}
+	isLeaving := d.names.isLeaving(plan.projectAndName(), c.record.Job)
+	c.isReleased = c.record.Released && !isLeaving && !c.isApplying
+	if c.verdict != journal.Twin && !c.isReleased {
 		return c
 	}
 	// Unless a call for the resource that has the job says otherwise, it is this one.
+	c.isTainted, c.isLeaving = true, isLeaving
 	c.request.Replaces = c.record.Job
-	c.isLeaving = d.names.isLeaving(c.record.Job)
 	if !c.isLeaving {
 		c.verdict, c.record, c.err = j.Peek(ctx, c.request.Wanted)
 	}
@@ -71,7 +79,7 @@ func (c *create) decide(hasFailed func(jobID string) bool, isJournalUnusable boo
 	case c.isLeaving:
 		c.verdict, c.released = journal.Send, c.record
 	case c.isApplying, c.keepsFailed:
-	case c.isOwn && isAccepted:
+	case c.isOwn && (isAccepted || !c.isKnown):
 		c.verdict, c.released = journal.Send, c.record
 	case c.isKnown && c.record == nil && c.request.Replaces != "": // another journal may have the record
 		c.released = &journal.Record{Job: c.request.Replaces}
@@ -111,8 +119,11 @@ func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m 
 	if replaced := c.replaced(); replaced != "" {
 		d.names.replaces(plan.projectAndName(), replaced)
 	}
-	if c.released != nil {
+	switch {
+	case c.released != nil:
 		c.releaseErr = d.release(ctx, c.request, c.released)
+	case c.keepsFailed && c.isReleased:
+		d.retake(ctx, c.request, c.record.Job, journal.AnyAdoption, diags)
 	}
 
 	isFirst, isSecond := state != nil, state == nil && m.plan.Job != ""

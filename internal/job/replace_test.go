@@ -136,6 +136,15 @@ func TestReplacement(t *testing.T) {
 				{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1},
 				{objects: later(of("A", triggers("1")), triggers(unknown{})), says: stopped, creates: 2 - len(stopped)/2},
 			},
+			"failed, another prompt planned, and not applied": {
+				failed1, {objects: of("A", nil), planOnly: true, creates: 1}, still,
+			},
+			"failed, retry planned, and not applied": {
+				failed1, {objects: of("fail", onFailure("retry")), planOnly: true, creates: 1}, still,
+			},
+			"forced, and triggers are not known in the plan": {
+				{objects: of("A", triggers("1")), creates: 1}, {objects: later(forced("A", triggers("1")), triggers(unknown{})), creates: 2, after: has("docs 2")},
+			},
 			"failed, and new triggers":    {failed1, still, {objects: of("fail", triggers("2")), says: []string{failed}, creates: 2}},
 			"failed, and other triggers":  {failed1, {objects: of("A", triggers("2")), creates: 2, after: has("docs 2")}},
 			"failed, and destroyed":       {failed1, still, {objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}},

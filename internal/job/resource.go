@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -183,14 +184,18 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), r.provider.Sender.Journal.Unusable()))
 		return
 	}
-	r.provider.Sender.Journal.NotInState(job.ID.ValueString())
 	if next != nil && (next.KeepsFailed || next.IsUndecided && job.is(agentapi.StatusFailed)) {
 		// Under another name perhaps, if a run that renamed the job was killed.
 		name := projectAndName{job.ProjectID.ValueString(), cmp.Or(next.Name, job.Name.ValueString())}
 		r.provider.names.replaces(name, job.ID.ValueString())
+		if err := r.provider.Sender.Journal.Retake(ctx, name[0], name[1], job.ID.ValueString(), journal.AnyAdoption); err != nil {
+			addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
+			return
+		}
 	} else {
 		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)
 	}
+	r.provider.Sender.Journal.NotInState(job.ID.ValueString())
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
 	}

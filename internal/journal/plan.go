@@ -114,6 +114,10 @@ func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) 
 	if r == nil {
 		return Send, nil, err
 	}
+	if r.Released && r.Job != "" && r.Job == w.Replaces { // by a plan that was not applied: the resource still has the job
+		held := *r
+		held.Released, r = false, &held
+	}
 	verdict := j.judge(r, w)
 	if r.Claim != nil {
 		r = j.settle(r)
@@ -175,7 +179,10 @@ func (j *Journal) Retake(ctx context.Context, project, name, jobID, adoption str
 	return j.change(ctx, project, name, func(r *Record) bool {
 		isReleased := r.Job == jobID && r.Released && r.Claim == nil
 		if isReleased {
-			r.Released, r.Adoption = false, adoption
+			r.Released = false
+			if adoption != AnyAdoption {
+				r.Adoption = adoption
+			}
 			j.log(ctx, "taken back", r)
 		}
 		return isReleased

@@ -166,6 +166,9 @@ var knownLives = map[string]life{
 	"a killed replacement by an unknown prompt freed the name of a failed job": {Journal: on, Turns: []turn{
 		{config: config{Prompt: "C"}, Goes: failed}, {Post: unsent, Unknown: true}, {config: config{Prompt: "C", OnFailure: "warn"}},
 	}},
+	"a plan that was not applied freed the name of a failed job": {Journal: on, Turns: []turn{
+		{Goes: failed}, {config: config{Prompt: "B"}, Unapplied: true}, {},
+	}},
 	"a killed rename hid which failed job a create replaces": {Journal: on, Turns: []turn{
 		{}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: failed, Does: taint, config: config{Prompt: "B", Name: "guide"}, Post: refused, Unknown: true},
 	}},

@@ -318,7 +318,7 @@ func (s situation) release(name string) {
 func (s situation) mayKeepFailed() bool {
 	r := s.record(s.Name)
 	return s.state != nil && s.state.tainted && s.state.status == failed && s.OnFailure != "retry" &&
-		r.job == s.state.job && !r.isFree() && r.triggers == s.Triggers
+		r.job == s.state.job && r.last != nil && r.triggers == s.Triggers
 }
 
 func (s situation) apply(x *expected) {
@@ -344,8 +344,9 @@ func (s situation) apply(x *expected) {
 	case !x.replaces && r.released && s.state.name == s.Name:
 		r.released, r.adoption = false, s.state.adoption
 	case !x.replaces:
-	case s.Unapplied && s.Unknown && s.state.tainted && s.state.status == failed && s.OnFailure != "retry": // the prompt may be the same
-	case !isKept && r.triggers == s.Triggers:
+	case isKept, s.mayKeepFailed() && s.Unknown && s.Unapplied: // the prompt may be the same
+		r.released = false
+	case r.triggers == s.Triggers:
 		r.released = true
 	}
 	if s.Unapplied {
