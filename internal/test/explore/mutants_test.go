@@ -69,7 +69,7 @@ func mutants() map[string]mutant {
 		},
 
 		"a plan releases what it replaces": {
-			"job/plan_create.go", "case c.isOwn && isAccepted:", "case c.isOwn && isAccepted && false:", "-replace, create first in bucket",
+			"job/plan_create.go", "case c.isOwn && (isAccepted ||", "case c.isOwn && false && (isAccepted ||", "-replace, create first in bucket",
 		},
 		"a plan releases what it destroys": {
 			"job/plan.go", "	if d.names.leave(", "	if !d.names.leave(", "other address, no moved block in bucket",
