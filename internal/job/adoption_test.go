@@ -128,7 +128,7 @@ func TestAdoption_everyArgument(t *testing.T) {
 						step.posts = sent.Create + sent.Message
 					}
 					if got := s.Counts(); got.Create+got.Message != step.posts || fakecli.Failed(diags) != stops {
-						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Is %s in newJob (arguments.go), and, unless the job was imported, in decide (change.go)?\n%s",
+						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Is %s in newJob and replacing (arguments.go), and has it its plan modifier (schema.go)?\n%s",
 							run, job[name], got.Create+got.Message, step.posts, stops, name, fakecli.Text(diags))
 					}
 					if step.isLost {

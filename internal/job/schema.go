@@ -133,9 +133,14 @@ const importedKeeps = "A job that was imported keeps its first triggers without 
 
 // unlessImported replaces a job for new triggers, unless they are the first ones of an imported job.
 func unlessImported(ctx context.Context, req planmodifier.MapRequest, resp *mapplanmodifier.RequiresReplaceIfFuncResponse) {
+	resp.RequiresReplace = !isImported(ctx, req.State, req.Private, &resp.Diagnostics)
+}
+
+// isImported reports whether the state does not have a job's first arguments yet.
+func isImported(ctx context.Context, prior tfsdk.State, private privateState, diags *diag.Diagnostics) bool {
 	var state jobModel
-	resp.Diagnostics.Append(req.State.Get(ctx, &state)...)
-	resp.RequiresReplace = !readMarks(ctx, req.Private).message.lastPrompt(&state).isMissing()
+	diags.Append(prior.Get(ctx, &state)...)
+	return readMarks(ctx, private).message.lastPrompt(&state).isMissing()
 }
 
 func jobIdentitySchema() identityschema.Schema {

@@ -4,6 +4,7 @@
 package simulator
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -154,12 +155,18 @@ func parseBody(contentType string, body []byte) (string, error) {
 	var fields struct {
 		Prompt string `json:"prompt"`
 	}
-	if err := json.Unmarshal(body, &fields); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields() // a client may have misspelt an optional one, which a real service would ignore
+	err := decoder.Decode(&fields)
+	if _, more := decoder.Token(); err == nil && !errors.Is(more, io.EOF) {
+		err = errors.New("more follows it")
+	}
+	if err != nil {
 		return "", fmt.Errorf("request body is not the JSON expected: %w", err)
 	}
 	if fields.Prompt == "" {
 		return "", errors.New("prompt is required and must not be empty")
 	}
-	_, err := Script{}.directed(fields.Prompt)
+	_, err = Script{}.directed(fields.Prompt)
 	return fields.Prompt, err
 }

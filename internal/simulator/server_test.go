@@ -94,7 +94,7 @@ func TestContract(t *testing.T) {
 		kind               simulator.Kind
 	}{
 		"create with charset":       {"POST", jobs, prompt, right, jsonType + "; charset=utf-8", 201, "", create},
-		"create with unknown field": {"POST", jobs, `{"prompt":"x","y":1}`, right, jsonType, 201, "", create},
+		"create with unknown field": {"POST", jobs, `{"prompt":"x","y":1}`, right, jsonType, 400, `unknown field "y"`, create},
 
 		"no key":             {"POST", jobs, prompt, "", jsonType, 401, noKey, create},
 		"key without scheme": {"GET", job, "", canary, "", 401, noKey, simulator.KindGet},
