@@ -49,7 +49,8 @@ type change struct {
 	isWaited bool // the job has not finished, so the apply waits for it
 }
 
-// decideApply is decide in an apply: a job that would be replaced does not get here.
+// decideApply is decide in an apply, which never replaces: of a closed job, the request says that only a message counts that an earlier
+// run has sent.
 func decideApply(plan, state *jobModel, m *messageMarks, options waitOptions) change {
 	return decide(plan, state, m, options, false, func() bool { return true })
 }
@@ -90,7 +91,7 @@ func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewPr
 
 // setValues sets the planned values. It promises no value that the service may change.
 func (c change) setValues(plan, state *jobModel) {
-	plan.jobRecord = state.jobRecord
+	plan.shownJob = state.shownJob
 	if !plan.Prompt.IsNull() && plan.comparedPrompt().Equal(state.comparedPrompt()) {
 		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
 	}

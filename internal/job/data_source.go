@@ -28,7 +28,7 @@ func NewDataSource() datasource.DataSource { return &jobDataSource{provider: unc
 // jobDataModel is a job as a data source reads it.
 type jobDataModel struct {
 	ProjectID types.String `tfsdk:"project_id"`
-	jobRecord
+	shownJob
 }
 
 func (d *jobDataSource) Metadata(_ context.Context, req datasource.MetadataRequest, resp *datasource.MetadataResponse) {
@@ -52,19 +52,19 @@ func (d *jobDataSource) Read(ctx context.Context, req datasource.ReadRequest, re
 		return
 	}
 	job.ProjectID = d.provider.projectOr(job.ProjectID, &resp.Diagnostics)
-	named := &jobModel{ProjectID: job.ProjectID, jobRecord: jobRecord{ID: job.ID}}
+	named := &jobModel{ProjectID: job.ProjectID, shownJob: shownJob{ID: job.ID}}
 	defer recoverAsError(ctx, "reading job "+named.facts().String(), wording.ReadSendsNothing, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	record, err := d.provider.Sender.Client.ReadJob(d.provider.Mask(ctx), job.ProjectID.ValueString(), job.ID.ValueString())
+	shown, err := d.provider.Sender.Client.ReadJob(d.provider.Mask(ctx), job.ProjectID.ValueString(), job.ID.ValueString())
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound):
 		addError(&resp.Diagnostics, wording.DataNotFound.Of(named.facts(), err))
 	case err != nil:
 		addError(&resp.Diagnostics, wording.DataReadFailed.Of(named.facts(), err))
 	default:
-		resp.Diagnostics.Append(job.set(record)...)
+		resp.Diagnostics.Append(job.set(shown)...)
 	}
 	if !resp.Diagnostics.HasError() {
 		resp.Diagnostics.Append(resp.State.Set(ctx, &job)...)

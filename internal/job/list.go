@@ -105,8 +105,8 @@ func (l *jobList) result(ctx context.Context, req list.ListRequest, from listed)
 	if !req.IncludeResource {
 		return result
 	}
-	if record, err := l.provider.Sender.Client.ReadJob(ctx, from.project, from.id); err == nil {
-		result.Diagnostics.Append(job.set(record)...)
+	if shown, err := l.provider.Sender.Client.ReadJob(ctx, from.project, from.id); err == nil {
+		result.Diagnostics.Append(job.set(shown)...)
 	} else {
 		addWarning(&result.Diagnostics, wording.ListedWithoutRecord.Of(job.facts(), err))
 	}

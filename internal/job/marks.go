@@ -42,7 +42,7 @@ type recordMarks struct {
 // planMarks are what a planned object leaves to the calls that apply it, and the first planning call of a replacement to the second.
 type planMarks struct {
 	IsPromptIgnored bool       `json:"ignored,omitempty"`   // there is no prompt to compare, because of ignore_changes
-	Job             string     `json:"job,omitempty"`       // that the resource has
+	Job             string     `json:"job,omitempty"`       // in the prior state: for the second call, the one that is replaced
 	IsAnnounced     bool       `json:"announced,omitempty"` // the first call has warned of what the second one finds
 	Successor       *successor `json:"successor,omitempty"` // the object is a new one
 }

@@ -42,7 +42,7 @@ type jobModel struct {
 	ProjectID types.String   `tfsdk:"project_id"`
 	Wait      types.Object   `tfsdk:"wait"`
 	Timeouts  timeouts.Value `tfsdk:"timeouts"`
-	jobRecord
+	shownJob
 }
 
 // readPlan reads a plan, and what only the configuration holds: the write-only prompt,
@@ -74,8 +74,8 @@ func (m *jobModel) withoutWriteOnly() jobModel {
 	return job
 }
 
-// jobRecord holds the attributes that the service returns.
-type jobRecord struct {
+// shownJob holds the attributes that the service returns.
+type shownJob struct {
 	ID         types.String `tfsdk:"id"`
 	Status     types.String `tfsdk:"status"`
 	Source     types.Object `tfsdk:"source"`
@@ -98,17 +98,17 @@ type jobIdentity struct {
 	ID        types.String `tfsdk:"id"`
 }
 
-func (r *jobRecord) is(status agentapi.Status) bool { return r.Status.ValueString() == string(status) }
+func (r *shownJob) is(status agentapi.Status) bool { return r.Status.ValueString() == string(status) }
 
 // ended reports whether the job had finished when it was last read.
-func (r *jobRecord) ended() bool { return agentapi.Status(r.Status.ValueString()).Terminal() }
+func (r *shownJob) ended() bool { return agentapi.Status(r.Status.ValueString()).Terminal() }
 
 //nolint:gochecknoglobals // never changed
 var sourceTypes = map[string]attr.Type{"repository": types.StringType, "ref": types.StringType}
 
 // set writes a job record of the service into the model. Nothing else writes these attributes, but for the status while a message
 // has its effect.
-func (r *jobRecord) set(job *agentapi.Job) diag.Diagnostics {
+func (r *shownJob) set(job *agentapi.Job) diag.Diagnostics {
 	var diags diag.Diagnostics
 	r.ID = types.StringValue(job.ID)
 	switch {
@@ -139,7 +139,7 @@ func (r *jobRecord) set(job *agentapi.Job) diag.Diagnostics {
 
 // markComputedUnknown marks what a message or a resumed wait may change as unknown.
 // id and created_at never change.
-func (r *jobRecord) markComputedUnknown() {
+func (r *shownJob) markComputedUnknown() {
 	r.Status = types.StringUnknown()
 	r.Source = types.ObjectUnknown(sourceTypes)
 	r.Model = types.StringUnknown()

@@ -22,11 +22,11 @@ func (m *jobModel) projectAndName() projectAndName {
 type names struct {
 	isApplying atomic.Bool // a call has applied something: an apply plans each resource again, and must not fail then
 
-	mu       sync.Mutex
-	holders  map[projectAndName]holder
-	leaving  map[tenure]bool           // that end in this plan: the resource is destroyed, or gets another name
-	replaced map[projectAndName]string // the jobs that creates replace
-	statuses map[string]string         // of the jobs in the state
+	mu           sync.Mutex
+	holders      map[projectAndName]holder
+	leaving      map[tenure]bool           // that end in this plan: the resource is destroyed, or gets another name
+	predecessors map[projectAndName]string // the jobs that creates replace
+	statuses     map[string]string         // of the jobs in the state
 }
 
 // tenure is that of a name by a job.
@@ -89,20 +89,20 @@ func (n *names) isLeaving(name projectAndName, jobID string) bool {
 	return n.leaving[tenure{name, jobID}]
 }
 
-// replaces notes that the create of a name replaces a job: with create_before_destroy, nothing else tells the create.
-func (n *names) replaces(name projectAndName, jobID string) {
+// setPredecessor notes that the create of a name replaces a job: with create_before_destroy, nothing else tells the create.
+func (n *names) setPredecessor(name projectAndName, jobID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.replaced == nil {
-		n.replaced = map[projectAndName]string{}
+	if n.predecessors == nil {
+		n.predecessors = map[projectAndName]string{}
 	}
-	n.replaced[name] = jobID
+	n.predecessors[name] = jobID
 }
 
-func (n *names) replacedBy(name projectAndName) (jobID string) {
+func (n *names) predecessor(name projectAndName) (jobID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.replaced[name]
+	return n.predecessors[name]
 }
 
 // observe notes the status of a job in the state.

@@ -47,7 +47,7 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	replaces := marks.plan.Job
 	d.planCreate(ctx, &plan, nil, marks, diags)
 	h := holder{job: replaces}
-	if tainted := d.names.replacedBy(plan.projectAndName()); replaces == "" && tainted != "" {
+	if tainted := d.names.predecessor(plan.projectAndName()); replaces == "" && tainted != "" {
 		h = holder{job: tainted, tainted: true}
 	} else if replaces == "" {
 		h.request = plan.fingerprint(ctx)
@@ -162,7 +162,7 @@ func (d *ProviderData) planStaying(
 	isMessage, hadName := c.effect == sendMessage, !state.Name.IsNull()
 	isSameName := plan.Name.Equal(state.Name)
 	if isSameName {
-		d.compareRecord(ctx, state, m, diags)
+		d.reconcileRecord(ctx, state, m, diags)
 	} else {
 		d.planLeave(ctx, state, m, diags)
 	}

@@ -18,15 +18,15 @@ import (
 
 // create is what an apply does with a create, as far as a plan knows: what was found, what was decided, and how that went.
 type create struct {
-	request    send.Request
-	verdict    journal.Verdict
-	record     *journal.Record // of the name; nil if there is none, or if that is not known
-	err        error           // why the journal does not show it
-	isKnown    bool            // the plan knows the record, or that there is none
-	isApplying bool            // an apply plans again
-	isTainted  bool            // the plan has a new resource, which is the tainted one that has the record's job
-	isLeaving  bool            // the resource that has that job leaves the name in the same plan
-	isReleased bool            // a plan that was not applied has released the name of that job
+	request     send.Request
+	verdict     journal.Verdict
+	record      *journal.Record // of the name; nil if there is none, or if that is not known
+	err         error           // why the journal does not show it
+	isKnown     bool            // the plan knows the record, or that there is none
+	isApplying  bool            // an apply plans again
+	isSuccessor bool            // the plan has a new resource, and takes it for the tainted one that has the record's job
+	isLeaving   bool            // the resource that has that job leaves the name in the same plan
+	isReleased  bool            // a plan that was not applied has released the name of that job
 
 	isOwn       bool            // the record has the job that the resource has had
 	keepsFailed bool            // that job failed, nothing but its taint asks for another one, and the create adopts it
@@ -36,20 +36,20 @@ type create struct {
 	releaseErr error // why it was not released
 }
 
-// findCreate finds out what a create would meet. replaces is the job that the resource has had, or empty.
-func (d *ProviderData) findCreate(ctx context.Context, plan *jobModel, replaces string) create {
+// findCreate finds out what a create would meet. predecessor is the job that the resource has had, or empty.
+func (d *ProviderData) findCreate(ctx context.Context, plan *jobModel, predecessor string) create {
 	c := create{request: plan.request(ctx, ""), verdict: journal.Send, isApplying: d.names.isApplying.Load()}
-	c.request.Replaces, c.request.RetryFailed = replaces, plan.retries(ctx)
+	c.request.Predecessor, c.request.RetryFailed = predecessor, plan.retries(ctx)
 	j := d.Sender.Journal
 	if !plan.areArgumentsKnown(ctx) {
-		if replaces != "" && c.request.Name != "" && c.request.Project != "" {
+		if predecessor != "" && c.request.Name != "" && c.request.Project != "" {
 			_, c.record, c.err = j.Peek(ctx, c.request.Wanted)
 		}
 		return c
 	}
 	c.verdict, c.record, c.err = j.Peek(ctx, c.request.Wanted)
 	c.isKnown = c.err == nil
-	if replaces != "" || c.record == nil || !d.mayReplace(plan, c.record.Job) {
+	if predecessor != "" || c.record == nil || !d.mayReplace(plan, c.record.Job) {
 		return c
 	}
 	isLeaving := d.names.isLeaving(plan.projectAndName(), c.record.Job)
@@ -58,8 +58,8 @@ func (d *ProviderData) findCreate(ctx context.Context, plan *jobModel, replaces 
 		return c
 	}
 	// Unless a call for the resource that has the job says otherwise, it is this one.
-	c.isTainted, c.isLeaving = true, isLeaving
-	c.request.Replaces = c.record.Job
+	c.isSuccessor, c.isLeaving = true, isLeaving
+	c.request.Predecessor = c.record.Job
 	if !c.isLeaving {
 		c.verdict, c.record, c.err = j.Peek(ctx, c.request.Wanted)
 	}
@@ -72,22 +72,22 @@ func (d *ProviderData) findCreate(ctx context.Context, plan *jobModel, replaces 
 // name. An apply that plans again does not: it may not have read what is replaced.
 func (c *create) decide(hasFailed func(jobID string) bool, isJournalUnusable bool) {
 	isAccepted := c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt
-	c.isOwn = c.record != nil && c.record.Job != "" && c.record.Job == c.request.Replaces
-	c.keepsFailed = c.isTainted && !c.isLeaving && c.verdict == journal.Adopt && hasFailed(c.record.Job) && !c.request.RetryFailed
-	c.isRefused = c.err != nil && isJournalUnusable && c.request.Replaces != "" && !c.isApplying
+	c.isOwn = c.record != nil && c.record.Job != "" && c.record.Job == c.request.Predecessor
+	c.keepsFailed = c.isSuccessor && !c.isLeaving && c.verdict == journal.Adopt && hasFailed(c.record.Job) && !c.request.RetryFailed
+	c.isRefused = c.err != nil && isJournalUnusable && c.request.Predecessor != "" && !c.isApplying
 	switch {
 	case c.isLeaving:
 		c.verdict, c.released = journal.Send, c.record
 	case c.isApplying, c.keepsFailed:
 	case c.isOwn && (isAccepted || !c.isKnown):
 		c.verdict, c.released = journal.Send, c.record
-	case c.isKnown && c.record == nil && c.request.Replaces != "": // another journal may have the record
-		c.released = &journal.Record{Job: c.request.Replaces}
+	case c.isKnown && c.record == nil && c.request.Predecessor != "": // another journal may have the record
+		c.released = &journal.Record{Job: c.request.Predecessor}
 	}
 }
 
-// replaced is the job that the apply's create must know as the one that it replaces; it may be empty.
-func (c *create) replaced() string {
+// predecessor is the job that the apply's create must know as the one that it replaces; it may be empty.
+func (c *create) predecessor() string {
 	if c.isOwn && (!c.isApplying || c.verdict != journal.OtherPrompt) {
 		return c.record.Job
 	}
@@ -98,7 +98,7 @@ func (c *create) replaced() string {
 func (c *create) note(m *planMarks) {
 	if s := m.Successor; s != nil {
 		s.KeepsFailed = c.keepsFailed
-		s.IsUndecided = !c.isKnown && c.request.Replaces == "" && !c.request.RetryFailed
+		s.IsUndecided = !c.isKnown && c.request.Predecessor == "" && !c.request.RetryFailed
 	}
 }
 
@@ -116,14 +116,15 @@ func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m 
 	c.decide(d.names.hasFailed, d.Sender.Journal.IsUnusable())
 
 	c.note(&m.plan)
-	if replaced := c.replaced(); replaced != "" {
-		d.names.replaces(plan.projectAndName(), replaced)
+	if job := c.predecessor(); job != "" {
+		d.names.setPredecessor(plan.projectAndName(), job)
 	}
 	switch {
 	case c.released != nil:
 		c.releaseErr = d.release(ctx, c.request, c.released)
 	case c.keepsFailed && c.isReleased:
-		d.retake(ctx, c.request, c.record.Job, journal.AnyAdoption, diags)
+		retaken := d.Sender.Journal.Retake(ctx, c.request.Project, c.request.Name, c.record.Job, journal.AnyAdoption)
+		d.reportJournalError(retaken, diags)
 	}
 
 	isFirst, isSecond := state != nil, state == nil && m.plan.Job != ""
@@ -137,10 +138,10 @@ func (d *ProviderData) sayCreate(ctx context.Context, c *create, isUnseen bool, 
 	warn := func(text wording.Diagnostic) { validate.WarnAt(diags, path.Root("name"), text) }
 	switch failed := cmp.Or(c.releaseErr, c.err); {
 	case c.isRefused:
-		addError(diags, wording.NotReplaced.Of(wording.Job{ID: c.request.Replaces, Project: c.request.Project}, c.err))
+		addError(diags, wording.NotReplaced.Of(wording.Job{ID: c.request.Predecessor, Project: c.request.Project}, c.err))
 		return
 	case failed != nil && isUnseen && !c.isApplying:
-		addError(diags, wording.NameNotReleased(failed, c.request, c.request.Replaces))
+		addError(diags, wording.NameNotReleased(failed, c.request, c.request.Predecessor))
 	case c.releaseErr != nil:
 		addWarning(diags, wording.NameNotReleased(failed, c.request, c.released.Job))
 	}

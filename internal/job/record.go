@@ -23,16 +23,9 @@ func (d *ProviderData) release(ctx context.Context, request send.Request, record
 	return d.Sender.Journal.Release(ctx, request.Project, request.Name, record.Job, record.Adoption)
 }
 
-// retake takes back that a plan, which was not applied, has released the name of a job. A plan that may not write leaves it.
-func (d *ProviderData) retake(ctx context.Context, request send.Request, jobID, adoption string, diags *diag.Diagnostics) {
-	if err := d.Sender.Journal.Retake(ctx, request.Project, request.Name, jobID, adoption); !errors.Is(err, store.ErrDenied) {
-		d.reportJournalError(err, diags)
-	}
-}
-
-// compareRecord warns of what the record of a name says that a state with the job does not show, and takes back that a plan, which was not
-// applied, has released it.
-func (d *ProviderData) compareRecord(ctx context.Context, state *jobModel, m *marks, diags *diag.Diagnostics) {
+// reconcileRecord warns of what the record of a name says that a state with the job does not show. If a plan that was not applied has
+// released the name, it takes that back.
+func (d *ProviderData) reconcileRecord(ctx context.Context, state *jobModel, m *marks, diags *diag.Diagnostics) {
 	j, facts := d.Sender.Journal, state.facts()
 	if state.Name.IsUnknown() || state.Name.IsNull() {
 		return
@@ -45,7 +38,9 @@ func (d *ProviderData) compareRecord(ctx context.Context, state *jobModel, m *ma
 	switch {
 	case record == nil:
 	case record.Job == facts.ID && record.Released:
-		d.retake(ctx, state.request(ctx, ""), facts.ID, m.record.Adoption, diags)
+		if err := j.Retake(ctx, facts.Project, state.Name.ValueString(), facts.ID, m.record.Adoption); !errors.Is(err, store.ErrDenied) {
+			d.reportJournalError(err, diags)
+		}
 	case record.Job == facts.ID && len(record.Previous) > 0:
 		validate.WarnAt(diags, path.Root("name"), wording.PreviousJobs(facts, record))
 	case record.Job == facts.ID && record.Adoption != m.record.Adoption:

@@ -85,7 +85,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if !checkName(request, &resp.Diagnostics) {
 		return
 	}
-	request.Replaces, request.RetryFailed = r.provider.names.replacedBy(job.projectAndName()), options.onFailure == onRetry
+	request.Predecessor, request.RetryFailed = r.provider.names.predecessor(job.projectAndName()), options.onFailure == onRetry
 	operation := r.provider.Sender.Begin(ctx, request)
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
 	defer cancel()
@@ -105,7 +105,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	switch outcome.Result {
 	case send.Sent:
 	case send.Adopted:
-		if outcome.Job.ID != request.Replaces { // else it is still the failed one
+		if outcome.Job.ID != request.Predecessor { // else it is still the failed one
 			addWarning(&resp.Diagnostics, wording.Adopted(outcome, request))
 		}
 	default:
@@ -187,7 +187,7 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if next != nil && (next.KeepsFailed || next.IsUndecided && job.is(agentapi.StatusFailed)) {
 		// Under another name perhaps, if a run that renamed the job was killed.
 		name := projectAndName{job.ProjectID.ValueString(), cmp.Or(next.Name, job.Name.ValueString())}
-		r.provider.names.replaces(name, job.ID.ValueString())
+		r.provider.names.setPredecessor(name, job.ID.ValueString())
 		if err := r.provider.Sender.Journal.Retake(ctx, name[0], name[1], job.ID.ValueString(), journal.AnyAdoption); err != nil {
 			addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
 			return

@@ -31,7 +31,7 @@ func TestMarks_transitions(t *testing.T) {
 	type transition = func(m *messageMarks)
 	observed := func(was, status, want agentapi.Status) transition {
 		return func(m *messageMarks) {
-			before := &jobModel{jobRecord: jobRecord{Status: types.StringValue(string(was))}}
+			before := &jobModel{shownJob: shownJob{Status: types.StringValue(string(was))}}
 			if got := m.observed(before, status); got != want {
 				t.Errorf("a job that was %s and is %s counts as %s, want %s", was, status, got, want)
 			}
@@ -123,7 +123,7 @@ func TestMarks_stored(t *testing.T) {
 func TestSave_failed(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
-	job := jobModel{ProjectID: types.StringValue("proj_1"), Triggers: types.MapNull(types.StringType), jobRecord: jobRecord{ID: types.StringValue("job_1")}}
+	job := jobModel{ProjectID: types.StringValue("proj_1"), Triggers: types.MapNull(types.StringType), shownJob: shownJob{ID: types.StringValue("job_1")}}
 	stateWriter{state: &tfsdk.State{Schema: schema.Schema{}, Raw: tftypes.NewValue(tftypes.Object{}, nil)}, private: private{}, marks: new(marks), diags: &diags}.save(t.Context(), &job)
 	if len(diags) != 2 { // the first one is the framework's
 		t.Fatalf("diagnostics: %v", diags)

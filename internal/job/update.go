@@ -46,7 +46,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if change.effect == reopen {
 		out.marks.message.reopen()
 	}
-	job.jobRecord = before.jobRecord
+	job.shownJob = before.shownJob
 	named := &before // the name that the job has in the journal
 	if change.effect == storePrompt || !job.Name.Equal(before.Name) {
 		isAssigned, ok := r.provider.assign(ctx, &job, &before, isMessage, out)
@@ -65,7 +65,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		return
 	}
 	request := job.request(ctx, job.ID.ValueString())
-	request.Closed = change.isClosed
+	request.OnlyIfSent = change.isClosed
 	if isMessage && !checkName(request, &resp.Diagnostics) {
 		return
 	}
@@ -119,7 +119,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job, named *jobModel, ope
 		facts.RefusedMessage = out.marks.message.RefusesMessages
 		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	case !arrived:
-		outcome.Closed = r.noteRefusal(ctx, job, outcome.Err, out)
+		outcome.BecameClosed = r.noteRefusal(ctx, job, outcome.Err, out)
 		addError(out.diags, wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
 	}
 	return outcome

@@ -16,8 +16,8 @@ type Wanted struct {
 	Prompt        string // as it is compared; see IsPromptUnknown
 	// IsPromptUnknown: the plan does not know the prompt yet.
 	IsPromptUnknown bool
-	// Replaces is the job that the resource has had until now; empty without one.
-	Replaces string
+	// Predecessor is the job that the resource has had until now; empty without one.
+	Predecessor string
 }
 
 // Verdict is what a request has to do because of the record of its name.
@@ -67,7 +67,7 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 	switch {
 	case r.IsFree():
 		return Send
-	case r.Job != "" && r.Job != w.Replaces && (r.Run == j.process.Run || j.IsInState(r.Job)):
+	case r.Job != "" && r.Job != w.Predecessor && (r.Run == j.process.Run || j.IsInState(r.Job)):
 		return Twin
 	case r.IsUnknownCreate() && !j.IsForgotten(r):
 		return UnknownCreate

@@ -58,7 +58,7 @@ func TestJudge(t *testing.T) {
 	newJob, sameJob := create("n", "x"), message("n", "J", "x")
 	changed := func(w Wanted, edit func(*Wanted)) Wanted { edit(&w); return w }
 	triggered := changed(newJob, func(w *Wanted) { w.Arguments = "2" })
-	replacing := changed(newJob, func(w *Wanted) { w.Replaces = "kept" })
+	replacing := changed(newJob, func(w *Wanted) { w.Predecessor = "kept" })
 	planned := func(w Wanted) Wanted { w.Prompt, w.IsPromptUnknown = "", true; return w }
 
 	for _, row := range []struct {
@@ -254,7 +254,7 @@ func TestPrevious(t *testing.T) {
 			j.InState("job-c") // the job that it replaces
 		}
 		wanted := create("n", "x")
-		wanted.Arguments, wanted.Replaces = string(rune('a'+i)), "job-c"
+		wanted.Arguments, wanted.Predecessor = string(rune('a'+i)), "job-c"
 		want(t, "result", request(t, j, wanted, "job-"+string(rune('a'+i))), "sent")
 	}
 	j, _ := w.open("last")

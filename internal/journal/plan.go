@@ -114,7 +114,7 @@ func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) 
 	if r == nil {
 		return Send, nil, err
 	}
-	if r.Released && r.Job != "" && r.Job == w.Replaces { // by a plan that was not applied: the resource still has the job
+	if r.Released && r.Job != "" && r.Job == w.Predecessor { // by a plan that was not applied: the resource still has the job
 		held := *r
 		held.Released, r = false, &held
 	}

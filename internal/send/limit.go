@@ -20,13 +20,13 @@ type Limits struct {
 
 	mu       sync.Mutex
 	planned  [2]int64
-	byName   map[planned]Kind // what the last plan of each resource counts
+	byName   map[resource]Kind // what the last plan of each resource counts
 	sent     [2]int64
 	reported [2]bool // while planning
 }
 
-// planned identifies the resource of a planned request. An imported job may have no name.
-type planned struct{ project, name, job string }
+// resource identifies that of a planned request. An imported job may have no name.
+type resource struct{ project, name, job string }
 
 // Plan counts a request that an apply would send. Only the first one beyond the limit
 // is an error, so that a plan of a thousand resources has one. A resource is planned more than once: a replacement twice,
@@ -34,18 +34,18 @@ type planned struct{ project, name, job string }
 func (l *Limits) Plan(r Request) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	kind, resource := r.Kind(), planned{project: r.Project, name: r.Name}
+	kind, of := r.Kind(), resource{project: r.Project, name: r.Name}
 	if r.Name == "" {
-		resource.job = r.Job
+		of.job = r.Job
 	}
-	if counted, isAgain := l.byName[resource]; isAgain {
+	if counted, isAgain := l.byName[of]; isAgain {
 		l.planned[counted]--
 	}
 	if l.byName == nil {
-		l.byName = map[planned]Kind{}
+		l.byName = map[resource]Kind{}
 	}
-	if resource.name != "" || resource.job != "" { // else its name is not known yet
-		l.byName[resource] = kind
+	if of.name != "" || of.job != "" { // else its name is not known yet
+		l.byName[of] = kind
 	}
 	l.planned[kind]++
 	limit := l.Limit[kind]

@@ -27,8 +27,8 @@ type Request struct {
 	journal.Wanted
 
 	Body agentapi.NewJob // what is sent; of a message, the prompt alone
-	// Closed: the job cannot accept messages, so that only one that an earlier run sent counts.
-	Closed bool
+	// OnlyIfSent: the job cannot accept messages, so that only one that an earlier run has sent counts.
+	OnlyIfSent bool
 	// RetryFailed: a job of an earlier run that failed is not adopted.
 	RetryFailed bool
 }
@@ -78,12 +78,12 @@ const (
 
 // Outcome is what became of a request.
 type Outcome struct {
-	Result Result
-	Job    *agentapi.Job      // if the service has accepted the request
-	Record *journal.Record    // of the name, as an earlier run has left it, or with our own unknown request; may be nil
-	Moved  *journal.Elsewhere // if the result is Elsewhere
-	Err    error
-	Closed bool // because of refusals like this one, the job counts as closed from now on
+	Result       Result
+	Job          *agentapi.Job      // if the service has accepted the request
+	Record       *journal.Record    // of the name, as an earlier run has left it, or with our own unknown request; may be nil
+	Moved        *journal.Elsewhere // if the result is Elsewhere
+	Err          error
+	BecameClosed bool // because of refusals like this one, the job accepts no messages from now on
 }
 
 // Sender sends the requests of one provider configuration.
@@ -150,7 +150,7 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 		case then == stop:
 			return out
 		case then == lookAgain:
-		case o.Request.Closed:
+		case o.Request.OnlyIfSent:
 			return Outcome{Result: Closed}
 		case moved != nil && record.IsEmpty():
 			return Outcome{Result: Elsewhere, Moved: moved}
@@ -228,7 +228,7 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 	case journal.UnknownCreate, journal.UnknownMessage:
 		return Outcome{Result: EarlierUnknown, Record: record}, stop
 	case journal.OtherPrompt:
-		if record.Job != o.Request.Replaces {
+		if record.Job != o.Request.Predecessor {
 			return Outcome{Result: OtherPrompt, Record: record}, stop
 		}
 	case journal.OtherJob:
@@ -243,7 +243,7 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 
 // releaseReplaced releases the job that the request replaces: it failed, and the plan did not know whether it would be kept.
 func (o *Operation) releaseReplaced(record *journal.Record) {
-	if record.Job != "" && record.Job == o.Request.Replaces {
+	if record.Job != "" && record.Job == o.Request.Predecessor {
 		o.Call.ReleaseUnder()
 	}
 }

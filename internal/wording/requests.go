@@ -74,7 +74,7 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) Diagnostic 
 		what, next = "The service refused the prompt for", "Once that is fixed, "+strings.ToLower(next[:1])+next[1:]
 	default:
 		what = "The service refused the prompt for"
-		next = afterRefusal(agentapi.ReasonOf(failure), outcome.Closed)
+		next = afterRefusal(agentapi.ReasonOf(failure), outcome.BecameClosed)
 	}
 	return diagnostic(summary, fmt.Sprintf("%s %s, so %s.", what, target, effect), cause(outcome.Err), next)
 }

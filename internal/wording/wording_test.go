@@ -71,7 +71,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 		{409, false, "The next apply sends the prompt again.", newJob},
 	} {
 		refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: test.status}}
-		refusal.Closed = test.isClosed
+		refusal.BecameClosed = test.isClosed
 		if got := NotAccepted(refusal, request, ApplyAgain).Detail; !strings.Contains(got, test.has) || strings.Contains(got, test.not) {
 			t.Errorf("%d: %q is missing, or %q is not, in: %s", test.status, test.has, test.not, got)
 		}

@@ -48,7 +48,7 @@ func mutants() map[string]mutant {
 		},
 		"another prompt stops": {"journal/judge.go", "	return OtherPrompt\n", "	return Send\n", "state lost, edited in bucket"},
 		"a name has one resource": {
-			"journal/judge.go", "	case r.Job != \"\" && r.Job != w.Replaces && (r.Run == j.process.Run || j.IsInState(r.Job)):\n		return Twin\n", "",
+			"journal/judge.go", "	case r.Job != \"\" && r.Job != w.Predecessor && (r.Run == j.process.Run || j.IsInState(r.Job)):\n		return Twin\n", "",
 			"state lost, two aliases, one name in bucket",
 		},
 		"a message goes to the job that the name has": {

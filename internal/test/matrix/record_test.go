@@ -21,7 +21,7 @@ func recordRows() []Row {
 	longest := "https://example.com/" + strings.Repeat("a", 2048-len("https://example.com/"))
 	return []Row{{name: "P03_link", Test: func(m *Matrix) {
 		m.created(Job1())
-		// Red without: webLink in jobRecord.set.
+		// Red without: webLink in shownJob.set.
 		for link, shown := range map[string]string{
 			"javascript:alert(1)": "", "ftp://example.com/1": "", "/pull/1": "", "https:///pull/1": "", "https://example.com/ 1": "", "": "", longest + "a": longest[:100],
 			"https://github.com@example.com/1": "", "https://example.com/\x1b[2J": "u001b[2J", "https://example.com/\n1": "u000a1", "https://example.com/\u202e1": "u202e1",
