@@ -16,8 +16,8 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
-// Limit is the time that each call of Ops has.
-const Limit = 10 * time.Second
+// Limit is the time that each call of Ops has. It is no store's own limit.
+const Limit = 8 * time.Second
 
 // NewKey returns a key, or a name, that no other test has.
 func NewKey() string { return strings.ToLower(rand.Text()) }

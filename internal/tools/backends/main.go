@@ -78,10 +78,14 @@ func run(ctx context.Context, clone string, guides []string) error {
 	if err := settings.save(); err != nil {
 		return err
 	}
+	var unsaid []string
 	for _, s := range settings.sorted() {
 		if s.status == "" {
-			return fmt.Errorf("%s has new rows, the first %s of %s: write honoured, irrelevant or refused there", file, s.name, s.backend)
+			unsaid = append(unsaid, s.backend+" "+s.name)
 		}
+	}
+	if unsaid != nil {
+		return fmt.Errorf("%s has new rows: write honoured, irrelevant or refused in those of %s", file, strings.Join(unsaid, ", "))
 	}
 	for _, guide := range guides {
 		text, err := os.ReadFile(guide)

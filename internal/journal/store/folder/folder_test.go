@@ -111,7 +111,7 @@ func TestFolder_writeFails(t *testing.T) {
 	}
 }
 
-// The default folder is made, and Git ignores it. One that a person has named must exist: see TestStores_missing.
+// The default folder is made, and Git ignores it. One that a person has named must exist: see tryMissing.
 func TestFolder_missing(t *testing.T) {
 	for _, test := range []struct{ isDefault, exists bool }{{true, false}, {true, true}, {false, true}} {
 		for _, prove := range []bool{false, true} {

@@ -1,0 +1,396 @@
+// Copyright (c) the terraform-provider-agent authors
+// SPDX-License-Identifier: MPL-2.0
+
+package storetest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
+)
+
+// Place is where a store is tried: a bucket, or a folder.
+type Place struct {
+	Cloud   bucket.Cloud // nil: it is a folder
+	Prefix  string       // in the bucket
+	Folder  string
+	Open    func(scope string, network http.RoundTripper) store.Store // there; see bucket.New
+	Missing store.Store                                               // has no bucket, or no folder
+
+	Page       int                                              // names in a page of a listing
+	Deny       func(t *testing.T, scope, op string) store.Store // without a right
+	CannotDeny string                                           // why there is no Deny
+	Forget     func(t *testing.T, scope, key string)            // deletes what a key has, as only a person does; may be nil
+
+	scope string // of a test
+}
+
+// OddPrefix has what may stand in the key of a state, and is special in some URL, pattern or signature.
+const OddPrefix = "a b+c%20/ü#?:@$,;!&=~'(1)[x]/"
+
+// Run tries all that the journal demands of a store. What only one store does has tests beside that store. Check, which users run, has a
+// part of it.
+func Run(t *testing.T, p Place) {
+	t.Helper()
+	for name, try := range map[string]func(*testing.T, Place){
+		"conditions":    tryConditions,
+		"race":          tryRace,
+		"lost and late": tryLostAndLate,
+		"list":          tryList,
+		"texts":         tryTexts,
+		"cut write":     tryCutWrite,
+		"denied":        tryDenied,
+		"missing":       tryMissing,
+		"silent":        trySilent,
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := p
+			p.scope = NewKey()
+			try(t, p)
+		})
+	}
+}
+
+func (p Place) open() store.Store { return p.Open(p.scope, nil) }
+
+// putFile stores what the journal does not.
+func (p Place) putFile(t *testing.T, file, text string) {
+	t.Helper()
+	if p.Cloud == nil {
+		path := filepath.Join(p.Folder, filepath.FromSlash(file))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	objects, err := p.Cloud.Connect(t.Context(), nil)
+	if err == nil {
+		_, err = objects.Put(t.Context(), p.Prefix+file, []byte(text), "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A write replaces the version that it names, and no other. A version is the same in a write, a read and a listing.
+func tryConditions(t *testing.T, p Place) {
+	s, key := p.open(), NewKey()
+	refused := func(what string, ifVersion store.Version) {
+		t.Helper()
+		if v, err := s.Put(t.Context(), key, []byte(`"refused"`), ifVersion); !errors.Is(err, store.ErrConflict) || v != "" {
+			t.Errorf("%s: version %q, %v", what, v, err)
+		}
+	}
+	Want(t, s, key, "")
+	refused("change of nothing", p.foreignVersion())
+	first := Write(t, s, key, `"first"`, "")
+	refused("second of two new ones", "")
+	refused("change of what was never there", p.foreignVersion())
+	refused("version of another kind of store", `"another"`)
+	second := Write(t, s, key, `"second"`, first)
+	refused("change of an old version", first)
+	refused("new one over a changed one", "")
+	third := Write(t, s, key, `"third"`, Want(t, s, key, `"second"`))
+	listed, err := s.List(t.Context())
+	if got := Want(t, s, key, `"third"`); len(listed) != 1 || listed[key].Version != third || got != third || third == second || err != nil {
+		t.Errorf("written as %s, listed as %v, read as %s, %v", third, listed, got, err)
+	}
+	if age := time.Since(listed[key].Written); age.Abs() > time.Hour {
+		t.Errorf("written %s ago", age)
+	}
+	if p.Forget == nil {
+		return
+	}
+	p.Forget(t, p.scope, key)
+	Want(t, s, key, "")
+	refused("change of what was deleted", third)
+	Write(t, s, key, `"fourth"`, "")
+	Want(t, s, key, `"fourth"`)
+}
+
+// foreignVersion is well-formed, but that of nothing.
+func (p Place) foreignVersion() store.Version {
+	if p.Cloud != nil {
+		return p.Cloud.Never()
+	}
+	return "41"
+}
+
+// Of the writers that have read the same version, one wins.
+func tryRace(t *testing.T, p Place) {
+	key, version := NewKey(), store.Version("")
+	for round := range 50 {
+		texts, versions, errs := make([]string, 6), make([]store.Version, 6), make([]error, 6)
+		var writers sync.WaitGroup
+		for i := range texts {
+			texts[i] = fmt.Sprintf(`"round %d, writer %d"`, round, i)
+			s := p.open()
+			writers.Go(func() { versions[i], errs[i] = s.Put(t.Context(), key, []byte(texts[i]), version) })
+		}
+		writers.Wait()
+		winner := slices.Index(errs, nil)
+		if winner < 0 {
+			t.Fatalf("round %d: nobody wins: %v", round, errs)
+		}
+		for i, err := range errs {
+			if i != winner && !errors.Is(err, store.ErrConflict) {
+				t.Fatalf("round %d: %d wins, and %d: %v", round, winner, i, err)
+			}
+		}
+		if version = Want(t, p.open(), key, texts[winner]); version != versions[winner] {
+			t.Fatalf("round %d: written as %s, read as %s", round, versions[winner], version)
+		}
+	}
+}
+
+// transport is a network with faults.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+var errLost = errors.New("the response is lost")
+
+// A write whose response is lost is no success, and shows in a read. One that arrives after a newer one changes nothing.
+func tryLostAndLate(t *testing.T, p Place) {
+	if p.Cloud == nil {
+		t.Skip("nothing is on its way to a folder, or from there")
+	}
+	s, key := p.open(), NewKey()
+	for range 2 { // a new text, and a change
+		_, before, err := s.Get(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := make(chan *http.Request, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		holds := p.Open(p.scope, transport(func(r *http.Request) (*http.Response, error) {
+			body, err := io.ReadAll(r.Body)
+			late := r.Clone(context.WithoutCancel(r.Context()))
+			late.Body = io.NopCloser(bytes.NewReader(body))
+			select {
+			case held <- late:
+			default:
+				t.Error("sent again, after its context was cancelled")
+			}
+			cancel()
+			return nil, errors.Join(err, ctx.Err())
+		}))
+		if _, err = holds.Put(ctx, key, []byte(`"late"`), before); err == nil || errors.Is(err, store.ErrConflict) {
+			t.Errorf("no response, and %v", err)
+		}
+		isFirst := true
+		loses := p.Open(p.scope, transport(func(r *http.Request) (*http.Response, error) {
+			response, err := http.DefaultTransport.RoundTrip(r)
+			if err == nil && isFirst {
+				isFirst = false
+				return nil, errors.Join(errLost, response.Body.Close())
+			}
+			return response, err
+		}))
+		newer := fmt.Sprintf("%q", "after "+before)
+		if _, err = loses.Put(t.Context(), key, []byte(newer), before); !errors.Is(err, store.ErrConflict) && !errors.Is(err, errLost) {
+			t.Errorf("a lost response is %v", err)
+		}
+		Want(t, s, key, newer)
+		response, err := http.DefaultTransport.RoundTrip(<-held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = response.Body.Close(); response.StatusCode != http.StatusPreconditionFailed && response.StatusCode != http.StatusConflict {
+			t.Errorf("late write after %q: status %d", before, response.StatusCode)
+		}
+		Want(t, s, key, newer)
+	}
+}
+
+// A listing has all pages, and only the keys of its scope.
+func tryList(t *testing.T, p Place) {
+	s := p.open()
+	if found, err := s.List(t.Context()); len(found) > 0 || err != nil {
+		t.Errorf("a new scope: %v, %v", found, err)
+	}
+	var lock sync.Mutex
+	want := map[string]store.Version{}
+	var writes errgroup.Group
+	writes.SetLimit(16)
+	for range p.Page + 2 {
+		writes.Go(func() error {
+			key := NewKey()
+			v, err := s.Put(t.Context(), key, []byte(key), "")
+			lock.Lock()
+			defer lock.Unlock()
+			want[key] = v
+			return err
+		})
+	}
+	if err := errors.Join(writes.Wait(), s.Prove(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	other := NewKey() + store.Suffix
+	for _, file := range []string{
+		p.scope + "/note.txt", p.scope + "/deeper/" + other, p.scope + "/Upper" + store.Suffix, p.scope + "/" + strings.Repeat("k", 63) + store.Suffix,
+		p.scope + "2/" + other, other,
+	} {
+		p.putFile(t, file, "{}")
+	}
+	found, err := s.List(t.Context())
+	got := map[string]store.Version{}
+	for key, listed := range found {
+		got[key] = listed.Version
+	}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// A text is what was written, whatever it is, and never a part of it.
+func tryTexts(t *testing.T, p Place) {
+	s := p.open()
+	for _, text := range []string{"{", "\x00\xff\r\n", strings.Repeat("x", store.MaxText)} {
+		key := NewKey()
+		Write(t, s, key, text, "")
+		Want(t, s, key, text)
+	}
+	empty := NewKey()
+	v := Write(t, s, empty, "", "")
+	if text, got, err := s.Get(t.Context(), empty); len(text) > 0 || got != v || err != nil {
+		t.Errorf("an empty text: %q, %q, %v", text, got, err)
+	}
+	long, key := strings.Repeat("x", store.MaxText+1), NewKey()
+	if _, err := s.Put(t.Context(), NewKey(), []byte(long), ""); err == nil {
+		t.Error("wrote a text that is too long")
+	}
+	p.putFile(t, map[bool]string{true: p.scope + "/" + key + "/1.json", false: p.scope + "/" + key + store.Suffix}[p.Cloud == nil], long)
+	if text, v, err := s.Get(t.Context(), key); len(text) > 0 || v != "" || err == nil {
+		t.Errorf("read %d bytes of a text that is too long, version %q, %v", len(text), v, err)
+	}
+}
+
+// cutting cancels a request after some bytes of its body.
+type cutting struct {
+	io.ReadCloser
+
+	bytes  int
+	cancel context.CancelFunc
+}
+
+func (c *cutting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r = r.Clone(r.Context())
+		r.Body = &cutting{r.Body, c.bytes, c.cancel}
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+func (c *cutting) Read(p []byte) (int, error) {
+	if c.bytes == 0 {
+		c.cancel()
+		return 0, context.Canceled
+	}
+	n, err := c.ReadCloser.Read(p[:min(len(p), c.bytes)])
+	c.bytes -= n
+	return n, err
+}
+
+// A write that is cut off leaves the old text or the new one, or none if there was none.
+func tryCutWrite(t *testing.T, p Place) {
+	s, text := p.open(), `"`+strings.Repeat("x", 300)+`"`
+	for count := 0; count < len(text); count += 50 {
+		for _, old := range []string{"", `"old"`} {
+			key, before := NewKey(), store.Version("")
+			if old != "" {
+				before = Write(t, s, key, old, "")
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			if p.Cloud == nil { // a folder writes at one stroke
+				cancel()
+			}
+			cut := p.Open(p.scope, &cutting{bytes: count, cancel: cancel})
+			if _, err := cut.Put(ctx, key, []byte(text), before); err == nil {
+				t.Errorf("cut after %d of %d bytes, and no error", count, len(text))
+			}
+			cancel()
+			if got, _, err := s.Get(t.Context(), key); string(got) != old && string(got) != text || err != nil {
+				t.Errorf("cut after %d bytes: %q, want %q or the new one: %v", count, got, old, err)
+			}
+		}
+	}
+}
+
+// An error says which right is missing, and the other rights suffice for the rest. Each policy is made of what such errors say.
+func tryDenied(t *testing.T, p Place) {
+	if p.Deny == nil {
+		t.Skip("nothing is denied here: " + p.CannotDeny)
+	}
+	key := NewKey()
+	Write(t, p.open(), key, "{}", "")
+	for _, denied := range []string{"", "list", "read", "write"} {
+		t.Run("without "+denied, func(t *testing.T) {
+			s := p.Deny(t, p.scope, denied)
+			for op, err := range Ops(t, s, key) {
+				needs := strings.Replace(op, "prove", "write", 1)
+				grant := p.Cloud.Grant(needs, p.Prefix)
+				if (err != nil) != (needs == denied) || errors.Is(err, store.ErrDenied) != (err != nil) || err != nil && !strings.Contains(err.Error(), grant) {
+					t.Errorf("%s: %v; want %s only if denied", op, err, grant)
+				}
+			}
+			err, grant := s.CanRead(t.Context()), p.Cloud.Grant("write", p.Prefix)
+			if denied == "read" && (!errors.Is(err, store.ErrDenied) || !strings.Contains(err.Error(), grant)) {
+				t.Errorf("a plan's look: %v; want %s, which its apply needs", err, grant)
+			}
+		})
+	}
+}
+
+// Only a bucket or folder that exists can say that there is nothing.
+func tryMissing(t *testing.T, p Place) {
+	for op, err := range Ops(t, p.Missing, NewKey()) {
+		if err == nil || errors.Is(err, store.ErrConflict) {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+}
+
+// silence never responds.
+type silence struct{}
+
+func (silence) RoundTrip(r *http.Request) (*http.Response, error) {
+	<-r.Context().Done()
+	return nil, r.Context().Err()
+}
+
+// A call ends with its context, whatever the store does.
+func trySilent(t *testing.T, p Place) {
+	if p.Cloud == nil {
+		t.Skip("the system does not interrupt a call to a file system that hangs")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := p.Open(p.scope, silence{})
+		start := time.Now()
+		for op, err := range Ops(t, s, NewKey()) {
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", op, err)
+			}
+		}
+		if took := time.Since(start); took != 4*Limit {
+			t.Errorf("four calls took %s, want %s each", took, Limit)
+		}
+	})
+}
