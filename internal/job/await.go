@@ -38,6 +38,8 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 		switch {
 		case options.onFailure == onRetry:
 			next = wording.RetriedFailed
+		case after == wait.Created && options.onFailure == onError && !d.Sender.Journal.Keeps():
+			next = wording.UnrecordedFailed
 		case after == wait.Created && options.onFailure == onError: // the error taints
 			next = wording.TaintedFailed
 		}

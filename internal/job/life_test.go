@@ -55,6 +55,7 @@ type step struct {
 	before            func(l *life)
 	objects           []object
 	planOnly          bool
+	unconfigured      bool     // the plan does not know the provider's key yet
 	backwards         bool     // the apply has another order than the plan
 	says              []string // severity and summary of each diagnostic
 	creates, messages int      // so far
@@ -118,7 +119,12 @@ func (l *life) connect(run cli.Run, command string) (*fakecli.CLI, *cli.Process)
 
 func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
 	l.t.Helper()
+	known := l.config
+	if s.unconfigured {
+		l.config = fakecli.With(known, attrs{"admin_key": unknown{}})
+	}
 	planning, process := l.connect(run, "plan")
+	l.config = known
 	planned := map[string]*fakecli.CLI{}
 	for _, o := range s.objects {
 		c := *planning
@@ -272,6 +278,21 @@ func lost(l *life) { l.state = map[string]stored{} }
 // asBefore is a state that is restored as it was before a step.
 func asBefore(step int) func(*life) {
 	return func(l *life) { l.state = maps.Clone(l.past[step]) }
+}
+
+// refreshed is a state after two times "apply -refresh-only".
+func refreshed(l *life) {
+	for range 2 {
+		c, process := l.connect("refresh", "apply")
+		for _, all := range l.state {
+			for i := range all {
+				c.Load(l.t.Context(), all[i])
+				c.Refresh(l.t.Context())
+				all[i] = c.Instance
+			}
+		}
+		process.Drain(l.t.Context())
+	}
 }
 
 // forgets gives up the last request of each name, and the ones before it.

@@ -26,13 +26,13 @@ type names struct {
 	holders      map[projectAndName]holder
 	leaving      map[tenure]bool           // that end in this plan: the resource is destroyed, or gets another name
 	predecessors map[projectAndName]string // the jobs that creates replace
-	statuses     map[string]string         // of the jobs in the state
+	observed     map[string]observed       // jobs in the state, by id
 }
 
-// tenure is that of a name by a job.
+// tenure is that of a name by a job, for the object that has adopted it last: another one may have the job, too.
 type tenure struct {
-	name projectAndName
-	job  string
+	name          projectAndName
+	job, adoption string
 }
 
 // holder is the resource that has a name, as a plan shows it. A host may plan one resource more than once.
@@ -40,6 +40,8 @@ type holder struct {
 	job     string // of the resource; empty if it is a new one
 	request string // of a new one: what it sends, which tells two apart; empty while that is not known
 	tainted bool   // it is planned as a new one, and its job is in the state
+	// adoption is that of a tainted one's job: a deposed object may have the job, too.
+	adoption string
 }
 
 // mayBe reports whether two holders may be one resource. Of a new one, the prompt may become known.
@@ -57,11 +59,21 @@ func (n *names) hold(name projectAndName, h holder) bool {
 	if n.holders == nil {
 		n.holders = map[projectAndName]holder{}
 	}
-	if isHeld && !had.mayBe(h) && !n.leaving[tenure{name, had.job}] {
+	if isHeld && !had.mayBe(h) && !n.leaves(name, had.job) {
 		return n.isApplying.Load()
 	}
 	n.holders[name] = h
 	return true
+}
+
+// leaves reports whether any object with the job leaves the name.
+func (n *names) leaves(name projectAndName, jobID string) bool {
+	for t := range n.leaving {
+		if t.name == name && t.job == jobID {
+			return true
+		}
+	}
+	return false
 }
 
 func (n *names) isHeld(name projectAndName, by holder) bool {
@@ -72,21 +84,21 @@ func (n *names) isHeld(name projectAndName, by holder) bool {
 }
 
 // leave notes that a job leaves its name. It reports whether a new resource seems to get the name.
-func (n *names) leave(name projectAndName, jobID string) (isTaken bool) {
+func (n *names) leave(name projectAndName, jobID, adoption string) (isTaken bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.leaving == nil {
 		n.leaving = map[tenure]bool{}
 	}
-	n.leaving[tenure{name, jobID}] = true
+	n.leaving[tenure{name, jobID, adoption}] = true
 	h, isHeld := n.holders[name]
-	return isHeld && (h.job == "" || h.job == jobID && h.tainted) && !n.isApplying.Load()
+	return isHeld && (h.job == "" || h.job == jobID && h.tainted && h.adoption == adoption) && !n.isApplying.Load()
 }
 
-func (n *names) isLeaving(name projectAndName, jobID string) bool {
+func (n *names) isLeaving(name projectAndName, jobID, adoption string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.leaving[tenure{name, jobID}]
+	return n.leaving[tenure{name, jobID, adoption}]
 }
 
 // setPredecessor notes that the create of a name replaces a job: with create_before_destroy, nothing else tells the create.
@@ -105,20 +117,27 @@ func (n *names) predecessor(name projectAndName) (jobID string) {
 	return n.predecessors[name]
 }
 
-// observe notes the status of a job in the state.
-func (n *names) observe(jobID, status string) {
+// observed is what the state has of a job.
+type observed struct{ name, status string }
+
+// observe notes what the state has of a job.
+func (n *names) observe(jobID, name, status string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.statuses == nil {
-		n.statuses = map[string]string{}
+	if n.observed == nil {
+		n.observed = map[string]observed{}
 	}
-	n.statuses[jobID] = status
+	n.observed[jobID] = observed{name, status}
 }
 
 func (n *names) hasFailed(jobID string) bool {
+	return n.inState(jobID).status == string(agentapi.StatusFailed)
+}
+
+func (n *names) inState(jobID string) observed {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.statuses[jobID] == string(agentapi.StatusFailed)
+	return n.observed[jobID]
 }
 
 // StateRead is called with each object of a state before it is planned: of a tainted object, the plan shows no more than this.
@@ -132,5 +151,5 @@ func (d *ProviderData) StateRead(object []byte) {
 	}
 	d.Sender.Journal.InState(stored.ID)
 	d.Sender.Journal.HasName(stored.ProjectID, stored.Name)
-	d.names.observe(stored.ID, stored.Status)
+	d.names.observe(stored.ID, stored.Name, stored.Status)
 }

@@ -45,10 +45,13 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	marks := readMarks(ctx, req.Private)
 	marks.plan.Successor = &successor{Name: plan.Name.ValueString()}
 	replaces := marks.plan.Job
-	d.planCreate(ctx, &plan, nil, marks, diags)
+	c := d.planCreate(ctx, &plan, nil, marks, diags)
 	h := holder{job: replaces}
 	if tainted := d.names.predecessor(plan.projectAndName()); replaces == "" && tainted != "" {
 		h = holder{job: tainted, tainted: true}
+		if c.record != nil {
+			h.adoption = c.record.Adoption
+		}
 	} else if replaces == "" {
 		h.request = plan.fingerprint(ctx)
 	}
@@ -75,6 +78,8 @@ func (d *ProviderData) planDestroy(ctx context.Context, req resource.ModifyPlanR
 		return
 	}
 	m, jobID := readMarks(ctx, req.Private), state.ID.ValueString()
+	m.plan = planMarks{} // those of a replacement that failed
+	m.write(ctx, resp.Private)
 	record, _, err := d.Sender.Journal.Compare(ctx, state.ProjectID.ValueString(), state.Name.ValueString(), jobID, m.known())
 	d.reportJournalError(err, diags)
 	if record != nil && (record.Job != jobID || record.Adoption != m.record.Adoption) {
@@ -87,7 +92,7 @@ func (d *ProviderData) planDestroy(ctx context.Context, req resource.ModifyPlanR
 // releases it.
 func (d *ProviderData) planLeave(ctx context.Context, state *jobModel, m *marks, diags *diag.Diagnostics) {
 	jobID, request := state.ID.ValueString(), state.request(ctx, "")
-	if d.names.leave(state.projectAndName(), jobID) {
+	if d.names.leave(state.projectAndName(), jobID, m.record.Adoption) {
 		if err := d.release(ctx, request, &journal.Record{Job: jobID, Adoption: m.record.Adoption}); err != nil {
 			addWarning(diags, wording.NameNotReleased(err, request, jobID))
 		}

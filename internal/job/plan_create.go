@@ -48,12 +48,13 @@ func (d *ProviderData) findCreate(ctx context.Context, plan *jobModel, predecess
 		return c
 	}
 	c.verdict, c.record, c.err = j.Peek(ctx, c.request.Wanted)
-	c.isKnown = c.err == nil
+	c.isKnown = c.err == nil && d.Sender.Client != nil // else the journal is not configured yet
 	if predecessor != "" || c.record == nil || !d.mayReplace(plan, c.record.Job) {
 		return c
 	}
-	isLeaving := d.names.isLeaving(plan.projectAndName(), c.record.Job)
-	c.isReleased = c.record.Released && !isLeaving && !c.isApplying
+	isLeaving := d.names.isLeaving(plan.projectAndName(), c.record.Job, c.record.Adoption)
+	hasName := d.names.inState(c.record.Job).name == c.request.Name // else a rename has released it
+	c.isReleased = c.record.Released && hasName && !isLeaving && !c.isApplying
 	if c.verdict != journal.Twin && !c.isReleased {
 		return c
 	}
@@ -111,7 +112,7 @@ func (d *ProviderData) mayReplace(plan *jobModel, jobID string) bool {
 // planCreate plans a create, in the place of the job that the marks name, if they do: it finds out what is there, decides, notes that,
 // releases the name of that job, so that no apply adopts it, and says what follows. Of a replacement, only the first call has the state,
 // and Terraform shows the warnings of that one alone.
-func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m *marks, diags *diag.Diagnostics) {
+func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m *marks, diags *diag.Diagnostics) create {
 	c := d.findCreate(ctx, plan, m.plan.Job)
 	c.decide(d.names.hasFailed, d.Sender.Journal.IsUnusable())
 
@@ -130,6 +131,7 @@ func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m 
 	isFirst, isSecond := state != nil, state == nil && m.plan.Job != ""
 	d.sayCreate(ctx, &c, isSecond && !m.plan.IsAnnounced, diags)
 	m.plan.IsAnnounced = isFirst
+	return c
 }
 
 // sayCreate warns of what becomes of a create, and counts it if it is sent. isUnseen: Terraform shows no warning of this call, and no
@@ -174,7 +176,9 @@ func (d *ProviderData) warnOfOthers(ctx context.Context, c *create, diags *diag.
 		}
 		return
 	}
-	if elsewhere := j.LeftElsewhere(ctx, c.request.Project, c.request.Name); elsewhere != nil {
+	elsewhere, err := j.LeftElsewhere(ctx, c.request.Project, c.request.Name)
+	d.reportJournalError(err, diags)
+	if elsewhere != nil {
 		warn(wording.RecordElsewhere(c.request, elsewhere))
 	} else if renamed := j.Renamed(ctx, c.request.Wanted); renamed != nil {
 		warn(wording.Renamed(c.request, renamed))

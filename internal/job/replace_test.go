@@ -136,6 +136,14 @@ func TestReplacement(t *testing.T) {
 				{objects: of("fail", triggers("1")), says: []string{failed}, creates: 1},
 				{objects: later(of("A", triggers("1")), triggers(unknown{})), says: stopped, creates: 2 - len(stopped)/2},
 			},
+			"failed under another name, tainted, and named as before": {
+				first, {objects: of("fail", attrs{"name": "other"}), says: []string{followUp, failed}, creates: 1, messages: 1},
+				{before: taints, objects: of("A", nil), creates: 2, messages: 1, after: has("docs 2", "other 1!")},
+			},
+			"failed, and the plan does not know the provider's key": {
+				failed1, {objects: of("fail", nil), unconfigured: true, says: append([]string{"WARNING: Agent job not refreshed"}, append(slices.Clip(kept[1:]), failed)...), creates: 1},
+			},
+			"failed, and refreshed": {failed1, still, {before: refreshed, objects: of("fail", nil), says: again.says, creates: 1}},
 			"failed, another prompt planned, and not applied": {
 				failed1, {objects: of("A", nil), planOnly: true, creates: 1}, still,
 			},
@@ -235,6 +243,23 @@ func TestReplacement_failedUnlisted(t *testing.T) {
 	s.Sent(t, 1, 0)
 }
 
+// A replacement whose destroy failed leaves nothing that a later "terraform destroy" takes for a replacement.
+func TestReplacement_failedDelete(t *testing.T) {
+	f, s := fakes3.New(t), harness.NewService(t, byPrompt)
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": f.URL + "&state=a"}})
+	c := fakecli.New(t, config)
+	wantErrors(t, apply(t, c, "first", config, attrs{"prompt": "fail"}), "Agent job failed")
+	startRun(c, "second", config)
+	wantErrors(t, append(c.Refresh(t.Context()), c.Plan(t.Context(), attrs{"prompt": "fail"})...))
+	f.SetHook(func(*http.Request, func()) int { return http.StatusForbidden })
+	wantErrors(t, c.Apply(t.Context(), attrs{"prompt": "fail"}), "Agent job not replaced")
+	f.SetHook(nil)
+	startRun(c, "third", config)
+	wantErrors(t, append(c.Refresh(t.Context()), c.Destroy(t.Context())...))
+	wantErrors(t, apply(t, c, "fourth", config, attrs{"prompt": "fail"}), "Agent job failed")
+	s.Sent(t, 2, 0)
+}
+
 // The error of a failed job says what the next apply does, which depends on the taint and on the setting.
 func TestFailed_next(t *testing.T) {
 	for onFailure, want := range map[string]string{
@@ -242,7 +267,11 @@ func TestFailed_next(t *testing.T) {
 		"warn":  "apply with -replace=ADDRESS",
 		"retry": "so the next apply starts a new job",
 	} {
-		c := fakecli.New(t, harness.NewService(t, byPrompt).Attrs())
-		harness.Contains(t, fakecli.Text(c.Run(t.Context(), attrs{"prompt": "fail", "wait": attrs{"on_failure": onFailure}})), want)
+		s := harness.NewService(t, byPrompt)
+		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName}})
+		diags := apply(t, fakecli.New(t, config), "run", config, attrs{"prompt": "fail", "wait": attrs{"on_failure": onFailure}})
+		harness.Contains(t, fakecli.Text(diags), want)
 	}
+	off := fakecli.New(t, harness.NewService(t, byPrompt).Attrs())
+	harness.Contains(t, fakecli.Text(off.Run(t.Context(), attrs{"prompt": "fail"})), "there is no journal, so the next apply starts a new job")
 }

@@ -308,6 +308,9 @@ func (c *Call) Version() string {
 	if c.written == nil {
 		return c.journal.known(c.under, c.version)
 	}
+	if c.Problem() != nil { // the record still has the claim
+		return ""
+	}
 	isReplaced := func(p Previous) bool { return p.Job == c.under.Job && p.Job != c.written.Job }
 	if slices.ContainsFunc(c.written.Previous, isReplaced) {
 		return ""

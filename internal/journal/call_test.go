@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
@@ -586,6 +587,71 @@ func TestAssign(t *testing.T) {
 			want(t, "the prompt is applied again", request(t, third, message("n", "J", "y"), ""), "already sent")
 		})
 	}
+}
+
+// A message that was refused leaves a record of nothing, which must not hide that the name is free.
+func TestRelease_afterRefusal(t *testing.T) {
+	w := newWorld()
+	j, _ := w.open("1")
+	j.Elsewhere = []Place{{place.Location{Folder: t.TempDir()}, "scope"}}
+	claim(t, j, message("n", "job-1", "x")).Withdrawn()
+	if err := j.Release(t.Context(), "p", "n", "job-1", ""); err != nil {
+		t.Error(err)
+	}
+	want(t, "record", w.record("n"), "released, by 1")
+}
+
+// A conflict that nothing confirms is no other run's record: the claim may be this run's own, and is withdrawn.
+func TestClaim_unconfirmedConflict(t *testing.T) {
+	for name, wanted := range map[string]Wanted{"create": create("n", "y"), "message": message("n", "job-1", "y")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				if wanted.Job != "" {
+					first, _ := w.open("0")
+					want(t, "earlier", request(t, first, create("n", "x"), "job-1"), "sent")
+				}
+				j, c := w.open("1")
+				puts, gets := times("put", repeated), 0
+				c.fault = func(op string) fault {
+					if op == "get" {
+						if gets++; gets == 1+len(wanted.Job)/len("job-1") { // after the write
+							return lostRequest
+						}
+					}
+					return puts(op)
+				}
+				want(t, "while the store errs", request(t, j, wanted, "job-2"), "failed")
+				time.Sleep(time.Hour)
+				second, _ := w.open("2")
+				want(t, "afterwards", request(t, second, wanted, "job-2"), "sent")
+			})
+		})
+	}
+}
+
+// A write that meets another one which does not show yet, perhaps its own, is tried again.
+func TestClaim_conflictThatDoesNotShow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		j, c := w.open("1")
+		c.fault = times("put", conflicts, conflicts)
+		want(t, "result", request(t, j, create("n", "x"), "job-1"), "sent")
+		want(t, "accesses", c.took(), "put get put get put put")
+	})
+}
+
+// While the record does not show an outcome, the state must not know it as if it did: the next plan reads it.
+func TestVersion_outcomeNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		j, c := w.open("1")
+		call := claim(t, j, create("n", "x"))
+		c.fault = func(op string) fault { return map[bool]fault{true: lostRequest}[op == "put"] }
+		call.Accepted("job-1")
+		want(t, "version", call.Version(), "")
+		time.Sleep(2 * retryLimit)
+	})
 }
 
 // A renamed job does not get the name of another one.

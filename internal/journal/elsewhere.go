@@ -19,10 +19,11 @@ type Elsewhere struct {
 }
 
 // LeftElsewhere returns what another place has of a name that has no record here, or nil: a record of a job that no state is known to
-// have, where earlier runs may have kept the journal, or a pointer. A place that cannot be read has none.
-func (j *Journal) LeftElsewhere(ctx context.Context, project, name string) *Elsewhere {
-	if moved := j.pointer(ctx); moved != nil {
-		return moved
+// have, where earlier runs may have kept the journal, or a pointer. A place that cannot be read has none, but without an answer about the
+// pointer there is an error.
+func (j *Journal) LeftElsewhere(ctx context.Context, project, name string) (*Elsewhere, error) {
+	if moved, err := j.pointer(ctx); moved != nil || err != nil {
+		return moved, err
 	}
 	for i, place := range j.Elsewhere {
 		value, _ := j.index.places.LoadOrStore(i, over(place.open(j.process), j.process, Options{}))
@@ -32,10 +33,10 @@ func (j *Journal) LeftElsewhere(ctx context.Context, project, name string) *Else
 			r = j.settle(r)
 		}
 		if err == nil && r != nil && !r.IsFree() && !j.IsInState(r.Job) && !j.IsForgotten(r) {
-			return &Elsewhere{Record: r}
+			return &Elsewhere{Record: r}, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // pointerKey is where a journal elsewhere leaves a pointer beside the state. It is no name's: those end in a hash.
@@ -65,23 +66,27 @@ func (j *Journal) leavePointer(ctx context.Context) {
 	}
 }
 
-// pointer reads it once: nil if there is none, or if this run's place was chosen.
-func (j *Journal) pointer(ctx context.Context) *Elsewhere {
+// pointer reads it, once: nil if there is none, if this run may not know, or if its place was chosen.
+func (j *Journal) pointer(ctx context.Context) (*Elsewhere, error) {
 	if !j.IsUsual {
-		return nil
+		return nil, nil
 	}
-	j.index.pointer.Do(func() {
-		_, err := j.list(ctx)
-		if !j.index.hasPointer.Load() && !errors.Is(err, store.ErrDenied) {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
-		defer cancel()
-		var found pointer
-		text, _, err := j.store.Get(ctx, pointerKey)
-		if err == nil && json.Unmarshal(text, &found) == nil && found.Place != "" {
-			j.index.movedTo = &Elsewhere{MovedTo: found.Place, Pointer: j.store.Where(pointerKey)}
-		}
-	})
-	return j.index.movedTo
+	_, listErr := j.list(ctx)
+	j.index.pointer.Lock()
+	defer j.index.pointer.Unlock()
+	if j.index.isPointerRead || listErr == nil && !j.index.hasPointer.Load() {
+		return j.index.movedTo, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	text, _, err := j.store.Get(ctx, pointerKey)
+	if err != nil && !errors.Is(err, store.ErrDenied) {
+		return nil, j.failed("read", err)
+	}
+	var found pointer
+	if json.Unmarshal(text, &found) == nil && found.Place != "" {
+		j.index.movedTo = &Elsewhere{MovedTo: found.Place, Pointer: j.store.Where(pointerKey)}
+	}
+	j.index.isPointerRead = true
+	return j.index.movedTo, nil
 }

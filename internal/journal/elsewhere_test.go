@@ -29,7 +29,11 @@ func TestPointer_N28(t *testing.T) {
 		for isUsual, want := range map[bool]string{true: folder + "?state=a", false: ""} {
 			j := open(Options{Place: beside, IsUsual: isUsual})
 			moved := ""
-			if r := j.LeftElsewhere(t.Context(), "p", "n"); r != nil {
+			r, err := j.LeftElsewhere(t.Context(), "p", "n")
+			if err != nil {
+				t.Error(err)
+			}
+			if r != nil {
 				moved = r.MovedTo
 			}
 			if all, err := j.All(t.Context()); moved != want || len(all) > 0 || err != nil {
@@ -37,6 +41,26 @@ func TestPointer_N28(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A store that errs once hides no pointer: nothing is known then, and the next look reads it.
+func TestPointer_error(t *testing.T) {
+	w := newWorld()
+	w.kept[pointerKey] = kept{text: []byte(`{"place":"s3://there"}`)}
+	j, c := w.open("1")
+	j.IsUsual = true
+	failing := true
+	c.fault = func(string) fault { return map[bool]fault{true: lostRequest}[failing] }
+	if moved, err := j.LeftElsewhere(t.Context(), "p", "n"); moved != nil || err == nil {
+		t.Error(moved, err)
+	}
+	failing = false
+	for range 2 {
+		if moved, err := j.LeftElsewhere(t.Context(), "p", "n"); moved == nil || err != nil {
+			t.Error(moved, err)
+		}
+	}
+	want(t, "accesses", c.took(), "list get get")
 }
 
 // reader is a store as credentials see it that lack rights.

@@ -109,6 +109,7 @@ const (
 	late     // it arrives when the client has given up
 	denied
 	hangs
+	conflicts // as a write that is in progress, and not seen yet
 )
 
 var errFault = errors.New("a fault")
@@ -158,6 +159,8 @@ func (c *client) access(ctx context.Context, op string, do func() error) error {
 		return errFault
 	case denied:
 		return fmt.Errorf("403: %w", store.ErrDenied)
+	case conflicts:
+		return store.ErrConflict
 	case hangs:
 		_ = sleep.For(ctx, time.Hour)
 		return context.Cause(ctx)

@@ -155,14 +155,32 @@ func (j *Journal) put(ctx context.Context, r *Record, over store.Version) (versi
 	if !j.Keeps() {
 		return "", nil, nil
 	}
-	at := key(r.Project, r.Name)
 	text, err := json.Marshal(r)
 	if err != nil {
 		return "", nil, err
 	}
+	for range maxConflicts {
+		version, now, err = j.putOnce(ctx, r, text, over)
+		if !errors.Is(err, errUnchanged) {
+			return version, now, err
+		}
+		if err = sleep.For(ctx, rand.N(pollInterval)); err != nil {
+			return "", nil, err
+		}
+	}
+	return "", nil, j.failed("written", errConflicts)
+}
+
+// errUnchanged means that a write met another one, which nothing shows yet.
+var errUnchanged = errors.New("the record is what was read")
+
+func (j *Journal) putOnce(
+	ctx context.Context, r *Record, text []byte, over store.Version,
+) (version store.Version, now *Record, _ error) {
+	at := key(r.Project, r.Name)
 	writing, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	version, err = j.store.Put(writing, at, text, over)
+	version, err := j.store.Put(writing, at, text, over)
 	if err == nil {
 		return version, nil, nil
 	}
@@ -170,13 +188,16 @@ func (j *Journal) put(ctx context.Context, r *Record, over store.Version) (versi
 	reading, cancelReading := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancelReading()
 	there, version, readErr := j.store.Get(reading, at)
-	isConflict := errors.Is(err, store.ErrConflict)
 	switch {
 	case readErr == nil && bytes.Equal(there, text):
 		return version, nil, nil
-	case !isConflict:
+	case !errors.Is(err, store.ErrConflict):
 		return "", nil, j.failed("written", err)
-	case readErr == nil && version != "":
+	case readErr != nil: // it may have been this write
+		return "", nil, j.failed("read", readErr)
+	case version == over:
+		return "", nil, errUnchanged
+	case version != "":
 		if now, err = decode(there); err == nil {
 			now.Where = r.Where
 			return version, now, errChanged
@@ -267,7 +288,7 @@ func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption st
 		switch {
 		case r.Claim != nil:
 			return false
-		case r.Write == "":
+		case r.IsEmpty():
 			if len(j.Elsewhere) == 0 {
 				return false
 			}

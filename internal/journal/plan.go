@@ -34,9 +34,10 @@ type index struct {
 
 	places sync.Map // of Elsewhere, what each has
 
-	hasPointer atomic.Bool
-	pointer    sync.Once
-	movedTo    *Elsewhere
+	hasPointer    atomic.Bool
+	pointer       sync.Mutex
+	isPointerRead bool
+	movedTo       *Elsewhere
 }
 
 // reading is a record that is read once.

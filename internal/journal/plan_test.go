@@ -363,7 +363,11 @@ func TestLeftElsewhere(t *testing.T) {
 			}
 			for range 2 {
 				got := ""
-				if r := j.LeftElsewhere(t.Context(), "p", "n"); r != nil {
+				r, err := j.LeftElsewhere(t.Context(), "p", "n")
+				if err != nil {
+					t.Error(err)
+				}
+				if r != nil {
 					got = short(r.Record)
 				}
 				want(t, "left", got, row.want)

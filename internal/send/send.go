@@ -125,7 +125,10 @@ const (
 // Send sends the request, unless the record of its name says otherwise. A create claims the name first and reads its record only if
 // there is one: that needs no right to know that there is none.
 func (o *Operation) Send(ctx context.Context) Outcome {
-	moved := o.elsewhere(ctx)
+	moved, err := o.elsewhere(ctx)
+	if err != nil {
+		return Outcome{Result: JournalUnusable, Err: err}
+	}
 	then := lookAgain
 	if o.Request.Kind() == Create && moved == nil {
 		then = post
@@ -160,9 +163,9 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 	}
 }
 
-func (o *Operation) elsewhere(ctx context.Context) *journal.Elsewhere {
+func (o *Operation) elsewhere(ctx context.Context) (*journal.Elsewhere, error) {
 	if o.Request.Name == "" || o.Request.Kind() == Message {
-		return nil
+		return nil, nil
 	}
 	return o.sender.Journal.LeftElsewhere(ctx, o.Request.Project, o.Request.Name)
 }

@@ -22,6 +22,9 @@ const (
 	TaintedFailed = "Terraform marks the resource as tainted. The next apply with the same prompt and triggers sends nothing, and fails " +
 		"again. " +
 		startAnother + " To keep failed jobs instead, set on_failure = \"warn\"."
+	// UnrecordedFailed is TaintedFailed without a journal.
+	UnrecordedFailed = "Terraform marks the resource as tainted, and there is no journal, so the next apply starts a new job. " +
+		"To keep failed jobs instead, set on_failure = \"warn\"."
 	NotInState = "An action stores no job in the state. To check this one, use the data source agent_job or the service's dashboard. " +
 		"Running the action again sends the prompt again."
 	SendAgain = "To send the prompt again, run the action again."

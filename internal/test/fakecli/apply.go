@@ -158,6 +158,10 @@ func (c *CLI) Delete(ctx context.Context, plannedPrivate []byte) []*tfprotov6.Di
 		TypeName: "agent_job", PriorState: c.Dynamic(c.State), PlannedState: c.Dynamic(nothing), Config: c.Dynamic(nothing),
 		PlannedPrivate: plannedPrivate,
 	})
-	c.Instance = Instance{State: c.Decode(resp.NewState)}
+	if c.State = c.Decode(resp.NewState); c.State.IsNull() {
+		c.Forget()
+	} else {
+		c.Private = resp.Private
+	}
 	return resp.Diagnostics
 }

@@ -150,6 +150,9 @@ var knownLives = map[string]life{
 	"the prompt of an import, ignored at first, was not recorded": {Journal: on, Turns: []turn{
 		{Does: importJob}, {Ignored: true}, {config: config{Prompt: "C"}}, {Does: stateRm}, {config: config{Prompt: "C"}},
 	}},
+	"a name that the job had before counted, in a plan": {Journal: on, Turns: []turn{
+		{config: config{Prompt: "B"}}, {config: config{Name: "guide"}}, {config: config{Prompt: "B"}},
+	}},
 	"a rename that was killed forgot its message": {Journal: on, Turns: []turn{{config: config{Name: "guide"}}, {config: config{Prompt: "C"}, Post: cut}, {config: config{Prompt: "C"}}}},
 	"a job failed while a refresh lasted": {Journal: on, Turns: []turn{
 		{Goes: failed}, {Meanwhile: gone, config: config{OnFailure: "retry"}, Goes: outlasts, Killed: true},
