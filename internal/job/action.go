@@ -183,12 +183,12 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 		status, reported = job.Status, time.Now()
 		i.progress("Job %s is %s (%s elapsed).", job.ID, escape.Printable(string(status)), age.Round(time.Second))
 	}
-	record, sawActive, err := i.provider.Waiter.Wait(ctx, target)
-	if record == nil {
-		record = accepted
+	shown, sawActive, err := i.provider.Waiter.Wait(ctx, target)
+	if shown == nil {
+		shown = accepted
 	}
 	job := &jobModel{ProjectID: types.StringValue(i.projectID)}
-	for _, d := range job.set(record) {
+	for _, d := range job.set(shown) {
 		i.resp.Diagnostics.AddWarning(d.Summary(), d.Detail()) // an action has no such attribute to point at
 	}
 	switch {

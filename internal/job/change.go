@@ -49,8 +49,8 @@ type change struct {
 	isWaited bool // the job has not finished, so the apply waits for it
 }
 
-// decideApply is decide in an apply, which never replaces: of a closed job, the request says that only a message counts that an earlier
-// run has sent.
+// decideApply is decide in an apply. A CLI refuses one that replaces what its plan did not; of a closed job, the request says that only a
+// message counts that an earlier run has sent.
 func decideApply(plan, state *jobModel, m *messageMarks, options waitOptions) change {
 	return decide(plan, state, m, options, false, func() bool { return true })
 }

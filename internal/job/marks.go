@@ -130,6 +130,9 @@ func (m *messageMarks) reopen() { m.RefusesMessages, m.RefusedPrompt = false, ""
 
 // observed follows a refresh. It returns the status that the record shows of the run that the last message started.
 func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agentapi.Status {
+	if status == "" { // it shows nothing
+		return status
+	}
 	if status.Unfinished() {
 		m.reopen()
 		m.Unconfirmed = m.Unconfirmed && !before.ended() // else the message has arrived after all

@@ -26,12 +26,12 @@ type create struct {
 	isApplying  bool            // an apply plans again
 	isSuccessor bool            // the plan has a new resource, and takes it for the tainted one that has the record's job
 	isLeaving   bool            // the resource that has that job leaves the name in the same plan
-	isReleased  bool            // a plan that was not applied has released the name of that job
+	wasReleased bool            // a plan that was not applied has released the name of that job
 
 	isOwn       bool            // the record has the job that the resource has had
 	keepsFailed bool            // that job failed, nothing but its taint asks for another one, and the create adopts it
 	isRefused   bool            // the job stays in the state: without a journal, its name cannot be released
-	released    *journal.Record // what the plan releases; may be nil
+	toRelease   *journal.Record // what the plan releases; may be nil
 
 	releaseErr error // why it was not released
 }
@@ -54,8 +54,8 @@ func (d *ProviderData) findCreate(ctx context.Context, plan *jobModel, predecess
 	}
 	isLeaving := d.names.isLeaving(plan.projectAndName(), c.record.Job, c.record.Adoption)
 	hasName := d.names.inState(c.record.Job).name == c.request.Name // else a rename has released it
-	c.isReleased = c.record.Released && hasName && !isLeaving && !c.isApplying
-	if c.verdict != journal.Twin && !c.isReleased {
+	c.wasReleased = c.record.Released && hasName && !isLeaving && !c.isApplying
+	if c.verdict != journal.Twin && !c.wasReleased {
 		return c
 	}
 	// Unless a call for the resource that has the job says otherwise, it is this one.
@@ -78,12 +78,12 @@ func (c *create) decide(hasFailed func(jobID string) bool, isJournalUnusable boo
 	c.isRefused = c.err != nil && isJournalUnusable && c.request.Predecessor != "" && !c.isApplying
 	switch {
 	case c.isLeaving:
-		c.verdict, c.released = journal.Send, c.record
+		c.verdict, c.toRelease = journal.Send, c.record
 	case c.isApplying, c.keepsFailed:
 	case c.isOwn && (isAccepted || !c.isKnown):
-		c.verdict, c.released = journal.Send, c.record
+		c.verdict, c.toRelease = journal.Send, c.record
 	case c.isKnown && c.record == nil && c.request.Predecessor != "": // another journal may have the record
-		c.released = &journal.Record{Job: c.request.Predecessor}
+		c.toRelease = &journal.Record{Job: c.request.Predecessor}
 	}
 }
 
@@ -121,9 +121,9 @@ func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m 
 		d.names.setPredecessor(plan.projectAndName(), job)
 	}
 	switch {
-	case c.released != nil:
-		c.releaseErr = d.release(ctx, c.request, c.released)
-	case c.keepsFailed && c.isReleased:
+	case c.toRelease != nil:
+		c.releaseErr = d.release(ctx, c.request, c.toRelease)
+	case c.keepsFailed && c.wasReleased:
 		retaken := d.Sender.Journal.Retake(ctx, c.request.Project, c.request.Name, c.record.Job, journal.AnyAdoption)
 		d.reportJournalError(retaken, diags)
 	}
@@ -145,7 +145,7 @@ func (d *ProviderData) sayCreate(ctx context.Context, c *create, isUnseen bool, 
 	case failed != nil && isUnseen && !c.isApplying:
 		addError(diags, wording.NameNotReleased(failed, c.request, c.request.Predecessor))
 	case c.releaseErr != nil:
-		addWarning(diags, wording.NameNotReleased(failed, c.request, c.released.Job))
+		addWarning(diags, wording.NameNotReleased(failed, c.request, c.toRelease.Job))
 	}
 	d.reportJournalError(c.err, diags)
 	if c.isLeaving {

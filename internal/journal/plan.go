@@ -22,7 +22,7 @@ import (
 // broken has left what a renamed resource looks for.
 const maxStrays = 20
 
-// index is what a plan reads once: a thousand resources must not time out one after another.
+// index is what a process reads once: a thousand resources must not time out one after another.
 type index struct {
 	listing sync.Once
 	listed  map[string]store.Listed
@@ -212,11 +212,11 @@ func (j *Journal) Renamed(ctx context.Context, w Wanted) *Record {
 		if r.Project != w.Project || r.IsFree() || j.IsForgotten(r) || r.Run == j.process.Run { // another resource of this run
 			continue
 		}
-		triggers := r.Arguments
+		arguments := r.Arguments
 		if r.IsUnknownCreate() {
-			triggers = r.Last.Arguments
+			arguments = r.Last.Arguments
 		}
-		if triggers == hash(w.Arguments) && r.Last.has(w.Prompt) && !j.IsInState(r.Job) {
+		if arguments == hash(w.Arguments) && r.Last.has(w.Prompt) && !j.IsInState(r.Job) {
 			return r
 		}
 	}
