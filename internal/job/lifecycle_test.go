@@ -50,7 +50,7 @@ func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: providerFactories(t), Steps: []resource.TestStep{
 		{
 			Config:      config("fail"),
-			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*sends nothing, and fails.again`),
+			ExpectError: regexp.MustCompile(`(?s)Agent job failed.*job_.*tainted, and there is no journal, so the next\s+apply.starts.a.new.job`),
 		},
 		{ // A tainted job is replaced whatever else has changed.
 			Config:           config("Write"),
