@@ -176,7 +176,7 @@ func (d *ProviderData) warnOfOthers(ctx context.Context, c *create, diags *diag.
 		}
 		return
 	}
-	elsewhere, err := j.LeftElsewhere(ctx, c.request.Project, c.request.Name)
+	elsewhere, err := j.LeftElsewhere(ctx, c.request.Project, c.request.Name, false)
 	d.reportJournalError(err, diags)
 	if elsewhere != nil {
 		warn(wording.RecordElsewhere(c.request, elsewhere))

@@ -20,9 +20,9 @@ type Elsewhere struct {
 
 // LeftElsewhere returns what another place has of a name that has no record here, or nil: a record of a job that no state is known to
 // have, where earlier runs may have kept the journal, or a pointer. A place that cannot be read has none, but without an answer about the
-// pointer there is an error.
-func (j *Journal) LeftElsewhere(ctx context.Context, project, name string) (*Elsewhere, error) {
-	if moved, err := j.pointer(ctx); moved != nil || err != nil {
+// pointer there is an error. A plan asks once, for all resources, and each request that is sent again.
+func (j *Journal) LeftElsewhere(ctx context.Context, project, name string, isSending bool) (*Elsewhere, error) {
+	if moved, err := j.pointer(ctx, isSending); moved != nil || err != nil {
 		return moved, err
 	}
 	for i, place := range j.Elsewhere {
@@ -66,27 +66,31 @@ func (j *Journal) leavePointer(ctx context.Context) {
 	}
 }
 
-// pointer reads it, once: nil if there is none, if this run may not know, or if its place was chosen.
-func (j *Journal) pointer(ctx context.Context) (*Elsewhere, error) {
+// pointer reads it, once, or again after an error: nil if there is none, if this run may not know, or if its place was chosen.
+func (j *Journal) pointer(ctx context.Context, isAgain bool) (*Elsewhere, error) {
 	if !j.IsUsual {
 		return nil, nil
 	}
 	_, listErr := j.list(ctx)
 	j.index.pointer.Lock()
 	defer j.index.pointer.Unlock()
-	if j.index.isPointerRead || listErr == nil && !j.index.hasPointer.Load() {
-		return j.index.movedTo, nil
+	switch {
+	case listErr == nil && !j.index.hasPointer.Load():
+		return nil, nil
+	case j.index.isPointerRead && (j.index.pointerErr == nil || !isAgain):
+		return j.index.movedTo, j.index.pointerErr
 	}
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	text, _, err := j.store.Get(ctx, pointerKey)
+	j.index.isPointerRead, j.index.pointerErr = true, nil
 	if err != nil && !errors.Is(err, store.ErrDenied) {
-		return nil, j.failed("read", err)
+		j.index.pointerErr = j.failed("read", err)
+		return nil, j.index.pointerErr
 	}
 	var found pointer
 	if json.Unmarshal(text, &found) == nil && found.Place != "" {
 		j.index.movedTo = &Elsewhere{MovedTo: found.Place, Pointer: j.store.Where(pointerKey)}
 	}
-	j.index.isPointerRead = true
 	return j.index.movedTo, nil
 }

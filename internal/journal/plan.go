@@ -37,6 +37,7 @@ type index struct {
 	hasPointer    atomic.Bool
 	pointer       sync.Mutex
 	isPointerRead bool
+	pointerErr    error
 	movedTo       *Elsewhere
 }
 

@@ -363,7 +363,7 @@ func TestLeftElsewhere(t *testing.T) {
 			}
 			for range 2 {
 				got := ""
-				r, err := j.LeftElsewhere(t.Context(), "p", "n")
+				r, err := j.LeftElsewhere(t.Context(), "p", "n", false)
 				if err != nil {
 					t.Error(err)
 				}
