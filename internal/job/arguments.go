@@ -6,8 +6,12 @@ package job
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
+	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
@@ -15,21 +19,51 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
+// arguments are those of which another value starts another job, beside prompt and project. All about one is in this file, but for the
+// field of the body.
+type arguments struct {
+	Triggers types.Map `tfsdk:"triggers"`
+}
+
+// argumentAttributes are the attributes of the arguments.
+func argumentAttributes() map[string]schema.Attribute {
+	return map[string]schema.Attribute{
+		"triggers": schema.MapAttribute{
+			Optional:    true,
+			ElementType: types.StringType,
+			MarkdownDescription: "Arbitrary values, for example `{ spec = filesha256(\"openapi.json\") }`. " +
+				"A change starts a new job; so does adding or removing this argument, even with `{}`.",
+		},
+	}
+}
+
+// values are the arguments by the names of their attributes.
+func (a *arguments) values() map[string]attr.Value {
+	return map[string]attr.Value{"triggers": a.Triggers}
+}
+
 // newJob is the body of the POST that creates the job.
 func (m *jobModel) newJob() agentapi.NewJob {
 	return agentapi.NewJob{Prompt: m.promptText().ValueString()}
 }
 
-// replacing are the arguments of which another value starts another job, beside the prompt and the project.
-func (m *jobModel) replacing() []attr.Value { return []attr.Value{m.Triggers} }
-
-// arguments tell one create from another, beside the prompt.
-func (m *jobModel) arguments() []attr.Value { return append(m.replacing(), m.ProjectID, m.Name) }
+// differing are the names of the arguments that have another value than in the state.
+func (a *arguments) differing(state *arguments) (names []string) {
+	had := state.values()
+	for name, value := range a.values() {
+		if !value.Equal(had[name]) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
 
 // areArgumentsKnown reports whether a plan knows all that the record of a name is compared with, but for the prompt.
 func (m *jobModel) areArgumentsKnown(ctx context.Context) bool {
-	for _, argument := range m.arguments() {
-		value, err := argument.ToTerraformValue(ctx)
+	known := append(slices.Collect(maps.Values(m.arguments.values())), m.ProjectID, m.Name)
+	for _, value := range known {
+		value, err := value.ToTerraformValue(ctx)
 		if err != nil || !value.IsFullyKnown() {
 			return false
 		}

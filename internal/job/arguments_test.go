@@ -4,19 +4,18 @@
 package job_test
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
 // While a plan does not know an argument, nothing is announced: TestAdoption_everyArgument tries what another value does.
 //
-// Red without: any argument in arguments.
+// Red without: any value in areArgumentsKnown.
 func TestArguments_notKnown(t *testing.T) {
 	tests := map[string][]step{}
 	for _, name := range arguments(t) {
@@ -35,40 +34,24 @@ func TestArguments_notKnown(t *testing.T) {
 // arguments are what a configuration sets.
 func arguments(t *testing.T) (names []string) {
 	t.Helper()
-	for _, attribute := range fakecli.Unconfigured(t).Schemas().ResourceSchemas["agent_job"].Block.Attributes {
-		if attribute.Optional || attribute.Required {
-			names = append(names, attribute.Name)
-		}
+	for _, attribute := range argumentSchemas(t) {
+		names = append(names, attribute.Name)
 	}
 	return names
 }
 
-// Each argument is in an example, and the lifecycle guide says what its change does.
-func TestArguments_areDocumented(t *testing.T) {
+func argumentSchemas(t *testing.T) []*tfprotov6.SchemaAttribute {
+	t.Helper()
+	all := fakecli.Unconfigured(t).Schemas().ResourceSchemas["agent_job"].Block.Attributes
+	return slices.DeleteFunc(slices.Clone(all), func(a *tfprotov6.SchemaAttribute) bool { return !a.Optional && !a.Required })
+}
+
+// The page of the resource says what another value of an argument does.
+func TestArguments_changesAreDocumented(t *testing.T) {
 	t.Parallel()
-	root := os.DirFS(filepath.Join("..", ".."))
-	guide, err := fs.ReadFile(root, "templates/guides/lifecycle.md.tmpl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var examples strings.Builder
-	err = fs.WalkDir(root, "examples", func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || filepath.Ext(path) != ".tf" {
-			return err
-		}
-		text, err := fs.ReadFile(root, path)
-		examples.Write(text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range arguments(t) {
-		if !regexp.MustCompile(`(?m)^\s*` + name + `\s*=`).MatchString(examples.String()) {
-			t.Errorf("no example has %s", name)
-		}
-		if !strings.Contains(string(guide), "`"+name+"`") {
-			t.Errorf("the lifecycle guide does not say what another %s does", name)
+	for _, a := range argumentSchemas(t) {
+		if !strings.Contains(a.Description, "change") && !strings.HasPrefix(a.Description, "Like ") {
+			t.Errorf("the description of %s does not say what a change does: %s", a.Name, a.Description)
 		}
 	}
 }

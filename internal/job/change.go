@@ -4,9 +4,6 @@
 package job
 
 import (
-	"slices"
-
-	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
@@ -31,7 +28,7 @@ const (
 	// messageIfSent: the prompt is unknown, and the job is closed. The apply sends nothing, and fails unless an earlier run has sent the
 	// prompt. It is not replaced, because an ephemeral prompt may be unknown in every plan: that must not cost a job.
 	messageIfSent
-	// replace: triggers or project are new, so the schema replaces the job.
+	// replace: an argument or the project is new.
 	replace
 	// replaceClosed: the prompt is new, and the job cannot accept messages.
 	replaceClosed
@@ -45,8 +42,9 @@ func (e effect) replaces() bool { return e == replace || e == replaceClosed || e
 type change struct {
 	effect
 
-	isClosed bool // the job cannot accept messages: it failed, was archived, or refuses them
-	isWaited bool // the job has not finished, so the apply waits for it
+	differs  []string // arguments that have another value, but for the first ones of an imported job
+	isClosed bool     // the job cannot accept messages: it failed, was archived, or refuses them
+	isWaited bool     // the job has not finished, so the apply waits for it
 }
 
 // decideApply is decide in an apply. A CLI refuses one that replaces what its plan did not; of a closed job, the request says that only a
@@ -81,9 +79,10 @@ func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewPr
 	case !isImported && !isIgnored && (m.RefusesMessages || m.RefusedPrompt != ""):
 		c.effect = reopen
 	}
-	isSame := slices.EqualFunc(plan.replacing(), state.replacing(), attr.Value.Equal)
-	isNewForSchema := isNewProject || !isImported && !isSame
-	if isNewForSchema && !c.replaces() {
+	if !isImported {
+		c.differs = plan.differing(&state.arguments)
+	}
+	if !c.replaces() && (isNewProject || len(c.differs) > 0) {
 		c.effect = replace
 	}
 	return c
@@ -103,13 +102,19 @@ func (c change) setValues(plan, state *jobModel) {
 	}
 }
 
-// replacedAt is the attribute at which a plan asks for a replacement that the schema does not ask for: Terraform ignores one that does not
-// differ, and a write-only prompt is in no plan. It reports whether there is one.
-func (c change) replacedAt(plan *jobModel) (at path.Path, is bool) {
-	if c.effect == replaceClosed && !plan.Prompt.IsNull() {
-		return path.Root("prompt"), true
+// replacedAt are the attributes at which a plan asks for a replacement, beside the project. Terraform ignores one that does not differ,
+// and a write-only prompt is in no plan.
+func (c change) replacedAt(plan *jobModel) (at []path.Path) {
+	for _, name := range c.differs {
+		at = append(at, path.Root(name))
 	}
-	return path.Root("status"), c.effect == replaceClosed || c.effect == replaceFailed
+	switch {
+	case c.effect == replaceClosed && !plan.Prompt.IsNull():
+		at = append(at, path.Root("prompt"))
+	case c.effect == replaceClosed, c.effect == replaceFailed:
+		at = append(at, path.Root("status"))
+	}
+	return at
 }
 
 // say warns of what the plan's symbols do not show.

@@ -38,10 +38,10 @@ type jobModel struct {
 	Name      types.String   `tfsdk:"name"`
 	Prompt    types.String   `tfsdk:"prompt"`
 	PromptWO  types.String   `tfsdk:"prompt_wo"` // from the configuration; null in every plan and state
-	Triggers  types.Map      `tfsdk:"triggers"`
 	ProjectID types.String   `tfsdk:"project_id"`
 	Wait      types.Object   `tfsdk:"wait"`
 	Timeouts  timeouts.Value `tfsdk:"timeouts"`
+	arguments
 	shownJob
 }
 

@@ -136,9 +136,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	if isNewProject {
 		plan.ProjectID = project
 	}
-	if at, isOurs := c.replacedAt(&plan); isOurs {
-		resp.RequiresReplace.Append(at)
-	}
+	resp.RequiresReplace.Append(c.replacedAt(&plan)...)
 	if planned := plan.withoutWriteOnly(); !reflect.DeepEqual(planned, proposed) { // the same
 		if diags.Append(resp.Plan.Set(ctx, planned)...); diags.HasError() {
 			return

@@ -5,6 +5,7 @@ package job
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -13,7 +14,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource/identityschema"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
-	"github.com/hashicorp/terraform-plugin-framework/resource/schema/mapplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/planmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema/stringplanmodifier"
 	"github.com/hashicorp/terraform-plugin-framework/schema/validator"
@@ -28,7 +28,7 @@ import (
 const waitDescription = "How to wait for the job."
 
 func jobSchema(ctx context.Context) schema.Schema {
-	return schema.Schema{
+	s := schema.Schema{
 		MarkdownDescription: "Sends a prompt to the agent service as a job, and waits until it finishes. " +
 			"The agent usually opens a pull request.\n\n" +
 			"The service cannot cancel a job: destroying the resource only removes it from the state.",
@@ -52,13 +52,6 @@ func jobSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: "Like `prompt`, but not stored in the state, nor in the plan if it comes from `file()` or an ephemeral value. " +
 					"A salted hash detects changes. An ephemeral value must be the same in plan and apply.",
 				Validators: []validator.String{validPrompt()},
-			},
-			"triggers": schema.MapAttribute{
-				Optional:    true,
-				ElementType: types.StringType,
-				MarkdownDescription: "Arbitrary values, for example `{ spec = filesha256(\"openapi.json\") }`. " +
-					"A change starts a new job; so does adding or removing this argument, even with `{}`.",
-				PlanModifiers: []planmodifier.Map{mapplanmodifier.RequiresReplaceIf(unlessImported, importedKeeps, importedKeeps)},
 			},
 			"project_id": schema.StringAttribute{
 				Optional: true,
@@ -127,20 +120,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 			}),
 		},
 	}
-}
-
-const importedKeeps = "A job that was imported keeps its first triggers without being replaced."
-
-// unlessImported replaces a job for new triggers, unless they are the first ones of an imported job.
-func unlessImported(ctx context.Context, req planmodifier.MapRequest, resp *mapplanmodifier.RequiresReplaceIfFuncResponse) {
-	resp.RequiresReplace = !isImported(ctx, req.State, req.Private, &resp.Diagnostics)
-}
-
-// isImported reports whether the state does not have a job's first arguments yet.
-func isImported(ctx context.Context, prior tfsdk.State, private privateState, diags *diag.Diagnostics) bool {
-	var state jobModel
-	diags.Append(prior.Get(ctx, &state)...)
-	return readMarks(ctx, private).message.lastPrompt(&state).isMissing()
+	maps.Copy(s.Attributes, argumentAttributes())
+	return s
 }
 
 func jobIdentitySchema() identityschema.Schema {

@@ -124,7 +124,7 @@ func TestMarks_stored(t *testing.T) {
 func TestSave_failed(t *testing.T) {
 	t.Parallel()
 	var diags diag.Diagnostics
-	job := jobModel{ProjectID: types.StringValue("proj_1"), Triggers: types.MapNull(types.StringType), shownJob: shownJob{ID: types.StringValue("job_1")}}
+	job := jobModel{ProjectID: types.StringValue("proj_1"), arguments: arguments{Triggers: types.MapNull(types.StringType)}, shownJob: shownJob{ID: types.StringValue("job_1")}}
 	stateWriter{state: &tfsdk.State{Schema: schema.Schema{}, Raw: tftypes.NewValue(tftypes.Object{}, nil)}, private: private{}, marks: new(marks), diags: &diags}.save(t.Context(), &job)
 	if len(diags) != 2 { // the first one is the framework's
 		t.Fatalf("diagnostics: %v", diags)
@@ -145,7 +145,7 @@ func TestRequest_triggers(t *testing.T) {
 		"{}{}":                 types.MapValueMust(types.StringType, nil),
 		`{"a":null,"b":"1"}{}`: types.MapValueMust(types.StringType, map[string]attr.Value{"b": types.StringValue("1"), "a": types.StringNull()}),
 	} {
-		job := jobModel{Name: types.StringValue("a"), Prompt: types.StringValue("prompt"), ProjectID: types.StringValue("proj"), Triggers: triggers}
+		job := jobModel{Name: types.StringValue("a"), Prompt: types.StringValue("prompt"), ProjectID: types.StringValue("proj"), arguments: arguments{Triggers: triggers}}
 		if got := job.request(t.Context(), "").Arguments; got != want {
 			t.Errorf("the triggers of earlier versions were %s, and are %s", want, got)
 		}
