@@ -144,87 +144,14 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	}
 
 	d.holdName(&plan, holder{job: state.ID.ValueString()}, diags)
-	isSaid := false
 	if c.replaces() {
 		// Terraform plans a replacement twice. This call has the prior state, and its warnings are shown. The second one has none: it
 		// plans a create.
 		d.planCreate(ctx, &plan, &state, marks, diags)
-	} else {
-		isSaid = d.planStaying(ctx, &plan, &state, c, marks, diags)
-	}
-	if !isSaid {
 		c.say(&plan, &state, &marks.message, diags)
+		return
 	}
-}
-
-// planStaying plans what becomes of the name of a job that stays, and of a message to it. It reports whether it has said so in place of
-// what the change alone would say.
-func (d *ProviderData) planStaying(
-	ctx context.Context, plan, state *jobModel, c change, m *marks, diags *diag.Diagnostics,
-) (isSaid bool) {
-	isMessage, hadName := c.effect == sendMessage, !state.Name.IsNull()
-	isSameName := plan.Name.Equal(state.Name)
-	if isSameName {
-		d.reconcileRecord(ctx, state, m, diags)
-	} else {
-		d.planLeave(ctx, state, m, diags)
-	}
-	if isSameName && !isMessage {
-		return false
-	}
-	request := plan.request(ctx, state.ID.ValueString())
-	if isMessage && plan.Name.IsNull() {
-		return !checkName(request, diags)
-	}
-	var verdict journal.Verdict
-	var record *journal.Record
-	if isMessage {
-		verdict, record = d.peekMessage(ctx, plan, state, diags)
-	} else {
-		verdict, record = d.peek(ctx, request.Wanted, diags)
-	}
-	switch {
-	case verdict == journal.OtherJob && !hadName && !isMessage:
-		validate.WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
-	case verdict == journal.OtherJob, isMessage && verdict != journal.Send:
-		validate.WarnAt(diags, path.Root("name"), wording.Announcement(verdict, request, record))
-		return true
-	case !isSameName && hadName && record != nil && record.IsUnknownCreate():
-		validate.WarnAt(diags, path.Root("name"), wording.OtherJob(state.facts(), record))
-	}
-	if isMessage {
-		d.planRequest(ctx, request, diags)
-	}
-	return false
-}
-
-// peek tells what an apply would find under a name. While that is not known, it is nothing.
-func (d *ProviderData) peek(ctx context.Context, w journal.Wanted, diags *diag.Diagnostics) (journal.Verdict, *journal.Record) {
-	if w.Name == "" || w.Project == "" {
-		return journal.Send, nil
-	}
-	verdict, record, err := d.Sender.Journal.Peek(ctx, w)
-	d.reportJournalError(err, diags)
-	return verdict, record
-}
-
-// peekMessage is peek for a message to a job in the state. Before the job was renamed, an earlier run may have sent it.
-func (d *ProviderData) peekMessage(ctx context.Context, plan, state *jobModel, diags *diag.Diagnostics) (journal.Verdict, *journal.Record) {
-	w := plan.request(ctx, state.ID.ValueString()).Wanted
-	verdict, record := d.peek(ctx, w, diags)
-	if verdict == journal.OtherJob || plan.Name.Equal(state.Name) || state.Name.IsNull() {
-		return verdict, record
-	}
-	w.Name = state.Name.ValueString()
-	if had, earlier := d.peek(ctx, w, diags); isMessageSent(had) {
-		return had, earlier
-	}
-	return verdict, record
-}
-
-// isMessageSent reports whether a message counts as sent.
-func isMessageSent(verdict journal.Verdict) bool {
-	return verdict == journal.AlreadySent || verdict == journal.UnknownMessage
+	d.planStaying(ctx, &plan, &state, c, marks, diags)
 }
 
 // planRequest counts a request that the apply sends. Once an apply has begun, which plans each resource again, its calls refuse what is

@@ -33,8 +33,14 @@ type create struct {
 	isRefused   bool            // the job stays in the state: without a journal, its name cannot be released
 	toRelease   *journal.Record // what the plan releases; may be nil
 
-	releaseErr error // why it was not released
+	releaseErr error              // why it was not released
+	elsewhere  *journal.Elsewhere // what an earlier place has of the name
+	renamed    *journal.Record    // of another name, with the same request
+	othersErr  error              // why the earlier place does not show it
 }
+
+// isSent reports whether the apply sends it.
+func (c *create) isSent() bool { return c.verdict == journal.Send && !c.isRefused && !c.keepsFailed }
 
 // findCreate finds out what a create would meet. predecessor is the job that the resource has had, or empty.
 func (d *ProviderData) findCreate(ctx context.Context, plan *jobModel, predecessor string) create {
@@ -110,7 +116,7 @@ func (d *ProviderData) mayReplace(plan *jobModel, jobID string) bool {
 }
 
 // planCreate plans a create, in the place of the job that the marks name, if they do: it finds out what is there, decides, notes that,
-// releases the name of that job, so that no apply adopts it, and says what follows. Of a replacement, only the first call has the state,
+// releases the name of that job, so that no apply adopts it, says what follows, and counts it. Of a replacement, only the first call has the state,
 // and Terraform shows the warnings of that one alone.
 func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m *marks, diags *diag.Diagnostics) create {
 	c := d.findCreate(ctx, plan, m.plan.Job)
@@ -128,17 +134,38 @@ func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m 
 		d.reportJournalError(retaken, diags)
 	}
 
+	d.findOthers(ctx, &c)
+
 	isFirst, isSecond := state != nil, state == nil && m.plan.Job != ""
-	d.sayCreate(ctx, &c, isSecond && !m.plan.IsAnnounced, diags)
+	d.sayCreate(&c, isSecond && !m.plan.IsAnnounced, diags)
 	m.plan.IsAnnounced = isFirst
+	if c.isSent() {
+		d.planRequest(ctx, c.request, diags)
+	}
 	return c
 }
 
-// sayCreate warns of what becomes of a create, and counts it if it is sent. isUnseen: Terraform shows no warning of this call, and no
-// earlier one has given it, so what this plan could not do must be an error.
-func (d *ProviderData) sayCreate(ctx context.Context, c *create, isUnseen bool, diags *diag.Diagnostics) {
+// findOthers finds out whether another job may be the one that the create is about, once nothing of its own name stands in the way.
+func (d *ProviderData) findOthers(ctx context.Context, c *create) {
+	if !c.isSent() || c.saysNoMore() || c.record != nil && !c.record.IsEmpty() {
+		return
+	}
+	j := d.Sender.Journal
+	c.elsewhere, c.othersErr = j.LeftElsewhere(ctx, c.request.Project, c.request.Name, false)
+	if c.elsewhere == nil {
+		c.renamed = j.Renamed(ctx, c.request.Wanted)
+	}
+}
+
+// saysNoMore reports whether the plan has warned already, or does not know the name.
+func (c *create) saysNoMore() bool { return c.isApplying || !c.isKnown && c.err == nil }
+
+// sayCreate warns of what becomes of a create. isUnseen: Terraform shows no warning of this call, and no earlier one has given it, so
+// what this plan could not do must be an error.
+func (d *ProviderData) sayCreate(c *create, isUnseen bool, diags *diag.Diagnostics) {
 	warn := func(text wording.Diagnostic) { validate.WarnAt(diags, path.Root("name"), text) }
-	switch failed := cmp.Or(c.releaseErr, c.err); {
+	failed := cmp.Or(c.releaseErr, c.err)
+	switch {
 	case c.isRefused:
 		addError(diags, wording.NotReplaced.Of(wording.Job{ID: c.request.Predecessor, Project: c.request.Project}, c.err))
 		return
@@ -151,36 +178,25 @@ func (d *ProviderData) sayCreate(ctx context.Context, c *create, isUnseen bool, 
 	if c.isLeaving {
 		warn(wording.NotAdopted(c.request, wording.Job{ID: c.record.Job, Project: c.record.Project}))
 	}
+	d.reportJournalError(c.othersErr, diags)
 	switch {
 	case c.keepsFailed:
 		warn(wording.StillFailed(c.request, c.record))
-	case c.verdict == journal.Send:
-		d.warnOfOthers(ctx, c, diags)
-		d.planRequest(ctx, c.request, diags)
 	case c.verdict == journal.Twin: // the apply stops it, if the plan does not
-	case !c.isApplying:
+	case c.elsewhere != nil:
+		warn(wording.RecordElsewhere(c.request, c.elsewhere))
+	case c.renamed != nil:
+		warn(wording.Renamed(c.request, c.renamed))
+	case d.leavesBehind(c):
+		warn(wording.LeftBehind(c.request, c.record))
+	case !c.isSent() && !c.isApplying:
 		warn(wording.Announcement(c.verdict, c.request, c.record))
 	}
 }
 
-// warnOfOthers warns of a job that the create does not adopt, and that no state is known to have.
-func (d *ProviderData) warnOfOthers(ctx context.Context, c *create, diags *diag.Diagnostics) {
-	j, warn := d.Sender.Journal, func(text wording.Diagnostic) { validate.WarnAt(diags, path.Root("name"), text) }
-	if c.isApplying || !c.isKnown && c.err == nil { // the plan has said it, or does not know the name
-		return
-	}
-	if c.record != nil && !c.record.IsEmpty() {
-		// In a plan of "apply", this may be what a plan in the apply would say of the job that is being replaced.
-		if d.IsPlanCommand && !c.record.IsFree() && !c.isOwn && !j.IsForgotten(c.record) {
-			warn(wording.LeftBehind(c.request, c.record))
-		}
-		return
-	}
-	elsewhere, err := j.LeftElsewhere(ctx, c.request.Project, c.request.Name, false)
-	d.reportJournalError(err, diags)
-	if elsewhere != nil {
-		warn(wording.RecordElsewhere(c.request, elsewhere))
-	} else if renamed := j.Renamed(ctx, c.request.Wanted); renamed != nil {
-		warn(wording.Renamed(c.request, renamed))
-	}
+// leavesBehind reports whether the create gets the name of a job that no state is known to have. In a plan of "apply", this may be what a
+// plan in the apply would say of the job that is being replaced.
+func (d *ProviderData) leavesBehind(c *create) bool {
+	isNamed := d.IsPlanCommand && c.isSent() && !c.saysNoMore()
+	return isNamed && c.record != nil && !c.record.IsFree() && !c.isOwn && !d.Sender.Journal.IsForgotten(c.record)
 }
