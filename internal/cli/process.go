@@ -28,10 +28,10 @@ type Run string
 type Process struct {
 	Run      Run
 	Command  string // of the CLI, such as "plan" or "test"; empty if its command line cannot be read
-	Self     Sender
-	Ended    func(Sender) bool // reports whether a process is known to have ended
-	CLIEnded func() bool       // reports whether the CLI that started this process is known to have ended
-	Network  http.RoundTripper // leads to buckets; nil: the default one
+	Self     ProcessID
+	Ended    func(ProcessID) bool // reports whether a process is known to have ended
+	CLIEnded func() bool          // reports whether the CLI that started this process is known to have ended
+	Network  http.RoundTripper    // leads to buckets; nil: the default one
 
 	posts atomic.Int64 // in progress
 }
@@ -44,7 +44,7 @@ func This() *Process {
 	return &Process{
 		Run:      newRun(bootID(), parent, began),
 		Command:  commandOf(parent),
-		Self:     Sender{Machine: machine(), PID: os.Getpid(), Start: self},
+		Self:     ProcessID{Machine: machine(), PID: os.Getpid(), Start: self},
 		Ended:    ended(bootID(), machine(), startTime),
 		CLIEnded: cliEnded(parent),
 	}
@@ -76,8 +76,8 @@ func (p *Process) Drain(ctx context.Context) {
 	}
 }
 
-// Sender is the process that sent a request.
-type Sender struct {
+// ProcessID identifies a process, as the sender of a request.
+type ProcessID struct {
 	Machine string `json:"machine"` // hash of boot, pid namespace and host
 	PID     int    `json:"pid"`
 	Start   string `json:"start"`
@@ -86,13 +86,13 @@ type Sender struct {
 // ended returns a function that reports whether a process is known to have ended: it ran
 // on this machine, and its id is free or belongs to another process. Without a boot id,
 // another machine may have the same name, so nothing is known.
-func ended(boot, here string, startTime func(pid int) (string, error)) func(Sender) bool {
-	return func(s Sender) bool {
-		if s.Start == "" || boot == "" || s.Machine != here {
+func ended(boot, here string, startTime func(pid int) (string, error)) func(ProcessID) bool {
+	return func(id ProcessID) bool {
+		if id.Start == "" || boot == "" || id.Machine != here {
 			return false
 		}
-		start, err := startTime(s.PID)
-		return err == nil && start != s.Start
+		start, err := startTime(id.PID)
+		return err == nil && start != id.Start
 	}
 }
 

@@ -57,13 +57,13 @@ func startChild(t *testing.T, what string, arguments ...string) (child *exec.Cmd
 }
 
 // sender is a running child.
-func sender(t *testing.T, child *exec.Cmd) Sender {
+func sender(t *testing.T, child *exec.Cmd) ProcessID {
 	t.Helper()
 	start, err := startTime(child.Process.Pid)
 	if start == "" || err != nil {
 		t.Fatalf("start time %q: %v", start, err)
 	}
-	return Sender{Machine: machine(), PID: child.Process.Pid, Start: start}
+	return ProcessID{Machine: machine(), PID: child.Process.Pid, Start: start}
 }
 
 // The processes of one CLI are one run, and only they: a process id that is used again has another start time.
@@ -104,7 +104,7 @@ func TestEnded(t *testing.T) {
 			t.Errorf("%s: start time %q, %v; it was %q", state, start, err, alive.Start)
 		}
 		for name, test := range map[string]struct {
-			sender Sender
+			sender ProcessID
 			want   bool
 		}{
 			"self": {self, false}, "child": {alive, hasEnded}, "reused id": {reused, true},
@@ -120,12 +120,12 @@ func TestEnded(t *testing.T) {
 
 // What is unknown never ends a wait.
 func TestEnded_unknown(t *testing.T) {
-	s := Sender{Machine: "here", PID: 1, Start: "10"}
+	s := ProcessID{Machine: "here", PID: 1, Start: "10"}
 	noStart, elsewhere := s, s
 	noStart.Start, elsewhere.Machine = "", "other"
 	for name, test := range map[string]struct {
 		boot   string
-		sender Sender
+		sender ProcessID
 		start  string
 		err    error
 		want   bool

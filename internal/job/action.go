@@ -144,7 +144,7 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	outcome := a.provider.Sender.Begin(ctx, request).Send(ctx)
 	switch {
 	case outcome.Result != send.Sent:
-		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request, wording.InvokeAgain))
+		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request, wording.Action))
 	case a.kind == send.Create:
 		i.progress("Job %s started in project %s.", outcome.Job.ID, project)
 		i.await(ctx, outcome.Job, wait.Created)

@@ -130,7 +130,7 @@ func (d *ProviderData) assign(
 		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
 		return false, false
 	case other != nil:
-		addError(out.diags, wording.NotAccepted(send.Outcome{Result: send.OtherJob, Record: other}, request, wording.ApplyAgain))
+		addError(out.diags, wording.NotAccepted(send.Outcome{Result: send.OtherJob, Record: other}, request, wording.Resource))
 		return false, false
 	}
 	had := *out.marks

@@ -109,7 +109,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 			addWarning(&resp.Diagnostics, wording.Adopted(outcome, request))
 		}
 	default:
-		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request, wording.ApplyAgain))
+		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request, wording.Resource))
 	}
 	if outcome.Job != nil && options.enabled {
 		r.provider.await(ctx, &job, wait.Created, options, out)

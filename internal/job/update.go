@@ -120,7 +120,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job, named *jobModel, ope
 		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
 	case !arrived:
 		outcome.BecameClosed = r.noteRefusal(ctx, job, outcome.Err, out)
-		addError(out.diags, wording.NotAccepted(outcome, operation.Request, wording.ApplyAgain))
+		addError(out.diags, wording.NotAccepted(outcome, operation.Request, wording.Resource))
 	}
 	return outcome
 }

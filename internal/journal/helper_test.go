@@ -50,7 +50,7 @@ func (w *world) end(run string) {
 	w.ended[run] = true
 }
 
-func (w *world) hasEnded(s cli.Sender) bool {
+func (w *world) hasEnded(s cli.ProcessID) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.ended[s.Start]
@@ -268,7 +268,7 @@ func times(op string, faults ...fault) func(string) fault {
 // open is a process of another run. Its store is a bucket.
 func (w *world) open(run string, forget ...string) (*Journal, *client) {
 	c := &client{world: w, delay: time.Minute}
-	process := &cli.Process{Run: cli.Run(run), Self: cli.Sender{Start: run}, Ended: w.hasEnded}
+	process := &cli.Process{Run: cli.Run(run), Self: cli.ProcessID{Start: run}, Ended: w.hasEnded}
 	j := over(c, process, Options{Forget: forget, RequestTimeout: time.Second})
 	j.isProven = true
 	return j, c

@@ -39,7 +39,7 @@ func by(run cli.Run) func(*Record) {
 func claimed(sender, job, prompt string, edits ...func(*Record)) func(*Record) {
 	return func(r *Record) {
 		r.Claim = &Request{
-			ID: "claim", IsMessage: job != "", Job: job, Prompt: store.Hash("claim", prompt), Arguments: hash(""), Sender: cli.Sender{Start: sender},
+			ID: "claim", IsMessage: job != "", Job: job, Prompt: store.Hash("claim", prompt), Arguments: hash(""), Sender: cli.ProcessID{Start: sender},
 			SentAt: time.Now(), Deadline: time.Now().Add(time.Minute),
 		}
 		for _, edit := range edits {

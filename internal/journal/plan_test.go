@@ -349,7 +349,7 @@ func TestLeftElsewhere(t *testing.T) {
 			w.end("old")
 			folder := t.TempDir()
 			here := Place{place.Location{Folder: folder}, "scope"}
-			old := Open(&cli.Process{Run: "old", Self: cli.Sender{Start: "old"}, Ended: w.hasEnded}, Options{Place: here, RequestTimeout: time.Second})
+			old := Open(&cli.Process{Run: "old", Self: cli.ProcessID{Start: "old"}, Ended: w.hasEnded}, Options{Place: here, RequestTimeout: time.Second})
 			row.before(t, old)
 			j, c := w.open("2")
 			j.Elsewhere = []Place{{place.Location{Folder: folder}, "other scope"}, {place.Location{Folder: folder + "/missing"}, "scope"}, here}

@@ -42,7 +42,7 @@ type Request struct {
 	Prompt    string     `json:"prompt"`            // hash, salted with the id
 	Arguments string     `json:"triggers"`          // hash, as above
 	Unknown   bool       `json:"unknown,omitempty"` // no response shows its outcome
-	Sender    cli.Sender `json:"sender"`
+	Sender    cli.ProcessID `json:"sender"`
 	SentAt    time.Time  `json:"sent"`              // by the sender's clock
 	Deadline  time.Time  `json:"deadline,omitzero"` // of a claim: no response can arrive later, by the same clock
 	Unsent    bool       `json:"unsent,omitempty"`  // of a claim: the sender records once more before it sends anything

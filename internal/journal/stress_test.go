@@ -62,7 +62,7 @@ func (g *game) join(run string, rate float64, forget ...string) *player {
 		c.real = g.real()
 	}
 	if !g.isKnown {
-		j.process.Ended = func(cli.Sender) bool { return false }
+		j.process.Ended = func(cli.ProcessID) bool { return false }
 	}
 	return p
 }

@@ -15,11 +15,23 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
-// How to repeat a request, of a resource and of an action.
+// Caller is what sends a request.
+type Caller int
+
 const (
-	ApplyAgain  = "Apply again"
-	InvokeAgain = "Run the action again"
+	// Resource has a state, and a record in the journal.
+	Resource Caller = iota
+	// Action has neither: run again, it sends again.
+	Action
 )
+
+// again says how to repeat a request.
+func (c Caller) again() string {
+	if c == Action {
+		return "Run the action again"
+	}
+	return "Apply again"
+}
 
 const summaryNotAccepted = "Message to agent job not accepted"
 
@@ -35,7 +47,7 @@ const PromptNotPassed Text = Text(InvalidPrompt) + "\n" +
 	"Give prompt_wo a value that is not ephemeral, or trigger the action by a resource."
 
 // NotAccepted describes a request that the service has not accepted, as far as this run knows.
-func NotAccepted(outcome send.Outcome, r send.Request, again string) Diagnostic {
+func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 	summary, effect := "Agent job not created", "no job was started"
 	target, create := target(r), r.Kind() == send.Create
 	if !create {
@@ -45,7 +57,7 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) Diagnostic 
 	case send.BeyondLimit:
 		return BeyondLimit(outcome.Err, r)
 	case send.Unknown, send.EarlierUnknown:
-		return unknownOutcome(outcome, r, again)
+		return unknownOutcome(outcome, r, by)
 	case send.OtherPrompt:
 		return diagnostic(summaryOtherPrompt,
 			fmt.Sprintf("An earlier run started job %s in project %s under the name %s at %s, with another prompt. The new prompt was not sent.",
@@ -65,12 +77,12 @@ func NotAccepted(outcome send.Outcome, r send.Request, again string) Diagnostic 
 	}
 	failure := new(agentapi.Error)
 	errors.As(outcome.Err, &failure)
-	what, next := "The prompt was not sent to", again+" to send the prompt."
+	what, next := "The prompt was not sent to", by.again()+" to send the prompt."
 	switch {
 	case failure.StatusCode == http.StatusTooManyRequests: // also if a later attempt found no connection
 		what = "The service's rate limit refused the prompt for"
 	case !errors.Is(failure, agentapi.ErrRefused):
-	case create || again == InvokeAgain || agentapi.MustFix(failure):
+	case create || by == Action || agentapi.MustFix(failure):
 		what, next = "The service refused the prompt for", "Once that is fixed, "+strings.ToLower(next[:1])+next[1:]
 	default:
 		what = "The service refused the prompt for"
@@ -110,7 +122,7 @@ func target(r send.Request) string {
 }
 
 // unknownOutcome describes a request that was sent, and no response shows its outcome.
-func unknownOutcome(outcome send.Outcome, r send.Request, again string) Diagnostic {
+func unknownOutcome(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 	sent := "The prompt was sent to " + target(r)
 	why := cause(outcome.Err)
 	// With a record, a wrapper that runs the apply again because of the words sends nothing.
@@ -123,7 +135,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, again string) Diagnost
 	if r.Kind() == send.Message {
 		then, next := "The new prompt is in the state, so no apply sends it again. "+
 			"If the job had finished before, and the next plan shows that it is active, the message arrived.", decideMessage
-		if again == InvokeAgain {
+		if by == Action {
 			then, next = "Running the action again sends it again.", "First look for the message in the service's dashboard."
 		}
 		return diagnostic("Outcome of message to agent job unknown", sent+", and nothing shows whether it arrived. "+then, why,
@@ -131,7 +143,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, again string) Diagnost
 	}
 	then, next := "Each apply fails, without sending it again, until you decide.", waysOut(r.Project, outcome.Record)
 	switch {
-	case again == InvokeAgain:
+	case by == Action:
 		then, next = "Running the action again sends it again.", "First look for the job in the service's dashboard."
 	case outcome.Record == nil:
 		then = "The next apply sends it again."

@@ -72,7 +72,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 	} {
 		refusal := send.Outcome{Result: send.NoEffect, Err: &agentapi.Error{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: test.status}}
 		refusal.BecameClosed = test.isClosed
-		if got := NotAccepted(refusal, request, ApplyAgain).Detail; !strings.Contains(got, test.has) || strings.Contains(got, test.not) {
+		if got := NotAccepted(refusal, request, Resource).Detail; !strings.Contains(got, test.has) || strings.Contains(got, test.not) {
 			t.Errorf("%d: %q is missing, or %q is not, in: %s", test.status, test.has, test.not, got)
 		}
 	}
@@ -91,7 +91,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 	} {
 		for _, failure := range failures {
 			outcome := send.Outcome{Result: send.NoEffect, Err: &failure}
-			if got := NotAccepted(outcome, request, ApplyAgain).Detail; !strings.HasSuffix(got, "\n"+want) {
+			if got := NotAccepted(outcome, request, Resource).Detail; !strings.HasSuffix(got, "\n"+want) {
 				t.Errorf("%+v: %s", failure, got)
 			}
 		}
@@ -128,8 +128,8 @@ func TestTexts_claimNoMoreThanIsKnown(t *testing.T) {
 		"a create without a job":                    {Announcement(journal.UnknownCreate, create, unknown), "AGENT_JOURNAL_FORGET=" + requestID, "job_"},
 		"an archived job may be unfinished":         {Archived.Of(job, nil), "its work may be unfinished", "No action"},
 		"the state may not be stored":               {JournalNotWritten(io.EOF, job), "If this state cannot be stored", "No action"},
-		"a prompt with a time":                      {NotAccepted(out(send.OtherPrompt, record), create, ApplyAgain), "had a time in it, import the job", ""},
-		"an older state, a kill, or a swap":         {NotAccepted(out(send.OtherJob, other), message, ApplyAgain), "may be an older one, a run that replaced the job may have been killed, or two names", ""},
+		"a prompt with a time":                      {NotAccepted(out(send.OtherPrompt, record), create, Resource), "had a time in it, import the job", ""},
+		"an older state, a kill, or a swap":         {NotAccepted(out(send.OtherJob, other), message, Resource), "may be an older one, a run that replaced the job may have been killed, or two names", ""},
 		"the same, planned for a message":           {Announcement(journal.OtherJob, message, other), "To keep job job_1, give the other one up", ""},
 		"a plan that keeps a job":                   {OtherJob(job, other), "Unless job job_1 is replaced, apply keeps it, and sends nothing because of the other one. To go on", "may have started"},
 		"a create beside a job":                     {OtherJob(job, unknown), "may have started a job, with unknown outcome,", "go on with"},
@@ -207,11 +207,11 @@ func TestTexts_complete(t *testing.T) {
 			if result == send.BeyondLimit {
 				out.Err = &send.LimitError{Limit: send.Limit{Setting: "max_new_jobs = 1", Max: 1}}
 			}
-			for _, again := range []string{ApplyAgain, InvokeAgain} {
+			for _, by := range []Caller{Resource, Action} {
 				if result == send.OtherJob && kind == "create" {
 					continue
 				}
-				complete(fmt.Sprint("a ", kind, ", result ", result), NotAccepted(out, request, again))
+				complete(fmt.Sprint("a ", kind, ", result ", result), NotAccepted(out, request, by))
 			}
 		}
 	}
@@ -230,7 +230,7 @@ func TestTexts_complete(t *testing.T) {
 func TestUnknownMessageNamesAWayOut(t *testing.T) {
 	t.Parallel()
 	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Job: "job_1"}}
-	applied := NotAccepted(send.Outcome{Result: send.Unknown}, request, ApplyAgain)
+	applied := NotAccepted(send.Outcome{Result: send.Unknown}, request, Resource)
 	planned := Unconfirmed.Of(Job{ID: "job_1", Project: "proj_1"}, nil)
 	for _, text := range []string{applied.Detail, planned.Detail} {
 		if !strings.HasSuffix(text, "\n  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS proj_1/job_1") {
@@ -251,7 +251,7 @@ func TestForeignText_isEscaped(t *testing.T) {
 	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: foreign}} // of a configuration
 	toJob := request
 	toJob.Job = "job_1"
-	message, create := NotAccepted(outcome, toJob, ApplyAgain).Detail, NotAccepted(outcome, request, ApplyAgain).Detail
+	message, create := NotAccepted(outcome, toJob, Resource).Detail, NotAccepted(outcome, request, Resource).Detail
 	if !strings.HasSuffix(message, " If the job no longer exists, start a new one with -replace=ADDRESS.") || !strings.Contains(create, "exists, give it up: ") {
 		t.Errorf("an unread job: %s\n%s", message, create)
 	}

@@ -53,8 +53,8 @@ func (r *run) start() *process {
 	w.processes = append(w.processes, p)
 	w.mu.Unlock()
 	own := &cli.Process{
-		Run: cli.Run(fmt.Sprint(r.number)), Self: cli.Sender{Machine: r.machine(), PID: p.pid, Start: "1"},
-		Ended: func(s cli.Sender) bool {
+		Run: cli.Run(fmt.Sprint(r.number)), Self: cli.ProcessID{Machine: r.machine(), PID: p.pid, Start: "1"},
+		Ended: func(s cli.ProcessID) bool {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			return s.Machine == r.machine() && !w.alive(s)

@@ -402,7 +402,7 @@ func (o *object) normal(jobs map[string]int, records []record) string {
 }
 
 // alive reports whether a process runs. w.mu must be locked.
-func (w *world) alive(s cli.Sender) bool {
+func (w *world) alive(s cli.ProcessID) bool {
 	return s.PID < len(w.processes) && !w.processes[s.PID].dead.Load()
 }
 

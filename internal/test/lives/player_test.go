@@ -394,8 +394,8 @@ func (p *player) connect(command string, t turn, number int) {
 	p.processes++
 	pid := p.processes
 	process := &cli.Process{
-		Run: cli.Run(fmt.Sprint(number)), Command: command, Self: cli.Sender{Machine: "machine", PID: pid, Start: "1"},
-		Ended:    func(s cli.Sender) bool { return s.PID < pid },
+		Run: cli.Run(fmt.Sprint(number)), Command: command, Self: cli.ProcessID{Machine: "machine", PID: pid, Start: "1"},
+		Ended:    func(s cli.ProcessID) bool { return s.PID < pid },
 		CLIEnded: func() bool { return false },
 	}
 	config := attrs{
