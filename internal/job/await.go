@@ -34,19 +34,24 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	}
 	switch shown.Status {
 	case agentapi.StatusFailed:
-		next := wording.ReplaceFailed
-		switch {
-		case options.onFailure == onRetry:
-			next = wording.RetriedFailed
-		case after == wait.Created && options.onFailure == onError && !d.Sender.Journal.Keeps():
-			next = wording.UnrecordedFailed
-		case after == wait.Created && options.onFailure == onError: // the error taints
-			next = wording.TaintedFailed
-		}
-		options.addFailure(out.diags, wording.Failed(job.facts(), next))
+		isTainted := after == wait.Created && options.onFailure == onError
+		options.addFailure(out.diags, wording.Failed(job.facts(), d.nextOfFailed(options, isTainted)))
 	case agentapi.StatusArchived:
 		addWarning(out.diags, wording.Archived.Of(job.facts(), nil))
 	}
+}
+
+// nextOfFailed says what the next apply does about a failed job.
+func (d *ProviderData) nextOfFailed(options waitOptions, isTainted bool) string {
+	switch {
+	case options.onFailure == onRetry:
+		return wording.RetriedFailed
+	case !isTainted:
+		return wording.ReplaceFailed
+	case !d.Sender.Journal.Keeps():
+		return wording.UnrecordedFailed
+	}
+	return wording.TaintedFailed
 }
 
 // cutShort ends a call whose wait stopped before the job finished. The state holds

@@ -54,6 +54,11 @@ type successor struct {
 	IsUndecided bool   `json:"undecided,omitempty"` // the plan could not tell whether it does
 }
 
+// keeps reports whether the successor adopts the job if that failed; there may be none.
+func (s *successor) keeps(job *jobModel) bool {
+	return s != nil && (s.KeepsFailed || s.IsUndecided && job.is(agentapi.StatusFailed))
+}
+
 // groups are the marks by their keys in the private state.
 func (m *marks) groups() map[string]any {
 	return map[string]any{"message": &m.message, "record": &m.record, "plan": &m.plan}

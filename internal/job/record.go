@@ -4,6 +4,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -154,4 +155,11 @@ func (d *ProviderData) releaseName(ctx context.Context, job *jobModel, m *marks,
 	}
 	err := d.Sender.Journal.Release(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString(), adoption)
 	d.reportJournalError(err, diags)
+}
+
+// keepName has the create that follows adopt a failed job: under its successor's name perhaps, if a run that renamed the job was killed.
+func (d *ProviderData) keepName(ctx context.Context, job *jobModel, successor string) error {
+	project, name, id := job.ProjectID.ValueString(), cmp.Or(successor, job.Name.ValueString()), job.ID.ValueString()
+	d.names.setPredecessor(projectAndName{project, name}, id)
+	return d.Sender.Journal.Retake(ctx, project, name, id, journal.AnyAdoption)
 }

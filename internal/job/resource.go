@@ -6,7 +6,6 @@
 package job
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -18,7 +17,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -180,22 +178,20 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	r.provider.names.isApplying.Store(true)
 	marks := readMarks(ctx, req.Private)
 	next := marks.plan.Successor
-	if next != nil && r.provider.Sender.Journal.IsUnusable() { // else the job would leave the state, and nothing would follow
-		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), r.provider.Sender.Journal.Unusable()))
+	j := r.provider.Sender.Journal
+	switch {
+	case next != nil && j.IsUnusable(): // else the job would leave the state, and nothing would follow
+		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), j.Unusable()))
 		return
-	}
-	if next != nil && (next.KeepsFailed || next.IsUndecided && job.is(agentapi.StatusFailed)) {
-		// Under another name perhaps, if a run that renamed the job was killed.
-		name := projectAndName{job.ProjectID.ValueString(), cmp.Or(next.Name, job.Name.ValueString())}
-		r.provider.names.setPredecessor(name, job.ID.ValueString())
-		if err := r.provider.Sender.Journal.Retake(ctx, name[0], name[1], job.ID.ValueString(), journal.AnyAdoption); err != nil {
+	case next.keeps(&job):
+		if err := r.provider.keepName(ctx, &job, next.Name); err != nil {
 			addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
 			return
 		}
-	} else {
+	default:
 		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)
 	}
-	r.provider.Sender.Journal.NotInState(job.ID.ValueString())
+	j.NotInState(job.ID.ValueString())
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
 	}

@@ -95,39 +95,46 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 // no later apply sends it again. If the journal has named the job otherwise, the message's record gives it the new name.
 func (r *jobResource) sendMessage(ctx context.Context, job, named *jobModel, operation *send.Operation, out stateWriter) send.Outcome {
 	outcome, at := operation.Send(ctx), time.Time{}
-	arrived := outcome.Job != nil
-	if arrived {
+	switch {
+	case outcome.Job == nil:
+		outcome.BecameClosed = r.noteRefusal(ctx, job, outcome.Err, out)
+	case outcome.Result == send.AlreadySent:
+		at = outcome.Record.Last.SentAt
+	default:
 		at = time.Now()
-		if outcome.Result == send.AlreadySent {
-			at = outcome.Record.Last.SentAt
-		}
+	}
+	if outcome.Job != nil {
 		job.set(outcome.Job)                                          // an invalid link is reported once the job has finished
 		job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	}
-	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
+	if outcome.Job != nil || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
 		earlier := *out.marks
 		out.marks.message.messaged(at)
 		out.marks.record.Version, out.marks.record.Adoption = operation.Call.Version(), operation.Call.Adoption()
 		out.save(ctx, job)
 		r.provider.releaseEarlierName(ctx, job, named, &earlier, out.diags)
 	}
+	sayMessage(job, outcome, operation.Request, out)
+	return outcome
+}
+
+// sayMessage reports what became of a message, unless this run has sent it.
+func sayMessage(job *jobModel, outcome send.Outcome, request send.Request, out stateWriter) {
 	switch {
 	case outcome.Result == send.AlreadySent:
-		addWarning(out.diags, wording.AlreadySent(outcome, operation.Request))
+		addWarning(out.diags, wording.AlreadySent(outcome, request))
 	case outcome.Result == send.Closed:
 		facts := job.facts()
 		facts.RefusedMessage = out.marks.message.RefusesMessages
 		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
-	case !arrived:
-		outcome.BecameClosed = r.noteRefusal(ctx, job, outcome.Err, out)
-		addError(out.diags, wording.NotAccepted(outcome, operation.Request, wording.Resource))
+	case outcome.Job == nil:
+		addError(out.diags, wording.NotAccepted(outcome, request, wording.Resource))
 	}
-	return outcome
 }
 
-// noteRefusal reads the job after it refused a message. If it has finished, a mark tells the next plan, because a service may refuse
-// messages to every job that has finished. isClosed reports whether this and earlier refusals show that the job accepts no messages any
-// more.
+// noteRefusal reads the job after a message that failed, if it was refused. If the job has finished, a mark tells the next plan, because a
+// service may refuse messages to every job that has finished. isClosed reports whether this and earlier refusals show that the job accepts
+// no messages any more.
 func (r *jobResource) noteRefusal(ctx context.Context, job *jobModel, refusal error, out stateWriter) (isClosed bool) {
 	reason := agentapi.ReasonOf(refusal)
 	if reason != agentapi.ReasonPrompt && reason != agentapi.ReasonJob {

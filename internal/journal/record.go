@@ -36,16 +36,16 @@ type Record struct {
 
 // Request is a create or a message.
 type Request struct {
-	ID        string     `json:"id"` // random, and never used again
-	IsMessage bool       `json:"message,omitempty"`
-	Job       string     `json:"job,omitempty"`     // the recipient of a message
-	Prompt    string     `json:"prompt"`            // hash, salted with the id
-	Arguments string     `json:"triggers"`          // hash, as above
-	Unknown   bool       `json:"unknown,omitempty"` // no response shows its outcome
+	ID        string        `json:"id"` // random, and never used again
+	IsMessage bool          `json:"message,omitempty"`
+	Job       string        `json:"job,omitempty"`     // the recipient of a message
+	Prompt    string        `json:"prompt"`            // hash, salted with the id
+	Arguments string        `json:"triggers"`          // hash, as above
+	Unknown   bool          `json:"unknown,omitempty"` // no response shows its outcome
 	Sender    cli.ProcessID `json:"sender"`
-	SentAt    time.Time  `json:"sent"`              // by the sender's clock
-	Deadline  time.Time  `json:"deadline,omitzero"` // of a claim: no response can arrive later, by the same clock
-	Unsent    bool       `json:"unsent,omitempty"`  // of a claim: the sender records once more before it sends anything
+	SentAt    time.Time     `json:"sent"`              // by the sender's clock
+	Deadline  time.Time     `json:"deadline,omitzero"` // of a claim: no response can arrive later, by the same clock
+	Unsent    bool          `json:"unsent,omitempty"`  // of a claim: the sender records once more before it sends anything
 }
 
 // Previous is a job that a name had, and that no state is known to have, or a create with an unknown outcome.
