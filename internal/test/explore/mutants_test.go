@@ -79,7 +79,7 @@ func mutants() map[string]mutant {
 			"-replace only planned, then the state lost in bucket",
 		},
 		"a plan keeps a failed job":                       {"job/plan_create.go", "c.verdict == journal.Adopt && hasFailed", "c.verdict == journal.Twin && hasFailed", failed},
-		"a destroy keeps a failed job for its successor":  {"job/resource.go", "(next.KeepsFailed ||", "(false ||", failed},
+		"a destroy keeps a failed job for its successor":  {"job/marks.go", "(s.KeepsFailed ||", "(false ||", failed},
 		"a destroy keeps what another object has adopted": {"journal/journal.go", "r.Released, adoption != AnyAdoption && r.Adoption != adoption:", "r.Released:", "failed job, create first, again in bucket"},
 		"a destroy releases":                              {"job/resource.go", "		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)\n", "", "terraform destroy in bucket"},
 		"another run's job is named": {
