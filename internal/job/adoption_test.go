@@ -82,7 +82,7 @@ func TestUnknownOutcome_wordsOfOthers(t *testing.T) {
 // An apply adopts the job of the same request only, sends a change, and after an import sends nothing: also with an
 // argument that is added later. What is not sent counts for no limit.
 //
-// Red without: any argument in values, request and judge, any condition of isNewPrompt and differs.
+// Red without: any argument in argumentValues, request and judge, any condition of isNewPrompt and differs.
 func TestAdoption_everyArgument(t *testing.T) {
 	neverSent := []string{"wait", "timeouts", "name"} // a name: TestNames
 	values := map[string][3]any{                      // the last one may be nil
@@ -128,7 +128,7 @@ func TestAdoption_everyArgument(t *testing.T) {
 						step.posts = sent.Create + sent.Message
 					}
 					if got := s.Counts(); got.Create+got.Message != step.posts || fakecli.Failed(diags) != stops {
-						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Is %s in values and newJob (arguments.go)?\n%s",
+						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Is %s in argumentValues and newJob (arguments.go)?\n%s",
 							run, job[name], got.Create+got.Message, step.posts, stops, name, fakecli.Text(diags))
 					}
 					if step.isLost {

@@ -19,8 +19,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
-// arguments are those of which another value starts another job, beside prompt and project. All about one is in this file, but for the
-// field of the body.
+// arguments are those of which another value starts another job, beside prompt and project.
 type arguments struct {
 	Triggers types.Map `tfsdk:"triggers"`
 }
@@ -37,8 +36,8 @@ func argumentAttributes() map[string]schema.Attribute {
 	}
 }
 
-// values are the arguments by the names of their attributes.
-func (a *arguments) values() map[string]attr.Value {
+// argumentValues are the arguments by the names of their attributes.
+func (a *arguments) argumentValues() map[string]attr.Value {
 	return map[string]attr.Value{"triggers": a.Triggers}
 }
 
@@ -47,10 +46,10 @@ func (m *jobModel) newJob() agentapi.NewJob {
 	return agentapi.NewJob{Prompt: m.promptText().ValueString()}
 }
 
-// differing are the names of the arguments that have another value than in the state.
-func (a *arguments) differing(state *arguments) (names []string) {
-	had := state.values()
-	for name, value := range a.values() {
+// differingArguments are the names of those that have another value than in the state.
+func (a *arguments) differingArguments(state *arguments) (names []string) {
+	had := state.argumentValues()
+	for name, value := range a.argumentValues() {
 		if !value.Equal(had[name]) {
 			names = append(names, name)
 		}
@@ -61,7 +60,7 @@ func (a *arguments) differing(state *arguments) (names []string) {
 
 // areArgumentsKnown reports whether a plan knows all that the record of a name is compared with, but for the prompt.
 func (m *jobModel) areArgumentsKnown(ctx context.Context) bool {
-	known := append(slices.Collect(maps.Values(m.arguments.values())), m.ProjectID, m.Name)
+	known := append(slices.Collect(maps.Values(m.argumentValues())), m.ProjectID, m.Name)
 	for _, value := range known {
 		value, err := value.ToTerraformValue(ctx)
 		if err != nil || !value.IsFullyKnown() {

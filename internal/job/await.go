@@ -41,7 +41,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	}
 }
 
-// nextOfFailed says what the next apply does about a failed job.
+// nextOfFailed says what follows a failed job.
 func (d *ProviderData) nextOfFailed(options waitOptions, isTainted bool) string {
 	switch {
 	case options.onFailure == onRetry:

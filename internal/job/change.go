@@ -80,7 +80,7 @@ func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewPr
 		c.effect = reopen
 	}
 	if !isImported {
-		c.differs = plan.differing(&state.arguments)
+		c.differs = plan.differingArguments(&state.arguments)
 	}
 	if !c.replaces() && (isNewProject || len(c.differs) > 0) {
 		c.effect = replace

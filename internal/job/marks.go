@@ -54,7 +54,7 @@ type successor struct {
 	IsUndecided bool   `json:"undecided,omitempty"` // the plan could not tell whether it does
 }
 
-// keeps reports whether the successor adopts the job if that failed; there may be none.
+// keeps reports whether the successor adopts the job, because it failed; there may be no successor.
 func (s *successor) keeps(job *jobModel) bool {
 	return s != nil && (s.KeepsFailed || s.IsUndecided && job.is(agentapi.StatusFailed))
 }

@@ -33,10 +33,12 @@ type create struct {
 	isRefused   bool            // the job stays in the state: without a journal, its name cannot be released
 	toRelease   *journal.Record // what the plan releases; may be nil
 
-	releaseErr error              // why it was not released
-	elsewhere  *journal.Elsewhere // what an earlier place has of the name
-	renamed    *journal.Record    // of another name, with the same request
-	othersErr  error              // why the earlier place does not show it
+	releaseErr error // why it was not released
+
+	isLeftBehind bool               // no state is known to have the job of the record, which the create does not adopt
+	elsewhere    *journal.Elsewhere // what an earlier place has of the name, if it has no record
+	renamed      *journal.Record    // otherwise, of another name, with the same request
+	othersErr    error              // why the earlier place does not show it
 }
 
 // isSent reports whether the apply sends it.
@@ -145,20 +147,22 @@ func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m 
 	return c
 }
 
-// findOthers finds out whether another job may be the one that the create is about, once nothing of its own name stands in the way.
+// findOthers finds out whether the create starts a job beside another one that it may be about. An apply that plans again does not ask
+// again, and a plan that does not know the name cannot.
 func (d *ProviderData) findOthers(ctx context.Context, c *create) {
-	if !c.isSent() || c.saysNoMore() || c.record != nil && !c.record.IsEmpty() {
-		return
-	}
 	j := d.Sender.Journal
-	c.elsewhere, c.othersErr = j.LeftElsewhere(ctx, c.request.Project, c.request.Name, false)
-	if c.elsewhere == nil {
-		c.renamed = j.Renamed(ctx, c.request.Wanted)
+	switch {
+	case !c.isSent() || c.isApplying || !c.isKnown && c.err == nil:
+	case c.record != nil && !c.record.IsEmpty():
+		// In a plan of "apply", this may be what a plan in the apply would say of the job that is being replaced.
+		c.isLeftBehind = d.IsPlanCommand && !c.record.IsFree() && !c.isOwn && !j.IsForgotten(c.record)
+	default:
+		c.elsewhere, c.othersErr = j.LeftElsewhere(ctx, c.request.Project, c.request.Name, false)
+		if c.elsewhere == nil {
+			c.renamed = j.Renamed(ctx, c.request.Wanted)
+		}
 	}
 }
-
-// saysNoMore reports whether the plan has warned already, or does not know the name.
-func (c *create) saysNoMore() bool { return c.isApplying || !c.isKnown && c.err == nil }
 
 // sayCreate warns of what becomes of a create. isUnseen: Terraform shows no warning of this call, and no earlier one has given it, so
 // what this plan could not do must be an error.
@@ -187,16 +191,9 @@ func (d *ProviderData) sayCreate(c *create, isUnseen bool, diags *diag.Diagnosti
 		warn(wording.RecordElsewhere(c.request, c.elsewhere))
 	case c.renamed != nil:
 		warn(wording.Renamed(c.request, c.renamed))
-	case d.leavesBehind(c):
+	case c.isLeftBehind:
 		warn(wording.LeftBehind(c.request, c.record))
 	case !c.isSent() && !c.isApplying:
 		warn(wording.Announcement(c.verdict, c.request, c.record))
 	}
-}
-
-// leavesBehind reports whether the create gets the name of a job that no state is known to have. In a plan of "apply", this may be what a
-// plan in the apply would say of the job that is being replaced.
-func (d *ProviderData) leavesBehind(c *create) bool {
-	isNamed := d.IsPlanCommand && c.isSent() && !c.saysNoMore()
-	return isNamed && c.record != nil && !c.record.IsFree() && !c.isOwn && !d.Sender.Journal.IsForgotten(c.record)
 }

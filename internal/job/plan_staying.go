@@ -26,16 +26,18 @@ type staying struct {
 }
 
 // planStaying plans what becomes of the name of a job that stays, and of a message to it: it keeps the record in step, finds out what
-// the apply would meet, and says so, or else what the change alone does.
+// the apply would meet, says what follows, and counts a message that the apply sends.
 func (d *ProviderData) planStaying(ctx context.Context, plan, state *jobModel, c change, m *marks, diags *diag.Diagnostics) {
 	s := staying{
-		request: plan.request(ctx, state.ID.ValueString()), verdict: journal.Send,
-		isMessage: c.effect == sendMessage, isNewName: !plan.Name.Equal(state.Name), hadName: !state.Name.IsNull(),
+		isMessage: c.effect == sendMessage, isNewName: !plan.Name.Equal(state.Name), hadName: !state.Name.IsNull(), verdict: journal.Send,
 	}
 	if s.isNewName {
 		d.planLeave(ctx, state, m, diags)
 	} else {
 		d.reconcileRecord(ctx, state, m, diags)
+	}
+	if s.isMessage || s.isNewName {
+		s.request = plan.request(ctx, state.ID.ValueString())
 	}
 	switch {
 	case s.isMessage && !plan.Name.IsNull():
@@ -63,7 +65,8 @@ func (d *ProviderData) planStaying(ctx context.Context, plan, state *jobModel, c
 	c.say(plan, state, &m.message, diags)
 }
 
-// isObstructed reports whether the apply sends nothing because of the record. An import may take a name from another job.
+// isObstructed reports whether the record keeps the apply from sending a message, or from changing the name. An import may take a name
+// from another job.
 func (s staying) isObstructed() bool {
 	if s.isMessage {
 		return s.verdict != journal.Send

@@ -95,24 +95,24 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 // no later apply sends it again. If the journal has named the job otherwise, the message's record gives it the new name.
 func (r *jobResource) sendMessage(ctx context.Context, job, named *jobModel, operation *send.Operation, out stateWriter) send.Outcome {
 	outcome, at := operation.Send(ctx), time.Time{}
-	switch {
-	case outcome.Job == nil:
-		outcome.BecameClosed = r.noteRefusal(ctx, job, outcome.Err, out)
-	case outcome.Result == send.AlreadySent:
-		at = outcome.Record.Last.SentAt
-	default:
+	arrived := outcome.Job != nil
+	if arrived {
 		at = time.Now()
-	}
-	if outcome.Job != nil {
+		if outcome.Result == send.AlreadySent {
+			at = outcome.Record.Last.SentAt
+		}
 		job.set(outcome.Job)                                          // an invalid link is reported once the job has finished
 		job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	}
-	if outcome.Job != nil || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
+	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
 		earlier := *out.marks
 		out.marks.message.messaged(at)
 		out.marks.record.Version, out.marks.record.Adoption = operation.Call.Version(), operation.Call.Adoption()
 		out.save(ctx, job)
 		r.provider.releaseEarlierName(ctx, job, named, &earlier, out.diags)
+	}
+	if !arrived {
+		outcome.BecameClosed = r.noteRefusal(ctx, job, outcome.Err, out)
 	}
 	sayMessage(job, outcome, operation.Request, out)
 	return outcome

@@ -4,7 +4,6 @@
 package simulator
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -143,6 +143,9 @@ func (r *Request) route(u *url.URL) {
 	}
 }
 
+// requestFields are what the service accepts in a create or message, as its documentation spells them.
+func requestFields() []string { return []string{"prompt"} }
+
 // parseBody returns the prompt of a create or message.
 func parseBody(contentType string, body []byte) (string, error) {
 	if t, _, err := mime.ParseMediaType(contentType); err != nil || t != "application/json" {
@@ -152,21 +155,19 @@ func parseBody(contentType string, body []byte) (string, error) {
 	if !utf8.Valid(body) {
 		return "", errors.New("request body is not valid UTF-8")
 	}
-	var fields struct {
-		Prompt string `json:"prompt"`
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields() // a client may have misspelt an optional one, which a real service would ignore
-	err := decoder.Decode(&fields)
-	if _, more := decoder.Token(); err == nil && !errors.Is(more, io.EOF) {
-		err = errors.New("more follows it")
-	}
-	if err != nil {
+	var fields map[string]any // a struct's names would match in any case
+	if err := json.Unmarshal(body, &fields); err != nil {
 		return "", fmt.Errorf("request body is not the JSON expected: %w", err)
 	}
-	if fields.Prompt == "" {
-		return "", errors.New("prompt is required and must not be empty")
+	for name := range fields {
+		if !slices.Contains(requestFields(), name) { // the client has misspelt an optional one, perhaps, which a real service would ignore
+			return "", fmt.Errorf("request body has an unknown field %q", name)
+		}
 	}
-	_, err = Script{}.directed(fields.Prompt)
-	return fields.Prompt, err
+	prompt, _ := fields["prompt"].(string)
+	if prompt == "" {
+		return "", errors.New("prompt is required, a text, and must not be empty")
+	}
+	_, err := Script{}.directed(prompt)
+	return prompt, err
 }

@@ -100,7 +100,7 @@ func TestContract(t *testing.T) {
 		"key without scheme": {"GET", job, "", canary, "", 401, noKey, simulator.KindGet},
 
 		"missing prompt":        {"POST", jobs, `{}`, right, jsonType, 400, "prompt is required", create},
-		"prompt of other type":  {"POST", jobs, `{"prompt":1}`, right, jsonType, 400, "not the JSON expected", create},
+		"prompt of other type":  {"POST", jobs, `{"prompt":1}`, right, jsonType, 400, "prompt is required", create},
 		"trailing data":         {"POST", jobs, prompt + "{}", right, jsonType, 400, "not the JSON expected", create},
 		"invalid UTF-8":         {"POST", jobs, "{\"prompt\":\"\xff\"}", right, jsonType, 400, "UTF-8", create},
 		"other content type":    {"POST", jobs, prompt, right, "text/plain", 400, "Content-Type", create},

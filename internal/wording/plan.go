@@ -149,9 +149,9 @@ func otherJobWays(r send.Request, record *journal.Record) string {
 // LeftBehind describes the job of a name that gets a new one, and that no state is known to have.
 func LeftBehind(r send.Request, record *journal.Record) Diagnostic {
 	return diagnostic(summaryOtherJob,
-		fmt.Sprintf("An earlier run started job %s under the name %s at %s, with other arguments, such as triggers, and no state is known to have it. "+
-			"Apply starts a new job.", escape.Printable(record.Job), Quote(r.Name), sentAt(record)),
-		"To keep the earlier job instead, restore them and apply: that adopts it.")
+		fmt.Sprintf("An earlier run started job %s under the name %s at %s, with other triggers or arguments, and no state is known "+
+			"to have it. Apply starts a new job.", escape.Printable(record.Job), Quote(r.Name), sentAt(record)),
+		"To keep the earlier job instead, restore its arguments and apply: that adopts it.")
 }
 
 // AdoptedByAnother describes a job that was adopted since the state was written.

@@ -134,7 +134,7 @@ func TestTexts_claimNoMoreThanIsKnown(t *testing.T) {
 		"a plan that keeps a job":                   {OtherJob(job, other), "Unless job job_1 is replaced, apply keeps it, and sends nothing because of the other one. To go on", "may have started"},
 		"a create beside a job":                     {OtherJob(job, unknown), "may have started a job, with unknown outcome,", "go on with"},
 		"an imported job gets the name":             {NameFromOther(job, other), "Apply gives the name to the imported job and sends nothing", "fails"},
-		"a job with other triggers":                 {LeftBehind(create, record), "restore them and apply: that adopts it", "unknown"},
+		"a job with other triggers":                 {LeftBehind(create, record), "restore its arguments and apply: that adopts it", "unknown"},
 		"a name that may have been changed":         {Renamed(create, recordOf("job_1", "dcos")), `set the earlier name and apply`, "was killed"},
 		"a job elsewhere":                           {RecordElsewhere(create, &journal.Elsewhere{Record: record}), "import it: terraform (or tofu) import ADDRESS proj_1/job_1", "If the state was moved"},
 		"no job elsewhere":                          {RecordElsewhere(create, &journal.Elsewhere{Record: unknown}), "If the state was moved, apply once with that place", "import"},
