@@ -171,3 +171,20 @@ func TestURL(t *testing.T) {
 		})
 	}
 }
+
+// The CLI's package knows every setting that leads to a state beside which a journal can be kept. Red without: its entry in locating.
+func TestKinds_identifyStates(t *testing.T) {
+	for _, kind := range kinds() {
+		b := cli.Backend{Type: kind.Backend, Settings: map[string]any{}}
+		for _, name := range kind.Path {
+			b.Settings[name] = "a"
+		}
+		for _, name := range kind.Path {
+			other := cli.Backend{Type: kind.Backend, Settings: maps.Clone(b.Settings)}
+			other.Settings[name] = "b"
+			if b.ID() == other.ID() {
+				t.Errorf("%s: another %s is another state: add it to locating (cli/state.go)", kind.Backend, name)
+			}
+		}
+	}
+}
