@@ -118,8 +118,8 @@ func (d *ProviderData) mayReplace(plan *jobModel, jobID string) bool {
 }
 
 // planCreate plans a create, in the place of the job that the marks name, if they do: it finds out what is there, decides, notes that,
-// releases the name of that job, so that no apply adopts it, says what follows, and counts it. Of a replacement, only the first call has the state,
-// and Terraform shows the warnings of that one alone.
+// releases the name of that job, so that no apply adopts it, says what follows, and counts it. Of a replacement, only the first call has
+// the state, and Terraform shows the warnings of that one alone.
 func (d *ProviderData) planCreate(ctx context.Context, plan, state *jobModel, m *marks, diags *diag.Diagnostics) create {
 	c := d.findCreate(ctx, plan, m.plan.Job)
 	c.decide(d.names.hasFailed, d.Sender.Journal.IsUnusable())
