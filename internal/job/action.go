@@ -130,6 +130,12 @@ func (a *jobAction) Invoke(ctx context.Context, req action.InvokeRequest, resp *
 	if resp.Diagnostics.HasError() || !prompts.checkPrompts(&resp.Diagnostics) {
 		return
 	}
+	if a.kind == send.Message { // a plan may not have known it
+		if err := validate.CheckID(config.JobID.ValueString()); err != nil {
+			validate.ErrorAt(&resp.Diagnostics, path.Root("job_id"), wording.InvalidID.Because(err, "The prompt was not sent."))
+			return
+		}
+	}
 	target := wording.Job{ID: config.JobID.ValueString(), Project: project}
 	operation := "starting a job in project " + project
 	if a.kind == send.Message {

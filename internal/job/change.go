@@ -79,7 +79,7 @@ func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewPr
 	case !isImported && !isIgnored && (m.RefusesMessages || m.RefusedPrompt != ""):
 		c.effect = reopen
 	}
-	if !isImported {
+	if !isImported || !state.Name.IsNull() { // the state has the first arguments
 		c.differs = plan.differingArguments(&state.arguments)
 	}
 	if !c.replaces() && (isNewProject || len(c.differs) > 0) {

@@ -31,6 +31,8 @@ func TestNames(t *testing.T) {
 	}
 	withoutPrompt, unnamed := []object{a}, []object{a, b}
 	withoutPrompt[0].ignored = []string{"prompt"}
+	ignoredAndTriggered := []object{triggered[0]}
+	ignoredAndTriggered[0].ignored = []string{"prompt"}
 	for i := range unnamed {
 		unnamed[i].ignored = []string{"name", "prompt"}
 	}
@@ -55,6 +57,14 @@ func TestNames(t *testing.T) {
 		"changed, with a prompt_wo in ignore_changes": {
 			{objects: []object{writeOnly[0].at("a")}, creates: 1}, {objects: writeOnly[1:], creates: 1, after: has("a 1!", "b 1")},
 			{before: lost, objects: writeOnly[1:], says: []string{willAdopt, adopted}, creates: 1},
+		},
+		"changed with the prompt, which is refused": {
+			first,
+			{before: func(l *life) {
+				l.s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 402})
+			}, objects: []object{named("b", "B").at("a")}, says: []string{followUp, "ERROR: Message to agent job not accepted"}, creates: 1, messages: 1, after: has("a 1!", "b 1")},
+			{objects: []object{gone("a")}, creates: 1, messages: 1, after: has("a 1!", "b 1!")},
+			{objects: []object{named("b", "B").at("a")}, creates: 2, messages: 1},
 		},
 		"changed to that of a destroyed job": {
 			both, {objects: []object{a, gone("b")}, creates: 2, after: has("a 1", "b 2!")},
@@ -86,6 +96,11 @@ func TestNames(t *testing.T) {
 		"imported, with triggers": {
 			{before: func(l *life) { ended(l.s); importTo(l, "a") }, objects: triggered, says: []string{recorded}, after: has("a 1")},
 			{objects: triggered}, {before: lost, objects: triggered, says: []string{willAdopt, adopted}},
+		},
+		"imported, with triggers, and an ignored prompt": {
+			{before: func(l *life) { ended(l.s); importTo(l, "a") }, objects: withoutPrompt, after: has("a 1")},
+			{objects: ignoredAndTriggered, creates: 1, after: has("a 2")},
+			{before: lost, objects: ignoredAndTriggered, says: []string{willAdopt, adopted}, creates: 1},
 		},
 		"N11 imported, and the prompt later": {
 			{before: func(l *life) { ended(l.s); importTo(l, "a") }, objects: withoutPrompt, after: has("a 1")},

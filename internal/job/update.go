@@ -47,14 +47,14 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 		out.marks.message.reopen()
 	}
 	job.shownJob = before.shownJob
-	named := &before // the name that the job has in the journal
 	if change.effect == storePrompt || !job.Name.Equal(before.Name) {
 		isAssigned, ok := r.provider.assign(ctx, &job, &before, isMessage, out)
 		if !ok {
 			return
 		}
-		if isAssigned {
-			named = &job
+		if isAssigned && isMessage { // the job keeps the name if the message fails
+			before.Name = job.Name
+			out.save(ctx, &before)
 		}
 	}
 	if !isMessage && !change.isWaited {
@@ -77,7 +77,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if !isMessage {
 		out.save(ctx, &job)
 	} else {
-		outcome := r.sendMessage(ctx, &job, named, operation, out)
+		outcome := r.sendMessage(ctx, &job, &before, operation, out)
 		defer func() { r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) }() // by then, the store may have taken it
 		if outcome.Job == nil {
 			return
@@ -92,8 +92,8 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 }
 
 // sendMessage sends the new prompt to the job. From the moment it may have arrived the state holds the new prompt, so that
-// no later apply sends it again. If the journal has named the job otherwise, the message's record gives it the new name.
-func (r *jobResource) sendMessage(ctx context.Context, job, named *jobModel, operation *send.Operation, out stateWriter) send.Outcome {
+// no later apply sends it again. If the job has another name than before, the message's record gives it that.
+func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, operation *send.Operation, out stateWriter) send.Outcome {
 	outcome, at := operation.Send(ctx), time.Time{}
 	arrived := outcome.Job != nil
 	if arrived {
@@ -109,7 +109,7 @@ func (r *jobResource) sendMessage(ctx context.Context, job, named *jobModel, ope
 		out.marks.message.messaged(at)
 		out.marks.record.Version, out.marks.record.Adoption = operation.Call.Version(), operation.Call.Adoption()
 		out.save(ctx, job)
-		r.provider.releaseEarlierName(ctx, job, named, &earlier, out.diags)
+		r.provider.releaseEarlierName(ctx, job, before, &earlier, out.diags)
 	}
 	if !arrived {
 		outcome.BecameClosed = r.noteRefusal(ctx, job, outcome.Err, out)
