@@ -102,7 +102,9 @@ var changes = []struct {
 	{"new resource", func(s situation) bool { return s.state == nil }, newJob},
 	{"failed create, or a taint", func(s situation) bool { return s.state.tainted }, newJob},
 	{"-replace", func(s situation) bool { return s.Does == replace }, newJob},
-	{"triggers", func(s situation) bool { return (s.state.prompt != "" || s.state.name != noName) && s.Triggers != s.state.triggers }, newJob},
+	{"triggers", func(s situation) bool {
+		return (s.state.prompt != "" || s.state.name != noName) && s.Triggers != s.state.triggers
+	}, newJob},
 	{`failed job, on_failure = "retry"`, func(s situation) bool { return s.state.status == failed && s.OnFailure == "retry" }, newJob},
 	{"import", func(s situation) bool { return s.state.prompt == "" && !s.Ignored }, assign},
 	{"prompt in ignore_changes", func(s situation) bool { return s.Ignored && s.state.name == s.Name }, nothing},
