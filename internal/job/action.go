@@ -209,8 +209,11 @@ func (i invocation) await(ctx context.Context, accepted *agentapi.Job, event wai
 		addWarning(&i.resp.Diagnostics, wording.NotSeenActiveInAction.Of(job.facts(), nil))
 	}
 	i.progress("%s", wording.Finished(job.facts(), time.Since(start)))
-	if job.is(agentapi.StatusFailed) {
+	switch shown.Status {
+	case agentapi.StatusFailed:
 		i.options.addFailure(&i.resp.Diagnostics, wording.Failed(job.facts(), wording.SendAgain))
+	case agentapi.StatusArchived:
+		addWarning(&i.resp.Diagnostics, wording.Archived.Of(job.facts(), nil))
 	}
 }
 

@@ -73,6 +73,7 @@ func TestAction_ends(t *testing.T) {
 		"the end from before a message": {
 			script: simulator.Script{Duration: 900 * time.Millisecond, Stale: 400 * time.Millisecond, Status: "archived"},
 			end:    "archived (1s elapsed). Pull request: https://github.com/example/docs/pull/1",
+			says:   []string{"WARNING: Agent job archived"},
 		},
 		"odd link": {
 			script: simulator.Script{Duration: 200 * time.Millisecond, Extra: map[string]any{"prLink": "javascript:alert(1)"}},

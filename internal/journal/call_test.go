@@ -668,6 +668,32 @@ func TestAssign_otherJob(t *testing.T) {
 	want(t, "accesses", c.took(), "get")
 }
 
+// What was sent under the earlier name is not lost, whatever the new one's record said of the job before.
+func TestAssign_stale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		j, _ := w.open("1")
+		for _, sent := range []Wanted{message("new", "J", "x"), message("old", "J", "y")} {
+			want(t, sent.Name, request(t, j, sent, ""), "sent")
+			time.Sleep(time.Minute)
+		}
+		a := Assignment{IsRenamed: true}
+		var err error
+		if a.Earlier, err = j.OfJob(t.Context(), "p", "old", "J"); err != nil {
+			t.Fatal(err)
+		}
+		for _, last := range []string{"y", "x"} { // a message since the first assignment counts
+			if _, err := j.Begin(t.Context(), message("new", "J", "x")).Assign(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+			want(t, "the last prompt", request(t, j, message("new", "J", last), ""), map[string]string{"y": "already sent", "x": "sent"}[last])
+			time.Sleep(time.Minute)
+		}
+		_, _ = j.Begin(t.Context(), message("new", "J", "x")).Assign(t.Context(), a)
+		want(t, "the last prompt", request(t, j, message("new", "J", "x"), ""), "already sent")
+	})
+}
+
 // An action has no record.
 func TestDiscard(t *testing.T) {
 	j := Discard()

@@ -154,13 +154,14 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 }
 
 // limit returns the lower of an attribute and an environment variable, so that a
-// configuration cannot raise the limit of the pipeline that runs it.
+// configuration cannot raise the limit of the pipeline that runs it. An attribute that a plan does not know limits nothing there, and nothing
+// is sent until it is known.
 func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (lower send.Limit) {
 	if !value.IsNull() && !value.IsUnknown() {
 		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", name, value.ValueInt64()), Max: value.ValueInt64()}
 	}
 	text := os.Getenv(variable)
-	if text == "" && lower.Setting == "" {
+	if text == "" && value.IsNull() {
 		return send.Limit{Setting: fmt.Sprintf("%s = %d (default)", name, defaultLimit), Max: defaultLimit}
 	}
 	if text == "" {

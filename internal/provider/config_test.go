@@ -185,6 +185,7 @@ func TestLowerLimitCounts(t *testing.T) {
 		{1, "0", "AGENT_MAX_NEW_JOBS = 0: "},
 		{0, "1", "max_new_jobs = 0: "},
 		{21, "21", ""},
+		{unknown{}, "", ""},
 		{unknown{}, "1", "AGENT_MAX_NEW_JOBS = 1: "},
 	} {
 		t.Setenv("AGENT_MAX_NEW_JOBS", test.variable)

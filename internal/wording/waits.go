@@ -81,7 +81,7 @@ func Failed(job Job, next string) Diagnostic {
 // Archived describes a job that a wait found archived.
 const Archived Text = "Agent job archived\n" +
 	"Job {job} was archived, and this run has not seen it complete. Check it in the service's dashboard: its work may be unfinished. " +
-	"It can no longer accept messages, so a new prompt starts a new job."
+	"It can no longer be sent messages: a new prompt needs a new job."
 
 // What an apply reports when every read of a minute showed a final status, which may be the one from before the message.
 const (

@@ -408,7 +408,7 @@ func (s situation) move() bool {
 	if s.state.name == noName || s.state.name == s.Name || earlier.job != s.state.job || earlier.last == nil {
 		return false
 	}
-	if r.isFree() || r.job != s.state.job {
+	if r.isFree() || r.job != s.state.job || earlier.last.turn > r.last.turn {
 		last := *earlier.last
 		s.accept(&last, s.state.job)
 		r.triggers = earlier.triggers
