@@ -154,8 +154,8 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 }
 
 // limit returns the lower of an attribute and an environment variable, so that a
-// configuration cannot raise the limit of the pipeline that runs it. An attribute that a plan does not know limits nothing there, and nothing
-// is sent until it is known.
+// configuration cannot raise the limit of the pipeline that runs it. An attribute that a plan does not know limits nothing
+// there, and nothing is sent until it is known.
 func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (lower send.Limit) {
 	if !value.IsNull() && !value.IsUnknown() {
 		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", name, value.ValueInt64()), Max: value.ValueInt64()}
