@@ -120,7 +120,11 @@ func (w *world) blocked(s scenario, fail func(string, ...any)) (blocked int) {
 			}
 			blocked++
 			isOfKept := d.Summary == otherPrompt && w.keptNames()
-			if !slices.Contains(blocking(), d.Summary) && !slices.Contains(s.errors, d.Summary) && !isOfKept {
+			switch {
+			case slices.Contains(blocking(), d.Summary), slices.Contains(s.errors, d.Summary), isOfKept:
+			case d.Summary == otherPrompt && w.planOutlives():
+				fail(takenBack + ": " + d.Summary)
+			default:
 				fail("the last run fails: %s: %s", d.Summary, d.Detail)
 			}
 		}
@@ -129,6 +133,15 @@ func (w *world) blocked(s scenario, fail func(string, ...any)) (blocked int) {
 		}
 	}
 	return blocked
+}
+
+// planOutlives reports whether a plan went on after its CLI was killed, beside later runs.
+func (w *world) planOutlives() bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool {
+		steps := r.taken()
+		isOrphan := r.cut.way == cliKilled || r.cut.way == stalled
+		return isOrphan && r.cut.at <= len(steps) && steps[r.cut.at-1].name == "PlanResourceChange"
+	})
 }
 
 // planAgain plans each state. It returns how many resources there should be, and whether a plan says anything.
