@@ -141,7 +141,7 @@ func (w *world) planOutlives() bool {
 	return slices.ContainsFunc(w.runs, func(r *run) bool {
 		steps := r.taken()
 		isOrphan := r.cut.way == cliKilled || r.cut.way == stalled
-		return isOrphan && r.cut.at <= len(steps) && steps[r.cut.at-1].name == "PlanResourceChange"
+		return isOrphan && r.cut.at <= len(steps) && strings.HasPrefix(steps[r.cut.at-1].name, "PlanResourceChange")
 	})
 }
 
