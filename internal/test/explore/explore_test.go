@@ -38,7 +38,7 @@ type explorer struct {
 // Such that a run of make chaos takes about an hour on two cores: all of it takes a day.
 const (
 	sampled     = 128 // of the first cuts
-	interleaved = 4   // of the steps at which the provider of a killed CLI goes on
+	interleaved = 4   // of the steps at which the provider of a killed CLI continues
 )
 
 // tally is what the explorers of a scenario have in common.
