@@ -6,6 +6,7 @@ package place
 import (
 	"errors"
 	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -185,6 +186,43 @@ func TestKinds_identifyStates(t *testing.T) {
 			if b.ID() == other.ID() {
 				t.Errorf("%s: another %s is another state: add it to locating (cli/state.go)", kind.Backend, name)
 			}
+		}
+	}
+}
+
+// A page that lists backends lists all of them.
+func TestBackends_areOnEveryPage(t *testing.T) {
+	root := filepath.Join("..", "..", "..")
+	pages := []string{filepath.Join(root, "README.md")}
+	for _, pattern := range []string{"*.tmpl", "*/*.tmpl"} {
+		found, err := filepath.Glob(filepath.Join(root, "templates", pattern))
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, err)
+		}
+		pages = append(pages, found...)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var missing []string
+		for _, name := range Backends() {
+			if !strings.Contains(string(text), "`"+name+"`") {
+				missing = append(missing, name)
+			}
+		}
+		if len(Backends())-len(missing) > 1 && len(missing) > 0 {
+			t.Errorf("%s lists backends, but not %s", page, missing)
+		}
+	}
+	guide, err := os.ReadFile(filepath.Join(root, "templates", "guides", "journal.md.tmpl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range kinds() {
+		if !strings.Contains(string(guide), "`"+kind.Scheme+"://") {
+			t.Errorf("journal.md.tmpl has no URL of %s", kind.Backend)
 		}
 	}
 }
