@@ -92,10 +92,11 @@ func (d *ProviderData) peekMessage(ctx context.Context, plan, state *jobModel, d
 		return verdict, record
 	}
 	w.Name = state.Name.ValueString()
-	if had, earlier := d.peek(ctx, w, diags); isMessageSent(had) {
-		return had, earlier
+	had, earlier := d.peek(ctx, w, diags)
+	if record != nil && record.Outlives(earlier, w.Job) || !isMessageSent(verdict) && !isMessageSent(had) {
+		return verdict, record
 	}
-	return verdict, record
+	return had, earlier
 }
 
 // isMessageSent reports whether a message counts as sent.

@@ -27,7 +27,7 @@ func (c *Call) Assign(ctx context.Context, a Assignment) (other *Record, _ error
 			return nil, err
 		case verdict == OtherJob && !a.IsImported:
 			return record, nil
-		case a.IsRenamed && !record.IsFree() && record.Job == c.wanted.Job && !a.isNewer(record): // a run was killed after this
+		case a.IsRenamed && record.Outlives(a.Earlier, c.wanted.Job): // a run was killed after this
 			return nil, nil
 		}
 		err = c.write(context.WithoutCancel(c.ctx), c.assigned(a)) //nolint:contextcheck // the CLI's own, without our deadline
@@ -35,11 +35,6 @@ func (c *Call) Assign(ctx context.Context, a Assignment) (other *Record, _ error
 			return nil, err
 		}
 	}
-}
-
-// isNewer reports whether the job was sent something under its earlier name since the record was written.
-func (a Assignment) isNewer(than *Record) bool {
-	return a.Earlier != nil && a.Earlier.Last.SentAt.After(than.Last.SentAt)
 }
 
 // assigned is the record with an assigned job.

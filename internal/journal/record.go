@@ -112,6 +112,13 @@ func (r *Record) IsEmpty() bool { return r.Last == nil && !r.Released }
 // IsUnknownCreate reports whether a job may have been started that nobody knows.
 func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown && !r.Last.IsMessage }
 
+// Outlives reports whether a record is still true of a job that gets its name, and was sent nothing later under its earlier one.
+// Else the earlier name's record, which may be nil, replaces it.
+func (r *Record) Outlives(earlier *Record, job string) bool {
+	moves := earlier != nil && earlier.Job == job && earlier.Last != nil
+	return !r.IsFree() && r.Job == job && !(moves && earlier.Last.SentAt.After(r.Last.SentAt))
+}
+
 // settled is the record once its claim can have no response any more. isSent: the request may have been sent.
 func (r *Record) settled(isSent, isInState bool) *Record {
 	s := *r

@@ -225,4 +225,8 @@ func TestBackends_areOnEveryPage(t *testing.T) {
 			t.Errorf("journal.md.tmpl has no URL of %s", kind.Backend)
 		}
 	}
+	described, err := filepath.Glob(filepath.Join("..", "store", "*", "README.md"))
+	if folder := 1; err != nil || len(described) != len(kinds())+folder {
+		t.Errorf("%d READMEs for %d kinds of stores, and the folder: %v", len(described), len(kinds()), err)
+	}
 }

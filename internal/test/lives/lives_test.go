@@ -175,7 +175,13 @@ var knownLives = map[string]life{
 	"a killed rename hid which failed job a create replaces": {Journal: on, Turns: []turn{
 		{}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: failed, Does: taint, config: config{Prompt: "B", Name: "guide"}, Post: refused, Unknown: true},
 	}},
-	"another prompt, given up":             {Journal: on, Turns: []turn{{}, {Does: stateRm}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}, Forgets: true}}},
-	"a message beside an unknown create":   {Journal: on, Turns: []turn{{}, {Does: replace, Post: lost, Killed: true}, {config: config{Prompt: "B"}}}},
+	"another prompt, given up":           {Journal: on, Turns: []turn{{}, {Does: stateRm}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}, Forgets: true}}},
+	"a message beside an unknown create": {Journal: on, Turns: []turn{{}, {Does: replace, Post: lost, Killed: true}, {config: config{Prompt: "B"}}}},
+	"a message under an earlier name was taken for the last one": {Journal: on, Turns: []turn{
+		{Does: importJob}, {Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {Meanwhile: archived},
+	}},
+	"a message under an earlier name was taken for the last one, not archived": {Journal: on, Turns: []turn{
+		{Does: importJob}, {Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {},
+	}},
 	"an unknown prompt_wo of a closed job": {Journal: on, Turns: []turn{{config: config{WriteOnly: true}}, {Meanwhile: archived, config: config{WriteOnly: true, Prompt: "B"}, Unknown: true}}},
 }

@@ -239,10 +239,16 @@ func (s situation) isForgotten(r *record) bool { return s.Forgets && r.last.turn
 
 // wasSent reports whether an earlier run has sent the prompt to the job, perhaps under its earlier name.
 func (s situation) wasSent() bool {
-	return slices.ContainsFunc([]string{s.Name, s.state.name}, func(name string) bool {
-		r := s.record(name)
-		return !r.isFree() && r.job == s.state.job && r.last.prompt == s.prompt()
-	})
+	r, earlier := s.record(s.Name), s.record(s.state.name)
+	if s.replacedBy(earlier, r) {
+		r = earlier
+	}
+	return !r.isFree() && r.job == s.state.job && r.last.prompt == s.prompt()
+}
+
+// replacedBy reports whether what the job was sent under its earlier name counts, and not the record of the name that it gets.
+func (s situation) replacedBy(earlier, r *record) bool {
+	return earlier.last != nil && earlier.job == s.state.job && (r.isFree() || r.job != s.state.job || earlier.last.turn > r.last.turn)
 }
 
 // play says what the guides promise of a turn, and changes the model accordingly. A new
@@ -408,7 +414,7 @@ func (s situation) move() bool {
 	if s.state.name == noName || s.state.name == s.Name || earlier.job != s.state.job || earlier.last == nil {
 		return false
 	}
-	if r.isFree() || r.job != s.state.job || earlier.last.turn > r.last.turn {
+	if s.replacedBy(earlier, r) {
 		last := *earlier.last
 		s.accept(&last, s.state.job)
 		r.triggers = earlier.triggers

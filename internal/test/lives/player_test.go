@@ -168,6 +168,8 @@ func (p *player) check(m *model, t turn, number int) *breach {
 	want(x.killed || x.run == either || got.failed == (x.run == fails), "the run failed: %t, but the model says that it %s", got.failed, x.run)
 	want(!x.unconfirmed || strings.Contains(got.plan, "unconfirmed"), "the plan does not say that a message is unconfirmed")
 	want(!x.warns || got.plan != "", "the plan says nothing")
+	want(t.Does == replace || !strings.Contains(got.plan, "Apply sends nothing") || got.creates+got.messages == 0, // the provider cannot see -replace
+		"the plan says that the apply sends nothing")
 	want(x.want == rejected || !strings.Contains(got.all, inconsistent), "inconsistent final plan")
 	p.broken = p.broken || p.life.Journal == off || t.changesState() || t.Meanwhile == gone
 	want(p.broken || !ofOthers.MatchString(got.all), "a run warns of others that was preceded by no broken one")

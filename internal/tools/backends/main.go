@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MPL-2.0
 
 // Command backends keeps internal/journal/place/settings.tsv: a row for each attribute and environment variable of the backends
-// s3, gcs and azurerm, and what a journal does with it. Rows come and go with the source code of OpenTofu, which is the
+// that keep a journal, and what a journal does with it. Rows come and go with the source code of OpenTofu, which is the
 // module that internal/tools/source pins, and of Terraform, for which -terraform names a clone: no module has the backends of a
 // release. Without a clone, what the table says of Terraform stays. Variables are the names in the backends' own packages: a row
 // for one that only a cloud's SDK reads, "SDK" in the table, is written by hand. So is what a journal does; TestSettings checks it.
