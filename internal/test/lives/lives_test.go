@@ -183,5 +183,8 @@ var knownLives = map[string]life{
 	"a message under an earlier name was taken for the last one, not archived": {Journal: on, Turns: []turn{
 		{Does: importJob}, {Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {},
 	}},
+	"a failed job gets a name that it had before, and is replaced": {Journal: on, Turns: []turn{
+		{}, {config: config{Name: "guide"}}, {Meanwhile: failed, Does: taint},
+	}},
 	"an unknown prompt_wo of a closed job": {Journal: on, Turns: []turn{{config: config{WriteOnly: true}}, {Meanwhile: archived, config: config{WriteOnly: true, Prompt: "B"}, Unknown: true}}},
 }

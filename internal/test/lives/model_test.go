@@ -326,7 +326,8 @@ func (s situation) release(name string) {
 func (s situation) mayKeepFailed() bool {
 	r := s.record(s.Name)
 	return s.state != nil && s.state.tainted && s.state.status == failed && s.OnFailure != "retry" &&
-		r.job == s.state.job && r.last != nil && r.triggers == s.Triggers
+		r.job == s.state.job && r.last != nil && r.triggers == s.Triggers &&
+		(!r.released || s.state.name == s.Name) // else a rename has released it
 }
 
 func (s situation) apply(x *expected) {
