@@ -107,7 +107,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 					"on_failure": schema.StringAttribute{
 						Optional: true,
 						MarkdownDescription: "When the job fails, `error` fails the run, and no other job starts until the prompt or " +
-							"another argument, such as `triggers`, changes; `retry` fails the run, and the next apply starts a new job; `warn` keeps the failed job. Default: `error`.",
+							"another argument, such as `triggers`, changes; " +
+							"`retry` fails the run, and the next apply starts a new job; `warn` keeps the failed job. Default: `error`.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onRetry, onWarn)},
 					},
 				},

@@ -115,8 +115,11 @@ func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown &
 // Outlives reports whether a record is still true of a job that gets its name, and was sent nothing later under its earlier one.
 // Else the earlier name's record, which may be nil, replaces it.
 func (r *Record) Outlives(earlier *Record, job string) bool {
+	if r.IsFree() || r.Job != job {
+		return false
+	}
 	moves := earlier != nil && earlier.Job == job && earlier.Last != nil
-	return !r.IsFree() && r.Job == job && !(moves && earlier.Last.SentAt.After(r.Last.SentAt))
+	return !moves || !earlier.Last.SentAt.After(r.Last.SentAt)
 }
 
 // settled is the record once its claim can have no response any more. isSent: the request may have been sent.
