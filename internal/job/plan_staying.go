@@ -84,7 +84,8 @@ func (d *ProviderData) peek(ctx context.Context, w journal.Wanted, diags *diag.D
 	return verdict, record
 }
 
-// peekMessage is peek for a message to a job in the state. Before the job was renamed, an earlier run may have sent it.
+// peekMessage is peek for a message to a job in the state. If the job gets another name, the record under its earlier one counts, unless
+// a run was killed after it had renamed the job.
 func (d *ProviderData) peekMessage(ctx context.Context, plan, state *jobModel, diags *diag.Diagnostics) (journal.Verdict, *journal.Record) {
 	w := plan.request(ctx, state.ID.ValueString()).Wanted
 	verdict, record := d.peek(ctx, w, diags)
