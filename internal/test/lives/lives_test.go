@@ -186,5 +186,8 @@ var knownLives = map[string]life{
 	"a failed job gets a name that it had before, and is replaced": {Journal: on, Turns: []turn{
 		{}, {config: config{Name: "guide"}}, {Meanwhile: failed, Does: taint},
 	}},
+	"a closed job gets the name of another one, and a prompt that both were sent": {Journal: on, Turns: []turn{
+		{Killed: true}, {config: config{Prompt: "C", Name: "guide"}}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: archived},
+	}},
 	"an unknown prompt_wo of a closed job": {Journal: on, Turns: []turn{{config: config{WriteOnly: true}}, {Meanwhile: archived, config: config{WriteOnly: true, Prompt: "B"}, Unknown: true}}},
 }

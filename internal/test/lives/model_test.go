@@ -240,10 +240,18 @@ func (s situation) isForgotten(r *record) bool { return s.Forgets && r.last.turn
 // wasSent reports whether an earlier run has sent the prompt to the job, perhaps under its earlier name.
 func (s situation) wasSent() bool {
 	r, earlier := s.record(s.Name), s.record(s.state.name)
+	if s.hasOtherJob(r) {
+		return false
+	}
 	if s.replacedBy(earlier, r) {
 		r = earlier
 	}
 	return !r.isFree() && r.job == s.state.job && r.last.prompt == s.prompt()
+}
+
+// hasOtherJob reports whether a name has another job than the state, which the turn does not give up.
+func (s situation) hasOtherJob(r *record) bool {
+	return !r.isFree() && !r.isUnknownCreate() && r.job != s.state.job && !s.isForgotten(r)
 }
 
 // replacedBy reports whether what the job was sent under its earlier name counts, and not the record of the name that it gets.
@@ -386,7 +394,7 @@ func (s situation) keep(x *expected) {
 	}
 	if x.want == assign {
 		r := s.record(s.Name)
-		if !r.isFree() && !r.isUnknownCreate() && r.job != s.state.job && s.state.name != noName && !s.isForgotten(r) {
+		if s.hasOtherJob(r) && s.state.name != noName {
 			s.stopped, x.run = r.last.turn, fails
 			return
 		}
@@ -468,7 +476,7 @@ func (s *situation) started(job, status string) {
 func (s situation) message(x *expected) {
 	r, isUnknown := s.record(s.Name), false
 	if earlier := s.record(s.state.name); s.state.name != s.Name && earlier.job == s.state.job && earlier.last != nil { // it moves first
-		if !r.isFree() && !r.isUnknownCreate() && r.job != s.state.job && !s.isForgotten(r) {
+		if s.hasOtherJob(r) {
 			s.stopped, x.run = r.last.turn, fails
 			return
 		}
