@@ -190,7 +190,7 @@ func TestKinds_identifyStates(t *testing.T) {
 	}
 }
 
-// A page that lists backends lists all of them.
+// A page that lists backends lists all of them, the guide has the URL of each, and each store has a README.
 func TestBackends_areOnEveryPage(t *testing.T) {
 	root := filepath.Join("..", "..", "..")
 	pages := []string{filepath.Join(root, "README.md")}
