@@ -82,19 +82,15 @@ func TestUnknownOutcome_wordsOfOthers(t *testing.T) {
 // An apply adopts the job of the same request only, sends a change, and after an import sends nothing: also with an
 // argument that is added later. What is not sent counts for no limit.
 //
-// Red without: any argument in argumentValues, request and judge, any condition of isNewPrompt and differs.
+// Red without: any value and send of an argument, request and judge, any condition of isNewPrompt and differs.
 func TestAdoption_everyArgument(t *testing.T) {
 	neverSent := []string{"wait", "timeouts", "name"} // a name: TestNames
-	values := map[string][3]any{                      // the last one may be nil
-		"prompt": {"A", "B", "C"}, "prompt_wo": {"A", "B", "C"}, "project_id": {"proj_1", "proj_2", "proj_3"},
-		"triggers": {attrs{"v": "1"}, attrs{"v": "2"}, nil},
-	}
 	for _, name := range arguments(t) {
 		if slices.Contains(neverSent, name) {
 			continue
 		}
-		if _, known := values[name]; !known {
-			t.Errorf("%s: give it three values here if requests may differ in it, or else add it to neverSent", name)
+		if _, known := examples[name]; !known {
+			t.Errorf("%s: give it examples (arguments_test.go) if requests may differ in it, or else add it to neverSent", name)
 		}
 		type step struct {
 			value, posts int  // posts so far
@@ -117,7 +113,7 @@ func TestAdoption_everyArgument(t *testing.T) {
 					if name == "prompt_wo" {
 						delete(job, "prompt")
 					}
-					job[name] = values[name][step.value]
+					job[name] = examples[name].accepted[step.value]
 					provider, sent := config, s.Counts()
 					if sent.Create+sent.Message == step.posts { // nothing is due that would count
 						provider = fakecli.With(config, attrs{"max_new_jobs": 0, "max_messages": 0})
@@ -128,7 +124,7 @@ func TestAdoption_everyArgument(t *testing.T) {
 						step.posts = sent.Create + sent.Message
 					}
 					if got := s.Counts(); got.Create+got.Message != step.posts || fakecli.Failed(diags) != stops {
-						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Is %s in argumentValues and newJob (arguments.go)?\n%s",
+						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Has %s its own value and field of the body (arguments.go)?\n%s",
 							run, job[name], got.Create+got.Message, step.posts, stops, name, fakecli.Text(diags))
 					}
 					if step.isLost {

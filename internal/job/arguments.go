@@ -6,8 +6,6 @@ package job
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 
 	"github.com/hashicorp/terraform-plugin-framework/attr"
 	"github.com/hashicorp/terraform-plugin-framework/resource/schema"
@@ -24,44 +22,59 @@ type arguments struct {
 	Triggers types.Map `tfsdk:"triggers"`
 }
 
-// argumentAttributes are the attributes of the arguments.
-func argumentAttributes() map[string]schema.Attribute {
-	return map[string]schema.Attribute{
-		"triggers": schema.MapAttribute{
-			Optional:    true,
-			ElementType: types.StringType,
-			MarkdownDescription: "Arbitrary values, for example `{ spec = filesha256(\"openapi.json\") }`. " +
-				"A change starts a new job; so does adding or removing this argument, even with `{}`.",
+// argument is all that is special about one of them: the rest follows from it.
+type argument struct {
+	name      string           // of the attribute
+	attribute schema.Attribute // its description says what a change does
+	value     attr.Value
+	send      func(*agentapi.NewJob) // puts a value that is set into the body; nil if the service does not get it
+}
+
+// all are the arguments with the values that they have here.
+func (a *arguments) all() []argument {
+	return []argument{
+		{
+			name:  "triggers",
+			value: a.Triggers,
+			attribute: schema.MapAttribute{
+				Optional:    true,
+				ElementType: types.StringType,
+				MarkdownDescription: "Arbitrary values, for example `{ spec = filesha256(\"openapi.json\") }`. " +
+					"A change starts a new job; so does adding or removing this argument, even with `{}`.",
+			},
 		},
 	}
 }
 
-// argumentValues are the arguments by the names of their attributes.
-func (a *arguments) argumentValues() map[string]attr.Value {
-	return map[string]attr.Value{"triggers": a.Triggers}
-}
-
 // newJob is the body of the POST that creates the job.
 func (m *jobModel) newJob() agentapi.NewJob {
-	return agentapi.NewJob{Prompt: m.promptText().ValueString()}
+	body := agentapi.NewJob{Prompt: m.promptText().ValueString()}
+	for _, a := range m.all() {
+		if a.send != nil && !a.value.IsNull() && !a.value.IsUnknown() {
+			a.send(&body)
+		}
+	}
+	return body
 }
 
 // differingArguments are the names of those that have another value than in the state.
 func (a *arguments) differingArguments(state *arguments) (names []string) {
-	had := state.argumentValues()
-	for name, value := range a.argumentValues() {
-		if !value.Equal(had[name]) {
-			names = append(names, name)
+	had := state.all()
+	for i, argument := range a.all() {
+		if !argument.value.Equal(had[i].value) {
+			names = append(names, argument.name)
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 
 // areArgumentsKnown reports whether a plan knows all that the record of a name is compared with, but for the prompt.
 func (m *jobModel) areArgumentsKnown(ctx context.Context) bool {
-	known := append(slices.Collect(maps.Values(m.argumentValues())), m.ProjectID, m.Name)
-	for _, value := range known {
+	compared := []attr.Value{m.ProjectID, m.Name}
+	for _, a := range m.all() {
+		compared = append(compared, a.value)
+	}
+	for _, value := range compared {
 		value, err := value.ToTerraformValue(ctx)
 		if err != nil || !value.IsFullyKnown() {
 			return false

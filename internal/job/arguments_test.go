@@ -13,6 +13,19 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
+// examples are of each argument that requests may differ in. Its description says what a change does.
+var examples = map[string]struct {
+	accepted [3]any // the last one may be nil
+	refused  []any  // by its validators
+}{
+	"prompt":     {accepted: [3]any{"A", "B", "C"}, refused: badPrompts},
+	"prompt_wo":  {accepted: [3]any{"A", "B", "C"}, refused: badPrompts},
+	"project_id": {accepted: [3]any{"proj_1", "proj_2", "proj_3"}, refused: []any{"a/b", "..", "a/../b", "a?b", "a#b", "a%2fb", "a b"}},
+	"triggers":   {accepted: [3]any{attrs{"v": "1"}, attrs{"v": "2"}, nil}},
+}
+
+var badPrompts = []any{"", " \t\n\u00a0", "a\x00b", "a\xffb"}
+
 // While a plan does not know an argument, nothing is announced: TestAdoption_everyArgument tries what another value does.
 //
 // Red without: any value in areArgumentsKnown.

@@ -5,7 +5,6 @@ package job
 
 import (
 	"context"
-	"maps"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-timeouts/resource/timeouts"
@@ -121,7 +120,9 @@ func jobSchema(ctx context.Context) schema.Schema {
 			}),
 		},
 	}
-	maps.Copy(s.Attributes, argumentAttributes())
+	for _, a := range new(arguments).all() {
+		s.Attributes[a.name] = a.attribute
+	}
 	return s
 }
 

@@ -35,7 +35,7 @@ func call[Request, Response any](ctx context.Context, c *CLI, method func(contex
 	if shown := reflect.ValueOf(response).Elem().FieldByName("Diagnostics"); shown.IsValid() {
 		diags, _ := reflect.TypeAssert[[]*tfprotov6.Diagnostic](shown)
 		for _, d := range diags {
-			c.check(d)
+			c.check(d, !strings.HasPrefix(reflect.TypeFor[Request]().Elem().Name(), "Validate"))
 		}
 	}
 	return response
@@ -87,7 +87,7 @@ func (c *CLI) List(ctx context.Context, include bool) (listed []Listed, diags []
 	for result := range stream.Results {
 		diags = append(diags, result.Diagnostics...)
 		for _, d := range result.Diagnostics {
-			c.check(d)
+			c.check(d, true)
 		}
 		if result.Identity == nil {
 			continue
@@ -142,7 +142,7 @@ func (c *CLI) InvokeUnplanned(ctx context.Context, action string, wanted *tfprot
 			completed++
 			diags = append(diags, event.Diagnostics...)
 			for _, d := range event.Diagnostics {
-				c.check(d)
+				c.check(d, true)
 			}
 		}
 	}

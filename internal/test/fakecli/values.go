@@ -16,7 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tftypes"
 )
 
-// Attrs is a configuration or a state by attribute; nil is null, Unknown{} unknown.
+// Attrs is a configuration or a state by attribute; nil is null, Unknown{} unknown, []any a list or a set.
 type Attrs map[string]any
 
 // Unknown is a value that a plan does not know.
@@ -48,6 +48,19 @@ func value(kind tftypes.Type, given any) tftypes.Value {
 			return tftypes.NewValue(kind, elements)
 		}
 		return Object(kind.(tftypes.Object), given)
+	case []any:
+		var of tftypes.Type
+		switch kind := kind.(type) {
+		case tftypes.List:
+			of = kind.ElementType
+		case tftypes.Set:
+			of = kind.ElementType
+		}
+		elements := []tftypes.Value{}
+		for _, element := range given {
+			elements = append(elements, value(of, element))
+		}
+		return tftypes.NewValue(kind, elements)
 	default:
 		return tftypes.NewValue(kind, given)
 	}
@@ -59,6 +72,7 @@ func plain(v tftypes.Value) any {
 	var is bool
 	var number *big.Float
 	var object map[string]tftypes.Value
+	var list []tftypes.Value
 	switch {
 	case v.IsNull():
 		return nil
@@ -72,6 +86,12 @@ func plain(v tftypes.Value) any {
 		values := map[string]any{}
 		for name, value := range object {
 			values[name] = plain(value)
+		}
+		return values
+	case v.As(&list) == nil:
+		values := []any{}
+		for _, element := range list {
+			values = append(values, plain(element))
 		}
 		return values
 	}
