@@ -25,19 +25,6 @@ func Workspace() string {
 	return cmp.Or(os.Getenv("TF_WORKSPACE"), strings.TrimSpace(string(chosen)), "default")
 }
 
-// locating are the settings of all backends that say where a state is. Region, endpoint
-// and credentials are not among them: a laptop and a pipeline may reach one state through
-// different ones. But some backends have no more than an address.
-//
-//nolint:gochecknoglobals // never changed
-var locating = map[string]struct{ variable, usual string }{
-	"address": {variable: "TF_HTTP_ADDRESS"}, "bucket": {}, "conn_str": {variable: "PG_CONN_STR"}, "container_name": {},
-	"hostname": {"TF_CLOUD_HOSTNAME", "app.terraform.io"}, "key": {}, "namespace": {"KUBE_NAMESPACE", "default"},
-	"organization": {variable: "TF_CLOUD_ORGANIZATION"}, "path": {}, "prefix": {},
-	"schema_name": {"PG_SCHEMA_NAME", "terraform_remote_state"}, "secret_suffix": {}, "storage_account_name": {},
-	"workspace_dir": {}, "workspace_key_prefix": {usual: "env:"}, "workspaces": {},
-}
-
 // Backend is what the data folder was initialized for. The CLI does not pass it on, so its file is read.
 type Backend struct {
 	Type     string         `json:"type"` // empty: none; the state is local
@@ -73,27 +60,34 @@ func ReadBackend() (Backend, error) {
 // IsLocal reports whether the state is on disk.
 func (b Backend) IsLocal() bool { return b.Type == "local" || b.Type == "" && b.stateStore == "" }
 
-// ID identifies the state, as far as the settings show it.
-func (b Backend) ID() string {
+// ID identifies the state by the settings of its backend that say where it is, each with its default; nil stands for those of backends
+// beside which no journal is kept. Region, endpoint and credentials are not among them: a laptop and a pipeline may reach one state
+// through different ones.
+func (b Backend) ID(of map[string]string) string {
 	if b.Type == "" {
 		return b.stateStore
 	}
+	if of == nil {
+		of = locating
+	}
 	located, isKnown := map[string]any{}, false
 	for name, value := range b.Settings {
-		setting, locates := locating[name]
+		usual, locates := of[name]
 		isKnown = isKnown || locates
-		if !locates {
-			continue
-		}
 		text, isText := value.(string)
-		if !isText && value != nil {
+		switch {
+		case !locates:
+			continue
+		case !isText && value != nil:
 			located[name] = withoutNulls(value)
 			continue
+		case text == "":
+			text = os.Getenv(variables[name])
 		}
-		if text == "" {
-			text = os.Getenv(setting.variable)
+		if value == nil && text == "" {
+			text = usual
 		}
-		if text = withoutCredentials(name, text); text != "" && text != setting.usual {
+		if text = withoutCredentials(name, text); text != usual {
 			located[name] = text
 		}
 	}
@@ -102,6 +96,22 @@ func (b Backend) ID() string {
 	}
 	where, _ := json.Marshal(located)
 	return b.Type + string(where)
+}
+
+// locating are such settings of the other backends, with their defaults. Some backends have no more than an address.
+//
+//nolint:gochecknoglobals // never changed
+var locating = map[string]string{
+	"address": "", "bucket": "", "conn_str": "", "hostname": "app.terraform.io", "key": "", "namespace": "default", "organization": "",
+	"path": "", "prefix": "", "schema_name": "terraform_remote_state", "secret_suffix": "", "workspace_dir": "", "workspaces": "",
+}
+
+// variables are what else sets some of them.
+//
+//nolint:gochecknoglobals // never changed
+var variables = map[string]string{
+	"address": "TF_HTTP_ADDRESS", "conn_str": "PG_CONN_STR", "hostname": "TF_CLOUD_HOSTNAME", "namespace": "KUBE_NAMESPACE",
+	"organization": "TF_CLOUD_ORGANIZATION", "schema_name": "PG_SCHEMA_NAME",
 }
 
 // withoutNulls removes what a later CLI may add to a setting that has parts.

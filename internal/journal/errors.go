@@ -9,7 +9,7 @@ func (j *Journal) failed(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Store: j.store.String(), Op: op, Err: err, IsUnusable: j.IsUnusable(), Instead: j.Location.Instead}
+	return &Error{Store: j.store.String(), Op: op, Err: err, IsUnusable: j.IsUnusable()}
 }
 
 // Error reports that a journal could not be used.
@@ -18,8 +18,7 @@ type Error struct {
 	Op    string // what was tried: "read", "listed", "written"
 	Err   error
 
-	IsUnusable bool   // the settings that lead there cannot be used: trying again does not help
-	Instead    string // a URL that leads to the same place; may be empty
+	IsUnusable bool // the settings that lead there cannot be used: trying again does not help
 }
 
 // Error says what failed, and in which store.

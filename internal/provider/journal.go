@@ -119,7 +119,7 @@ func usualPlace(b cli.Backend) place.Location {
 	case !isBeside:
 		return defaultFolder()
 	case err != nil:
-		return place.Location{Instead: place.URL(b), Unusable: fmt.Errorf(
+		return place.Location{Unusable: fmt.Errorf(
 			"the journal is kept beside the state, but not all settings of the backend %s can be used: %w", b.Type, err)}
 	}
 	return l
@@ -157,20 +157,20 @@ func defaultFolder() place.Location {
 // options are the journal's place, and others where it may have been: the default ones, and that of the local state
 // before it was moved to a backend. A test has a journal of its own at the same place: it must not adopt the jobs of the state.
 func (s journalSettings) options(baseURL *url.URL, run cli.Run) journal.Options {
-	place := func(l place.Location, b cli.Backend) journal.Place {
+	placed := func(l place.Location, b cli.Backend) journal.Place {
 		// Two states must never share a job.
-		scope := fmt.Sprintf("%s\n%s\n%s", cli.CanonicalURL(baseURL), cli.Workspace(), cmp.Or(l.State, b.ID()))
+		scope := fmt.Sprintf("%s\n%s\n%s", cli.CanonicalURL(baseURL), cli.Workspace(), cmp.Or(l.State, place.StateID(b)))
 		if s.isTest {
 			scope += fmt.Sprintf("\ntest %s", run)
 		}
 		return journal.Place{Location: l, Scope: scope}
 	}
-	o := journal.Options{Place: place(s.location, s.backend), Forget: s.forget}
+	o := journal.Options{Place: placed(s.location, s.backend), Forget: s.forget}
 	if s.isTest {
 		return o
 	}
-	usual := place(s.usual, s.backend)
-	others := []journal.Place{place(defaultFolder(), cli.Backend{}), place(defaultFolder(), s.backend)}
+	usual := placed(s.usual, s.backend)
+	others := []journal.Place{placed(defaultFolder(), cli.Backend{}), placed(defaultFolder(), s.backend)}
 	if usual.Location.IsBucket() && usual.Location.Unusable == nil {
 		others = append(others, usual)
 		o.IsUsual = o.Location.String() == usual.Location.String() && o.Scope == usual.Scope

@@ -25,14 +25,10 @@ func JournalUnusable(err error) Diagnostic {
 
 // checkJournal says what to do when the journal cannot be used. The error may be nil.
 func checkJournal(failed *journal.Error) string {
-	switch {
-	case failed == nil || !failed.IsUnusable:
-		return "Check that this run can read and write there. " + keepElsewhere
-	case failed.Instead == "":
+	if failed != nil && failed.IsUnusable {
 		return keepElsewhere
 	}
-	return fmt.Sprintf("To reach the same place with the credentials that the cloud's own tools find, set "+
-		"journal { url = %s } in the provider block. %s", Quote(failed.Instead), keepElsewhere)
+	return "Check that this run can read and write there. " + keepElsewhere
 }
 
 // NotReplaced describes a replacement without a journal, in a plan or in an apply.

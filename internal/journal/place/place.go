@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,7 +29,6 @@ type Location struct {
 	Default bool   // nobody chose it; a folder is made
 
 	Unusable error  // why the place cannot be used; each operation of its store returns it
-	Instead  string // if it cannot be used: a URL that leads to the same place, if there is one
 	URL      string // as a person has named it; empty if nobody has
 
 	Folder string // of a journal on disk
@@ -109,32 +107,10 @@ func Beside(b cli.Backend) (l Location, ok bool, err error) {
 	return l, true, nil
 }
 
-// URL is that of the place beside a state, for who cannot use the settings of its backend. It is empty if no URL leads there.
-func URL(b cli.Backend) string {
-	kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
-	if !ok {
-		return ""
-	}
-	s, at, query := settings.OfBackend(b.Settings), []string{}, url.Values{}
-	if slices.ContainsFunc(kind.Moves, func(name string) bool { return os.Getenv(name) != "" || s.Has(name) }) {
-		return ""
-	}
-	for _, name := range kind.Path {
-		at = append(at, strings.Trim(s.Text(name), "/"))
-	}
-	for _, name := range kind.Accepts {
-		if value, isText := b.Settings[name].(string); isText && value != "" {
-			query.Set(name, value)
-		} else if b.Settings[name] == true {
-			query.Set(name, "true")
-		}
-	}
-	text := url.URL{Scheme: kind.Scheme, Host: at[0], RawQuery: query.Encode()}
-	text.Path = strings.TrimRight("/"+strings.Join(at[1:], "/")+kind.Suffix, "/")
-	if l, err := ParseURL(text.String()); err != nil || l.String() != text.Scheme+"://"+at[0]+text.Path+"/" {
-		return ""
-	}
-	return text.String()
+// StateID identifies a state, as far as the settings of its backend show it.
+func StateID(b cli.Backend) string {
+	kind, _ := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
+	return b.ID(kind.Locating)
 }
 
 // Open returns the store for the texts of a scope, without accessing it yet.

@@ -136,56 +136,60 @@ func TestUnencrypted(t *testing.T) {
 	}
 }
 
-// A URL that is offered leads to the place beside the state, or none is offered.
-func TestURL(t *testing.T) {
-	type set map[string]any
-	for what, test := range map[string]struct {
-		backend         string
-		settings        set
-		variable, value string
-		want            string
-	}{
-		"s3":           {backend: "s3", want: "s3://b/k.agent-journal?region=r"},
-		"s3, endpoint": {backend: "s3", settings: set{"endpoints": map[string]any{"s3": "https://minio.example"}}},
-		"s3, older":    {backend: "s3", settings: set{"endpoint": "https://minio.example"}},
-		"s3, variable": {backend: "s3", variable: "AWS_S3_ENDPOINT", value: "https://minio.example"},
-		"gcs":          {backend: "gcs", want: "gs://b/k/agent-journal"},
-		"gcs, custom":  {backend: "gcs", settings: set{"storage_custom_endpoint": "http://gcs:4443/storage/v1/"}},
-		"gcs, fake":    {backend: "gcs", variable: "STORAGE_EMULATOR_HOST", value: "localhost:4443"},
-		"azurerm":      {backend: "azurerm", settings: set{"lookup_blob_endpoint": false}, want: "azblob://acct1/tfstate/k.agent-journal"},
-		"azurerm, elsewhere": {
-			backend: "azurerm", settings: set{"metadata_host": "azurestack.example"},
-		},
-		"local": {backend: "local"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			if test.variable != "" {
-				t.Setenv(test.variable, test.value)
-			}
-			all := map[string]any{
-				"bucket": "b", "key": "k", "prefix": "k", "region": "r", "storage_account_name": "acct1", "container_name": "tfstate",
-			}
-			maps.Copy(all, test.settings)
-			if got := URL(cli.Backend{Type: test.backend, Settings: all}); got != test.want {
-				t.Errorf("%q, want %q", got, test.want)
-			}
-		})
+// A setting that says where a state is identifies it, and its default is what null is. Of two places beside states, the states differ.
+func TestStateID(t *testing.T) {
+	table, err := os.ReadFile("settings.tsv")
+	if err != nil {
+		t.Fatal(err)
 	}
-}
-
-// The CLI's package knows every setting that leads to a state beside which a journal can be kept. Red without: its entry in locating.
-func TestKinds_identifyStates(t *testing.T) {
 	for _, kind := range kinds() {
-		b := cli.Backend{Type: kind.Backend, Settings: map[string]any{}}
-		for _, name := range kind.Path {
-			b.Settings[name] = "a"
+		settings := map[string]any{}
+		for name := range kind.Locating {
+			settings[name] = "aaa"
 		}
-		for _, name := range kind.Path {
-			other := cli.Backend{Type: kind.Backend, Settings: maps.Clone(b.Settings)}
-			other.Settings[name] = "b"
-			if b.ID() == other.ID() {
-				t.Errorf("%s: another %s is another state: add it to locating (cli/state.go)", kind.Backend, name)
+		with := func(name string, value any) cli.Backend {
+			b := cli.Backend{Type: kind.Backend, Settings: maps.Clone(settings)}
+			b.Settings[name] = value
+			return b
+		}
+		where := func(b cli.Backend) string {
+			l, _, err := Beside(b)
+			if err != nil { // nothing is kept there
+				return ""
 			}
+			return l.String()
+		}
+		id := StateID(with("", nil))
+		for name, usual := range kind.Locating {
+			if StateID(with(name, "bbb")) == id {
+				t.Errorf("%s: another %s is another state", kind.Backend, name)
+			}
+			if StateID(with(name, usual)) != StateID(with(name, nil)) {
+				t.Errorf("%s: %s is %q if it is null", kind.Backend, name, usual)
+			}
+		}
+		for row := range strings.SplitSeq(string(table), "\n") {
+			if name, isSetting := strings.CutPrefix(row, kind.Backend+"\t"); isSetting {
+				name, _, _ = strings.Cut(name, "\t")
+				moved := where(with(name, "bbb"))
+				if _, locates := kind.Locating[name]; !locates && moved != "" && moved != where(with("", nil)) {
+					t.Errorf("%s: %s leads to another state: it belongs into Locating", kind.Backend, name)
+				}
+			}
+		}
+	}
+	for _, test := range []struct{ one, two cli.Backend }{
+		{
+			cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k", "region": "eu-central-1", "profile": "laptop", "workspace_key_prefix": nil}},
+			cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k", "access_key": "AKIA", "endpoints": map[string]any{"s3": "https://vpce"}}},
+		},
+		{
+			cli.Backend{Type: "gcs", Settings: map[string]any{"bucket": "b", "prefix": "p/", "credentials": "laptop.json"}},
+			cli.Backend{Type: "gcs", Settings: map[string]any{"bucket": "b", "prefix": "p", "impersonate_service_account": "ci@example.com"}},
+		},
+	} {
+		if one, two := StateID(test.one), StateID(test.two); one != two {
+			t.Errorf("two ways to one state are two states: %s, %s", one, two)
 		}
 	}
 }

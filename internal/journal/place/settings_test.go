@@ -60,7 +60,7 @@ func TestSettings(t *testing.T) {
 			}
 			outer, inner, isNested := strings.Cut(name, ".")
 			settings := map[string]any{}
-			for _, required := range kinds()[slices.Index(Backends(), backend)].Path {
+			for required := range kinds()[slices.Index(Backends(), backend)].Locating {
 				settings[required] = "canary"
 			}
 			if backend == "azurerm" { // or some identities cannot look up the account's key

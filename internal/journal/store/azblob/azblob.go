@@ -55,10 +55,7 @@ var (
 func Kind() bucket.Kind {
 	return bucket.Kind{
 		Backend: "azurerm", Beside: beside, Scheme: "azblob", Example: "azblob://account/container/prefix", Named: named,
-		Path: []string{"storage_account_name", "container_name", "key"}, Suffix: "." + settings.Beside,
-		Moves: []string{
-			"environment", "lookup_blob_endpoint", "ARM_USE_DNS_ZONE_ENDPOINT", "metadata_host", "ARM_METADATA_HOST", "ARM_METADATA_HOSTNAME",
-		},
+		Locating: map[string]string{"storage_account_name": "", "container_name": "", "key": ""},
 	}
 }
 

@@ -29,10 +29,8 @@ type Kind struct {
 	Beside func(*settings.Settings) (in Cloud, prefix string, _ error)
 	Named  func(host, path string, _ *settings.Settings) (in Cloud, prefix string, _ error)
 
-	Accepts []string // parameters of URLs, beside endpoint and state
-	Path    []string // settings of the backend that are the host and path of a URL; they are required
-	Suffix  string   // what Beside adds to the last of these
-	Moves   []string // settings and variables of the backend that no URL has, and with which it would lead to another store
+	Accepts  []string          // parameters of URLs, beside endpoint and state
+	Locating map[string]string // settings of the backend that say which state it is, with what each is if it is null
 }
 
 // Cloud is a bucket or container, with the settings that lead to it. Each cloud has a type of its own.

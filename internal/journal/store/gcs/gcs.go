@@ -49,12 +49,8 @@ const maxBody = 4 << 20 // a page of a listing has at most 1000 names
 func Kind() bucket.Kind {
 	return bucket.Kind{
 		Backend: "gcs", Beside: beside, Scheme: "gs", Example: "gs://bucket/prefix", Named: named,
-		Accepts: []string{"kms_encryption_key"},
-		Path:    []string{"bucket", "prefix"}, Suffix: "/" + settings.Beside, // each of its states is in a folder
-		Moves: []string{
-			"storage_custom_endpoint", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT", "STORAGE_EMULATOR_HOST",
-			"universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
-		},
+		Accepts:  []string{"kms_encryption_key"},
+		Locating: map[string]string{"bucket": "", "prefix": ""},
 	}
 }
 

@@ -53,9 +53,8 @@ type customerKey struct{ algorithm, key, md5 *string }
 func Kind() bucket.Kind {
 	return bucket.Kind{
 		Backend: "s3", Beside: beside, Scheme: "s3", Example: "s3://bucket/prefix?region=eu-central-1", Named: named,
-		Accepts: []string{"region", "profile", "use_path_style", "skip_s3_checksum", "acl", "encrypt", "kms_key_id"},
-		Path:    []string{"bucket", "key"}, Suffix: "." + settings.Beside,
-		Moves: []string{"endpoint", "endpoints", "AWS_S3_ENDPOINT"},
+		Accepts:  []string{"region", "profile", "use_path_style", "skip_s3_checksum", "acl", "encrypt", "kms_key_id"},
+		Locating: map[string]string{"bucket": "", "key": "", "workspace_key_prefix": "env:"},
 	}
 }
 
