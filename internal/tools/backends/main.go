@@ -14,6 +14,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -195,16 +196,16 @@ func (t table) refused() string {
 
 // backendPackage is the source code of a backend.
 type backendPackage struct {
-	variables map[string]ast.Expr // of the package, with the values that they begin with
-	found     map[string]string   // names of settings, and their types
+	variables map[string]ast.Expr       // of the package, with the values that they begin with
+	functions map[string]*ast.BlockStmt // of the package, and methods
+	found     map[string]string         // names of settings, and their types
 }
 
 var variableNames = regexp.MustCompile(`^[A-Z]+[0-9]*(_[A-Z0-9]+)+$`)
 
 // read returns the settings of the backend whose source code is in a folder.
 func read(folder string) (map[string]string, error) {
-	b := backendPackage{map[string]ast.Expr{}, map[string]string{}}
-	var schemas []*ast.CompositeLit
+	b := backendPackage{map[string]ast.Expr{}, map[string]*ast.BlockStmt{}, map[string]string{}}
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -219,17 +220,12 @@ func read(folder string) (map[string]string, error) {
 				for i, value := range node.Values {
 					b.variables[node.Names[i].Name] = value
 				}
+			case *ast.FuncDecl:
+				b.functions[node.Name.Name] = node.Body
 			case *ast.BasicLit:
 				if name, err := strconv.Unquote(node.Value); err == nil && variableNames.MatchString(name) {
 					b.found[name] = "variable"
 				}
-			}
-			return true
-		})
-		ast.Inspect(parsed, func(node ast.Node) bool {
-			if literal, ok := node.(*ast.CompositeLit); ok && isSchema(literal, "Attribute", "Schema") {
-				schemas = append(schemas, literal)
-				return false
 			}
 			return true
 		})
@@ -238,14 +234,18 @@ func read(folder string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(schemas) != 1 {
-		return nil, fmt.Errorf("%d schemas, not one: the source code is written otherwise than this command expects", len(schemas))
+	for _, function := range []string{"ConfigSchema", "New"} {
+		if body := b.functions[function]; body != nil {
+			if _, schema := b.typeOf(body); schema != nil {
+				return b.found, b.attributes("", schema)
+			}
+		}
 	}
-	return b.found, b.attributes("", schemas[0])
+	return nil, errors.New("no schema in ConfigSchema or New: the source code is written otherwise than this command expects")
 }
 
-// isSchema reports whether a literal is a map of strings to one of these types.
-func isSchema(literal *ast.CompositeLit, names ...string) bool {
+// isSchema reports whether a literal is a map of names to attributes.
+func isSchema(literal *ast.CompositeLit) bool {
 	isMap, ok := literal.Type.(*ast.MapType)
 	if !ok {
 		return false
@@ -256,9 +256,9 @@ func isSchema(literal *ast.CompositeLit, names ...string) bool {
 	}
 	switch value := value.(type) {
 	case *ast.SelectorExpr:
-		return slices.Contains(names, value.Sel.Name)
+		return value.Sel.Name == "Attribute" || value.Sel.Name == "Schema"
 	case *ast.Ident:
-		return slices.Contains(names, value.Name)
+		return value.Name == "schemaAttribute" // of Terraform's s3
 	}
 	return false
 }
@@ -299,16 +299,21 @@ func (b backendPackage) attributes(prefix string, schema *ast.CompositeLit) erro
 //nolint:gochecknoglobals // never changed
 var types = map[string]string{
 	"String": "string", "Bool": "bool", "Number": "number", "List": "list", "Set": "list", "Map": "map",
-	"TypeString": "string", "TypeBool": "bool", "TypeInt": "number", "TypeList": "list", "TypeMap": "map",
+	"TypeString": "string", "TypeBool": "bool", "TypeInt": "number", "TypeList": "list", "TypeSet": "list",
+	"TypeMap": "map",
 }
 
-// typeOf returns the type of an attribute, or the schema of what is nested in it.
-func (b backendPackage) typeOf(attribute ast.Expr) (kind string, nested *ast.CompositeLit) {
+// typeOf returns the type of an attribute, or the schema in it, or in a function that it calls.
+func (b backendPackage) typeOf(attribute ast.Node) (kind string, nested *ast.CompositeLit) {
 	ast.Inspect(attribute, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.CompositeLit:
-			if isSchema(node, "Attribute", "schemaAttribute") {
+			if isSchema(node) {
 				nested = node
+			}
+		case *ast.CallExpr:
+			if called, ok := node.Fun.(*ast.Ident); ok && b.functions[called.Name] != nil {
+				_, nested = b.typeOf(b.functions[called.Name])
 			}
 		case *ast.SelectorExpr:
 			if of, ok := node.X.(*ast.Ident); ok && node.Sel.Name == "SchemaAttribute" { // of a variable, in Terraform's s3
