@@ -13,7 +13,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 )
 
@@ -107,5 +106,5 @@ func (m *jobModel) fingerprint(ctx context.Context) string {
 		return ""
 	}
 	wanted := m.request(ctx, "").Wanted
-	return store.Hash(wanted.Arguments, wanted.Prompt)
+	return journal.Hash(wanted.Arguments, wanted.Prompt)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
@@ -180,5 +180,5 @@ func (r lastPrompt) is(plan *jobModel) bool {
 
 // promptHash is salted with the job's id: equal prompts have different hashes.
 func promptHash(jobID string, prompt types.String) string {
-	return store.Hash(jobID, prompt.ValueString())
+	return journal.Hash(jobID, prompt.ValueString())
 }

@@ -35,10 +35,10 @@ type create struct {
 
 	releaseErr error // why it was not released
 
-	isLeftBehind bool               // no state is known to have the job of the record, which the create does not adopt
-	elsewhere    *journal.Elsewhere // what an earlier place has of the name, if it has no record
-	renamed      *journal.Record    // otherwise, of another name, with the same request
-	othersErr    error              // why the earlier place does not show it
+	hasStray  bool               // no state is known to have the job of the record, which the create does not adopt
+	elsewhere *journal.Elsewhere // what an earlier place has of the name, if it has no record
+	renamed   *journal.Record    // otherwise, of another name, with the same request
+	othersErr error              // why the earlier place does not show it
 }
 
 // isSent reports whether the apply sends it.
@@ -155,9 +155,9 @@ func (d *ProviderData) findOthers(ctx context.Context, c *create) {
 	case !c.isSent() || c.isApplying || !c.isKnown && c.err == nil:
 	case c.record != nil && !c.record.IsEmpty():
 		// In a plan of "apply", this may be what a plan in the apply would say of the job that is being replaced.
-		c.isLeftBehind = d.IsPlanCommand && !c.record.IsFree() && !c.isOwn && !j.IsForgotten(c.record)
+		c.hasStray = d.IsPlanCommand && !c.record.IsFree() && !c.isOwn && !j.IsForgotten(c.record)
 	default:
-		c.elsewhere, c.othersErr = j.LeftElsewhere(ctx, c.request.Project, c.request.Name, false)
+		c.elsewhere, c.othersErr = j.FindElsewhere(ctx, c.request.Project, c.request.Name, false)
 		if c.elsewhere == nil {
 			c.renamed = j.Renamed(ctx, c.request.Wanted)
 		}
@@ -191,8 +191,8 @@ func (d *ProviderData) sayCreate(c *create, isUnseen bool, diags *diag.Diagnosti
 		warn(wording.RecordElsewhere(c.request, c.elsewhere))
 	case c.renamed != nil:
 		warn(wording.Renamed(c.request, c.renamed))
-	case c.isLeftBehind:
-		warn(wording.LeftBehind(c.request, c.record))
+	case c.hasStray:
+		warn(wording.Stray(c.request, c.record))
 	case !c.isSent() && !c.isApplying:
 		warn(wording.Announcement(c.verdict, c.request, c.record))
 	}

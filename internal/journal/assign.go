@@ -41,7 +41,7 @@ func (c *Call) Assign(ctx context.Context, a Assignment) (other *Record, _ error
 func (c *Call) assigned(a Assignment) *Record {
 	r := c.claimed(false)
 	r.accept(r.Claim, c.wanted.Job, c.journal.IsInState(r.Job) || a.IsImported && c.under.IsUnknownCreate())
-	r.Started, r.Arguments = a.Started, hash(c.wanted.Arguments)
+	r.Started, r.Arguments = a.Started, Hash(c.wanted.Arguments)
 	if a.Earlier != nil {
 		r.Started, r.Arguments, r.Last = a.Earlier.Started, a.Earlier.Arguments, a.Earlier.Last
 	}

@@ -113,11 +113,11 @@ func (c *Call) claimed(isUnsent bool) *Record {
 	const write, sent = 2 * opTimeout, 2 * opTimeout
 	now := time.Now().UTC()
 	request := &Request{
-		ID: newID(), IsMessage: c.wanted.Job != "", Job: c.wanted.Job, Arguments: hash(c.wanted.Arguments),
+		ID: newID(), IsMessage: c.wanted.Job != "", Job: c.wanted.Job, Arguments: Hash(c.wanted.Arguments),
 		Sender: c.journal.process.Self, SentAt: now, Unsent: isUnsent,
 		Deadline: now.Add(write + sent + c.journal.RequestTimeout + outcomeTime),
 	}
-	request.Prompt = store.Hash(request.ID, c.wanted.Prompt)
+	request.Prompt = Hash(request.ID, c.wanted.Prompt)
 	r := *c.journal.withoutForgotten(c.under)
 	r.Claim = request
 	return &r

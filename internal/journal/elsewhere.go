@@ -18,10 +18,10 @@ type Elsewhere struct {
 	Pointer string  // the object that says so
 }
 
-// LeftElsewhere returns what another place has of a name that has no record here, or nil: a record of a job that no state is known to
+// FindElsewhere returns what another place has of a name that has no record here, or nil: a record of a job that no state is known to
 // have, where earlier runs may have kept the journal, or a pointer. A place that cannot be read has none, but without an answer about the
 // pointer there is an error. A plan asks once, for all resources, and each request that is sent again.
-func (j *Journal) LeftElsewhere(ctx context.Context, project, name string, isSending bool) (*Elsewhere, error) {
+func (j *Journal) FindElsewhere(ctx context.Context, project, name string, isSending bool) (*Elsewhere, error) {
 	if moved, err := j.pointer(ctx, isSending); moved != nil || err != nil {
 		return moved, err
 	}
@@ -48,8 +48,8 @@ type pointer struct {
 	Place string `json:"place"` // its URL
 }
 
-// leavePointer writes the pointer, unless it is there. It is for those who forget a setting, so this run does not need it.
-func (j *Journal) leavePointer(ctx context.Context) {
+// writePointer writes the pointer, unless it is there. It is for those who forget a setting, so this run does not need it.
+func (j *Journal) writePointer(ctx context.Context) {
 	if j.Pointer == nil {
 		return
 	}

@@ -29,7 +29,7 @@ func TestPointer_N28(t *testing.T) {
 		for isUsual, want := range map[bool]string{true: folder + "?state=a", false: ""} {
 			j := open(Options{Place: beside, IsUsual: isUsual})
 			moved := ""
-			r, err := j.LeftElsewhere(t.Context(), "p", "n", false)
+			r, err := j.FindElsewhere(t.Context(), "p", "n", false)
 			if err != nil {
 				t.Error(err)
 			}
@@ -52,13 +52,13 @@ func TestPointer_error(t *testing.T) {
 	failing := true
 	c.fault = func(string) fault { return map[bool]fault{true: lostRequest}[failing] }
 	for range 2 {
-		if moved, err := j.LeftElsewhere(t.Context(), "p", "n", false); moved != nil || err == nil {
+		if moved, err := j.FindElsewhere(t.Context(), "p", "n", false); moved != nil || err == nil {
 			t.Error(moved, err)
 		}
 	}
 	failing = false
 	for range 2 {
-		if moved, err := j.LeftElsewhere(t.Context(), "p", "n", true); moved == nil || err != nil {
+		if moved, err := j.FindElsewhere(t.Context(), "p", "n", true); moved == nil || err != nil {
 			t.Error(moved, err)
 		}
 	}

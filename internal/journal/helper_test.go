@@ -240,7 +240,7 @@ func (w *world) put(key string, text []byte, ifVersion store.Version) (store.Ver
 	case err != nil, !validKey.MatchString(key), len(text) > 64<<10:
 		panic(fmt.Sprintf("%s: %s", key, text))
 	}
-	v := store.Version(store.Hash(string(text)))
+	v := store.Version(Hash(string(text)))
 	w.kept[key] = kept{text, store.Listed{Version: v, Written: time.Now()}}
 	w.history = append(w.history, short(r))
 	return v, nil

@@ -81,7 +81,7 @@ func over(s store.Store, process *cli.Process, options Options) *Journal {
 }
 
 func (p Place) open(process *cli.Process) store.Store {
-	return p.Location.Open(store.Hash(p.Scope), process)
+	return p.Location.Open(Hash(p.Scope), process)
 }
 
 // Discard returns a journal that keeps nothing.
@@ -222,7 +222,7 @@ func (j *Journal) prove(ctx context.Context) error {
 	defer cancel()
 	err := j.store.Prove(ctx)
 	if j.isProven = err == nil; j.isProven {
-		j.leavePointer(ctx)
+		j.writePointer(ctx)
 	}
 	return j.failed("written", err)
 }
@@ -273,7 +273,7 @@ const AnyAdoption = "any"
 
 // Release frees the name of a job that is destroyed or replaced, also while a message to the job waits for its response. It does nothing
 // if the name has another job by now, if a create has no known outcome, or if another object has adopted the job, which is then still
-// wanted. If another journal may have the record, it leaves one here that says so: see LeftElsewhere.
+// wanted. If another journal may have the record, it leaves one here that says so: see FindElsewhere.
 func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption string) error {
 	defer j.reread(project, name)
 	if jobID == "" {

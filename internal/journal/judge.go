@@ -71,7 +71,7 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 		return Twin
 	case r.IsUnknownCreate() && !j.IsForgotten(r):
 		return UnknownCreate
-	case r.IsUnknownCreate(), r.Arguments != hash(w.Arguments):
+	case r.IsUnknownCreate(), r.Arguments != Hash(w.Arguments):
 		return Send
 	case w.IsPromptUnknown || r.Last.has(w.Prompt):
 		return Adopt

@@ -13,14 +13,13 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // has is a record of an earlier run: of a request that the service has accepted, and after which the name has a job.
 func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
 	r := &Record{
-		Project: "p", Name: "n", Job: job, Arguments: hash(triggers), Run: "earlier",
-		Last: &Request{ID: "last", Prompt: store.Hash("last", prompt), Arguments: hash(triggers)},
+		Project: "p", Name: "n", Job: job, Arguments: Hash(triggers), Run: "earlier",
+		Last: &Request{ID: "last", Prompt: Hash("last", prompt), Arguments: Hash(triggers)},
 	}
 	for _, edit := range edits {
 		edit(r)
@@ -39,7 +38,7 @@ func by(run cli.Run) func(*Record) {
 func claimed(sender, job, prompt string, edits ...func(*Record)) func(*Record) {
 	return func(r *Record) {
 		r.Claim = &Request{
-			ID: "claim", IsMessage: job != "", Job: job, Prompt: store.Hash("claim", prompt), Arguments: hash(""), Sender: cli.ProcessID{Start: sender},
+			ID: "claim", IsMessage: job != "", Job: job, Prompt: Hash("claim", prompt), Arguments: Hash(""), Sender: cli.ProcessID{Start: sender},
 			SentAt: time.Now(), Deadline: time.Now().Add(time.Minute),
 		}
 		for _, edit := range edits {
@@ -276,7 +275,7 @@ func TestPrevious(t *testing.T) {
 func TestRecord_leave(t *testing.T) {
 	r := &Record{Job: "", Last: &Request{ID: "0", Unknown: true}}
 	for i := range maxPrevious + 2 {
-		r.leave(false)
+		r.notePrevious(false)
 		r.Job, r.Last = fmt.Sprint(i+1), &Request{ID: fmt.Sprint(i + 1)}
 	}
 	var got []string

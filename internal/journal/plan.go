@@ -217,7 +217,7 @@ func (j *Journal) Renamed(ctx context.Context, w Wanted) *Record {
 		if r.IsUnknownCreate() {
 			arguments = r.Last.Arguments
 		}
-		if arguments == hash(w.Arguments) && r.Last.has(w.Prompt) && !j.IsInState(r.Job) {
+		if arguments == Hash(w.Arguments) && r.Last.has(w.Prompt) && !j.IsInState(r.Job) {
 			return r
 		}
 	}
@@ -269,7 +269,7 @@ func (j *Journal) placed(version store.Version) string {
 	case j.Location.Folder != "":
 		where = "named"
 	}
-	return store.Hash(where, j.Scope)[:8] + "." + string(version)
+	return Hash(where, j.Scope)[:8] + "." + string(version)
 }
 
 // IsElsewhere reports whether a version that a state knows is that of a journal in another place.
@@ -278,5 +278,3 @@ func (j *Journal) IsElsewhere(version string) bool {
 	there, _, _ := strings.Cut(version, ".")
 	return there != "" && there != here && j.Keeps() && !j.IsUnusable()
 }
-
-func hash(text string) string { return store.Hash(text) }

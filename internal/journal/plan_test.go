@@ -318,7 +318,7 @@ func (w *world) lastID(name string) []string {
 }
 
 // What a run left where the journal was before must stop the create of that name, and nothing else. (C21.)
-func TestLeftElsewhere(t *testing.T) {
+func TestFindElsewhere(t *testing.T) {
 	for name, row := range map[string]struct {
 		before func(t *testing.T, old *Journal)
 		inState,
@@ -363,7 +363,7 @@ func TestLeftElsewhere(t *testing.T) {
 			}
 			for range 2 {
 				got := ""
-				r, err := j.LeftElsewhere(t.Context(), "p", "n", false)
+				r, err := j.FindElsewhere(t.Context(), "p", "n", false)
 				if err != nil {
 					t.Error(err)
 				}

@@ -5,6 +5,8 @@ package journal
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -12,7 +14,6 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // Record is what is known of a name: its job, and the last request for it. Who writes one has read what it replaces.
@@ -89,11 +90,21 @@ func key(project, name string) string {
 		}
 		return '-'
 	}, strings.ToLower(name))
-	return readable[:min(len(readable), 40)] + "-" + store.Hash(project, name)
+	return readable[:min(len(readable), 40)] + "-" + Hash(project, name)
+}
+
+// Hash returns 100 bits of a hash, as letters and digits.
+func Hash(parts ...string) string {
+	sum := sha256.New()
+	for _, part := range parts {
+		fixed := sha256.Sum256([]byte(part)) // of fixed width, so that "a", "bc" differs from "ab", "c"
+		sum.Write(fixed[:])
+	}
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum.Sum(nil)))[:20]
 }
 
 // has reports whether the prompt is that of the request.
-func (r *Request) has(prompt string) bool { return r.Prompt == store.Hash(r.ID, prompt) }
+func (r *Request) has(prompt string) bool { return r.Prompt == Hash(r.ID, prompt) }
 
 // LastMessage is the last request if that was a message, or nil, as of a nil record.
 func (r *Record) LastMessage() *Request {
@@ -145,7 +156,7 @@ func (r *Record) accept(request *Request, job string, isInState bool) {
 	last := *request
 	last.Deadline, last.Unsent = time.Time{}, false
 	if r.Job != job || r.IsUnknownCreate() {
-		r.leave(isInState)
+		r.notePrevious(isInState)
 		r.Started, r.Arguments = time.Time{}, request.Arguments
 	}
 	if !request.IsMessage {
@@ -157,8 +168,8 @@ func (r *Record) accept(request *Request, job string, isInState bool) {
 	r.Last, r.Job, r.Claim, r.Released = &last, job, nil, false
 }
 
-// leave notes that the name gets another job.
-func (r *Record) leave(isInState bool) {
+// notePrevious notes the job that the name had, because it gets another one.
+func (r *Record) notePrevious(isInState bool) {
 	if !r.IsFree() && !isInState {
 		previous := slices.Clone(r.Previous)
 		if len(previous) == maxPrevious { // a job goes before a create that nobody has decided about

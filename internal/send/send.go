@@ -167,7 +167,7 @@ func (o *Operation) elsewhere(ctx context.Context) (*journal.Elsewhere, error) {
 	if o.Request.Name == "" || o.Request.Kind() == Message {
 		return nil, nil
 	}
-	return o.sender.Journal.LeftElsewhere(ctx, o.Request.Project, o.Request.Name, true)
+	return o.sender.Journal.FindElsewhere(ctx, o.Request.Project, o.Request.Name, true)
 }
 
 func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {

@@ -146,8 +146,8 @@ func otherJobWays(r send.Request, record *journal.Record) string {
 		"To keep job %s, give the other one up: %s.", escape.Printable(record.Job), r.Job, giveUp(record))
 }
 
-// LeftBehind describes the job of a name that gets a new one, and that no state is known to have.
-func LeftBehind(r send.Request, record *journal.Record) Diagnostic {
+// Stray describes the job of a name that gets a new one, and that no state is known to have.
+func Stray(r send.Request, record *journal.Record) Diagnostic {
 	return diagnostic(summaryOtherJob,
 		fmt.Sprintf("An earlier run started job %s under the name %s at %s, with other triggers or arguments, and no state is known "+
 			"to have it. Apply starts a new job.", escape.Printable(record.Job), Quote(r.Name), sentAt(record)),

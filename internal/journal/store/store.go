@@ -7,13 +7,10 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base32"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
-	"strings"
 	"time"
 )
 
@@ -89,16 +86,6 @@ func CheckText(text []byte) error {
 func ReadText(r io.Reader) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(r, MaxText+1))
 	return text, errors.Join(err, CheckText(text))
-}
-
-// Hash returns 100 bits of a hash, as letters and digits.
-func Hash(parts ...string) string {
-	sum := sha256.New()
-	for _, part := range parts {
-		fixed := sha256.Sum256([]byte(part)) // of fixed width, so that "a", "bc" differs from "ab", "c"
-		sum.Write(fixed[:])
-	}
-	return strings.ToLower(base32.StdEncoding.EncodeToString(sum.Sum(nil)))[:20]
 }
 
 // Discard returns a store that keeps nothing.

@@ -28,7 +28,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
@@ -363,7 +362,7 @@ func (w *world) describe(kind string, r *journal.Request, jobs map[string]int) s
 	if r == nil {
 		return ""
 	}
-	prompt := slices.IndexFunc(prompts, func(p string) bool { return store.Hash(r.ID, p) == r.Prompt })
+	prompt := slices.IndexFunc(prompts, func(p string) bool { return journal.Hash(r.ID, p) == r.Prompt })
 	return fmt.Sprintf(", %s message %t to %d %s prompt %d unknown %t unsent %t alive %t age %d given up %t", kind, r.IsMessage, jobs[r.Job],
 		triggersOf(r.Arguments), prompt, r.Unknown, r.Unsent, w.alive(r.Sender), coarse(time.Since(r.SentAt)), strings.Contains(w.shown, r.ID))
 }

@@ -99,7 +99,7 @@ func journalRows() []Row {
 			m.starts(Job1())
 		}
 	})
-	// The state was moved from disk to a bucket, or the journal to another place. Red without: LeftElsewhere.
+	// The state was moved from disk to a bucket, or the journal to another place. Red without: FindElsewhere.
 	row("N27_a_record_elsewhere", func(m *Matrix) {
 		id := m.started(Job1())
 		m.config["journal"] = attrs{"url": m.TempDir() + "?state=a"}

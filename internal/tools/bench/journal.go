@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
@@ -83,7 +84,7 @@ func (b *bench) fill(ctx context.Context, url string) {
 	group.SetLimit(16)
 	for state := range 100 {
 		group.Go(func() error {
-			other := bucket.Open(store.Hash(fmt.Sprint(state)), new(cli.Process))
+			other := bucket.Open(journal.Hash(fmt.Sprint(state)), new(cli.Process))
 			for i := range foreign / 100 {
 				_, err := other.Put(ctx, fmt.Sprint("other-", i), []byte("{}"), "")
 				if err != nil && !errors.Is(err, store.ErrConflict) { // an earlier repetition has written it
