@@ -58,8 +58,30 @@ func TestFieldCoverage(t *testing.T) {
 	harness.Contains(t, data.String(), want...)
 	for _, name := range c.Computed {
 		if !slices.Contains(exposed, name) {
-			t.Errorf("no field of the contract is exposed as %s", name)
+			t.Errorf("%s has no row in contract", name)
 		}
+	}
+}
+
+// A field of another type than the contract's is null. Without a status, a job is active, and without an id, it is lost.
+func TestFieldCoverage_otherTypes(t *testing.T) {
+	for _, other := range []any{7, true, []string{"a"}, attrs{"a": "b"}} {
+		source, want := map[string]any{}, []string{`"status":tftypes.String<"active">`}
+		extra := map[string]any{"source": source, "status": other}
+		for _, row := range contract {
+			switch name, inSource := strings.CutPrefix(row.field, "source."); {
+			case row.field == "id" || row.field == "source" || row.field == "status":
+				continue
+			case inSource:
+				source[name] = other
+			default:
+				extra[name] = other
+			}
+			want = append(want, fmt.Sprintf(`%q:tftypes.String<null>`, row.attribute))
+		}
+		c := fakecli.New(t, harness.NewService(t, harness.Always(simulator.Script{Extra: extra})).Attrs())
+		c.Run(t.Context(), attrs{"prompt": "write", "wait": attrs{"enabled": false}})
+		harness.Contains(t, c.State.String(), want...)
 	}
 }
 
