@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -124,8 +125,17 @@ func TestAdoption_everyArgument(t *testing.T) {
 						step.posts = sent.Create + sent.Message
 					}
 					if got := s.Counts(); got.Create+got.Message != step.posts || fakecli.Failed(diags) != stops {
-						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Has %s its own value and field of the body (arguments.go)?\n%s",
+						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Has %s its own value (arguments.go)?\n%s",
 							run, job[name], got.Create+got.Message, step.posts, stops, name, fakecli.Text(diags))
+					}
+					if field := examples[name].field; field != "" && step.posts > sent.Create+sent.Message {
+						posts := slices.DeleteFunc(s.Requests(), func(r simulator.Request) bool { return r.Kind == simulator.KindGet })
+						value, has := posts[len(posts)-1].Fields[field]
+						got, _ := json.Marshal(value)
+						want, _ := json.Marshal(job[name])
+						if string(got) != string(want) || has != (job[name] != nil) {
+							t.Errorf("for %s = %s, the service got %s = %s, %t", name, want, field, got, has)
+						}
 					}
 					if step.isLost {
 						*c = before

@@ -13,13 +13,14 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
-// examples are of each argument that requests may differ in. Its description says what a change does.
+// examples are of each argument that requests may differ in.
 var examples = map[string]struct {
+	field    string // that the service gets, with the same value as JSON; empty if there is none
 	accepted [3]any // the last one may be nil
 	refused  []any  // by its validators
 }{
-	"prompt":     {accepted: [3]any{"A", "B", "C"}, refused: badPrompts},
-	"prompt_wo":  {accepted: [3]any{"A", "B", "C"}, refused: badPrompts},
+	"prompt":     {field: "prompt", accepted: [3]any{"A", "B", "C"}, refused: badPrompts},
+	"prompt_wo":  {field: "prompt", accepted: [3]any{"A", "B", "C"}, refused: badPrompts},
 	"project_id": {accepted: [3]any{"proj_1", "proj_2", "proj_3"}, refused: []any{"a/b", "..", "a/../b", "a?b", "a#b", "a%2fb", "a b"}},
 	"triggers":   {accepted: [3]any{attrs{"v": "1"}, attrs{"v": "2"}, nil}},
 }

@@ -4,6 +4,7 @@
 package job_test
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -40,10 +41,19 @@ func TestValidate_I01(t *testing.T) {
 		"name": {"", strings.Repeat("n", 257)}, "id": {"", "a/b"}, "job_id": {"", "a/b"}, "wait on_failure": {"", "never"},
 		"timeouts create": durations, "timeouts update": durations, "timeouts invoke": durations,
 	}
+	c := fakecli.Unconfigured(t)
 	for name, example := range examples {
 		refused[name] = example.refused
+		for _, value := range example.accepted {
+			config := attrs{"prompt": "write", name: value}
+			if name == "prompt_wo" {
+				delete(config, "prompt")
+			}
+			if diags := c.Validate(config); fakecli.Failed(diags) {
+				t.Errorf("%s = %v is refused: %s", name, value, fakecli.Text(diags))
+			}
+		}
 	}
-	c := fakecli.Unconfigured(t)
 	validate := func(kind string, config attrs) (diags []*tfprotov6.Diagnostic) {
 		switch kind {
 		case "resource":
@@ -77,15 +87,16 @@ func TestValidate_I01(t *testing.T) {
 			}
 			path := strings.Fields(name)
 			for _, value := range refused[name] {
-				t.Log(kind, name, value)
-				if len(path) == 2 {
-					value = attrs{path[1]: value}
-				}
-				config := fakecli.With(test.required, attrs{path[0]: value})
-				if name == "prompt_wo" {
-					delete(config, "prompt")
-				}
-				fakecli.WantPath(t, validate(kind, config), path...)
+				t.Run(fmt.Sprintf("%s, %s %.20q", kind, name, value), func(t *testing.T) {
+					if len(path) == 2 {
+						value = attrs{path[1]: value}
+					}
+					config := fakecli.With(test.required, attrs{path[0]: value})
+					if name == "prompt_wo" {
+						delete(config, "prompt")
+					}
+					fakecli.WantPath(t, validate(kind, config), path...)
+				})
 			}
 		}
 	}

@@ -38,6 +38,7 @@ type Request struct {
 	Project string
 	JobID   string
 	Prompt  string
+	Fields  map[string]any // of the body of a POST, as encoding/json decodes them; shared: do not change it
 	// Header lacks Authorization; Authorized tells whether it was right.
 	Header     http.Header
 	Authorized bool
@@ -102,7 +103,8 @@ func (s *Server) receive(r *http.Request) (request *Request, refusal response) {
 	body, readErr := io.ReadAll(r.Body)
 	err := readErr
 	if err == nil && (request.Kind == KindCreate || request.Kind == KindMessage) {
-		request.Prompt, err = parseBody(r.Header.Get("Content-Type"), body)
+		request.Fields, err = parseBody(r.Header.Get("Content-Type"), body)
+		request.Prompt, _ = request.Fields["prompt"].(string)
 	}
 	switch {
 	case !request.Authorized:
@@ -146,28 +148,27 @@ func (r *Request) route(u *url.URL) {
 // requestFields are what the service accepts in a create or message, as its documentation spells them.
 func requestFields() []string { return []string{"prompt"} }
 
-// parseBody returns the prompt of a create or message.
-func parseBody(contentType string, body []byte) (string, error) {
+// parseBody returns the fields of a create or message, with an error if the service refuses them.
+func parseBody(contentType string, body []byte) (fields map[string]any, _ error) { // a struct's names would match in any case
 	if t, _, err := mime.ParseMediaType(contentType); err != nil || t != "application/json" {
-		return "", errors.New("the Content-Type must be application/json")
+		return nil, errors.New("the Content-Type must be application/json")
 	}
 	// encoding/json would replace such bytes silently.
 	if !utf8.Valid(body) {
-		return "", errors.New("request body is not valid UTF-8")
+		return nil, errors.New("request body is not valid UTF-8")
 	}
-	var fields map[string]any // a struct's names would match in any case
 	if err := json.Unmarshal(body, &fields); err != nil {
-		return "", fmt.Errorf("request body is not the JSON expected: %w", err)
+		return nil, fmt.Errorf("request body is not the JSON expected: %w", err)
 	}
 	for name := range fields {
 		if !slices.Contains(requestFields(), name) { // the client has misspelt an optional one, perhaps, which a real service would ignore
-			return "", fmt.Errorf("request body has an unknown field %q", name)
+			return nil, fmt.Errorf("request body has an unknown field %q", name)
 		}
 	}
 	prompt, _ := fields["prompt"].(string)
 	if prompt == "" {
-		return "", errors.New("prompt is required, a text, and must not be empty")
+		return nil, errors.New("prompt is required, a text, and must not be empty")
 	}
 	_, err := Script{}.directed(prompt)
-	return prompt, err
+	return fields, err
 }

@@ -121,14 +121,16 @@ func With(base, more Attrs) Attrs {
 	return all
 }
 
-// WantPath asserts an error that points at one attribute.
+// WantPath asserts an error that points at one attribute, or into it.
 func WantPath(t *testing.T, diags []*tfprotov6.Diagnostic, names ...string) {
 	t.Helper()
 	path := tftypes.NewAttributePath()
 	for _, name := range names {
 		path = path.WithAttributeName(name)
 	}
-	if !slices.ContainsFunc(diags, func(d *tfprotov6.Diagnostic) bool { return isError(d) && d.Attribute.Equal(path) }) {
+	if !slices.ContainsFunc(diags, func(d *tfprotov6.Diagnostic) bool {
+		return isError(d) && slices.EqualFunc(path.Steps(), d.Attribute.Steps()[:min(len(names), len(d.Attribute.Steps()))], tftypes.AttributePathStep.Equal)
+	}) {
 		t.Errorf("no error at %s in:\n%s", path, Text(diags))
 	}
 }
