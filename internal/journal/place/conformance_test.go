@@ -87,10 +87,7 @@ func places(t *testing.T, try func(t *testing.T, p place)) {
 		}
 		t.Run(server.name, func(t *testing.T) {
 			p := inBucket(t, text)
-			p.page, p.cannotDeny = server.page, server.cannotDeny
-			if !strings.HasPrefix(text, "gs://") { // no test has a client for Google
-				p.forget = forgetting(text, p.at.Prefix)
-			}
+			p.page, p.cannotDeny, p.forget = server.page, server.cannotDeny, forgetting(text, p.at.Prefix)
 			isS3 := strings.HasPrefix(text, "s3://")
 			if isS3 && !strings.Contains(text, "=http://127.0.0.1:") { // chosen by a person
 				p.cannotDeny = "buckets and rights are made only at a server on this machine"
@@ -266,6 +263,9 @@ func allowUser(t *testing.T, at, policy string) Location {
 
 // forgetting returns what deletes what a key has.
 func forgetting(url, prefix string) func(t *testing.T, scope, key string) {
+	if !strings.HasPrefix(url, "s3://") && !strings.HasPrefix(url, "azblob://") { // no test has a client for it
+		return nil
+	}
 	return func(t *testing.T, scope, key string) {
 		t.Helper()
 		remove(t, url, prefix+scope+"/"+key+store.Suffix)

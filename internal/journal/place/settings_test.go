@@ -7,11 +7,11 @@ import (
 	"flag"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
 )
 
 var update = flag.Bool("update", false, "write into settings.tsv which settings are refused; what no longer is becomes honoured")
@@ -51,6 +51,10 @@ func TestSettings(t *testing.T) {
 	for i, line := range lines[1:] {
 		row := strings.Split(line, "\t")
 		backend, name, kind, status := row[0], row[1], row[2], row[4]
+		of, ok := find(func(k bucket.Kind) bool { return k.Backend == backend })
+		if !ok {
+			t.Fatalf("no kind of store has the backend %s", backend)
+		}
 		t.Run(backend+"/"+name, func(t *testing.T) {
 			value := ""
 			for _, p := range plausible {
@@ -60,7 +64,7 @@ func TestSettings(t *testing.T) {
 			}
 			outer, inner, isNested := strings.Cut(name, ".")
 			settings := map[string]any{}
-			for required := range kinds()[slices.Index(Backends(), backend)].Locating {
+			for required := range of.Locating {
 				settings[required] = "canary"
 			}
 			if backend == "azurerm" { // or some identities cannot look up the account's key

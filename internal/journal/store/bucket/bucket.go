@@ -25,7 +25,8 @@ type Kind struct {
 	Scheme  string // of URLs
 	Example string // of a URL
 
-	// Beside is where the backend keeps its states, and Named where a URL leads.
+	// Beside is beside where the backend keeps a state, in a prefix that no listing of its workspaces meets, and Named where a URL
+	// leads. Beside needs no other setting than those that locate a state.
 	Beside func(*settings.Settings) (in Cloud, prefix string, _ error)
 	Named  func(host, path string, _ *settings.Settings) (in Cloud, prefix string, _ error)
 
