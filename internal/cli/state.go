@@ -102,8 +102,9 @@ func (b Backend) ID(of map[string]string) string {
 //
 //nolint:gochecknoglobals // never changed
 var locating = map[string]string{
-	"address": "", "bucket": "", "conn_str": "", "hostname": "app.terraform.io", "key": "", "namespace": "default", "organization": "",
-	"path": "", "prefix": "", "schema_name": "terraform_remote_state", "secret_suffix": "", "workspace_dir": "", "workspaces": "",
+	"address": "", "bucket": "", "conn_str": "", "datacenter": "", "hostname": "app.terraform.io", "key": "", "namespace": "default", "organization": "",
+	"path": "", "prefix": "", "schema_name": "terraform_remote_state", "secret_suffix": "", "table_name": "states", "workspace_dir": "",
+	"workspaces": "",
 }
 
 // variables are what else sets some of them.
@@ -111,7 +112,7 @@ var locating = map[string]string{
 //nolint:gochecknoglobals // never changed
 var variables = map[string]string{
 	"address": "TF_HTTP_ADDRESS", "conn_str": "PG_CONN_STR", "hostname": "TF_CLOUD_HOSTNAME", "namespace": "KUBE_NAMESPACE",
-	"organization": "TF_CLOUD_ORGANIZATION", "schema_name": "PG_SCHEMA_NAME",
+	"organization": "TF_CLOUD_ORGANIZATION", "schema_name": "PG_SCHEMA_NAME", "table_name": "PG_TABLE_NAME",
 }
 
 // withoutNulls removes what a later CLI may add to a setting that has parts.

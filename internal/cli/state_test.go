@@ -34,8 +34,11 @@ func TestBackend(t *testing.T) {
 		},
 		"pg": {
 			`"conn_str":"postgres://user:1@host/db?sslmode=disable","schema_name":null`,
-			`"conn_str":"postgres://ci:2@host:5432/db","schema_name":"terraform_remote_state"`,
-			`"conn_str":"postgres://user:1@host/other"`,
+			`"conn_str":"postgres://ci:2@host:5432/db","schema_name":"terraform_remote_state","table_name":"states"`,
+			`"conn_str":"postgres://user:1@host/db","table_name":"other"`,
+		},
+		"consul": {
+			`"path":"p","datacenter":null,"access_token":"1"`, `"path":"p","datacenter":"","access_token":"2"`, `"path":"p","datacenter":"other"`,
 		},
 		"kubernetes": {
 			`"secret_suffix":"s","namespace":null,"config_path":"~/.kube/config"`,

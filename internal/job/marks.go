@@ -142,6 +142,9 @@ func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agenta
 		m.reopen()
 		m.Unconfirmed = m.Unconfirmed && !before.ended() // else the message has arrived after all
 	}
+	if now := time.Now(); m.SentAt.After(now) {
+		m.SentAt = now // another machine's clock was ahead
+	}
 	if wait.MayBeStale(status, m.SentAt) {
 		return agentapi.StatusActive // this status may be the one from before the message
 	}

@@ -144,6 +144,9 @@ func TestReplacement(t *testing.T) {
 				failed1, {objects: of("fail", nil), unconfigured: true, says: append([]string{"WARNING: Agent job not refreshed"}, append(slices.Clip(kept[1:]), failed)...), creates: 1},
 			},
 			"failed, and refreshed": {failed1, still, {before: refreshed, objects: of("fail", nil), says: again.says, creates: 1}},
+			"failed, and one response has no status": {failed1, still, {before: func(l *life) {
+				l.s.Inject(simulator.Fault{Kind: simulator.KindGet, Status: 200, Body: fmt.Sprintf(`{"id":%q}`, l.s.OnlyJob(l.t).ID)})
+			}, objects: of("fail", nil), says: again.says, creates: 1}},
 			"failed, another prompt planned, and not applied": {
 				failed1, {objects: of("A", nil), planOnly: true, creates: 1}, still,
 			},

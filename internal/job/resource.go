@@ -150,9 +150,9 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	case err != nil:
 		addError(&resp.Diagnostics, wording.RefreshFailed.Of(job.facts(), err))
 	default:
-		r.provider.names.observe(id, job.Name.ValueString(), string(shown.Status))
 		shown.Status = out.marks.message.observed(&job, shown.Status)
 		resp.Diagnostics.Append(job.set(shown)...)
+		r.provider.names.observe(id, job.Name.ValueString(), job.Status.ValueString())
 		if reflect.DeepEqual(job, before) {
 			out.identify(ctx, &job)
 		} else {
