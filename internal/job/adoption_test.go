@@ -125,7 +125,7 @@ func TestAdoption_everyArgument(t *testing.T) {
 						step.posts = sent.Create + sent.Message
 					}
 					if got := s.Counts(); got.Create+got.Message != step.posts || fakecli.Failed(diags) != stops {
-						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Has %s its own value (arguments.go)?\n%s",
+						t.Fatalf("run %d, %v: %d POSTs so far, want %d, fails %t. Has %s its own value and send (arguments.go), and simulator and client its field?\n%s",
 							run, job[name], got.Create+got.Message, step.posts, stops, name, fakecli.Text(diags))
 					}
 					if field := examples[name].field; field != "" && step.posts > sent.Create+sent.Message {

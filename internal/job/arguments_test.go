@@ -16,13 +16,13 @@ import (
 // examples are of each argument that requests may differ in.
 var examples = map[string]struct {
 	field    string // that the service gets, with the same value as JSON; empty if there is none
-	accepted [3]any // the last one may be nil
-	refused  []any  // by its validators
+	accepted [3]any // of an optional one: what is nothing in Go, such as 0, another value, and nil
+	refused  []any  // by its validators; empty without any
 }{
 	"prompt":     {field: "prompt", accepted: [3]any{"A", "B", "C"}, refused: badPrompts},
 	"prompt_wo":  {field: "prompt", accepted: [3]any{"A", "B", "C"}, refused: badPrompts},
 	"project_id": {accepted: [3]any{"proj_1", "proj_2", "proj_3"}, refused: []any{"a/b", "..", "a/../b", "a?b", "a#b", "a%2fb", "a b"}},
-	"triggers":   {accepted: [3]any{attrs{"v": "1"}, attrs{"v": "2"}, nil}},
+	"triggers":   {accepted: [3]any{attrs{}, attrs{"v": "1"}, nil}},
 }
 
 var badPrompts = []any{"", " \t\n\u00a0", "a\x00b", "a\xffb"}

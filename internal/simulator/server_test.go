@@ -158,7 +158,7 @@ func TestRequestRecord(t *testing.T) {
 		}
 		want := []simulator.Request{{
 			Time: start, Kind: simulator.KindCreate, Method: "POST", Path: "/v2/agent/my%20proj/job?debug=1",
-			Project: "my proj", Prompt: `a "b" ☃`, Authorized: true, Status: 201,
+			Project: "my proj", Prompt: `a "b" ☃`, Fields: map[string]any{"prompt": `a "b" ☃`}, Authorized: true, Status: 201,
 			Header: http.Header{"Content-Type": {"application/json"}},
 		}}
 		if diff := cmp.Diff(want, s.Requests()); diff != "" {
