@@ -102,9 +102,9 @@ func (b Backend) ID(of map[string]string) string {
 //
 //nolint:gochecknoglobals // never changed
 var locating = map[string]string{
-	"address": "", "bucket": "", "conn_str": "", "datacenter": "", "hostname": "app.terraform.io", "key": "", "namespace": "default", "organization": "",
-	"path": "", "prefix": "", "schema_name": "terraform_remote_state", "secret_suffix": "", "table_name": "states", "workspace_dir": "",
-	"workspaces": "",
+	"address": "", "bucket": "", "conn_str": "", "datacenter": "", "hostname": "app.terraform.io", "key": "", "namespace": "default",
+	"organization": "", "path": "", "prefix": "", "schema_name": "terraform_remote_state", "secret_suffix": "", "table_name": "states",
+	"workspace_dir": "", "workspaces": "",
 }
 
 // variables are what else sets some of them.

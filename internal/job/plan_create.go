@@ -186,7 +186,7 @@ func (d *ProviderData) sayCreate(c *create, isUnseen bool, diags *diag.Diagnosti
 	switch {
 	case c.keepsFailed:
 		warn(wording.StillFailed(c.request, c.record))
-	case c.verdict == journal.Twin: // the apply stops it, if the plan does not
+	case c.verdict == journal.Twin: // an error of holdName, or of the apply
 	case c.elsewhere != nil:
 		warn(wording.RecordElsewhere(c.request, c.elsewhere))
 	case c.renamed != nil:

@@ -72,9 +72,7 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 			r.Claim.Deadline = time.Time{} // its clock is ahead
 			verdict = c.journal.judge(r, c.wanted)
 		}
-		if r.Claim != nil {
-			r = c.journal.settle(r)
-		}
+		r = c.journal.settle(r)
 		c.under, c.version, c.written = r, version, nil
 		return verdict, r, nil
 	}

@@ -29,9 +29,7 @@ func (j *Journal) FindElsewhere(ctx context.Context, project, name string, isSen
 		value, _ := j.index.places.LoadOrStore(i, over(place.open(j.process), j.process, Options{}))
 		other, _ := value.(*Journal)
 		r, _, err := other.planned(ctx, key(project, name))
-		if r != nil && r.Claim != nil {
-			r = j.settle(r)
-		}
+		r = j.settle(r)
 		if err == nil && r != nil && !r.IsFree() && !j.IsInState(r.Job) && !j.IsForgotten(r) {
 			return &Elsewhere{Record: r}, nil
 		}

@@ -235,7 +235,7 @@ func (j *Journal) change(ctx context.Context, project, name string, change func(
 	}
 	for range maxConflicts {
 		r, version, err := j.get(ctx, project, name)
-		if r.Claim != nil && j.isOver(r.Claim) {
+		if j.isOver(r.Claim) {
 			r = j.settle(r)
 		}
 		run := r.Run
@@ -259,16 +259,14 @@ func (j *Journal) change(ctx context.Context, project, name string, change func(
 // OfJob returns the record of a name if that has the job, or nil.
 func (j *Journal) OfJob(ctx context.Context, project, name, jobID string) (*Record, error) {
 	r, _, err := j.get(ctx, project, name)
-	if r.Claim != nil { // of a run that has ended, or that counts as sent
-		r = j.settle(r)
-	}
+	r = j.settle(r) // a claim is of a run that has ended, or counts as sent
 	if err != nil || r.Job != jobID || r.Last == nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// AnyAdoption is for who does not know which adoption is its own.
+// AnyAdoption stands for the adoption that a record has, whichever that is: the caller has no state to compare it with.
 const AnyAdoption = "any"
 
 // Release frees the name of a job that is destroyed or replaced, also while a message to the job waits for its response. It does nothing

@@ -107,14 +107,17 @@ func (j *Journal) withoutForgotten(r *Record) *Record {
 	return &less
 }
 
-// isOver reports whether no response to a claimed request can arrive any more.
+// isOver reports whether no response to a claimed request can arrive any more. A record without a claim waits for none.
 func (j *Journal) isOver(claim *Request) bool {
-	return time.Now().After(claim.Deadline) || j.process.Ended(claim.Sender)
+	return claim == nil || time.Now().After(claim.Deadline) || j.process.Ended(claim.Sender)
 }
 
-// settle returns what a record says once its claim is over. If the sender has ended on this machine, it had sent nothing
-// before it said so.
+// settle returns what a record, which may be nil, says once its claim is over, if it has one. If the sender has ended on this machine, it
+// had sent nothing before it said so.
 func (j *Journal) settle(r *Record) *Record {
+	if r == nil || r.Claim == nil {
+		return r
+	}
 	isSent := !r.Claim.Unsent || !j.process.Ended(r.Claim.Sender)
 	return r.settled(isSent, j.IsInState(r.Job))
 }

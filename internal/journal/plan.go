@@ -120,11 +120,7 @@ func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) 
 		held := *r
 		held.Released, r = false, &held
 	}
-	verdict := j.judge(r, w)
-	if r.Claim != nil {
-		r = j.settle(r)
-	}
-	return verdict, r, nil
+	return j.judge(r, w), j.settle(r), nil
 }
 
 // CheckRead returns an error if nobody has written here so far, as far as this run may know, and it cannot read. Then its apply could not
@@ -132,7 +128,7 @@ func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) 
 func (j *Journal) CheckRead(ctx context.Context) error {
 	listed, err := j.list(ctx)
 	if len(listed) > 0 || err != nil && !errors.Is(err, store.ErrDenied) {
-		return nil // or it is said already
+		return nil // somebody has written here, or another caller reports the error
 	}
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
@@ -153,7 +149,7 @@ func (j *Journal) Compare(ctx context.Context, project, name, jobID, version str
 	listed, err := j.list(ctx)
 	there, isThere := listed[at]
 	switch {
-	case errors.Is(err, store.ErrDenied), j.IsUnusable(): // nothing is sent for it
+	case errors.Is(err, store.ErrDenied), j.IsUnusable(): // without its record, the job stays as the state has it
 		return nil, version, nil
 	case err != nil, !isThere, j.placed(there.Version) == version:
 		return nil, version, err
@@ -162,12 +158,10 @@ func (j *Journal) Compare(ctx context.Context, project, name, jobID, version str
 	if r == nil {
 		return nil, version, err
 	}
-	if r.Claim != nil {
-		if !j.isOver(r.Claim) {
-			return nil, version, nil // another run is about to change it
-		}
-		r = j.settle(r)
+	if !j.isOver(r.Claim) {
+		return nil, version, nil // another run is about to change it
 	}
+	r = j.settle(r)
 	if r.Job == jobID && !r.Released {
 		r = j.withoutForgotten(r)
 		return r, j.known(r, current), nil
@@ -207,9 +201,7 @@ func (j *Journal) Renamed(ctx context.Context, w Wanted) *Record {
 		if err != nil || r == nil {
 			continue
 		}
-		if r.Claim != nil { // its run may live, and nobody knows yet what comes of it
-			r = j.settle(r)
-		}
+		r = j.settle(r)                                                                         // the run of a claim may live, and nobody knows yet what comes of it
 		if r.Project != w.Project || r.IsFree() || j.IsForgotten(r) || r.Run == j.process.Run { // another resource of this run
 			continue
 		}
@@ -237,7 +229,7 @@ func (j *Journal) All(ctx context.Context) ([]*Record, error) {
 	for i, key := range keys {
 		group.Go(func() error {
 			r, _, err := j.read(ctx, key)
-			if r != nil && r.Claim != nil && j.isOver(r.Claim) {
+			if r != nil && j.isOver(r.Claim) {
 				r = j.settle(r)
 			}
 			found[i] = r

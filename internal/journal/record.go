@@ -162,7 +162,7 @@ func (r *Record) accept(request *Request, job string, isInState bool) {
 	if !request.IsMessage {
 		r.Started = request.SentAt
 	}
-	if job != "" { // another request had replaced it
+	if job != "" { // the name had it before, and has it again
 		r.Previous = slices.DeleteFunc(slices.Clone(r.Previous), func(p Previous) bool { return p.Job == job })
 	}
 	r.Last, r.Job, r.Claim, r.Released = &last, job, nil, false

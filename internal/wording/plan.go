@@ -86,7 +86,7 @@ func Announcement(verdict journal.Verdict, r send.Request, record *journal.Recor
 			fmt.Sprintf("An earlier run started job %s under the name %s at %s, with another prompt, and the state does not show it. "+
 				"Apply sends nothing and fails until you decide.", job, name, at), otherPromptWays(r, record))
 	case journal.OtherJob:
-		return diagnostic(summaryNameOtherJob, otherJob(r, record)+" Apply sends nothing and fails until you decide.", otherJobWays(r, record))
+		return diagnostic(summaryNameOtherJob, hasOtherJob(r, record)+" Apply sends nothing and fails until you decide.", otherJobWays(r, record))
 	case journal.UnknownMessage:
 		return diagnostic(summaryEarlierUnknown, fmt.Sprintf("An earlier run sent this prompt to job %s at %s, and received no response. "+
 			"It counts as sent, so apply sends nothing.", job, at))
@@ -134,8 +134,8 @@ func otherPromptWays(r send.Request, record *journal.Record) string {
 		"To start a new job instead, give the earlier one up: %s.", r.Project, escape.Printable(record.Job), giveUp(record))
 }
 
-// otherJob says which job has a name.
-func otherJob(r send.Request, record *journal.Record) string {
+// hasOtherJob says which job has a name.
+func hasOtherJob(r send.Request, record *journal.Record) string {
 	return fmt.Sprintf("In the journal, the name %s has job %s in project %s, and not job %s. The state may be an older one, a run that "+
 		"replaced the job may have been killed, or two names were exchanged.", Quote(r.Name), escape.Printable(record.Job), r.Project, r.Job)
 }

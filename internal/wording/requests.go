@@ -63,7 +63,7 @@ func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 			fmt.Sprintf("An earlier run started job %s in project %s under the name %s at %s, with another prompt. The new prompt was not sent.",
 				escape.Printable(outcome.Record.Job), r.Project, Quote(r.Name), sentAt(outcome.Record)), otherPromptWays(r, outcome.Record))
 	case send.OtherJob:
-		return diagnostic(summaryNameOtherJob, otherJob(r, outcome.Record)+" Nothing was sent.", otherJobWays(r, outcome.Record))
+		return diagnostic(summaryNameOtherJob, hasOtherJob(r, outcome.Record)+" Nothing was sent.", otherJobWays(r, outcome.Record))
 	case send.Elsewhere:
 		return diagnostic(summaryElsewhere, elsewhere(r, outcome.Moved)+" Nothing was sent.", elsewhereWays(r, outcome.Moved))
 	case send.Twin:

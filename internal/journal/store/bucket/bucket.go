@@ -215,7 +215,7 @@ func (b *bucket) CanRead(ctx context.Context) error {
 	return err
 }
 
-// Prove writes an object that nobody reads. The first write of all is the one that may succeed.
+// Prove writes an object that nobody reads. Only in a new scope, where there is none yet, does a write of it succeed.
 func (b *bucket) Prove(ctx context.Context) error {
 	write := func(ifVersion store.Version) error {
 		text := fmt.Sprintf("{\"about\": \"The store must refuse to replace this.\", \"at\": %q}\n", time.Now().Format(time.RFC3339Nano))
