@@ -201,7 +201,8 @@ func (j *Journal) Renamed(ctx context.Context, w Wanted) *Record {
 		if err != nil || r == nil {
 			continue
 		}
-		r = j.settle(r)                                                                         // the run of a claim may live, and nobody knows yet what comes of it
+		// The run of a claim may live, and nobody knows yet what comes of it.
+		r = j.settle(r)
 		if r.Project != w.Project || r.IsFree() || j.IsForgotten(r) || r.Run == j.process.Run { // another resource of this run
 			continue
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
 )
 
-var update = flag.Bool("update", false, "write into settings.tsv which settings are refused; what no longer is becomes honoured")
+var update = flag.Bool("update", false, "write into settings.tsv which settings are refused; what is new, or no longer refused, becomes honoured")
 
 // A value that a setting could have, for names that the first pattern matches.
 var plausible = []struct {
@@ -90,7 +90,7 @@ func TestSettings(t *testing.T) {
 				settings[name] = set
 			}
 			_, _, err := Beside(cli.Backend{Type: backend, Settings: settings})
-			if isRefused := err != nil; *update && isRefused != (status == "refused") {
+			if isRefused := err != nil; *update && (status == "" || isRefused != (status == "refused")) {
 				row[4], row[5] = map[bool]string{true: "refused", false: "honoured"}[isRefused], ""
 				lines[i+1] = strings.Join(row, "\t")
 				return

@@ -86,7 +86,7 @@ func run(ctx context.Context, clone string, guides []string) error {
 		}
 	}
 	if unsaid != nil {
-		return fmt.Errorf("%s has new rows: write honoured, irrelevant or refused in those of %s", file, strings.Join(unsaid, ", "))
+		return fmt.Errorf("%s has new rows, for TestSettings -update: %s", file, strings.Join(unsaid, ", "))
 	}
 	for _, guide := range guides {
 		text, err := os.ReadFile(guide)
