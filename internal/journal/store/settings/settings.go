@@ -68,12 +68,6 @@ func onlySet(values map[string]any) map[string]any {
 	return set
 }
 
-// Has reports whether a setting is set.
-func (s *Settings) Has(name string) bool {
-	value, ok := s.values[name]
-	return ok && value != false
-}
-
 // Text returns a setting, or else the first of the environment variables that is set.
 func (s *Settings) Text(name string, variables ...string) string {
 	s.read[name] = true
