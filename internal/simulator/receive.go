@@ -103,7 +103,7 @@ func (s *Server) receive(r *http.Request) (request *Request, refusal response) {
 	body, readErr := io.ReadAll(r.Body)
 	err := readErr
 	if err == nil && (request.Kind == KindCreate || request.Kind == KindMessage) {
-		request.Fields, err = parseBody(r.Header.Get("Content-Type"), body)
+		request.Fields, err = parseBody(request.Kind, r.Header.Get("Content-Type"), body)
 		request.Prompt, _ = request.Fields["prompt"].(string)
 	}
 	switch {
@@ -145,11 +145,13 @@ func (r *Request) route(u *url.URL) {
 	}
 }
 
-// requestFields are what the service accepts in a create or message, as its documentation spells them.
-func requestFields() []string { return []string{"prompt"} }
+// requestFields are what the service accepts, as its documentation spells them.
+func requestFields() map[Kind][]string {
+	return map[Kind][]string{KindCreate: {"prompt"}, KindMessage: {"prompt"}}
+}
 
 // parseBody returns the fields of a create or message, with an error if the service refuses them.
-func parseBody(contentType string, body []byte) (fields map[string]any, _ error) { // a struct's names would match in any case
+func parseBody(kind Kind, contentType string, body []byte) (fields map[string]any, _ error) { // a struct's names would match in any case
 	if t, _, err := mime.ParseMediaType(contentType); err != nil || t != "application/json" {
 		return nil, errors.New("the Content-Type must be application/json")
 	}
@@ -161,7 +163,7 @@ func parseBody(contentType string, body []byte) (fields map[string]any, _ error)
 		return nil, fmt.Errorf("request body is not the JSON expected: %w", err)
 	}
 	for name := range fields {
-		if !slices.Contains(requestFields(), name) { // the client has misspelt an optional one, perhaps, which a real service would ignore
+		if !slices.Contains(requestFields()[kind], name) { // the client has misspelt an optional one, perhaps, which a real service would ignore
 			return nil, fmt.Errorf("request body has an unknown field %q", name)
 		}
 	}
