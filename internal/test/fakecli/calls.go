@@ -34,8 +34,9 @@ func call[Request, Response any](ctx context.Context, c *CLI, method func(contex
 	}
 	if shown := reflect.ValueOf(response).Elem().FieldByName("Diagnostics"); shown.IsValid() {
 		diags, _ := reflect.TypeAssert[[]*tfprotov6.Diagnostic](shown)
+		of := reflect.TypeFor[Request]().Elem().Name()
 		for _, d := range diags {
-			c.check(d, !strings.HasPrefix(reflect.TypeFor[Request]().Elem().Name(), "Validate"))
+			c.check(d, !strings.HasPrefix(of, "Validate") && !strings.HasPrefix(of, "Configure"))
 		}
 	}
 	return response

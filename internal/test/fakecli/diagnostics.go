@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 )
 
-// beforeSending matches the summaries of what a configuration or a plan says before anything can be sent. So does all validation.
+// beforeSending matches the summaries of what a plan says before anything can be sent.
 var beforeSending = regexp.MustCompile(`^(Invalid |Missing |Agent provider not configured)`)
 
 // questions are what each other diagnostic answers.
@@ -29,7 +29,7 @@ var retried = regexp.MustCompile(`(?s)provider.*tcp.*(timeout|connection reset b
 // blocked is what is said where running a command again sends nothing.
 var blocked = regexp.MustCompile(`without sending it again, until you decide|so no apply sends it again`)
 
-// check fails the test if a diagnostic leaves a question open, has a character that could
+// check fails the test if a diagnostic of a call that may send something leaves a question open, has a character that could
 // control the terminal, or makes a wrapper run a command again whose outcome is unknown, if that would send the request again.
 func (c *CLI) check(d *tfprotov6.Diagnostic, maySend bool) {
 	c.T.Helper()
