@@ -158,6 +158,10 @@ var knownLives = map[string]life{
 		{Goes: failed}, {Meanwhile: gone, config: config{OnFailure: "retry"}, Goes: outlasts, Killed: true},
 		{config: config{OnFailure: "retry"}, Goes: failed},
 	}},
+	"a job of an adoption failed while a refresh lasted": {Journal: on, Turns: []turn{
+		{Goes: archived}, {Meanwhile: gone, config: config{Prompt: "B"}, Killed: true},
+		{Meanwhile: unheardOf, config: config{Prompt: "B", OnFailure: "retry"}, Goes: failed},
+	}},
 	"a job that was given up, and its replacement refused": {Journal: on, Turns: []turn{
 		{config: config{Prompt: "B"}, Goes: failed}, {Meanwhile: gone, config: config{Prompt: "B"}, Killed: true},
 		{config: config{Prompt: "B"}, Post: invalid, Forgets: true}, {Post: lost},

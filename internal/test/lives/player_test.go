@@ -132,7 +132,6 @@ func playLife(t *testing.T, l life, rows map[string]int) (b *breach) {
 // check plays a turn, and compares it with the model.
 func (p *player) check(m *model, t turn, number int) *breach {
 	p.happen(t.Meanwhile)
-	again := t.OnFailure == "retry" && (p.status(p.newest()) == failed || p.cli.Get("status") == failed) || p.cli.Tainted && (p.status(p.newest()) != failed || p.life.Journal == off)
 	t.Ignored = t.Ignored && t.Does == apply && t.OnFailure != "retry" && m.state != nil && !m.state.tainted && (m.state.prompt == "" || m.state.triggers == t.Triggers)
 	t.Unknown = t.Unknown && !t.Ignored
 	statuses := map[string]string{} // as they are now
@@ -146,6 +145,7 @@ func (p *player) check(m *model, t turn, number int) *breach {
 			}
 		}
 	}
+	again := t.OnFailure == "retry" && (statuses[p.newest()] == failed || p.cli.Get("status") == failed) || p.cli.Tainted && (p.status(p.newest()) != failed || p.life.Journal == off)
 	p.stored = append(p.stored, p.cli.Instance)
 	x := m.play(t, number, func(job string) string {
 		if status, known := statuses[job]; known {
