@@ -28,25 +28,33 @@ var contract = []struct{ field, description, attribute string }{
 	{"archivedAt", "string, ISO 8601 UTC", "archived_at"},
 }
 
+// record is one of the service with these values, but for the id, which the simulator chooses.
+func record(value func(field string) any) map[string]any {
+	source := map[string]any{}
+	fields := map[string]any{"source": source}
+	for _, row := range contract {
+		switch name, inSource := strings.CutPrefix(row.field, "source."); {
+		case inSource:
+			source[name] = value(row.field)
+		case row.field != "id" && row.field != "source":
+			fields[row.field] = value(row.field)
+		}
+	}
+	return fields
+}
+
 // Every field of the service's record is exposed, with its value, by the resource and the data source. Neither the key,
 // if the service echoes it, nor a control character comes into the state. Red without: printable in set, and maskBody.
 func TestFieldCoverage(t *testing.T) {
 	const link = "https://example.com/pull/77"
-	source := map[string]any{}
-	extra := map[string]any{"source": source, "prLink": link}
+	extra := record(func(field string) any { return "a\x1b[31m" + harness.CanaryKey + field })
+	extra["prLink"] = link
 	exposed, want := []string{"project_id"}, []string{`"pr_link":tftypes.String<"` + link + `">`}
 	for _, row := range contract {
 		exposed = append(exposed, row.attribute)
-		text := "a\x1b[31m" + harness.CanaryKey + row.field
-		switch name, inSource := strings.CutPrefix(row.field, "source."); {
-		case row.field == "id" || row.field == "source" || row.field == "prLink":
-			continue
-		case inSource:
-			source[name] = text
-		default:
-			extra[name] = text
+		if row.field != "id" && row.field != "source" && row.field != "prLink" {
+			want = append(want, fmt.Sprintf(`%q:tftypes.String<"a\u001b[31m(sensitive value)%s">`, row.attribute, row.field))
 		}
-		want = append(want, fmt.Sprintf(`%q:tftypes.String<"a\u001b[31m(sensitive value)%s">`, row.attribute, row.field))
 	}
 	s := harness.NewService(t, harness.Always(simulator.Script{Extra: extra}))
 	c := fakecli.New(t, s.Attrs())
@@ -65,20 +73,14 @@ func TestFieldCoverage(t *testing.T) {
 
 // A field of another type than the contract's is null. Without a status, a job is active, and without an id, it is lost.
 func TestFieldCoverage_otherTypes(t *testing.T) {
-	for _, other := range []any{7, true, []string{"a"}, attrs{"a": "b"}} {
-		source, want := map[string]any{}, []string{`"status":tftypes.String<"active">`}
-		extra := map[string]any{"source": source, "status": other}
-		for _, row := range contract {
-			switch name, inSource := strings.CutPrefix(row.field, "source."); {
-			case row.field == "id" || row.field == "source" || row.field == "status":
-				continue
-			case inSource:
-				source[name] = other
-			default:
-				extra[name] = other
-			}
+	want := []string{`"status":tftypes.String<"active">`}
+	for _, row := range contract {
+		if row.field != "id" && row.field != "source" && row.field != "status" {
 			want = append(want, fmt.Sprintf(`%q:tftypes.String<null>`, row.attribute))
 		}
+	}
+	for _, other := range []any{7, true, []string{"a"}, attrs{"a": "b"}} {
+		extra := record(func(string) any { return other })
 		c := fakecli.New(t, harness.NewService(t, harness.Always(simulator.Script{Extra: extra})).Attrs())
 		c.Run(t.Context(), attrs{"prompt": "write", "wait": attrs{"enabled": false}})
 		harness.Contains(t, c.State.String(), want...)

@@ -25,8 +25,8 @@ type Kind struct {
 	Scheme  string // of URLs
 	Example string // of a URL
 
-	// Beside is beside where the backend keeps a state, in a prefix that no listing of its workspaces meets, and Named where a URL
-	// leads. Beside needs no other setting than those that locate a state.
+	// Beside returns a place next to where the backend keeps a state, which no listing of its workspaces meets, and Named the place
+	// that a URL leads to. Beside needs no other setting than those that locate a state.
 	Beside func(*settings.Settings) (in Cloud, prefix string, _ error)
 	Named  func(host, path string, _ *settings.Settings) (in Cloud, prefix string, _ error)
 
