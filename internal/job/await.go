@@ -13,8 +13,8 @@ import (
 )
 
 // await waits until a job that is already in the state finishes, and reports its
-// outcome. A wait that stops early is not an error in a create: that would taint, and
-// the next apply would start a second job.
+// outcome. A wait that stops early is an error: a create then taints the resource, whose next create adopts the job. But after Ctrl-C, the
+// CLI fails without an error of ours, and there is no need to taint.
 func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Event, options waitOptions, out stateWriter) {
 	target := wait.Target{ProjectID: job.ProjectID.ValueString(), JobID: job.ID.ValueString(), After: after}
 	if at := out.marks.message.SentAt; !at.IsZero() { // by this call or an earlier one
@@ -22,7 +22,7 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	}
 	shown, sawActive, err := d.Waiter.Wait(ctx, target)
 	if err != nil {
-		cutShort(ctx, job, err, target.After, after == wait.Created, out)
+		d.cutShort(ctx, job, err, target.After, after == wait.Created, options, out)
 		return
 	}
 	warnings := job.set(shown)
@@ -34,41 +34,39 @@ func (d *ProviderData) await(ctx context.Context, job *jobModel, after wait.Even
 	}
 	switch shown.Status {
 	case agentapi.StatusFailed:
-		isTainted := after == wait.Created && options.onFailure == onError
-		options.addFailure(out.diags, wording.Failed(job.facts(), d.nextOfFailed(options, isTainted)))
+		next := d.next(ctx, job, after == wait.Created, options)
+		options.addFailure(out.diags, wording.Failed(job.facts(), next.AfterFailure()))
 	case agentapi.StatusArchived:
 		addWarning(out.diags, wording.Archived.Of(job.facts(), nil))
 	}
 }
 
-// nextOfFailed says what follows a failed job.
-func (d *ProviderData) nextOfFailed(options waitOptions, isTainted bool) string {
-	switch {
-	case options.onFailure == onRetry:
-		return wording.RetriedFailed
-	case !isTainted:
-		return wording.ReplaceFailed
-	case !d.Sender.Journal.Keeps():
-		return wording.UnrecordedFailed
+// next is what follows a job that failed or has not finished.
+func (d *ProviderData) next(ctx context.Context, job *jobModel, isTainted bool, options waitOptions) wording.Next {
+	return wording.Next{
+		Request: d.lastRequest(ctx, job), IsTainted: isTainted,
+		IsKept: options.onFailure == onWarn || options.onFailure == "", IsRetried: options.onFailure == onRetry,
 	}
-	return wording.TaintedFailed
 }
 
 // cutShort ends a call whose wait stopped before the job finished. The state holds
 // the job as active, and a mark tells the next plan what it was waiting for. A create may also adopt a job that was last
 // sent a message.
-func cutShort(ctx context.Context, job *jobModel, err error, after wait.Event, isCreate bool, out stateWriter) {
+func (d *ProviderData) cutShort(
+	ctx context.Context, job *jobModel, err error, after wait.Event, isCreate bool, options waitOptions, out stateWriter,
+) {
 	if stopped, ok := errors.AsType[*wait.Error](err); ok {
 		out.marks.message.interrupted(after, stopped.LastStatus)
 		out.marks.write(ctx, out.private)
 	}
-	text := wording.StillRunning(err, job.facts(), wording.Resumes(after))
+	if errors.Is(err, context.Canceled) { // the CLI fails by itself
+		addWarning(out.diags, wording.StillRunning(err, job.facts(), wording.Next{}.AfterTimeout()))
+		return
+	}
+	next := d.next(ctx, job, isCreate, options)
+	text := wording.StillRunning(err, job.facts(), next.AfterTimeout())
 	if errors.Is(err, agentapi.ErrNotFound) {
-		text = wording.LostInWait(after).Of(job.facts(), err)
+		text = wording.LostInWait(job.facts(), err, after, next)
 	}
-	if isCreate || errors.Is(err, context.Canceled) {
-		addWarning(out.diags, text)
-	} else {
-		addError(out.diags, text)
-	}
+	addError(out.diags, text)
 }

@@ -4,13 +4,10 @@
 package job
 
 import (
-	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
-	"github.com/agentjobs/terraform-provider-agent/internal/validate"
-	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // effect is what an apply does with the prompt of a job in the state.
@@ -21,8 +18,6 @@ const (
 	keepPrompt effect = iota
 	// storePrompt: the job was imported, and the state gets its prompt.
 	storePrompt
-	// reopen: the prompt is the last one that the job accepted, and it has refused another one since, which no longer counts.
-	reopen
 	// sendMessage: the prompt is new, or unknown. Of a job that is closed, an earlier run has sent it.
 	sendMessage
 	// messageIfSent: the prompt is unknown, and the job is closed. The apply sends nothing, and fails unless an earlier run has sent the
@@ -32,41 +27,50 @@ const (
 	replace
 	// replaceClosed: the prompt is new, and the job cannot accept messages.
 	replaceClosed
-	// replaceFailed: the job failed, and on_failure = "retry" asks for another one.
-	replaceFailed
+	// replaceGivenUp: a person has given up the job's last request, or the job failed, and on_failure = "retry" asks for another one.
+	replaceGivenUp
 )
 
-func (e effect) replaces() bool { return e == replace || e == replaceClosed || e == replaceFailed }
+// isKept reports whether the job stays, and is sent nothing.
+func (e effect) isKept() bool { return e == keepPrompt || e == storePrompt }
+
+func (e effect) replaces() bool { return e == replace || e == replaceClosed || e == replaceGivenUp }
 
 // change is what an apply does to a job in the state.
 type change struct {
 	effect
 
-	differs  []string // arguments that have another value, but for the first ones of an imported job
-	isClosed bool     // the job cannot accept messages: it failed, was archived, or refuses them
-	isWaited bool     // the job has not finished, so the apply waits for it
+	differs     []string // arguments that have another value, but for the first ones of an imported job
+	isClosed    bool     // the job cannot accept messages: it failed, was archived, or refuses them
+	isMissing   bool     // the last refresh did not find the job
+	isWaited    bool     // the job has not finished, so the apply waits for it
+	fails       bool     // the job failed and stays, so the apply fails
+	isUndecided bool     // nobody waits for the job, and nothing says what its failure means
 }
 
 // decideApply is decide in an apply. A CLI refuses one that replaces what its plan did not; of a closed job, the request says that only a
 // message counts that an earlier run has sent.
 func decideApply(plan, state *jobModel, m *messageMarks, options waitOptions) change {
-	return decide(plan, state, m, options, false, func() bool { return true })
+	return decide(plan, state, m, options, false, false, func() bool { return true })
 }
 
 // decide compares a plan with the state. isSent reports whether an earlier run has sent the prompt to the job, which the state does not
 // show; it is called if the job is closed.
-func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewProject bool, isSent func() bool) change {
+func decide(
+	plan, state *jobModel, m *messageMarks, options waitOptions, isNewProject, isGivenUp bool, isSent func() bool,
+) change {
 	last := m.lastPrompt(state)
 	isImported, isIgnored := last.isMissing(), plan.promptText().IsNull()
 	isNewPrompt := !isImported && !isIgnored && !last.is(plan)
 	c := change{
-		effect:   keepPrompt,
-		isClosed: state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.RefusesMessages,
-		isWaited: options.enabled && !state.ended(),
+		effect:    keepPrompt,
+		isClosed:  state.is(agentapi.StatusFailed) || state.is(agentapi.StatusArchived) || m.RefusesMessages,
+		isMissing: m.IsMissing,
+		isWaited:  options.enabled && !state.ended(),
 	}
 	switch {
-	case options.onFailure == onRetry && state.is(agentapi.StatusFailed):
-		c.effect = replaceFailed
+	case isGivenUp, options.onFailure == onRetry && state.is(agentapi.StatusFailed):
+		c.effect = replaceGivenUp
 	case isNewPrompt && c.isClosed && !isSent():
 		c.effect = replaceClosed
 		if plan.PromptWO.IsUnknown() {
@@ -76,28 +80,41 @@ func decide(plan, state *jobModel, m *messageMarks, options waitOptions, isNewPr
 		c.effect = sendMessage
 	case isImported && !isIgnored:
 		c.effect = storePrompt
-	case !isImported && !isIgnored && (m.RefusesMessages || m.RefusedPrompt != ""):
-		c.effect = reopen
 	}
 	if !isImported || !state.Name.IsNull() { // the state has the first arguments
 		c.differs = plan.differingArguments(&state.arguments)
 	}
+	if !state.Name.IsNull() && !plan.Name.Equal(state.Name) {
+		c.differs = append(c.differs, "name")
+	}
 	if !c.replaces() && (isNewProject || len(c.differs) > 0) {
 		c.effect = replace
 	}
+	c.fails = c.isKept() && options.onFailure == onError && state.is(agentapi.StatusFailed)
+	c.isUndecided = options.onFailure == ""
 	return c
 }
 
-// setValues sets the planned values. It promises no value that the service may change.
-func (c change) setValues(plan, state *jobModel) {
+// setValues sets the planned values. It promises no value that the service may change. isSent: nothing is known to stop a message.
+func (c change) setValues(plan, state *jobModel, isSent bool) {
 	plan.shownJob = state.shownJob
 	if !plan.Prompt.IsNull() && plan.comparedPrompt().Equal(state.comparedPrompt()) {
 		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
 	}
+	plan.Messages = state.Messages
+	isMessage := c.effect == sendMessage || c.effect == messageIfSent
 	switch {
-	case c.replaces(), c.effect == sendMessage, c.effect == messageIfSent, c.isWaited:
+	case isMessage && (c.isMissing || plan.promptText().IsUnknown()):
+		plan.Messages = types.Int64Unknown()
+	case isMessage && isSent:
+		plan.Messages = types.Int64Value(state.Messages.ValueInt64() + 1)
+	}
+	switch {
+	case c.replaces():
 		plan.markComputedUnknown()
-	case c.effect == storePrompt && plan.Prompt.IsNull(), c.effect == reopen: // nothing else makes Terraform call Update
+	case isMessage, c.isWaited:
+		plan.markRunUnknown()
+	case c.effect == storePrompt && plan.Prompt.IsNull(), c.fails: // nothing else makes Terraform call Update
 		plan.Status = types.StringUnknown()
 	}
 }
@@ -111,42 +128,8 @@ func (c change) replacedAt(plan *jobModel) (at []path.Path) {
 	switch {
 	case c.effect == replaceClosed && !plan.Prompt.IsNull():
 		at = append(at, path.Root("prompt"))
-	case c.effect == replaceClosed, c.effect == replaceFailed:
+	case c.effect == replaceClosed, c.effect == replaceGivenUp:
 		at = append(at, path.Root("status"))
 	}
 	return at
-}
-
-// say warns of what the plan's symbols do not show.
-func (c change) say(plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics) {
-	job := state.facts()
-	job.RefusedMessage = m.RefusesMessages
-	warn := func(at path.Path, text wording.Text) { validate.WarnAt(diags, at, text.Of(job, nil)) }
-	prompt, status := plan.promptPath(), path.Root("status")
-	switch {
-	case c.effect == replaceFailed:
-		warn(status, wording.RetriesFailed)
-	case c.effect == replaceClosed:
-		warn(prompt, wording.NewJob)
-	case c.effect == replace && !state.ended():
-		warn(status, wording.ActiveReplaced)
-	case c.effect == replace:
-	case c.effect == messageIfSent:
-		warn(prompt, wording.PromptNotKnownClosed)
-	case c.effect == sendMessage && plan.promptText().IsUnknown():
-		warn(prompt, wording.PromptNotKnown)
-	case c.effect == sendMessage:
-		warn(prompt, wording.FollowUp)
-	case c.isWaited:
-		warn(status, wording.Unfinished)
-	case c.effect == storePrompt:
-		warn(prompt, wording.PromptStored)
-	case c.effect == reopen:
-		warn(prompt, wording.PromptRestored)
-	case state.is(agentapi.StatusFailed):
-		warn(status, wording.FailedEarlier)
-	}
-	if m.Unconfirmed && !c.replaces() && c.effect != sendMessage {
-		warn(prompt, wording.Unconfirmed)
-	}
 }

@@ -87,7 +87,7 @@ func jobDataSchema(ctx context.Context) schema.Schema {
 	}
 	// What the service returns is described as in the resource.
 	for name, attribute := range jobSchema(ctx).Attributes {
-		if _, own := attributes[name]; own || !attribute.IsComputed() {
+		if _, own := attributes[name]; own || !attribute.IsComputed() || name == "messages" { // of a resource
 			continue
 		}
 		attributes[name] = computed(attribute)

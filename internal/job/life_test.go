@@ -298,9 +298,6 @@ func refreshed(l *life) {
 // forgets gives up the last request of each name, and the ones before it.
 func forgets(l *life) {
 	for _, r := range l.records() {
-		for _, p := range r.Previous {
-			l.giveUp = append(l.giveUp, tftypes.NewValue(tftypes.String, p.Request))
-		}
 		l.giveUp = append(l.giveUp, tftypes.NewValue(tftypes.String, r.Last.ID))
 	}
 }

@@ -25,7 +25,7 @@ func NewList() list.ListResource { return &jobList{jobResource{provider: unconfi
 
 func (l *jobList) ListResourceConfigSchema(_ context.Context, _ list.ListResourceSchemaRequest, resp *list.ListResourceSchemaResponse) {
 	resp.Schema = schema.Schema{MarkdownDescription: "Lists the jobs of the state's journal with their names: " +
-		"the last one of each name, also if its resource is gone, and earlier ones that no state is known to have. " +
+		"the last one of each name, also if its resource is gone. " +
 		"Creates whose outcome is unknown are warnings. Nothing is sent."}
 }
 
@@ -69,13 +69,6 @@ func (l *jobList) find(ctx context.Context, diags *diag.Diagnostics) (jobs []lis
 	for _, r := range records {
 		if r.Job != "" {
 			jobs = append(jobs, listed{r.Project, r.Name, r.Job, r.Started})
-		}
-		for _, p := range r.Previous {
-			if p.Job != "" {
-				jobs = append(jobs, listed{r.Project, r.Name, p.Job, time.Time{}})
-			} else {
-				unknown = append(unknown, wording.Unanswered{Project: r.Project, Name: r.Name, Request: p.Request, SentAt: p.SentAt})
-			}
 		}
 		if r.Claim != nil {
 			pending = append(pending, wording.Unanswered{Project: r.Project, Name: r.Name, Request: r.Claim.ID, SentAt: r.Claim.SentAt})

@@ -27,6 +27,7 @@ type marks struct {
 type messageMarks struct {
 	SentAt          time.Time `json:"sent,omitzero"`         // of an accepted message whose run of the job was not seen to start or end
 	Unconfirmed     bool      `json:"unconfirmed,omitempty"` // a message was sent, and nothing showed its effect
+	IsMissing       bool      `json:"missing,omitempty"`     // the last refresh did not find the job
 	RefusesMessages bool      `json:"closed,omitempty"`      // the job has finished and refuses messages
 	RefusedPrompt   string    `json:"refused,omitempty"`     // hash of a prompt that it refused after it had finished; another one is enough
 	Prompt          string    `json:"prompt,omitempty"`      // the hash of the last write-only prompt sent to the job
@@ -34,8 +35,6 @@ type messageMarks struct {
 
 // recordMarks are about the record of the job's name.
 type recordMarks struct {
-	Version  string `json:"version,omitempty"`  // of the record that says what the state shows
-	IsNewer  bool   `json:"newer,omitempty"`    // than what the stored state knew: see known
 	Adoption string `json:"adoption,omitempty"` // of the job by this object, as the record knows it
 }
 
@@ -43,20 +42,14 @@ type recordMarks struct {
 type planMarks struct {
 	IsPromptIgnored bool       `json:"ignored,omitempty"`   // there is no prompt to compare, because of ignore_changes
 	Job             string     `json:"job,omitempty"`       // in the prior state: for the second call, the one that is replaced
-	IsAnnounced     bool       `json:"announced,omitempty"` // the first call has warned of what the second one finds
 	Successor       *successor `json:"successor,omitempty"` // the object is a new one
 }
 
 // successor is a new object, as the Delete of the one that it replaces must know it.
 type successor struct {
-	Name        string `json:"name,omitempty"`
-	KeepsFailed bool   `json:"keeps,omitempty"`     // the job of the earlier one failed, and stays that of the name
-	IsUndecided bool   `json:"undecided,omitempty"` // the plan could not tell whether it does
-}
-
-// keeps reports whether the successor adopts the job, because it failed; there may be no successor.
-func (s *successor) keeps(job *jobModel) bool {
-	return s != nil && (s.KeepsFailed || s.IsUndecided && job.is(agentapi.StatusFailed))
+	Name      string `json:"name,omitempty"`
+	MayBeSame bool   `json:"same,omitempty"` // the name has a job of the same request, or the plan cannot tell
+	Prompt    string `json:"had,omitempty"`  // the hash of the last write-only prompt of the object that has the name
 }
 
 // groups are the marks by their keys in the private state.
@@ -90,15 +83,6 @@ func (m *marks) write(ctx context.Context, p privateState) {
 	}
 }
 
-// known is the version of the record as the stored state knows it: if it is another one by now, the refresh has read the record, and a
-// plan has to say what it found.
-func (m *marks) known() string {
-	if m.record.IsNewer {
-		return ""
-	}
-	return m.record.Version
-}
-
 // promptSaved follows the write of a job to the state, whose prompt is now the one that was sent to it.
 // A plan must not call it: it has not sent the prompt.
 func (m *messageMarks) promptSaved(job *jobModel) {
@@ -117,7 +101,7 @@ func (m *messageMarks) lastPrompt(state *jobModel) lastPrompt {
 
 // messaged follows a message: one that was accepted at that time, or, without a time, one that may have arrived.
 func (m *messageMarks) messaged(at time.Time) {
-	m.reopen()
+	m.RefusesMessages, m.RefusedPrompt = false, ""
 	m.Unconfirmed = at.IsZero()
 	if !at.IsZero() {
 		m.SentAt = at
@@ -130,16 +114,13 @@ func (m *messageMarks) refuses(hash string, reason agentapi.Reason) {
 	m.RefusedPrompt = hash
 }
 
-// reopen forgets refusals: the job is active, or the prompt is one that it has accepted.
-func (m *messageMarks) reopen() { m.RefusesMessages, m.RefusedPrompt = false, "" }
-
 // observed follows a refresh. It returns the status that the record shows of the run that the last message started.
 func (m *messageMarks) observed(before *jobModel, status agentapi.Status) agentapi.Status {
 	if status == "" { // it shows nothing
 		return status
 	}
 	if status.Unfinished() {
-		m.reopen()
+		m.RefusesMessages, m.RefusedPrompt = false, ""
 		m.Unconfirmed = m.Unconfirmed && !before.ended() // else the message has arrived after all
 	}
 	if now := time.Now(); m.SentAt.After(now) {

@@ -41,6 +41,7 @@ type jobModel struct {
 	ProjectID types.String   `tfsdk:"project_id"`
 	Wait      types.Object   `tfsdk:"wait"`
 	Timeouts  timeouts.Value `tfsdk:"timeouts"`
+	Messages  types.Int64    `tfsdk:"messages"` // that the resource has sent
 	arguments
 	shownJob
 }
@@ -137,17 +138,26 @@ func (r *shownJob) set(job *agentapi.Job) diag.Diagnostics {
 	return diags
 }
 
-// markComputedUnknown marks what a message or a resumed wait may change as unknown.
-// id and created_at never change.
+// markComputedUnknown marks what a new job may change as unknown.
 func (r *shownJob) markComputedUnknown() {
-	r.Status = types.StringUnknown()
+	r.markRunUnknown()
 	r.Source = types.ObjectUnknown(sourceTypes)
 	r.Model = types.StringUnknown()
-	r.PRLink = types.StringUnknown()
 	r.ArchivedAt = types.StringUnknown()
 	if r.CreatedAt.IsNull() {
 		r.CreatedAt = types.StringUnknown()
 	}
+}
+
+// markRunUnknown marks what a message or a resumed wait usually changes as unknown. The plan promises that the rest stays, which keepPlanned
+// holds: a later refresh shows what has changed.
+func (r *shownJob) markRunUnknown() {
+	r.Status, r.PRLink = types.StringUnknown(), types.StringUnknown()
+}
+
+// keepPlanned keeps what the plan of an update has promised.
+func (r *shownJob) keepPlanned(planned *shownJob) {
+	r.Source, r.Model, r.ArchivedAt, r.CreatedAt = planned.Source, planned.Model, planned.ArchivedAt, planned.CreatedAt
 }
 
 // printable makes a text of the service safe to show: the CLI prints one with line breaks as it is.
@@ -239,15 +249,15 @@ const (
 // waitOptions are the settings of a wait block.
 type waitOptions struct {
 	enabled   bool
-	onFailure string
+	onFailure string // empty if it is not set and nobody waits
 }
 
 // addFailure reports a failed job with the severity that the user chose.
 func (o waitOptions) addFailure(diags *diag.Diagnostics, d wording.Diagnostic) {
-	if o.onFailure == onWarn {
-		addWarning(diags, d)
-	} else {
+	if o.onFailure == onError || o.onFailure == onRetry {
 		addError(diags, d)
+	} else {
+		addWarning(diags, d)
 	}
 }
 
@@ -270,6 +280,9 @@ func readWaitOptions(ctx context.Context, wait types.Object, diags *diag.Diagnos
 	diags.Append(wait.As(ctx, &block, basetypes.ObjectAsOptions{})...)
 	if !block.Enabled.IsNull() && !block.Enabled.IsUnknown() {
 		options.enabled = block.Enabled.ValueBool()
+	}
+	if !options.enabled {
+		options.onFailure = ""
 	}
 	options.onFailure = cmp.Or(block.OnFailure.ValueString(), options.onFailure)
 	return options

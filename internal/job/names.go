@@ -4,11 +4,14 @@
 package job
 
 import (
-	"encoding/json"
 	"sync"
 	"sync/atomic"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/hashicorp/terraform-plugin-framework/diag"
+	"github.com/hashicorp/terraform-plugin-framework/path"
+
+	"github.com/agentjobs/terraform-provider-agent/internal/validate"
+	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
 // projectAndName identifies a name.
@@ -18,138 +21,100 @@ func (m *jobModel) projectAndName() projectAndName {
 	return projectAndName{m.ProjectID.ValueString(), m.Name.ValueString()}
 }
 
-// names are what a process knows of names and of the jobs that the state has.
+// ofJob stands for a job among names: a resource holds it, too, so that none adopts it under another name.
+func ofJob(jobID string) projectAndName { return projectAndName{"", jobID} }
+
+// names are what a process knows of the resources that have names. It plans or applies one configuration.
 type names struct {
 	isApplying atomic.Bool // a call has applied something: an apply plans each resource again, and must not fail then
 
-	mu           sync.Mutex
-	holders      map[projectAndName]holder
-	leaving      map[tenure]bool           // that end in this plan: the resource is destroyed, or gets another name
-	predecessors map[projectAndName]string // the jobs that creates replace
-	observed     map[string]observed       // jobs in the state, by id
+	mu      sync.Mutex
+	holders map[projectAndName]holder
+	created map[projectAndName]string // by this apply: the jobs, empty while they are not known
+	prompts map[projectAndName]string // the hashes of the last write-only prompts, as a refresh has read them
 }
 
-// tenure is that of a name by a job, for the object that has adopted it last: another one may have the job, too.
-type tenure struct {
-	name          projectAndName
-	job, adoption string
-}
-
-// holder is the resource that has a name, as a plan shows it. A host may plan one resource more than once.
+// holder is the resource that has a name, as a plan shows it: it stays or is created. A host may plan one resource more than once.
 type holder struct {
-	job     string // of the resource; empty if it is a new one
+	job     string // of the resource, or the one that it replaces; empty if the plan sees a new one
 	request string // of a new one: what it sends, which tells two apart; empty while that is not known
-	tainted bool   // it is planned as a new one, and its job is in the state
-	// adoption is that of a tainted one's job: a deposed object may have the job, too.
-	adoption string
+	stays   bool   // it keeps the job
 }
 
 // mayBe reports whether two holders may be one resource. Of a new one, the prompt may become known.
 func (h holder) mayBe(other holder) bool {
-	isNew := h.job == "" && other.job == ""
-	return h == other || isNew && (h.request == "" || other.request == "")
+	return h.job == other.job && (h.request == other.request || h.request == "" || other.request == "")
 }
 
-// hold notes that a resource has a name. It reports whether the plan may go on: no other resource has the name, or an apply has begun,
-// whose create stops.
+// holdName makes sure that no other resource has the name.
+func (d *ProviderData) holdName(plan *jobModel, h holder, diags *diag.Diagnostics) {
+	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() { // it is unknown, or ignore_changes hides that of an imported job
+		return
+	}
+	d.hold(plan.projectAndName(), plan, h, diags)
+}
+
+// hold makes sure that no other resource has the name, or the job. Once an apply has begun, its creates stop instead.
+func (d *ProviderData) hold(what projectAndName, plan *jobModel, h holder, diags *diag.Diagnostics) {
+	if !d.names.hold(what, h) && !d.names.isApplying.Load() {
+		validate.ErrorAt(diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString()))
+	}
+}
+
+// hold notes that a resource has a name. It reports whether no other resource has it.
 func (n *names) hold(name projectAndName, h holder) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	had, isHeld := n.holders[name]
-	if n.holders == nil {
-		n.holders = map[projectAndName]holder{}
+	if had, isHeld := n.holders[name]; isHeld && !had.mayBe(h) {
+		return false
 	}
-	if isHeld && !had.mayBe(h) && !n.leaves(name, had.job) {
-		return n.isApplying.Load()
-	}
-	n.holders[name] = h
+	set(&n.holders, name, h)
 	return true
 }
 
-// leaves reports whether any object with the job leaves the name.
-func (n *names) leaves(name projectAndName, jobID string) bool {
-	for t := range n.leaving {
-		if t.name == name && t.job == jobID {
-			return true
-		}
+// create notes that a resource with the name is created. It reports whether no other one of this apply has the name.
+func (n *names) create(name projectAndName) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, isCreated := n.created[name]; isCreated || n.holders[name].stays {
+		return false
 	}
-	return false
+	set(&n.created, name, "")
+	return true
 }
 
-func (n *names) isHeld(name projectAndName, by holder) bool {
+// hasCreated notes the job of a created resource, or that there is none.
+func (n *names) hasCreated(name projectAndName, jobID string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	had, isHeld := n.holders[name]
-	return isHeld && had == by
-}
-
-// leave notes that a job leaves its name. It reports whether a new resource seems to get the name.
-func (n *names) leave(name projectAndName, jobID, adoption string) (isTaken bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.leaving == nil {
-		n.leaving = map[tenure]bool{}
+	if set(&n.created, name, jobID); jobID == "" {
+		delete(n.created, name)
 	}
-	n.leaving[tenure{name, jobID, adoption}] = true
-	h, isHeld := n.holders[name]
-	return isHeld && (h.job == "" || h.job == jobID && h.tainted && h.adoption == adoption) && !n.isApplying.Load()
 }
 
-func (n *names) isLeaving(name projectAndName, jobID, adoption string) bool {
+// isAdopted reports whether this apply has created another resource with a job that leaves the state.
+func (n *names) isAdopted(name projectAndName, jobID string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.leaving[tenure{name, jobID, adoption}]
+	return jobID != "" && n.created[name] == jobID
 }
 
-// setPredecessor notes that the create of a name replaces a job: with create_before_destroy, nothing else tells the create.
-func (n *names) setPredecessor(name projectAndName, jobID string) {
+// storePrompt notes the hash of the last write-only prompt of a name, or that there is none.
+func (n *names) storePrompt(name projectAndName, hash string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.predecessors == nil {
-		n.predecessors = map[projectAndName]string{}
+	set(&n.prompts, name, hash)
+}
+
+func (n *names) promptOf(name projectAndName) (hash string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.prompts[name]
+}
+
+func set[V any](m *map[projectAndName]V, name projectAndName, value V) {
+	if *m == nil {
+		*m = map[projectAndName]V{}
 	}
-	n.predecessors[name] = jobID
-}
-
-func (n *names) predecessor(name projectAndName) (jobID string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.predecessors[name]
-}
-
-// observed is what the state has of a job.
-type observed struct{ name, status string }
-
-// observe notes what the state has of a job.
-func (n *names) observe(jobID, name, status string) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.observed == nil {
-		n.observed = map[string]observed{}
-	}
-	n.observed[jobID] = observed{name, status}
-}
-
-func (n *names) hasFailed(jobID string) bool {
-	return n.inState(jobID).status == string(agentapi.StatusFailed)
-}
-
-func (n *names) inState(jobID string) observed {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.observed[jobID]
-}
-
-// StateRead is called with each object of a state before it is planned: of a tainted object, the plan shows no more than this.
-func (d *ProviderData) StateRead(object []byte) {
-	var stored struct {
-		ID, Name, Status string
-		ProjectID        string `json:"project_id"`
-	}
-	if json.Unmarshal(object, &stored) != nil || stored.ID == "" {
-		return
-	}
-	d.Sender.Journal.InState(stored.ID)
-	d.Sender.Journal.HasName(stored.ProjectID, stored.Name)
-	d.names.observe(stored.ID, stored.Name, stored.Status)
+	(*m)[name] = value
 }

@@ -33,7 +33,6 @@ type panicking struct {
 // agent has all that plugin.NewServer needs.
 type agent interface {
 	frameworkprovider.ProviderWithActions
-	StateRead(resourceType string, object []byte)
 }
 
 func newPanicking(early bool) frameworkprovider.Provider {

@@ -10,29 +10,32 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wording"
 )
 
-// ModifyPlan plans what an apply would do, and promises no value that the service may change. It sends nothing, but in the journal it
-// releases the names of jobs that the plan replaces: see planCreate.
+// ModifyPlan plans what an apply would do, and promises no value that the service may change. It sends and writes nothing.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
 	switch {
 	case req.State.Raw.IsNull():
 		r.provider.planNew(ctx, req, resp)
 	case req.Plan.Raw.IsNull():
-		r.provider.planDestroy(ctx, req, resp)
+		marks := readMarks(ctx, req.Private)
+		marks.plan = planMarks{} // those of a replacement that failed
+		marks.write(ctx, resp.Private)
 	default:
 		r.provider.planExisting(ctx, req, resp)
 	}
 }
 
-// planNew plans a job that no state has. Of a replacement, this is the second call, which finds what the first one has left in the
-// private state: Terraform drops its warnings.
+// planNew plans a job that no state has, or the one that follows a tainted resource. Of a replacement, this is the second call, which
+// finds what the first one has left in the private state: Terraform drops its warnings.
 func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan jobModel
 	diags := &resp.Diagnostics
@@ -42,62 +45,98 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	}
 	plan.ProjectID = d.projectOr(project, diags)
 	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("project_id"), plan.ProjectID)...)
+	diags.Append(resp.Plan.SetAttribute(ctx, path.Root("messages"), types.Int64Value(0))...)
+
 	marks := readMarks(ctx, req.Private)
-	marks.plan.Successor = &successor{Name: plan.Name.ValueString()}
-	replaces := marks.plan.Job
-	c := d.planCreate(ctx, &plan, nil, marks, diags)
-	h := holder{job: replaces}
-	if tainted := d.names.predecessor(plan.projectAndName()); replaces == "" && tainted != "" {
-		h = holder{job: tainted, tainted: true}
-		if c.record != nil {
-			h.adoption = c.record.Adoption
-		}
-	} else if replaces == "" {
+	c := d.planCreate(ctx, &plan, marks.plan.Job, diags)
+	if adopted := c.adopted(); adopted != "" {
+		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringValue(adopted))...)
+	}
+	h := holder{job: c.replaced}
+	if h.job == "" {
 		h.request = plan.fingerprint(ctx)
 	}
 	d.holdName(&plan, h, diags)
+	if c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt {
+		d.hold(ofJob(c.record.Job), &plan, h, diags)
+	}
+	marks.plan.Successor = &successor{
+		Name: plan.Name.ValueString(), MayBeSame: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
+	}
 	marks.write(ctx, resp.Private)
 }
 
-// holdName makes sure that no other resource has the name.
-func (d *ProviderData) holdName(plan *jobModel, h holder, diags *diag.Diagnostics) {
-	if plan.Name.ValueString() == "" || plan.ProjectID.IsUnknown() { // it is unknown, or ignore_changes hides that of an imported job
-		return
-	}
-	d.Sender.Journal.HasName(plan.ProjectID.ValueString(), plan.Name.ValueString())
-	if !d.names.hold(plan.projectAndName(), h) {
-		validate.ErrorAt(diags, path.Root("name"), wording.DuplicateName(plan.Name.ValueString(), plan.ProjectID.ValueString()))
-	}
+// create is what an apply does with a create, as far as a plan knows.
+type create struct {
+	request  send.Request
+	replaced string // the job in the state that it replaces; empty without one, or if that is tainted
+	verdict  journal.Verdict
+	record   *journal.Record // of the name; nil if there is none, or if that is not known
+	isKnown  bool            // the plan knows the record, or that there is none
 }
 
-// planDestroy plans the destruction of a job. If another resource gets its name, that one starts a new job.
-func (d *ProviderData) planDestroy(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
-	var state jobModel
-	diags := &resp.Diagnostics
-	if diags.Append(req.State.Get(ctx, &state)...); diags.HasError() {
-		return
+// planCreate finds out what a create would meet, says what follows, and counts it.
+func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced string, diags *diag.Diagnostics) create {
+	j := d.Sender.Journal
+	c := create{request: plan.request(ctx, ""), replaced: replaced}
+	if replaced != "" && j.IsUnusable() && !d.names.isApplying.Load() {
+		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaced, Project: plan.ProjectID.ValueString()}, j.Unusable()))
+		return c
 	}
-	m, jobID := readMarks(ctx, req.Private), state.ID.ValueString()
-	m.plan = planMarks{} // those of a replacement that failed
-	m.write(ctx, resp.Private)
-	record, _, err := d.Sender.Journal.Compare(ctx, state.ProjectID.ValueString(), state.Name.ValueString(), jobID, m.known())
-	d.reportJournalError(err, diags)
-	if record != nil && (record.Job != jobID || record.Adoption != m.record.Adoption) {
-		return // another object has the job, or the name another job
+	c.request.RetryFailed = plan.retries(ctx)
+	if plan.areArgumentsKnown(ctx) && d.Sender.Client != nil { // else the journal is not configured yet
+		var err error
+		c.verdict, c.record, err = j.Peek(ctx, c.request.Wanted)
+		c.isKnown = err == nil
+		d.reportJournalError(err, diags)
 	}
-	d.planLeave(ctx, &state, m, diags)
+	if c.continues() {
+		c.request.Job = c.record.Job
+	}
+	if c.verdict == journal.Send || c.isReleased() || c.continues() {
+		d.planRequest(ctx, c.request, diags)
+	}
+	if text, is := c.surprise(); is && !d.names.isApplying.Load() && (c.verdict != journal.Send || d.IsPlanCommand) {
+		// The apply's own plan cannot tell a create from a replacement with create_before_destroy, which sends beside a job, too.
+		validate.WarnAt(diags, path.Root("name"), text)
+	}
+	return c
 }
 
-// planLeave follows a plan in which a resource leaves its name: it is destroyed or renamed. If another one gets the name, this plan
-// releases it.
-func (d *ProviderData) planLeave(ctx context.Context, state *jobModel, m *marks, diags *diag.Diagnostics) {
-	jobID, request := state.ID.ValueString(), state.request(ctx, "")
-	if d.names.leave(state.projectAndName(), jobID, m.record.Adoption) {
-		if err := d.release(ctx, request, &journal.Record{Job: jobID, Adoption: m.record.Adoption}); err != nil {
-			addWarning(diags, wording.NameNotReleased(err, request, jobID))
-		}
-		addWarning(diags, wording.NotAdopted(request, state.facts()))
+// isReleased reports whether the name has the job that the apply replaces, so that its Delete frees the name first.
+func (c *create) isReleased() bool {
+	return c.record != nil && c.record.Job != "" && c.record.Job == c.replaced
+}
+
+// continues reports whether the apply sends the prompt as a message: the create of the name's job was cut short.
+func (c *create) continues() bool {
+	return c.verdict == journal.OtherPrompt && c.record.Broken
+}
+
+// mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt, as far as the plan knows.
+func (c *create) mayKeepJob() bool {
+	return !c.isKnown || c.record == nil || c.verdict == journal.Adopt || c.continues()
+}
+
+// adopted is the job that the apply adopts for sure; empty without one.
+func (c *create) adopted() string {
+	if c.verdict != journal.Adopt || c.replaced != "" || c.request.IsPromptUnknown || c.request.RetryFailed {
+		return ""
 	}
+	return c.record.Job
+}
+
+// surprise says what a plan's symbols do not show: why the apply will fail, or that it starts a job beside another one.
+func (c *create) surprise() (text wording.Diagnostic, is bool) {
+	switch {
+	case c.record == nil, c.isReleased(), c.continues(), c.verdict == journal.Adopt:
+		return text, false
+	case c.verdict != journal.Send:
+		return wording.WillStop(c.verdict, c.request, c.record), true
+	case c.record.IsFree(), c.record.Broken, c.record.IsUnknownCreate():
+		return text, false
+	}
+	return wording.BesideAnother(c.request, c.record), true
 }
 
 // planExisting plans what becomes of a job in the state: it decides, sets the planned values, and then says what follows.
@@ -108,7 +147,6 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		return
 	}
 	marks := readMarks(ctx, req.Private)
-	defer func() { marks.write(ctx, resp.Private) }()
 	plan = state
 	if !req.Plan.Raw.Equal(req.State.Raw) { // what the framework does is a tenth of a plan's CPU
 		diags.Append(req.Plan.Get(ctx, &plan)...)
@@ -120,19 +158,21 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	}
 	proposed := plan.withoutWriteOnly()
 	marks.plan = planMarks{IsPromptIgnored: plan.promptText().IsNull(), Job: state.ID.ValueString()}
+	marks.write(ctx, resp.Private)
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
 
 	isNewProject := !project.IsNull() && !project.Equal(state.ProjectID)
 	isSent := func() bool {
-		if !plan.areArgumentsKnown(ctx) {
-			return false
-		}
-		verdict, _ := d.peekMessage(ctx, &plan, &state, diags)
-		return isMessageSent(verdict)
+		verdict, _ := d.peek(ctx, &plan, diags)
+		return verdict == journal.AlreadySent || verdict == journal.UnknownMessage
 	}
-	c := decide(&plan, &state, &marks.message, options, isNewProject, isSent)
+	c := decide(&plan, &state, &marks.message, options, isNewProject, d.isGivenUp(ctx, &state), isSent)
+	verdict, record := journal.Send, (*journal.Record)(nil)
+	if c.effect == sendMessage || c.effect == storePrompt {
+		verdict, record = d.peek(ctx, &plan, diags)
+	}
 
-	c.setValues(&plan, &state)
+	c.setValues(&plan, &state, verdict == journal.Send)
 	if isNewProject {
 		plan.ProjectID = project
 	}
@@ -143,22 +183,71 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		}
 	}
 
-	d.holdName(&plan, holder{job: state.ID.ValueString()}, diags)
-	if c.replaces() {
-		// Terraform plans a replacement twice. This call has the prior state, and its warnings are shown. The second one has none: it
-		// plans a create.
-		d.planCreate(ctx, &plan, &state, marks, diags)
-		c.say(&plan, &state, &marks.message, diags)
-		return
+	h := holder{job: state.ID.ValueString(), stays: !c.replaces()}
+	d.holdName(&plan, h, diags)
+	if h.stays {
+		d.hold(ofJob(h.job), &plan, h, diags)
 	}
-	d.planStaying(ctx, &plan, &state, c, marks, diags)
+	request := plan.request(ctx, state.ID.ValueString())
+	switch {
+	case c.replaces(): // Terraform plans it again, as a create, whose warnings it drops
+		d.planCreate(ctx, &plan, h.job, diags)
+	case c.effect == sendMessage && plan.Name.IsNull():
+		checkName(request, diags)
+	case c.effect == sendMessage && verdict == journal.Send && !c.isMissing:
+		d.planRequest(ctx, request, diags)
+	case c.effect == sendMessage && verdict == journal.OtherJob, c.effect == sendMessage && verdict == journal.Wait:
+		validate.WarnAt(diags, path.Root("name"), wording.WillStop(verdict, request, record))
+	case c.effect == storePrompt && verdict == journal.OtherJob:
+		validate.WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
+	}
+	d.say(ctx, c, &plan, &state, marks, diags)
 }
 
-// planRequest counts a request that the apply sends. Once an apply has begun, which plans each resource again, its calls refuse what is
-// beyond a limit: if a plan fails there with create_before_destroy, the CLI keeps the old object as a deposed one.
+// peek tells what a message to the job of a plan would meet. While its name is not known, that is nothing.
+func (d *ProviderData) peek(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) (journal.Verdict, *journal.Record) {
+	if !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
+		return journal.Send, nil
+	}
+	verdict, record, err := d.Sender.Journal.Peek(ctx, plan.request(ctx, plan.ID.ValueString()).Wanted)
+	d.reportJournalError(err, diags)
+	return verdict, record
+}
+
+// say warns of what the plan's symbols do not show.
+func (d *ProviderData) say(ctx context.Context, c change, plan, state *jobModel, m *marks, diags *diag.Diagnostics) {
+	job := state.facts()
+	job.RefusedMessage = m.message.RefusesMessages
+	warn := func(at path.Path, text wording.Text) { validate.WarnAt(diags, at, text.Of(job, nil)) }
+	prompt, status := plan.promptPath(), path.Root("status")
+	switch {
+	case c.effect == replaceClosed:
+		warn(prompt, wording.NewJob)
+	case c.effect == replace && !state.ended():
+		warn(status, wording.ActiveReplaced)
+	case c.effect == messageIfSent:
+		warn(prompt, wording.PromptNotKnownClosed)
+	case c.isKept() && state.is(agentapi.StatusFailed) && c.fails:
+		validate.WarnAt(diags, status, wording.FailedEarlier(job, d.lastRequest(ctx, state)))
+	case c.isKept() && state.is(agentapi.StatusFailed) && c.isUndecided:
+		warn(status, wording.FailedUnnoticed)
+	}
+	if m.message.Unconfirmed && !c.replaces() && c.effect != sendMessage {
+		warn(prompt, wording.Unconfirmed)
+	}
+}
+
+// planRequest counts a request that the apply sends. What is beyond a limit fails the plan if it is a create. A message may be that of a
+// resource which -replace replaces, so the plan only warns. Once an apply has begun, which plans each resource again, its calls refuse what
+// is beyond a limit: if a plan fails there with create_before_destroy, the CLI keeps the old object as a deposed one.
 func (d *ProviderData) planRequest(ctx context.Context, request send.Request, diags *diag.Diagnostics) {
 	d.warnOfPlace(ctx, diags)
-	if err := d.Sender.Limits.Plan(request); err != nil && !d.names.isApplying.Load() {
+	err := d.Sender.Limits.Plan(request)
+	switch {
+	case err == nil, d.names.isApplying.Load():
+	case request.Kind() == send.Message:
+		addWarning(diags, wording.BeyondLimit(err, request))
+	default:
 		addError(diags, wording.BeyondLimit(err, request))
 	}
 }

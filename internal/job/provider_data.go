@@ -6,7 +6,6 @@ package job
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -32,9 +31,8 @@ type ProviderData struct {
 	IsPlanCommand bool   // the CLI runs "plan"; of "apply", plan and apply look alike
 	OnRunner      string // what to do about a journal on a pipeline's runner; empty: it is not there, or somebody chose that
 
-	warnsOfPlace, warnsOfMove sync.Once
-	sends, moved              atomic.Bool // this plan sends something; the last apply kept the journal elsewhere
-	names                     names
+	warnsOfPlace sync.Once
+	names        names
 }
 
 // unconfigured is what a resource has before Configure.

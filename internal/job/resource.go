@@ -10,11 +10,13 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework-validators/resourcevalidator"
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
@@ -64,7 +66,7 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 }
 
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics, nil}
 	r.provider.names.isApplying.Store(true)
 	var job jobModel
 	_, diags := job.readPlan(ctx, req.Plan, req.Config)
@@ -72,6 +74,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() || !r.provider.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
+	job.Messages = types.Int64Value(0)
 	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
 	timeout, diags := job.Timeouts.Create(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
@@ -83,15 +86,26 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if !checkName(request, &resp.Diagnostics) {
 		return
 	}
-	request.Predecessor, request.RetryFailed = r.provider.names.predecessor(job.projectAndName()), options.onFailure == onRetry
+	if !r.provider.names.create(job.projectAndName()) {
+		validate.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(request.Name, request.Project))
+		return
+	}
+	request.RetryFailed, request.Adopts = options.onFailure == onRetry, job.ID.ValueString()
 	operation := r.provider.Sender.Begin(ctx, request)
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
 	defer cancel()
 
 	outcome := operation.Send(ctx)
-	if outcome.Job != nil { // before anything else
+	if left := operation.Call.Left(); outcome.Job == nil && left != "" { // perhaps nothing else knows it any more
+		job.set(&agentapi.Job{ID: left})
+		out.save(ctx, &job)
+	}
+	if outcome.Job == nil {
+		r.provider.names.hasCreated(job.projectAndName(), "")
+	} else { // before anything else
 		warnings := job.set(outcome.Job)
-		out.marks.record.Version, out.marks.record.Adoption = operation.Call.Version(), operation.Call.Adoption()
+		r.provider.names.hasCreated(job.projectAndName(), outcome.Job.ID)
+		out.marks.record.Adoption = operation.Call.Adoption()
 		if last := outcome.Record.LastMessage(); outcome.Result == send.Adopted && last != nil {
 			out.marks.message.SentAt, out.marks.message.Unconfirmed = last.SentAt, last.Unknown
 		}
@@ -102,15 +116,25 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	switch outcome.Result {
 	case send.Sent:
+		if operation.Request.Job != "" {
+			out.marks.message.messaged(time.Now())
+			job.Status = types.StringValue(string(agentapi.StatusActive))
+		}
 	case send.Adopted:
-		if outcome.Job.ID != request.Predecessor { // else it is still the failed one
+		if !outcome.Record.Broken { // else it is that of this resource
 			addWarning(&resp.Diagnostics, wording.Adopted(outcome, request))
 		}
 	default:
 		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request, wording.Resource))
 	}
-	if outcome.Job != nil && options.enabled {
+	switch {
+	case outcome.Job != nil && options.enabled:
 		r.provider.await(ctx, &job, wait.Created, options, out)
+	case outcome.Result == send.Adopted && job.is(agentapi.StatusFailed):
+		options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.next(ctx, &job, true, options).AfterFailure()))
+	}
+	if outcome.Job != nil && resp.Diagnostics.HasError() { // so Terraform taints the resource
+		operation.Call.Breaks() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
 	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it
 }
@@ -124,7 +148,7 @@ func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics, nil}
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	if resp.Diagnostics.HasError() {
@@ -132,18 +156,19 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	defer recoverAsError(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
 	before, imported := job, job.Status.IsNull()
+	r.provider.names.storePrompt(job.projectAndName(), out.marks.message.Prompt)
 	if r.provider.Sender.Client == nil {
 		r.keepUnrefreshed(ctx, &job, imported, out)
 		return
 	}
 	ctx = r.provider.Mask(ctx)
-	r.provider.readRecord(ctx, &job, out)
 	defer func() { out.marks.write(ctx, out.private) }()
 	id, project := job.ID.ValueString(), job.ProjectID.ValueString()
 	shown, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
+	out.marks.message.IsMissing = errors.Is(err, agentapi.ErrNotFound)
 	switch {
 	case errors.Is(err, agentapi.ErrNotFound) && !imported:
-		addWarning(&resp.Diagnostics, wording.RefreshNotFound.Of(job.facts(), err))
+		addWarning(&resp.Diagnostics, wording.NotFound(job.facts(), err, r.provider.lastRequest(ctx, &job)))
 		out.identify(ctx, &job)
 	case err != nil && imported:
 		addError(&resp.Diagnostics, wording.ImportFailed.Of(job.facts(), err))
@@ -152,7 +177,9 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	default:
 		shown.Status = out.marks.message.observed(&job, shown.Status)
 		resp.Diagnostics.Append(job.set(shown)...)
-		r.provider.names.observe(id, job.Name.ValueString(), job.Status.ValueString())
+		if imported {
+			job.Messages = types.Int64Value(0)
+		}
 		if reflect.DeepEqual(job, before) {
 			out.identify(ctx, &job)
 		} else {
@@ -176,22 +203,23 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.isApplying.Store(true)
-	marks := readMarks(ctx, req.Private)
-	next := marks.plan.Successor
-	j := r.provider.Sender.Journal
-	switch {
-	case next != nil && j.IsUnusable(): // else the job would leave the state, and nothing would follow
+	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal
+	if marks.plan.Successor != nil && j.IsUnusable() { // else the job would leave the state, and nothing would follow
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), j.Unusable()))
 		return
-	case next.keeps(&job):
-		if err := r.provider.keepName(ctx, &job, next.Name); err != nil {
-			addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
-			return
-		}
-	default:
-		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)
 	}
-	j.NotInState(job.ID.ValueString())
+	if r.provider.names.isAdopted(job.projectAndName(), job.ID.ValueString()) {
+		return
+	}
+	isKept, err := r.provider.release(ctx, &job, marks)
+	switch {
+	case isKept:
+		return
+	case err != nil && marks.plan.Successor != nil:
+		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
+		return
+	}
+	r.provider.reportJournalError(err, &resp.Diagnostics)
 	if !resp.Diagnostics.HasError() && !job.ended() {
 		addWarning(&resp.Diagnostics, wording.ActiveRemoved.Of(job.facts(), nil))
 	}

@@ -94,6 +94,11 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Computed:            true,
 				MarkdownDescription: "When the job was archived, or null.",
 			},
+			"messages": schema.Int64Attribute{
+				Computed: true,
+				MarkdownDescription: "Number of follow-up messages that this resource has sent to the job. A plan shows each one that its " +
+					"apply sends: `0 -> 1`.",
+			},
 		},
 		Blocks: map[string]schema.Block{
 			"wait": schema.SingleNestedBlock{

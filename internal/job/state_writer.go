@@ -25,11 +25,16 @@ type stateWriter struct {
 	private  privateState
 	marks    *marks
 	diags    *diag.Diagnostics
+	planned  *shownJob // what the plan of an update has promised; else nil
 }
 
 // save writes the job to the state, so that nothing that follows can lose it.
 func (w stateWriter) save(ctx context.Context, job *jobModel) {
-	w.reportUnwritten("state", job, w.state.Set(ctx, job.withoutWriteOnly()))
+	saved := job.withoutWriteOnly()
+	if w.planned != nil {
+		saved.keepPlanned(w.planned)
+	}
+	w.reportUnwritten("state", job, w.state.Set(ctx, saved))
 	w.marks.message.promptSaved(job)
 	w.marks.write(ctx, w.private)
 	w.identify(ctx, job)
@@ -59,8 +64,7 @@ func (w stateWriter) recoverAndSave(ctx context.Context, job *jobModel) {
 	where := report(ctx, "create", value)
 	if job.ID.ValueString() != "" {
 		w.save(ctx, job)
-		// An error would taint the job, and the next apply would start a second one.
-		addWarning(w.diags, wording.PanickedAfterStart(job.facts(), where))
+		addError(w.diags, wording.PanickedAfterStart(job.facts(), where))
 		return
 	}
 	addError(w.diags, wording.Panicked("starting a job in project "+job.ProjectID.ValueString(), wording.MayHaveSent, where))

@@ -106,7 +106,7 @@ func TestMarks_stored(t *testing.T) {
 	want := marks{
 		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, RefusesMessages: true, RefusedPrompt: "hash", Prompt: "hash"},
 		recordMarks{Version: "place.1", IsNewer: true, Adoption: "random"},
-		planMarks{IsPromptIgnored: true, Job: "job_1", IsAnnounced: true, Successor: &successor{Name: "docs", KeepsFailed: true, IsUndecided: true}},
+		planMarks{IsPromptIgnored: true, Job: "job_1", Successor: &successor{Name: "docs", MayBeSame: true}},
 	}
 	m := readMarks(t.Context(), read)
 	if diff := cmp.Diff(want, *m, cmp.AllowUnexported(marks{})); diff != "" {

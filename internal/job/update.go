@@ -18,7 +18,7 @@ import (
 )
 
 func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
-	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics}
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics, nil}
 	isIgnored := out.marks.plan.IsPromptIgnored
 	out.marks.plan = planMarks{}
 	r.provider.names.isApplying.Store(true)
@@ -43,22 +43,21 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
 	change := decideApply(&job, &before, &out.marks.message, options)
 	isMessage := change.effect == sendMessage
-	if change.effect == reopen {
-		out.marks.message.reopen()
-	}
+	out.planned = &before.shownJob
 	job.shownJob = before.shownJob
-	if change.effect == storePrompt || !job.Name.Equal(before.Name) {
-		isAssigned, ok := r.provider.assign(ctx, &job, &before, isMessage, out)
-		if !ok {
-			return
-		}
-		if isAssigned && isMessage { // the job keeps the name if the message fails
-			before.Name = job.Name
-			out.save(ctx, &before)
-		}
+	isCounted := job.Messages.IsUnknown() // by the plan, which did not know the prompt
+	if isCounted {
+		job.Messages = before.Messages
+	}
+	isAssigned := change.effect == storePrompt || !isMessage && !job.Name.Equal(before.Name)
+	if isAssigned && !r.provider.assign(ctx, &job, out) {
+		return
 	}
 	if !isMessage && !change.isWaited {
 		out.save(ctx, &job)
+		if change.fails {
+			addError(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.next(ctx, &job, false, options).AfterFailure()))
+		}
 		return
 	}
 	if !r.provider.usable(&resp.Diagnostics) {
@@ -77,7 +76,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	if !isMessage {
 		out.save(ctx, &job)
 	} else {
-		outcome := r.sendMessage(ctx, &job, &before, operation, out)
+		outcome := r.sendMessage(ctx, &job, isCounted, operation, out)
 		defer func() { r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) }() // by then, the store may have taken it
 		if outcome.Job == nil {
 			return
@@ -92,9 +91,14 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 }
 
 // sendMessage sends the new prompt to the job. From the moment it may have arrived the state holds the new prompt, so that
-// no later apply sends it again. If the job has another name than before, the message's record gives it that.
-func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, operation *send.Operation, out stateWriter) send.Outcome {
+// no later apply sends it again.
+func (r *jobResource) sendMessage(
+	ctx context.Context, job *jobModel, isCounted bool, operation *send.Operation, out stateWriter,
+) send.Outcome {
 	outcome, at := operation.Send(ctx), time.Time{}
+	if isCounted && (outcome.Result == send.Sent || outcome.Result == send.Unknown) {
+		job.Messages = types.Int64Value(job.Messages.ValueInt64() + 1)
+	}
 	arrived := outcome.Job != nil
 	if arrived {
 		at = time.Now()
@@ -105,14 +109,15 @@ func (r *jobResource) sendMessage(ctx context.Context, job, before *jobModel, op
 		job.Status = types.StringValue(string(agentapi.StatusActive)) // the record may be the one from before the message
 	}
 	if arrived || outcome.Result == send.Unknown || outcome.Result == send.EarlierUnknown {
-		earlier := *out.marks
 		out.marks.message.messaged(at)
-		out.marks.record.Version, out.marks.record.Adoption = operation.Call.Version(), operation.Call.Adoption()
+		out.marks.record.Adoption = operation.Call.Adoption()
 		out.save(ctx, job)
-		r.provider.releaseEarlierName(ctx, job, before, &earlier, out.diags)
 	}
 	if !arrived {
 		outcome.BecameClosed = r.noteRefusal(ctx, job, outcome.Err, out)
+	}
+	if outcome.BecameClosed {
+		operation.Call.Closes() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
 	sayMessage(job, outcome, operation.Request, out)
 	return outcome

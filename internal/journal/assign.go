@@ -9,41 +9,19 @@ import (
 	"time"
 )
 
-// Assignment is a job in the state that a person has imported or renamed.
-type Assignment struct {
-	Started    time.Time // zero: nobody knows
-	IsImported bool      // which decides about a create whose outcome is unknown
-	IsRenamed  bool
-	Earlier    *Record // of the name that a renamed job had; may be nil
-}
-
-// Assign records that the name has the job of the wanted message, without sending anything. If the name has another job, nothing is
-// written, unless a person has imported the wanted one: other is then its record.
-func (c *Call) Assign(ctx context.Context, a Assignment) (other *Record, _ error) {
+// Assign records that the name has the job of the wanted message, which a person has imported, without sending anything. That decides
+// about a create whose outcome is unknown, and about another job of the name. started may be zero.
+func (c *Call) Assign(ctx context.Context, started time.Time) error {
 	for {
-		verdict, record, err := c.Look(ctx)
-		switch {
-		case err != nil:
-			return nil, err
-		case verdict == OtherJob && !a.IsImported:
-			return record, nil
-		case a.IsRenamed && record.Outlives(a.Earlier, c.wanted.Job): // a run was killed after this
-			return nil, nil
+		if _, _, err := c.Look(ctx); err != nil {
+			return err
 		}
-		err = c.write(context.WithoutCancel(c.ctx), c.assigned(a)) //nolint:contextcheck // the CLI's own, without our deadline
-		if !errors.Is(err, ErrTaken) {
-			return nil, err
+		r := c.claimed(false)
+		r.accept(r.Claim, c.wanted.Job)
+		r.Started, r.Arguments = started, Hash(c.wanted.Arguments)
+		//nolint:contextcheck // the CLI's own, without our deadline
+		if err := c.write(context.WithoutCancel(c.ctx), r); !errors.Is(err, ErrTaken) {
+			return err
 		}
 	}
-}
-
-// assigned is the record with an assigned job.
-func (c *Call) assigned(a Assignment) *Record {
-	r := c.claimed(false)
-	r.accept(r.Claim, c.wanted.Job, c.journal.IsInState(r.Job) || a.IsImported && c.under.IsUnknownCreate())
-	r.Started, r.Arguments = a.Started, Hash(c.wanted.Arguments)
-	if a.Earlier != nil {
-		r.Started, r.Arguments, r.Last = a.Earlier.Started, a.Earlier.Arguments, a.Earlier.Last
-	}
-	return c.journal.withoutForgotten(r)
 }

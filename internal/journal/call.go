@@ -32,7 +32,7 @@ type Call struct {
 
 	under   *Record       // what the claim is written over
 	version store.Version // of that, or of what this call has written
-	met     *reading      // the record that stood in the way of a write: a look need not read it again
+	met     *found        // stood in the way of a write: a look need not read it again
 	written *Record       // what the call has written last, since it looked
 	writes  []string      // all that it has written: a response may be lost
 
@@ -40,6 +40,12 @@ type Call struct {
 
 	mu      sync.Mutex
 	problem error // why the store does not show what became of the request
+}
+
+// found is a record as it was read.
+type found struct {
+	record  *Record
+	version store.Version
 }
 
 // Begin starts to follow a call. ctx is the call's context, without a deadline of the provider.
@@ -73,6 +79,12 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 			verdict = c.journal.judge(r, c.wanted)
 		}
 		r = c.journal.settle(r)
+		if left := c.Left(); left != "" && verdict == Send && r.IsFree() && !c.journal.isForgotten(r) {
+			c.under, verdict = r, Adopt // the journal is off, or has gone with the machine of an earlier run
+			r = c.claimed(false)
+			r.accept(r.Claim, left)
+			r.Broken = true
+		}
 		c.under, c.version, c.written = r, version, nil
 		return verdict, r, nil
 	}
@@ -116,7 +128,7 @@ func (c *Call) claimed(isUnsent bool) *Record {
 		Deadline: now.Add(write + sent + c.journal.RequestTimeout + outcomeTime),
 	}
 	request.Prompt = Hash(request.ID, c.wanted.Prompt)
-	r := *c.journal.withoutForgotten(c.under)
+	r := *c.under
 	r.Claim = request
 	return &r
 }
@@ -154,7 +166,7 @@ func (c *Call) write(ctx context.Context, r *Record) error {
 		c.version = version
 	case errors.Is(err, errChanged):
 		if now != nil {
-			c.met = &reading{record: now, version: version}
+			c.met = &found{now, version}
 		}
 		return ErrTaken
 	}
@@ -217,13 +229,13 @@ func (c *Call) failed(err error) bool {
 // Accepted records the job that the POST started or reached.
 func (c *Call) Accepted(jobID string) {
 	r := *c.written
-	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))
-	c.keep(c.journal.withoutForgotten(&r))
+	r.accept(r.Claim, jobID)
+	c.keep(&r)
 }
 
 // Unknown records that no response can arrive any more, so that the next run does not wait for one.
 func (c *Call) Unknown() {
-	c.keep(c.journal.withoutForgotten(c.written.settled(true, c.journal.IsInState(c.written.Job))))
+	c.keep(c.written.settled(true))
 }
 
 // Withdrawn puts back what was there before a POST that had no effect: it was not sent, or refused.
@@ -236,10 +248,16 @@ func (c *Call) Withdrawn() {
 	c.keep(&r)
 }
 
+// Message turns a create into a message to the job of its name.
+func (c *Call) Message(jobID string) { c.wanted.Job = jobID }
+
+// Left is the job that a resource of this process has left for the create; empty without one. The store may not have it.
+func (c *Call) Left() string { return c.journal.leftFor(c.wanted) }
+
 // Adopt records that this run adopts the job, so that no other resource of it does.
 func (c *Call) Adopt() error {
 	r := *c.under
-	r.Adoption = newID()
+	r.Adoption, r.Released, r.Broken = newID(), false, false // a resource with another address may have left it
 	return c.write(context.WithoutCancel(c.ctx), &r)
 }
 
@@ -251,30 +269,21 @@ func (c *Call) Adoption() string {
 	return c.written.Adoption
 }
 
-// ReleaseUnder releases the job that the call has looked at, also if its own request has no effect.
-func (c *Call) ReleaseUnder() {
-	released := *c.under
-	released.Released = true
-	c.under = &released
+// Closes records, after a refused message, that the job accepts none any more.
+func (c *Call) Closes() {
+	if r := *c.under; r.Job == c.wanted.Job && r.Claim == nil {
+		r.Refuses = true
+		c.keep(&r)
+	}
 }
 
-// IsForgotten reports whether a person has given up what the call has looked at.
-func (c *Call) IsForgotten() bool { return c.journal.IsForgotten(c.under) }
-
-// Version is that of what the call has read or written, for the state. It is empty if the call has replaced a job that may be in no state,
-// so that the next plan reads the record: by then, a Delete may have released that job.
-func (c *Call) Version() string {
-	if c.written == nil {
-		return c.journal.known(c.under, c.version)
+// Breaks records that the create fails although it has the job.
+func (c *Call) Breaks() {
+	if r := c.written; r != nil && r.Claim == nil && c.journal.Keeps() {
+		broken := *r
+		broken.Broken = true
+		c.keep(&broken)
 	}
-	if c.Problem() != nil { // the record still has the claim
-		return ""
-	}
-	isReplaced := func(p Previous) bool { return p.Job == c.under.Job && p.Job != c.written.Job }
-	if slices.ContainsFunc(c.written.Previous, isReplaced) {
-		return ""
-	}
-	return c.journal.known(c.written, c.version)
 }
 
 // Written returns the record of the call's own request, or nil without one.

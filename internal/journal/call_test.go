@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
@@ -36,7 +35,7 @@ func TestCall_accesses(t *testing.T) {
 		},
 		{
 			"successor", false, other, other2, "sent", "put get put put",
-			[]string{"job-1 create, claim create, by 2", "job-2 create, was job-1, by 2"},
+			[]string{"job-1 create, claim create, by 2", "job-2 create, by 2"},
 		},
 		{"adoption", false, other, create("n", "x"), "adopted job-1", "put get put", []string{"job-1 create, adopted, by 2"}},
 		{"another prompt", false, other, create("n", "y"), "other prompt", "put get", nil},
@@ -97,7 +96,7 @@ func TestRelease_N23(t *testing.T) {
 			t.Helper()
 			cancelled, cancel := context.WithCancel(t.Context())
 			cancel() // Ctrl-C
-			if err := j.Release(cancelled, "p", "n", job, ""); err != nil {
+			if err := j.Release(cancelled, "p", "n", job, "", false); err != nil {
 				t.Error(err)
 			}
 			want(t, "accesses", c.took(), ops)
@@ -130,7 +129,7 @@ func TestRelease_N23(t *testing.T) {
 		want(t, "another name", request(t, fifth, create("m", "x"), "job-5"), "sent")
 		sixth, _ := w.open("6")
 		want(t, "adopted", request(t, sixth, create("m", "x"), ""), "adopted job-5")
-		if err := errors.Join(sixth.Release(t.Context(), "p", "m", "job-5", ""), sixth.Release(t.Context(), "p", "", "job-5", "")); err != nil {
+		if err := errors.Join(sixth.Release(t.Context(), "p", "m", "job-5", "", false), sixth.Release(t.Context(), "p", "", "job-5", "", false)); err != nil {
 			t.Error(err)
 		}
 		want(t, "still adopted", w.record("m"), "job-5 create, adopted, by 6")
@@ -138,12 +137,12 @@ func TestRelease_N23(t *testing.T) {
 		successor := Wanted{Project: "p", Name: "m", Prompt: "x", Arguments: "2"}
 		want(t, "a successor", request(t, seventh, successor, "job-7"), "sent")
 		eighth, _ := w.open("8")
-		if err := eighth.Release(t.Context(), "p", "m", "job-5", AnyAdoption); err != nil {
+		if err := eighth.Release(t.Context(), "p", "m", "job-5", AnyAdoption, false); err != nil {
 			t.Error(err)
 		}
 		want(t, "a run that destroys an earlier job adopts the last one", request(t, eighth, successor, ""), "adopted job-7")
 		c5.fault = times("get", lostRequest)
-		if _, ok := errors.AsType[*Error](fifth.Release(t.Context(), "p", "m", "job-5", "")); !ok {
+		if _, ok := errors.AsType[*Error](fifth.Release(t.Context(), "p", "m", "job-5", "", false)); !ok {
 			t.Error("no error of the store")
 		}
 	})
@@ -447,9 +446,6 @@ func TestCall_outcomeIsRetried(t *testing.T) {
 				if got := call.Problem(); !errors.Is(got, errFault) {
 					t.Errorf("problem: %v", got)
 				}
-				if got := call.Written(); got.Where == "" { // by a message, while it is offered
-					t.Errorf("%+v", got)
-				}
 				want(t, "not stored", w.record("n"), "claim create, by 1")
 				began := time.Now()
 				j.process.Drain(t.Context())
@@ -498,107 +494,6 @@ func TestSending_cancelled(t *testing.T) {
 		j.process.Drain(t.Context())
 		w.wrote(t, "by 1")
 	})
-}
-
-// A rename moves what was sent, and not the claim of a run that ended before it sent anything.
-func TestOfJob(t *testing.T) {
-	for name, row := range map[string]struct {
-		unsent, hasEnded bool
-		want             string
-	}{
-		"sent":                           {false, false, "J message?, by 2"},
-		"about to be sent":               {true, false, "J message?, by 2"},
-		"ended":                          {false, true, "J message?, by 2"},
-		"ended before anything was sent": {true, true, "J message, by 2"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			first, _ := w.open("1")
-			want(t, "earlier", request(t, first, message("n", "J", "x"), ""), "sent")
-			second, _ := w.open("2")
-			call := claim(t, second, message("n", "J", "y"))
-			r := *call.written
-			claimed := *r.Claim
-			claimed.Unsent = row.unsent
-			r.Claim = &claimed
-			if err := call.write(t.Context(), &r); err != nil {
-				t.Fatal(err)
-			}
-			if row.hasEnded {
-				w.end("2")
-			}
-			third, _ := w.open("3")
-			found, err := third.OfJob(t.Context(), "p", "n", "J")
-			if err != nil {
-				t.Fatal(err)
-			}
-			want(t, "record", short(found), row.want)
-		})
-	}
-}
-
-func TestAssign(t *testing.T) {
-	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for name, row := range map[string]struct {
-		before     string
-		isImported bool
-		inState    string
-		want       string
-	}{
-		"nothing":                         {"", true, "", "J message, by 2"},
-		"an unknown create, imported":     {"unknown", true, "", "J message, by 2"},
-		"an unknown create, renamed":      {"unknown", false, "", "J message, was ?, by 2"},
-		"another job, imported":           {"job", true, "", "J message, was job-1, by 2"},
-		"another job, which is replaced":  {"job", true, "job-1", "J message, by 2"},
-		"another job, which was released": {"released", false, "", "J message, by 2"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			first, _ := w.open("1")
-			switch row.before {
-			case "unknown":
-				claim(t, first, create("n", "x")).Unknown()
-			case "job", "released":
-				want(t, "earlier", request(t, first, create("n", "x"), "job-1"), "sent")
-			}
-			if row.before == "released" {
-				if err := first.Release(t.Context(), "p", "n", "job-1", ""); err != nil {
-					t.Fatal(err)
-				}
-			}
-			j, c := w.open("2")
-			j.InState(row.inState)
-			call := j.Begin(t.Context(), message("n", "J", "y"))
-			a := Assignment{Started: started, IsImported: row.isImported, IsRenamed: !row.isImported}
-			if other, err := call.Assign(t.Context(), a); other != nil || err != nil {
-				t.Fatal(other, err)
-			}
-			want(t, "accesses", c.took(), "get put")
-			want(t, "record", w.record("n"), row.want)
-			r, version, err := j.get(t.Context(), "p", "n")
-			known := j.known(r, version)
-			if len(r.Previous) > 0 { // the next plan names it
-				known = ""
-			}
-			if !r.Started.Equal(started) || known != call.Version() || err != nil {
-				t.Errorf("%+v, %s, %v", r, call.Version(), err)
-			}
-			third, _ := w.open("3")
-			want(t, "the prompt is applied again", request(t, third, message("n", "J", "y"), ""), "already sent")
-		})
-	}
-}
-
-// A message that was refused leaves a record of nothing, which must not hide that the name is free.
-func TestRelease_afterRefusal(t *testing.T) {
-	w := newWorld()
-	j, _ := w.open("1")
-	j.Elsewhere = []Place{{place.Location{Folder: t.TempDir()}, "scope"}}
-	claim(t, j, message("n", "job-1", "x")).Withdrawn()
-	if err := j.Release(t.Context(), "p", "n", "job-1", ""); err != nil {
-		t.Error(err)
-	}
-	want(t, "record", w.record("n"), "released, by 1")
 }
 
 // A conflict that nothing confirms is no other run's record: the claim may be this run's own, and is withdrawn.
@@ -654,46 +549,6 @@ func TestVersion_outcomeNotWritten(t *testing.T) {
 	})
 }
 
-// A renamed job does not get the name of another one.
-func TestAssign_otherJob(t *testing.T) {
-	w := newWorld()
-	first, _ := w.open("1")
-	want(t, "earlier", request(t, first, create("n", "x"), "job-1"), "sent")
-	j, c := w.open("2")
-	other, err := j.Begin(t.Context(), message("n", "J", "y")).Assign(t.Context(), Assignment{IsRenamed: true})
-	if err != nil || other == nil {
-		t.Fatal(other, err)
-	}
-	want(t, "in the way", other.Job, "job-1")
-	want(t, "accesses", c.took(), "get")
-}
-
-// What was sent under the earlier name is not lost, whatever the new one's record said of the job before.
-func TestAssign_stale(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		j, _ := w.open("1")
-		for _, sent := range []Wanted{message("new", "J", "x"), message("old", "J", "y")} {
-			want(t, sent.Name, request(t, j, sent, ""), "sent")
-			time.Sleep(time.Minute)
-		}
-		a := Assignment{IsRenamed: true}
-		var err error
-		if a.Earlier, err = j.OfJob(t.Context(), "p", "old", "J"); err != nil {
-			t.Fatal(err)
-		}
-		for _, last := range []string{"y", "x"} { // a message since the first assignment counts
-			if _, err := j.Begin(t.Context(), message("new", "J", "x")).Assign(t.Context(), a); err != nil {
-				t.Fatal(err)
-			}
-			want(t, "the last prompt", request(t, j, message("new", "J", last), ""), map[string]string{"y": "already sent", "x": "sent"}[last])
-			time.Sleep(time.Minute)
-		}
-		_, _ = j.Begin(t.Context(), message("new", "J", "x")).Assign(t.Context(), a)
-		want(t, "the last prompt", request(t, j, message("new", "J", "x"), ""), "already sent")
-	})
-}
-
 // An action has no record.
 func TestDiscard(t *testing.T) {
 	j := Discard()
@@ -701,7 +556,7 @@ func TestDiscard(t *testing.T) {
 		want(t, "result", request(t, j, Wanted{Project: "p", Prompt: "x"}, "job-1"), "sent")
 	}
 	call := j.Begin(t.Context(), Wanted{Project: "p", Prompt: "x"})
-	if err := errors.Join(call.Claim(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "")); err != nil || call.Written() != nil {
+	if err := errors.Join(call.Claim(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "", false)); err != nil || call.Written() != nil {
 		t.Error(err, call.Written())
 	}
 	call.Unknown()

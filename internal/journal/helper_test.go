@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var verdicts = map[Verdict]string{
 	Send: "send", Wait: "wait", Adopt: "adopt", UnknownMessage: "sent, unknown", UnknownCreate: "unknown", AlreadySent: "already sent",
-	OtherPrompt: "other prompt", OtherJob: "other job", Twin: "twin",
+	OtherPrompt: "other prompt", OtherJob: "other job",
 }
 
 // world is what runs share: a store, and which of them have ended.
@@ -91,9 +91,6 @@ func short(r *Record) string {
 	}
 	if r.Claim != nil {
 		parts = append(parts, "claim "+request(r.Claim))
-	}
-	for _, p := range r.Previous {
-		parts = append(parts, "was "+cmp.Or(p.Job, "?"))
 	}
 	return strings.Join(append(parts, "by "+string(r.Run)), ", ")
 }

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
@@ -43,12 +42,6 @@ type Place struct {
 // Options configure a journal.
 type Options struct {
 	Place
-	// Elsewhere are other places where earlier runs may have kept the records of this state.
-	Elsewhere []Place
-	// Pointer is the place beside the state, if the journal is elsewhere: it gets a pointer to this one. It may be nil.
-	Pointer *Place
-	// IsUsual: the place is the bucket beside the state, so a pointer there counts.
-	IsUsual bool
 	// Forget lists ids of requests that a person has given up.
 	Forget []string
 	// RequestTimeout is the longest time between a POST and its response.
@@ -67,7 +60,7 @@ type Journal struct {
 	failing  sync.Once
 	proving  *semaphore.Weighted // unlike a mutex, it does not keep who was cancelled
 	isProven bool
-	inState  sync.Map // ids of jobs that the prior state has, and that this process has not destroyed
+	left     sync.Map // by key: see Leave
 	index    index
 }
 
@@ -95,19 +88,6 @@ func (j *Journal) IsUnusable() bool { return j.Location.Unusable != nil }
 
 // Unusable is why the settings that lead to the journal cannot be used, or nil.
 func (j *Journal) Unusable() error { return j.failed("written", j.Location.Unusable) }
-
-// InState notes that the prior state has a job.
-func (j *Journal) InState(jobID string) {
-	if jobID != "" {
-		j.inState.Store(jobID, true)
-	}
-}
-
-// IsInState reports whether the prior state has a job, as far as this process knows.
-func (j *Journal) IsInState(jobID string) bool {
-	_, is := j.inState.Load(jobID)
-	return is
-}
 
 // FirstError returns an error of the store if it is the first one: one is enough for a run.
 func (j *Journal) FirstError(err error) (first error) {
@@ -137,7 +117,6 @@ func (j *Journal) read(ctx context.Context, key string) (*Record, store.Version,
 	if err != nil {
 		return nil, "", j.failed("read", fmt.Errorf("%s: %w", j.store.Where(key), err))
 	}
-	r.Where = j.store.Where(key)
 	return r, version, nil
 }
 
@@ -146,7 +125,7 @@ var errChanged = errors.New("another run has written the record of this name")
 
 // stamp makes a record one that this run writes. Nothing changes it afterwards: it may be offered in the background.
 func (j *Journal) stamp(r *Record) {
-	r.Format, r.Run, r.Write, r.Where = format, j.process.Run, newID(), j.store.Where(key(r.Project, r.Name))
+	r.Format, r.Run, r.Write = format, j.process.Run, newID()
 }
 
 // put writes a stamped record over the version that was read. The error is errChanged if another run has written meanwhile: then
@@ -199,7 +178,6 @@ func (j *Journal) putOnce(
 		return "", nil, errUnchanged
 	case version != "":
 		if now, err = decode(there); err == nil {
-			now.Where = r.Where
 			return version, now, errChanged
 		}
 	}
@@ -221,31 +199,37 @@ func (j *Journal) prove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
 	err := j.store.Prove(ctx)
-	if j.isProven = err == nil; j.isProven {
-		j.writePointer(ctx)
-	}
+	j.isProven = err == nil
 	return j.failed("written", err)
 }
 
-// change reads a record, changes it, and writes it, until no other run has written it meanwhile. If change returns false, nothing
-// is written.
-func (j *Journal) change(ctx context.Context, project, name string, change func(*Record) bool) error {
-	if !j.Keeps() || name == "" { // an imported job has no name yet
+// AnyAdoption stands for the adoption that a record has, whichever that is: the caller has no state to compare it with.
+const AnyAdoption = "any"
+
+// Release frees the name of a job that is destroyed or replaced, also while a message to the job waits for its response. It does nothing
+// if the name has another job by now, if a create has no known outcome, or if another object has adopted the job, which is then still
+// wanted.
+func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption string) error {
+	if !j.Keeps() || name == "" || jobID == "" { // an imported job has no name yet
 		return nil
 	}
+	ctx = context.WithoutCancel(ctx) // Ctrl-C must not leave the names of a test
 	for range maxConflicts {
 		r, version, err := j.get(ctx, project, name)
-		if j.isOver(r.Claim) {
-			r = j.settle(r)
-		}
-		run := r.Run
-		if err != nil || !change(r) {
+		if err != nil {
 			return err
 		}
-		j.stamp(r)
-		if !r.Released { // this run has neither started nor adopted its job
-			r.Run = run
+		if r.Claim != nil && r.Claim.Job == jobID {
+			r = r.settled(true)
+		} else if j.isOver(r.Claim) {
+			r = j.settle(r)
 		}
+		if r.Claim != nil || r.Job != jobID || r.Released || adoption != AnyAdoption && r.Adoption != adoption {
+			return nil
+		}
+		r.Released = true
+		j.log(ctx, "released", r)
+		j.stamp(r)
 		if _, _, err = j.put(ctx, r, version); !errors.Is(err, errChanged) {
 			return err
 		}
@@ -256,55 +240,34 @@ func (j *Journal) change(ctx context.Context, project, name string, change func(
 	return j.failed("written", errConflicts)
 }
 
-// OfJob returns the record of a name if that has the job, or nil.
-func (j *Journal) OfJob(ctx context.Context, project, name, jobID string) (*Record, error) {
-	r, _, err := j.get(ctx, project, name)
-	r = j.settle(r) // a claim is of a run that has ended, or counts as sent
+// LastRequest returns the id of the last request for a job, by which a person can give it up. It is empty if the store does not show one.
+func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) (id string) {
+	r, _, err := j.get(context.WithoutCancel(ctx), project, name) // also after a timeout, which this is about
 	if err != nil || r.Job != jobID || r.Last == nil {
-		return nil, err
+		return ""
 	}
-	return r, nil
+	return r.Last.ID
 }
 
-// AnyAdoption stands for the adoption that a record has, whichever that is: the caller has no state to compare it with.
-const AnyAdoption = "any"
-
-// Release frees the name of a job that is destroyed or replaced, also while a message to the job waits for its response. It does nothing
-// if the name has another job by now, if a create has no known outcome, or if another object has adopted the job, which is then still
-// wanted. If another journal may have the record, it leaves one here that says so: see FindElsewhere.
-func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption string) error {
-	defer j.reread(project, name)
-	if jobID == "" {
-		return nil
-	}
-	ctx = context.WithoutCancel(ctx) // Ctrl-C must not leave the names of a test
-	return j.change(ctx, project, name, func(r *Record) bool {
-		if r.Claim != nil && r.Claim.Job == jobID {
-			*r = *r.settled(true, true)
-		}
-		had := len(r.Previous)
-		switch {
-		case r.Claim != nil:
-			return false
-		case r.IsEmpty():
-			if len(j.Elsewhere) == 0 {
-				return false
-			}
-			r.Job = jobID
-		case r.Job != jobID: // a state had it after all
-			r.Previous = slices.DeleteFunc(slices.Clone(r.Previous), func(p Previous) bool { return p.Job == jobID })
-			return len(r.Previous) < had
-		case r.Released, adoption != AnyAdoption && r.Adoption != adoption:
-			return false
-		}
-		r.Released = true
-		j.log(ctx, "released", r)
-		return true
-	})
+// Left is the job of a resource that has left the state in this process, as the state knew it.
+type Left struct {
+	Job       string
+	Arguments string // as text
+	Prompt    string // the hash of the last prompt, salted with the job
 }
 
-// NotInState notes that a resource no longer has a job.
-func (j *Journal) NotInState(jobID string) { j.inState.Delete(jobID) }
+// Leave keeps a job for a create of this process with the same request, whatever the store has of the name: the resource is only tainted,
+// or has another address. This is in no record, so a later run does not adopt what this one destroys.
+func (j *Journal) Leave(project, name string, l Left) { j.left.Store(key(project, name), l) }
+
+// leftFor returns the job that was left for a request; empty without one.
+func (j *Journal) leftFor(w Wanted) (jobID string) {
+	value, _ := j.left.Load(key(w.Project, w.Name))
+	if l, ok := value.(Left); ok && w.Job == "" && l.Arguments == w.Arguments && l.Prompt == Hash(l.Job, w.Prompt) {
+		return l.Job
+	}
+	return ""
+}
 
 func (j *Journal) log(ctx context.Context, decision string, r *Record) {
 	if j.Log != nil {

@@ -16,8 +16,6 @@ type Wanted struct {
 	Prompt        string // as it is compared; see IsPromptUnknown
 	// IsPromptUnknown: the plan does not know the prompt yet.
 	IsPromptUnknown bool
-	// Predecessor is the job that the resource has had until now; empty without one.
-	Predecessor string
 }
 
 // Verdict is what a request has to do because of the record of its name.
@@ -41,22 +39,15 @@ const (
 	OtherPrompt
 	// OtherJob: the name has another job than the recipient of the message.
 	OtherJob
-	// Twin: another resource has the name.
-	Twin
 )
 
 // judge is the protocol: it decides what a request has to do because of what its name's record says. It does not
-// depend on the CLI's state, but for Twin.
+// depend on the CLI's state.
 func (j *Journal) judge(r *Record, w Wanted) Verdict {
-	if r.Claim != nil {
-		switch {
-		case w.Job == "" && r.Claim.Sender == j.process.Self:
-			return Twin
-		case !j.isOver(r.Claim):
-			return Wait
-		}
-		r = j.settle(r)
+	if !j.isOver(r.Claim) {
+		return Wait
 	}
+	r = j.settle(r)
 	if w.Job == "" {
 		return j.judgeCreate(r, w)
 	}
@@ -65,17 +56,19 @@ func (j *Journal) judge(r *Record, w Wanted) Verdict {
 
 func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 	switch {
+	case j.isForgotten(r):
+		return Send
+	case r.IsFree() && r.Job != "" && r.Job == j.leftFor(w):
+		return Adopt
 	case r.IsFree():
 		return Send
-	case r.Job != "" && r.Job != w.Predecessor && (r.Run == j.process.Run || j.IsInState(r.Job)):
-		return Twin
-	case r.IsUnknownCreate() && !j.IsForgotten(r):
+	case r.IsUnknownCreate():
 		return UnknownCreate
-	case r.IsUnknownCreate(), r.Arguments != Hash(w.Arguments):
+	case r.Arguments != Hash(w.Arguments):
 		return Send
-	case w.IsPromptUnknown || r.Last.has(w.Prompt):
+	case w.IsPromptUnknown, r.Last.has(w.Prompt):
 		return Adopt
-	case j.IsForgotten(r):
+	case r.Refuses:
 		return Send
 	}
 	return OtherPrompt
@@ -85,7 +78,7 @@ func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
 	switch {
 	case r.IsFree(), r.IsUnknownCreate(): // the state has the job
 		return Send
-	case r.Job != w.Job && !j.IsForgotten(r):
+	case r.Job != w.Job && !j.isForgotten(r):
 		return OtherJob
 	case r.Job != w.Job, w.IsPromptUnknown, !r.Last.has(w.Prompt):
 		return Send
@@ -95,17 +88,11 @@ func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
 	return AlreadySent
 }
 
-// IsForgotten reports whether a person has given up the last request of a name.
-func (j *Journal) IsForgotten(r *Record) bool {
-	return r.Last != nil && slices.Contains(j.Forget, r.Last.ID)
-}
+// isForgotten reports whether a person has given up the last request of a name.
+func (j *Journal) isForgotten(r *Record) bool { return r.Last != nil && j.IsGivenUp(r.Last.ID) }
 
-// withoutForgotten returns a record without the earlier requests that a person has given up.
-func (j *Journal) withoutForgotten(r *Record) *Record {
-	less := *r
-	less.Previous = slices.DeleteFunc(slices.Clone(r.Previous), func(p Previous) bool { return slices.Contains(j.Forget, p.Request) })
-	return &less
-}
+// IsGivenUp reports whether a person has given up a request.
+func (j *Journal) IsGivenUp(id string) bool { return slices.Contains(j.Forget, id) }
 
 // isOver reports whether no response to a claimed request can arrive any more. A record without a claim waits for none.
 func (j *Journal) isOver(claim *Request) bool {
@@ -119,5 +106,5 @@ func (j *Journal) settle(r *Record) *Record {
 		return r
 	}
 	isSent := !r.Claim.Unsent || !j.process.Ended(r.Claim.Sender)
-	return r.settled(isSent, j.IsInState(r.Job))
+	return r.settled(isSent)
 }

@@ -5,9 +5,6 @@ package journal
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,7 +54,6 @@ func TestJudge(t *testing.T) {
 	newJob, sameJob := create("n", "x"), message("n", "J", "x")
 	changed := func(w Wanted, edit func(*Wanted)) Wanted { edit(&w); return w }
 	triggered := changed(newJob, func(w *Wanted) { w.Arguments = "2" })
-	replacing := changed(newJob, func(w *Wanted) { w.Predecessor = "kept" })
 	planned := func(w Wanted) Wanted { w.Prompt, w.IsPromptUnknown = "", true; return w }
 
 	for _, row := range []struct {
@@ -87,7 +83,7 @@ func TestJudge(t *testing.T) {
 		{"… over a job", has("J", "x", "", claimed(alive, "", "x")), newJob, "", Wait},
 		{"… a message", has("J", "x", "", claimed(alive, "J", "y")), newJob, "", Wait},
 		{"… forgotten too early", free(claimed(alive, "", "x")), newJob, "claim", Wait},
-		{"… of this process", free(claimed("me", "", "x")), newJob, "", Twin},
+		{"… of this process", free(claimed("me", "", "x")), newJob, "", Wait},
 		{"pending until its deadline", free(claimed(alive, "", "x", expired)), newJob, "", UnknownCreate},
 		{"… unsent, as far as is known", free(claimed(alive, "", "x", unsent, expired)), newJob, "", UnknownCreate},
 		{"pending until its end", free(claimed(dead, "", "x")), newJob, "", UnknownCreate},
@@ -104,13 +100,12 @@ func TestJudge(t *testing.T) {
 		{"… of other triggers", has("", "x", "", unknown), triggered, "", UnknownCreate},
 		{"… of this run", has("", "x", "", unknown, by("me")), newJob, "", UnknownCreate},
 		{"… that was forgotten", has("", "x", "", unknown), newJob, "last", Send},
-		{"a job that this run has started", has("J", "x", "", by("me")), newJob, "", Twin},
-		{"… with other triggers", has("J", "x", "", by("me")), triggered, "", Twin},
-		{"a job that the state has", has("kept", "x", ""), newJob, "", Twin},
-		{"… with another prompt, forgotten", has("kept", "y", ""), newJob, "last", Twin},
-		{"… and that this resource replaces", has("kept", "x", ""), replacing, "", Adopt},
-		{"… and that this resource replaces, with another prompt", has("kept", "y", ""), replacing, "", OtherPrompt},
-		{"another job than this resource replaces", has("J", "x", "", by("me")), replacing, "", Twin},
+		{"… of this run", has("J", "x", "", by("me")), newJob, "", Adopt},
+		{"accepted, another prompt, and it refuses messages", has("J", "y", "", func(r *Record) { r.Refuses = true }), newJob, "", Send},
+		{"… the same prompt", has("J", "x", "", func(r *Record) { r.Refuses = true }), newJob, "", Adopt},
+		{"released, and its resource has left the name in this apply", has("left", "x", "", released), newJob, "", Adopt},
+		{"… with another prompt", has("left", "y", "", released), newJob, "", OtherPrompt},
+		{"… with other triggers", has("left", "x", "", released), triggered, "", Send},
 
 		// Messages to J.
 		{"message: nothing was accepted", free(), sameJob, "", Send},
@@ -139,7 +134,7 @@ func TestJudge(t *testing.T) {
 			w := newWorld()
 			w.end(dead)
 			j, _ := w.open("me")
-			j.InState("kept")
+			j.left.Store(key("p", "n"), "left")
 			if row.forget != "" {
 				j.Forget = []string{row.forget}
 			}
@@ -242,45 +237,4 @@ func TestRequests(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Only the newest jobs that no state had are remembered.
-func TestPrevious(t *testing.T) {
-	w := newWorld()
-	for i := range 13 {
-		j, _ := w.open(string(rune('a' + i)))
-		if i == 3 {
-			j.InState("job-c") // the job that it replaces
-		}
-		wanted := create("n", "x")
-		wanted.Arguments, wanted.Predecessor = string(rune('a'+i)), "job-c"
-		want(t, "result", request(t, j, wanted, "job-"+string(rune('a'+i))), "sent")
-	}
-	j, _ := w.open("last")
-	r, _, err := j.get(t.Context(), "p", "n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, p := range r.Previous {
-		got = append(got, p.Job)
-	}
-	want(t, "previous", got, []string{"job-b", "job-d", "job-e", "job-f", "job-g", "job-h", "job-i", "job-j", "job-k", "job-l"})
-	if slices.ContainsFunc(r.Previous, func(p Previous) bool { return !ValidID(p.Request) || p.SentAt.IsZero() }) {
-		t.Errorf("%+v", r.Previous)
-	}
-}
-
-// Of many earlier jobs, the first ones are dropped, but no create that nobody has decided about.
-func TestRecord_leave(t *testing.T) {
-	r := &Record{Job: "", Last: &Request{ID: "0", Unknown: true}}
-	for i := range maxPrevious + 2 {
-		r.notePrevious(false)
-		r.Job, r.Last = fmt.Sprint(i+1), &Request{ID: fmt.Sprint(i + 1)}
-	}
-	var got []string
-	for _, p := range r.Previous {
-		got = append(got, p.Request)
-	}
-	want(t, "requests", strings.Join(got, " "), "0 3 4 5 6 7 8 9 10 11")
 }

@@ -4,7 +4,6 @@
 package journal
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,11 +11,9 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // peek is what a plan sees: VERDICT JOB, or an error.
@@ -88,9 +85,6 @@ func TestPlan_faults(t *testing.T) {
 			}
 			want(t, "plan", strings.Join([]string{peek(t, j, create("a", "x")), peek(t, j, create("c", "x")), last}, ", "), row.want)
 			want(t, "accesses", c.took(), row.ops)
-			if r := j.Renamed(t.Context(), create("z", "x")); r != nil && row.list != none {
-				t.Errorf("%+v", r)
-			}
 		})
 	}
 }
@@ -123,7 +117,7 @@ func TestCompare(t *testing.T) {
 			other.Arguments = "2"
 			claim(t, j, other)
 			w.end("2")
-		}, "create?, was job-n, by 2", "list get", false},
+		}, "create?, by 2", "list get", false},
 		"a pending create": {func(t *testing.T, w *world) {
 			j, _ := w.open("2")
 			claim(t, j, create("n", "x"))
@@ -145,14 +139,14 @@ func TestCompare(t *testing.T) {
 		}, "job-n create, by 2", "list get", true},
 		"a killed replacement": {func(t *testing.T, w *world) {
 			j, _ := w.open("2")
-			if err := j.Release(t.Context(), "p", "n", "job-n", ""); err != nil {
+			if err := j.Release(t.Context(), "p", "n", "job-n", "", false); err != nil {
 				t.Fatal(err)
 			}
 			want(t, "earlier", request(t, j, create("n", "x"), "job-2"), "sent")
 		}, "job-2 create, by 2", "list get", false},
 		"released": {func(t *testing.T, w *world) {
 			j, _ := w.open("2")
-			if err := j.Release(t.Context(), "p", "n", "job-n", ""); err != nil {
+			if err := j.Release(t.Context(), "p", "n", "job-n", "", false); err != nil {
 				t.Fatal(err)
 			}
 		}, "job-n create, released, by 2", "list get", false},
@@ -190,108 +184,6 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A plan frees a name only over a record of the very job, and an earlier plan that was not applied is taken back likewise.
-func TestRelease_inPlan(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		w.accepted(t, "1", "n")
-		plan, c := w.open("2")
-		want(t, "before", peek(t, plan, create("n", "x")), "adopt job-n")
-		for _, step := range []struct {
-			job      string
-			isRetake bool
-			then     string
-			wrote    []string
-		}{
-			{"job-0", false, "adopt job-n", nil},
-			{"job-n", true, "adopt job-n", nil},
-			{"job-n", false, "send job-n", []string{"job-n create, released, by 2"}},
-			{"job-n", false, "send job-n", nil},
-			{"job-0", true, "send job-n", nil},
-			{"job-n", true, "twin job-n", []string{"job-n create, by 2"}}, // as of this run
-		} {
-			if step.isRetake {
-				if err := plan.Retake(t.Context(), "p", "n", step.job, ""); err != nil {
-					t.Error(err)
-				}
-			} else if err := plan.Release(t.Context(), "p", "n", step.job, ""); err != nil {
-				t.Error(err)
-			}
-			want(t, "then", peek(t, plan, create("n", "x")), step.then)
-			w.wrote(t, step.wrote...)
-		}
-		c.fault = func(op string) fault { return map[string]fault{"put": denied}[op] }
-		if err := plan.Release(t.Context(), "p", "n", "job-n", ""); !errors.Is(err, store.ErrDenied) {
-			t.Error(err)
-		}
-
-		// Neither over what another run sends, nor over an unknown create.
-		other, _ := w.open("3")
-		call := claim(t, other, create("n", "y"))
-		for range 2 {
-			later, _ := w.open("4")
-			if err := later.Release(t.Context(), "p", "n", "job-n", ""); err != nil {
-				t.Error(err)
-			}
-			call.Unknown()
-		}
-		want(t, "kept", w.record("n"), "create?, by 3") // a state had the job
-	})
-}
-
-// A plan looks for a name that was changed after a broken run, among the newest names that no resource has so far. (C20.)
-func TestRenamed(t *testing.T) {
-	other := create("new", "x")
-	other.Arguments = "2"
-	elsewhere := create("new", "x")
-	elsewhere.Project = "q"
-	for name, row := range map[string]struct {
-		change func(t *testing.T, w *world, j *Journal)
-		wanted Wanted
-		want   string
-	}{
-		"the same request":           {nil, create("new", "x"), "old"},
-		"another prompt":             {nil, create("new", "y"), ""},
-		"other triggers":             {nil, other, ""},
-		"another project":            {nil, elsewhere, ""},
-		"its name has a resource":    {func(_ *testing.T, _ *world, j *Journal) { j.HasName("p", "old") }, create("new", "x"), ""},
-		"the state has its job":      {func(_ *testing.T, _ *world, j *Journal) { j.InState("job-old") }, create("new", "x"), ""},
-		"released":                   {func(t *testing.T, _ *world, j *Journal) { _ = j.Release(t.Context(), "p", "old", "job-old", "") }, create("new", "x"), ""},
-		"its project's name has one": {func(_ *testing.T, _ *world, j *Journal) { j.HasName("q", "old") }, create("new", "x"), "old"},
-		"the newest of them":         {func(t *testing.T, w *world, _ *Journal) { w.accepted(t, "1", "older") }, create("new", "x"), "older"},
-		"another resource of the run": {func(t *testing.T, w *world, j *Journal) {
-			w.accepted(t, "2", "mine")
-			j.HasName("p", "old")
-		}, create("new", "x"), ""},
-		"a person has given it up": {func(_ *testing.T, w *world, j *Journal) { j.Forget = w.lastID("old") }, create("new", "x"), ""},
-		"it is being sent":         {func(t *testing.T, w *world, _ *Journal) { sending(t, w, "old") }, create("new", "x"), "old"},
-		"only the newest are read": {func(t *testing.T, w *world, _ *Journal) { w.fill(t, maxStrays) }, create("new", "x"), ""},
-		"all but one are read":     {func(t *testing.T, w *world, _ *Journal) { w.fill(t, maxStrays-1) }, create("new", "x"), "old"},
-		"resources' names do not count": {func(t *testing.T, w *world, j *Journal) {
-			w.fill(t, maxStrays)
-			j.HasName("p", "filler-0")
-		}, create("new", "x"), "old"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
-				w.accepted(t, "1", "old")
-				time.Sleep(time.Second)
-				j, c := w.open("2")
-				if row.change != nil {
-					row.change(t, w, j)
-				}
-				c.took()
-				r := j.Renamed(t.Context(), row.wanted)
-				want(t, "renamed", cmp.Or(r, new(Record)).Name, row.want)
-				if n := strings.Count(c.took(), "get"); n > maxStrays {
-					t.Errorf("%d reads", n)
-				}
-			})
-		})
-	}
-}
-
 // sending is another run that sends a message.
 func sending(t *testing.T, w *world, name string) {
 	t.Helper()
@@ -315,66 +207,6 @@ func (w *world) lastID(name string) []string {
 		panic(err)
 	}
 	return []string{r.Last.ID}
-}
-
-// What a run left where the journal was before must stop the create of that name, and nothing else. (C21.)
-func TestFindElsewhere(t *testing.T) {
-	for name, row := range map[string]struct {
-		before func(t *testing.T, old *Journal)
-		inState,
-		forget string
-		want string
-	}{
-		"nothing":            {func(*testing.T, *Journal) {}, "", "", ""},
-		"a job":              {func(t *testing.T, old *Journal) { request(t, old, create("n", "x"), "job-1") }, "", "", "job-1 create, by old"},
-		"… of the state":     {func(t *testing.T, old *Journal) { request(t, old, create("n", "x"), "job-1") }, "job-1", "", ""},
-		"… that is given up": {func(t *testing.T, old *Journal) { request(t, old, create("n", "x"), "job-1") }, "", "last", ""},
-		"another name":       {func(t *testing.T, old *Journal) { request(t, old, create("m", "x"), "job-1") }, "", "", ""},
-		"released": {func(t *testing.T, old *Journal) {
-			request(t, old, create("n", "x"), "job-1")
-			if err := old.Release(t.Context(), "p", "n", "job-1", ""); err != nil {
-				t.Error(err)
-			}
-		}, "", "", ""},
-		"an unknown create": {func(t *testing.T, old *Journal) { claim(t, old, create("n", "x")).Unknown() }, "", "", "create?, by old"},
-		"a killed create":   {func(t *testing.T, old *Journal) { claim(t, old, create("n", "x")) }, "", "", "create?, by old"},
-		"… that had sent nothing": {func(t *testing.T, old *Journal) {
-			if err := old.Begin(t.Context(), create("n", "x")).Claim(); err != nil {
-				t.Error(err)
-			}
-		}, "", "", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld()
-			w.end("old")
-			folder := t.TempDir()
-			here := Place{place.Location{Folder: folder}, "scope"}
-			old := Open(&cli.Process{Run: "old", Self: cli.ProcessID{Start: "old"}, Ended: w.hasEnded}, Options{Place: here, RequestTimeout: time.Second})
-			row.before(t, old)
-			j, c := w.open("2")
-			j.Elsewhere = []Place{{place.Location{Folder: folder}, "other scope"}, {place.Location{Folder: folder + "/missing"}, "scope"}, here}
-			j.InState(row.inState)
-			if row.forget != "" {
-				r, _, err := old.get(t.Context(), "p", "n")
-				if err != nil {
-					t.Fatal(err)
-				}
-				j.Forget = []string{r.Last.ID}
-			}
-			for range 2 {
-				got := ""
-				r, err := j.FindElsewhere(t.Context(), "p", "n", false)
-				if err != nil {
-					t.Error(err)
-				}
-				if r != nil {
-					got = short(r.Record)
-				}
-				want(t, "left", got, row.want)
-			}
-			want(t, "accesses here", c.took(), "")
-		})
-	}
 }
 
 func TestAll(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"encoding/base32"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,21 +17,20 @@ import (
 
 // Record is what is known of a name: its job, and the last request for it. Who writes one has read what it replaces.
 type Record struct {
-	Format    int        `json:"format"`
-	Project   string     `json:"project"`
-	Name      string     `json:"name"`
-	Job       string     `json:"job,omitempty"`      // that the name has, or had before it was released
-	Started   time.Time  `json:"started,omitzero"`   // when its create was sent
-	Arguments string     `json:"triggers,omitempty"` // hash of triggers, and of what else tells creates apart beside the prompt
-	Released  bool       `json:"released,omitempty"` // the name is free: its job was destroyed, or is being replaced
-	Adoption  string     `json:"adoption,omitempty"` // random: of two objects that have the job, the last one that adopted it knows this
-	Last      *Request   `json:"last,omitempty"`     // that the service accepted, or may have accepted
-	Claim     *Request   `json:"claim,omitempty"`    // the request that a run sends
-	Previous  []Previous `json:"previous,omitempty"`
-	Run       cli.Run    `json:"run"`   // that wrote this
-	Write     string     `json:"write"` // random: who has lost the response to a write recognizes it
-
-	Where string `json:"-"` // its folder or object
+	Format    int       `json:"format"`
+	Project   string    `json:"project"`
+	Name      string    `json:"name"`
+	Job       string    `json:"job,omitempty"`      // that the name has, or had before it was released
+	Started   time.Time `json:"started,omitzero"`   // when its create was sent
+	Arguments string    `json:"triggers,omitempty"` // hash of triggers, and of what else tells creates apart beside the prompt
+	Released  bool      `json:"released,omitempty"` // the name is free: its job was destroyed or replaced
+	Refuses   bool      `json:"refuses,omitempty"`  // the job refuses messages, so another prompt starts another job
+	Broken    bool      `json:"broken,omitempty"`   // the create failed although it had the job: its resource is tainted
+	Adoption  string    `json:"adoption,omitempty"` // random: of two objects that have the job, the last one that adopted it knows this
+	Last      *Request  `json:"last,omitempty"`     // that the service accepted, or may have accepted
+	Claim     *Request  `json:"claim,omitempty"`    // the request that a run sends
+	Run       cli.Run   `json:"run"`                // that wrote this
+	Write     string    `json:"write"`              // random: who has lost the response to a write recognizes it
 }
 
 // Request is a create or a message.
@@ -49,17 +47,9 @@ type Request struct {
 	Unsent    bool          `json:"unsent,omitempty"`  // of a claim: the sender records once more before it sends anything
 }
 
-// Previous is a job that a name had, and that no state is known to have, or a create with an unknown outcome.
-type Previous struct {
-	Job     string    `json:"job,omitempty"` // empty: unknown
-	Request string    `json:"request"`
-	SentAt  time.Time `json:"sent"`
-}
-
 const (
-	format      = 1
-	maxPrevious = 10
-	idLength    = 16
+	format   = 1
+	idLength = 16
 )
 
 func newID() string { return strings.ToLower(rand.Text())[:idLength] }
@@ -117,66 +107,30 @@ func (r *Record) LastMessage() *Request {
 // IsFree reports whether the name has no job and no request.
 func (r *Record) IsFree() bool { return r.Released || r.Last == nil }
 
-// IsEmpty reports whether the name never had a job or a request that counts: at most, one had no effect.
-func (r *Record) IsEmpty() bool { return r.Last == nil && !r.Released }
-
 // IsUnknownCreate reports whether a job may have been started that nobody knows.
 func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown && !r.Last.IsMessage }
 
-// Outlives reports whether a record is still true of a job that gets its name, and was sent nothing later under its earlier one.
-// Else the earlier name's record, which may be nil, replaces it.
-func (r *Record) Outlives(earlier *Record, job string) bool {
-	if r.IsFree() || r.Job != job {
-		return false
-	}
-	moves := earlier != nil && earlier.Job == job && earlier.Last != nil
-	return !moves || !earlier.Last.SentAt.After(r.Last.SentAt)
-}
-
 // settled is the record once its claim can have no response any more. isSent: the request may have been sent.
-func (r *Record) settled(isSent, isInState bool) *Record {
+func (r *Record) settled(isSent bool) *Record {
 	s := *r
 	s.Claim = nil
 	if r.Claim == nil || !isSent {
 		return &s
 	}
-	s.accept(r.Claim, r.Claim.Job, isInState)
+	s.accept(r.Claim, r.Claim.Job)
 	s.Last.Unknown = true
 	return &s
 }
 
-// hasUnanswered reports whether the name had a create before that nobody knows the outcome of.
-func (r *Record) hasUnanswered() bool {
-	return slices.ContainsFunc(r.Previous, func(p Previous) bool { return p.Job == "" })
-}
-
-// accept makes a request the last one, of a job that is not known after a create without a response. isInState: a state has the
-// job that the name had.
-func (r *Record) accept(request *Request, job string, isInState bool) {
+// accept makes a request the last one, of a job that is not known after a create without a response.
+func (r *Record) accept(request *Request, job string) {
 	last := *request
 	last.Deadline, last.Unsent = time.Time{}, false
 	if r.Job != job || r.IsUnknownCreate() {
-		r.notePrevious(isInState)
-		r.Started, r.Arguments = time.Time{}, request.Arguments
+		r.Started, r.Arguments, r.Adoption = time.Time{}, request.Arguments, ""
 	}
 	if !request.IsMessage {
 		r.Started = request.SentAt
 	}
-	if job != "" { // the name had it before, and has it again
-		r.Previous = slices.DeleteFunc(slices.Clone(r.Previous), func(p Previous) bool { return p.Job == job })
-	}
-	r.Last, r.Job, r.Claim, r.Released = &last, job, nil, false
-}
-
-// notePrevious notes the job that the name had, because it gets another one.
-func (r *Record) notePrevious(isInState bool) {
-	if !r.IsFree() && !isInState {
-		previous := slices.Clone(r.Previous)
-		if len(previous) == maxPrevious { // a job goes before a create that nobody has decided about
-			oldest := max(0, slices.IndexFunc(previous, func(p Previous) bool { return p.Job != "" }))
-			previous = slices.Delete(previous, oldest, oldest+1)
-		}
-		r.Previous = append(previous, Previous{Job: r.Job, Request: r.Last.ID, SentAt: r.Last.SentAt})
-	}
-	r.Job, r.Adoption = "", ""
+	r.Last, r.Job, r.Claim, r.Released, r.Refuses, r.Broken = &last, job, nil, false, false, false
 }

@@ -16,8 +16,7 @@ import (
 // NewServer returns the protocol server of a provider, for Terraform and OpenTofu. The
 // end of ctx cancels its calls.
 func NewServer(ctx context.Context, agent provider.Provider) tfprotov6.ProviderServer {
-	framework := providerserver.NewProtocol6(agent)().(frameworkServer) //nolint:errcheck // better a panic than without
-	return newServer(ctx, framework, agent.(observer))                  //nolint:errcheck // as above
+	return newServer(ctx, providerserver.NewProtocol6(agent)().(frameworkServer)) //nolint:errcheck // better a panic than without
 }
 
 // frameworkServer is what the framework's server has of the protocol.
@@ -26,28 +25,20 @@ type frameworkServer interface {
 	tfprotov6.ListResourceServer
 }
 
-func newServer(ctx context.Context, framework frameworkServer, agent observer) *server {
+func newServer(ctx context.Context, framework frameworkServer) *server {
 	stopped, stop := context.WithCancel(ctx)
 	ended, end := context.WithCancel(ctx)
 	end()
 	return &server{
 		ProviderServerWithActions: framework, ListResourceServer: framework,
-		observer: agent, stopped: stopped, stop: stop, ended: ended,
+		stopped: stopped, stop: stop, ended: ended,
 	}
-}
-
-// observer is a provider that needs to know more than the framework reports.
-type observer interface {
-	// StateRead is called with each object of a state, before it is planned.
-	StateRead(resourceType string, object []byte)
 }
 
 // server works around bugs in the framework and the CLIs.
 type server struct {
 	tfprotov6.ProviderServerWithActions // the framework's server
 	tfprotov6.ListResourceServer        // the same
-
-	observer observer
 
 	stopped  context.Context // cancelled when the CLI requests a stop
 	stop     context.CancelFunc
@@ -82,13 +73,9 @@ func (s *server) ValidateResourceConfig(
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.ValidateResourceConfig)
 }
 
-// UpgradeResourceState is called with each object of a state, before it is planned.
 func (s *server) UpgradeResourceState(
 	ctx context.Context, req *tfprotov6.UpgradeResourceStateRequest,
 ) (*tfprotov6.UpgradeResourceStateResponse, error) {
-	if req.RawState != nil {
-		s.observer.StateRead(req.TypeName, req.RawState.JSON)
-	}
 	return callThenRelease(ctx, s, req, s.ProviderServerWithActions.UpgradeResourceState)
 }
 

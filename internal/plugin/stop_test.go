@@ -16,7 +16,7 @@ import (
 // The CLI stops the provider once, and a call that it has just begun may arrive after that:
 // it is cancelled from its start.
 func TestStopProvider_callAfterIt(t *testing.T) {
-	s := newServer(t.Context(), nil, nil)
+	s := newServer(t.Context(), nil)
 	s.stop()
 	for range 100 {
 		ctx, cancel := s.stoppable(t.Context())
@@ -32,7 +32,7 @@ func TestStopProvider_callAfterIt(t *testing.T) {
 func TestStopProvider_callJustBegun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // it fails if nobody cancels the call
 		f := new(lateFramework)
-		f.server = newServer(t.Context(), f, nil)
+		f.server = newServer(t.Context(), f)
 		if _, err := f.server.ApplyResourceChange(t.Context(), nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("the call ends with %v", err)
 		}
@@ -61,7 +61,7 @@ func (*lateFramework) InvokeAction(context.Context, *tfprotov6.InvokeActionReque
 
 // StopProvider waits for an action from its call on, not only once its events are read.
 func TestStopProvider_actionJustBegun(t *testing.T) {
-	s := newServer(t.Context(), new(lateFramework), nil)
+	s := newServer(t.Context(), new(lateFramework))
 	stream, err := s.InvokeAction(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

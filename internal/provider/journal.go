@@ -38,7 +38,6 @@ const (
 // journalSettings say where the journal of a state is kept, and which requests a person has given up.
 type journalSettings struct {
 	location place.Location
-	usual    place.Location // if nobody had chosen one
 	backend  cli.Backend
 	forget   []string
 	isTest   bool // the CLI tests the configuration
@@ -97,9 +96,8 @@ func (s *journalSettings) locate(named *place.Location) {
 		s.location = place.Location{Unusable: fmt.Errorf("the backend of this state, and so its journal, cannot be found: %w", err)}
 		return
 	}
-	s.usual = usualPlace(s.backend)
-	s.location = s.usual
 	if named == nil {
+		s.location = usualPlace(s.backend)
 		return
 	}
 	s.location = *named
@@ -154,34 +152,12 @@ func defaultFolder() place.Location {
 	return place.Location{Folder: folder, Default: true}
 }
 
-// options are the journal's place, and others where it may have been: the default ones, and that of the local state
-// before it was moved to a backend. A test has a journal of its own at the same place: it must not adopt the jobs of the state.
+// options are the journal's place. A test has a journal of its own at the same place: it must not adopt the jobs of the state.
 func (s journalSettings) options(baseURL *url.URL, run cli.Run) journal.Options {
-	placed := func(l place.Location, b cli.Backend) journal.Place {
-		// Two states must never share a job.
-		scope := fmt.Sprintf("%s\n%s\n%s", cli.CanonicalURL(baseURL), cli.Workspace(), cmp.Or(l.State, place.StateID(b)))
-		if s.isTest {
-			scope += fmt.Sprintf("\ntest %s", run)
-		}
-		return journal.Place{Location: l, Scope: scope}
-	}
-	o := journal.Options{Place: placed(s.location, s.backend), Forget: s.forget}
+	// Two states must never share a job.
+	scope := fmt.Sprintf("%s\n%s\n%s", cli.CanonicalURL(baseURL), cli.Workspace(), cmp.Or(s.location.State, place.StateID(s.backend)))
 	if s.isTest {
-		return o
+		scope += fmt.Sprintf("\ntest %s", run)
 	}
-	usual := placed(s.usual, s.backend)
-	others := []journal.Place{placed(defaultFolder(), cli.Backend{}), placed(defaultFolder(), s.backend)}
-	if usual.Location.IsBucket() && usual.Location.Unusable == nil {
-		others = append(others, usual)
-		o.IsUsual = o.Location.String() == usual.Location.String() && o.Scope == usual.Scope
-		if !o.IsUsual {
-			o.Pointer = &usual
-		}
-	}
-	for _, other := range others {
-		if other.Location.String() != o.Location.String() || other.Scope != o.Scope {
-			o.Elsewhere = append(o.Elsewhere, other)
-		}
-	}
-	return o
+	return journal.Options{Place: journal.Place{Location: s.location, Scope: scope}, Forget: s.forget}
 }

@@ -7,7 +7,6 @@ package provider
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -42,7 +41,6 @@ type Options struct {
 type agentProvider struct {
 	version string
 	options Options
-	data    atomic.Pointer[job.ProviderData] // once configured
 }
 
 // New returns the provider for one version of the plugin.
@@ -69,18 +67,10 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	p.data.Store(data)
 	resp.ResourceData = data
 	resp.DataSourceData = data
 	resp.ActionData = data
 	resp.ListResourceData = data
-}
-
-// StateRead is called with each object of a state before it is planned.
-func (p *agentProvider) StateRead(resourceType string, object []byte) {
-	if data := p.data.Load(); data != nil && resourceType == typeName+"_job" {
-		data.StateRead(object)
-	}
 }
 
 func (p *agentProvider) Resources(context.Context) []func() resource.Resource {

@@ -31,6 +31,8 @@ type Request struct {
 	OnlyIfSent bool
 	// RetryFailed: a job of an earlier run that failed is not adopted.
 	RetryFailed bool
+	// Adopts is the job that a plan has promised to adopt: a create sends nothing instead. It may be empty.
+	Adopts string
 }
 
 // Kind is that of the request.
@@ -62,16 +64,14 @@ const (
 	OtherPrompt
 	// OtherJob: the name has another job than the one that the message is for.
 	OtherJob
-	// Twin: another resource has the name.
-	Twin
-	// Elsewhere: the name has a record in another place, or other runs keep their journal there.
-	Elsewhere
 	// Unreadable: an earlier run sent it, and Err is why its job cannot be read.
 	Unreadable
 	// JournalUnusable: Err is why the journal does not show whether an earlier run sent it.
 	JournalUnusable
 	// BeyondLimit: Err is a *LimitError.
 	BeyondLimit
+	// NotAdopted: the create was planned to adopt a job, which is not that of the name any more.
+	NotAdopted
 	// Closed: the job cannot accept messages, and no earlier run has sent this one.
 	Closed
 )
@@ -79,9 +79,8 @@ const (
 // Outcome is what became of a request.
 type Outcome struct {
 	Result       Result
-	Job          *agentapi.Job      // if the service has accepted the request
-	Record       *journal.Record    // of the name, as an earlier run has left it, or with our own unknown request; may be nil
-	Moved        *journal.Elsewhere // if the result is Elsewhere
+	Job          *agentapi.Job   // if the service has accepted the request
+	Record       *journal.Record // of the name, as an earlier run has left it, or with our own unknown request; may be nil
 	Err          error
 	BecameClosed bool // because of refusals like this one, the job accepts no messages from now on
 }
@@ -125,12 +124,8 @@ const (
 // Send sends the request, unless the record of its name says otherwise. A create claims the name first and reads its record only if
 // there is one: that needs no right to know that there is none.
 func (o *Operation) Send(ctx context.Context) Outcome {
-	moved, err := o.elsewhere(ctx)
-	if err != nil {
-		return Outcome{Result: JournalUnusable, Err: err}
-	}
 	then := lookAgain
-	if o.Request.Kind() == Create && moved == nil {
+	if o.Request.Kind() == Create && o.Request.Adopts == "" && o.Call.Left() == "" {
 		then = post
 	}
 	var beyond *LimitError
@@ -155,19 +150,12 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 		case then == lookAgain:
 		case o.Request.OnlyIfSent:
 			return Outcome{Result: Closed}
-		case moved != nil && record.IsEmpty():
-			return Outcome{Result: Elsewhere, Moved: moved}
+		case o.Request.Adopts != "":
+			return Outcome{Result: NotAdopted}
 		case beyond != nil: // what is adopted does not count
 			return Outcome{Result: BeyondLimit, Err: beyond}
 		}
 	}
-}
-
-func (o *Operation) elsewhere(ctx context.Context) (*journal.Elsewhere, error) {
-	if o.Request.Name == "" || o.Request.Kind() == Message {
-		return nil, nil
-	}
-	return o.sender.Journal.FindElsewhere(ctx, o.Request.Project, o.Request.Name, true)
 }
 
 func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
@@ -225,43 +213,49 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record *journal.Record) (Outcome, next) {
 	switch verdict {
 	case journal.Adopt:
+		if o.Request.Adopts != "" && o.Request.Adopts != record.Job {
+			return Outcome{Result: NotAdopted}, stop
+		}
 		return o.adopt(ctx, record)
 	case journal.AlreadySent:
 		return o.find(ctx, AlreadySent, record), stop
 	case journal.UnknownCreate, journal.UnknownMessage:
 		return Outcome{Result: EarlierUnknown, Record: record}, stop
 	case journal.OtherPrompt:
-		if record.Job != o.Request.Predecessor {
-			return Outcome{Result: OtherPrompt, Record: record}, stop
-		}
+		return o.otherPrompt(ctx, record)
 	case journal.OtherJob:
 		return Outcome{Result: OtherJob, Record: record}, stop
-	case journal.Twin:
-		return Outcome{Result: Twin, Record: record}, stop
 	case journal.Send, journal.Wait: // a look has waited
 	}
-	o.releaseReplaced(record)
 	return Outcome{}, post
 }
 
-// releaseReplaced releases the job that the request replaces: it failed, and the plan did not know whether it would be kept.
-func (o *Operation) releaseReplaced(record *journal.Record) {
-	if record.Job != "" && record.Job == o.Request.Predecessor {
-		o.Call.ReleaseUnder()
+// otherPrompt decides about a create whose name has a job with another prompt. Of a job that failed or was archived, a person has corrected
+// the prompt. One whose create was cut short is that of this resource.
+func (o *Operation) otherPrompt(ctx context.Context, record *journal.Record) (Outcome, next) {
+	out := o.find(ctx, OtherPrompt, record)
+	switch {
+	case out.Err != nil:
+		return out, stop
+	case out.Job.Status == agentapi.StatusFailed, out.Job.Status == agentapi.StatusArchived:
+		return Outcome{}, post
+	case record.Broken:
+		o.Request.Job = record.Job
+		o.Call.Message(record.Job)
+		return Outcome{}, post
 	}
+	out.Job = nil
+	return out, stop
 }
 
 // adopt adopts the job of a create.
 func (o *Operation) adopt(ctx context.Context, record *journal.Record) (Outcome, next) {
 	out := o.find(ctx, Adopted, record)
-	isGone := errors.Is(out.Err, agentapi.ErrNotFound) && o.Call.IsForgotten()
-	isRetried := out.Err == nil && out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed
-	if isGone || isRetried {
-		o.releaseReplaced(record)
-		return Outcome{}, post
-	}
-	if out.Err != nil {
+	switch {
+	case out.Err != nil:
 		return out, stop
+	case out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
+		return Outcome{}, post
 	}
 	err := o.Call.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
 	switch {

@@ -35,13 +35,6 @@ func checkJournal(failed *journal.Error) string {
 const NotReplaced Text = "Agent job not replaced\n" +
 	"Job {job} stays in the state, because no new job can be started without the journal. Nothing was sent.\n\n{cause}"
 
-// MayBeUnwritable warns in a plan of an apply that would fail.
-func MayBeUnwritable(err error) Diagnostic {
-	return diagnostic("Journal may not be usable", Sentence(err),
-		"Nothing shows that any run has written there. If the apply has the same credentials, it may fail before it sends anything.",
-		"Add what is missing. If the apply has other credentials, or the role may read and write there but not list, all is well.")
-}
-
 // JournalUnencrypted warns that a store is reached without encryption, because the backend does so.
 func JournalUnencrypted(endpoint string) Diagnostic {
 	return diagnostic("Journal not encrypted on its way",
@@ -58,30 +51,11 @@ func JournalOnRunner(folder, advice string) Diagnostic {
 		advice+" For that, "+inConfiguration+" If this folder outlives the run, set its absolute path.")
 }
 
-// JournalMoved warns that this run does not read the journal of the run that wrote the state.
-func JournalMoved(where string) Diagnostic {
-	return diagnostic("Journal of the last apply not used",
-		fmt.Sprintf("The journal of this run is in %s. The run that last stored a job of this state kept it elsewhere. If a run there was "+
-			"killed since, this one does not find what it sent, and may send it again.", escape.Printable(where)),
-		"If another machine applies this state with another journal, "+inConfiguration,
-		"If you have moved the journal on purpose, this warning ends with the next apply.")
-}
-
 // JournalNotWritten warns that the journal does not contain what the state contains.
 func JournalNotWritten(err error, job Job) Diagnostic {
 	return diagnostic("Journal not written",
 		fmt.Sprintf("The prompt was sent and job %s is in the state, but the journal could not record that.", job), Sentence(err),
 		"If this state cannot be stored, or is lost, import the job: a later run cannot adopt it.")
-}
-
-// NameNotReleased warns that an apply may adopt a job that the plan replaces.
-func NameNotReleased(err error, r send.Request, jobID string) Diagnostic {
-	return diagnostic("Name of agent job not released",
-		fmt.Sprintf("This plan replaces job %s, but could not release its name %s in the journal. %s", escape.Printable(jobID), Quote(r.Name),
-			Sentence(err)),
-		"An apply destroys the job first and then releases the name. With create_before_destroy, the apply keeps the job instead, and sends "+
-			"nothing: "+
-			"plan with credentials that can write in the journal, such as those of the apply.")
 }
 
 // NameNotRecorded describes a name that the journal could not give to an imported or renamed job.
@@ -124,13 +98,13 @@ type Unanswered struct {
 
 // ListedPending describes requests whose responses can still arrive.
 func ListedPending(all []Unanswered) Diagnostic {
-	return diagnostic(summaryEarlierUnknown, "Other runs sent a prompt and did not record the outcome:"+requests(all)+
+	return diagnostic("Outcome of another run's request unknown", "Other runs sent a prompt and did not record the outcome:"+requests(all)+
 		"\nThe response can still arrive. A query sends nothing. Run it again in a few minutes.")
 }
 
 // ListedUnknown describes creates whose outcome is unknown.
 func ListedUnknown(all []Unanswered) Diagnostic {
-	return diagnostic(summaryCreateUnknown,
+	return diagnostic(summaryUnknownCreate,
 		"Earlier runs sent a prompt, and no response shows whether a job was started:"+requests(all),
 		"A plan says what to do about each.")
 }

@@ -11,9 +11,6 @@ const (
 
 const (
 	notFound Text = "Agent job not found\nThe service does not know job {job}. "
-	// ifGone says what to do about a job that the service does not know.
-	ifGone Text = "If the job no longer exists, apply with -replace=ADDRESS to start a new one, or remove it from the state: " +
-		"terraform (or tofu) state rm ADDRESS"
 	// unconfigured ends with how to make the provider's configuration known.
 	unconfigured = ", because the provider's configuration is not known yet. Nothing was sent. " + makeKnown
 	makeKnown    = "Apply the resources that its values come from first (-target), or use variables."
@@ -21,8 +18,7 @@ const (
 
 // What a refresh, a data source, an import or a destroy reports about a job.
 const (
-	RefreshNotFound Text = notFound + "The state keeps the job as last read. " + RefreshSendsNothing + "\n\n{cause}\n\n" + ifGone
-	RefreshFailed   Text = "Failed to read agent job\n" +
+	RefreshFailed Text = "Failed to read agent job\n" +
 		"Job {job} could not be read. The state keeps it as last read. " + RefreshSendsNothing +
 		"\n\n{cause}\n\nTo plan without reading it, use -refresh=false."
 	NotRefreshed   Text = "Agent job not refreshed\nJob {job} is shown as last read" + unconfigured
@@ -36,6 +32,21 @@ const (
 		"Job {job} was active when it was last read. This run sent nothing to it. The service cannot cancel a job, so it may still be " +
 		"running and open a pull request. Check it in the service's dashboard."
 )
+
+// NotFound describes a job in the state that a refresh did not find. request is its last one; it may be empty.
+func NotFound(job Job, err error, request string) Diagnostic {
+	return (notFound + "The state keeps the job as last read. " + RefreshSendsNothing + "\n\n{cause}\n\n" +
+		Text(Next{Request: request}.ifGone())).Of(job, err)
+}
+
+// ifGone says what to do about a job that the service does not know.
+func (n Next) ifGone() string {
+	start := "apply with -replace=ADDRESS"
+	if n.Request != "" {
+		start = giveUpRequest(n.Request) + ", and apply"
+	}
+	return "If the job no longer exists, start another one: " + start + ". Or remove it from the state: terraform (or tofu) state rm ADDRESS"
+}
 
 // InvalidImport describes an import id, or an identity, that names no job.
 func InvalidImport(project, id string) Diagnostic {

@@ -38,7 +38,7 @@ const summaryNotAccepted = "Message to agent job not accepted"
 // MessageToClosedJob is for a new prompt that the plan did not know.
 const MessageToClosedJob Text = summaryNotAccepted + "\n" +
 	"Job {job} {closed}. The prompt is new, which the plan did not know. It was not sent.\n\n" +
-	"To start a new job with this prompt, apply with -replace=ADDRESS."
+	"To start a new job with this prompt, change triggers."
 
 // PromptNotPassed is for an action whose prompts are both null.
 const PromptNotPassed Text = Text(InvalidPrompt) + "\n" +
@@ -59,15 +59,12 @@ func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 	case send.Unknown, send.EarlierUnknown:
 		return unknownOutcome(outcome, r, by)
 	case send.OtherPrompt:
-		return diagnostic(summaryOtherPrompt,
-			fmt.Sprintf("An earlier run started job %s in project %s under the name %s at %s, with another prompt. The new prompt was not sent.",
-				escape.Printable(outcome.Record.Job), r.Project, Quote(r.Name), sentAt(outcome.Record)), otherPromptWays(r, outcome.Record))
+		return stopped(journal.OtherPrompt, r, outcome.Record, "Nothing was sent.")
 	case send.OtherJob:
-		return diagnostic(summaryNameOtherJob, hasOtherJob(r, outcome.Record)+" Nothing was sent.", otherJobWays(r, outcome.Record))
-	case send.Elsewhere:
-		return diagnostic(summaryElsewhere, elsewhere(r, outcome.Moved)+" Nothing was sent.", elsewhereWays(r, outcome.Moved))
-	case send.Twin:
-		return DuplicateName(r.Name, r.Project)
+		return stopped(journal.OtherJob, r, outcome.Record, "Nothing was sent.")
+	case send.NotAdopted:
+		return diagnostic(summary, fmt.Sprintf("The plan was to adopt job %s in project %s, which is no longer the job of the name %s. "+
+			"Nothing was sent.", escape.Printable(r.Adopts), r.Project, Quote(r.Name)), "Plan again.")
 	case send.Unreadable:
 		return unreadable(outcome, r)
 	case send.JournalUnusable:
@@ -93,7 +90,7 @@ func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 
 // afterRefusal says what to do about a message that was refused for a reason, by a job that counts as closed from then on or not.
 func afterRefusal(reason agentapi.Reason, isClosed bool) string {
-	const replace = "To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers."
+	const replace = "To start a new job with this prompt instead, change triggers."
 	switch {
 	case isClosed:
 		why := "The job has finished"
@@ -129,8 +126,11 @@ func unknownOutcome(outcome send.Outcome, r send.Request, by Caller) Diagnostic 
 	if failure, ok := errors.AsType[*agentapi.Error](outcome.Err); ok && outcome.Record != nil {
 		why = cause(failure.Whole())
 	}
+	if outcome.Result == send.EarlierUnknown && r.Kind() == send.Create {
+		return stopped(journal.UnknownCreate, r, outcome.Record, "Nothing was sent.")
+	}
 	if outcome.Result == send.EarlierUnknown {
-		sent = fmt.Sprintf("An earlier run sent a prompt under the name %s to %s at %s", Quote(r.Name), target(r), sentAt(outcome.Record))
+		sent = fmt.Sprintf("An earlier run sent this prompt to %s at %s", target(r), sentAt(outcome.Record))
 	}
 	if r.Kind() == send.Message {
 		then, next := "The new prompt is in the state, so no apply sends it again. "+
@@ -148,7 +148,7 @@ func unknownOutcome(outcome send.Outcome, r send.Request, by Caller) Diagnostic 
 	case outcome.Record == nil:
 		then = "The next apply sends it again."
 	}
-	return diagnostic(summaryCreateUnknown, sent+", and no response shows whether a job was started. "+then, why, next)
+	return diagnostic(summaryUnknownCreate, sent+", and no response shows whether a job was started. "+then, why, next)
 }
 
 // decideMessage says what to do about a message whose outcome is unknown.
@@ -178,13 +178,13 @@ func giveUpRequest(id string) string {
 // unreadable describes a job that an earlier run started or sent the prompt to, and that cannot be read.
 func unreadable(outcome send.Outcome, r send.Request) Diagnostic {
 	job := escape.Printable(outcome.Record.Job)
-	sent, ifGone := "sent this prompt to job %s in project %s, which accepted it", "start a new one with -replace=ADDRESS"
+	sent := "sent this prompt to job %s in project %s, which accepted it"
 	if r.Kind() == send.Create {
-		sent, ifGone = "started job %s in project %s under the name "+Quote(r.Name), "give it up: "+giveUp(outcome.Record)
+		sent = "started job %s in project %s under the name " + Quote(r.Name)
 	}
 	next := "Apply again once the service responds."
 	if errors.Is(outcome.Err, agentapi.ErrNotFound) {
-		next += " If the job no longer exists, " + ifGone + "."
+		next += " If the job no longer exists, start another one: " + giveUp(outcome.Record) + ", and apply."
 	}
 	return diagnostic("Agent job of an earlier run not readable",
 		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.", job, r.Project),

@@ -6,36 +6,83 @@ package wording
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
 )
 
-// What follows a wait that stopped, or found a failed job.
+// Next is what follows a job that failed or has not finished.
+type Next struct {
+	Request   string // its last one, by which a person gives it up; empty without a journal
+	IsTainted bool   // the create fails, so Terraform taints the resource
+	IsKept    bool   // the failed job stays, and no run fails
+	IsRetried bool   // the next apply replaces the failed job
+}
+
 const (
-	// ReplaceFailed is for a failed job that stays in the state.
-	ReplaceFailed = "To start a new job, change the prompt or apply with -replace=ADDRESS."
-	// RetriedFailed is for a failed job that the next apply replaces.
-	RetriedFailed = "on_failure is \"retry\", so the next apply starts a new job."
-	// TaintedFailed is for a create that fails because its job did.
-	TaintedFailed = "Terraform marks the resource as tainted. The next apply with the same prompt and triggers sends nothing, and fails " +
-		"again. " +
-		startAnother + " To keep failed jobs instead, set on_failure = \"warn\"."
-	// UnrecordedFailed is TaintedFailed without a journal.
-	UnrecordedFailed = "Terraform marks the resource as tainted, and there is no journal, so the next apply starts a new job. " +
-		"To keep failed jobs instead, set on_failure = \"warn\"."
+	// NotInState says where to find the job of an action.
 	NotInState = "An action stores no job in the state. To check this one, use the data source agent_job or the service's dashboard. " +
 		"Running the action again sends the prompt again."
+	// SendAgain says how to repeat an action.
 	SendAgain = "To send the prompt again, run the action again."
+
+	keepFailed = " To keep the failed job, set on_failure = \"warn\" in the wait block."
+	untaint    = " If prevent_destroy stops the plan, first run: terraform (or tofu) untaint ADDRESS"
 )
 
-// Resumes says what follows a resource's wait that stopped.
-func Resumes(after wait.Event) string {
-	if after == wait.Messaged {
-		return "The service accepted the message, and the new prompt is in the state. The next apply resumes waiting without sending anything."
+// another says how to start another job in the place of one.
+func (n Next) another() string {
+	text := "To start another job, change the prompt or triggers, or "
+	switch {
+	case n.Request != "":
+		text += "give this one up without a change: " + giveUpRequest(n.Request) + "."
+	case n.IsTainted:
+		text += "run terraform (or tofu) untaint ADDRESS and apply with -replace=ADDRESS."
+	default:
+		text += "apply with -replace=ADDRESS."
 	}
-	return "The job is in the state. The next apply resumes waiting without sending anything."
+	return text
+}
+
+// AfterFailure says what follows a failed job.
+func (n Next) AfterFailure() string {
+	switch {
+	case n.IsRetried:
+		return "on_failure is \"retry\", so the next apply starts a new job."
+	case n.IsKept:
+		return "The job stays in the state. " + n.another()
+	case n.IsTainted:
+		return n.tainted() + "sends nothing, and fails again. " + n.another() + keepFailed + untaint
+	}
+	return "Each apply fails, without sending anything, until there is another job. " + n.another() + keepFailed
+}
+
+// AfterTimeout says what follows a wait that stopped before the job finished.
+func (n Next) AfterTimeout() string {
+	text := "The job is in the state. The next apply "
+	if n.IsTainted {
+		text = n.tainted() + "keeps the job, although Terraform plans to replace it, and "
+	}
+	text += "resumes waiting without sending anything."
+	if n.Request != "" {
+		text += " If the job never finishes: " + strings.ToLower(n.another()[:1]) + n.another()[1:]
+	}
+	if n.IsTainted {
+		text += untaint
+	}
+	return text
+}
+
+func (n Next) tainted() string {
+	text := "Terraform marks the resource as tainted. "
+	if n.Request == "" {
+		text += "There is no journal, so with create_before_destroy the next apply starts a new job. Otherwise, with "
+	} else {
+		text += "With "
+	}
+	return text + "the same prompt and triggers, the next apply "
 }
 
 // StillRunning describes a wait that stopped before its job finished; next says what follows.
@@ -56,13 +103,14 @@ func StillRunning(err error, job Job, next string) Diagnostic {
 }
 
 // LostInWait describes a job that the service no longer knew while a resource waited for it.
-func LostInWait(after wait.Event) Text {
+func LostInWait(job Job, err error, after wait.Event, next Next) Diagnostic {
 	sent := map[wait.Event]Text{
 		wait.Resumed:  "This apply sent nothing to it.",
 		wait.Created:  "The service had accepted the prompt.",
 		wait.Messaged: "The service had accepted the message, and the new prompt is in the state.",
 	}[after]
-	return notFound + "This run stopped waiting for it. " + sent + " The state keeps the job as last read.\n\n{cause}\n\n" + ifGone
+	return (notFound + "This run stopped waiting for it. " + sent + " The state keeps the job as last read.\n\n{cause}\n\n" +
+		Text(next.ifGone())).Of(job, err)
 }
 
 // LostInAction is the same for an action.

@@ -50,8 +50,6 @@ type Store interface {
 	// Put stores a text durably if the key has the version ifVersion, or, if that is empty, if nothing is there. If it is not
 	// so, it returns ErrConflict.
 	Put(ctx context.Context, key string, text []byte, ifVersion Version) (Version, error)
-	// CanRead returns ErrDenied if the credentials cannot read what Prove has written, or would write. The error names what an apply needs.
-	CanRead(ctx context.Context) error
 	// Prove makes sure that the store honours the conditions of writes, by writes that must be refused. Call it once in a process
 	// before relying on Put; any number of processes may do so at the same time.
 	Prove(ctx context.Context) error
@@ -101,8 +99,7 @@ func (discard) Get(context.Context, string) ([]byte, Version, error) { return ni
 func (discard) Put(context.Context, string, []byte, Version) (Version, error) {
 	return "discarded", nil
 }
-func (discard) CanRead(context.Context) error { return nil }
-func (discard) Prove(context.Context) error   { return nil }
+func (discard) Prove(context.Context) error { return nil }
 
 // Unusable returns a store whose settings cannot be used. That is no concern of a run until it needs the store.
 func Unusable(name string, err error) Store { return unusable{name, err} }
@@ -118,5 +115,4 @@ func (unusable) IsLocal() bool                                                  
 func (u unusable) List(context.Context) (map[string]Listed, error)               { return nil, u.err }
 func (u unusable) Get(context.Context, string) ([]byte, Version, error)          { return nil, "", u.err }
 func (u unusable) Put(context.Context, string, []byte, Version) (Version, error) { return "", u.err }
-func (u unusable) CanRead(context.Context) error                                 { return u.err }
 func (u unusable) Prove(context.Context) error                                   { return u.err }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
@@ -202,7 +201,7 @@ func (w *world) checkSilent(fail func(string, ...any)) {
 
 // has reports whether the record names a job.
 func (r record) has(jobID string) bool {
-	return r.Job == jobID || slices.ContainsFunc(r.Previous, func(p journal.Previous) bool { return p.Job == jobID })
+	return r.Job == jobID
 }
 
 // adopted is what is said of a job that a create has adopted.

@@ -314,11 +314,6 @@ func (w *world) unknown() (ids []string) {
 		case r.IsUnknownCreate():
 			ids = append(ids, r.Last.ID)
 		}
-		for _, p := range r.Previous {
-			if p.Job == "" {
-				ids = append(ids, p.Request)
-			}
-		}
 	}
 	return ids
 }
@@ -341,9 +336,6 @@ func (w *world) fingerprint() string {
 		last := fmt.Sprint(len(w.runs)-1) == string(r.Run)
 		fmt.Fprintf(&b, "record %s %s job %d released %t, last run %t", r.Name, triggersOf(r.Arguments), jobs[r.Job], r.Released, last)
 		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
-		for _, p := range r.Previous {
-			fmt.Fprintf(&b, ", before it job %d", jobs[p.Job])
-		}
 		fmt.Fprintln(&b)
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.states)) {

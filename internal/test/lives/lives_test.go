@@ -179,6 +179,9 @@ var knownLives = map[string]life{
 	"a killed rename hid which failed job a create replaces": {Journal: on, Turns: []turn{
 		{}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: failed, Does: taint, config: config{Prompt: "B", Name: "guide"}, Post: refused, Unknown: true},
 	}},
+	"a job that has refused messages, a lost state, and another prompt": {Journal: on, Turns: []turn{
+		{}, {config: config{Prompt: "B"}, Post: refused}, {Does: stateRm}, {config: config{Prompt: "C"}},
+	}},
 	"another prompt, given up":           {Journal: on, Turns: []turn{{}, {Does: stateRm}, {config: config{Prompt: "B"}}, {config: config{Prompt: "B"}, Forgets: true}}},
 	"a message beside an unknown create": {Journal: on, Turns: []turn{{}, {Does: replace, Post: lost, Killed: true}, {config: config{Prompt: "B"}}}},
 	"a message under an earlier name was taken for the last one": {Journal: on, Turns: []turn{

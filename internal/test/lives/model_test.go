@@ -37,7 +37,8 @@ type record struct {
 	triggers bool
 	last     *request // nil: the name has had no job
 	released bool
-	adoption int // the turn in which the job was adopted; a killed run's is in no state
+	refuses  bool // messages
+	adoption int  // the turn in which the job was adopted; a killed run's is in no state
 }
 
 // request is one that the service has accepted, or may have accepted.
@@ -105,13 +106,13 @@ var changes = []struct {
 	{"triggers", func(s situation) bool {
 		return (s.state.prompt != "" || s.state.name != noName) && s.Triggers != s.state.triggers
 	}, newJob},
+	{"another name", func(s situation) bool { return s.state.name != noName && s.state.name != s.Name }, newJob},
 	{`failed job, on_failure = "retry"`, func(s situation) bool { return s.state.status == failed && s.OnFailure == "retry" }, newJob},
 	{"import", func(s situation) bool { return s.state.prompt == "" && !s.Ignored }, assign},
 	{"prompt in ignore_changes", func(s situation) bool { return s.Ignored && s.state.name == s.Name }, nothing},
-	{"prompt in ignore_changes, another name", func(s situation) bool { return s.Ignored }, assign},
+	{"import, prompt in ignore_changes", func(s situation) bool { return s.Ignored }, assign},
 	{"unknown prompt, closed job", func(s situation) bool { return s.Unknown && !s.WriteOnly && s.closed() }, newJob},
 	{"earlier prompt, after a refused message", func(s situation) bool { return s.restored() && s.state.name == s.Name }, nothing},
-	{"another name", func(s situation) bool { return s.state.prompt == s.prompt() && s.state.name != s.Name }, assign},
 	{"same prompt", func(s situation) bool { return s.state.prompt == s.prompt() }, nothing},
 	{"unknown prompt_wo, closed job", func(s situation) bool { return s.Unknown && s.closed() && !s.wasSent() }, rejected},
 	{"message of an earlier run", situation.wasSent, message},
@@ -157,6 +158,10 @@ var creates = []row{
 	{"create: unknown create", func(_ situation, r *record) bool { return r.isUnknownCreate() }, stops},
 	{"create: other triggers", func(s situation, r *record) bool { return r.triggers != s.Triggers }, sends},
 	{"create: another prompt, given up", func(s situation, r *record) bool { return r.last.prompt != s.prompt() && s.isForgotten(r) }, sends},
+	{"create: another prompt, refused messages", func(s situation, r *record) bool { return r.last.prompt != s.prompt() && r.refuses }, sends},
+	{"create: another prompt, closed job", func(s situation, r *record) bool {
+		return r.last.prompt != s.prompt() && (s.status(r.job) == failed || s.status(r.job) == archived)
+	}, sends},
 	{"create: another prompt", func(s situation, r *record) bool { return r.last.prompt != s.prompt() }, stops},
 	{"create: 404, given up", func(s situation, r *record) bool { return s.status(r.job) == gone && s.isForgotten(r) }, sends},
 	{"create: 404", func(s situation, r *record) bool { return s.status(r.job) == gone }, stops},
@@ -239,24 +244,13 @@ func (s situation) isForgotten(r *record) bool { return s.Forgets && r.last.turn
 
 // wasSent reports whether an earlier run has sent the prompt to the job, perhaps under its earlier name.
 func (s situation) wasSent() bool {
-	r, earlier := s.record(s.Name), s.record(s.state.name)
-	if s.hasOtherJob(r) {
-		return false
-	}
-	if s.replacedBy(earlier, r) {
-		r = earlier
-	}
+	r := s.record(s.Name)
 	return !r.isFree() && r.job == s.state.job && r.last.prompt == s.prompt()
 }
 
 // hasOtherJob reports whether a name has another job than the state, which the turn does not give up.
 func (s situation) hasOtherJob(r *record) bool {
 	return !r.isFree() && !r.isUnknownCreate() && r.job != s.state.job && !s.isForgotten(r)
-}
-
-// replacedBy reports whether what the job was sent under its earlier name counts, and not the record of the name that it gets.
-func (s situation) replacedBy(earlier, r *record) bool {
-	return earlier.last != nil && earlier.job == s.state.job && (r.isFree() || r.job != s.state.job || earlier.last.turn > r.last.turn)
 }
 
 // play says what the guides promise of a turn, and changes the model accordingly. A new
@@ -330,12 +324,11 @@ func (s situation) release(name string) {
 	}
 }
 
-// mayKeepFailed reports whether the job failed, and nothing but the taint, and perhaps the prompt, asks for another one.
-func (s situation) mayKeepFailed() bool {
+// keepsFailed reports whether nothing but its taint asks for another job in the place of a failed one, as far as the plan knows.
+func (s situation) keepsFailed() bool {
 	r := s.record(s.Name)
-	return s.state != nil && s.state.tainted && s.state.status == failed && s.OnFailure != "retry" &&
-		r.job == s.state.job && r.last != nil && r.triggers == s.Triggers &&
-		(!r.released || s.state.name == s.Name) // else a rename has released it
+	return s.state != nil && s.state.tainted && s.state.status == failed && !r.isFree() && !r.isUnknownCreate() && r.triggers == s.Triggers &&
+		(s.Unknown || r.last.prompt == s.prompt())
 }
 
 func (s situation) apply(x *expected) {
@@ -354,24 +347,12 @@ func (s situation) apply(x *expected) {
 	if !r.isFree() && (s.state == nil || r.job != s.state.job) && !s.isForgotten(r) && (!isImported || !r.isUnknownCreate()) {
 		x.warns, x.names = true, slices.DeleteFunc([]string{r.job}, func(job string) bool { return job == "" })
 	}
-	// The create releases it, if it comes to that.
-	isKept := s.mayKeepFailed() && (r.last.prompt == s.prompt() || s.Unknown && s.Post == unsent)
-	switch {
-	case s.state == nil || r.job != s.state.job:
-	case !x.replaces && r.released && s.state.name == s.Name:
-		r.released, r.adoption = false, s.state.adoption
-	case !x.replaces:
-	case isKept, s.mayKeepFailed() && s.Unknown && s.Unapplied: // the prompt may be the same
-		r.released = false
-	case r.triggers == s.Triggers:
-		r.released = true
-	}
 	if s.Unapplied {
 		return
 	}
 	switch x.want {
 	case newJob:
-		if !isKept {
+		if !s.keepsFailed() {
 			s.delete()
 		}
 		s.create(x)
@@ -379,9 +360,6 @@ func (s situation) apply(x *expected) {
 		s.message(x)
 	case rejected:
 		x.run = fails
-		if r.job == s.state.job && r.triggers == s.Triggers {
-			r.released = true // by the apply's own plan, which replaces the job
-		}
 	case assign, nothing:
 		s.keep(x)
 	}
@@ -402,48 +380,21 @@ func (s situation) keep(x *expected) {
 		if s.Ignored {
 			prompt = map[bool]string{false: s.state.prompt}[s.state.writeOnly]
 		}
-		if !s.move() {
-			s.accept(&request{turn: s.number, message: true, prompt: prompt}, s.state.job)
-			r.triggers = s.Triggers
-		}
+		s.accept(&request{turn: s.number, message: true, prompt: prompt}, s.state.job)
+		r.triggers = s.Triggers
+		s.state.name, s.state.adoption = s.Name, r.adoption
 	}
 	if !s.Ignored {
 		s.state.prompt, s.state.writeOnly = s.prompt(), s.WriteOnly
 	}
-	s.rename()
 	s.state.triggers = s.Triggers
 	if !ended(s.state.status) {
 		s.wait(x, false)
 	}
 }
 
-// move moves what the job's record says to the name that the job gets. It reports whether there is anything to move.
-func (s situation) move() bool {
-	earlier, r := s.record(s.state.name), s.record(s.Name)
-	if s.state.name == noName || s.state.name == s.Name || earlier.job != s.state.job || earlier.last == nil {
-		return false
-	}
-	if s.replacedBy(earlier, r) {
-		last := *earlier.last
-		s.accept(&last, s.state.job)
-		r.triggers = earlier.triggers
-	}
-	return true
-}
-
-// rename frees the earlier name.
-func (s situation) rename() {
-	if s.state.name != s.Name {
-		s.release(s.state.name)
-		s.state.name = s.Name
-	}
-	if r := s.record(s.Name); r.job == s.state.job {
-		s.state.adoption = r.adoption
-	}
-}
-
 func (s situation) create(x *expected) {
-	r, had := s.record(s.Name), s.state
+	r := s.record(s.Name)
 	s.state = nil
 	s.reach(x)
 	if x.killed {
@@ -459,9 +410,6 @@ func (s situation) create(x *expected) {
 		s.wait(x, true)
 	default:
 		x.creates = 1
-		if had != nil && had.job == r.job && refusals[s.Post] != 0 { // nobody wants that job any more
-			r.released = true
-		}
 		if sent := s.post(x, fresh); sent != nil && !sent.unknown {
 			s.started(fresh, active)
 			s.wait(x, true)
@@ -475,19 +423,6 @@ func (s *situation) started(job, status string) {
 
 func (s situation) message(x *expected) {
 	r, isUnknown := s.record(s.Name), false
-	if earlier := s.record(s.state.name); s.state.name != s.Name && earlier.job == s.state.job && earlier.last != nil { // it moves first
-		if s.hasOtherJob(r) {
-			s.stopped, x.run = r.last.turn, fails
-			return
-		}
-		s.move()
-		s.release(s.state.name)
-		defer func() {
-			if !x.killed {
-				s.state.name = s.Name
-			}
-		}()
-	}
 	switch then := s.follow(messages, r); {
 	case then == stops:
 		x.run = fails
@@ -514,7 +449,7 @@ func (s situation) message(x *expected) {
 	closed := s.closed()
 	s.state.prompt, s.state.writeOnly, s.state.triggers = s.prompt(), s.WriteOnly, s.Triggers
 	s.state.refused, s.state.closes = "", false
-	s.rename()
+	s.state.adoption = r.adoption
 	if s.state.unconfirmed = isUnknown; isUnknown {
 		x.run = fails
 		return
@@ -532,6 +467,9 @@ func (s situation) refuse() {
 	case ended(s.status(s.state.job)):
 		s.state.refused = s.prompt()
 		s.state.closes = s.refusal() == 409 || earlier != "" && earlier != s.prompt()
+		if r := s.record(s.Name); s.state.closes && r.job == s.state.job {
+			r.refuses = true
+		}
 	case s.status(s.state.job) != gone:
 		s.state.refused = ""
 	}
@@ -573,7 +511,7 @@ func (s situation) accept(last *request, job string) {
 	if r.job != job {
 		r.adoption = 0
 	}
-	r.last, r.job, r.released = last, job, false
+	r.last, r.job, r.released, r.refuses = last, job, false, false
 }
 
 func (s situation) wait(x *expected, creating bool) {

@@ -208,13 +208,6 @@ func (b *bucket) put(ctx context.Context, object string, text []byte, ifVersion 
 // probe is the name of the object that Prove writes. It is not that of any key.
 const probe = "_conditions" + store.Suffix
 
-// CanRead reads that object, which is usually there: clouds hide what does not exist from who cannot list. The error names what an
-// apply needs.
-func (b *bucket) CanRead(ctx context.Context) error {
-	_, _, err := b.get(ctx, "write", b.prefix+probe)
-	return err
-}
-
 // Prove writes an object that nobody reads. Only in a new scope, where there is none yet, does a write of it succeed.
 func (b *bucket) Prove(ctx context.Context) error {
 	write := func(ifVersion store.Version) error {

@@ -246,9 +246,6 @@ func (f *folder) link(ctx context.Context, from, to string) error {
 	return err
 }
 
-// CanRead has nothing to try: a listing fails where a file cannot be read.
-func (f *folder) CanRead(context.Context) error { return nil }
-
 // Prove tries names that nobody reads.
 func (f *folder) Prove(ctx context.Context) error {
 	name := filepath.Join(f.dir, temporary+"proof-"+rand.Text())
