@@ -115,7 +115,7 @@ func (c *create) continues() bool {
 
 // mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt, as far as the plan knows.
 func (c *create) mayKeepJob() bool {
-	return !c.isKnown || c.record == nil || c.verdict == journal.Adopt || c.continues()
+	return !c.isKnown || c.record == nil || c.record.Last == nil || c.verdict == journal.Adopt || c.continues()
 }
 
 // adopted is the job that the apply adopts for sure; empty without one.

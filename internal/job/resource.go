@@ -96,7 +96,8 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	defer cancel()
 
 	outcome := operation.Send(ctx)
-	if left := operation.Call.Left(); outcome.Job == nil && left != "" { // perhaps nothing else knows it any more
+	isFailedAdoption := outcome.Result == send.Unreadable || outcome.Result == send.JournalUnusable
+	if left := operation.Call.Left(); isFailedAdoption && left != "" { // perhaps nothing else knows it any more
 		job.set(&agentapi.Job{ID: left})
 		out.save(ctx, &job)
 	}
@@ -125,7 +126,11 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 			addWarning(&resp.Diagnostics, wording.Adopted(outcome, request))
 		}
 	default:
-		addError(&resp.Diagnostics, wording.NotAccepted(outcome, request, wording.Resource))
+		if sent := operation.Request; sent.Job != "" && r.isFinished(ctx, sent.Project, sent.Job, outcome.Err, time.Time{}) {
+			outcome.BecameClosed = true
+			operation.Call.Closes() //nolint:contextcheck // it has the context of Begin, without our deadline
+		}
+		addError(&resp.Diagnostics, wording.NotAccepted(outcome, operation.Request, wording.Resource))
 	}
 	switch {
 	case outcome.Job != nil && options.enabled:

@@ -137,20 +137,24 @@ func sayMessage(job *jobModel, outcome send.Outcome, request send.Request, out s
 	}
 }
 
-// noteRefusal reads the job after a message that failed, if it was refused. If the job has finished, a mark tells the next plan, because a
-// service may refuse messages to every job that has finished. isClosed reports whether this and earlier refusals show that the job accepts
-// no messages any more.
+// noteRefusal marks, for the next plan, that a job which has finished has refused a message. isClosed reports whether this and earlier
+// refusals show that the job accepts no messages any more.
 func (r *jobResource) noteRefusal(ctx context.Context, job *jobModel, refusal error, out stateWriter) (isClosed bool) {
-	reason := agentapi.ReasonOf(refusal)
-	if reason != agentapi.ReasonPrompt && reason != agentapi.ReasonJob {
-		return false
-	}
 	id := job.ID.ValueString()
-	shown, err := r.provider.Sender.Client.ReadJob(ctx, job.ProjectID.ValueString(), id)
-	if err != nil || !shown.Status.Terminal() || wait.MayBeStale(shown.Status, out.marks.message.SentAt) {
+	if !r.isFinished(ctx, job.ProjectID.ValueString(), id, refusal, out.marks.message.SentAt) {
 		return false
 	}
-	out.marks.message.refuses(promptHash(id, job.comparedPrompt()), reason)
+	out.marks.message.refuses(promptHash(id, job.comparedPrompt()), agentapi.ReasonOf(refusal))
 	out.marks.write(ctx, out.private)
 	return out.marks.message.RefusesMessages
+}
+
+// isFinished reports whether a message was refused because of its prompt or its job, and the job has finished: a service may refuse
+// messages to every such job. sentAt is when an earlier message was accepted; it may be zero.
+func (r *jobResource) isFinished(ctx context.Context, project, id string, refusal error, sentAt time.Time) bool {
+	if reason := agentapi.ReasonOf(refusal); reason != agentapi.ReasonPrompt && reason != agentapi.ReasonJob {
+		return false
+	}
+	shown, err := r.provider.Sender.Client.ReadJob(ctx, project, id)
+	return err == nil && shown.Status.Terminal() && !wait.MayBeStale(shown.Status, sentAt)
 }

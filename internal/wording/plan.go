@@ -24,8 +24,9 @@ const (
 		"Job {job} {closed}. If the prompt is new, apply sends nothing, and fails unless the journal shows that it was sent to this job. " +
 		"To start a new job with it, change triggers."
 	FailedUnnoticed Text = "Agent job failed\n" +
-		"Job {job} failed, and no run waited for it. Set on_failure in the wait block: \"error\" makes each apply fail until there is another " +
-		"job, \"retry\" starts one, and \"warn\" ends this warning."
+		"Job {job} failed, and no run waited for it. Apply sends nothing because of that.\n\n" +
+		"Set on_failure in the wait block: with \"error\" each apply fails until there is another job, \"retry\" starts one, and \"warn\" ends " +
+		"this warning."
 	Unconfirmed Text = "Message to agent job unconfirmed\n" +
 		"An earlier apply sent the prompt to job {job} and received no response. It is not sent again automatically.\n\n" +
 		decideMessage

@@ -93,11 +93,7 @@ func afterRefusal(reason agentapi.Reason, isClosed bool) string {
 	const replace = "To start a new job with this prompt instead, change triggers."
 	switch {
 	case isClosed:
-		why := "The job has finished"
-		if reason == agentapi.ReasonPrompt {
-			why += " and has refused another prompt, too"
-		}
-		return why + ", so the provider sends it no more messages: the next apply starts a new job with the prompt, " +
+		return "The job has finished, so the provider sends it no more messages: the next apply starts a new job with the prompt, " +
 			"which does not see the earlier prompts. To keep this job instead, restore the earlier prompt and apply, " +
 			"or add the prompt to ignore_changes."
 	case reason == agentapi.ReasonRequest:

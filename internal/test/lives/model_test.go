@@ -29,6 +29,7 @@ type state struct {
 	closes            bool   // it refuses messages
 	writeOnly         bool   // the prompt is
 	adoption          int    // the turn in which this object adopted the job
+	missing           bool   // the last refresh did not find the job
 }
 
 // record is what the journal has of a name.
@@ -38,6 +39,7 @@ type record struct {
 	last     *request // nil: the name has had no job
 	released bool
 	refuses  bool // messages
+	broken   bool // the create failed although it had the job
 	adoption int  // the turn in which the job was adopted; a killed run's is in no state
 }
 
@@ -60,7 +62,7 @@ const (
 	nothing want = iota
 	newJob
 	message
-	assign   // the prompt of an imported job, or another name
+	assign   // the prompt or the name of an imported job
 	rejected // while applying, before anything is sent
 )
 
@@ -107,12 +109,15 @@ var changes = []struct {
 		return (s.state.prompt != "" || s.state.name != noName) && s.Triggers != s.state.triggers
 	}, newJob},
 	{"another name", func(s situation) bool { return s.state.name != noName && s.state.name != s.Name }, newJob},
+	{"given up", func(s situation) bool {
+		r := s.record(s.state.name)
+		return r.last != nil && r.job == s.state.job && s.isForgotten(r)
+	}, newJob},
 	{`failed job, on_failure = "retry"`, func(s situation) bool { return s.state.status == failed && s.OnFailure == "retry" }, newJob},
 	{"import", func(s situation) bool { return s.state.prompt == "" && !s.Ignored }, assign},
 	{"prompt in ignore_changes", func(s situation) bool { return s.Ignored && s.state.name == s.Name }, nothing},
 	{"import, prompt in ignore_changes", func(s situation) bool { return s.Ignored }, assign},
 	{"unknown prompt, closed job", func(s situation) bool { return s.Unknown && !s.WriteOnly && s.closed() }, newJob},
-	{"earlier prompt, after a refused message", func(s situation) bool { return s.restored() && s.state.name == s.Name }, nothing},
 	{"same prompt", func(s situation) bool { return s.state.prompt == s.prompt() }, nothing},
 	{"unknown prompt_wo, closed job", func(s situation) bool { return s.Unknown && s.closed() && !s.wasSent() }, rejected},
 	{"message of an earlier run", situation.wasSent, message},
@@ -148,23 +153,23 @@ const (
 	sends
 	adopts
 	countsAsSent
+	continues // a message to the job
 )
 
 var creates = []row{
 	{"create: none", func(_ situation, r *record) bool { return r.last == nil }, sends},
+	{"create: given up", func(s situation, r *record) bool { return s.isForgotten(r) }, sends},
 	{"create: released", func(_ situation, r *record) bool { return r.released }, sends},
-	{"create: unknown create, given up", func(s situation, r *record) bool { return r.isUnknownCreate() && s.isForgotten(r) }, sends},
 	{"create: pending create of a killed run", func(_ situation, r *record) bool { return r.isUnknownCreate() && r.last.pending }, stops},
 	{"create: unknown create", func(_ situation, r *record) bool { return r.isUnknownCreate() }, stops},
 	{"create: other triggers", func(s situation, r *record) bool { return r.triggers != s.Triggers }, sends},
-	{"create: another prompt, given up", func(s situation, r *record) bool { return r.last.prompt != s.prompt() && s.isForgotten(r) }, sends},
 	{"create: another prompt, refused messages", func(s situation, r *record) bool { return r.last.prompt != s.prompt() && r.refuses }, sends},
+	{"create: 404", func(s situation, r *record) bool { return s.status(r.job) == gone }, stops},
 	{"create: another prompt, closed job", func(s situation, r *record) bool {
 		return r.last.prompt != s.prompt() && (s.status(r.job) == failed || s.status(r.job) == archived)
 	}, sends},
+	{"create: another prompt, create cut short", func(s situation, r *record) bool { return r.last.prompt != s.prompt() && r.broken }, continues},
 	{"create: another prompt", func(s situation, r *record) bool { return r.last.prompt != s.prompt() }, stops},
-	{"create: 404, given up", func(s situation, r *record) bool { return s.status(r.job) == gone && s.isForgotten(r) }, sends},
-	{"create: 404", func(s situation, r *record) bool { return s.status(r.job) == gone }, stops},
 	{"create: failed job, to be retried", func(s situation, r *record) bool { return s.status(r.job) == failed && s.OnFailure == "retry" }, sends},
 	{"create: failed job", func(s situation, r *record) bool { return s.status(r.job) == failed }, adopts},
 	{"create: same prompt", func(situation, *record) bool { return true }, adopts},
@@ -201,7 +206,7 @@ var waits = []struct {
 	{"failed, created by this run", func(_ situation, end string, creating bool) bool { return end == failed && creating }, fails, true},
 	{"failed", func(_ situation, end string, _ bool) bool { return end == failed }, fails, false},
 	{"finished", func(_ situation, end string, _ bool) bool { return end == completed || end == archived }, succeeds, false},
-	{"stopped early, created by this run", func(_ situation, _ string, creating bool) bool { return creating }, succeeds, false},
+	{"stopped early, created by this run", func(_ situation, _ string, creating bool) bool { return creating }, fails, true},
 	{"stopped early", func(situation, string, bool) bool { return true }, fails, false},
 }
 
@@ -220,15 +225,6 @@ func (s situation) refusal() int {
 	return refusals[s.Post]
 }
 
-// restored reports whether the prompt is that before a refused one. One in ignore_changes is that of the state.
-func (s situation) restored() bool {
-	isSame := s.state.prompt == s.prompt()
-	if s.Ignored {
-		isSame = s.state.prompt != "" && !s.state.writeOnly
-	}
-	return isSame && s.state.refused != ""
-}
-
 func ended(status string) bool { return status == completed || status == failed || status == archived }
 
 // record is that of the name.
@@ -242,7 +238,7 @@ func (m *model) record(name string) *record {
 // isForgotten reports whether the turn gives up the last request of a name.
 func (s situation) isForgotten(r *record) bool { return s.Forgets && r.last.turn == s.stopped }
 
-// wasSent reports whether an earlier run has sent the prompt to the job, perhaps under its earlier name.
+// wasSent reports whether an earlier run has sent the prompt to the job.
 func (s situation) wasSent() bool {
 	r := s.record(s.Name)
 	return !r.isFree() && r.job == s.state.job && r.last.prompt == s.prompt()
@@ -300,6 +296,7 @@ func (s situation) refresh(x *expected) {
 	now := *s.state
 	s.state = &now
 	x.warns = s.status(now.job) == gone
+	now.missing = x.warns
 	if status := s.status(now.job); status != gone {
 		now.unconfirmed = now.unconfirmed && (!ended(now.status) || ended(status))
 		if !ended(status) {
@@ -309,26 +306,34 @@ func (s situation) refresh(x *expected) {
 	}
 }
 
-// delete destroys the job, and frees its name.
-func (s situation) delete() {
-	if s.state != nil {
-		s.release(s.state.name)
-		s.state = nil
+// delete is a Delete. It frees the name of the job, unless that is only tainted and may be what the create wants. left: the create finds
+// the job in the memory of the process.
+func (s situation) delete() (left *state) {
+	was := s.state
+	if s.state = nil; was == nil {
+		return nil
 	}
-}
-
-func (s situation) release(name string) {
-	isReplaced := s.state.tainted && s.Does != destroy // the private state is that of the successor
-	if r := s.record(name); r.job == s.state.job && (isReplaced || r.adoption == s.state.adoption) {
+	isTainted := was.tainted && s.Does != destroy // the private state is that of the successor
+	r := s.record(was.name)
+	if isTainted && was.name == s.Name && s.mayKeep() {
+		return was
+	}
+	if r.job == was.job && r.last != nil && !r.isUnknownCreate() && (isTainted || r.adoption == was.adoption) {
 		r.released = true
 	}
+	return nil
 }
 
-// keepsFailed reports whether nothing but its taint asks for another job in the place of a failed one, as far as the plan knows.
-func (s situation) keepsFailed() bool {
+// mayKeep reports whether the name has a job that a create may adopt, or send the prompt to, as far as a plan knows.
+func (s situation) mayKeep() bool {
 	r := s.record(s.Name)
-	return s.state != nil && s.state.tainted && s.state.status == failed && !r.isFree() && !r.isUnknownCreate() && r.triggers == s.Triggers &&
-		(s.Unknown || r.last.prompt == s.prompt())
+	switch {
+	case r.last == nil:
+		return true
+	case s.isForgotten(r), r.released, r.isUnknownCreate(), r.triggers != s.Triggers:
+		return false
+	}
+	return s.Unknown || r.last.prompt == s.prompt() || r.broken && !r.refuses
 }
 
 func (s situation) apply(x *expected) {
@@ -339,23 +344,17 @@ func (s situation) apply(x *expected) {
 			break
 		}
 	}
-	r := s.record(s.Name)
 	x.replaces = x.want == newJob && s.state != nil
 	x.unconfirmed = x.want == nothing && !s.Unknown && s.state.unconfirmed
-	x.warns = x.warns || x.want == message || x.want == nothing && s.state.status == failed
-	isImported := s.state != nil && s.state.name == noName // which decides about a create without a response
-	if !r.isFree() && (s.state == nil || r.job != s.state.job) && !s.isForgotten(r) && (!isImported || !r.isUnknownCreate()) {
-		x.warns, x.names = true, slices.DeleteFunc([]string{r.job}, func(job string) bool { return job == "" })
-	}
+	x.warns = x.warns || (x.want == nothing || x.want == assign) && s.failsLater()
+	x.names = s.named(x)
+	x.warns = x.warns || len(x.names) > 0
 	if s.Unapplied {
 		return
 	}
 	switch x.want {
 	case newJob:
-		if !s.keepsFailed() {
-			s.delete()
-		}
-		s.create(x)
+		s.create(x, s.delete())
 	case message:
 		s.message(x)
 	case rejected:
@@ -365,22 +364,34 @@ func (s situation) apply(x *expected) {
 	}
 }
 
+// failsLater reports whether an apply fails because the job in the state has failed.
+func (s situation) failsLater() bool {
+	return s.state.status == failed && s.OnFailure == "" && !s.NoWait
+}
+
+// named are the jobs that the plan must name, because they will stop the apply, or because it starts a job beside them.
+func (s situation) named(x *expected) []string {
+	r := s.record(s.Name)
+	isOwn := s.state != nil && !s.state.tainted && r.job == s.state.job
+	switch {
+	case r.isFree(), s.isForgotten(r), r.job == "", isOwn, s.Unknown:
+	case x.want == message && r.job != s.state.job && !r.isUnknownCreate():
+		return []string{r.job}
+	case x.want == newJob && !r.isUnknownCreate() && (r.triggers != s.Triggers || r.last.prompt != s.prompt() && !r.refuses) && !r.broken:
+		return []string{r.job}
+	}
+	return nil
+}
+
 // keep sends nothing.
 func (s situation) keep(x *expected) {
-	if s.restored() {
-		s.state.refused, s.state.closes = "", false
-	}
 	if x.want == assign {
-		r := s.record(s.Name)
-		if s.hasOtherJob(r) && s.state.name != noName {
-			s.stopped, x.run = r.last.turn, fails
-			return
-		}
 		prompt := s.prompt()
 		if s.Ignored {
 			prompt = map[bool]string{false: s.state.prompt}[s.state.writeOnly]
 		}
 		s.accept(&request{turn: s.number, message: true, prompt: prompt}, s.state.job)
+		r := s.record(s.Name)
 		r.triggers = s.Triggers
 		s.state.name, s.state.adoption = s.Name, r.adoption
 	}
@@ -388,26 +399,55 @@ func (s situation) keep(x *expected) {
 		s.state.prompt, s.state.writeOnly = s.prompt(), s.WriteOnly
 	}
 	s.state.triggers = s.Triggers
-	if !ended(s.state.status) {
+	switch {
+	case !ended(s.state.status):
 		s.wait(x, false)
+	case s.failsLater():
+		x.run = fails
+		s.names(s.record(s.Name))
 	}
 }
 
-func (s situation) create(x *expected) {
+// names is an error that names the last request for the job in the state.
+func (s situation) names(r *record) {
+	if r.last != nil && r.job == s.state.job {
+		s.stopped = r.last.turn
+	}
+}
+
+func (s situation) create(x *expected, left *state) {
 	r := s.record(s.Name)
 	s.state = nil
 	s.reach(x)
 	if x.killed {
 		return
 	}
+	if left != nil && r.isFree() && left.prompt == s.prompt() && left.triggers == s.Triggers {
+		*r = record{job: left.job, triggers: left.triggers, last: &request{turn: s.number, prompt: left.prompt}, broken: true}
+	}
 	switch s.follow(creates, r) {
 	case stops:
 		x.run = fails
+		if left != nil && left.prompt == s.prompt() && left.triggers == s.Triggers {
+			s.started(left.job, active)
+			s.state.tainted = true
+		}
 	case adopts:
 		s.started(r.job, s.status(r.job))
 		s.state.unconfirmed = r.last.unknown
-		r.adoption, s.state.adoption = s.number, s.number
+		r.adoption, s.state.adoption, r.broken = s.number, s.number, false
 		s.wait(x, true)
+	case continues:
+		x.messages = 1
+		if s.status(r.job) == completed && s.Post == "" && s.model.refuses != 0 || refusals[s.Post] != 0 {
+			x.run = fails
+			r.refuses = r.refuses || ended(s.status(r.job))
+			return
+		}
+		if sent := s.post(x, r.job); sent != nil && !sent.unknown {
+			s.started(r.job, active)
+			s.wait(x, true)
+		}
 	default:
 		x.creates = 1
 		if sent := s.post(x, fresh); sent != nil && !sent.unknown {
@@ -511,7 +551,7 @@ func (s situation) accept(last *request, job string) {
 	if r.job != job {
 		r.adoption = 0
 	}
-	r.last, r.job, r.released, r.refuses = last, job, false, false
+	r.last, r.job, r.released, r.refuses, r.broken = last, job, false, false, false
 }
 
 func (s situation) wait(x *expected, creating bool) {
@@ -537,6 +577,11 @@ func (s situation) wait(x *expected, creating bool) {
 	for _, row := range waits {
 		if row.applies(s, end, creating) {
 			x.run, now.tainted = row.run, row.isTainted
+			r := s.record(s.Name)
+			r.broken = r.broken || creating && row.isTainted
+			if row.run == fails && (end != failed || s.OnFailure != "retry") {
+				s.names(r)
+			}
 			s.rows[row.when]++
 			break
 		}

@@ -10,8 +10,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -145,7 +147,7 @@ func (p *player) check(m *model, t turn, number int) *breach {
 			}
 		}
 	}
-	again := t.OnFailure == "retry" && (statuses[p.newest()] == failed || p.cli.Get("status") == failed) || p.cli.Tainted && (p.status(p.newest()) != failed || p.life.Journal == off)
+	again := t.OnFailure == "retry" && (statuses[p.newest()] == failed || p.cli.Get("status") == failed)
 	p.stored = append(p.stored, p.cli.Instance)
 	x := m.play(t, number, func(job string) string {
 		if status, known := statuses[job]; known {
@@ -194,7 +196,7 @@ func (p *player) check(m *model, t turn, number int) *breach {
 // is not sent again before the user asks for something else.
 func (p *player) once(t turn, got observed, again, killed bool) {
 	request := fmt.Sprint(t.prompt(), t.Triggers, t.Name)
-	p.may = p.may || again || t.Unknown || t.Forgets || request != p.asked || t.Does == replace || t.Does == taint || t.Does == destroy ||
+	p.may = p.may || again || t.Unknown || t.Forgets || request != p.asked || t.Does == replace || t.Does == destroy ||
 		p.life.Journal == off && t.changesState()
 	p.asked = request
 	if got.creates+got.messages == 0 {
@@ -337,7 +339,7 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 		c.Ignored = []string{"prompt", "prompt_wo"}
 	}
 	c.Forced = t.Does == replace
-	sent := p.sim.Counts().Create + p.sim.Counts().Message
+	sent, before := p.sim.Counts().Create+p.sim.Counts().Message, p.recorded()
 	p.connect("plan", t, number)
 	ok := say(c.Refresh(ctx))
 	switch {
@@ -351,6 +353,9 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 		got.replaces = c.Replace
 	}
 	got.plan = got.all
+	if now := p.recorded(); now != before {
+		p.Errorf("a plan wrote into the journal")
+	}
 	if !ok || t.Unapplied || t.Does == refresh || t.Does != destroy && c.Empty() || t.Does == destroy && c.State.IsNull() {
 		return
 	}
@@ -371,6 +376,19 @@ func (p *player) run(t turn, number int, say func([]*tfprotov6.Diagnostic) bool,
 		p.must(os.RemoveAll(folder))
 		_ = os.Rename(kept, folder)
 	}
+}
+
+// recorded is what the journal has.
+func (p *player) recorded() string {
+	var all strings.Builder
+	p.must(filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && filepath.Ext(path) == ".json" {
+			text, _ := os.ReadFile(path)
+			fmt.Fprintf(&all, "%s: %s\n", path, text)
+		}
+		return err
+	}))
+	return all.String()
 }
 
 // die kills the provider process: what it does from now on reaches nothing.
