@@ -16,7 +16,7 @@ import (
 
 // What each step costs, and what it writes.
 func TestCall_accesses(t *testing.T) {
-	const none, mine, other = "", "2", "1"
+	const none, other = "", "1"
 	other2 := create("n", "y")
 	other2.Arguments = "2"
 	for _, row := range []struct {
@@ -39,7 +39,6 @@ func TestCall_accesses(t *testing.T) {
 		},
 		{"adoption", false, other, create("n", "x"), "adopted job-1", "put get put", []string{"job-1 create, adopted, by 2"}},
 		{"another prompt", false, other, create("n", "y"), "other prompt", "put get", nil},
-		{"twin", false, mine, create("n", "x"), "twin", "put get", nil},
 		{
 			"message", false, other, message("n", "job-1", "y"), "sent", "get put put",
 			[]string{"job-1 create, claim message, by 2", "job-1 message, by 2"},
@@ -96,7 +95,7 @@ func TestRelease_N23(t *testing.T) {
 			t.Helper()
 			cancelled, cancel := context.WithCancel(t.Context())
 			cancel() // Ctrl-C
-			if err := j.Release(cancelled, "p", "n", job, "", false); err != nil {
+			if err := j.Release(cancelled, "p", "n", job, ""); err != nil {
 				t.Error(err)
 			}
 			want(t, "accesses", c.took(), ops)
@@ -129,7 +128,7 @@ func TestRelease_N23(t *testing.T) {
 		want(t, "another name", request(t, fifth, create("m", "x"), "job-5"), "sent")
 		sixth, _ := w.open("6")
 		want(t, "adopted", request(t, sixth, create("m", "x"), ""), "adopted job-5")
-		if err := errors.Join(sixth.Release(t.Context(), "p", "m", "job-5", "", false), sixth.Release(t.Context(), "p", "", "job-5", "", false)); err != nil {
+		if err := errors.Join(sixth.Release(t.Context(), "p", "m", "job-5", ""), sixth.Release(t.Context(), "p", "", "job-5", "")); err != nil {
 			t.Error(err)
 		}
 		want(t, "still adopted", w.record("m"), "job-5 create, adopted, by 6")
@@ -137,12 +136,12 @@ func TestRelease_N23(t *testing.T) {
 		successor := Wanted{Project: "p", Name: "m", Prompt: "x", Arguments: "2"}
 		want(t, "a successor", request(t, seventh, successor, "job-7"), "sent")
 		eighth, _ := w.open("8")
-		if err := eighth.Release(t.Context(), "p", "m", "job-5", AnyAdoption, false); err != nil {
+		if err := eighth.Release(t.Context(), "p", "m", "job-5", AnyAdoption); err != nil {
 			t.Error(err)
 		}
 		want(t, "a run that destroys an earlier job adopts the last one", request(t, eighth, successor, ""), "adopted job-7")
 		c5.fault = times("get", lostRequest)
-		if _, ok := errors.AsType[*Error](fifth.Release(t.Context(), "p", "m", "job-5", "", false)); !ok {
+		if _, ok := errors.AsType[*Error](fifth.Release(t.Context(), "p", "m", "job-5", "")); !ok {
 			t.Error("no error of the store")
 		}
 	})
@@ -196,7 +195,6 @@ func TestCall_taken(t *testing.T) {
 			t.Errorf("%+v, %v after %v", r, err, time.Since(began))
 		}
 		<-accepted
-		want(t, "version", slow.Version(), fast.Version())
 	})
 }
 
@@ -536,17 +534,75 @@ func TestClaim_conflictThatDoesNotShow(t *testing.T) {
 	})
 }
 
-// While the record does not show an outcome, the state must not know it as if it did: the next plan reads it.
-func TestVersion_outcomeNotWritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+func TestAssign(t *testing.T) {
+	started := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for before, do := range map[string]func(j *Journal){
+		"nothing":           func(*Journal) {},
+		"an unknown create": func(j *Journal) { claim(t, j, create("n", "x")).Unknown() },
+		"another job":       func(j *Journal) { request(t, j, create("n", "x"), "job-1") },
+	} {
 		w := newWorld()
-		j, c := w.open("1")
-		call := claim(t, j, create("n", "x"))
-		c.fault = func(op string) fault { return map[bool]fault{true: lostRequest}[op == "put"] }
-		call.Accepted("job-1")
-		want(t, "version", call.Version(), "")
-		time.Sleep(2 * retryLimit)
-	})
+		first, _ := w.open("1")
+		do(first)
+		j, c := w.open("2")
+		if err := j.Begin(t.Context(), message("n", "J", "y")).Assign(t.Context(), started); err != nil {
+			t.Fatal(before, err)
+		}
+		want(t, "accesses", c.took(), "get put")
+		want(t, before, w.record("n"), "J message, by 2")
+		if r, _, err := j.get(t.Context(), "p", "n"); err != nil || !r.Started.Equal(started) {
+			t.Errorf("%+v, %v", r, err)
+		}
+		want(t, "the prompt again", request(t, j, message("n", "J", "y"), ""), "already sent")
+		want(t, "a lost state", request(t, first, create("n", "y"), ""), "adopted J")
+	}
+}
+
+// What is noted of a job stays until another request is accepted, or an adoption has made it up.
+func TestCall_notes(t *testing.T) {
+	w := newWorld()
+	j, _ := w.open("1")
+	call := claim(t, j, create("n", "x"))
+	call.Breaks() // there is no job yet
+	call.Accepted("job-1")
+	w.history = nil
+	call.Breaks()
+	w.wrote(t, "job-1 create, broken, by 1")
+	want(t, "adopted", request(t, j, create("n", "x"), ""), "adopted job-1")
+	w.wrote(t, "job-1 create, adopted, by 1")
+
+	call = claim(t, j, message("n", "job-1", "y"))
+	call.Withdrawn()
+	w.history = nil
+	call.Closes()
+	w.wrote(t, "job-1 create, refuses, adopted, by 1")
+	want(t, "another prompt", request(t, j, create("n", "y"), "job-2"), "sent")
+	w.wrote(t, "job-1 create, refuses, adopted, claim create, by 1", "job-2 create, by 1")
+	call.Closes() // it is another one's name by now
+	w.wrote(t)
+}
+
+// A job that a resource of this process has left is adopted by the same request, also if the store knows nothing of it, and by no other.
+func TestLeave(t *testing.T) {
+	w := newWorld()
+	j, _ := w.open("1")
+	off := Discard()
+	j.Leave("p", "n", Left{Job: "left", Prompt: Hash("left", "x")})
+	off.Leave("p", "n", Left{Job: "left", Prompt: Hash("left", "x")})
+	want(t, "another prompt", request(t, j, create("n", "y"), "job-1"), "sent")
+	if err := j.Release(t.Context(), "p", "n", "job-1", ""); err != nil {
+		t.Fatal(err)
+	}
+	later, _ := w.open("2")
+	for run, row := range map[string]struct {
+		journal *Journal
+		wanted  Verdict
+	}{"this process": {j, Adopt}, "without a journal": {off, Adopt}, "a later one": {later, Send}} {
+		verdict, r, err := row.journal.Begin(t.Context(), create("n", "x")).Look(t.Context())
+		if verdict != row.wanted || err != nil || verdict == Adopt && r.Job != "left" {
+			t.Errorf("%s: %s, %+v, %v", run, verdicts[verdict], r, err)
+		}
+	}
 }
 
 // An action has no record.
@@ -556,7 +612,7 @@ func TestDiscard(t *testing.T) {
 		want(t, "result", request(t, j, Wanted{Project: "p", Prompt: "x"}, "job-1"), "sent")
 	}
 	call := j.Begin(t.Context(), Wanted{Project: "p", Prompt: "x"})
-	if err := errors.Join(call.Claim(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "", false)); err != nil || call.Written() != nil {
+	if err := errors.Join(call.Claim(), call.Sent(), j.Release(t.Context(), "p", "", "job-1", "")); err != nil || call.Written() != nil {
 		t.Error(err, call.Written())
 	}
 	call.Unknown()

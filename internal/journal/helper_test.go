@@ -67,7 +67,7 @@ func (w *world) record(name string) string {
 	return short(r)
 }
 
-// short is "JOB REQUEST, claim REQUEST, was JOB…, by RUN", where ? is an unknown outcome.
+// short is "JOB REQUEST, claim REQUEST, by RUN", where ? is an unknown outcome.
 func short(r *Record) string {
 	request := func(r *Request) string {
 		text := map[bool]string{true: "message", false: "create"}[r.IsMessage]
@@ -83,11 +83,13 @@ func short(r *Record) string {
 	if r.Last != nil {
 		parts = append(parts, strings.TrimSpace(r.Job+" "+request(r.Last)))
 	}
-	if r.Released {
-		parts = append(parts, "released")
-	}
-	if r.Adoption != "" {
-		parts = append(parts, "adopted")
+	for _, note := range []struct {
+		is   bool
+		text string
+	}{{r.Released, "released"}, {r.Refuses, "refuses"}, {r.Broken, "broken"}, {r.Adoption != "", "adopted"}} {
+		if note.is {
+			parts = append(parts, note.text)
+		}
 	}
 	if r.Claim != nil {
 		parts = append(parts, "claim "+request(r.Claim))
@@ -186,10 +188,6 @@ func (c *client) List(ctx context.Context) (found map[string]store.Listed, _ err
 		return nil
 	})
 	return found, err
-}
-
-func (c *client) CanRead(ctx context.Context) error {
-	return c.access(ctx, "get", func() error { return nil })
 }
 
 func (c *client) Get(ctx context.Context, key string) (text []byte, v store.Version, _ error) {

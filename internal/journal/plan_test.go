@@ -5,15 +5,11 @@ package journal
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
-
-	"github.com/agentjobs/terraform-provider-agent/internal/cli"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
 )
 
 // peek is what a plan sees: VERDICT JOB, or an error.
@@ -42,7 +38,7 @@ func (w *world) accepted(t *testing.T, run string, names ...string) {
 	w.history = nil
 }
 
-// A plan lists once, however many resources ask, and reads what a name has once.
+// A plan lists once, however many resources ask, reads only what is there, and writes nothing.
 func TestPlan_accesses(t *testing.T) {
 	w := newWorld()
 	w.accepted(t, "1", "a", "b")
@@ -56,7 +52,7 @@ func TestPlan_accesses(t *testing.T) {
 	all.Wait()
 	ops := strings.Fields(c.took())
 	slices.Sort(ops)
-	want(t, "accesses", ops, []string{"get", "get", "list"})
+	want(t, "accesses", ops, append(slices.Repeat([]string{"get"}, 16), "list"))
 	w.wrote(t)
 }
 
@@ -65,148 +61,24 @@ func TestPlan_accesses(t *testing.T) {
 func TestPlan_faults(t *testing.T) {
 	for name, row := range map[string]struct {
 		list, get fault
-		want, ops string // of a name with a job, without one, and with one that is kept
+		want, ops string // of a name with a job, and without one
 	}{
-		"may not list":                   {denied, none, "adopt job-a, send, ", "list get get"},
-		"may neither list nor read":      {denied, denied, "send, send, ", "list get get"},
-		"may list and not read":          {none, denied, "error, send, error", "list get get"},
-		"the listing fails":              {lostRequest, none, "error, error, error", "list"},
-		"a record is lost":               {none, lostRequest, "error, send, error", "list get get"},
-		"may not list, a record is lost": {denied, lostRequest, "error, error, ", "list get get"},
+		"may not list":                   {denied, none, "adopt job-a, send", "list get get"},
+		"may neither list nor read":      {denied, denied, "send, send", "list get get"},
+		"may list and not read":          {none, denied, "error, send", "list get"},
+		"the listing fails":              {lostRequest, none, "error, error", "list"},
+		"a record is lost":               {none, lostRequest, "error, send", "list get"},
+		"may not list, a record is lost": {denied, lostRequest, "error, error", "list get get"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld()
-			w.accepted(t, "1", "a", "b")
+			w.accepted(t, "1", "a")
 			j, c := w.open("2")
 			c.fault = func(op string) fault { return map[string]fault{"list": row.list, "get": row.get}[op] }
-			var last string
-			if _, _, err := j.Compare(t.Context(), "p", "b", "job-b", "v"); err != nil {
-				last = "error"
-			}
-			want(t, "plan", strings.Join([]string{peek(t, j, create("a", "x")), peek(t, j, create("c", "x")), last}, ", "), row.want)
+			want(t, "plan", peek(t, j, create("a", "x"))+", "+peek(t, j, create("c", "x")), row.want)
 			want(t, "accesses", c.took(), row.ops)
 		})
 	}
-}
-
-// A kept job's record is read only if another run has written it.
-func TestCompare(t *testing.T) {
-	for name, row := range map[string]struct {
-		change func(t *testing.T, w *world)
-		want   string // the record that disagrees with the state
-		ops    string
-		moved  bool // the state should know the new version
-	}{
-		"unchanged": {func(*testing.T, *world) {}, "", "list", false},
-		"missing":   {func(_ *testing.T, w *world) { clear(w.kept) }, "", "list", false},
-		"adopted": {func(t *testing.T, w *world) {
-			j, _ := w.open("2")
-			want(t, "earlier", request(t, j, create("n", "x"), ""), "adopted job-n")
-		}, "job-n create, adopted, by 2", "list get", true},
-		"a message": {func(t *testing.T, w *world) {
-			j, _ := w.open("2")
-			want(t, "earlier", request(t, j, message("n", "job-n", "y"), ""), "sent")
-		}, "job-n message, by 2", "list get", true},
-		"an unknown message": {func(t *testing.T, w *world) {
-			j, _ := w.open("2")
-			claim(t, j, message("n", "job-n", "y")).Unknown()
-		}, "job-n message?, by 2", "list get", true},
-		"an unknown create": {func(t *testing.T, w *world) {
-			j, _ := w.open("2")
-			other := create("n", "x")
-			other.Arguments = "2"
-			claim(t, j, other)
-			w.end("2")
-		}, "create?, by 2", "list get", false},
-		"a pending create": {func(t *testing.T, w *world) {
-			j, _ := w.open("2")
-			claim(t, j, create("n", "x"))
-		}, "", "list get", false},
-		"killed before it sent anything": {func(t *testing.T, w *world) {
-			j, c := w.open("2")
-			c.isLocal = true
-			if err := j.Begin(t.Context(), create("n", "x")).Claim(); !errors.Is(err, ErrTaken) {
-				t.Error(err)
-			}
-			call := j.Begin(t.Context(), message("n", "job-n", "y"))
-			if _, _, err := call.Look(t.Context()); err != nil {
-				t.Error(err)
-			}
-			if err := call.Claim(); err != nil {
-				t.Error(err)
-			}
-			w.end("2")
-		}, "job-n create, by 2", "list get", true},
-		"a killed replacement": {func(t *testing.T, w *world) {
-			j, _ := w.open("2")
-			if err := j.Release(t.Context(), "p", "n", "job-n", "", false); err != nil {
-				t.Fatal(err)
-			}
-			want(t, "earlier", request(t, j, create("n", "x"), "job-2"), "sent")
-		}, "job-2 create, by 2", "list get", false},
-		"released": {func(t *testing.T, w *world) {
-			j, _ := w.open("2")
-			if err := j.Release(t.Context(), "p", "n", "job-n", "", false); err != nil {
-				t.Fatal(err)
-			}
-		}, "job-n create, released, by 2", "list get", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
-				first, _ := w.open("1")
-				call := first.Begin(t.Context(), create("n", "x"))
-				if err := call.Claim(); err != nil {
-					t.Fatal(err)
-				}
-				call.Accepted("job-n")
-				row.change(t, w)
-				j, c := w.open("3")
-				r, now, err := j.Compare(t.Context(), "p", "n", "job-n", call.Version())
-				var got string
-				if r != nil {
-					got = short(r)
-				}
-				want(t, "kept", got, row.want)
-				want(t, "accesses", c.took(), row.ops)
-				if isMoved := now != call.Version(); isMoved != row.moved || j.IsElsewhere(now) || err != nil {
-					t.Errorf("version %s, %v", now, err)
-				}
-				if !row.moved {
-					return
-				}
-				if r, again, err := j.Compare(t.Context(), "p", "n", "job-n", now); r != nil || again != now || err != nil {
-					t.Errorf("%+v, %s, %v", r, again, err)
-				}
-				want(t, "accesses", c.took(), "")
-			})
-		})
-	}
-}
-
-// sending is another run that sends a message.
-func sending(t *testing.T, w *world, name string) {
-	t.Helper()
-	j, _ := w.open("9")
-	claim(t, j, message(name, "job-"+name, "x"))
-}
-
-// fill adds names with other prompts.
-func (w *world) fill(t *testing.T, n int) {
-	t.Helper()
-	j, _ := w.open("8")
-	for i := range n {
-		want(t, "filler", request(t, j, create(fmt.Sprint("filler-", i), "filler"), fmt.Sprint("job-", i)), "sent")
-	}
-}
-
-// lastID is the id of the last request for a name.
-func (w *world) lastID(name string) []string {
-	r, err := decode(w.kept[key("p", name)].text)
-	if err != nil {
-		panic(err)
-	}
-	return []string{r.Last.ID}
 }
 
 func TestAll(t *testing.T) {
@@ -233,31 +105,6 @@ func TestAll(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// The state knows where its journal is, so that a run that has another one can say so.
-func TestIsElsewhere(t *testing.T) {
-	at := func(l place.Location, scope string) *Journal {
-		return over(&client{}, new(cli.Process), Options{Place: Place{l, scope}})
-	}
-	folder := at(place.Location{Folder: "/a", Default: true}, "scope")
-	version := folder.placed("5")
-	for name, row := range map[string]struct {
-		j    *Journal
-		want bool
-	}{
-		"here":                    {folder, false},
-		"on another machine":      {at(place.Location{Folder: "/b", Default: true}, "scope"), false},
-		"in a folder with a name": {at(place.Location{Folder: "/a"}, "scope"), true},
-		"of another scope":        {at(place.Location{Folder: "/a", Default: true}, "other"), true},
-	} {
-		if got := row.j.IsElsewhere(version); got != row.want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-	if folder.IsElsewhere("") || folder.placed("") != "" {
-		t.Error("a state without a version has no journal elsewhere")
-	}
 }
 
 // Names differ, however they are spelled, and stay readable.
