@@ -5,6 +5,7 @@ package job_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -56,7 +57,6 @@ type step struct {
 	objects           []object
 	planOnly          bool
 	unconfigured      bool     // the plan does not know the provider's key yet
-	backwards         bool     // the apply has another order than the plan
 	says              []string // severity and summary of each diagnostic
 	creates, messages int      // so far
 	after             func(l *life)
@@ -67,7 +67,6 @@ func play(t *testing.T, lives map[string][]step) {
 	t.Helper()
 	for name, steps := range lives {
 		t.Run(name, func(t *testing.T) {
-			t.Chdir(t.TempDir()) // the default place is there
 			folder := t.TempDir()
 			harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, _ *fakecli.CLI) {
 				l := &life{t: t, s: s, folder: folder, state: map[string]stored{}}
@@ -123,6 +122,7 @@ func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
 	if s.unconfigured {
 		l.config = fakecli.With(known, attrs{"admin_key": unknown{}})
 	}
+	before := l.stored()
 	planning, process := l.connect(run, "plan")
 	l.config = known
 	planned := map[string]*fakecli.CLI{}
@@ -132,14 +132,14 @@ func (l *life) run(run cli.Run, s step) (diags []*tfprotov6.Diagnostic) {
 		planned[o.address] = &c
 	}
 	process.Drain(l.t.Context())
+	if diff := cmp.Diff(before, l.stored()); diff != "" {
+		l.t.Errorf("the plan has written to the journal (-before +after):\n%s", diff)
+	}
 	if s.planOnly || fakecli.Failed(diags) {
 		return diags
 	}
 	applying, process := l.connect(run, "apply")
 	defer process.Drain(l.t.Context())
-	if s.backwards {
-		slices.Reverse(s.objects)
-	}
 	for _, o := range s.objects {
 		c := planned[o.address]
 		c.Server = applying.Server
@@ -280,34 +280,33 @@ func asBefore(step int) func(*life) {
 	return func(l *life) { l.state = maps.Clone(l.past[step]) }
 }
 
-// refreshed is a state after two times "apply -refresh-only".
-func refreshed(l *life) {
-	for range 2 {
-		c, process := l.connect("refresh", "apply")
-		for _, all := range l.state {
-			for i := range all {
-				c.Load(l.t.Context(), all[i])
-				c.Refresh(l.t.Context())
-				all[i] = c.Instance
-			}
-		}
-		process.Drain(l.t.Context())
-	}
-}
-
-// forgets gives up the last request of each name, and the ones before it.
+// forgets gives up the last request of each name.
 func forgets(l *life) {
 	for _, r := range l.records() {
 		l.giveUp = append(l.giveUp, tftypes.NewValue(tftypes.String, r.Last.ID))
 	}
 }
 
+// stored is the text of each file of the journal, by path.
+func (l *life) stored() map[string]string {
+	l.t.Helper()
+	files, err := filepath.Glob(filepath.Join(l.folder, "*", "*", "*.json"))
+	all := map[string]string{}
+	for _, file := range files {
+		text, readErr := os.ReadFile(file)
+		if err = errors.Join(err, readErr); err != nil {
+			l.t.Fatal(err)
+		}
+		all[file] = string(text)
+	}
+	return all
+}
+
 // records are those of the journal, by name.
 func (l *life) records() map[string]journal.Record {
 	l.t.Helper()
-	latest := map[string]string{}
-	files, err := filepath.Glob(filepath.Join(l.folder, "*", "*", "*.json"))
-	for _, file := range files {
+	latest, stored := map[string]string{}, l.stored()
+	for file := range stored {
 		folder := filepath.Dir(file)
 		if has := latest[folder]; len(file) > len(has) || len(file) == len(has) && file > has {
 			latest[folder] = file
@@ -316,9 +315,8 @@ func (l *life) records() map[string]journal.Record {
 	all := map[string]journal.Record{}
 	for _, file := range latest {
 		var r journal.Record
-		text, readErr := os.ReadFile(file)
-		if err != nil || readErr != nil || json.Unmarshal(text, &r) != nil {
-			l.t.Fatal(file, err, readErr)
+		if err := json.Unmarshal([]byte(stored[file]), &r); err != nil {
+			l.t.Fatal(file, err)
 		}
 		if r.Name != "" { // it is not the proof that the folder honours conditions
 			all[r.Name] = r

@@ -37,7 +37,7 @@ type names struct {
 // holder is the resource that has a name, as a plan shows it: it stays or is created. A host may plan one resource more than once.
 type holder struct {
 	job     string // of the resource, or the one that it replaces; empty if the plan sees a new one
-	request string // of a new one: what it sends, which tells two apart; empty while that is not known
+	request string // tells two apart: what a new one sends, or else the name, if a job is held; empty while that is not known
 	stays   bool   // it keeps the job
 }
 

@@ -133,7 +133,7 @@ func (c *create) surprise() (text wording.Diagnostic, is bool) {
 		return text, false
 	case c.verdict != journal.Send:
 		return wording.WillStop(c.verdict, c.request, c.record), true
-	case c.record.IsFree(), c.record.Broken, c.record.IsUnknownCreate():
+	case c.record.IsFree(), c.record.Broken, c.record.IsUnknownCreate(), c.record.Arguments == journal.Hash(c.request.Arguments):
 		return text, false
 	}
 	return wording.BesideAnother(c.request, c.record), true
@@ -186,6 +186,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	h := holder{job: state.ID.ValueString(), stays: !c.replaces()}
 	d.holdName(&plan, h, diags)
 	if h.stays {
+		h.request = plan.Name.ValueString()
 		d.hold(ofJob(h.job), &plan, h, diags)
 	}
 	request := plan.request(ctx, state.ID.ValueString())

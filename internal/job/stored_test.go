@@ -99,14 +99,14 @@ func (p private) SetKey(_ context.Context, key string, value []byte) diag.Diagno
 func TestMarks_stored(t *testing.T) {
 	t.Parallel()
 	read, written := private{
-		"message": []byte(`{"sent":"2026-11-23T00:24:16Z","unconfirmed":true,"closed":true,"refused":"hash","prompt":"hash"}`),
-		"record":  []byte(`{"version":"place.1","newer":true,"adoption":"random"}`),
-		"plan":    []byte(`{"ignored":true,"job":"job_1","announced":true,"successor":{"name":"docs","keeps":true,"undecided":true}}`),
+		"message": []byte(`{"sent":"2026-11-23T00:24:16Z","unconfirmed":true,"missing":true,"closed":true,"refused":"hash","prompt":"hash"}`),
+		"record":  []byte(`{"adoption":"random"}`),
+		"plan":    []byte(`{"ignored":true,"job":"job_1","successor":{"name":"docs","same":true,"had":"hash"}}`),
 	}, private{}
 	want := marks{
-		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, RefusesMessages: true, RefusedPrompt: "hash", Prompt: "hash"},
-		recordMarks{Version: "place.1", IsNewer: true, Adoption: "random"},
-		planMarks{IsPromptIgnored: true, Job: "job_1", Successor: &successor{Name: "docs", MayBeSame: true}},
+		messageMarks{SentAt: time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC), Unconfirmed: true, IsMissing: true, RefusesMessages: true, RefusedPrompt: "hash", Prompt: "hash"},
+		recordMarks{Adoption: "random"},
+		planMarks{IsPromptIgnored: true, Job: "job_1", Successor: &successor{Name: "docs", MayBeSame: true, Prompt: "hash"}},
 	}
 	m := readMarks(t.Context(), read)
 	if diff := cmp.Diff(want, *m, cmp.AllowUnexported(marks{})); diff != "" {

@@ -88,7 +88,9 @@ func (c *CLI) Apply(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
 	var diags []*tfprotov6.Diagnostic
 	if c.Replace {
-		diags = c.Delete(ctx, c.PlannedPrivate) // the CLI keeps that of the create
+		if diags = c.Delete(ctx, c.PlannedPrivate); Failed(diags) { // the CLI keeps that of the create
+			return diags
+		}
 	} else if c.Empty() {
 		return nil
 	}
