@@ -209,13 +209,13 @@ func BeyondLimit(err error, r send.Request) Diagnostic {
 		destroy)
 }
 
-// Adopted describes a create that an earlier run had sent.
+// Adopted describes a create whose name has the job of the same request.
 func Adopted(outcome send.Outcome, r send.Request) Diagnostic {
-	return diagnostic("Agent job of an earlier run adopted", fmt.Sprintf(
-		"An earlier run started job %s in project %s under the name %s, and last sent it this prompt at %s. "+
-			"This resource adopts the job without sending anything.",
-		outcome.Job.ID, r.Project, Quote(r.Name), sentAt(outcome.Record)),
-		ofAnotherState+" To start another job, change triggers.")
+	return diagnostic("Agent job adopted", fmt.Sprintf(
+		"The name %s has job %s in project %s, which was last sent this prompt at %s. The resource adopts that job, and nothing was sent.",
+		Quote(r.Name), outcome.Job.ID, r.Project, sentAt(outcome.Record)),
+		"To start another job, change triggers. If no state was lost, no run was killed, and the resource is not tainted or at another address, "+
+			"check whether another state, for example a copy, has the job.")
 }
 
 // AlreadySent describes a message that an earlier run had sent.
@@ -224,7 +224,3 @@ func AlreadySent(outcome send.Outcome, r send.Request) Diagnostic {
 		"An earlier run sent the new prompt to %s at %s, which accepted it, but the state did not show that. It was not sent again.",
 		target(r), sentAt(outcome.Record)), "To send it again, change the prompt (any visible change will do) and apply.")
 }
-
-// ofAnotherState is why an earlier job may not be the one that this state lost.
-const ofAnotherState = "If no run was broken, no job failed and no state lost, check whether the job belongs to another state, " +
-	"for example that of a copy."

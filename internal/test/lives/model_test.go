@@ -111,7 +111,7 @@ var changes = []struct {
 	{"another name", func(s situation) bool { return s.state.name != noName && s.state.name != s.Name }, newJob},
 	{"given up", func(s situation) bool {
 		r := s.record(s.state.name)
-		return r.last != nil && r.job == s.state.job && s.isForgotten(r)
+		return !r.isFree() && r.job == s.state.job && s.isForgotten(r)
 	}, newJob},
 	{`failed job, on_failure = "retry"`, func(s situation) bool { return s.state.status == failed && s.OnFailure == "retry" }, newJob},
 	{"import", func(s situation) bool { return s.state.prompt == "" && !s.Ignored }, assign},
@@ -410,7 +410,7 @@ func (s situation) keep(x *expected) {
 
 // names is an error that names the last request for the job in the state.
 func (s situation) names(r *record) {
-	if r.last != nil && r.job == s.state.job {
+	if !r.isFree() && r.job == s.state.job {
 		s.stopped = r.last.turn
 	}
 }
@@ -579,7 +579,7 @@ func (s situation) wait(x *expected, creating bool) {
 			x.run, now.tainted = row.run, row.isTainted
 			r := s.record(s.Name)
 			r.broken = r.broken || creating && row.isTainted
-			if row.run == fails && (end != failed || s.OnFailure != "retry") {
+			if row.run == fails && !x.killed && (end != failed || s.OnFailure != "retry") {
 				s.names(r)
 			}
 			s.rows[row.when]++
