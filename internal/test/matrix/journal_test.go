@@ -4,115 +4,64 @@
 package matrix
 
 import (
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
-// journalRows are what a journal changes in ordinary use, and what it does not.
+// journalRows are hosts, runs and folders for which a journal is unlike an ordinary one.
 func journalRows() []Row {
 	var rows []Row
 	row := func(name string, test func(m *Matrix)) {
 		rows = append(rows, Row{name: name, clock: true, Test: test})
 	}
-	// Red without: the new request in place of the last one, in accept.
-	row("X12_prompts_A_B_A_B", func(m *Matrix) {
+	// Pulumi's bridge is such a host. Nothing tells a lost state from a second resource with the name.
+	row("H01_one_process_for_all_commands", func(m *Matrix) {
 		m.nextRun()
-		m.created(Job1())
-		for _, job := range []attrs{Job2(), Job1(), Job2()} {
-			m.nextRun()
-			m.wantDiags(m.Run(job), messagePlanned)
-		}
-		m.WantPosts(1, 3)
-		m.nextRun()
-		m.OK(m.Run(Job2()))
-		m.wantRecord(m.id(), false, false)
-	})
-	// Red without: the name in key.
-	row("X07_equal_prompts_of_two_names", func(m *Matrix) {
-		m.nextRun()
-		id := m.created(Job1())
-		second := m.other()
-		m.OK(m.note(second.Run(m.ctx, Job1())))
-		m.nextRun()
-		m.undone(func() { m.wantDiags(m.Run(Job2()), messagePlanned) })
-		m.nextRun()
-		second.Server = m.cli.Server
-		m.wantDiags(m.note(second.Run(m.ctx, Job2())), messagePlanned)
-		m.WantPosts(2, 2)
-		m.wantDiags(m.Run(Job2()), messageFound, messageFound)
-		m.WantPosts(2, 2)
-		m.wantJob(id)
-	})
-	// Red without: an announcement for each call (the plan that is dropped would be the only one to tell).
-	row("X18_announced_although_planned_twice", func(m *Matrix) {
-		m.cli.Minimal = true
-		id := m.started(Job1())
-		m.adopts(Job1(), id)
-		m.nextRun()
-		m.undone(func() { id = m.created(triggered(Job1(), "1")) })
-		m.nextRun()
-		m.wantDiags(m.Run(triggered(Job1(), "1")), adoptPlanned, adopted)
-		m.wantJob(id)
-		m.nextRun()
-		job := fakecli.With(triggered(Job1(), "1"), Job2())
-		m.undone(func() { m.wantDiags(m.Run(job), messagePlanned) })
-		m.nextRun()
-		m.wantDiags(m.Run(job), messageFound, messageFound)
-		m.WantPosts(2, 1)
-	})
-	// Red without: the version of the record in the state being a hint only.
-	row("X09_an_update_that_another_process_planned", func(m *Matrix) {
-		m.nextRun()
-		m.created(Job1())
-		journal := m.config["journal"]
-		m.config["journal"] = attrs{"enabled": false}
-		m.nextRun()
-		m.wantDiags(m.plan(Job2()), messagePlanned)
-		m.config["journal"] = journal
-		m.nextRun()
-		m.OK(m.apply(Job2()))
+		m.OK(m.note(m.cli.Run(m.ctx, Job1())))
+		m.OK(m.note(m.cli.Run(m.ctx, Job2())))
 		m.WantPosts(1, 1)
-		m.wantRecord(m.id(), false, false)
+		m.cli.Forget()
+		m.wantDiags(m.note(m.cli.Run(m.ctx, Job1())), duplicateName)
+		m.WantPosts(1, 1)
 	})
-	// A test beside production adopts no job of it. Red without: the run in the scope of a test.
-	row("N26_a_test_beside_production", func(m *Matrix) {
-		id := m.started(Job1())
-		m.process.Command = "test"
-		m.OK(m.connect())
+	// A test beside production adopts no job of it, and none of another test. Red without: the run in the scope of a test.
+	row("N26_tests_beside_production", func(m *Matrix) {
+		m.nextRun()
 		m.starts(Job1())
-		if m.id() == id {
-			m.Error("the test has the job of the state")
+		id := m.id()
+		for range 2 {
+			m.cli.Forget()
+			m.nextRun()
+			m.process.Command = "test"
+			m.OK(m.connect())
+			m.starts(Job1())
 		}
-		m.wantDiags(m.Run(Job2()), messagePlanned)
+		m.OK(m.Run(Job2()))
 		m.OK(m.note(m.cli.Destroy(m.ctx)))
 		m.nextRun()
 		m.adopts(Job1(), id)
 	})
-	// Two runs of one test have nothing in common, nor have two tests at once. Red without: the same.
-	row("N26_two_tests", func(m *Matrix) {
-		for range 2 {
-			m.testRun()
-			m.cli.Forget()
-			m.starts(Job1())
-		}
-	})
-	// The state was moved from disk to a bucket, or the journal to another place. Red without: FindElsewhere.
-	row("N27_a_record_elsewhere", func(m *Matrix) {
-		id := m.started(Job1())
-		m.config["journal"] = attrs{"url": m.TempDir() + "?state=a"}
+	// Red without: the time of the earlier run's message (the wait would last a minute more).
+	rows = append(rows, Row{name: "X04_the_message_was_accepted_long_ago", clock: true, script: turns(simulator.Script{}), Test: func(m *Matrix) {
 		m.nextRun()
-		m.wantDiags(m.Run(Job1()), "WARNING: Name has a record in another journal", "ERROR: Name has a record in another journal")
-		m.wantWords("job "+id, m.record().Where, "import ADDRESS proj_1/"+id, "AGENT_JOURNAL_FORGET="+m.record().Last.ID)
-		m.WantPosts(1, 0)
-		m.forget(m.record().Last.ID)
+		m.created(Job1())
 		m.nextRun()
-		m.starts(Job1())
+		before := *m.cli
+		m.OK(m.Run(fakecli.With(Job2(), attrs{"wait": attrs{"enabled": false}})))
+		*m.cli = before // its state was lost
+		time.Sleep(time.Minute)
 		m.nextRun()
-		m.OK(m.Run(Job1()))
-	})
+		start := time.Now()
+		m.wantDiags(m.Run(Job2()), messageFound)
+		m.wantTook(start, 0, time.Second)
+		m.wantEnd("completed", 1, 1)
+	}})
 	// Red without: JournalUnusable in NotAccepted (the text said that nothing was started, and that applying again starts it).
 	row("X16_a_stop_while_the_next_run_waits", func(m *Matrix) {
 		m.nextRun()
@@ -127,15 +76,34 @@ func journalRows() []Row {
 		m.adopts(noWait(), m.Sim.Jobs()[0].ID)
 		m.WantPosts(1, 0)
 	})
+	// Red without: the error of write in Sending.
+	row("X05_the_default_folder_is_a_file", func(m *Matrix) {
+		if err := os.WriteFile(filepath.Join(m.dir, ".agent-journal"), nil, 0o600); err != nil {
+			m.Fatal(err)
+		}
+		m.nextRun()
+		m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
+		m.wantEnd("", 0, 0)
+	})
+	row("X05_a_damaged_record", func(m *Matrix) {
+		m.nextRun()
+		m.starts(Job1())
+		m.cli.Forget()
+		m.shutDown()
+		files, err := filepath.Glob(filepath.Join(m.dir, ".agent-journal", "*", "*", "*.json"))
+		if err != nil || len(files) == 0 {
+			m.Fatal(files, err)
+		}
+		newest := files[len(files)-1]
+		if err := os.WriteFile(newest, []byte(`{"format":1,`), 0o600); err != nil { // Red without: the errors of decode.
+			m.Fatal(err)
+		}
+		m.nextRun()
+		m.wantDiags(m.Run(Job1()), journalUnusable, createFailed)
+		m.wantWords(filepath.Dir(newest), "is damaged")
+		m.wantEnd("", 1, 0)
+	})
 	return rows
-}
-
-// testRun starts a run of "terraform test".
-func (m *Matrix) testRun() {
-	m.Helper()
-	m.nextRun()
-	m.process.Command = "test"
-	m.OK(m.connect())
 }
 
 // planAndApply does not refresh.

@@ -46,6 +46,5 @@ func Job2() attrs { return attrs{"prompt": "Add a tutorial"} }
 // What heads the diagnostics of most rows.
 const (
 	createFailed   = "ERROR: Agent job not created"
-	unreadable     = "ERROR: Agent job of an earlier run not readable"
 	MessageUnknown = "ERROR: Outcome of message to agent job unknown"
 )

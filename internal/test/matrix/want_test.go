@@ -43,20 +43,23 @@ func (m *Matrix) wantWords(words ...string) {
 	harness.Contains(m.T, m.text, words...)
 }
 
-// kept asserts that a create stopped waiting: the id and "active" in the state,
-// and a warning.
+// kept asserts that a create stopped waiting: an error, and the id and "active" in the state, whose resource is tainted.
 func (m *Matrix) kept(diags []*tfprotov6.Diagnostic, words ...string) {
 	m.Helper()
-	m.wantDiags(diags, "WARNING: Agent job still running")
-	m.wantWords(append(words, "The job is in the state. The next apply resumes waiting without sending anything.")...)
-	m.wantEnd("active", 1, 0)
+	m.wantDiags(diags, cutShort)
+	m.wantWords(append(words, "the next apply keeps the job, although Terraform plans to replace it, and resumes waiting without sending anything.")...)
+	m.wantAttr("status", "active")
+	if !m.cli.Tainted {
+		m.Error("the resource is not tainted")
+	}
+	m.WantPosts(1, 0)
 }
 
-// resumed runs again after the fault and asserts that the job ends without
-// another POST.
+// resumed runs again after the fault, in another process, and asserts that the job ends without another POST.
 func (m *Matrix) resumed(job attrs) {
 	m.Helper()
 	creates, messages := m.posts()
+	m.OK(m.connect())
 	if diags := m.Run(job); fakecli.Failed(diags) {
 		m.Error(fakecli.Text(diags))
 	}
