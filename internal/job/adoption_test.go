@@ -246,6 +246,15 @@ func TestAdoption_planned(t *testing.T) {
 	}
 }
 
+// counted asserts the messages that the state counts.
+func counted(want string) func(*life) {
+	return func(l *life) {
+		if got := l.state["docs"][0].Get("messages"); got != `tftypes.Number<"`+want+`">` {
+			l.t.Errorf("messages is %s, want %s", got, want)
+		}
+	}
+}
+
 // What becomes of a message to the job of the state because of the record of the name.
 func TestMessage_record(t *testing.T) {
 	of := func(prompt string) []object { return []object{named("docs", prompt)} }
@@ -257,13 +266,13 @@ func TestMessage_record(t *testing.T) {
 	play(t, map[string][]step{
 		"N12 accepted": {
 			first, sent(1, "B"),
-			{before: asBefore(1), objects: of("B"), says: []string{countsAsSent}, creates: 1, messages: 1},
+			{before: asBefore(1), objects: of("B"), says: []string{countsAsSent}, creates: 1, messages: 1, after: counted("0")},
 			{objects: of("B"), creates: 1, messages: 1}, sent(2, "A"),
 		},
 		"N14 another one since": {first, sent(1, "B"), {before: asBefore(1), objects: of("C"), creates: 1, messages: 2}},
 		"N12 without a response": {
 			first,
-			{before: unanswered(simulator.KindMessage), objects: of("B"), says: []string{unknownMessage}, creates: 1, messages: 1},
+			{before: unanswered(simulator.KindMessage), objects: of("B"), says: []string{unknownMessage}, creates: 1, messages: 1, after: counted("1")},
 			{before: asBefore(1), objects: of("B"), says: []string{unknownMessage}, creates: 1, messages: 1},
 			{objects: of("B"), says: []string{unconfirmed}, creates: 1, messages: 1},
 			sent(2, "C"),

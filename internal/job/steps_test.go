@@ -4,6 +4,8 @@
 package job_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,16 +20,12 @@ import (
 // Each step is an apply; what it says, and why it replaces, is asserted. What is sent when is
 // the subject of internal/test/lives.
 //
-// Red without: explain, decide; ignored; checkPrompts.
+// Red without: decide, setValues, isCounted; ignored; checkPrompts.
 func TestJob_steps(t *testing.T) {
 	const (
-		sent     = "WARNING: Follow-up message to agent job"
-		recorded = "WARNING: Prompt stored without sending it"
-		restored = "the prompt is again the one before that. Apply sends nothing."
-		replaced = "WARNING: New prompt starts a new agent job"
-		later    = "WARNING: Prompt not known yet"
-		broken   = "ERROR: " + fakecli.Inconsistent
-		invalid  = "It was not sent to project proj_1."
+		later   = "WARNING: Prompt not known yet"
+		broken  = "ERROR: " + fakecli.Inconsistent
+		invalid = "It was not sent to project proj_1."
 	)
 	type step struct {
 		before            func(s *harness.Service, c *fakecli.CLI) // what happens between the applies
@@ -37,7 +35,8 @@ func TestJob_steps(t *testing.T) {
 		config            attrs
 		says              []string // a part of each diagnostic of plan and apply
 		because           []string
-		creates, messages int // so far
+		counted           string // messages, as planned and in the state; empty: not compared
+		creates, messages int    // so far
 	}
 	imported := func(s *harness.Service, c *fakecli.CLI) {
 		c.ImportState(c.T.Context(), harness.Project+"/"+ended(s))
@@ -59,10 +58,10 @@ func TestJob_steps(t *testing.T) {
 	unread, longer := attrs{"prompt_wo": unknown{}}, attrs{"timeouts": attrs{"update": "5m"}}
 	for name, steps := range map[string][]step{
 		"failed after a message": {
-			{config: attrs{"prompt": "write"}, creates: 1},
-			{config: attrs{"prompt": "fail"}, says: []string{sent, failed}, creates: 1, messages: 1},
-			{config: attrs{"prompt": "fail"}, says: []string{"-replace=ADDRESS"}, creates: 1, messages: 1},
-			{config: attrs{"prompt": "again"}, says: []string{replaced}, because: []string{`AttributeName("prompt")`}, creates: 2, messages: 1},
+			{config: attrs{"prompt": "write"}, counted: "0 0", creates: 1},
+			{config: attrs{"prompt": "fail"}, says: []string{failed}, counted: "1 1", creates: 1, messages: 1},
+			{config: attrs{"prompt": "fail"}, says: []string{"-replace=ADDRESS", failed}, counted: "1 1", creates: 1, messages: 1},
+			{config: attrs{"prompt": "again"}, says: []string{newJob}, because: []string{`AttributeName("prompt")`}, counted: "0 0", creates: 2, messages: 1},
 		},
 		"active job, triggers": {
 			{config: slow, creates: 1},
@@ -72,14 +71,14 @@ func TestJob_steps(t *testing.T) {
 			},
 		},
 		"import by identity": {
-			{before: imported, config: a, says: []string{recorded}},
+			{before: imported, config: a},
 			{config: a},
 		},
 		"ignored": {
 			{config: a, creates: 1},
 			{ignored: prompts, config: b, creates: 1},
 			{ignored: prompts, config: fakecli.With(b, longer), creates: 1},
-			{config: b, says: []string{sent}, creates: 1, messages: 1},
+			{config: b, creates: 1, messages: 1},
 		},
 		"ignored, from prompt": {
 			{config: attrs{"prompt": "A"}, creates: 1},
@@ -88,12 +87,12 @@ func TestJob_steps(t *testing.T) {
 		},
 		"failed job": {
 			{config: a, creates: 1},
-			{before: fails, config: b, says: []string{replaced}, because: []string{`AttributeName("status")`}, creates: 2},
+			{before: fails, config: b, says: []string{newJob}, because: []string{`AttributeName("status")`}, creates: 2},
 		},
 		"unknown while planning": {
 			{planned: unread, config: a, creates: 1},
-			{planned: unread, config: a, says: []string{later}, creates: 1},
-			{planned: unread, config: b, says: []string{later, sent}, creates: 1, messages: 1},
+			{planned: unread, config: a, once: true, counted: "? 0", creates: 1},
+			{planned: unread, config: b, once: true, counted: "? 1", creates: 1, messages: 1},
 			{config: b, creates: 1, messages: 1},
 		},
 		"unknown, then empty": {{planned: unread, config: attrs{"prompt_wo": ""}, says: []string{invalid}}},
@@ -102,21 +101,21 @@ func TestJob_steps(t *testing.T) {
 		},
 		"unknown, null on a live job": {
 			{config: a, creates: 1},
-			{planned: unread, config: attrs{}, says: []string{later}, creates: 1},
+			{planned: unread, config: attrs{}, creates: 1},
 			{config: a, creates: 1},
 		},
 		"unknown on a failed job": {
 			{config: a, creates: 1},
 			{
 				before: fails, planned: unread, config: b, creates: 1,
-				says: []string{"has the status \"failed\" and cannot accept messages. If the prompt is new", replaced, broken},
+				says: []string{"has the status \"failed\" and cannot accept messages. If the prompt is new", newJob, broken},
 			},
-			{planned: unread, config: a, says: []string{later, "WARNING: Agent job failed"}, creates: 1},
+			{planned: unread, config: a, says: []string{later, hasFailed, failed}, creates: 1},
 			{planned: unread, config: b, once: true, says: []string{later, "The prompt is new, which the plan did not know. It was not sent."}, creates: 1},
 		},
 		"a job that refuses messages": {
 			{config: onceA, creates: 1},
-			{config: onceB, says: []string{sent, "the next apply starts a new job with the prompt"}, creates: 1, messages: 1},
+			{config: onceB, says: []string{"the next apply starts a new job with the prompt"}, creates: 1, messages: 1},
 			{ignored: prompts, config: fakecli.With(onceB, longer), creates: 1, messages: 1},
 			{
 				planned: unread, config: onceB, once: true, creates: 1, messages: 1,
@@ -126,42 +125,40 @@ func TestJob_steps(t *testing.T) {
 				config: onceB, because: []string{`AttributeName("status")`}, creates: 2, messages: 1,
 				says: []string{"refused a message after it had finished, so apply replaces it: the prompt goes to another job, which does not see the earlier prompts"},
 			},
-			{config: onceA, says: []string{sent, "409 Conflict"}, creates: 2, messages: 2},
-			{config: onceB, says: []string{restored}, creates: 2, messages: 2},
+			{config: onceA, says: []string{"409 Conflict"}, counted: "1 0", creates: 2, messages: 2},
 			{config: onceB, creates: 2, messages: 2},
-			{config: onceA, says: []string{sent, "409 Conflict"}, creates: 2, messages: 3},
-			{planned: unread, config: onceB, says: []string{later, restored}, creates: 2, messages: 3},
-			{config: onceA, says: []string{sent, "409 Conflict"}, creates: 2, messages: 4},
-			{before: worksAgain, config: onceA, says: []string{sent}, creates: 2, messages: 5},
+			{config: onceA, says: []string{newJob}, because: []string{`AttributeName("status")`}, creates: 3, messages: 2},
+			{config: onceB, says: []string{"409 Conflict"}, creates: 3, messages: 3},
+			{before: worksAgain, config: onceB, creates: 3, messages: 4},
 		},
 		"a job whose refusals speak of the prompt": {
 			{config: attrs{"prompt": "sole"}, creates: 1},
-			{config: attrs{"prompt": "B"}, says: []string{sent, "change or shorten it and apply"}, creates: 1, messages: 1},
-			{config: attrs{"prompt": "B"}, says: []string{sent, "Unchanged, it is sent again, too"}, creates: 1, messages: 2},
-			{config: attrs{"prompt": "sole"}, says: []string{restored}, creates: 1, messages: 2},
-			{config: attrs{"prompt": "C"}, says: []string{sent, "400 Bad Request"}, creates: 1, messages: 3},
+			{config: attrs{"prompt": "B"}, says: []string{"change or shorten it and apply"}, creates: 1, messages: 1},
+			{config: attrs{"prompt": "B"}, says: []string{"Unchanged, it is sent again, too"}, creates: 1, messages: 2},
+			{config: attrs{"prompt": "sole"}, creates: 1, messages: 2},
+			{before: keyExpires, config: attrs{"prompt": "C"}, says: []string{"401 Unauthorized"}, creates: 1, messages: 3},
+			{config: attrs{"prompt": "C"}, says: []string{"the next apply starts a new job"}, creates: 1, messages: 4},
+			{config: attrs{"prompt": "C"}, says: []string{newJob}, because: []string{`AttributeName("prompt")`}, creates: 2, messages: 4},
+		},
+		"a job that was not found": {
+			{config: a, creates: 1},
 			{
-				before: keyExpires, config: attrs{"prompt": "D"}, creates: 1, messages: 4,
-				says: []string{sent, "401 Unauthorized"},
+				before: func(s *harness.Service, c *fakecli.CLI) { s.Forget(c.Get("id").(string)) }, config: b, counted: "? 0",
+				says: []string{notAccepted}, creates: 1, messages: 1,
 			},
-			{config: attrs{"prompt": "C"}, says: []string{sent, "change or shorten it and apply"}, creates: 1, messages: 5},
-			{ignored: prompts, config: attrs{"prompt": "C"}, says: []string{restored}, creates: 1, messages: 5},
-			{config: attrs{"prompt": "C"}, says: []string{sent, "change or shorten it and apply"}, creates: 1, messages: 6},
-			{config: attrs{"prompt": "D"}, says: []string{sent, "has refused another prompt, too"}, creates: 1, messages: 7},
-			{config: attrs{"prompt": "D"}, says: []string{replaced}, because: []string{`AttributeName("prompt")`}, creates: 2, messages: 7},
 		},
 		"another one in the apply": {
 			{config: a, creates: 1},
-			{planned: b, config: attrs{"prompt_wo": "C"}, says: []string{sent}, creates: 1, messages: 1},
+			{planned: b, config: attrs{"prompt_wo": "C"}, creates: 1, messages: 1},
 			{config: attrs{"prompt_wo": "C"}, creates: 1, messages: 1},
 		},
 		"a new one in the apply only": {
 			{config: a, creates: 1},
-			{planned: fakecli.With(a, longer), config: fakecli.With(b, longer), says: []string{sent, broken}, creates: 1},
+			{planned: fakecli.With(a, longer), config: fakecli.With(b, longer), says: []string{broken}, creates: 1},
 		},
 		"the old one in the apply": {
 			{config: a, creates: 1},
-			{planned: b, config: a, says: []string{sent}, creates: 1},
+			{planned: b, config: a, says: []string{broken}, creates: 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,6 +173,7 @@ func TestJob_steps(t *testing.T) {
 					c.Ignored = step.ignored
 					c.Refresh(t.Context())
 					diags := c.Plan(t.Context(), step.planned)
+					planned := c.Attribute(c.Planned, "messages")
 					if diff := cmp.Diff(step.because, c.Because); diff != "" {
 						t.Errorf("step %d: attributes that ask for a replacement (-want +got):\n%s", i, diff)
 					}
@@ -195,6 +193,10 @@ func TestJob_steps(t *testing.T) {
 						t.Errorf("step %d: tainted", i)
 					}
 					s.Sent(t, step.creates, step.messages)
+					counted := strings.NewReplacer(`tftypes.Number<"`, "", `">`, "", "{}", "?").Replace(fmt.Sprint(planned, " ", c.Get("messages")))
+					if step.counted != "" && counted != step.counted {
+						t.Errorf("step %d: messages, planned and in the state: %s, want %s", i, counted, step.counted)
+					}
 				}
 			})
 		})

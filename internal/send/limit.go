@@ -22,7 +22,7 @@ type Limits struct {
 	planned  [2]int64
 	byName   map[resource]Kind // what the last plan of each resource counts
 	sent     [2]int64
-	reported [2]bool // while planning
+	reported [2]*resource // while planning: the first one beyond the limit
 }
 
 // resource identifies that of a planned request. An imported job may have no name.
@@ -30,7 +30,7 @@ type resource struct{ project, name, job string }
 
 // Plan counts a request that an apply would send. Only the first one beyond the limit
 // is an error, so that a plan of a thousand resources has one. A resource is planned more than once: a replacement twice,
-// and by "terraform plan -minimal-refresh" once more after its refresh. Its last request counts.
+// and by "terraform plan -minimal-refresh" once more after its refresh, which drops what was said before. Its last request counts.
 func (l *Limits) Plan(r Request) *LimitError {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +38,8 @@ func (l *Limits) Plan(r Request) *LimitError {
 	if r.Name == "" {
 		of.job = r.Job
 	}
-	if counted, isAgain := l.byName[of]; isAgain {
+	counted, isAgain := l.byName[of]
+	if isAgain {
 		l.planned[counted]--
 	}
 	if l.byName == nil {
@@ -48,11 +49,11 @@ func (l *Limits) Plan(r Request) *LimitError {
 		l.byName[of] = kind
 	}
 	l.planned[kind]++
-	limit := l.Limit[kind]
-	if limit.Setting == "" || l.planned[kind] <= limit.Max || l.reported[kind] {
+	limit, first := l.Limit[kind], l.reported[kind]
+	if limit.Setting == "" || l.planned[kind] <= limit.Max || first != nil && (!isAgain || *first != of) {
 		return nil
 	}
-	l.reported[kind] = true
+	l.reported[kind] = &of
 	return &LimitError{Kind: kind, Limit: limit, Sent: l.sent, Planning: true}
 }
 
