@@ -1,6 +1,7 @@
 // Copyright (c) the terraform-provider-agent authors
 // SPDX-License-Identifier: MPL-2.0
 
+// Package frozen compares the schema with that of earlier versions. CONTRIBUTING.md says when to freeze another one.
 package frozen
 
 import (
@@ -72,7 +73,11 @@ func TestSchema(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, version := range versions(t) {
+	versions, err := filepath.Glob("testdata/*")
+	if err != nil || len(versions) == 0 {
+		t.Fatal(versions, err)
+	}
+	for _, version := range versions {
 		text, err := os.ReadFile(filepath.Join(version, "schema.txt"))
 		if err != nil {
 			t.Fatal(err)
