@@ -65,8 +65,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 		isClosed bool
 		has, not string
 	}{
-		{409, true, "The job has finished, so", "-replace"}, {409, true, newJob, "another prompt"},
-		{422, true, "has refused another prompt, too, so", "-replace"}, {422, true, newJob, "shorten"},
+		{409, true, newJob, "-replace"}, {422, true, newJob, "shorten"},
 		{422, false, "change or shorten it and apply: that sends it to this job", newJob}, {422, false, "Unchanged, it is sent again", newJob},
 		{409, false, "The next apply sends the prompt again.", newJob},
 	} {
@@ -84,7 +83,7 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 		"Apply again to send the prompt.": {
 			{Class: agentapi.ErrNotSent, Err: io.EOF}, {Class: agentapi.ErrNotSent, StatusCode: 429, Err: context.Canceled},
 		},
-		"To start a new job with this prompt instead, apply with -replace=ADDRESS, or change triggers.": {
+		"To start a new job with this prompt instead, change triggers.": {
 			{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 404}, {Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 409},
 			{Op: agentapi.OpMessage, Class: agentapi.ErrRefused, StatusCode: 400},
 		},
@@ -104,12 +103,7 @@ func TestTexts_claimNoMoreThanIsKnown(t *testing.T) {
 	job := Job{ID: "job_1", Project: "proj_1", Status: "archived"}
 	create := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs"}}
 	message := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Job: "job_1"}}
-	retry, notKnown := create, create
-	retry.RetryFailed, notKnown.IsPromptUnknown = true, true
-	record := recordOf("job_1", "docs")
-	unknown := recordOf("", "docs")
-	unknown.Last.Unknown = true
-	other := recordOf("job_2", "docs")
+	record, other := recordOf("job_1", "docs"), recordOf("job_2", "docs")
 	out := func(r send.Result, record *journal.Record) send.Outcome {
 		return send.Outcome{Result: r, Job: &agentapi.Job{ID: "job_1"}, Record: record}
 	}
@@ -117,41 +111,31 @@ func TestTexts_claimNoMoreThanIsKnown(t *testing.T) {
 		text     Diagnostic
 		has, not string
 	}{
-		"a job that a copy or a test has":           {Adopted(out(send.Adopted, record), create), "belongs to another state", "No action"},
-		"the same, planned":                         {Announcement(journal.Adopt, create, record), "belongs to another state", "has failed"},
-		"a prompt that is not known":                {Announcement(journal.Adopt, notKnown, record), "If it is the same, apply adopts", "this prompt"},
-		"a lost job may have failed":                {Announcement(journal.Adopt, retry, record), "If the job has failed, apply starts another one", ""},
+		"a job that a copy or a test has":           {Adopted(out(send.Adopted, record), create), "check whether another state, for example a copy, has the job", "earlier run"},
 		"a message that is to be repeated":          {AlreadySent(out(send.AlreadySent, record), message), "To send it again, change the prompt", "No action"},
-		"the same message, planned":                 {Announcement(journal.AlreadySent, message, record), "Apply sends nothing. To send the prompt again, change it", "adopt"},
-		"a message without a response":              {Announcement(journal.UnknownMessage, message, record), "counts as sent, so apply sends nothing", "accepted"},
-		"another run may have had no effect":        {Announcement(journal.Wait, create, record), "sends nothing before that outcome is known", "may have been started"},
-		"a create without a job":                    {Announcement(journal.UnknownCreate, create, unknown), "AGENT_JOURNAL_FORGET=" + requestID, "job_"},
+		"another run may have had no effect":        {WillStop(journal.Wait, create, record), "Apply waits for it", "may have been started"},
+		"a create without a job":                    {WillStop(journal.UnknownCreate, create, recordOf("", "docs")), "AGENT_JOURNAL_FORGET=" + requestID, "job_"},
+		"a job that may have failed, or be left":    {WillStop(journal.OtherPrompt, create, record), "or if its resource leaves the name before", "Nothing was sent"},
 		"an archived job may be unfinished":         {Archived.Of(job, nil), "its work may be unfinished", "No action"},
 		"the state may not be stored":               {JournalNotWritten(io.EOF, job), "If this state cannot be stored", "No action"},
-		"a prompt with a time":                      {NotAccepted(out(send.OtherPrompt, record), create, Resource), "had a time in it, import the job", ""},
-		"an older state, a kill, or a swap":         {NotAccepted(out(send.OtherJob, other), message, Resource), "may be an older one, a run that replaced the job may have been killed, or two names", ""},
-		"the same, planned for a message":           {Announcement(journal.OtherJob, message, other), "To keep job job_1, give the other one up", ""},
-		"a plan that keeps a job":                   {OtherJob(job, other), "Unless job job_1 is replaced, apply keeps it, and sends nothing because of the other one. To go on", "may have started"},
-		"a create beside a job":                     {OtherJob(job, unknown), "may have started a job, with unknown outcome,", "go on with"},
+		"a prompt with a time":                      {NotAccepted(out(send.OtherPrompt, record), create, Resource), "had a time in it, import the job", "Apply starts"},
+		"an older state, or a kill":                 {NotAccepted(out(send.OtherJob, other), message, Resource), "may be an older one, or a run that replaced the job may have been killed", ""},
+		"the same, planned":                         {WillStop(journal.OtherJob, message, other), "To keep job job_1, give the other one up", ""},
+		"a plan that is too old":                    {NotAccepted(out(send.NotAdopted, record), create, Resource), "Nothing was sent", "Apply again"},
 		"an imported job gets the name":             {NameFromOther(job, other), "Apply gives the name to the imported job and sends nothing", "fails"},
-		"a job with other triggers":                 {Stray(create, record), "restore its arguments and apply: that adopts it", "unknown"},
-		"a name that may have been changed":         {Renamed(create, recordOf("job_1", "dcos")), `set the earlier name and apply`, "was killed"},
-		"a job elsewhere":                           {RecordElsewhere(create, &journal.Elsewhere{Record: record}), "import it: terraform (or tofu) import ADDRESS proj_1/job_1", "If the state was moved"},
-		"no job elsewhere":                          {RecordElsewhere(create, &journal.Elsewhere{Record: unknown}), "If the state was moved, apply once with that place", "import"},
+		"a job with other triggers":                 {BesideAnother(create, record), "restore its arguments and apply: that adopts it", "unknown"},
 		"two names, or a move":                      {DuplicateName("docs", "proj_1"), "has a job in project proj_1 with the name \"docs\", or starts one. The prompt of this one was not sent", ""},
-		"an address that has changed":               {NotAdopted(create, job), "add a moved block", ""},
-		"a failed job that is kept":                 {StillFailed(create, record), "-replace cannot be told from this", ""},
 		"a destroy that cannot release":             {JournalUnusable(io.EOF), "keeps its name in the journal", "No action"},
-		"a plan that cannot release":                {NameNotReleased(io.EOF, create, "job_1"), "With create_before_destroy, the apply keeps the job", ""},
-		"a rename that cannot be recorded":          {NameNotRecorded(io.EOF, create, job), "Nothing was sent, and the state is unchanged", ""},
+		"a name that cannot be recorded":            {NameNotRecorded(io.EOF, create, job), "Nothing was sent, and the state is unchanged", ""},
 		"a replacement may adopt another job":       {NewJob.Of(job, nil), "the prompt goes to another job", "starts a new job"},
 		"a replacement of an active job, too":       {ActiveReplaced.Of(job, nil), "sends nothing to it", "starts a new job"},
-		"an ignored prompt may have changed":        {FailedEarlier.Of(job, nil), "no new prompt", "unchanged"},
-		"an imported job may accept no messages":    {PromptStored.Of(job, nil), "a new prompt", "are sent"},
+		"an ignored prompt may have changed":        {FailedEarlier(job, requestID), "no new prompt", "unchanged"},
 		"a message to a job that a resource has":    {Diagnostic{Detail: NotInState}, "stores no job", "does not contain"},
 		"a job that has finished since it was read": {ActiveRemoved.Of(job, nil), "may still be running", "keeps running"},
 		"a job that has finished before the error":  {PanickedAfterStart(job, ""), "if the job has not finished", ""},
-		"a failed job whose prompt is then changed": {Diagnostic{Detail: TaintedFailed}, "with the same prompt and triggers sends nothing", "starts a new job"},
+		"a failed job whose prompt is then changed": {Diagnostic{Detail: Next{IsTainted: true, Request: requestID}.AfterFailure()}, "With the same prompt and triggers, the next apply sends nothing", "starts a new job"},
+		"a tainted job without a journal":           {Diagnostic{Detail: Next{IsTainted: true}.AfterTimeout()}, "with create_before_destroy the next apply starts a new job", "forget"},
+		"a job of the state that is not tainted":    {Diagnostic{Detail: Next{Request: requestID}.AfterTimeout()}, "resumes waiting without sending anything", "untaint"},
 	} {
 		if !strings.Contains(test.text.Detail, test.has) || test.not != "" && strings.Contains(test.text.Detail, test.not) {
 			t.Errorf("%s: %q is missing, or %q is not, in: %s", name, test.has, test.not, test.text.Detail)
@@ -165,9 +149,8 @@ const requestID = "abcdefghijklmnop"
 func recordOf(job, name string) *journal.Record {
 	sent := time.Date(2026, 11, 23, 0, 24, 16, 0, time.UTC)
 	return &journal.Record{
-		Project: "proj_1", Name: name, Job: job, Started: sent, Where: "place",
-		Last:     &journal.Request{ID: requestID, SentAt: sent},
-		Previous: []journal.Previous{{Job: job, Request: requestID, SentAt: sent}},
+		Project: "proj_1", Name: name, Job: job, Started: sent,
+		Last: &journal.Request{ID: requestID, SentAt: sent},
 	}
 }
 
@@ -181,29 +164,23 @@ func TestTexts_complete(t *testing.T) {
 			t.Errorf("%s: %q", what, text)
 		}
 		for _, odd := range []string{"%!", "{", "}", "0001-01-01", " .", "..", "job  ", "<nil>", `""`} {
-			shown := strings.NewReplacer("journal { ", "", "forget = [", "", "url = \"...\" }", "", "wait { ", "", "triggers = { attempt = 2 }", "", " }", "").Replace(text)
+			shown := strings.NewReplacer("journal { ", "", "forget = [", "", "url = \"...\" }", "", " }", "").Replace(text)
 			if strings.Contains(shown, odd) {
 				t.Errorf("%s: %q in: %s", what, odd, text)
 			}
 		}
 	}
-	unknown := recordOf("", "docs")
-	unknown.Last.Unknown = true
 	for kind, request := range map[string]send.Request{
-		"create":  {Wanted: journal.Wanted{Project: "proj_1", Name: "docs"}},
-		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Job: "job_1"}},
+		"create":  {Wanted: journal.Wanted{Project: "proj_1", Name: "docs"}, Adopts: "job_1"},
+		"message": {Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Job: "job_1"}, Adopts: "job_1"}, // of a broken create
 	} {
-		for verdict := journal.Send; verdict <= journal.Twin; verdict++ {
-			record := recordOf("job_2", "docs")
-			if verdict == journal.UnknownCreate {
-				record = unknown
-			}
+		for verdict := journal.Send; verdict <= journal.OtherJob; verdict++ {
 			if verdict != journal.OtherJob || kind == "message" {
-				complete(fmt.Sprint("a plan of a ", kind, ", verdict ", verdict), Announcement(verdict, request, record))
+				complete(fmt.Sprint("a plan of a ", kind, ", verdict ", verdict), WillStop(verdict, request, recordOf("job_2", "docs")))
 			}
 		}
 		for result := send.NoEffect; result <= send.Closed; result++ {
-			out := send.Outcome{Result: result, Record: recordOf("job_2", "docs"), Moved: &journal.Elsewhere{MovedTo: "s3://x", Pointer: "s3://y"}, Err: io.EOF}
+			out := send.Outcome{Result: result, Record: recordOf("job_2", "docs"), Err: io.EOF}
 			if result == send.BeyondLimit {
 				out.Err = &send.LimitError{Limit: send.Limit{Setting: "max_new_jobs = 1", Max: 1}}
 			}
@@ -214,16 +191,22 @@ func TestTexts_complete(t *testing.T) {
 				complete(fmt.Sprint("a ", kind, ", result ", result), NotAccepted(out, request, by))
 			}
 		}
+		complete("beside another", BesideAnother(request, recordOf("job_2", "docs")))
 	}
-	create := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs"}}
 	job := Job{ID: "job_1", Project: "proj_1", Status: "active"}
-	complete("previous jobs", PreviousJobs(job, recordOf("job_2", "docs")))
-	complete("a previous create", PreviousJobs(job, unknown))
-	complete("an unknown create of a kept job", OtherJob(job, unknown))
-	complete("an unknown record elsewhere", RecordElsewhere(create, &journal.Elsewhere{Record: unknown}))
-	complete("adopted by another", AdoptedByAnother.Of(job, nil))
 	complete("an import", NameFromOther(job, recordOf("job_2", "docs")))
-	complete("retries", RetriesFailed.Of(job, nil))
+	for _, request := range []string{"", requestID} {
+		complete("a failed job", FailedEarlier(job, request))
+		complete("a job that a refresh does not find", NotFound(job, io.EOF, request))
+		for kind := range 8 {
+			next := Next{Request: request, IsTainted: kind&1 > 0, IsKept: kind&2 > 0, IsRetried: kind&4 > 0}
+			complete("a job that fails", Failed(job, next.AfterFailure()))
+			complete("a timeout", StillRunning(&wait.Error{Err: io.EOF}, job, next.AfterTimeout()))
+			for after := range wait.Messaged + 1 {
+				complete("a job that a wait does not find", LostInWait(job, io.EOF, after, next))
+			}
+		}
+	}
 }
 
 // The apply that sent a message without a response and later plans name a way out that sends nothing.
@@ -244,43 +227,32 @@ func TestForeignText_isEscaped(t *testing.T) {
 	t.Parallel()
 	const foreign, shown = "\x1b[2J\u009b31m\u202eb", `\u001b[2J\u009b31m\u202eb`
 	record := &journal.Record{
-		Project: foreign, Name: foreign, Job: foreign, Where: foreign, Last: &journal.Request{ID: foreign},
-		Previous: []journal.Previous{{Job: foreign}, {Request: foreign}},
+		Project: foreign, Name: foreign, Job: foreign, Last: &journal.Request{ID: foreign},
 	}
 	outcome := send.Outcome{Result: send.Unreadable, Job: new(agentapi.Job), Record: record, Err: &agentapi.Error{StatusCode: 404}}
 	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: foreign}} // of a configuration
 	toJob := request
 	toJob.Job = "job_1"
 	message, create := NotAccepted(outcome, toJob, Resource).Detail, NotAccepted(outcome, request, Resource).Detail
-	if !strings.HasSuffix(message, " If the job no longer exists, start a new one with -replace=ADDRESS.") || !strings.Contains(create, "exists, give it up: ") {
-		t.Errorf("an unread job: %s\n%s", message, create)
-	}
 	unanswered := []Unanswered{{Project: foreign, Name: foreign, Request: foreign}}
 	texts := map[string]string{
-		"a plan that keeps a job":    OtherJob(Job{}, record).Detail,
-		"earlier jobs":               PreviousJobs(Job{}, record).Detail,
 		"an import":                  NameFromOther(Job{}, record).Detail,
 		"an adoption":                Adopted(outcome, request).Detail,
 		"a create of an unread job":  create,
 		"a message to an unread job": message,
-		"a job left behind":          Stray(request, record).Detail,
-		"a changed name":             Renamed(request, record).Detail,
-		"a record elsewhere":         RecordElsewhere(request, &journal.Elsewhere{Record: record}).Detail,
-		"a failed job":               StillFailed(request, record).Detail,
+		"a job with other triggers":  BesideAnother(request, record).Detail,
+		"a failed job":               FailedEarlier(Job{}, foreign).Detail,
 		"two with one name":          DuplicateName(foreign, "proj_1").Detail,
-		"a name not released":        NameNotReleased(io.EOF, request, foreign).Detail,
 		"a query":                    ListedName(foreign, foreign, time.Time{}),
 		"a query of claims":          ListedPending(unanswered).Detail,
 		"a query of unknown creates": ListedUnknown(unanswered).Detail,
 		"an unusable journal":        JournalUnusable(errors.New(foreign)).Detail,
 	}
-	for verdict := journal.Send; verdict <= journal.Twin; verdict++ {
-		texts[fmt.Sprint("a plan of a create, ", verdict)] = Announcement(verdict, request, record).Detail
-		texts[fmt.Sprint("a plan of a message, ", verdict)] = Announcement(verdict, toJob, record).Detail
+	for _, verdict := range []journal.Verdict{journal.Wait, journal.UnknownCreate, journal.OtherPrompt, journal.OtherJob} {
+		texts[fmt.Sprint("a plan, ", verdict)] = WillStop(verdict, request, record).Detail
 	}
 	for name, text := range texts {
-		isOfUs := strings.HasSuffix(name, fmt.Sprint(", ", journal.UnknownMessage)) || strings.HasSuffix(name, fmt.Sprint(", ", journal.AlreadySent))
-		if !strings.Contains(text, shown) && !isOfUs || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		if !strings.Contains(text, shown) || strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 			t.Errorf("%s: %q", name, text)
 		}
 	}
