@@ -9,25 +9,22 @@ allowed_projects := {"proj_123", "proj_456"}
 
 jobs := [job | some job in input.resource_changes; job.mode == "managed"; job.type == "agent_job"]
 
-new_jobs := [job.address | some job in jobs; "create" in job.change.actions]
+# A create whose id is known adopts that job, and sends nothing.
+new_jobs := [job.address | some job in jobs; "create" in job.change.actions; not job.change.after.id]
 
 actions := [action | some action in input.action_invocations; action.type in {"agent_start_job", "agent_send_message"}]
 
 started := [action.address | some action in actions; action.type == "agent_start_job"]
 
-# An update that may change the link sends a message or resumes waiting, which counts too if the plan does not show that
-# the prompt stays: with a prompt_wo, or after an import.
 messages := [job.address |
 	some job in jobs
 	"update" in job.change.actions
-	job.change.after_unknown.pr_link
-	not has_same_prompt(job.change)
+	may_send(job.change)
 ]
 
-has_same_prompt(change) if {
-	change.after.prompt != null
-	change.before.prompt == change.after.prompt
-}
+may_send(change) if change.after_unknown.messages
+
+may_send(change) if change.after.messages > change.before.messages
 
 sent := [action.address | some action in actions; action.type == "agent_send_message"]
 

@@ -25,13 +25,6 @@ resource "agent_job" "reference" {
     create = "20m"
     update = "20m"
   }
-
-  lifecycle {
-    postcondition {
-      condition     = contains(["completed", "archived"], self.status)
-      error_message = "Job ${self.id} is ${self.status}."
-    }
-  }
 }
 
 output "pull_request" {

@@ -11,18 +11,11 @@ resource "agent_job" "this" {
   triggers   = local.triggers
 
   wait {
-    on_failure = var.strict ? "error" : "warn"
+    on_failure = var.on_failure
   }
 
   timeouts {
     create = var.timeout
     update = var.timeout
-  }
-
-  lifecycle {
-    postcondition {
-      condition     = !var.strict || contains(["completed", "archived"], self.status)
-      error_message = "Job ${self.id} is ${self.status}."
-    }
   }
 }

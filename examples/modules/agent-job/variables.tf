@@ -1,5 +1,5 @@
 variable "name" {
-  description = "Name of the job, unique for each project in a state. With its triggers, it starts one job, until the resource is destroyed or replaced. Not sent."
+  description = "Name of the job, unique in a project of a state. Another name is another job. Not sent."
   type        = string
 }
 
@@ -37,8 +37,8 @@ variable "timeout" {
   default     = "60m"
 }
 
-variable "strict" {
-  description = "Fail the run unless the job is completed or archived. With false, a failed job, or one that a create no longer waits for, only warns: check the output status."
-  type        = bool
-  default     = true
+variable "on_failure" {
+  description = "When the job fails, error fails each run until there is another job, retry fails the run and the next apply starts a new job, and warn keeps the failed job."
+  type        = string
+  default     = "error"
 }

@@ -52,7 +52,7 @@ func examples() map[string]example {
 			want:  [][]string{{"Add a quickstart for the Python SDK"}},
 		},
 		"provider-arguments and resources": {
-			files:     []string{"provider/provider-arguments.tf", jobs + "resource.tf", jobs + "resource_options.tf", jobs + "resource_strict.tf"},
+			files:     []string{"provider/provider-arguments.tf", jobs + "resource.tf", jobs + "resource_options.tf"},
 			terraform: "1.10.0", tofu: "1.11.0", // ephemeral variables
 			want: [][]string{
 				{"Add a quickstart for the Python SDK"}, {"Bring the API reference up to date"},

@@ -50,7 +50,6 @@ func TestAccModuleTests(t *testing.T) {
 		"tests": nil,
 		"tests/integration": {
 			{first + " [simulate: 1s, failed]"}, {first + " [simulate: 1s]"}, {first + " [simulate: 1s]", "Show the async client too [simulate: 1s]"},
-			{first + " [simulate: active]"}, {"Show the sync client [simulate: active]"},
 		},
 	} {
 		t.Run(folder, func(t *testing.T) {

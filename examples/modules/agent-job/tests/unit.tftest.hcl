@@ -25,7 +25,7 @@ run "defaults" {
 
   assert {
     condition     = agent_job.this.wait.on_failure == "error" && agent_job.this.timeouts.create == "60m" && agent_job.this.timeouts.update == "60m"
-    error_message = "Not strict by default, or another timeout."
+    error_message = "Failures do not fail the run by default, or another timeout."
   }
 
   assert {
@@ -34,16 +34,16 @@ run "defaults" {
   }
 }
 
-run "not_strict" {
+run "failures_only_warn" {
   command = plan
 
   variables {
-    strict = false
+    on_failure = "warn"
   }
 
   assert {
     condition     = agent_job.this.wait.on_failure == "warn"
-    error_message = "A failed job must not fail the run."
+    error_message = "on_failure is not passed on."
   }
 }
 

@@ -41,40 +41,15 @@ run "a_new_trigger_is_waited_for" {
   }
 }
 
-run "a_job_that_takes_too_long_is_kept_when_not_strict" {
+run "a_failed_job_is_kept" {
   variables {
-    prompt   = "Show the sync client [simulate: active]"
-    strict   = false
-    timeout  = "5s"
-    triggers = { release = "2.4.1" }
-  }
-
-  assert {
-    condition     = output.status == "active"
-    error_message = "Job ${output.id} is ${output.status}."
-  }
-}
-
-run "a_failed_job_is_kept_when_not_strict" {
-  variables {
-    prompt   = "Add a quickstart for the Python SDK [simulate: 1s, failed]"
-    strict   = false
-    triggers = { release = "2.5.0" }
+    prompt     = "Add a quickstart for the Python SDK [simulate: 1s, failed]"
+    on_failure = "warn"
+    triggers   = { release = "2.5.0" }
   }
 
   assert {
     condition     = output.status == "failed" && output.pr_link == null
     error_message = "The job is ${output.status}."
   }
-}
-
-# This one is last, because its job keeps running.
-run "a_job_that_takes_too_long_is_an_error" {
-  variables {
-    prompt   = "Add a quickstart for the Python SDK [simulate: active]"
-    timeout  = "10s"
-    triggers = { release = "2.6.0" }
-  }
-
-  expect_failures = [agent_job.this]
 }
