@@ -36,7 +36,7 @@ const (
 func FailedEarlier(job Job, request string) Diagnostic {
 	return diagnostic("Agent job failed",
 		fmt.Sprintf("Job %s failed. This plan has no new prompt for it, so apply sends nothing and fails.", job),
-		Next{Request: request}.another()+keepFailed)
+		Next{Request: request}.another(instead)+keepFailed)
 }
 
 const (

@@ -32,9 +32,12 @@ const (
 	untaint    = " If prevent_destroy stops the plan, first run: terraform (or tofu) untaint ADDRESS"
 )
 
+// instead says what to change for another job in the place of one that failed: one that has not is sent another prompt.
+const instead = "the prompt or triggers"
+
 // another says how to start another job in the place of one.
-func (n Next) another() string {
-	text := "To start another job, change the prompt or triggers, or "
+func (n Next) another(change string) string {
+	text := "To start another job, change " + change + ", or "
 	switch {
 	case n.Request != "":
 		text += "give this one up without a change: " + giveUpRequest(n.Request) + "."
@@ -52,11 +55,11 @@ func (n Next) AfterFailure() string {
 	case n.IsRetried:
 		return "on_failure is \"retry\", so the next apply starts a new job."
 	case n.IsKept:
-		return "The job stays in the state. " + n.another()
+		return "The job stays in the state. " + n.another(instead)
 	case n.IsTainted:
-		return n.tainted() + "sends nothing, and fails again. " + n.another() + keepFailed + untaint
+		return n.tainted() + "sends nothing, and fails again. " + n.another(instead) + keepFailed + untaint
 	}
-	return "Each apply fails, without sending anything, until there is another job. " + n.another() + keepFailed
+	return "Each apply fails, without sending anything, until there is another job. " + n.another(instead) + keepFailed
 }
 
 // AfterTimeout says what follows a wait that stopped before the job finished.
@@ -67,7 +70,7 @@ func (n Next) AfterTimeout() string {
 	}
 	text += "resumes waiting without sending anything."
 	if n.Request != "" {
-		text += " If the job never finishes: " + strings.ToLower(n.another()[:1]) + n.another()[1:]
+		text += " If the job never finishes: " + strings.Replace(n.another("triggers"), "To", "to", 1)
 	}
 	if n.IsTainted {
 		text += untaint
