@@ -4,14 +4,11 @@
 package provider_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
@@ -61,15 +58,13 @@ func TestWhereTheJournalIs(t *testing.T) {
 	}
 }
 
-// Each of these warns a single time, and only where something would be sent: that the journal goes with a
-// runner, and that the name of a job has a record where the journal is by default.
-func TestJournalPlace_warnings(t *testing.T) {
-	const onRunner, elsewhere = "WARNING: Journal on the runner's disk", "WARNING: Name has a record in another journal"
+// That the journal goes with a runner is said a single time, and only where something would be sent.
+func TestJournalOnRunner(t *testing.T) {
+	const onRunner = "WARNING: Journal on the runner's disk"
 	for _, test := range []struct {
 		name, variable string
 		journal        attrs
-		left           string // by an earlier run: the name of a job in the default place
-		sent           bool   // by an earlier run: the job that is planned
+		sent           bool // by an earlier run: the job that is planned
 		want, says     string
 	}{
 		{name: "laptop"},
@@ -80,10 +75,6 @@ func TestJournalPlace_warnings(t *testing.T) {
 		{name: "nothing to send", variable: "CI", sent: true},
 		{name: "a place of its own", variable: "CI", journal: attrs{"url": t.TempDir() + stateName}},
 		{name: "no journal", variable: "CI", journal: attrs{"enabled": false}},
-		{name: "a new place", journal: attrs{"url": t.TempDir() + stateName}, left: "a", want: elsewhere},
-		{name: "another name in a new place", journal: attrs{"url": t.TempDir() + stateName}, left: "lost"},
-		{name: "nothing to send from a new place", journal: attrs{"url": t.TempDir() + stateName}, left: "lost", sent: true},
-		{name: "the default place", left: "lost"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
@@ -96,11 +87,6 @@ func TestJournalPlace_warnings(t *testing.T) {
 			s := harness.NewService(t, nil)
 			c := fakecli.New(t, s.Attrs())
 			planned := attrs{"prompt": "write"}
-			if test.left != "" {
-				c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("first")}), s.Attrs())
-				c.Run(t.Context(), attrs{"name": test.left, "prompt": "write something else"})
-				c.Forget()
-			}
 			if test.sent {
 				c.Run(t.Context(), planned)
 			}
@@ -122,80 +108,6 @@ func TestJournalPlace_warnings(t *testing.T) {
 	}
 }
 
-// A plan that sends something says that the last apply kept the journal elsewhere, and the apply after it ends that. A folder
-// has other paths on other machines.
-//
-// Red without: Moved, placeID in Prune and in Ref, each reportMoved.
-func TestJournalMoved(t *testing.T) {
-	const warning = "WARNING: Journal of the last apply not used"
-	f, folder, other := fakes3.New(t), attrs{"url": t.TempDir() + stateName}, attrs{"url": t.TempDir() + stateName}
-	url := f.URL + "&state=a"
-	bucket, prefix := attrs{"url": url}, attrs{"url": strings.Replace(url, "prefix", "other", 1)}
-	slash, none := attrs{"url": strings.Replace(url, "prefix", "prefix/", 1)}, attrs{"enabled": false}
-	for _, test := range []struct {
-		name          string
-		before, after any
-		want          bool
-	}{
-		{"pipeline with a bucket, then a laptop", bucket, nil, true},
-		{"pipeline with a folder, then a laptop", folder, nil, true},
-		{"laptop, then pipeline", nil, bucket, true},
-		{"another prefix", bucket, prefix, true},
-		{"another state", bucket, attrs{"url": f.URL + "&state=x"}, true},
-		{"the same bucket", bucket, slash, false},
-		{"two laptops", nil, nil, false},
-		{"a folder with another path", folder, other, false},
-		{"none", bucket, none, false},
-		{"none before", none, bucket, false},
-	} {
-		for _, createFirst := range []bool{false, true} {
-			s := harness.NewService(t, nil)
-			c := fakecli.New(t, s.Attrs())
-			run := 0
-			connect := func(journal any) {
-				t.Chdir(t.TempDir())
-				run++
-				process := harness.Process(cli.Run(fmt.Sprint("run", run)))
-				c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), fakecli.With(s.Attrs(), attrs{"journal": journal}))
-			}
-			warns := func() bool {
-				created := *c
-				created.Forget()
-				created.Name = "new"
-				keep := func() []*tfprotov6.Diagnostic {
-					return append(c.Refresh(t.Context()), c.Plan(t.Context(), attrs{"prompt": "write"})...)
-				}
-				create := func() []*tfprotov6.Diagnostic { return created.Plan(t.Context(), attrs{"prompt": "new"}) }
-				first, second := keep, create
-				if createFirst {
-					first, second = create, keep
-				}
-				got := fakecli.Text(append(first(), second()...))
-				if strings.Count(got, "WARNING") > 1 || got != "" && !strings.HasPrefix(got, warning) {
-					t.Errorf("%s: %s", test.name, got)
-				}
-				return got != ""
-			}
-			connect(test.before)
-			if diags := c.Run(t.Context(), attrs{"prompt": "write"}); len(diags) > 0 {
-				t.Fatal(fakecli.Text(diags))
-			}
-			connect(test.after)
-			stored := c.Instance
-			if got := fakecli.Text(append(c.Refresh(t.Context()), c.Plan(t.Context(), attrs{"prompt": "write"})...)); got != "" {
-				t.Errorf("%s: a plan that sends nothing: %s", test.name, got)
-			}
-			c.Instance = stored
-			if connect(test.after); test.want && !warns() {
-				t.Errorf("%s, create first: %t: no warning", test.name, createFirst)
-			}
-			if connect(test.after); warns() {
-				t.Errorf("%s, create first: %t: a warning after the state was stored", test.name, createFirst)
-			}
-		}
-	}
-}
-
 // initialized makes a fresh checkout, initialized for a backend. Empty is none, and a local state.
 func initialized(t *testing.T, backend string) {
 	t.Helper()
@@ -212,7 +124,7 @@ func initialized(t *testing.T, backend string) {
 }
 
 // Without a word about the journal, what a lost runner has started is found by the next one, if the state is in a bucket.
-// What a local state left behind is said, and a backend that cannot be used is an error before anything is sent.
+// A backend that cannot be used is an error before anything is sent.
 //
 // Red without: Beside and each error in locate; each place in options.
 func TestJournalBesideState(t *testing.T) {
@@ -222,20 +134,15 @@ func TestJournalBesideState(t *testing.T) {
 		return `{"backend": {"type": "s3", "config": {"bucket": "bucket", "key": "app/state", "region": "us-east-1", "use_path_style": true, ` +
 			`"endpoints": {"s3": "` + endpoint + `"}` + settings + `}}}`
 	}
-	pointer := "keep the journal in " + f.URL + "&state=a, and this one does not. So it cannot tell whether the name \"a\" has a job. " +
-		"Apply sends nothing"
-	elsewhere, unusable := "WARNING: Name has a record in another journal", "WARNING: Journal not usable"
+	const unusable = "WARNING: Journal not usable"
 	for _, test := range []struct {
 		name, first, second string // backends
-		named, journal      any    // of the first run, and of the second
+		journal             any    // of the second run
 		want                string
 		jobs                int
 	}{
-		{name: "a forgotten place", first: backend(""), second: backend(""), named: attrs{"url": f.URL + "&state=a"}, want: pointer, jobs: 1},
-		{name: "a place that both know", first: backend(""), second: backend(""), named: attrs{"url": f.URL}, journal: attrs{"url": f.URL}, jobs: 1},
 		{name: "a fresh checkout", first: backend(""), second: backend(`, "profile": null`), jobs: 1},
 		{name: "another key", first: backend(""), second: strings.Replace(backend(""), "app/", "other/", 1), jobs: 2},
-		{name: "a place of its own", first: backend(""), second: backend(""), journal: attrs{"url": t.TempDir()}, want: elsewhere, jobs: 1},
 		{name: "a damaged file", first: backend(""), second: backend("")[1:], want: unusable, jobs: 1},
 		{name: "a setting", first: backend(""), second: backend(`, "not_known": true`), want: unusable, jobs: 1},
 		{name: "a setting, and a place of its own", first: backend(""), second: backend(`, "not_known": true`), journal: attrs{"url": t.TempDir()}, jobs: 2},
@@ -245,9 +152,9 @@ func TestJournalBesideState(t *testing.T) {
 			f.Clear()
 			s := harness.NewService(t, nil)
 			initialized(t, test.first)
-			lostRun(t, "first", fakecli.With(s.Attrs(), attrs{"journal": test.named}))
+			lostRun(t, "first", s.Attrs())
 			for key := range f.Objects {
-				if test.named == nil && !strings.HasPrefix(key, "app/state.agent-journal/") {
+				if !strings.HasPrefix(key, "app/state.agent-journal/") {
 					t.Errorf("an entry is %s", key)
 				}
 			}
@@ -259,7 +166,7 @@ func TestJournalBesideState(t *testing.T) {
 				t.Errorf("a command that sends nothing: %s", fakecli.Text(diags))
 			}
 			diags = c.Run(t.Context(), attrs{"prompt": "write"})
-			if got := fakecli.Text(diags); !strings.Contains(got, test.want) || strings.Contains(got, elsewhere) && test.want == "" {
+			if got := fakecli.Text(diags); !strings.Contains(got, test.want) {
 				t.Errorf("want %q in:\n%s", test.want, got)
 			}
 			s.Sent(t, test.jobs, 0)
@@ -308,9 +215,9 @@ func TestJournalOfLocalState(t *testing.T) {
 	}
 }
 
-// A test neither adopts a job of the state, nor one of another test, nor stops because of one, wherever their journal is.
+// A test neither adopts a job of the state, nor one of another test, wherever their journal is.
 //
-// Red without: the run in the scope; no other places for a test.
+// Red without: the run in the scope.
 func TestJournalOfTest(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := harness.NewService(t, nil)
@@ -319,50 +226,17 @@ func TestJournalOfTest(t *testing.T) {
 	for i, test := range []struct {
 		run    cli.Run
 		config attrs
-		isTwin bool
-	}{
-		{run: "test1", config: s.Attrs()}, {run: "test1", config: s.Attrs(), isTwin: true}, {run: "test2", config: s.Attrs()},
-		{run: "test3", config: named}, {run: "test4", config: named},
-	} {
+	}{{"test1", s.Attrs()}, {"test2", s.Attrs()}, {"test3", named}, {"test4", named}} {
 		process := harness.Process(test.run)
 		process.Command = "test"
 		c := fakecli.New(t, test.config)
 		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: process}), test.config)
-		if diags := c.Run(t.Context(), attrs{"prompt": "write"}); fakecli.Failed(diags) != test.isTwin {
+		if diags := c.Run(t.Context(), attrs{"prompt": "write"}); len(diags) > 0 {
 			t.Errorf("%d: %s", i, fakecli.Text(diags))
 		}
 	}
 	lostRun(t, "production2", s.Attrs()) // adopts its own
 	s.Sent(t, 5, 0)
-}
-
-// The folder has what a last run lost before its state was moved from the disk to a bucket, and before a build kept the
-// journal there.
-func TestJournalBeforeBuckets(t *testing.T) {
-	f := fakes3.New(t)
-	_, endpoint, _ := strings.Cut(f.URL, "endpoint=")
-	backend := `{"backend": {"type": "s3", "config": {"bucket": "bucket", "key": "k", "region": "us-east-1", "endpoint": "` + endpoint + `", "use_path_style": true}}}`
-	for name, first := range map[string]string{"moved state": "", "earlier build": backend} {
-		s := harness.NewService(t, nil)
-		initialized(t, first)
-		config := s.Attrs()
-		folder, _ := filepath.Abs(".agent-journal")
-		if first != "" {
-			if err := os.Mkdir(folder, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			config = fakecli.With(config, attrs{"journal": attrs{"url": folder}})
-		}
-		lostRun(t, "first", config)
-		if err := errors.Join(os.MkdirAll(".terraform", 0o700), os.WriteFile(filepath.Join(".terraform", "terraform.tfstate"), []byte(backend), 0o600)); err != nil {
-			t.Fatal(err)
-		}
-		c := fakecli.New(t, s.Attrs())
-		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Process: harness.Process("second")}), s.Attrs())
-		if got := fakecli.Text(c.Plan(t.Context(), attrs{"prompt": "write"})); !strings.HasPrefix(got, "WARNING: Name has a record in another journal") {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
 }
 
 // lostRun applies one job in a run whose state and process are lost.
