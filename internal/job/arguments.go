@@ -39,7 +39,7 @@ func (a *arguments) all() []argument {
 				Optional:    true,
 				ElementType: types.StringType,
 				MarkdownDescription: "Arbitrary values, for example `{ spec = filesha256(\"openapi.json\") }`. " +
-					"A change starts a new job; so does adding or removing this argument, even with `{}`.",
+					"A change starts another job; so does adding or removing this argument, even with `{}`.",
 			},
 		},
 	}

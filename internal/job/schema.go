@@ -34,14 +34,14 @@ func jobSchema(ctx context.Context) schema.Schema {
 		Attributes: map[string]schema.Attribute{
 			"name": schema.StringAttribute{
 				Required: true,
-				MarkdownDescription: "Name of the job, unique for each project in a state. It starts one job, until the " +
-					"resource is destroyed or replaced. It is not sent, and its change sends nothing.",
+				MarkdownDescription: "Name of the job, unique in a project of a state. With its prompt and `triggers`, it is one job; " +
+					"another name is another job. It is not sent.",
 				Validators: []validator.String{stringvalidator.UTF8LengthBetween(1, 256)},
 			},
 			"prompt": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "Instructions for the agent. Set either this or `prompt_wo`. A change is sent to the same job as a follow-up " +
-					"message, or starts a new job if that one cannot accept messages. " +
+					"message, or starts another job if that one cannot accept messages. " +
 					"CRLF is sent as LF. A byte order mark, and white space at the end of a line or of the whole, make no difference.",
 				Validators: []validator.String{validPrompt()},
 			},
@@ -56,7 +56,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Optional: true,
 				Computed: true,
 				MarkdownDescription: "Project of the job. Default: the provider's `project_id` at creation. " +
-					"A change here starts a new job; a change in the provider block does not.",
+					"A change here starts another job; a change in the provider block does not.",
 				Validators:    []validator.String{validate.ID()},
 				PlanModifiers: []planmodifier.String{stringplanmodifier.RequiresReplaceIfConfigured()},
 			},
@@ -96,8 +96,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"messages": schema.Int64Attribute{
 				Computed: true,
-				MarkdownDescription: "Number of follow-up messages that this resource has sent to the job. A plan shows each one that its " +
-					"apply sends: `0 -> 1`.",
+				MarkdownDescription: "Number of follow-up messages that updates of this resource have sent to the job. A plan shows the one " +
+					"that its apply sends: `0 -> 1`.",
 			},
 		},
 		Blocks: map[string]schema.Block{
@@ -106,13 +106,13 @@ func jobSchema(ctx context.Context) schema.Schema {
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
 						Optional:            true,
-						MarkdownDescription: "Wait until the job finishes. Default: `true`. With `false`, the next refresh reads its outcome.",
+						MarkdownDescription: "Wait until the job finishes. Default: `true`. With `false`, a run succeeds once the prompt is " +
+							"accepted, and the next refresh reads the outcome.",
 					},
 					"on_failure": schema.StringAttribute{
 						Optional: true,
-						MarkdownDescription: "When the job fails, `error` fails the run, and no other job starts until the prompt or " +
-							"another argument, such as `triggers`, changes; " +
-							"`retry` fails the run, and the next apply starts a new job; `warn` keeps the failed job. Default: `error`.",
+						MarkdownDescription: "When the job fails, `error` fails each run until there is another job; `retry` fails the run, and the " +
+							"next apply starts another job; `warn` keeps the failed job. Default: `error`, or with `enabled = false` a warning in each plan.",
 						Validators: []validator.String{stringvalidator.OneOf(onError, onRetry, onWarn)},
 					},
 				},

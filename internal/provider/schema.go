@@ -105,8 +105,8 @@ func providerSchema() schema.Schema {
 						Optional:    true,
 						ElementType: types.StringType,
 						Validators:  []validator.List{listvalidator.ValueStringsAre(validRequestID())},
-						MarkdownDescription: "Ids of requests to give up, as errors show them: the next apply **sends these prompts again**. " +
-							"`AGENT_JOURNAL_FORGET` adds ids, separated by commas.",
+						MarkdownDescription: "Ids of requests to give up, as errors show them: the next apply **sends these prompts again**, " +
+							"which starts other jobs. `AGENT_JOURNAL_FORGET` adds ids, separated by commas.",
 					},
 				},
 			},
