@@ -33,7 +33,7 @@ type round struct {
 
 	awaited bool // the provider can await every response, so no outcome is unknown
 	kept    bool // after the run the state holds all jobs, active
-	all     bool // a plan announces everything, an apply adopts everything
+	all     bool // an apply adopts everything
 }
 
 // loss is what the state or the disk loses after the run.
@@ -79,7 +79,7 @@ func (r round) run(t *testing.T) tally {
 	}
 	if r.loss != nothing {
 		w.putBack(before, r.loss == theDisk)
-		story = append(story, string(before), r.announced(w))
+		story = append(story, string(before))
 	} else if len(before)+len(w.stateText()) > 0 && !json.Valid(w.stateText()) {
 		return tally{"rounds": 1, "torn": 1}
 	}
@@ -138,20 +138,6 @@ func (r round) disturbed(w *workingDir) (output string) {
 	w.env = nil
 	w.sim.ClearFaults()
 	return output
-}
-
-// announced is a plan with the state from before. Where nothing is unknown, it
-// announces each job.
-func (r round) announced(w *workingDir) (plan string) {
-	w.t.Helper()
-	plan = w.run("plan -json")
-	all := strings.Join(details(plan, createAnnounced, messageFound), "\n")
-	for _, j := range w.sim.Jobs() {
-		if r.all && !strings.Contains(all, j.ID) {
-			w.t.Errorf("the plan does not announce job %s", j.ID)
-		}
-	}
-	return plan
 }
 
 // check holds the end of a round against what was asked for.

@@ -85,11 +85,10 @@ func (w *workingDir) putBack(state []byte, wiped bool) {
 // What a command says of earlier runs. Only with -json does a CLI show each of
 // several warnings that have the same summary.
 const (
-	createAnnounced = "Agent job of an earlier run will be adopted"
-	createAdopted   = "Agent job of an earlier run adopted"
-	messageFound    = "Message of an earlier run counts as sent" // of a plan and of an apply
-	createUnknown   = "Outcome of agent job create unknown"
-	messageUnknown  = "Outcome of message to agent job unknown"
+	createAdopted  = "Agent job adopted"
+	messageFound   = "Message of an earlier run counts as sent"
+	createUnknown  = "Outcome of agent job create unknown"
+	messageUnknown = "Outcome of message to agent job unknown"
 )
 
 // diagnostic is one that "-json" prints.
