@@ -105,7 +105,7 @@ func jobSchema(ctx context.Context) schema.Schema {
 				MarkdownDescription: waitDescription,
 				Attributes: map[string]schema.Attribute{
 					"enabled": schema.BoolAttribute{
-						Optional:            true,
+						Optional: true,
 						MarkdownDescription: "Wait until the job finishes. Default: `true`. With `false`, a run succeeds once the prompt is " +
 							"accepted, and the next refresh reads the outcome.",
 					},
