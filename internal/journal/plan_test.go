@@ -310,7 +310,7 @@ func (w *world) fill(t *testing.T, n int) {
 
 // lastID is the id of the last request for a name.
 func (w *world) lastID(name string) []string {
-	r, err := decode(w.kept[key("p", name)].text)
+	r, err := decode(w.kept[key("p", name)].text, key("p", name))
 	if err != nil {
 		panic(err)
 	}
