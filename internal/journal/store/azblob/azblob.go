@@ -77,8 +77,9 @@ func beside(s *settings.Settings) (bucket.Cloud, string, error) {
 // named is where a URL leads.
 func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
 	container, prefix, _ := strings.Cut(path, "/")
-	c, err := newCloud(host, container, s.Text("endpoint"), false, s)
-	return c, prefix, err
+	endpoint := s.Text("endpoint")
+	c, err := newCloud(host, container, endpoint, false, s)
+	return c, prefix, errors.Join(err, settings.CheckEmulator(endpoint))
 }
 
 // newCloud checks the names, because they become parts of a URL that tokens are sent to. Beside a state, the

@@ -67,7 +67,7 @@ func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error
 	c, err := newCloud(host, s)
 	endpoint := s.Text("endpoint")
 	c.base, c.kmsKey = cmp.Or(strings.TrimRight(endpoint, "/"), server), s.Text("kms_encryption_key")
-	return c, path, errors.Join(err, settings.CheckEndpoint(endpoint))
+	return c, path, errors.Join(err, settings.CheckEmulator(endpoint))
 }
 
 const server = "https://storage.googleapis.com"
