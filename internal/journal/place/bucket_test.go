@@ -4,6 +4,7 @@
 package place
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
@@ -45,9 +47,7 @@ func TestBucket_foreignListings(t *testing.T) {
 	fakes3.New(t) // nothing else of AWS remains
 	t.Setenv("ARM_SAS_TOKEN", "sig=canary")
 	foreign := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(fmt.Sprint(r.URL, r.Header), "canary") || r.Header.Get("Authorization") != "" {
-			t.Errorf("got %s with %v", r.URL, r.Header)
-		}
+		t.Errorf("followed to %s with %v", r.URL, r.Header)
 		if r.URL.Path == "/s3" {
 			fmt.Fprint(w, "<ListBucketResult><Name>bucket</Name></ListBucketResult>")
 		} else {
@@ -75,6 +75,32 @@ func TestBucket_foreignListings(t *testing.T) {
 		if names, err := l.Open("scope", new(cli.Process)).List(t.Context()); err == nil {
 			t.Errorf("%s: %v", url, names)
 		}
+	}
+}
+
+// A listing whose pages follow each other in a circle has an end, and says nothing.
+func TestBucket_endlessListings(t *testing.T) {
+	fakes3.New(t)
+	t.Setenv("ARM_SAS_TOKEN", "sig=a")
+	t.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "a")
+	for url, page := range map[string]string{
+		"s3://bucket?region=r&endpoint=":       `<ListBucketResult><Name>bucket</Name><IsTruncated>true</IsTruncated><NextContinuationToken>%d</NextContinuationToken></ListBucketResult>`,
+		"azblob://account/container?endpoint=": `<EnumerationResults><Blobs></Blobs><NextMarker>%d</NextMarker></EnumerationResults>`,
+		"gs://bucket?endpoint=":                `{"kind": "storage#objects", "nextPageToken": "%d"}`,
+	} {
+		var requests atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, page, requests.Add(1)%2) }))
+		l, err := ParseURL(url + server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), storetest.Limit)
+		names, err := l.Open("scope", new(cli.Process)).List(ctx)
+		if err == nil || requests.Load() != 3 {
+			t.Errorf("%s: %v, %v after %d requests", url, names, err, requests.Load())
+		}
+		cancel()
+		server.Close()
 	}
 }
 

@@ -181,10 +181,14 @@ type objects struct {
 
 func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Object, error] {
 	return func(yield func(bucket.Object, error) bool) {
+		var seen bucket.Tokens
 		for pages := o.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix}); pages.More(); {
 			page, err := pages.NextPage(ctx)
 			if err == nil && page.Segment == nil {
 				err = errors.New("the response is not a listing") // a proxy's perhaps; not an empty journal
+			}
+			if err == nil {
+				err = seen.Add(deref(page.NextMarker))
 			}
 			if err != nil {
 				yield(bucket.Object{}, azureError(err))

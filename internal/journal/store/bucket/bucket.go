@@ -11,6 +11,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -63,6 +64,18 @@ type Objects interface {
 type Object struct {
 	Key string
 	store.Listed
+}
+
+// Tokens are those by which the pages of a listing follow each other.
+type Tokens []string
+
+// Add refuses a token that the listing has had: it would never end.
+func (t *Tokens) Add(token string) error {
+	if token != "" && slices.Contains(*t, token) {
+		return errors.New("the listing repeats itself")
+	}
+	*t = append(*t, token)
+	return nil
 }
 
 // RequestTimeout bounds a request. One for credentials outlives the call that needs them, and all others wait for it.
