@@ -78,6 +78,54 @@ func TestBucket_foreignListings(t *testing.T) {
 	}
 }
 
+// network is a way to a store, with a proxy perhaps.
+type network func(*http.Request) (*http.Response, error)
+
+func (n network) RoundTrip(r *http.Request) (*http.Response, error) { return n(r) }
+
+// A store that does not accept the version which it, or a proxy, has named could not record what is sent: it is not used.
+//
+// Red without: proveChange, and each of its comparisons.
+func TestBucket_versions(t *testing.T) {
+	f := fakes3.New(t)
+	l, err := ParseURL(f.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zip := func(etag string) string { return strings.TrimSuffix(etag, `"`) + `-gzip"` }
+	for name, test := range map[string]struct {
+		of       string // the method whose responses are changed; empty: all
+		response func(etag string) string
+		request  func(etag string) string
+		works    bool
+	}{
+		"as they are":     {works: true},
+		"zipped":          {of: http.MethodGet, response: zip},
+		"weak":            {response: func(etag string) string { return "W/" + etag }},
+		"another, stored": {of: http.MethodPut, response: zip},
+		"never accepted":  {request: zip},
+		"put right again": {response: zip, request: func(etag string) string { return strings.Replace(etag, "-gzip", "", 1) }, works: true},
+	} {
+		for range 2 { // a new scope, and one that has been proved
+			s := l.Open("scope", &cli.Process{Network: network(func(r *http.Request) (*http.Response, error) {
+				if match := r.Header.Get("If-Match"); match != "" && test.request != nil {
+					r = r.Clone(r.Context())
+					r.Header.Set("If-Match", test.request(match))
+				}
+				response, err := http.DefaultTransport.RoundTrip(r)
+				if err == nil && test.response != nil && (test.of == "" || test.of == r.Method) {
+					response.Header.Set("ETag", test.response(response.Header.Get("ETag")))
+				}
+				return response, err
+			})})
+			if err := s.Prove(t.Context()); (err == nil) != test.works {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		f.Clear()
+	}
+}
+
 // A listing whose pages follow each other in a circle has an end, and says nothing.
 func TestBucket_endlessListings(t *testing.T) {
 	fakes3.New(t)

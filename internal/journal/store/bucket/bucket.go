@@ -5,11 +5,14 @@
 package bucket
 
 import (
+	"bytes"
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +21,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // Kind is a cloud whose buckets keep a journal.
@@ -228,16 +232,11 @@ func (b *bucket) CanRead(ctx context.Context) error {
 	return err
 }
 
-// Prove writes an object that nobody reads. Only in a new scope, where there is none yet, does a write of it succeed.
+// Prove writes an object that nobody reads: with wrong conditions, and with the right one, as the record of what is sent needs it.
 func (b *bucket) Prove(ctx context.Context) error {
-	write := func(ifVersion store.Version) error {
-		text := fmt.Sprintf("{\"about\": \"The store must refuse to replace this.\", \"at\": %q}\n", time.Now().Format(time.RFC3339Nano))
-		_, err := b.put(ctx, b.prefix+probe, []byte(text), ifVersion)
-		return err
-	}
-	err := write("")
+	_, err := b.put(ctx, b.prefix+probe, proof(), "")
 	if err == nil {
-		err = write("")
+		_, err = b.put(ctx, b.prefix+probe, proof(), "")
 	}
 	switch {
 	case err == nil:
@@ -245,13 +244,48 @@ func (b *bucket) Prove(ctx context.Context) error {
 	case !errors.Is(err, store.ErrConflict):
 		return err
 	}
-	if err = write(b.cloud.Never()); err == nil {
+	if _, err = b.put(ctx, b.prefix+probe, proof(), b.cloud.Never()); err == nil {
 		return b.ignores("If-Match", "although the request named another version of it")
 	}
-	if errors.Is(err, store.ErrConflict) {
-		return nil
+	if !errors.Is(err, store.ErrConflict) {
+		return err
 	}
-	return err
+	return b.proveChange(ctx)
+}
+
+// proveChange replaces what is there. Other processes may do so at the same time.
+func (b *bucket) proveChange(ctx context.Context) error {
+	for range 10 {
+		_, before, err := b.get(ctx, "write", b.prefix+probe)
+		if err != nil {
+			return err
+		}
+		text := proof()
+		written, putErr := b.put(ctx, b.prefix+probe, text, before)
+		if putErr != nil && !errors.Is(putErr, store.ErrConflict) {
+			return putErr
+		}
+		there, now, err := b.get(ctx, "write", b.prefix+probe)
+		isThere := bytes.Equal(there, text)
+		switch {
+		case err != nil:
+			return err
+		case isThere && (putErr != nil || now == written), !isThere && putErr == nil: // stored, and perhaps replaced since
+			return nil
+		case isThere, now == before:
+			return fmt.Errorf("the store does not accept the version that it names itself, so what is sent could not be recorded "+
+				"(perhaps a proxy changes ETags): %s/%s%s is %s there, and was %s", b.cloud, b.prefix, probe, now, before)
+		}
+		if err := sleep.For(ctx, rand.N(100*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	return store.ErrConflict
+}
+
+// proof is a text that nobody else writes.
+func proof() []byte {
+	return fmt.Appendf(nil, "{\"about\": \"The store must refuse to replace this, but by name.\", \"write\": %q}\n", cryptorand.Text())
 }
 
 func (b *bucket) ignores(condition, how string) error {
