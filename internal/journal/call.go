@@ -99,6 +99,10 @@ var ErrTaken = errors.New("the name has a record that this run has not read")
 // errLate means that the process slept, or the store took its time.
 var errLate = errors.New("the request was recorded too long ago")
 
+// Prove makes sure that the store can be relied on. That takes several requests, so it comes before a connection to the service is open,
+// which waits for the claim alone.
+func (c *Call) Prove() error { return c.journal.prove(c.ctx) }
+
 // Claim claims the name for a POST that is about to be sent: it writes that over what the call has looked at, or where nothing
 // is. After an error nothing must be sent: the name has another record (ErrTaken), the store failed, or the CLI has cancelled the call.
 func (c *Call) Claim() error {
