@@ -108,6 +108,7 @@ func (m providerModel) providerData(
 	}
 	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
 	if enabled && process != nil {
+		settings.backend = settings.backend.At(process.State)
 		options := settings.options(base, process.Run)
 		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
 		data.Sender.Journal = journal.Open(process, options)

@@ -170,7 +170,10 @@ func (s journalSettings) options(baseURL *url.URL, run cli.Run) journal.Options 
 		return o
 	}
 	usual := placed(s.usual, s.backend)
-	others := []journal.Place{placed(defaultFolder(), cli.Backend{}), placed(defaultFolder(), s.backend)}
+	others := []journal.Place{placed(defaultFolder(), s.backend)}
+	if !s.backend.IsLocal() {
+		others = append(others, placed(defaultFolder(), cli.Backend{}))
+	}
 	if usual.Location.IsBucket() && usual.Location.Unusable == nil {
 		others = append(others, usual)
 		o.IsUsual = o.Location.String() == usual.Location.String() && o.Scope == usual.Scope
