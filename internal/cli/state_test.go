@@ -102,7 +102,9 @@ func TestBackend_At(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	local := func(path any) Backend { return Backend{Type: "local", Settings: map[string]any{"path": path, "workspace_dir": nil}} }
+	local := func(path any) Backend {
+		return Backend{Type: "local", Settings: map[string]any{"path": path, "workspace_dir": nil}}
+	}
 	bucket := Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k"}}
 	for _, test := range []struct {
 		backend Backend

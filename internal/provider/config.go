@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 	"strconv"
 	"time"
 
@@ -56,6 +55,8 @@ type providerModel struct {
 	Journal           types.Object `tfsdk:"journal"`
 	MaxNewJobs        types.Int64  `tfsdk:"max_new_jobs"`
 	MaxMessages       types.Int64  `tfsdk:"max_messages"`
+
+	getenv func(string) string
 }
 
 type pollModel struct {
@@ -69,9 +70,9 @@ func (m providerModel) providerData(
 	ctx context.Context, p *agentProvider, req provider.ConfigureRequest, diags *diag.Diagnostics,
 ) *job.ProviderData {
 	known := req.Config.Raw.IsFullyKnown()
-	data := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID), Sender: send.Sender{Journal: journal.Discard()}}
-	data.Sender.Limits.Limit[send.Create] = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
-	data.Sender.Limits.Limit[send.Message] = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
+	data := &job.ProviderData{ProjectID: m.orEnv(m.ProjectID, job.EnvProjectID), Sender: send.Sender{Journal: journal.Discard()}}
+	data.Sender.Limits.Limit[send.Create] = m.limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
+	data.Sender.Limits.Limit[send.Message] = m.limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
 	poll := pollModel{}
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
@@ -106,7 +107,7 @@ func (m providerModel) providerData(
 	if diags.HasError() || !known {
 		return data
 	}
-	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
+	data.Mask = keyMask(m.orEnv(m.AdminKey, envAdminKey).ValueString())
 	if enabled && process != nil {
 		settings.backend = settings.backend.At(process.State)
 		options := settings.options(base, process.Run)
@@ -115,7 +116,7 @@ func (m providerModel) providerData(
 		logPlace(ctx, options.Place)
 		data.IsPlanCommand = process.Command == "plan"
 		if settings.location.Default && settings.location.Folder != "" {
-			data.OnRunner = runnerAdvice()
+			data.OnRunner = runnerAdvice(m.getenv)
 		}
 	}
 	data.Sender.Client = agentapi.New(config)
@@ -124,7 +125,7 @@ func (m providerModel) providerData(
 }
 
 func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
-	value := orEnv(m.BaseURL, envBaseURL)
+	value := m.orEnv(m.BaseURL, envBaseURL)
 	if value.IsUnknown() {
 		return nil
 	}
@@ -141,7 +142,7 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 }
 
 func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
-	value, at := orEnv(m.AdminKey, envAdminKey), path.Root("admin_key")
+	value, at := m.orEnv(m.AdminKey, envAdminKey), path.Root("admin_key")
 	switch {
 	case value.IsUnknown():
 	case value.IsNull():
@@ -157,11 +158,11 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 // limit returns the lower of an attribute and an environment variable, so that a
 // configuration cannot raise the limit of the pipeline that runs it. An attribute that a plan does not know limits nothing
 // there, and nothing is sent until it is known.
-func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (lower send.Limit) {
+func (m providerModel) limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (lower send.Limit) {
 	if !value.IsNull() && !value.IsUnknown() {
 		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", name, value.ValueInt64()), Max: value.ValueInt64()}
 	}
-	text := os.Getenv(variable)
+	text := m.getenv(variable)
 	if text == "" && value.IsNull() {
 		return send.Limit{Setting: fmt.Sprintf("%s = %d (default)", name, defaultLimit), Max: defaultLimit}
 	}
@@ -187,9 +188,9 @@ func origin(value types.String, variable string) string {
 
 // orEnv returns the environment variable when the value is null; an empty
 // variable counts as not set.
-func orEnv(value types.String, variable string) types.String {
+func (m providerModel) orEnv(value types.String, variable string) types.String {
 	if value.IsNull() {
-		if text := os.Getenv(variable); text != "" {
+		if text := m.getenv(variable); text != "" {
 			return types.StringValue(text)
 		}
 	}
