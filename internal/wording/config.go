@@ -32,7 +32,7 @@ func (i Invalid) Because(err error, more ...string) Diagnostic {
 }
 
 // IDRule describes what agentapi.ValidID accepts.
-const IDRule = "1 to 256 letters, digits and the characters -._~!$&'()*+,;=:@, without \"..\""
+const IDRule = "1 to 256 letters, digits, dots, hyphens and underscores, without \"..\""
 
 // TimeoutNotPositive describes a timeout of zero or less.
 func TimeoutNotPositive(text string) Diagnostic {
