@@ -39,6 +39,14 @@ func TestRead(t *testing.T) {
 		}
 		return c.PollJob(ctx, projectID, jobID)
 	}
+	readAgain := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
+		_, _ = c.ReadJob(ctx, projectID, jobID)
+		return c.ReadJob(ctx, projectID, jobID)
+	}
+	createAndRead := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
+		_, _ = c.CreateJob(ctx, projectID, NewJob{Prompt: "x"}, new(recorder))
+		return c.ReadJob(ctx, projectID, jobID)
+	}
 	const s = time.Second
 	for name, tc := range map[string]struct {
 		call     func(*Client, context.Context, string, string) (*Job, error)
@@ -65,6 +73,8 @@ func TestRead(t *testing.T) {
 		"403 of a firewall":       {read, []answer{{status: 403, body: "<html>"}}, ErrWebPage, 0, 10 * s, 20 * s},
 		"find, 401 always":        {find, []answer{status(401)}, ErrKeyRejected, fewestRefusals, 0, 2 * s},
 		"poll, 401 for long":      {poll, append(slices.Repeat([]answer{status(401).after(5 * s)}, 6), whole), nil, 7, 30 * s, 60 * s},
+		"401 after a job":         {readAgain, []answer{whole, status(401)}, ErrKeyRejected, 0, 10 * s, 20 * s},
+		"401 after a create":      {createAndRead, []answer{whole, status(401)}, ErrKeyRejected, 0, 10 * s, 20 * s},
 		"two 401":                 {read, []answer{status(401), status(401), whole}, nil, 3, 0, 2 * s},
 		"an error with 200":       {read, []answer{failed}, ErrRefused, 0, 10 * s, 20 * s},
 		"poll, error with 200":    {poll, []answer{failed, whole}, nil, 2, 0, s},

@@ -4,6 +4,7 @@
 package job
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 )
@@ -64,4 +65,22 @@ func TestWebLink_P03(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Whoever reads a link sees the host that it leads to, and nothing in it ends a Markdown link or a word of a shell.
+func FuzzWebLink(f *testing.F) {
+	for _, seed := range []string{"https://github.com/acme/docs/pull/1", "http://x:1/?a#b", "https://a@b", "https://x/a)[b](c", "https://x/%41", "https://[::1]/"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, link string) {
+		if !webLink(link) {
+			return
+		}
+		if u, err := url.Parse(link); err != nil || u.User != nil || u.Host == "" || !strings.HasPrefix(link[len(u.Scheme):], "://"+u.Host) {
+			t.Errorf("%q is a link: %v, %v", link, u, err)
+		}
+		if strings.ContainsAny(link, " \t\r\n\"'`()[]{}<>$;|&*!\\^,@") {
+			t.Errorf("%q is a link", link)
+		}
+	})
 }

@@ -46,6 +46,13 @@ func undecidedRows() (rows []Row) {
 			test(m)
 		}})
 	}
+	// Red without: the message of a 2xx in newError, Whole in unknownOutcome.
+	row("C05_an_error_with_200", func(m *Matrix) {
+		m.Script(faultserver.Create, faultserver.Answer(200, `{"error":"out of service"}`))
+		m.wantDiags(m.Run(Job1()), outcomeUnknown)
+		m.wantWords(`200 OK, the response contains no usable job id, error message "out of service"`, "give the request up")
+		m.wantEnd("", 1, 0)
+	})
 	// A pipeline that applies again after each error. Red without: Unknown in judgeCreate.
 	row("X19_applied_again_three_times", func(m *Matrix) {
 		m.lostResponse(Job1())
