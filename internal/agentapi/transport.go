@@ -198,14 +198,15 @@ func causeOf(ctx context.Context, connected bool, err error) error {
 
 // isRefusedHandshake reports whether a TLS handshake failed although the connection did not break: it would fail again.
 func isRefusedHandshake(err error) bool {
-	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed} {
+	for _, broken := range []error{nil, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed} {
 		if errors.Is(err, broken) {
 			return false
 		}
 	}
 	_, isOfSystem := errors.AsType[syscall.Errno](err)
-	slow, isOfNetwork := errors.AsType[net.Error](err)
-	return err != nil && !isOfSystem && !(isOfNetwork && slow.Timeout())
+	network, ok := errors.AsType[net.Error](err)
+	isSlow := ok && network.Timeout()
+	return !isOfSystem && !isSlow
 }
 
 // checkProxy names the proxy that does not connect to the service. It is unavailable, or refuses and would do so again.
