@@ -104,9 +104,9 @@ func TestConnect_C02_refused(t *testing.T) {
 		"old version": {secure(&tls.Config{Certificates: garbled, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}), ErrHandshake, "protocol version"},
 		"no TLS":      {proxy("400 Bad Request"), ErrHandshake, "TLS handshake"},
 		"broken":      {func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1)) }, nil, "tried for"},
-		"proxy 407":   {proxy("407 Authentication"), ErrProxyRefused, "the proxy proxy.invalid:3128 responded with 407 Proxy Authentication Required"},
-		"proxy 403":   {proxy("403 Policy"), ErrProxyRefused, "the proxy proxy.invalid:3128 responded with 403 Forbidden"},
-		"proxy 302":   {proxy("302 Sign in"), ErrProxyRefused, "the proxy proxy.invalid:3128 responded with 302 Found"},
+		"proxy 407":   {proxy("407 Authentication"), ErrProxyRefused, "the proxy refused the connection: proxy.invalid:3128 responded with 407 Proxy Authentication Required"},
+		"proxy 403":   {proxy("403 Policy"), ErrProxyRefused, "the proxy refused the connection: proxy.invalid:3128 responded with 403 Forbidden"},
+		"proxy 302":   {proxy("302 Sign in"), ErrProxyRefused, "the proxy refused the connection: proxy.invalid:3128 responded with 302 Found"},
 		"proxy 502":   {proxy("502 Bad"), nil, "the proxy proxy.invalid:3128 responded with 502 Bad Gateway"},
 	} {
 		for _, op := range []Op{OpCreate, OpGet} {

@@ -65,7 +65,7 @@ var (
 	// a certificate cannot be read.
 	ErrHandshake = errors.New("no secure connection")
 	// ErrProxyRefused matches a proxy's response that it does not connect to the service.
-	ErrProxyRefused = errors.New("the proxy refused the connection to the service")
+	ErrProxyRefused = errors.New("the proxy refused the connection")
 )
 
 // Error is the failure of one call.

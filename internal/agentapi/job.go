@@ -71,7 +71,7 @@ func decodeJob(body []byte, key Key) (*Job, error) {
 		return nil, errNoID
 	}
 	if !ValidID(*id) {
-		return nil, fmt.Errorf("%w: %s", errNoID, escape.Printable(*id))
+		return nil, fmt.Errorf(`%w: "%s"`, errNoID, escape.Printable(*id))
 	}
 	job := &Job{
 		ID:         *id,

@@ -98,7 +98,7 @@ func TestIDsIn(t *testing.T) {
 }
 
 // A hundred polls at once stay under 100 MB, whatever comes: each allocates less than 1 MB, even if nothing is collected meanwhile.
-// Not parallel: the memory is that of the process. Red without: maxBody (1 MiB: 20 MB), maxMembers.
+// Not parallel: the memory is that of the process. Red without: maxBody, maxMembers.
 func TestPollJob_memory(t *testing.T) {
 	for name, form := range map[string][3]string{
 		"members":     {`{`, `"x":0,`, `"id":"job_1"}`},

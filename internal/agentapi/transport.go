@@ -211,11 +211,11 @@ func isRefusedHandshake(err error) bool {
 
 // checkProxy names the proxy that does not connect to the service. It is unavailable, or refuses and would do so again.
 func checkProxy(_ context.Context, proxy *url.URL, _ *http.Request, got *http.Response) error {
-	switch said := fmt.Sprintf("the proxy %s responded with %d %s", proxy.Host, got.StatusCode, http.StatusText(got.StatusCode)); {
+	switch said := fmt.Sprintf("%s responded with %d %s", proxy.Host, got.StatusCode, http.StatusText(got.StatusCode)); {
 	case got.StatusCode == http.StatusOK:
 		return nil
 	case got.StatusCode >= 500, got.StatusCode == http.StatusRequestTimeout, got.StatusCode == http.StatusTooManyRequests:
-		return errors.New(said)
+		return errors.New("the proxy " + said)
 	default:
 		return fmt.Errorf("%w: %s", ErrProxyRefused, said)
 	}
