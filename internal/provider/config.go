@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
@@ -135,10 +136,21 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 		return nil
 	}
 	base, err := parseBaseURL(value.ValueString())
-	if err != nil {
+	switch {
+	case err != nil:
 		validate.ErrorAt(diags, path.Root("base_url"), wording.InvalidBaseURL.Because(err, origin(m.BaseURL, envBaseURL)))
+	case m.AdminKey.IsNull() && isElsewhere(base):
+		validate.ErrorAt(diags, path.Root("base_url"), wording.OtherBaseURL(envBaseURL))
 	}
 	return base
+}
+
+// isElsewhere reports whether the environment names another service. Whoever sets its variables decides where its key goes: a checkout
+// could have another base_url, to which a plan that reads would send it.
+func isElsewhere(base *url.URL) bool {
+	text := os.Getenv(envBaseURL)
+	fromEnv, err := parseBaseURL(text)
+	return text != "" && (err != nil || cli.CanonicalURL(fromEnv).String() != cli.CanonicalURL(base).String())
 }
 
 func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {

@@ -172,6 +172,40 @@ func TestInvalidEnvironment(t *testing.T) {
 	}
 }
 
+// A configuration cannot send the key of the environment to a service of its choice.
+//
+// Red without: isElsewhere in baseURL; and, in it, each spelling of one URL.
+func TestBaseURLOfEnvironment(t *testing.T) {
+	for _, test := range []struct {
+		variable, attribute string
+		key                 any
+		refused             bool
+	}{
+		{"https://api.example.com", "https://other.example.com", nil, true},
+		{"https://api.example.com", "https://api.example.com:8443", nil, true},
+		{"https://api.example.com/docs", "https://api.example.com/other", nil, true},
+		{"https://api.example.com/docs", "https://api.example.com/docs/../other", nil, true},
+		{"https://127.0.0.1", "http://127.0.0.1", nil, true},
+		{"not a URL", "https://api.example.com", nil, true},
+		{"https://api.example.com", "https://other.example.com", harness.CanaryKey, false},
+		{"https://api.example.com", "https://other.example.com", unknown{}, false},
+		{"", "https://other.example.com", nil, false},
+		{"https://api.example.com", "https://API.Example.com:443/", nil, false},
+		{"https://api.example.com/docs/", "https://api.example.com/docs", nil, false},
+	} {
+		t.Setenv("AGENT_ADMIN_KEY", harness.CanaryKey)
+		t.Setenv("AGENT_BASE_URL", test.variable)
+		diags := fakecli.CheckProvider(t, attrs{"base_url": test.attribute, "admin_key": test.key})
+		if fakecli.Failed(diags) != test.refused {
+			t.Errorf("%+v: %s", test, fakecli.Text(diags))
+		}
+		if test.refused {
+			harness.Contains(t, fakecli.Text(diags), "ERROR: Invalid base URL", "AGENT_BASE_URL", "Nothing was sent.", "admin_key")
+			fakecli.WantPath(t, diags, "base_url")
+		}
+	}
+}
+
 func TestLowerLimitCounts(t *testing.T) {
 	for _, test := range []struct {
 		attribute any
