@@ -6,6 +6,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
 	"github.com/hashicorp/terraform-plugin-framework/resource"
+	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
@@ -202,13 +204,21 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 	if req.ID == "" {
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
 	}
-	project, id := identity.ProjectID.ValueString(), identity.ID.ValueString()
-	if req.ID != "" {
-		project, id, _ = strings.Cut(req.ID, "/")
-	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	own, id := identity.ProjectID, cmp.Or(req.ID, identity.ID.ValueString())
+	if before, after, hasProject := strings.Cut(req.ID, "/"); hasProject {
+		own, id = types.StringValue(before), after
+	}
+	if own.IsNull() {
+		own = r.provider.ProjectID
+	}
+	if own.IsNull() || own.IsUnknown() {
+		addError(&resp.Diagnostics, wording.ImportWithoutProject(id, EnvProjectID))
+		return
+	}
+	project := own.ValueString()
 	if !agentapi.ValidID(project) || !agentapi.ValidID(id) {
 		addError(&resp.Diagnostics, wording.InvalidImport(project, id))
 		return

@@ -99,11 +99,11 @@ func (m *Matrix) createdAs(fields attrs) faultserver.Play {
 	}
 }
 
-// imports imports a job, as "terraform import" does.
-func (m *Matrix) imports(id string) []*tfprotov6.Diagnostic {
+// imports imports a job by its id or its identity.
+func (m *Matrix) imports(by any) []*tfprotov6.Diagnostic {
 	m.Helper()
 	m.cli.Forget()
-	return m.note(m.cli.ImportState(m.ctx, id))
+	return m.note(m.cli.ImportState(m.ctx, by))
 }
 
 const (
