@@ -21,6 +21,9 @@ import (
 // releases the names of jobs that the plan replaces: see planCreate.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
+	if r.provider.lacks(&resp.Diagnostics) {
+		return
+	}
 	switch {
 	case req.State.Raw.IsNull():
 		r.provider.planNew(ctx, req, resp)

@@ -163,13 +163,16 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 }
 
-// keepUnrefreshed is a refresh while the provider's configuration is not known.
+// keepUnrefreshed is a refresh while the provider's configuration is not known, or something is missing in it.
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
-	if imported {
+	switch {
+	case r.provider.lacks(out.diags):
+	case imported:
 		addError(out.diags, wording.ImportUnconfigured.Of(job.facts(), nil))
 		return
+	default:
+		addWarning(out.diags, wording.NotRefreshed.Of(job.facts(), nil))
 	}
-	addWarning(out.diags, wording.NotRefreshed.Of(job.facts(), nil))
 	out.identify(ctx, job)
 }
 
@@ -178,6 +181,9 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.isApplying.Store(true)
+	if len(r.provider.Missing) > 0 && !r.provider.usable(&resp.Diagnostics) { // the journal needs the URL, and what replaces the job the key
+		return
+	}
 	marks := readMarks(ctx, req.Private)
 	next := marks.plan.Successor
 	j := r.provider.Sender.Journal

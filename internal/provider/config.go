@@ -66,7 +66,7 @@ type pollModel struct {
 	MaxPerSecond types.Int64  `tfsdk:"max_per_second"`
 }
 
-// providerData returns what resources and actions share: without a client unless all attributes are known.
+// providerData returns what resources and actions share: without a client unless all attributes are known and no required one is missing.
 func (m providerModel) providerData(
 	ctx context.Context, p *agentProvider, req provider.ConfigureRequest, diags *diag.Diagnostics,
 ) *job.ProviderData {
@@ -83,6 +83,7 @@ func (m providerModel) providerData(
 			validate.ErrorAt(diags, path.Root("project_id"), wording.InvalidProject.Because(err, origin(m.ProjectID, job.EnvProjectID)))
 		}
 	}
+	data.Missing = m.missing()
 	base := m.baseURL(diags)
 	key := m.adminKey(diags)
 	config := agentapi.Config{
@@ -105,7 +106,7 @@ func (m providerModel) providerData(
 	}
 	process := p.options.Process
 	settings, enabled := m.journal(ctx, process != nil && process.Command == "test", diags)
-	if diags.HasError() || !known {
+	if diags.HasError() || !known || len(data.Missing) > 0 {
 		return data
 	}
 	data.Mask = keyMask(m.orEnv(m.AdminKey, envAdminKey).ValueString())
@@ -125,21 +126,27 @@ func (m providerModel) providerData(
 	return data
 }
 
+// missing are the settings that a configuration may lack which reads and sends nothing, for example with count = 0.
+func (m providerModel) missing() (all []wording.Diagnostic) {
+	if m.orEnv(m.BaseURL, envBaseURL).IsNull() {
+		all = append(all, wording.Missing("base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com"))
+	}
+	if m.orEnv(m.AdminKey, envAdminKey).IsNull() {
+		all = append(all, wording.Missing("admin_key", envAdminKey, "an admin API key of the agent service"))
+	}
+	return all
+}
+
 func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 	value := m.orEnv(m.BaseURL, envBaseURL)
-	if value.IsUnknown() {
-		return nil
-	}
-	if value.IsNull() {
-		validate.ErrorAt(diags, path.Root("base_url"),
-			wording.Missing("base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com"))
+	if value.IsUnknown() || value.IsNull() {
 		return nil
 	}
 	base, err := parseBaseURL(value.ValueString())
 	switch {
 	case err != nil:
 		validate.ErrorAt(diags, path.Root("base_url"), wording.InvalidBaseURL.Because(err, origin(m.BaseURL, envBaseURL)))
-	case m.AdminKey.IsNull() && isElsewhere(base):
+	case m.AdminKey.IsNull() && m.isElsewhere(base):
 		validate.ErrorAt(diags, path.Root("base_url"), wording.OtherBaseURL(envBaseURL))
 	}
 	return base
@@ -147,21 +154,17 @@ func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
 
 // isElsewhere reports whether the environment names another service. Whoever sets its variables decides where its key goes: a checkout
 // could have another base_url, to which a plan that reads would send it.
-func isElsewhere(base *url.URL) bool {
-	text := os.Getenv(envBaseURL)
+func (m providerModel) isElsewhere(base *url.URL) bool {
+	text := m.getenv(envBaseURL)
 	fromEnv, err := parseBaseURL(text)
 	return text != "" && (err != nil || cli.CanonicalURL(fromEnv).String() != cli.CanonicalURL(base).String())
 }
 
 func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
-	value, at := m.orEnv(m.AdminKey, envAdminKey), path.Root("admin_key")
-	switch {
-	case value.IsUnknown():
-	case value.IsNull():
-		validate.ErrorAt(diags, at, wording.Missing("admin_key", envAdminKey, "an admin API key of the agent service"))
-	default:
+	value := m.orEnv(m.AdminKey, envAdminKey)
+	if !value.IsUnknown() && !value.IsNull() {
 		if err := checkKey(value.ValueString()); err != nil {
-			validate.ErrorAt(diags, at, wording.InvalidKey.Because(err, origin(m.AdminKey, envAdminKey)))
+			validate.ErrorAt(diags, path.Root("admin_key"), wording.InvalidKey.Because(err, origin(m.AdminKey, envAdminKey)))
 		}
 	}
 	return agentapi.NewKey(value.ValueString())

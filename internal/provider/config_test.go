@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
@@ -55,12 +57,70 @@ func TestChangedDefaultProject(t *testing.T) {
 	s.Sent(t, 1, 0)
 }
 
-// project_id is missed by what needs it, the others by the provider: TestInvalidEnvironment.
-func TestMissingProject(t *testing.T) {
-	t.Setenv("AGENT_PROJECT_ID", "")
-	good := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}
-	diags := fakecli.New(t, good).Plan(t.Context(), attrs{"prompt": "write"})
-	harness.Contains(t, fakecli.Text(diags), "ERROR: Missing project_id", "AGENT_PROJECT_ID")
+// What is not set is missed by what needs it: with count = 0, or for a function, nothing is. A plan says so once.
+//
+// Red without: each call of lacks and usable; once in lacks.
+func TestMissingSettings(t *testing.T) {
+	for variable, missing := range map[string]attrs{
+		"base_url":   {"admin_key": harness.CanaryKey},
+		"admin_key":  {"base_url": "https://api.example.com"},
+		"project_id": {"base_url": "https://api.example.com", "admin_key": harness.CanaryKey},
+	} {
+		t.Run("I07_"+variable, func(t *testing.T) {
+			for _, name := range []string{"AGENT_BASE_URL", "AGENT_ADMIN_KEY", "AGENT_PROJECT_ID"} {
+				t.Setenv(name, "")
+			}
+			if diags := fakecli.CheckProvider(t, missing); len(diags) > 0 {
+				t.Error(fakecli.Text(diags))
+			}
+			write, inState := attrs{"prompt": "write"}, fakecli.With(attrs{"project_id": harness.Project, "name": "a", "prompt": "before"},
+				attrs{"id": "job_1", "status": "completed"})
+			for call, test := range map[string]struct {
+				state                attrs
+				call                 func(c *fakecli.CLI) []*tfprotov6.Diagnostic
+				isOnce, needsProject bool
+			}{
+				"create, plan": {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.Plan(t.Context(), write) }, true, true},
+				"create, apply": {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
+					c.Plan(t.Context(), write)
+					return c.Apply(t.Context(), write)
+				}, false, false},
+				"refresh":      {inState, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.Refresh(t.Context()) }, true, false},
+				"update, plan": {inState, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.Plan(t.Context(), write) }, true, false},
+				"update, apply": {inState, func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
+					c.Plan(t.Context(), write)
+					return c.Apply(t.Context(), write)
+				}, false, false},
+				"destroy, plan": {inState, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.PlanDestroy(t.Context()) }, true, false},
+				"destroy":       {inState, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.Destroy(t.Context()) }, false, false},
+				"import":        {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.ImportState(t.Context(), "proj_1/job_1") }, true, false},
+				"data source": {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
+					_, diags := c.Data(t.Context(), attrs{"id": "job_1"})
+					return diags
+				}, false, true},
+				"list": {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { _, diags := c.List(t.Context(), false); return diags }, false, false},
+				"action, plan": {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
+					_, diags := c.PlanAction(t.Context(), "agent_start_job", write)
+					return diags
+				}, true, true},
+			} {
+				if variable == "project_id" && !test.needsProject {
+					continue
+				}
+				c := fakecli.New(t, missing)
+				c.State = c.Decode(nil)
+				if test.state != nil {
+					c.State = fakecli.Object(c.Resource, test.state)
+				}
+				for i, want := range []bool{true, !test.isOnce || variable == "project_id"} {
+					diags := test.call(c)
+					if got := strings.Contains(fakecli.Text(diags), "ERROR: Missing "+variable+": "); got != want || want && len(diags) != 1 {
+						t.Errorf("%s, call %d: %s", call, i+1, fakecli.Text(diags))
+					}
+				}
+			}
+		})
+	}
 }
 
 func TestInvalidProviderConfiguration(t *testing.T) {
@@ -142,9 +202,7 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 func TestInvalidEnvironment(t *testing.T) {
 	type row struct{ attribute, bad, want string }
 	rows := []row{
-		{"base_url", "", "Missing base_url"},
 		{"base_url", "https://api.example.com\n", "Invalid base URL"},
-		{"admin_key", "", "Missing admin_key"},
 		{"admin_key", harness.CanaryKey + "\r", "Invalid admin key"},
 		{"project_id", "a b", "Invalid project id"},
 		{"journal url", "relative/" + harness.CanaryKey, "Invalid journal URL"},

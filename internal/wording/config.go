@@ -91,5 +91,5 @@ func NotConfigured() Diagnostic {
 // Missing describes a required value that is not set.
 func Missing(attribute, variable, what string) Diagnostic {
 	return diagnostic("Missing "+attribute, fmt.Sprintf(
-		"The provider requires %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
+		"The provider requires %s. Nothing was sent. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
 }
