@@ -168,7 +168,6 @@ func (c *CLI) Refresh(ctx context.Context) []*tfprotov6.Diagnostic {
 	return resp.Diagnostics
 }
 
-//nolint:gochecknoglobals // never changed
 var identityType = tftypes.Object{AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String}}
 
 // ImportState imports a job by its id, as "terraform import" does, or by the Attrs of its identity, and reads it.
