@@ -21,9 +21,7 @@ import (
 // releases the names of jobs that the plan replaces: see planCreate.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
-	if r.provider.lacks(&resp.Diagnostics) {
-		return
-	}
+	r.provider.lacks(&resp.Diagnostics) // it plans all the same: an apply must not plan other values than the plan before it
 	switch {
 	case req.State.Raw.IsNull():
 		r.provider.planNew(ctx, req, resp)

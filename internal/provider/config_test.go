@@ -57,65 +57,62 @@ func TestChangedDefaultProject(t *testing.T) {
 	s.Sent(t, 1, 0)
 }
 
-// What is not set is missed by what needs it: with count = 0, or for a function, nothing is. A plan says so once.
+func TestMissingProject(t *testing.T) {
+	t.Setenv("AGENT_PROJECT_ID", "")
+	good := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}
+	diags := fakecli.New(t, good).Plan(t.Context(), attrs{"prompt": "write"})
+	harness.Contains(t, fakecli.Text(diags), "ERROR: Missing project_id", "AGENT_PROJECT_ID")
+}
+
+// Each call about a job misses what is not set, a plan once. With count = 0, or for a function, there is no such call.
 //
-// Red without: each call of lacks and usable; once in lacks.
+// Red without: each call of lacks and usable; Do in lacks.
 func TestMissingSettings(t *testing.T) {
-	for variable, missing := range map[string]attrs{
-		"base_url":   {"admin_key": harness.CanaryKey},
-		"admin_key":  {"base_url": "https://api.example.com"},
-		"project_id": {"base_url": "https://api.example.com", "admin_key": harness.CanaryKey},
+	type (
+		cli         = fakecli.CLI
+		diagnostics = []*tfprotov6.Diagnostic
+	)
+	ctx, write := t.Context(), attrs{"prompt": "write"}
+	stored := attrs{"project_id": harness.Project, "name": "a", "prompt": "before", "id": "job_1", "status": "completed"}
+	calls := map[string]struct {
+		state  attrs
+		call   func(c *cli) diagnostics
+		misses [2]bool // in a first and in a second call
+	}{
+		"plan of a create":  {nil, func(c *cli) diagnostics { return c.Plan(ctx, write) }, [2]bool{true, false}},
+		"create":            {nil, func(c *cli) diagnostics { c.Plan(ctx, write); return c.Apply(ctx, write) }, [2]bool{true, true}},
+		"refresh":           {stored, func(c *cli) diagnostics { return c.Refresh(ctx) }, [2]bool{true, false}},
+		"plan":              {stored, func(c *cli) diagnostics { return c.Plan(ctx, write) }, [2]bool{true, false}},
+		"update":            {stored, func(c *cli) diagnostics { c.Plan(ctx, write); return c.Apply(ctx, write) }, [2]bool{true, true}},
+		"plan of a destroy": {stored, func(c *cli) diagnostics { return c.PlanDestroy(ctx) }, [2]bool{true, false}},
+		"destroy":           {stored, func(c *cli) diagnostics { return c.Destroy(ctx) }, [2]bool{true, true}},
+		"import":            {nil, func(c *cli) diagnostics { return c.ImportState(ctx, "proj_1/job_1") }, [2]bool{true, false}},
+		"data source":       {nil, func(c *cli) diagnostics { _, diags := c.Data(ctx, attrs{"id": "job_1"}); return diags }, [2]bool{true, true}},
+		"list":              {nil, func(c *cli) diagnostics { _, diags := c.List(ctx, false); return diags }, [2]bool{true, true}},
+		"plan of an action": {nil, func(c *cli) diagnostics { _, diags := c.PlanAction(ctx, "agent_start_job", write); return diags }, [2]bool{true, false}},
+	}
+	for variable, config := range map[string]attrs{
+		"base_url":  {"admin_key": harness.CanaryKey, "project_id": harness.Project},
+		"admin_key": {"base_url": "https://api.example.com", "project_id": harness.Project},
 	} {
 		t.Run("I07_"+variable, func(t *testing.T) {
-			for _, name := range []string{"AGENT_BASE_URL", "AGENT_ADMIN_KEY", "AGENT_PROJECT_ID"} {
-				t.Setenv(name, "")
-			}
-			if diags := fakecli.CheckProvider(t, missing); len(diags) > 0 {
+			t.Setenv("AGENT_"+strings.ToUpper(variable), "")
+			if diags := fakecli.CheckProvider(t, config); len(diags) > 0 {
 				t.Error(fakecli.Text(diags))
 			}
-			write, inState := attrs{"prompt": "write"}, fakecli.With(attrs{"project_id": harness.Project, "name": "a", "prompt": "before"},
-				attrs{"id": "job_1", "status": "completed"})
-			for call, test := range map[string]struct {
-				state                attrs
-				call                 func(c *fakecli.CLI) []*tfprotov6.Diagnostic
-				isOnce, needsProject bool
-			}{
-				"create, plan": {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.Plan(t.Context(), write) }, true, true},
-				"create, apply": {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
-					c.Plan(t.Context(), write)
-					return c.Apply(t.Context(), write)
-				}, false, false},
-				"refresh":      {inState, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.Refresh(t.Context()) }, true, false},
-				"update, plan": {inState, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.Plan(t.Context(), write) }, true, false},
-				"update, apply": {inState, func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
-					c.Plan(t.Context(), write)
-					return c.Apply(t.Context(), write)
-				}, false, false},
-				"destroy, plan": {inState, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.PlanDestroy(t.Context()) }, true, false},
-				"destroy":       {inState, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.Destroy(t.Context()) }, false, false},
-				"import":        {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { return c.ImportState(t.Context(), "proj_1/job_1") }, true, false},
-				"data source": {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
-					_, diags := c.Data(t.Context(), attrs{"id": "job_1"})
-					return diags
-				}, false, true},
-				"list": {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic { _, diags := c.List(t.Context(), false); return diags }, false, false},
-				"action, plan": {nil, func(c *fakecli.CLI) []*tfprotov6.Diagnostic {
-					_, diags := c.PlanAction(t.Context(), "agent_start_job", write)
-					return diags
-				}, true, true},
-			} {
-				if variable == "project_id" && !test.needsProject {
-					continue
-				}
-				c := fakecli.New(t, missing)
-				c.State = c.Decode(nil)
+			for call, test := range calls {
+				c := fakecli.New(t, config)
 				if test.state != nil {
 					c.State = fakecli.Object(c.Resource, test.state)
 				}
-				for i, want := range []bool{true, !test.isOnce || variable == "project_id"} {
+				for i, misses := range test.misses {
 					diags := test.call(c)
-					if got := strings.Contains(fakecli.Text(diags), "ERROR: Missing "+variable+": "); got != want || want && len(diags) != 1 {
-						t.Errorf("%s, call %d: %s", call, i+1, fakecli.Text(diags))
+					if text := fakecli.Text(diags); strings.Contains(text, "ERROR: Missing "+variable+": ") != misses || strings.Count(text, "ERROR") > 1 {
+						t.Errorf("%s, call %d: %s", call, i+1, text)
+					}
+					// Else an apply that plans again without the key has another plan.
+					if got := c.Attribute(c.Planned, "project_id"); call == "plan of a create" && !misses && got != harness.Project {
+						t.Errorf("planned project_id: %v", got)
 					}
 				}
 			}
