@@ -24,10 +24,11 @@ func main() {
 	attach := flag.Bool("debug", false, "wait for a debugger, and print how to attach Terraform")
 	check := flag.Bool("check-journal", false, "try the place of a journal: the URL that follows, or the one that a run in this folder uses")
 	flag.Parse()
+	getenv := plugin.TakeEnvironment()
 	if *check {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		context.AfterFunc(ctx, stop) // a second signal ends it at once
-		if err := provider.CheckJournal(ctx, os.Stdout, flag.Arg(0)); err != nil {
+		if err := provider.CheckJournal(ctx, os.Stdout, getenv, flag.Arg(0)); err != nil {
 			log.SetFlags(0)
 			log.Fatal(err)
 		}
@@ -45,7 +46,7 @@ func main() {
 	// response is due. Nobody reads the channel: Windows has no signal.Ignore.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 
-	if err := plugin.Serve(context.Background(), version, *attach); err != nil {
+	if err := plugin.Serve(context.Background(), version, getenv, *attach); err != nil {
 		log.Fatal(err)
 	}
 }

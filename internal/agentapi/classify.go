@@ -30,7 +30,7 @@ func refuses(status int) bool {
 // jobIn returns the record in a response. If a record is complete, it does not matter what became of the rest
 // of the response.
 func (c *Client) jobIn(r request, got *response) (*Job, error) {
-	job, err := decodeJob(got.body)
+	job, err := decodeJob(got.body, c.config.Key)
 	switch {
 	case err != nil && isWebPage(got.header, got.body):
 		return nil, ErrWebPage
@@ -53,7 +53,7 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 			return job, nil
 		}
 		failure := c.newError(r, ErrUnknownOutcome, got, cmp.Or(err, noJob))
-		failure.JobIDs = idsIn(got.body)
+		failure.JobIDs = idsIn(got.body, c.config.Key)
 		failure.whole.JobIDs = failure.JobIDs
 		return nil, failure
 	case refuses(got.status):
@@ -79,8 +79,12 @@ func (c *Client) classifyGet(r request, got *response, err error) (*Job, *Error)
 		case errors.Is(noJob, ErrWebPage), errors.Is(noJob, ErrWrongJob):
 			return nil, c.newError(r, ErrRefused, got, noJob)
 		}
-		return nil, c.newError(r, ErrUnavailable, got, cmp.Or(err, noJob))
-	case errors.Is(err, ErrCertificate):
+		failure := c.newError(r, ErrUnavailable, got, cmp.Or(err, noJob))
+		if failure.Detail != "" { // such a response comes again
+			failure.Class = ErrRefused
+		}
+		return nil, failure
+	case errors.Is(err, ErrCertificate), errors.Is(err, ErrHandshake), errors.Is(err, ErrProxyRefused):
 		return nil, c.newError(r, ErrRefused, got, err)
 	}
 	switch got.status {
@@ -105,8 +109,10 @@ func (c *Client) newError(r request, class error, got *response, err error) *Err
 	if !errors.Is(class, ErrNotSent) || got.status != 0 { // an earlier 429 says nothing about what is unknown
 		failure.StatusCode = got.status
 	}
-	if got.status != 0 && (got.status < 200 || got.status >= 300) {
-		failure.Detail = escape.Printable(serviceMessage(got.header, got.body))
+	if got.status != 0 && !got.isSuccess() || errors.Is(err, errNoID) { // a whole object that is no record may say why
+		failure.Detail = escape.Printable(got.message(c.config.Key))
+	}
+	if got.status != 0 && !got.isSuccess() {
 		failure.RetryAfter, _ = retryAfter(got.header, time.Now())
 		switch {
 		case got.status >= 300 && got.status < 400:

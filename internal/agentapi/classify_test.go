@@ -62,6 +62,10 @@ func TestClassify(t *testing.T) {
 		"GET 404 type alone": {get, response{status: 404, header: xhtml}, nil, ErrRefused, ErrWebPage},
 		"GET 200 labelled":   {get, response{status: 200, header: html, body: []byte(" " + record)}, nil, nil, nil},
 		"GET 200 HTML":       {get, response{status: 200, header: html, body: []byte("<html>sign in")}, nil, ErrRefused, ErrWebPage},
+		"GET 200, its error": {get, response{status: 200, body: []byte(`{"error":"no"}`)}, nil, ErrRefused, errNoID},
+		"GET 200, no id":     {get, response{status: 200, body: []byte(`{"status":"active"}`)}, nil, ErrUnavailable, errNoID},
+		"GET handshake":      {get, response{}, ErrHandshake, ErrRefused, ErrHandshake},
+		"GET proxy":          {get, response{}, ErrProxyRefused, ErrRefused, ErrProxyRefused},
 		"GET wrong id":       {get, response{status: 200, body: []byte(`{"id":"JOB_1","status":"completed"}`)}, nil, ErrRefused, ErrWrongJob},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,6 +153,8 @@ func TestNewError_detail(t *testing.T) {
 		"broken UTF-8":      {"text/plain", "a\xffb", `a\xffb`},
 		"HTML":              {"text/html; charset=utf-8", "no prompt", ""},
 		"HTML unlabelled":   {"", " \n<!doctype html><h1>no", ""},
+		"error empty":       {"application/json", `{"error":" ","message":"no prompt\n"}`, "no prompt"},
+		"a record":          {"application/json", `{"id":"job_1","error":{"id":"x"}}`, ""},
 	} {
 		header := http.Header{"Content-Type": {tc.kind}, "Retry-After": {"7"}}
 		failure := c.newError(request{op: OpCreate}, ErrRefused, &response{status: 400, header: header, body: []byte(tc.body)}, nil)
@@ -171,6 +177,7 @@ func TestClassify_unknownOutcomeInOwnWords(t *testing.T) {
 		"connection":    {response{reached: true}, errors.New(words)},
 		"error message": {response{status: 502, body: []byte(words)}, nil},
 		"id":            {response{status: 201, body: []byte(`{"id":"` + words + `"}`)}, nil},
+		"error in 200":  {response{status: 200, body: []byte(`{"error":"` + words + `"}`)}, nil},
 	} {
 		_, failure := c.classifyPost(request{op: OpCreate}, &tc.got, tc.err)
 		if !errors.Is(failure, ErrUnknownOutcome) || strings.Contains(failure.Error(), "tcp") || !strings.Contains(failure.Whole().Error(), words) {

@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -49,7 +50,8 @@ type Client struct {
 	posts                       sync.Map // of *posts for each project
 	gets                        *limiter
 	polls                       *rate.Limiter
-	persisted                   sync.Map // kinds of failed reads, as trial has them
+	persisted                   sync.Map    // kinds of failed reads, as trial has them
+	worked                      atomic.Bool // a response had a job, so key and connection are good
 }
 
 // New returns a Client. It makes no call.
@@ -103,14 +105,14 @@ func (c *Client) post(ctx context.Context, r request, body NewJob, recorder Reco
 	posts := c.postLimiter(r.projectID)
 	r.isPaused = func() bool { return posts.pause() > 0 }
 	var firstFailure time.Time
-	failed := 0
+	failed, refused := 0, 0
 	for {
 		job, failure, isTried := c.attempt(ctx, posts, r)
 		switch {
 		case failure == nil:
 			return job, nil
 		case errors.Is(failure, ErrRefused) && failure.StatusCode == http.StatusTooManyRequests:
-			firstFailure, failed, r.status = time.Time{}, 0, failure.StatusCode
+			firstFailure, failed, refused, r.status = time.Time{}, 0, 0, failure.StatusCode
 			continue
 		case errors.Is(failure, errPaused):
 			continue
@@ -119,9 +121,14 @@ func (c *Client) post(ctx context.Context, r request, body NewJob, recorder Reco
 		case firstFailure.IsZero():
 			firstFailure = time.Now()
 		}
+		refused++
+		if !errors.Is(failure, ErrHandshake) && !errors.Is(failure, ErrProxyRefused) {
+			refused = 0
+		}
 		pause := backoff(failed)
 		failed++
-		if time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
+		if refused == fewestRefusals || time.Since(firstFailure)+pause > retryLimit || sleep.For(ctx, pause) != nil {
+			failure.Lasted = time.Since(firstFailure)
 			return nil, failure
 		}
 	}
@@ -144,6 +151,7 @@ func (c *Client) attempt(ctx context.Context, posts *posts, r request) (_ *Job, 
 	job, failure := c.classifyPost(r, got, err)
 	switch {
 	case failure == nil:
+		c.worked.Store(true)
 		r.recorder.Accepted(job.ID)
 	case errors.Is(failure, ErrUnknownOutcome):
 		r.recorder.Unknown()
@@ -151,7 +159,7 @@ func (c *Client) attempt(ctx context.Context, posts *posts, r request) (_ *Job, 
 	case got.recorded:
 		r.recorder.Withdrawn()
 	}
-	c.logExchange(ctx, r, got, err, posts.pause())
+	c.logExchange(ctx, r, got, job, err, posts.pause())
 	return job, failure, true
 }
 

@@ -7,6 +7,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ed25519"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -21,6 +23,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/test/faultserver"
 )
@@ -69,6 +73,111 @@ func TestTLS_hangingHandshake(t *testing.T) {
 		start := time.Now()
 		if _, err := c.PollJob(t.Context(), "p", "job_1"); !errors.Is(err, ErrUnavailable) || time.Since(start) != 15*time.Second {
 			t.Errorf("%v after %v, want ErrUnavailable after 15s", err, time.Since(start))
+		}
+	})
+}
+
+// What cannot work is not tried for a minute: a proxy that refuses, or a handshake that fails for another reason than a
+// connection that broke. Either may be a stray one (C14), so it counts at the third time.
+func TestConnect_C02_refused(t *testing.T) {
+	t.Parallel()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	garbled := []tls.Certificate{{Certificate: [][]byte{[]byte("no certificate")}, PrivateKey: key}}
+	secure := func(config *tls.Config) func(net.Conn) {
+		return func(conn net.Conn) { _ = tls.Server(conn, config).Handshake() }
+	}
+	proxy := func(status string) func(net.Conn) {
+		return func(conn net.Conn) {
+			_, _ = http.ReadRequest(bufio.NewReader(conn))
+			_, _ = io.WriteString(conn, "HTTP/1.1 "+status+"\r\n\r\n")
+		}
+	}
+	for name, tc := range map[string]struct {
+		serve func(net.Conn)
+		is    error
+		says  string
+	}{
+		"garbled":     {secure(&tls.Config{Certificates: garbled}), ErrHandshake, "failed to parse certificate"},
+		"old version": {secure(&tls.Config{Certificates: garbled, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}), ErrHandshake, "protocol version"},
+		"no TLS":      {proxy("400 Bad Request"), ErrHandshake, "TLS handshake"},
+		"broken":      {func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1)) }, nil, "tried for"},
+		"proxy 407":   {proxy("407 Authentication"), ErrProxyRefused, "the proxy refused the connection: proxy.invalid:3128 responded with 407 Proxy Authentication Required"},
+		"proxy 403":   {proxy("403 Policy"), ErrProxyRefused, "the proxy refused the connection: proxy.invalid:3128 responded with 403 Forbidden"},
+		"proxy 302":   {proxy("302 Sign in"), ErrProxyRefused, "the proxy refused the connection: proxy.invalid:3128 responded with 302 Found"},
+		"proxy 502":   {proxy("502 Bad"), nil, "the proxy proxy.invalid:3128 responded with 502 Bad Gateway"},
+	} {
+		for _, op := range []Op{OpCreate, OpGet} {
+			synctest.Test(t, func(t *testing.T) {
+				dials := 0
+				var all sync.WaitGroup
+				c := newClient(t, "https://service.invalid", func(config *Config) {
+					config.Dial = func(context.Context, string, string) (net.Conn, error) {
+						dials++
+						client, server := net.Pipe()
+						all.Go(func() {
+							tc.serve(server)
+							_ = server.Close()
+						})
+						return client, nil
+					}
+				})
+				if strings.HasPrefix(name, "proxy") {
+					for _, transport := range []http.RoundTripper{c.postTransport, c.getTransport} {
+						transport.(*http.Transport).Proxy = http.ProxyURL(&url.URL{Scheme: "http", Host: "proxy.invalid:3128", User: url.UserPassword("me", canary)})
+					}
+				}
+				start := time.Now()
+				var err error
+				if op == OpGet {
+					_, err = c.ReadJob(t.Context(), "p", "job_1")
+				} else {
+					_, err = c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
+				}
+				took := time.Since(start)
+				all.Wait()
+				failure, _ := errors.AsType[*Error](err)
+				if failure == nil || !strings.Contains(fmt.Sprint(err, " tried for ", failure.Lasted), tc.says) || op == OpCreate && !errors.Is(err, ErrNotSent) {
+					t.Fatalf("%s, %s: %v, want %q", name, op, err, tc.says)
+				}
+				noCanary(t, "the error", err.Error())
+				if isQuick := took < 20*time.Second && dials == fewestRefusals; tc.is != nil && (!isQuick || !errors.Is(err, tc.is)) {
+					t.Errorf("%s, %s: %v after %v and %d connections, want %v at the third", name, op, err, took, dials, tc.is)
+				}
+				if isTemporary := took > 45*time.Second && failure.Lasted.Round(time.Second) == took.Round(time.Second); tc.is == nil && !isTemporary {
+					t.Errorf("%s, %s: %v after %v, want a minute", name, op, err, took)
+				}
+			})
+		}
+	}
+}
+
+// The log has what neither the status nor the state shows: the reason in a response that is no record, and each status of a job.
+func TestLog_P01_statusAndReason(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var logged []string
+		f := &fakeService{answers: []answer{
+			{status: 200, body: `{"error":"out of \u0073ervice"}`}, {status: 200, body: `{"error":"out of \u0073ervice"}`}, {status: 200, body: `{"id":"job_1","status":"cancelled\u001b"}`},
+		}}
+		c := newFakeClient(t, f, func(config *Config) {
+			config.Log = func(_ context.Context, fields map[string]any) {
+				logged = append(logged, fmt.Sprint(fields["job_status"], ", ", fields["error"]))
+			}
+		})
+		_, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
+		if failure, _ := errors.AsType[*Error](err); !errors.Is(err, ErrUnknownOutcome) || failure.Whole().Detail != "out of service" {
+			t.Errorf("%v, want the service's reason", err)
+		}
+		if _, err = c.PollJob(t.Context(), "p", "job_1"); err != nil {
+			t.Error(err)
+		}
+		const reason = "the service responded with 200 OK: the response contains no usable job id: out of service"
+		want := []string{"<nil>, create job: " + reason, "<nil>, get job: " + reason, `cancelled\u001b, <nil>`}
+		if diff := cmp.Diff(want, logged); diff != "" {
+			t.Errorf("log (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -61,6 +61,11 @@ var (
 	ErrRedirected = errors.New("redirected")
 	// ErrCertificate matches a server certificate that could not be verified.
 	ErrCertificate = errors.New("the server's certificate could not be verified")
+	// ErrHandshake matches a TLS handshake that failed although the connection did not: they have no version in common, or
+	// a certificate cannot be read.
+	ErrHandshake = errors.New("no secure connection")
+	// ErrProxyRefused matches a proxy's response that it does not connect to the service.
+	ErrProxyRefused = errors.New("the proxy refused the connection")
 )
 
 // Error is the failure of one call.
@@ -72,8 +77,8 @@ type Error struct {
 	Detail     string        // the service's error message: escaped, cut, the key masked; empty if the outcome is unknown
 	RetryAfter time.Duration // how long the service asked to wait; 0 when it did not
 	Err        error         // cause; may be nil
-	Lasted     time.Duration // of a refused GET: how long nothing else had come when it counted
-	JobIDs     []string      // ids that a response showed whose outcome is unknown nevertheless; most often none
+	Lasted     time.Duration // of a refused GET: how long nothing else had come when it counted; of others: how long they were tried
+	JobIDs     []string      // the first ids in a response whose outcome is unknown nevertheless; most often none
 
 	whole *Error // if the outcome is unknown: with what Detail and Err leave out
 }
@@ -182,21 +187,22 @@ func ReasonOf(err error) Reason {
 	return ReasonPrompt
 }
 
-// serviceMessage finds the service's error message: a string under "error" or
+// message finds the service's error message: a string under "error" or
 // "message", an object with a "message" under "error", problem+json's "detail" or
 // "title", or the text itself. A web page contains nothing useful.
-func serviceMessage(header http.Header, body []byte) string {
-	if isWebPage(header, body) {
+func (r *response) message(key Key) string {
+	if isWebPage(r.header, r.body) {
 		return ""
 	}
-	fields, err := decodeObject(body)
+	names := []string{"error", "message", "detail", "title"}
+	fields, err := decodeObject(r.body, names...)
 	if err != nil {
-		return strings.TrimSpace(string(body))
+		return strings.TrimSpace(key.mask(string(r.body)))
 	}
-	for _, name := range []string{"error", "message", "detail", "title"} {
-		nested, _ := decodeObject(fields[name])
+	for _, name := range names {
+		nested, _ := decodeObject(fields[name], "message")
 		for _, value := range []json.RawMessage{fields[name], nested["message"]} {
-			if text := optionalString(value); text != nil && *text != "" {
+			if text := key.text(value); text != nil {
 				return *text
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
@@ -34,8 +35,8 @@ func (s Status) Terminal() bool {
 // a missing one.
 func (s Status) Unfinished() bool { return s != "" && !s.Terminal() }
 
-// Job is the service's record of a job. A nil pointer is a field that was null,
-// missing, or not of the contract's type; the texts are as received.
+// Job is the service's record of a job. A nil pointer is a field that was null, missing, empty,
+// or not of the contract's type; the texts are as received, but for white space around them and the key.
 type Job struct {
 	ID         string
 	Status     Status // empty when the response had none
@@ -60,73 +61,88 @@ var (
 // decodeJob reads a job record. Only the id must be valid, because a job without it
 // is lost; every other field is nil unless it has the contract's type. Nothing is
 // coerced.
-func decodeJob(body []byte) (*Job, error) {
-	fields, err := decodeObject(body)
+func decodeJob(body []byte, key Key) (*Job, error) {
+	fields, err := decodeObject(body, "id", "status", "source", "model", "prLink", "createdAt", "archivedAt")
 	if err != nil {
 		return nil, err
 	}
-	id := optionalString(fields["id"])
-	if id == nil || *id == "" {
+	id := key.text(fields["id"])
+	if id == nil {
 		return nil, errNoID
 	}
 	if !ValidID(*id) {
-		return nil, fmt.Errorf("%w: %s", errNoID, escape.Printable(*id))
+		return nil, fmt.Errorf(`%w: "%s"`, errNoID, escape.Printable(*id))
 	}
 	job := &Job{
 		ID:         *id,
-		Model:      optionalString(fields["model"]),
-		PRLink:     optionalString(fields["prLink"]),
-		CreatedAt:  optionalString(fields["createdAt"]),
-		ArchivedAt: optionalString(fields["archivedAt"]),
+		Model:      key.text(fields["model"]),
+		PRLink:     key.text(fields["prLink"]),
+		CreatedAt:  key.text(fields["createdAt"]),
+		ArchivedAt: key.text(fields["archivedAt"]),
 	}
-	if status := optionalString(fields["status"]); status != nil {
+	if status := key.text(fields["status"]); status != nil {
 		job.Status = Status(*status)
 	}
-	if source, err := decodeObject(fields["source"]); err == nil {
-		job.Source = &Source{
-			Repository: optionalString(source["repository"]),
-			Ref:        optionalString(source["ref"]),
-		}
+	if source, err := decodeObject(fields["source"], "repository", "ref"); err == nil {
+		job.Source = &Source{Repository: key.text(source["repository"]), Ref: key.text(source["ref"])}
 	}
 	return job, nil
 }
 
-// decodeObject splits one JSON object into its members. Their names match exactly, unlike
-// those of a struct.
-func decodeObject(body []byte) (fields map[string]json.RawMessage, _ error) {
-	if json.Unmarshal(body, &fields) != nil || fields == nil {
+// decodeObject returns the members with these names of one JSON object. The names match exactly, unlike those
+// of a struct.
+func decodeObject(body []byte, names ...string) (map[string]json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
+	text := json.NewDecoder(bytes.NewReader(body))
+	isWhole := eachMember(text, func(name string, value json.RawMessage) {
+		if slices.Contains(names, name) {
+			fields[name] = bytes.Clone(value)
+		}
+	})
+	if _, err := text.Token(); !isWhole || !errors.Is(err, io.EOF) {
 		return nil, errNoObject
 	}
 	return fields, nil
 }
 
-// idsIn returns the valid ids at the top of the JSON objects in a text, up to where it is no JSON.
-func idsIn(text []byte) (ids []string) {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	for {
-		if open, err := decoder.Token(); err != nil || open != json.Delim('{') {
-			return ids
-		}
-		for decoder.More() {
-			var value json.RawMessage
-			name, err := decoder.Token()
-			if err != nil || decoder.Decode(&value) != nil {
-				return ids
-			}
-			if id := optionalString(value); name == "id" && id != nil && ValidID(*id) && !slices.Contains(ids, *id) {
-				ids = append(ids, *id)
-			}
-		}
-		if _, err := decoder.Token(); err != nil {
-			return ids
-		}
+// maxMembers is how many members an object may have. A job record has a handful, and each takes memory while it is read.
+const maxMembers = 1000
+
+// eachMember passes on the members of the next JSON object, up to where it is no JSON or has too many. It reports whether that was
+// all of it. The callee must not keep the value.
+func eachMember(text *json.Decoder, member func(name string, value json.RawMessage)) (isWhole bool) {
+	if open, err := text.Token(); err != nil || open != json.Delim('{') {
+		return false
 	}
+	var value json.RawMessage
+	for i := 0; text.More(); i++ {
+		token, err := text.Token()
+		name, isText := token.(string)
+		if err != nil || !isText || i == maxMembers || text.Decode(&value) != nil {
+			return false
+		}
+		member(name, value)
+	}
+	_, err := text.Token()
+	return err == nil
 }
 
-func optionalString(raw json.RawMessage) *string {
-	var text *string
-	if len(raw) == 0 || json.Unmarshal(raw, &text) != nil {
-		return nil
+// mostIDs is how many ids of a response are named.
+const mostIDs = 4
+
+// idsIn returns the first valid ids at the top of the JSON objects in a text, up to where it is no JSON.
+func idsIn(text []byte, key Key) (ids []string) {
+	objects := json.NewDecoder(bytes.NewReader(text))
+	isWhole := true
+	for isWhole && len(ids) < mostIDs {
+		isWhole = eachMember(objects, func(name string, value json.RawMessage) {
+			if name != "id" || len(ids) == mostIDs {
+				return
+			}
+			if id := key.text(value); id != nil && ValidID(*id) && !slices.Contains(ids, *id) {
+				ids = append(ids, *id)
+			}
+		})
 	}
-	return text
+	return ids
 }

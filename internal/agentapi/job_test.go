@@ -4,8 +4,11 @@
 package agentapi
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,7 +22,7 @@ func TestDecodeJob(t *testing.T) {
 		Source: &Source{Repository: new("a/b"), Ref: new("main")}, CreatedAt: new("2026-01-02T03:04:05Z"), ArchivedAt: new("2026-01-03"),
 	}
 	bare := &Job{ID: "job_1"}
-	const everyCharacter = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~!$&'()*+,;=:@"
+	const everyCharacter = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._"
 	for name, tc := range map[string]struct {
 		body string
 		want *Job // nil: refused with err
@@ -27,10 +30,14 @@ func TestDecodeJob(t *testing.T) {
 	}{
 		"whole": {body: `{"id":"job_1","status":"active","source":{"repository":"a/b","ref":"main"},"model":"m",
 			"prLink":"https://x.invalid/1","createdAt":"2026-01-02T03:04:05Z","archivedAt":"2026-01-03"}`, want: whole},
-		"nulls":                 {body: `{"id":"job_1","status":null,"source":null,"model":null,"prLink":null,"createdAt":null,"archivedAt":null}`, want: bare},
-		"missing":               {body: `{"id":"job_1"}`, want: bare},
-		"empty source":          {body: `{"id":"job_1","source":{}}`, want: &Job{ID: "job_1", Source: &Source{}}},
-		"odd forms":             {body: `{"id":"job_1","status":"paused","createdAt":"2026-01-02 03:04","prLink":"","model":" "}`, want: &Job{ID: "job_1", Status: "paused", CreatedAt: new("2026-01-02 03:04"), PRLink: new(""), Model: new(" ")}},
+		"nulls":        {body: `{"id":"job_1","status":null,"source":null,"model":null,"prLink":null,"createdAt":null,"archivedAt":null}`, want: bare},
+		"missing":      {body: `{"id":"job_1"}`, want: bare},
+		"empty source": {body: `{"id":"job_1","source":{}}`, want: &Job{ID: "job_1", Source: &Source{}}},
+		"odd forms":    {body: `{"id":"job_1","status":"paused","createdAt":"2026-01-02 03:04","model":"a b"}`, want: &Job{ID: "job_1", Status: "paused", CreatedAt: new("2026-01-02 03:04"), Model: new("a b")}},
+		"empty texts": {body: `{"id":"job_1","status":"","source":{"repository":"","ref":" "},"model":"\u00a0","prLink":"","createdAt":"","archivedAt":" \n"}`,
+			want: &Job{ID: "job_1", Source: &Source{}}},
+		"white space": {body: `{"id":" job_1\n","status":" active","source":{"repository":"a/b ","ref":"\tmain"},"model":"m\r\n",
+			"prLink":"\nhttps://x.invalid/1 ","createdAt":" 2026-01-02T03:04:05Z","archivedAt":"2026-01-03\u2028"}`, want: whole},
 		"wrong types":           {body: `{"id":"job_1","status":1,"source":"a/b","model":{},"prLink":["x"],"createdAt":1767322800,"archivedAt":false}`, want: bare},
 		"unknown fields":        {body: `{"extra":{"id":"x","a":[1,{"b":2}]},"id":"job_1","z":1e999}`, want: bare},
 		"lower case only":       {body: `{"id":"job_1","Status":"active","PRLINK":"x","ID":"job_2"}`, want: bare},
@@ -46,10 +53,15 @@ func TestDecodeJob(t *testing.T) {
 		"C06 id with an escape": {body: `{"id":"a/\u001b[2J"}`, err: errNoID},
 		"id empty":              {body: `{"id":""}`, err: errNoID},
 		"id a number":           {body: `{"id":17}`, err: errNoID},
+		"id white space":        {body: `{"id":" "}`, err: errNoID},
+		"the last one counts":   {body: `{"id":"job_2","id":"job_1","a":{"id":"x"}}`, want: bare},
+		"id for a shell":        {body: `{"id":"$(id)"}`, err: errNoID},
+		"comma at the end":      {body: `{"id":"job_1",}`, err: errNoObject},
+		"no comma":              {body: `{"id":"job_1" "status":"active"}`, err: errNoObject},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := decodeJob([]byte(tc.body))
+			got, err := decodeJob([]byte(tc.body), NewKey(canary))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("decodeJob (-want +got):\n%s", diff)
 			}
@@ -62,6 +74,10 @@ func TestDecodeJob(t *testing.T) {
 
 func TestIDsIn(t *testing.T) {
 	t.Parallel()
+	many := ""
+	for i := range 1000 {
+		many += fmt.Sprintf(`{"id":"job_%d","id":"job_%d"}`, 2*i+1, 2*i+2)
+	}
 	for text, want := range map[string][]string{
 		``:                                    nil,
 		`no JSON`:                             nil,
@@ -72,9 +88,81 @@ func TestIDsIn(t *testing.T) {
 		`{"source":{"id":"x"},"id":"a/b"}`:    nil,
 		`{"id":"job_1"}{"id":"job_2"`:         {"job_1", "job_2"},
 		`{"id":"job_1"} {"id":"job_1"}` + "0": {"job_1"},
+		`{"id":"job_1","id":"$(id)","id":" job_2"}`: {"job_1", "job_2"},
+		many: {"job_1", "job_2", "job_3", "job_4"},
 	} {
-		if diff := cmp.Diff(want, idsIn([]byte(text))); diff != "" {
+		if diff := cmp.Diff(want, idsIn([]byte(text), NewKey(canary))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
+}
+
+// A hundred polls at once stay under 100 MB, whatever comes: each allocates less than 1 MB, even if nothing is collected meanwhile.
+// Not parallel: the memory is that of the process. Red without: maxBody, maxMembers.
+func TestPollJob_memory(t *testing.T) {
+	for name, form := range map[string][3]string{
+		"members":     {`{`, `"x":0,`, `"id":"job_1"}`},
+		"no value":    {`{`, `"":{},`, `"id":"job_1"}`},
+		"one name":    {`{`, `"id":"job_1",`, `"id":"job_1"}`},
+		"sources":     {`{`, `"source":{"ref":"a"},`, `"id":"job_1"}`},
+		"depth":       {`{"id":"job_1","model":`, `[`, ``},
+		"escapes":     {`{"id":"job_1","model":"`, `\u006d`, `"}`},
+		"backslashes": {`{"id":"job_1","model":"`, `\\`, `"}`},
+		"key":         {`{"id":"job_1","model":"`, canary, `"}`},
+		"text":        {`{"id":"job_1","model":"`, "x", `"}`},
+	} {
+		for _, size := range []int{1 << 20, maxBody} {
+			body := form[0] + strings.Repeat(form[1], (size-100)/len(form[1])) + form[2]
+			c := newFakeClient(t, &fakeService{answers: []answer{{status: 200, body: body}}})
+			var before, after runtime.MemStats
+			const polls = 10
+			runtime.ReadMemStats(&before)
+			for range polls {
+				_, _ = c.PollJob(t.Context(), "p", "job_1")
+			}
+			runtime.ReadMemStats(&after)
+			if each := (after.TotalAlloc - before.TotalAlloc) / polls; each > 1e6 {
+				t.Errorf("%s, %d bytes: a poll allocates %d", name, size, each)
+			}
+		}
+	}
+}
+
+// A job has only what may be shown and stored, whatever the service sends.
+func FuzzDecodeJob(f *testing.F) {
+	for _, seed := range []string{
+		record, `{"id":"job_1","source":{"repository":"","ref":" x"},"prLink":" ","model":"\u006d` + canary[1:] + `"}`, `{"id":"a/b"}`,
+		`{"id":"job_1"}{"id":"job_2"`, `{"error":{"message":"` + canary + `"}}`, `{"id":1,"ID":"x"}`, "null", "\ufeff{", `[{"id":"x"}]`, `{"id":"x",}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	key := NewKey(canary)
+	f.Fuzz(func(t *testing.T, body []byte) {
+		ids := idsIn(body, key)
+		job, err := decodeJob(body, key)
+		switch {
+		case (job == nil) != (err != nil), job != nil && !json.Valid(body):
+			t.Fatalf("%v, %v", job, err)
+		case job != nil:
+			ids = append(ids, job.ID)
+			texts := []*string{job.Model, job.PRLink, job.CreatedAt, job.ArchivedAt}
+			if job.Source != nil {
+				texts = append(texts, job.Source.Repository, job.Source.Ref)
+			}
+			for _, text := range texts {
+				if text != nil && (*text == "" || strings.TrimSpace(*text) != *text || strings.Contains(*text, canary)) {
+					t.Errorf("%q has an empty text, white space around it, or the key", *text)
+				}
+			}
+		}
+		if len(ids) > mostIDs+1 || slices.ContainsFunc(ids, func(id string) bool { return !ValidID(id) }) {
+			t.Errorf("ids %q", ids)
+		}
+		for _, status := range []int{200, 400} {
+			got := response{status: status, body: body}
+			if text := got.message(key); strings.Contains(text, canary) {
+				t.Errorf("the message %q has the key", text)
+			}
+		}
+	})
 }

@@ -4,9 +4,10 @@
 package agentapi
 
 import (
-	"bytes"
+	"encoding/json"
 	"errors"
-	"strconv"
+	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -14,24 +15,33 @@ import (
 const masked = "(sensitive value)"
 
 // Key is an admin API key. It cannot be printed: not by fmt, not by an
-// encoder, and not through reflection, because a closure holds the text.
-type Key struct{ reveal func() string }
+// encoder, and not through reflection, because closures hold the text.
+type Key struct {
+	reveal func() string
+	mask   func(text string) string // removes the key from text, because a service may echo what it was sent
+}
 
 // NewKey wraps the text of an admin API key.
-func NewKey(text string) Key { return Key{reveal: func() string { return text }} }
-
-func (k Key) isEmpty() bool { return k.reveal == nil || k.reveal() == "" }
-
-// mask removes the key from text, because a service may echo what it was sent,
-// also as net/http quotes it: with a backslash before each quotation mark and
-// backslash of the key.
-func (k Key) mask(text string) string {
-	if k.isEmpty() {
-		return text
+func NewKey(text string) Key {
+	// JSON may escape each character, also in a text that is no whole JSON, or in one within another. net/http escapes quotation
+	// marks and backslashes when it quotes what it cannot read.
+	var spellings strings.Builder
+	for _, r := range text {
+		fmt.Fprintf(&spellings, `(?:\\?%s|\\u(?i:%04x))`, regexp.QuoteMeta(string(r)), r)
 	}
-	key := k.reveal()
-	quoted := strconv.Quote(key)
-	return strings.NewReplacer(key, masked, quoted[1:len(quoted)-1], masked).Replace(text)
+	pattern := regexp.MustCompile(spellings.String())
+	return Key{
+		reveal: func() string { return text },
+		mask: func(shown string) string {
+			switch {
+			case text == "":
+				return shown
+			case !strings.Contains(shown, `\`):
+				return strings.ReplaceAll(shown, text, masked)
+			}
+			return pattern.ReplaceAllLiteralString(shown, masked)
+		},
+	}
 }
 
 // maskError removes the key from an error: net/http quotes what a server sent.
@@ -46,14 +56,22 @@ func (k Key) maskError(err error) error {
 	return err
 }
 
-// shortestSecret is the length from which a key is masked in a response: a shorter one
+// shortestSecret is the length from which a key is masked in a value of a response: a shorter one
 // may be part of a legitimate value.
 const shortestSecret = 8
 
-// maskBody removes the key from a response, before anything is read from it.
-func (k Key) maskBody(body []byte) []byte {
-	if k.isEmpty() || len(k.reveal()) < shortestSecret {
-		return body
+// text returns a text in a response, without the key and the white space around it. What says nothing is nil: an empty text, null,
+// and another type.
+func (k Key) text(raw json.RawMessage) *string {
+	var decoded string
+	if len(raw) == 0 || json.Unmarshal(raw, &decoded) != nil {
+		return nil
 	}
-	return bytes.ReplaceAll(body, []byte(k.reveal()), []byte(masked))
+	if len(k.reveal()) >= shortestSecret {
+		decoded = k.mask(decoded)
+	}
+	if decoded = strings.TrimSpace(decoded); decoded == "" {
+		return nil
+	}
+	return &decoded
 }

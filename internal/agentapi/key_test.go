@@ -17,7 +17,7 @@ import (
 
 func noCanary(t testing.TB, what, text string) {
 	t.Helper()
-	if strings.Contains(text, canary[:8]) || strings.Contains(text, fmt.Sprintf("%x", canary[:8])) {
+	if strings.Contains(text, canary[:8]) || strings.Contains(text, canary[5:11]) || strings.Contains(text, fmt.Sprintf("%x", canary[:8])) {
 		t.Errorf("%s shows the key, or a part of it: %s", what, text)
 	}
 }
@@ -45,8 +45,14 @@ func TestKey_printed(t *testing.T) {
 func TestKey_echoed(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("x", 500) + canary
+	const escaped = `\u006din\u0074_CANARY\u0037f3a9c`
 	for name, play := range map[string]faultserver.Play{
 		"text, cut":   faultserver.Answer(400, long),
+		"escaped":     faultserver.Answer(400, `{"error":"`+escaped+`"}`),
+		"within text": faultserver.Answer(400, `{"error":"{\"key\":\"\`+escaped+`\"}"}`),
+		"half a JSON": faultserver.Answer(400, `{"error":"`+escaped),
+		"an id":       faultserver.Answer(201, `{"id":"`+escaped+`"}`),
+		"error, 200":  faultserver.Answer(200, `{"error":"`+escaped+`"}`),
 		"location":    faultserver.Answer(302, "", "Location: https://x.invalid/?k="+canary),
 		"status line": faultserver.Raw("HTTP/1.1 " + canary + "\r\n\r\n"),
 		"quoted":      faultserver.Raw("HTTP/1.1 200 OK\r\n\"" + canary + "\\\r\n\r\n"), // as net/http quotes what it cannot read
@@ -73,15 +79,24 @@ func TestKey_echoed(t *testing.T) {
 	}
 }
 
-// A record goes into the state.
+// A record goes into the state. JSON may spell each character of the key in three ways.
 func TestKey_echoedInRecord(t *testing.T) {
 	t.Parallel()
-	for key, shown := range map[string]string{canary: masked, "8letters": masked, "7letter": "7letter"} {
-		s, c := startServer(t, faultserver.Options{}, func(config *Config) { config.Key = NewKey(key) })
-		s.Script(faultserver.Create, faultserver.Answer(201, `{"id":"job_1","source":{"ref":"agent/`+key+`"}}`))
+	for name, tc := range map[string]struct{ key, spelled, shown string }{
+		"verbatim":  {canary, canary, masked},
+		"8 letters": {"8letters", "8letters", masked},
+		"7 letters": {"7letter", "7letter", "7letter"},
+		"escaped":   {canary, `\u006d\u0069\u006e\u0074\u005F\u0043\u0041\u004e\u0041RY7f3a9c`, masked},
+		"a slash":   {"mint/slash+1", `mint\/slash+1`, masked},
+		"all kinds": {`a"b\c/d~e`, `\u0061\"b\\c\/\u0064\u007Ee`, masked},
+		"twice":     {canary, canary + `-\u006d` + canary[1:], masked + "-" + masked},
+		"no key":    {canary, `\\` + canary[1:], `\` + canary[1:]},
+	} {
+		s, c := startServer(t, faultserver.Options{}, func(config *Config) { config.Key = NewKey(tc.key) })
+		s.Script(faultserver.Create, faultserver.Answer(201, `{"id":"job_1","source":{"ref":"agent/`+tc.spelled+`"}}`))
 		job, err := c.CreateJob(t.Context(), "p", NewJob{Prompt: "x"}, new(recorder))
-		if err != nil || *job.Source.Ref != "agent/"+shown {
-			t.Errorf("%v, %v", job, err)
+		if err != nil || *job.Source.Ref != "agent/"+tc.shown {
+			t.Errorf("%s: %v, %v", name, job, err)
 		}
 	}
 }

@@ -94,6 +94,9 @@ func (c *Client) read(ctx context.Context, projectID, jobID string, how reader) 
 		pause := t.pause(failed, failure)
 		failed++
 		if sleep.For(ctx, pause) != nil || t.ends() {
+			if !errors.Is(last, t.cause) { // which says it
+				last.Lasted = time.Since(t.began)
+			}
 			return nil, last
 		}
 	}
@@ -160,9 +163,13 @@ func (t *trial) get(ctx context.Context, r request) (*Job, *Error) {
 	sent := time.Now()
 	got, err := c.do(ctx, c.getTransport, r)
 	c.gets.responded(sent, got)
-	c.logExchange(ctx, r, got, err, c.gets.pause())
 	job, failure := c.classifyGet(r, got, err)
+	if failure != nil && got.isSuccess() { // the status alone does not say what is wrong
+		err = failure
+	}
+	c.logExchange(ctx, r, got, job, err, c.gets.pause())
 	if failure == nil {
+		c.worked.Store(true)
 		c.persisted.Range(func(kind, _ any) bool {
 			if kind != http.StatusNotFound && kind != http.StatusGone { // another job says nothing about those
 				c.persisted.Delete(kind)
@@ -191,12 +198,19 @@ func (t *trial) note(failure *Error) bool {
 		return false
 	}
 	if failure.Lasted < t.refused {
-		return t.isKnown(failure.StatusCode)
+		return t.isKnown(failure.StatusCode) || t.isSetup(failure)
 	}
 	if t.shares {
 		t.client.persisted.Store(failure.StatusCode, true)
 	}
 	return true
+}
+
+// isSetup reports whether a single read is refused because of the key or the connection before either has worked: they
+// were never good, and a person waits to hear it.
+func (t *trial) isSetup(failure *Error) bool {
+	isKey := errors.Is(failure, ErrKeyRejected) && !errors.Is(failure, ErrWebPage) // or else a firewall
+	return !t.isPoll && !t.client.worked.Load() && (isKey || failure.StatusCode == 0)
 }
 
 // pause is how long to wait until the job is read again.

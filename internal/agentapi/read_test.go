@@ -29,7 +29,7 @@ func TestRead(t *testing.T) {
 	busy := func(retryAfter string) answer {
 		return answer{status: 503, header: http.Header{"Retry-After": {retryAfter}}}
 	}
-	html := answer{status: 200, body: "<html>"}
+	html, failed := answer{status: 200, body: "<html>"}, answer{status: 200, body: `{"error":"out of service"}`}
 	read, find, poll := (*Client).ReadJob, (*Client).FindJob, (*Client).PollJob
 	large := answer{status: 200, body: record + strings.Repeat(" ", maxBody-len(record))}
 	tooLarge := answer{status: 200, body: "x" + large.body}
@@ -38,6 +38,14 @@ func TestRead(t *testing.T) {
 		for c.polls.Allow() {
 		}
 		return c.PollJob(ctx, projectID, jobID)
+	}
+	readAgain := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
+		_, _ = c.ReadJob(ctx, projectID, jobID)
+		return c.ReadJob(ctx, projectID, jobID)
+	}
+	createAndRead := func(c *Client, ctx context.Context, projectID, jobID string) (*Job, error) {
+		_, _ = c.CreateJob(ctx, projectID, NewJob{Prompt: "x"}, new(recorder))
+		return c.ReadJob(ctx, projectID, jobID)
 	}
 	const s = time.Second
 	for name, tc := range map[string]struct {
@@ -60,7 +68,16 @@ func TestRead(t *testing.T) {
 		"one web page":            {read, []answer{html, whole}, nil, 2, 0, s},
 		"another job":             {read, []answer{{status: 200, body: `{"id":"job_2"}`}, whole}, nil, 2, 0, s},
 		"refused three ways":      {read, []answer{status(302), status(409), status(404), whole}, nil, 4, 0, 4 * s},
-		"401 always":              {read, []answer{status(401)}, ErrKeyRejected, 0, 10 * s, 20 * s},
+		"401 always":              {read, []answer{status(401)}, ErrKeyRejected, fewestRefusals, 0, 2 * s},
+		"403 always":              {read, []answer{status(403)}, ErrKeyRejected, fewestRefusals, 0, 2 * s},
+		"403 of a firewall":       {read, []answer{{status: 403, body: "<html>"}}, ErrWebPage, 0, 10 * s, 20 * s},
+		"find, 401 always":        {find, []answer{status(401)}, ErrKeyRejected, fewestRefusals, 0, 2 * s},
+		"poll, 401 for long":      {poll, append(slices.Repeat([]answer{status(401).after(5 * s)}, 6), whole), nil, 7, 30 * s, 60 * s},
+		"401 after a job":         {readAgain, []answer{whole, status(401)}, ErrKeyRejected, 0, 10 * s, 20 * s},
+		"401 after a create":      {createAndRead, []answer{whole, status(401)}, ErrKeyRejected, 0, 10 * s, 20 * s},
+		"two 401":                 {read, []answer{status(401), status(401), whole}, nil, 3, 0, 2 * s},
+		"an error with 200":       {read, []answer{failed}, ErrRefused, 0, 10 * s, 20 * s},
+		"poll, error with 200":    {poll, []answer{failed, whole}, nil, 2, 0, s},
 		"404 always":              {read, []answer{status(404)}, ErrNotFound, 0, 10 * s, 20 * s},
 		"a web page always":       {read, []answer{html}, ErrWebPage, 0, 10 * s, 20 * s},
 		"find, 404 for long":      {find, []answer{status(404)}, ErrNotFound, 0, 60 * s, 70 * s},
@@ -72,7 +89,7 @@ func TestRead(t *testing.T) {
 		"poll, 410 always":        {poll, []answer{status(410)}, ErrRefused, 0, 60 * s, 70 * s},
 		"poll, 401 and 503":       {poll, []answer{status(401), busy("")}, ErrUnavailable, 2, 0, s},
 		"poll, 503":               {poll, []answer{busy("7")}, ErrUnavailable, 1, 0, 0},
-		"C13 1 MiB":               {poll, []answer{large}, nil, 1, 0, 0},
+		"C13 64 kB":               {poll, []answer{large}, nil, 1, 0, 0},
 		"C13 more":                {poll, []answer{tooLarge}, errTooLarge, 1, 0, 0},
 		"poll, in flight":         {poll, []answer{whole.after(time.Hour)}, context.DeadlineExceeded, 1, 100 * s, 100 * s},
 		"poll, not its turn":      {pollAgain, []answer{whole}, context.DeadlineExceeded, 0, 100 * s, 100 * s},
@@ -93,6 +110,9 @@ func TestRead(t *testing.T) {
 				took := time.Since(start)
 				if (job == nil) != (tc.is != nil) || !errors.Is(err, tc.is) || took < tc.lo || took > tc.hi {
 					t.Errorf("%v, %v after %v, want %v after %v to %v", job, err, took, tc.is, tc.lo, tc.hi)
+				}
+				if failure, _ := errors.AsType[*Error](err); name == "never a connection" && failure.Lasted.Round(s) != took.Round(s) {
+					t.Errorf("tried for %v, want %v", failure.Lasted, took)
 				}
 				if errors.Is(tc.is, ErrUnavailable) && errors.Is(err, ErrNotFound) {
 					t.Errorf("%v passes for a job that is gone", err)
@@ -227,6 +247,7 @@ func TestReadJob_persisted(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := newFakeClient(t, tc.failing, func(config *Config) { config.RequestTimeout = time.Hour })
+			c.worked.Store(true)
 			read := func(f *fakeService, want time.Duration) {
 				t.Helper()
 				c.getTransport = f

@@ -13,13 +13,12 @@ import (
 // maxIDLength bounds what is stored in the state and used in a path.
 const maxIDLength = 256
 
-// idPunctuation are the characters besides letters and digits that need no escaping
-// in a path segment (RFC 3986, pchar without percent-encoding).
-const idPunctuation = "-._~!$&'()*+,;=:@"
+// idPunctuation are the characters besides letters and digits that an id may have.
+const idPunctuation = "-._"
 
-// ValidID reports whether text can be the id of a project or a job: 1 to 256
-// letters, digits and the punctuation -._~!$&'()*+,;=:@ without "..", so that it
-// stays one segment of a path however a proxy normalizes it.
+// ValidID reports whether text can be the id of a project or a job: 1 to 256 letters, digits, dots, hyphens and
+// underscores, without "..". So it stays one segment of a path however a proxy normalizes it, and diagnostics can have it in a
+// command to paste: no shell, URL or Markdown reads anything else in it.
 func ValidID(text string) bool {
 	if text == "" || text == "." || len(text) > maxIDLength || strings.Contains(text, "..") {
 		return false
@@ -47,7 +46,7 @@ func (r request) fail(class error, err error) *Error {
 	return &Error{Op: r.op, Class: class, StatusCode: r.status, Err: err}
 }
 
-var errBadID = errors.New("a project or job id contains a character that is not allowed in a path")
+var errBadID = errors.New("a project or job id contains a character that is not allowed")
 
 func (r request) checkIDs() *Error {
 	if !ValidID(r.projectID) || r.jobID != "" && !ValidID(r.jobID) || r.op != OpCreate && r.jobID == "" {

@@ -47,13 +47,13 @@ func TestExchange_C12_requests(t *testing.T) {
 	})
 	calls := []func(context.Context) (*Job, error){
 		func(ctx context.Context) (*Job, error) {
-			return c.CreateJob(ctx, "pro-j:1", NewJob{Prompt: "hello"}, new(recorder))
+			return c.CreateJob(ctx, "pro-j_1", NewJob{Prompt: "hello"}, new(recorder))
 		},
 		func(ctx context.Context) (*Job, error) {
-			return c.SendMessage(ctx, "pro-j:1", "job_1", "hello", new(recorder))
+			return c.SendMessage(ctx, "pro-j_1", "job_1", "hello", new(recorder))
 		},
-		func(ctx context.Context) (*Job, error) { return c.ReadJob(ctx, "pro-j:1", "job_1") },
-		func(ctx context.Context) (*Job, error) { return c.PollJob(ctx, "pro-j:1", "job_1") },
+		func(ctx context.Context) (*Job, error) { return c.ReadJob(ctx, "pro-j_1", "job_1") },
+		func(ctx context.Context) (*Job, error) { return c.PollJob(ctx, "pro-j_1", "job_1") },
 	}
 	for _, call := range calls {
 		if job, err := call(t.Context()); err != nil || job.ID != "job_1" {
@@ -67,7 +67,7 @@ func TestExchange_C12_requests(t *testing.T) {
 	posted.Set("Connection", "close")
 	posted.Set("Content-Length", "18")
 	posted.Set("Content-Type", "application/json")
-	jobs := "/" + canary + "/v2/agent/pro-j:1/job"
+	jobs := "/" + canary + "/v2/agent/pro-j_1/job"
 	want := []request{
 		{"POST", jobs, `{"prompt":"hello"}`, posted},
 		{"POST", jobs + "/job_1/message", `{"prompt":"hello"}`, posted},
@@ -96,7 +96,7 @@ func TestCheckIDs(t *testing.T) {
 	c := newFakeClient(t, f)
 	for _, id := range []string{
 		"", ".", "..", "a..b", "a/b", "a b", "a%2fb", "a?b", "a#b", "a\\b", "a\x00b", "a\nb",
-		"a\x1b[2Jb", "a\u009bb", "a\u202eb", "jöb", "a\ufffdb", strings.Repeat("a", 257),
+		"a\x1b[2Jb", "x; id", "$(id)", "`id`", "a&b", "a|b", "a~b", "a:b", "a@b", "a*b", "a'b", "a(b)", "a,b", "a=b", "a!b", "a+b", "a\u009bb", "a\u202eb", "jöb", "a\ufffdb", strings.Repeat("a", 257),
 	} {
 		for name, call := range map[string]func() (*Job, error){
 			"create":              func() (*Job, error) { return c.CreateJob(t.Context(), id, NewJob{Prompt: "x"}, new(recorder)) },

@@ -13,17 +13,20 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/escape"
 )
 
 // maxBody is how much of a response is read, after decompression: a job record is
-// under a kilobyte, and more than this is an attack or a mistake.
-const maxBody = 1 << 20
+// under a kilobyte, and more than this is an attack or a mistake. A hundred waits may read at once.
+const maxBody = 64 << 10
 
 var (
-	errTooLarge = errors.New("the response is larger than 1 MiB")
+	errTooLarge = errors.New("the response is larger than 64 kB")
 	errTimeout  = errors.New("no complete response within the request timeout")
 	errCut      = errors.New("the connection broke before the whole request was sent")
 	errBroken   = errors.New("the connection broke before the response was complete")
@@ -54,6 +57,7 @@ func newTransports(config Config) (post, get *http.Transport) {
 			TLSHandshakeTimeout:    15 * time.Second,
 			MaxResponseHeaderBytes: 64 << 10,
 			Protocols:              new(http.Protocols),
+			OnProxyConnectResponse: checkProxy,
 		}
 		t.Protocols.SetHTTP1(true)
 		return t
@@ -94,14 +98,17 @@ func (c *Client) do(ctx context.Context, transport http.RoundTripper, r request)
 	return got, err
 }
 
-// logExchange logs an exchange, after which requests of its kind pause for the rate limit.
-func (c *Client) logExchange(ctx context.Context, r request, got *response, err error, pause time.Duration) {
+// logExchange logs an exchange and what came of it, after which requests of its kind pause for the rate limit.
+func (c *Client) logExchange(ctx context.Context, r request, got *response, job *Job, err error, pause time.Duration) {
 	if c.config.Log == nil {
 		return
 	}
 	fields := map[string]any{
 		"operation": string(r.op), "method": r.method(), "url": r.url(c.config.BaseURL), "request_bytes": len(r.body),
 		"status": got.status, "response_bytes": len(got.body), "duration_ms": got.took.Milliseconds(),
+	}
+	if job != nil {
+		fields["job_status"] = escape.Printable(string(job.Status))
 	}
 	if err != nil {
 		fields["error"] = escape.Printable(err.Error())
@@ -126,14 +133,18 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	timeout := time.AfterFunc(c.config.RequestTimeout, func() { cancel(errTimeout) })
 	defer timeout.Stop()
 	connected := false
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
-		connected = true
-		if r.body != nil {
-			timeout.Stop() // the record has its own time limits
-			d.connect(got.Conn)
-			timeout.Reset(c.config.RequestTimeout)
-		}
-	}})
+	var handshake atomic.Pointer[error] // that of a connection may end after another one was used
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		TLSHandshakeDone: func(_ tls.ConnectionState, err error) { handshake.Store(&err) },
+		GotConn: func(got httptrace.GotConnInfo) {
+			connected = true
+			if r.body != nil {
+				timeout.Stop() // the record has its own time limits
+				d.connect(got.Conn)
+				timeout.Reset(c.config.RequestTimeout)
+			}
+		},
+	})
 	req, err := http.NewRequestWithContext(traced, r.method(), r.url(c.config.BaseURL), nil)
 	if err != nil {
 		return err
@@ -149,6 +160,9 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 
 	res, err := transport.RoundTrip(req)
 	if err != nil {
+		if failed := handshake.Load(); failed != nil && isRefusedHandshake(*failed) && errors.Is(err, *failed) {
+			err = fmt.Errorf("%w: %w", ErrHandshake, err)
+		}
 		return causeOf(ctx, connected, err)
 	}
 	defer func() { _ = res.Body.Close() }()
@@ -157,7 +171,7 @@ func (c *Client) exchange(ctx context.Context, transport http.RoundTripper, r re
 	if len(body) > maxBody {
 		body, err = body[:maxBody], errTooLarge
 	}
-	got.body = c.config.Key.maskBody(bytes.TrimPrefix(body, []byte("\ufeff")))
+	got.body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	if err != nil {
 		return causeOf(ctx, true, err)
 	}
@@ -180,4 +194,29 @@ func causeOf(ctx context.Context, connected bool, err error) error {
 		err = errors.New(err.Error())
 	}
 	return fmt.Errorf("no connection to the service: %w", err)
+}
+
+// isRefusedHandshake reports whether a TLS handshake failed although the connection did not break: it would fail again.
+func isRefusedHandshake(err error) bool {
+	for _, broken := range []error{nil, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed} {
+		if errors.Is(err, broken) {
+			return false
+		}
+	}
+	_, isOfSystem := errors.AsType[syscall.Errno](err)
+	network, ok := errors.AsType[net.Error](err)
+	isSlow := ok && network.Timeout()
+	return !isOfSystem && !isSlow
+}
+
+// checkProxy names the proxy that does not connect to the service. It is unavailable, or refuses and would do so again.
+func checkProxy(_ context.Context, proxy *url.URL, _ *http.Request, got *http.Response) error {
+	switch said := fmt.Sprintf("%s responded with %d %s", proxy.Host, got.StatusCode, http.StatusText(got.StatusCode)); {
+	case got.StatusCode == http.StatusOK:
+		return nil
+	case got.StatusCode >= 500, got.StatusCode == http.StatusRequestTimeout, got.StatusCode == http.StatusTooManyRequests:
+		return errors.New("the proxy " + said)
+	default:
+		return fmt.Errorf("%w: %s", ErrProxyRefused, said)
+	}
 }

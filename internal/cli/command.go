@@ -4,7 +4,9 @@
 package cli
 
 import (
+	"cmp"
 	"os"
+	"regexp"
 	"strings"
 
 	"github.com/shirou/gopsutil/v4/process"
@@ -14,16 +16,16 @@ import (
 // example "go test".
 const startedByCLI = "TF_PLUGIN_MAGIC_COOKIE"
 
-// commandOf returns the command that the parent runs, for example "test", if the parent is a CLI whose command line can be read.
-func commandOf(parent int) string {
+// commandLine returns that of the parent, if it is a CLI whose command line can be read.
+func commandLine(parent int) []string {
 	if os.Getenv(startedByCLI) == "" {
-		return ""
+		return nil
 	}
 	arguments, err := (&process.Process{Pid: int32(parent)}).CmdlineSlice() //nolint:gosec // a process id fits
 	if err != nil {
-		return ""
+		return nil
 	}
-	return command(arguments)
+	return arguments
 }
 
 // command returns the command of a command line, which starts with the program. The flags before a command have their values in the same
@@ -35,4 +37,31 @@ func command(arguments []string) string {
 		}
 	}
 	return ""
+}
+
+var (
+	words      = regexp.MustCompile(`(?:[^\s"']|"[^"]*"|'[^']*')+`)
+	stateFlags = regexp.MustCompile(`^--?(state|state-out)(?:=(.*))?$`)
+)
+
+// stateFile returns the file of a local state that a flag names, if one does: in the command line, or before that in a variable.
+func stateFile(arguments []string) string {
+	var all []string
+	for _, variable := range []string{"TF_CLI_ARGS_" + command(arguments), "TF_CLI_ARGS"} {
+		for _, word := range words.FindAllString(os.Getenv(variable), -1) {
+			all = append(all, strings.NewReplacer(`"`, "", "'", "").Replace(word))
+		}
+	}
+	all = append(all, arguments...)
+	files := map[string]string{} // the last of each flag counts
+	for i, argument := range all {
+		switch flag := stateFlags.FindStringSubmatch(argument); {
+		case flag == nil:
+		case strings.Contains(argument, "="):
+			files[flag[1]] = flag[2]
+		case i+1 < len(all):
+			files[flag[1]] = all[i+1]
+		}
+	}
+	return cmp.Or(files["state-out"], files["state"])
 }

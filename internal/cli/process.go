@@ -28,6 +28,7 @@ type Run string
 type Process struct {
 	Run      Run
 	Command  string // of the CLI, such as "plan" or "test"; empty if its command line cannot be read
+	State    string // the file of a local state that a flag names; empty without one
 	Self     ProcessID
 	Ended    func(ProcessID) bool // reports whether a process is known to have ended
 	CLIEnded func() bool          // reports whether the CLI that started this process is known to have ended
@@ -41,9 +42,11 @@ func This() *Process {
 	parent := os.Getppid()
 	began, _ := startTime(parent)
 	self, _ := startTime(os.Getpid())
+	arguments := commandLine(parent)
 	return &Process{
 		Run:      newRun(bootID(), parent, began),
-		Command:  commandOf(parent),
+		Command:  command(arguments),
+		State:    stateFile(arguments),
 		Self:     ProcessID{Machine: machine(), PID: os.Getpid(), Start: self},
 		Ended:    ended(bootID(), machine(), startTime),
 		CLIEnded: cliEnded(parent),

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		panic(plugin.Run())
 	case "plugin": // tells what it is, and when its CLI has ended
 		p := This()
-		fmt.Println(p.Run, p.CLIEnded(), "runs:", p.Command)
+		fmt.Println(p.Run, p.CLIEnded(), "runs:", p.Command, p.State)
 		for !p.CLIEnded() {
 			time.Sleep(time.Millisecond)
 		}
@@ -70,8 +70,8 @@ func sender(t *testing.T, child *exec.Cmd) ProcessID {
 func TestThis(t *testing.T) {
 	parent, got, plugin := startChild(t, "cli")
 	pid := parent.Process.Pid
-	want := hash(fmt.Sprintln(machine(), pid, sender(t, parent).Start)) + " false runs: "
-	if got != want || len(got) != len("0123456789abcdef false runs: ") { // an entry's name has room for that
+	want := hash(fmt.Sprintln(machine(), pid, sender(t, parent).Start)) + " false runs:  "
+	if got != want || len(got) != len("0123456789abcdef false runs:  ") { // an entry's name has room for that
 		t.Errorf("run and end of the CLI: %q, want %q", got, want)
 	}
 	if err := parent.Process.Kill(); err != nil {

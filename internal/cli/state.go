@@ -60,6 +60,26 @@ func ReadBackend() (Backend, error) {
 // IsLocal reports whether the state is on disk.
 func (b Backend) IsLocal() bool { return b.Type == "local" || b.Type == "" && b.stateStore == "" }
 
+// At returns the backend with the file that a flag names, or b without one. Only a local state has a file.
+func (b Backend) At(file string) Backend {
+	if file == "" || !b.IsLocal() {
+		return b
+	}
+	if here, err := os.Getwd(); err == nil && filepath.IsAbs(file) {
+		file, _ = filepath.Rel(here, file)
+	}
+	at := Backend{Type: "local", Settings: map[string]any{"path": filepath.Clean(file)}}
+	for name, value := range b.Settings {
+		if name != "path" {
+			at.Settings[name] = value
+		}
+	}
+	if path := b.Settings["path"]; at.Settings["path"] == "terraform.tfstate" && (path == nil || path == "") { // the default
+		return b
+	}
+	return at
+}
+
 // ID identifies the state by the settings of its backend that say where it is, each with its default; nil stands for those of backends
 // beside which no journal is kept. Region, endpoint and credentials are not among them: a laptop and a pipeline may reach one state
 // through different ones.

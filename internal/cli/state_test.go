@@ -95,6 +95,40 @@ func TestBackend(t *testing.T) {
 	}
 }
 
+// A file that a flag names is another state, unless it is the one that the settings name.
+func TestBackend_At(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := func(path any) Backend {
+		return Backend{Type: "local", Settings: map[string]any{"path": path, "workspace_dir": nil}}
+	}
+	bucket := Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k"}}
+	for _, test := range []struct {
+		backend Backend
+		file    string
+		as      Backend
+	}{
+		{Backend{}, "", Backend{}},
+		{Backend{}, "terraform.tfstate", Backend{}},
+		{Backend{}, filepath.Join(here, "terraform.tfstate"), Backend{}},
+		{Backend{}, "a.tfstate", local("a.tfstate")},
+		{Backend{}, "./b/../a.tfstate", local("a.tfstate")},
+		{Backend{}, filepath.Join(here, "a.tfstate"), local("a.tfstate")},
+		{local(nil), "terraform.tfstate", local(nil)},
+		{local("a.tfstate"), "", local("a.tfstate")},
+		{local("a.tfstate"), "b.tfstate", local("b.tfstate")},
+		{local("a.tfstate"), "terraform.tfstate", local("terraform.tfstate")},
+		{bucket, "a.tfstate", bucket},
+	} {
+		if got, want := test.backend.At(test.file).ID(nil), test.as.ID(nil); got != want {
+			t.Errorf("%+v at %q: %s, want %s", test.backend, test.file, got, want)
+		}
+	}
+}
+
 func TestWorkspace(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TF_DATA_DIR", dir)

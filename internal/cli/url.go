@@ -20,7 +20,7 @@ func CanonicalURL(u *url.URL) *url.URL {
 	if ascii, err := idna.Lookup.ToASCII(name); err == nil { // else it is an address, or has an underscore
 		name = ascii
 	}
-	name = strings.TrimSuffix(name, ".")
+	name = strings.TrimRight(name, ".")
 	if address, err := netip.ParseAddr(name); err == nil && address.Is6() {
 		name = "[" + address.String() + "]"
 	}

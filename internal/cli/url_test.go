@@ -4,7 +4,9 @@
 package cli
 
 import (
+	"net/netip"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -46,4 +48,28 @@ func TestCanonicalURL(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What identifies a service or a state is itself identified by itself.
+func FuzzCanonicalURL(f *testing.F) {
+	for _, text := range []string{"https://api.example.com/v1/", "http://0..", "https://[::FFFF:1]:443/a%2Fb/../c", "postgres://bücher.:5432//x"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme == "" || u.Hostname() == "" {
+			return
+		}
+		if _, err := netip.ParseAddr(u.Hostname()); err != nil && strings.Contains(u.Hostname(), ":") { // no host
+			return
+		}
+		once := CanonicalURL(u)
+		again, err := url.Parse(once.String())
+		if err != nil {
+			t.Fatalf("%q becomes %q: %v", text, once, err)
+		}
+		if twice := CanonicalURL(again); twice.String() != once.String() {
+			t.Errorf("%q becomes %q, and that %q", text, once, twice)
+		}
+	})
 }

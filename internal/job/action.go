@@ -87,8 +87,11 @@ func (a *jobAction) ValidateConfig(ctx context.Context, req action.ValidateConfi
 	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "invoke")
 }
 
-// ModifyPlan fails the plan when no project is configured.
+// ModifyPlan fails the plan when no service, key or project is configured.
 func (a *jobAction) ModifyPlan(ctx context.Context, req action.ModifyPlanRequest, resp *action.ModifyPlanResponse) {
+	if a.provider.lacks(&resp.Diagnostics) {
+		return
+	}
 	var project types.String
 	resp.Diagnostics.Append(req.Config.GetAttribute(ctx, path.Root("project_id"), &project)...)
 	a.provider.projectOr(project, &resp.Diagnostics)

@@ -168,11 +168,12 @@ func printable(text *string) types.String {
 	return types.StringValue(escape.Printable(*text))
 }
 
-// webLink reports whether a link is safe to show and open: who reads it sees the host that it leads to. So it has the
-// characters of RFC 3986 alone, which spell other scripts as xn-- and %, and no user.
+// webLink reports whether a link is safe to show, to open, and to write into Markdown and scripts, as pipelines do: who reads it
+// sees the host that it leads to, and nothing in it ends a link or a word. So it has no user, and only the characters that
+// pull requests of GitHub, GitLab, Bitbucket and Azure DevOps need, which spell others as xn-- and %.
 func webLink(link string) bool { return len(link) <= maxLinkLength && webURL.MatchString(link) }
 
-var webURL = regexp.MustCompile(`^(?i:https?)://(?:[\w.-]+|\[[\dA-Fa-f:.]+\])(?::\d+)?(?:[/?#][\w.~:/?#\[\]@!$&'()*+,;=%-]*)?$`)
+var webURL = regexp.MustCompile(`^(?i:https?)://[\w.-]+(?::\d+)?(?:[/?#](?:[\w.~/?#+=-]|%[\dA-Fa-f]{2})*)?$`)
 
 // promptText is the prompt from whichever attribute is set, as it is sent: as it was written, but for the line ends that
 // Git gives heredocs and files on some machines. Nothing makes a CR alone, so that stays.

@@ -22,6 +22,7 @@ import (
 // ModifyPlan plans what an apply would do, and promises no value that the service may change. It sends and writes nothing.
 func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	defer recoverAsError(ctx, "planning", "A plan sends no prompt.", &resp.Diagnostics)
+	r.provider.lacks(&resp.Diagnostics) // it plans all the same: an apply must not plan other values than the plan before it
 	switch {
 	case req.State.Raw.IsNull():
 		r.provider.planNew(ctx, req, resp)

@@ -24,15 +24,16 @@ const EnvProjectID = "AGENT_PROJECT_ID"
 
 // ProviderData is the provider's configuration as its resources use it.
 type ProviderData struct {
-	Sender        send.Sender // without a Client while an attribute is unknown
+	Sender        send.Sender          // without a Client while an attribute is unknown or missing
+	Missing       []wording.Diagnostic // of settings that are not set, and that every call about a job needs
 	Waiter        wait.Waiter
 	ProjectID     types.String // the default project; null without one
 	Mask          func(context.Context) context.Context
 	IsPlanCommand bool   // the CLI runs "plan"; of "apply", plan and apply look alike
 	OnRunner      string // what to do about a journal on a pipeline's runner; empty: it is not there, or somebody chose that
 
-	warnsOfPlace sync.Once
-	names        names
+	warnsOfPlace, saysMissing sync.Once
+	names                     names
 }
 
 // unconfigured is what a resource has before Configure.
@@ -51,8 +52,21 @@ func (d *ProviderData) usable(diags *diag.Diagnostics) bool {
 	if d.Sender.Client != nil {
 		return true
 	}
-	addError(diags, wording.NotConfigured())
+	for _, missing := range d.Missing {
+		addError(diags, missing)
+	}
+	if len(d.Missing) == 0 {
+		addError(diags, wording.NotConfigured())
+	}
 	return false
+}
+
+// lacks reports whether a setting is missing. A refresh or a plan says so once, not for each resource.
+func (d *ProviderData) lacks(diags *diag.Diagnostics) bool {
+	if len(d.Missing) > 0 {
+		d.saysMissing.Do(func() { d.usable(diags) })
+	}
+	return len(d.Missing) > 0
 }
 
 // withTimeout limits a call by a timeout that the user set, and masks the key in its log.

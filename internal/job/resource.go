@@ -6,6 +6,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -193,13 +194,16 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 }
 
-// keepUnrefreshed is a refresh while the provider's configuration is not known.
+// keepUnrefreshed is a refresh while the provider's configuration is not known, or something is missing in it.
 func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, imported bool, out stateWriter) {
-	if imported {
+	switch {
+	case r.provider.lacks(out.diags):
+	case imported:
 		addError(out.diags, wording.ImportUnconfigured.Of(job.facts(), nil))
 		return
+	default:
+		addWarning(out.diags, wording.NotRefreshed.Of(job.facts(), nil))
 	}
-	addWarning(out.diags, wording.NotRefreshed.Of(job.facts(), nil))
 	out.identify(ctx, job)
 }
 
@@ -208,6 +212,9 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
 	defer recoverAsError(ctx, "removing job "+job.facts().String()+" from the state", "A destroy sends no prompt.", &resp.Diagnostics)
 	r.provider.names.isApplying.Store(true)
+	if len(r.provider.Missing) > 0 && !r.provider.usable(&resp.Diagnostics) { // the journal needs the URL, and what replaces the job the key
+		return
+	}
 	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal
 	if marks.plan.Successor != nil && j.IsUnusable() { // else the job would leave the state, and nothing would follow
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), j.Unusable()))
@@ -235,13 +242,21 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 	if req.ID == "" {
 		resp.Diagnostics.Append(req.Identity.Get(ctx, &identity)...)
 	}
-	project, id := identity.ProjectID.ValueString(), identity.ID.ValueString()
-	if req.ID != "" {
-		project, id, _ = strings.Cut(req.ID, "/")
-	}
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	own, id := identity.ProjectID, cmp.Or(req.ID, identity.ID.ValueString())
+	if before, after, hasProject := strings.Cut(req.ID, "/"); hasProject {
+		own, id = types.StringValue(before), after
+	}
+	if own.IsNull() {
+		own = r.provider.ProjectID
+	}
+	if own.IsNull() || own.IsUnknown() {
+		addError(&resp.Diagnostics, wording.ImportWithoutProject(id, EnvProjectID))
+		return
+	}
+	project := own.ValueString()
 	if !agentapi.ValidID(project) || !agentapi.ValidID(id) {
 		addError(&resp.Diagnostics, wording.InvalidImport(project, id))
 		return

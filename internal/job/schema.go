@@ -134,8 +134,11 @@ func jobSchema(ctx context.Context) schema.Schema {
 func jobIdentitySchema() identityschema.Schema {
 	return identityschema.Schema{
 		Attributes: map[string]identityschema.Attribute{
-			"project_id": identityschema.StringAttribute{RequiredForImport: true, Description: "Project of the job."},
-			"id":         identityschema.StringAttribute{RequiredForImport: true, Description: "Id of the job."},
+			"project_id": identityschema.StringAttribute{
+				OptionalForImport: true,
+				Description:       "Project of the job. Default: the provider's project_id.",
+			},
+			"id": identityschema.StringAttribute{RequiredForImport: true, Description: "Id of the job."},
 		},
 	}
 }

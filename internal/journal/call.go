@@ -6,6 +6,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -17,6 +18,10 @@ import (
 const (
 	// pollInterval is how often the claim of another run is looked at again.
 	pollInterval = 500 * time.Millisecond
+	// longestRequest is how long another run, whose request timeout is not known here, may wait for a response.
+	longestRequest = 10 * time.Minute
+	// writeTime is how long it may take to write a claim, or to mark it.
+	writeTime = 2 * opTimeout
 	// outcomeTime is how long recording an outcome may take before the deadline of its claim.
 	outcomeTime = 2 * opTimeout
 	// retryLimit is how long an outcome is offered to a store that does not take it.
@@ -35,6 +40,7 @@ type Call struct {
 	met     *found        // stood in the way of a write: a look need not read it again
 	written *Record       // what the call has written last, since it looked
 	writes  []string      // all that it has written: a response may be lost
+	taken   int           // how often another run was faster
 
 	stopKeeping func() // ends the attempts to record an outcome
 
@@ -55,8 +61,16 @@ func (j *Journal) Begin(ctx context.Context, w Wanted) *Call {
 }
 
 // Look reads the record of the name and decides what the request has to do. It waits until the request of another run has
-// a response, or none can arrive.
+// a response, or none can arrive. Whoever looks again and again because others write finds an end.
 func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
+	if c.taken > maxConflicts {
+		return 0, nil, c.journal.failed("written", errConflicts)
+	}
+	if c.taken > 1 {
+		if err := sleep.For(ctx, rand.N(pollInterval)); err != nil {
+			return 0, nil, err
+		}
+	}
 	began, waitsFor := time.Now(), ""
 	for {
 		r, version, err := c.read(ctx)
@@ -68,7 +82,8 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 			if r.Claim.ID != waitsFor {
 				began, waitsFor = time.Now(), r.Claim.ID
 			}
-			if time.Since(began) < r.Claim.Deadline.Sub(r.Claim.SentAt) {
+			longest := 2*writeTime + max(longestRequest, c.journal.RequestTimeout) + outcomeTime // whatever the record says
+			if time.Since(began) < min(r.Claim.Deadline.Sub(r.Claim.SentAt), longest) {
 				c.journal.log(ctx, "waiting for the response to another run", r)
 				if err := sleep.For(ctx, pollInterval); err != nil {
 					return 0, nil, err
@@ -96,6 +111,10 @@ var ErrTaken = errors.New("the name has a record that this run has not read")
 // errLate means that the process slept, or the store took its time.
 var errLate = errors.New("the request was recorded too long ago")
 
+// Prove makes sure that the store can be relied on. That takes several requests, so it comes before a connection to the service is open,
+// which waits for the claim alone.
+func (c *Call) Prove() error { return c.journal.prove(c.ctx) }
+
 // Claim claims the name for a POST that is about to be sent: it writes that over what the call has looked at, or where nothing
 // is. After an error nothing must be sent: the name has another record (ErrTaken), the store failed, or the CLI has cancelled the call.
 func (c *Call) Claim() error {
@@ -120,12 +139,11 @@ func (c *Call) Claim() error {
 
 // claimed is the record with the claim of this call.
 func (c *Call) claimed(isUnsent bool) *Record {
-	const write, sent = 2 * opTimeout, 2 * opTimeout
 	now := time.Now().UTC()
 	request := &Request{
 		ID: newID(), IsMessage: c.wanted.Job != "", Job: c.wanted.Job, Arguments: Hash(c.wanted.Arguments),
 		Sender: c.journal.process.Self, SentAt: now, Unsent: isUnsent,
-		Deadline: now.Add(write + sent + c.journal.RequestTimeout + outcomeTime),
+		Deadline: now.Add(2*writeTime + c.journal.RequestTimeout + outcomeTime),
 	}
 	request.Prompt = Hash(request.ID, c.wanted.Prompt)
 	r := *c.under
@@ -165,6 +183,7 @@ func (c *Call) write(ctx context.Context, r *Record) error {
 	case err == nil:
 		c.version = version
 	case errors.Is(err, errChanged):
+		c.taken++
 		if now != nil {
 			c.met = &found{now, version}
 		}

@@ -5,7 +5,9 @@ package journal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -207,6 +209,9 @@ func TestLook_N06_waits(t *testing.T) {
 	}{
 		"until the deadline":     {func(*world, *Request) {}, "unknown", 61 * time.Second},
 		"X15 its clock is ahead": {func(_ *world, r *Request) { r.SentAt, r.Deadline = r.SentAt.Add(time.Hour), r.Deadline.Add(time.Hour) }, "unknown", 61 * time.Second},
+		"its deadline is no deadline": {
+			func(_ *world, r *Request) { r.Deadline = r.Deadline.AddDate(7973, 0, 0) }, "unknown", time.Minute + longestRequest,
+		},
 		"its clock is behind": {func(_ *world, r *Request) {
 			r.SentAt, r.Deadline = r.SentAt.Add(-time.Hour), r.Deadline.Add(-time.Hour)
 		}, "unknown", 0},
@@ -247,6 +252,34 @@ func TestLook_N06_waits(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A store that shows another version in each read is not asked, nor connected to the service for, without a pause and an end.
+//
+// Red without: taken in Look.
+func TestLook_endless(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		j, ops := w.open("1")
+		want(t, "first", request(t, j, create("n", "x"), "J"), "sent")
+		if err := j.Release(t.Context(), "p", "n", "J", AnyAdoption); err != nil {
+			t.Fatal(err)
+		}
+		ops.fault = func(op string) fault {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if k := w.kept[key("p", "n")]; op == "put" {
+				k.Version += "'"
+				w.kept[key("p", "n")] = k
+			}
+			return none
+		}
+		began := time.Now()
+		want(t, "second", request(t, j, create("n", "y"), "K"), "failed")
+		if took := time.Since(began); took == 0 || took > maxConflicts*pollInterval {
+			t.Errorf("took %v", took)
+		}
+	})
 }
 
 // However a write fails, nothing is sent after it, and what was there is put back, so that the next run need not wait; a request or
@@ -618,17 +651,43 @@ func TestDiscard(t *testing.T) {
 	call.Unknown()
 }
 
-// A record that cannot be read may be about any request: nothing is sent over it.
+// A record that cannot be read may be about any request: nothing is sent over it. Nor over one that no provider has written: of another
+// key, or with what becomes another path, or a command.
+//
+// Red without: key and hasValidIDs in decode.
 func TestDamagedRecord(t *testing.T) {
-	for _, text := range []string{"", "{", "[]", `{"format":0}`, `{"format":2,"name":"n"}`} {
+	texts := []string{"", "{", "[]", `{"format":0}`, `{"format":2,"name":"n"}`}
+	const hostile = "x; curl evil"
+	for _, change := range []func(*Record){
+		func(r *Record) { r.Project = "other" },
+		func(r *Record) { r.Name = "other" },
+		func(r *Record) { r.Name = "N" }, // as readable
+		func(r *Record) { r.Job = hostile },
+		func(r *Record) { r.Job = "../p2/job/J" },
+		func(r *Record) { r.Last.ID = hostile },
+		func(r *Record) { r.Last.ID = "" },
+		func(r *Record) { r.Last.Job = hostile },
+		func(r *Record) { r.Claim = &Request{ID: hostile} },
+		func(r *Record) { r.Claim = &Request{ID: claimID, Job: hostile} },
+	} {
+		r := has("J", "x", "")
+		r.Format = format
+		change(r)
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	for _, text := range texts {
 		w := newWorld()
 		w.kept[key("p", "n")] = kept{[]byte(text), store.Listed{Version: "damaged"}}
 		j, _ := w.open("1")
 		for _, wanted := range []Wanted{create("n", "x"), message("n", "J", "x")} {
 			want(t, text, request(t, j, wanted, "job-1"), "failed")
 		}
-		if _, _, err := j.Peek(t.Context(), create("n", "x")); err == nil {
-			t.Errorf("%q: no error", text)
+		if _, _, err := j.Peek(t.Context(), create("n", "x")); err == nil || !strings.Contains(err.Error(), key("p", "n")) {
+			t.Errorf("%q: %v", text, err)
 		}
 		w.wrote(t)
 	}

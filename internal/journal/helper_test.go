@@ -60,7 +60,7 @@ func (w *world) hasEnded(s cli.ProcessID) bool {
 func (w *world) record(name string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, err := decode(w.kept[key("p", name)].text)
+	r, err := decode(w.kept[key("p", name)].text, key("p", name))
 	if err != nil {
 		return "nothing"
 	}
@@ -228,7 +228,7 @@ func (c *client) Put(ctx context.Context, key string, text []byte, ifVersion sto
 func (w *world) put(key string, text []byte, ifVersion store.Version) (store.Version, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, err := decode(text)
+	r, err := decode(text, key)
 	switch {
 	case w.kept[key].Version != ifVersion:
 		return "", store.ErrConflict

@@ -113,7 +113,7 @@ func (j *Journal) read(ctx context.Context, key string) (*Record, store.Version,
 	if err != nil || version == "" {
 		return nil, "", j.failed("read", err)
 	}
-	r, err := decode(text)
+	r, err := decode(text, key)
 	if err != nil {
 		return nil, "", j.failed("read", fmt.Errorf("%s: %w", j.store.Where(key), err))
 	}
@@ -177,7 +177,7 @@ func (j *Journal) putOnce(
 	case version == over:
 		return "", nil, errUnchanged
 	case version != "":
-		if now, err = decode(there); err == nil {
+		if now, err = decode(there, at); err == nil {
 			return version, now, errChanged
 		}
 	}

@@ -12,11 +12,14 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
 
+// The requests of records below.
+const lastID, claimID = "lastlastlastlast", "claimclaimclaimc"
+
 // has is a record of an earlier run: of a request that the service has accepted, and after which the name has a job.
 func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
 	r := &Record{
 		Project: "p", Name: "n", Job: job, Arguments: Hash(triggers), Run: "earlier",
-		Last: &Request{ID: "last", Prompt: Hash("last", prompt), Arguments: Hash(triggers)},
+		Last: &Request{ID: lastID, Prompt: Hash(lastID, prompt), Arguments: Hash(triggers)},
 	}
 	for _, edit := range edits {
 		edit(r)
@@ -36,7 +39,7 @@ func by(run cli.Run) func(*Record) {
 func claimed(sender, job, prompt string, edits ...func(*Record)) func(*Record) {
 	return func(r *Record) {
 		r.Claim = &Request{
-			ID: "claim", IsMessage: job != "", Job: job, Prompt: Hash("claim", prompt), Arguments: Hash(""), Sender: cli.ProcessID{Start: sender},
+			ID: claimID, IsMessage: job != "", Job: job, Prompt: Hash(claimID, prompt), Arguments: Hash(""), Sender: cli.ProcessID{Start: sender},
 			SentAt: time.Now(), Deadline: time.Now().Add(time.Minute),
 		}
 		for _, edit := range edits {
@@ -74,21 +77,21 @@ func TestJudge(t *testing.T) {
 		{"… after an accepted message with its prompt", has("J", "x", "", isMessage), newJob, "", Adopt},
 		{"… after an unknown message with its prompt", has("J", "x", "", isMessage, unknown), newJob, "", Adopt},
 		{"accepted, another prompt", has("J", "y", ""), newJob, "", OtherPrompt},
-		{"… that was forgotten", has("J", "y", ""), newJob, "last", Send},
+		{"… that was forgotten", has("J", "y", ""), newJob, lastID, Send},
 		{"… another request was forgotten", has("J", "y", ""), newJob, "other", OtherPrompt},
 		{"… of an unknown message", has("J", "y", "", isMessage, unknown), newJob, "", OtherPrompt},
-		{"accepted, forgotten", has("J", "x", ""), newJob, "last", Send},
+		{"accepted, forgotten", has("J", "x", ""), newJob, lastID, Send},
 		{"accepted, other triggers", has("J", "x", ""), triggered, "", Send},
 		{"… and another prompt", has("J", "y", ""), triggered, "", Send},
 		{"pending", free(claimed(alive, "", "x")), newJob, "", Wait},
 		{"… over a job", has("J", "x", "", claimed(alive, "", "x")), newJob, "", Wait},
 		{"… a message", has("J", "x", "", claimed(alive, "J", "y")), newJob, "", Wait},
-		{"… forgotten too early", free(claimed(alive, "", "x")), newJob, "claim", Wait},
+		{"… forgotten too early", free(claimed(alive, "", "x")), newJob, claimID, Wait},
 		{"… of this process", free(claimed("me", "", "x")), newJob, "", Wait},
 		{"pending until its deadline", free(claimed(alive, "", "x", expired)), newJob, "", UnknownCreate},
 		{"… unsent, as far as is known", free(claimed(alive, "", "x", unsent, expired)), newJob, "", UnknownCreate},
 		{"pending until its end", free(claimed(dead, "", "x")), newJob, "", UnknownCreate},
-		{"… forgotten", free(claimed(dead, "", "x")), newJob, "claim", Send},
+		{"… forgotten", free(claimed(dead, "", "x")), newJob, claimID, Send},
 		{"… unsent", free(claimed(dead, "", "x", unsent)), newJob, "", Send},
 		{"… unsent, over a job", has("J", "x", "", claimed(dead, "", "y", unsent)), newJob, "", Adopt},
 		{"… over a job", has("J", "x", "", claimed(dead, "", "x")), newJob, "", UnknownCreate},
@@ -100,14 +103,14 @@ func TestJudge(t *testing.T) {
 		{"… of another prompt", has("", "y", "", unknown), newJob, "", UnknownCreate},
 		{"… of other triggers", has("", "x", "", unknown), triggered, "", UnknownCreate},
 		{"… of this run", has("", "x", "", unknown, by("me")), newJob, "", UnknownCreate},
-		{"… that was forgotten", has("", "x", "", unknown), newJob, "last", Send},
+		{"… that was forgotten", has("", "x", "", unknown), newJob, lastID, Send},
 		{"a job of this run", has("J", "x", "", by("me")), newJob, "", Adopt},
 		{"a job that refuses messages", has("J", "y", "", refuses), newJob, "", Send},
 		{"… with the same prompt", has("J", "x", "", refuses), newJob, "", Adopt},
 		{"released by a resource that has left it", has("left", "x", "", released), newJob, "", Adopt},
 		{"… and another prompt", has("left", "x", "", released), create("n", "y"), "", Send},
 		{"… and other triggers", has("left", "x", "", released), triggered, "", Send},
-		{"… and forgotten", has("left", "x", "", released), newJob, "last", Send},
+		{"… and forgotten", has("left", "x", "", released), newJob, lastID, Send},
 
 		// Messages to J.
 		{"message: nothing was accepted", free(), sameJob, "", Send},
@@ -125,7 +128,7 @@ func TestJudge(t *testing.T) {
 		{"message: the plan does not know the prompt", has("J", "x", "", isMessage), planned(sameJob), "", Send},
 		{"message: another job", has("K", "x", ""), sameJob, "", OtherJob},
 		{"message: … an unknown message", has("K", "x", "", isMessage, unknown), sameJob, "", OtherJob},
-		{"message: … that was forgotten", has("K", "x", ""), sameJob, "last", Send},
+		{"message: … that was forgotten", has("K", "x", ""), sameJob, lastID, Send},
 		{"message: … released", has("K", "x", "", released), sameJob, "", Send},
 		{"message: … in this run", has("K", "x", "", by("me")), sameJob, "", OtherJob},
 		{"message: an unknown create", has("", "x", "", unknown), sameJob, "", Send},

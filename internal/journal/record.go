@@ -9,9 +9,11 @@ import (
 	"encoding/base32"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 )
 
@@ -59,17 +61,29 @@ func ValidID(id string) bool {
 	return len(id) == idLength && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// decode reads a record. A damaged one may be about any request, so it is an error.
-func decode(text []byte) (*Record, error) {
+// decode reads the record of a key. A damaged one may be about any request, so it is an error.
+func decode(text []byte, at string) (*Record, error) {
 	r := new(Record)
 	err := json.Unmarshal(text, r)
 	switch {
-	case err != nil, r.Format < format:
-		return nil, fmt.Errorf("the record is damaged: restore it, or delete it if you know that the name has no job")
-	case r.Format > format:
+	case err == nil && r.Format > format:
 		return nil, fmt.Errorf("a later version of the provider has written the record of %.200q: use that version", r.Name)
+	case err != nil, r.Format < format, key(r.Project, r.Name) != at, !r.hasValidIDs():
+		return nil, fmt.Errorf("the record is damaged: restore it, or delete it if you know that the name has no job")
 	}
 	return r, nil
+}
+
+// hasValidIDs reports whether all ids can be such: they become paths of requests, and parts of commands to paste.
+func (r *Record) hasValidIDs() bool {
+	jobs, requests := []string{r.Job}, []string{}
+	for _, request := range []*Request{r.Last, r.Claim} {
+		if request != nil {
+			jobs, requests = append(jobs, request.Job), append(requests, request.ID)
+		}
+	}
+	return !slices.ContainsFunc(jobs, func(id string) bool { return id != "" && !agentapi.ValidID(id) }) &&
+		!slices.ContainsFunc(requests, func(id string) bool { return !ValidID(id) })
 }
 
 // key is where the record of a name is kept: readable, and different also where case does not count.

@@ -4,8 +4,10 @@
 package journal
 
 import (
+	"encoding/json"
 	"testing"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
@@ -18,4 +20,46 @@ func TestHash(t *testing.T) {
 		}
 		seen[hash] = true
 	}
+}
+
+// What others may have written is refused, or can be judged, changed, and read again.
+func FuzzRecord(f *testing.F) {
+	for _, edits := range [][]func(*Record){
+		nil, {unknown}, {isMessage}, {released}, {claimed("a", "", "x")}, {claimed("a", "J", "y", expired, unsent)},
+		{func(r *Record) { r.Last = nil }}, {func(r *Record) { r.Job, r.Previous = "", []Previous{{Request: lastID}, {Job: "K", Request: claimID}} }},
+	} {
+		r := has("J", "x", "", edits...)
+		r.Format = format
+		text, err := json.Marshal(r)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		at := key("p", "n")
+		r, err := decode(text, at)
+		if err != nil {
+			return
+		}
+		if r.Project != "p" || r.Name != "n" {
+			t.Fatalf("the record of %q, %q", r.Project, r.Name)
+		}
+		j, _ := newWorld().open("1")
+		for _, ended := range []bool{false, true} {
+			j.process.Ended = func(cli.ProcessID) bool { return ended }
+			for _, wanted := range []Wanted{create("n", "x"), message("n", "J", "x")} {
+				j.judge(r, wanted)
+			}
+			after := *j.settle(r)
+			after.accept(&Request{ID: claimID, Prompt: "x"}, "J2", false)
+			text, err := json.Marshal(after)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := decode(text, at); err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+		}
+	})
 }

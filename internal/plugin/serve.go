@@ -33,14 +33,14 @@ const (
 var errCLIGone = errors.New("the CLI is gone")
 
 // Serve runs the plugin until the CLI shuts it down or ends. With debug it prints how to
-// attach a CLI instead of being started by one, and keeps no journal.
-func Serve(ctx context.Context, version string, debug bool) error {
+// attach a CLI instead of being started by one, and keeps no journal. getenv is of TakeEnvironment.
+func Serve(ctx context.Context, version string, getenv func(string) string, debug bool) error {
 	if err := silenceUnreadLog(); err != nil {
 		return err
 	}
 	if debug {
 		return tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
-			return NewServer(ctx, provider.New(version, provider.Options{}))
+			return NewServer(ctx, provider.New(version, provider.Options{Getenv: getenv}))
 		}, tf6server.WithManagedDebug(), tf6server.WithManagedDebugStopSignals([]os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}))
 	}
 	process := cli.This()
@@ -49,7 +49,7 @@ func Serve(ctx context.Context, version string, debug bool) error {
 	served := make(chan error, 1)
 	go func() {
 		served <- tf6server.Serve(provider.Address, func() tfprotov6.ProviderServer {
-			return NewServer(ctx, provider.New(version, provider.Options{Process: process}))
+			return NewServer(ctx, provider.New(version, provider.Options{Process: process, Getenv: getenv}))
 		})
 	}()
 	return End(ctx, process, served)

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"net/url"
-	"os"
 	"strconv"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types/basetypes"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/job"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
@@ -56,6 +56,8 @@ type providerModel struct {
 	Journal           types.Object `tfsdk:"journal"`
 	MaxNewJobs        types.Int64  `tfsdk:"max_new_jobs"`
 	MaxMessages       types.Int64  `tfsdk:"max_messages"`
+
+	getenv func(string) string
 }
 
 type pollModel struct {
@@ -64,14 +66,14 @@ type pollModel struct {
 	MaxPerSecond types.Int64  `tfsdk:"max_per_second"`
 }
 
-// providerData returns what resources and actions share: without a client unless all attributes are known.
+// providerData returns what resources and actions share: without a client unless all attributes are known and no required one is missing.
 func (m providerModel) providerData(
 	ctx context.Context, p *agentProvider, req provider.ConfigureRequest, diags *diag.Diagnostics,
 ) *job.ProviderData {
 	known := req.Config.Raw.IsFullyKnown()
-	data := &job.ProviderData{ProjectID: orEnv(m.ProjectID, job.EnvProjectID), Sender: send.Sender{Journal: journal.Discard()}}
-	data.Sender.Limits.Limit[send.Create] = limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
-	data.Sender.Limits.Limit[send.Message] = limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
+	data := &job.ProviderData{ProjectID: m.orEnv(m.ProjectID, job.EnvProjectID), Sender: send.Sender{Journal: journal.Discard()}}
+	data.Sender.Limits.Limit[send.Create] = m.limit(m.MaxNewJobs, "max_new_jobs", envMaxNewJobs, diags)
+	data.Sender.Limits.Limit[send.Message] = m.limit(m.MaxMessages, "max_messages", envMaxMessages, diags)
 	poll := pollModel{}
 	if !m.Poll.IsNull() && !m.Poll.IsUnknown() {
 		diags.Append(m.Poll.As(ctx, &poll, basetypes.ObjectAsOptions{})...)
@@ -81,6 +83,7 @@ func (m providerModel) providerData(
 			validate.ErrorAt(diags, path.Root("project_id"), wording.InvalidProject.Because(err, origin(m.ProjectID, job.EnvProjectID)))
 		}
 	}
+	data.Missing = m.missing()
 	base := m.baseURL(diags)
 	key := m.adminKey(diags)
 	config := agentapi.Config{
@@ -103,18 +106,19 @@ func (m providerModel) providerData(
 	}
 	process := p.options.Process
 	settings, enabled := m.journal(ctx, process != nil && process.Command == "test", diags)
-	if diags.HasError() || !known {
+	if diags.HasError() || !known || len(data.Missing) > 0 {
 		return data
 	}
-	data.Mask = keyMask(orEnv(m.AdminKey, envAdminKey).ValueString())
+	data.Mask = keyMask(m.orEnv(m.AdminKey, envAdminKey).ValueString())
 	if enabled && process != nil {
+		settings.backend = settings.backend.At(process.State)
 		options := settings.options(base, process.Run)
 		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
 		data.Sender.Journal = journal.Open(process, options)
 		logPlace(ctx, options.Place)
 		data.IsPlanCommand = process.Command == "plan"
 		if settings.location.Default && settings.location.Folder != "" {
-			data.OnRunner = runnerAdvice()
+			data.OnRunner = runnerAdvice(m.getenv)
 		}
 	}
 	data.Sender.Client = agentapi.New(config)
@@ -122,32 +126,45 @@ func (m providerModel) providerData(
 	return data
 }
 
-func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
-	value := orEnv(m.BaseURL, envBaseURL)
-	if value.IsUnknown() {
-		return nil
+// missing are the settings that a configuration may lack which reads and sends nothing, for example with count = 0.
+func (m providerModel) missing() (all []wording.Diagnostic) {
+	if m.orEnv(m.BaseURL, envBaseURL).IsNull() {
+		all = append(all, wording.Missing("base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com"))
 	}
-	if value.IsNull() {
-		validate.ErrorAt(diags, path.Root("base_url"),
-			wording.Missing("base_url", envBaseURL, "the URL of the agent service, for example https://api.example.com"))
+	if m.orEnv(m.AdminKey, envAdminKey).IsNull() {
+		all = append(all, wording.Missing("admin_key", envAdminKey, "an admin API key of the agent service"))
+	}
+	return all
+}
+
+func (m providerModel) baseURL(diags *diag.Diagnostics) *url.URL {
+	value := m.orEnv(m.BaseURL, envBaseURL)
+	if value.IsUnknown() || value.IsNull() {
 		return nil
 	}
 	base, err := parseBaseURL(value.ValueString())
-	if err != nil {
+	switch {
+	case err != nil:
 		validate.ErrorAt(diags, path.Root("base_url"), wording.InvalidBaseURL.Because(err, origin(m.BaseURL, envBaseURL)))
+	case m.AdminKey.IsNull() && m.isElsewhere(base):
+		validate.ErrorAt(diags, path.Root("base_url"), wording.OtherBaseURL(envBaseURL))
 	}
 	return base
 }
 
+// isElsewhere reports whether the environment names another service. Whoever sets its variables decides where its key goes: a checkout
+// could have another base_url, to which a plan that reads would send it.
+func (m providerModel) isElsewhere(base *url.URL) bool {
+	text := m.getenv(envBaseURL)
+	fromEnv, err := parseBaseURL(text)
+	return text != "" && (err != nil || cli.CanonicalURL(fromEnv).String() != cli.CanonicalURL(base).String())
+}
+
 func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
-	value, at := orEnv(m.AdminKey, envAdminKey), path.Root("admin_key")
-	switch {
-	case value.IsUnknown():
-	case value.IsNull():
-		validate.ErrorAt(diags, at, wording.Missing("admin_key", envAdminKey, "an admin API key of the agent service"))
-	default:
+	value := m.orEnv(m.AdminKey, envAdminKey)
+	if !value.IsUnknown() && !value.IsNull() {
 		if err := checkKey(value.ValueString()); err != nil {
-			validate.ErrorAt(diags, at, wording.InvalidKey.Because(err, origin(m.AdminKey, envAdminKey)))
+			validate.ErrorAt(diags, path.Root("admin_key"), wording.InvalidKey.Because(err, origin(m.AdminKey, envAdminKey)))
 		}
 	}
 	return agentapi.NewKey(value.ValueString())
@@ -156,11 +173,11 @@ func (m providerModel) adminKey(diags *diag.Diagnostics) agentapi.Key {
 // limit returns the lower of an attribute and an environment variable, so that a
 // configuration cannot raise the limit of the pipeline that runs it. An attribute that a plan does not know limits nothing
 // there, and nothing is sent until it is known.
-func limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (lower send.Limit) {
+func (m providerModel) limit(value types.Int64, name, variable string, diags *diag.Diagnostics) (lower send.Limit) {
 	if !value.IsNull() && !value.IsUnknown() {
 		lower = send.Limit{Setting: fmt.Sprintf("%s = %d", name, value.ValueInt64()), Max: value.ValueInt64()}
 	}
-	text := os.Getenv(variable)
+	text := m.getenv(variable)
 	if text == "" && value.IsNull() {
 		return send.Limit{Setting: fmt.Sprintf("%s = %d (default)", name, defaultLimit), Max: defaultLimit}
 	}
@@ -186,9 +203,9 @@ func origin(value types.String, variable string) string {
 
 // orEnv returns the environment variable when the value is null; an empty
 // variable counts as not set.
-func orEnv(value types.String, variable string) types.String {
+func (m providerModel) orEnv(value types.String, variable string) types.String {
 	if value.IsNull() {
-		if text := os.Getenv(variable); text != "" {
+		if text := m.getenv(variable); text != "" {
 			return types.StringValue(text)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
+
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
@@ -55,12 +57,67 @@ func TestChangedDefaultProject(t *testing.T) {
 	s.Sent(t, 1, 0)
 }
 
-// project_id is missed by what needs it, the others by the provider: TestInvalidEnvironment.
 func TestMissingProject(t *testing.T) {
 	t.Setenv("AGENT_PROJECT_ID", "")
 	good := attrs{"base_url": "https://api.example.com", "admin_key": harness.CanaryKey}
 	diags := fakecli.New(t, good).Plan(t.Context(), attrs{"prompt": "write"})
 	harness.Contains(t, fakecli.Text(diags), "ERROR: Missing project_id", "AGENT_PROJECT_ID")
+}
+
+// Each call about a job misses what is not set, a plan once. With count = 0, or for a function, there is no such call.
+//
+// Red without: each call of lacks and usable; Do in lacks.
+func TestMissingSettings(t *testing.T) {
+	type (
+		cli         = fakecli.CLI
+		diagnostics = []*tfprotov6.Diagnostic
+	)
+	ctx, write := t.Context(), attrs{"prompt": "write"}
+	stored := attrs{"project_id": harness.Project, "name": "a", "prompt": "before", "id": "job_1", "status": "completed"}
+	calls := map[string]struct {
+		state  attrs
+		call   func(c *cli) diagnostics
+		misses [2]bool // in a first and in a second call
+	}{
+		"plan of a create":  {nil, func(c *cli) diagnostics { return c.Plan(ctx, write) }, [2]bool{true, false}},
+		"create":            {nil, func(c *cli) diagnostics { c.Plan(ctx, write); return c.Apply(ctx, write) }, [2]bool{true, true}},
+		"refresh":           {stored, func(c *cli) diagnostics { return c.Refresh(ctx) }, [2]bool{true, false}},
+		"plan":              {stored, func(c *cli) diagnostics { return c.Plan(ctx, write) }, [2]bool{true, false}},
+		"update":            {stored, func(c *cli) diagnostics { c.Plan(ctx, write); return c.Apply(ctx, write) }, [2]bool{true, true}},
+		"plan of a destroy": {stored, func(c *cli) diagnostics { return c.PlanDestroy(ctx) }, [2]bool{true, false}},
+		"destroy":           {stored, func(c *cli) diagnostics { return c.Destroy(ctx) }, [2]bool{true, true}},
+		"import":            {nil, func(c *cli) diagnostics { return c.ImportState(ctx, "proj_1/job_1") }, [2]bool{true, false}},
+		"data source":       {nil, func(c *cli) diagnostics { _, diags := c.Data(ctx, attrs{"id": "job_1"}); return diags }, [2]bool{true, true}},
+		"list":              {nil, func(c *cli) diagnostics { _, diags := c.List(ctx, false); return diags }, [2]bool{true, true}},
+		"plan of an action": {nil, func(c *cli) diagnostics { _, diags := c.PlanAction(ctx, "agent_start_job", write); return diags }, [2]bool{true, false}},
+	}
+	for variable, config := range map[string]attrs{
+		"base_url":  {"admin_key": harness.CanaryKey, "project_id": harness.Project},
+		"admin_key": {"base_url": "https://api.example.com", "project_id": harness.Project},
+	} {
+		t.Run("I07_"+variable, func(t *testing.T) {
+			t.Setenv("AGENT_"+strings.ToUpper(variable), "")
+			if diags := fakecli.CheckProvider(t, config); len(diags) > 0 {
+				t.Error(fakecli.Text(diags))
+			}
+			for call, test := range calls {
+				c := fakecli.New(t, config)
+				if test.state != nil {
+					c.State = fakecli.Object(c.Resource, test.state)
+				}
+				for i, misses := range test.misses {
+					diags := test.call(c)
+					if text := fakecli.Text(diags); strings.Contains(text, "ERROR: Missing "+variable+": ") != misses || strings.Count(text, "ERROR") > 1 {
+						t.Errorf("%s, call %d: %s", call, i+1, text)
+					}
+					// Else an apply that plans again without the key has another plan.
+					if got := c.Attribute(c.Planned, "project_id"); call == "plan of a create" && !misses && got != harness.Project {
+						t.Errorf("planned project_id: %v", got)
+					}
+				}
+			}
+		})
+	}
 }
 
 func TestInvalidProviderConfiguration(t *testing.T) {
@@ -142,9 +199,7 @@ func TestInvalidProviderConfiguration(t *testing.T) {
 func TestInvalidEnvironment(t *testing.T) {
 	type row struct{ attribute, bad, want string }
 	rows := []row{
-		{"base_url", "", "Missing base_url"},
 		{"base_url", "https://api.example.com\n", "Invalid base URL"},
-		{"admin_key", "", "Missing admin_key"},
 		{"admin_key", harness.CanaryKey + "\r", "Invalid admin key"},
 		{"project_id", "a b", "Invalid project id"},
 		{"journal url", "relative/" + harness.CanaryKey, "Invalid journal URL"},
@@ -169,6 +224,40 @@ func TestInvalidEnvironment(t *testing.T) {
 				t.Errorf("the value is repeated: %s", text)
 			}
 		})
+	}
+}
+
+// A configuration cannot send the key of the environment to a service of its choice.
+//
+// Red without: isElsewhere in baseURL; and, in it, each spelling of one URL.
+func TestBaseURLOfEnvironment(t *testing.T) {
+	for _, test := range []struct {
+		variable, attribute string
+		key                 any
+		refused             bool
+	}{
+		{"https://api.example.com", "https://other.example.com", nil, true},
+		{"https://api.example.com", "https://api.example.com:8443", nil, true},
+		{"https://api.example.com/docs", "https://api.example.com/other", nil, true},
+		{"https://api.example.com/docs", "https://api.example.com/docs/../other", nil, true},
+		{"https://127.0.0.1", "http://127.0.0.1", nil, true},
+		{"not a URL", "https://api.example.com", nil, true},
+		{"https://api.example.com", "https://other.example.com", harness.CanaryKey, false},
+		{"https://api.example.com", "https://other.example.com", unknown{}, false},
+		{"", "https://other.example.com", nil, false},
+		{"https://api.example.com", "https://API.Example.com:443/", nil, false},
+		{"https://api.example.com/docs/", "https://api.example.com/docs", nil, false},
+	} {
+		t.Setenv("AGENT_ADMIN_KEY", harness.CanaryKey)
+		t.Setenv("AGENT_BASE_URL", test.variable)
+		diags := fakecli.CheckProvider(t, attrs{"base_url": test.attribute, "admin_key": test.key})
+		if fakecli.Failed(diags) != test.refused {
+			t.Errorf("%+v: %s", test, fakecli.Text(diags))
+		}
+		if test.refused {
+			harness.Contains(t, fakecli.Text(diags), "ERROR: Invalid base URL", "AGENT_BASE_URL", "Nothing was sent.", "admin_key")
+			fakecli.WantPath(t, diags, "base_url")
+		}
 	}
 }
 

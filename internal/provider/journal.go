@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -65,7 +64,7 @@ func (m providerModel) journal(ctx context.Context, isTest bool, diags *diag.Dia
 	for _, id := range block.Forget {
 		settings.forget = append(settings.forget, id.ValueString())
 	}
-	for id := range strings.SplitSeq(os.Getenv(envJournalForget), ",") {
+	for id := range strings.SplitSeq(m.getenv(envJournalForget), ",") {
 		if id = strings.TrimSpace(id); id == "" {
 			continue
 		}
@@ -75,7 +74,7 @@ func (m providerModel) journal(ctx context.Context, isTest bool, diags *diag.Dia
 		}
 		settings.forget = append(settings.forget, id)
 	}
-	where := orEnv(block.URL, envJournalURL)
+	where := m.orEnv(block.URL, envJournalURL)
 	var named *place.Location
 	if !where.IsNull() {
 		l, err := place.ParseURL(where.ValueString())
@@ -125,8 +124,8 @@ func usualPlace(b cli.Backend) place.Location {
 
 // CheckJournal tries the place that a URL names, or else the environment, or else the one that a run in the working
 // directory uses.
-func CheckJournal(ctx context.Context, w io.Writer, url string) error {
-	if url = cmp.Or(url, os.Getenv(envJournalURL)); url != "" {
+func CheckJournal(ctx context.Context, w io.Writer, getenv func(string) string, url string) error {
+	if url = cmp.Or(url, getenv(envJournalURL)); url != "" {
 		l, err := place.ParseURL(url)
 		if err != nil {
 			return err

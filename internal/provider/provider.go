@@ -7,6 +7,7 @@ package provider
 
 import (
 	"context"
+	"os"
 
 	"github.com/hashicorp/terraform-plugin-framework/action"
 	"github.com/hashicorp/terraform-plugin-framework/datasource"
@@ -34,8 +35,9 @@ var (
 
 // Options are what a provider needs from its process.
 type Options struct {
-	Process *cli.Process  // keeps the journal; nil: none is kept
-	Dial    agentapi.Dial // reaches the service; nil: a network connection
+	Process *cli.Process        // keeps the journal; nil: none is kept
+	Dial    agentapi.Dial       // reaches the service; nil: a network connection
+	Getenv  func(string) string // reads a variable; nil: os.Getenv
 }
 
 type agentProvider struct {
@@ -45,6 +47,9 @@ type agentProvider struct {
 
 // New returns the provider for one version of the plugin.
 func New(version string, options Options) provider.Provider {
+	if options.Getenv == nil {
+		options.Getenv = os.Getenv
+	}
 	return &agentProvider{version: version, options: options}
 }
 
@@ -63,6 +68,7 @@ func (p *agentProvider) Configure(ctx context.Context, req provider.ConfigureReq
 	if resp.Diagnostics.HasError() {
 		return
 	}
+	config.getenv = p.options.Getenv
 	data := config.providerData(ctx, p, req, &resp.Diagnostics)
 	if resp.Diagnostics.HasError() {
 		return

@@ -3,10 +3,7 @@
 
 package provider
 
-import (
-	"os"
-	"strings"
-)
+import "strings"
 
 // runners are known by a variable that they set, and say where a journal outlives one of their runs. The first one counts.
 //
@@ -27,9 +24,9 @@ var runners = []struct{ variable, advice string }{
 
 // runnerAdvice says what to do about a journal in the working directory of a pipeline, which usually does not outlive it. It is
 // empty where no pipeline runs.
-func runnerAdvice() string {
+func runnerAdvice(getenv func(string) string) string {
 	for _, runner := range runners {
-		if value := os.Getenv(runner.variable); value != "" && !strings.EqualFold(value, "false") {
+		if value := getenv(runner.variable); value != "" && !strings.EqualFold(value, "false") {
 			return runner.advice
 		}
 	}

@@ -24,7 +24,7 @@ func providerSchema() schema.Schema {
 			"base_url": schema.StringAttribute{
 				Optional: true,
 				MarkdownDescription: "URL of the agent service, for example `https://api.example.com`, with an optional path prefix. " +
-					"Required here or as `AGENT_BASE_URL`. " +
+					"Required here or as `AGENT_BASE_URL`. If both are set, they must be the same, unless `admin_key` is set too. " +
 					"`http://` is accepted for loopback addresses only.",
 				Validators: []validator.String{validBaseURL()},
 			},

@@ -159,8 +159,14 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 }
 
 func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
-	r := o.Request
+	r, op := o.Request, agentapi.OpCreate
 	if r.Kind() == Message {
+		op = agentapi.OpMessage
+	}
+	if err := o.Call.Prove(); err != nil { //nolint:contextcheck // it has the context of Begin, without our deadline
+		return nil, &agentapi.Error{Op: op, Class: agentapi.ErrNotSent, Err: err}
+	}
+	if op == agentapi.OpMessage {
 		return o.sender.Client.SendMessage(ctx, r.Project, r.Job, r.Body.Prompt, o)
 	}
 	return o.sender.Client.CreateJob(ctx, r.Project, r.Body, o)

@@ -4,14 +4,22 @@
 package send
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/place"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 )
 
 // What is not known to have had no effect may have had one, and is not sent again.
@@ -25,6 +33,31 @@ func TestOutcome(t *testing.T) {
 	} {
 		if got := new(Sender{Journal: journal.Discard()}).Begin(t.Context(), Request{}).outcome(nil, err).Result; got != want {
 			t.Errorf("%v: %d, want %d", err, got, want)
+		}
+	}
+}
+
+// A store that cannot be relied on is found out before a connection to the service is open.
+func TestSend_proves(t *testing.T) {
+	store := fakes3.New(t)
+	store.IgnoreIfMatch = true
+	location, err := place.ParseURL(store.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := agentapi.New(agentapi.Config{
+		BaseURL: &url.URL{Scheme: "https", Host: "api.example.com"}, RequestTimeout: time.Second, MaxPollsPerSecond: 1,
+		Dial: func(context.Context, string, string) (net.Conn, error) {
+			t.Error("connects")
+			return nil, io.EOF
+		},
+	})
+	s := Sender{Client: client, Journal: journal.Open(new(cli.Process), journal.Options{Place: journal.Place{Location: location}})}
+	for _, job := range []string{"", "J"} {
+		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n" + job, Job: job, Prompt: "x"}, Body: agentapi.NewJob{Prompt: "x"}}
+		got := s.Begin(t.Context(), r).Send(t.Context())
+		if _, isJournal := errors.AsType[*journal.Error](got.Err); got.Result != NoEffect || !isJournal || !errors.Is(got.Err, agentapi.ErrNotSent) {
+			t.Errorf("%+v", got)
 		}
 	}
 }

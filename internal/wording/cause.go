@@ -75,7 +75,11 @@ func failedCall(failure *agentapi.Error) string {
 		parts = append(parts, shown)
 	}
 	if failure.Lasted >= time.Second {
-		parts = append(parts, "to every read for "+failure.Lasted.Round(time.Second).String())
+		tries := "tried for "
+		if errors.Is(failure, agentapi.ErrRefused) {
+			tries = "to every read for "
+		}
+		parts = append(parts, tries+failure.Lasted.Round(time.Second).String())
 	}
 	text := strings.Join(parts, ", ")
 	if failure.Request != "" {
@@ -98,6 +102,11 @@ func hint(err error) string {
 	case errors.Is(err, agentapi.ErrCertificate):
 		return "Check base_url and the clock of this machine. If the service, or a proxy that inspects the traffic, " +
 			"has a certificate from a private CA, set ca_certificates_pem to that CA's certificate."
+	case errors.Is(err, agentapi.ErrHandshake):
+		return "Check base_url. The service, or a proxy that inspects the traffic, must offer TLS 1.2 or later and a valid certificate."
+	case errors.Is(err, agentapi.ErrProxyRefused):
+		return "The request did not reach the service. Check HTTPS_PROXY, with the user and the password in it, and whether the proxy " +
+			"allows connections to the host of base_url. To reach the service without it, add that host to NO_PROXY."
 	case errors.Is(err, agentapi.ErrWebPage) && failure.StatusCode < http.StatusInternalServerError:
 		return "Something other than the agent service responded. Check base_url, and whether a proxy or a login page is in between."
 	case errors.Is(err, agentapi.ErrForbidden):

@@ -31,8 +31,16 @@ func (i Invalid) Because(err error, more ...string) Diagnostic {
 	return diagnostic(string(i), append([]string{Sentence(err)}, more...)...)
 }
 
+// OtherBaseURL describes a service that the environment does not name, whose key it would get.
+func OtherBaseURL(variable string) Diagnostic {
+	return diagnostic(string(InvalidBaseURL),
+		"base_url is not the URL in the environment variable "+variable+", and this provider block has no key. "+
+			"The key of the environment is sent to the service of the environment only. Nothing was sent.",
+		"Remove base_url, or set admin_key in the same provider block to the key of this service.")
+}
+
 // IDRule describes what agentapi.ValidID accepts.
-const IDRule = "1 to 256 letters, digits and the characters -._~!$&'()*+,;=:@, without \"..\""
+const IDRule = "1 to 256 letters, digits, dots, hyphens and underscores, without \"..\""
 
 // TimeoutNotPositive describes a timeout of zero or less.
 func TimeoutNotPositive(text string) Diagnostic {
@@ -83,5 +91,5 @@ func NotConfigured() Diagnostic {
 // Missing describes a required value that is not set.
 func Missing(attribute, variable, what string) Diagnostic {
 	return diagnostic("Missing "+attribute, fmt.Sprintf(
-		"The provider requires %s. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
+		"The provider requires %s. Nothing was sent. Set %s in the provider block, or the environment variable %s.", what, attribute, variable))
 }

@@ -51,8 +51,17 @@ func (n Next) ifGone() string {
 // InvalidImport describes an import id, or an identity, that names no job.
 func InvalidImport(project, id string) Diagnostic {
 	return diagnostic("Failed to import agent job", "The project id "+Quote(project)+" or the job id "+Quote(id)+
-		" is not valid: each must be "+IDRule+". Nothing was imported or sent.\n\nSet the import id to PROJECT_ID/JOB_ID.")
+		" is not valid: each must be "+IDRule+". Nothing was imported or sent."+importForm)
 }
+
+// ImportWithoutProject describes an import by the id of a job alone, while the provider has no project for it.
+func ImportWithoutProject(id, variable string) Diagnostic {
+	return diagnostic("Failed to import agent job", "The import of job "+Quote(id)+" names no project, and the provider has no project_id, "+
+		"or none that is known yet. Nothing was imported or sent."+importForm+" Or set project_id in the provider block, or the environment "+
+		"variable "+variable+".")
+}
+
+const importForm = "\n\nSet the import id to PROJECT_ID/JOB_ID."
 
 // InvalidLink describes a link that is not safe to show and open.
 func InvalidLink(jobID, link string) Diagnostic {

@@ -93,8 +93,13 @@ func StillRunning(err error, job Job, next string) Diagnostic {
 	stopped := new(wait.Error)
 	errors.As(err, &stopped) // a wait returns no other
 	lastStatus := ""
-	if stopped.LastStatus != "" && stopped.LastStatus != agentapi.StatusActive {
-		lastStatus = fmt.Sprintf("Its last status was %s.", Quote(string(stopped.LastStatus)))
+	switch status := stopped.LastStatus; {
+	case status == "" || status == agentapi.StatusActive:
+	case status.Unfinished():
+		lastStatus = fmt.Sprintf("Its last status was %s, which this version of the provider does not know, so it counts as still running. "+
+			"Check the job in the service's dashboard: if it has finished, waiting again does not help.", Quote(string(status)))
+	default:
+		lastStatus = fmt.Sprintf("Its last status was %s.", Quote(string(status)))
 	}
 	lastFault := ""
 	if stopped.LastFault != nil && !errors.Is(err, stopped.LastFault) {

@@ -17,9 +17,22 @@ import (
 // Diagnostic is the text of an error or a warning.
 type Diagnostic struct{ Summary, Detail string }
 
-// diagnostic makes the detail of paragraphs; empty ones are left out.
+const (
+	// maxText is how long a diagnostic may be, in bytes.
+	maxText = 4000
+	// maxEnd is how much of that is the end of a longer one, which says what to do.
+	maxEnd = 1500
+)
+
+// diagnostic makes the detail of paragraphs; empty ones are left out. Every diagnostic is made here, so that none
+// floods a terminal, whatever others wrote: a longer one loses its middle.
 func diagnostic(summary string, paragraphs ...string) Diagnostic {
-	return Diagnostic{summary, join(paragraphs...)}
+	detail := join(paragraphs...)
+	if most := maxText - len(summary); len(detail) > most {
+		start, end := detail[:most-maxEnd-len("…")], detail[len(detail)-maxEnd:]
+		detail = strings.ToValidUTF8(start, "") + "…" + strings.ToValidUTF8(end, "")
+	}
+	return Diagnostic{summary, detail}
 }
 
 // join joins paragraphs, without empty ones.

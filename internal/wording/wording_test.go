@@ -8,10 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
@@ -47,6 +49,8 @@ func TestHint(t *testing.T) {
 		"pause too long":    {agentapi.Error{Op: agentapi.OpCreate, StatusCode: 429, Err: agentapi.ErrPauseTooLong}, "raise timeouts"},
 		"the same, refresh": {agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrUnavailable, StatusCode: 429}, "Try again later."},
 		"web page with 200": {agentapi.Error{StatusCode: 200, Err: agentapi.ErrWebPage}, "Something other than the agent service responded"},
+		"handshake":         {agentapi.Error{Class: agentapi.ErrNotSent, Err: agentapi.ErrHandshake}, "must offer TLS 1.2"},
+		"proxy":             {agentapi.Error{Class: agentapi.ErrRefused, Err: agentapi.ErrProxyRefused}, "Check HTTPS_PROXY"},
 		"web page with 503": {agentapi.Error{Class: agentapi.ErrUnavailable, StatusCode: 503, Err: agentapi.ErrWebPage}, ""},
 	} {
 		if got := hint(&tc.failure); !strings.Contains(got, tc.want) || tc.want == "" && got != "" {
@@ -258,6 +262,32 @@ func TestForeignText_isEscaped(t *testing.T) {
 	}
 }
 
+// No diagnostic floods a terminal, whatever a service, a store or a record sends: its start and its end remain, which say what happened
+// and what to do.
+func TestDiagnostic_length(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("äb", 1<<18)
+	failure := &agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 400, Detail: long}
+	unknown := &agentapi.Error{Class: agentapi.ErrUnknownOutcome, StatusCode: 200, JobIDs: slices.Repeat([]string{"job_1"}, 30_000)}
+	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: long}}
+	for name, tc := range map[string]struct {
+		text       Diagnostic
+		start, end string
+	}{
+		"a refusal":     {NotAccepted(send.Outcome{Err: failure}, request, Resource), "The service refused the prompt", "apply again to send the prompt."},
+		"many ids":      {NotAccepted(send.Outcome{Result: send.Unknown, Err: unknown}, request, Resource), "The prompt was sent to project proj_1", "Otherwise apply again."},
+		"a read":        {DataReadFailed.Of(Job{ID: "job_1", Project: "proj_1"}, failure), "Job job_1 in project proj_1 could not be read.", "reads it again."},
+		"a store":       {JournalUnusable(errors.New(long)), "Äbäb", "a broken run may send the prompts of all jobs of this provider block again."},
+		"many requests": {ListedUnknown(slices.Repeat([]Unanswered{{Name: "docs"}}, 1000)), "Earlier runs sent a prompt", "A plan says what to do about each."},
+		"a check":       {InvalidID.Because(errors.New(long), "The prompt was not sent."), "Äbäb", "The prompt was not sent."},
+	} {
+		length := len(tc.text.Summary) + len(tc.text.Detail)
+		if length > 4000 || !utf8.ValidString(tc.text.Detail) || !strings.HasPrefix(tc.text.Detail, tc.start) || !strings.HasSuffix(tc.text.Detail, tc.end) {
+			t.Errorf("%s: %d bytes, from %.80q to %q", name, length, tc.text.Detail, tc.text.Detail[max(0, len(tc.text.Detail)-80):])
+		}
+	}
+}
+
 func TestReason(t *testing.T) {
 	t.Parallel()
 	if got := cause(&journal.Error{Op: "listed", Err: context.DeadlineExceeded}); !strings.Contains(got, "\n\nCheck that this run can read and write there") {
@@ -269,6 +299,7 @@ func TestReason(t *testing.T) {
 		`the service responded with 409 Conflict, error message "closed"`: &agentapi.Error{StatusCode: 409, Detail: "closed"},
 		`the service responded with 302 Found, redirecting to "/login"`:   &agentapi.Error{StatusCode: 302, Detail: "/login"},
 		`the service responded with 500 Internal Server Error, EOF`:       &agentapi.Error{StatusCode: 500, Err: io.EOF},
+		`no such host, tried for 57s`:                                     &agentapi.Error{Class: agentapi.ErrNotSent, Err: errors.New("no such host"), Lasted: 57 * time.Second},
 		`a failure of another kind, escaped: \u001b[2J`:                   errors.New("a failure of another kind, escaped: \x1b[2J"),
 		`unexpected EOF`: &wait.Error{JobID: "job_1", Err: &agentapi.Error{Err: io.ErrUnexpectedEOF}},
 		"job job_1: " + io.EOF.Error() + ` after 0s, last status "a"`: &wait.Error{JobID: "job_1", LastStatus: "a", Err: io.EOF},
@@ -289,7 +320,9 @@ func TestStillRunning(t *testing.T) {
 	expiredKey := &agentapi.Error{Op: agentapi.OpGet, Class: agentapi.ErrRefused, StatusCode: 400, Detail: "no", Lasted: 61 * time.Second}
 	for want, err := range map[string]wait.Error{
 		expired: {Err: timeout, LastStatus: agentapi.StatusActive},
-		expired + "\n\nIts last status was \"a\\u000ab\".":                                        {Err: timeout, LastStatus: "a\nb"},
+		expired + "\n\nIts last status was \"completed\".": {Err: timeout, LastStatus: agentapi.StatusCompleted},
+		expired + "\n\nIts last status was \"canceled\\u000a\", which this version of the provider does not know, so it counts as still running. " +
+			"Check the job in the service's dashboard: if it has finished, waiting again does not help.": {Err: timeout, LastStatus: "canceled\n"},
 		expired + "\n\nThe last poll failed: the service responded with 503 Service Unavailable.": {Err: timeout, LastFault: busy},
 		"The service responded with 400 Bad Request.":                                             {Err: refused, LastFault: refused},
 		`The service responded with 400 Bad Request, error message "no", to every read for 1m1s.`: {Err: expiredKey, LastFault: expiredKey},

@@ -7,15 +7,8 @@ terraform {
   }
 }
 
-variable "agent_admin_key" {
-  type      = string
-  sensitive = true
-  ephemeral = true # not stored in plans, so apply needs it too
-}
-
-provider "agent" {
-  admin_key = var.agent_admin_key # AGENT_… variables set the rest
-}
+# AGENT_BASE_URL, AGENT_ADMIN_KEY and AGENT_PROJECT_ID set it. A key in this block could be sent to any base_url.
+provider "agent" {}
 
 resource "agent_job" "reference" {
   name   = "reference"

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
@@ -126,7 +127,7 @@ func (l Location) Open(scope string, process *cli.Process) store.Store {
 
 // errURL says what a URL can be.
 var errURL = func() error {
-	examples, parameters := []string{"an absolute path"}, []string{"the parameters endpoint and state"}
+	examples, parameters := []string{"an absolute path"}, []string{"the parameters state and endpoint (of s3, or on this machine)"}
 	for _, k := range kinds() {
 		examples = append(examples, k.Example)
 		if len(k.Accepts) > 0 {
@@ -137,9 +138,25 @@ var errURL = func() error {
 		strings.Join(examples, ", or "), strings.Join(parameters, "; "))
 }()
 
+// errInvisible refuses what would quietly be another place: it comes with a copy, or from a file.
+var errInvisible = errors.New("the journal's URL has a line break, a blank before or after a part of it, or another character that " +
+	"nobody sees: remove it")
+
+func isInvisible(text string) bool {
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '/' || r == '?' }) {
+		if part != strings.TrimSpace(part) {
+			return true
+		}
+	}
+	return strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
 // ParseURL reads where a named journal is kept: the absolute path of a folder that exists, or the URL of a kind, with endpoint=URL and
 // state=NAME. Its errors never repeat the text.
 func ParseURL(text string) (Location, error) {
+	if isInvisible(text) {
+		return Location{}, errInvisible
+	}
 	if filepath.IsAbs(text) {
 		folder, state, named := strings.Cut(text, "?state=")
 		if named && state == "" {
@@ -156,6 +173,9 @@ func ParseURL(text string) (Location, error) {
 	if err != nil {
 		return Location{}, errURL
 	}
+	if isInvisible(parsed.Path) {
+		return Location{}, errInvisible
+	}
 	kind, ok := find(func(k bucket.Kind) bool { return k.Scheme == parsed.Scheme })
 	if !ok {
 		return Location{}, errURL
@@ -164,6 +184,9 @@ func ParseURL(text string) (Location, error) {
 	for name, values := range query {
 		if len(values) != 1 || values[0] == "" || name != "endpoint" && name != "state" && !slices.Contains(kind.Accepts, name) {
 			return Location{}, errURL
+		}
+		if isInvisible(values[0]) {
+			return Location{}, errInvisible
 		}
 		parameters[name] = values[0]
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
@@ -44,7 +45,11 @@ func TestParseURL(t *testing.T) {
 		{text: "gs://b?region=canary", err: errURL},
 		{text: "gs://b?encrypt=true", err: errURL},
 		{text: "gs://b?storage_custom_endpoint=https://canary", err: errURL},
-		{text: "gs://b?endpoint=http://g.example.com", err: settings.ErrEndpoint},
+		{text: "gs://b?endpoint=http://g.example.com", err: settings.ErrEmulator},
+		{text: "gs://b?endpoint=https://canary.example.com", err: settings.ErrEmulator},
+		{text: "gs://b?endpoint=https://localhost.canary", err: settings.ErrEmulator},
+		{text: "gs://b?endpoint=http://localhost@canary", err: settings.ErrEmulator},
+		{text: "gs://b?endpoint=http://canary@localhost", err: settings.ErrEndpoint},
 		{text: filepath.Join(dir, "a") + "?state=", err: errURL},
 		{text: "", err: errURL},
 		{text: "https://bucket", err: errURL},
@@ -63,7 +68,23 @@ func TestParseURL(t *testing.T) {
 		{text: "s3://bucket?endpoint=https://s3.example.com%23a", err: settings.ErrEndpoint},
 		{text: "s3://bucket?endpoint=https://", err: settings.ErrEndpoint},
 		{text: "s3://bucket?endpoint=%25zz", err: settings.ErrEndpoint},
-		{text: "azblob://devstate/ci-state?endpoint=http://canary.example.com", err: settings.ErrEndpoint},
+		{text: "azblob://devstate/ci-state?endpoint=https://canary.example.com", err: settings.ErrEmulator},
+		{text: "azblob://devstate/ci-state?endpoint=https://%25zz", err: settings.ErrEmulator},
+		{text: filepath.Join(dir, "a") + "\n", err: errInvisible},
+		{text: filepath.Join(dir, "a") + " ", err: errInvisible},
+		{text: filepath.Join(dir, "a", "\u200bcanary"), err: errInvisible},
+		{text: filepath.Join(dir, "a") + "?state=app ", err: errInvisible},
+		{text: filepath.Join(dir, "a") + " ?state=app", err: errInvisible},
+		{text: "s3://bucket/a\n", err: errInvisible},
+		{text: " s3://bucket/a", err: errInvisible},
+		{text: "s3://bucket/a%0Acanary", err: errInvisible},
+		{text: "s3://bucket/a%20", err: errInvisible},
+		{text: "s3://bucket/a /b", err: errInvisible},
+		{text: "s3://bucket/%E2%80%8B", err: errInvisible},
+		{text: "s3://bucket?state=+app", err: errInvisible},
+		{text: "s3://bucket?state=app%0D%0A", err: errInvisible},
+		{text: "s3://bucket?state=%C2%A0app", err: errInvisible},
+		{text: "s3://bucket?profile=canary%20", err: errInvisible},
 		{text: "azblob://devstate/ci-state?region=canary", err: errURL},
 		{text: "azblob://dev.canary/ci-state", err: azblob.ErrNames},
 		{text: "azblob://devstate", err: azblob.ErrNames},
@@ -80,7 +101,7 @@ func TestParseURL(t *testing.T) {
 	}
 	for _, example := range Examples() {
 		where, query, _ := strings.Cut(example, "?")
-		got, err := ParseURL(where + "?state=app&endpoint=https://store.example.com&" + query)
+		got, err := ParseURL(where + "?state=app&endpoint=https://127.0.0.1&" + query)
 		if err != nil || got.String() != where+"/" || got.State != "app" {
 			t.Errorf("%s: got %s of %q, %v", example, got, got.State, err)
 		}
@@ -89,10 +110,34 @@ func TestParseURL(t *testing.T) {
 				t.Errorf("%s, with %s: %v", example, secret, err)
 			}
 		}
-		if _, err := ParseURL(where + "?endpoint=http://store.example.com"); !errors.Is(err, settings.ErrEndpoint) {
+		if _, err := ParseURL(where + "?endpoint=http://store.example.com"); !errors.Is(err, settings.ErrEndpoint) && !errors.Is(err, settings.ErrEmulator) {
 			t.Errorf("%s, unencrypted: %v", example, err)
 		}
 	}
+}
+
+// Whatever a person writes is refused, or leads to one place, which its name shows.
+func FuzzParseURL(f *testing.F) {
+	for _, example := range append(Examples(), "/a/b?state=c", "s3://b/p?endpoint=https://s3.example.com&state=a%2Fb", "gs://b?endpoint=http://[::1]:1") {
+		f.Add(example)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := ParseURL(text)
+		if err != nil {
+			if l.String() != "" {
+				t.Errorf("%q: %v, and %s", text, err, l)
+			}
+			return
+		}
+		for _, part := range []string{l.String(), l.State} {
+			if part != strings.TrimSpace(part) || strings.ContainsFunc(part, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%q leads to %q of %q", text, l, l.State)
+			}
+		}
+		if l.IsBucket() && l.Prefix != "" && (l.Prefix[0] == '/' || !strings.HasSuffix(l.Prefix, "/")) {
+			t.Errorf("%q: prefix %q", text, l.Prefix)
+		}
+	})
 }
 
 // A place that cannot be used is an error of each operation, and of nothing before.

@@ -59,7 +59,7 @@ func mutants() map[string]mutant {
 
 		"no POST without a claim":                                    {"journal/call.go", "		return ErrTaken\n	}\n	return err\n", "		return ErrTaken\n	}\n	return nil\n", create},
 		"a claim replaces only what was read":                        {"journal/call.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
-		"nothing is sent before the store has proved its conditions": {"journal/call.go", "	err := c.journal.prove(c.ctx)\n", "	var err error\n", create},
+		"nothing is sent before the store has proved its conditions": {"journal/journal.go", "	err := j.store.Prove(ctx)\n", "	var err error\n", create},
 		"the response is recorded before it is used": {
 			"journal/call.go", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.keep(c.journal.withoutForgotten(&r))\n", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.release()\n", create,
 		},

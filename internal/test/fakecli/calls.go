@@ -93,9 +93,7 @@ func (c *CLI) List(ctx context.Context, include bool) (listed []Listed, diags []
 		if result.Identity == nil {
 			continue
 		}
-		identity := c.attributes(c.unmarshal(result.Identity.IdentityData, tftypes.Object{
-			AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String},
-		}))
+		identity := c.attributes(c.unmarshal(result.Identity.IdentityData, identityType))
 		one := Listed{Name: result.DisplayName}
 		if err := identity["id"].As(&one.ID); err != nil {
 			c.T.Fatal(err)

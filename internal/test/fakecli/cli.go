@@ -168,10 +168,18 @@ func (c *CLI) Refresh(ctx context.Context) []*tfprotov6.Diagnostic {
 	return resp.Diagnostics
 }
 
-// ImportState imports a job by its id, as "terraform import" does, and reads it.
-func (c *CLI) ImportState(ctx context.Context, id string) []*tfprotov6.Diagnostic {
+var identityType = tftypes.Object{AttributeTypes: map[string]tftypes.Type{"project_id": tftypes.String, "id": tftypes.String}}
+
+// ImportState imports a job by its id, as "terraform import" does, or by the Attrs of its identity, and reads it.
+func (c *CLI) ImportState(ctx context.Context, by any) []*tfprotov6.Diagnostic {
 	c.T.Helper()
-	resp := call(ctx, c, c.Server.ImportResourceState, &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job", ID: id})
+	req := &tfprotov6.ImportResourceStateRequest{TypeName: "agent_job"}
+	if identity, ok := by.(Attrs); ok {
+		req.Identity = &tfprotov6.ResourceIdentityData{IdentityData: c.Dynamic(Object(identityType, identity))}
+	} else {
+		req.ID = by.(string)
+	}
+	resp := call(ctx, c, c.Server.ImportResourceState, req)
 	if Failed(resp.Diagnostics) {
 		return resp.Diagnostics
 	}

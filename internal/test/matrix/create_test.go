@@ -43,7 +43,7 @@ func createRows() []Row {
 			post := attrs{"operation": "create job", "method": "POST", "url": m.URL + "/v2/agent/proj_1/job", "request_bytes": 29.0, "duration_ms": 0.0}
 			want := []attrs{
 				fakecli.With(post, attrs{"status": 0.0, "response_bytes": 0.0, "error": `no connection to the service: no\u001b[2J route`}),
-				fakecli.With(post, attrs{"status": 201.0, "response_bytes": 225.0}), // ids are of one length
+				fakecli.With(post, attrs{"status": 201.0, "response_bytes": 225.0, "job_status": "active"}), // ids are of one length
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
 				m.Errorf("log (-want +got):\n%s", diff)

@@ -26,9 +26,25 @@ func inputRows() []Row {
 	return []Row{
 		// Red without: ValidID in ImportState.
 		{name: "I03_id_in_import", clock: true, Test: func(m *Matrix) {
-			for _, id := range []string{"proj_1/a b", "a b/job_1"} {
+			for _, id := range []string{"proj_1/a b", "a b/job_1", "/job_1", "job_1/", "a b"} {
 				m.wantDiags(m.imports(id), importFailed)
 				m.wantWords("PROJECT_ID/JOB_ID")
+			}
+		}},
+		// Red without: the provider's project in ImportState, of an id and of an identity.
+		{name: "I03_import_in_the_project_of_the_provider", clock: true, Test: func(m *Matrix) {
+			id := m.created(Job1())
+			for _, by := range []any{id, attrs{"id": id}, attrs{"id": id, "project_id": harness.Project}} {
+				m.OK(m.imports(by))
+				m.wantAttr("id", id)
+				m.wantAttr("project_id", harness.Project)
+			}
+			for _, project := range []any{nil, unknown{}} {
+				m.OK(m.configure(attrs{"project_id": project}))
+				for _, by := range []any{id, attrs{"id": id}} {
+					m.wantDiags(m.imports(by), importFailed)
+					m.wantWords("the provider has no project_id", "Nothing was imported or sent.", "PROJECT_ID/JOB_ID")
+				}
 			}
 		}},
 		// Nobody should, but its place in the URL is no reason to log the key. Red without: keyMask in each call.

@@ -23,19 +23,27 @@ func recordRows() []Row {
 		m.created(Job1())
 		// Red without: webLink in shownJob.set.
 		for link, shown := range map[string]string{
-			"javascript:alert(1)": "", "ftp://example.com/1": "", "/pull/1": "", "https:///pull/1": "", "https://example.com/ 1": "", "": "", longest + "a": longest[:100],
-			"https://github.com@example.com/1": "", "https://example.com/\x1b[2J": "u001b[2J", "https://example.com/\n1": "u000a1", "https://example.com/\u202e1": "u202e1",
+			"javascript:alert(1)": "", "ftp://example.com/1": "", "/pull/1": "", "https:///pull/1": "", "https://example.com/ 1": "", longest + "a": longest[:100],
+			"https://github.com@example.com/1": "", "https://example.com/a)[text](https://example.com": "", "https://example.com/$(id)": "", "https://example.com/\x1b[2J": "u001b[2J", "https://example.com/\n1": "u000a1", "https://example.com/\u202e1": "u202e1",
 		} {
 			m.Script(faultserver.Get, shows(attrs{"status": "completed", "prLink": link}))
 			m.wantDiags(m.refresh(), linkLeftOut)
 			m.wantWords(cmp.Or(shown, link), "not a plain http or https URL")
 			m.wantAttr("pr_link", nil)
 		}
-		m.Script(faultserver.Get, shows(attrs{"status": "completed", "prLink": longest}))
-		m.OK(m.refresh())
-		m.wantAttr("pr_link", longest)
+		// Red without: the texts of decodeJob as key.text returns them.
+		for _, link := range []string{longest, " " + longest + "\n", "", " "} {
+			m.Script(faultserver.Get, shows(attrs{"status": "completed", "prLink": link, "archivedAt": ""}))
+			m.OK(m.refresh())
+			m.wantAttr("archived_at", nil)
+			if trimmed := strings.TrimSpace(link); trimmed != "" {
+				m.wantAttr("pr_link", trimmed)
+			} else {
+				m.wantAttr("pr_link", nil)
+			}
+		}
 	}},
-		// Red without: the lenient optionalString (a field of an odd form as an error), plain strings for times,
+		// Red without: the lenient Key.text (a field of an odd form as an error), plain strings for times,
 		// and printable in set.
 		{name: "P05_odd_forms", script: harness.Always(simulator.Script{Duration: 30 * time.Millisecond, Extra: attrs{
 			"prLink": nil, "source": simulator.Omit{}, "model": strings.Repeat("m", 600), "createdAt": "2026-01-02T03:04:05\n\x1b[31m", "archivedAt": "2026-W01-5",
@@ -92,11 +100,11 @@ func (m *Matrix) createdAs(fields attrs) faultserver.Play {
 	}
 }
 
-// imports imports a job, as "terraform import" does.
-func (m *Matrix) imports(id string) []*tfprotov6.Diagnostic {
+// imports imports a job by its id or its identity.
+func (m *Matrix) imports(by any) []*tfprotov6.Diagnostic {
 	m.Helper()
 	m.cli.Forget()
-	return m.note(m.cli.ImportState(m.ctx, id))
+	return m.note(m.cli.ImportState(m.ctx, by))
 }
 
 const (

@@ -22,7 +22,7 @@ func refusedRows() []Row {
 				"The server's certificate could not be verified", "unknown authority", "ca_certificates_pem")
 			m.wantDials(1)
 		}},
-		// Red without: 4xx as a final refusal in classifyPost; the words, without serviceMessage; the URL, without Request in reason.
+		// Red without: 4xx as a final refusal in classifyPost; the words, without message of a response; the URL, without Request in reason.
 		{name: "C08_402", Test: func(m *Matrix) {
 			m.Script(faultserver.Create, faultserver.Answer(402, `{"title":"Bad","detail":"no such thing"}`, "Content-Type: application/problem+json"))
 			m.refused(m.Run(Job1()), "The service responded with 402", `error message "no such thing"`, "(POST "+m.URL+"/v2/agent/proj_1/job)",

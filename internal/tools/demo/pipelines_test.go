@@ -4,12 +4,16 @@
 package main
 
 import (
+	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -114,21 +118,38 @@ func TestAccFiles(t *testing.T) {
 }
 
 // What is done with the link of the pull request, with stand-ins for gh and sleep on PATH.
+//
+// Red without: the check of the link in the recipe; of the plan, whether this run has changed it.
 func TestAccReview(t *testing.T) {
 	t.Parallel()
 	r := startPipeline(t, 0)
-	r.checkout(oneApply)
-	if text, failed := r.github(recipes + "review.yml"); failed != "" {
-		t.Fatalf("%q failed:\n%s", failed, text)
+	const handedOn = "needs.agent.outputs.pull_request"
+	var links []string
+	for range 2 { // the second run changes nothing
+		r.checkout(oneApply)
+		r.write("message_override.tf", "output \"message\" {\n  value = \"Job [x](https://evil.example/?a=1)\\n::error::`$(id)` <b>@team !\"\n}\n")
+		text, failed := r.github(recipes + "review.yml")
+		if message := r.values["needs.agent.outputs.message"]; failed != "" || message != "Job xhttps://evil.example/?a=1::error::id bteam" || !strings.HasSuffix(text, message+" \n") {
+			t.Fatalf("%q failed, message %q:\n%s", failed, message, text)
+		}
+		links = append(links, r.values[handedOn])
+	}
+	link := r.service.Jobs()[0].PullRequest
+	if diff := cmp.Diff([]string{link, ""}, links); diff != "" {
+		t.Errorf("links that are handed on (-want +got):\n%s", diff)
 	}
 	r.values["secrets.REVIEW_TOKEN"] = "token"
-	link := r.service.Jobs()[0].PullRequest
 	first := "token pr edit " + link + " --add-label documentation --add-reviewer example/writers\ntoken pr merge " + link + " --auto --squash\n"
 	view := "token pr view " + link + " --json state --jq .state\n"
 	home := r.dir
-	for _, test := range []struct{ states, failed string }{ // one by one; without another one, gh fails
-		{"OPEN\nOPEN\nMERGED\n", ""}, {"OPEN\nCLOSED\n", "Wait until it is merged"}, {"OPEN\n", "Wait until it is merged"},
+	const check = "Check the link"
+	for _, test := range []struct{ link, states, failed string }{ // one by one; without another one, gh fails
+		{link, "OPEN\nOPEN\nMERGED\n", ""}, {link, "OPEN\nCLOSED\n", "Wait until it is merged"}, {link, "OPEN\n", "Wait until it is merged"},
+		{"https://github.com/other/docs/pull/1", "", check}, {"https://github.com.example/example/docs/pull/1", "", check},
+		{"https://github.com/example/docs/pull/1/../../../../other/docs/pull/1", "", check}, {"https://github.com/example/docs", "", check},
+		{"x " + link, "", check}, {link + "\n--admin", "", check}, {link + ";id", "", check}, {link + "?a", "", check}, {"--admin", "", check}, {"1", "", check},
 	} {
+		r.values[handedOn] = test.link
 		r.dir = r.bin
 		r.write("sleep", "#!/bin/sh\n")
 		r.write("gh", "#!/bin/sh\necho \"$GH_TOKEN $*\" >>calls\n[ \"$2\" != view ] || { sed -n 1p states; grep -q . states && sed -i 1d states; }\n")
@@ -143,9 +164,31 @@ func TestAccReview(t *testing.T) {
 		failed := r.githubNext(recipes+"review.yml", "review")
 		calls, err := os.ReadFile(home + "/calls")
 		want := first + strings.Repeat(view, strings.Count(test.states, "OPEN")+1)
-		if diff := cmp.Diff(want, string(calls)); failed != test.failed || err != nil || diff != "" {
-			t.Errorf("%q: %q failed, %v, calls (-want +got):\n%s", test.states, failed, err, diff)
+		if test.failed == check {
+			want = ""
 		}
+		if diff := cmp.Diff(want, string(calls)); failed != test.failed || err != nil || diff != "" {
+			t.Errorf("%+v: %q failed, %v, calls (-want +got):\n%s", test, failed, err, diff)
+		}
+	}
+}
+
+// The plan of a pull request sends the key to no service that the pull request names.
+//
+// Red without: isElsewhere in internal/provider; AGENT_BASE_URL in the pipelines; a key in the provider block of main.tf.
+func TestAccPullRequest_otherBaseURL(t *testing.T) {
+	t.Parallel()
+	r := startPipeline(t, 0)
+	var requests atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	t.Cleanup(other.Close)
+	r.values["github.event_name"], r.values["branch"] = "pull_request", "feature"
+	change := fmt.Sprintf("provider \"agent\" {\n  base_url = %q\n}\n\ndata \"agent_job\" \"any\" {\n  id = \"job_1\"\n}\n", other.URL)
+	r.checkout(oneApply)
+	r.write("main.tf", strings.Replace(configuration(t, oneApply), "provider \"agent\" {}\n", change, 1))
+	text, failed := r.github(pipelines + "push.yml")
+	if failed != "Plan" || !strings.Contains(text, "base_url is not the URL in the environment variable AGENT_BASE_URL") || requests.Load() > 0 {
+		t.Errorf("%q failed, and the other service received %d requests:\n%s", failed, requests.Load(), text)
 	}
 }
 
@@ -308,7 +351,7 @@ func TestAccStores_cutShort(t *testing.T) {
 		signal syscall.Signal
 		apply  string // the step or job that is cut short
 		run    func(r *runner) (text, failed string)
-		isLost bool   // the state
+		isLost bool // the state
 	}{
 		"GitHub, lost":      {syscall.SIGKILL, "Apply", github, true},
 		"GitHub, cancelled": {syscall.SIGINT, "Apply", github, false}, // Red without: exec
@@ -369,7 +412,7 @@ func TestAccTwoApplies(t *testing.T) {
 	}
 	r := startPipeline(t, time.Hour)
 	r.env = []string{
-		"AGENT_BASE_URL=" + r.values["vars.AGENT_BASE_URL"], "AGENT_PROJECT_ID=proj_123", "TF_VAR_agent_admin_key=" + canary, "TF_CLI_CONFIG_FILE=" + withInit,
+		"AGENT_BASE_URL=" + r.values["vars.AGENT_BASE_URL"], "AGENT_PROJECT_ID=proj_123", "AGENT_ADMIN_KEY=" + canary, "TF_CLI_CONFIG_FILE=" + withInit,
 	}
 	for _, r.kill = range []syscall.Signal{syscall.SIGKILL, 0} {
 		r.checkout(pipelines + "two-applies.tf")

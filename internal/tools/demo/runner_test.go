@@ -44,6 +44,7 @@ func startPipeline(t *testing.T, jobs time.Duration) *runner {
 	dir := t.TempDir()
 	r := &runner{trial: s, bin: filepath.Join(dir, "bin"), origin: filepath.Join(dir, "agent"), values: map[string]string{
 		"vars.AGENT_BASE_URL": strings.TrimPrefix(s.env[0], "AGENT_BASE_URL="), "vars.AGENT_PROJECT_ID": "proj_123", "secrets.AGENT_ADMIN_KEY": canary,
+		"github.server_url": "https://github.com", "github.repository": "example/docs",
 		"github.event_name": "push", "github.event.before": "", "github.event.inputs.since": "", "github.run_id": "101", "github.sha": "5f7079d", "github.ref_name": "v1",
 		"branch": "main",
 	}}
@@ -176,7 +177,10 @@ type workflow struct {
 		Outputs     map[string]string
 		Defaults    struct{ Run struct{ Shell string } }
 		With        map[string]string
-		Steps       []struct{ Name, If, Run, Uses string }
+		Steps       []struct {
+			Name, If, Run, Uses string
+			Env                 map[string]string
+		}
 	}
 }
 
@@ -225,13 +229,21 @@ func (r *runner) github(caller string) (text, failed string) {
 			continue
 		}
 		more, _ := os.ReadFile(files + "/env")
-		shown, ok := r.bash(strings.Fields(strings.TrimSuffix(job.Defaults.Run.Shell, " {0}")), r.expand(step.Run), slices.Concat(env, strings.Split(strings.TrimSpace(string(more)), "\n")))
+		all := slices.Concat(env, strings.Split(strings.TrimSpace(string(more)), "\n"))
+		for name, value := range step.Env {
+			all = append(all, name+"="+r.expand(value))
+		}
+		if hasKey := strings.Contains(strings.Join(all, "\n"), canary); hasKey != (step.Name == "Plan" || step.Name == "Apply") {
+			r.Errorf("step %q has the key: %t", step.Name, hasKey)
+		}
+		shown, ok := r.bash(strings.Fields(strings.TrimSuffix(job.Defaults.Run.Shell, " {0}")), r.expand(step.Run), all)
 		text += shown
 		if !ok && failed == "" {
 			failed = step.Name
 		}
 	}
 	summary, _ := os.ReadFile(files + "/summary")
+	r.values["steps.link.outputs.pull_request"] = ""
 	if outputs, _ := os.ReadFile(files + "/output"); len(outputs) > 0 {
 		for line := range strings.Lines(string(outputs)) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -274,6 +286,7 @@ func (r *runner) gitlab(file string) (text, failed string) {
 		BeforeScript []string `yaml:"before_script"`
 		Script       []string
 		Artifacts    struct{ Paths []string }
+		Environment  struct{ Name string }
 	}
 	var all struct {
 		Variables             map[string]string
@@ -284,7 +297,7 @@ func (r *runner) gitlab(file string) (text, failed string) {
 	r.checkout(file)
 	variables := map[string]string{
 		"CI_PROJECT_DIR": r.dir, "AWS_TOKEN": "token", "AWS_PLAN_ROLE_ARN": roles + "agent-plan", "AWS_APPLY_ROLE_ARN": roles + "agent-apply",
-		"CI_DEFAULT_BRANCH": "main", "CI_COMMIT_BRANCH": r.values["branch"], "AGENT_PLAN_KEY": canary, "AGENT_APPLY_KEY": canary,
+		"CI_DEFAULT_BRANCH": "main", "CI_COMMIT_BRANCH": r.values["branch"],
 	}
 	for _, name := range []string{"AGENT_BASE_URL", "AGENT_PROJECT_ID", "AGENT_PROVIDER_COMMIT"} {
 		variables[name] = r.values["vars."+name]
@@ -309,7 +322,11 @@ func (r *runner) gitlab(file string) (text, failed string) {
 		if step.job.Extends == ".terraform" {
 			script = slices.Concat(all.Terraform.BeforeScript, script)
 		}
-		shown, ok := r.bash([]string{"bash"}, strings.Join(script, "\n"), env)
+		mine := env
+		if step.job.Environment.Name == "agent-"+step.name {
+			mine = append(slices.Clip(env), "AGENT_ADMIN_KEY="+canary)
+		}
+		shown, ok := r.bash([]string{"bash"}, strings.Join(script, "\n"), mine)
 		text += shown
 		if !ok {
 			return text, step.name

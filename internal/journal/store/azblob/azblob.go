@@ -77,8 +77,9 @@ func beside(s *settings.Settings) (bucket.Cloud, string, error) {
 // named is where a URL leads.
 func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error) {
 	container, prefix, _ := strings.Cut(path, "/")
-	c, err := newCloud(host, container, s.Text("endpoint"), false, s)
-	return c, prefix, err
+	endpoint := s.Text("endpoint")
+	c, err := newCloud(host, container, endpoint, false, s)
+	return c, prefix, errors.Join(err, settings.CheckEmulator(endpoint))
 }
 
 // newCloud checks the names, because they become parts of a URL that tokens are sent to. Beside a state, the
@@ -180,10 +181,14 @@ type objects struct {
 
 func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Object, error] {
 	return func(yield func(bucket.Object, error) bool) {
+		var seen bucket.Tokens
 		for pages := o.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix}); pages.More(); {
 			page, err := pages.NextPage(ctx)
 			if err == nil && page.Segment == nil {
 				err = errors.New("the response is not a listing") // a proxy's perhaps; not an empty journal
+			}
+			if err == nil {
+				err = seen.Add(deref(page.NextMarker))
 			}
 			if err != nil {
 				yield(bucket.Object{}, azureError(err))

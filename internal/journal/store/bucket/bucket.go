@@ -5,18 +5,23 @@
 package bucket
 
 import (
+	"bytes"
 	"context"
+	cryptorand "crypto/rand"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
+	"github.com/agentjobs/terraform-provider-agent/internal/sleep"
 )
 
 // Kind is a cloud whose buckets keep a journal.
@@ -63,6 +68,18 @@ type Objects interface {
 type Object struct {
 	Key string
 	store.Listed
+}
+
+// Tokens are those by which the pages of a listing follow each other.
+type Tokens []string
+
+// Add refuses a token that the listing has had: it would never end.
+func (t *Tokens) Add(token string) error {
+	if token != "" && slices.Contains(*t, token) {
+		return errors.New("the listing repeats itself")
+	}
+	*t = append(*t, token)
+	return nil
 }
 
 // RequestTimeout bounds a request. One for credentials outlives the call that needs them, and all others wait for it.
@@ -208,16 +225,11 @@ func (b *bucket) put(ctx context.Context, object string, text []byte, ifVersion 
 // probe is the name of the object that Prove writes. It is not that of any key.
 const probe = "_conditions" + store.Suffix
 
-// Prove writes an object that nobody reads. Only in a new scope, where there is none yet, does a write of it succeed.
+// Prove writes an object that nobody reads: with wrong conditions, and with the right one, as the record of what is sent needs it.
 func (b *bucket) Prove(ctx context.Context) error {
-	write := func(ifVersion store.Version) error {
-		text := fmt.Sprintf("{\"about\": \"The store must refuse to replace this.\", \"at\": %q}\n", time.Now().Format(time.RFC3339Nano))
-		_, err := b.put(ctx, b.prefix+probe, []byte(text), ifVersion)
-		return err
-	}
-	err := write("")
+	_, err := b.put(ctx, b.prefix+probe, proof(), "")
 	if err == nil {
-		err = write("")
+		_, err = b.put(ctx, b.prefix+probe, proof(), "")
 	}
 	switch {
 	case err == nil:
@@ -225,13 +237,48 @@ func (b *bucket) Prove(ctx context.Context) error {
 	case !errors.Is(err, store.ErrConflict):
 		return err
 	}
-	if err = write(b.cloud.Never()); err == nil {
+	if _, err = b.put(ctx, b.prefix+probe, proof(), b.cloud.Never()); err == nil {
 		return b.ignores("If-Match", "although the request named another version of it")
 	}
-	if errors.Is(err, store.ErrConflict) {
-		return nil
+	if !errors.Is(err, store.ErrConflict) {
+		return err
 	}
-	return err
+	return b.proveChange(ctx)
+}
+
+// proveChange replaces what is there. Other processes may do so at the same time.
+func (b *bucket) proveChange(ctx context.Context) error {
+	for range 10 {
+		_, before, err := b.get(ctx, "write", b.prefix+probe)
+		if err != nil {
+			return err
+		}
+		text := proof()
+		written, putErr := b.put(ctx, b.prefix+probe, text, before)
+		if putErr != nil && !errors.Is(putErr, store.ErrConflict) {
+			return putErr
+		}
+		there, now, err := b.get(ctx, "write", b.prefix+probe)
+		isThere := bytes.Equal(there, text)
+		switch {
+		case err != nil:
+			return err
+		case isThere && (putErr != nil || now == written), !isThere && putErr == nil: // stored, and perhaps replaced since
+			return nil
+		case isThere, now == before:
+			return fmt.Errorf("the store does not accept the version that it names itself, so what is sent could not be recorded "+
+				"(perhaps a proxy changes ETags): %s/%s%s is %s there, and was %s", b.cloud, b.prefix, probe, now, before)
+		}
+		if err := sleep.For(ctx, rand.N(100*time.Millisecond)); err != nil {
+			return err
+		}
+	}
+	return store.ErrConflict
+}
+
+// proof is a text that nobody else writes.
+func proof() []byte {
+	return fmt.Appendf(nil, "{\"about\": \"The store must refuse to replace this, but by name.\", \"write\": %q}\n", cryptorand.Text())
 }
 
 func (b *bucket) ignores(condition, how string) error {

@@ -28,11 +28,13 @@ import (
 const (
 	temporary    = ".tmp-"
 	maxTemporary = time.Hour
+	// writable are the bits of a mode that no file of the provider has.
+	writable fs.FileMode = 0o222
 )
 
-// New returns the store of a scope in a root folder. The default one is made.
+// New returns the store of a scope in a root folder. The default one is made, and is in a folder that others may have filled: a checkout.
 func New(root string, isDefault bool, scope string) store.Store {
-	return &folder{root, isDefault, filepath.Join(root, scope), syncDir}
+	return &folder{root, isDefault, scope, syncDir}
 }
 
 // folder keeps each text in a folder, in a file for each version: the highest number counts. Two writers cannot both make the
@@ -40,17 +42,55 @@ func New(root string, isDefault bool, scope string) store.Store {
 type folder struct {
 	root      string
 	isDefault bool
-	dir       string // of the scope, in root
+	scope     string // a folder in root
 
 	syncDir func(path string) error // makes the names in a folder durable
 }
 
-func (f *folder) String() string          { return f.dir }
-func (f *folder) Where(key string) string { return filepath.Join(f.dir, key) }
+func (f *folder) String() string          { return filepath.Join(f.root, f.scope) }
+func (f *folder) Where(key string) string { return filepath.Join(f.root, f.scope, key) }
 func (f *folder) IsLocal() bool           { return true }
 
+// opened is a folder in use. Its methods take paths in root, and reach nothing outside it.
+type opened struct {
+	*folder
+	*os.Root
+}
+
+// open opens the root. A root that a person has named must exist: it may be on a volume that is not mounted. A person may name a link, too.
+func (f *folder) open() (opened, error) {
+	if info, err := os.Lstat(f.root); err == nil && f.isDefault && !info.IsDir() {
+		return opened{}, notOurs(f.root, "no folder")
+	}
+	root, err := os.OpenRoot(f.root)
+	return opened{f, root}, err
+}
+
+// isEmpty reports whether an error of open means that nothing was written yet.
+func (f *folder) isEmpty(err error) bool { return f.isDefault && errors.Is(err, fs.ErrNotExist) }
+
+// openOrMake makes the default root if it is missing.
+func (f *folder) openOrMake() (opened, error) {
+	o, err := f.open()
+	if !f.isEmpty(err) {
+		return o, err
+	}
+	if err = os.Mkdir(f.root, 0o777); err == nil { //nolint:gosec // umask and the parent's group decide who may use it
+		err = f.syncDir(filepath.Dir(f.root))
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return opened{}, err
+	}
+	return f.open()
+}
+
+// notOurs is an error about what the provider does not make, and a checkout can bring: a link may lead anywhere, and a pipe never ends.
+func notOurs(path, what string) error {
+	return fmt.Errorf("%s is %s, so the provider did not make it, but a checkout or a copy: remove it, from the repository, too", path, what)
+}
+
 func (f *folder) file(key string, number int) string {
-	return filepath.Join(f.Where(key), strconv.Itoa(number)+store.Suffix)
+	return filepath.Join(f.scope, key, strconv.Itoa(number)+store.Suffix)
 }
 
 // versionOf is the version of a file's number, which is 0 if there is no file.
@@ -62,18 +102,26 @@ func versionOf(number int) store.Version {
 }
 
 func (f *folder) List(ctx context.Context) (map[string]store.Listed, error) {
-	files, err := f.read(ctx, f.dir)
+	o, err := f.open()
+	if f.isEmpty(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = o.Close() }()
+	files, err := o.read(ctx, f.scope)
 	if err != nil {
 		return nil, err
 	}
 	found := map[string]store.Listed{}
 	for _, file := range files {
 		key := file.Name()
-		if !file.IsDir() || store.CheckKey(key) != nil {
+		if store.CheckKey(key) != nil {
 			continue
 		}
 		var info fs.FileInfo
-		number, err := f.onLatest(ctx, key, func(path string) (err error) { info, err = os.Stat(path); return err })
+		number, err := o.onLatest(ctx, key, func(path string) (err error) { info, err = o.stat(path); return err })
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return nil, err
 		}
@@ -88,8 +136,19 @@ func (f *folder) Get(ctx context.Context, key string) (text []byte, _ store.Vers
 	if err := store.CheckKey(key); err != nil {
 		return nil, "", err
 	}
-	number, err := f.onLatest(ctx, key, func(path string) error {
-		file, err := os.Open(path)
+	o, err := f.open()
+	if f.isEmpty(err) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() { _ = o.Close() }()
+	number, err := o.onLatest(ctx, key, func(path string) error {
+		if _, err := o.stat(path); err != nil {
+			return err
+		}
+		file, err := o.Open(path)
 		if err != nil {
 			return err
 		}
@@ -102,15 +161,45 @@ func (f *folder) Get(ctx context.Context, key string) (text []byte, _ store.Vers
 	return text, versionOf(number), nil
 }
 
+// stat refuses what is no text of the provider. Git makes each file so that its owner can write to it; the provider never does.
+func (o opened) stat(path string) (fs.FileInfo, error) {
+	info, err := o.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, notOurs(filepath.Join(o.root, path), "no regular file")
+	case o.isDefault && info.Mode()&writable != 0:
+		return nil, notOurs(filepath.Join(o.root, path), "not read-only")
+	}
+	return info, nil
+}
+
+// checkFolder refuses a path that leads through anything but folders. os.Root follows links that stay in it.
+func (o opened) checkFolder(path string) error {
+	at := ""
+	for part := range strings.SplitSeq(path, string(filepath.Separator)) {
+		at = filepath.Join(at, part)
+		info, err := o.Lstat(at)
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			return notOurs(filepath.Join(o.root, at), "no folder")
+		}
+	}
+	return nil
+}
+
 // onLatest calls use with the file that counts, and returns its number. If there is none, it returns 0.
-func (f *folder) onLatest(ctx context.Context, key string, use func(path string) error) (int, error) {
+func (o opened) onLatest(ctx context.Context, key string, use func(path string) error) (int, error) {
 	var pause time.Duration
 	for {
-		number, err := f.latest(ctx, key)
+		number, err := o.latest(ctx, key)
 		if err != nil || number == 0 {
 			return 0, err
 		}
-		err = whenShared(ctx, func() error { return use(f.file(key, number)) })
+		err = whenShared(ctx, func() error { return use(o.file(key, number)) })
 		if !errors.Is(err, fs.ErrNotExist) {
 			return number, err
 		}
@@ -122,8 +211,8 @@ func (f *folder) onLatest(ctx context.Context, key string, use func(path string)
 }
 
 // latest returns the number of the file that counts, or 0.
-func (f *folder) latest(ctx context.Context, key string) (int, error) {
-	numbers, err := f.numbers(ctx, key)
+func (o opened) latest(ctx context.Context, key string) (int, error) {
+	numbers, err := o.numbers(ctx, key)
 	if err != nil || len(numbers) == 0 {
 		return 0, err
 	}
@@ -131,8 +220,8 @@ func (f *folder) latest(ctx context.Context, key string) (int, error) {
 }
 
 // numbers are those of a key's files, in any order.
-func (f *folder) numbers(ctx context.Context, key string) (numbers []int, _ error) {
-	files, err := f.read(ctx, f.Where(key))
+func (o opened) numbers(ctx context.Context, key string) (numbers []int, _ error) {
+	files, err := o.read(ctx, filepath.Join(o.scope, key))
 	for _, file := range files {
 		name, isText := strings.CutSuffix(file.Name(), store.Suffix)
 		if number, err := strconv.Atoi(name); isText && err == nil && number > 0 && strconv.Itoa(number) == name {
@@ -143,22 +232,29 @@ func (f *folder) numbers(ctx context.Context, key string) (numbers []int, _ erro
 }
 
 // read lists a folder, which may be missing. It removes what crashes have left.
-func (f *folder) read(ctx context.Context, dir string) (files []fs.DirEntry, _ error) {
-	list := func() (err error) { files, err = os.ReadDir(dir); return err }
-	err := whenShared(ctx, list)
-	if err != nil && isMissing(dir) && f.mayBeEmpty() {
+func (o opened) read(ctx context.Context, dir string) (files []fs.DirEntry, _ error) {
+	err := o.checkFolder(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if errors.Is(err, fs.ErrNotExist) { // somebody has just made it, or, on Windows, it is a file
-		err = list()
+	if err != nil {
+		return nil, err
 	}
+	err = whenShared(ctx, func() error {
+		opened, err := o.Open(dir)
+		if err != nil {
+			return err
+		}
+		files, err = opened.ReadDir(-1)
+		return errors.Join(err, opened.Close())
+	})
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range files {
 		if strings.HasPrefix(file.Name(), temporary) {
 			if info, err := file.Info(); err == nil && time.Since(info.ModTime()) > maxTemporary {
-				_ = os.Remove(filepath.Join(dir, file.Name())) // else the next listing does it
+				_ = o.Remove(filepath.Join(dir, file.Name())) // else the next listing does it
 			}
 		}
 	}
@@ -170,31 +266,36 @@ func (f *folder) Put(ctx context.Context, key string, text []byte, ifVersion sto
 	if err := errors.Join(store.CheckKey(key), store.CheckText(text)); err != nil {
 		return "", err
 	}
-	before, err := f.latest(ctx, key)
+	o, err := f.openOrMake()
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = o.Close() }()
+	before, err := o.latest(ctx, key)
 	if err != nil {
 		return "", err
 	}
 	if versionOf(before) != ifVersion {
 		return "", store.ErrConflict
 	}
-	written, err := f.write(ctx, f.Where(key), text)
+	written, err := o.write(ctx, filepath.Join(f.scope, key), text)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = remove(context.WithoutCancel(ctx), written) }()
-	return f.publish(ctx, key, written, before+1)
+	defer func() { _ = o.remove(context.WithoutCancel(ctx), written) }()
+	return o.publish(ctx, key, written, before+1)
 }
 
 // publish makes a temporary file that of a number, if it is the next one.
-func (f *folder) publish(ctx context.Context, key, written string, number int) (store.Version, error) {
-	err := f.link(ctx, written, f.file(key, number))
+func (o opened) publish(ctx context.Context, key, written string, number int) (store.Version, error) {
+	err := o.link(ctx, written, o.file(key, number))
 	if errors.Is(err, fs.ErrExist) {
 		return "", store.ErrConflict
 	}
 	if err != nil {
 		return "", err
 	}
-	numbers, err := f.numbers(ctx, key)
+	numbers, err := o.numbers(ctx, key)
 	if err != nil {
 		return "", err
 	}
@@ -202,28 +303,28 @@ func (f *folder) publish(ctx context.Context, key, written string, number int) (
 	// conflict, but the caller finds that out.
 	if latest := slices.Max(append(numbers, 0)); latest != number {
 		if latest > number {
-			_ = os.Remove(f.file(key, number)) // else the next write does it
+			_ = o.Remove(o.file(key, number)) // else the next write does it
 		}
 		return "", store.ErrConflict
 	}
-	if err = f.syncDir(f.Where(key)); err != nil {
+	if err = o.syncDir(o.Where(key)); err != nil {
 		return "", err
 	}
 	for _, earlier := range numbers {
 		if earlier < number {
-			_ = os.Remove(f.file(key, earlier)) // else the next write does it: on Windows, somebody may read it
+			_ = o.Remove(o.file(key, earlier)) // else the next write does it: on Windows, somebody may read it
 		}
 	}
 	return versionOf(number), nil
 }
 
-// write writes a temporary file in a folder, which it makes.
-func (f *folder) write(ctx context.Context, dir string, text []byte) (path string, _ error) {
+// write writes a temporary file in a folder, which it makes. Nobody writes to it again: see stat.
+func (o opened) write(ctx context.Context, dir string, text []byte) (path string, _ error) {
 	var file *os.File
+	path = filepath.Join(dir, temporary+strings.ToLower(rand.Text()))
 	err := whenShared(ctx, func() (err error) {
-		if err = f.makeDir(dir); err == nil {
-			path := filepath.Join(dir, temporary+strings.ToLower(rand.Text()))
-			file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // umask decides who may read it
+		if err = errors.Join(o.makeDir(dir), o.checkFolder(dir)); err == nil {
+			file, err = o.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666&^writable) // umask decides who may read it
 		}
 		return err
 	})
@@ -231,15 +332,20 @@ func (f *folder) write(ctx context.Context, dir string, text []byte) (path strin
 		return "", err
 	}
 	_, err = file.Write(text)
-	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err != nil {
-		return "", errors.Join(err, remove(context.WithoutCancel(ctx), file.Name()))
+	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err == nil {
+		if _, err = o.stat(path); err != nil { // no later run would take it for ours
+			err = fmt.Errorf("no file in %s stays read-only, as a record must in a folder that a checkout may have filled", o)
+		}
 	}
-	return file.Name(), nil
+	if err != nil {
+		return "", errors.Join(err, o.remove(context.WithoutCancel(ctx), path))
+	}
+	return path, nil
 }
 
 // link gives a temporary file a name, which nothing may have.
-func (f *folder) link(ctx context.Context, from, to string) error {
-	err := whenShared(ctx, func() error { return link(from, to) })
+func (o opened) link(ctx context.Context, from, to string) error {
+	err := whenShared(ctx, func() error { return link(o.Root, from, to) })
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("%w: the folder must be on a file system with hard links", err)
 	}
@@ -248,77 +354,81 @@ func (f *folder) link(ctx context.Context, from, to string) error {
 
 // Prove tries names that nobody reads.
 func (f *folder) Prove(ctx context.Context) error {
-	name := filepath.Join(f.dir, temporary+"proof-"+rand.Text())
-	defer func() { _ = remove(context.WithoutCancel(ctx), name) }()
+	o, err := f.openOrMake()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = o.Close() }()
+	name := filepath.Join(f.scope, temporary+"proof-"+rand.Text())
+	defer func() { _ = o.remove(context.WithoutCancel(ctx), name) }()
 	link := func() error {
-		written, err := f.write(ctx, f.dir, nil)
+		written, err := o.write(ctx, f.scope, nil)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = remove(context.WithoutCancel(ctx), written) }()
-		return f.link(ctx, written, name)
+		defer func() { _ = o.remove(context.WithoutCancel(ctx), written) }()
+		return o.link(ctx, written, name)
 	}
 	if err := link(); err != nil {
 		return err
 	}
-	err := link()
+	err = link()
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil
 	case err == nil:
 		return fmt.Errorf("two files in %s could get the same name, so two runs could send one prompt: "+
-			"the folder must be on a file system with hard links", f.dir)
+			"the folder must be on a file system with hard links", f)
 	}
 	return err
 }
 
-// makeDir makes a folder in that of the scope, or that itself. A root that a person has named must exist: it may be on a
-// volume that is not mounted.
-func (f *folder) makeDir(path string) error {
-	if path != f.dir {
-		if err := f.mkdir(path); !errors.Is(err, fs.ErrNotExist) {
+// makeDir makes a folder in that of the scope, or that itself.
+func (o opened) makeDir(path string) error {
+	if path != o.scope {
+		if err := o.mkdir(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	if isMissing(f.dir) && f.isDefault {
-		if err := f.mkdir(f.root); err != nil {
-			return err
-		}
-		ignore := filepath.Join(f.root, ".gitignore")                      // or somebody would commit the journal
-		if err := os.WriteFile(ignore, []byte("*\n"), 0o644); err != nil { //nolint:gosec // as others may read the folder
+	if _, err := o.Lstat(o.scope); errors.Is(err, fs.ErrNotExist) && o.isDefault {
+		if err := o.ignore(); err != nil {
 			return err
 		}
 	}
-	if err := f.mkdir(f.dir); err != nil || path == f.dir {
+	if err := o.mkdir(o.scope); err != nil || path == o.scope {
 		return err
 	}
-	return f.mkdir(path)
+	return o.mkdir(path)
 }
 
-// mkdir makes a folder that a loss of power does not remove, unless it exists. The mode has no effect on Windows.
-func (f *folder) mkdir(path string) error {
-	err := os.Mkdir(path, 0o777) //nolint:gosec // umask and the parent's group decide who may use it
+// ignore keeps Git from adding the journal. What is there is left alone: a link could lead anywhere.
+func (o opened) ignore() error {
+	file, err := o.OpenFile(".gitignore", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return f.syncDir(filepath.Dir(path))
+	_, err = file.WriteString("*\n")
+	return errors.Join(err, file.Close())
 }
 
-// mayBeEmpty reports whether a missing folder means that it is empty: the volume of a root that a person has named may
-// not be mounted.
-func (f *folder) mayBeEmpty() bool { return f.isDefault || !isMissing(f.root) }
-
-func isMissing(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
+// mkdir makes a folder that a loss of power does not remove, unless it exists. The mode has no effect on Windows.
+func (o opened) mkdir(path string) error {
+	err := o.Mkdir(path, 0o777) // umask and the parent's group decide who may use it
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return o.syncDir(filepath.Dir(filepath.Join(o.root, path)))
 }
 
 // remove removes a file, which may be missing.
-func remove(ctx context.Context, path string) error {
-	err := whenShared(ctx, func() error { return os.Remove(path) })
+func (o opened) remove(ctx context.Context, path string) error {
+	err := whenShared(ctx, func() error { return o.Remove(path) })
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

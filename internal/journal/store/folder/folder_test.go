@@ -165,13 +165,17 @@ func TestFolder_isDurable(t *testing.T) {
 func TestFolder_lateWriter(t *testing.T) {
 	s, dir := openFolder(t)
 	v := storetest.Write(t, s, "a", "first", "")
-	f := s.(*folder)
-	late, err := f.write(t.Context(), s.Where("a"), []byte("late"))
+	o, err := s.(*folder).open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = o.Close() })
+	late, err := o.write(t.Context(), filepath.Join("scope", "a"), []byte("late"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	v = storetest.Write(t, s, "a", "third", storetest.Write(t, s, "a", "second", v))
-	if got, err := f.publish(t.Context(), "a", late, 2); !errors.Is(err, store.ErrConflict) {
+	if got, err := o.publish(t.Context(), "a", late, 2); !errors.Is(err, store.ErrConflict) {
 		t.Errorf("published as %s, %v", got, err)
 	}
 	if got := storetest.Want(t, s, "a", "third"); got != v {

@@ -12,7 +12,7 @@ import (
 )
 
 // link gives a file a second name, which nothing may have.
-func link(from, to string) error { return os.Link(from, to) }
+func link(root *os.Root, from, to string) error { return root.Link(from, to) }
 
 // syncDir makes the names in a folder durable.
 func syncDir(path string) error {

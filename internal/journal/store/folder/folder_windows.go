@@ -7,21 +7,22 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/windows"
 )
 
-// link gives a file a name, which nothing may have, and makes that durable where it can: os.Link does
+// link gives a file a name, which nothing may have, and makes that durable where it can: os.Root does
 // without that, but knows long paths on every version of Windows.
-func link(from, to string) error {
-	source, sourceErr := windows.UTF16PtrFromString(from)
-	target, targetErr := windows.UTF16PtrFromString(to)
+func link(root *os.Root, from, to string) error {
+	source, sourceErr := windows.UTF16PtrFromString(filepath.Join(root.Name(), from))
+	target, targetErr := windows.UTF16PtrFromString(filepath.Join(root.Name(), to))
 	if errors.Join(sourceErr, targetErr) == nil {
 		if err := windows.MoveFileEx(source, target, windows.MOVEFILE_WRITE_THROUGH); err == nil || errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	return os.Link(from, to)
+	return root.Link(from, to)
 }
 
 // syncDir does nothing: Windows cannot sync a folder.

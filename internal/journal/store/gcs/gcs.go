@@ -67,7 +67,7 @@ func named(host, path string, s *settings.Settings) (bucket.Cloud, string, error
 	c, err := newCloud(host, s)
 	endpoint := s.Text("endpoint")
 	c.base, c.kmsKey = cmp.Or(strings.TrimRight(endpoint, "/"), server), s.Text("kms_encryption_key")
-	return c, path, errors.Join(err, settings.CheckEndpoint(endpoint))
+	return c, path, errors.Join(err, settings.CheckEmulator(endpoint))
 }
 
 const server = "https://storage.googleapis.com"
@@ -158,6 +158,7 @@ func (o *objects) pathOf(key string) string { return o.path() + "/" + url.PathEs
 
 func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Object, error] {
 	return func(yield func(bucket.Object, error) bool) {
+		var seen bucket.Tokens
 		query := url.Values{"prefix": {prefix}, "fields": {"kind,items(name,generation),nextPageToken"}}
 		for {
 			text, _, err := o.send(ctx, http.MethodGet, o.path(), query, nil)
@@ -170,6 +171,9 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 			}
 			if err == nil && page.Kind != "storage#objects" { // or what is not Google could say that there is no record
 				err = newError(http.StatusOK, text)
+			}
+			if err == nil {
+				err = seen.Add(page.NextPageToken)
 			}
 			if err != nil {
 				yield(bucket.Object{}, err)

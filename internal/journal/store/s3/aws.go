@@ -125,7 +125,8 @@ func (a *awsSettings) readMetadata(s *settings.Settings) error {
 	return nil
 }
 
-// readTransport reads settings of proxies, beside their variables, and of certificates.
+// readTransport reads settings of proxies, beside their variables, and of certificates. It leaves insecure unread, which refuses it:
+// whoever is in between could make a run send again.
 func (a *awsSettings) readTransport(s *settings.Settings) {
 	proxies := httpproxy.FromEnvironment()
 	if proxy := s.Text("http_proxy"); proxy != "" {
@@ -134,11 +135,10 @@ func (a *awsSettings) readTransport(s *settings.Settings) {
 	}
 	proxies.HTTPSProxy = cmp.Or(s.Text("https_proxy"), proxies.HTTPSProxy)
 	proxies.NoProxy = cmp.Or(s.Text("no_proxy"), proxies.NoProxy)
-	choose, insecure := proxies.ProxyFunc(), s.Is("insecure", false)
+	choose := proxies.ProxyFunc()
 	a.caBundle = s.Text("custom_ca_bundle", "AWS_CA_BUNDLE")
 	a.transport = func(t *http.Transport) {
 		t.Proxy = func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
-		t.TLSClientConfig.InsecureSkipVerify = insecure
 	}
 }
 
@@ -156,9 +156,12 @@ func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aw
 			}
 		}),
 		config.WithSSOProviderOptions(func(o *ssocreds.Options) {
-			if client, ok := o.Client.(*sso.Client); ok && a.ssoEndpoint != "" {
+			if client, ok := o.Client.(*sso.Client); ok {
 				o.Client = sso.New(client.Options(), func(o *sso.Options) {
-					o.BaseEndpoint, o.EndpointOptions = &a.ssoEndpoint, sso.EndpointResolverOptions{}
+					o.HTTPClient = direct(o.HTTPClient)
+					if a.ssoEndpoint != "" {
+						o.BaseEndpoint, o.EndpointOptions = &a.ssoEndpoint, sso.EndpointResolverOptions{}
+					}
 				})
 			}
 		}),
@@ -192,6 +195,18 @@ func (a *awsSettings) config(ctx context.Context, network http.RoundTripper) (aw
 		found.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(a.sts(found), a.role.ARN, a.role.options))
 	}
 	return found, nil
+}
+
+// direct follows no redirect. The SDK's client follows those of a GET, with each header: the key of a customer, the token of SSO. It does
+// not send a body again, which those for STS and other tokens have.
+func direct(client aws.HTTPClient) aws.HTTPClient {
+	switch client := client.(type) {
+	case *awshttp.BuildableClient:
+		return &http.Client{Transport: client.GetTransport(), Timeout: client.GetTimeout(), CheckRedirect: bucket.NoRedirect}
+	case *http.Client:
+		return &http.Client{Transport: client.Transport, Timeout: client.Timeout, CheckRedirect: bucket.NoRedirect}
+	}
+	return client
 }
 
 func (a *awsSettings) sts(found aws.Config) *sts.Client {

@@ -317,7 +317,7 @@ func TestBeside_s3_refused(t *testing.T) {
 	slices.Sort(refused)
 	want := []string{
 		"assume_role", "assume_role_duration_seconds", "assume_role_with_web_identity", "ec2_metadata_service_endpoint_mode", "endpoint", "endpoints",
-		"sse_customer_key",
+		"insecure", "sse_customer_key",
 	}
 	if diff := cmp.Diff(want, refused); diff != "" {
 		t.Error(diff)

@@ -174,26 +174,12 @@ func (c *cloud) client(ctx context.Context, network http.RoundTripper) (*awss3.C
 			o.EndpointOptions.UseFIPSEndpoint = aws.FIPSEndpointStateDisabled // the SDK refuses both at an endpoint
 			o.EndpointOptions.UseDualStackEndpoint = aws.DualStackEndpointStateDisabled
 		}
-		o.HTTPClient = sameHost{o.HTTPClient}
+		o.HTTPClient = direct(o.HTTPClient)
 	})
 	if client.Options().Region == "" {
 		return nil, found, errors.New("no region is known: set it in the backend, as ?region= in journal.url, or in AWS_REGION")
 	}
 	return client, found, c.checkEndpoint(aws.ToString(client.Options().BaseEndpoint)) // a profile may have one, too
-}
-
-// sameHost refuses what another host responds, to which a redirect led.
-type sameHost struct{ client awss3.HTTPClient }
-
-func (h sameHost) Do(request *http.Request) (*http.Response, error) {
-	response, err := h.client.Do(request)
-	if err == nil && response.Request != nil {
-		if at := response.Request.URL; at.Host != request.URL.Host || at.Scheme != request.URL.Scheme {
-			_ = response.Body.Close()
-			return nil, fmt.Errorf("the store redirected to another host: %q", at.Host)
-		}
-	}
-	return response, err
 }
 
 type objects struct {
@@ -204,11 +190,15 @@ type objects struct {
 
 func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Object, error] {
 	return func(yield func(bucket.Object, error) bool) {
+		var seen bucket.Tokens
 		pages := awss3.NewListObjectsV2Paginator(o.client, &awss3.ListObjectsV2Input{Bucket: &o.name, Prefix: &prefix})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err == nil && (aws.ToString(page.Name) == "" || aws.ToBool(page.IsTruncated) && aws.ToString(page.NextContinuationToken) == "") {
 				err = errors.New("the response is not a whole listing") // a proxy's perhaps; not an empty journal
+			}
+			if err == nil && aws.ToBool(page.IsTruncated) {
+				err = seen.Add(aws.ToString(page.NextContinuationToken))
 			}
 			if err != nil {
 				yield(bucket.Object{}, s3Error(err))

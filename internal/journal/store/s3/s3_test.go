@@ -5,6 +5,7 @@ package s3
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -205,12 +206,18 @@ func TestBeside_transport(t *testing.T) {
 	proxy, server := httptest.NewServer(respond), httptest.NewTLSServer(respond)
 	defer proxy.Close()
 	defer server.Close()
+	bundle := filepath.Join(t.TempDir(), "ca.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(bundle, certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
 		set  map[string]any
 		want string
 	}{
 		"proxy":         {map[string]any{"endpoint": "http://s3.invalid", "http_proxy": proxy.URL}, "s3.invalid"},
-		"certificate":   {map[string]any{"endpoint": server.URL, "insecure": true}, strings.TrimPrefix(server.URL, "https://")},
+		"certificate":   {map[string]any{"endpoint": server.URL, "custom_ca_bundle": bundle}, strings.TrimPrefix(server.URL, "https://")},
+		"unknown one":   {map[string]any{"endpoint": server.URL}, ""},
 		"no such proxy": {map[string]any{"endpoint": "http://s3.invalid", "http_proxy": proxy.URL, "no_proxy": "invalid"}, ""},
 	} {
 		onlyAWS(t, nil)

@@ -180,6 +180,18 @@ func CheckEndpoint(text string) error {
 	return nil
 }
 
+// ErrEmulator reports an endpoint that would get a token, which whoever receives it can use elsewhere.
+var ErrEmulator = errors.New("the endpoint of the journal's URL must be a loopback address, unless the store is s3: " +
+	"a token for the cloud goes to the cloud alone")
+
+// CheckEmulator checks the endpoint of a URL, which any configuration can have.
+func CheckEmulator(text string) error {
+	if endpoint, err := url.Parse(text); text != "" && (err != nil || !IsLoopback(endpoint.Hostname())) {
+		return ErrEmulator
+	}
+	return CheckEndpoint(text)
+}
+
 // IsLoopback reports whether a host is this machine, which needs no encryption.
 func IsLoopback(host string) bool {
 	address, err := netip.ParseAddr(host)
