@@ -26,7 +26,7 @@ func TestHash(t *testing.T) {
 func FuzzRecord(f *testing.F) {
 	for _, edits := range [][]func(*Record){
 		nil, {unknown}, {isMessage}, {released}, {claimed("a", "", "x")}, {claimed("a", "J", "y", expired, unsent)},
-		{func(r *Record) { r.Last = nil }}, {func(r *Record) { r.Job, r.Previous = "", []Previous{{Request: lastID}, {Job: "K", Request: claimID}} }},
+		{func(r *Record) { r.Last = nil }}, {refuses}, {func(r *Record) { r.Broken = true }},
 	} {
 		r := has("J", "x", "", edits...)
 		r.Format = format
@@ -52,7 +52,7 @@ func FuzzRecord(f *testing.F) {
 				j.judge(r, wanted)
 			}
 			after := *j.settle(r)
-			after.accept(&Request{ID: claimID, Prompt: "x"}, "J2", false)
+			after.accept(&Request{ID: claimID, Prompt: "x"}, "J2")
 			text, err := json.Marshal(after)
 			if err != nil {
 				t.Fatal(err)
