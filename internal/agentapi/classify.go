@@ -52,10 +52,7 @@ func (c *Client) classifyPost(r request, got *response, err error) (*Job, *Error
 		if noJob == nil {
 			return job, nil
 		}
-		failure := c.newError(r, ErrUnknownOutcome, got, cmp.Or(err, noJob))
-		failure.JobIDs = idsIn(got.body, c.config.Key)
-		failure.whole.JobIDs = failure.JobIDs
-		return nil, failure
+		return nil, c.newError(r, ErrUnknownOutcome, got, cmp.Or(err, noJob))
 	case refuses(got.status):
 		return nil, c.newError(r, ErrRefused, got, nil)
 	case got.status == 0 && !got.reached:
@@ -121,25 +118,5 @@ func (c *Client) newError(r request, class error, got *response, err error) *Err
 			failure.Err = ErrWebPage
 		}
 	}
-	if errors.Is(class, ErrUnknownOutcome) {
-		whole := *failure
-		failure.whole = &whole
-		failure.Err, failure.Detail = ownWords(failure.Err), ""
-	}
 	return failure
-}
-
-// ownWords replaces an error whose text others wrote. Wrappers such as Terragrunt run
-// an apply again if its output contains the words of a network error; after a POST
-// whose outcome is unknown, that would send it again.
-func ownWords(err error) error {
-	if err == nil {
-		return nil
-	}
-	for _, own := range []error{errTimeout, errStopped, errTooLarge, errNoObject, errNoID, ErrWebPage, ErrWrongJob} {
-		if errors.Is(err, own) {
-			return own
-		}
-	}
-	return errBroken
 }

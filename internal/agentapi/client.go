@@ -155,7 +155,7 @@ func (c *Client) attempt(ctx context.Context, posts *posts, r request) (_ *Job, 
 		r.recorder.Accepted(job.ID)
 	case errors.Is(failure, ErrUnknownOutcome):
 		r.recorder.Unknown()
-		err = failure.Whole()
+		err = failure
 	case got.recorded:
 		r.recorder.Withdrawn()
 	}

@@ -74,13 +74,10 @@ type Error struct {
 	Class      error         // one of the classes
 	Request    string        // method and URL; empty when none was tried
 	StatusCode int           // of the last HTTP response; 0 without one
-	Detail     string        // the service's error message: escaped, cut, the key masked; empty if the outcome is unknown
+	Detail     string        // the service's error message: escaped, cut, the key masked
 	RetryAfter time.Duration // how long the service asked to wait; 0 when it did not
 	Err        error         // cause; may be nil
 	Lasted     time.Duration // of a refused GET: how long nothing else had come when it counted; of others: how long they were tried
-	JobIDs     []string      // the first ids in a response whose outcome is unknown nevertheless; most often none
-
-	whole *Error // if the outcome is unknown: with what Detail and Err leave out
 }
 
 // unproven is a failed GET that may be temporary, because nothing has shown that it persists.
@@ -90,22 +87,13 @@ func (e *Error) unproven() *Error {
 	return &failure
 }
 
-// Whole returns the error with the words of others, which one of unknown outcome leaves
-// out. Show it only where a wrapper that runs the apply again because of them sends nothing.
-func (e *Error) Whole() *Error {
-	if e.whole == nil {
-		return e
-	}
-	return e.whole
-}
-
 // Error describes the call, the response and the cause, safe to show.
 func (e *Error) Error() string {
 	cause := ""
 	if e.Err != nil {
 		cause = escape.Printable(e.Err.Error())
 	}
-	parts := []string{string(e.Op), e.Response(), cause, e.ShownJobs(), e.Detail}
+	parts := []string{string(e.Op), e.Response(), cause, e.Detail}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
@@ -115,14 +103,6 @@ func (e *Error) Response() string {
 		return ""
 	}
 	return strings.TrimSpace(fmt.Sprintf("the service responded with %d %s", e.StatusCode, http.StatusText(e.StatusCode)))
-}
-
-// ShownJobs names the ids in a response whose outcome is unknown; it is empty without one.
-func (e *Error) ShownJobs() string {
-	if len(e.JobIDs) == 0 {
-		return ""
-	}
-	return "the response shows the id " + strings.Join(e.JobIDs, " and the id ")
 }
 
 // Unwrap returns the cause.

@@ -126,23 +126,3 @@ func eachMember(text *json.Decoder, member func(name string, value json.RawMessa
 	_, err := text.Token()
 	return err == nil
 }
-
-// mostIDs is how many ids of a response are named.
-const mostIDs = 4
-
-// idsIn returns the first valid ids at the top of the JSON objects in a text, up to where it is no JSON.
-func idsIn(text []byte, key Key) (ids []string) {
-	objects := json.NewDecoder(bytes.NewReader(text))
-	isWhole := true
-	for isWhole && len(ids) < mostIDs {
-		isWhole = eachMember(objects, func(name string, value json.RawMessage) {
-			if name != "id" || len(ids) == mostIDs {
-				return
-			}
-			if id := key.text(value); id != nil && ValidID(*id) && !slices.Contains(ids, *id) {
-				ids = append(ids, *id)
-			}
-		})
-	}
-	return ids
-}

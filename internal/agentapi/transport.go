@@ -29,7 +29,6 @@ var (
 	errTooLarge = errors.New("the response is larger than 64 kB")
 	errTimeout  = errors.New("no complete response within the request timeout")
 	errCut      = errors.New("the connection broke before the whole request was sent")
-	errBroken   = errors.New("the connection broke before the response was complete")
 )
 
 // Dial opens a connection, like net.Dialer's DialContext.

@@ -55,23 +55,6 @@ func (o object) with(more attrs) object {
 
 func (o object) at(address string) object { o.address = address; return o }
 
-// What others say of an unknown outcome is shown where a record keeps a wrapper such as
-// Terragrunt from sending the request again because of these words, and nowhere else.
-//
-// Red without: Whole in unknownOutcome, the condition of it, ownWords.
-func TestUnknownOutcome_wordsOfOthers(t *testing.T) {
-	const words = "i/o timeout of tcp upstream"
-	for _, enabled := range []bool{true, false} {
-		s := harness.NewService(t, nil)
-		config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": t.TempDir() + stateName, "enabled": enabled}})
-		s.Inject(simulator.Fault{Kind: simulator.KindCreate, Status: 503, Body: `{"error":"` + words + `"}`})
-		text := fakecli.Text(apply(t, fakecli.New(t, config), "run", config, attrs{"prompt": "write"}))
-		if !strings.Contains(text, "Outcome of ") || strings.Contains(text, words) != enabled {
-			t.Errorf("journal %t: want the words %t: %s", enabled, enabled, text)
-		}
-	}
-}
-
 // An apply adopts the job of the same request only, sends a change, and after an import sends nothing: also with an
 // argument that is added later. What is not sent counts for no limit.
 //

@@ -71,9 +71,6 @@ func failedCall(failure *agentapi.Error) string {
 	default:
 		parts = append(parts, `error message "`+failure.Detail+`"`)
 	}
-	if shown := failure.ShownJobs(); shown != "" {
-		parts = append(parts, shown)
-	}
 	if failure.Lasted >= time.Second {
 		tries := "tried for "
 		if errors.Is(failure, agentapi.ErrRefused) {

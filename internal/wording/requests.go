@@ -118,10 +118,6 @@ func target(r send.Request) string {
 func unknownOutcome(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 	sent := "The prompt was sent to " + target(r)
 	why := cause(outcome.Err)
-	// With a record, a wrapper that runs the apply again because of the words sends nothing.
-	if failure, ok := errors.AsType[*agentapi.Error](outcome.Err); ok && outcome.Record != nil {
-		why = cause(failure.Whole())
-	}
 	if outcome.Result == send.EarlierUnknown && r.Kind() == send.Create {
 		return stopped(journal.UnknownCreate, r, outcome.Record, "Nothing was sent.")
 	}

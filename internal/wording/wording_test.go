@@ -268,14 +268,12 @@ func TestDiagnostic_length(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("äb", 1<<18)
 	failure := &agentapi.Error{Class: agentapi.ErrRefused, StatusCode: 400, Detail: long}
-	unknown := &agentapi.Error{Class: agentapi.ErrUnknownOutcome, StatusCode: 200, JobIDs: slices.Repeat([]string{"job_1"}, 30_000)}
 	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: long}}
 	for name, tc := range map[string]struct {
 		text       Diagnostic
 		start, end string
 	}{
 		"a refusal":     {NotAccepted(send.Outcome{Err: failure}, request, Resource), "The service refused the prompt", "apply again to send the prompt."},
-		"many ids":      {NotAccepted(send.Outcome{Result: send.Unknown, Err: unknown}, request, Resource), "The prompt was sent to project proj_1", "Otherwise apply again."},
 		"a read":        {DataReadFailed.Of(Job{ID: "job_1", Project: "proj_1"}, failure), "Job job_1 in project proj_1 could not be read.", "reads it again."},
 		"a store":       {JournalUnusable(errors.New(long)), "Äbäb", "a broken run may send the prompts of all jobs of this provider block again."},
 		"many requests": {ListedUnknown(slices.Repeat([]Unanswered{{Name: "docs"}}, 1000)), "Earlier runs sent a prompt", "A plan says what to do about each."},
