@@ -214,7 +214,7 @@ func Adopted(outcome send.Outcome, r send.Request) Diagnostic {
 	return diagnostic("Agent job adopted", fmt.Sprintf(
 		"The name %s has job %s in project %s, which was last sent this prompt at %s. The resource adopts that job, and nothing was sent.",
 		Quote(r.Name), outcome.Job.ID, r.Project, sentAt(outcome.Record)),
-		"To start another job, change triggers. If no state was lost, no run was killed, and the resource is not tainted or at another address, "+
+		"To start another job, change triggers. If no state was lost, no run was killed, and this apply does not replace or move the resource, "+
 			"check whether another state, for example a copy, has the job.")
 }
 
