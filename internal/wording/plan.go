@@ -72,8 +72,9 @@ func stopped(verdict journal.Verdict, r send.Request, record *journal.Record, ef
 		return diagnostic(summaryNameOtherJob,
 			fmt.Sprintf("In the journal, the name %s has job %s, and not job %s. The state may be an older one, or a run that replaced the job may "+
 				"have been killed. %s", name, job, r.Job, effect),
-			fmt.Sprintf("To go on with job %s, first run: terraform (or tofu) state rm ADDRESS. Then apply, which adopts it.\n"+
-				"To keep job %s, give the other one up: %s.", job.ID, r.Job, giveUp(record)))
+			fmt.Sprintf("To go on with job %s, run these commands and apply, which sends nothing:\n"+
+				"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS %s/%s\n"+
+				"To keep job %s, give the other one up: %s.", job.ID, r.Project, job.ID, r.Job, giveUp(record)))
 	case journal.UnknownCreate:
 		return diagnostic(summaryUnknownCreate,
 			fmt.Sprintf("An earlier run sent a prompt under the name %s to project %s at %s, and no response shows whether a job was started. %s",
