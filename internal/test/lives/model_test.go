@@ -111,7 +111,7 @@ var changes = []struct {
 	{"another name", func(s situation) bool { return s.state.name != noName && s.state.name != s.Name }, newJob},
 	{"given up", func(s situation) bool {
 		r := s.record(s.state.name)
-		return !r.isFree() && r.job == s.state.job && s.isForgotten(r)
+		return r.last != nil && !r.isUnknownCreate() && r.job == s.state.job && s.isForgotten(r)
 	}, newJob},
 	{`failed job, on_failure = "retry"`, func(s situation) bool { return s.state.status == failed && s.OnFailure == "retry" }, newJob},
 	{"import", func(s situation) bool { return s.state.prompt == "" && !s.Ignored }, assign},
@@ -176,7 +176,9 @@ var creates = []row{
 }
 
 var messages = []row{
-	{"message: none, or released", func(_ situation, r *record) bool { return r.isFree() }, sends},
+	{"message: none, or released by another job", func(s situation, r *record) bool {
+		return r.last == nil || r.released && r.job != s.state.job
+	}, sends},
 	{"message: unknown create", func(_ situation, r *record) bool { return r.isUnknownCreate() }, sends},
 	{"message: another job, given up", func(s situation, r *record) bool { return r.job != s.state.job && s.isForgotten(r) }, sends},
 	{"message: another job", func(s situation, r *record) bool { return r.job != s.state.job }, stops},
@@ -241,7 +243,7 @@ func (s situation) isForgotten(r *record) bool { return s.Forgets && r.last.turn
 // wasSent reports whether an earlier run has sent the prompt to the job.
 func (s situation) wasSent() bool {
 	r := s.record(s.Name)
-	return !r.isFree() && r.job == s.state.job && r.last.prompt == s.prompt()
+	return r.last != nil && r.job == s.state.job && r.last.prompt == s.prompt()
 }
 
 // hasOtherJob reports whether a name has another job than the state, which the turn does not give up.
@@ -410,7 +412,7 @@ func (s situation) keep(x *expected) {
 
 // names is an error that names the last request for the job in the state.
 func (s situation) names(r *record) {
-	if !r.isFree() && r.job == s.state.job {
+	if r.last != nil && r.job == s.state.job {
 		s.stopped = r.last.turn
 	}
 }
