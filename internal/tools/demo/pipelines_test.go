@@ -308,7 +308,7 @@ func TestAccStores_cutShort(t *testing.T) {
 		signal syscall.Signal
 		apply  string // the step or job that is cut short
 		run    func(r *runner) (text, failed string)
-		isLost bool   // the state
+		isLost bool // the state
 	}{
 		"GitHub, lost":      {syscall.SIGKILL, "Apply", github, true},
 		"GitHub, cancelled": {syscall.SIGINT, "Apply", github, false}, // Red without: exec
