@@ -180,7 +180,11 @@ func unreadable(outcome send.Outcome, r send.Request) Diagnostic {
 	}
 	next := "Apply again once the service responds."
 	if errors.Is(outcome.Err, agentapi.ErrNotFound) {
-		next += " If the job no longer exists, start another one: " + giveUp(outcome.Record) + ", and apply."
+		n := Next{Request: outcome.Record.Last.ID, IsTainted: r.Kind() == send.Create}
+		if outcome.Record.Write == "" { // no store has it: the job is that of a tainted resource
+			n.Request = ""
+		}
+		next += " " + n.ifGone()
 	}
 	return diagnostic("Agent job of an earlier run not readable",
 		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.", job, r.Project),

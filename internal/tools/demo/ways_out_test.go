@@ -33,6 +33,7 @@ type red struct {
 	second string // with -replace, in an apply whose state is then lost
 	isLost bool   // the state has forgotten the job
 	isGone bool   // the service has
+	taint  bool
 	block  string // fails
 	error  string
 
@@ -47,6 +48,7 @@ const (
 	removed   = `terraform \(or tofu\) (state rm) ADDRESS`
 	imported  = `terraform \(or tofu\) (import) ADDRESS (\S+)`
 	replaced  = `apply with (-replace)=ADDRESS`
+	foreign   = "Agent job of an earlier run not readable"
 
 	failed, running = "Agent job failed", "Agent job still running"
 	protected       = "\nlifecycle { prevent_destroy = true }"
@@ -117,11 +119,14 @@ var waysOut = []red{
 var waysOutIfGone = []red{
 	{name: "gone", first: "first", isGone: true, block: "second", error: "Agent job not found", ways: []string{givingUp}, want: [][]string{{"second"}}},
 	{name: "gone_unrecorded", first: "first" + unrecorded, isGone: true, block: "first" + unrecorded, error: "Agent job not found", ways: []string{replaced}, want: [][]string{{"first"}}},
-	{name: "gone_removed", first: "first", isGone: true, block: "first" + triggered, error: "Agent job not found", ways: []string{removed}, want: [][]string{{"first"}}},
 }
 
 var waysOutIfGoneAndLost = []red{
-	{name: "gone_and_lost", first: "first", isGone: true, isLost: true, block: "first", error: "Agent job of an earlier run not readable", ways: []string{givingUp}, want: [][]string{{"first"}}},
+	{name: "gone_and_lost", first: "first", isGone: true, isLost: true, block: "first", error: foreign, ways: []string{givingUp}, want: [][]string{{"first"}}},
+	{
+		name: "gone_and_tainted_unrecorded", first: "first" + unrecorded, isGone: true, taint: true, block: "first" + unrecorded, error: foreign, ways: []string{untainted, replaced},
+		want: [][]string{{"first"}},
+	},
 }
 
 // Whoever follows an error to the letter ends green, and pays for what it says alone. All jobs are in one configuration: a CLI takes longer
@@ -173,6 +178,11 @@ func playWaysOut(t *testing.T, all []red) {
 	}
 	if lost != "" {
 		s.shell("terraform state rm" + lost)
+	}
+	for _, r := range all {
+		if r.taint {
+			s.shell("terraform taint " + address(r))
+		}
 	}
 	for _, j := range s.service.Jobs() {
 		if slices.ContainsFunc(all, func(r red) bool { return r.isGone && strings.HasPrefix(j.Prompts[0], r.name+": ") }) {
