@@ -59,6 +59,10 @@ func WillStop(verdict journal.Verdict, r send.Request, record *journal.Record) D
 // stopped describes what the record of a name says that stops a request, with the effect on the run.
 func stopped(verdict journal.Verdict, r send.Request, record *journal.Record, effect string) Diagnostic {
 	name, at, job := Quote(r.Name), sentAt(record), Job{ID: escape.Printable(record.Job), Project: r.Project}
+	remove := ""
+	if verdict == journal.OtherJob && record.IsUnknownCreate() {
+		verdict, remove = journal.UnknownCreate, fmt.Sprintf("The state has job %s. For the other one, first run: terraform (or tofu) state rm ADDRESS", r.Job)
+	}
 	switch verdict {
 	case journal.OtherPrompt:
 		return diagnostic(summaryOtherPrompt,
@@ -78,7 +82,7 @@ func stopped(verdict journal.Verdict, r send.Request, record *journal.Record, ef
 	case journal.UnknownCreate:
 		return diagnostic(summaryUnknownCreate,
 			fmt.Sprintf("An earlier run sent a prompt under the name %s to project %s at %s, and no response shows whether a job was started. %s",
-				name, r.Project, at, effect), waysOut(r.Project, record))
+				name, r.Project, at, effect), remove, waysOut(r.Project, record))
 	case journal.Send, journal.Wait, journal.Adopt, journal.AlreadySent, journal.UnknownMessage:
 	}
 	return diagnostic("Outcome of another run's request unknown", fmt.Sprintf(

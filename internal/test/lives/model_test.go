@@ -179,9 +179,8 @@ var messages = []row{
 	{"message: none, or released by another job", func(s situation, r *record) bool {
 		return r.last == nil || r.released && r.job != s.state.job
 	}, sends},
-	{"message: unknown create", func(_ situation, r *record) bool { return r.isUnknownCreate() }, sends},
 	{"message: another job, given up", func(s situation, r *record) bool { return r.job != s.state.job && s.isForgotten(r) }, sends},
-	{"message: another job", func(s situation, r *record) bool { return r.job != s.state.job }, stops},
+	{"message: another job, or an unknown create", func(s situation, r *record) bool { return r.job != s.state.job }, stops},
 	{"message: another prompt", func(s situation, r *record) bool { return r.last.prompt != s.prompt() }, sends},
 	{"message: unknown", func(_ situation, r *record) bool { return r.last.unknown }, countsAsSent},
 	{"message: accepted", func(situation, *record) bool { return true }, adopts},
@@ -248,7 +247,7 @@ func (s situation) wasSent() bool {
 
 // hasOtherJob reports whether a name has another job than the state, which the turn does not give up.
 func (s situation) hasOtherJob(r *record) bool {
-	return !r.isFree() && !r.isUnknownCreate() && r.job != s.state.job && !s.isForgotten(r)
+	return !r.isFree() && r.job != s.state.job && !s.isForgotten(r)
 }
 
 // play says what the guides promise of a turn, and changes the model accordingly. A new
@@ -377,7 +376,7 @@ func (s situation) named(x *expected) []string {
 	isOwn := s.state != nil && !s.state.tainted && r.job == s.state.job
 	switch {
 	case r.isFree(), s.isForgotten(r), r.job == "", isOwn, s.Unknown:
-	case x.want == message && r.job != s.state.job && !r.isUnknownCreate():
+	case x.want == message && r.job != s.state.job:
 		return []string{r.job}
 	case x.want == newJob && !r.isUnknownCreate() && (r.triggers != s.Triggers || r.last.prompt != s.prompt() && !r.refuses) && !r.broken:
 		return []string{r.job}
