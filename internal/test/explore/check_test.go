@@ -84,11 +84,7 @@ func (w *world) check(s scenario) (wrong []string) {
 	for i, job := range jobs {
 		if repeatsPrompt(job.Prompts, s.prompts) {
 			repeats++
-			kind := "sent twice"
-			if w.hasReplaced() && w.kills() > 1 {
-				kind = twoKills
-			}
-			failUnlessLost(repeats, kind+": job %s has the prompts %q", job.ID, job.Prompts)
+			failUnlessLost(repeats, "sent twice: job %s has the prompts %q", job.ID, job.Prompts)
 		}
 		isRecorded := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Job == job.ID })
 		switch {
@@ -101,25 +97,19 @@ func (w *world) check(s scenario) (wrong []string) {
 		case (blocked > 0 || !s.isSimple()) && strings.Contains(w.shown, job.ID), isRecorded && !s.isSimple(): // "terraform query" lists it
 		default:
 			losses++
-			failUnlessLost(losses, "lost: job %s was paid for, and is in no state", job.ID)
+			kind := "lost"
+			if !s.isSimple() && w.outlived() {
+				kind = lastOnly
+			}
+			failUnlessLost(losses, kind+": job %s was paid for, and is in no state", job.ID)
 		}
 	}
 	return wrong
 }
 
-// kills is how many runs were killed.
-func (w *world) kills() (n int) {
-	for _, r := range w.runs {
-		if r.cut.way == killed {
-			n++
-		}
-	}
-	return n
-}
-
-// hasReplaced reports whether a run was told to replace a job.
-func (w *world) hasReplaced() bool {
-	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.command.replace != "" })
+// outlived reports whether a provider went on after its CLI was killed, perhaps after the next run had planned.
+func (w *world) outlived() bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.cut.way == cliKilled || r.cut.way == stalled })
 }
 
 // blocked returns how many errors the last run of each state had, which was not cut.

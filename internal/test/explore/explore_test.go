@@ -234,10 +234,10 @@ func (e *explorer) all(s *schedule, depth int) {
 const (
 	withoutDisk = "the disk was lost"
 	twoAliases  = "an alias adopts the job of another one's resource with the same name"
-	twoKills    = "a message was killed, and then a replacement of its job"
+	lastOnly    = "the record of a name has its last job only"
 )
 
-func exceptions() []string { return []string{withoutDisk, twoAliases, twoKills} }
+func exceptions() []string { return []string{withoutDisk, twoAliases, lastOnly} }
 
 // excuse reports whether documented exceptions explain all that is wrong.
 func (e *explorer) excuse(s *schedule) bool {
