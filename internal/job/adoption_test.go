@@ -273,7 +273,8 @@ func TestMessage_record(t *testing.T) {
 		},
 		"N16 beside an unknown create": {
 			first, {before: unanswered(simulator.KindCreate), objects: replaced, says: []string{unknownCreate}, creates: 2},
-			{before: asBefore(1), objects: of("B"), creates: 2, messages: 1, after: has("docs 1")},
+			{before: asBefore(1), objects: of("B"), says: []string{mayUnknown, unknownCreate}, creates: 2},
+			{before: forgets, objects: of("B"), creates: 2, messages: 1, after: has("docs 1")},
 		},
 	})
 }
@@ -297,7 +298,7 @@ func TestUnusableJournal_S08(t *testing.T) {
 	triggered := []object{named("docs", "A").with(attrs{"triggers": attrs{"v": "1"}})}
 	first, destroyed := step{objects: a, creates: 1}, step{before: here, objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}
 	lives := map[string][]step{
-		"-replace, broken":  {first, {before: broken, objects: forced, says: []string{notReplaced}, creates: 1, after: keepsID}, destroyed},
+		"-replace, broken":  {first, {before: broken, objects: forced, says: []string{notReplaced}, creates: 1, after: keepsID}, {objects: []object{gone("docs")}, says: []string{unusable}, creates: 1}},
 		"-replace, refused": {first, {before: refused, objects: forced, says: []string{notReplaced}, creates: 1, after: keepsID}},
 		"triggers, broken":  {first, {before: broken, objects: triggered, says: []string{unusable, notReplaced}, creates: 1, after: keepsID}},
 		"triggers, refused": {first, {before: refused, objects: triggered, says: []string{notReplaced}, creates: 1, after: keepsID}},

@@ -60,7 +60,7 @@ func (d *ProviderData) cutShort(
 		out.marks.write(ctx, out.private)
 	}
 	if errors.Is(err, context.Canceled) { // the CLI fails by itself
-		addWarning(out.diags, wording.StillRunning(err, job.facts(), wording.Next{}.AfterTimeout()))
+		addWarning(out.diags, wording.StillRunning(err, job.facts(), wording.Resumes))
 		return
 	}
 	next := d.next(ctx, job, isCreate, options)

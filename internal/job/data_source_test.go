@@ -6,6 +6,7 @@ package job_test
 import (
 	"testing"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
@@ -14,22 +15,24 @@ import (
 // It reads once and does not wait. Other failures of the read: P06_an_hour.
 func TestDataSource(t *testing.T) {
 	t.Setenv("AGENT_PROJECT_ID", "")
-	s := harness.NewService(t, harness.Always(simulator.Script{Status: "active", Extra: map[string]any{"prLink": "javascript:alert(1)"}}))
-	c := fakecli.New(t, fakecli.With(s.Attrs(), attrs{"project_id": nil}))
-	id := s.Create(harness.Project, "write").ID
+	script := simulator.Script{Status: "active", Extra: map[string]any{"prLink": "javascript:alert(1)"}}
+	harness.Bubble(t, harness.Always(script), func(t *testing.T, s *harness.Service, c *fakecli.CLI) {
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), fakecli.With(s.Attrs(), attrs{"project_id": nil}))
+		id := s.Create(harness.Project, "write").ID
 
-	_, diags := c.Data(t.Context(), attrs{"id": id})
-	fakecli.WantPath(t, diags, "project_id")
-	state, diags := c.Data(t.Context(), attrs{"id": id, "project_id": harness.Project})
-	harness.Contains(t, fakecli.Text(diags), "WARNING: Invalid pull request link", id)
-	if status := c.Attribute(state, "status"); status != "active" || fakecli.Failed(diags) {
-		t.Errorf("status %v: %s", status, fakecli.Text(diags))
-	}
-	c.Connect(s.Attrs())
-	if state, _ = c.Data(t.Context(), attrs{"id": id}); c.Attribute(state, "project_id") != harness.Project {
-		t.Errorf("the default project is not in %s", state)
-	}
-	s.Forget(id)
-	_, diags = c.Data(t.Context(), attrs{"id": id})
-	harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job not found", "job "+id+" in project proj_1.", "project_id")
+		_, diags := c.Data(t.Context(), attrs{"id": id})
+		fakecli.WantPath(t, diags, "project_id")
+		state, diags := c.Data(t.Context(), attrs{"id": id, "project_id": harness.Project})
+		harness.Contains(t, fakecli.Text(diags), "WARNING: Invalid pull request link", id)
+		if status := c.Attribute(state, "status"); status != "active" || fakecli.Failed(diags) {
+			t.Errorf("status %v: %s", status, fakecli.Text(diags))
+		}
+		c.ConnectTo(t.Context(), provider.New("test", provider.Options{Dial: s.Wire.Dial}), s.Attrs())
+		if state, _ = c.Data(t.Context(), attrs{"id": id}); c.Attribute(state, "project_id") != harness.Project {
+			t.Errorf("the default project is not in %s", state)
+		}
+		s.Forget(id)
+		_, diags = c.Data(t.Context(), attrs{"id": id})
+		harness.Contains(t, fakecli.Text(diags), "ERROR: Agent job not found", "job "+id+" in project proj_1.", "project_id")
+	})
 }

@@ -62,6 +62,11 @@ type step struct {
 	after             func(l *life)
 }
 
+func newLife(t *testing.T, s *harness.Service, folder string) *life {
+	config := fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder + stateName}})
+	return &life{t: t, s: s, folder: folder, state: map[string]stored{}, config: config}
+}
+
 // play plays lives, each with its own service, journal and clock.
 func play(t *testing.T, lives map[string][]step) {
 	t.Helper()
@@ -69,8 +74,7 @@ func play(t *testing.T, lives map[string][]step) {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
 			harness.Bubble(t, byPrompt, func(t *testing.T, s *harness.Service, _ *fakecli.CLI) {
-				l := &life{t: t, s: s, folder: folder, state: map[string]stored{}}
-				l.config = fakecli.With(s.Attrs(), attrs{"journal": attrs{"url": folder + stateName}})
+				l := newLife(t, s, folder)
 				for i, step := range steps {
 					l.play(i, step)
 				}

@@ -200,7 +200,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 		d.planRequest(ctx, request, diags)
 	case c.effect == sendMessage && verdict == journal.OtherJob, c.effect == sendMessage && verdict == journal.Wait:
 		validate.WarnAt(diags, path.Root("name"), wording.WillStop(verdict, request, record))
-	case c.effect == storePrompt && verdict == journal.OtherJob:
+	case c.effect == storePrompt && verdict == journal.OtherJob && !record.IsUnknownCreate(): // which the import decides about
 		validate.WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
 	}
 	d.say(ctx, c, &plan, &state, marks, diags)

@@ -58,7 +58,7 @@ func TestReplacement(t *testing.T) {
 		for name, steps := range map[string][]step{
 			"N22 forced":      {first, {objects: forced(nil), says: says(adopted), creates: count(2, 1), after: has(fmt.Sprint("docs ", count(2, 1)))}, stays(count(2, 1))},
 			"N22 tainted":     {first, {before: taints, objects: a, says: []string{adopted}, creates: 1, after: has("docs 1")}, stays(1)},
-			"tainted, edited": {{objects: of("B", nil), creates: 1}, {before: taints, objects: a, says: append([]string{mayStop}, says(stops)...), creates: count(2, 1)}},
+			"tainted, edited": {{objects: of("B", nil), creates: 1}, {before: lost, objects: of("B", nil), says: []string{adopted}, creates: 1}, {before: taints, objects: a, says: append([]string{mayStop}, says(stops)...), creates: count(2, 1)}},
 			"N22 triggers": {
 				{objects: of("A", triggers("1")), creates: 1}, {objects: of("A", triggers("2")), creates: 2, after: has("docs 2")}, {objects: of("A", triggers("2")), creates: 2},
 			},
@@ -76,6 +76,7 @@ func TestReplacement(t *testing.T) {
 			"N25 failed":                             {failed1, failed1, failed1, {objects: a, creates: 2, after: has("docs 2")}, stays(2)},
 			"failed, and given up":                   {failed1, {before: forgets, objects: a, creates: 2, after: has("docs 2")}, stays(2)},
 			"failed, and other triggers":             {failed1, {objects: of("A", triggers("2")), creates: 2, after: has("docs 2")}},
+			"failed, and another name":               {failed1, {objects: of("A", attrs{"name": "other"}), creates: 2, after: has("docs 1!", "other 2")}},
 			"failed, and destroyed":                  {failed1, failed1, {objects: []object{gone("docs")}, creates: 1, after: has("docs 1!")}},
 			"failed, and warned of":                  {failed1, {objects: of("fail", onFailure("warn")), says: []string{hasFailed}, creates: 1}},
 			"failed, and active again":               {failed1, {before: func(l *life) { l.s.SetStatus(l.s.OnlyJob(l.t).ID, "completed") }, objects: fail, creates: 1}},

@@ -102,8 +102,8 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		job.set(&agentapi.Job{ID: left})
 		out.save(ctx, &job)
 	}
-	if outcome.Job == nil {
-		r.provider.names.hasCreated(job.projectAndName(), "")
+	if outcome.Job == nil { // what the next apply adopts must not be released meanwhile by a Delete, at another address
+		r.provider.names.hasCreated(job.projectAndName(), request.Adopts)
 	} else { // before anything else
 		warnings := job.set(outcome.Job)
 		r.provider.names.hasCreated(job.projectAndName(), outcome.Job.ID)

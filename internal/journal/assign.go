@@ -18,7 +18,7 @@ func (c *Call) Assign(ctx context.Context, started time.Time) error {
 		}
 		r := c.claimed(false)
 		r.accept(r.Claim, c.wanted.Job)
-		r.Started, r.Arguments = started, Hash(c.wanted.Arguments)
+		r.Started, r.Arguments, r.Last.IsMessage = started, Hash(c.wanted.Arguments), false // nothing was sent that an adoption must wait for
 		//nolint:contextcheck // the CLI's own, without our deadline
 		if err := c.write(context.WithoutCancel(c.ctx), r); !errors.Is(err, ErrTaken) {
 			return err

@@ -242,8 +242,8 @@ func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption st
 
 // LastRequest returns the id of the last request for a job, by which a person can give it up. It is empty if the store does not show one.
 func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) (id string) {
-	r, _, err := j.get(context.WithoutCancel(ctx), project, name) // also after a timeout, which this is about
-	if r = j.settle(r); err != nil || r.Job != jobID || r.IsFree() {
+	r, _, err := j.get(context.WithoutCancel(ctx), project, name)       // also after a timeout, which this is about
+	if r = j.settle(r); err != nil || r.Job != jobID || r.Last == nil { // it may be released by a run that was killed
 		return ""
 	}
 	return r.Last.ID

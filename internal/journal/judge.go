@@ -37,7 +37,7 @@ const (
 	UnknownCreate
 	// OtherPrompt: the name has a job that was last sent another prompt.
 	OtherPrompt
-	// OtherJob: the name has another job than the recipient of the message.
+	// OtherJob: the name has another job than the recipient of the message, or a create that nobody has decided about.
 	OtherJob
 )
 
@@ -76,7 +76,7 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 
 func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
 	switch {
-	case r.IsFree(), r.IsUnknownCreate(): // the state has the job
+	case r.Last == nil, r.Released && r.Job != w.Job: // the state has the job
 		return Send
 	case r.Job != w.Job && !j.isForgotten(r):
 		return OtherJob

@@ -114,7 +114,8 @@ func TestJudge(t *testing.T) {
 
 		// Messages to J.
 		{"message: nothing was accepted", free(), sameJob, "", Send},
-		{"message: released", has("J", "x", "", released), sameJob, "", Send},
+		{"message: released, and its run was killed", has("J", "x", "", released, isMessage, unknown), sameJob, "", UnknownMessage},
+		{"message: … with another prompt", has("J", "y", "", released), sameJob, "", Send},
 		{"message: accepted", has("J", "x", "", isMessage), sameJob, "", AlreadySent},
 		{"message: accepted as the create", has("J", "x", ""), sameJob, "", AlreadySent},
 		{"message: accepted, in this run", has("J", "x", "", isMessage, by("me")), sameJob, "", AlreadySent},
@@ -131,8 +132,9 @@ func TestJudge(t *testing.T) {
 		{"message: … that was forgotten", has("K", "x", ""), sameJob, lastID, Send},
 		{"message: … released", has("K", "x", "", released), sameJob, "", Send},
 		{"message: … in this run", has("K", "x", "", by("me")), sameJob, "", OtherJob},
-		{"message: an unknown create", has("", "x", "", unknown), sameJob, "", Send},
-		{"message: a create until its end", has("J", "x", "", claimed(dead, "", "x")), sameJob, "", Send},
+		{"message: an unknown create", has("", "x", "", unknown), sameJob, "", OtherJob},
+		{"message: … that was forgotten", has("", "x", "", unknown), sameJob, "last", Send},
+		{"message: a create until its end", has("J", "x", "", claimed(dead, "", "x")), sameJob, "", OtherJob},
 		{"message: a pending create", has("J", "x", "", claimed(alive, "", "x")), sameJob, "", Wait},
 	} {
 		t.Run(row.name, func(t *testing.T) {

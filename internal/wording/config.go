@@ -57,11 +57,11 @@ func NameMissing(r send.Request) Diagnostic {
 		"Set name, and remove it from ignore_changes.")
 }
 
-// DuplicateName describes two resources with one name.
+// DuplicateName describes two resources with one name, or one job.
 func DuplicateName(name, projectID string) Diagnostic {
-	return diagnostic("Duplicate agent job name", fmt.Sprintf("Another resource has a job in project %s with the name %s, or starts one. "+
-		"The prompt of this one was not sent. Set a different name for each, for example with each.key or count.index in it. "+
-		"If only the address of a resource has changed, add a moved block.", projectID, Quote(name)))
+	return diagnostic("Duplicate agent job name", fmt.Sprintf("Another resource in project %s has the name %s, or the same job. "+
+		"The prompt of this one was not sent. Set a different name for each, for example with each.key or count.index in it, "+
+		"and import a job into one resource only. If only the address of a resource has changed, add a moved block.", projectID, Quote(name)))
 }
 
 // PollIntervals describes a minimum above the maximum.

@@ -59,6 +59,10 @@ func WillStop(verdict journal.Verdict, r send.Request, record *journal.Record) D
 // stopped describes what the record of a name says that stops a request, with the effect on the run.
 func stopped(verdict journal.Verdict, r send.Request, record *journal.Record, effect string) Diagnostic {
 	name, at, job := Quote(r.Name), sentAt(record), Job{ID: escape.Printable(record.Job), Project: r.Project}
+	remove := ""
+	if verdict == journal.OtherJob && record.IsUnknownCreate() {
+		verdict, remove = journal.UnknownCreate, fmt.Sprintf("The state has job %s. For the other one, first run: terraform (or tofu) state rm ADDRESS", r.Job)
+	}
 	switch verdict {
 	case journal.OtherPrompt:
 		return diagnostic(summaryOtherPrompt,
@@ -72,12 +76,13 @@ func stopped(verdict journal.Verdict, r send.Request, record *journal.Record, ef
 		return diagnostic(summaryNameOtherJob,
 			fmt.Sprintf("In the journal, the name %s has job %s, and not job %s. The state may be an older one, or a run that replaced the job may "+
 				"have been killed. %s", name, job, r.Job, effect),
-			fmt.Sprintf("To go on with job %s, first run: terraform (or tofu) state rm ADDRESS. Then apply, which adopts it.\n"+
-				"To keep job %s, give the other one up: %s.", job.ID, r.Job, giveUp(record)))
+			fmt.Sprintf("To go on with job %s, run these commands and apply, which sends nothing:\n"+
+				"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS %s/%s\n"+
+				"To keep job %s, give the other one up: %s.", job.ID, r.Project, job.ID, r.Job, giveUp(record)))
 	case journal.UnknownCreate:
 		return diagnostic(summaryUnknownCreate,
 			fmt.Sprintf("An earlier run sent a prompt under the name %s to project %s at %s, and no response shows whether a job was started. %s",
-				name, r.Project, at, effect), waysOut(r.Project, record))
+				name, r.Project, at, effect), remove, waysOut(r.Project, record))
 	case journal.Send, journal.Wait, journal.Adopt, journal.AlreadySent, journal.UnknownMessage:
 	}
 	return diagnostic("Outcome of another run's request unknown", fmt.Sprintf(

@@ -42,10 +42,13 @@ func NotFound(job Job, err error, request string) Diagnostic {
 // ifGone says what to do about a job that the service does not know.
 func (n Next) ifGone() string {
 	start := "apply with -replace=ADDRESS"
-	if n.Request != "" {
+	switch {
+	case n.Request != "":
 		start = giveUpRequest(n.Request) + ", and apply"
+	case n.IsTainted:
+		start = "run terraform (or tofu) untaint ADDRESS, and " + start
 	}
-	return "If the job no longer exists, start another one: " + start + ". Or remove it from the state: terraform (or tofu) state rm ADDRESS"
+	return "If the job no longer exists, start another one: " + start + ". Or remove the resource from the configuration, and apply."
 }
 
 // InvalidImport describes an import id, or an identity, that names no job.

@@ -176,7 +176,11 @@ func unreadable(outcome send.Outcome, r send.Request) Diagnostic {
 	}
 	next := "Apply again once the service responds."
 	if errors.Is(outcome.Err, agentapi.ErrNotFound) {
-		next += " If the job no longer exists, start another one: " + giveUp(outcome.Record) + ", and apply."
+		n := Next{Request: outcome.Record.Last.ID, IsTainted: r.Kind() == send.Create}
+		if outcome.Record.Write == "" { // no store has it: the job is that of a tainted resource
+			n.Request = ""
+		}
+		next += " " + n.ifGone()
 	}
 	return diagnostic("Agent job of an earlier run not readable",
 		fmt.Sprintf("An earlier run "+sent+", but the job cannot be read now. The prompt was not sent again.", job, r.Project),
@@ -210,7 +214,7 @@ func Adopted(outcome send.Outcome, r send.Request) Diagnostic {
 	return diagnostic("Agent job adopted", fmt.Sprintf(
 		"The name %s has job %s in project %s, which was last sent this prompt at %s. The resource adopts that job, and nothing was sent.",
 		Quote(r.Name), outcome.Job.ID, r.Project, sentAt(outcome.Record)),
-		"To start another job, change triggers. If no state was lost, no run was killed, and the resource is not tainted or at another address, "+
+		"To start another job, change triggers. If no state was lost, no run was killed, and this apply does not replace or move the resource, "+
 			"check whether another state, for example a copy, has the job.")
 }
 

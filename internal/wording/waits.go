@@ -28,6 +28,9 @@ const (
 	// SendAgain says how to repeat an action.
 	SendAgain = "To send the prompt again, run the action again."
 
+	// Resumes says what follows Ctrl-C.
+	Resumes = "The job is in the state. The next apply resumes waiting without sending anything."
+
 	keepFailed = " To keep the failed job, set on_failure = \"warn\" in the wait block."
 	untaint    = " If prevent_destroy stops the plan, first run: terraform (or tofu) untaint ADDRESS"
 )
@@ -64,14 +67,11 @@ func (n Next) AfterFailure() string {
 
 // AfterTimeout says what follows a wait that stopped before the job finished.
 func (n Next) AfterTimeout() string {
-	text := "The job is in the state. The next apply "
+	text := Resumes
 	if n.IsTainted {
-		text = n.tainted() + "keeps the job, although Terraform plans to replace it, and "
+		text = n.tainted() + "keeps the job, although Terraform plans to replace it, and resumes waiting without sending anything."
 	}
-	text += "resumes waiting without sending anything."
-	if n.Request != "" {
-		text += " If the job never finishes: " + strings.Replace(n.another("triggers"), "To", "to", 1)
-	}
+	text += " If the job never finishes: " + strings.Replace(n.another("triggers"), "To", "to", 1)
 	if n.IsTainted {
 		text += untaint
 	}

@@ -128,7 +128,7 @@ func TestTexts_claimNoMoreThanIsKnown(t *testing.T) {
 		"a plan that is too old":                    {NotAccepted(out(send.NotAdopted, record), create, Resource), "Nothing was sent", "Apply again"},
 		"an imported job gets the name":             {NameFromOther(job, other), "Apply gives the name to the imported job and sends nothing", "fails"},
 		"a job with other triggers":                 {BesideAnother(create, record), "restore its arguments and apply: that adopts it", "unknown"},
-		"two names, or a move":                      {DuplicateName("docs", "proj_1"), "has a job in project proj_1 with the name \"docs\", or starts one. The prompt of this one was not sent", ""},
+		"two names, or a move":                      {DuplicateName("docs", "proj_1"), "has the name \"docs\", or the same job. The prompt of this one was not sent", ""},
 		"a destroy that cannot release":             {JournalUnusable(io.EOF), "keeps its name in the journal", "No action"},
 		"a name that cannot be recorded":            {NameNotRecorded(io.EOF, create, job), "Nothing was sent, and the state is unchanged", ""},
 		"a replacement may adopt another job":       {NewJob.Of(job, nil), "the prompt goes to another job", "starts a new job"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
@@ -32,12 +33,15 @@ func (w *world) check(s scenario) (wrong []string) {
 		}
 	}
 	blocked := w.blocked(s, fail)
-	givenUp := len(w.runs[len(w.runs)-1].forget)
+	forgotten := w.runs[len(w.runs)-1].forget
+	givenUp := len(forgotten)
 	resources, says := w.planAgain(s, blocked, fail)
 	jobs, records, unknown := w.sim.Jobs(), w.records(), len(w.unknown())
 	want := s.jobs + w.startedByOthers(s)
-	if w.tainted && !s.taints() {
-		fail("a stored object is tainted, and no job has failed")
+	for _, r := range w.runs {
+		for _, what := range r.wrong {
+			fail("run %d %s", r.number+1, what)
+		}
 	}
 	if more := len(jobs) - max(want, s.atMost) - givenUp; more > 0 {
 		failUnlessLost(more, "sent twice: %d jobs were started, want %d", len(jobs), want)
@@ -52,8 +56,11 @@ func (w *world) check(s scenario) (wrong []string) {
 	if missing := resources - inState; missing > blocked {
 		fail("%d resources are missing, and %d were blocked", missing, blocked)
 	}
-	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && w.occurred[adopted] && !s.adopts {
-		fail("after Ctrl-C the state lacked a job")
+	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && !s.adopts && (w.occurred[adopted] || w.tainted) {
+		fail("after Ctrl-C the state lacked a job, or it was tainted")
+	}
+	if slices.ContainsFunc(forgotten, func(id string) bool { return slices.Contains(w.unknown(), id) }) {
+		fail("a person has given a create up, and it was not sent again")
 	}
 	survived := w.cutOnlyBy(interrupted, cliKilled, stalled, losePut, latePut) && s.late < requestTimeout
 	hadTime := w.cutOnlyBy(interrupted, cliKilled, stalled, abandoned) && s.late == 0 // before the CLI killed it
@@ -63,7 +70,7 @@ func (w *world) check(s scenario) (wrong []string) {
 	}
 	says = says || slices.ContainsFunc(saying(), func(summary string) bool { return w.occurred[summary] })
 	for _, r := range records {
-		if r.isUnknown() && s.isSimple() && !says {
+		if isUnknown(r) && s.isSimple() && !says {
 			fail("hidden: nothing says what became of %+v", r)
 		}
 	}
@@ -77,13 +84,9 @@ func (w *world) check(s scenario) (wrong []string) {
 	for i, job := range jobs {
 		if repeatsPrompt(job.Prompts, s.prompts) {
 			repeats++
-			kind := "sent twice"
-			if len(w.unknown()) > 0 && w.kills() > 1 {
-				kind = twoKills
-			}
-			failUnlessLost(repeats, kind+": job %s has the prompts %q", job.ID, job.Prompts)
+			failUnlessLost(repeats, "sent twice: job %s has the prompts %q", job.ID, job.Prompts)
 		}
-		isRecorded := slices.ContainsFunc(records, func(r record) bool { return r.has(job.ID) })
+		isRecorded := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Job == job.ID })
 		switch {
 		case i == 0 && s.foreign, w.isOfTest(job.ID): // nobody misses it
 		case w.everSeen[job.ID]:
@@ -91,24 +94,22 @@ func (w *world) check(s scenario) (wrong []string) {
 			unknown--
 		case givenUp > 0:
 			givenUp--
-		case !s.isSimple() && isRecorded && w.interleaves(): // the next run had planned before: "terraform query" lists it
-		case !s.isSimple() && (isRecorded && says || strings.Contains(w.shown, job.ID)), blocked > 0 && strings.Contains(w.shown, job.ID):
+		case (blocked > 0 || !s.isSimple()) && strings.Contains(w.shown, job.ID), isRecorded && !s.isSimple(): // "terraform query" lists it
 		default:
 			losses++
-			failUnlessLost(losses, "lost: job %s was paid for, and is in no state", job.ID)
+			kind := "lost"
+			if !s.isSimple() && w.outlived() {
+				kind = lastOnly
+			}
+			failUnlessLost(losses, kind+": job %s was paid for, and is in no state", job.ID)
 		}
 	}
 	return wrong
 }
 
-// kills is how many runs were killed.
-func (w *world) kills() (n int) {
-	for _, r := range w.runs {
-		if r.cut.way == killed {
-			n++
-		}
-	}
-	return n
+// outlived reports whether a provider went on after its CLI was killed, perhaps after the next run had planned.
+func (w *world) outlived() bool {
+	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.cut.way == cliKilled || r.cut.way == stalled })
 }
 
 // blocked returns how many errors the last run of each state had, which was not cut.
@@ -122,8 +123,6 @@ func (w *world) blocked(s scenario, fail func(string, ...any)) (blocked int) {
 			isOfKept := d.Summary == otherPrompt && w.keptNames()
 			switch {
 			case slices.Contains(blocking(), d.Summary), slices.Contains(s.errors, d.Summary), isOfKept:
-			case d.Summary == otherPrompt && w.planOutlives():
-				fail(takenBack + ": " + d.Summary)
 			default:
 				fail("the last run fails: %s: %s", d.Summary, d.Detail)
 			}
@@ -133,20 +132,6 @@ func (w *world) blocked(s scenario, fail func(string, ...any)) (blocked int) {
 		}
 	}
 	return blocked
-}
-
-// planOutlives reports whether a plan went on after its CLI was killed, beside later runs.
-func (w *world) planOutlives() bool {
-	return slices.ContainsFunc(w.runs, func(r *run) bool {
-		steps := r.taken()
-		isOrphan := r.cut.way == cliKilled || r.cut.way == stalled
-		return isOrphan && r.cut.at <= len(steps) && strings.HasPrefix(steps[r.cut.at-1].name, "PlanResourceChange")
-	})
-}
-
-// interleaves reports whether the provider of a killed CLI went on during the next run.
-func (w *world) interleaves() bool {
-	return slices.ContainsFunc(w.runs, func(r *run) bool { return r.cut.until > 0 })
 }
 
 // planAgain plans each state. It returns how many resources there should be, and whether a plan says anything.
@@ -173,7 +158,7 @@ func (w *world) checkStates(s scenario, jobs []simulator.Job, fail func(string, 
 			number++
 			if id := o.id(); ids[id] {
 				kind := "shared"
-				if s.hasAliases() && (w.occurred["Agent job was adopted by another run"] || w.gone > 0) {
+				if s.hasAliases() {
 					kind = twoAliases
 				}
 				fail("%s: %s has the job of another resource", kind, address)
@@ -199,13 +184,8 @@ func (w *world) checkSilent(fail func(string, ...any)) {
 	}
 }
 
-// has reports whether the record names a job.
-func (r record) has(jobID string) bool {
-	return r.Job == jobID
-}
-
 // adopted is what is said of a job that a create has adopted.
-const adopted = "Agent job of an earlier run adopted"
+const adopted = "Agent job adopted"
 
 // blocking are the errors of a run that is not cut: what earlier ones have left wants a decision.
 func blocking() []string {
@@ -218,14 +198,13 @@ const otherPrompt = "Name has an agent job with another prompt"
 
 // keptNames reports whether a run has said that it could not release a name: its job is adopted, or stops another prompt.
 func (w *world) keptNames() bool {
-	return w.occurred["Journal not usable"] || w.occurred["Name of agent job not released"]
+	return w.occurred["Journal not usable"]
 }
 
 // saying is what a user has read about a request whose outcome is not in its record.
 func saying() []string {
 	return []string{
 		"Outcome of agent job create unknown", "Outcome of message to agent job unknown", "Message of an earlier run counts as sent", "Journal not written",
-		"Equal agent job under another name",
 	}
 }
 
@@ -237,12 +216,6 @@ func (s scenario) isSimple() bool {
 // hasAliases reports whether a resource has another provider configuration than the others.
 func (s scenario) hasAliases() bool {
 	return slices.ContainsFunc(s.runs[len(s.runs)-1].resources, func(r resource) bool { return r.alias > 0 })
-}
-
-// taints reports whether objects become tainted.
-func (s scenario) taints() bool {
-	isTainted := func(c command) bool { return c.taints != "" }
-	return s.fails || slices.ContainsFunc(s.runs, isTainted) || slices.ContainsFunc(s.before, isTainted)
 }
 
 // isOfTest reports whether a test has started a job.

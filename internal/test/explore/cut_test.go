@@ -42,7 +42,6 @@ const (
 	outage        way = "neither the journal nor the state can be reached from here on"
 	serviceDown   way = "the service shows no job from here on"
 	noLists       way = "the journal refuses listings, and reads of what is not there, from here on"
-	noPlanWrites  way = "the journal refuses writes until the apply"
 	unconditional way = "the journal ignores the conditions of writes from here on"
 	storeHangs    way = "the journal does not respond for half a minute"
 	readsHang     way = "the journal does not respond to reads from here on"
@@ -68,7 +67,7 @@ func waysAt(k kind, s place) []way {
 	case start:
 		at = append(at, storeDown, serviceDown)
 		if s == bucket {
-			at = append(at, noLists, noPlanWrites, unconditional)
+			at = append(at, noLists, unconditional)
 		}
 	case call:
 	}

@@ -28,7 +28,7 @@ type mutant struct {
 // another, a laptop sleeps between a claim and its POST, and a folder's claim and the mark before sending are one step.
 // Their own tests show them.
 func mutants() map[string]mutant {
-	const create, message, failed = "create in bucket", "message in bucket", "failed job in bucket"
+	const create, message = "create in bucket", "message in bucket"
 	return map[string]mutant{
 		"an unknown outcome is not taken for a refusal": {
 			"agentapi/classify.go", "	return nil, c.newError(r, ErrUnknownOutcome, got, err)\n}", "	return nil, c.newError(r, ErrRefused, got, err)\n}", create,
@@ -37,53 +37,57 @@ func mutants() map[string]mutant {
 		"the id is in the state before the wait": {
 			"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create,
 		},
-		"a wait that stops early does not taint":         {"job/await.go", "isCreate || errors.Is(err, context.Canceled)", "false", create},
+		"a job that has not finished is red": {
+			"job/await.go", "	addError(out.diags, text)\n", "	addWarning(out.diags, text)\n", "create times out in bucket",
+		},
+		"Ctrl-C does not taint":                          {"job/await.go", "errors.Is(err, context.Canceled)", "false", create},
 		"an accepted message is in the state":            {"job/update.go", "		out.save(ctx, job)\n", "", message},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket"},
 
-		"an unknown create stops": {"journal/judge.go", "	case r.IsUnknownCreate() && !j.IsForgotten(r):\n		return UnknownCreate\n", "", create},
+		"an unknown create stops": {"journal/judge.go", "	case r.IsUnknownCreate():\n		return UnknownCreate\n", "", create},
 		"the same request adopts": {
-			"journal/judge.go", "	case w.IsPromptUnknown || r.Last.has(w.Prompt):\n		return Adopt\n", "	case w.IsPromptUnknown || r.Last.has(w.Prompt):\n		return Send\n", create,
+			"journal/judge.go", "	case w.IsPromptUnknown, r.Last.has(w.Prompt):\n		return Adopt\n", "	case w.IsPromptUnknown, r.Last.has(w.Prompt):\n		return Send\n", create,
 		},
-		"another prompt stops": {"journal/judge.go", "	return OtherPrompt\n", "	return Send\n", "state lost, edited in bucket"},
-		"a name has one resource": {
-			"journal/judge.go", "	case r.Job != \"\" && r.Job != w.Predecessor && (r.Run == j.process.Run || j.IsInState(r.Job)):\n		return Twin\n", "",
-			"state lost, two aliases, one name in bucket",
-		},
+		"another prompt stops":          {"journal/judge.go", "	return OtherPrompt\n", "	return Send\n", "state lost, edited in bucket"},
+		"a forgotten request sends":     {"journal/judge.go", "	case j.isForgotten(r):\n		return Send\n", "", "create, and a decision in bucket"},
+		"a forgotten job is replaced":   {"job/change.go", "	case isGivenUp, options", "	case options", "forget in bucket"},
+		"a closed job has a successor":  {"journal/call.go", "		r.Refuses = true\n", "", "closed job, create first in bucket"},
+		"a create that failed is noted": {"journal/call.go", "		broken.Broken = true\n", "", "create times out, edited in bucket"},
 		"a message goes to the job that the name has": {
-			"journal/judge.go", "	case r.Job != w.Job && !j.IsForgotten(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
+			"journal/judge.go", "	case r.Job != w.Job && !j.isForgotten(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
 		},
 		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return UnknownMessage\n	}\n	return AlreadySent\n", "	}\n	return Send\n", message},
-		"a claim that is over may have been sent":    {"journal/judge.go", "		r = j.settle(r)\n", "", create},
+		"a claim that is over may have been sent":    {"journal/judge.go", "	r = j.settle(r)\n", "", create},
 
 		"no POST without a claim":                                    {"journal/call.go", "		return ErrTaken\n	}\n	return err\n", "		return ErrTaken\n	}\n	return nil\n", create},
 		"a claim replaces only what was read":                        {"journal/call.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
 		"nothing is sent before the store has proved its conditions": {"journal/journal.go", "	err := j.store.Prove(ctx)\n", "	var err error\n", create},
-		"the response is recorded before it is used": {
-			"journal/call.go", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.keep(c.journal.withoutForgotten(&r))\n", "	r.accept(r.Claim, jobID, c.journal.IsInState(r.Job))\n	c.release()\n", create,
-		},
-		"an outcome is offered until the store takes it": {"journal/call.go", "	if !c.failed(c.write(ctx, r)) {", "	if c.failed(c.write(ctx, r)); true {", "long creates, remote state in bucket"},
+		"the response is recorded before it is used":                 {"journal/call.go", "	r.accept(r.Claim, jobID)\n	c.keep(&r)\n", "	r.accept(r.Claim, jobID)\n	c.release()\n", create},
+		"an outcome is offered until the store takes it":             {"journal/call.go", "	if !c.failed(c.write(ctx, r)) {", "	if c.failed(c.write(ctx, r)); true {", "long creates, remote state in bucket"},
 		"an adoption is recorded": {
-			"journal/call.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "state lost, two aliases, one name in bucket",
+			"journal/call.go", "	return c.write(context.WithoutCancel(c.ctx), &r)\n", "	return nil\n", "two aliases, one name, one destroyed in bucket",
 		},
 
-		"a plan releases what it replaces": {
-			"job/plan_create.go", "case c.isOwn && (isAccepted ||", "case c.isOwn && false && (isAccepted ||", "-replace, create first in bucket",
+		"a plan only reads": {
+			"job/plan.go", "	if c.continues() {\n",
+			"	_ = j.Release(ctx, plan.ProjectID.ValueString(), plan.Name.ValueString(), replaced, journal.AnyAdoption)\n	if c.continues() {\n",
+			"-replace only planned in bucket",
 		},
-		"a plan releases what it destroys": {
-			"job/plan.go", "	if d.names.leave(", "	if !d.names.leave(", "other address, no moved block in bucket",
+		"what a plan adopts is not sent": {
+			"send/send.go", "		case o.Request.Adopts != \"\":\n			return Outcome{Result: NotAdopted}\n", "", "two runs, one adopts and one destroys in bucket",
 		},
-		"a plan that was not applied is taken back": {
-			"job/record.go", "	case record.Job == facts.ID && record.Released:\n", "	case record.Job == facts.ID && record.Released && false:\n",
-			"-replace only planned, then the state lost in bucket",
+		"what could not be adopted is not released": {
+			"job/resource.go", "hasCreated(job.projectAndName(), request.Adopts)", "hasCreated(job.projectAndName(), \"\")", "other address, no moved block in bucket",
 		},
-		"a plan keeps a failed job":                       {"job/plan_create.go", "c.verdict == journal.Adopt && hasFailed", "c.verdict == journal.Twin && hasFailed", failed},
-		"a destroy keeps a failed job for its successor":  {"job/marks.go", "(s.KeepsFailed ||", "(false ||", failed},
-		"a destroy keeps what another object has adopted": {"journal/journal.go", "r.Released, adoption != AnyAdoption && r.Adoption != adoption:", "r.Released:", "failed job, create first, again in bucket"},
-		"a destroy releases":                              {"job/resource.go", "		r.provider.releaseName(ctx, &job, marks, &resp.Diagnostics)\n", "", "terraform destroy in bucket"},
-		"another run's job is named": {
-			"job/record.go", "		validate.WarnAt(diags, path.Root(\"name\"), wording.OtherJob(facts, record))\n", "", "-replace, remote state in bucket",
+		"a taint keeps the job":                       {"job/record.go", "isKept = next.MayBeSame && !isLeaving", "isKept = false", "taint in bucket"},
+		"a job is left to a create of the same apply": {"job/record.go", "	if isKept || isLeaving {", "	if isKept {", "other address, destroyed first in bucket"},
+		"a destroy keeps what another object has adopted": {
+			"journal/journal.go", " || adoption != AnyAdoption && r.Adoption != adoption {", " {", "two aliases, one name, one destroyed in bucket",
+		},
+		"a destroy releases": {"job/record.go", "	return false, j.Release(ctx, project, name, id, adoption)\n", "	_ = adoption\n	return false, nil\n", "terraform destroy in bucket"},
+		"a replacement without its journal fails": {
+			"job/resource.go", "	case err != nil && marks.plan.Successor != nil:\n", "	case false:\n", "-replace in bucket",
 		},
 		"a test has records of its own": {"provider/config.go", "process != nil && process.Command == \"test\"", "false", "test beside production in bucket"},
 	}

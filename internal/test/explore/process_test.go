@@ -143,6 +143,9 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 	r, kind, name := p.run, journalRead, "journal "+fakes3.Op(req)
 	if req.Method == http.MethodPut {
 		kind = journalWrite
+		if !r.planned.Load() {
+			r.note("writes to the journal, and only plans")
+		}
 	}
 	way := r.step(kind, name)
 	hangs := r.suffers(readsHang) && kind == journalRead
@@ -179,12 +182,7 @@ func (p *process) RoundTrip(req *http.Request) (*http.Response, error) {
 // answer is what the bucket responds.
 func (r *run) answer(req *http.Request, name string) *http.Response {
 	isDenied, server := r.storeDown.Load(), r.world.bucket
-	switch name {
-	case "journal list":
-		isDenied = isDenied || r.suffers(noLists)
-	case "journal write":
-		isDenied = isDenied || r.suffers(noPlanWrites) && !r.planned.Load()
-	}
+	isDenied = isDenied || name == "journal list" && r.suffers(noLists)
 	server.Lock()
 	server.IgnoreIfMatch, server.IgnoreIfNoneMatch = r.suffers(unconditional), r.suffers(unconditional)
 	server.Unlock()

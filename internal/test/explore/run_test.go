@@ -39,10 +39,11 @@ type run struct {
 	refused   atomic.Bool // its first POST was
 	planned   atomic.Bool // the apply has begun
 
-	steps   []stepTaken // guarded by world.mu, as the next three
+	steps   []stepTaken // guarded by world.mu, as the next four
 	cutAt   time.Time
 	created []string // ids of the jobs that it started
 	posts   int      // that arrived
+	wrong   []string // what it has done
 
 	changes  map[string]*fakecli.CLI // that the plan has planned, by address
 	removed  []string                // that an apply removes
@@ -146,6 +147,7 @@ type command struct {
 	// What happens before it.
 	setBack  time.Duration // so much the clock was set back
 	taints   string        // "terraform taint", or a provisioner fails
+	forgets  bool          // a person gives up the last requests of the commands before the cuts
 	lost     bool          // the state was lost
 	restored bool          // the state is as it was after the commands before the cuts
 }
@@ -159,12 +161,13 @@ func (w *world) newRun(c command, cut cut, forget ...string) *run {
 	r := &run{world: w, number: len(w.runs), cut: cut, command: c, forget: forget, applying: make(chan struct{}, 1)}
 	r.left, r.leave = context.WithCancel(w.Context())
 	w.runs = append(w.runs, r)
-	w.prepare(c)
 	return r
 }
 
-// prepare makes what happens before a command. w.mu must be locked.
+// prepare makes what happens before a command.
 func (w *world) prepare(c command) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if c.setBack > 0 {
 		w.setClockBack(c.setBack)
 	}
@@ -189,6 +192,7 @@ func (w *world) play(c command, cut cut, forget ...string) *run {
 }
 
 func (r *run) play() {
+	r.world.prepare(r.command)
 	var cli sync.WaitGroup
 	cli.Go(func() {
 		defer r.end()
@@ -273,6 +277,15 @@ func (r *run) say(diags []*tfprotov6.Diagnostic) bool {
 	return !fakecli.Failed(diags)
 }
 
+// note notes what a run must never do.
+func (r *run) note(wrong string) {
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	if !slices.Contains(r.wrong, wrong) {
+		r.wrong = append(r.wrong, wrong)
+	}
+}
+
 // execute is the command, from the start of the CLI to its end.
 func (r *run) execute() {
 	w, c := r.world, r.command
@@ -331,6 +344,19 @@ func (r *run) execute() {
 		r.destroyAll(processes, r.removed)
 	}
 	r.finish(processes)
+	if (c.do == apply || c.do == applySaved) && !r.failed && !r.stopped.Load() {
+		r.checkDone()
+	}
+}
+
+// checkDone notes a job that has not finished: a green apply has done its jobs.
+func (r *run) checkDone() {
+	for _, res := range r.command.resources {
+		o := r.state[res.address]
+		if r.command.targets(res.address) && (o == nil || o.State.IsNull() || o.Tainted || o.Get("status") == "active") {
+			r.note("is green, and " + res.address + " is not done")
+		}
+	}
 }
 
 // planWith plans with processes of its own.
@@ -526,9 +552,11 @@ func (r *run) applyOne(p *process, res resource) {
 		deposed = before
 	default:
 		old := r.load(p, before)
-		r.say(old.Delete(p.ctx, planned.PlannedPrivate))
-		r.set(res.address, nil)
-		if r.stopped.Load() {
+		isGone := r.say(old.Delete(p.ctx, planned.PlannedPrivate))
+		if isGone && r.storeDown.Load() && !before.Tainted {
+			r.note("replaces a job, and its journal cannot be reached")
+		}
+		if r.set(res.address, objectOf(old, nil)); !isGone || r.stopped.Load() {
 			return
 		}
 	}
@@ -592,6 +620,7 @@ func (r *run) importJob() {
 
 // test plays a test: its state is never stored.
 func (r *run) test() {
+	r.planned.Store(true)
 	processes := r.each()
 	r.plan(processes, false)
 	if !r.failed && !r.stopped.Load() {

@@ -20,7 +20,7 @@ type scenario struct {
 	beside *command  // no cuts: the first run and this one have no lock, and play at the same time
 
 	jobs    int      // that a user expects to be started, those of tests apart
-	atMost  int      // if a cut run has lost a job for good, and later ones say so; 0: jobs
+	atMost  int      // if a run was cut between the release of a name and its create; 0: jobs
 	prompts []string // that a job may receive; nil: none twice
 	errors  []string // that the last run may end with, beside those that a cut explains
 
@@ -33,6 +33,7 @@ type scenario struct {
 	late      time.Duration // that long the service takes for a POST
 	duration  time.Duration // of each job; 0: a second
 	fails     bool          // each job does
+	closes    bool          // each job refuses messages once it has finished
 	adopts    bool          // also without a cut
 
 	ways   []way // nil: all that make sense
@@ -46,7 +47,7 @@ type scenario struct {
 func (s scenario) has(w way) bool {
 	isParallel := slices.ContainsFunc(s.runs, func(c command) bool { return c.parallel })
 	isRare := slices.Contains([]way{
-		stalled, interrupted, abandoned, outage, serviceDown, noLists, noPlanWrites, unconditional, storeHangs, readsHang, losePut, latePut,
+		stalled, interrupted, abandoned, outage, serviceDown, noLists, unconditional, storeHangs, readsHang, losePut, latePut,
 	}, w)
 	if isRare && !more() && s.name != "create" && s.name != "message" {
 		return false
@@ -103,10 +104,15 @@ func scenarios() []scenario {
 	moving := func(from string, c command) command { c.moved = from; return c }
 	hourBack := func(c command) command { c.setBack = time.Hour; return c }
 	stateLess := func(c command) command { c.lost = true; return c }
+	forgetting := func(c command) command { c.forgets = true; return c }
 	older := func(c command) command { c.restored = true; return c }
 	destroyingFirst := func(c command) command { c.destroysFirst = true; return c }
 	triggered := func(r resource) resource {
 		r.config = fakecli.With(r.config, fakecli.Attrs{"triggers": fakecli.Attrs{"a": "1"}})
+		return r
+	}
+	impatient := func(r resource) resource {
+		r.config = fakecli.With(r.config, fakecli.Attrs{"timeouts": fakecli.Attrs{"create": "2m"}})
 		return r
 	}
 	createFirst := func(r resource) resource { r.createFirst = true; return r }
@@ -116,17 +122,21 @@ func scenarios() []scenario {
 	none, first, more, lot := configured(), configured(a), configured(job("a", "Write more")), configured(job("a", "Write a lot"))
 	second, secondMore, firstCreated := configured(triggered(a)), configured(triggered(job("a", "Write more"))), configured(createFirst(a))
 	chained, equal := configured(a, job("b", "Draw")), configured(a, job("b", "Write"))
+	firstCreatedMore := configured(createFirst(job("a", "Write more")))
+	slow, slowMore := configured(impatient(a)), configured(impatient(job("a", "Write more")))
+	slowCreated := configured(createFirst(impatient(a)))
 	moved, renamed := configured(named("b", "a", "Write")), configured(named("a", "b", "Write"))
 	swapped := configured(named("a", "b", "Write"), named("b", "a", "Draw"))
 	twins := configured(a, named("b", "a", "Draw"))
 	equalTwins := configured(a, named("b", "a", "Write"))
 	aliases := configured(a, alias(named("b", "a", "Write")))
+	other := configured(alias(named("b", "a", "Write")))
 	back := []string{"Write", "Write more", "Write"}
 	killing := []way{killed}
 	meeting := []place{bucket, folder} // in a folder, few steps of a run can be told apart
 	duplicate := []string{"Duplicate agent job name"}
 	edited, otherJob := []string{otherPrompt}, []string{"Name has another agent job"}
-	failed := []string{"Agent job failed"}
+	failed, refused, unfinished := []string{"Agent job failed"}, []string{"Message to agent job not accepted"}, []string{"Agent job still running"}
 
 	return []scenario{
 		{name: "create", runs: runs(first), jobs: 1, pairs: true},
@@ -162,10 +172,18 @@ func scenarios() []scenario {
 		{name: "-replace and another prompt", rare: true, before: runs(first), runs: runs(replacing("a", more), more), jobs: 2, errors: otherJob},
 		{name: "message, then -replace, remote state", rare: true, before: runs(first), runs: runs(more, replacing("a", more), more), jobs: 2, remote: true,
 			ways: killing, pairs: true, errors: otherJob},
-		{name: "taint", before: runs(first), runs: runs(tainting("a", first), first), jobs: 2},
+		{name: "taint", before: runs(first), runs: runs(tainting("a", first), first), jobs: 1, adopts: true},
 		{name: "taint, create first", before: runs(firstCreated), runs: runs(tainting("a", firstCreated), firstCreated), jobs: 1, adopts: true},
-		{name: "taint, remote state", rare: true, before: runs(first), runs: runs(tainting("a", first), first), jobs: 2, remote: true},
+		{name: "taint, remote state", rare: true, before: runs(first), runs: runs(tainting("a", first), first), jobs: 1, remote: true, adopts: true},
 		{name: "taint and another prompt", rare: true, before: runs(first), runs: runs(tainting("a", more), more), jobs: 2, errors: otherJob},
+		{name: "create times out", runs: runs(slow, slow), jobs: 1, duration: 150 * time.Second, errors: unfinished, adopts: true},
+		{name: "create times out, create first", rare: true, runs: runs(slowCreated, slowCreated), jobs: 1, duration: 150 * time.Second, errors: unfinished, adopts: true},
+		{name: "create times out, edited", runs: runs(slow, slowMore), jobs: 1, duration: 150 * time.Second, errors: append(unfinished, otherPrompt), adopts: true},
+		{name: "closed job", before: runs(first), runs: runs(more, more), jobs: 2, closes: true, errors: refused},
+		{name: "closed job, create first", rare: true, before: runs(firstCreated), runs: runs(firstCreatedMore, firstCreatedMore), jobs: 2, closes: true, errors: refused},
+		{name: "forget", before: runs(first), runs: runs(forgetting(first), first), jobs: 2},
+		{name: "forget, create first", rare: true, before: runs(firstCreated), runs: runs(forgetting(firstCreated), firstCreated), jobs: 2},
+		{name: "forget a failed job", rare: true, before: runs(first), runs: runs(forgetting(first), first), jobs: 2, fails: true, adopts: true, errors: failed},
 		{name: "failed job", runs: runs(first), jobs: 1, fails: true, adopts: true, errors: failed},
 		{name: "failed job, create first", rare: true, runs: runs(firstCreated), jobs: 1, fails: true, adopts: true, errors: failed},
 		{name: "failed job, create first, again", rare: true, before: runs(firstCreated, firstCreated), runs: runs(firstCreated, firstCreated, firstCreated),
@@ -173,7 +191,7 @@ func scenarios() []scenario {
 		{name: "failed job, remote state", rare: true, runs: runs(first), jobs: 1, remote: true, fails: true, adopts: true, errors: failed},
 		{name: "failed job, other prompt", rare: true, before: runs(first), runs: runs(more), jobs: 2, fails: true, adopts: true, errors: failed},
 		{name: "failed job, other prompt, create first", rare: true, before: runs(firstCreated),
-			runs: runs(configured(createFirst(job("a", "Write more")))), jobs: 2, fails: true, adopts: true, errors: failed},
+			runs: runs(firstCreatedMore), jobs: 2, fails: true, adopts: true, errors: failed},
 		{name: "failed job, destroyed", rare: true, before: runs(first), runs: runs(none, first), jobs: 2, fails: true, adopts: true, errors: failed},
 		{name: "terraform destroy", before: runs(first), runs: runs(as(destroy, first), first), jobs: 2},
 		{name: "terraform destroy, remote state", rare: true, before: runs(first), runs: runs(as(destroy, first), first), jobs: 2, remote: true},
@@ -183,20 +201,21 @@ func scenarios() []scenario {
 
 		{name: "moved", before: runs(first), runs: runs(moving("a", moved)), jobs: 1},
 		{name: "other address, no moved block", before: runs(first), runs: runs(moved), jobs: 1, adopts: true},
-		{name: "other address, destroyed first", before: runs(first), runs: runs(destroyingFirst(moved)), jobs: 1, adopts: true},
+		{name: "other address, destroyed first", before: runs(first), runs: runs(destroyingFirst(moved)), jobs: 1, atMost: 2, adopts: true},
 		{name: "other address, remote state", rare: true, before: runs(first), runs: runs(moved), jobs: 1, remote: true, adopts: true},
-		{name: "other address, destroyed first, remote state", rare: true, before: runs(first), runs: runs(destroyingFirst(moved)), jobs: 1, remote: true, adopts: true},
+		{name: "other address, destroyed first, remote state", rare: true, before: runs(first), runs: runs(destroyingFirst(moved)), jobs: 1, atMost: 2, remote: true, adopts: true},
 		{name: "name changed", before: runs(first), runs: runs(renamed), jobs: 2},
 		{name: "name changed, remote state", rare: true, before: runs(first), runs: runs(renamed), jobs: 2, remote: true},
-		{name: "name changed after a create", runs: runs(first, renamed), jobs: 2, atMost: 2},
+		{name: "name changed after a create", runs: runs(first, renamed), jobs: 2},
 		{name: "name and prompt changed", rare: true, before: runs(first), runs: runs(configured(named("a", "b", "Write more"))), jobs: 2},
-		{name: "names swapped", before: runs(chained), runs: runs(swapped), jobs: 4, stops: true, errors: append(edited, duplicate...)},
+		{name: "names swapped", before: runs(chained), runs: runs(swapped), jobs: 4, errors: edited},
 		{name: "two resources, one name", runs: runs(twins), jobs: 1, stops: true, errors: duplicate},
 		{name: "two resources, one name and prompt", rare: true, runs: runs(equalTwins), jobs: 1, stops: true, errors: duplicate},
 		{name: "second resource, same name", rare: true, before: runs(first), runs: runs(twins), jobs: 1, stops: true, errors: duplicate},
 		{name: "second resource first, same name", rare: true, before: runs(moved), runs: runs(twins), jobs: 1, stops: true, errors: duplicate},
-		{name: "two aliases, one name", runs: runs(aliases), jobs: 1, errors: duplicate, adopts: true},
-		{name: "second alias, same name", rare: true, before: runs(first), runs: runs(aliases), jobs: 1, errors: duplicate, adopts: true},
+		{name: "two aliases, one name", runs: runs(aliases), jobs: 1, adopts: true},
+		{name: "second alias, same name", rare: true, before: runs(first), runs: runs(aliases), jobs: 1, adopts: true},
+		{name: "two aliases, one name, one destroyed", before: runs(aliases), runs: runs(other, stateLess(other), other), jobs: 1, adopts: true},
 
 		{name: "message and back", before: runs(first), runs: runs(more, first), jobs: 1, prompts: back},
 		{name: "message and back, remote state", rare: true, before: runs(first), runs: runs(more, first), jobs: 1, remote: true, prompts: back},
@@ -213,11 +232,6 @@ func scenarios() []scenario {
 		{name: "saved -replace, create first", rare: true, before: runs(firstCreated),
 			runs: runs(as(plan, replacing("a", firstCreated)), as(applySaved, replacing("a", firstCreated)), firstCreated), jobs: 1, adopts: true},
 		{name: "-replace only planned", before: runs(first), runs: runs(as(plan, replacing("a", first)), first), jobs: 1},
-		{name: "-replace only planned, then the state lost", rare: true, before: runs(first),
-			runs: runs(as(plan, replacing("a", first)), first, stateLess(first), first), jobs: 1, adopts: true,
-			ways: []way{killed, interrupted, storeDown, storeHangs, noLists, noPlanWrites, losePut}}, // else the release comes after the second plan
-		{name: "saved plan, and another apply", rare: true, before: runs(first),
-			runs: runs(as(plan, replacing("a", first)), first, as(applySaved, replacing("a", first)), first), jobs: 2},
 
 		{name: "state lost", before: runs(first), runs: runs(stateLess(first), first), jobs: 1, adopts: true},
 		{name: "state lost, twice", rare: true, before: runs(first), runs: runs(stateLess(first), stateLess(first), first), jobs: 1, adopts: true},
@@ -226,7 +240,7 @@ func scenarios() []scenario {
 		{name: "state lost, edited", before: runs(first), runs: runs(stateLess(more), more), jobs: 1, stops: true, errors: edited},
 		{name: "state lost, failed job", rare: true, before: runs(first), runs: runs(stateLess(first), first), jobs: 1, fails: true, adopts: true, errors: failed},
 		{name: "state lost, two aliases, one name", rare: true, before: runs(first), runs: runs(stateLess(aliases)), jobs: 1, adopts: true,
-			stops: false, errors: duplicate},
+			errors: duplicate},
 		{name: "state lost after -replace", rare: true, before: runs(first), runs: runs(replacing("a", first), stateLess(first), first), jobs: 2, adopts: true},
 		{name: "state lost after a destroy", rare: true, before: runs(first, none), runs: runs(stateLess(first), first), jobs: 2},
 		{name: "older state, after a message", before: runs(first), runs: runs(more, older(more), more), jobs: 1},
@@ -251,6 +265,8 @@ func scenarios() []scenario {
 		{name: "two runs send two messages", rare: true, before: runs(first), runs: runs(more), beside: &lot, jobs: 1,
 			prompts: []string{"Write", "Write more", "Write a lot", "Write more"}, stores: meeting},
 		{name: "two runs, one destroys", rare: true, before: runs(first), runs: runs(none), beside: &more, jobs: 1, atMost: 2, stores: meeting},
+		{name: "two runs, one adopts and one destroys", before: runs(first), runs: runs(stateLess(first)), beside: new(older(none)), jobs: 2, adopts: true,
+			stores: meeting},
 		{name: "two runs, one replaces", rare: true, before: runs(first), runs: runs(second), beside: &secondMore, jobs: 2, prompts: back,
 			errors: append(edited, otherJob...), stores: meeting},
 		{name: "two runs replace", rare: true, before: runs(first), runs: runs(second), beside: &second, jobs: 2, stores: meeting},

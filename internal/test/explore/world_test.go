@@ -6,7 +6,6 @@
 package explore
 
 import (
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -66,6 +65,7 @@ type history struct {
 	states    states          // as they were stored
 	everSeen  map[string]bool // ids of jobs that were in a stored state
 	backup    states          // as they were after the commands before the cuts
+	requests  []string        // the last ones by then
 	saved     *run            // that made the last plan
 	tainted   bool            // a stored object was
 	gone      int             // how many records were lost with the disk
@@ -268,30 +268,21 @@ func (w *world) firstWithoutState() string {
 	return ""
 }
 
-// record is what the journal has under a name.
-type record struct {
-	journal.Record
-
-	version string // part of what the state has of it
-}
-
 // records are those in the journal, by name.
-func (w *world) records() (records []record) {
-	latest := map[string]record{}
+func (w *world) records() (records []journal.Record) {
+	latest, numbers := map[string]journal.Record{}, map[string]int{}
 	for name, text := range w.files() {
-		r := record{version: fmt.Sprintf("%.16x", sha256.Sum256(text))}
-		key := name
+		key, number := name, 0
 		if w.bucket == nil {
 			key = path.Dir(name)
-			r.version = strings.TrimSuffix(path.Base(name), ".json")
+			number, _ = strconv.Atoi(strings.TrimSuffix(path.Base(name), ".json"))
 		}
-		if json.Unmarshal(text, &r.Record) != nil || r.Write == "" {
+		var r journal.Record
+		if json.Unmarshal(text, &r) != nil || r.Write == "" {
 			continue // the proof of conditions
 		}
-		had, isThere := latest[key]
-		before, _ := strconv.Atoi(had.version)
-		if now, _ := strconv.Atoi(r.version); !isThere || now > before {
-			latest[key] = r
+		if had, isThere := numbers[key]; !isThere || number > had {
+			latest[key], numbers[key] = r, number
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(latest)) {
@@ -301,7 +292,7 @@ func (w *world) records() (records []record) {
 }
 
 // isUnknown reports whether nobody knows what became of the last request.
-func (r record) isUnknown() bool {
+func isUnknown(r journal.Record) bool {
 	return r.Claim != nil || r.Last != nil && r.Last.Unknown && !r.Released
 }
 
@@ -334,7 +325,8 @@ func (w *world) fingerprint() string {
 	defer w.mu.Unlock()
 	for _, r := range records {
 		last := fmt.Sprint(len(w.runs)-1) == string(r.Run)
-		fmt.Fprintf(&b, "record %s %s job %d released %t, last run %t", r.Name, triggersOf(r.Arguments), jobs[r.Job], r.Released, last)
+		fmt.Fprintf(&b, "record %s %s job %d released %t refuses %t broken %t, last run %t",
+			r.Name, triggersOf(r.Arguments), jobs[r.Job], r.Released, r.Refuses, r.Broken, last)
 		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
 		fmt.Fprintln(&b)
 	}
@@ -366,21 +358,15 @@ func coarse(age time.Duration) int { return int(age / (15 * time.Second)) }
 
 var times = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)`)
 
-// normal is the private state with numbers for what differs in each world: jobs, versions, and times.
-func (o *object) normal(jobs map[string]int, records []record) string {
+// normal is the private state with numbers for what differs in each world: jobs, adoptions, and times.
+func (o *object) normal(jobs map[string]int, records []journal.Record) string {
 	var values map[string][]byte
 	_ = json.Unmarshal(o.Private, &values)
-	var known struct {
-		Version, Adoption string
-		Newer             bool
-	}
-	if json.Unmarshal(values["record"], &known) == nil {
-		isCurrent := slices.ContainsFunc(records, func(r record) bool {
-			return r.Name == o.Get("name") && strings.HasSuffix(known.Version, r.version)
-		})
-		values["record"] = fmt.Append(nil, isCurrent, known.Version == "", known.Newer, known.Adoption)
-	}
-	text := fmt.Sprintf("%s", values)
+	var known struct{ Adoption string }
+	_ = json.Unmarshal(values["record"], &known)
+	isLast := slices.ContainsFunc(records, func(r journal.Record) bool { return r.Name == o.Get("name") && r.Adoption == known.Adoption })
+	delete(values, "record")
+	text := fmt.Sprintf("%s, last adopted %t", values, isLast)
 	for id, i := range jobs {
 		if id != "" {
 			text = strings.ReplaceAll(text, id, fmt.Sprint("job ", i))
@@ -452,7 +438,11 @@ func (p *process) settings() fakecli.Attrs {
 			journal["url"] = fmt.Sprint(journal["url"], "&state=state")
 		}
 	}
-	if forget := p.run.forget; len(forget) > 0 {
+	forget := p.run.forget
+	if p.run.command.forgets {
+		forget = append(slices.Clone(forget), w.requests...)
+	}
+	if len(forget) > 0 {
 		var ids []tftypes.Value
 		for _, id := range forget {
 			ids = append(ids, tftypes.NewValue(tftypes.String, id))

@@ -27,7 +27,6 @@ type CLI struct {
 	Computed []string // attributes of the resource that the provider may set
 	Name     string   // of the job, in a configuration that gives none; empty: "a"
 	PromptWO bool     // give each prompt of a configuration as prompt_wo instead
-	Minimal  bool     // Run refreshes as with -minimal-refresh
 	Forced   bool     // Plan replaces, as with -replace
 	Ignored  []string // attributes with ignore_changes: a plan has them as the state has them
 
@@ -201,10 +200,8 @@ func (c *CLI) Validate(config Attrs) []*tfprotov6.Diagnostic {
 // Run is a whole "terraform apply": refresh, plan, apply. It stops at an error.
 func (c *CLI) Run(ctx context.Context, config Attrs) []*tfprotov6.Diagnostic {
 	c.T.Helper()
-	var diags []*tfprotov6.Diagnostic
-	if c.Minimal {
-		diags = c.PlanMinimal(ctx, config)
-	} else if diags = c.Refresh(ctx); !Failed(diags) {
+	diags := c.Refresh(ctx)
+	if !Failed(diags) {
 		diags = append(diags, c.Plan(ctx, config)...)
 	}
 	if !Failed(diags) {

@@ -111,7 +111,7 @@ var changes = []struct {
 	{"another name", func(s situation) bool { return s.state.name != noName && s.state.name != s.Name }, newJob},
 	{"given up", func(s situation) bool {
 		r := s.record(s.state.name)
-		return !r.isFree() && r.job == s.state.job && s.isForgotten(r)
+		return r.last != nil && !r.isUnknownCreate() && r.job == s.state.job && s.isForgotten(r)
 	}, newJob},
 	{`failed job, on_failure = "retry"`, func(s situation) bool { return s.state.status == failed && s.OnFailure == "retry" }, newJob},
 	{"import", func(s situation) bool { return s.state.prompt == "" && !s.Ignored }, assign},
@@ -176,10 +176,11 @@ var creates = []row{
 }
 
 var messages = []row{
-	{"message: none, or released", func(_ situation, r *record) bool { return r.isFree() }, sends},
-	{"message: unknown create", func(_ situation, r *record) bool { return r.isUnknownCreate() }, sends},
+	{"message: none, or released by another job", func(s situation, r *record) bool {
+		return r.last == nil || r.released && r.job != s.state.job
+	}, sends},
 	{"message: another job, given up", func(s situation, r *record) bool { return r.job != s.state.job && s.isForgotten(r) }, sends},
-	{"message: another job", func(s situation, r *record) bool { return r.job != s.state.job }, stops},
+	{"message: another job, or an unknown create", func(s situation, r *record) bool { return r.job != s.state.job }, stops},
 	{"message: another prompt", func(s situation, r *record) bool { return r.last.prompt != s.prompt() }, sends},
 	{"message: unknown", func(_ situation, r *record) bool { return r.last.unknown }, countsAsSent},
 	{"message: accepted", func(situation, *record) bool { return true }, adopts},
@@ -241,12 +242,12 @@ func (s situation) isForgotten(r *record) bool { return s.Forgets && r.last.turn
 // wasSent reports whether an earlier run has sent the prompt to the job.
 func (s situation) wasSent() bool {
 	r := s.record(s.Name)
-	return !r.isFree() && r.job == s.state.job && r.last.prompt == s.prompt()
+	return r.last != nil && r.job == s.state.job && r.last.prompt == s.prompt()
 }
 
 // hasOtherJob reports whether a name has another job than the state, which the turn does not give up.
 func (s situation) hasOtherJob(r *record) bool {
-	return !r.isFree() && !r.isUnknownCreate() && r.job != s.state.job && !s.isForgotten(r)
+	return !r.isFree() && r.job != s.state.job && !s.isForgotten(r)
 }
 
 // play says what the guides promise of a turn, and changes the model accordingly. A new
@@ -375,7 +376,7 @@ func (s situation) named(x *expected) []string {
 	isOwn := s.state != nil && !s.state.tainted && r.job == s.state.job
 	switch {
 	case r.isFree(), s.isForgotten(r), r.job == "", isOwn, s.Unknown:
-	case x.want == message && r.job != s.state.job && !r.isUnknownCreate():
+	case x.want == message && r.job != s.state.job:
 		return []string{r.job}
 	case x.want == newJob && !r.isUnknownCreate() && (r.triggers != s.Triggers || r.last.prompt != s.prompt() && !r.refuses) && !r.broken:
 		return []string{r.job}
@@ -410,7 +411,7 @@ func (s situation) keep(x *expected) {
 
 // names is an error that names the last request for the job in the state.
 func (s situation) names(r *record) {
-	if !r.isFree() && r.job == s.state.job {
+	if r.last != nil && r.job == s.state.job {
 		s.stopped = r.last.turn
 	}
 }

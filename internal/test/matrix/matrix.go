@@ -156,10 +156,8 @@ func (m *Matrix) Run(job attrs) []*tfprotov6.Diagnostic {
 	if m.process == nil {
 		return m.note(m.cli.Run(m.ctx, job))
 	}
-	var diags diagnostics
-	if m.cli.Minimal {
-		diags = m.note(m.cli.PlanMinimal(m.ctx, job))
-	} else if diags = m.refresh(); !fakecli.Failed(diags) {
+	diags := m.refresh()
+	if !fakecli.Failed(diags) {
 		diags = append(diags, m.plan(job)...)
 	}
 	if !fakecli.Failed(diags) {

@@ -56,7 +56,7 @@ func (b *bench) journal(ctx context.Context, n int) {
 			off := "provider \"agent\" {\n  journal {\n    enabled = false\n  }\n}\n"
 			b.check(os.WriteFile(filepath.Join(dir, "override.tf"), []byte(off), 0o600))
 		}
-		for _, what := range []string{"apply", "first plan", "second plan"} {
+		for _, what := range []string{"apply", "plan"} {
 			args := []string{"plan"} // as most people plan: ten resources at once
 			if what == "apply" {
 				args = []string{"apply", "-auto-approve", "-parallelism=100"}
@@ -67,7 +67,7 @@ func (b *bench) journal(ctx context.Context, n int) {
 			}
 			name := fmt.Sprintf("%d jobs, journal: %s: %s", n, place.name, what)
 			b.note(name, took, "s", 0)
-			b.note(name+", of none", took/none[what], "times", map[string]float64{"apply": 1.08, "first plan": 1.1}[what])
+			b.note(name+", of none", took/none[what], "times", map[string]float64{"apply": 1.08, "plan": 1.1}[what])
 		}
 		if counts := s.Counts(); counts.Create != n {
 			b.check(fmt.Errorf("journal, %s: %d creates", place.name, counts.Create))

@@ -293,22 +293,6 @@ func TestAccReleases(t *testing.T) {
 	r.expect([]string{"Update the API reference for v1"}, []string{"Update the API reference for v2, v10"})
 }
 
-// A wait that stops early fails the run, and the next one resumes it.
-func TestAccStrict(t *testing.T) {
-	t.Parallel()
-	s := start(t, time.Hour)
-	needs(t, "1.10.0", "1.11.0") // ephemeral variables
-	s.write("main.tf", configuration(t, oneApply))
-	s.write("short_override.tf", "resource \"agent_job\" \"reference\" {\n  timeouts {\n    create = \"3s\"\n  }\n}\n")
-	text, ok := s.try("apply", "-auto-approve")
-	if ok || !strings.Contains(text, "Agent job still running") {
-		t.Fatalf("an apply whose job keeps running: %t\n%s", ok, text)
-	}
-	s.service.SetStatus(s.service.Jobs()[0].ID, "completed")
-	s.apply()
-	s.expect([]string{reference})
-}
-
 // What is done with the message that the pipeline hands on, with stand-ins for curl and gh.
 func TestNotify(t *testing.T) {
 	var notify workflow
