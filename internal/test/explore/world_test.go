@@ -453,13 +453,14 @@ func (w *world) show(diags []*tfprotov6.Diagnostic) {
 func (p *process) settings() fakecli.Attrs {
 	w := p.run.world
 	config := fakecli.Attrs{"request_timeout": requestTimeout.String(), "base_url": w.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
-	journal := fakecli.Attrs{}
+	at, state := p.journal(), "?state=state"
 	if w.store == bucket {
-		journal["url"] = "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2"
-		if p.run.command.state == "" { // it is on disk
-			journal["url"] = fmt.Sprint(journal["url"], "&state=state")
-		}
+		at, state = "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2", "&state=state"
 	}
+	if p.run.command.state != "" { // it is not on disk
+		state = ""
+	}
+	journal := fakecli.Attrs{"url": at + state}
 	if forget := p.run.forget; len(forget) > 0 {
 		var ids []tftypes.Value
 		for _, id := range forget {
@@ -467,8 +468,6 @@ func (p *process) settings() fakecli.Attrs {
 		}
 		journal["forget"] = tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, ids)
 	}
-	if len(journal) > 0 {
-		config["journal"] = journal
-	}
+	config["journal"] = journal
 	return config
 }
