@@ -163,7 +163,7 @@ func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
 	if r.Kind() == Message {
 		op = agentapi.OpMessage
 	}
-	if err := o.Call.Prove(); err != nil { //nolint:contextcheck // it has the context of Begin, without our deadline
+	if err := o.Call.Prove(); err != nil {
 		return nil, &agentapi.Error{Op: op, Class: agentapi.ErrNotSent, Err: err}
 	}
 	if op == agentapi.OpMessage {

@@ -96,10 +96,10 @@ func (p *process) makeFolders() {
 // environment is shared by all tests. A process reads it when it is configured.
 var environment sync.Mutex
 
-// journal is a link to the folder of the journal. It disappears with the process, which
-// then writes elsewhere.
+// journal is a link to the folder of the journal, which a person may name. It disappears with the process, which
+// then writes nowhere.
 func (p *process) journal() string {
-	return filepath.Join(p.run.world.dir, fmt.Sprint(p.pid), ".agent-journal")
+	return filepath.Join(p.run.world.dir, fmt.Sprint(p.pid), "journal")
 }
 
 func (p *process) die() {

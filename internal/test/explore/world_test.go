@@ -431,13 +431,14 @@ func (w *world) show(diags []*tfprotov6.Diagnostic) {
 func (p *process) settings() fakecli.Attrs {
 	w := p.run.world
 	config := fakecli.Attrs{"request_timeout": requestTimeout.String(), "base_url": w.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
-	journal := fakecli.Attrs{}
+	at, state := p.journal(), "?state=state"
 	if w.store == bucket {
-		journal["url"] = "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2"
-		if p.run.command.state == "" { // it is on disk
-			journal["url"] = fmt.Sprint(journal["url"], "&state=state")
-		}
+		at, state = "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2", "&state=state"
 	}
+	if p.run.command.state != "" { // it is not on disk
+		state = ""
+	}
+	journal := fakecli.Attrs{"url": at + state}
 	forget := p.run.forget
 	if p.run.command.forgets {
 		forget = append(slices.Clone(forget), w.requests...)
@@ -449,8 +450,6 @@ func (p *process) settings() fakecli.Attrs {
 		}
 		journal["forget"] = tftypes.NewValue(tftypes.List{ElementType: tftypes.String}, ids)
 	}
-	if len(journal) > 0 {
-		config["journal"] = journal
-	}
+	config["journal"] = journal
 	return config
 }

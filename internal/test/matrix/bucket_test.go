@@ -194,12 +194,12 @@ func bucketRows() []Row {
 			m.Script(faultserver.Message, func(x *faultserver.Exchange) { b.fail("write", 403); faultserver.Answer(400, `{"error":"no"}`)(x) })
 			m.wantDiags(m.apply(Job1()), messageFailed, journalUnusable)
 		}),
-		// What a provider process asks of the store for one job, beside the proof, which is two writes, and its plan, which lists, and reads
+		// What a provider process asks of the store for one job, beside the proof, which is three writes and two reads, and its plan, which lists, and reads
 		// a record that is there.
 		inBucket("S06_requests_to_the_store", func(m *Matrix, b *bucket) {
 			var n atomic.Int64
 			b.SetHook(func(*http.Request, func()) int { n.Add(1); return 0 })
-			const list, read, proof = 1, 1, 2
+			const list, read, proof = 1, 1, 5
 			within := func(what string, most int64, step func() diagnostics) {
 				m.nextRun()
 				n.Store(0)

@@ -254,16 +254,17 @@ func (b *bucket) proveChange(ctx context.Context) error {
 			return err
 		}
 		text := proof()
-		written, putErr := b.put(ctx, b.prefix+probe, text, before)
-		if putErr != nil && !errors.Is(putErr, store.ErrConflict) {
-			return putErr
+		written, err := b.put(ctx, b.prefix+probe, text, before)
+		isRefused := errors.Is(err, store.ErrConflict)
+		if err != nil && !isRefused {
+			return err
 		}
 		there, now, err := b.get(ctx, "write", b.prefix+probe)
 		isThere := bytes.Equal(there, text)
 		switch {
 		case err != nil:
 			return err
-		case isThere && (putErr != nil || now == written), !isThere && putErr == nil: // stored, and perhaps replaced since
+		case isThere && (isRefused || now == written), !isThere && !isRefused: // stored; perhaps by a first attempt, or replaced since
 			return nil
 		case isThere, now == before:
 			return fmt.Errorf("the store does not accept the version that it names itself, so what is sent could not be recorded "+
