@@ -133,7 +133,7 @@ func TestJudge(t *testing.T) {
 		{"message: … released", has("K", "x", "", released), sameJob, "", Send},
 		{"message: … in this run", has("K", "x", "", by("me")), sameJob, "", OtherJob},
 		{"message: an unknown create", has("", "x", "", unknown), sameJob, "", OtherJob},
-		{"message: … that was forgotten", has("", "x", "", unknown), sameJob, "last", Send},
+		{"message: … that was forgotten", has("", "x", "", unknown), sameJob, lastID, Send},
 		{"message: a create until its end", has("J", "x", "", claimed(dead, "", "x")), sameJob, "", OtherJob},
 		{"message: a pending create", has("J", "x", "", claimed(alive, "", "x")), sameJob, "", Wait},
 	} {

@@ -71,7 +71,7 @@ func createRows() []Row {
 	}{
 		// Red without: the class "unknown outcome" for a POST without an answer (taken as not sent).
 		{name: "C03_reset_after_effect", word: "The connection broke before the response was complete", play: faultserver.Effect(faultserver.Reset)},
-		// Red without: 5xx as an unknown outcome in classifyPost (taken as refused, or sent again); ownWords.
+		// Red without: 5xx as an unknown outcome in classifyPost (taken as refused, or sent again).
 		{name: "C04_503", word: "The service responded with 503", play: faultserver.Answer(503, `{"error":"dial tcp 192.0.2.1:443: i/o timeout"}`, "Retry-After: 1")},
 		// Red without: StatusSeeOther in refuses.
 		{name: "C04_303", word: "The service responded with 303", play: faultserver.Effect(faultserver.Answer(303, "", "Location: /v2/agent/proj_1/job/job_1"))},
