@@ -153,10 +153,13 @@ const decideMessage = "Check the job in the service's dashboard. If the message 
 	"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n" +
 	"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS {project}/{id}"
 
+// removeFirst is for an import: the state may have the job that a create replaces, or a tainted one.
+const removeFirst = "If the state has the resource, first run: terraform (or tofu) state rm ADDRESS\n"
+
 // waysOut says what to do about a create whose outcome is unknown. Without a record, it is nil.
 func waysOut(projectID string, record *journal.Record) string {
 	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it and apply, which sends nothing: "+
-		"terraform (or tofu) import ADDRESS %s/JOB_ID\n", projectID)
+		"terraform (or tofu) import ADDRESS %s/JOB_ID\n"+removeFirst, projectID)
 	if record == nil {
 		return imports + "Otherwise apply again."
 	}
