@@ -70,7 +70,7 @@ func stopped(verdict journal.Verdict, r send.Request, record *journal.Record, ef
 			fmt.Sprintf("If only the address of the resource has changed, add a moved block. If another resource leaves the name, apply again.\n"+
 				"To keep the job, restore its prompt and apply: that adopts it, and a later change is a new prompt for it. "+
 				"If its prompt cannot be restored, for example because it had a time in it, import the job, which stores the new prompt without "+
-				"sending it: terraform (or tofu) import ADDRESS %s/%s\n"+
+				"sending it: terraform (or tofu) import ADDRESS %s/%s\n"+removeFirst+
 				"To start a new job instead, give the earlier one up: %s.", r.Project, job.ID, giveUp(record)))
 	case journal.OtherJob:
 		return diagnostic(summaryNameOtherJob,

@@ -63,7 +63,7 @@ func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 	case send.OtherJob:
 		return stopped(journal.OtherJob, r, outcome.Record, "Nothing was sent.")
 	case send.NotAdopted:
-		return diagnostic(summary, fmt.Sprintf("The plan was to adopt job %s in project %s, which is no longer the job of the name %s. "+
+		return diagnostic("Agent job not created", fmt.Sprintf("The plan was to adopt job %s in project %s, which is no longer the job of the name %s. "+
 			"Nothing was sent.", escape.Printable(r.Adopts), r.Project, Quote(r.Name)), "Plan again.")
 	case send.Unreadable:
 		return unreadable(outcome, r)
@@ -149,10 +149,13 @@ const decideMessage = "Check the job in the service's dashboard. If the message 
 	"If it is there, a new prompt ends the warning in each plan, and so do these commands and an apply, which send nothing:\n" +
 	"  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS {project}/{id}"
 
+// removeFirst is for an import: the state may have the job that a create replaces, or a tainted one.
+const removeFirst = "If the state has the resource, first run: terraform (or tofu) state rm ADDRESS\n"
+
 // waysOut says what to do about a create whose outcome is unknown. Without a record, it is nil.
 func waysOut(projectID string, record *journal.Record) string {
 	imports := fmt.Sprintf("Look for the job in the service's dashboard. If it is there, import it and apply, which sends nothing: "+
-		"terraform (or tofu) import ADDRESS %s/JOB_ID\n", projectID)
+		"terraform (or tofu) import ADDRESS %s/JOB_ID\n"+removeFirst, projectID)
 	if record == nil {
 		return imports + "Otherwise apply again."
 	}

@@ -48,14 +48,21 @@ const (
 	removed   = `terraform \(or tofu\) (state rm) ADDRESS`
 	imported  = `terraform \(or tofu\) (import) ADDRESS (\S+)`
 	replaced  = `apply with (-replace)=ADDRESS`
-	foreign   = "Agent job of an earlier run not readable"
 
 	failed, running = "Agent job failed", "Agent job still running"
-	protected       = "\nlifecycle { prevent_destroy = true }"
-	unrecorded      = "\nprovider = agent.off"
-	short           = "\ntimeouts {\n  create = \"2s\"\n  update = \"2s\"\n}"
-	kept            = "\nwait { on_failure = \"warn\" }"
-	triggered       = "\ntriggers = { v = \"2\" }"
+	unknown         = "Outcome of agent job create unknown"
+	unknownMessage  = "Outcome of message to agent job unknown"
+	otherPrompt     = "Name has an agent job with another prompt"
+	otherJob        = "Name has another agent job"
+	notAccepted     = "Message to agent job not accepted"
+	foreign         = "Agent job of an earlier run not readable"
+
+	createFirst = "\nlifecycle { create_before_destroy = true }"
+	protected   = "\nlifecycle { prevent_destroy = true }"
+	unrecorded  = "\nprovider = agent.off"
+	short       = "\ntimeouts {\n  create = \"2s\"\n  update = \"2s\"\n}"
+	kept        = "\nwait { on_failure = \"warn\" }"
+	triggered   = "\ntriggers = { v = \"2\" }"
 )
 
 // What makes a request go wrong while the applies are to fail, by words in its prompt.
@@ -84,35 +91,43 @@ var waysOut = []red{
 	{name: "message_failed", first: "first", block: fails, error: failed, ways: []string{givingUp}, want: [][]string{{"first", fails}, {fails}}},
 	{name: "message_failed_edited", first: "first", block: fails, error: failed, ways: []string{"change the prompt"}, then: "better", want: [][]string{{"better"}, {"first", fails}}},
 
-	{name: "unknown", block: unanswered, error: "Outcome of agent job create unknown", ways: []string{givingUp}, want: [][]string{{unanswered}, {unanswered}}},
-	{name: "unknown_imported", block: unanswered, error: "Outcome of agent job create unknown", ways: []string{imported}, want: [][]string{{unanswered}}},
+	{name: "unknown", block: unanswered, error: unknown, ways: []string{givingUp}, want: [][]string{{unanswered}, {unanswered}}},
+	{name: "unknown_imported", block: unanswered, error: unknown, ways: []string{imported}, want: [][]string{{unanswered}}},
 	{
-		name: "message_unknown", first: "first", block: unanswered, error: "Outcome of message to agent job unknown", ways: []string{removed, imported},
+		name: "unknown_replaced", first: "first", block: unanswered + triggered + createFirst, error: unknown, ways: []string{removed, imported},
+		want: [][]string{{"first"}, {unanswered}},
+	},
+	{
+		name: "message_unknown", first: "first", block: unanswered, error: unknownMessage, ways: []string{removed, imported},
 		want: [][]string{{"first", unanswered}},
 	},
 	{
-		name: "message_unknown_edited", first: "first", block: unanswered, error: "Outcome of message to agent job unknown", ways: []string{"change the prompt"},
+		name: "message_unknown_edited", first: "first", block: unanswered, error: unknownMessage, ways: []string{"change the prompt"},
 		then: "again", want: [][]string{{"first", unanswered, "again"}},
 	},
 
 	{
-		name: "other_prompt", first: "first", isLost: true, block: "other", error: "Name has an agent job with another prompt", ways: []string{"restore its prompt and apply"},
+		name: "other_prompt", first: "first", isLost: true, block: "other", error: otherPrompt, ways: []string{"restore its prompt and apply"},
 		then: "first", want: [][]string{{"first"}},
 	},
-	{name: "other_prompt_imported", first: "first", isLost: true, block: "other", error: "Name has an agent job with another prompt", ways: []string{imported}, want: [][]string{{"first"}}},
-	{name: "other_prompt_given_up", first: "first", isLost: true, block: "other", error: "Name has an agent job with another prompt", ways: []string{givingUp}, want: [][]string{{"first"}, {"other"}}},
-	{name: "other_job", first: "first", second: "second", block: "second", error: "Name has another agent job", ways: []string{removed, imported}, want: [][]string{{"first"}, {"second"}}},
-	{name: "other_job_edited", first: "first", second: "first", block: "second", error: "Name has another agent job", ways: []string{removed, imported}, want: [][]string{{"first"}, {"first"}}},
-	{name: "other_job_given_up", first: "first", second: "first", block: "second", error: "Name has another agent job", ways: []string{givingUp}, want: [][]string{{"first"}, {"first", "second"}}},
-
-	{name: "refused", first: "first", block: refused, error: "Message to agent job not accepted", ways: []string{"the next apply starts a new job"}, want: [][]string{{"first"}, {refused}}},
-	{name: "refused_restored", first: "first", block: refused, error: "Message to agent job not accepted", ways: []string{"restore the earlier prompt and apply"}, then: "first", want: [][]string{{"first"}}},
+	{name: "other_prompt_imported", first: "first", isLost: true, block: "other", error: otherPrompt, ways: []string{imported}, want: [][]string{{"first"}}},
 	{
-		name: "refused_ignored", first: "first", block: refused, error: "Message to agent job not accepted", ways: []string{"add the prompt to ignore_changes"},
+		name: "other_prompt_tainted", first: "first", taint: true, block: "other" + createFirst, error: otherPrompt, ways: []string{removed, imported},
+		want: [][]string{{"first"}},
+	},
+	{name: "other_prompt_given_up", first: "first", isLost: true, block: "other", error: otherPrompt, ways: []string{givingUp}, want: [][]string{{"first"}, {"other"}}},
+	{name: "other_job", first: "first", second: "second", block: "second", error: otherJob, ways: []string{removed, imported}, want: [][]string{{"first"}, {"second"}}},
+	{name: "other_job_edited", first: "first", second: "first", block: "second", error: otherJob, ways: []string{removed, imported}, want: [][]string{{"first"}, {"first"}}},
+	{name: "other_job_given_up", first: "first", second: "first", block: "second", error: otherJob, ways: []string{givingUp}, want: [][]string{{"first"}, {"first", "second"}}},
+
+	{name: "refused", first: "first", block: refused, error: notAccepted, ways: []string{"the next apply starts a new job"}, want: [][]string{{"first"}, {refused}}},
+	{name: "refused_restored", first: "first", block: refused, error: notAccepted, ways: []string{"restore the earlier prompt and apply"}, then: "first", want: [][]string{{"first"}}},
+	{
+		name: "refused_ignored", first: "first", block: refused, error: notAccepted, ways: []string{"add the prompt to ignore_changes"},
 		then: refused + "\nlifecycle { ignore_changes = [prompt] }", want: [][]string{{"first"}},
 	},
-	{name: "invalid", first: "first", block: invalid, error: "Message to agent job not accepted", ways: []string{"change or shorten it and apply"}, then: "valid", want: [][]string{{"first", "valid"}}},
-	{name: "invalid_triggers", first: "first", block: invalid, error: "Message to agent job not accepted", ways: []string{"change triggers"}, then: invalid + triggered, want: [][]string{{"first"}, {invalid}}},
+	{name: "invalid", first: "first", block: invalid, error: notAccepted, ways: []string{"change or shorten it and apply"}, then: "valid", want: [][]string{{"first", "valid"}}},
+	{name: "invalid_triggers", first: "first", block: invalid, error: notAccepted, ways: []string{"change triggers"}, then: invalid + triggered, want: [][]string{{"first"}, {invalid}}},
 }
 
 // Those that take a while, because one 404 proves nothing.
