@@ -62,7 +62,7 @@ func TestPlanBeyondLimit(t *testing.T) {
 				wantErrors(t, c.Run(t.Context(), writing("write", "1")))
 				c.Server = limited.Server
 				wantErrors(t, c.Plan(t.Context(), writing("write", "1")))     // nothing to count
-				says := fakecli.Text(c.PlanMinimal(t.Context(), test.config)) // X18: twice
+				says := fakecli.Text(c.PlanMinimal(t.Context(), test.config)) // twice
 				if i == 0 && strings.Contains(says, limit) {
 					t.Error(says)
 				} else if i > 0 {
