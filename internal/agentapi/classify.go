@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"time"
 
@@ -103,10 +101,6 @@ func wrongJob(received *Job) error {
 
 // newError describes a failure with what the response contains about it.
 func (c *Client) newError(r request, class error, got *response, err error) *Error {
-	_, isNetwork := errors.AsType[*net.OpError](err)
-	if isNetwork && errors.Is(class, ErrUnknownOutcome) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("%w: %w", errBroken, err)
-	}
 	failure := r.fail(class, err)
 	failure.Request = r.method() + " " + escape.Printable(c.config.Key.mask(r.url(c.config.BaseURL)))
 	if !errors.Is(class, ErrNotSent) || got.status != 0 { // an earlier 429 says nothing about what is unknown

@@ -28,7 +28,6 @@ const maxBody = 64 << 10
 var (
 	errTooLarge = errors.New("the response is larger than 64 kB")
 	errTimeout  = errors.New("no complete response within the request timeout")
-	errBroken   = errors.New("the connection broke before the response was complete")
 	errCut      = errors.New("the connection broke before the whole request was sent")
 )
 

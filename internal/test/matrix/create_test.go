@@ -70,13 +70,13 @@ func createRows() []Row {
 		took       time.Duration // on a fake clock; 0: without one
 	}{
 		// Red without: the class "unknown outcome" for a POST without an answer (taken as not sent).
-		{name: "C03_reset_after_effect", word: "The connection broke before the response was complete", play: faultserver.Effect(faultserver.Reset)},
+		{name: "C03_reset_after_effect", word: "No usable response", play: faultserver.Effect(faultserver.Reset)},
 		// Red without: 5xx as an unknown outcome in classifyPost (taken as refused, or sent again).
 		{name: "C04_503", word: "The service responded with 503", play: faultserver.Answer(503, `{"error":"dial tcp 192.0.2.1:443: i/o timeout"}`, "Retry-After: 1")},
 		// Red without: StatusSeeOther in refuses.
 		{name: "C04_303", word: "The service responded with 303", play: faultserver.Effect(faultserver.Answer(303, "", "Location: /v2/agent/proj_1/job/job_1"))},
 		// Red without: a 2xx that is no whole record as an unknown outcome in classifyPost.
-		{name: "C05_truncated_body", word: "the connection broke before the response was complete", play: faultserver.Truncated(201, JobJSON(nil), 20)},
+		{name: "C05_truncated_body", word: "no usable response", play: faultserver.Truncated(201, JobJSON(nil), 20)},
 		// Red without: the request timeout covering the body (the row would end after the whole answer).
 		{name: "C13_slow_loris", word: "o complete response within the request timeout", play: faultserver.Slow(201, JobJSON(nil), 9*time.Second), took: time.Minute},
 	} {

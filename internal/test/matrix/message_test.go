@@ -108,7 +108,7 @@ func messageRows() []Row {
 		start := time.Now()
 		m.wantDiags(m.Run(Job2()), MessageUnknown)
 		m.wantTook(start, 0, time.Second)
-		m.wantWords(m.id(), "and nothing shows whether it arrived", "connection", "so no apply sends it again", "change the prompt")
+		m.wantWords(m.id(), "and nothing shows whether it arrived", "No usable response", "so no apply sends it again", "change the prompt")
 		m.wantEnd("completed", 1, 1)
 		for range 2 {
 			m.OK(m.connect())
