@@ -15,6 +15,7 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
+	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 )
 
 // cutOnlyBy reports whether no run was cut in another way.
@@ -58,6 +59,10 @@ func (w *world) check(s scenario) (wrong []string) {
 	}
 	if w.cutOnlyBy(interrupted) && s.isSimple() && s.late < requestTimeout && !s.adopts && (w.occurred[adopted] || w.tainted) {
 		fail("after Ctrl-C the state lacked a job, or it was tainted")
+	}
+	isAlone := w.cutOnlyBy(killed, interrupted, abandoned, loseRequest, loseResponse, stateLost, serviceDown) && s.beside == nil
+	if isAlone && w.occurred[fakecli.Inconsistent] {
+		fail("an apply plans something else than its plan")
 	}
 	if slices.ContainsFunc(forgotten, func(id string) bool { return slices.Contains(w.unknown(), id) }) {
 		fail("a person has given a create up, and it was not sent again")

@@ -57,6 +57,12 @@ func mutants() map[string]mutant {
 		"a message goes to the job that the name has": {
 			"journal/judge.go", "	case r.Job != w.Job && !j.isForgotten(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
 		},
+		"a message does not hide an unknown create": {
+			"journal/judge.go", "r.Released && r.Job != w.Job:", "r.Released && r.Job != w.Job, r.IsUnknownCreate():", "older state, after -replace, edited in bucket",
+		},
+		"a killed replacement does not hide a message": {
+			"journal/judge.go", "r.Last == nil, r.Released && r.Job != w.Job:", "r.IsFree():", "message, then -replace, remote state in bucket",
+		},
 		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return UnknownMessage\n	}\n	return AlreadySent\n", "	}\n	return Send\n", message},
 		"a claim that is over may have been sent":    {"journal/judge.go", "	r = j.settle(r)\n", "", create},
 
