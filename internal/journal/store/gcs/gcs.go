@@ -8,14 +8,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -36,11 +33,10 @@ import (
 // too large for this program, and its JSON API needs three requests.
 type cloud struct {
 	name, kmsKey       string
-	encryption         http.Header // with a key that Google does not keep
-	base               string      // of all URLs
-	token, credentials string      // if both are empty, Application Default Credentials
-	impersonated       string      // service account whose tokens these credentials get; may be empty
-	delegates          []string    // service accounts between them
+	base               string   // of all URLs
+	token, credentials string   // if both are empty, Application Default Credentials
+	impersonated       string   // service account whose tokens these credentials get; may be empty
+	delegates          []string // service accounts between them
 }
 
 const maxBody = 4 << 20 // a page of a listing has at most 1000 names
@@ -86,37 +82,11 @@ func newCloud(name string, s *settings.Settings) (*cloud, error) {
 	return b, err
 }
 
-// readBackend reads where and how a state is kept, which is no concern of a URL.
+// readBackend reads how a state is kept, which is no concern of a URL.
 func (b *cloud) readBackend(s *settings.Settings) error {
 	b.kmsKey = s.Text("kms_encryption_key", "GOOGLE_KMS_ENCRYPTION_KEY")
-	if text := s.Text("encryption_key", "GOOGLE_ENCRYPTION_KEY"); text != "" {
-		key, err := base64.StdEncoding.DecodeString(string(pathOrText(text)))
-		if err != nil || len(key) != sha256.Size || b.kmsKey != "" {
-			return settings.Unsupported("encryption_key")
-		}
-		sum := sha256.Sum256(key)
-		b.encryption = http.Header{
-			"X-Goog-Encryption-Algorithm":  {"AES256"},
-			"X-Goog-Encryption-Key":        {base64.StdEncoding.EncodeToString(key)},
-			"X-Goog-Encryption-Key-Sha256": {base64.StdEncoding.EncodeToString(sum[:])},
-		}
-	}
-	universe := s.Text("universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN")
-	if universe != "" && universe != "googleapis.com" { // another one gives tokens in another way
-		return settings.Unsupported("universe_domain")
-	}
-	const setting = "storage_custom_endpoint"
-	if custom := s.Text(setting, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"); custom != "" {
-		parsed, err := url.Parse(custom)
-		if err != nil || strings.Trim(parsed.Path, "/") != "storage/v1" { // uploads have another path on the same host
-			return settings.Unsupported(setting)
-		}
-		if err := settings.CheckEndpoint(custom); err != nil {
-			return err
-		}
-		b.base = parsed.Scheme + "://" + parsed.Host
-	}
-	return s.Refuse("STORAGE_EMULATOR_HOST")
+	return s.Refuse("GOOGLE_ENCRYPTION_KEY", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT",
+		"STORAGE_EMULATOR_HOST", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN")
 }
 
 func (b *cloud) String() string { return "gs://" + b.name }
@@ -287,9 +257,6 @@ func (o *objects) sendOnce(ctx context.Context, method, path string, query url.V
 	token.SetAuthHeader(request)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
-	}
-	if path != o.path() { // a listing has no content
-		maps.Copy(request.Header, o.encryption)
 	}
 	request.Header["Idempotency-Key"] = nil // is not sent; lets the transport replace a connection that the server has closed
 	response, err := o.client.Do(request)
