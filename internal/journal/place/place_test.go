@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -196,10 +197,6 @@ func TestUnencrypted(t *testing.T) {
 
 // A setting that says where a state is identifies it, and its default is what null is. Of two places beside states, the states differ.
 func TestStateID(t *testing.T) {
-	table, err := os.ReadFile("settings.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, kind := range kinds() {
 		settings := map[string]any{}
 		for name := range kind.Locating {
@@ -228,15 +225,6 @@ func TestStateID(t *testing.T) {
 					kind.Backend, name, usual, StateID(null), StateID(same), where(null), where(same))
 			}
 		}
-		for row := range strings.SplitSeq(string(table), "\n") {
-			if name, isSetting := strings.CutPrefix(row, kind.Backend+"\t"); isSetting {
-				name, _, _ = strings.Cut(name, "\t")
-				moved := where(with(name, "bbb"))
-				if _, locates := kind.Locating[name]; !locates && moved != "" && moved != where(with("", nil)) {
-					t.Errorf("%s: %s leads to another state: it belongs into Locating", kind.Backend, name)
-				}
-			}
-		}
 	}
 	for _, test := range []struct{ one, two cli.Backend }{
 		{
@@ -250,6 +238,43 @@ func TestStateID(t *testing.T) {
 	} {
 		if one, two := StateID(test.one), StateID(test.two); one != two {
 			t.Errorf("two ways to one state are two states: %s, %s", one, two)
+		}
+	}
+}
+
+// What the guide calls not supported is refused by name, as a setting or as a variable.
+func TestBeside_notSupported(t *testing.T) {
+	guide, err := os.ReadFile("../../../templates/guides/journal.md.tmpl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(guide), "| backend | not supported |\n|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	names := regexp.MustCompile("`(\\w+)`")
+	for _, kind := range kinds() {
+		located := map[string]any{}
+		for required := range kind.Locating {
+			located[required] = "canary"
+		}
+		_, row, _ := strings.Cut(table, "| `"+kind.Backend+"` | ")
+		row, _, _ = strings.Cut(row, "\n")
+		refused := names.FindAllStringSubmatch(row, -1)
+		if refused == nil {
+			t.Errorf("the guide has no row for %s", kind.Backend)
+		}
+		for _, found := range refused {
+			t.Run(kind.Backend+"/"+found[1], func(t *testing.T) {
+				all := maps.Clone(located)
+				if name := found[1]; name == strings.ToUpper(name) {
+					t.Setenv(name, "canary")
+				} else {
+					all[name] = "canary"
+				}
+				_, _, err := Beside(cli.Backend{Type: kind.Backend, Settings: all})
+				if err == nil || !strings.Contains(err.Error(), found[1]) || strings.Contains(err.Error(), "canary") {
+					t.Error(err)
+				}
+			})
 		}
 	}
 }
