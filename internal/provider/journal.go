@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -120,27 +119,6 @@ func usualPlace(b cli.Backend) place.Location {
 			"the journal is kept beside the state, but not all settings of the backend %s can be used: %w", b.Type, err)}
 	}
 	return l
-}
-
-// CheckJournal tries the place that a URL names, or else the environment, or else the one that a run in the working
-// directory uses.
-func CheckJournal(ctx context.Context, w io.Writer, getenv func(string) string, url string) error {
-	if url = cmp.Or(url, getenv(envJournalURL)); url != "" {
-		l, err := place.ParseURL(url)
-		if err != nil {
-			return err
-		}
-		return place.Check(ctx, w, l)
-	}
-	backend, err := cli.ReadBackend()
-	if err != nil {
-		return err
-	}
-	l := usualPlace(backend)
-	if l.Unusable != nil {
-		return l.Unusable
-	}
-	return place.Check(ctx, w, l)
 }
 
 func defaultFolder() place.Location {

@@ -45,8 +45,7 @@ type Place struct {
 // OddPrefix has what may stand in the key of a state, and is special in some URL, pattern or signature.
 const OddPrefix = "a b+c%20/ü#?:@$,;!&=~'(1)[x]/"
 
-// Run tries all that the journal demands of a store. What only one store does has tests beside that store. Check, which users run, has a
-// part of it.
+// Run tries all that the journal demands of a store. What only one store does has tests beside that store.
 func Run(t *testing.T, p Place) {
 	t.Helper()
 	for name, try := range map[string]func(*testing.T, Place){
