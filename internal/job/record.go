@@ -37,9 +37,6 @@ func (d *ProviderData) warnOfPlace(ctx context.Context, diags *diag.Diagnostics)
 		if d.OnRunner != "" {
 			addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder, d.OnRunner))
 		}
-		if at := d.Sender.Journal.Location.Unencrypted(ctx); at != "" && !d.names.isApplying.Load() {
-			addWarning(diags, wording.JournalUnencrypted(at))
-		}
 	})
 }
 

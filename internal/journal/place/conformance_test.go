@@ -19,7 +19,6 @@ import (
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )

@@ -5,7 +5,6 @@
 package place
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -47,17 +46,6 @@ func (l Location) String() string {
 		return l.Folder
 	}
 	return l.cloud.String() + "/" + l.Prefix
-}
-
-// Unencrypted returns the endpoint of a store beside a state if requests go there without encryption, as the state does, and else
-// nothing. It reads the files that the cloud's own library reads, and requests nothing.
-func (l Location) Unencrypted(ctx context.Context) string {
-	if c, ok := l.cloud.(interface {
-		Unencrypted(ctx context.Context) string
-	}); ok {
-		return c.Unencrypted(ctx)
-	}
-	return ""
 }
 
 // kinds has a line for each cloud.

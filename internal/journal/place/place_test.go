@@ -181,20 +181,6 @@ func TestCheckKey(t *testing.T) {
 	}
 }
 
-// A provider can warn of what goes unencrypted, as the state does.
-func TestUnencrypted(t *testing.T) {
-	fakes3.New(t) // nothing else of AWS remains
-	for endpoint, want := range map[string]string{"http://minio:9000": "http://minio:9000", "https://minio:9000": "", "http://localhost:9000": ""} {
-		l, _, err := Beside(cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k", "endpoint": endpoint}})
-		if got := l.Unencrypted(t.Context()); got != want || err != nil {
-			t.Errorf("%s: %q, %v", endpoint, got, err)
-		}
-	}
-	if got := (Location{Folder: t.TempDir()}).Unencrypted(t.Context()); got != "" {
-		t.Error(got)
-	}
-}
-
 // A setting that says where a state is identifies it, and its default is what null is. Of two places beside states, the states differ.
 func TestStateID(t *testing.T) {
 	for _, kind := range kinds() {

@@ -135,19 +135,6 @@ func (c *cloud) Grant(op, prefix string) string {
 // Never is a well-formed ETag that no object has.
 func (c *cloud) Never() store.Version { return `"00000000000000000000000000000000"` }
 
-// Unencrypted returns the endpoint if requests go there without encryption, as the backend's do; and else nothing.
-func (c *cloud) Unencrypted(ctx context.Context) string {
-	client, _, err := c.client(ctx, nil)
-	if err != nil {
-		return ""
-	}
-	endpoint := aws.ToString(client.Options().BaseEndpoint)
-	if settings.CheckEndpoint(endpoint) == nil {
-		return ""
-	}
-	return endpoint
-}
-
 func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
 	client, found, err := c.client(ctx, network)
 	if err != nil {

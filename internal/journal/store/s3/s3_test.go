@@ -165,37 +165,6 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// Whoever warns of an endpoint without encryption learns it, wherever it is written.
-func TestUnencrypted(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, []byte("[default]\nendpoint_url = http://minio:9000\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, test := range map[string]struct {
-		set       map[string]any
-		variables map[string]string
-		want      string
-	}{
-		"Amazon":   {},
-		"https":    {set: map[string]any{"endpoint": "https://minio:9000"}},
-		"loopback": {set: map[string]any{"endpoint": "http://127.0.0.1:9000"}},
-		"setting":  {set: map[string]any{"endpoint": "http://minio:9000"}, want: "http://minio:9000"},
-		"variable": {variables: map[string]string{"AWS_ENDPOINT_URL": "http://minio:9000"}, want: "http://minio:9000"},
-		"profile":  {variables: map[string]string{"AWS_CONFIG_FILE": config}, want: "http://minio:9000"},
-	} {
-		onlyAWS(t, test.variables)
-		values := map[string]any{"bucket": "states", "key": "app/state"}
-		maps.Copy(values, test.set)
-		c, _, err := fromBackend(values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.(*cloud).Unencrypted(t.Context()); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
-	}
-}
-
 // Proxies and certificates are those of the settings.
 func TestBeside_transport(t *testing.T) {
 	var at atomic.Value
