@@ -70,7 +70,7 @@ func TestJournalOnRunner(t *testing.T) {
 		{name: "laptop"},
 		{name: "runner", variable: "CI", want: onRunner},
 		{name: "runner of Azure", variable: "TF_BUILD", want: onRunner},
-		{name: "Jenkins", variable: "JENKINS_URL", want: onRunner, says: "Jenkins: use a bucket, or a folder that all agents mount. For that, set"},
+		{name: "Jenkins", variable: "JENKINS_URL", want: onRunner, says: "Use a bucket, or a folder that outlives the runner. For that, set"},
 		{name: "a script", variable: "TF_IN_AUTOMATION", want: onRunner},
 		{name: "nothing to send", variable: "CI", sent: true},
 		{name: "a place of its own", variable: "CI", journal: attrs{"url": t.TempDir() + stateName}},
