@@ -200,30 +200,33 @@ func TestStateID(t *testing.T) {
 			}
 			return l.String()
 		}
-		id := StateID(with("", nil))
+		id := func(b cli.Backend) string { id, _ := StateID(b); return id }
 		for name, usual := range kind.Locating {
-			if StateID(with(name, "bbb")) == id {
+			if id(with(name, "bbb")) == id(with("", nil)) {
 				t.Errorf("%s: another %s is another state", kind.Backend, name)
 			}
 			null, same := with(name, nil), with(name, usual)
-			if StateID(same) != StateID(null) || where(same) != where(null) {
+			if id(same) != id(null) || where(same) != where(null) {
 				t.Errorf("%s: with %s = null and %q, the states are %s and %s, at %s and %s",
-					kind.Backend, name, usual, StateID(null), StateID(same), where(null), where(same))
+					kind.Backend, name, usual, id(null), id(same), where(null), where(same))
 			}
 		}
 	}
-	for _, test := range []struct{ one, two cli.Backend }{
-		{
-			cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k", "region": "eu-central-1", "profile": "laptop", "workspace_key_prefix": nil}},
-			cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k", "access_key": "AKIA", "endpoints": map[string]any{"s3": "https://vpce"}}},
-		},
-		{
-			cli.Backend{Type: "gcs", Settings: map[string]any{"bucket": "b", "prefix": "p/", "credentials": "laptop.json"}},
-			cli.Backend{Type: "gcs", Settings: map[string]any{"bucket": "b", "prefix": "p", "impersonate_service_account": "ci@example.com"}},
-		},
+	for _, test := range []struct {
+		kind     string
+		one, two map[string]any
+		isKnown  bool
+	}{
+		{"s3", map[string]any{"bucket": "b", "key": "k", "region": "eu-central-1", "profile": "laptop", "workspace_key_prefix": nil},
+			map[string]any{"bucket": "b", "key": "k", "access_key": "AKIA", "endpoints": map[string]any{"s3": "https://vpce"}}, true},
+		{"gcs", map[string]any{"bucket": "b", "prefix": "p/", "credentials": "laptop.json"},
+			map[string]any{"bucket": "b", "prefix": "p", "impersonate_service_account": "ci@example.com"}, true},
+		{"http", map[string]any{"address": "https://a", "password": "1"}, map[string]any{"address": "https://a", "password": "2", "username": nil}, false},
+		{"", nil, nil, false},
 	} {
-		if one, two := StateID(test.one), StateID(test.two); one != two {
-			t.Errorf("two ways to one state are two states: %s, %s", one, two)
+		one, isKnown := StateID(cli.Backend{Type: test.kind, Settings: test.one})
+		if two, _ := StateID(cli.Backend{Type: test.kind, Settings: test.two}); one != two || isKnown != test.isKnown {
+			t.Errorf("two ways to one state are two states: %s, %s, known: %t", one, two, isKnown)
 		}
 	}
 }

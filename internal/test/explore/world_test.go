@@ -447,10 +447,7 @@ func (p *process) settings() fakecli.Attrs {
 	config := fakecli.Attrs{"request_timeout": requestTimeout.String(), "base_url": w.wire.URL, "admin_key": harness.CanaryKey, "project_id": harness.Project}
 	journal := fakecli.Attrs{}
 	if w.store == bucket {
-		journal["url"] = "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2"
-		if p.run.command.state == "" { // it is on disk
-			journal["url"] = fmt.Sprint(journal["url"], "&state=state")
-		}
+		journal["url"] = "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2&state=state" + p.run.command.state
 	}
 	if forget := p.run.forget; len(forget) > 0 {
 		var ids []tftypes.Value
