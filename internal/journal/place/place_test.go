@@ -151,8 +151,8 @@ func TestOpen_unusable(t *testing.T) {
 				t.Errorf("%s: %v", op, err)
 			}
 		}
-		if s.String() != l.Folder || !s.IsLocal() {
-			t.Errorf("%q, %t", s, s.IsLocal())
+		if want := (store.Place{Name: l.Folder, IsLocal: true}); s.Place() != want {
+			t.Errorf("%+v, want %+v", s.Place(), want)
 		}
 	}
 	for op, err := range storetest.Ops(t, store.Discard(), "a") {
@@ -173,8 +173,8 @@ func TestCheckKey(t *testing.T) {
 	} {
 		for _, l := range []Location{{Folder: t.TempDir()}, bucket} {
 			s := l.Open("scope", new(cli.Process))
-			_, putErr := s.Put(t.Context(), key, nil, "")
-			if _, _, err := s.Get(t.Context(), key); (err == nil) != isKey || (putErr == nil) != isKey {
+			_, putErr := s.Put(t.Context(), storetest.New(key), nil)
+			if _, err := s.Get(t.Context(), key); (err == nil) != isKey || (putErr == nil) != isKey {
 				t.Errorf("%q: %v, %v", key, err, putErr)
 			}
 		}

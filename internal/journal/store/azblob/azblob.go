@@ -150,8 +150,8 @@ type objects struct {
 	isKey     bool // which has every right
 }
 
-func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Object, error] {
-	return func(yield func(bucket.Object, error) bool) {
+func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
 		var seen bucket.Tokens
 		for pages := o.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix}); pages.More(); {
 			page, err := pages.NextPage(ctx)
@@ -162,17 +162,11 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 				err = seen.Add(deref(page.NextMarker))
 			}
 			if err != nil {
-				yield(bucket.Object{}, azureError(err))
+				yield("", azureError(err))
 				return
 			}
 			for _, item := range page.Segment.BlobItems {
-				if item.Name == nil || item.Properties == nil {
-					continue
-				}
-				listed := store.Listed{
-					Version: bucket.Quoted(string(deref(item.Properties.ETag))), Written: deref(item.Properties.LastModified),
-				}
-				if !yield(bucket.Object{Key: *item.Name, Listed: listed}, nil) {
+				if !yield(deref(item.Name), nil) {
 					return
 				}
 			}

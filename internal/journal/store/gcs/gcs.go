@@ -126,15 +126,15 @@ func (o *objects) path() string { return "/storage/v1/b/" + url.PathEscape(o.nam
 
 func (o *objects) pathOf(key string) string { return o.path() + "/" + url.PathEscape(key) }
 
-func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Object, error] {
-	return func(yield func(bucket.Object, error) bool) {
+func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
 		var seen bucket.Tokens
-		query := url.Values{"prefix": {prefix}, "fields": {"kind,items(name,generation),nextPageToken"}}
+		query := url.Values{"prefix": {prefix}, "fields": {"kind,items(name),nextPageToken"}}
 		for {
 			text, _, err := o.send(ctx, http.MethodGet, o.path(), query, nil)
 			var page struct {
 				Kind, NextPageToken string
-				Items               []struct{ Name, Generation string }
+				Items               []struct{ Name string }
 			}
 			if err == nil {
 				err = json.Unmarshal(text, &page)
@@ -146,13 +146,11 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 				err = seen.Add(page.NextPageToken)
 			}
 			if err != nil {
-				yield(bucket.Object{}, err)
+				yield("", err)
 				return
 			}
 			for _, item := range page.Items {
-				if !yield(bucket.Object{Key: item.Name, Listed: store.Listed{
-					Version: store.Version(item.Generation), Written: writtenAt(item.Generation),
-				}}, nil) {
+				if !yield(item.Name, nil) {
 					return
 				}
 			}
@@ -164,12 +162,6 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 	}
 }
 
-// writtenAt reads the time in a generation, which counts microseconds.
-func writtenAt(generation string) time.Time {
-	at, _ := strconv.ParseInt(generation, 10, 64)
-	return time.UnixMicro(at)
-}
-
 func (o *objects) Get(ctx context.Context, key string) (io.ReadCloser, store.Version, error) {
 	text, header, err := o.send(ctx, http.MethodGet, o.pathOf(key), url.Values{"alt": {"media"}}, nil)
 	if err != nil {
@@ -179,7 +171,7 @@ func (o *objects) Get(ctx context.Context, key string) (io.ReadCloser, store.Ver
 }
 
 func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion store.Version) (store.Version, error) {
-	if ifVersion != "" && writtenAt(string(ifVersion)).UnixMicro() <= 0 { // it is another store's, or means that there is none
+	if generation, _ := strconv.ParseInt(string(ifVersion), 10, 64); ifVersion != "" && generation <= 0 { // another store's, or it means none
 		return "", store.ErrConflict
 	}
 	query := url.Values{"uploadType": {"media"}, "name": {key}, "ifGenerationMatch": {cmp.Or(string(ifVersion), "0")}}
@@ -207,7 +199,7 @@ func (o *objects) withoutObject(ctx context.Context, key string, err error) erro
 		if listErr != nil {
 			return listErr
 		}
-		if found.Key == key {
+		if found == key {
 			return err
 		}
 	}

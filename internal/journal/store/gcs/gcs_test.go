@@ -225,9 +225,9 @@ func TestGCS_requests(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"access_token": "token", "token_type": "Bearer", "expires_in": 3600}`)
 		case query.Has("prefix") && !query.Has("pageToken"):
-			fmt.Fprint(w, `{"kind": "storage#objects", "items": [{"name": "a b/ü/agent-journal/scope/first.json", "generation": "1700000000000002"}], "nextPageToken": "a+/="}`)
+			fmt.Fprint(w, `{"kind": "storage#objects", "items": [{"name": "a b/ü/agent-journal/scope/first.json"}], "nextPageToken": "a+/="}`)
 		case query.Has("prefix"):
-			fmt.Fprint(w, `{"kind": "storage#objects", "items": [{"name": "a b/ü/agent-journal/scope/second.json", "generation": "1700000000000003"}]}`)
+			fmt.Fprint(w, `{"kind": "storage#objects", "items": [{"name": "a b/ü/agent-journal/scope/second.json"}]}`)
 		case query.Has("alt"):
 			w.Header().Set("X-Goog-Generation", "1700000000000002")
 			fmt.Fprint(w, "text")
@@ -251,29 +251,25 @@ func TestGCS_requests(t *testing.T) {
 	}
 	c.(*cloud).base = server.URL
 	s := bucket.New(c, prefix, "scope", nil)
-	if v := storetest.Write(t, s, "first", "new", storetest.Write(t, s, "first", "old", "")); v != "1700000000000002" {
-		t.Errorf("version %s", v)
+	if text := storetest.Write(t, s, storetest.Write(t, s, storetest.New("first"), "old"), "new"); text.Version != "1700000000000002" {
+		t.Errorf("version %s", text.Version)
 	}
 	for _, refused := range []store.Version{"1", "0", `"another store's"`} {
-		if _, err := s.Put(t.Context(), "first", []byte("refused"), refused); !errors.Is(err, store.ErrConflict) {
+		if _, err := s.Put(t.Context(), store.Text{Key: "first", Version: refused}, []byte("refused")); !errors.Is(err, store.ErrConflict) {
 			t.Errorf("%s: %v", refused, err)
 		}
 	}
 	found, err := s.List(t.Context())
-	wantFound := map[string]store.Listed{
-		"first":  {Version: "1700000000000002", Written: time.UnixMicro(1700000000000002)},
-		"second": {Version: "1700000000000003", Written: time.UnixMicro(1700000000000003)},
-	}
-	if diff := cmp.Diff(wantFound, found); diff != "" || err != nil {
+	if diff := cmp.Diff([]string{"first", "second"}, found); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if v := storetest.Want(t, s, "first", "text"); v != "1700000000000002" {
-		t.Errorf("version %s", v)
+	if text := storetest.Want(t, s, "first", "text"); text.Version != "1700000000000002" {
+		t.Errorf("version %s", text.Version)
 	}
 	const (
 		objects = "/storage/v1/b/buck_et/o"
 		scope   = "a+b%2F%C3%BC%2Fagent-journal%2Fscope%2F"
-		fields  = "?fields=kind%2Citems%28name%2Cgeneration%29%2CnextPageToken"
+		fields  = "?fields=kind%2Citems%28name%29%2CnextPageToken"
 		headers = "Accept-Encoding,Authorization,Content-Length,Content-Type,User-Agent "
 	)
 	put := func(generation, text string) string {
@@ -432,10 +428,10 @@ func TestGCS_responses(t *testing.T) {
 				test.object(w, r)
 			}
 		})
-		text, v, readErr := s.Get(t.Context(), "first")
-		_, writeErr := s.Put(t.Context(), "first", nil, "2")
-		if text != nil || v != "" || (readErr == nil) != test.missing || writeErr == nil || errors.Is(writeErr, store.ErrConflict) {
-			t.Errorf("%s: %s, %q, %v, %v", what, text, v, readErr, writeErr)
+		text, readErr := s.Get(t.Context(), "first")
+		_, writeErr := s.Put(t.Context(), store.Text{Key: "first", Version: "2"}, nil)
+		if text.Exists() || (readErr == nil) != test.missing || writeErr == nil || errors.Is(writeErr, store.ErrConflict) {
+			t.Errorf("%s: %+v, %v, %v", what, text, readErr, writeErr)
 		}
 		if test.missing {
 			continue
@@ -524,7 +520,7 @@ func TestGCS_repeats(t *testing.T) {
 				})
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
-				_, err := openURL(t, nil, network).Put(ctx, "a", []byte("text"), "")
+				_, err := openURL(t, nil, network).Put(ctx, storetest.New("a"), []byte("text"))
 				failed, _ := errors.AsType[*apiError](err)
 				switch {
 				case slices.Contains(test.statuses, 0):
