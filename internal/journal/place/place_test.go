@@ -231,64 +231,41 @@ func TestStateID(t *testing.T) {
 	}
 }
 
-// What the guide calls not supported is refused by name, as a setting or as a variable.
-func TestBeside_notSupported(t *testing.T) {
+// The guide has a section for each kind of store. What it calls not supported is refused by name, as a setting or as a variable.
+func TestKinds_areInTheGuide(t *testing.T) {
 	guide, err := os.ReadFile("../../../templates/guides/journal.md.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(guide), "| backend | not supported |\n|---|---|\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	names := regexp.MustCompile("`(\\w+)`")
 	for _, kind := range kinds() {
-		located := map[string]any{}
-		for required := range kind.Locating {
-			located[required] = "canary"
+		_, section, _ := strings.Cut(string(guide), "\n- With the backend `"+kind.Backend+"`")
+		section, _, _ = strings.Cut(section, "\n#")
+		if !strings.Contains(section, "\n- A URL is `"+kind.Scheme+"://") || !strings.Contains(section, "\n- A plan needs ") {
+			t.Errorf("the guide does not say what a person must know of %s: %s", kind.Backend, section)
 		}
-		_, row, _ := strings.Cut(table, "| `"+kind.Backend+"` | ")
-		row, _, _ = strings.Cut(row, "\n")
-		refused := names.FindAllStringSubmatch(row, -1)
-		if refused == nil {
-			t.Errorf("the guide has no row for %s", kind.Backend)
+		for _, parameter := range kind.Accepts {
+			if !strings.Contains(section, "`"+parameter+"`") {
+				t.Errorf("the guide does not name the parameter %s of %s", parameter, kind.Scheme)
+			}
 		}
-		for _, found := range refused {
+		_, refused, _ := strings.Cut(section, "Not supported: ")
+		refused, _, _ = strings.Cut(refused, "\n")
+		for _, found := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(refused, -1) {
 			t.Run(kind.Backend+"/"+found[1], func(t *testing.T) {
-				all := maps.Clone(located)
+				settings := map[string]any{}
+				for required := range kind.Locating {
+					settings[required] = "canary"
+				}
 				if name := found[1]; name == strings.ToUpper(name) {
 					t.Setenv(name, "canary")
 				} else {
-					all[name] = "canary"
+					settings[name] = "canary"
 				}
-				_, _, err := Beside(cli.Backend{Type: kind.Backend, Settings: all})
+				_, _, err := Beside(cli.Backend{Type: kind.Backend, Settings: settings})
 				if err == nil || !strings.Contains(err.Error(), found[1]) || strings.Contains(err.Error(), "canary") {
 					t.Error(err)
 				}
 			})
-		}
-	}
-}
-
-// The pages that list the backends list all of them, the guide has the URL of each, and each store has a README. Other pages link to the guide.
-func TestBackends_areOnEveryPage(t *testing.T) {
-	root := filepath.Join("..", "..", "..")
-	for _, page := range []string{"README.md", "templates/index.md.tmpl", "templates/guides/journal.md.tmpl"} {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range Backends() {
-			if !strings.Contains(string(text), "`"+name+"`") {
-				t.Errorf("%s lists backends, but not %s", page, name)
-			}
-		}
-	}
-	guide, err := os.ReadFile(filepath.Join(root, "templates", "guides", "journal.md.tmpl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, kind := range kinds() {
-		if !strings.Contains(string(guide), "`"+kind.Scheme+"://") {
-			t.Errorf("journal.md.tmpl has no URL of %s", kind.Backend)
 		}
 	}
 	described, err := filepath.Glob(filepath.Join("..", "store", "*", "README.md"))
