@@ -4,13 +4,13 @@
 # Needs Go and make only; every other tool comes as a Go module.
 # TF_CLI=<path or name> chooses the Terraform-compatible CLI.
 
-.PHONY: help build install demo simulator test test-stores check-store test-matrix chaos bench fuzz contract compare lint docs picture fmt clis release-check clean
+.PHONY: help build install demo simulator test test-stores test-matrix chaos bench fuzz contract compare lint docs picture fmt clis release-check clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1	/p' Makefile | expand -t 16
 
 # As the provider that they build, or Go's library would be compiled twice. Not in the commands: Windows may have no shell.
-install demo check-store: export CGO_ENABLED = 0
+install demo: export CGO_ENABLED = 0
 
 build: ## build the provider into bin/
 	go build -o bin/ .
@@ -29,9 +29,6 @@ test: ## run every test, acceptance tests included, and explore how runs can be 
 
 test-stores: ## run the tests that need a store's server: MinIO and versitygw, built from source the first time, and Azurite, if npm is there
 	internal/tools/stores.sh internal/tools/test.sh -count=1 -run 'S3|Stores'
-
-check-store: ## try whether a journal can be kept at URL=s3://..., or where a run in this folder keeps it, and which right is missing
-	go run . -check-journal '$(URL)'
 
 test-matrix: ## run the tests that use a CLI on every CLI, on PATH and built; MATRIX=-others leaves out the one of make test
 	internal/tools/testmatrix.sh $(MATRIX)

@@ -14,7 +14,6 @@ import (
 	"syscall"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/plugin"
-	"github.com/agentjobs/terraform-provider-agent/internal/provider"
 )
 
 // version is set by the release build.
@@ -22,18 +21,8 @@ var version = "dev"
 
 func main() {
 	attach := flag.Bool("debug", false, "wait for a debugger, and print how to attach Terraform")
-	check := flag.Bool("check-journal", false, "try the place of a journal: the URL that follows, or the one that a run in this folder uses")
 	flag.Parse()
 	getenv := plugin.TakeEnvironment()
-	if *check {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		context.AfterFunc(ctx, stop) // a second signal ends it at once
-		if err := provider.CheckJournal(ctx, os.Stdout, getenv, flag.Arg(0)); err != nil {
-			log.SetFlags(0)
-			log.Fatal(err)
-		}
-		return
-	}
 
 	// Go's default takes a fifth more time for a plan of a thousand jobs. This takes 25 MB instead of 10 then, and 280 instead of 105 while
 	// an apply waits for a thousand at once.

@@ -8,8 +8,6 @@ import (
 	"os"
 	"regexp"
 	"strings"
-
-	"github.com/shirou/gopsutil/v4/process"
 )
 
 // startedByCLI is the environment variable that a CLI sets for its plugins. Without it, the parent is something else, for
@@ -21,11 +19,7 @@ func commandLine(parent int) []string {
 	if os.Getenv(startedByCLI) == "" {
 		return nil
 	}
-	arguments, err := (&process.Process{Pid: int32(parent)}).CmdlineSlice() //nolint:gosec // a process id fits
-	if err != nil {
-		return nil
-	}
-	return arguments
+	return argumentsOf(parent)
 }
 
 // command returns the command of a command line, which starts with the program. The flags before a command have their values in the same

@@ -4,8 +4,10 @@
 package cli
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -30,4 +32,16 @@ func startTime(pid int) (string, error) {
 		return "", nil
 	}
 	return fmt.Sprint(info.Proc.P_starttime.Sec, ".", info.Proc.P_starttime.Usec), nil
+}
+
+// argumentsOf returns those of a process, the program first. Nothing, if they cannot be read.
+func argumentsOf(pid int) []string {
+	found, err := unix.SysctlRaw("kern.procargs2", pid)
+	if err != nil || len(found) < 4 {
+		return nil
+	}
+	// Their number, the program's path and zeros precede them. The environment follows.
+	_, rest, _ := strings.Cut(string(found[4:]), "\x00")
+	all := strings.Split(strings.TrimLeft(rest, "\x00"), "\x00")
+	return all[:min(uint64(len(all)), uint64(binary.LittleEndian.Uint32(found)))]
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -43,4 +44,10 @@ func startTime(pid int) (string, error) {
 		return "", nil
 	}
 	return string(fields[19]), nil
+}
+
+// argumentsOf returns those of a process, the program first. Nothing, if they cannot be read.
+func argumentsOf(pid int) []string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }

@@ -6,6 +6,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
@@ -41,4 +42,26 @@ func cliEnded(parent int) func() bool {
 		event, err := windows.WaitForSingleObject(process, 0) // fails without a handle
 		return err == nil && event == windows.WAIT_OBJECT_0
 	}
+}
+
+// argumentsOf returns those of a process, the program first. Nothing, if they cannot be read.
+func argumentsOf(pid int) []string {
+	process, err := windows.OpenProcess(windows.PROCESS_QUERY_LIMITED_INFORMATION, false, uint32(pid)) //nolint:gosec // a process id fits
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = windows.CloseHandle(process) }()
+	var found struct {
+		windows.NTUnicodeString
+
+		text [1 << 15]uint16 // no command line is longer
+	}
+	var length uint32
+	err = windows.NtQueryInformationProcess(process, windows.ProcessCommandLineInformation,
+		unsafe.Pointer(&found), uint32(unsafe.Sizeof(found)), &length) //nolint:gosec // the call needs a pointer
+	if err != nil {
+		return nil
+	}
+	all, _ := windows.DecomposeCommandLine(found.String())
+	return all
 }

@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 )
 
@@ -80,91 +80,26 @@ func (b Backend) At(file string) Backend {
 	return at
 }
 
-// ID identifies the state by the settings of its backend that say where it is, each with its default; nil stands for those of backends
-// beside which no journal is kept. Region, endpoint and credentials are not among them: a laptop and a pipeline may reach one state
-// through different ones.
-func (b Backend) ID(of map[string]string) string {
+// ID tells the state from others that a folder can have a journal of, by all settings of its backend but credentials, as they are spelled.
+func (b Backend) ID() string {
 	if b.Type == "" {
 		return b.stateStore
 	}
-	if of == nil {
-		of = locating
-	}
-	located, isKnown := map[string]any{}, false
+	set := map[string]any{}
 	for name, value := range b.Settings {
-		usual, locates := of[name]
-		isKnown = isKnown || locates
-		text, isText := value.(string)
-		switch {
-		case !locates:
-			continue
-		case !isText && value != nil:
-			located[name] = withoutNulls(value)
-			continue
-		case text == "":
-			text = os.Getenv(variables[name])
-		}
-		if value == nil && text == "" {
-			text = usual
-		}
-		if text = withoutCredentials(name, text); text != usual {
-			located[name] = text
+		if value != nil && value != "" && !credentials.MatchString(name) {
+			set[name] = value
 		}
 	}
-	if !isKnown {
-		return fmt.Sprint(b)
+	for _, name := range []string{ // stand for settings that are not set
+		"TF_HTTP_ADDRESS", "PG_CONN_STR", "PG_SCHEMA_NAME", "PG_TABLE_NAME", "KUBE_NAMESPACE", "TF_CLOUD_HOSTNAME", "TF_CLOUD_ORGANIZATION",
+	} {
+		if value := os.Getenv(name); value != "" {
+			set[name] = value
+		}
 	}
-	where, _ := json.Marshal(located)
+	where, _ := json.Marshal(set)
 	return b.Type + string(where)
 }
 
-// locating are such settings of the other backends, with their defaults. Some backends have no more than an address.
-//
-//nolint:gochecknoglobals // never changed
-var locating = map[string]string{
-	"address": "", "bucket": "", "conn_str": "", "datacenter": "", "hostname": "app.terraform.io", "key": "", "namespace": "default",
-	"organization": "", "path": "", "prefix": "", "schema_name": "terraform_remote_state", "secret_suffix": "", "table_name": "states",
-	"workspace_dir": "", "workspaces": "",
-}
-
-// variables are what else sets some of them.
-//
-//nolint:gochecknoglobals // never changed
-var variables = map[string]string{
-	"address": "TF_HTTP_ADDRESS", "conn_str": "PG_CONN_STR", "hostname": "TF_CLOUD_HOSTNAME", "namespace": "KUBE_NAMESPACE",
-	"organization": "TF_CLOUD_ORGANIZATION", "schema_name": "PG_SCHEMA_NAME", "table_name": "PG_TABLE_NAME",
-}
-
-// withoutNulls removes what a later CLI may add to a setting that has parts.
-func withoutNulls(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		set := map[string]any{}
-		for name, part := range value {
-			if part != nil {
-				set[name] = withoutNulls(part)
-			}
-		}
-		return set
-	case []any:
-		var parts []any
-		for _, part := range value {
-			parts = append(parts, withoutNulls(part))
-		}
-		return parts
-	}
-	return value
-}
-
-// withoutCredentials removes what may differ between two ways to reach one state: scheme, user
-// and query of a URL, outer slashes, and how a host is spelled.
-func withoutCredentials(name, text string) string {
-	if name == "hostname" {
-		return CanonicalURL(&url.URL{Scheme: "https", Host: text}).Host
-	}
-	if at, err := url.Parse(text); err == nil && at.Host != "" {
-		at = CanonicalURL(at)
-		return at.Host + "/" + strings.Trim(at.Path, "/")
-	}
-	return strings.Trim(text, "/")
-}
+var credentials = regexp.MustCompile(`^(username|password|(access_|security_)?token|(access|secret)_key|secret_id)$`)

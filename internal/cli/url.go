@@ -11,8 +11,8 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// CanonicalURL returns the one spelling of an absolute URL that identifies a service or a state in a scope,
-// which must be the same however a person writes the URL. Requests keep what was written.
+// CanonicalURL returns the one spelling of an absolute URL that identifies a service in a scope, which must be the same
+// however a person writes the URL. Requests keep what was written.
 func CanonicalURL(u *url.URL) *url.URL {
 	c := u.ResolveReference(u) // a copy, without dot segments
 	c.Scheme = strings.ToLower(c.Scheme)
@@ -25,7 +25,7 @@ func CanonicalURL(u *url.URL) *url.URL {
 		name = "[" + address.String() + "]"
 	}
 	port := c.Port()
-	if c.Host = name; port != "" && port != usualPort(c.Scheme) {
+	if c.Host = name; port != "" && port != map[string]string{"https": "443", "http": "80"}[c.Scheme] {
 		c.Host += ":" + port
 	}
 	escaped := strings.TrimRight(c.EscapedPath(), "/")
@@ -33,16 +33,4 @@ func CanonicalURL(u *url.URL) *url.URL {
 		c.Path, c.RawPath = path, escaped
 	}
 	return c
-}
-
-func usualPort(scheme string) string {
-	switch scheme {
-	case "https":
-		return "443"
-	case "http":
-		return "80"
-	case "postgres", "postgresql":
-		return "5432"
-	}
-	return ""
 }

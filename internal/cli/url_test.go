@@ -35,8 +35,6 @@ func TestCanonicalURL(t *testing.T) {
 		{"http://[::1]", "http://[0:0::1]:80"},
 		{"http://[::ffff:127.0.0.1]:8787", "http://[::FFFF:7f00:1]:8787"},
 		{"http://[fe80::1%25eth0]:8787", "http://[FE80::1%25eth0]:8787"},
-		{"postgres://host/db", "postgres://HOST:5432/db"},
-		{"postgres://host:5433/db"},
 	} {
 		for _, spelling := range spellings {
 			u, err := url.Parse(spelling)
@@ -52,7 +50,7 @@ func TestCanonicalURL(t *testing.T) {
 
 // What identifies a service or a state is itself identified by itself.
 func FuzzCanonicalURL(f *testing.F) {
-	for _, text := range []string{"https://api.example.com/v1/", "http://0..", "https://[::FFFF:1]:443/a%2Fb/../c", "postgres://bücher.:5432//x"} {
+	for _, text := range []string{"https://api.example.com/v1/", "http://0..", "https://[::FFFF:1]:443/a%2Fb/../c", "https://bücher.:443//x"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

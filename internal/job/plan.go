@@ -95,7 +95,7 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 		c.request.Job = c.record.Job
 	}
 	if c.verdict == journal.Send || c.isReleased() || c.continues() {
-		d.planRequest(ctx, c.request, diags)
+		d.planRequest(c.request, diags)
 	}
 	if text, is := c.surprise(); is && !d.names.isApplying.Load() && (c.verdict != journal.Send || d.IsPlanCommand) {
 		// The apply's own plan cannot tell a create from a replacement with create_before_destroy, which sends beside a job, too.
@@ -197,7 +197,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	case c.effect == sendMessage && plan.Name.IsNull():
 		checkName(request, diags)
 	case c.effect == sendMessage && verdict == journal.Send && !c.isMissing:
-		d.planRequest(ctx, request, diags)
+		d.planRequest(request, diags)
 	case c.effect == sendMessage && verdict == journal.OtherJob, c.effect == sendMessage && verdict == journal.Wait:
 		validate.WarnAt(diags, path.Root("name"), wording.WillStop(verdict, request, record))
 	case c.effect == storePrompt && verdict == journal.OtherJob && !record.IsUnknownCreate(): // which the import decides about
@@ -242,8 +242,8 @@ func (d *ProviderData) say(ctx context.Context, c change, plan, state *jobModel,
 // planRequest counts a request that the apply sends. What is beyond a limit fails the plan if it is a create. A message may be that of a
 // resource which -replace replaces, so the plan only warns. Once an apply has begun, which plans each resource again, its calls refuse what
 // is beyond a limit: if a plan fails there with create_before_destroy, the CLI keeps the old object as a deposed one.
-func (d *ProviderData) planRequest(ctx context.Context, request send.Request, diags *diag.Diagnostics) {
-	d.warnOfPlace(ctx, diags)
+func (d *ProviderData) planRequest(request send.Request, diags *diag.Diagnostics) {
+	d.warnOfPlace(diags)
 	err := d.Sender.Limits.Plan(request)
 	switch {
 	case err == nil, d.names.isApplying.Load():

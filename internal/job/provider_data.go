@@ -29,8 +29,8 @@ type ProviderData struct {
 	Waiter        wait.Waiter
 	ProjectID     types.String // the default project; null without one
 	Mask          func(context.Context) context.Context
-	IsPlanCommand bool   // the CLI runs "plan"; of "apply", plan and apply look alike
-	OnRunner      string // what to do about a journal on a pipeline's runner; empty: it is not there, or somebody chose that
+	IsPlanCommand bool // the CLI runs "plan"; of "apply", plan and apply look alike
+	OnRunner      bool // the journal is on the disk of a pipeline's runner, and nobody chose that
 
 	warnsOfPlace, saysMissing sync.Once
 	names                     names

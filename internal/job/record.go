@@ -32,15 +32,10 @@ func (d *ProviderData) reportProblem(operation *send.Operation, outcome send.Out
 }
 
 // warnOfPlace warns once, where something is sent, that the journal may not outlive this run.
-func (d *ProviderData) warnOfPlace(ctx context.Context, diags *diag.Diagnostics) {
-	d.warnsOfPlace.Do(func() {
-		if d.OnRunner != "" {
-			addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder, d.OnRunner))
-		}
-		if at := d.Sender.Journal.Location.Unencrypted(ctx); at != "" && !d.names.isApplying.Load() {
-			addWarning(diags, wording.JournalUnencrypted(at))
-		}
-	})
+func (d *ProviderData) warnOfPlace(diags *diag.Diagnostics) {
+	if d.OnRunner {
+		d.warnsOfPlace.Do(func() { addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder)) })
+	}
 }
 
 // assign records that the name has the job, which was imported, without sending anything.

@@ -35,12 +35,12 @@ type Call struct {
 	ctx     context.Context // the CLI's own, without a deadline of the provider
 	release func()          // the process need not wait for an outcome
 
-	under   *Record       // what the claim is written over
-	version store.Version // of that, or of what this call has written
-	met     *found        // stood in the way of a write: a look need not read it again
-	written *Record       // what the call has written last, since it looked
-	writes  []string      // all that it has written: a response may be lost
-	taken   int           // how often another run was faster
+	under   *Record    // what the claim is written over
+	text    store.Text // of that, or of what this call has written
+	met     *found     // stood in the way of a write: a look need not read it again
+	written *Record    // what the call has written last, since it looked
+	writes  []string   // all that it has written: a response may be lost
+	taken   int        // how often another run was faster
 
 	stopKeeping func() // ends the attempts to record an outcome
 
@@ -50,14 +50,14 @@ type Call struct {
 
 // found is a record as it was read.
 type found struct {
-	record  *Record
-	version store.Version
+	record *Record
+	text   store.Text
 }
 
 // Begin starts to follow a call. ctx is the call's context, without a deadline of the provider.
 func (j *Journal) Begin(ctx context.Context, w Wanted) *Call {
-	under := &Record{Project: w.Project, Name: w.Name}
-	return &Call{wanted: w, journal: j, ctx: ctx, release: func() {}, stopKeeping: func() {}, under: under}
+	under, text := &Record{Project: w.Project, Name: w.Name}, store.Text{Key: key(w.Project, w.Name)}
+	return &Call{wanted: w, journal: j, ctx: ctx, release: func() {}, stopKeeping: func() {}, under: under, text: text}
 }
 
 // Look reads the record of the name and decides what the request has to do. It waits until the request of another run has
@@ -73,7 +73,7 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 	}
 	began, waitsFor := time.Now(), ""
 	for {
-		r, version, err := c.read(ctx)
+		r, text, err := c.read(ctx)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -100,7 +100,7 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 			r.accept(r.Claim, left)
 			r.Broken = true
 		}
-		c.under, c.version, c.written = r, version, nil
+		c.under, c.text, c.written = r, text, nil
 		return verdict, r, nil
 	}
 }
@@ -123,7 +123,7 @@ func (c *Call) Claim() error {
 	release()
 	err := c.journal.prove(c.ctx)
 	if err == nil {
-		err = c.write(c.ctx, c.claimed(c.journal.store.IsLocal()))
+		err = c.write(c.ctx, c.claimed(c.journal.store.Place().IsLocal))
 	}
 	if err == nil && c.ctx.Err() != nil {
 		err = context.Cause(c.ctx)
@@ -178,38 +178,38 @@ func (c *Call) write(ctx context.Context, r *Record) error {
 	c.journal.stamp(r)
 	c.written, c.writes = r, append(c.writes, r.Write)
 	c.journal.log(ctx, "recording", r)
-	version, now, err := c.offer(ctx, r, c.version)
+	text, now, err := c.offer(ctx, r, c.text)
 	switch {
 	case err == nil:
-		c.version = version
+		c.text = text
 	case errors.Is(err, errChanged):
 		c.taken++
 		if now != nil {
-			c.met = &found{now, version}
+			c.met = &found{now, text}
 		}
 		return ErrTaken
 	}
 	return err
 }
 
-func (c *Call) read(ctx context.Context) (*Record, store.Version, error) {
+func (c *Call) read(ctx context.Context) (*Record, store.Text, error) {
 	if met := c.met; met != nil {
 		c.met = nil
-		return met.record, met.version, nil
+		return met.record, met.text, nil
 	}
 	return c.journal.get(ctx, c.wanted.Project, c.wanted.Name)
 }
 
 // offer is one attempt to write a record. What it meets may be an earlier write of the call, whose response was lost.
-func (c *Call) offer(ctx context.Context, r *Record, over store.Version) (version store.Version, now *Record, err error) {
-	version, now, err = c.journal.put(ctx, r, over)
+func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (there store.Text, now *Record, err error) {
+	there, now, err = c.journal.put(ctx, r, over)
 	for range maxConflicts {
 		if !errors.Is(err, errChanged) || now == nil || !slices.Contains(c.writes, now.Write) {
 			break
 		}
-		version, now, err = c.journal.put(ctx, r, version)
+		there, now, err = c.journal.put(ctx, r, there)
 	}
-	return version, now, err
+	return there, now, err
 }
 
 // keep writes an outcome, also after the call was cancelled. A store that does not take it is asked again in the background, for up to
@@ -221,7 +221,7 @@ func (c *Call) keep(r *Record) {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, retryLimit)
-	done, over := make(chan struct{}), c.version
+	done, over := make(chan struct{}), c.text
 	c.stopKeeping = func() { stop(); <-done }
 	go func() {
 		defer close(done)

@@ -228,7 +228,7 @@ func TestLook_N06_waits(t *testing.T) {
 				c := claim(t, first, create("n", "x"))
 				r := *c.written
 				row.change(w, r.Claim)
-				c.version, _, _ = first.put(t.Context(), &r, c.version)
+				c.text, _, _ = first.put(t.Context(), &r, c.text)
 
 				j, ops := w.open("2")
 				ctx := t.Context()
@@ -681,7 +681,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 	for _, text := range texts {
 		w := newWorld()
-		w.kept[key("p", "n")] = kept{[]byte(text), store.Listed{Version: "damaged"}}
+		w.kept[key("p", "n")] = store.Text{Body: []byte(text), Version: "damaged"}
 		j, _ := w.open("1")
 		for _, wanted := range []Wanted{create("n", "x"), message("n", "J", "x")} {
 			want(t, text, request(t, j, wanted, "job-1"), "failed")

@@ -8,7 +8,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,17 +34,12 @@ var verdicts = map[Verdict]string{
 // world is what runs share: a store, and which of them have ended.
 type world struct {
 	mu      sync.Mutex
-	kept    map[string]kept
+	kept    map[string]store.Text
 	history []string // each write, in short
 	ended   map[string]bool
 }
 
-type kept struct {
-	text []byte
-	store.Listed
-}
-
-func newWorld() *world { return &world{kept: map[string]kept{}, ended: map[string]bool{}} }
+func newWorld() *world { return &world{kept: map[string]store.Text{}, ended: map[string]bool{}} }
 
 func (w *world) end(run string) {
 	w.mu.Lock()
@@ -60,7 +57,7 @@ func (w *world) hasEnded(s cli.ProcessID) bool {
 func (w *world) record(name string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, err := decode(w.kept[key("p", name)].text, key("p", name))
+	r, err := decode(w.kept[key("p", name)].Body, key("p", name))
 	if err != nil {
 		return "nothing"
 	}
@@ -126,9 +123,7 @@ type client struct {
 	ops      []string
 }
 
-func (*client) String() string          { return "memory" }
-func (*client) Where(key string) string { return "memory/" + key }
-func (c *client) IsLocal() bool         { return c.isLocal }
+func (c *client) Place() store.Place { return store.Place{Name: "memory/", IsLocal: c.isLocal} }
 
 // access makes an access, perhaps with a fault.
 func (c *client) access(ctx context.Context, op string, do func() error) error {
@@ -177,68 +172,66 @@ func (c *client) took() string {
 	return ops
 }
 
-func (c *client) List(ctx context.Context) (found map[string]store.Listed, _ error) {
+func (c *client) List(ctx context.Context) (keys []string, _ error) {
 	err := c.access(ctx, "list", func() error {
-		found = map[string]store.Listed{}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for key, k := range c.kept {
-			found[key] = k.Listed
-		}
+		keys = slices.Collect(maps.Keys(c.kept))
 		return nil
 	})
-	return found, err
+	return keys, err
 }
 
-func (c *client) Get(ctx context.Context, key string) (text []byte, v store.Version, _ error) {
+func (c *client) Get(ctx context.Context, key string) (text store.Text, _ error) {
 	err := c.access(ctx, "get", func() (err error) {
 		if c.real != nil {
-			text, v, err = c.real.Get(ctx, key)
+			text, err = c.real.Get(ctx, key)
 			return err
 		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		text, v = c.kept[key].text, c.kept[key].Version
+		text = c.kept[key]
+		text.Key = key
 		return nil
 	})
 	if err != nil {
-		return nil, "", err
+		return store.Text{}, err
 	}
-	return text, v, nil
+	return text, nil
 }
 
 var validKey = regexp.MustCompile(`^[a-z0-9-]{1,62}$`)
 
-func (c *client) Put(ctx context.Context, key string, text []byte, ifVersion store.Version) (store.Version, error) {
-	var v store.Version // not a result: what is late sets it, too
+func (c *client) Put(ctx context.Context, over store.Text, body []byte) (store.Text, error) {
+	var written store.Text // not a result: what is late sets it, too
 	err := c.access(ctx, "put", func() (err error) {
 		if c.real != nil {
-			v, err = c.real.Put(context.WithoutCancel(ctx), key, text, ifVersion)
+			written, err = c.real.Put(context.WithoutCancel(ctx), over, body)
 			return err
 		}
-		v, err = c.put(key, text, ifVersion)
+		written, err = c.put(over, body)
 		return err
 	})
 	if err != nil {
-		return "", err
+		return store.Text{}, err
 	}
-	return v, nil
+	return written, nil
 }
 
-func (w *world) put(key string, text []byte, ifVersion store.Version) (store.Version, error) {
+func (w *world) put(over store.Text, body []byte) (store.Text, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	r, err := decode(text, key)
+	r, err := decode(body, over.Key)
 	switch {
-	case w.kept[key].Version != ifVersion:
-		return "", store.ErrConflict
-	case err != nil, !validKey.MatchString(key), len(text) > 64<<10:
-		panic(fmt.Sprintf("%s: %s", key, text))
+	case w.kept[over.Key].Version != over.Version:
+		return store.Text{}, store.ErrConflict
+	case err != nil, !validKey.MatchString(over.Key), len(body) > 64<<10:
+		panic(fmt.Sprintf("%s: %s", over.Key, body))
 	}
-	v := store.Version(Hash(string(text)))
-	w.kept[key] = kept{text, store.Listed{Version: v, Written: time.Now()}}
+	written := store.Text{Key: over.Key, Body: body, Version: store.Version(Hash(string(body)))}
+	w.kept[over.Key] = written
 	w.history = append(w.history, short(r))
-	return v, nil
+	return written, nil
 }
 
 func (c *client) Prove(ctx context.Context) error {

@@ -97,27 +97,28 @@ func (j *Journal) FirstError(err error) (first error) {
 	return first
 }
 
-// get returns the record of a name and its version. Without one, the record is free and the version empty.
-func (j *Journal) get(ctx context.Context, project, name string) (*Record, store.Version, error) {
-	r, version, err := j.read(ctx, key(project, name))
+// get returns the record of a name, and the text that it was read from. Without one, the record is free.
+func (j *Journal) get(ctx context.Context, project, name string) (*Record, store.Text, error) {
+	r, text, err := j.read(ctx, key(project, name))
 	if r == nil {
 		r = &Record{Project: project, Name: name}
 	}
-	return r, version, err
+	return r, text, err
 }
 
-func (j *Journal) read(ctx context.Context, key string) (*Record, store.Version, error) {
+// read returns no record if there is none.
+func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, error) {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	text, version, err := j.store.Get(ctx, key)
-	if err != nil || version == "" {
-		return nil, "", j.failed("read", err)
+	text, err := j.store.Get(ctx, key)
+	if err != nil || !text.Exists() {
+		return nil, text, j.failed("read", err)
 	}
-	r, err := decode(text, key)
+	r, err := decode(text.Body, key)
 	if err != nil {
-		return nil, "", j.failed("read", fmt.Errorf("%s: %w", j.store.Where(key), err))
+		return nil, text, j.failed("read", fmt.Errorf("%s: %w", j.store.Place().Of(key), err))
 	}
-	return r, version, nil
+	return r, text, nil
 }
 
 // errChanged means that another run has written a record since it was read.
@@ -128,60 +129,55 @@ func (j *Journal) stamp(r *Record) {
 	r.Format, r.Run, r.Write = format, j.process.Run, newID()
 }
 
-// put writes a stamped record over the version that was read. The error is errChanged if another run has written meanwhile: then
-// now is what it has written, as far as that can be read.
-func (j *Journal) put(ctx context.Context, r *Record, over store.Version) (version store.Version, now *Record, _ error) {
+// put writes a stamped record over the text that was read. The error is errChanged if another run has written meanwhile: then
+// now is what it has written, as far as that can be read, and there its text.
+func (j *Journal) put(ctx context.Context, r *Record, over store.Text) (there store.Text, now *Record, _ error) {
 	if !j.Keeps() {
-		return "", nil, nil
+		return over, nil, nil
 	}
-	text, err := json.Marshal(r)
+	body, err := json.Marshal(r)
 	if err != nil {
-		return "", nil, err
+		return over, nil, err
 	}
 	for range maxConflicts {
-		version, now, err = j.putOnce(ctx, r, text, over)
+		there, now, err = j.putOnce(ctx, body, over)
 		if !errors.Is(err, errUnchanged) {
-			return version, now, err
+			return there, now, err
 		}
 		if err = sleep.For(ctx, rand.N(pollInterval)); err != nil {
-			return "", nil, err
+			return over, nil, err
 		}
 	}
-	return "", nil, j.failed("written", errConflicts)
+	return over, nil, j.failed("written", errConflicts)
 }
 
 // errUnchanged means that a write met another one, which nothing shows yet.
 var errUnchanged = errors.New("the record is what was read")
 
-func (j *Journal) putOnce(
-	ctx context.Context, r *Record, text []byte, over store.Version,
-) (version store.Version, now *Record, _ error) {
-	at := key(r.Project, r.Name)
+func (j *Journal) putOnce(ctx context.Context, body []byte, over store.Text) (there store.Text, now *Record, _ error) {
 	writing, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	version, err := j.store.Put(writing, at, text, over)
+	there, err := j.store.Put(writing, over, body)
 	if err == nil {
-		return version, nil, nil
+		return there, nil, nil
 	}
 	// The response may be lost, or a library may have repeated a write that had arrived.
 	reading, cancelReading := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
 	defer cancelReading()
-	there, version, readErr := j.store.Get(reading, at)
+	there, readErr := j.store.Get(reading, over.Key)
 	switch {
-	case readErr == nil && bytes.Equal(there, text):
-		return version, nil, nil
+	case readErr == nil && bytes.Equal(there.Body, body):
+		return there, nil, nil
 	case !errors.Is(err, store.ErrConflict):
-		return "", nil, j.failed("written", err)
+		return over, nil, j.failed("written", err)
 	case readErr != nil: // it may have been this write
-		return "", nil, j.failed("read", readErr)
-	case version == over:
-		return "", nil, errUnchanged
-	case version != "":
-		if now, err = decode(there, at); err == nil {
-			return version, now, errChanged
-		}
+		return over, nil, j.failed("read", readErr)
+	case there.Version == over.Version:
+		return over, nil, errUnchanged
+	case there.Exists():
+		now, _ = decode(there.Body, over.Key) // nil if it cannot be read
 	}
-	return "", nil, errChanged
+	return there, now, errChanged
 }
 
 // prove makes sure, once in a process, that the store honours the condition of a write.
@@ -215,7 +211,7 @@ func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption st
 	}
 	ctx = context.WithoutCancel(ctx) // Ctrl-C must not leave the names of a test
 	for range maxConflicts {
-		r, version, err := j.get(ctx, project, name)
+		r, text, err := j.get(ctx, project, name)
 		if err != nil {
 			return err
 		}
@@ -230,7 +226,7 @@ func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption st
 		r.Released = true
 		j.log(ctx, "released", r)
 		j.stamp(r)
-		if _, _, err = j.put(ctx, r, version); !errors.Is(err, errChanged) {
+		if _, _, err = j.put(ctx, r, text); !errors.Is(err, errChanged) {
 			return err
 		}
 		if err = sleep.For(ctx, rand.N(pollInterval)); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 )
 
 // The requests of records below.
@@ -155,7 +156,7 @@ func TestJudge(t *testing.T) {
 
 			row.record.Format = format
 			text, _ := json.Marshal(row.record)
-			if _, err := w.put(key("p", "n"), text, ""); err != nil {
+			if _, err := w.put(store.Text{Key: key("p", "n")}, text); err != nil {
 				t.Fatal(err)
 			}
 			peeked, r, err := j.Peek(t.Context(), row.wanted)

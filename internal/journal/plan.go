@@ -6,7 +6,6 @@ package journal
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 
@@ -18,16 +17,22 @@ import (
 // index is what a plan reads once: a thousand resources must not time out one after another.
 type index struct {
 	once   sync.Once
-	listed map[string]store.Listed
+	listed map[string]bool // by key
 	err    error
 }
 
 // Peek tells a plan what its apply would find. The record is nil if there is none, or if the plan may not know.
 func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) {
 	at := key(w.Project, w.Name)
-	j.index.once.Do(func() { j.index.listed, j.index.err = j.list(context.WithoutCancel(ctx)) }) // a caller that is cancelled must not fail the others
+	j.index.once.Do(func() {
+		keys, err := j.list(context.WithoutCancel(ctx)) // a caller that is cancelled must not fail the others
+		j.index.listed, j.index.err = make(map[string]bool, len(keys)), err
+		for _, key := range keys {
+			j.index.listed[key] = true
+		}
+	})
 	isDenied := errors.Is(j.index.err, store.ErrDenied)
-	if _, isThere := j.index.listed[at]; !isThere && !isDenied {
+	if !j.index.listed[at] && !isDenied {
 		return Send, nil, j.index.err
 	}
 	r, _, err := j.read(ctx, at)
@@ -40,20 +45,20 @@ func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) 
 	return j.judge(r, w), j.settle(r), nil
 }
 
-func (j *Journal) list(ctx context.Context) (map[string]store.Listed, error) {
+func (j *Journal) list(ctx context.Context) (keys []string, _ error) {
 	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	listed, err := j.store.List(ctx)
-	return listed, j.failed("listed", err)
+	keys, err := j.store.List(ctx)
+	return keys, j.failed("listed", err)
 }
 
 // All returns all records, by name.
 func (j *Journal) All(ctx context.Context) ([]*Record, error) {
-	listed, err := j.list(ctx)
+	keys, err := j.list(ctx)
 	if err != nil {
 		return nil, err
 	}
-	keys := slices.Sorted(maps.Keys(listed))
+	slices.Sort(keys)
 	found := make([]*Record, len(keys))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(16) // a bucket takes some 50 ms for each

@@ -117,9 +117,7 @@ func (m providerModel) providerData(
 		data.Sender.Journal = journal.Open(process, options)
 		logPlace(ctx, options.Place)
 		data.IsPlanCommand = process.Command == "plan"
-		if settings.location.Default && settings.location.Folder != "" {
-			data.OnRunner = runnerAdvice(m.getenv)
-		}
+		data.OnRunner = settings.location.Default && isRunner(m.getenv)
 	}
 	data.Sender.Client = agentapi.New(config)
 	data.Waiter = wait.Waiter{Poller: data.Sender.Client, Schedule: schedule}

@@ -6,9 +6,7 @@ package provider
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -100,14 +98,14 @@ func (s *journalSettings) locate(named *place.Location) {
 		return
 	}
 	s.location = *named
-	if s.backend.IsLocal() && named.State == "" && !s.isTest {
+	if _, isKnown := place.StateID(s.backend); !isKnown && named.State == "" && !s.isTest {
 		s.location.Unusable = errNoStateName
 	}
 }
 
-// errNoStateName keeps two local states from adopting each other's jobs.
-var errNoStateName = errors.New("the state is on disk, and several such states can use this place, so their names would be mixed up: " +
-	"add ?state=NAME (or &state=NAME) to the URL of the journal, with a name that only this state has")
+// errNoStateName keeps two states from adopting each other's jobs.
+var errNoStateName = fmt.Errorf("several states can use this place, and only those of the backends %s have names that all machines know: "+
+	"add ?state=NAME (or &state=NAME) to the URL of the journal, with a name that only this state has", strings.Join(place.Backends(), ", "))
 
 // usualPlace is where the journal of a state is kept if nobody has chosen a place.
 func usualPlace(b cli.Backend) place.Location {
@@ -122,27 +120,6 @@ func usualPlace(b cli.Backend) place.Location {
 	return l
 }
 
-// CheckJournal tries the place that a URL names, or else the environment, or else the one that a run in the working
-// directory uses.
-func CheckJournal(ctx context.Context, w io.Writer, getenv func(string) string, url string) error {
-	if url = cmp.Or(url, getenv(envJournalURL)); url != "" {
-		l, err := place.ParseURL(url)
-		if err != nil {
-			return err
-		}
-		return place.Check(ctx, w, l)
-	}
-	backend, err := cli.ReadBackend()
-	if err != nil {
-		return err
-	}
-	l := usualPlace(backend)
-	if l.Unusable != nil {
-		return l.Unusable
-	}
-	return place.Check(ctx, w, l)
-}
-
 func defaultFolder() place.Location {
 	folder, err := filepath.Abs(defaultJournal)
 	if err != nil {
@@ -154,7 +131,8 @@ func defaultFolder() place.Location {
 // options are the journal's place. A test has a journal of its own at the same place: it must not adopt the jobs of the state.
 func (s journalSettings) options(baseURL *url.URL, run cli.Run) journal.Options {
 	// Two states must never share a job.
-	scope := fmt.Sprintf("%s\n%s\n%s", cli.CanonicalURL(baseURL), cli.Workspace(), cmp.Or(s.location.State, place.StateID(s.backend)))
+	id, _ := place.StateID(s.backend)
+	scope := fmt.Sprintf("%s\n%s\n%s", cli.CanonicalURL(baseURL), cli.Workspace(), cmp.Or(s.location.State, id))
 	if s.isTest {
 		scope += fmt.Sprintf("\ntest %s", run)
 	}

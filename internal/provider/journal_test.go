@@ -70,7 +70,7 @@ func TestJournalOnRunner(t *testing.T) {
 		{name: "laptop"},
 		{name: "runner", variable: "CI", want: onRunner},
 		{name: "runner of Azure", variable: "TF_BUILD", want: onRunner},
-		{name: "Jenkins", variable: "JENKINS_URL", want: onRunner, says: "Jenkins: use a bucket, or a folder that all agents mount. For that, set"},
+		{name: "Jenkins", variable: "JENKINS_URL", want: onRunner, says: "Use a bucket, or a folder that outlives the runner. For that, set"},
 		{name: "a script", variable: "TF_IN_AUTOMATION", want: onRunner},
 		{name: "nothing to send", variable: "CI", sent: true},
 		{name: "a place of its own", variable: "CI", journal: attrs{"url": t.TempDir() + stateName}},
@@ -174,10 +174,10 @@ func TestJournalBesideState(t *testing.T) {
 	}
 }
 
-// Local states must not share their names. Commands that send nothing work without a name of the state.
+// States that nothing identifies must not share their names. Commands that send nothing work without a name of the state.
 //
 // Red without: errNoStateName, each part of its condition.
-func TestJournalOfLocalState(t *testing.T) {
+func TestJournalOfUnknownState(t *testing.T) {
 	const noName, http = "add ?state=NAME", `{"backend": {"type": "http", "config": {"address": "https://host/state"}}}`
 	for _, test := range []struct {
 		name, backend, state string
@@ -189,8 +189,10 @@ func TestJournalOfLocalState(t *testing.T) {
 		{name: "moved back from a backend", backend: `{"backend": null, "state_store": null}`, want: noName},
 		{name: "named state", state: stateName},
 		{name: "test", command: "test"},
-		{name: "another backend", backend: http},
-		{name: "state store", backend: `{"state_store": {"type": "a_b", "config": {"at": "a"}}}`},
+		{name: "another backend", backend: http, want: noName},
+		{name: "another backend, named state", backend: http, state: stateName},
+		{name: "a bucket", backend: `{"backend": {"type": "gcs", "config": {"bucket": "a"}}}`},
+		{name: "state store", backend: `{"state_store": {"type": "a_b", "config": {"at": "a"}}}`, want: noName},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := harness.NewService(t, nil)
@@ -252,23 +254,28 @@ func lostRun(t *testing.T, run cli.Run, config attrs) {
 // A token of this run is no part of the scope, nor is how the base URL is spelled.
 // The name of a state replaces its backend.
 //
-// Red without: locating in Backend, CanonicalURL and State in options.
+// Red without: Locating, credentials in Backend.ID, CanonicalURL and State in options.
 func TestScope(t *testing.T) {
+	t.Chdir(t.TempDir())
 	data := t.TempDir()
 	t.Setenv("TF_DATA_DIR", data)
 	s := harness.NewService(t, nil)
 	folder, base := t.TempDir(), strings.Replace(s.URL, "127.0.0.1", "localhost", 1)
 	other := strings.Replace(base, "http", "HTTP", 1) + "//"
-	for i, try := range []struct{ base, address, query string }{
-		{base, "https://a/state", ""}, {other, "https://a/state", ""}, {base, "https://b/state", ""},
-		{base, "https://a/state", "?state=one"}, {base, "https://b/state", "?state=one"}, {base, "https://b/state", "?state=two"},
+	for i, try := range []struct{ base, backend, at, journal string }{
+		{base, "http", "a", ""}, {other, "http", "a", ""}, {base, "http", "b", ""},
+		{base, "gcs", "a", folder}, {base, "gcs", "a", folder}, {base, "gcs", "b", folder},
+		{base, "http", "a", folder + "?state=one"}, {base, "gcs", "b", folder + "?state=one"}, {base, "http", "b", folder + "?state=two"},
 	} {
-		config := fakecli.With(s.Attrs(), attrs{"base_url": try.base, "journal": attrs{"url": folder + try.query}})
-		state := fmt.Sprintf(`{"backend":{"type":"http","config":{"address":%q,"password":"token %d"}}}`, try.address, i)
+		config := fakecli.With(s.Attrs(), attrs{"base_url": try.base})
+		if try.journal != "" {
+			config["journal"] = attrs{"url": try.journal}
+		}
+		state := fmt.Sprintf(`{"backend":{"type":%q,"config":{"bucket":%q,"password":"token %d"}}}`, try.backend, try.at, i)
 		if err := os.WriteFile(filepath.Join(data, "terraform.tfstate"), []byte(state), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		lostRun(t, cli.Run(fmt.Sprint("run", i)), config)
 	}
-	s.Sent(t, 4, 0)
+	s.Sent(t, 6, 0)
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
 	"github.com/hashicorp/terraform-plugin-framework/path"
@@ -45,41 +44,26 @@ func (m providerModel) roots(diags *diag.Diagnostics) *x509.CertPool {
 	return pool
 }
 
-// parseCertificates reads all certificates of a text, in which there may be other text between them. encoding/pem
-// would skip a damaged one without an error. Errors never repeat the text, which may contain a private key.
+// parseCertificates reads all certificates of a text. encoding/pem would skip a damaged one without an error. Errors never repeat the
+// text, which may contain a private key.
 func parseCertificates(text string) (found []*x509.Certificate, _ error) {
-	const begin, end = "\n-----BEGIN ", "\n-----END "
-	var lines strings.Builder
-	lines.WriteString("\n")
-	for line := range strings.Lines(text) { // each of the files that were joined may have started with a byte order mark
-		lines.WriteString(strings.TrimFunc(line, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' }) + "\n")
-	}
-	before, rest, _ := strings.Cut(lines.String(), begin)
-	if rest == "" {
-		return nil, errors.New("the text contains no certificate in PEM format (-----BEGIN CERTIFICATE-----): " +
-			"set the content of a file, not its name: file(\"ca.pem\")")
-	}
-	if strings.Contains(before, end) {
-		return nil, errors.New("certificate 1 has no line -----BEGIN CERTIFICATE-----")
-	}
-	for i, text := range strings.Split(rest, begin) {
-		label, _, _ := strings.Cut(text, "\n")
-		block, after := pem.Decode([]byte(strings.TrimPrefix(begin, "\n") + text))
-		switch {
-		case strings.Contains(label, "PRIVATE KEY"):
-			return nil, fmt.Errorf("block %d is a private key, which does not belong here: remove it", i+1)
-		case block == nil:
-			return nil, fmt.Errorf("certificate %d is damaged or cut off", i+1)
-		case block.Type != "CERTIFICATE":
-			return nil, fmt.Errorf("block %d is no certificate (-----BEGIN CERTIFICATE-----): remove it", i+1)
-		case strings.Contains("\n"+string(after), end):
-			return nil, fmt.Errorf("certificate %d has no line -----BEGIN CERTIFICATE-----", i+2)
-		}
+	text = strings.ReplaceAll(text, "\ufeff", "") // each of the files that were joined may have started with a byte order mark
+	for block, rest := pem.Decode([]byte(text)); block != nil; block, rest = pem.Decode(rest) {
 		certificate, err := x509.ParseCertificate(block.Bytes)
-		if err != nil {
-			return nil, fmt.Errorf("certificate %d cannot be used, so remove it unless the service needs it: %w", i+1, err)
+		if err != nil || block.Type != "CERTIFICATE" {
+			return nil, fmt.Errorf("block %d, %.50q, is no certificate that can be used: remove it, unless the service needs it",
+				len(found)+1, block.Type)
 		}
 		found = append(found, certificate)
+	}
+	begun, ended := strings.Count("\n"+text, "\n-----BEGIN "), strings.Count("\n"+text, "\n-----END ")
+	switch {
+	case begun == 0:
+		return nil, errors.New("the text contains no certificate in PEM format (-----BEGIN CERTIFICATE-----): " +
+			"set the content of a file, not its name: file(\"ca.pem\")")
+	case len(found) != begun || len(found) != ended:
+		return nil, fmt.Errorf("a certificate is damaged or cut off: the text has %d lines -----BEGIN, %d lines -----END, "+
+			"and whole certificates: %d", begun, ended, len(found))
 	}
 	return found, nil
 }

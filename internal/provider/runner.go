@@ -3,32 +3,18 @@
 
 package provider
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// runners are known by a variable that they set, and say where a journal outlives one of their runs. The first one counts.
-//
-//nolint:gochecknoglobals // never changed
-var runners = []struct{ variable, advice string }{
-	{"TFC_RUN_ID", "HCP Terraform keeps no file of a run: use a bucket, with its credentials in the variables of the workspace."},
-	{"TF_VAR_spacelift_run_id", "Spacelift: use a bucket, which a cloud integration of the stack can write to."},
-	{"ENV0_ENVIRONMENT_ID", "env0: use a bucket, which the cloud credentials of the project can write to."},
-	{"SCALR_RUN_ID", "Scalr: use a bucket, which a provider configuration or a variable has the credentials for."},
-	{"ATLANTIS_TERRAFORM_VERSION", "Atlantis: use a bucket, or a folder on the disk of its server, outside its data folder."},
-	{"JENKINS_URL", "Jenkins: use a bucket, or a folder that all agents mount."},
-	{"TEAMCITY_VERSION", "TeamCity: use a bucket, or a folder that all agents mount."},
-	{"CODEBUILD_BUILD_ID", "CodeBuild: use a bucket, which the service role of the project can write to."},
-	{"TF_BUILD", "Azure Pipelines: use a bucket or a container, which the service connection can write to."},
-	{"CI", "Use a bucket, or a folder that outlives the runner."},
-	{"TF_IN_AUTOMATION", "Use a bucket, or a folder that outlives this machine."},
-}
-
-// runnerAdvice says what to do about a journal in the working directory of a pipeline, which usually does not outlive it. It is
-// empty where no pipeline runs.
-func runnerAdvice(getenv func(string) string) string {
-	for _, runner := range runners {
-		if value := getenv(runner.variable); value != "" && !strings.EqualFold(value, "false") {
-			return runner.advice
-		}
-	}
-	return ""
+// isRunner reports whether a pipeline runs, whose disk usually does not outlive it. Not all of them set CI.
+func isRunner(getenv func(string) string) bool {
+	return slices.ContainsFunc([]string{
+		"CI", "TF_IN_AUTOMATION", "TF_BUILD", "JENKINS_URL", "TEAMCITY_VERSION", "CODEBUILD_BUILD_ID", "ATLANTIS_TERRAFORM_VERSION",
+		"TFC_RUN_ID", "TF_VAR_spacelift_run_id", "ENV0_ENVIRONMENT_ID", "SCALR_RUN_ID",
+	}, func(variable string) bool {
+		value := getenv(variable)
+		return value != "" && !strings.EqualFold(value, "false")
+	})
 }

@@ -98,7 +98,7 @@ func providerSchema() schema.Schema {
 							"(https://github.com/agentjobs/terraform-provider-agent/blob/main/docs/guides/journal.md#name-another-place): " +
 							"the absolute path of a folder that exists (on Windows `C:/ci/agent-journal`), " +
 							"or a URL such as `" + strings.Join(place.Examples(), "`, `") + "`, " +
-							"with `?state=NAME` (or `&state=NAME`) for a local state. " +
+							"with `?state=NAME` (or `&state=NAME`) unless the backend is `" + strings.Join(place.Backends(), "`, `") + "`. " +
 							"Default: `AGENT_JOURNAL_URL`, or else beside the state.",
 					},
 					"forget": schema.ListAttribute{

@@ -24,7 +24,5 @@ tfplugindocs() {
 	}
 }
 
-go run ./internal/tools/backends # fails before docs/ is written
 tfplugindocs generate
-go run ./internal/tools/backends docs/guides/journal.md
 tfplugindocs validate

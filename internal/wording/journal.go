@@ -35,20 +35,12 @@ func checkJournal(failed *journal.Error) string {
 const NotReplaced Text = "Agent job not replaced\n" +
 	"Job {job} stays in the state, because no new job can be started without the journal. Nothing was sent.\n\n{cause}"
 
-// JournalUnencrypted warns that a store is reached without encryption, because the backend does so.
-func JournalUnencrypted(endpoint string) Diagnostic {
-	return diagnostic("Journal not encrypted on its way",
-		fmt.Sprintf("The backend reaches %s without encryption, and so does the journal. Whoever can change what is on its way can make a run "+
-			"send a prompt again, as they can change the state.", escape.Printable(endpoint)),
-		"If you trust this network, all is well. Otherwise give the store a certificate, and the backend an https endpoint.")
-}
-
-// JournalOnRunner warns that the journal is on the disk of a pipeline's runner. The advice is what to do there.
-func JournalOnRunner(folder, advice string) Diagnostic {
+// JournalOnRunner warns that the journal is on the disk of a pipeline's runner.
+func JournalOnRunner(folder string) Diagnostic {
 	return diagnostic("Journal on the runner's disk",
 		fmt.Sprintf("The journal is in %s, because nothing else is set. It is usually lost with the runner. "+
 			"If the state is then lost, or this run is killed, the next one may send its prompts again.", escape.Printable(folder)),
-		advice+" For that, "+inConfiguration+" If this folder outlives the run, set its absolute path.")
+		"Use a bucket, or a folder that outlives the runner. For that, "+inConfiguration+" If this folder does, set its absolute path.")
 }
 
 // JournalNotWritten warns that the journal does not contain what the state contains.

@@ -16,11 +16,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
-	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/bucket"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakes3"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/storetest"
 )
@@ -154,15 +152,6 @@ func denying(p place, allow func(t *testing.T, at, policy string) Location) func
 		denied.Prefix = l.Prefix
 		return denied
 	}
-}
-
-func connect(t *testing.T, l Location) bucket.Objects {
-	t.Helper()
-	o, err := l.cloud.Connect(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return o
 }
 
 // open opens the store of a scope.
@@ -315,34 +304,5 @@ func TestStores(t *testing.T) {
 			}
 		}
 		storetest.Run(t, tried)
-	})
-}
-
-// A check may be repeated. It leaves nothing in a folder, and in a bucket what it writes each time.
-func TestStores_check(t *testing.T) {
-	places(t, func(t *testing.T, p place) {
-		for range 2 {
-			var printed strings.Builder
-			if err := Check(t.Context(), &printed, p.at); err != nil || strings.Contains(printed.String(), "denied") {
-				t.Errorf("%v\n%s", err, &printed)
-			}
-		}
-		if p.at.cloud == nil {
-			if left := storetest.Files(t, p.at.Folder); len(left) != 1 || left[0] != ".gitignore" {
-				t.Errorf("left: %v", left)
-			}
-			return
-		}
-		var left []string
-		for o, err := range connect(t, p.at).List(t.Context(), p.at.Prefix) {
-			left = append(left, strings.TrimPrefix(o.Key, p.at.Prefix))
-			if err != nil {
-				t.Error(err)
-			}
-		}
-		want := []string{"check/_conditions.json", "check/check.json"}
-		if diff := cmp.Diff(want, left); diff != "" {
-			t.Errorf("left (-want +got):\n%s", diff)
-		}
 	})
 }

@@ -5,7 +5,6 @@
 package place
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -47,17 +46,6 @@ func (l Location) String() string {
 		return l.Folder
 	}
 	return l.cloud.String() + "/" + l.Prefix
-}
-
-// Unencrypted returns the endpoint of a store beside a state if requests go there without encryption, as the state does, and else
-// nothing. It reads the files that the cloud's own library reads, and requests nothing.
-func (l Location) Unencrypted(ctx context.Context) string {
-	if c, ok := l.cloud.(interface {
-		Unencrypted(ctx context.Context) string
-	}); ok {
-		return c.Unencrypted(ctx)
-	}
-	return ""
 }
 
 // kinds has a line for each cloud.
@@ -108,10 +96,22 @@ func Beside(b cli.Backend) (l Location, ok bool, err error) {
 	return l, true, nil
 }
 
-// StateID identifies a state, as far as the settings of its backend show it.
-func StateID(b cli.Backend) string {
-	kind, _ := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
-	return b.ID(kind.Locating)
+// StateID identifies a state by the settings of its backend that say where it is, each with its default. Region, endpoint and credentials
+// are not among them: a laptop and a pipeline may reach one state through different ones. ok is false for backends beside whose states no
+// journal is kept: no machine knows what identifies theirs.
+func StateID(b cli.Backend) (id string, ok bool) {
+	kind, ok := find(func(k bucket.Kind) bool { return k.Backend == b.Type })
+	if !ok {
+		return b.ID(), false
+	}
+	located := map[string]string{}
+	for name, usual := range kind.Locating {
+		located[name] = usual
+		if text, isText := b.Settings[name].(string); isText {
+			located[name] = strings.Trim(text, "/")
+		}
+	}
+	return fmt.Sprintf("%s%q", b.Type, located), true
 }
 
 // Open returns the store for the texts of a scope, without accessing it yet.

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode"
@@ -150,8 +151,8 @@ func TestOpen_unusable(t *testing.T) {
 				t.Errorf("%s: %v", op, err)
 			}
 		}
-		if s.String() != l.Folder || !s.IsLocal() {
-			t.Errorf("%q, %t", s, s.IsLocal())
+		if want := (store.Place{Name: l.Folder, IsLocal: true}); s.Place() != want {
+			t.Errorf("%+v, want %+v", s.Place(), want)
 		}
 	}
 	for op, err := range storetest.Ops(t, store.Discard(), "a") {
@@ -172,34 +173,16 @@ func TestCheckKey(t *testing.T) {
 	} {
 		for _, l := range []Location{{Folder: t.TempDir()}, bucket} {
 			s := l.Open("scope", new(cli.Process))
-			_, putErr := s.Put(t.Context(), key, nil, "")
-			if _, _, err := s.Get(t.Context(), key); (err == nil) != isKey || (putErr == nil) != isKey {
+			_, putErr := s.Put(t.Context(), storetest.New(key), nil)
+			if _, err := s.Get(t.Context(), key); (err == nil) != isKey || (putErr == nil) != isKey {
 				t.Errorf("%q: %v, %v", key, err, putErr)
 			}
 		}
 	}
 }
 
-// A provider can warn of what goes unencrypted, as the state does.
-func TestUnencrypted(t *testing.T) {
-	fakes3.New(t) // nothing else of AWS remains
-	for endpoint, want := range map[string]string{"http://minio:9000": "http://minio:9000", "https://minio:9000": "", "http://localhost:9000": ""} {
-		l, _, err := Beside(cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k", "endpoint": endpoint}})
-		if got := l.Unencrypted(t.Context()); got != want || err != nil {
-			t.Errorf("%s: %q, %v", endpoint, got, err)
-		}
-	}
-	if got := (Location{Folder: t.TempDir()}).Unencrypted(t.Context()); got != "" {
-		t.Error(got)
-	}
-}
-
 // A setting that says where a state is identifies it, and its default is what null is. Of two places beside states, the states differ.
 func TestStateID(t *testing.T) {
-	table, err := os.ReadFile("settings.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, kind := range kinds() {
 		settings := map[string]any{}
 		for name := range kind.Locating {
@@ -217,64 +200,72 @@ func TestStateID(t *testing.T) {
 			}
 			return l.String()
 		}
-		id := StateID(with("", nil))
+		id := func(b cli.Backend) string { id, _ := StateID(b); return id }
 		for name, usual := range kind.Locating {
-			if StateID(with(name, "bbb")) == id {
+			if id(with(name, "bbb")) == id(with("", nil)) {
 				t.Errorf("%s: another %s is another state", kind.Backend, name)
 			}
 			null, same := with(name, nil), with(name, usual)
-			if StateID(same) != StateID(null) || where(same) != where(null) {
+			if id(same) != id(null) || where(same) != where(null) {
 				t.Errorf("%s: with %s = null and %q, the states are %s and %s, at %s and %s",
-					kind.Backend, name, usual, StateID(null), StateID(same), where(null), where(same))
-			}
-		}
-		for row := range strings.SplitSeq(string(table), "\n") {
-			if name, isSetting := strings.CutPrefix(row, kind.Backend+"\t"); isSetting {
-				name, _, _ = strings.Cut(name, "\t")
-				moved := where(with(name, "bbb"))
-				if _, locates := kind.Locating[name]; !locates && moved != "" && moved != where(with("", nil)) {
-					t.Errorf("%s: %s leads to another state: it belongs into Locating", kind.Backend, name)
-				}
+					kind.Backend, name, usual, id(null), id(same), where(null), where(same))
 			}
 		}
 	}
-	for _, test := range []struct{ one, two cli.Backend }{
-		{
-			cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k", "region": "eu-central-1", "profile": "laptop", "workspace_key_prefix": nil}},
-			cli.Backend{Type: "s3", Settings: map[string]any{"bucket": "b", "key": "k", "access_key": "AKIA", "endpoints": map[string]any{"s3": "https://vpce"}}},
-		},
-		{
-			cli.Backend{Type: "gcs", Settings: map[string]any{"bucket": "b", "prefix": "p/", "credentials": "laptop.json"}},
-			cli.Backend{Type: "gcs", Settings: map[string]any{"bucket": "b", "prefix": "p", "impersonate_service_account": "ci@example.com"}},
-		},
+	for _, test := range []struct {
+		kind     string
+		one, two map[string]any
+		isKnown  bool
+	}{
+		{"s3", map[string]any{"bucket": "b", "key": "k", "region": "eu-central-1", "profile": "laptop", "workspace_key_prefix": nil},
+			map[string]any{"bucket": "b", "key": "k", "access_key": "AKIA", "endpoints": map[string]any{"s3": "https://vpce"}}, true},
+		{"gcs", map[string]any{"bucket": "b", "prefix": "p/", "credentials": "laptop.json"},
+			map[string]any{"bucket": "b", "prefix": "p", "impersonate_service_account": "ci@example.com"}, true},
+		{"http", map[string]any{"address": "https://a", "password": "1"}, map[string]any{"address": "https://a", "password": "2", "username": nil}, false},
+		{"", nil, nil, false},
 	} {
-		if one, two := StateID(test.one), StateID(test.two); one != two {
-			t.Errorf("two ways to one state are two states: %s, %s", one, two)
+		one, isKnown := StateID(cli.Backend{Type: test.kind, Settings: test.one})
+		if two, _ := StateID(cli.Backend{Type: test.kind, Settings: test.two}); one != two || isKnown != test.isKnown {
+			t.Errorf("two ways to one state are two states: %s, %s, known: %t", one, two, isKnown)
 		}
 	}
 }
 
-// The pages that list the backends list all of them, the guide has the URL of each, and each store has a README. Other pages link to the guide.
-func TestBackends_areOnEveryPage(t *testing.T) {
-	root := filepath.Join("..", "..", "..")
-	for _, page := range []string{"README.md", "templates/index.md.tmpl", "templates/guides/journal.md.tmpl"} {
-		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(page)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range Backends() {
-			if !strings.Contains(string(text), "`"+name+"`") {
-				t.Errorf("%s lists backends, but not %s", page, name)
-			}
-		}
-	}
-	guide, err := os.ReadFile(filepath.Join(root, "templates", "guides", "journal.md.tmpl"))
+// The guide has a section for each kind of store. What it calls not supported is refused by name, as a setting or as a variable.
+func TestKinds_areInTheGuide(t *testing.T) {
+	guide, err := os.ReadFile("../../../templates/guides/journal.md.tmpl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, kind := range kinds() {
-		if !strings.Contains(string(guide), "`"+kind.Scheme+"://") {
-			t.Errorf("journal.md.tmpl has no URL of %s", kind.Backend)
+		_, section, _ := strings.Cut(string(guide), "\n- With the backend `"+kind.Backend+"`")
+		section, _, _ = strings.Cut(section, "\n#")
+		if !strings.Contains(section, "\n- A URL is `"+kind.Scheme+"://") || !strings.Contains(section, "\n- A plan needs ") {
+			t.Errorf("the guide does not say what a person must know of %s: %s", kind.Backend, section)
+		}
+		for _, parameter := range kind.Accepts {
+			if !strings.Contains(section, "`"+parameter+"`") {
+				t.Errorf("the guide does not name the parameter %s of %s", parameter, kind.Scheme)
+			}
+		}
+		_, refused, _ := strings.Cut(section, "Not supported: ")
+		refused, _, _ = strings.Cut(refused, "\n")
+		for _, found := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(refused, -1) {
+			t.Run(kind.Backend+"/"+found[1], func(t *testing.T) {
+				settings := map[string]any{}
+				for required := range kind.Locating {
+					settings[required] = "canary"
+				}
+				if name := found[1]; name == strings.ToUpper(name) {
+					t.Setenv(name, "canary")
+				} else {
+					settings[name] = "canary"
+				}
+				_, _, err := Beside(cli.Backend{Type: kind.Backend, Settings: settings})
+				if err == nil || !strings.Contains(err.Error(), found[1]) || strings.Contains(err.Error(), "canary") {
+					t.Error(err)
+				}
+			})
 		}
 	}
 	described, err := filepath.Glob(filepath.Join("..", "store", "*", "README.md"))

@@ -10,18 +10,36 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
-	"time"
 )
 
 // Version identifies what a key held when it was read or written. It is empty if nothing was there. A bucket may derive it from
 // the text, so that a key should never get the same text twice.
 type Version string
 
-// Listed is what a listing shows of a key.
-type Listed struct {
+// Text is what a key had when it was read or written. It is that of a key without one if only the key is set.
+type Text struct {
+	Key     string
+	Body    []byte
 	Version Version
-	Written time.Time // by the store's clock
+}
+
+// Exists reports whether there was one.
+func (t Text) Exists() bool { return t.Version != "" }
+
+// Place is where the texts of a scope are, for people.
+type Place struct {
+	Name    string // a folder, or a bucket with the start of each object's name
+	IsLocal bool   // it is a folder, where a write costs next to nothing
+}
+
+// Of names the folder or object of a key.
+func (p Place) Of(key string) string {
+	if p.IsLocal {
+		return filepath.Join(p.Name, key)
+	}
+	return p.Name + key + Suffix
 }
 
 var (
@@ -37,19 +55,14 @@ var (
 // Store keeps the texts of one scope. Each method is bounded by its context. After any other error than ErrConflict and
 // ErrDenied, a write may have arrived, or may still do so.
 type Store interface {
-	// String names the store in errors.
-	String() string
-	// Where names the folder or object of a key, for people.
-	Where(key string) string
-	// IsLocal reports whether the store is on disk: a write costs next to nothing.
-	IsLocal() bool
-	// List returns all keys, or an error. Files and objects with other names are not among them.
-	List(ctx context.Context) (map[string]Listed, error)
-	// Get returns what a key has. Without an error, an empty version means that there is nothing: the store itself says so.
-	Get(ctx context.Context, key string) (text []byte, v Version, err error)
-	// Put stores a text durably if the key has the version ifVersion, or, if that is empty, if nothing is there. If it is not
-	// so, it returns ErrConflict.
-	Put(ctx context.Context, key string, text []byte, ifVersion Version) (Version, error)
+	// Place is where they are.
+	Place() Place
+	// List returns all keys that have a text, in any order, or an error. Files and objects with other names are not among them.
+	List(ctx context.Context) (keys []string, err error)
+	// Get returns what a key has. Without an error, a text that does not exist means that the store itself says so.
+	Get(ctx context.Context, key string) (Text, error)
+	// Put stores a text durably over what was read or written. If the key has another version by now, it returns ErrConflict.
+	Put(ctx context.Context, over Text, body []byte) (Text, error)
 	// Prove makes sure that the store honours the conditions of writes, by writes that must be refused. Call it once in a process
 	// before relying on Put; any number of processes may do so at the same time.
 	Prove(ctx context.Context) error
@@ -72,18 +85,18 @@ func CheckKey(key string) error {
 	return nil
 }
 
-// CheckText refuses what ReadText would not return.
-func CheckText(text []byte) error {
-	if len(text) > MaxText {
+// CheckBody refuses what ReadBody would not return.
+func CheckBody(body []byte) error {
+	if len(body) > MaxText {
 		return fmt.Errorf("the text is longer than %d bytes", MaxText)
 	}
 	return nil
 }
 
-// ReadText reads a text to its end.
-func ReadText(r io.Reader) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(r, MaxText+1))
-	return text, errors.Join(err, CheckText(text))
+// ReadBody reads a text to its end.
+func ReadBody(r io.Reader) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r, MaxText+1))
+	return body, errors.Join(err, CheckBody(body))
 }
 
 // Discard returns a store that keeps nothing.
@@ -91,15 +104,11 @@ func Discard() Store { return discard{} }
 
 type discard struct{}
 
-func (discard) String() string                                       { return "" }
-func (discard) Where(string) string                                  { return "" }
-func (discard) IsLocal() bool                                        { return true }
-func (discard) List(context.Context) (map[string]Listed, error)      { return nil, nil }
-func (discard) Get(context.Context, string) ([]byte, Version, error) { return nil, "", nil }
-func (discard) Put(context.Context, string, []byte, Version) (Version, error) {
-	return "discarded", nil
-}
-func (discard) Prove(context.Context) error { return nil }
+func (discard) Place() Place                                          { return Place{IsLocal: true} }
+func (discard) List(context.Context) ([]string, error)                { return nil, nil }
+func (discard) Get(_ context.Context, key string) (Text, error)       { return Text{Key: key}, nil }
+func (discard) Put(_ context.Context, t Text, _ []byte) (Text, error) { return t, nil }
+func (discard) Prove(context.Context) error                           { return nil }
 
 // Unusable returns a store whose settings cannot be used. That is no concern of a run until it needs the store.
 func Unusable(name string, err error) Store { return unusable{name, err} }
@@ -109,10 +118,8 @@ type unusable struct {
 	err  error
 }
 
-func (u unusable) String() string                                                { return u.name }
-func (u unusable) Where(string) string                                           { return u.name }
-func (unusable) IsLocal() bool                                                   { return true }
-func (u unusable) List(context.Context) (map[string]Listed, error)               { return nil, u.err }
-func (u unusable) Get(context.Context, string) ([]byte, Version, error)          { return nil, "", u.err }
-func (u unusable) Put(context.Context, string, []byte, Version) (Version, error) { return "", u.err }
-func (u unusable) Prove(context.Context) error                                   { return u.err }
+func (u unusable) Place() Place                                    { return Place{Name: u.name, IsLocal: true} }
+func (u unusable) List(context.Context) ([]string, error)          { return nil, u.err }
+func (u unusable) Get(context.Context, string) (Text, error)       { return Text{}, u.err }
+func (u unusable) Put(context.Context, Text, []byte) (Text, error) { return Text{}, u.err }
+func (u unusable) Prove(context.Context) error                     { return u.err }

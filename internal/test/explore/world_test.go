@@ -435,10 +435,7 @@ func (p *process) settings() fakecli.Attrs {
 	if w.store == bucket {
 		at, state = "s3://bucket/prefix?region=us-east-1&endpoint=http://127.0.0.1:2", "&state=state"
 	}
-	if p.run.command.state != "" { // it is not on disk
-		state = ""
-	}
-	journal := fakecli.Attrs{"url": at + state}
+	journal := fakecli.Attrs{"url": at + state + p.run.command.state}
 	forget := p.run.forget
 	if p.run.command.forgets {
 		forget = append(slices.Clone(forget), w.requests...)

@@ -22,24 +22,27 @@ const Limit = 8 * time.Second
 // NewKey returns a key, or a name, that no other test has.
 func NewKey() string { return strings.ToLower(rand.Text()) }
 
+// New is what a key has that nothing was written to.
+func New(key string) store.Text { return store.Text{Key: key} }
+
 // Write is a Put that must work.
-func Write(t *testing.T, s store.Store, key, text string, ifVersion store.Version) store.Version {
+func Write(t *testing.T, s store.Store, over store.Text, body string) store.Text {
 	t.Helper()
-	v, err := s.Put(t.Context(), key, []byte(text), ifVersion)
-	if err != nil || v == "" {
-		t.Fatalf("version %q, %v", v, err)
+	written, err := s.Put(t.Context(), over, []byte(body))
+	if err != nil || written.Key != over.Key || string(written.Body) != body || !written.Exists() {
+		t.Fatalf("written: %+v, %v", written, err)
 	}
-	return v
+	return written
 }
 
-// Want reads a key, and returns its version.
-func Want(t *testing.T, s store.Store, key, text string) store.Version {
+// Want reads a key. An empty body means that there is nothing.
+func Want(t *testing.T, s store.Store, key, body string) store.Text {
 	t.Helper()
-	got, v, err := s.Get(t.Context(), key)
-	if string(got) != text || (v == "") != (text == "") || err != nil {
-		t.Errorf("%s has %q, version %q, %v; want %q", key, got, v, err, text)
+	got, err := s.Get(t.Context(), key)
+	if got.Key != key || string(got.Body) != body || got.Exists() != (body != "") || err != nil {
+		t.Errorf("%s has %+v, %v; want %q", key, got, err, body)
 	}
-	return v
+	return got
 }
 
 // Ops are the errors of all calls of a store. The key exists.
@@ -47,8 +50,8 @@ func Ops(t *testing.T, s store.Store, key string) map[string]error {
 	t.Helper()
 	errs := map[string]error{}
 	for op, call := range map[string]func(context.Context) error{
-		"write": func(ctx context.Context) error { _, err := s.Put(ctx, NewKey(), []byte("{}"), ""); return err },
-		"read":  func(ctx context.Context) error { _, _, err := s.Get(ctx, key); return err },
+		"write": func(ctx context.Context) error { _, err := s.Put(ctx, New(NewKey()), []byte("{}")); return err },
+		"read":  func(ctx context.Context) error { _, err := s.Get(ctx, key); return err },
 		"list":  func(ctx context.Context) error { _, err := s.List(ctx); return err },
 		"prove": s.Prove,
 	} {

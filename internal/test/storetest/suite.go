@@ -45,8 +45,7 @@ type Place struct {
 // OddPrefix has what may stand in the key of a state, and is special in some URL, pattern or signature.
 const OddPrefix = "a b+c%20/ü#?:@$,;!&=~'(1)[x]/"
 
-// Run tries all that the journal demands of a store. What only one store does has tests beside that store. Check, which users run, has a
-// part of it.
+// Run tries all that the journal demands of a store. What only one store does has tests beside that store.
 func Run(t *testing.T, p Place) {
 	t.Helper()
 	for name, try := range map[string]func(*testing.T, Place){
@@ -89,31 +88,27 @@ func (p Place) putFile(t *testing.T, file, text string) {
 	}
 }
 
-// A write replaces the version that it names, and no other. A version is the same in a write, a read and a listing.
+// A write replaces the version that it names, and no other. A version is the same in a write and a read.
 func tryConditions(t *testing.T, p Place) {
 	s, key := p.open(), NewKey()
-	refused := func(what string, ifVersion store.Version) {
+	refused := func(what string, over store.Text) {
 		t.Helper()
-		if v, err := s.Put(t.Context(), key, []byte(`"refused"`), ifVersion); !errors.Is(err, store.ErrConflict) || v != "" {
-			t.Errorf("%s: version %q, %v", what, v, err)
+		if written, err := s.Put(t.Context(), over, []byte(`"refused"`)); !errors.Is(err, store.ErrConflict) || written.Exists() {
+			t.Errorf("%s: %+v, %v", what, written, err)
 		}
 	}
-	Want(t, s, key, "")
-	refused("change of nothing", p.foreignVersion())
-	first := Write(t, s, key, `"first"`, "")
-	refused("second of two new ones", "")
-	refused("change of what was never there", p.foreignVersion())
-	refused("version of another kind of store", `"another"`)
-	second := Write(t, s, key, `"second"`, first)
+	nothing, foreign := Want(t, s, key, ""), store.Text{Key: key, Version: p.foreignVersion()}
+	refused("change of nothing", foreign)
+	first := Write(t, s, nothing, `"first"`)
+	refused("second of two new ones", nothing)
+	refused("change of what was never there", foreign)
+	refused("version of another kind of store", store.Text{Key: key, Version: `"another"`})
+	second := Write(t, s, first, `"second"`)
 	refused("change of an old version", first)
-	refused("new one over a changed one", "")
-	third := Write(t, s, key, `"third"`, Want(t, s, key, `"second"`))
-	listed, err := s.List(t.Context())
-	if got := Want(t, s, key, `"third"`); len(listed) != 1 || listed[key].Version != third || got != third || third == second || err != nil {
-		t.Errorf("written as %s, listed as %v, read as %s, %v", third, listed, got, err)
-	}
-	if age := time.Since(listed[key].Written); age.Abs() > time.Hour {
-		t.Errorf("written %s ago", age)
+	refused("new one over a changed one", nothing)
+	third := Write(t, s, Want(t, s, key, `"second"`), `"third"`)
+	if got := Want(t, s, key, `"third"`); got.Version != third.Version || third.Version == second.Version {
+		t.Errorf("written as %s, read as %s", third.Version, got.Version)
 	}
 	if p.Forget == nil {
 		return
@@ -121,7 +116,7 @@ func tryConditions(t *testing.T, p Place) {
 	p.Forget(t, p.scope, key)
 	Want(t, s, key, "")
 	refused("change of what was deleted", third)
-	Write(t, s, key, `"fourth"`, "")
+	Write(t, s, nothing, `"fourth"`)
 	Want(t, s, key, `"fourth"`)
 }
 
@@ -142,14 +137,15 @@ func tryRace(t *testing.T, p Place) {
 	if err := proofs.Wait(); err != nil {
 		t.Error(err)
 	}
-	key, version := NewKey(), store.Version("")
+	key := NewKey()
+	current := New(key)
 	for round := range 50 {
-		texts, versions, errs := make([]string, 6), make([]store.Version, 6), make([]error, 6)
+		texts, written, errs := make([]string, 6), make([]store.Text, 6), make([]error, 6)
 		var writers sync.WaitGroup
 		for i := range texts {
 			texts[i] = fmt.Sprintf(`"round %d, writer %d"`, round, i)
 			s := p.open()
-			writers.Go(func() { versions[i], errs[i] = s.Put(t.Context(), key, []byte(texts[i]), version) })
+			writers.Go(func() { written[i], errs[i] = s.Put(t.Context(), current, []byte(texts[i])) })
 		}
 		writers.Wait()
 		winner := slices.Index(errs, nil)
@@ -161,8 +157,8 @@ func tryRace(t *testing.T, p Place) {
 				t.Fatalf("round %d: %d wins, and %d: %v", round, winner, i, err)
 			}
 		}
-		if version = Want(t, p.open(), key, texts[winner]); version != versions[winner] {
-			t.Fatalf("round %d: written as %s, read as %s", round, versions[winner], version)
+		if current = Want(t, p.open(), key, texts[winner]); current.Version != written[winner].Version {
+			t.Fatalf("round %d: written as %s, read as %s", round, written[winner].Version, current.Version)
 		}
 	}
 }
@@ -181,7 +177,7 @@ func tryLostAndLate(t *testing.T, p Place) {
 	}
 	s, key := p.open(), NewKey()
 	for range 2 { // a new text, and a change
-		_, before, err := s.Get(t.Context(), key)
+		before, err := s.Get(t.Context(), key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +195,7 @@ func tryLostAndLate(t *testing.T, p Place) {
 			cancel()
 			return nil, errors.Join(err, ctx.Err())
 		}))
-		if _, err = holds.Put(ctx, key, []byte(`"late"`), before); err == nil || errors.Is(err, store.ErrConflict) {
+		if _, err = holds.Put(ctx, before, []byte(`"late"`)); err == nil || errors.Is(err, store.ErrConflict) {
 			t.Errorf("no response, and %v", err)
 		}
 		isFirst := true
@@ -211,8 +207,8 @@ func tryLostAndLate(t *testing.T, p Place) {
 			}
 			return response, err
 		}))
-		newer := fmt.Sprintf("%q", "after "+before)
-		if _, err = loses.Put(t.Context(), key, []byte(newer), before); !errors.Is(err, store.ErrConflict) && !errors.Is(err, errLost) {
+		newer := fmt.Sprintf("%q", "after "+before.Version)
+		if _, err = loses.Put(t.Context(), before, []byte(newer)); !errors.Is(err, store.ErrConflict) && !errors.Is(err, errLost) {
 			t.Errorf("a lost response is %v", err)
 		}
 		Want(t, s, key, newer)
@@ -221,7 +217,7 @@ func tryLostAndLate(t *testing.T, p Place) {
 			t.Fatal(err)
 		}
 		if _ = response.Body.Close(); response.StatusCode != http.StatusPreconditionFailed && response.StatusCode != http.StatusConflict {
-			t.Errorf("late write after %q: status %d", before, response.StatusCode)
+			t.Errorf("late write after %q: status %d", before.Version, response.StatusCode)
 		}
 		Want(t, s, key, newer)
 	}
@@ -233,19 +229,13 @@ func tryList(t *testing.T, p Place) {
 	if found, err := s.List(t.Context()); len(found) > 0 || err != nil {
 		t.Errorf("a new scope: %v, %v", found, err)
 	}
-	var lock sync.Mutex
-	want := map[string]store.Version{}
+	var want []string
 	var writes errgroup.Group
 	writes.SetLimit(16)
 	for range p.Page + 2 {
-		writes.Go(func() error {
-			key := NewKey()
-			v, err := s.Put(t.Context(), key, []byte(key), "")
-			lock.Lock()
-			defer lock.Unlock()
-			want[key] = v
-			return err
-		})
+		key := NewKey()
+		want = append(want, key)
+		writes.Go(func() error { _, err := s.Put(t.Context(), New(key), []byte(key)); return err })
 	}
 	if err := errors.Join(writes.Wait(), s.Prove(t.Context())); err != nil {
 		t.Fatal(err)
@@ -258,11 +248,9 @@ func tryList(t *testing.T, p Place) {
 		p.putFile(t, file, "{}")
 	}
 	found, err := s.List(t.Context())
-	got := map[string]store.Version{}
-	for key, listed := range found {
-		got[key] = listed.Version
-	}
-	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+	slices.Sort(found)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, found); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
@@ -270,23 +258,22 @@ func tryList(t *testing.T, p Place) {
 // A text is what was written, whatever it is, and never a part of it.
 func tryTexts(t *testing.T, p Place) {
 	s := p.open()
-	for _, text := range []string{"{", "\x00\xff\r\n", strings.Repeat("x", store.MaxText)} {
+	for _, body := range []string{"{", "\x00\xff\r\n", strings.Repeat("x", store.MaxText)} {
 		key := NewKey()
-		Write(t, s, key, text, "")
-		Want(t, s, key, text)
+		Write(t, s, New(key), body)
+		Want(t, s, key, body)
 	}
-	empty := NewKey()
-	v := Write(t, s, empty, "", "")
-	if text, got, err := s.Get(t.Context(), empty); len(text) > 0 || got != v || err != nil {
-		t.Errorf("an empty text: %q, %q, %v", text, got, err)
+	empty := Write(t, s, New(NewKey()), "")
+	if got, err := s.Get(t.Context(), empty.Key); len(got.Body) > 0 || got.Version != empty.Version || err != nil {
+		t.Errorf("an empty text: %+v, %v", got, err)
 	}
 	long, key := strings.Repeat("x", store.MaxText+1), NewKey()
-	if _, err := s.Put(t.Context(), NewKey(), []byte(long), ""); err == nil {
+	if _, err := s.Put(t.Context(), New(NewKey()), []byte(long)); err == nil {
 		t.Error("wrote a text that is too long")
 	}
 	p.putFile(t, map[bool]string{true: p.scope + "/" + key + "/1.json", false: p.scope + "/" + key + store.Suffix}[p.Cloud == nil], long)
-	if text, v, err := s.Get(t.Context(), key); len(text) > 0 || v != "" || err == nil {
-		t.Errorf("read %d bytes of a text that is too long, version %q, %v", len(text), v, err)
+	if got, err := s.Get(t.Context(), key); len(got.Body) > 0 || got.Exists() || err == nil {
+		t.Errorf("read %d bytes of a text that is too long, version %q, %v", len(got.Body), got.Version, err)
 	}
 }
 
@@ -321,21 +308,21 @@ func tryCutWrite(t *testing.T, p Place) {
 	s, text := p.open(), `"`+strings.Repeat("x", 300)+`"`
 	for count := 0; count < len(text); count += 50 {
 		for _, old := range []string{"", `"old"`} {
-			key, before := NewKey(), store.Version("")
+			before := New(NewKey())
 			if old != "" {
-				before = Write(t, s, key, old, "")
+				before = Write(t, s, before, old)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			if p.Cloud == nil { // a folder writes at one stroke
 				cancel()
 			}
 			cut := p.Open(p.scope, &cutting{bytes: count, cancel: cancel})
-			if _, err := cut.Put(ctx, key, []byte(text), before); err == nil {
+			if _, err := cut.Put(ctx, before, []byte(text)); err == nil {
 				t.Errorf("cut after %d of %d bytes, and no error", count, len(text))
 			}
 			cancel()
-			if got, _, err := s.Get(t.Context(), key); string(got) != old && string(got) != text || err != nil {
-				t.Errorf("cut after %d bytes: %q, want %q or the new one: %v", count, got, old, err)
+			if got, err := s.Get(t.Context(), before.Key); string(got.Body) != old && string(got.Body) != text || err != nil {
+				t.Errorf("cut after %d bytes: %q, want %q or the new one: %v", count, got.Body, old, err)
 			}
 		}
 	}
@@ -347,7 +334,7 @@ func tryDenied(t *testing.T, p Place) {
 		t.Skip("nothing is denied here: " + p.CannotDeny)
 	}
 	key := NewKey()
-	Write(t, p.open(), key, "{}", "")
+	Write(t, p.open(), New(key), "{}")
 	for _, denied := range []string{"", "list", "read", "write"} {
 		t.Run("without "+denied, func(t *testing.T) {
 			s := p.Deny(t, p.scope, denied)

@@ -86,7 +86,7 @@ func (b *bench) fill(ctx context.Context, url string) {
 		group.Go(func() error {
 			other := bucket.Open(journal.Hash(fmt.Sprint(state)), new(cli.Process))
 			for i := range foreign / 100 {
-				_, err := other.Put(ctx, fmt.Sprint("other-", i), []byte("{}"), "")
+				_, err := other.Put(ctx, store.Text{Key: fmt.Sprint("other-", i)}, []byte("{}"))
 				if err != nil && !errors.Is(err, store.ErrConflict) { // an earlier repetition has written it
 					return err
 				}

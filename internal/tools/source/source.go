@@ -130,8 +130,8 @@ func (c Command) Build(ctx context.Context, log io.Writer) (_ string, err error)
 	return exe, os.Rename(built, exe)
 }
 
-// Download returns the folder of the module's source code in Go's cache, after it has compared its hash.
-func (c Command) Download(ctx context.Context) (dir string, _ error) {
+// download returns the folder of the module's source code in Go's cache, after it has compared its hash.
+func (c Command) download(ctx context.Context) (dir string, _ error) {
 	var module struct{ Dir, Sum string }
 	if err := goJSON(ctx, &module, os.TempDir(), "mod", "download", "-json", c.module+"@"+c.version); err != nil {
 		return "", err
@@ -147,7 +147,7 @@ func (c Command) Download(ctx context.Context) (dir string, _ error) {
 // go.mod replaces by its own subfolders: these are not part of it, and only its
 // repository has them.
 func (c Command) copyModule(ctx context.Context, dir string) error {
-	module, err := c.Download(ctx)
+	module, err := c.download(ctx)
 	if err != nil {
 		return err
 	}

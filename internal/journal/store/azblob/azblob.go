@@ -8,8 +8,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -37,9 +35,6 @@ type cloud struct {
 	account, name string
 	endpoint      string // of the account
 	azure         azureSettings
-
-	encryption *blob.CPKInfo // with a key that the service does not keep
-	scope      *blob.CPKScopeInfo
 }
 
 var (
@@ -68,10 +63,7 @@ func beside(s *settings.Settings) (bucket.Cloud, string, error) {
 		return nil, "", err
 	}
 	c, err := newCloud(account, name, "", true, s)
-	if err != nil {
-		return nil, "", err
-	}
-	return c, key + "." + settings.Beside, c.encrypt(s)
+	return c, key + "." + settings.Beside, err
 }
 
 // named is where a URL leads.
@@ -95,27 +87,6 @@ func newCloud(account, name, endpoint string, isBeside bool, s *settings.Setting
 	}
 	c.endpoint = strings.TrimSuffix(cmp.Or(endpoint, "https://"+account+".blob."+suffix), "/")
 	return c, settings.CheckEndpoint(c.endpoint)
-}
-
-// encrypt reads how a state is encrypted.
-func (c *cloud) encrypt(s *settings.Settings) error {
-	if scope := s.Text("encryption_scope", "ARM_ENCYRPTION_SCOPE"); scope != "" { //nolint:misspell // so does OpenTofu
-		c.scope = &blob.CPKScopeInfo{EncryptionScope: &scope}
-	}
-	text := s.Text("customer_provided_key", "ARM_CUSTOMER_PROVIDED_KEY")
-	if text == "" {
-		return nil
-	}
-	key, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(key) != sha256.Size || c.scope != nil {
-		return settings.Unsupported("customer_provided_key")
-	}
-	sum := sha256.Sum256(key)
-	c.encryption = &blob.CPKInfo{
-		EncryptionAlgorithm: new(blob.EncryptionAlgorithmTypeAES256), EncryptionKey: &text,
-		EncryptionKeySHA256: new(base64.StdEncoding.EncodeToString(sum[:])),
-	}
-	return nil
 }
 
 func (c *cloud) String() string { return "azblob://" + c.account + "/" + c.name }
@@ -179,8 +150,8 @@ type objects struct {
 	isKey     bool // which has every right
 }
 
-func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Object, error] {
-	return func(yield func(bucket.Object, error) bool) {
+func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
 		var seen bucket.Tokens
 		for pages := o.container.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix}); pages.More(); {
 			page, err := pages.NextPage(ctx)
@@ -191,17 +162,11 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 				err = seen.Add(deref(page.NextMarker))
 			}
 			if err != nil {
-				yield(bucket.Object{}, azureError(err))
+				yield("", azureError(err))
 				return
 			}
 			for _, item := range page.Segment.BlobItems {
-				if item.Name == nil || item.Properties == nil {
-					continue
-				}
-				listed := store.Listed{
-					Version: bucket.Quoted(string(deref(item.Properties.ETag))), Written: deref(item.Properties.LastModified),
-				}
-				if !yield(bucket.Object{Key: *item.Name, Listed: listed}, nil) {
+				if !yield(deref(item.Name), nil) {
 					return
 				}
 			}
@@ -210,7 +175,7 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 }
 
 func (o *objects) Get(ctx context.Context, key string) (io.ReadCloser, store.Version, error) {
-	response, err := o.container.NewBlobClient(key).DownloadStream(ctx, &blob.DownloadStreamOptions{CPKInfo: o.encryption})
+	response, err := o.container.NewBlobClient(key).DownloadStream(ctx, nil)
 	if err != nil {
 		return nil, "", azureError(err)
 	}
@@ -225,7 +190,6 @@ func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion st
 	response, err := o.container.NewBlockBlobClient(key).Upload(ctx, streaming.NopCloser(bytes.NewReader(body)), &blockblob.UploadOptions{
 		HTTPHeaders:      &blob.HTTPHeaders{BlobContentType: new("application/json")},
 		AccessConditions: &blob.AccessConditions{ModifiedAccessConditions: conditions},
-		CPKInfo:          o.encryption, CPKScopeInfo: o.scope,
 	})
 	if err != nil {
 		return "", azureError(err)

@@ -126,19 +126,20 @@ func TestAzureBlob_requests(t *testing.T) {
 			t.Setenv(variable, test.value)
 			f, s := openBlobs(t)
 			f.blobs["a/scope/foreign"] = ""
-			old := storetest.Write(t, s, "first", "old", "")
-			first, second := storetest.Write(t, s, "first", "new", old), storetest.Write(t, s, "second", "new", "")
-			for _, refused := range []store.Version{"", old} {
-				if _, err := s.Put(t.Context(), "first", []byte("refused"), refused); !errors.Is(err, store.ErrConflict) {
+			old := storetest.Write(t, s, storetest.New("first"), "old")
+			first := storetest.Write(t, s, old, "new")
+			storetest.Write(t, s, storetest.New("second"), "new")
+			for _, refused := range []store.Text{storetest.New("first"), old} {
+				if _, err := s.Put(t.Context(), refused, []byte("refused")); !errors.Is(err, store.ErrConflict) {
 					t.Errorf("%q: %v", refused, err)
 				}
 			}
 			found, err := s.List(t.Context())
-			if diff := cmp.Diff(map[string]store.Listed{"first": {Version: first}, "second": {Version: second}}, found); diff != "" || err != nil {
+			if diff := cmp.Diff([]string{"first", "second"}, found); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
-			if got := storetest.Want(t, s, "first", "new"); got != first {
-				t.Errorf("read version %s, want %s", got, first)
+			if got := storetest.Want(t, s, "first", "new"); got.Version != first.Version {
+				t.Errorf("read version %s, want %s", got.Version, first.Version)
 			}
 			for _, request := range []string{
 				"PUT first", "PUT first", "PUT second", "PUT first", "PUT first", "GET", "GET", "GET", "GET", "GET first",
@@ -185,12 +186,12 @@ func TestAzureBlob_responses(t *testing.T) {
 			cancel()
 		}
 		defer cancel()
-		text, v, readErr := s.Get(ctx, "a")
-		if text != nil || v != "" || (readErr == nil) != test.missing {
-			t.Errorf("%s: %s, %q, %v", what, text, v, readErr)
+		text, readErr := s.Get(ctx, "a")
+		if text.Exists() || (readErr == nil) != test.missing {
+			t.Errorf("%s: %+v, %v", what, text, readErr)
 		}
 		_, listErr := s.List(ctx)
-		_, writeErr := s.Put(ctx, "a", nil, `"1"`)
+		_, writeErr := s.Put(ctx, store.Text{Key: "a", Version: `"1"`}, nil)
 		if errors.Is(writeErr, store.ErrConflict) != test.conflict {
 			t.Errorf("%s: %v", what, writeErr)
 		}

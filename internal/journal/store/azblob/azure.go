@@ -6,8 +6,6 @@ package azblob
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +20,6 @@ import (
 	azcloud "github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
-	"software.sslmate.com/src/go-pkcs12"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
@@ -35,15 +32,14 @@ type azureSettings struct {
 	looksUpKey, looksUpServer bool
 	group                     string // of the account
 
-	cloud                  azcloud.Configuration
-	audience               string // of a token that proves who we are
-	tenant, subscription   string
-	client, secret, proof  azureText
-	pfx, pfxFile, password string
-	requestURL, connection string // where a CI system gives a proof
-	requestToken           string
-	oidc, aks, msi, cli    bool
-	others                 bool // whether what the Azure SDK finds will do
+	cloud                 azcloud.Configuration
+	audience              string // of a token that proves who we are
+	tenant, subscription  string
+	client, secret, proof azureText
+	requestURL            string // where GitHub gives a proof
+	requestToken          string
+	oidc, aks, msi, cli   bool
+	others                bool // whether what the Azure SDK finds will do
 }
 
 // azureText is a setting, or in the file that another one names.
@@ -63,13 +59,9 @@ func (a *azureSettings) read(s *settings.Settings, isBeside bool) (suffix string
 		key: arm("access_key"), sas: strings.TrimPrefix(arm("sas_token"), "?"),
 		tenant: arm("tenant_id"), subscription: arm("subscription_id"),
 		client: orFile("client_id"), secret: orFile("client_secret"), proof: orFile("oidc_token"),
-		pfx: arm("client_certificate"), pfxFile: arm("client_certificate_path"),
-		password:     s.Text("client_certificate_password", "ARM_CLIENT_CERTIFICATE_PASSWORD"),
-		requestURL:   arm("oidc_request_url", "ACTIONS_ID_TOKEN_REQUEST_URL", "SYSTEM_OIDCREQUESTURI"),
-		requestToken: arm("oidc_request_token", "ACTIONS_ID_TOKEN_REQUEST_TOKEN", "SYSTEM_ACCESSTOKEN"),
-		connection: cmp.Or(s.Text("ado_service_connection_id"), arm("ado_pipeline_service_connection_id",
-			"ARM_OIDC_AZURE_SERVICE_CONNECTION_ID", "AZURESUBSCRIPTION_SERVICE_CONNECTION_ID")),
-		oidc: isOn("use_oidc", false), aks: isOn("use_aks_workload_identity", false), msi: isOn("use_msi", false),
+		requestURL:   arm("oidc_request_url", "ACTIONS_ID_TOKEN_REQUEST_URL"),
+		requestToken: arm("oidc_request_token", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
+		oidc:         isOn("use_oidc", false), aks: isOn("use_aks_workload_identity", false), msi: isOn("use_msi", false),
 		cli: isOn("use_cli", isBeside), others: !isBeside,
 	}
 	s.Ignore("snapshot", "timeout_seconds")
@@ -100,11 +92,11 @@ func (a *azureSettings) readBackend(s *settings.Settings) error {
 	if a.looksUpServer && a.group == "" {
 		return errors.New("the setting lookup_blob_endpoint needs resource_group_name")
 	}
-	const usual = "http://169.254.169.254/metadata/identity/oauth2/token"
-	if at := s.Text("msi_endpoint", "ARM_MSI_ENDPOINT"); a.msi && (isKeyless || a.looksUpServer) && at != "" && at != usual {
-		return settings.Unsupported("msi_endpoint")
+	refused := []string{"ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CUSTOMER_PROVIDED_KEY", "ARM_ENCYRPTION_SCOPE"} //nolint:misspell // so does OpenTofu
+	if isKeyless {                                                                                                         // with a key, a certificate is for another provider
+		refused = append(refused, "ARM_CLIENT_CERTIFICATE", "ARM_CLIENT_CERTIFICATE_PATH")
 	}
-	return s.Refuse("ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST")
+	return s.Refuse(refused...)
 }
 
 // credential finds an identity in the order of the backend.
@@ -124,13 +116,6 @@ func (a *azureSettings) credential(options azcore.ClientOptions) (azcore.TokenCr
 	}
 	isApp, hasProof := tenant != "" && client != "", (a.oidc || a.aks) && (proof.text != "" || proof.file != "")
 	switch {
-	case isApp && (a.pfx != "" || a.pfxFile != ""):
-		certificate, key, err := a.readPFX()
-		if err != nil {
-			return nil, err
-		}
-		return azidentity.NewClientCertificateCredential(tenant, client, []*x509.Certificate{certificate}, key,
-			&azidentity.ClientCertificateCredentialOptions{ClientOptions: options})
 	case isApp && secret != "":
 		return azidentity.NewClientSecretCredential(tenant, client, secret, &azidentity.ClientSecretCredentialOptions{ClientOptions: options})
 	case isApp && (hasProof || hasRequest):
@@ -173,22 +158,18 @@ func (c cliCredential) GetToken(ctx context.Context, options policy.TokenRequest
 	return token, err
 }
 
-// requestProof asks GitHub, or Azure DevOps about a service connection.
+// requestProof asks GitHub.
 func (a *azureSettings) requestProof(ctx context.Context, network policy.Transporter) (string, error) {
 	at, err := url.Parse(a.requestURL)
 	if err != nil || at.Scheme != "https" && !settings.IsLoopback(at.Hostname()) { // the token goes there
 		return "", settings.Unsupported("oidc_request_url")
 	}
-	method, query := http.MethodGet, at.Query()
-	if a.connection != "" {
-		method = http.MethodPost
-		query.Set("api-version", "7.1")
-		query.Set("serviceConnectionId", a.connection)
-	} else if !query.Has("audience") {
+	query := at.Query()
+	if !query.Has("audience") {
 		query.Set("audience", a.audience)
 	}
 	at.RawQuery = query.Encode()
-	request, err := http.NewRequestWithContext(ctx, method, at.String(), http.NoBody)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), http.NoBody)
 	if err != nil {
 		return "", settings.Unsupported("oidc_request_url")
 	}
@@ -199,51 +180,26 @@ func (a *azureSettings) requestProof(ctx context.Context, network policy.Transpo
 		return "", azureError(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	var proof struct{ Value, OIDCToken string } // GitHub's, Azure DevOps'
+	var proof struct{ Value string }
 	err = json.NewDecoder(io.LimitReader(response.Body, store.MaxText)).Decode(&proof)
-	if token := cmp.Or(proof.Value, proof.OIDCToken); err == nil && response.StatusCode == http.StatusOK && token != "" {
-		return token, nil
+	if err == nil && response.StatusCode == http.StatusOK && proof.Value != "" {
+		return proof.Value, nil
 	}
 	return "", fmt.Errorf("the service of the setting oidc_request_url responded with status %d, without a token", response.StatusCode)
 }
 
-// readPFX accepts what OpenSSL 3 writes, too, which azidentity does not.
-func (a *azureSettings) readPFX() (*x509.Certificate, any, error) {
-	name := "client_certificate"
-	content, err := base64.StdEncoding.DecodeString(a.pfx)
-	if a.pfx == "" {
-		name = "client_certificate_path"
-		if content, err = readSetting(name, a.pfxFile); err != nil {
-			return nil, nil, err
-		}
-	}
-	if err != nil {
-		return nil, nil, settings.Unsupported(name)
-	}
-	key, certificate, _, err := pkcs12.DecodeChain(content, a.password)
-	if err != nil {
-		return nil, nil, fmt.Errorf("%w: %w", settings.Unsupported(name), err)
-	}
-	return certificate, key, nil
-}
-
+// read does not show which file it reads.
 func (t azureText) read() (string, error) {
 	if t.file == "" {
 		return t.text, nil
 	}
-	content, err := readSetting(t.name+"_file_path", t.file)
+	content, err := os.ReadFile(t.file)
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return "", fmt.Errorf("cannot read the file of the setting %s_file_path: %w", t.name, failed.Err)
+	}
 	found := strings.TrimSpace(string(content))
 	if err == nil && t.text != "" && t.text != found {
 		err = fmt.Errorf("the setting %s of the journal's store differs from the file of %s_file_path", t.name, t.name)
 	}
 	return found, err
-}
-
-// readSetting reads the file that a setting names, and does not show which.
-func readSetting(name, file string) ([]byte, error) {
-	content, err := os.ReadFile(file)
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		return nil, fmt.Errorf("cannot read the file of the setting %s: %w", name, failed.Err)
-	}
-	return content, err
 }

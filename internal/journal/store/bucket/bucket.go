@@ -53,8 +53,8 @@ type Cloud interface {
 
 // Objects are those of a bucket whose reads and listings show each write at once. None is ever deleted.
 type Objects interface {
-	// List returns the objects whose keys start with prefix.
-	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
+	// List returns the keys of objects that start with prefix.
+	List(ctx context.Context, prefix string) iter.Seq2[string, error]
 	// Get returns an object and its version, or ErrNoObject, if the store says that there is none.
 	Get(ctx context.Context, key string) (io.ReadCloser, store.Version, error)
 	// Put stores an object if it has the version, or does not exist if that is empty. Otherwise it returns store.ErrConflict, or
@@ -62,12 +62,6 @@ type Objects interface {
 	Put(ctx context.Context, key string, body []byte, ifVersion store.Version) (store.Version, error)
 	// IsDenied reports whether the store knows the credentials, and they lack a right.
 	IsDenied(err error) bool
-}
-
-// Object is one in a listing.
-type Object struct {
-	Key string
-	store.Listed
 }
 
 // Tokens are those by which the pages of a listing follow each other.
@@ -94,7 +88,7 @@ var (
 	errNoVersion = errors.New("the response names no version of the object") // a proxy's perhaps
 )
 
-// Quoted is an ETag as a condition needs it: some listings leave out the quotes.
+// Quoted is an ETag as a condition needs it: some stores leave out the quotes.
 func Quoted(etag string) store.Version {
 	if etag == "" || strings.Contains(etag, `"`) {
 		return store.Version(etag)
@@ -116,10 +110,7 @@ type bucket struct {
 	connected atomic.Pointer[Objects]
 }
 
-func (b *bucket) String() string           { return b.cloud.String() + "/" + b.prefix }
-func (b *bucket) Where(key string) string  { return b.cloud.String() + "/" + b.object(key) }
-func (b *bucket) IsLocal() bool            { return false }
-func (b *bucket) object(key string) string { return b.prefix + key + store.Suffix }
+func (b *bucket) Place() store.Place { return store.Place{Name: b.cloud.String() + "/" + b.prefix} }
 
 // try connects the first time.
 func (b *bucket) try(ctx context.Context, op string, do func(Objects) error) error {
@@ -145,40 +136,36 @@ type deniedError struct{ error }
 func (e deniedError) Unwrap() error      { return e.error }
 func (deniedError) Is(target error) bool { return target == store.ErrDenied }
 
-func (b *bucket) List(ctx context.Context) (map[string]store.Listed, error) {
-	found := map[string]store.Listed{}
+func (b *bucket) List(ctx context.Context) (keys []string, _ error) {
 	err := b.try(ctx, "list", func(o Objects) error {
 		for object, err := range o.List(ctx, b.prefix) {
 			if err != nil {
 				return err
 			}
-			key, isText := strings.CutSuffix(strings.TrimPrefix(object.Key, b.prefix), store.Suffix)
-			if !isText || store.CheckKey(key) != nil {
-				continue
+			key, isText := strings.CutSuffix(strings.TrimPrefix(object, b.prefix), store.Suffix)
+			if isText && store.CheckKey(key) == nil {
+				keys = append(keys, key)
 			}
-			if object.Version == "" {
-				return fmt.Errorf("%s: %w", b.Where(key), errNoVersion)
-			}
-			found[key] = object.Listed
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return found, nil
+	return keys, nil
 }
 
-func (b *bucket) Get(ctx context.Context, key string) ([]byte, store.Version, error) {
+func (b *bucket) Get(ctx context.Context, key string) (store.Text, error) {
 	if err := store.CheckKey(key); err != nil {
-		return nil, "", err
+		return store.Text{}, err
 	}
-	return b.get(ctx, "read", b.object(key))
+	return b.get(ctx, "read", key)
 }
 
-func (b *bucket) get(ctx context.Context, op, object string) (text []byte, v store.Version, _ error) {
+func (b *bucket) get(ctx context.Context, op, key string) (store.Text, error) {
+	text := store.Text{Key: key}
 	err := b.try(ctx, op, func(o Objects) error {
-		body, version, err := o.Get(ctx, object)
+		body, version, err := o.Get(ctx, b.prefix+key+store.Suffix)
 		if errors.Is(err, ErrNoObject) {
 			return nil
 		}
@@ -186,50 +173,52 @@ func (b *bucket) get(ctx context.Context, op, object string) (text []byte, v sto
 			return err
 		}
 		defer func() { _ = body.Close() }()
-		text, err = store.ReadText(body)
-		if v = version; v == "" {
+		text.Body, err = store.ReadBody(body)
+		if text.Version = version; version == "" {
 			return errors.Join(err, errNoVersion)
 		}
 		return err
 	})
 	if err != nil {
-		return nil, "", err
+		return store.Text{}, err
 	}
-	return text, v, nil
+	return text, nil
 }
 
-func (b *bucket) Put(ctx context.Context, key string, text []byte, ifVersion store.Version) (store.Version, error) {
-	if err := errors.Join(store.CheckKey(key), store.CheckText(text)); err != nil {
-		return "", err
+func (b *bucket) Put(ctx context.Context, over store.Text, body []byte) (store.Text, error) {
+	if err := errors.Join(store.CheckKey(over.Key), store.CheckBody(body)); err != nil {
+		return store.Text{}, err
 	}
-	return b.put(ctx, b.object(key), text, ifVersion)
+	return b.put(ctx, over, body)
 }
 
-func (b *bucket) put(ctx context.Context, object string, text []byte, ifVersion store.Version) (v store.Version, _ error) {
+func (b *bucket) put(ctx context.Context, over store.Text, body []byte) (store.Text, error) {
+	written := store.Text{Key: over.Key, Body: body}
 	err := b.try(ctx, "write", func(o Objects) (err error) {
-		v, err = o.Put(ctx, object, text, ifVersion)
+		written.Version, err = o.Put(ctx, b.prefix+over.Key+store.Suffix, body, over.Version)
 		switch {
 		case errors.Is(err, ErrNoObject): // what was to be replaced has been deleted
 			return store.ErrConflict
-		case err == nil && v == "":
+		case err == nil && written.Version == "":
 			return errNoVersion
 		}
 		return err
 	})
 	if err != nil {
-		return "", err
+		return store.Text{}, err
 	}
-	return v, nil
+	return written, nil
 }
 
-// probe is the name of the object that Prove writes. It is not that of any key.
-const probe = "_conditions" + store.Suffix
+// probe is the key of the object that Prove writes. Nothing else can have it.
+const probe = "_conditions"
 
 // Prove writes an object that nobody reads: with wrong conditions, and with the right one, as the record of what is sent needs it.
 func (b *bucket) Prove(ctx context.Context) error {
-	_, err := b.put(ctx, b.prefix+probe, proof(), "")
+	nothing, never := store.Text{Key: probe}, store.Text{Key: probe, Version: b.cloud.Never()}
+	_, err := b.put(ctx, nothing, proof())
 	if err == nil {
-		_, err = b.put(ctx, b.prefix+probe, proof(), "")
+		_, err = b.put(ctx, nothing, proof())
 	}
 	switch {
 	case err == nil:
@@ -237,7 +226,7 @@ func (b *bucket) Prove(ctx context.Context) error {
 	case !errors.Is(err, store.ErrConflict):
 		return err
 	}
-	if _, err = b.put(ctx, b.prefix+probe, proof(), b.cloud.Never()); err == nil {
+	if _, err = b.put(ctx, never, proof()); err == nil {
 		return b.ignores("If-Match", "although the request named another version of it")
 	}
 	if !errors.Is(err, store.ErrConflict) {
@@ -249,26 +238,26 @@ func (b *bucket) Prove(ctx context.Context) error {
 // proveChange replaces what is there. Other processes may do so at the same time.
 func (b *bucket) proveChange(ctx context.Context) error {
 	for range 10 {
-		_, before, err := b.get(ctx, "write", b.prefix+probe)
+		before, err := b.get(ctx, "write", probe)
 		if err != nil {
 			return err
 		}
-		text := proof()
-		written, err := b.put(ctx, b.prefix+probe, text, before)
+		body := proof()
+		written, err := b.put(ctx, before, body)
 		isRefused := errors.Is(err, store.ErrConflict)
 		if err != nil && !isRefused {
 			return err
 		}
-		there, now, err := b.get(ctx, "write", b.prefix+probe)
-		isThere := bytes.Equal(there, text)
+		now, err := b.get(ctx, "write", probe)
+		isThere := bytes.Equal(now.Body, body)
 		switch {
 		case err != nil:
 			return err
-		case isThere && (isRefused || now == written), !isThere && !isRefused: // stored; perhaps by a first attempt, or replaced since
+		case isThere && (isRefused || now.Version == written.Version), !isThere && !isRefused: // stored; perhaps by a first attempt, or replaced since
 			return nil
-		case isThere, now == before:
+		case isThere, now.Version == before.Version:
 			return fmt.Errorf("the store does not accept the version that it names itself, so what is sent could not be recorded "+
-				"(perhaps a proxy changes ETags): %s/%s%s is %s there, and was %s", b.cloud, b.prefix, probe, now, before)
+				"(perhaps a proxy changes ETags): %s is %s there, and was %s", b.Place().Of(probe), now.Version, before.Version)
 		}
 		if err := sleep.For(ctx, rand.N(100*time.Millisecond)); err != nil {
 			return err
@@ -283,6 +272,6 @@ func proof() []byte {
 }
 
 func (b *bucket) ignores(condition, how string) error {
-	return fmt.Errorf("the store ignores the condition of a write (%s), so two runs could send one prompt: it replaced %s/%s%s, %s",
-		condition, b.cloud, b.prefix, probe, how)
+	return fmt.Errorf("the store ignores the condition of a write (%s), so two runs could send one prompt: it replaced %s, %s",
+		condition, b.Place().Of(probe), how)
 }

@@ -47,9 +47,9 @@ type folder struct {
 	syncDir func(path string) error // makes the names in a folder durable
 }
 
-func (f *folder) String() string          { return filepath.Join(f.root, f.scope) }
-func (f *folder) Where(key string) string { return filepath.Join(f.root, f.scope, key) }
-func (f *folder) IsLocal() bool           { return true }
+func (f *folder) Place() store.Place {
+	return store.Place{Name: filepath.Join(f.root, f.scope), IsLocal: true}
+}
 
 // opened is a folder in use. Its methods take paths in root, and reach nothing outside it.
 type opened struct {
@@ -101,7 +101,7 @@ func versionOf(number int) store.Version {
 	return store.Version(strconv.Itoa(number))
 }
 
-func (f *folder) List(ctx context.Context) (map[string]store.Listed, error) {
+func (f *folder) List(ctx context.Context) (keys []string, _ error) {
 	o, err := f.open()
 	if f.isEmpty(err) {
 		return nil, nil
@@ -114,65 +114,65 @@ func (f *folder) List(ctx context.Context) (map[string]store.Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]store.Listed{}
 	for _, file := range files {
 		key := file.Name()
 		if store.CheckKey(key) != nil {
 			continue
 		}
-		var info fs.FileInfo
-		number, err := o.onLatest(ctx, key, func(path string) (err error) { info, err = o.stat(path); return err })
+		number, err := o.onLatest(ctx, key, o.checkFile)
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			return nil, err
 		}
 		if number > 0 {
-			found[key] = store.Listed{Version: versionOf(number), Written: info.ModTime()}
+			keys = append(keys, key)
 		}
 	}
-	return found, nil
+	return keys, nil
 }
 
-func (f *folder) Get(ctx context.Context, key string) (text []byte, _ store.Version, _ error) {
+func (f *folder) Get(ctx context.Context, key string) (store.Text, error) {
+	text := store.Text{Key: key}
 	if err := store.CheckKey(key); err != nil {
-		return nil, "", err
+		return store.Text{}, err
 	}
 	o, err := f.open()
 	if f.isEmpty(err) {
-		return nil, "", nil
+		return text, nil
 	}
 	if err != nil {
-		return nil, "", err
+		return store.Text{}, err
 	}
 	defer func() { _ = o.Close() }()
 	number, err := o.onLatest(ctx, key, func(path string) error {
-		if _, err := o.stat(path); err != nil {
+		if err := o.checkFile(path); err != nil {
 			return err
 		}
 		file, err := o.Open(path)
 		if err != nil {
 			return err
 		}
-		text, err = store.ReadText(file)
+		text.Body, err = store.ReadBody(file)
 		return errors.Join(err, file.Close())
 	})
 	if err != nil {
-		return nil, "", err
+		return store.Text{}, err
 	}
-	return text, versionOf(number), nil
+	text.Version = versionOf(number)
+	return text, nil
 }
 
-// stat refuses what is no text of the provider. Git makes each file so that its owner can write to it; the provider never does.
-func (o opened) stat(path string) (fs.FileInfo, error) {
+// checkFile refuses what is no text of the provider. Git makes each file so that its owner can write to it; the provider never does.
+func (o opened) checkFile(path string) error {
 	info, err := o.Lstat(path)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case !info.Mode().IsRegular():
-		return nil, notOurs(filepath.Join(o.root, path), "no regular file")
+		return notOurs(filepath.Join(o.root, path), "no regular file")
 	case o.isDefault && info.Mode()&writable != 0:
-		return nil, notOurs(filepath.Join(o.root, path), "not read-only")
+		return notOurs(filepath.Join(o.root, path), "not read-only")
 	}
-	return info, nil
+	return nil
 }
 
 // checkFolder refuses a path that leads through anything but folders. os.Root follows links that stay in it.
@@ -262,42 +262,45 @@ func (o opened) read(ctx context.Context, dir string) (files []fs.DirEntry, _ er
 }
 
 // Put writes a file and then links it under its number, so that a reader never sees half a text.
-func (f *folder) Put(ctx context.Context, key string, text []byte, ifVersion store.Version) (store.Version, error) {
-	if err := errors.Join(store.CheckKey(key), store.CheckText(text)); err != nil {
-		return "", err
+func (f *folder) Put(ctx context.Context, over store.Text, body []byte) (store.Text, error) {
+	if err := errors.Join(store.CheckKey(over.Key), store.CheckBody(body)); err != nil {
+		return store.Text{}, err
 	}
 	o, err := f.openOrMake()
 	if err != nil {
-		return "", err
+		return store.Text{}, err
 	}
 	defer func() { _ = o.Close() }()
-	before, err := o.latest(ctx, key)
+	before, err := o.latest(ctx, over.Key)
 	if err != nil {
-		return "", err
+		return store.Text{}, err
 	}
-	if versionOf(before) != ifVersion {
-		return "", store.ErrConflict
+	if versionOf(before) != over.Version {
+		return store.Text{}, store.ErrConflict
 	}
-	written, err := o.write(ctx, filepath.Join(f.scope, key), text)
+	written, err := o.write(ctx, filepath.Join(f.scope, over.Key), body)
 	if err != nil {
-		return "", err
+		return store.Text{}, err
 	}
 	defer func() { _ = o.remove(context.WithoutCancel(ctx), written) }()
-	return o.publish(ctx, key, written, before+1)
+	if err = o.publish(ctx, over.Key, written, before+1); err != nil {
+		return store.Text{}, err
+	}
+	return store.Text{Key: over.Key, Body: body, Version: versionOf(before + 1)}, nil
 }
 
 // publish makes a temporary file that of a number, if it is the next one.
-func (o opened) publish(ctx context.Context, key, written string, number int) (store.Version, error) {
+func (o opened) publish(ctx context.Context, key, written string, number int) error {
 	err := o.link(ctx, written, o.file(key, number))
 	if errors.Is(err, fs.ErrExist) {
-		return "", store.ErrConflict
+		return store.ErrConflict
 	}
 	if err != nil {
-		return "", err
+		return err
 	}
 	numbers, err := o.numbers(ctx, key)
 	if err != nil {
-		return "", err
+		return err
 	}
 	// A number is free again once a later one is there, so only the highest has won. If the later one replaced this one, it is no
 	// conflict, but the caller finds that out.
@@ -305,20 +308,20 @@ func (o opened) publish(ctx context.Context, key, written string, number int) (s
 		if latest > number {
 			_ = o.Remove(o.file(key, number)) // else the next write does it
 		}
-		return "", store.ErrConflict
+		return store.ErrConflict
 	}
-	if err = o.syncDir(o.Where(key)); err != nil {
-		return "", err
+	if err = o.syncDir(o.Place().Of(key)); err != nil {
+		return err
 	}
 	for _, earlier := range numbers {
 		if earlier < number {
 			_ = o.Remove(o.file(key, earlier)) // else the next write does it: on Windows, somebody may read it
 		}
 	}
-	return versionOf(number), nil
+	return nil
 }
 
-// write writes a temporary file in a folder, which it makes. Nobody writes to it again: see stat.
+// write writes a temporary file in a folder, which it makes. Nobody writes to it again: see checkFile.
 func (o opened) write(ctx context.Context, dir string, text []byte) (path string, _ error) {
 	var file *os.File
 	path = filepath.Join(dir, temporary+strings.ToLower(rand.Text()))
@@ -333,8 +336,8 @@ func (o opened) write(ctx context.Context, dir string, text []byte) (path string
 	}
 	_, err = file.Write(text)
 	if err = errors.Join(err, syncError(file.Sync()), file.Close(), ctx.Err()); err == nil {
-		if _, err = o.stat(path); err != nil { // no later run would take it for ours
-			err = fmt.Errorf("no file in %s stays read-only, as a record must in a folder that a checkout may have filled", o)
+		if err = o.checkFile(path); err != nil { // no later run would take it for ours
+			err = fmt.Errorf("no file in %s stays read-only, as a record must in a folder that a checkout may have filled", o.Place().Name)
 		}
 	}
 	if err != nil {
@@ -378,7 +381,7 @@ func (f *folder) Prove(ctx context.Context) error {
 		return nil
 	case err == nil:
 		return fmt.Errorf("two files in %s could get the same name, so two runs could send one prompt: "+
-			"the folder must be on a file system with hard links", f)
+			"the folder must be on a file system with hard links", f.Place().Name)
 	}
 	return err
 }

@@ -47,13 +47,11 @@ func TestFolder_files(t *testing.T) {
 	if found, err := s.List(t.Context()); len(found) > 0 || err != nil {
 		t.Errorf("%v, %v", found, err)
 	}
-	if text, v, err := s.Get(t.Context(), "a"); text != nil || v != "" || err != nil {
-		t.Errorf("%s, %q, %v", text, v, err)
-	}
+	storetest.Want(t, s, "a", "")
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("made the folder")
 	}
-	v := storetest.Write(t, s, "a", "first", "")
+	text := storetest.Write(t, s, storetest.New("a"), "first")
 	for _, foreign := range []string{"", "a"} {
 		writeFile(t, filepath.Join(dir, foreign, "note.txt"), 2*maxTemporary)
 		writeFile(t, filepath.Join(dir, foreign, temporary+"new"), 0)
@@ -66,13 +64,16 @@ func TestFolder_files(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "c"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	v = storetest.Write(t, s, "a", "second", v)
+	text = storetest.Write(t, s, text, "second")
 	writeFile(t, filepath.Join(dir, "a", "1"+store.Suffix), 0) // a crash has left it there
 	found, err := s.List(t.Context())
-	if storetest.Want(t, s, "a", "second") != v || len(found) != 1 || found["a"].Version != v || err != nil {
-		t.Errorf("written as %s, listed as %v, %v", v, found, err)
+	if diff := cmp.Diff([]string{"a"}, found); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	storetest.Write(t, s, "a", "third", v)
+	if got := storetest.Want(t, s, "a", "second"); got.Version != text.Version {
+		t.Errorf("written as %s, read as %s", text.Version, got.Version)
+	}
+	storetest.Write(t, s, text, "third")
 	left := []string{
 		".tmp-new", "a/+7.json", "a/-3.json", "a/.tmp-new", "a/0.json", "a/08.json", "a/10.json.json", "a/3.json", "a/9x.json", "a/note.txt", "b.json", "note.txt",
 	}
@@ -85,16 +86,16 @@ func TestFolder_files(t *testing.T) {
 // of reading a file as a folder says that it does not exist.
 func TestFolder_writeFails(t *testing.T) {
 	s, dir := openFolder(t)
-	v := storetest.Write(t, s, "a", "first", "")
+	text := storetest.Write(t, s, storetest.New("a"), "first")
 	errLost := errors.New("lost")
 	s.(*folder).syncDir = func(string) error { return errLost }
-	if _, err := s.Put(t.Context(), "a", []byte("second"), v); !errors.Is(err, errLost) {
+	if _, err := s.Put(t.Context(), text, []byte("second")); !errors.Is(err, errLost) {
 		t.Errorf("a write that may get lost: %v", err)
 	}
-	storetest.Want(t, s, "a", "second") // as it may be
+	text = storetest.Want(t, s, "a", "second") // as it may be
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Put(ctx, "a", []byte("third"), "2"); !errors.Is(err, context.Canceled) {
+	if _, err := s.Put(ctx, text, []byte("third")); !errors.Is(err, context.Canceled) {
 		t.Errorf("a write that is too late: %v", err)
 	}
 	if diff := cmp.Diff([]string{"a/1.json", "a/2.json"}, storetest.Files(t, dir)); diff != "" {
@@ -126,7 +127,7 @@ func TestFolder_missing(t *testing.T) {
 				t.Errorf("%+v: %v", test, err)
 			}
 			if !prove {
-				storetest.Write(t, s, "a", "text", "")
+				storetest.Write(t, s, storetest.New("a"), "text")
 			} else if err := s.Prove(t.Context()); err != nil {
 				t.Errorf("%+v: %v", test, err)
 			}
@@ -149,10 +150,10 @@ func TestFolder_isDurable(t *testing.T) {
 		}
 		return syncDir(path)
 	}
-	version := store.Version("")
+	text := storetest.New("a")
 	for _, want := range [][]string{{filepath.Dir(root), root, dir, of}, {of}} {
 		synced = nil
-		version = storetest.Write(t, s, "a", "text", version)
+		text = storetest.Write(t, s, text, "text")
 		if diff := cmp.Diff(want, synced); diff != "" {
 			t.Errorf("folders (-want +got):\n%s", diff)
 		}
@@ -164,7 +165,7 @@ func TestFolder_isDurable(t *testing.T) {
 // Red without: the comparison of latest and number in publish.
 func TestFolder_lateWriter(t *testing.T) {
 	s, dir := openFolder(t)
-	v := storetest.Write(t, s, "a", "first", "")
+	text := storetest.Write(t, s, storetest.New("a"), "first")
 	o, err := s.(*folder).open()
 	if err != nil {
 		t.Fatal(err)
@@ -174,12 +175,12 @@ func TestFolder_lateWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v = storetest.Write(t, s, "a", "third", storetest.Write(t, s, "a", "second", v))
-	if got, err := o.publish(t.Context(), "a", late, 2); !errors.Is(err, store.ErrConflict) {
-		t.Errorf("published as %s, %v", got, err)
+	text = storetest.Write(t, s, storetest.Write(t, s, text, "second"), "third")
+	if err := o.publish(t.Context(), "a", late, 2); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("published: %v", err)
 	}
-	if got := storetest.Want(t, s, "a", "third"); got != v {
-		t.Errorf("version %s, want %s", got, v)
+	if got := storetest.Want(t, s, "a", "third"); got.Version != text.Version {
+		t.Errorf("version %s, want %s", got.Version, text.Version)
 	}
 	if diff := cmp.Diff([]string{"a/" + filepath.Base(late), "a/3.json"}, storetest.Files(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
@@ -196,9 +197,9 @@ func TestFolder_adds(t *testing.T) {
 		writers.Go(func() error {
 			s := New(root, false, "scope")
 			for count := 0; count < 50; {
-				text, v, err := s.Get(t.Context(), "names")
+				text, err := s.Get(t.Context(), "names")
 				if err == nil {
-					_, err = s.Put(t.Context(), "names", fmt.Appendf(text, "%d/%d\n", writer, count), v)
+					_, err = s.Put(t.Context(), text, fmt.Appendf(text.Body, "%d/%d\n", writer, count))
 				}
 				switch {
 				case err == nil:
@@ -211,11 +212,11 @@ func TestFolder_adds(t *testing.T) {
 		})
 	}
 	err := writers.Wait()
-	text, _, getErr := New(root, false, "scope").Get(t.Context(), "names")
+	text, getErr := New(root, false, "scope").Get(t.Context(), "names")
 	if err = errors.Join(err, getErr); err != nil {
 		t.Fatal(err)
 	}
-	names := strings.Fields(string(text))
+	names := strings.Fields(string(text.Body))
 	for i := range 200 {
 		if name := fmt.Sprintf("%d/%d", i/50, i%50); !slices.Contains(names, name) {
 			t.Errorf("%s was written, and is not there", name)

@@ -23,7 +23,7 @@ func TestFolder_sharedByGroup(t *testing.T) {
 	root := t.TempDir()
 	defer syscall.Umask(syscall.Umask(0o002))
 	s := New(root, false, "scope")
-	storetest.Write(t, s, "a", "text", "")
+	storetest.Write(t, s, storetest.New("a"), "text")
 	for path, want := range map[string]fs.FileMode{"scope": 0o775, "scope/a": 0o775, "scope/a/1.json": 0o444} {
 		info, err := os.Stat(filepath.Join(root, path))
 		if err != nil {
@@ -80,8 +80,8 @@ func TestFolder_checkout(t *testing.T) {
 			}
 			before, s := contents(t, outside), New(root, true, "scope")
 			_, listErr := s.List(t.Context())
-			_, _, readErr := s.Get(t.Context(), "a")
-			_, writeErr := s.Put(t.Context(), "a", []byte("text"), "")
+			_, readErr := s.Get(t.Context(), "a")
+			_, writeErr := s.Put(t.Context(), storetest.New("a"), []byte("text"))
 			if (listErr == nil) != test.works || (readErr == nil) != test.works || (writeErr == nil) != test.works {
 				t.Errorf("list: %v\nread: %v\nwrite: %v", listErr, readErr, writeErr)
 			}

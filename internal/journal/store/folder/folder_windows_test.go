@@ -22,15 +22,15 @@ func TestFolder_shared(t *testing.T) {
 		use       func(*testing.T, store.Store) error
 	}{
 		"list": {true, func(t *testing.T, s store.Store) error { _, err := s.List(t.Context()); return err }},
-		"read": {false, func(t *testing.T, s store.Store) error { _, _, err := s.Get(t.Context(), "a"); return err }},
+		"read": {false, func(t *testing.T, s store.Store) error { _, err := s.Get(t.Context(), "a"); return err }},
 		"write": {true, func(t *testing.T, s store.Store) error {
-			_, err := s.Put(t.Context(), "a", []byte("{}"), "1")
+			_, err := s.Put(t.Context(), store.Text{Key: "a", Version: "1"}, []byte("{}"))
 			return err
 		}},
 	} {
 		s, _ := openFolder(t)
-		storetest.Write(t, s, "a", "{}", "")
-		held := s.Where("a")
+		storetest.Write(t, s, storetest.New("a"), "{}")
+		held := s.Place().Of("a")
 		if !test.hasFolder {
 			held = filepath.Join(held, "1"+store.Suffix)
 		}

@@ -8,14 +8,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -36,11 +33,10 @@ import (
 // too large for this program, and its JSON API needs three requests.
 type cloud struct {
 	name, kmsKey       string
-	encryption         http.Header // with a key that Google does not keep
-	base               string      // of all URLs
-	token, credentials string      // if both are empty, Application Default Credentials
-	impersonated       string      // service account whose tokens these credentials get; may be empty
-	delegates          []string    // service accounts between them
+	base               string   // of all URLs
+	token, credentials string   // if both are empty, Application Default Credentials
+	impersonated       string   // service account whose tokens these credentials get; may be empty
+	delegates          []string // service accounts between them
 }
 
 const maxBody = 4 << 20 // a page of a listing has at most 1000 names
@@ -86,37 +82,11 @@ func newCloud(name string, s *settings.Settings) (*cloud, error) {
 	return b, err
 }
 
-// readBackend reads where and how a state is kept, which is no concern of a URL.
+// readBackend reads how a state is kept, which is no concern of a URL.
 func (b *cloud) readBackend(s *settings.Settings) error {
 	b.kmsKey = s.Text("kms_encryption_key", "GOOGLE_KMS_ENCRYPTION_KEY")
-	if text := s.Text("encryption_key", "GOOGLE_ENCRYPTION_KEY"); text != "" {
-		key, err := base64.StdEncoding.DecodeString(string(pathOrText(text)))
-		if err != nil || len(key) != sha256.Size || b.kmsKey != "" {
-			return settings.Unsupported("encryption_key")
-		}
-		sum := sha256.Sum256(key)
-		b.encryption = http.Header{
-			"X-Goog-Encryption-Algorithm":  {"AES256"},
-			"X-Goog-Encryption-Key":        {base64.StdEncoding.EncodeToString(key)},
-			"X-Goog-Encryption-Key-Sha256": {base64.StdEncoding.EncodeToString(sum[:])},
-		}
-	}
-	universe := s.Text("universe_domain", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN")
-	if universe != "" && universe != "googleapis.com" { // another one gives tokens in another way
-		return settings.Unsupported("universe_domain")
-	}
-	const setting = "storage_custom_endpoint"
-	if custom := s.Text(setting, "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT"); custom != "" {
-		parsed, err := url.Parse(custom)
-		if err != nil || strings.Trim(parsed.Path, "/") != "storage/v1" { // uploads have another path on the same host
-			return settings.Unsupported(setting)
-		}
-		if err := settings.CheckEndpoint(custom); err != nil {
-			return err
-		}
-		b.base = parsed.Scheme + "://" + parsed.Host
-	}
-	return s.Refuse("STORAGE_EMULATOR_HOST")
+	return s.Refuse("GOOGLE_ENCRYPTION_KEY", "GOOGLE_BACKEND_STORAGE_CUSTOM_ENDPOINT", "GOOGLE_STORAGE_CUSTOM_ENDPOINT",
+		"STORAGE_EMULATOR_HOST", "GOOGLE_BACKEND_UNIVERSE_DOMAIN", "GOOGLE_CLOUD_UNIVERSE_DOMAIN")
 }
 
 func (b *cloud) String() string { return "gs://" + b.name }
@@ -156,15 +126,15 @@ func (o *objects) path() string { return "/storage/v1/b/" + url.PathEscape(o.nam
 
 func (o *objects) pathOf(key string) string { return o.path() + "/" + url.PathEscape(key) }
 
-func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Object, error] {
-	return func(yield func(bucket.Object, error) bool) {
+func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
 		var seen bucket.Tokens
-		query := url.Values{"prefix": {prefix}, "fields": {"kind,items(name,generation),nextPageToken"}}
+		query := url.Values{"prefix": {prefix}, "fields": {"kind,items(name),nextPageToken"}}
 		for {
 			text, _, err := o.send(ctx, http.MethodGet, o.path(), query, nil)
 			var page struct {
 				Kind, NextPageToken string
-				Items               []struct{ Name, Generation string }
+				Items               []struct{ Name string }
 			}
 			if err == nil {
 				err = json.Unmarshal(text, &page)
@@ -176,13 +146,11 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 				err = seen.Add(page.NextPageToken)
 			}
 			if err != nil {
-				yield(bucket.Object{}, err)
+				yield("", err)
 				return
 			}
 			for _, item := range page.Items {
-				if !yield(bucket.Object{Key: item.Name, Listed: store.Listed{
-					Version: store.Version(item.Generation), Written: writtenAt(item.Generation),
-				}}, nil) {
+				if !yield(item.Name, nil) {
 					return
 				}
 			}
@@ -194,12 +162,6 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 	}
 }
 
-// writtenAt reads the time in a generation, which counts microseconds.
-func writtenAt(generation string) time.Time {
-	at, _ := strconv.ParseInt(generation, 10, 64)
-	return time.UnixMicro(at)
-}
-
 func (o *objects) Get(ctx context.Context, key string) (io.ReadCloser, store.Version, error) {
 	text, header, err := o.send(ctx, http.MethodGet, o.pathOf(key), url.Values{"alt": {"media"}}, nil)
 	if err != nil {
@@ -209,7 +171,7 @@ func (o *objects) Get(ctx context.Context, key string) (io.ReadCloser, store.Ver
 }
 
 func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion store.Version) (store.Version, error) {
-	if ifVersion != "" && writtenAt(string(ifVersion)).UnixMicro() <= 0 { // it is another store's, or means that there is none
+	if generation, _ := strconv.ParseInt(string(ifVersion), 10, 64); ifVersion != "" && generation <= 0 { // another store's, or it means none
 		return "", store.ErrConflict
 	}
 	query := url.Values{"uploadType": {"media"}, "name": {key}, "ifGenerationMatch": {cmp.Or(string(ifVersion), "0")}}
@@ -237,7 +199,7 @@ func (o *objects) withoutObject(ctx context.Context, key string, err error) erro
 		if listErr != nil {
 			return listErr
 		}
-		if found.Key == key {
+		if found == key {
 			return err
 		}
 	}
@@ -287,9 +249,6 @@ func (o *objects) sendOnce(ctx context.Context, method, path string, query url.V
 	token.SetAuthHeader(request)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
-	}
-	if path != o.path() { // a listing has no content
-		maps.Copy(request.Header, o.encryption)
 	}
 	request.Header["Idempotency-Key"] = nil // is not sent; lets the transport replace a connection that the server has closed
 	response, err := o.client.Do(request)

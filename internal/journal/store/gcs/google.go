@@ -63,22 +63,17 @@ func (b *cloud) source(ctx context.Context, scope string) (oauth2.TokenSource, e
 	return found.TokenSource, nil
 }
 
-// key reads the backend's credentials.
+// key reads the backend's credentials, which are a file's path, or its text.
 func (b *cloud) key(ctx context.Context, scope string) (*google.Credentials, error) {
-	text := pathOrText(b.credentials)
+	text, err := os.ReadFile(settings.ExpandHome(b.credentials))
+	if err != nil {
+		text = []byte(b.credentials)
+	}
 	var key struct{ Type google.CredentialsType }
 	if err := json.Unmarshal(text, &key); err != nil {
 		return nil, err
 	}
 	return google.CredentialsFromJSONWithType(ctx, text, key.Type, scope)
-}
-
-// pathOrText reads a setting that is a file's path, or its text.
-func pathOrText(setting string) []byte {
-	if file, err := os.ReadFile(settings.ExpandHome(setting)); err == nil {
-		return file
-	}
-	return []byte(setting)
 }
 
 type tokenFunc func() (*oauth2.Token, error)

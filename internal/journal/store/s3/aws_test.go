@@ -60,7 +60,7 @@ func besideS3(t *testing.T, set map[string]any) (r received, _ error) {
 		r.host, r.head = request.URL.Host+request.URL.Path, request.Header
 		return w.Result(), nil
 	})
-	_, err = bucket.New(c, prefix, "scope", network).Put(t.Context(), "a", []byte("{}"), "")
+	_, err = bucket.New(c, prefix, "scope", network).Put(t.Context(), newText, []byte("{}"))
 	return r, err
 }
 

@@ -135,19 +135,6 @@ func (c *cloud) Grant(op, prefix string) string {
 // Never is a well-formed ETag that no object has.
 func (c *cloud) Never() store.Version { return `"00000000000000000000000000000000"` }
 
-// Unencrypted returns the endpoint if requests go there without encryption, as the backend's do; and else nothing.
-func (c *cloud) Unencrypted(ctx context.Context) string {
-	client, _, err := c.client(ctx, nil)
-	if err != nil {
-		return ""
-	}
-	endpoint := aws.ToString(client.Options().BaseEndpoint)
-	if settings.CheckEndpoint(endpoint) == nil {
-		return ""
-	}
-	return endpoint
-}
-
 func (c *cloud) Connect(ctx context.Context, network http.RoundTripper) (bucket.Objects, error) {
 	client, found, err := c.client(ctx, network)
 	if err != nil {
@@ -188,8 +175,8 @@ type objects struct {
 	client *awss3.Client
 }
 
-func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Object, error] {
-	return func(yield func(bucket.Object, error) bool) {
+func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
 		var seen bucket.Tokens
 		pages := awss3.NewListObjectsV2Paginator(o.client, &awss3.ListObjectsV2Input{Bucket: &o.name, Prefix: &prefix})
 		for pages.HasMorePages() {
@@ -201,13 +188,11 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[bucket.Obje
 				err = seen.Add(aws.ToString(page.NextContinuationToken))
 			}
 			if err != nil {
-				yield(bucket.Object{}, s3Error(err))
+				yield("", s3Error(err))
 				return
 			}
 			for _, found := range page.Contents {
-				if !yield(bucket.Object{Key: aws.ToString(found.Key), Listed: store.Listed{
-					Version: bucket.Quoted(aws.ToString(found.ETag)), Written: aws.ToTime(found.LastModified),
-				}}, nil) {
+				if !yield(aws.ToString(found.Key), nil) {
 					return
 				}
 			}

@@ -23,6 +23,9 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/journal/store/settings"
 )
 
+// newText is what a key has that nothing was written to.
+var newText = store.Text{Key: "a"}
+
 // What S3 denies is named as a statement that a policy accepts, and what STS denies is not.
 func TestDenied(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -64,7 +67,7 @@ func TestDenied(t *testing.T) {
 				_, _ = io.WriteString(w, text)
 				return w.Result(), nil
 			}))
-			_, err = s.Put(t.Context(), "a", []byte("{}"), "")
+			_, err = s.Put(t.Context(), newText, []byte("{}"))
 			if errors.Is(err, store.ErrDenied) != test.isDenied || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "canary") {
 				t.Fatal(err)
 			}
@@ -139,7 +142,7 @@ func TestNamed(t *testing.T) {
 				_, err = bucket.New(c, prefix, "scope", roundTripper(func(r *http.Request) (*http.Response, error) {
 					got = r
 					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Etag": {`"1"`}}, Body: http.NoBody}, nil
-				})).Put(t.Context(), "a", []byte("{}"), "")
+				})).Put(t.Context(), newText, []byte("{}"))
 			}
 			if test.fails {
 				if err == nil || got != nil || strings.Contains(err.Error(), "canary") {
@@ -162,37 +165,6 @@ func TestNamed(t *testing.T) {
 				t.Error(got.Header)
 			}
 		})
-	}
-}
-
-// Whoever warns of an endpoint without encryption learns it, wherever it is written.
-func TestUnencrypted(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(config, []byte("[default]\nendpoint_url = http://minio:9000\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for name, test := range map[string]struct {
-		set       map[string]any
-		variables map[string]string
-		want      string
-	}{
-		"Amazon":   {},
-		"https":    {set: map[string]any{"endpoint": "https://minio:9000"}},
-		"loopback": {set: map[string]any{"endpoint": "http://127.0.0.1:9000"}},
-		"setting":  {set: map[string]any{"endpoint": "http://minio:9000"}, want: "http://minio:9000"},
-		"variable": {variables: map[string]string{"AWS_ENDPOINT_URL": "http://minio:9000"}, want: "http://minio:9000"},
-		"profile":  {variables: map[string]string{"AWS_CONFIG_FILE": config}, want: "http://minio:9000"},
-	} {
-		onlyAWS(t, test.variables)
-		values := map[string]any{"bucket": "states", "key": "app/state"}
-		maps.Copy(values, test.set)
-		c, _, err := fromBackend(values)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := c.(*cloud).Unencrypted(t.Context()); got != test.want {
-			t.Errorf("%s: %q, want %q", name, got, test.want)
-		}
 	}
 }
 
@@ -228,7 +200,7 @@ func TestBeside_transport(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = bucket.New(c, prefix, "scope", nil).Put(t.Context(), "a", []byte("{}"), "")
+		_, err = bucket.New(c, prefix, "scope", nil).Put(t.Context(), newText, []byte("{}"))
 		if (err == nil) != (test.want != "") || !strings.HasPrefix(at.Load().(string), test.want) {
 			t.Errorf("%s: %v at %q", name, err, at.Load())
 		}

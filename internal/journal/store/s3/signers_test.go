@@ -130,7 +130,7 @@ func TestS3_signers(t *testing.T) {
 		}
 		c, prefix, err := fromBackend(settings)
 		if err == nil {
-			_, err = bucket.New(c, prefix, "scope", nil).Put(t.Context(), "a", []byte("{}"), "")
+			_, err = bucket.New(c, prefix, "scope", nil).Put(t.Context(), newText, []byte("{}"))
 		}
 		if err != nil {
 			t.Fatal(err)
