@@ -149,8 +149,8 @@ func (r *shownJob) markComputedUnknown() {
 	}
 }
 
-// markRunUnknown marks what a message or a resumed wait usually changes as unknown. The plan promises that the rest stays, which keepPlanned
-// holds: a later refresh shows what has changed.
+// markRunUnknown marks what a message or a resumed wait usually changes as unknown. The plan promises that the rest stays, which
+// keepPlanned holds: a later refresh shows what has changed.
 func (r *shownJob) markRunUnknown() {
 	r.Status, r.PRLink = types.StringUnknown(), types.StringUnknown()
 }

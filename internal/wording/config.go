@@ -61,7 +61,8 @@ func NameMissing(r send.Request) Diagnostic {
 func DuplicateName(name, projectID string) Diagnostic {
 	return diagnostic("Duplicate agent job name", fmt.Sprintf("Another resource in project %s has the name %s, or the same job. "+
 		"The prompt of this one was not sent. Set a different name for each, for example with each.key or count.index in it, "+
-		"and import a job into one resource only. If another resource has the job of this name under another one, change the triggers of this one. "+
+		"and import a job into one resource only. If another resource has the job of this name under another one, change the triggers of "+
+		"this one. "+
 		"If only the address of a resource has changed, add a moved block.", projectID, Quote(name)))
 }
 

@@ -61,7 +61,8 @@ func stopped(verdict journal.Verdict, r send.Request, record *journal.Record, ef
 	name, at, job := Quote(r.Name), sentAt(record), Job{ID: escape.Printable(record.Job), Project: r.Project}
 	remove := ""
 	if verdict == journal.OtherJob && record.IsUnknownCreate() {
-		verdict, remove = journal.UnknownCreate, fmt.Sprintf("The state has job %s. For the other one, first run: terraform (or tofu) state rm ADDRESS", r.Job)
+		verdict, remove = journal.UnknownCreate, fmt.Sprintf(
+			"The state has job %s. For the other one, first run: terraform (or tofu) state rm ADDRESS", r.Job)
 	}
 	switch verdict {
 	case journal.OtherPrompt:

@@ -63,8 +63,8 @@ func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 	case send.OtherJob:
 		return stopped(journal.OtherJob, r, outcome.Record, "Nothing was sent.")
 	case send.NotAdopted:
-		return diagnostic("Agent job not created", fmt.Sprintf("The plan was to adopt job %s in project %s, which is no longer the job of the name %s. "+
-			"Nothing was sent.", escape.Printable(r.Adopts), r.Project, Quote(r.Name)), "Plan again.")
+		return diagnostic("Agent job not created", fmt.Sprintf(
+			"The plan was to adopt job %s in project %s, which is no longer the job of the name %s. Nothing was sent.", escape.Printable(r.Adopts), r.Project, Quote(r.Name)), "Plan again.")
 	case send.Unreadable:
 		return unreadable(outcome, r)
 	case send.JournalUnusable:

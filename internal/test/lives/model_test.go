@@ -9,13 +9,13 @@ import "slices"
 
 // model is what a user knows who has read the guides.
 type model struct {
-	journal string
-	refuses int            // messages to completed jobs, with this status
-	rows    map[string]int // of the tables, how often each applied
-	state   *state         // as stored
-	records map[string]*record
-	stopped int      // the request that the last run stopped for
-	history []*state // before each turn
+	journal  string
+	refusing int            // messages to completed jobs, with this status
+	rows     map[string]int // of the tables, how often each applied
+	state    *state         // as stored
+	records  map[string]*record
+	stopped  int      // the request that the last run stopped for
+	history  []*state // before each turn
 }
 
 // state is what the state shows of a job.
@@ -221,7 +221,7 @@ var refusals = map[string]int{refused: 409, invalid: 422}
 // refusal is the status with which the turn's message is refused; 0: it is accepted.
 func (s situation) refusal() int {
 	if s.Post == "" && ended(s.state.status) {
-		return s.refuses
+		return s.refusing
 	}
 	return refusals[s.Post]
 }
@@ -243,11 +243,6 @@ func (s situation) isForgotten(r *record) bool { return s.Forgets && r.last.turn
 func (s situation) wasSent() bool {
 	r := s.record(s.Name)
 	return r.last != nil && r.job == s.state.job && r.last.prompt == s.prompt()
-}
-
-// hasOtherJob reports whether a name has another job than the state, which the turn does not give up.
-func (s situation) hasOtherJob(r *record) bool {
-	return !r.isFree() && r.job != s.state.job && !s.isForgotten(r)
 }
 
 // play says what the guides promise of a turn, and changes the model accordingly. A new
@@ -440,7 +435,7 @@ func (s situation) create(x *expected, left *state) {
 		s.wait(x, true)
 	case continues:
 		x.messages = 1
-		if s.status(r.job) == completed && s.Post == "" && s.model.refuses != 0 || refusals[s.Post] != 0 {
+		if s.status(r.job) == completed && s.Post == "" && s.refusing != 0 || refusals[s.Post] != 0 {
 			x.run = fails
 			r.refuses = r.refuses || ended(s.status(r.job))
 			return

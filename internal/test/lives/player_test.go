@@ -120,7 +120,7 @@ func playLife(t *testing.T, l life, rows map[string]int) (b *breach) {
 		p.cli = &fakecli.CLI{T: p}
 		p.connect("", turn{}, 0)
 		p.cli.Forget()
-		m := &model{journal: l.Journal, refuses: l.Refuses, rows: rows, records: map[string]*record{}}
+		m := &model{journal: l.Journal, refusing: l.Refuses, rows: rows, records: map[string]*record{}}
 		for i, turn := range l.Turns {
 			if b = p.check(m, turn, i+1); b != nil {
 				return
@@ -228,13 +228,6 @@ func (p *player) newest() string {
 		return ""
 	}
 	return jobs[len(jobs)-1].ID
-}
-
-func (p *player) status(id string) string {
-	if job, known := p.sim.Job(id); known {
-		return job.Status
-	}
-	return gone
 }
 
 // happen is what somebody else does to all jobs. A closed job stays closed.

@@ -253,7 +253,8 @@ func (b *bucket) proveChange(ctx context.Context) error {
 		switch {
 		case err != nil:
 			return err
-		case isThere && (isRefused || now.Version == written.Version), !isThere && !isRefused: // stored; perhaps by a first attempt, or replaced since
+		case isThere && (isRefused || now.Version == written.Version), !isThere && !isRefused:
+			// It was stored, perhaps by a first attempt, or replaced since.
 			return nil
 		case isThere, now.Version == before.Version:
 			return fmt.Errorf("the store does not accept the version that it names itself, so what is sent could not be recorded "+
