@@ -64,7 +64,8 @@ func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 		return stopped(journal.OtherJob, r, outcome.Record, "Nothing was sent.")
 	case send.NotAdopted:
 		return diagnostic("Agent job not created", fmt.Sprintf(
-			"The plan was to adopt job %s in project %s, which is no longer the job of the name %s. Nothing was sent.", escape.Printable(r.Adopts), r.Project, Quote(r.Name)), "Plan again.")
+			"The plan was to adopt job %s in project %s, which is no longer the job of the name %s. Nothing was sent.",
+			escape.Printable(r.Adopts), r.Project, Quote(r.Name)), "Plan again.")
 	case send.Unreadable:
 		return unreadable(outcome, r)
 	case send.JournalUnusable:
