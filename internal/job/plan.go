@@ -164,16 +164,16 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 
 	isNewProject := !project.IsNull() && !project.Equal(state.ProjectID)
 	isSent := func() bool {
-		verdict, _ := d.peek(ctx, &plan, diags)
+		verdict, _, _ := d.peek(ctx, &plan, diags)
 		return verdict == journal.AlreadySent || verdict == journal.UnknownMessage
 	}
 	c := decide(&plan, &state, &marks.message, options, isNewProject, d.isGivenUp(ctx, &state), isSent)
-	verdict, record := journal.Send, (*journal.Record)(nil)
+	verdict, record, isKnown := journal.Send, (*journal.Record)(nil), true
 	if c.effect == sendMessage || c.effect == storePrompt {
-		verdict, record = d.peek(ctx, &plan, diags)
+		verdict, record, isKnown = d.peek(ctx, &plan, diags)
 	}
 
-	c.setValues(&plan, &state, verdict == journal.Send)
+	c.setValues(&plan, &state, verdict == journal.Send, isKnown)
 	if isNewProject {
 		plan.ProjectID = project
 	}
@@ -207,13 +207,15 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 }
 
 // peek tells what a message to the job of a plan would meet. While its name is not known, that is nothing.
-func (d *ProviderData) peek(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) (journal.Verdict, *journal.Record) {
+func (d *ProviderData) peek(
+	ctx context.Context, plan *jobModel, diags *diag.Diagnostics,
+) (verdict journal.Verdict, record *journal.Record, isKnown bool) {
 	if !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
-		return journal.Send, nil
+		return journal.Send, nil, true
 	}
 	verdict, record, err := d.Sender.Journal.Peek(ctx, plan.request(ctx, plan.ID.ValueString()).Wanted)
 	d.reportJournalError(err, diags)
-	return verdict, record
+	return verdict, record, err == nil && verdict != journal.Wait
 }
 
 // say warns of what the plan's symbols do not show.

@@ -171,10 +171,11 @@ func scenarios() []scenario {
 		{name: "taint", before: runs(first), runs: runs(tainting("a", first), first), jobs: 1, adopts: true},
 		{name: "taint, create first", before: runs(firstCreated), runs: runs(tainting("a", firstCreated), firstCreated), jobs: 1, adopts: true},
 		{name: "taint, remote state", rare: true, before: runs(first), runs: runs(tainting("a", first), first), jobs: 1, remote: true, adopts: true},
-		{name: "taint and another prompt", rare: true, before: runs(first), runs: runs(tainting("a", more), more), jobs: 2, errors: otherJob},
+		{name: "taint and another prompt", rare: true, before: runs(first), runs: runs(tainting("a", more), more), jobs: 2, errors: append(edited, otherJob...)},
 		{name: "create times out", runs: runs(slow, slow), jobs: 1, duration: 150 * time.Second, errors: unfinished, adopts: true},
 		{name: "create times out, create first", rare: true, runs: runs(slowCreated, slowCreated), jobs: 1, duration: 150 * time.Second, errors: unfinished, adopts: true},
-		{name: "create times out, edited", runs: runs(slow, slowMore), jobs: 1, duration: 150 * time.Second, errors: append(unfinished, otherPrompt), adopts: true},
+		{name: "create times out, edited", runs: runs(slow, slowMore), jobs: 1, duration: 150 * time.Second, errors: append(unfinished, otherPrompt), adopts: true,
+			ways: []way{killed, cliKilled, interrupted, abandoned, loseResponse, stateLost}}, // without a journal, nothing notes that the create failed
 		{name: "closed job", before: runs(first), runs: runs(more, more), jobs: 2, closes: true, errors: refused},
 		{name: "closed job, create first", rare: true, before: runs(firstCreated), runs: runs(firstCreatedMore, firstCreatedMore), jobs: 2, closes: true, errors: refused},
 		{name: "forget", before: runs(first), runs: runs(forgetting(first), first), jobs: 2},
