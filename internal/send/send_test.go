@@ -45,17 +45,20 @@ func TestSend_proves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	client := agentapi.New(agentapi.Config{
-		BaseURL: &url.URL{Scheme: "https", Host: "api.example.com"}, RequestTimeout: time.Second, MaxPollsPerSecond: 1,
+		BaseURL: &url.URL{Scheme: "https", Host: "api.example.com"}, Key: agentapi.NewKey("key"), RequestTimeout: time.Second, MaxPollsPerSecond: 1,
 		Dial: func(context.Context, string, string) (net.Conn, error) {
 			t.Error("connects")
+			cancel()
 			return nil, io.EOF
 		},
 	})
 	s := Sender{Client: client, Journal: journal.Open(new(cli.Process), journal.Options{Place: journal.Place{Location: location}})}
 	for _, job := range []string{"", "J"} {
 		r := Request{Wanted: journal.Wanted{Project: "p", Name: "n" + job, Job: job, Prompt: "x"}, Body: agentapi.NewJob{Prompt: "x"}}
-		got := s.Begin(t.Context(), r).Send(t.Context())
+		got := s.Begin(ctx, r).Send(ctx)
 		if _, isJournal := errors.AsType[*journal.Error](got.Err); got.Result != NoEffect || !isJournal || !errors.Is(got.Err, agentapi.ErrNotSent) {
 			t.Errorf("%+v", got)
 		}
