@@ -13,7 +13,7 @@ import (
 	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 )
 
-// Two runs that know nothing of each other's state start one job for each name: X07. The later one adopts it.
+// Two runs of one state that read it before either writes it start one job for each name: X07. The later one adopts it.
 func TestTwoRuns_withoutLock(t *testing.T) {
 	t.Parallel()
 	config := otherAlias + use("test", canaryPrompt, "count = 2") + use("alias", canaryPrompt, "count = 2", "provider = agent.other") +
@@ -24,9 +24,9 @@ func TestTwoRuns_withoutLock(t *testing.T) {
 				t.Parallel()
 				w := newWorkingDir(t, simulator.Script{Duration: 300 * time.Millisecond}, config)
 				w.keepJournal(store)
-				first := w.start("apply -lock=false -state=first.tfstate")
+				first := w.start("apply -lock=false")
 				time.Sleep(gap)
-				second := w.start("apply -lock=false -state=second.tfstate")
+				second := w.start("apply -lock=false")
 				for _, p := range []*process{first, second} {
 					if output := p.wait(); !p.ok() {
 						t.Errorf("an apply fails:\n%s", output)
