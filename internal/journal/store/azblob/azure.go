@@ -92,8 +92,9 @@ func (a *azureSettings) readBackend(s *settings.Settings) error {
 	if a.looksUpServer && a.group == "" {
 		return errors.New("the setting lookup_blob_endpoint needs resource_group_name")
 	}
-	refused := []string{"ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CUSTOMER_PROVIDED_KEY", "ARM_ENCYRPTION_SCOPE"} //nolint:misspell // so does OpenTofu
-	if isKeyless {                                                                                                         // with a key, a certificate is for another provider
+	refused := []string{"ARM_METADATA_HOSTNAME", "ARM_METADATA_HOST", "ARM_CUSTOMER_PROVIDED_KEY",
+		"ARM_ENCYRPTION_SCOPE"} //nolint:misspell // so does OpenTofu
+	if isKeyless { // with a key, a certificate is for another provider
 		refused = append(refused, "ARM_CLIENT_CERTIFICATE", "ARM_CLIENT_CERTIFICATE_PATH")
 	}
 	return s.Refuse(refused...)

@@ -243,16 +243,17 @@ func (b *bucket) proveChange(ctx context.Context) error {
 			return err
 		}
 		body := proof()
-		written, putErr := b.put(ctx, before, body)
-		if putErr != nil && !errors.Is(putErr, store.ErrConflict) {
-			return putErr
+		written, err := b.put(ctx, before, body)
+		isRefused := errors.Is(err, store.ErrConflict)
+		if err != nil && !isRefused {
+			return err
 		}
 		now, err := b.get(ctx, "write", probe)
 		isThere := bytes.Equal(now.Body, body)
 		switch {
 		case err != nil:
 			return err
-		case isThere && (putErr != nil || now.Version == written.Version), !isThere && putErr == nil: // stored, and perhaps replaced since
+		case isThere && (isRefused || now.Version == written.Version), !isThere && !isRefused: // stored, and perhaps replaced since
 			return nil
 		case isThere, now.Version == before.Version:
 			return fmt.Errorf("the store does not accept the version that it names itself, so what is sent could not be recorded "+
