@@ -87,19 +87,23 @@ func (b Backend) ID() string {
 	}
 	set := map[string]any{}
 	for name, value := range b.Settings {
-		if value != nil && value != "" && !credentials.MatchString(name) {
-			set[name] = value
+		if value == nil || value == "" {
+			value = os.Getenv(variables[name])
 		}
-	}
-	for _, name := range []string{ // stand for settings that are not set
-		"TF_HTTP_ADDRESS", "PG_CONN_STR", "PG_SCHEMA_NAME", "PG_TABLE_NAME", "KUBE_NAMESPACE", "TF_CLOUD_HOSTNAME", "TF_CLOUD_ORGANIZATION",
-	} {
-		if value := os.Getenv(name); value != "" {
+		if value != "" && !credentials.MatchString(name) {
 			set[name] = value
 		}
 	}
 	where, _ := json.Marshal(set)
 	return b.Type + string(where)
+}
+
+// variables stand for settings that are not set.
+//
+//nolint:gochecknoglobals // never changed
+var variables = map[string]string{
+	"address": "TF_HTTP_ADDRESS", "conn_str": "PG_CONN_STR", "hostname": "TF_CLOUD_HOSTNAME", "namespace": "KUBE_NAMESPACE",
+	"organization": "TF_CLOUD_ORGANIZATION", "schema_name": "PG_SCHEMA_NAME", "table_name": "PG_TABLE_NAME",
 }
 
 var credentials = regexp.MustCompile(`^(username|password|(access_|security_)?token|(access|secret)_key|secret_id)$`)
