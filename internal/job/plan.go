@@ -91,9 +91,6 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 		c.isKnown = err == nil
 		d.reportJournalError(err, diags)
 	}
-	if c.continues() {
-		c.request.Job = c.record.Job
-	}
 	if c.verdict == journal.Send || c.isReleased() || c.continues() {
 		d.planRequest(c.request, diags)
 	}
