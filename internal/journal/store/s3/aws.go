@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -111,10 +112,14 @@ func (a *awsSettings) checkAccount(ctx context.Context, found aws.Config) error 
 // firstError leaves out the advice of the library, which repeats the settings.
 func firstError(diags diag.Diagnostics) error {
 	for _, d := range diags.Errors() {
-		if failed, ok := d.(diag.DiagnosticWithErr); ok {
+		failed, ok := d.(diag.DiagnosticWithErr)
+		switch {
+		case !ok:
+			return errors.New(d.Summary())
+		case d.Detail() == "": // then the summary is the error
 			return failed.Err()
 		}
-		return errors.New(d.Summary())
+		return fmt.Errorf("%s: %w", d.Summary(), failed.Err())
 	}
 	return nil
 }
