@@ -49,7 +49,7 @@ func besideS3(t *testing.T, set map[string]any) (r received, _ error) {
 			r.roles = append(r.roles, request.Form)
 			action := request.Form.Get("Action")
 			fmt.Fprintf(w, `<%sResponse><%sResult><Credentials><AccessKeyId>%s</AccessKeyId><SecretAccessKey>s</SecretAccessKey>`+
-				`<SessionToken>t</SessionToken><Expiration>2999-01-01T00:00:00Z</Expiration></Credentials><Account>123456789012</Account><Arn>arn:aws:iam::123456789012:user/a</Arn></%sResult></%sResponse>`,
+				`<SessionToken>t</SessionToken><Expiration>2999-01-01T00:00:00Z</Expiration></Credentials><Account>123456789012</Account></%sResult></%sResponse>`,
 				action, action, request.Form.Get("RoleArn"), action, action)
 			return w.Result(), nil
 		}
