@@ -115,17 +115,18 @@ func (a *awsSettings) checkAccount(ctx context.Context, found aws.Config) error 
 
 // firstError leaves out the advice of the library, which repeats the settings.
 func firstError(diags diag.Diagnostics) error {
-	for _, d := range diags.Errors() {
-		failed, ok := d.(diag.DiagnosticWithErr)
-		switch {
-		case !ok:
-			return errors.New(d.Summary())
-		case d.Detail() == "": // then the summary is the error
-			return failed.Err()
-		}
-		return fmt.Errorf("%s: %w", d.Summary(), failed.Err())
+	errs := diags.Errors()
+	if len(errs) == 0 {
+		return nil
 	}
-	return nil
+	failed, ok := errs[0].(diag.DiagnosticWithErr)
+	switch {
+	case !ok:
+		return errors.New(errs[0].Summary())
+	case failed.Detail() == "": // then the summary is the error
+		return failed.Err()
+	}
+	return fmt.Errorf("%s: %w", failed.Summary(), failed.Err())
 }
 
 // direct follows no redirect. The SDK's client follows those of a GET, with each header.
