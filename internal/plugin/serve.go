@@ -8,6 +8,7 @@ package plugin
 import (
 	"context"
 	"errors"
+	"log"
 	"os"
 	"syscall"
 	"time"
@@ -35,6 +36,7 @@ var errCLIGone = errors.New("the CLI is gone")
 // Serve runs the plugin until the CLI shuts it down or ends. With debug it prints how to
 // attach a CLI instead of being started by one, and keeps no journal. getenv is of TakeEnvironment.
 func Serve(ctx context.Context, version string, getenv func(string) string, debug bool) error {
+	defer log.SetOutput(log.Writer()) // main reports an error there
 	if err := silenceUnreadLog(); err != nil {
 		return err
 	}

@@ -5,6 +5,8 @@ package plugin
 
 import (
 	"errors"
+	"io"
+	"log"
 	"os"
 	"slices"
 	"strings"
@@ -20,5 +22,6 @@ func silenceUnreadLog() error {
 	if debugsSDK || provider.LogRequested() {
 		return nil
 	}
+	log.SetOutput(io.Discard) // libraries of the stores write to it
 	return errors.Join(os.Setenv(envSDKLog, "off"), os.Setenv(provider.EnvLog, "off"))
 }

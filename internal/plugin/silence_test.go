@@ -4,12 +4,15 @@
 package plugin
 
 import (
+	"io"
+	"log"
 	"os"
 	"testing"
 )
 
 // What nobody reads is not written, and what somebody asks for is.
 func TestLogLevels(t *testing.T) {
+	defer log.SetOutput(log.Writer())
 	for _, test := range []struct {
 		variable, value string // beside TF_LOG=off
 		silenced        bool
@@ -26,6 +29,7 @@ func TestLogLevels(t *testing.T) {
 			t.Setenv(name, "") // restores it in the end
 			_ = os.Unsetenv(name)
 		}
+		log.SetOutput(os.Stderr)
 		t.Setenv("TF_LOG", "off")
 		t.Setenv(test.variable, test.value)
 		if err := silenceUnreadLog(); err != nil {
@@ -34,6 +38,9 @@ func TestLogLevels(t *testing.T) {
 		agent, sdk := os.Getenv("TF_LOG_PROVIDER_AGENT"), os.Getenv("TF_LOG_SDK")
 		if (agent == "off") != test.silenced || (sdk == "off") != test.silenced {
 			t.Errorf("%s=%s: the levels are %q and, of the SDK, %q", test.variable, test.value, agent, sdk)
+		}
+		if (log.Writer() == io.Discard) != test.silenced {
+			t.Errorf("%s=%s: libraries log to %v", test.variable, test.value, log.Writer())
 		}
 	}
 }

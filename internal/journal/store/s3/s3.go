@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/md5" //nolint:gosec // S3 demands it
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
@@ -43,11 +42,7 @@ type cloud struct {
 	acl          types.ObjectCannedACL
 	encryption   types.ServerSideEncryption
 	kmsKey       *string
-	customerKey  customerKey
 }
-
-// customerKey encrypts objects in the store, which does not keep the key. Its fields are nil if there is none.
-type customerKey struct{ algorithm, key, md5 *string }
 
 // Kind is Amazon S3, and what is like it.
 func Kind() bucket.Kind {
@@ -65,14 +60,10 @@ func beside(s *settings.Settings) (bucket.Cloud, string, error) {
 	key, keyErr := s.Required("key")
 	c := newCloud(name, s)
 	c.pathStyle = s.Is("use_path_style", s.Is("force_path_style", false))
-	customerKey, customerErr := readCustomerKey(s)
-	if c.encryption == types.ServerSideEncryptionAes256 && customerKey.key != nil {
-		c.encryption, c.customerKey = "", customerKey
-	}
-	c.mayBeOpen = c.customerKey.key == nil
+	c.mayBeOpen = true
 	var err error
 	c.endpoint, err = c.aws.readBackend(s)
-	return c, key + "." + settings.Beside, errors.Join(nameErr, keyErr, customerErr, err, c.checkEndpoint(c.endpoint))
+	return c, key + "." + settings.Beside, errors.Join(nameErr, keyErr, s.Refuse("AWS_SSE_CUSTOMER_KEY"), err, c.checkEndpoint(c.endpoint))
 }
 
 // named is where a URL leads. The identity is the one that the AWS SDK finds.
@@ -95,19 +86,6 @@ func newCloud(name string, s *settings.Settings) *cloud {
 	}
 	c.aws.read(s)
 	return c
-}
-
-func readCustomerKey(s *settings.Settings) (k customerKey, _ error) {
-	text := s.Text("sse_customer_key", "AWS_SSE_CUSTOMER_KEY")
-	if text == "" {
-		return k, nil
-	}
-	key, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(key) != 32 {
-		return k, errors.New("sse_customer_key, or AWS_SSE_CUSTOMER_KEY, must be 32 bytes in base64")
-	}
-	sum := md5.Sum(key) //nolint:gosec // S3 demands it
-	return customerKey{aws.String("AES256"), &text, aws.String(base64.StdEncoding.EncodeToString(sum[:]))}, nil
 }
 
 // checkEndpoint allows http where the state goes there, too.
@@ -201,10 +179,7 @@ func (o *objects) List(ctx context.Context, prefix string) iter.Seq2[string, err
 }
 
 func (o *objects) Get(ctx context.Context, key string) (io.ReadCloser, store.Version, error) {
-	object, err := o.client.GetObject(ctx, &awss3.GetObjectInput{
-		Bucket: &o.name, Key: &key,
-		SSECustomerAlgorithm: o.customerKey.algorithm, SSECustomerKey: o.customerKey.key, SSECustomerKeyMD5: o.customerKey.md5,
-	})
+	object, err := o.client.GetObject(ctx, &awss3.GetObjectInput{Bucket: &o.name, Key: &key})
 	if err != nil {
 		return nil, "", s3Error(err)
 	}
@@ -216,7 +191,6 @@ func (o *objects) Put(ctx context.Context, key string, body []byte, ifVersion st
 	input := &awss3.PutObjectInput{
 		Bucket: &o.name, Key: &key, Body: bytes.NewReader(body), ContentType: aws.String("application/json"),
 		ACL: o.acl, ServerSideEncryption: o.encryption, SSEKMSKeyId: o.kmsKey,
-		SSECustomerAlgorithm: o.customerKey.algorithm, SSECustomerKey: o.customerKey.key, SSECustomerKeyMD5: o.customerKey.md5,
 	}
 	if ifVersion == "" {
 		input.IfNoneMatch = aws.String("*")

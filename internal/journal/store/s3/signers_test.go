@@ -128,9 +128,13 @@ func TestS3_signers(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &settings); err != nil {
 			t.Fatal(err)
 		}
+		before := os.Environ()
 		c, prefix, err := fromBackend(settings)
 		if err == nil {
 			_, err = bucket.New(c, prefix, "scope", nil).Put(t.Context(), newText, []byte("{}"))
+		}
+		if diff := cmp.Diff(before, os.Environ()); diff != "" {
+			fmt.Fprint(os.Stderr, diff)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -233,6 +237,7 @@ func TestS3_signers(t *testing.T) {
 		{"forbidden account", values{"forbidden_account_ids": []any{"123456789012"}, "skip_credentials_validation": nil}, keys(nil), ""},
 		{"machine", values{"shared_credentials_files": []any{"/none"}, "ec2_metadata_service_endpoint": at.URL}, nil, "of-machine"},
 		{"machine, variable", values{"shared_credentials_files": []any{"/none"}}, variables{"AWS_EC2_METADATA_SERVICE_ENDPOINT": at.URL}, "of-machine"},
+		{"machine, older variable", values{"shared_credentials_files": []any{"/none"}}, variables{"AWS_METADATA_URL": at.URL}, "of-machine"},
 		{"machine, switched on", values{"shared_credentials_files": []any{"/none"}, "skip_metadata_api_check": false, "ec2_metadata_service_endpoint": at.URL},
 			variables{"AWS_EC2_METADATA_DISABLED": "true"}, "of-machine"},
 		{"machine, not asked", values{"shared_credentials_files": []any{"/none"}, "skip_metadata_api_check": true, "ec2_metadata_service_endpoint": at.URL}, nil, ""},
@@ -321,7 +326,13 @@ func besideInProcess(t *testing.T, settings map[string]any, variables map[string
 	for name, value := range variables {
 		command.Env = append(command.Env, name+"="+value)
 	}
-	if output, err := command.CombinedOutput(); err != nil {
+	var stderr strings.Builder
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if stderr.String() != "" {
+		t.Errorf("stderr, or changed variables: %s", &stderr)
+	}
+	if err != nil {
 		return fmt.Errorf("%w\n%s", err, output)
 	}
 	return nil
