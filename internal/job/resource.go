@@ -97,9 +97,15 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	defer cancel()
 
 	outcome := operation.Send(ctx)
-	isFailedAdoption := outcome.Result == send.Unreadable || outcome.Result == send.JournalUnusable
-	if left := operation.Call.Left(); isFailedAdoption && left != "" { // perhaps nothing else knows it any more
+	left, isFailedAdoption := operation.Call.Left(), outcome.Result == send.Unreadable || outcome.Result == send.JournalUnusable
+	if outcome.Result == send.Unknown { // a message to the job of a create that was cut short; of a create, there is no job
+		left, isFailedAdoption = operation.Request.Job, true
+		out.marks.message.messaged(time.Time{})
+	}
+	isLeft := isFailedAdoption && left != ""
+	if isLeft { // perhaps nothing else knows it any more
 		job.set(&agentapi.Job{ID: left})
+		out.marks.record.Adoption = operation.Call.Adoption()
 		out.save(ctx, &job)
 	}
 	if outcome.Job == nil { // what the next apply adopts must not be released meanwhile by a Delete, at another address
@@ -111,6 +117,10 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		if last := outcome.Record.LastMessage(); outcome.Result == send.Adopted && last != nil {
 			out.marks.message.SentAt, out.marks.message.Unconfirmed = last.SentAt, last.Unknown
 		}
+		if operation.Request.Job != "" { // a message to the job of a create that was cut short
+			out.marks.message.messaged(time.Now())
+			job.Status = types.StringValue(string(agentapi.StatusActive))
+		}
 		out.save(ctx, &job)
 		if !options.enabled { // with a wait, await reports those of the last record
 			resp.Diagnostics.Append(warnings...)
@@ -118,10 +128,6 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	}
 	switch outcome.Result {
 	case send.Sent:
-		if operation.Request.Job != "" {
-			out.marks.message.messaged(time.Now())
-			job.Status = types.StringValue(string(agentapi.StatusActive))
-		}
 	case send.Adopted:
 		if !outcome.Record.Broken { // else it is that of this resource
 			addWarning(&resp.Diagnostics, wording.Adopted(outcome, request))
@@ -139,7 +145,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	case outcome.Result == send.Adopted && job.is(agentapi.StatusFailed):
 		options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.next(ctx, &job, true, options).AfterFailure()))
 	}
-	if outcome.Job != nil && resp.Diagnostics.HasError() { // so Terraform taints the resource
+	if (outcome.Job != nil || isLeft) && resp.Diagnostics.HasError() { // so Terraform taints the resource
 		operation.Call.Breaks() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
 	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it

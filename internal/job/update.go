@@ -55,7 +55,7 @@ func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, re
 	}
 	if !isMessage && !change.isWaited {
 		out.save(ctx, &job)
-		if change.fails {
+		if change.fails || change.effect == replaceGivenUp { // the plan did not know that on_failure is "retry"
 			addError(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.next(ctx, &job, false, options).AfterFailure()))
 		}
 		return

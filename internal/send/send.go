@@ -152,7 +152,7 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 			return Outcome{Result: Closed}
 		case o.Request.Adopts != "":
 			return Outcome{Result: NotAdopted}
-		case beyond != nil: // what is adopted does not count
+		case beyond != nil && beyond.Kind == o.Request.Kind(): // what is adopted does not count
 			return Outcome{Result: BeyondLimit, Err: beyond}
 		}
 	}

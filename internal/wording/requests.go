@@ -51,7 +51,7 @@ func NotAccepted(outcome send.Outcome, r send.Request, by Caller) Diagnostic {
 	summary, effect := "Agent job not created", "no job was started"
 	target, create := target(r), r.Kind() == send.Create
 	if !create {
-		summary, effect = summaryNotAccepted, "the job and the state are unchanged"
+		summary, effect = summaryNotAccepted, "the job is unchanged"
 	}
 	switch outcome.Result {
 	case send.BeyondLimit:

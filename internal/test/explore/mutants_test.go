@@ -76,8 +76,8 @@ func mutants() map[string]mutant {
 		},
 
 		"a plan only reads": {
-			"job/plan.go", "	if c.continues() {\n",
-			"	_ = j.Release(ctx, plan.ProjectID.ValueString(), plan.Name.ValueString(), replaced, journal.AnyAdoption)\n	if c.continues() {\n",
+			"job/plan.go", "	if c.verdict == journal.Send || c.isReleased() || c.continues() {\n",
+			"	_ = j.Release(ctx, plan.ProjectID.ValueString(), plan.Name.ValueString(), replaced, journal.AnyAdoption)\n	if c.verdict == journal.Send || c.isReleased() || c.continues() {\n",
 			"-replace only planned in bucket",
 		},
 		"what a plan adopts is not sent": {

@@ -278,7 +278,7 @@ func (w *world) records() (records []journal.Record) {
 			number, _ = strconv.Atoi(strings.TrimSuffix(path.Base(name), ".json"))
 		}
 		var r journal.Record
-		if json.Unmarshal(text, &r) != nil || r.Write == "" {
+		if json.Unmarshal(text, &r) != nil || r.Format == 0 {
 			continue // the proof of conditions
 		}
 		if had, isThere := numbers[key]; !isThere || number > had {

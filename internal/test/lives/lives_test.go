@@ -179,6 +179,9 @@ var knownLives = map[string]life{
 	"a killed rename hid which failed job a create replaces": {Journal: on, Turns: []turn{
 		{}, {config: config{Name: "guide"}, Killed: true}, {Meanwhile: failed, Does: taint, config: config{Prompt: "B", Name: "guide"}, Post: refused, Unknown: true},
 	}},
+	"the outcome of a corrected prompt is unknown, which is then corrected again": {Journal: on, Turns: []turn{
+		{Goes: outlasts}, {config: config{Prompt: "B"}, Post: lost, Goes: outlasts}, {config: config{Prompt: "C"}},
+	}},
 	"a job that has refused messages, a lost state, and another prompt": {Journal: on, Turns: []turn{
 		{}, {config: config{Prompt: "B"}, Post: refused}, {Does: stateRm}, {config: config{Prompt: "C"}},
 	}},

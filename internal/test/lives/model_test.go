@@ -440,8 +440,14 @@ func (s situation) create(x *expected, left *state) {
 			r.refuses = r.refuses || ended(s.status(r.job))
 			return
 		}
-		if sent := s.post(x, r.job); sent != nil && !sent.unknown {
+		switch sent := s.post(x, r.job); {
+		case sent == nil:
+		case sent.unknown:
 			s.started(r.job, active)
+			s.state.tainted, s.state.unconfirmed, s.state.adoption, r.broken = true, true, r.adoption, !x.killed
+		default:
+			s.started(r.job, active)
+			s.state.adoption = r.adoption
 			s.wait(x, true)
 		}
 	default:
