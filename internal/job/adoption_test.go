@@ -249,7 +249,7 @@ func TestMessage_record(t *testing.T) {
 	play(t, map[string][]step{
 		"N12 accepted": {
 			first, sent(1, "B"),
-			{before: asBefore(1), objects: of("B"), says: []string{countsAsSent}, creates: 1, messages: 1, after: counted("0")},
+			{before: asBefore(1), objects: of("B"), says: []string{countsAsSent}, creates: 1, messages: 1, after: counted("1")},
 			{objects: of("B"), creates: 1, messages: 1}, sent(2, "A"),
 		},
 		"N14 another one since": {first, sent(1, "B"), {before: asBefore(1), objects: of("C"), creates: 1, messages: 2}},

@@ -95,9 +95,9 @@ func decide(
 	return c
 }
 
-// setValues sets the planned values. It promises no value that the service may change. isSent: nothing is known to stop a message,
-// which isKnown, unless the journal cannot be read, or another run sends a request.
-func (c change) setValues(plan, state *jobModel, isSent, isKnown bool) {
+// setValues sets the planned values. It promises no value that the service may change, nor one that the journal decides: another run may
+// write there before the apply.
+func (c change) setValues(plan, state *jobModel) {
 	plan.shownJob = state.shownJob
 	if !plan.Prompt.IsNull() && plan.comparedPrompt().Equal(state.comparedPrompt()) {
 		plan.Prompt = state.Prompt // else a plan would show a change that nobody can see
@@ -105,9 +105,9 @@ func (c change) setValues(plan, state *jobModel, isSent, isKnown bool) {
 	plan.Messages = state.Messages
 	isMessage := c.effect == sendMessage || c.effect == messageIfSent
 	switch {
-	case isMessage && (c.isMissing || !isKnown || plan.promptText().IsUnknown()):
+	case isMessage && (c.isMissing || plan.promptText().IsUnknown()):
 		plan.Messages = types.Int64Unknown()
-	case isMessage && isSent:
+	case isMessage:
 		plan.Messages = types.Int64Value(state.Messages.ValueInt64() + 1)
 	}
 	switch {

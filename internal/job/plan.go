@@ -161,16 +161,16 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 
 	isNewProject := !project.IsNull() && !project.Equal(state.ProjectID)
 	isSent := func() bool {
-		verdict, _, _ := d.peek(ctx, &plan, diags)
+		verdict, _ := d.peek(ctx, &plan, diags)
 		return verdict == journal.AlreadySent || verdict == journal.UnknownMessage
 	}
 	c := decide(&plan, &state, &marks.message, options, isNewProject, d.isGivenUp(ctx, &state), isSent)
-	verdict, record, isKnown := journal.Send, (*journal.Record)(nil), true
+	verdict, record := journal.Send, (*journal.Record)(nil)
 	if c.effect == sendMessage || c.effect == storePrompt {
-		verdict, record, isKnown = d.peek(ctx, &plan, diags)
+		verdict, record = d.peek(ctx, &plan, diags)
 	}
 
-	c.setValues(&plan, &state, verdict == journal.Send, isKnown)
+	c.setValues(&plan, &state)
 	if isNewProject {
 		plan.ProjectID = project
 	}
@@ -204,15 +204,13 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 }
 
 // peek tells what a message to the job of a plan would meet. While its name is not known, that is nothing.
-func (d *ProviderData) peek(
-	ctx context.Context, plan *jobModel, diags *diag.Diagnostics,
-) (verdict journal.Verdict, record *journal.Record, isKnown bool) {
+func (d *ProviderData) peek(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) (journal.Verdict, *journal.Record) {
 	if !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
-		return journal.Send, nil, true
+		return journal.Send, nil
 	}
 	verdict, record, err := d.Sender.Journal.Peek(ctx, plan.request(ctx, plan.ID.ValueString()).Wanted)
 	d.reportJournalError(err, diags)
-	return verdict, record, err == nil && verdict != journal.Wait
+	return verdict, record
 }
 
 // say warns of what the plan's symbols do not show.

@@ -23,9 +23,10 @@ type index struct {
 
 // Peek tells a plan what its apply would find. The record is nil if there is none, or if the plan may not know.
 func (j *Journal) Peek(ctx context.Context, w Wanted) (Verdict, *Record, error) {
-	at := key(w.Project, w.Name)
+	// A caller that is cancelled must not fail the others, nor plan something else than the plan that it applies.
+	ctx, at := context.WithoutCancel(ctx), key(w.Project, w.Name)
 	j.index.once.Do(func() {
-		keys, err := j.list(context.WithoutCancel(ctx)) // a caller that is cancelled must not fail the others
+		keys, err := j.list(ctx)
 		j.index.listed, j.index.err = make(map[string]bool, len(keys)), err
 		for _, key := range keys {
 			j.index.listed[key] = true

@@ -64,7 +64,7 @@ func (w *world) check(s scenario) (wrong []string) {
 	if isAlone && w.occurred[fakecli.Inconsistent] {
 		fail("an apply plans something else than its plan")
 	}
-	if slices.ContainsFunc(forgotten, func(id string) bool { return slices.Contains(w.unknown(), id) }) {
+	if inState < resources && slices.ContainsFunc(forgotten, func(id string) bool { return slices.Contains(w.unknown(), id) }) {
 		fail("a person has given a create up, and it was not sent again")
 	}
 	survived := w.cutOnlyBy(interrupted, cliKilled, stalled, losePut, latePut) && s.late < requestTimeout
