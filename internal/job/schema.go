@@ -96,8 +96,8 @@ func jobSchema(ctx context.Context) schema.Schema {
 			},
 			"messages": schema.Int64Attribute{
 				Computed: true,
-				MarkdownDescription: "Number of follow-up messages that updates of this resource have sent to the job, also one that a killed run sent. " +
-					"A plan shows the one that its apply sends or finds sent: `0 -> 1`.",
+				MarkdownDescription: "Number of follow-up messages that updates of this resource have sent to the job, also one that a " +
+					"killed run sent. A plan shows the one that its apply sends or finds sent: `0 -> 1`.",
 			},
 		},
 		Blocks: map[string]schema.Block{
