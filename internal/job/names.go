@@ -92,6 +92,16 @@ func (n *names) hasCreated(name projectAndName, jobID string) {
 	}
 }
 
+// isStored notes that a state has a job: the apply that created it is over. Some CLIs run several in one process, such as those of
+// "terraform test".
+func (n *names) isStored(name projectAndName, jobID string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.created[name] == jobID {
+		delete(n.created, name)
+	}
+}
+
 // isAdopted reports whether this apply has created another resource with a job that leaves the state.
 func (n *names) isAdopted(name projectAndName, jobID string) bool {
 	n.mu.Lock()

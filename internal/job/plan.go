@@ -158,6 +158,7 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	marks.plan = planMarks{IsPromptIgnored: plan.promptText().IsNull(), Job: state.ID.ValueString()}
 	marks.write(ctx, resp.Private)
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
+	d.names.isStored(state.projectAndName(), state.ID.ValueString())
 
 	isNewProject := !project.IsNull() && !project.Equal(state.ProjectID)
 	isSent := func() bool {

@@ -30,6 +30,7 @@ type ProviderData struct {
 	ProjectID     types.String // the default project; null without one
 	Mask          func(context.Context) context.Context
 	IsPlanCommand bool // the CLI runs "plan"; of "apply", plan and apply look alike
+	IsTestCommand bool // the CLI runs "test", whose runs may share this process
 	OnRunner      bool // the journal is on the disk of a pipeline's runner, and nobody chose that
 
 	warnsOfPlace, saysMissing sync.Once

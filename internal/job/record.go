@@ -76,7 +76,7 @@ func (d *ProviderData) release(ctx context.Context, job *jobModel, m *marks) (is
 		prompt = promptHash(id, text)
 	}
 	j := d.Sender.Journal
-	if isKept || isLeaving {
+	if isKept || isLeaving && !d.IsTestCommand { // one run of a test must not adopt what an earlier one in the same process has destroyed
 		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt})
 	}
 	if isKept {

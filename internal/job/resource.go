@@ -169,6 +169,7 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	defer recoverAsError(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
 	before, imported := job, job.Status.IsNull()
 	r.provider.names.storePrompt(job.projectAndName(), out.marks.message.Prompt)
+	r.provider.names.isStored(job.projectAndName(), job.ID.ValueString())
 	if r.provider.Sender.Client == nil {
 		r.keepUnrefreshed(ctx, &job, imported, out)
 		return

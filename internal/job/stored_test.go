@@ -152,3 +152,19 @@ func TestRequest_triggers(t *testing.T) {
 		}
 	}
 }
+
+// "terraform test" of Terraform 1.16 applies more than once in a process. A name is free again once a state has its job.
+func TestNames_appliesOfOneProcess(t *testing.T) {
+	name, n := projectAndName{"p", "n"}, new(names)
+	for apply := range 2 {
+		if !n.create(name) || n.create(name) {
+			t.Errorf("apply %d: one resource of two is created", apply)
+		}
+		n.hasCreated(name, "J")
+		n.isStored(name, "other")
+		if !n.isAdopted(name, "J") {
+			t.Errorf("apply %d: the job is not that of a created resource", apply)
+		}
+		n.isStored(name, "J")
+	}
+}

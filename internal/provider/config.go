@@ -116,7 +116,7 @@ func (m providerModel) providerData(
 		options.RequestTimeout, options.Log = config.RequestTimeout, logDecision
 		data.Sender.Journal = journal.Open(process, options)
 		logPlace(ctx, options.Place)
-		data.IsPlanCommand = process.Command == "plan"
+		data.IsPlanCommand, data.IsTestCommand = process.Command == "plan", process.Command == "test"
 		data.OnRunner = settings.location.Default && isRunner(m.getenv)
 	}
 	data.Sender.Client = agentapi.New(config)
