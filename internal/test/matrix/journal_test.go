@@ -20,14 +20,14 @@ func journalRows() []Row {
 	row := func(name string, test func(m *Matrix)) {
 		rows = append(rows, Row{name: name, clock: true, Test: test})
 	}
-	// Pulumi's bridge is such a host. Nothing tells a lost state from a second resource with the name.
+	// Pulumi's bridge is such a host.
 	row("H01_one_process_for_all_commands", func(m *Matrix) {
 		m.nextRun()
 		m.OK(m.note(m.cli.Run(m.ctx, Job1())))
 		m.OK(m.note(m.cli.Run(m.ctx, Job2())))
 		m.WantPosts(1, 1)
 		m.cli.Forget()
-		m.wantDiags(m.note(m.cli.Run(m.ctx, Job1())), duplicateName)
+		m.wantDiags(m.note(m.cli.Run(m.ctx, Job1())), anotherPrompt)
 		m.WantPosts(1, 1)
 	})
 	// A test beside production adopts no job of it, and none of another test. Red without: the run in the scope of a test.

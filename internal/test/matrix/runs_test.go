@@ -19,7 +19,7 @@ const (
 	messageFound     = "WARNING: Message of an earlier run counts as sent"
 	outcomeUnknown   = "ERROR: Outcome of agent job create unknown"
 	requestPlanned   = "WARNING: Outcome of another run's request unknown" // which is not over
-	duplicateName    = "ERROR: Duplicate agent job name"
+	anotherPrompt    = "ERROR: Name has an agent job with another prompt"
 	journalUnusable  = "WARNING: Journal not usable"
 	journalUnwritten = "WARNING: Journal not written"
 )
