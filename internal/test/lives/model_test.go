@@ -373,6 +373,7 @@ func (s situation) named(x *expected) []string {
 	case r.isFree(), s.isForgotten(r), r.job == "", isOwn, s.Unknown:
 	case x.want == message && r.job != s.state.job:
 		return []string{r.job}
+	case s.Does == replace: // Terraform drops the warnings of the call that knows
 	case x.want == newJob && !r.isUnknownCreate() && (r.triggers != s.Triggers || r.last.prompt != s.prompt() && !r.refuses) && !r.broken:
 		return []string{r.job}
 	}
@@ -473,6 +474,9 @@ func (s situation) message(x *expected) {
 		isUnknown = true
 	case then == adopts && s.status(s.state.job) == gone, then == sends && s.status(s.state.job) == gone && s.Post == "":
 		x.run, x.messages = fails, map[bool]int{true: 1}[then == sends]
+		if then == adopts { // the error names the request
+			s.stopped = r.last.turn
+		}
 		return
 	case then == adopts:
 		s.reach(x)

@@ -196,7 +196,7 @@ func (p *player) check(m *model, t turn, number int) *breach {
 // is not sent again before the user asks for something else.
 func (p *player) once(t turn, got observed, again, killed bool) {
 	request := fmt.Sprint(t.prompt(), t.Triggers, t.Name)
-	p.may = p.may || again || t.Unknown || t.Forgets || request != p.asked || t.Does == replace || t.Does == destroy ||
+	p.may = p.may || again || t.Unknown || t.Forgets || request != p.asked || t.Does == replace || t.Does == destroy || t.Does == importJob ||
 		p.life.Journal == off && t.changesState()
 	p.asked = request
 	if got.creates+got.messages == 0 {
