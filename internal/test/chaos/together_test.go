@@ -7,6 +7,7 @@ package chaos
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +29,8 @@ func TestTwoRuns_withoutLock(t *testing.T) {
 				time.Sleep(gap)
 				second := w.start("apply -lock=false")
 				for _, p := range []*process{first, second} {
-					if output := p.wait(); !p.ok() {
+					// Terraform empties a local state before it writes it: without a lock, the other run may read it then.
+					if output := p.wait(); !p.ok() && !strings.Contains(output, "Unsupported state file format") {
 						t.Errorf("an apply fails:\n%s", output)
 					}
 				}
