@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
-	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
 	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
@@ -35,8 +34,8 @@ func (r *jobResource) ModifyPlan(ctx context.Context, req resource.ModifyPlanReq
 	}
 }
 
-// planNew plans a job that no state has, or the one that follows a tainted resource. Of a replacement, this is the second call, which
-// finds what the first one has left in the private state: Terraform drops its warnings.
+// planNew plans a job that no state has, or the one that follows a tainted resource. Of a replacement, this is the second call (T1, T2 in
+// TERRAFORM.md), which finds what the first one has left in the private state.
 func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan jobModel
 	diags := &resp.Diagnostics
@@ -53,13 +52,14 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	if adopted := c.adopted(); adopted != "" {
 		diags.Append(resp.Plan.SetAttribute(ctx, path.Root("id"), types.StringValue(adopted))...)
 	}
-	h := holder{job: c.replaced}
-	if h.job == "" {
-		h.request = plan.fingerprint(ctx)
+
+	o := owner{job: c.replaced}
+	if o.job == "" {
+		o.request = plan.fingerprint(ctx)
 	}
-	d.holdName(&plan, h, diags)
-	if c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt {
-		d.hold(ofJob(c.record.Job), &plan, h, diags)
+	d.ownName(&plan, o, diags)
+	if c.verdict == journal.Adopt || c.verdict == journal.OtherPrompt || c.verdict == journal.Continue {
+		d.own(ofJob(c.record.Job), &plan, o, diags)
 	}
 	marks.plan.Successor = &successor{
 		Name: plan.Name.ValueString(), MayBeSame: c.mayKeepJob(), Prompt: d.names.promptOf(plan.projectAndName()),
@@ -67,21 +67,12 @@ func (d *ProviderData) planNew(ctx context.Context, req resource.ModifyPlanReque
 	marks.write(ctx, resp.Private)
 }
 
-// create is what an apply does with a create, as far as a plan knows.
-type create struct {
-	request  send.Request
-	replaced string // the job in the state that it replaces; empty without one, or if that is tainted
-	verdict  journal.Verdict
-	record   *journal.Record // of the name; nil if there is none, or if that is not known
-	isKnown  bool            // the plan knows the record, or that there is none
-}
-
 // planCreate finds out what a create would meet, says what follows, and counts it.
 func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced string, diags *diag.Diagnostics) create {
-	j := d.Sender.Journal
+	j, isApplying := d.Sender.Journal, d.names.isApplying.Load()
 	c := create{request: plan.request(ctx, ""), replaced: replaced}
-	if replaced != "" && j.IsUnusable() && !d.names.isApplying.Load() {
-		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaced, Project: plan.ProjectID.ValueString()}, j.Unusable()))
+	if why := j.Unusable(); replaced != "" && why != nil && !isApplying {
+		addError(diags, wording.NotReplaced.Of(wording.Job{ID: replaced, Project: plan.ProjectID.ValueString()}, why))
 		return c
 	}
 	c.request.RetryFailed = plan.retries(ctx)
@@ -91,53 +82,18 @@ func (d *ProviderData) planCreate(ctx context.Context, plan *jobModel, replaced 
 		c.isKnown = err == nil
 		d.reportJournalError(err, diags)
 	}
-	if c.verdict == journal.Send || c.isReleased() || c.continues() {
+	if c.sends() {
 		d.planRequest(c.request, diags)
 	}
-	if text, is := c.surprise(); is && !d.names.isApplying.Load() && (c.verdict != journal.Send || d.IsPlanCommand) {
-		// The apply's own plan cannot tell a create from a replacement with create_before_destroy, which sends beside a job, too.
+	// A job beside another one is shown by the plan command only: an apply's own plan cannot tell it from a replacement with
+	// create_before_destroy (T3), which also sends while the name has a job.
+	if text, isNeeded := c.warning(); isNeeded && !isApplying && (c.verdict != journal.Send || d.IsPlanCommand) {
 		validate.WarnAt(diags, path.Root("name"), text)
 	}
 	return c
 }
 
-// isReleased reports whether the name has the job that the apply replaces, so that its Delete frees the name first.
-func (c *create) isReleased() bool {
-	return c.record != nil && c.record.Job != "" && c.record.Job == c.replaced
-}
-
-// continues reports whether the apply sends the prompt as a message: the create of the name's job was cut short.
-func (c *create) continues() bool {
-	return c.verdict == journal.OtherPrompt && c.record.Broken
-}
-
-// mayKeepJob reports whether the apply may adopt the job that the name has, or send it the prompt, as far as the plan knows.
-func (c *create) mayKeepJob() bool {
-	return !c.isKnown || c.record == nil || c.record.Last == nil || c.verdict == journal.Adopt || c.continues()
-}
-
-// adopted is the job that the apply adopts for sure; empty without one.
-func (c *create) adopted() string {
-	if c.verdict != journal.Adopt || c.replaced != "" || c.request.IsPromptUnknown || c.request.RetryFailed {
-		return ""
-	}
-	return c.record.Job
-}
-
-// surprise says what a plan's symbols do not show: why the apply will fail, or that it starts a job beside another one.
-func (c *create) surprise() (text wording.Diagnostic, is bool) {
-	switch {
-	case c.record == nil, c.isReleased(), c.continues(), c.verdict == journal.Adopt:
-		return text, false
-	case c.verdict != journal.Send:
-		return wording.WillStop(c.verdict, c.request, c.record), true
-	case c.record.IsFree(), c.record.Broken, c.record.IsUnknownCreate(), c.record.Arguments == journal.Hash(c.request.Arguments):
-		return text, false
-	}
-	return wording.BesideAnother(c.request, c.record), true
-}
-
-// planExisting plans what becomes of a job in the state: it decides, sets the planned values, and then says what follows.
+// planExisting plans what becomes of a job in the state: it decides, sets the planned values, and then says what these do not show.
 func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan, state jobModel
 	diags := &resp.Diagnostics
@@ -158,55 +114,52 @@ func (d *ProviderData) planExisting(ctx context.Context, req resource.ModifyPlan
 	marks.plan = planMarks{IsPromptIgnored: plan.promptText().IsNull(), Job: state.ID.ValueString()}
 	marks.write(ctx, resp.Private)
 	plan.ID, plan.ProjectID = state.ID, state.ProjectID
-	d.names.isStored(state.projectAndName(), state.ID.ValueString())
+	d.names.forgetCreate(state.projectAndName(), state.ID.ValueString())
 
 	isNewProject := !project.IsNull() && !project.Equal(state.ProjectID)
-	isSent := func() bool {
-		verdict, _ := d.peek(ctx, &plan, diags)
-		return verdict == journal.AlreadySent || verdict == journal.UnknownMessage
-	}
-	c := decide(&plan, &state, &marks.message, options, isNewProject, d.isGivenUp(ctx, &state), isSent)
-	verdict, record := journal.Send, (*journal.Record)(nil)
-	if c.effect == sendMessage || c.effect == storePrompt {
-		verdict, record = d.peek(ctx, &plan, diags)
-	}
+	verdict, record := d.peekMessage(ctx, &plan, marks.message.lastPrompt(&state), diags)
+	c := decide(&plan, &state, &marks.message, options, isNewProject, d.isGivenUp(ctx, &state), verdict)
 
 	c.setValues(&plan, &state)
 	if isNewProject {
 		plan.ProjectID = project
 	}
-	resp.RequiresReplace.Append(c.replacedAt(&plan)...)
-	if planned := plan.withoutWriteOnly(); !reflect.DeepEqual(planned, proposed) { // the same
+	resp.RequiresReplace.Append(c.replacedAt...)
+	if planned := plan.withoutWriteOnly(); !reflect.DeepEqual(planned, proposed) {
 		if diags.Append(resp.Plan.Set(ctx, planned)...); diags.HasError() {
 			return
 		}
 	}
 
-	h := holder{job: state.ID.ValueString(), stays: !c.replaces()}
-	d.holdName(&plan, h, diags)
-	if h.stays {
-		h.request = plan.Name.ValueString()
-		d.hold(ofJob(h.job), &plan, h, diags)
+	o := owner{job: state.ID.ValueString(), stays: !c.replaces()}
+	d.ownName(&plan, o, diags)
+	if o.stays {
+		o.request = plan.Name.ValueString()
+		d.own(ofJob(o.job), &plan, o, diags)
 	}
-	request := plan.request(ctx, state.ID.ValueString())
+	request := plan.request(ctx, o.job)
+	isStopped := verdict == journal.OtherJob || verdict == journal.Wait
 	switch {
-	case c.replaces(): // Terraform plans it again, as a create, whose warnings it drops
-		d.planCreate(ctx, &plan, h.job, diags)
+	case c.replaces(): // Terraform plans it again, as a create, whose warnings it drops (T2)
+		d.planCreate(ctx, &plan, o.job, diags)
 	case c.effect == sendMessage && plan.Name.IsNull():
 		checkName(request, diags)
-	case c.effect == sendMessage && verdict == journal.Send && !c.isMissing:
-		d.planRequest(request, diags)
-	case c.effect == sendMessage && verdict == journal.OtherJob, c.effect == sendMessage && verdict == journal.Wait:
+	case c.effect == sendMessage && isStopped:
 		validate.WarnAt(diags, path.Root("name"), wording.WillStop(verdict, request, record))
+	case c.effect == sendMessage && verdict == journal.Send && !c.isMissing && !c.isClosed:
+		d.planRequest(request, diags)
 	case c.effect == storePrompt && verdict == journal.OtherJob && !record.IsUnknownCreate(): // which the import decides about
 		validate.WarnAt(diags, path.Root("name"), wording.NameFromOther(state.facts(), record))
 	}
-	d.say(ctx, c, &plan, &state, marks, diags)
+	d.warn(ctx, c, &plan, &state, &marks.message, diags)
 }
 
-// peek tells what a message to the job of a plan would meet. While its name is not known, that is nothing.
-func (d *ProviderData) peek(ctx context.Context, plan *jobModel, diags *diag.Diagnostics) (journal.Verdict, *journal.Record) {
-	if !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
+// peekMessage tells what a prompt that is new, or the first one of an imported job, would meet in the record of the name. While that is
+// not known, it is nothing. A plan without changes asks the journal nothing.
+func (d *ProviderData) peekMessage(
+	ctx context.Context, plan *jobModel, last lastPrompt, diags *diag.Diagnostics,
+) (journal.Verdict, *journal.Record) {
+	if plan.promptText().IsNull() || last.is(plan) || !plan.areArgumentsKnown(ctx) || plan.Name.ValueString() == "" {
 		return journal.Send, nil
 	}
 	verdict, record, err := d.Sender.Journal.Peek(ctx, plan.request(ctx, plan.ID.ValueString()).Wanted)
@@ -214,10 +167,10 @@ func (d *ProviderData) peek(ctx context.Context, plan *jobModel, diags *diag.Dia
 	return verdict, record
 }
 
-// say warns of what the plan's symbols do not show.
-func (d *ProviderData) say(ctx context.Context, c change, plan, state *jobModel, m *marks, diags *diag.Diagnostics) {
+// warn says what the plan's symbols do not show of a job in the state.
+func (d *ProviderData) warn(ctx context.Context, c change, plan, state *jobModel, m *messageMarks, diags *diag.Diagnostics) {
 	job := state.facts()
-	job.RefusedMessage = m.message.RefusesMessages
+	job.RefusedMessage = m.RefusesMessages
 	warn := func(at path.Path, text wording.Text) { validate.WarnAt(diags, at, text.Of(job, nil)) }
 	prompt, status := plan.promptPath(), path.Root("status")
 	switch {
@@ -225,26 +178,28 @@ func (d *ProviderData) say(ctx context.Context, c change, plan, state *jobModel,
 		warn(prompt, wording.NewJob)
 	case c.effect == replace && !state.ended():
 		warn(status, wording.ActiveReplaced)
-	case c.effect == messageIfSent:
+	case c.effect == sendMessage && c.isClosed && plan.promptText().IsUnknown():
 		warn(prompt, wording.PromptNotKnownClosed)
-	case c.isKept() && state.is(agentapi.StatusFailed) && c.fails:
+	case c.fails:
 		validate.WarnAt(diags, status, wording.FailedEarlier(job, d.lastRequest(ctx, state)))
-	case c.isKept() && state.is(agentapi.StatusFailed) && c.isUndecided:
+	case c.isUnnoticed:
 		warn(status, wording.FailedUnnoticed)
 	}
-	if m.message.Unconfirmed && !c.replaces() && c.effect != sendMessage {
+	if m.Unconfirmed && !c.replaces() && c.effect != sendMessage {
 		warn(prompt, wording.Unconfirmed)
 	}
 }
 
 // planRequest counts a request that the apply sends. What is beyond a limit fails the plan if it is a create. A message may be that of a
-// resource which -replace replaces, so the plan only warns. Once an apply has begun, which plans each resource again, its calls refuse what
-// is beyond a limit: if a plan fails there with create_before_destroy, the CLI keeps the old object as a deposed one.
+// resource which -replace replaces, so the plan only warns. Once an apply has begun, its calls refuse what is beyond a limit: an error of
+// its own plan would leave the old object of a replacement with create_before_destroy as a deposed one (T4).
 func (d *ProviderData) planRequest(request send.Request, diags *diag.Diagnostics) {
+	if d.names.isApplying.Load() {
+		return
+	}
 	d.warnOfPlace(diags)
-	err := d.Sender.Limits.Plan(request)
-	switch {
-	case err == nil, d.names.isApplying.Load():
+	switch err := d.Sender.Limits.Plan(request); {
+	case err == nil:
 	case request.Kind() == send.Message:
 		addWarning(diags, wording.BeyondLimit(err, request))
 	default:

@@ -87,3 +87,38 @@ func (d *ProviderData) projectOr(own types.String, diags *diag.Diagnostics) type
 	}
 	return d.ProjectID
 }
+
+// reportJournalError warns once that the journal cannot be used.
+func (d *ProviderData) reportJournalError(err error, diags *diag.Diagnostics) {
+	if err := d.Sender.Journal.FirstError(err); err != nil {
+		addWarning(diags, wording.JournalUnusable(err))
+	}
+}
+
+// reportProblem warns that the journal does not show an outcome.
+func (d *ProviderData) reportProblem(operation *send.Operation, outcome send.Outcome, job wording.Job, diags *diag.Diagnostics) {
+	problem := operation.Call.Problem()
+	if problem != nil && outcome.Result == send.Sent {
+		addWarning(diags, wording.JournalNotWritten(problem, job))
+		return
+	}
+	d.reportJournalError(problem, diags)
+}
+
+// warnOfPlace warns once, where something is sent, that the journal may not outlive this run.
+func (d *ProviderData) warnOfPlace(diags *diag.Diagnostics) {
+	if d.OnRunner {
+		d.warnsOfPlace.Do(func() { addWarning(diags, wording.JournalOnRunner(d.Sender.Journal.Location.Folder)) })
+	}
+}
+
+// lastRequest is the id of the last request for a job, by which a person can give it up. It is empty if the journal does not show one.
+func (d *ProviderData) lastRequest(ctx context.Context, job *jobModel) string {
+	return d.Sender.Journal.LastRequest(ctx, job.ProjectID.ValueString(), job.Name.ValueString(), job.ID.ValueString())
+}
+
+// isGivenUp reports whether a person has given up the last request for a job in the state.
+func (d *ProviderData) isGivenUp(ctx context.Context, state *jobModel) bool {
+	j := d.Sender.Journal
+	return len(j.Forget) > 0 && j.IsGivenUp(d.lastRequest(ctx, state))
+}

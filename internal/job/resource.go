@@ -20,6 +20,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/agentapi"
+	"github.com/agentjobs/terraform-provider-agent/internal/journal"
 	"github.com/agentjobs/terraform-provider-agent/internal/send"
 	"github.com/agentjobs/terraform-provider-agent/internal/validate"
 	"github.com/agentjobs/terraform-provider-agent/internal/wait"
@@ -66,6 +67,8 @@ func (r *jobResource) ValidateConfig(ctx context.Context, req resource.ValidateC
 	checkTimeouts(ctx, req.Config, &resp.Diagnostics, "create", "update")
 }
 
+// Create sends the prompt as a new job, or takes what the record of the name has: it adopts the job, or sends it the prompt as a message.
+// What it returns with an error taints the resource (T5), so the next apply comes back here.
 func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, resp *resource.CreateResponse) {
 	out := stateWriter{&resp.State, resp.Identity, resp.Private, new(marks), &resp.Diagnostics, nil}
 	r.provider.names.isApplying.Store(true)
@@ -75,88 +78,45 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 	if resp.Diagnostics.HasError() || !r.provider.usable(&resp.Diagnostics) || !job.checkPrompts(&resp.Diagnostics) {
 		return
 	}
-	job.Messages = types.Int64Value(0)
 	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
 	timeout, diags := job.Timeouts.Create(ctx, defaultJobTimeout)
 	resp.Diagnostics.Append(diags...)
-	if resp.Diagnostics.HasError() {
+	request, name := job.request(ctx, ""), job.projectAndName()
+	if resp.Diagnostics.HasError() || !checkName(request, &resp.Diagnostics) {
 		return
 	}
-	defer out.recoverAndSave(ctx, &job)
-	request := job.request(ctx, "")
-	if !checkName(request, &resp.Diagnostics) {
-		return
-	}
-	if !r.provider.names.create(job.projectAndName()) {
+	if !r.provider.names.beginCreate(name) {
 		validate.ErrorAt(&resp.Diagnostics, path.Root("name"), wording.DuplicateName(request.Name, request.Project))
 		return
 	}
+	defer out.recoverAndSave(ctx, &job)
+
 	request.RetryFailed, request.Adopts = options.onFailure == onRetry, job.ID.ValueString()
+	job.Messages = types.Int64Value(0)
 	operation := r.provider.Sender.Begin(ctx, request)
 	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.create", timeout)
 	defer cancel()
-
 	outcome := operation.Send(ctx)
-	left, isFailedAdoption := operation.Call.Left(), outcome.Result == send.Unreadable || outcome.Result == send.JournalUnusable
-	if outcome.Result == send.Unknown { // a message to the job of a create that was cut short; of a create, there is no job
-		left, isFailedAdoption = operation.Request.Job, true
-		out.marks.message.messaged(time.Time{})
-	}
-	isLeft := isFailedAdoption && left != ""
-	if isLeft { // perhaps nothing else knows it any more
-		job.set(&agentapi.Job{ID: left})
-		out.marks.record.Adoption = operation.Call.Adoption()
-		out.save(ctx, &job)
-	}
-	if outcome.Job == nil { // what the next apply adopts must not be released meanwhile by a Delete, at another address
-		r.provider.names.hasCreated(job.projectAndName(), request.Adopts)
-	} else { // before anything else
-		warnings := job.set(outcome.Job)
-		r.provider.names.hasCreated(job.projectAndName(), outcome.Job.ID)
-		out.marks.record.Adoption = operation.Call.Adoption()
-		if last := outcome.Record.LastMessage(); outcome.Result == send.Adopted && last != nil {
-			out.marks.message.SentAt, out.marks.message.Unconfirmed = last.SentAt, last.Unknown
-		}
-		if operation.Request.Job != "" { // a message to the job of a create that was cut short
-			out.marks.message.messaged(time.Now())
-			job.Status = types.StringValue(string(agentapi.StatusActive))
-		}
-		out.save(ctx, &job)
-		if !options.enabled { // with a wait, await reports those of the last record
-			resp.Diagnostics.Append(warnings...)
-		}
-	}
-	switch outcome.Result {
-	case send.Sent:
-	case send.Adopted:
-		if !outcome.Record.Broken { // else it is that of this resource
-			addWarning(&resp.Diagnostics, wording.Adopted(outcome, request))
-		}
-	default:
-		if sent := operation.Request; sent.Job != "" && r.isFinished(ctx, sent.Project, sent.Job, outcome.Err, time.Time{}) {
-			outcome.BecameClosed = true
-			operation.Call.Closes() //nolint:contextcheck // it has the context of Begin, without our deadline
-		}
-		addError(&resp.Diagnostics, wording.NotAccepted(outcome, operation.Request, wording.Resource))
-	}
+	warnings := saveOutcome(ctx, &job, outcome, operation, out) // before anything else
+	// What the next apply adopts, a Delete at another address must not release meanwhile.
+	r.provider.names.endCreate(name, cmp.Or(outcome.JobID, request.Adopts))
+	r.noteRefusal(ctx, &job, &outcome, operation, true, out)
+	sayOutcome(&job, outcome, operation.Request, out)
+
 	switch {
-	case outcome.Job != nil && options.enabled:
+	case outcome.Job == nil:
+	case options.enabled:
 		r.provider.await(ctx, &job, wait.Created, options, out)
-	case outcome.Result == send.Adopted && job.is(agentapi.StatusFailed):
-		options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.next(ctx, &job, true, options).AfterFailure()))
+	default:
+		resp.Diagnostics.Append(warnings...) // with a wait, its last read says them
+		if outcome.Result == send.Adopted && job.is(agentapi.StatusFailed) {
+			options.addFailure(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.next(ctx, &job, true, options).AfterFailure()))
+		}
 	}
-	if (outcome.Job != nil || isLeft) && resp.Diagnostics.HasError() { // so Terraform taints the resource
+	if outcome.JobID != "" && resp.Diagnostics.HasError() {
 		operation.Call.Breaks() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
 	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it
-}
-
-// checkName checks that a request has a name: ignore_changes may hide it, and without it nothing would be recorded.
-func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
-	if request.Name == "" {
-		validate.ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
-	}
-	return request.Name != ""
 }
 
 func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *resource.ReadResponse) {
@@ -168,8 +128,8 @@ func (r *jobResource) Read(ctx context.Context, req resource.ReadRequest, resp *
 	}
 	defer recoverAsError(ctx, "reading job "+job.facts().String(), wording.RefreshSendsNothing, &resp.Diagnostics)
 	before, imported := job, job.Status.IsNull()
-	r.provider.names.storePrompt(job.projectAndName(), out.marks.message.Prompt)
-	r.provider.names.isStored(job.projectAndName(), job.ID.ValueString())
+	r.provider.names.notePrompt(job.projectAndName(), out.marks.message.Prompt)
+	r.provider.names.forgetCreate(job.projectAndName(), job.ID.ValueString())
 	if r.provider.Sender.Client == nil {
 		r.keepUnrefreshed(ctx, &job, imported, out)
 		return
@@ -214,6 +174,89 @@ func (r *jobResource) keepUnrefreshed(ctx context.Context, job *jobModel, import
 	out.identify(ctx, job)
 }
 
+// Update sends a new prompt as a message, resumes a wait that stopped earlier, and stores what needs neither. Its errors do not taint
+// (T5), so each apply comes back here until the job is done.
+func (r *jobResource) Update(ctx context.Context, req resource.UpdateRequest, resp *resource.UpdateResponse) {
+	out := stateWriter{&resp.State, resp.Identity, resp.Private, readMarks(ctx, req.Private), &resp.Diagnostics, nil}
+	isIgnored := out.marks.plan.IsPromptIgnored
+	out.marks.plan = planMarks{}
+	r.provider.names.isApplying.Store(true)
+	var job, before jobModel
+	_, diags := job.readPlan(ctx, req.Plan, req.Config)
+	resp.Diagnostics.Append(diags...)
+	resp.Diagnostics.Append(req.State.Get(ctx, &before)...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	if isIgnored { // ignore_changes hides a write-only prompt from the plan, but not from the apply (T8)
+		job.PromptWO = types.StringNull()
+	} else if !job.checkPrompts(&resp.Diagnostics) {
+		return
+	}
+	options := readWaitOptions(ctx, job.Wait, &resp.Diagnostics)
+	timeout, diags := job.Timeouts.Update(ctx, defaultJobTimeout)
+	resp.Diagnostics.Append(diags...)
+	if resp.Diagnostics.HasError() {
+		return
+	}
+	defer recoverAsError(ctx, "updating job "+before.facts().String(), wording.MayHaveSent, &resp.Diagnostics)
+
+	// A CLI refuses an apply that replaces what its plan did not. So to a closed job, only a message counts that an earlier run has sent.
+	change := decide(&job, &before, &out.marks.message, options, false, false, journal.AlreadySent)
+	isMessage := change.effect == sendMessage
+	out.planned = &before.shownJob
+	job.shownJob = before.shownJob
+	isCounted := job.Messages.IsUnknown() // because the plan did not know the prompt
+	if isCounted {
+		job.Messages = before.Messages
+	}
+	if (isMessage || change.isWaited) && !r.provider.usable(&resp.Diagnostics) {
+		return
+	}
+	if !isMessage {
+		isNamed := change.effect == storePrompt || !job.Name.Equal(before.Name)
+		if isNamed && !r.provider.assign(ctx, &job, out) {
+			return
+		}
+		out.save(ctx, &job)
+		if change.fails || change.replaces() { // the plan did not know that on_failure is "retry"
+			addError(&resp.Diagnostics, wording.Failed(job.facts(), r.provider.next(ctx, &job, false, options).AfterFailure()))
+		}
+		if change.isWaited {
+			ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
+			defer cancel()
+			r.provider.await(ctx, &job, wait.Resumed, options, out)
+		}
+		return
+	}
+
+	request := job.request(ctx, job.ID.ValueString())
+	request.OnlyIfSent = change.isClosed
+	if !checkName(request, &resp.Diagnostics) {
+		return
+	}
+	operation := r.provider.Sender.Begin(ctx, request)
+	ctx, cancel := r.provider.withTimeout(ctx, "timeouts.update", timeout)
+	defer cancel()
+	outcome := operation.Send(ctx)
+	if isCounted && (outcome.Result == send.Sent || outcome.Result == send.Unknown) {
+		job.Messages = types.Int64Value(job.Messages.ValueInt64() + 1)
+	}
+	saveOutcome(ctx, &job, outcome, operation, out) // an invalid link is reported once the job has finished
+	r.noteRefusal(ctx, &job, &outcome, operation, false, out)
+	sayOutcome(&job, outcome, request, out)
+	if outcome.Job != nil && options.enabled {
+		after := wait.Resumed
+		if outcome.Result == send.Sent {
+			after = wait.Messaged
+		}
+		r.provider.await(ctx, &job, after, options, out)
+	}
+	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it
+}
+
+// Delete removes the job from the state, and decides what becomes of its name. It releases it, so that the next create sends, unless the
+// resource is only tainted, or another one of this apply has adopted the job. Nothing is sent: the service cannot cancel a job.
 func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, resp *resource.DeleteResponse) {
 	var job jobModel
 	resp.Diagnostics.Append(req.State.Get(ctx, &job)...)
@@ -222,19 +265,33 @@ func (r *jobResource) Delete(ctx context.Context, req resource.DeleteRequest, re
 	if len(r.provider.Missing) > 0 && !r.provider.usable(&resp.Diagnostics) { // the journal needs the URL, and what replaces the job the key
 		return
 	}
-	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal
-	if marks.plan.Successor != nil && j.IsUnusable() { // else the job would leave the state, and nothing would follow
-		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), j.Unusable()))
+	id, project, name := job.ID.ValueString(), job.ProjectID.ValueString(), job.Name.ValueString()
+	marks, j := readMarks(ctx, req.Private), r.provider.Sender.Journal // as planned (T6)
+	next, adoption, prompt := marks.plan.Successor, marks.record.Adoption, marks.message.Prompt
+	if why := j.Unusable(); next != nil && why != nil { // else the job would leave the state, and nothing would follow
+		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), why))
 		return
 	}
-	if r.provider.names.isAdopted(job.projectAndName(), job.ID.ValueString()) {
+	if r.provider.names.hasCreated(job.projectAndName(), id) {
 		return
 	}
-	isKept, err := r.provider.release(ctx, &job, marks)
-	switch {
-	case isKept:
+
+	isLeaving, isKept := next == nil || next.Name != name, false
+	if next != nil && marks.plan.Job == "" { // it is tainted, so these are the marks of the successor alone (T1)
+		adoption, prompt = journal.AnyAdoption, next.Prompt
+		isKept = next.MayBeSame && !isLeaving
+	}
+	if text := job.comparedPrompt(); !text.IsNull() {
+		prompt = promptHash(id, text)
+	}
+	if isKept || isLeaving && !r.provider.IsTestCommand { // a run of a test must not adopt what an earlier one has destroyed
+		j.Leave(project, name, journal.Left{Job: id, Arguments: job.request(ctx, "").Arguments, Prompt: prompt})
+	}
+	if isKept {
 		return
-	case err != nil && marks.plan.Successor != nil:
+	}
+	err := j.Release(ctx, project, name, id, adoption)
+	if err != nil && next != nil {
 		addError(&resp.Diagnostics, wording.NotReplaced.Of(job.facts(), err))
 		return
 	}
@@ -273,5 +330,101 @@ func (r *jobResource) ImportState(ctx context.Context, req resource.ImportStateR
 		if resp.Identity != nil {
 			resp.Diagnostics.Append(resp.Identity.SetAttribute(ctx, path.Root(name), value)...)
 		}
+	}
+}
+
+// checkName checks that a request has a name: ignore_changes may hide it, and without it nothing would be recorded.
+func checkName(request send.Request, diags *diag.Diagnostics) (ok bool) {
+	if request.Name == "" {
+		validate.ErrorAt(diags, path.Root("name"), wording.NameMissing(request))
+	}
+	return request.Name != ""
+}
+
+// assign records that the name has the job, which was imported, without sending anything.
+func (d *ProviderData) assign(ctx context.Context, job *jobModel, out stateWriter) (ok bool) {
+	request := job.request(ctx, job.ID.ValueString())
+	started, _ := time.Parse(time.RFC3339, job.CreatedAt.ValueString())
+	operation := d.Sender.Begin(ctx, request)
+	if err := operation.Call.Assign(ctx, started); err != nil {
+		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
+		return false
+	}
+	out.marks.record.Adoption = operation.Call.Adoption()
+	return true
+}
+
+// saveOutcome writes to the state what became of a request, from the moment that its job may have the prompt, so that no later apply sends
+// that again.
+func saveOutcome(
+	ctx context.Context, job *jobModel, outcome send.Outcome, operation *send.Operation, out stateWriter,
+) (warnings diag.Diagnostics) {
+	if outcome.JobID == "" {
+		return nil
+	}
+	isMessage, lastMessage, marks := operation.Request.Kind() == send.Message, outcome.Record.LastMessage(), &out.marks.message
+	switch {
+	case outcome.Job != nil:
+		warnings = job.set(outcome.Job)
+	case job.Status.IsUnknown(): // it is a create, whose job cannot be read
+		job.set(&agentapi.Job{ID: outcome.JobID})
+	}
+	switch {
+	case isMessage && outcome.Job == nil:
+		marks.messaged(time.Time{})
+	case isMessage:
+		at := time.Now()
+		if outcome.Result == send.AlreadySent {
+			at = outcome.Record.Last.SentAt
+		}
+		marks.messaged(at)
+		job.Status = types.StringValue(string(agentapi.StatusActive)) // what was read may be from before the message
+	case outcome.Result == send.Adopted && lastMessage != nil:
+		marks.SentAt, marks.Unconfirmed = lastMessage.SentAt, lastMessage.Unknown
+	}
+	out.marks.record.Adoption = operation.Call.Adoption()
+	out.save(ctx, job)
+	return warnings
+}
+
+// sayOutcome says what became of a request, unless this run has sent it.
+func sayOutcome(job *jobModel, outcome send.Outcome, request send.Request, out stateWriter) {
+	switch outcome.Result {
+	case send.Sent:
+	case send.Adopted:
+		if !outcome.Record.Broken { // else it is the job of this resource, which was tainted
+			addWarning(out.diags, wording.Adopted(outcome, request))
+		}
+	case send.AlreadySent:
+		addWarning(out.diags, wording.AlreadySent(outcome, request))
+	case send.Closed:
+		facts := job.facts()
+		facts.RefusedMessage = out.marks.message.RefusesMessages
+		validate.ErrorAt(out.diags, job.promptPath(), wording.MessageToClosedJob.Of(facts, nil))
+	default:
+		addError(out.diags, wording.NotAccepted(outcome, request, wording.Resource))
+	}
+}
+
+// noteRefusal notes that a job which has finished has refused a message, because of its prompt or because it has finished: a service may
+// refuse messages to every such job. If this and earlier refusals show that the job accepts none any more, the next plan replaces it. A
+// create has no private state that could keep an earlier refusal, so for it one is enough.
+func (r *jobResource) noteRefusal(
+	ctx context.Context, job *jobModel, outcome *send.Outcome, operation *send.Operation, isCreate bool, out stateWriter,
+) {
+	request, reason, marks := operation.Request, agentapi.ReasonOf(outcome.Err), &out.marks.message
+	if request.Kind() != send.Message || reason != agentapi.ReasonPrompt && reason != agentapi.ReasonJob {
+		return
+	}
+	shown, err := r.provider.Sender.Client.ReadJob(ctx, request.Project, request.Job)
+	if err != nil || !shown.Status.Terminal() || wait.MayBeStale(shown.Status, marks.SentAt) {
+		return
+	}
+	if !isCreate {
+		marks.refuses(promptHash(request.Job, job.comparedPrompt()), reason)
+		out.marks.write(ctx, out.private)
+	}
+	if outcome.BecameClosed = isCreate || marks.RefusesMessages; outcome.BecameClosed {
+		operation.Call.Closes() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
 }

@@ -157,14 +157,14 @@ func TestRequest_triggers(t *testing.T) {
 func TestNames_appliesOfOneProcess(t *testing.T) {
 	name, n := projectAndName{"p", "n"}, new(names)
 	for apply := range 2 {
-		if !n.create(name) || n.create(name) {
+		if !n.beginCreate(name) || n.beginCreate(name) {
 			t.Errorf("apply %d: one resource of two is created", apply)
 		}
-		n.hasCreated(name, "J")
-		n.isStored(name, "other")
-		if !n.isAdopted(name, "J") {
+		n.endCreate(name, "J")
+		n.forgetCreate(name, "other")
+		if !n.hasCreated(name, "J") {
 			t.Errorf("apply %d: the job is not that of a created resource", apply)
 		}
-		n.isStored(name, "J")
+		n.forgetCreate(name, "J")
 	}
 }

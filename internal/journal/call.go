@@ -33,7 +33,7 @@ type Call struct {
 	wanted  Wanted
 	journal *Journal
 	ctx     context.Context // the CLI's own, without a deadline of the provider
-	release func()          // the process need not wait for an outcome
+	unhold  func()          // the process need not wait for an outcome
 
 	under   *Record    // what the claim is written over
 	text    store.Text // of that, or of what this call has written
@@ -57,7 +57,7 @@ type found struct {
 // Begin starts to follow a call. ctx is the call's context, without a deadline of the provider.
 func (j *Journal) Begin(ctx context.Context, w Wanted) *Call {
 	under, text := &Record{Project: w.Project, Name: w.Name}, store.Text{Key: key(w.Project, w.Name)}
-	return &Call{wanted: w, journal: j, ctx: ctx, release: func() {}, stopKeeping: func() {}, under: under, text: text}
+	return &Call{wanted: w, journal: j, ctx: ctx, unhold: func() {}, stopKeeping: func() {}, under: under, text: text}
 }
 
 // Look reads the record of the name and decides what the request has to do. It waits until the request of another run has
@@ -94,7 +94,7 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 			verdict = c.journal.judge(r, c.wanted)
 		}
 		r = c.journal.settle(r)
-		if left := c.Left(); left != "" && verdict == Send && r.IsFree() && !c.journal.isForgotten(r) {
+		if left := c.Left(); left != "" && verdict == Send && r.IsFree() && !c.journal.isGivenUp(r) {
 			c.under, verdict = r, Adopt // the journal is off, or has gone with the machine of an earlier run
 			r = c.claimed(false)
 			r.accept(r.Claim, left)
@@ -118,9 +118,9 @@ func (c *Call) Prove() error { return c.journal.prove(c.ctx) }
 // Claim claims the name for a POST that is about to be sent: it writes that over what the call has looked at, or where nothing
 // is. After an error nothing must be sent: the name has another record (ErrTaken), the store failed, or the CLI has cancelled the call.
 func (c *Call) Claim() error {
-	release := c.release
-	c.release = c.journal.process.Hold()
-	release()
+	unhold := c.unhold
+	c.unhold = c.journal.process.Hold()
+	unhold()
 	err := c.journal.prove(c.ctx)
 	if err == nil {
 		err = c.write(c.ctx, c.claimed(c.journal.store.Place().IsLocal))
@@ -130,7 +130,7 @@ func (c *Call) Claim() error {
 	}
 	switch {
 	case errors.Is(err, ErrTaken):
-		c.release() // nothing was written
+		c.unhold() // nothing was written
 	case err != nil:
 		c.Withdrawn() // a write that failed may have arrived nevertheless
 	}
@@ -182,12 +182,11 @@ func (c *Call) write(ctx context.Context, r *Record) error {
 	switch {
 	case err == nil:
 		c.text = text
-	case errors.Is(err, errChanged):
+	case errors.Is(err, ErrTaken):
 		c.taken++
 		if now != nil {
 			c.met = &found{now, text}
 		}
-		return ErrTaken
 	}
 	return err
 }
@@ -204,7 +203,7 @@ func (c *Call) read(ctx context.Context) (*Record, store.Text, error) {
 func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (there store.Text, now *Record, err error) {
 	there, now, err = c.journal.put(ctx, r, over)
 	for range maxConflicts {
-		if !errors.Is(err, errChanged) || now == nil || !slices.Contains(c.writes, now.Write) {
+		if !errors.Is(err, ErrTaken) || now == nil || !slices.Contains(c.writes, now.Write) {
 			break
 		}
 		there, now, err = c.journal.put(ctx, r, there)
@@ -215,9 +214,9 @@ func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (there sto
 // keep writes an outcome, also after the call was cancelled. A store that does not take it is asked again in the background, for up to
 // retryLimit: meanwhile other runs wait until the claim's deadline, and the end of this process as long as Drain's caller allows.
 func (c *Call) keep(r *Record) {
-	ctx, release := context.WithoutCancel(c.ctx), c.release
+	ctx, unhold := context.WithoutCancel(c.ctx), c.unhold
 	if !c.failed(c.write(ctx, r)) {
-		release()
+		unhold()
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, retryLimit)
@@ -225,7 +224,7 @@ func (c *Call) keep(r *Record) {
 	c.stopKeeping = func() { stop(); <-done }
 	go func() {
 		defer close(done)
-		defer release()
+		defer unhold()
 		defer stop()
 		pause := time.Second
 		for sleep.For(ctx, pause) == nil {
@@ -242,7 +241,7 @@ func (c *Call) failed(err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.problem = err
-	return err != nil && !errors.Is(err, ErrTaken) && !errors.Is(err, errChanged)
+	return err != nil && !errors.Is(err, ErrTaken)
 }
 
 // Accepted records the job that the POST started or reached.
@@ -254,20 +253,20 @@ func (c *Call) Accepted(jobID string) {
 
 // Unknown records that no response can arrive any more, so that the next run does not wait for one.
 func (c *Call) Unknown() {
-	c.keep(c.written.settled(true))
+	c.keep(c.written.withUnknown())
 }
 
 // Withdrawn puts back what was there before a POST that had no effect: it was not sent, or refused.
 func (c *Call) Withdrawn() {
 	if c.written == nil {
-		c.release()
+		c.unhold()
 		return
 	}
 	r := *c.under
 	c.keep(&r)
 }
 
-// Message turns a create into a message to the job of its name.
+// Message turns a create into a message to the job of its name, by the verdict Continue.
 func (c *Call) Message(jobID string) { c.wanted.Job = jobID }
 
 // Left is the job that a resource of this process has left for the create; empty without one. The store may not have it.

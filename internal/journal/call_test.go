@@ -30,27 +30,27 @@ func TestCall_accesses(t *testing.T) {
 		ops     string
 		wrote   []string
 	}{
-		{"create", false, none, create("n", "x"), "sent", "put put", []string{"claim create, by 2", "job-2 create, by 2"}},
+		{"create", false, none, create("n", "x"), "sent", "put put", []string{"claim create", "job-2 create"}},
 		{
 			"create, local", true, none, create("n", "x"), "sent", "put put put",
-			[]string{"claim unsent create, by 2", "claim create, by 2", "job-2 create, by 2"},
+			[]string{"claim unsent create", "claim create", "job-2 create"},
 		},
 		{
 			"successor", false, other, other2, "sent", "put get put put",
-			[]string{"job-1 create, claim create, by 2", "job-2 create, by 2"},
+			[]string{"job-1 create, claim create", "job-2 create"},
 		},
-		{"adoption", false, other, create("n", "x"), "adopted job-1", "put get put", []string{"job-1 create, adopted, by 2"}},
+		{"adoption", false, other, create("n", "x"), "adopted job-1", "put get put", []string{"job-1 create, adopted"}},
 		{"another prompt", false, other, create("n", "y"), "other prompt", "put get", nil},
 		{
 			"message", false, other, message("n", "job-1", "y"), "sent", "get put put",
-			[]string{"job-1 create, claim message, by 2", "job-1 message, by 2"},
+			[]string{"job-1 create, claim message", "job-1 message"},
 		},
 		{
 			"message, local", true, other, message("n", "job-1", "y"), "sent", "get put put put",
-			[]string{"job-1 create, claim unsent message, by 2", "job-1 create, claim message, by 2", "job-1 message, by 2"},
+			[]string{"job-1 create, claim unsent message", "job-1 create, claim message", "job-1 message"},
 		},
 		{"message that was sent", false, other, message("n", "job-1", "x"), "already sent", "get", nil},
-		{"message to a job without a record", false, none, message("n", "J", "x"), "sent", "get put put", []string{"claim message, by 2", "J message, by 2"}},
+		{"message to a job without a record", false, none, message("n", "J", "x"), "sent", "get put put", []string{"claim message", "J message"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld()
@@ -105,19 +105,19 @@ func TestRelease_N23(t *testing.T) {
 		}
 		release("job-0", "get")
 		release("", "")
-		release("job-1", "get put", "job-1 create, released, by 2")
+		release("job-1", "get put", "job-1 create, released")
 		release("job-1", "get")
 		want(t, "recreated", request(t, j, create("n", "x"), "job-2"), "sent")
 		c.took()
 		w.history = nil
 
 		c.fault = times("put", repeated) // by a library
-		release("job-2", "get put get", "job-2 create, released, by 2")
+		release("job-2", "get put get", "job-2 create, released")
 		third, _ := w.open("3")
 		third.RequestTimeout = time.Hour
 		claim(t, third, message("n", "job-2", "y"))
 		w.history = nil
-		release("job-2", "get put", "job-2 message?, released, by 2") // another run is sending
+		release("job-2", "get put", "job-2 message?, released") // another run is sending
 
 		fourth, _ := w.open("4")
 		claim(t, fourth, create("n", "x"))
@@ -133,7 +133,7 @@ func TestRelease_N23(t *testing.T) {
 		if err := errors.Join(sixth.Release(t.Context(), "p", "m", "job-5", ""), sixth.Release(t.Context(), "p", "", "job-5", "")); err != nil {
 			t.Error(err)
 		}
-		want(t, "still adopted", w.record("m"), "job-5 create, adopted, by 6")
+		want(t, "still adopted", w.record("m"), "job-5 create, adopted")
 		seventh, _ := w.open("7")
 		successor := Wanted{Project: "p", Name: "m", Prompt: "x", Arguments: "2"}
 		want(t, "a successor", request(t, seventh, successor, "job-7"), "sent")
@@ -185,7 +185,7 @@ func TestCall_taken(t *testing.T) {
 		if err := slow.Claim(); !errors.Is(err, ErrTaken) {
 			t.Fatal(err)
 		}
-		w.wrote(t, "claim message, by 1")
+		w.wrote(t, "claim message")
 		ops.took()
 		began := time.Now()
 		accepted := make(chan bool)
@@ -291,22 +291,22 @@ func TestCall_faults(t *testing.T) {
 		want    string
 		wrote   []string
 	}{
-		"the claim does not arrive":    {false, []fault{lostRequest}, "failed", []string{"by 2"}},
-		"nor does what is put back":    {false, []fault{lostRequest, lostRequest, lostRequest}, "failed", []string{"by 2"}},
-		"the claim's response is lost": {false, []fault{lostResponse}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
-		"the claim is repeated":        {false, []fault{repeated}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
-		"the claim arrives late":       {false, []fault{late}, "failed", []string{"by 2"}},
-		"the claim is refused":         {false, []fault{denied}, "failed", []string{"by 2"}},
-		"the store hangs":              {false, []fault{hangs}, "failed", []string{"by 2"}},
-		"the mark does not arrive":     {true, []fault{none, lostRequest}, "failed", []string{"claim unsent create, by 2", "by 2"}},
+		"the claim does not arrive":    {false, []fault{lostRequest}, "failed", []string{"free"}},
+		"nor does what is put back":    {false, []fault{lostRequest, lostRequest, lostRequest}, "failed", []string{"free"}},
+		"the claim's response is lost": {false, []fault{lostResponse}, "sent", []string{"claim create", "job-2 create"}},
+		"the claim is repeated":        {false, []fault{repeated}, "sent", []string{"claim create", "job-2 create"}},
+		"the claim arrives late":       {false, []fault{late}, "failed", []string{"free"}},
+		"the claim is refused":         {false, []fault{denied}, "failed", []string{"free"}},
+		"the store hangs":              {false, []fault{hangs}, "failed", []string{"free"}},
+		"the mark does not arrive":     {true, []fault{none, lostRequest}, "failed", []string{"claim unsent create", "free"}},
 		"the mark's response is lost": {
-			true, []fault{none, lostResponse}, "sent", []string{"claim unsent create, by 2", "claim create, by 2", "job-2 create, by 2"},
+			true, []fault{none, lostResponse}, "sent", []string{"claim unsent create", "claim create", "job-2 create"},
 		},
-		"the mark arrives late":          {true, []fault{none, late}, "failed", []string{"claim unsent create, by 2", "by 2"}},
-		"the outcome does not arrive":    {false, []fault{none, lostRequest}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
-		"the outcome's response is lost": {false, []fault{none, lostResponse}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
-		"the outcome is repeated":        {false, []fault{none, repeated}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
-		"the outcome arrives late":       {false, []fault{none, late}, "sent", []string{"claim create, by 2", "job-2 create, by 2"}},
+		"the mark arrives late":          {true, []fault{none, late}, "failed", []string{"claim unsent create", "free"}},
+		"the outcome does not arrive":    {false, []fault{none, lostRequest}, "sent", []string{"claim create", "job-2 create"}},
+		"the outcome's response is lost": {false, []fault{none, lostResponse}, "sent", []string{"claim create", "job-2 create"}},
+		"the outcome is repeated":        {false, []fault{none, repeated}, "sent", []string{"claim create", "job-2 create"}},
+		"the outcome arrives late":       {false, []fault{none, late}, "sent", []string{"claim create", "job-2 create"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -330,7 +330,7 @@ func TestCall_lostTwice(t *testing.T) {
 		puts, gets := times("put", lostResponse), times("get", lostRequest)
 		c.fault = func(op string) fault { return max(puts(op), gets(op)) }
 		want(t, "result", request(t, j, create("n", "x"), "job-1"), "failed")
-		w.wrote(t, "claim create, by 1", "by 1")
+		w.wrote(t, "claim create", "free")
 	})
 }
 
@@ -345,7 +345,7 @@ func TestWithdrawn(t *testing.T) {
 		call := claim(t, j, message("n", "job-1", "y"))
 		call.Withdrawn()
 		want(t, "accesses", c.took(), "get put put")
-		w.wrote(t, "job-1 create, claim message, by 2", "job-1 create, by 2")
+		w.wrote(t, "job-1 create, claim message", "job-1 create")
 
 		// 429: the same call sends again, also while the store does not take what is put back.
 		var isDown atomic.Bool
@@ -372,7 +372,7 @@ func TestWithdrawn(t *testing.T) {
 		}
 		j.process.Drain(t.Context())
 		time.Sleep(2 * time.Minute)
-		w.wrote(t, "job-1 create, claim message, by 2", "job-1 create, claim message, by 2", "job-1 message, by 2")
+		w.wrote(t, "job-1 create, claim message", "job-1 create, claim message", "job-1 message")
 	})
 }
 
@@ -405,7 +405,7 @@ func TestCall_lostToAnother(t *testing.T) {
 			ops.fault = times("put", lostRequest)
 			c.Accepted("job-2")
 			time.Sleep(time.Minute)
-			if !errors.Is(c.Problem(), errChanged) {
+			if !errors.Is(c.Problem(), ErrTaken) {
 				t.Errorf("%v", c.Problem())
 			}
 		},
@@ -456,7 +456,7 @@ func TestSent_late(t *testing.T) {
 // An outcome that the store does not take is offered again in the background, also after Ctrl-C. Until it is stored, the process does not
 // end, and another run waits. (C7.)
 func TestCall_outcomeIsRetried(t *testing.T) {
-	for outcome, wanted := range map[string]string{"accepted": "job-1 create, by 1", "unknown": "create?, by 1", "withdrawn": "by 1"} {
+	for outcome, wanted := range map[string]string{"accepted": "job-1 create", "unknown": "create?", "withdrawn": "free"} {
 		t.Run(outcome, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld()
@@ -477,7 +477,7 @@ func TestCall_outcomeIsRetried(t *testing.T) {
 				if got := call.Problem(); !errors.Is(got, errFault) {
 					t.Errorf("problem: %v", got)
 				}
-				want(t, "not stored", w.record("n"), "claim create, by 1")
+				want(t, "not stored", w.record("n"), "claim create")
 				began := time.Now()
 				j.process.Drain(t.Context())
 				if waited := time.Since(began); waited < 15*time.Second || waited > 20*time.Second {
@@ -523,7 +523,7 @@ func TestSending_cancelled(t *testing.T) {
 			t.Error(err)
 		}
 		j.process.Drain(t.Context())
-		w.wrote(t, "by 1")
+		w.wrote(t, "free")
 	})
 }
 
@@ -582,7 +582,7 @@ func TestAssign(t *testing.T) {
 			t.Fatal(before, err)
 		}
 		want(t, "accesses", c.took(), "get put")
-		want(t, before, w.record("n"), "J create, by 2")
+		want(t, before, w.record("n"), "J create")
 		if r, _, err := j.get(t.Context(), "p", "n"); err != nil || !r.Started.Equal(started) {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -600,17 +600,17 @@ func TestCall_notes(t *testing.T) {
 	call.Accepted("job-1")
 	w.history = nil
 	call.Breaks()
-	w.wrote(t, "job-1 create, broken, by 1")
+	w.wrote(t, "job-1 create, broken")
 	want(t, "adopted", request(t, j, create("n", "x"), ""), "adopted job-1")
-	w.wrote(t, "job-1 create, adopted, by 1")
+	w.wrote(t, "job-1 create, adopted")
 
 	call = claim(t, j, message("n", "job-1", "y"))
 	call.Withdrawn()
 	w.history = nil
 	call.Closes()
-	w.wrote(t, "job-1 create, refuses, adopted, by 1")
+	w.wrote(t, "job-1 create, refuses, adopted")
 	want(t, "another prompt", request(t, j, create("n", "y"), "job-2"), "sent")
-	w.wrote(t, "job-1 create, refuses, adopted, claim create, by 1", "job-2 create, by 1")
+	w.wrote(t, "job-1 create, refuses, adopted, claim create", "job-2 create")
 	call.Closes() // it is another one's name by now
 	w.wrote(t)
 }

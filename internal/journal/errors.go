@@ -9,7 +9,7 @@ func (j *Journal) failed(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &Error{Store: j.store.Place().Name, Op: op, Err: err, IsUnusable: j.IsUnusable()}
+	return &Error{Store: j.store.Place().Name, Op: op, Err: err, IsUnusable: j.Location.Unusable != nil}
 }
 
 // Error reports that a journal could not be used.

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var verdicts = map[Verdict]string{
 	Send: "send", Wait: "wait", Adopt: "adopt", UnknownMessage: "sent, unknown", UnknownCreate: "unknown", AlreadySent: "already sent",
-	OtherPrompt: "other prompt", OtherJob: "other job",
+	OtherPrompt: "other prompt", Continue: "continue", OtherJob: "other job",
 }
 
 // world is what runs share: a store, and which of them have ended.
@@ -64,7 +64,7 @@ func (w *world) record(name string) string {
 	return short(r)
 }
 
-// short is "JOB REQUEST, claim REQUEST, by RUN", where ? is an unknown outcome.
+// short is "JOB REQUEST, claim REQUEST", where ? is an unknown outcome.
 func short(r *Record) string {
 	request := func(r *Request) string {
 		text := map[bool]string{true: "message", false: "create"}[r.IsMessage]
@@ -91,7 +91,7 @@ func short(r *Record) string {
 	if r.Claim != nil {
 		parts = append(parts, "claim "+request(r.Claim))
 	}
-	return strings.Join(append(parts, "by "+string(r.Run)), ", ")
+	return cmp.Or(strings.Join(parts, ", "), "free")
 }
 
 // fault is what becomes of an access to a store.

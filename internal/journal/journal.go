@@ -83,9 +83,6 @@ func Discard() *Journal { return over(store.Discard(), new(cli.Process), Options
 // Keeps reports whether the journal keeps anything.
 func (j *Journal) Keeps() bool { return j.store != store.Discard() }
 
-// IsUnusable reports whether the settings that lead to the journal cannot be used.
-func (j *Journal) IsUnusable() bool { return j.Location.Unusable != nil }
-
 // Unusable is why the settings that lead to the journal cannot be used, or nil.
 func (j *Journal) Unusable() error { return j.failed("written", j.Location.Unusable) }
 
@@ -108,9 +105,7 @@ func (j *Journal) get(ctx context.Context, project, name string) (*Record, store
 
 // read returns no record if there is none.
 func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, error) {
-	ctx, cancel := context.WithTimeout(ctx, opTimeout)
-	defer cancel()
-	text, err := j.store.Get(ctx, key)
+	text, err := j.getText(ctx, key)
 	if err != nil || !text.Exists() {
 		return nil, text, j.failed("read", err)
 	}
@@ -121,15 +116,12 @@ func (j *Journal) read(ctx context.Context, key string) (*Record, store.Text, er
 	return r, text, nil
 }
 
-// errChanged means that another run has written a record since it was read.
-var errChanged = errors.New("another run has written the record of this name")
-
 // stamp makes a record one that this run writes. Nothing changes it afterwards: it may be offered in the background.
 func (j *Journal) stamp(r *Record) {
-	r.Format, r.Run, r.Write = format, j.process.Run, newID()
+	r.Format, r.Write = format, newID()
 }
 
-// put writes a stamped record over the text that was read. The error is errChanged if another run has written meanwhile: then
+// put writes a stamped record over the text that was read. The error is ErrTaken if another run has written meanwhile: then
 // now is what it has written, as far as that can be read, and there its text.
 func (j *Journal) put(ctx context.Context, r *Record, over store.Text) (there store.Text, now *Record, _ error) {
 	if !j.Keeps() {
@@ -140,10 +132,24 @@ func (j *Journal) put(ctx context.Context, r *Record, over store.Text) (there st
 		return over, nil, err
 	}
 	for range maxConflicts {
-		there, now, err = j.putOnce(ctx, body, over)
-		if !errors.Is(err, errUnchanged) {
-			return there, now, err
+		there, err := j.putText(ctx, over, body)
+		if err == nil {
+			return there, nil, nil
 		}
+		// The response may be lost, or a library may have repeated a write that had arrived.
+		there, readErr := j.getText(context.WithoutCancel(ctx), over.Key)
+		switch {
+		case readErr == nil && bytes.Equal(there.Body, body):
+			return there, nil, nil
+		case !errors.Is(err, store.ErrConflict):
+			return over, nil, j.failed("written", err)
+		case readErr != nil: // the conflict may be with this write itself
+			return over, nil, j.failed("read", readErr)
+		case there.Version != over.Version:
+			now, _ = decode(there.Body, over.Key) // nil if it cannot be read
+			return there, now, ErrTaken
+		}
+		// Nothing shows the other write yet.
 		if err = sleep.For(ctx, rand.N(pollInterval)); err != nil {
 			return over, nil, err
 		}
@@ -151,33 +157,16 @@ func (j *Journal) put(ctx context.Context, r *Record, over store.Text) (there st
 	return over, nil, j.failed("written", errConflicts)
 }
 
-// errUnchanged means that a write met another one, which nothing shows yet.
-var errUnchanged = errors.New("the record is what was read")
-
-func (j *Journal) putOnce(ctx context.Context, body []byte, over store.Text) (there store.Text, now *Record, _ error) {
-	writing, cancel := context.WithTimeout(ctx, opTimeout)
+func (j *Journal) getText(ctx context.Context, key string) (store.Text, error) {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
 	defer cancel()
-	there, err := j.store.Put(writing, over, body)
-	if err == nil {
-		return there, nil, nil
-	}
-	// The response may be lost, or a library may have repeated a write that had arrived.
-	reading, cancelReading := context.WithTimeout(context.WithoutCancel(ctx), opTimeout)
-	defer cancelReading()
-	there, readErr := j.store.Get(reading, over.Key)
-	switch {
-	case readErr == nil && bytes.Equal(there.Body, body):
-		return there, nil, nil
-	case !errors.Is(err, store.ErrConflict):
-		return over, nil, j.failed("written", err)
-	case readErr != nil: // it may have been this write
-		return over, nil, j.failed("read", readErr)
-	case there.Version == over.Version:
-		return over, nil, errUnchanged
-	case there.Exists():
-		now, _ = decode(there.Body, over.Key) // nil if it cannot be read
-	}
-	return there, now, errChanged
+	return j.store.Get(ctx, key)
+}
+
+func (j *Journal) putText(ctx context.Context, over store.Text, body []byte) (store.Text, error) {
+	ctx, cancel := context.WithTimeout(ctx, opTimeout)
+	defer cancel()
+	return j.store.Put(ctx, over, body)
 }
 
 // prove makes sure, once in a process, that the store honours the condition of a write.
@@ -216,7 +205,7 @@ func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption st
 			return err
 		}
 		if r.Claim != nil && r.Claim.Job == jobID {
-			r = r.settled(true)
+			r = r.withUnknown()
 		} else if j.isOver(r.Claim) {
 			r = j.settle(r)
 		}
@@ -226,7 +215,7 @@ func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption st
 		r.Released = true
 		j.log(ctx, "released", r)
 		j.stamp(r)
-		if _, _, err = j.put(ctx, r, text); !errors.Is(err, errChanged) {
+		if _, _, err = j.put(ctx, r, text); !errors.Is(err, ErrTaken) {
 			return err
 		}
 		if err = sleep.For(ctx, rand.N(pollInterval)); err != nil {
@@ -239,10 +228,10 @@ func (j *Journal) Release(ctx context.Context, project, name, jobID, adoption st
 // LastRequest returns the id of the last request for a job, by which a person can give it up. It is empty if the store does not show one.
 func (j *Journal) LastRequest(ctx context.Context, project, name, jobID string) (id string) {
 	r, _, err := j.get(context.WithoutCancel(ctx), project, name)       // also after a timeout, which this is about
-	if r = j.settle(r); err != nil || r.Job != jobID || r.Last == nil { // it may be released by a run that was killed
-		return ""
+	if r = j.settle(r); err == nil && r.Job == jobID && r.Last != nil { // a run that was killed may have released it
+		return r.Last.ID
 	}
-	return r.Last.ID
+	return ""
 }
 
 // Left is the job of a resource that has left the state in this process, as the state knew it.

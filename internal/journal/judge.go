@@ -37,6 +37,8 @@ const (
 	UnknownCreate
 	// OtherPrompt: the name has a job that was last sent another prompt.
 	OtherPrompt
+	// Continue: so it has, and the create that started it failed, so that the prompt is a message to that job.
+	Continue
 	// OtherJob: the name has another job than the recipient of the message, or a create that nobody has decided about.
 	OtherJob
 )
@@ -56,7 +58,7 @@ func (j *Journal) judge(r *Record, w Wanted) Verdict {
 
 func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 	switch {
-	case j.isForgotten(r):
+	case j.isGivenUp(r):
 		return Send
 	case r.IsFree() && r.Job != "" && r.Job == j.leftFor(w):
 		return Adopt
@@ -70,6 +72,8 @@ func (j *Journal) judgeCreate(r *Record, w Wanted) Verdict {
 		return Adopt
 	case r.Refuses:
 		return Send
+	case r.Broken:
+		return Continue
 	}
 	return OtherPrompt
 }
@@ -78,7 +82,7 @@ func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
 	switch {
 	case r.Last == nil, r.Released && r.Job != w.Job: // the state has the job
 		return Send
-	case r.Job != w.Job && !j.isForgotten(r):
+	case r.Job != w.Job && !j.isGivenUp(r):
 		return OtherJob
 	case r.Job != w.Job, w.IsPromptUnknown, !r.Last.has(w.Prompt):
 		return Send
@@ -88,8 +92,8 @@ func (j *Journal) judgeMessage(r *Record, w Wanted) Verdict {
 	return AlreadySent
 }
 
-// isForgotten reports whether a person has given up the last request of a name.
-func (j *Journal) isForgotten(r *Record) bool { return r.Last != nil && j.IsGivenUp(r.Last.ID) }
+// isGivenUp reports whether a person has given up the last request of a name.
+func (j *Journal) isGivenUp(r *Record) bool { return r.Last != nil && j.IsGivenUp(r.Last.ID) }
 
 // IsGivenUp reports whether a person has given up a request.
 func (j *Journal) IsGivenUp(id string) bool { return slices.Contains(j.Forget, id) }
@@ -99,12 +103,16 @@ func (j *Journal) isOver(claim *Request) bool {
 	return claim == nil || time.Now().After(claim.Deadline) || j.process.Ended(claim.Sender)
 }
 
-// settle returns what a record, which may be nil, says once its claim is over, if it has one. If the sender has ended on this machine, it
-// had sent nothing before it said so.
+// settle returns what a record says once its claim is over, if it has one. A sender that marks a claim before it sends, and that has
+// ended on this machine without a mark, has sent nothing.
 func (j *Journal) settle(r *Record) *Record {
-	if r == nil || r.Claim == nil {
+	switch {
+	case r.Claim == nil:
 		return r
+	case r.Claim.Unsent && j.process.Ended(r.Claim.Sender):
+		s := *r
+		s.Claim = nil
+		return &s
 	}
-	isSent := !r.Claim.Unsent || !j.process.Ended(r.Claim.Sender)
-	return r.settled(isSent)
+	return r.withUnknown()
 }

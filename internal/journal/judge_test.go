@@ -19,7 +19,7 @@ const lastID, claimID = "lastlastlastlast", "claimclaimclaimc"
 // has is a record of an earlier run: of a request that the service has accepted, and after which the name has a job.
 func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
 	r := &Record{
-		Project: "p", Name: "n", Job: job, Arguments: Hash(triggers), Run: "earlier",
+		Project: "p", Name: "n", Job: job, Arguments: Hash(triggers),
 		Last: &Request{ID: lastID, Prompt: Hash(lastID, prompt), Arguments: Hash(triggers)},
 	}
 	for _, edit := range edits {
@@ -31,10 +31,8 @@ func has(job, prompt, triggers string, edits ...func(*Record)) *Record {
 func released(r *Record)  { r.Released = true }
 func unknown(r *Record)   { r.Last.Unknown = true }
 func refuses(r *Record)   { r.Refuses = true }
+func broken(r *Record)    { r.Broken = true }
 func isMessage(r *Record) { r.Last.IsMessage, r.Last.Job = true, r.Job }
-func by(run cli.Run) func(*Record) {
-	return func(r *Record) { r.Run = run }
-}
 
 // claimed is a record under the claim of a sender, which is sent unless it says otherwise.
 func claimed(sender, job, prompt string, edits ...func(*Record)) func(*Record) {
@@ -72,7 +70,6 @@ func TestJudge(t *testing.T) {
 		{"nothing was accepted", free(), newJob, "", Send},
 		{"released", has("J", "x", "", released), newJob, "", Send},
 		{"released, of another prompt", has("J", "y", "2", released), newJob, "", Send},
-		{"released by this run", has("J", "x", "", released, by("me")), newJob, "", Send},
 		{"accepted, the same request", has("J", "x", ""), newJob, "", Adopt},
 		{"… whose prompt the plan does not know", has("J", "x", ""), planned(newJob), "", Adopt},
 		{"… after an accepted message with its prompt", has("J", "x", "", isMessage), newJob, "", Adopt},
@@ -103,11 +100,13 @@ func TestJudge(t *testing.T) {
 		{"an unknown create", has("", "x", "", unknown), newJob, "", UnknownCreate},
 		{"… of another prompt", has("", "y", "", unknown), newJob, "", UnknownCreate},
 		{"… of other triggers", has("", "x", "", unknown), triggered, "", UnknownCreate},
-		{"… of this run", has("", "x", "", unknown, by("me")), newJob, "", UnknownCreate},
 		{"… that was forgotten", has("", "x", "", unknown), newJob, lastID, Send},
-		{"a job of this run", has("J", "x", "", by("me")), newJob, "", Adopt},
 		{"a job that refuses messages", has("J", "y", "", refuses), newJob, "", Send},
 		{"… with the same prompt", has("J", "x", "", refuses), newJob, "", Adopt},
+		{"a create that failed, another prompt", has("J", "y", "", broken), newJob, "", Continue},
+		{"… with the same prompt", has("J", "x", "", broken), newJob, "", Adopt},
+		{"… with other triggers", has("J", "y", "", broken), triggered, "", Send},
+		{"… whose job refuses messages", has("J", "y", "", broken, refuses), newJob, "", Send},
 		{"released by a resource that has left it", has("left", "x", "", released), newJob, "", Adopt},
 		{"… and another prompt", has("left", "x", "", released), create("n", "y"), "", Send},
 		{"… and other triggers", has("left", "x", "", released), triggered, "", Send},
@@ -119,7 +118,6 @@ func TestJudge(t *testing.T) {
 		{"message: … with another prompt", has("J", "y", "", released), sameJob, "", Send},
 		{"message: accepted", has("J", "x", "", isMessage), sameJob, "", AlreadySent},
 		{"message: accepted as the create", has("J", "x", ""), sameJob, "", AlreadySent},
-		{"message: accepted, in this run", has("J", "x", "", isMessage, by("me")), sameJob, "", AlreadySent},
 		{"message: unknown", has("J", "x", "", isMessage, unknown), sameJob, "", UnknownMessage},
 		{"N13 message: pending", has("J", "y", "", claimed(alive, "J", "x")), sameJob, "", Wait},
 		{"N13 message: pending until its end", has("J", "y", "", claimed(dead, "J", "x")), sameJob, "", UnknownMessage},
@@ -132,7 +130,6 @@ func TestJudge(t *testing.T) {
 		{"message: … an unknown message", has("K", "x", "", isMessage, unknown), sameJob, "", OtherJob},
 		{"message: … that was forgotten", has("K", "x", ""), sameJob, lastID, Send},
 		{"message: … released", has("K", "x", "", released), sameJob, "", Send},
-		{"message: … in this run", has("K", "x", "", by("me")), sameJob, "", OtherJob},
 		{"message: an unknown create", has("", "x", "", unknown), sameJob, "", OtherJob},
 		{"message: … that was forgotten", has("", "x", "", unknown), sameJob, lastID, Send},
 		{"message: a create until its end", has("J", "x", "", claimed(dead, "", "x")), sameJob, "", OtherJob},
@@ -186,34 +183,34 @@ func TestRequests(t *testing.T) {
 	other.Arguments = "2"
 	for name, steps := range map[string][]step{
 		"the same request again": {
-			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create, by 1"},
-			{run: "2", wanted: create("n", "x"), want: "adopted job-1", record: "job-1 create, adopted, by 2"},
-			{run: "3", wanted: create("n", "y"), want: "other prompt", record: "job-1 create, adopted, by 2"},
-			{run: "4", wanted: create("n", "y"), forget: "last", want: "sent", record: "job-4 create, by 4"},
+			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create"},
+			{run: "2", wanted: create("n", "x"), want: "adopted job-1", record: "job-1 create, adopted"},
+			{run: "3", wanted: create("n", "y"), want: "other prompt", record: "job-1 create, adopted"},
+			{run: "4", wanted: create("n", "y"), forget: "last", want: "sent", record: "job-4 create"},
 		},
 		"messages": {
-			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create, by 1"},
-			{run: "2", wanted: message("n", "job-1", "y"), want: "sent", record: "job-1 message, by 2"},
-			{run: "3", wanted: message("n", "job-1", "y"), want: "already sent", record: "job-1 message, by 2"},
-			{run: "4", wanted: message("n", "job-1", "z"), lost: true, record: "job-1 message, claim message, by 4"},
-			{run: "5", wanted: message("n", "job-1", "z"), want: "sent, unknown", record: "job-1 message, claim message, by 4"},
-			{run: "6", wanted: message("n", "job-1", "y"), want: "sent", record: "job-1 message, by 6"},
-			{run: "7", wanted: create("n", "y"), want: "adopted job-1", record: "job-1 message, adopted, by 7"},
+			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create"},
+			{run: "2", wanted: message("n", "job-1", "y"), want: "sent", record: "job-1 message"},
+			{run: "3", wanted: message("n", "job-1", "y"), want: "already sent", record: "job-1 message"},
+			{run: "4", wanted: message("n", "job-1", "z"), lost: true, record: "job-1 message, claim message"},
+			{run: "5", wanted: message("n", "job-1", "z"), want: "sent, unknown", record: "job-1 message, claim message"},
+			{run: "6", wanted: message("n", "job-1", "y"), want: "sent", record: "job-1 message"},
+			{run: "7", wanted: create("n", "y"), want: "adopted job-1", record: "job-1 message, adopted"},
 		},
 		"a message to an imported job": {
-			{run: "1", wanted: message("n", "job-0", "y"), want: "sent", record: "job-0 message, by 1"},
-			{run: "2", wanted: message("n", "job-9", "y"), want: "other job", record: "job-0 message, by 1"},
+			{run: "1", wanted: message("n", "job-0", "y"), want: "sent", record: "job-0 message"},
+			{run: "2", wanted: message("n", "job-9", "y"), want: "other job", record: "job-0 message"},
 		},
 		"an unknown create, forgotten once": {
-			{run: "1", wanted: create("n", "x"), lost: true, record: "claim create, by 1"},
-			{run: "2", wanted: create("n", "x"), want: "unknown", record: "claim create, by 1"},
-			{run: "3", wanted: create("n", "x"), forget: "claim", want: "sent", record: "job-3 create, by 3"},
-			{run: "4", wanted: create("n", "y"), forget: "used up", want: "other prompt", record: "job-3 create, by 3"},
+			{run: "1", wanted: create("n", "x"), lost: true, record: "claim create"},
+			{run: "2", wanted: create("n", "x"), want: "unknown", record: "claim create"},
+			{run: "3", wanted: create("n", "x"), forget: "claim", want: "sent", record: "job-3 create"},
+			{run: "4", wanted: create("n", "y"), forget: "used up", want: "other prompt", record: "job-3 create"},
 		},
 		"other triggers": {
-			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create, by 1"},
-			{run: "2", wanted: other, want: "sent", record: "job-2 create, by 2"},
-			{run: "3", wanted: create("n", "x"), want: "sent", record: "job-3 create, by 3"},
+			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create"},
+			{run: "2", wanted: other, want: "sent", record: "job-2 create"},
+			{run: "3", wanted: create("n", "x"), want: "sent", record: "job-3 create"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,6 @@ type Record struct {
 	Adoption  string    `json:"adoption,omitempty"` // random: of two objects that have the job, the last one that adopted it knows this
 	Last      *Request  `json:"last,omitempty"`     // that the service accepted, or may have accepted
 	Claim     *Request  `json:"claim,omitempty"`    // the request that a run sends
-	Run       cli.Run   `json:"run"`                // that wrote this
 	Write     string    `json:"write"`              // random: who has lost the response to a write recognizes it
 }
 
@@ -124,13 +123,9 @@ func (r *Record) IsFree() bool { return r.Released || r.Last == nil }
 // IsUnknownCreate reports whether a job may have been started that nobody knows.
 func (r *Record) IsUnknownCreate() bool { return !r.IsFree() && r.Last.Unknown && !r.Last.IsMessage }
 
-// settled is the record once its claim can have no response any more. isSent: the request may have been sent.
-func (r *Record) settled(isSent bool) *Record {
+// withUnknown is the record once no response to the request of its claim can arrive any more.
+func (r *Record) withUnknown() *Record {
 	s := *r
-	s.Claim = nil
-	if r.Claim == nil || !isSent {
-		return &s
-	}
 	s.accept(r.Claim, r.Claim.Job)
 	s.Last.Unknown = true
 	return &s

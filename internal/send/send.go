@@ -80,6 +80,7 @@ const (
 type Outcome struct {
 	Result       Result
 	Job          *agentapi.Job   // if the service has accepted the request
+	JobID        string          // of the job that has the prompt, or may have it; also if that cannot be read now
 	Record       *journal.Record // of the name, as an earlier run has left it, or with our own unknown request; may be nil
 	Err          error
 	BecameClosed bool // because of refusals like this one, the job accepts no messages from now on
@@ -121,9 +122,24 @@ const (
 	lookAgain // another run was faster
 )
 
-// Send sends the request, unless the record of its name says otherwise. A create claims the name first and reads its record only if
-// there is one: that needs no right to know that there is none.
+// Send sends the request, unless the record of its name says otherwise.
 func (o *Operation) Send(ctx context.Context) Outcome {
+	out := o.send(ctx)
+	isMessage := o.Request.Kind() == Message
+	switch {
+	case out.Job != nil:
+		out.JobID = out.Job.ID
+	case isMessage && (out.Result == Unknown || out.Result == EarlierUnknown):
+		out.JobID = o.Request.Job
+	case !isMessage && (out.Result == Unreadable || out.Result == JournalUnusable):
+		out.JobID = o.Call.Left() // perhaps nothing else knows it any more
+	}
+	return out
+}
+
+// send sends the request. A create claims the name first and reads its record only if there is one: that needs no right to know that
+// there is none.
+func (o *Operation) send(ctx context.Context) Outcome {
 	then := lookAgain
 	if o.Request.Kind() == Create && o.Request.Adopts == "" && o.Call.Left() == "" {
 		then = post
@@ -227,8 +243,8 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 		return o.find(ctx, AlreadySent, record), stop
 	case journal.UnknownCreate, journal.UnknownMessage:
 		return Outcome{Result: EarlierUnknown, Record: record}, stop
-	case journal.OtherPrompt:
-		return o.otherPrompt(ctx, record)
+	case journal.OtherPrompt, journal.Continue:
+		return o.otherPrompt(ctx, verdict, record)
 	case journal.OtherJob:
 		return Outcome{Result: OtherJob, Record: record}, stop
 	case journal.Send, journal.Wait: // a look has waited
@@ -236,16 +252,16 @@ func (o *Operation) follow(ctx context.Context, verdict journal.Verdict, record 
 	return Outcome{}, post
 }
 
-// otherPrompt decides about a create whose name has a job with another prompt. Of a job that failed or was archived, a person has corrected
-// the prompt. One whose create was cut short is that of this resource.
-func (o *Operation) otherPrompt(ctx context.Context, record *journal.Record) (Outcome, next) {
+// otherPrompt decides about a create whose name has a job that was sent another prompt. If that job failed or was archived, a person has
+// corrected the prompt. If its create failed, it is the job of this resource, which Terraform has tainted.
+func (o *Operation) otherPrompt(ctx context.Context, verdict journal.Verdict, record *journal.Record) (Outcome, next) {
 	out := o.find(ctx, OtherPrompt, record)
 	switch {
 	case out.Err != nil:
 		return out, stop
 	case out.Job.Status == agentapi.StatusFailed, out.Job.Status == agentapi.StatusArchived:
 		return Outcome{}, post
-	case record.Broken:
+	case verdict == journal.Continue:
 		o.Request.Job = record.Job
 		o.Call.Message(record.Job)
 		return Outcome{}, post

@@ -35,13 +35,15 @@ func mutants() map[string]mutant {
 		},
 		"the provider waits for the response": {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
-			"job/resource.go", "		out.save(ctx, &job)\n		if !options.enabled {", "		if !options.enabled {", create,
+			"job/resource.go", "	out.marks.record.Adoption = operation.Call.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Call.Adoption()\n	if out.planned != nil {\n		out.save(ctx, job)\n	}\n", create,
 		},
 		"a job that has not finished is red": {
 			"job/await.go", "	addError(out.diags, text)\n", "	addWarning(out.diags, text)\n", "create times out in bucket",
 		},
-		"Ctrl-C does not taint":                          {"job/await.go", "errors.Is(err, context.Canceled)", "false", create},
-		"an accepted message is in the state":            {"job/update.go", "		out.save(ctx, job)\n", "", message},
+		"Ctrl-C does not taint": {"job/await.go", "errors.Is(err, context.Canceled)", "false", create},
+		"an accepted message is in the state": {
+			"job/resource.go", "	out.marks.record.Adoption = operation.Call.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Call.Adoption()\n	if out.planned == nil {\n		out.save(ctx, job)\n	}\n", message,
+		},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket"},
 
@@ -50,12 +52,12 @@ func mutants() map[string]mutant {
 			"journal/judge.go", "	case w.IsPromptUnknown, r.Last.has(w.Prompt):\n		return Adopt\n", "	case w.IsPromptUnknown, r.Last.has(w.Prompt):\n		return Send\n", create,
 		},
 		"another prompt stops":          {"journal/judge.go", "	return OtherPrompt\n", "	return Send\n", "state lost, edited in bucket"},
-		"a forgotten request sends":     {"journal/judge.go", "	case j.isForgotten(r):\n		return Send\n", "", "create, and a decision in bucket"},
-		"a forgotten job is replaced":   {"job/change.go", "	case isGivenUp, options", "	case options", "forget in bucket"},
+		"a request given up sends":      {"journal/judge.go", "	case j.isGivenUp(r):\n		return Send\n", "", "create, and a decision in bucket"},
+		"a job given up is replaced":    {"job/decide.go", "	case isGivenUp, options", "	case options", "forget in bucket"},
 		"a closed job has a successor":  {"journal/call.go", "		r.Refuses = true\n", "", "closed job, create first in bucket"},
 		"a create that failed is noted": {"journal/call.go", "		broken.Broken = true\n", "", "create times out, edited in bucket"},
 		"a message goes to the job that the name has": {
-			"journal/judge.go", "	case r.Job != w.Job && !j.isForgotten(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
+			"journal/judge.go", "	case r.Job != w.Job && !j.isGivenUp(r):\n		return OtherJob\n", "", "older state, after -replace, edited in bucket",
 		},
 		"a message does not hide an unknown create": {
 			"journal/judge.go", "r.Released && r.Job != w.Job:", "r.Released && r.Job != w.Job, r.IsUnknownCreate():", "older state, after -replace, edited in bucket",
@@ -66,7 +68,7 @@ func mutants() map[string]mutant {
 		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return UnknownMessage\n	}\n	return AlreadySent\n", "	}\n	return Send\n", message},
 		"a claim that is over may have been sent":    {"journal/judge.go", "	r = j.settle(r)\n", "", create},
 
-		"no POST without a claim":                                    {"journal/call.go", "		return ErrTaken\n	}\n	return err\n", "		return ErrTaken\n	}\n	return nil\n", create},
+		"no POST without a claim":                                    {"journal/call.go", "{now, text}\n		}\n	}\n	return err\n", "{now, text}\n		}\n	}\n	return nil\n", create},
 		"a claim replaces only what was read":                        {"journal/call.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
 		"nothing is sent before the store has proved its conditions": {"journal/journal.go", "	err := j.store.Prove(ctx)\n", "	var err error\n", create},
 		"the response is recorded before it is used":                 {"journal/call.go", "	r.accept(r.Claim, jobID)\n	c.keep(&r)\n", "	r.accept(r.Claim, jobID)\n	c.release()\n", create},
@@ -76,24 +78,24 @@ func mutants() map[string]mutant {
 		},
 
 		"a plan only reads": {
-			"job/plan.go", "	if c.verdict == journal.Send || c.isReleased() || c.continues() {\n",
-			"	_ = j.Release(ctx, plan.ProjectID.ValueString(), plan.Name.ValueString(), replaced, journal.AnyAdoption)\n	if c.verdict == journal.Send || c.isReleased() || c.continues() {\n",
+			"job/plan.go", "	if c.sends() {\n",
+			"	_ = j.Release(ctx, plan.ProjectID.ValueString(), plan.Name.ValueString(), replaced, journal.AnyAdoption)\n	if c.sends() {\n",
 			"-replace only planned in bucket",
 		},
 		"what a plan adopts is not sent": {
 			"send/send.go", "		case o.Request.Adopts != \"\":\n			return Outcome{Result: NotAdopted}\n", "", "two runs, one adopts and one destroys in bucket",
 		},
 		"what could not be adopted is not released": {
-			"job/resource.go", "hasCreated(job.projectAndName(), request.Adopts)", "hasCreated(job.projectAndName(), \"\")", "other address, no moved block in bucket",
+			"job/resource.go", "endCreate(name, cmp.Or(outcome.JobID, request.Adopts))", "endCreate(name, cmp.Or(outcome.JobID))", "other address, no moved block in bucket",
 		},
-		"a taint keeps the job":                       {"job/record.go", "isKept = next.MayBeSame && !isLeaving", "isKept = false", "taint in bucket"},
-		"a job is left to a create of the same apply": {"job/record.go", "	if isKept || isLeaving && !d.IsTestCommand {", "	if isKept {", "other address, destroyed first in bucket"},
+		"a taint keeps the job":                       {"job/resource.go", "isKept = next.MayBeSame && !isLeaving", "isKept = false", "taint in bucket"},
+		"a job is left to a create of the same apply": {"job/resource.go", "	if isKept || isLeaving && !r.provider.IsTestCommand {", "	if isKept {", "other address, destroyed first in bucket"},
 		"a destroy keeps what another object has adopted": {
 			"journal/journal.go", " || adoption != AnyAdoption && r.Adoption != adoption {", " {", "two aliases, one name, one destroyed in bucket",
 		},
-		"a destroy releases": {"job/record.go", "	return false, j.Release(ctx, project, name, id, adoption)\n", "	_ = adoption\n	return false, nil\n", "terraform destroy in bucket"},
+		"a destroy releases": {"job/resource.go", "	err := j.Release(ctx, project, name, id, adoption)\n", "	_ = adoption\n	var err error\n", "terraform destroy in bucket"},
 		"a replacement without its journal fails": {
-			"job/resource.go", "	case err != nil && marks.plan.Successor != nil:\n", "	case false:\n", "-replace in bucket",
+			"job/resource.go", "	if err != nil && next != nil {\n", "	if false {\n", "-replace in bucket",
 		},
 		"a test has records of its own": {"provider/config.go", "process != nil && process.Command == \"test\"", "false", "test beside production in bucket"},
 	}

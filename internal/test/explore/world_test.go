@@ -324,9 +324,8 @@ func (w *world) fingerprint() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, r := range records {
-		last := fmt.Sprint(len(w.runs)-1) == string(r.Run)
-		fmt.Fprintf(&b, "record %s %s job %d released %t refuses %t broken %t, last run %t",
-			r.Name, triggersOf(r.Arguments), jobs[r.Job], r.Released, r.Refuses, r.Broken, last)
+		fmt.Fprintf(&b, "record %s %s job %d released %t refuses %t broken %t",
+			r.Name, triggersOf(r.Arguments), jobs[r.Job], r.Released, r.Refuses, r.Broken)
 		fmt.Fprint(&b, w.describe("last", r.Last, jobs), w.describe("claim", r.Claim, jobs))
 		fmt.Fprintln(&b)
 	}
