@@ -97,7 +97,7 @@ func (d *ProviderData) reportJournalError(err error, diags *diag.Diagnostics) {
 
 // reportProblem warns that the journal does not show an outcome.
 func (d *ProviderData) reportProblem(operation *send.Operation, outcome send.Outcome, job wording.Job, diags *diag.Diagnostics) {
-	problem := operation.Call.Problem()
+	problem := operation.Problem()
 	if problem != nil && outcome.Result == send.Sent {
 		addWarning(diags, wording.JournalNotWritten(problem, job))
 		return

@@ -114,7 +114,7 @@ func (r *jobResource) Create(ctx context.Context, req resource.CreateRequest, re
 		}
 	}
 	if outcome.JobID != "" && resp.Diagnostics.HasError() {
-		operation.Call.Breaks() //nolint:contextcheck // it has the context of Begin, without our deadline
+		operation.Breaks() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
 	r.provider.reportProblem(operation, outcome, job.facts(), &resp.Diagnostics) // by now, the store may have taken it
 }
@@ -346,11 +346,11 @@ func (d *ProviderData) assign(ctx context.Context, job *jobModel, out stateWrite
 	request := job.request(ctx, job.ID.ValueString())
 	started, _ := time.Parse(time.RFC3339, job.CreatedAt.ValueString())
 	operation := d.Sender.Begin(ctx, request)
-	if err := operation.Call.Assign(ctx, started); err != nil {
+	if err := operation.Assign(ctx, started); err != nil {
 		addError(out.diags, wording.NameNotRecorded(err, request, job.facts()))
 		return false
 	}
-	out.marks.record.Adoption = operation.Call.Adoption()
+	out.marks.record.Adoption = operation.Adoption()
 	return true
 }
 
@@ -382,7 +382,7 @@ func saveOutcome(
 	case outcome.Result == send.Adopted && lastMessage != nil:
 		marks.SentAt, marks.Unconfirmed = lastMessage.SentAt, lastMessage.Unknown
 	}
-	out.marks.record.Adoption = operation.Call.Adoption()
+	out.marks.record.Adoption = operation.Adoption()
 	out.save(ctx, job)
 	return warnings
 }
@@ -425,6 +425,6 @@ func (r *jobResource) noteRefusal(
 		out.marks.write(ctx, out.private)
 	}
 	if outcome.BecameClosed = isCreate || marks.RefusesMessages; outcome.BecameClosed {
-		operation.Call.Closes() //nolint:contextcheck // it has the context of Begin, without our deadline
+		operation.Closes() //nolint:contextcheck // it has the context of Begin, without our deadline
 	}
 }

@@ -37,7 +37,6 @@ type Call struct {
 
 	under   *Record    // what the claim is written over
 	text    store.Text // of that, or of what this call has written
-	met     *found     // stood in the way of a write: a look need not read it again
 	written *Record    // what the call has written last, since it looked
 	writes  []string   // all that it has written: a response may be lost
 	taken   int        // how often another run was faster
@@ -46,12 +45,6 @@ type Call struct {
 
 	mu      sync.Mutex
 	problem error // why the store does not show what became of the request
-}
-
-// found is a record as it was read.
-type found struct {
-	record *Record
-	text   store.Text
 }
 
 // Begin starts to follow a call. ctx is the call's context, without a deadline of the provider.
@@ -73,7 +66,7 @@ func (c *Call) Look(ctx context.Context) (Verdict, *Record, error) {
 	}
 	began, waitsFor := time.Now(), ""
 	for {
-		r, text, err := c.read(ctx)
+		r, text, err := c.journal.get(ctx, c.wanted.Project, c.wanted.Name)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -178,37 +171,26 @@ func (c *Call) write(ctx context.Context, r *Record) error {
 	c.journal.stamp(r)
 	c.written, c.writes = r, append(c.writes, r.Write)
 	c.journal.log(ctx, "recording", r)
-	text, now, err := c.offer(ctx, r, c.text)
+	text, err := c.offer(ctx, r, c.text)
 	switch {
 	case err == nil:
 		c.text = text
 	case errors.Is(err, ErrTaken):
 		c.taken++
-		if now != nil {
-			c.met = &found{now, text}
-		}
 	}
 	return err
 }
 
-func (c *Call) read(ctx context.Context) (*Record, store.Text, error) {
-	if met := c.met; met != nil {
-		c.met = nil
-		return met.record, met.text, nil
-	}
-	return c.journal.get(ctx, c.wanted.Project, c.wanted.Name)
-}
-
 // offer is one attempt to write a record. What it meets may be an earlier write of the call, whose response was lost.
-func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (there store.Text, now *Record, err error) {
-	there, now, err = c.journal.put(ctx, r, over)
+func (c *Call) offer(ctx context.Context, r *Record, over store.Text) (store.Text, error) {
+	there, now, err := c.journal.put(ctx, r, over)
 	for range maxConflicts {
 		if !errors.Is(err, ErrTaken) || now == nil || !slices.Contains(c.writes, now.Write) {
 			break
 		}
 		there, now, err = c.journal.put(ctx, r, there)
 	}
-	return there, now, err
+	return there, err
 }
 
 // keep writes an outcome, also after the call was cancelled. A store that does not take it is asked again in the background, for up to
@@ -228,7 +210,7 @@ func (c *Call) keep(r *Record) {
 		defer stop()
 		pause := time.Second
 		for sleep.For(ctx, pause) == nil {
-			if _, _, err := c.offer(ctx, r, over); !c.failed(err) {
+			if _, err := c.offer(ctx, r, over); !c.failed(err) {
 				return
 			}
 			pause = min(2*pause, time.Minute)
@@ -277,6 +259,23 @@ func (c *Call) Adopt() error {
 	r := *c.under
 	r.Adoption, r.Released, r.Broken = newID(), false, false // a resource with another address may have left it
 	return c.write(context.WithoutCancel(c.ctx), &r)
+}
+
+// Assign records that the name has the job of the wanted message, which a person has imported, without sending anything. That decides
+// about a create whose outcome is unknown, and about another job of the name. started may be zero.
+func (c *Call) Assign(ctx context.Context, started time.Time) error {
+	for {
+		if _, _, err := c.Look(ctx); err != nil {
+			return err
+		}
+		r := c.claimed(false)
+		r.accept(r.Claim, c.wanted.Job)
+		r.Started, r.Arguments, r.Last.IsMessage = started, Hash(c.wanted.Arguments), false // nothing was sent that an adoption must wait for
+		//nolint:contextcheck // the CLI's own, without our deadline
+		if err := c.write(context.WithoutCancel(c.ctx), r); !errors.Is(err, ErrTaken) {
+			return err
+		}
+	}
 }
 
 // Adoption is that of the record which the call has read or written, for the state.

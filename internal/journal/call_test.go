@@ -36,11 +36,11 @@ func TestCall_accesses(t *testing.T) {
 			[]string{"claim unsent create", "claim create", "job-2 create"},
 		},
 		{
-			"successor", false, other, other2, "sent", "put get put put",
+			"successor", false, other, other2, "sent", "put get get put put",
 			[]string{"job-1 create, claim create", "job-2 create"},
 		},
-		{"adoption", false, other, create("n", "x"), "adopted job-1", "put get put", []string{"job-1 create, adopted"}},
-		{"another prompt", false, other, create("n", "y"), "other prompt", "put get", nil},
+		{"adoption", false, other, create("n", "x"), "adopted job-1", "put get get put", []string{"job-1 create, adopted"}},
+		{"another prompt", false, other, create("n", "y"), "other prompt", "put get get", nil},
 		{
 			"message", false, other, message("n", "job-1", "y"), "sent", "get put put",
 			[]string{"job-1 create, claim message", "job-1 message"},
@@ -192,7 +192,7 @@ func TestCall_taken(t *testing.T) {
 		time.AfterFunc(700*time.Millisecond, func() { fast.Accepted("J"); close(accepted) })
 		verdict, r, err := slow.Look(t.Context())
 		want(t, "verdict", verdicts[verdict], "already sent")
-		want(t, "accesses", ops.took(), "get get") // the first look needs none
+		want(t, "accesses", ops.took(), "get get get")
 		if r.Job != "J" || err != nil || time.Since(began) != time.Second {
 			t.Errorf("%+v, %v after %v", r, err, time.Since(began))
 		}

@@ -93,9 +93,11 @@ type Sender struct {
 	Limits  Limits
 }
 
-// Operation is one call of the CLI that sends a request. It tells the call's record what the client does.
+// Operation is one call of the CLI that sends a request. As the client's recorder, it is the Call that records what the client does, but
+// for the limit.
 type Operation struct {
-	Call    *journal.Call
+	*journal.Call
+
 	Request Request
 
 	sender  *Sender
@@ -132,7 +134,7 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 	case isMessage && (out.Result == Unknown || out.Result == EarlierUnknown):
 		out.JobID = o.Request.Job
 	case !isMessage && (out.Result == Unreadable || out.Result == JournalUnusable):
-		out.JobID = o.Call.Left() // perhaps nothing else knows it any more
+		out.JobID = o.Left() // perhaps nothing else knows it any more
 	}
 	return out
 }
@@ -141,7 +143,7 @@ func (o *Operation) Send(ctx context.Context) Outcome {
 // there is none.
 func (o *Operation) send(ctx context.Context) Outcome {
 	then := lookAgain
-	if o.Request.Kind() == Create && o.Request.Adopts == "" && o.Call.Left() == "" {
+	if o.Request.Kind() == Create && o.Request.Adopts == "" && o.Left() == "" {
 		then = post
 	}
 	var beyond *LimitError
@@ -154,7 +156,7 @@ func (o *Operation) send(ctx context.Context) Outcome {
 				return o.outcome(job, err)
 			}
 		}
-		verdict, record, err := o.Call.Look(ctx)
+		verdict, record, err := o.Look(ctx)
 		if err != nil {
 			return Outcome{Result: JournalUnusable, Err: err}
 		}
@@ -179,7 +181,7 @@ func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
 	if r.Kind() == Message {
 		op = agentapi.OpMessage
 	}
-	if err := o.Call.Prove(); err != nil {
+	if err := o.Prove(); err != nil {
 		return nil, &agentapi.Error{Op: op, Class: agentapi.ErrNotSent, Err: err}
 	}
 	if op == agentapi.OpMessage {
@@ -192,33 +194,21 @@ func (o *Operation) post(ctx context.Context) (*agentapi.Job, error) {
 func (o *Operation) Sending() error {
 	limits, kind := &o.sender.Limits, o.Request.Kind()
 	if o.counted {
-		return o.Call.Claim()
+		return o.Claim()
 	}
 	if err := limits.check(kind); err != nil { // nothing is written
 		return err
 	}
-	if err := o.Call.Claim(); err != nil { // one that is adopted does not count
+	if err := o.Claim(); err != nil { // one that is adopted does not count
 		return err
 	}
 	if err := limits.take(kind); err != nil { // others were counted meanwhile
-		o.Call.Withdrawn()
+		o.Withdrawn()
 		return err
 	}
 	o.counted = true
 	return nil
 }
-
-// Sent records that the request may have been sent.
-func (o *Operation) Sent() error { return o.Call.Sent() }
-
-// Accepted records the job.
-func (o *Operation) Accepted(jobID string) { o.Call.Accepted(jobID) }
-
-// Withdrawn records that the request had no effect.
-func (o *Operation) Withdrawn() { o.Call.Withdrawn() }
-
-// Unknown records that nobody knows whether the request had an effect.
-func (o *Operation) Unknown() { o.Call.Unknown() }
 
 // outcome classifies what became of a POST. An error of an unexpected kind says nothing about it.
 func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
@@ -228,7 +218,7 @@ func (o *Operation) outcome(job *agentapi.Job, err error) Outcome {
 	case errors.Is(err, agentapi.ErrNotSent), errors.Is(err, agentapi.ErrRefused):
 		return Outcome{Result: NoEffect, Err: err}
 	}
-	return Outcome{Result: Unknown, Err: err, Record: o.Call.Written()}
+	return Outcome{Result: Unknown, Err: err, Record: o.Written()}
 }
 
 // follow does what a verdict says, unless that is to post the request.
@@ -263,7 +253,7 @@ func (o *Operation) otherPrompt(ctx context.Context, verdict journal.Verdict, re
 		return Outcome{}, post
 	case verdict == journal.Continue:
 		o.Request.Job = record.Job
-		o.Call.Message(record.Job)
+		o.Message(record.Job)
 		return Outcome{}, post
 	}
 	out.Job = nil
@@ -279,7 +269,7 @@ func (o *Operation) adopt(ctx context.Context, record *journal.Record) (Outcome,
 	case out.Job.Status == agentapi.StatusFailed && o.Request.RetryFailed:
 		return Outcome{}, post
 	}
-	err := o.Call.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
+	err := o.Adopt() //nolint:contextcheck // it has the context of Begin, without our deadline
 	switch {
 	case errors.Is(err, journal.ErrTaken):
 		return Outcome{}, lookAgain

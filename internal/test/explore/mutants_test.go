@@ -35,14 +35,14 @@ func mutants() map[string]mutant {
 		},
 		"the provider waits for the response": {"agentapi/transport.go", "ctx, stop = d.detach(ctx)", "stop = func() {}", create},
 		"the id is in the state before the wait": {
-			"job/resource.go", "	out.marks.record.Adoption = operation.Call.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Call.Adoption()\n	if out.planned != nil {\n		out.save(ctx, job)\n	}\n", create,
+			"job/resource.go", "	out.marks.record.Adoption = operation.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Adoption()\n	if out.planned != nil {\n		out.save(ctx, job)\n	}\n", create,
 		},
 		"a job that has not finished is red": {
 			"job/await.go", "	addError(out.diags, text)\n", "	addWarning(out.diags, text)\n", "create times out in bucket",
 		},
 		"Ctrl-C does not taint": {"job/await.go", "errors.Is(err, context.Canceled)", "false", create},
 		"an accepted message is in the state": {
-			"job/resource.go", "	out.marks.record.Adoption = operation.Call.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Call.Adoption()\n	if out.planned == nil {\n		out.save(ctx, job)\n	}\n", message,
+			"job/resource.go", "	out.marks.record.Adoption = operation.Adoption()\n	out.save(ctx, job)\n", "	out.marks.record.Adoption = operation.Adoption()\n	if out.planned == nil {\n		out.save(ctx, job)\n	}\n", message,
 		},
 		"a shutdown waits for responses":                 {"plugin/serve.go", "		drain(ctx, process, shutdownDrain)\n", "", create},
 		"a plugin whose CLI is gone waits for responses": {"plugin/serve.go", "		drain(ctx, process, cliGoneDrain)\n", "", "late response in bucket"},
@@ -68,7 +68,7 @@ func mutants() map[string]mutant {
 		"a message of an earlier run counts as sent": {"journal/judge.go", "	case r.Last.Unknown:\n		return UnknownMessage\n	}\n	return AlreadySent\n", "	}\n	return Send\n", message},
 		"a claim that is over may have been sent":    {"journal/judge.go", "	r = j.settle(r)\n", "", create},
 
-		"no POST without a claim":                                    {"journal/call.go", "{now, text}\n		}\n	}\n	return err\n", "{now, text}\n		}\n	}\n	return nil\n", create},
+		"no POST without a claim":                                    {"journal/call.go", "		c.taken++\n	}\n	return err\n", "		c.taken++\n	}\n	return nil\n", create},
 		"a claim replaces only what was read":                        {"journal/call.go", "now == nil || !slices.Contains(c.writes, now.Write) {", "now == nil || slices.Contains(c.writes, \"\") {", create},
 		"nothing is sent before the store has proved its conditions": {"journal/journal.go", "	err := j.store.Prove(ctx)\n", "	var err error\n", create},
 		"the response is recorded before it is used":                 {"journal/call.go", "	r.accept(r.Claim, jobID)\n	c.keep(&r)\n", "	r.accept(r.Claim, jobID)\n	c.release()\n", create},
