@@ -101,15 +101,14 @@ func (c change) setValues(plan, state *jobModel) {
 	}
 	plan.Messages = state.Messages
 	switch {
-	case c.replaces():
-		plan.markComputedUnknown()
-	case c.effect == sendMessage && (c.isMissing || plan.promptText().IsUnknown()):
+	case c.effect != sendMessage:
+	case c.isMissing, plan.promptText().IsUnknown():
 		plan.Messages = types.Int64Unknown()
-		plan.markRunUnknown()
-	case c.effect == sendMessage:
+	default:
 		plan.Messages = types.Int64Value(state.Messages.ValueInt64() + 1)
-		plan.markRunUnknown()
-	case c.isWaited:
+	}
+	switch {
+	case c.replaces(), c.effect == sendMessage, c.isWaited: // of a replacement, the second call plans all the rest (T2)
 		plan.markRunUnknown()
 	case c.effect == storePrompt && plan.Prompt.IsNull(), c.fails: // nothing else makes Terraform call Update (T9)
 		plan.Status = types.StringUnknown()

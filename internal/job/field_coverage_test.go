@@ -98,7 +98,7 @@ func TestPlanOfAMessagePromisesAllButTheRun(t *testing.T) {
 	wantErrors(t, append(c.Run(t.Context(), attrs{"prompt": "write"}), c.Plan(t.Context(), attrs{"prompt": "write more"})...))
 	for _, name := range c.Computed {
 		if promised := c.Attribute(c.Planned, name) != (unknown{}); promised == slices.Contains(open, name) {
-			t.Errorf("the plan promises %s: %t. If a wait shows it, add it to markRunUnknown (model.go), else to keepPlanned", name, promised)
+			t.Errorf("the plan promises %s: %t. If a wait shows it, add it to markRunUnknown and keepPlanned (model.go)", name, promised)
 		}
 	}
 	before := c.Get("model")

@@ -138,17 +138,6 @@ func (r *shownJob) set(job *agentapi.Job) diag.Diagnostics {
 	return diags
 }
 
-// markComputedUnknown marks what a new job may change as unknown.
-func (r *shownJob) markComputedUnknown() {
-	r.markRunUnknown()
-	r.Source = types.ObjectUnknown(sourceTypes)
-	r.Model = types.StringUnknown()
-	r.ArchivedAt = types.StringUnknown()
-	if r.CreatedAt.IsNull() {
-		r.CreatedAt = types.StringUnknown()
-	}
-}
-
 // markRunUnknown marks what a message or a resumed wait usually changes as unknown. The plan promises that the rest stays, which
 // keepPlanned holds: a later refresh shows what has changed.
 func (r *shownJob) markRunUnknown() {
@@ -157,7 +146,9 @@ func (r *shownJob) markRunUnknown() {
 
 // keepPlanned keeps what the plan of an update has promised.
 func (r *shownJob) keepPlanned(planned *shownJob) {
-	r.Source, r.Model, r.ArchivedAt, r.CreatedAt = planned.Source, planned.Model, planned.ArchivedAt, planned.CreatedAt
+	status, link := r.Status, r.PRLink
+	*r = *planned
+	r.Status, r.PRLink = status, link
 }
 
 // printable makes a text of the service safe to show: the CLI prints one with line breaks as it is.
