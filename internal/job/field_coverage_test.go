@@ -72,22 +72,6 @@ func TestFieldCoverage(t *testing.T) {
 	}
 }
 
-// A field of another type than the contract's is null. Without a status, a job is active, and without an id, it is lost.
-func TestFieldCoverage_otherTypes(t *testing.T) {
-	want := []string{`"status":tftypes.String<"active">`}
-	for _, row := range contract {
-		if row.field != "id" && row.field != "source" && row.field != "status" {
-			want = append(want, fmt.Sprintf(`%q:tftypes.String<null>`, row.attribute))
-		}
-	}
-	for _, other := range []any{7, true, []string{"a"}, attrs{"a": "b"}} {
-		extra := record(func(string) any { return other })
-		c := fakecli.New(t, harness.NewService(t, harness.Always(simulator.Script{Extra: extra})).Attrs())
-		c.Run(t.Context(), attrs{"prompt": "write", "wait": attrs{"enabled": false}})
-		harness.Contains(t, c.State.String(), want...)
-	}
-}
-
 // A plan of a message leaves open what its wait shows, and the apply keeps the rest as it was, whatever the service returns.
 func TestPlanOfAMessagePromisesAllButTheRun(t *testing.T) {
 	open := []string{"status", "pr_link"}

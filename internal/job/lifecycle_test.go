@@ -81,30 +81,3 @@ func TestAccPromptChangeSendsOneMessage(t *testing.T) {
 	}})
 	s.Sent(t, 2, 1)
 }
-
-// A service that refuses messages to finished jobs: the CLI stores the mark of the update that failed.
-func TestAccRefusedMessage_M03_startsNewJob(t *testing.T) {
-	const address = "agent_job.test"
-	s := harness.NewService(t, byPrompt)
-	config := func(prompt string) string {
-		return s.Config(fmt.Sprintf("resource \"agent_job\" \"test\" {\n  name   = \"test\"\n  prompt = %q\n}\n", prompt))
-	}
-	step := func(prompt string, action plancheck.ResourceActionType) resource.TestStep {
-		return resource.TestStep{Config: config(prompt), ConfigPlanChecks: resource.ConfigPlanChecks{
-			PreApply: []plancheck.PlanCheck{plancheck.ExpectResourceAction(address, action)},
-		}}
-	}
-	refused := func(prompt string) resource.TestStep {
-		one := step(prompt, plancheck.ResourceActionUpdate)
-		one.ExpectError = regexp.MustCompile(`(?s)Message to agent job not accepted.*409 Conflict.*next\s+apply\s+starts\s+a\s+new\s+job`)
-		return one
-	}
-	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: providerFactories(t), Steps: []resource.TestStep{
-		step("once", plancheck.ResourceActionCreate),
-		refused("once more"),
-		step("once", plancheck.ResourceActionNoop), // the prompt is restored
-		step("once more", plancheck.ResourceActionDestroyBeforeCreate),
-		step("once more", plancheck.ResourceActionNoop),
-	}})
-	s.Sent(t, 2, 1)
-}

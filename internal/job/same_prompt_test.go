@@ -33,10 +33,7 @@ func TestSamePrompt_I02(t *testing.T) {
 		of := func(text string) attrs { return attrs{name: text} }
 		for change, steps := range map[string][]step{
 			"to LF":      {{prompt: of("a\r\n\r\nb"), creates: 1}, {prompt: of("a\n\nb"), isEmpty: true, creates: 1}},
-			"to CRLF":    {{prompt: of("a\n\nb"), creates: 1}, {prompt: of("a\r\n\r\nb"), isEmpty: true, creates: 1}},
 			"to heredoc": {{prompt: of("a\nb"), creates: 1}, {prompt: of("a\nb\n"), isEmpty: true, creates: 1}},
-			"to quoted":  {{prompt: of("a\nb\n"), creates: 1}, {prompt: of("a\nb"), isEmpty: true, creates: 1}},
-			"indented":   {{prompt: of("a\nb"), creates: 1}, {prompt: of("a\n  b"), creates: 1, messages: 1}},
 			"of a lost create": {
 				{prompt: of("a\r\nb"), isLost: true, creates: 1},
 				{prompt: of("\ufeffa \nb\n"), says: []string{adopted}, creates: 1},

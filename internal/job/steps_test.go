@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/terraform-plugin-go/tfprotov6"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/provider"
-	"github.com/agentjobs/terraform-provider-agent/internal/simulator"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/fakecli"
 	"github.com/agentjobs/terraform-provider-agent/internal/test/harness"
 )
@@ -48,9 +47,6 @@ func TestJob_steps(t *testing.T) {
 	}
 	fails := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "failed") }
 	worksAgain := func(s *harness.Service, c *fakecli.CLI) { s.SetStatus(c.Get("id").(string), "active") }
-	keyExpires := func(s *harness.Service, _ *fakecli.CLI) {
-		s.Inject(simulator.Fault{Kind: simulator.KindMessage, Status: 401})
-	}
 	onceA, onceB := attrs{"prompt_wo": "once A"}, attrs{"prompt_wo": "once B"}
 	a, b := attrs{"prompt_wo": "A"}, attrs{"prompt_wo": "B"}
 	slow, triggers := attrs{"prompt": "slowly", "wait": attrs{"enabled": false}}, attrs{"triggers": attrs{"spec": "1"}}
@@ -79,11 +75,6 @@ func TestJob_steps(t *testing.T) {
 			{ignored: prompts, config: b, creates: 1},
 			{ignored: prompts, config: fakecli.With(b, longer), creates: 1},
 			{config: b, creates: 1, messages: 1},
-		},
-		"ignored, from prompt": {
-			{config: attrs{"prompt": "A"}, creates: 1},
-			{ignored: prompts, config: fakecli.With(b, longer), creates: 1},
-			{config: a, creates: 1},
 		},
 		"failed job": {
 			{config: a, creates: 1},
@@ -130,15 +121,6 @@ func TestJob_steps(t *testing.T) {
 			{config: onceA, says: []string{newJob}, because: []string{`AttributeName("status")`}, creates: 3, messages: 2},
 			{config: onceB, says: []string{"409 Conflict"}, creates: 3, messages: 3},
 			{before: worksAgain, config: onceB, creates: 3, messages: 4},
-		},
-		"a job whose refusals speak of the prompt": {
-			{config: attrs{"prompt": "sole"}, creates: 1},
-			{config: attrs{"prompt": "B"}, says: []string{"change or shorten it and apply"}, creates: 1, messages: 1},
-			{config: attrs{"prompt": "B"}, says: []string{"Unchanged, it is sent again, too"}, creates: 1, messages: 2},
-			{config: attrs{"prompt": "sole"}, creates: 1, messages: 2},
-			{before: keyExpires, config: attrs{"prompt": "C"}, says: []string{"401 Unauthorized"}, creates: 1, messages: 3},
-			{config: attrs{"prompt": "C"}, says: []string{"the next apply starts a new job"}, creates: 1, messages: 4},
-			{config: attrs{"prompt": "C"}, says: []string{newJob}, because: []string{`AttributeName("prompt")`}, creates: 2, messages: 4},
 		},
 		"a job that was not found": {
 			{config: a, creates: 1},

@@ -6,7 +6,6 @@ package journal
 import (
 	"encoding/json"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/agentjobs/terraform-provider-agent/internal/cli"
@@ -166,76 +165,6 @@ func TestJudge(t *testing.T) {
 			if looked, _, err := j.Begin(t.Context(), row.wanted).Look(t.Context()); looked != row.want || err != nil {
 				t.Errorf("an apply sees %s, %v", verdicts[looked], err)
 			}
-		})
-	}
-}
-
-// A create claims its name before it reads anything, and a message counts once, so that whoever lost a response applies again.
-func TestRequests(t *testing.T) {
-	type step struct {
-		run, forget string // the id of the last request, of the lost claim, or of what was forgotten before
-		wanted      Wanted
-		lost        bool
-		want        string
-		record      string
-	}
-	other := create("n", "x")
-	other.Arguments = "2"
-	for name, steps := range map[string][]step{
-		"the same request again": {
-			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create"},
-			{run: "2", wanted: create("n", "x"), want: "adopted job-1", record: "job-1 create, adopted"},
-			{run: "3", wanted: create("n", "y"), want: "other prompt", record: "job-1 create, adopted"},
-			{run: "4", wanted: create("n", "y"), forget: "last", want: "sent", record: "job-4 create"},
-		},
-		"messages": {
-			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create"},
-			{run: "2", wanted: message("n", "job-1", "y"), want: "sent", record: "job-1 message"},
-			{run: "3", wanted: message("n", "job-1", "y"), want: "already sent", record: "job-1 message"},
-			{run: "4", wanted: message("n", "job-1", "z"), lost: true, record: "job-1 message, claim message"},
-			{run: "5", wanted: message("n", "job-1", "z"), want: "sent, unknown", record: "job-1 message, claim message"},
-			{run: "6", wanted: message("n", "job-1", "y"), want: "sent", record: "job-1 message"},
-			{run: "7", wanted: create("n", "y"), want: "adopted job-1", record: "job-1 message, adopted"},
-		},
-		"a message to an imported job": {
-			{run: "1", wanted: message("n", "job-0", "y"), want: "sent", record: "job-0 message"},
-			{run: "2", wanted: message("n", "job-9", "y"), want: "other job", record: "job-0 message"},
-		},
-		"an unknown create, forgotten once": {
-			{run: "1", wanted: create("n", "x"), lost: true, record: "claim create"},
-			{run: "2", wanted: create("n", "x"), want: "unknown", record: "claim create"},
-			{run: "3", wanted: create("n", "x"), forget: "claim", want: "sent", record: "job-3 create"},
-			{run: "4", wanted: create("n", "y"), forget: "used up", want: "other prompt", record: "job-3 create"},
-		},
-		"other triggers": {
-			{run: "1", wanted: create("n", "x"), want: "sent", record: "job-1 create"},
-			{run: "2", wanted: other, want: "sent", record: "job-2 create"},
-			{run: "3", wanted: create("n", "x"), want: "sent", record: "job-3 create"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				w, ids := newWorld(), map[string]string{}
-				for i, s := range steps {
-					j, _ := w.open(s.run, ids[s.forget])
-					if s.lost {
-						c := claim(t, j, s.wanted)
-						ids["claim"] = c.written.Claim.ID
-						w.end(s.run)
-					} else {
-						want(t, "result of "+s.run, request(t, j, s.wanted, "job-"+s.run), s.want)
-					}
-					want(t, "record after "+s.run, w.record("n"), s.record)
-					if r, _, err := j.get(t.Context(), "p", "n"); err != nil {
-						t.Fatal(err)
-					} else if r.Last != nil {
-						ids["last"] = r.Last.ID
-						if s.forget != "" && i+1 < len(steps) {
-							ids["used up"] = ids[s.forget]
-						}
-					}
-				}
-			})
 		})
 	}
 }

@@ -101,52 +101,6 @@ func TestRefusalTellsWhatHelps(t *testing.T) {
 	}
 }
 
-// A text claims only what holds on every path that leads to it, and what it advises works there.
-func TestTexts_claimNoMoreThanIsKnown(t *testing.T) {
-	t.Parallel()
-	job := Job{ID: "job_1", Project: "proj_1", Status: "archived"}
-	create := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs"}}
-	message := send.Request{Wanted: journal.Wanted{Project: "proj_1", Name: "docs", Job: "job_1"}}
-	record, other := recordOf("job_1", "docs"), recordOf("job_2", "docs")
-	out := func(r send.Result, record *journal.Record) send.Outcome {
-		return send.Outcome{Result: r, Job: &agentapi.Job{ID: "job_1"}, Record: record}
-	}
-	for name, test := range map[string]struct {
-		text     Diagnostic
-		has, not string
-	}{
-		"a job that a copy or a test has":           {Adopted(out(send.Adopted, record), create), "check whether another state, for example a copy, has the job", "earlier run"},
-		"a message that is to be repeated":          {AlreadySent(out(send.AlreadySent, record), message), "To send it again, change the prompt", "No action"},
-		"another run may have had no effect":        {WillStop(journal.Wait, create, record), "Apply waits for it", "may have been started"},
-		"a create without a job":                    {WillStop(journal.UnknownCreate, create, recordOf("", "docs")), "AGENT_JOURNAL_FORGET=" + requestID, "job_"},
-		"a job that may have failed, or be left":    {WillStop(journal.OtherPrompt, create, record), "or if its resource leaves the name before", "Nothing was sent"},
-		"an archived job may be unfinished":         {Archived.Of(job, nil), "its work may be unfinished", "No action"},
-		"the state may not be stored":               {JournalNotWritten(io.EOF, job), "If this state cannot be stored", "No action"},
-		"a prompt with a time":                      {NotAccepted(out(send.OtherPrompt, record), create, Resource), "had a time in it, import the job", "Apply starts"},
-		"an older state, or a kill":                 {NotAccepted(out(send.OtherJob, other), message, Resource), "may be an older one, or a run that replaced the job may have been killed", ""},
-		"the same, planned":                         {WillStop(journal.OtherJob, message, other), "To keep job job_1, give the other one up", ""},
-		"a plan that is too old":                    {NotAccepted(out(send.NotAdopted, record), create, Resource), "Nothing was sent", "Apply again"},
-		"an imported job gets the name":             {NameFromOther(job, other), "Apply gives the name to the imported job and sends nothing", "fails"},
-		"a job with other triggers":                 {BesideAnother(create, record), "restore its arguments and apply: that adopts it", "unknown"},
-		"two names, or a move":                      {DuplicateName("docs", "proj_1"), "has the name \"docs\", or the same job. The prompt of this one was not sent", ""},
-		"a destroy that cannot release":             {JournalUnusable(io.EOF), "keeps its name in the journal", "No action"},
-		"a name that cannot be recorded":            {NameNotRecorded(io.EOF, create, job), "Nothing was sent, and the state is unchanged", ""},
-		"a replacement may adopt another job":       {NewJob.Of(job, nil), "the prompt goes to another job", "starts a new job"},
-		"a replacement of an active job, too":       {ActiveReplaced.Of(job, nil), "sends nothing to it", "starts a new job"},
-		"an ignored prompt may have changed":        {FailedEarlier(job, requestID), "no new prompt", "unchanged"},
-		"a message to a job that a resource has":    {Diagnostic{Detail: NotInState}, "stores no job", "does not contain"},
-		"a job that has finished since it was read": {ActiveRemoved.Of(job, nil), "may still be running", "keeps running"},
-		"a job that has finished before the error":  {PanickedAfterStart(job, ""), "if the job has not finished", ""},
-		"a failed job whose prompt is then changed": {Diagnostic{Detail: Next{IsTainted: true, Request: requestID}.AfterFailure()}, "With the same prompt and triggers, the next apply sends nothing", "starts a new job"},
-		"a tainted job without a journal":           {Diagnostic{Detail: Next{IsTainted: true}.AfterTimeout()}, "with create_before_destroy the next apply starts a new job", "forget"},
-		"a job of the state that is not tainted":    {Diagnostic{Detail: Next{Request: requestID}.AfterTimeout()}, "resumes waiting without sending anything", "untaint"},
-	} {
-		if !strings.Contains(test.text.Detail, test.has) || test.not != "" && strings.Contains(test.text.Detail, test.not) {
-			t.Errorf("%s: %q is missing, or %q is not, in: %s", name, test.has, test.not, test.text.Detail)
-		}
-	}
-}
-
 const requestID = "abcdefghijklmnop"
 
 // recordOf is the record of a name with a job.
@@ -209,19 +163,6 @@ func TestTexts_complete(t *testing.T) {
 			for after := range wait.Messaged + 1 {
 				complete("a job that a wait does not find", LostInWait(job, io.EOF, after, next))
 			}
-		}
-	}
-}
-
-// The apply that sent a message without a response and later plans name a way out that sends nothing.
-func TestUnknownMessageNamesAWayOut(t *testing.T) {
-	t.Parallel()
-	request := send.Request{Wanted: journal.Wanted{Project: "proj_1", Job: "job_1"}}
-	applied := NotAccepted(send.Outcome{Result: send.Unknown}, request, Resource)
-	planned := Unconfirmed.Of(Job{ID: "job_1", Project: "proj_1"}, nil)
-	for _, text := range []string{applied.Detail, planned.Detail} {
-		if !strings.HasSuffix(text, "\n  terraform (or tofu) state rm ADDRESS\n  terraform (or tofu) import ADDRESS proj_1/job_1") {
-			t.Error(text)
 		}
 	}
 }
