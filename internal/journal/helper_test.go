@@ -272,34 +272,48 @@ func message(name, job, prompt string) Wanted {
 func request(t *testing.T, j *Journal, w Wanted, job string) string {
 	t.Helper()
 	c := j.Begin(t.Context(), w)
-	for posts := w.Job == ""; ; {
+	result, r := follow(t.Context(), c, func() string {
+		if err := c.Sent(); err != nil {
+			c.Withdrawn()
+			return "failed"
+		}
+		c.Accepted(cmp.Or(w.Job, job))
+		return "sent"
+	})
+	if result == "adopted" {
+		result += " " + r.Job
+	}
+	return result
+}
+
+// follow does what package send does. attempt is a POST after its claim; empty: it is tried again.
+func follow(ctx context.Context, c *Call, attempt func() string) (result string, r *Record) {
+	for posts := c.wanted.Job == ""; ; {
 		if posts {
 			err := c.Claim()
 			if err == nil {
-				if err = c.Sent(); err == nil {
-					c.Accepted(cmp.Or(w.Job, job))
-					return "sent"
+				if result := attempt(); result != "" {
+					return result, nil
 				}
-				c.Withdrawn()
-				return "failed"
+				continue
 			}
 			if !errors.Is(err, ErrTaken) {
-				return "failed"
+				return "failed", nil
 			}
 		}
-		verdict, r, err := c.Look(t.Context())
+		verdict, r, err := c.Look(ctx)
 		if err != nil {
-			return "failed"
+			return "failed", nil
 		}
 		switch posts = verdict == Send; {
-		case verdict == Adopt && w.Job == "":
+		case verdict == Adopt:
 			if err := c.Adopt(); err == nil {
-				return "adopted " + r.Job
+				return "adopted", r
 			} else if !errors.Is(err, ErrTaken) {
-				return "failed"
+				return "failed", r
 			}
 		case !posts:
-			return verdicts[verdict]
+			return verdicts[verdict], r
 		}
 	}
 }

@@ -5,7 +5,6 @@ package journal
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -134,35 +133,11 @@ func (p *player) post(w Wanted, id string) (job string, isRefused bool) {
 // send does what packages send and agentapi do. It returns what became of the request.
 func (p *player) send(ctx context.Context, w Wanted) (result string, r *Record) {
 	c := p.Begin(ctx, w)
-	for posts := w.Job == ""; ; {
-		if posts {
-			err := c.Claim()
-			if err == nil {
-				if result := p.attempt(c, w); result != "" {
-					return result, nil
-				}
-				continue // 429
-			}
-			if !errors.Is(err, ErrTaken) {
-				return "failed", nil
-			}
-		}
-		verdict, r, err := c.Look(ctx)
-		if err != nil || p.die(0) {
-			return "failed", nil
-		}
-		switch posts = verdict == Send; {
-		case verdict == Adopt && w.Job == "":
-			if err := c.Adopt(); err == nil && !p.die(0) {
-				p.checkAdopted(w, r.Job)
-				return "adopted", r
-			} else if !errors.Is(err, ErrTaken) {
-				return "failed", r
-			}
-		case !posts:
-			return verdicts[verdict], r
-		}
+	result, r = follow(ctx, c, func() string { return p.attempt(c, w) })
+	if result == "adopted" && !p.die(0) {
+		p.checkAdopted(w, r.Job)
 	}
+	return result, r
 }
 
 // attempt sends the request once.
